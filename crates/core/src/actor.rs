@@ -1,0 +1,78 @@
+//! An actor: one running instance of a role, and what it is given.
+
+use std::os::fd::RawFd;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Recorder, Result, Tally, TenantKind, Ticks};
+
+/// How other actors reach this one: a socket's name, a process and descriptor number, or nothing. Its meaning is
+/// between the roles of one variant.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Address(pub String);
+
+impl Address {
+    /// The address of an actor that nobody needs to reach.
+    pub fn none() -> Self {
+        Self::default()
+    }
+}
+
+/// A way out of a micro-guest that does not stop it: a store to `store_to` is caught by the kernel, which signals the
+/// eventfd `wakes`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Doorbell {
+    /// The address, inside the micro-guest, to store a 32-bit word to.
+    pub store_to: usize,
+    /// The eventfd that counts the stores, valid in the process that made the micro-guest for as long as the actor
+    /// lives.
+    pub wakes: RawFd,
+}
+
+/// Where an actor finds itself when it is made ready.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// What kind of tenant it lives in.
+    pub tenant: TenantKind,
+    /// The addresses of the actors made ready before it, in the plan's order.
+    pub peers: Vec<Address>,
+    /// Its doorbells, as many as its role asked for.
+    pub doorbells: Vec<Doorbell>,
+}
+
+/// The window of a trial on the common clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Window {
+    /// From here on actors run, but record nothing.
+    pub warm: Ticks,
+    /// From here on they record.
+    pub open: Ticks,
+    /// From here on they begin nothing new.
+    pub close: Ticks,
+    /// How many operations are timed together; 0 asks the actor to find out (a pilot) and to say so in its recorder.
+    pub batch: u32,
+}
+
+/// One running instance of a role.
+///
+/// The order of calls is `ready`, then `run` once, then `park`, `verify` and `tally`. Only `run` may be called inside
+/// a micro-guest: it must make no system call there, touch no thread-local storage and not allocate.
+pub trait Actor: Send {
+    /// Sets up everything `run` needs and returns the address for the roles that follow.
+    fn ready(&mut self, place: &Place) -> Result<Address>;
+
+    /// Works from `window.warm` to `window.close`, recording from `window.open` on.
+    fn run(&mut self, window: &Window, recorder: &mut Recorder) -> Result<()>;
+
+    /// Goes to rest: from here on it spins on nothing and holds no lock.
+    fn park(&mut self) {}
+
+    /// Checks that what it did was really done.
+    fn verify(&mut self) -> Result<()>;
+
+    /// What it counted.
+    fn tally(&mut self) -> Tally {
+        Tally::default()
+    }
+}

@@ -1,0 +1,42 @@
+//! Tollway's vocabulary and contracts.
+//!
+//! Everything that the other crates have in common is a word here: a [`Boundary`], a [`Crossing`] of it, the
+//! [`TollKey`] under which the cost of a crossing is looked up, a [`Path`] with its [`Variant`]s, the [`Plan`] of a
+//! variant (roles, gates, requirements), the [`Actor`] that plays a role in a [`Window`] of time, the [`Recorder`]
+//! it writes to and the [`Tally`] it hands in. This crate performs no I/O and reads no clock.
+//!
+//! One trial, in the order of the types: a [`Preset`] names points of a variant's axes ([`Params`]); the variant
+//! answers each with a [`Plan`]; for every [`Role`] an [`Actor`] is made in its tenant and told to get
+//! [`ready`](Actor::ready) (it learns the addresses of the roles before it); all of them
+//! [`run`](Actor::run) in one window of a common clock; then each [`verify`](Actor::verify)s what it did and hands in
+//! its [`tally`](Actor::tally).
+
+mod actor;
+mod boundary;
+mod clock;
+mod crossing;
+mod error;
+mod forecast;
+mod params;
+mod path;
+mod plan;
+mod preset;
+mod recorder;
+mod requirement;
+mod tally;
+mod toll;
+
+pub use actor::{Actor, Address, Doorbell, Place, Window};
+pub use boundary::Boundary;
+pub use clock::{Clock, Ticks};
+pub use crossing::Crossing;
+pub use error::{Error, Result};
+pub use forecast::{Forecast, TollSource};
+pub use params::{Axis, Domain, Params, Value};
+pub use path::{Path, Registry, Variant};
+pub use plan::{Gate, Plan, Role, TenantKind, Visits};
+pub use preset::{Case, OneOrMany, Preset, PresetHead, TrialSpec};
+pub use recorder::{Recorder, SUB_TICKS, Spread};
+pub use requirement::{CpuFeature, Missing, Requirement};
+pub use tally::Tally;
+pub use toll::{Placement, Toll, TollKey, Warmth};

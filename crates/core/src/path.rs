@@ -1,0 +1,90 @@
+//! A path, its variants, and the registry that names all paths.
+
+use crate::{Actor, Axis, Error, Forecast, Params, Plan, Result, TollSource};
+
+/// One design of a path.
+pub trait Variant: Send + Sync {
+    /// Its name in presets and on the command line.
+    fn name(&self) -> &str;
+
+    /// One line: what it does.
+    fn about(&self) -> &str;
+
+    /// What a reader of its figures must know: what is included, what is not, what can distort them.
+    fn caveats(&self) -> &str {
+        ""
+    }
+
+    /// Its parameters.
+    fn axes(&self) -> Vec<Axis> {
+        Vec::new()
+    }
+
+    /// How it runs at a point. `params` are [complete](Params::complete).
+    fn plan(&self, params: &Params) -> Result<Plan>;
+
+    /// An actor for a role of that plan.
+    fn actor(&self, role: &str, params: &Params) -> Result<Box<dyn Actor>>;
+
+    /// What the point will cost, from tolls alone; `None` where the variant predicts nothing.
+    ///
+    /// Called after the tolls in [`Plan::needs`] have been measured and before the point is.
+    fn predict(&self, _params: &Params, _tolls: &dyn TollSource) -> Option<Result<Forecast>> {
+        None
+    }
+}
+
+/// An end-to-end way worth measuring.
+pub struct Path {
+    /// Its name.
+    pub name: &'static str,
+    /// The question it answers, in one line.
+    pub question: &'static str,
+    /// Its designs.
+    pub variants: Vec<Box<dyn Variant>>,
+    /// Its named experiments: file name and TOML text.
+    pub presets: &'static [(&'static str, &'static str)],
+}
+
+impl Path {
+    /// The variant of that name.
+    pub fn variant(&self, name: &str) -> Result<&dyn Variant> {
+        self.variants.iter().map(|v| &**v).find(|v| v.name() == name).ok_or_else(|| Error::Input {
+            place: format!("variant `{name}` of path `{}`", self.name),
+            reason: "there is none of that name".into(),
+            remedy: format!("`tollway list {}` names them", self.name),
+        })
+    }
+
+    /// The text of the preset of that name.
+    pub fn preset(&self, name: &str) -> Result<&'static str> {
+        self.presets.iter().find(|(n, _)| *n == name).map(|(_, text)| *text).ok_or_else(|| Error::Input {
+            place: format!("preset `{name}` of path `{}`", self.name),
+            reason: "there is none of that name".into(),
+            remedy: format!(
+                "it has: {}",
+                self.presets.iter().map(|(n, _)| *n).collect::<Vec<_>>().join(", ")
+            ),
+        })
+    }
+}
+
+/// All paths that a program knows.
+pub struct Registry {
+    /// The paths, in the order in which they are shown.
+    pub paths: Vec<Path>,
+}
+
+impl Registry {
+    /// The path of that name.
+    pub fn path(&self, name: &str) -> Result<&Path> {
+        self.paths.iter().find(|p| p.name == name).ok_or_else(|| Error::Input {
+            place: format!("path `{name}`"),
+            reason: "there is none of that name".into(),
+            remedy: format!(
+                "there are: {}",
+                self.paths.iter().map(|p| p.name).collect::<Vec<_>>().join(", ")
+            ),
+        })
+    }
+}

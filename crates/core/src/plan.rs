@@ -1,0 +1,131 @@
+//! What a variant answers when it is asked how it would run at a point of its axes.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Requirement, TollKey};
+
+/// Where an actor lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TenantKind {
+    /// A thread of a process that it shares with the trial's other threads.
+    Thread,
+    /// A process of its own.
+    Process,
+    /// A virtual machine without an operating system, made by a process of its own.
+    MicroGuest,
+}
+
+impl TenantKind {
+    /// The name in presets and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            TenantKind::Thread => "thread",
+            TenantKind::Process => "process",
+            TenantKind::MicroGuest => "micro-guest",
+        }
+    }
+}
+
+/// Who takes part in a variant.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Role {
+    /// Its name, unique in the plan.
+    pub name: String,
+    /// How many actors play it.
+    pub count: u32,
+    /// Where they live.
+    pub tenant: TenantKind,
+    /// Which of the trial's cores it runs on; roles with the same slot share a core.
+    pub core: u32,
+    /// How many doorbells its tenant provides (micro-guests only): the host's end goes to the roles after it.
+    pub doorbells: u32,
+    /// Whether its recorder holds the figure of the trial. Exactly one role of a plan has it.
+    pub measured: bool,
+}
+
+impl Role {
+    /// A single measured actor on the first core, in a process.
+    pub fn measured(name: impl Into<String>) -> Self {
+        Role {
+            name: name.into(),
+            count: 1,
+            tenant: TenantKind::Process,
+            core: 0,
+            doorbells: 0,
+            measured: true,
+        }
+    }
+
+    /// A single actor that only serves the measured one, on the first core, in a process.
+    pub fn serving(name: impl Into<String>) -> Self {
+        Role { measured: false, ..Role::measured(name) }
+    }
+
+    /// The same role in another kind of tenant.
+    pub fn tenant(mut self, tenant: TenantKind) -> Self {
+        self.tenant = tenant;
+        self
+    }
+
+    /// The same role on another core slot.
+    pub fn core(mut self, slot: u32) -> Self {
+        self.core = slot;
+        self
+    }
+
+    /// The same role with doorbells.
+    pub fn doorbells(mut self, count: u32) -> Self {
+        self.doorbells = count;
+        self
+    }
+}
+
+/// How often a gate is passed per operation.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Visits {
+    /// Always so often.
+    Fixed(f64),
+    /// So often for each byte moved.
+    PerByte(f64),
+    /// Counted while it runs; the tally has the figure.
+    Counted,
+}
+
+/// A crossing or a piece of work on a variant's route.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Gate {
+    /// Its name, unique in the plan.
+    pub name: String,
+    /// The role that pays for it.
+    pub role: String,
+    /// How often it is passed per operation.
+    pub visits: Visits,
+    /// The toll that explains it, if one is measured on its own.
+    pub toll: Option<TollKey>,
+}
+
+/// How a variant runs at one point of its axes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// What one operation is, in a few words: "round trip", "4 KiB copied".
+    pub operation: String,
+    /// Who takes part. Actors are made ready in this order, each told the addresses of those before it.
+    pub roles: Vec<Role>,
+    /// What an operation passes.
+    pub gates: Vec<Gate>,
+    /// The toll that the trial measures, where it measures one.
+    pub provides: Option<TollKey>,
+    /// The tolls that a prediction of this point needs; they are measured first.
+    pub needs: Vec<TollKey>,
+    /// What the machine must have.
+    pub requires: Vec<Requirement>,
+}
+
+impl Plan {
+    /// How many core slots the roles name.
+    pub fn cores(&self) -> u32 {
+        self.roles.iter().map(|r| r.core + 1).max().unwrap_or(0)
+    }
+}

@@ -1,0 +1,1 @@
+//! Clocks, counters, samplers, CPU features and requirement checks of this machine.

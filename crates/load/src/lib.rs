@@ -1,0 +1,1 @@
+//! Load generators: closed loops that time what they repeat.

@@ -1,0 +1,1 @@
+//! The SQLite file that holds runs, trials, tolls and predictions.

@@ -1,0 +1,151 @@
+//! What can go wrong with a micro-guest, each with what to do about it.
+
+use std::time::Duration;
+
+/// Why a micro-guest could not be made, or why a call in it did not come back.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MicroError {
+    /// The machine offers no usable KVM.
+    #[error("micro-guests are not available: {reason} → {remedy}")]
+    Unavailable {
+        /// What is missing.
+        reason: String,
+        /// What would bring it.
+        remedy: &'static str,
+    },
+    /// One step of setting the machine up was refused by the kernel.
+    #[error("cannot {step}: {source}")]
+    Setup {
+        /// The step, in words.
+        step: &'static str,
+        /// What the kernel said.
+        source: std::io::Error,
+    },
+    /// The program maps more than a guest may see.
+    #[error(
+        "the program maps {total} bytes, a micro-guest may map {limit}; the largest mapping is {name} at {start:#x} with {bytes} bytes → raise Options::mapped_bytes or leave the mapping out with Options::leave_out"
+    )]
+    TooMuchMapped {
+        /// All bytes that would have to be mapped.
+        total: u64,
+        /// The limit they break.
+        limit: u64,
+        /// Name of the largest mapping, as in the list of mappings.
+        name: String,
+        /// Where the largest mapping starts.
+        start: usize,
+        /// How large it is.
+        bytes: u64,
+    },
+    /// All doorbells that a guest has room for are taken.
+    #[error("a micro-guest has room for {0} doorbells")]
+    NoDoorbellLeft(usize),
+    /// The closure and its result do not fit on the guest's stack.
+    #[error("{bytes} bytes of closure and result do not fit on a guest stack of {stack} bytes → Options::stack_bytes")]
+    ClosureTooLarge {
+        /// Bytes that the closure and its result take.
+        bytes: usize,
+        /// Bytes of the stack.
+        stack: usize,
+    },
+    /// The code in the guest did something that a guest without an operating system cannot do.
+    #[error("{0}")]
+    Fault(Box<Fault>),
+    /// The call did not come back in time and was stopped.
+    #[error("the call was stopped after {after:?} (limit {limit:?}) at {rip:#x}")]
+    TimedOut {
+        /// The limit that was set.
+        limit: Duration,
+        /// When it was stopped.
+        after: Duration,
+        /// Where the code was.
+        rip: u64,
+    },
+    /// The guest touched memory that the program has given back since the guest was made.
+    #[error("the guest at {rip:#x} touched memory that the program has no longer mapped → make the guest after the memory, and keep it")]
+    MemoryGone {
+        /// Where the code was.
+        rip: u64,
+    },
+    /// KVM ended the run in a way that nothing here knows.
+    #[error("KVM ended the run at {rip:#x} with {exit}")]
+    Unexpected {
+        /// The exit, as KVM names it.
+        exit: String,
+        /// Where the code was.
+        rip: u64,
+    },
+}
+
+impl MicroError {
+    pub(super) fn setup(step: &'static str) -> impl FnOnce(kvm_ioctls::Error) -> MicroError {
+        move |error| MicroError::Setup { step, source: error.into() }
+    }
+
+    pub(super) fn system(step: &'static str) -> impl FnOnce(rustix::io::Errno) -> MicroError {
+        move |error| MicroError::Setup { step, source: error.into() }
+    }
+}
+
+/// An exception in the guest, as far as KVM tells.
+///
+/// Where the KVM delivers exceptions to the guest's own table, `vector`, `error_code` and `address` are what the
+/// processor said. Where it shuts the guest down instead, `vector` is `None` and `instruction` is the best clue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// The exception's number: 6 illegal instruction, 13 general protection, 14 page fault, …
+    pub vector: Option<u8>,
+    /// The code that the processor pushed, for the vectors that have one.
+    pub error_code: Option<u64>,
+    /// The address that could not be reached, where the cause is a page fault.
+    pub address: Option<u64>,
+    /// Where the code was.
+    pub rip: u64,
+    /// Its stack pointer.
+    pub rsp: u64,
+    /// The instruction at `rip`, if it is one of the well-known culprits.
+    pub instruction: Option<&'static str>,
+}
+
+impl Fault {
+    /// The exception in words.
+    pub fn what(&self) -> &'static str {
+        match (self.vector, self.instruction) {
+            (Some(0), _) => "division error",
+            (Some(3), _) => "breakpoint",
+            (Some(6), Some("syscall")) => "a system call, which a micro-guest does not have",
+            (Some(6), _) => "illegal instruction",
+            (Some(7), _) => "the floating-point unit is not available",
+            (Some(8), _) => "double fault",
+            (Some(13), _) => "general protection fault",
+            (Some(14), _) => "page fault",
+            (Some(16 | 19), _) => "floating-point exception",
+            (Some(17), _) => "alignment check",
+            (Some(_), _) => "exception",
+            (None, Some("syscall")) => "a system call, which a micro-guest does not have (the guest was shut down)",
+            (None, Some(_)) => "an instruction that a micro-guest may not execute (the guest was shut down)",
+            (None, None) => "the guest was shut down",
+        }
+    }
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "fault in the guest: {}", self.what())?;
+        if let Some(vector) = self.vector {
+            write!(f, " (vector {vector}")?;
+            if let Some(code) = self.error_code {
+                write!(f, ", code {code:#x}")?;
+            }
+            write!(f, ")")?;
+        }
+        if let Some(address) = self.address {
+            write!(f, " at address {address:#x}")?;
+        }
+        if let Some(name) = self.instruction {
+            write!(f, " by `{name}`")?;
+        }
+        write!(f, ", code at {:#x}, stack at {:#x}", self.rip, self.rsp)
+    }
+}
