@@ -30,6 +30,15 @@ pub struct Doorbell {
     pub wakes: RawFd,
 }
 
+/// The ways out of a micro-guest to the program that made it, which counts the exit and resumes at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exits {
+    /// The I/O port to write a byte to.
+    pub port: u16,
+    /// The address to store a 32-bit word to.
+    pub store_to: usize,
+}
+
 /// Where an actor finds itself when it is made ready.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
@@ -39,6 +48,8 @@ pub struct Place {
     pub peers: Vec<Address>,
     /// Its doorbells, as many as its role asked for.
     pub doorbells: Vec<Doorbell>,
+    /// The ways out, in a micro-guest.
+    pub exits: Option<Exits>,
 }
 
 /// The window of a trial on the common clock.
@@ -52,6 +63,8 @@ pub struct Window {
     pub close: Ticks,
     /// How many operations are timed together; 0 asks the actor to find out (a pilot) and to say so in its recorder.
     pub batch: u32,
+    /// Steps of a delay added to every operation, to prove that a slowdown is found; 0 but for such proofs.
+    pub planted: u32,
 }
 
 /// One running instance of a role.

@@ -1,1 +1,8 @@
-//! Load generators: closed loops that time what they repeat.
+//! Load generators: what repeats an operation, times it and records the latencies.
+//!
+//! [`repeat`] is the closed loop: the next operation begins when the last has ended. It is the one timing loop of the
+//! program, so every figure has the same floor, which `paths/null` measures.
+
+mod closed;
+
+pub use closed::{SAMPLE_TICKS, STAMP_FROM_TICKS, delay, repeat, wait_until};

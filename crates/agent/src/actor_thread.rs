@@ -1,0 +1,118 @@
+//! The life of one actor in its own thread: made, ready, run, finished.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::Receiver;
+
+use tollway_core::{Actor, Clock, Error, Place, Recorder, Registry, Result, TenantKind, Window};
+use tollway_host::clock::RunClock;
+use tollway_host::{cpu, gap, thread_usage};
+use tollway_tenant::protocol::{Answer, Command, Make, Ran};
+
+use crate::micro::Surroundings;
+use crate::serve::Coordinator;
+
+/// How long before the warm-up the watching for gaps ends, in ticks.
+const BEFORE_WARM: u64 = 20_000;
+
+/// Lives until the actor is finished or has failed; every command is answered once.
+pub(crate) fn live(
+    number: u32,
+    make: &Make,
+    registry: &Registry,
+    commands: &Receiver<Command>,
+    coordinator: &Coordinator,
+) {
+    let mut life = match guarded(make, || Life::begin(make, registry)) {
+        Ok(life) => life,
+        Err(error) => return coordinator.answer(number, Answer::Failed(error)),
+    };
+    coordinator.answer(number, Answer::Made);
+    while let Ok(command) = commands.recv() {
+        let last = command == Command::Finish;
+        match guarded(make, || life.obey(command)) {
+            Ok(answer) => coordinator.answer(number, answer),
+            Err(error) => return coordinator.answer(number, Answer::Failed(error)),
+        }
+        if last {
+            return;
+        }
+    }
+}
+
+struct Life<'a> {
+    make: &'a Make,
+    actor: Box<dyn Actor>,
+    recorder: Recorder,
+    surroundings: Surroundings,
+}
+
+impl<'a> Life<'a> {
+    fn begin(make: &'a Make, registry: &Registry) -> Result<Self> {
+        cpu::pin_current_thread(make.cpu)?;
+        let actor = registry.path(&make.path)?.variant(&make.variant)?.actor(&make.role, &make.params)?;
+        let surroundings = Surroundings::of(make)?;
+        Ok(Life { make, actor, recorder: Recorder::new(), surroundings })
+    }
+
+    fn obey(&mut self, command: Command) -> Result<Answer> {
+        match command {
+            Command::Ready(peers) => {
+                let place = Place {
+                    tenant: self.make.tenant,
+                    peers,
+                    doorbells: self.surroundings.doorbells(),
+                    exits: self.surroundings.exits(),
+                };
+                Ok(Answer::Ready(self.actor.ready(&place)?))
+            }
+            Command::Run(window) => self.run(&window).map(|ran| Answer::Ran(Box::new(ran))),
+            Command::Finish => {
+                self.actor.park();
+                self.actor.verify()?;
+                Ok(Answer::Finished(self.actor.tally()))
+            }
+            Command::Make(_) => Err(Error::Tenant {
+                tenant: self.make.role.clone(),
+                reason: "it was made twice".into(),
+            }),
+        }
+    }
+
+    fn run(&mut self, window: &Window) -> Result<Ran> {
+        let clock = RunClock::chosen();
+        let late = clock.now().saturating_sub(window.warm);
+        // Only the measured actor watches; a server on the same core must be asleep in its call by then.
+        let gaps = if self.make.measured && self.make.tenant != TenantKind::MicroGuest {
+            gap::watch_until(clock, window.warm.saturating_sub(BEFORE_WARM))
+        } else {
+            gap::Gaps::default()
+        };
+        let before = thread_usage::read()?;
+        let exits = self.surroundings.run(&mut *self.actor, window, &mut self.recorder)?;
+        let used = thread_usage::read()?.since(&before);
+        Ok(Ran {
+            spread: self.make.measured.then(|| self.recorder.spread()),
+            cpu_ns: used.cpu_ns,
+            voluntary: used.voluntary_switches,
+            involuntary: used.involuntary_switches,
+            minor_faults: used.minor_faults,
+            major_faults: used.major_faults,
+            late,
+            waited_lost: gaps.lost,
+            waited: gaps.watched,
+            exits,
+        })
+    }
+}
+
+/// Runs `work` and makes an error of a panic.
+fn guarded<T>(make: &Make, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let message = panic
+            .downcast_ref::<&str>()
+            .map(|s| s.to_string())
+            .or_else(|| panic.downcast_ref::<String>().cloned())
+            .unwrap_or_else(|| "no message".into());
+        Err(Error::Tenant { tenant: make.role.clone(), reason: format!("it panicked: {message}") })
+    })
+}

@@ -1,0 +1,11 @@
+//! The agent: plays actors in a process of its own, at the command of a coordinator.
+//!
+//! It holds nothing but the paths and what they need: no store, no report. `tollway` starts itself as an agent by a
+//! hidden verb; the binary of this crate is the same agent on its own, small and static, for places where `tollway`
+//! is not.
+
+mod actor_thread;
+mod micro;
+mod serve;
+
+pub use serve::serve;

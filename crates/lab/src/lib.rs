@@ -1,0 +1,1 @@
+//! Plan, order, run, verify: coordinates the actors of every trial.

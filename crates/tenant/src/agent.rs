@@ -1,0 +1,139 @@
+//! The coordinator's end of an agent process.
+
+use std::io::BufReader;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Child, Command as Spawn, Stdio};
+use std::time::{Duration, Instant};
+
+use tollway_core::{Error, Result};
+
+use crate::protocol::{self, Answer, Command, Hello, Reply, Request};
+
+/// How long a fresh agent may take to say hello.
+const HELLO: Duration = Duration::from_secs(10);
+
+/// What is started as an agent, and in which surroundings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Executable {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments: those that make it an agent.
+    pub arguments: Vec<String>,
+    /// Environment variables on top of the coordinator's own.
+    pub environment: Vec<(String, String)>,
+}
+
+/// A running agent process. Dropping it kills it and waits for its end.
+pub struct Agent {
+    child: Child,
+    to: UnixStream,
+    from: BufReader<UnixStream>,
+    hello: Hello,
+}
+
+impl Agent {
+    /// Starts the executable with a socket as its standard input and waits for its hello.
+    pub fn start(executable: &Executable) -> Result<Agent> {
+        let name = executable.program.display().to_string();
+        let (ours, theirs) = UnixStream::pair().map_err(|e| Error::system("making an agent's socket", e))?;
+        let mut child = Spawn::new(&executable.program)
+            .args(&executable.arguments)
+            .envs(executable.environment.iter().map(|(k, v)| (k, v)))
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .stdout(Stdio::null())
+            .spawn()
+            .map_err(|e| Error::system(format!("starting `{name}` as an agent"), e))?;
+        let connected = ours.try_clone().map_err(|e| Error::system("sharing an agent's socket", e)).and_then(|to| {
+            let mut from = BufReader::new(ours);
+            let hello = hello(&mut from, &name)?;
+            Ok((to, from, hello))
+        });
+        match connected {
+            Ok((to, from, hello)) => Ok(Agent { child, to, from, hello }),
+            Err(error) => {
+                end(&mut child);
+                Err(error)
+            }
+        }
+    }
+
+    /// What it said of itself when it started.
+    pub fn hello(&self) -> &Hello {
+        &self.hello
+    }
+
+    /// Sends a command to one of its actors.
+    pub fn send(&mut self, actor: u32, command: Command) -> Result<()> {
+        protocol::send(&mut self.to, &Request { actor, command }).map_err(|e| self.dead(e.to_string()))
+    }
+
+    /// The next reply of any of its actors, if it comes before the deadline.
+    pub fn reply(&mut self, deadline: Instant) -> Result<Reply> {
+        let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+        self.from
+            .get_ref()
+            .set_read_timeout(Some(left))
+            .map_err(|e| Error::system("setting a time limit on an agent's socket", e))?;
+        match protocol::receive::<Reply>(&mut self.from) {
+            Ok(Some(reply)) => Ok(reply),
+            Ok(None) => Err(self.dead("it ended".into())),
+            Err(e) if matches!(e.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut) => {
+                Err(self.dead("it did not answer in time and was stopped".into()))
+            }
+            Err(e) => Err(self.dead(e.to_string())),
+        }
+    }
+
+    /// Sends a command to an actor of which nothing else is outstanding, and waits for its answer.
+    pub fn ask(&mut self, actor: u32, command: Command, deadline: Instant) -> Result<Answer> {
+        self.send(actor, command)?;
+        let reply = self.reply(deadline)?;
+        if reply.actor != actor {
+            return Err(self.dead(format!("actor {} answered for actor {actor}", reply.actor)));
+        }
+        match reply.answer {
+            Answer::Failed(error) => Err(error),
+            answer => Ok(answer),
+        }
+    }
+
+    fn dead(&mut self, reason: String) -> Error {
+        let ended = match self.child.try_wait() {
+            Ok(Some(status)) => format!("{reason} ({status})"),
+            _ => reason,
+        };
+        Error::Tenant { tenant: format!("process {}", self.hello.pid), reason: ended }
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        end(&mut self.child);
+    }
+}
+
+fn end(child: &mut Child) {
+    // An error here means that the child has ended already, which is what is wanted.
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+fn hello(from: &mut BufReader<UnixStream>, name: &str) -> Result<Hello> {
+    let unfit = |reason: String| Error::Tenant { tenant: format!("`{name}`"), reason };
+    from.get_ref()
+        .set_read_timeout(Some(HELLO))
+        .map_err(|e| Error::system("setting a time limit on an agent's socket", e))?;
+    let hello: Hello = protocol::receive(from)
+        .map_err(|e| unfit(format!("it is no agent: {e}")))?
+        .ok_or_else(|| unfit("it ended before it said hello; is it a tollway program?".into()))?;
+    if hello.protocol != protocol::VERSION {
+        return Err(unfit(format!(
+            "it speaks protocol {} and this program {}; build both from releases that agree",
+            hello.protocol,
+            protocol::VERSION
+        )));
+    }
+    Ok(hello)
+}

@@ -1,0 +1,180 @@
+//! What a coordinator and its agents say to each other: one JSON document a line, over a Unix stream socket.
+//!
+//! The agent opens with a [`Hello`]. After that the coordinator sends [`Request`]s and the agent answers each with one
+//! [`Reply`] that carries the same actor number; replies of different actors come in any order. When the socket closes
+//! the agent ends, whatever it is doing, so nothing outlives a coordinator that was killed.
+
+use std::io::{self, BufRead, Write};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use tollway_core::{Address, Error, Params, Spread, Tally, TenantKind, Ticks, Window};
+
+/// The version of this protocol; both sides must have the same.
+pub const VERSION: u32 = 1;
+
+/// The longest line that either side reads, in bytes: a recorder's distribution is far below it.
+pub const LONGEST_LINE: u64 = 64 << 20;
+
+/// What an agent says first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Hello {
+    /// [`VERSION`] of the agent.
+    pub protocol: u32,
+    /// The program's version, for the record.
+    pub program: String,
+    /// Its process number.
+    pub pid: u32,
+    /// Its clock at this moment: the coordinator refuses an agent whose clock is not its own.
+    pub clock: Ticks,
+}
+
+/// A command to one actor.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Request {
+    /// Which actor; the coordinator numbers them, unique within an agent.
+    pub actor: u32,
+    /// What it is to do.
+    pub command: Command,
+}
+
+/// What an actor can be told.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Command {
+    /// Come into being.
+    Make(Make),
+    /// Get ready, knowing these addresses.
+    Ready(Vec<Address>),
+    /// Run in this window.
+    Run(Window),
+    /// Park, verify, hand in the tally, and cease to be.
+    Finish,
+}
+
+/// How an actor is made.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Make {
+    /// Its path.
+    pub path: String,
+    /// Its variant.
+    pub variant: String,
+    /// Its role.
+    pub role: String,
+    /// The point, complete.
+    pub params: Params,
+    /// Where it lives.
+    pub tenant: TenantKind,
+    /// The processor that it is pinned to.
+    pub cpu: u32,
+    /// How many doorbells it has.
+    pub doorbells: u32,
+    /// Whether its distribution is the trial's figure.
+    pub measured: bool,
+}
+
+/// An answer of one actor.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reply {
+    /// Which actor.
+    pub actor: u32,
+    /// What it says.
+    pub answer: Answer,
+}
+
+/// What an actor can say.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Answer {
+    /// It is made.
+    Made,
+    /// It is ready, at this address.
+    Ready(Address),
+    /// It has run.
+    Ran(Box<Ran>),
+    /// It is done and verified.
+    Finished(Tally),
+    /// It could not.
+    Failed(Error),
+}
+
+/// What a run of an actor brought.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Ran {
+    /// What it recorded; of the measured role only.
+    pub spread: Option<Spread>,
+    /// Processor time of its thread, in nanoseconds.
+    pub cpu_ns: u64,
+    /// Voluntary context switches of its thread.
+    pub voluntary: u64,
+    /// Involuntary context switches of its thread.
+    pub involuntary: u64,
+    /// Minor page faults of its thread.
+    pub minor_faults: u64,
+    /// Major page faults of its thread.
+    pub major_faults: u64,
+    /// Ticks between the opening of the warm-up and the moment at which it was told to run; 0 where it was in time.
+    pub late: Ticks,
+    /// Ticks lost while it waited for the window, in gaps of more than 2 µs, and for how long it watched.
+    pub waited_lost: Ticks,
+    /// Ticks for which it watched.
+    pub waited: Ticks,
+    /// Exits of its micro-guest to this program, by kind.
+    pub exits: Option<Exits>,
+}
+
+/// Exits of a micro-guest that its program handled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exits {
+    /// By port output.
+    pub port: u64,
+    /// By a store to a page without memory.
+    pub mmio: u64,
+    /// By hypercall.
+    pub hypercall: u64,
+    /// By anything else.
+    pub other: u64,
+}
+
+/// Writes one document.
+pub fn send<T: Serialize>(to: &mut impl Write, document: &T) -> io::Result<()> {
+    let mut line = serde_json::to_vec(document)?;
+    line.push(b'\n');
+    to.write_all(&line)?;
+    to.flush()
+}
+
+/// Reads one document; `None` at the end of the stream.
+pub fn receive<T: DeserializeOwned>(from: &mut impl BufRead) -> io::Result<Option<T>> {
+    let mut line = Vec::new();
+    let read = io::Read::take(&mut *from, LONGEST_LINE).read_until(b'\n', &mut line)?;
+    if read == 0 {
+        return Ok(None);
+    }
+    if line.last() != Some(&b'\n') {
+        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the line was cut short"));
+    }
+    serde_json::from_slice(&line).map(Some).map_err(Into::into)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_reads_back() {
+        let request = Request { actor: 3, command: Command::Ready(vec![Address("@x".into())]) };
+        let mut wire = Vec::new();
+        send(&mut wire, &request).unwrap();
+        let mut wire = &wire[..];
+        assert_eq!(receive::<Request>(&mut wire).unwrap(), Some(request));
+        assert_eq!(receive::<Request>(&mut wire).unwrap(), None);
+    }
+
+    #[test]
+    fn a_cut_or_foreign_line_is_an_error() {
+        for text in ["{\"actor\":1", "not json\n", "{}\n", "\n"] {
+            assert!(receive::<Request>(&mut text.as_bytes()).is_err(), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! The registry: one line a path.
+
+use tollway_core::Registry;
+
+/// Every path that this program knows, in the order in which they are shown.
+pub fn registry() -> Registry {
+    Registry { paths: vec![tollway_crossings::path(), tollway_null::path()] }
+}

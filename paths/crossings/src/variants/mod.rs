@@ -1,0 +1,41 @@
+//! One design a file: each group of crossings says here which variants it has.
+
+mod duo;
+mod exchanges;
+mod solo;
+mod syscalls;
+
+pub use duo::Duo;
+pub use solo::Solo;
+
+use tollway_core::{Crossing, Params, Result, TollKey, Variant};
+
+/// Every variant, in the order of the price list.
+pub fn all() -> Vec<Box<dyn Variant>> {
+    let mut all = Vec::new();
+    all.extend(syscalls::variants());
+    all.extend(exchanges::variants());
+    all
+}
+
+/// The toll key of a crossing at a point: the axes `kind`, `placement`, `warmth`, `size` and `depth`, where it has them.
+fn key_of(crossing: Crossing, params: &Params) -> Result<TollKey> {
+    let mut key = TollKey::of(crossing);
+    if params.get("kind").is_some() {
+        key = key.kind(params.word("kind")?);
+    }
+    if params.get("placement").is_some() {
+        key = key.placement(params.placement()?);
+    }
+    if params.get("warmth").is_some() {
+        key = key.warmth(params.warmth()?);
+    }
+    if params.get("size").is_some() {
+        key = key.size(params.int("size")?);
+    }
+    if params.get("depth").is_some() {
+        let depth = params.int("depth")?;
+        key = key.depth(u32::try_from(depth).unwrap_or(u32::MAX));
+    }
+    Ok(key)
+}

@@ -1,0 +1,137 @@
+//! A variant of one operation and one actor.
+
+use std::marker::PhantomData;
+
+use tollway_core::{
+    Actor, Address, Axis, Crossing, Error, Gate, Params, Place, Plan, Recorder, Requirement, Result, Role, Tally,
+    TenantKind, Variant, Visits, Window,
+};
+use tollway_host::clock::RunClock;
+use tollway_load::repeat;
+
+use crate::engine::Operation;
+
+/// One actor that repeats `O`.
+pub struct Solo<O> {
+    crossing: Crossing,
+    operation: &'static str,
+    caveats: &'static str,
+    axes: Vec<Axis>,
+    requires: Vec<Requirement>,
+    tenant: TenantKind,
+    doorbells: u32,
+    of: PhantomData<fn() -> O>,
+}
+
+impl<O: Operation> Solo<O> {
+    /// A variant named like the crossing; `operation` says in a word what is repeated.
+    ///
+    /// Its toll key has what its axes say: `kind`, `warmth`, `size` and `depth` go into the key.
+    pub fn new(crossing: Crossing, operation: &'static str) -> Self {
+        Solo {
+            crossing,
+            operation,
+            caveats: "",
+            axes: Vec::new(),
+            requires: Vec::new(),
+            tenant: TenantKind::Process,
+            doorbells: 0,
+            of: PhantomData,
+        }
+    }
+
+    /// What a reader of the figure must know.
+    pub fn caveats(mut self, caveats: &'static str) -> Self {
+        self.caveats = caveats;
+        self
+    }
+
+    /// One more parameter.
+    pub fn axis(mut self, axis: Axis) -> Self {
+        self.axes.push(axis);
+        self
+    }
+
+    /// One more requirement.
+    pub fn requires(mut self, requirement: Requirement) -> Self {
+        self.requires.push(requirement);
+        self
+    }
+
+    /// Runs inside a micro-guest with so many doorbells.
+    pub fn in_micro_guest(mut self, doorbells: u32) -> Self {
+        self.tenant = TenantKind::MicroGuest;
+        self.doorbells = doorbells;
+        self.requires(Requirement::Kvm).requires(Requirement::InvariantTsc)
+    }
+}
+
+impl<O: Operation> Variant for Solo<O> {
+    fn name(&self) -> &str {
+        self.crossing.name()
+    }
+
+    fn about(&self) -> &str {
+        self.crossing.title()
+    }
+
+    fn caveats(&self) -> &str {
+        self.caveats
+    }
+
+    fn axes(&self) -> Vec<Axis> {
+        self.axes.clone()
+    }
+
+    fn plan(&self, params: &Params) -> Result<Plan> {
+        let key = super::key_of(self.crossing, params)?;
+        Ok(Plan {
+            operation: self.operation.into(),
+            roles: vec![Role::measured("caller").tenant(self.tenant).doorbells(self.doorbells)],
+            gates: vec![Gate {
+                name: self.crossing.name().into(),
+                role: "caller".into(),
+                visits: Visits::Fixed(1.0),
+                toll: Some(key.clone()),
+            }],
+            provides: Some(key),
+            needs: Vec::new(),
+            requires: self.requires.clone(),
+        })
+    }
+
+    fn actor(&self, _: &str, params: &Params) -> Result<Box<dyn Actor>> {
+        Ok(Box::new(SoloActor::<O> { params: params.clone(), operation: None, done: 0 }))
+    }
+}
+
+struct SoloActor<O> {
+    params: Params,
+    operation: Option<O>,
+    done: u64,
+}
+
+impl<O: Operation> Actor for SoloActor<O> {
+    fn ready(&mut self, place: &Place) -> Result<Address> {
+        self.operation = Some(O::prepare(&self.params, place)?);
+        Ok(Address::none())
+    }
+
+    fn run(&mut self, window: &Window, recorder: &mut Recorder) -> Result<()> {
+        if let Some(operation) = &mut self.operation {
+            self.done = repeat(RunClock::chosen(), window, recorder, || operation.once());
+        }
+        Ok(())
+    }
+
+    fn verify(&mut self) -> Result<()> {
+        match &mut self.operation {
+            Some(operation) if self.done > 0 => operation.verify(self.done),
+            _ => Err(Error::Wrong("the operation never ran".into())),
+        }
+    }
+
+    fn tally(&mut self) -> Tally {
+        self.operation.as_ref().map(|o| o.tally(self.done)).unwrap_or_default()
+    }
+}
