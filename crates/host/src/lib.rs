@@ -8,3 +8,4 @@ compile_error!("tollway-host reads the time-stamp counter and /proc: it needs x8
 
 pub mod clock;
 pub mod cpu;
+pub mod descriptor;

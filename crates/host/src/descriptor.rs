@@ -1,0 +1,97 @@
+//! Descriptors passed from one process to another, over a Unix socket in the abstract name space.
+
+use std::io::{IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+    recvmsg, sendmsg,
+};
+use tollway_core::{Error, Result};
+
+/// The most descriptors that one message carries here (the kernel's limit is 253, SCM_MAX_FD).
+pub const MOST: usize = 8;
+
+/// Listens under a name of the abstract name space that nobody else has, and returns that name.
+pub fn listen_anonymously() -> Result<(UnixListener, String)> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let name = format!("tollway-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+    let listener = SocketAddr::from_abstract_name(&name)
+        .and_then(|address| UnixListener::bind_addr(&address))
+        .map_err(|e| Error::system(format!("listening on the abstract socket `{name}`"), e))?;
+    Ok((listener, name))
+}
+
+/// Connects to a name that [`listen_anonymously`] gave.
+pub fn connect(name: &str) -> Result<UnixStream> {
+    SocketAddr::from_abstract_name(name)
+        .and_then(|address| UnixStream::connect_addr(&address))
+        .map_err(|e| Error::system(format!("connecting to the abstract socket `{name}`"), e))
+}
+
+/// Sends at most [`MOST`] descriptors with a message of one byte. The receiver gets copies.
+pub fn send(socket: impl AsFd, descriptors: &[OwnedFd]) -> Result<()> {
+    let borrowed: Vec<_> = descriptors.iter().map(AsFd::as_fd).collect();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !borrowed.is_empty() && !control.push(SendAncillaryMessage::ScmRights(&borrowed)) {
+        return Err(Error::system("sending descriptors", format!("{} are more than {MOST}", borrowed.len())));
+    }
+    sendmsg(socket, &[IoSlice::new(&[1])], &mut control, SendFlags::empty())
+        .map(drop)
+        .map_err(|e| Error::system("sending descriptors", e))
+}
+
+/// Receives the descriptors of one [`send`], close-on-exec.
+pub fn receive(socket: impl AsFd) -> Result<Vec<OwnedFd>> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let mut byte = [0];
+    let message = recvmsg(socket, &mut [IoSliceMut::new(&mut byte)], &mut control, RecvFlags::CMSG_CLOEXEC)
+        .map_err(|e| Error::system("receiving descriptors", e))?;
+    if message.bytes == 0 {
+        return Err(Error::system("receiving descriptors", "the other side closed the connection"));
+    }
+    let mut all = Vec::new();
+    for part in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(descriptors) = part {
+            all.extend(descriptors);
+        }
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+
+    use super::*;
+
+    #[test]
+    fn a_pipe_arrives_and_works() {
+        let (listener, name) = listen_anonymously().unwrap();
+        let here = connect(&name).unwrap();
+        let (there, _) = listener.accept().unwrap();
+        let (read, write) = rustix::pipe::pipe().unwrap();
+        send(&here, &[write]).unwrap();
+        let mut got = receive(&there).unwrap();
+        assert_eq!(got.len(), 1);
+        std::fs::File::from(got.remove(0)).write_all(b"across").unwrap();
+        let mut text = [0; 6];
+        std::fs::File::from(read).read_exact(&mut text).unwrap();
+        assert_eq!(&text, b"across");
+    }
+
+    #[test]
+    fn too_many_and_none_are_told_apart() {
+        let (here, there) = UnixStream::pair().unwrap();
+        let many: Vec<OwnedFd> = (0..MOST + 1).map(|_| rustix::pipe::pipe().unwrap().0).collect();
+        assert!(send(&here, &many).is_err());
+        drop(here);
+        assert!(receive(&there).is_err());
+    }
+}
