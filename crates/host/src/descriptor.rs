@@ -38,7 +38,9 @@ pub fn send(socket: impl AsFd, descriptors: &[OwnedFd]) -> Result<()> {
     let borrowed: Vec<_> = descriptors.iter().map(AsFd::as_fd).collect();
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
     let mut control = SendAncillaryBuffer::new(&mut space);
-    if !borrowed.is_empty() && !control.push(SendAncillaryMessage::ScmRights(&borrowed)) {
+    let fits = borrowed.len() <= MOST
+        && (borrowed.is_empty() || control.push(SendAncillaryMessage::ScmRights(&borrowed)));
+    if !fits {
         return Err(Error::system("sending descriptors", format!("{} are more than {MOST}", borrowed.len())));
     }
     sendmsg(socket, &[IoSlice::new(&[1])], &mut control, SendFlags::empty())
