@@ -1,0 +1,126 @@
+//! Figures: what a point costs, worked out of its trials when it is read.
+
+use rusqlite::Statement;
+use serde::{Deserialize, Serialize};
+use tollway_stats::{figure, summary, t_interval};
+
+pub use tollway_stats::Interval;
+
+use crate::{Grade, PointId, Prediction, Result, RunId, Store, grade};
+
+/// Share of intervals that hold the true value.
+const CONFIDENCE: f64 = 0.95;
+
+/// What a point costs. There is no figure without an interval: a point with a single trial has `None`, shown as "–".
+///
+/// The same trials give the same figure, always: nothing in it is drawn at random.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Figure {
+    /// Which point.
+    pub point: PointId,
+    /// How many trials.
+    pub trials: u32,
+    /// How many sets of freshly started processes they ran in. With one set the intervals cover the repetition within
+    /// it only, not the luck of its memory layout.
+    pub blocks: u32,
+    /// Share of quiet trials, 0 to 1.
+    pub quiet: f64,
+    /// Operations that one sample covers, the most of any trial: with more than one, quantiles are those of batches.
+    pub batch: u32,
+    /// Median over blocks of the median over trials of the trials' medians, in ticks per operation: what is quoted.
+    pub median: Option<Interval>,
+    /// Mean over blocks of the mean over trials of the trials' means, in ticks per operation: what a bill adds up.
+    pub mean: Option<Interval>,
+    /// As the median, of the trials' 99th percentiles, in ticks per operation.
+    pub p99: Option<Interval>,
+    /// What was predicted for it, if anything was.
+    pub prediction: Option<Prediction>,
+    /// What became of that, against the median; [`grade`] compares with anything else.
+    pub grade: Option<Grade>,
+}
+
+/// The columns of the trials of one point that a figure is made of, by block.
+#[derive(Default)]
+struct Columns {
+    block: Option<u32>,
+    trials: u32,
+    quiet: u32,
+    batch: u32,
+    medians: Vec<Vec<f64>>,
+    means: Vec<Vec<f64>>,
+    p99s: Vec<Vec<f64>>,
+}
+
+impl Columns {
+    const SQL: &str = "SELECT block, quiet, batch, median_ticks, mean_ticks, p99_ticks FROM trial \
+                       WHERE point = ?1 ORDER BY block, ordinal";
+
+    fn read(statement: &mut Statement<'_>, point: PointId) -> rusqlite::Result<Columns> {
+        let mut columns = Columns::default();
+        let mut rows = statement.query([point])?;
+        while let Some(row) = rows.next()? {
+            let block = Some(row.get(0)?);
+            columns.trials += 1;
+            columns.quiet += u32::from(row.get::<_, bool>(1)?);
+            columns.batch = columns.batch.max(row.get(2)?);
+            for (at, blocks) in [(3, &mut columns.medians), (4, &mut columns.means), (5, &mut columns.p99s)] {
+                if block != columns.block {
+                    blocks.push(Vec::new());
+                }
+                blocks.last_mut().expect("a block was begun with its first trial").push(row.get(at)?);
+            }
+            columns.block = block;
+        }
+        Ok(columns)
+    }
+
+    fn figure(&self, point: PointId, prediction: Option<Prediction>) -> Figure {
+        let median = figure(&self.medians, CONFIDENCE).ok();
+        let grade = match (&prediction, &median) {
+            (Some(p), Some(measured)) => Some(grade(&p.forecast, measured.estimate)),
+            _ => None,
+        };
+        Figure {
+            point,
+            trials: self.trials,
+            blocks: u32::try_from(self.medians.len()).unwrap_or(u32::MAX),
+            quiet: f64::from(self.quiet) / f64::from(self.trials),
+            batch: self.batch,
+            median,
+            mean: mean_of_blocks(&self.means),
+            p99: figure(&self.p99s, CONFIDENCE).ok(),
+            prediction,
+            grade,
+        }
+    }
+}
+
+/// Blocks are the units, or the trials where there is one block.
+fn mean_of_blocks(blocks: &[Vec<f64>]) -> Option<Interval> {
+    match blocks {
+        [trials] => t_interval(trials, CONFIDENCE).ok(),
+        _ => {
+            let means: Result<Vec<f64>, _> = blocks.iter().map(|trials| summary::mean(trials)).collect();
+            t_interval(&means.ok()?, CONFIDENCE).ok()
+        }
+    }
+}
+
+impl Store {
+    /// The figure of a point; `None` where it has no trial.
+    pub fn figure(&self, point: PointId) -> Result<Option<Figure>> {
+        let prediction = self.prediction(point)?;
+        let columns = self.sql(|db| Columns::read(&mut *db.prepare_cached(Columns::SQL)?, point))?;
+        Ok((columns.trials > 0).then(|| columns.figure(point, prediction)))
+    }
+
+    /// The figures of all points of a run that have a trial, in the order in which the points were added.
+    pub fn figures(&self, run: RunId) -> Result<Vec<Figure>> {
+        let points: Vec<PointId> = self.sql(|db| {
+            db.prepare_cached("SELECT id FROM point WHERE run = ?1 AND trials > 0 ORDER BY id")?
+                .query_map([run], |row| row.get(0))?
+                .collect()
+        })?;
+        points.into_iter().filter_map(|point| self.figure(point).transpose()).collect()
+    }
+}

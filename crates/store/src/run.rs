@@ -1,0 +1,236 @@
+//! Runs: a set of trials with the machine's fingerprint.
+
+use std::process;
+
+use jiff::Timestamp;
+use rusqlite::{OptionalExtension, Row, params};
+use serde::{Deserialize, Serialize};
+
+use crate::column::{from_json, from_word, json, maybe_time, micros, time, unsigned};
+use crate::{Result, RunId, Store};
+
+/// What is known of a run when it begins.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunSpec {
+    /// When it began; kept to the microsecond.
+    pub started: Timestamp,
+    /// What a person calls it.
+    pub title: String,
+    /// The command line.
+    pub argv: Vec<String>,
+    /// Tollway's version.
+    pub version: String,
+    /// The seed of everything random in it.
+    pub seed: u64,
+    /// The machine, by an id that stays the same when it restarts.
+    pub machine: String,
+    /// Ticks per second of the run's clock.
+    pub hz: f64,
+    /// The labels of what is compared with what; empty where nothing is.
+    pub sides: Vec<String>,
+    /// The machine, in full.
+    pub fingerprint: serde_json::Value,
+    /// What the lab needs in order to go on with it: presets, order, options. The store does not look inside.
+    pub plan: serde_json::Value,
+}
+
+/// How far a run has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunState {
+    /// Begun and not ended: its process measures, or was killed.
+    Running,
+    /// Ended with all that was planned.
+    Complete,
+    /// Ended before all was measured, by a person or a signal.
+    Interrupted,
+    /// Ended by an error.
+    Failed,
+}
+
+impl RunState {
+    /// The word in the file and in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            RunState::Running => "running",
+            RunState::Complete => "complete",
+            RunState::Interrupted => "interrupted",
+            RunState::Failed => "failed",
+        }
+    }
+}
+
+/// A run as it is stored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Its number.
+    pub id: RunId,
+    /// How far it has come.
+    pub state: RunState,
+    /// When it ended, if it did; kept to the microsecond.
+    pub ended: Option<Timestamp>,
+    /// The process that measures, or measured last.
+    pub pid: u32,
+    /// What was known when it began.
+    #[serde(flatten)]
+    pub spec: RunSpec,
+}
+
+/// A run in a list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunSummary {
+    /// Its number.
+    pub id: RunId,
+    /// How far it has come.
+    pub state: RunState,
+    /// When it began.
+    pub started: Timestamp,
+    /// When it ended, if it did.
+    pub ended: Option<Timestamp>,
+    /// What a person calls it.
+    pub title: String,
+    /// Tollway's version.
+    pub version: String,
+    /// The machine.
+    pub machine: String,
+    /// How many points it has.
+    pub points: u64,
+    /// How many of them were skipped because the machine lacks something.
+    pub skipped: u64,
+    /// How many of them failed.
+    pub failed: u64,
+    /// How many trials it has.
+    pub trials: u64,
+}
+
+impl Store {
+    /// Writes a new run in state running, measured by this process.
+    pub fn begin_run(&mut self, spec: &RunSpec) -> Result<RunId> {
+        if !spec.hz.is_finite() || spec.hz <= 0.0 {
+            return Err(self.refused(format!("a clock has more than 0 ticks per second, not {}", spec.hz)));
+        }
+        let texts = (|| {
+            Ok::<_, serde_json::Error>((
+                json(&spec.argv)?,
+                json(&spec.sides)?,
+                json(&spec.fingerprint)?,
+                json(&spec.plan)?,
+            ))
+        })();
+        let (argv, sides, fingerprint, plan) = texts.map_err(|e| self.refused(e.to_string()))?;
+        self.sql(|db| {
+            db.prepare_cached(
+                "INSERT INTO run (started_us, state, pid, title, version, machine, hz, seed, argv, sides, fingerprint,
+                 plan) VALUES (?1, 'running', ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+            )?
+            .insert(params![
+                micros(spec.started),
+                process::id(),
+                spec.title,
+                spec.version,
+                spec.machine,
+                spec.hz,
+                spec.seed.cast_signed(),
+                argv,
+                sides,
+                fingerprint,
+                plan,
+            ])
+        })
+        .map(RunId)
+    }
+
+    /// Ends a run in that state, which is not running.
+    pub fn end_run(&mut self, run: RunId, state: RunState, ended: Timestamp) -> Result<()> {
+        if state == RunState::Running {
+            return Err(self.refused("a run does not end running; give another state"));
+        }
+        let changed = self.sql(|db| {
+            db.prepare_cached("UPDATE run SET state = ?2, ended_us = ?3 WHERE id = ?1")?.execute(params![
+                run,
+                state.name(),
+                micros(ended)
+            ])
+        })?;
+        if changed == 0 { Err(self.no_such(format!("run {run}"))) } else { Ok(()) }
+    }
+
+    /// Takes up a run that was left unfinished: it is running again, measured by this process.
+    pub fn reopen_run(&mut self, run: RunId) -> Result<()> {
+        let changed = self.sql(|db| {
+            db.prepare_cached(
+                "UPDATE run SET state = 'running', ended_us = NULL, pid = ?2
+                 WHERE id = ?1 AND state IN ('running', 'interrupted')",
+            )?
+            .execute(params![run, process::id()])
+        })?;
+        if changed > 0 {
+            return Ok(());
+        }
+        let state = self.run(run)?.state.name();
+        Err(self.refused(format!("run {run} is {state}: there is nothing to go on with; begin a new run")))
+    }
+
+    /// One run.
+    pub fn run(&self, run: RunId) -> Result<Run> {
+        self.sql(|db| {
+            db.prepare_cached(
+                "SELECT id, started_us, ended_us, state, pid, title, version, machine, hz, seed, argv, sides,
+                 fingerprint, plan FROM run WHERE id = ?1",
+            )?
+            .query_row([run], read_run)
+            .optional()
+        })?
+        .ok_or_else(|| self.no_such(format!("run {run}")))
+    }
+
+    /// All runs, newest first.
+    pub fn runs(&self) -> Result<Vec<RunSummary>> {
+        self.sql(|db| {
+            db.prepare_cached(
+                "SELECT run.id, started_us, ended_us, run.state, run.title, version, machine,
+                        count(point.id), count(*) FILTER (WHERE point.state = 'skipped'),
+                        count(*) FILTER (WHERE point.state = 'failed'), coalesce(sum(trials), 0)
+                 FROM run LEFT JOIN point ON point.run = run.id
+                 GROUP BY run.id ORDER BY started_us DESC, run.id DESC",
+            )?
+            .query_map([], |row| {
+                Ok(RunSummary {
+                    id: row.get(0)?,
+                    started: time(row, 1)?,
+                    ended: maybe_time(row, 2)?,
+                    state: from_word(row, 3)?,
+                    title: row.get(4)?,
+                    version: row.get(5)?,
+                    machine: row.get(6)?,
+                    points: unsigned(row, 7)?,
+                    skipped: unsigned(row, 8)?,
+                    failed: unsigned(row, 9)?,
+                    trials: unsigned(row, 10)?,
+                })
+            })?
+            .collect()
+        })
+    }
+}
+
+fn read_run(row: &Row<'_>) -> rusqlite::Result<Run> {
+    Ok(Run {
+        id: row.get(0)?,
+        state: from_word(row, 3)?,
+        ended: maybe_time(row, 2)?,
+        pid: row.get(4)?,
+        spec: RunSpec {
+            started: time(row, 1)?,
+            title: row.get(5)?,
+            version: row.get(6)?,
+            machine: row.get(7)?,
+            hz: row.get(8)?,
+            seed: unsigned(row, 9)?,
+            argv: from_json(row, 10)?,
+            sides: from_json(row, 11)?,
+            fingerprint: from_json(row, 12)?,
+            plan: from_json(row, 13)?,
+        },
+    })
+}

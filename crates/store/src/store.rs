@@ -1,0 +1,211 @@
+//! Opening a store, and what every method does with an answer of SQLite.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use crate::schema::{self, APPLICATION_ID, Mark, VERSION};
+use crate::{Result, StoreError};
+
+/// How long a writer waits for another one before it gives up and says for whom it waited.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Files up to so many bytes are checked when they are opened: that takes a few milliseconds.
+const CHECKED_ON_OPENING: u64 = 4 << 20;
+
+/// An open store: one SQLite file.
+///
+/// Several processes may have the same store open. Readers never wait; a writer waits up to ten seconds for another.
+pub struct Store {
+    pub(crate) connection: Connection,
+    file: PathBuf,
+}
+
+impl Store {
+    /// Opens the store in that file for reading and writing; makes it where there is none.
+    pub fn open(file: impl AsRef<Path>) -> Result<Store> {
+        let mut store = Store::connect(
+            file.as_ref(),
+            OpenFlags::SQLITE_OPEN_READ_WRITE
+                | OpenFlags::SQLITE_OPEN_CREATE
+                | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+        )?;
+        let mark = store.mark()?;
+        if store.sql(|db| db.is_readonly("main"))? {
+            return Err(StoreError::ReadOnly { file: store.file });
+        }
+        store.enter_wal()?;
+        if mark.version < VERSION {
+            let migrated = schema::migrate(&mut store.connection);
+            store.told(migrated)?;
+            store.mark()?;
+        }
+        store.check_if_small()?;
+        Ok(store)
+    }
+
+    /// Opens the store in that file for reading. It works beside a run that writes, and in a folder that is read-only.
+    pub fn open_read_only(file: impl AsRef<Path>) -> Result<Store> {
+        let file = file.as_ref();
+        match fs::metadata(file) {
+            Err(e) if e.kind() == ErrorKind::NotFound => {
+                return Err(StoreError::NotThere { file: file.into() });
+            }
+            Err(e) => return Err(StoreError::Unreachable { file: file.into(), reason: e.to_string() }),
+            Ok(_) => {}
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut store = Store::connect(file, flags)?;
+        let mark = match store.mark() {
+            // Without a writable folder SQLite cannot make the index of the log. If there is no log, none is needed.
+            Err(StoreError::Unreachable { .. } | StoreError::ReadOnly { .. })
+                if !beside(file, "-wal").exists() =>
+            {
+                store = Store::connect_immutable(file, flags)?;
+                store.mark()?
+            }
+            other => other?,
+        };
+        if mark.version < VERSION {
+            return Err(StoreError::Older { file: store.file, found: mark.version, known: VERSION });
+        }
+        store.check_if_small()?;
+        Ok(store)
+    }
+
+    /// The file.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// Reads every page and compares tables with indices: for `tollway doctor`, or after a disk has failed.
+    pub fn check(&self) -> Result<()> {
+        self.check_by("PRAGMA integrity_check(1)")?;
+        let orphans = self.sql(|db| {
+            db.prepare("PRAGMA foreign_key_check")?
+                .query_map([], |row| row.get::<_, String>(0))?
+                .next()
+                .transpose()
+        })?;
+        match orphans {
+            Some(table) => Err(self.damaged(format!("a row of table {table} belongs to none"))),
+            None => Ok(()),
+        }
+    }
+
+    fn connect(file: &Path, flags: OpenFlags) -> Result<Store> {
+        // A name that SQLite would read as something else than a file (":memory:", none at all) is a file here.
+        let plain = if file.is_absolute() { file.to_path_buf() } else { Path::new(".").join(file) };
+        Store::prepare(file, Connection::open_with_flags(plain, flags))
+    }
+
+    /// Opens a file that nobody can be writing to, without making any file beside it.
+    fn connect_immutable(file: &Path, flags: OpenFlags) -> Result<Store> {
+        let unreachable = |reason: String| StoreError::Unreachable { file: file.into(), reason };
+        let absolute = fs::canonicalize(file).map_err(|e| unreachable(e.to_string()))?;
+        let path = absolute.to_str().ok_or_else(|| unreachable("its name is not UTF-8".into()))?;
+        let path = path.replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+        let uri = format!("file:{path}?immutable=1");
+        Store::prepare(file, Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI))
+    }
+
+    fn prepare(file: &Path, opened: rusqlite::Result<Connection>) -> Result<Store> {
+        let connection = opened.map_err(|e| StoreError::from_sqlite(file, e))?;
+        let store = Store { connection, file: file.into() };
+        store.sql(|db| {
+            db.busy_timeout(PATIENCE)?;
+            db.set_prepared_statement_cache_capacity(64);
+            db.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+            db.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+            db.pragma_update(None, "foreign_keys", true)?;
+            db.pragma_update(None, "cell_size_check", true)?;
+            // Every commit is on the disk before it returns; see the README.
+            db.pragma_update(None, "synchronous", "FULL")
+        })?;
+        Ok(store)
+    }
+
+    /// Reads the file's marks and refuses what is not a store of a version that this program knows.
+    fn mark(&self) -> Result<Mark> {
+        let mark = self.sql(Mark::read)?;
+        let file = self.file.clone();
+        if mark.application_id != APPLICATION_ID && !mark.blank {
+            return Err(StoreError::OtherApplication { file, application_id: mark.application_id });
+        }
+        if mark.version > VERSION {
+            return Err(StoreError::Newer { file, found: mark.version, known: VERSION });
+        }
+        if mark.version < 0 || (mark.version == 0 && !mark.blank) {
+            return Err(self.damaged(format!("its schema version is {}", mark.version)));
+        }
+        Ok(mark)
+    }
+
+    /// Switches to the write-ahead log, which SQLite refuses without waiting while another process opens the file.
+    fn enter_wal(&self) -> Result<()> {
+        let give_up = Instant::now() + PATIENCE;
+        loop {
+            let mode =
+                self.connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0));
+            match mode {
+                Ok(mode) if mode == "wal" => return Ok(()),
+                Ok(mode) => {
+                    let reason = format!("its file system keeps no write-ahead log, only `{mode}`");
+                    return Err(StoreError::Unreachable { file: self.file.clone(), reason });
+                }
+                Err(e)
+                    if e.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && Instant::now() < give_up =>
+                {
+                    sleep(Duration::from_millis(10));
+                }
+                Err(e) => return self.told(Err(e)),
+            }
+        }
+    }
+
+    fn check_if_small(&self) -> Result<()> {
+        match fs::metadata(&self.file) {
+            Ok(about) if about.len() <= CHECKED_ON_OPENING => self.check_by("PRAGMA quick_check(1)"),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_by(&self, pragma: &str) -> Result<()> {
+        let found = self.sql(|db| db.query_row(pragma, [], |row| row.get::<_, String>(0)))?;
+        if found == "ok" { Ok(()) } else { Err(self.damaged(found)) }
+    }
+
+    /// Asks SQLite, and tells its refusal in our words.
+    pub(crate) fn sql<T>(&self, ask: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
+        self.told(ask(&self.connection))
+    }
+
+    /// An answer of SQLite, with a refusal in our words.
+    pub(crate) fn told<T>(&self, answer: rusqlite::Result<T>) -> Result<T> {
+        answer.map_err(|e| StoreError::from_sqlite(&self.file, e))
+    }
+
+    pub(crate) fn damaged(&self, reason: impl Into<String>) -> StoreError {
+        StoreError::Damaged { file: self.file.clone(), reason: reason.into() }
+    }
+
+    pub(crate) fn refused(&self, reason: impl Into<String>) -> StoreError {
+        StoreError::Refused { file: self.file.clone(), reason: reason.into() }
+    }
+
+    pub(crate) fn no_such(&self, what: impl Into<String>) -> StoreError {
+        StoreError::NoSuch { file: self.file.clone(), what: what.into() }
+    }
+}
+
+/// The file that SQLite keeps beside that one.
+fn beside(file: &Path, suffix: &str) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
