@@ -21,6 +21,7 @@ const CHECKED_ON_OPENING: u64 = 4 << 20;
 /// An open store: one SQLite file.
 ///
 /// Several processes may have the same store open. Readers never wait; a writer waits up to ten seconds for another.
+#[derive(Debug)]
 pub struct Store {
     pub(crate) connection: Connection,
     file: PathBuf,
@@ -29,8 +30,10 @@ pub struct Store {
 impl Store {
     /// Opens the store in that file for reading and writing; makes it where there is none.
     pub fn open(file: impl AsRef<Path>) -> Result<Store> {
+        let file = file.as_ref();
+        refuse_irregular(file)?;
         let mut store = Store::connect(
-            file.as_ref(),
+            file,
             OpenFlags::SQLITE_OPEN_READ_WRITE
                 | OpenFlags::SQLITE_OPEN_CREATE
                 | OpenFlags::SQLITE_OPEN_NO_MUTEX,
@@ -52,12 +55,8 @@ impl Store {
     /// Opens the store in that file for reading. It works beside a run that writes, and in a folder that is read-only.
     pub fn open_read_only(file: impl AsRef<Path>) -> Result<Store> {
         let file = file.as_ref();
-        match fs::metadata(file) {
-            Err(e) if e.kind() == ErrorKind::NotFound => {
-                return Err(StoreError::NotThere { file: file.into() });
-            }
-            Err(e) => return Err(StoreError::Unreachable { file: file.into(), reason: e.to_string() }),
-            Ok(_) => {}
+        if !refuse_irregular(file)? {
+            return Err(StoreError::NotThere { file: file.into() });
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut store = Store::connect(file, flags)?;
@@ -71,6 +70,9 @@ impl Store {
             }
             other => other?,
         };
+        if mark.blank {
+            return Err(StoreError::NotADatabase { file: store.file });
+        }
         if mark.version < VERSION {
             return Err(StoreError::Older { file: store.file, found: mark.version, known: VERSION });
         }
@@ -81,6 +83,11 @@ impl Store {
     /// The file.
     pub fn file(&self) -> &Path {
         &self.file
+    }
+
+    /// How long to wait for another process that writes, before [`StoreError::Locked`]; ten seconds unless set here.
+    pub fn set_patience(&mut self, patience: Duration) -> Result<()> {
+        self.sql(|db| db.busy_timeout(patience))
     }
 
     /// Reads every page and compares tables with indices: for `tollway doctor`, or after a disk has failed.
@@ -203,9 +210,23 @@ impl Store {
     }
 }
 
+/// Whether there is such a file. A folder, a pipe or a device in its place is refused.
+fn refuse_irregular(file: &Path) -> Result<bool> {
+    let reason = match fs::metadata(file) {
+        Ok(about) if about.is_file() => return Ok(true),
+        Ok(_) => "it is no regular file".into(),
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(false),
+        Err(e) => e.to_string(),
+    };
+    Err(StoreError::Unreachable { file: file.into(), reason })
+}
+
 /// The file that SQLite keeps beside that one.
 fn beside(file: &Path, suffix: &str) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
     name.push(suffix);
     name.into()
 }
+
+#[cfg(test)]
+mod tests;

@@ -154,7 +154,13 @@ impl Store {
             let mut rows = statement.query([point])?;
             while let Some(row) = rows.next()? {
                 let bytes = row.get_ref(0)?.as_blob().map_err(|e| unusable(0, Type::Blob, e))?;
-                all.merge(&Spread::from_bytes(bytes).map_err(|e| unusable(0, Type::Blob, e))?);
+                let one = Spread::from_bytes(bytes).map_err(|e| unusable(0, Type::Blob, e))?;
+                // Sums beyond 64 bits cannot have been measured.
+                let sums = [(all.ops, one.ops), (all.ticks, one.ticks), (all.samples(), one.samples())];
+                if sums.iter().any(|(a, b)| a.checked_add(*b).is_none()) {
+                    return Err(rusqlite::Error::IntegralValueOutOfRange(0, one.ops.cast_signed()));
+                }
+                all.merge(&one);
             }
             Ok(all)
         })

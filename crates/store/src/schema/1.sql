@@ -80,6 +80,12 @@ CREATE TRIGGER trial_counts AFTER INSERT ON trial BEGIN
     UPDATE point SET trials = trials + 1 WHERE id = NEW.point;
 END;
 
+CREATE TRIGGER trial_is_new BEFORE INSERT ON trial
+WHEN EXISTS (SELECT 1 FROM trial WHERE id = NEW.id)
+OR EXISTS (SELECT 1 FROM trial WHERE point = NEW.point AND block = NEW.block AND ordinal = NEW.ordinal) BEGIN
+    SELECT RAISE(ABORT, 'the point has a trial of that block and ordinal already; measure again in a new run');
+END;
+
 CREATE TRIGGER trial_is_not_changed BEFORE UPDATE ON trial BEGIN
     SELECT RAISE(ABORT, 'what was measured is not changed; measure again in a new run');
 END;
