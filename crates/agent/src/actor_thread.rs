@@ -5,7 +5,8 @@ use std::sync::mpsc::Receiver;
 
 use tollway_core::{Actor, Clock, Error, Place, Recorder, Registry, Result, TenantKind, Window};
 use tollway_host::clock::RunClock;
-use tollway_host::{cpu, gap, thread_usage};
+use tollway_host::samplers::{thread_time, usage};
+use tollway_host::{cpu, gap};
 use tollway_tenant::protocol::{Answer, Command, Make, Ran};
 
 use crate::micro::Surroundings;
@@ -83,18 +84,19 @@ impl<'a> Life<'a> {
         let late = clock.now().saturating_sub(window.warm);
         // Only the measured actor watches; a server on the same core must be asleep in its call by then.
         let gaps = if self.make.measured && self.make.tenant != TenantKind::MicroGuest {
-            gap::watch_until(clock, window.warm.saturating_sub(BEFORE_WARM))
+            gap::watch_until(clock, window.warm.saturating_sub(BEFORE_WARM), gap::threshold(self.make.hz))
         } else {
             gap::Gaps::default()
         };
-        let before = thread_usage::read()?;
+        let (time, before) = (thread_time::thread(), usage::Usage::read());
         let exits = self.surroundings.run(&mut *self.actor, window, &mut self.recorder)?;
-        let used = thread_usage::read()?.since(&before);
+        let time = thread_time::thread().saturating_sub(time);
+        let used = before.and_then(|before| Ok(usage::delta(&before, &usage::Usage::read()?))).unwrap_or_default();
         Ok(Ran {
             spread: self.make.measured.then(|| self.recorder.spread()),
-            cpu_ns: used.cpu_ns,
-            voluntary: used.voluntary_switches,
-            involuntary: used.involuntary_switches,
+            cpu_ns: u64::try_from(time.as_nanos()).unwrap_or(u64::MAX),
+            voluntary: used.voluntary,
+            involuntary: used.involuntary,
             minor_faults: used.minor_faults,
             major_faults: used.major_faults,
             late,

@@ -9,3 +9,10 @@ compile_error!("tollway-host reads the time-stamp counter and /proc: it needs x8
 pub mod clock;
 pub mod cpu;
 pub mod descriptor;
+pub mod features;
+mod found;
+pub mod gap;
+pub mod samplers;
+pub mod shared;
+
+pub use found::Found;

@@ -141,6 +141,7 @@ impl<'a> Crew<'a> {
                     cpu: self.cpu(role.core)?,
                     doorbells: role.doorbells,
                     measured: role.measured,
+                    hz: self.hz,
                 };
                 self.agents[agent].ask(number, Command::Make(make), deadline)?;
                 match self.agents[agent].ask(number, Command::Ready(addresses.clone()), deadline)? {

@@ -1,1 +1,23 @@
-//! Plan, order, run, verify: coordinates the actors of every trial.
+//! The laboratory: plan → order → run → verify.
+//!
+//! A [`Lab`] knows the paths, this machine and how to start an agent. It turns a [`Request`] into points
+//! ([`point`]), asks of each whether the machine has what it needs, finds batch sizes in a pilot, plays the trials in
+//! a seeded, interleaved order ([`order`]) by crews of agent processes that are started anew for each block
+//! ([`crew`]), and writes each trial to the store before the next begins. Points that predict themselves from tolls
+//! come last: the tolls they need are measured first, and the prediction is frozen in the store before the first
+//! trial that tests it.
+
+pub mod crew;
+pub mod order;
+mod pilot;
+pub mod point;
+pub mod progress;
+mod restore;
+mod script;
+mod session;
+pub mod side;
+mod timing;
+
+pub use script::Request;
+pub use session::{Ended, Lab, LabError};
+pub use timing::{Estimate, Forecasted, fit_to};

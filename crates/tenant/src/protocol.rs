@@ -71,6 +71,8 @@ pub struct Make {
     pub doorbells: u32,
     /// Whether its distribution is the trial's figure.
     pub measured: bool,
+    /// Ticks per second of the run's clock.
+    pub hz: f64,
 }
 
 /// An answer of one actor.
@@ -105,14 +107,14 @@ pub struct Ran {
     pub spread: Option<Spread>,
     /// Processor time of its thread, in nanoseconds.
     pub cpu_ns: u64,
-    /// Voluntary context switches of its thread.
-    pub voluntary: u64,
-    /// Involuntary context switches of its thread.
-    pub involuntary: u64,
-    /// Minor page faults of its thread.
-    pub minor_faults: u64,
-    /// Major page faults of its thread.
-    pub major_faults: u64,
+    /// Voluntary context switches of its thread, where they can be read.
+    pub voluntary: Option<u64>,
+    /// Involuntary context switches of its thread, where they can be read.
+    pub involuntary: Option<u64>,
+    /// Minor page faults of its thread, where they can be read.
+    pub minor_faults: Option<u64>,
+    /// Major page faults of its thread, where they can be read.
+    pub major_faults: Option<u64>,
     /// Ticks between the opening of the warm-up and the moment at which it was told to run; 0 where it was in time.
     pub late: Ticks,
     /// Ticks lost while it waited for the window, in gaps of more than 2 µs, and for how long it watched.

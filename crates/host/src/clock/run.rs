@@ -2,14 +2,16 @@
 
 use std::sync::OnceLock;
 
+use serde::{Deserialize, Serialize};
 use tollway_core::{Clock, Ticks};
 
-use super::{MonotonicRaw, Tsc};
+use super::{Invariance, MonotonicRaw, Tsc};
 
 /// The clock of a run: the time-stamp counter where it is constant and never stops, else the kernel's.
 ///
 /// Every process of a machine chooses the same one. The choice costs a stamp one well-predicted branch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum RunClock {
     /// The time-stamp counter; ticks are cycles of it.
     Tsc,
@@ -25,7 +27,7 @@ impl RunClock {
         static CHOSEN: OnceLock<RunClock> = OnceLock::new();
         *CHOSEN.get_or_init(|| {
             let asked = std::env::var_os("TOLLWAY_CLOCK").is_some_and(|v| v == "monotonic");
-            if asked || !tsc_is_invariant() { RunClock::MonotonicRaw } else { RunClock::Tsc }
+            if asked || Invariance::read().usable().is_err() { RunClock::MonotonicRaw } else { RunClock::Tsc }
         })
     }
 }
@@ -54,10 +56,4 @@ impl Clock for RunClock {
             RunClock::MonotonicRaw => MonotonicRaw.close(),
         }
     }
-}
-
-/// Whether the processor says that its counter ticks at one rate in all states (CPUID 8000_0007h, EDX bit 8: Intel SDM
-/// volume 3B section 18.17.1; AMD APM volume 3 appendix E.4.6).
-fn tsc_is_invariant() -> bool {
-    raw_cpuid::CpuId::new().get_advanced_power_mgmt_info().is_some_and(|info| info.has_invariant_tsc())
 }

@@ -1,5 +1,11 @@
-//! Processors: which this process may use, and staying on one of them.
+//! Processors: which there are, which this process may use, which of them a plan's slots get, and staying there.
 
 mod pinning;
+mod policy;
+mod slots;
+mod topology;
 
 pub use pinning::{allowed_cpus, current_cpu, pin_current_thread, set_affinity};
+pub use policy::{Policy, policy};
+pub use slots::{Slots, choose_slots, choose_slots_from};
+pub use topology::{Processor, Topology, parse_list};

@@ -1,0 +1,166 @@
+//! The speed bars: each figure against a plain C program that measures the same thing, in turns within one run.
+//!
+//! ```text
+//! compile the twins → rounds: ours, twin, twin, ours (or the reverse) → ratio with its interval → bar → table
+//! ```
+//!
+//! Every trial starts its processes anew, ours through the crew that plays every trial of Tollway. The machine's drift
+//! from minute to minute cancels in the pairs; what is luck of one process's memory layout is averaged over rounds.
+//! A bar fails only when the whole interval lies beyond it, and then the exit code is 1.
+
+mod bar;
+mod figures;
+mod ours;
+mod program;
+mod twin;
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use tollway_core::Error;
+use tollway_host::clock::RunClock;
+use tollway_host::cpu::allowed_cpus;
+use tollway_stats::{Interval, paired_ratio};
+
+use bar::{Row, Verdict};
+use figures::{FIGURES, Figure, Kind};
+use ours::Ours;
+use program::ProgramBars;
+use twin::Twins;
+
+/// Confidence of every interval.
+const CONFIDENCE: f64 = 0.95;
+
+/// Holds Tollway's figures against plain C programs, in turns.
+#[derive(Debug, Parser)]
+struct Options {
+    /// Rounds; each tries both sides twice.
+    #[arg(long, default_value_t = 12, value_parser = clap::value_parser!(u32).range(3..=1000))]
+    rounds: u32,
+    /// Seed of the order within rounds.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Only figures whose name contains TEXT; may be given again.
+    #[arg(long, value_name = "TEXT")]
+    only: Vec<String>,
+    /// Also the bars of the program itself: start-up, memory, and (with its path here) the store's example `million`.
+    #[arg(long, value_name = "EXAMPLE")]
+    program: Option<std::path::PathBuf>,
+    /// What `cargo bench` adds.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+/// What the two sides of a figure brought, round by round.
+#[derive(Default)]
+struct Tried {
+    /// Pairs (twin, ours), in ticks per operation; the twin is what ours is divided by.
+    pairs: Vec<Vec<(f64, f64)>>,
+    /// Why it could not be measured.
+    broken: Option<Row>,
+}
+
+fn main() -> Result<ExitCode> {
+    let options = Options::parse();
+    if RunClock::chosen() != RunClock::Tsc {
+        bail!("the twins count by the time-stamp counter, and this machine's is not invariant: there is nothing to compare");
+    }
+    let cpus = allowed_cpus()?;
+    let twins = Twins::compile()?;
+    let mut ours = Ours::new(&cpus);
+    let wanted = |f: &&Figure| options.only.is_empty() || options.only.iter().any(|o| f.name.contains(o.as_str()));
+    let figures: Vec<&Figure> = FIGURES.iter().filter(wanted).collect();
+
+    let mut tried: Vec<Tried> = figures.iter().map(|_| Tried::default()).collect();
+    let mut rng = StdRng::seed_from_u64(options.seed);
+    for round in 1..=options.rounds {
+        eprint!("\rround {round} of {} ", options.rounds);
+        for (figure, tried) in figures.iter().zip(&mut tried) {
+            let ours_first = rng.random::<bool>();
+            if tried.broken.is_none()
+                && let Err(error) = play_round(figure, ours_first, &mut ours, &twins, &cpus, tried)
+            {
+                tried.broken = Some(unmeasured(figure, &error));
+            }
+        }
+    }
+    eprintln!();
+
+    let mut rows = Vec::new();
+    for (figure, tried) in figures.into_iter().zip(tried) {
+        rows.push(match tried.broken {
+            Some(row) => row,
+            None => judge(figure, &tried.pairs)?,
+        });
+    }
+    if let Some(million) = &options.program {
+        rows.extend(ProgramBars { million }.measure());
+    }
+    println!("{} rounds, two pairs each, seed {}, processors {cpus:?}; ticks of the time-stamp counter", options.rounds, options.seed);
+    bar::print(&rows);
+    let failed = rows.iter().any(|r| matches!(r.verdict, Verdict::Fails | Verdict::Broken(_)));
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// One round of one figure: both sides twice, in both orders, so that what the first side leaves behind for the
+/// second weighs on both alike.
+fn play_round(
+    figure: &Figure,
+    ours_first: bool,
+    ours: &mut Ours<'_>,
+    twins: &Twins,
+    cpus: &[u32],
+    tried: &mut Tried,
+) -> Result<()> {
+    let mut block = Vec::with_capacity(2);
+    for ours_first in [ours_first, !ours_first] {
+        let mut pair = (f64::NAN, f64::NAN);
+        for ours_turn in [ours_first, !ours_first] {
+            if ours_turn {
+                pair.1 = ours.play(figure)?;
+            } else {
+                pair.0 = match figure.kind {
+                    // Held against a number, not a program.
+                    Kind::Floor { .. } => 1.0,
+                    Kind::Agrees { twin } | Kind::AtMostTimes { twin, .. } => twins.run(&twin, cpus)?,
+                };
+            }
+        }
+        block.push(pair);
+    }
+    tried.pairs.push(block);
+    Ok(())
+}
+
+/// A figure without a verdict: skipped where the machine lacks something, broken otherwise.
+fn unmeasured(figure: &Figure, error: &anyhow::Error) -> Row {
+    let verdict = match error.downcast_ref::<Error>() {
+        Some(Error::Missing(missing)) => Verdict::Skipped(missing.to_string()),
+        _ => Verdict::Broken(format!("{error:#}")),
+    };
+    Row { name: figure.name.into(), bar: figure.kind.bar().to_string(), verdict, ..Row::default() }
+}
+
+fn judge(figure: &Figure, pairs: &[Vec<(f64, f64)>]) -> Result<Row> {
+    let side = |of: fn(&(f64, f64)) -> f64| -> Result<Interval> {
+        let blocks: Vec<Vec<f64>> = pairs.iter().map(|block| block.iter().map(of).collect()).collect();
+        Ok(tollway_stats::figure(&blocks, CONFIDENCE)?)
+    };
+    let ours = side(|(_, ours)| *ours).context(figure.name)?;
+    let (twin, measured) = match figure.kind {
+        Kind::Floor { .. } => (None, ours),
+        _ => (Some(side(|(twin, _)| *twin)?), paired_ratio(pairs)?.interval(CONFIDENCE)?),
+    };
+    let bar = figure.kind.bar();
+    Ok(Row {
+        name: figure.name.into(),
+        ours: bar::number(ours.estimate),
+        twin: twin.map(|t| bar::number(t.estimate)).unwrap_or_default(),
+        measured: format!("{:.3} [{:.3}, {:.3}]", measured.estimate, measured.lo, measured.hi),
+        bar: bar.to_string(),
+        verdict: bar.judge(&measured),
+    })
+}

@@ -1,0 +1,118 @@
+//! Bars of the program as a whole: how fast it starts, how much memory it takes, how fast the store lists.
+
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use tollway_stats::Interval;
+
+use crate::CONFIDENCE;
+use crate::bar::{Bar, Row, Verdict};
+
+/// The program that was built with this benchmark.
+const TOLLWAY: &str = env!("CARGO_BIN_EXE_tollway");
+
+/// How often each is tried.
+const STARTS: usize = 20;
+const LISTINGS: usize = 5;
+
+/// The bars of the program; `million` is the store's example of that name, built.
+pub struct ProgramBars<'a> {
+    pub million: &'a Path,
+}
+
+impl ProgramBars<'_> {
+    /// Measures all of them.
+    pub fn measure(&self) -> Vec<Row> {
+        vec![
+            row("--version, whole process", Bar::AtMost(20.0, "ms"), start_up()),
+            row("memory of a quick run, peak", Bar::AtMost(300.0, "MB"), memory()),
+            row("store: list 10^6 trials", Bar::AtMost(1.0, "s"), listing(self.million)),
+        ]
+    }
+}
+
+fn row(name: &str, bar: Bar, measured: Result<Interval>) -> Row {
+    let (measured, verdict) = match measured {
+        Ok(m) => (format!("{:.3} [{:.3}, {:.3}]", m.estimate, m.lo, m.hi), bar.judge(&m)),
+        Err(error) => (String::new(), Verdict::Broken(format!("{error:#}"))),
+    };
+    Row { name: name.into(), measured, bar: bar.to_string(), verdict, ..Row::default() }
+}
+
+/// Milliseconds from start to end of `tollway --version`.
+fn start_up() -> Result<Interval> {
+    let mut times = Vec::with_capacity(STARTS);
+    for _ in 0..STARTS {
+        let begun = Instant::now();
+        let output = Command::new(TOLLWAY).arg("--version").output().context("starting `tollway --version`")?;
+        times.push(begun.elapsed().as_secs_f64() * 1e3);
+        succeeded(output.status, &output.stderr)?;
+    }
+    Ok(tollway_stats::figure(&[times], CONFIDENCE)?)
+}
+
+/// The largest resident set, in megabytes, of any process of one short run over all paths.
+fn memory() -> Result<Interval> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("memory");
+    std::fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
+    let store = folder.join("tollway.db");
+    let _ = std::fs::remove_file(&store);
+    let child = Command::new(TOLLWAY)
+        .args(["run", "--runs", "2", "--store"])
+        .arg(&store)
+        .arg("--html")
+        .arg(folder.join("report.html"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .context("starting `tollway run`")?;
+    let (status, peak) = wait(child.id())?;
+    succeeded(status, b"")?;
+    let megabytes = peak as f64 * 1024.0 / 1e6;
+    Ok(Interval::new(megabytes, megabytes, megabytes, CONFIDENCE)?)
+}
+
+/// Waits for a child's end; also the largest resident set, in KiB, of it and of whatever it has waited for.
+fn wait(pid: u32) -> Result<(ExitStatus, i64)> {
+    let mut status = 0;
+    // SAFETY: all-zero is a valid `rusage`, which consists of integers.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    loop {
+        // SAFETY: writes one `int` and one `rusage`, which outlive the call. The child is not waited for elsewhere.
+        let ended = unsafe { libc::wait4(pid as libc::pid_t, &mut status, 0, &mut usage) };
+        if ended >= 0 {
+            return Ok((ExitStatus::from_raw(status), usage.ru_maxrss));
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error).context("waiting for `tollway run`");
+        }
+    }
+}
+
+/// Seconds that the store takes to list a million trials, as its example says.
+fn listing(million: &Path) -> Result<Interval> {
+    let mut times = Vec::with_capacity(LISTINGS);
+    for _ in 0..LISTINGS {
+        let output = Command::new(million)
+            .output()
+            .with_context(|| format!("starting {}; `scripts/bench` builds it", million.display()))?;
+        succeeded(output.status, &output.stderr)?;
+        let said = String::from_utf8_lossy(&output.stdout);
+        let seconds = said.trim().parse::<f64>();
+        times.push(seconds.with_context(|| format!("the example said {:?}, no number of seconds", said.trim()))?);
+    }
+    Ok(tollway_stats::figure(&[times], CONFIDENCE)?)
+}
+
+fn succeeded(status: ExitStatus, stderr: &[u8]) -> Result<()> {
+    if status.success() {
+        return Ok(());
+    }
+    bail!("it failed ({status}): {}", String::from_utf8_lossy(stderr).trim())
+}

@@ -1,0 +1,71 @@
+//! The twins: compiled once, run as processes of their own.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use tollway_core::{Error, Missing};
+
+use crate::figures::{FIGURES, Kind, Twin};
+
+/// The compiled twins.
+pub struct Twins {
+    folder: PathBuf,
+}
+
+impl Twins {
+    /// Compiles every twin with `cc`, or what the environment names by CC, for any x86-64 as the Rust side is.
+    pub fn compile() -> Result<Self> {
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/twins");
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("twins");
+        fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
+        let cc = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
+        for figure in FIGURES {
+            let (Kind::Agrees { twin } | Kind::AtMostTimes { twin, .. }) = figure.kind else { continue };
+            let status = Command::new(&cc)
+                .args(["-std=gnu11", "-O2", "-march=x86-64", "-Wall", "-Wextra", "-o"])
+                .arg(folder.join(twin.program))
+                .arg(sources.join(twin.program).with_extension("c"))
+                .status()
+                .with_context(|| format!("starting the C compiler `{}`; install gcc, or set CC", cc.display()))?;
+            if !status.success() {
+                bail!("`{}` could not compile {}.c ({status})", cc.display(), twin.program);
+            }
+        }
+        Ok(Twins { folder })
+    }
+
+    /// The median that the twin prints, in ticks per operation.
+    pub fn run(&self, twin: &Twin, cpus: &[u32]) -> Result<f64> {
+        let mut command = Command::new(self.folder.join(twin.program));
+        for slot in twin.cpus {
+            let cpu = cpus.get(*slot).ok_or_else(|| too_few_cores(cpus))?;
+            command.arg(cpu.to_string());
+        }
+        let output = command
+            .args(twin.rest)
+            .output()
+            .with_context(|| format!("starting the twin `{}`", twin.program))?;
+        let said = String::from_utf8_lossy(&output.stdout);
+        match said.trim().parse() {
+            Ok(ticks) if output.status.success() => Ok(ticks),
+            _ => bail!(
+                "the twin `{}` failed ({}): {}{}",
+                twin.program,
+                output.status,
+                said.trim(),
+                String::from_utf8_lossy(&output.stderr).trim()
+            ),
+        }
+    }
+}
+/// What a figure on two cores lacks where there is one.
+pub fn too_few_cores(cpus: &[u32]) -> Error {
+    Error::Missing(Missing::new(
+        "a second core",
+        format!("this process may use {}", cpus.len()),
+        "run it where more cores are allowed (taskset, cgroup cpuset)",
+    ))
+}
+

@@ -1,0 +1,264 @@
+//! The command line: verbs, options, and the words that a person reads about them.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Measures what every crossing between a program and the machine costs.
+#[derive(Debug, Parser)]
+#[command(
+    name = "tollway",
+    version,
+    about,
+    long_about = "Measures what every crossing between a program and the machine costs (system calls, wake-ups, VM \
+                  exits, copies, entropy draws), with intervals, and keeps the figures to compare.",
+    after_help = "Exit codes: 0 ok · 1 error · 2 usage · 3 a check failed · 4 a requirement is missing (--strict) · \
+                  130 interrupted, with what was measured kept",
+    max_term_width = 110
+)]
+pub struct Arguments {
+    /// The file that keeps all runs.
+    #[arg(long, global = true, value_name = "FILE", default_value = "tollway.db", env = "TOLLWAY_STORE")]
+    pub store: PathBuf,
+
+    /// Print one JSON document on standard output instead of text.
+    #[arg(long, global = true)]
+    pub json: bool,
+
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// The main job: doctor, measure, predict, report. Writes report.html.
+    Run(Run),
+    /// Measure presets of a path, or your own.
+    Measure(Measure),
+    /// Compare two runs of the store, or run two builds or two settings in turns.
+    Compare(Compare),
+    /// Show a run of the store again: on the terminal, or as a page.
+    Report(Report),
+    /// Write a run of the store to a file.
+    Export(Export),
+    /// List the runs of the store.
+    History(History),
+    /// List paths, variants, presets, crossings.
+    List(List),
+    /// Say what this machine can and cannot do, and what would help.
+    Doctor(Doctor),
+    /// Write shell completions, man pages or the JSON schema.
+    Generate(Generate),
+    /// Play actors at the command of another tollway (started by it, not by hand).
+    #[command(hide = true)]
+    Agent,
+}
+
+/// How often and how long.
+#[derive(Clone, Debug, Args)]
+pub struct Repeats {
+    /// Blocks of trials, each with processes of its own [default: the preset's].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub runs: Option<u32>,
+
+    /// Warm-up before each window, in milliseconds [default: the preset's].
+    #[arg(long, value_name = "MS")]
+    pub warmup: Option<f64>,
+
+    /// Seconds that the whole may take; runs and windows are cut to fit.
+    #[arg(long, value_name = "SECONDS")]
+    pub time: Option<f64>,
+
+    /// Seed of the order of trials and of all resampling.
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    pub seed: u64,
+
+    /// Say what would be done, how long it would take and what it needs; do nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Treat a missing requirement as a failure (exit code 4).
+    #[arg(long)]
+    pub strict: bool,
+
+    /// Also write the figures to FILE; its ending says how: .json, .csv or .md.
+    #[arg(long, value_name = "FILE")]
+    pub export: Option<PathBuf>,
+}
+
+/// `tollway run`.
+#[derive(Debug, Args)]
+pub struct Run {
+    /// Paths to measure [default: all].
+    #[arg(value_name = "PATH")]
+    pub paths: Vec<String>,
+
+    /// How often and how long.
+    #[command(flatten)]
+    pub repeats: Repeats,
+
+    /// Where the page goes.
+    #[arg(long, value_name = "FILE", default_value = "report.html")]
+    pub html: PathBuf,
+
+    /// Go on with the last run that was interrupted or killed.
+    #[arg(long)]
+    pub resume: bool,
+}
+
+/// `tollway measure`.
+#[derive(Debug, Args)]
+pub struct Measure {
+    /// The path; not needed with --resume or --preset-file.
+    #[arg(value_name = "PATH", required_unless_present_any = ["resume", "preset_file"])]
+    pub path: Option<String>,
+
+    /// The preset of that path.
+    #[arg(long, value_name = "NAME", default_value = "quick")]
+    pub preset: String,
+
+    /// A preset of your own (TOML; CONTRIBUTING.md shows one).
+    #[arg(long, value_name = "FILE", conflicts_with = "preset")]
+    pub preset_file: Option<PathBuf>,
+
+    /// Only points whose crossing or title contains TEXT; may be given again.
+    #[arg(long, value_name = "TEXT")]
+    pub only: Vec<String>,
+
+    /// How often and how long.
+    #[command(flatten)]
+    pub repeats: Repeats,
+
+    /// Go on with the last run that was interrupted or killed.
+    #[arg(long)]
+    pub resume: bool,
+}
+
+/// `tollway compare`.
+#[derive(Debug, Args)]
+pub struct Compare {
+    /// The first: a run's number, or with --run a side: `self`, a tollway program, `env:NAME=VALUE`, `set:/sys/…=VALUE`.
+    #[arg(value_name = "A", required_unless_present = "prove")]
+    pub a: Option<String>,
+
+    /// The second.
+    #[arg(value_name = "B", required_unless_present = "prove")]
+    pub b: Option<String>,
+
+    /// Run A and B now, in turns, instead of reading two runs from the store.
+    #[arg(long)]
+    pub run: bool,
+
+    /// Show that comparisons can be trusted: run this program against itself, and against itself with a planted
+    /// slowdown of 10 %, and count what was found.
+    #[arg(long, conflicts_with_all = ["run", "a", "b"])]
+    pub prove: bool,
+
+    /// With --run: which points, as `PATH/PRESET`.
+    #[arg(long, value_name = "PATH/PRESET", default_value = "crossings/truth")]
+    pub preset: String,
+
+    /// Only points whose crossing or title contains TEXT; may be given again.
+    #[arg(long, value_name = "TEXT")]
+    pub only: Vec<String>,
+
+    /// A change beyond this many per cent for the worse is a failure (exit code 3).
+    #[arg(long, value_name = "PERCENT")]
+    pub threshold: Option<f64>,
+
+    /// What counts as the same, in per cent.
+    #[arg(long, value_name = "PERCENT", default_value_t = 5.0)]
+    pub margin: f64,
+
+    /// How often and how long.
+    #[command(flatten)]
+    pub repeats: Repeats,
+}
+
+/// `tollway report`.
+#[derive(Debug, Args)]
+pub struct Report {
+    /// The run [default: the newest].
+    #[arg(value_name = "RUN")]
+    pub run: Option<i64>,
+
+    /// Write the page to FILE instead of printing text.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+}
+
+/// `tollway export`.
+#[derive(Debug, Args)]
+pub struct Export {
+    /// The file; its ending says how: .json, .csv or .md.
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// The run [default: the newest].
+    #[arg(value_name = "RUN")]
+    pub run: Option<i64>,
+}
+
+/// `tollway history`.
+#[derive(Debug, Args)]
+pub struct History {
+    /// Show at most so many runs, the newest.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub last: usize,
+}
+
+/// `tollway list`.
+#[derive(Debug, Args)]
+pub struct List {
+    /// A path, or `crossings-names` … [default: the paths].
+    #[arg(value_name = "PATH")]
+    pub what: Option<String>,
+}
+
+/// `tollway doctor`.
+#[derive(Debug, Args)]
+pub struct Doctor {
+    /// Treat a missing requirement as a failure (exit code 4).
+    #[arg(long)]
+    pub strict: bool,
+}
+
+/// `tollway generate`.
+#[derive(Debug, Args)]
+pub struct Generate {
+    /// What to write.
+    #[command(subcommand)]
+    pub what: Generated,
+}
+
+/// What `tollway generate` writes.
+#[derive(Debug, Subcommand)]
+pub enum Generated {
+    /// Completions for a shell, on standard output.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Man pages, one file a verb, into a folder.
+    Man {
+        /// The folder; it is made.
+        folder: PathBuf,
+    },
+    /// The schema of a JSON document, on standard output.
+    Schema {
+        /// Which document.
+        #[arg(value_enum)]
+        document: SchemaOf,
+    },
+}
+
+/// The documents that have a schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SchemaOf {
+    /// What `run`, `measure` and `report` print with --json.
+    Run,
+    /// What `compare` prints with --json.
+    Comparison,
+}

@@ -1,0 +1,67 @@
+//! How the program ends: one code for each kind of ending.
+
+use std::io;
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+use tollway_core::Error as ContractError;
+use tollway_lab::LabError;
+
+/// How a verb ended that did not err.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// All was done.
+    Done,
+    /// A check failed: a regression, a prediction outside its tolerance.
+    CheckFailed,
+    /// A requirement is missing, and --strict was given.
+    RequirementMissing,
+    /// It was interrupted; what was measured is kept.
+    Interrupted,
+}
+
+impl Ending {
+    fn code(self) -> u8 {
+        match self {
+            Ending::Done => 0,
+            Ending::CheckFailed => 3,
+            Ending::RequirementMissing => 4,
+            Ending::Interrupted => 130,
+        }
+    }
+}
+
+/// The exit code of what a verb returned; an error is told on standard error.
+pub fn of(result: anyhow::Result<Ending>) -> ExitCode {
+    match result {
+        Ok(ending) => ExitCode::from(ending.code()),
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            anstream::eprintln!("tollway: {error:#}");
+            ExitCode::from(if is_usage(&error) { 2 } else { 1 })
+        }
+    }
+}
+
+/// The exit code of a command line that could not be read, or that asked for help.
+pub fn of_usage(error: &clap::Error) -> ExitCode {
+    // Nobody is left to tell where even this cannot be printed.
+    let _ = error.print();
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => ExitCode::SUCCESS,
+        _ => ExitCode::from(2),
+    }
+}
+
+/// Whether somebody closed the pipe that results were printed to, which is no error.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|e| e.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe))
+}
+
+/// Whether the error is about what a person wrote.
+fn is_usage(error: &anyhow::Error) -> bool {
+    error.chain().any(|e| {
+        matches!(e.downcast_ref::<ContractError>(), Some(ContractError::Input { .. }))
+            || matches!(e.downcast_ref::<LabError>(), Some(LabError::Contract(ContractError::Input { .. })))
+    })
+}

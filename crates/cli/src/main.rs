@@ -1,0 +1,34 @@
+//! `tollway`: reads the command line and does what it says.
+
+mod args;
+mod exit;
+mod interrupt;
+mod laboratory;
+mod output;
+mod progress_bar;
+mod verbs;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Arguments, Verb};
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return exit::of_usage(&error),
+    };
+    exit::of(match &arguments.verb {
+        Verb::Run(options) => verbs::run::run(&arguments, options),
+        Verb::Measure(options) => verbs::measure::measure(&arguments, options),
+        Verb::Compare(options) => verbs::compare::compare(&arguments, options),
+        Verb::Report(options) => verbs::report::report(&arguments, options),
+        Verb::Export(options) => verbs::export::export(&arguments, options),
+        Verb::History(options) => verbs::history::history(&arguments, options),
+        Verb::List(options) => verbs::list::list(&arguments, options),
+        Verb::Doctor(options) => verbs::doctor::doctor(&arguments, options),
+        Verb::Generate(options) => verbs::generate::generate(options),
+        Verb::Agent => verbs::agent::agent(),
+    })
+}

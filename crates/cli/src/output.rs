@@ -1,0 +1,72 @@
+//! Where results go: text or JSON on standard output, files by their ending.
+
+use std::fs;
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+use tollway_core::Error;
+
+/// Prints text on standard output; colours are stripped where it is no terminal or NO_COLOR is set.
+pub fn text(text: &str) -> io::Result<()> {
+    let mut out = anstream::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    if !text.ends_with('\n') {
+        out.write_all(b"\n")?;
+    }
+    out.flush()
+}
+
+/// Prints one JSON document on standard output.
+pub fn json(document: &impl Serialize) -> Result<()> {
+    let mut out = io::stdout().lock();
+    serde_json::to_writer_pretty(&mut out, document).map_err(io::Error::from)?;
+    out.write_all(b"\n")?;
+    Ok(())
+}
+
+/// How many columns text may have: the terminal's, or 120.
+pub fn width() -> usize {
+    let wide = rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col));
+    wide.filter(|w| *w >= 40 && io::stdout().is_terminal()).unwrap_or(120)
+}
+
+/// A format that figures are written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// The document of `--json`.
+    Json,
+    /// One line a point.
+    Csv,
+    /// A table for a page of text.
+    Markdown,
+}
+
+impl Format {
+    /// The format that a file's ending names.
+    pub fn of(file: &Path) -> Result<Format, Error> {
+        match file.extension().and_then(|e| e.to_str()) {
+            Some("json") => Ok(Format::Json),
+            Some("csv") => Ok(Format::Csv),
+            Some("md") => Ok(Format::Markdown),
+            _ => Err(Error::Input {
+                place: format!("file `{}`", file.display()),
+                reason: "its ending names no format".into(),
+                remedy: "let it end in .json, .csv or .md".into(),
+            }),
+        }
+    }
+}
+
+/// Writes a file whole: beside it first, then in its place, so that a run killed meanwhile leaves the old one.
+pub fn write(file: &Path, content: &str) -> Result<()> {
+    let mut beside = file.as_os_str().to_owned();
+    beside.push(".part");
+    let written = fs::write(&beside, content).and_then(|()| fs::rename(&beside, file));
+    if written.is_err() {
+        // The error that matters is the first one.
+        let _ = fs::remove_file(&beside);
+    }
+    written.with_context(|| format!("writing {}; check that its folder exists and has room", file.display()))
+}

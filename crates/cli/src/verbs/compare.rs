@@ -1,0 +1,118 @@
+//! `tollway compare`: two runs of the store, two sides in turns, or the proof that comparing can be trusted.
+
+use anyhow::{Result, bail};
+use tollway_core::Error;
+use tollway_lab::side::Side;
+use tollway_report::{Comparison, Proof};
+use tollway_store::{RunId, RunState, Store};
+
+use super::history;
+use super::measure::{self, Work};
+use crate::args::{Arguments, Compare};
+use crate::exit::Ending;
+use crate::laboratory;
+use crate::output::{self, Format};
+use crate::progress_bar::Told;
+
+/// The slowdown that the proof plants.
+const PLANTED: f64 = 0.10;
+
+/// Compares what was asked for.
+pub fn compare(arguments: &Arguments, options: &Compare) -> Result<Ending> {
+    if let Some(file) = &options.repeats.export {
+        Format::of(file)?;
+    }
+    let margin = options.margin / 100.0;
+    if options.prove {
+        return prove(arguments, options, margin);
+    }
+    let (Some(a), Some(b)) = (&options.a, &options.b) else { bail!("name two runs, or two sides with --run") };
+    let comparison = if options.run {
+        let sides = vec![Side::parse("A", a)?, Side::parse("B", b)?];
+        match in_turns(arguments, options, sides, &format!("compare {a} with {b}"))? {
+            Some((store, run)) => Comparison::of_sides(&store, run, margin)?,
+            None => return Ok(Ending::Done),
+        }
+    } else {
+        let store = history::existing(&arguments.store)?;
+        Comparison::of_runs(&store, number(a)?, number(b)?, margin)?
+    };
+    if let Some(file) = &options.repeats.export {
+        let content = match Format::of(file)? {
+            Format::Json => comparison.json()?,
+            Format::Csv => comparison.csv(),
+            Format::Markdown => comparison.markdown(),
+        };
+        output::write(file, &content)?;
+    }
+    if arguments.json {
+        output::json(&comparison.document())?;
+    } else {
+        output::text(&comparison.terminal(output::width()))?;
+    }
+    let beyond = options.threshold.is_some_and(|percent| comparison.beyond(percent / 100.0));
+    Ok(if beyond { Ending::CheckFailed } else { Ending::Done })
+}
+
+/// Runs the program against itself, and against itself with a planted slowdown.
+fn prove(arguments: &Arguments, options: &Compare, margin: f64) -> Result<Ending> {
+    let slower = Side { about: "this program, 10 % slower".into(), planted: PLANTED, ..Side::as_it_is("B") };
+    let same = vec![Side::as_it_is("A"), Side::as_it_is("B")];
+    let Some((store, a_a)) = in_turns(arguments, options, same, "prove: A/A")? else { return Ok(Ending::Done) };
+    let a_a = Comparison::of_sides(&store, a_a, margin)?;
+    let Some((store, a_b)) = in_turns(arguments, options, vec![Side::as_it_is("A"), slower], "prove: A/B")? else {
+        return Ok(Ending::Done);
+    };
+    let a_b = Comparison::of_sides(&store, a_b, margin)?;
+    let proof = Proof::of(&a_a, &a_b, PLANTED);
+    if arguments.json {
+        output::json(&proof)?;
+    } else {
+        output::text(&proof.terminal(output::width()))?;
+    }
+    Ok(if proof.holds() { Ending::Done } else { Ending::CheckFailed })
+}
+
+/// Measures the sides in turns; `None` where it was a dry run, which is then told.
+fn in_turns(
+    arguments: &Arguments,
+    options: &Compare,
+    sides: Vec<Side>,
+    title: &str,
+) -> Result<Option<(Store, RunId)>> {
+    let registry = tollway_all::registry();
+    let (path, name) = options.preset.split_once('/').ok_or_else(|| Error::Input {
+        place: format!("--preset {}", options.preset),
+        reason: "it has no `/`".into(),
+        remedy: "write PATH/PRESET, for instance crossings/truth".into(),
+    })?;
+    let lab = laboratory::lab(&registry)?;
+    let work = Work {
+        title: title.into(),
+        presets: vec![laboratory::preset(&registry, path, name)?],
+        only: options.only.clone(),
+        resume: false,
+    };
+    let request = measure::request(&lab, &options.repeats, work, sides)?;
+    if options.repeats.dry_run {
+        measure::plan(arguments, &lab.estimate(&request)?)?;
+        return Ok(None);
+    }
+    let mut store = laboratory::store(&arguments.store)?;
+    let mut told = Told::new();
+    let ended = lab.run(&mut store, &request, &mut told);
+    told.finish();
+    let ended = ended?;
+    if ended.state == RunState::Interrupted {
+        bail!("interrupted; what was measured is kept as run {}", ended.run);
+    }
+    Ok(Some((store, ended.run)))
+}
+
+fn number(text: &str) -> Result<RunId, Error> {
+    text.parse().map_err(|_| Error::Input {
+        place: format!("run `{text}`"),
+        reason: "it is no number".into(),
+        remedy: "`tollway history` lists the runs; to compare two programs or settings, add --run".into(),
+    })
+}

@@ -1,0 +1,29 @@
+//! `tollway doctor`: what this machine can and cannot do, and what would help.
+
+use anyhow::Result;
+use tollway_host::doctor::{self, Doctor};
+
+use crate::args::{Arguments, Doctor as Options};
+use crate::exit::Ending;
+use crate::output;
+
+/// Examines the machine and tells.
+pub fn doctor(arguments: &Arguments, options: &Options) -> Result<Ending> {
+    let found = doctor::examine();
+    if arguments.json {
+        output::json(&found)?;
+    } else {
+        output::text(&brief(&found))?;
+    }
+    Ok(if options.strict && !found.missing.is_empty() { Ending::RequirementMissing } else { Ending::Done })
+}
+
+/// The examination in a few lines.
+pub fn brief(found: &Doctor) -> String {
+    let mut text = format!("tollway doctor: {}\n", found.summary);
+    text += &format!("  ok       {}\n", found.present.join(", "));
+    for missing in &found.missing {
+        text += &format!("  skipped  {missing}\n");
+    }
+    text
+}

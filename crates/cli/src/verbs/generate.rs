@@ -1,0 +1,48 @@
+//! `tollway generate`: completions, man pages, schemas.
+
+use std::fs;
+use std::io::{self, Write};
+
+use anyhow::{Context, Result};
+use clap::{Command, CommandFactory};
+use clap_mangen::Man;
+
+use crate::args::{Arguments, Generate, Generated, SchemaOf};
+use crate::exit::Ending;
+use crate::output;
+
+/// Writes what was asked for.
+pub fn generate(options: &Generate) -> Result<Ending> {
+    match &options.what {
+        Generated::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Arguments::command(), "tollway", &mut script);
+            io::stdout().write_all(&script)?;
+        }
+        Generated::Man { folder } => {
+            fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
+            let mut command = Arguments::command();
+            command.build();
+            pages(&command, "tollway", &mut |name, page| {
+                let file = folder.join(format!("{name}.1"));
+                fs::write(&file, page).with_context(|| format!("writing {}", file.display()))
+            })?;
+        }
+        Generated::Schema { document } => output::text(&match document {
+            SchemaOf::Run => tollway_report::run_schema(),
+            SchemaOf::Comparison => tollway_report::comparison_schema(),
+        })?,
+    }
+    Ok(Ending::Done)
+}
+
+/// The page of a command and of each below it that is not hidden.
+fn pages(command: &Command, name: &str, write: &mut impl FnMut(&str, &[u8]) -> Result<()>) -> Result<()> {
+    let mut page = Vec::new();
+    Man::new(command.clone().name(name.to_string())).render(&mut page)?;
+    write(name, &page)?;
+    for below in command.get_subcommands().filter(|c| !c.is_hide_set() && c.get_name() != "help") {
+        pages(below, &format!("{name}-{}", below.get_name()), write)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,38 @@
+//! `tollway history`: the runs of the store.
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use tollway_store::{RunId, Store};
+
+use crate::args::{Arguments, History};
+use crate::exit::Ending;
+use crate::output;
+
+/// Lists the runs, newest first.
+pub fn history(arguments: &Arguments, options: &History) -> Result<Ending> {
+    let mut runs = existing(&arguments.store)?.runs()?;
+    runs.truncate(options.last);
+    if arguments.json {
+        output::json(&serde_json::json!({ "schema_version": 1, "runs": runs }))?;
+    } else {
+        output::text(&tollway_report::history(&runs, output::width()))?;
+    }
+    Ok(Ending::Done)
+}
+
+/// A store that is there already, for reading.
+pub fn existing(file: &Path) -> Result<Store> {
+    Ok(Store::open_read_only(file)?)
+}
+
+/// The run of that number, or the newest that has a trial.
+pub fn chosen(store: &Store, number: Option<i64>) -> Result<RunId> {
+    if let Some(number) = number {
+        return Ok(store.run(RunId(number))?.id);
+    }
+    match store.runs()?.into_iter().find(|r| r.trials > 0) {
+        Some(run) => Ok(run.id),
+        None => bail!("{}: no run in it has a trial yet; measure one with `tollway run`", store.file().display()),
+    }
+}

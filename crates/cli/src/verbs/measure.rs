@@ -1,0 +1,148 @@
+//! `tollway measure`: presets of a path, or a person's own.
+
+use anyhow::Result;
+use tollway_core::Preset;
+use tollway_lab::point::{self, Selection};
+use tollway_lab::{Ended, Estimate, Lab, Request, fit_to};
+use tollway_report::RunReport;
+use tollway_store::{RunState, Store};
+
+use crate::args::{Arguments, Measure, Repeats};
+use crate::exit::Ending;
+use crate::laboratory;
+use crate::output::{self, Format};
+use crate::progress_bar::Told;
+
+/// Measures and prints the figures.
+pub fn measure(arguments: &Arguments, options: &Measure) -> Result<Ending> {
+    let registry = tollway_all::registry();
+    let presets = match (&options.preset_file, &options.path) {
+        _ if options.resume => Vec::new(),
+        (Some(file), _) => vec![laboratory::preset_file(file)?],
+        (None, Some(path)) => vec![laboratory::preset(&registry, path, &options.preset)?],
+        (None, None) => Vec::new(),
+    };
+    let title = match (&options.preset_file, &options.path) {
+        (Some(file), _) => format!("measure {}", file.display()),
+        (None, Some(path)) => format!("measure {path}/{}", options.preset),
+        (None, None) => "measure".into(),
+    };
+    let lab = laboratory::lab(&registry)?;
+    let work = Work { title, presets, only: options.only.clone(), resume: options.resume };
+    let Some((store, ended)) = carry_out(arguments, &options.repeats, &lab, work)? else {
+        return Ok(Ending::Done);
+    };
+    let report = RunReport::from_store(&store, ended.run)?;
+    show(arguments, &options.repeats, &report)?;
+    Ok(ending(&ended, &options.repeats))
+}
+
+/// What is to be measured.
+pub struct Work {
+    /// What a person calls it.
+    pub title: String,
+    /// The presets.
+    pub presets: Vec<Preset>,
+    /// Only points that contain one of these.
+    pub only: Vec<String>,
+    /// Whether to go on with an unfinished run instead.
+    pub resume: bool,
+}
+
+/// Measures into the store; `None` where it was a dry run, which is then told.
+pub fn carry_out(
+    arguments: &Arguments,
+    repeats: &Repeats,
+    lab: &Lab<'_>,
+    work: Work,
+) -> Result<Option<(Store, Ended)>> {
+    if let Some(file) = &repeats.export {
+        // A name that cannot be used is told before anything is measured.
+        Format::of(file)?;
+    }
+    let mut told = Told::new();
+    if work.resume {
+        let mut store = laboratory::store(&arguments.store)?;
+        let ended = lab.resume(&mut store, &mut told);
+        told.finish();
+        return Ok(Some((store, ended?)));
+    }
+    let request = request(lab, repeats, work, Vec::new())?;
+    if repeats.dry_run {
+        plan(arguments, &lab.estimate(&request)?)?;
+        return Ok(None);
+    }
+    let mut store = laboratory::store(&arguments.store)?;
+    let ended = lab.run(&mut store, &request, &mut told);
+    told.finish();
+    Ok(Some((store, ended?)))
+}
+
+/// The request that presets and command line make together.
+pub fn request(
+    lab: &Lab<'_>,
+    repeats: &Repeats,
+    work: Work,
+    sides: Vec<tollway_lab::side::Side>,
+) -> Result<Request> {
+    let mut selection =
+        Selection { presets: laboratory::adjust(work.presets, repeats)?, only: work.only };
+    if let Some(seconds) = repeats.time {
+        let points = point::points(lab.registry, &selection)?;
+        fit_to(seconds, &mut selection.presets, &points, sides.len().max(1));
+    }
+    Ok(Request { title: work.title, selection, sides, seed: repeats.seed })
+}
+
+/// Tells what would be done.
+pub fn plan(arguments: &Arguments, estimate: &Estimate) -> Result<()> {
+    if arguments.json {
+        return output::json(estimate);
+    }
+    let mut text = String::new();
+    for point in &estimate.points {
+        match &point.missing {
+            None => text += &format!("{:5} trials  {} ({} {})\n", point.trials, point.title, point.path, point.variant),
+            Some(missing) => text += &format!("    skipped  {}: {missing}\n", point.title),
+        }
+    }
+    text += &format!(
+        "{} trials, about {:.0} s; {} of {} points skipped; nothing needs root but what a skipped line says\n",
+        estimate.trials,
+        estimate.seconds,
+        estimate.points.iter().filter(|p| p.missing.is_some()).count(),
+        estimate.points.len(),
+    );
+    Ok(output::text(&text)?)
+}
+
+/// Prints a report, and exports it where that was asked for.
+pub fn show(arguments: &Arguments, repeats: &Repeats, report: &RunReport) -> Result<()> {
+    if let Some(file) = &repeats.export {
+        export(file, report)?;
+    }
+    if arguments.json { output::json(&report.document()) } else { Ok(output::text(&report.terminal(output::width()))?) }
+}
+
+/// Writes a report to a file, in the format that its ending names.
+pub fn export(file: &std::path::Path, report: &RunReport) -> Result<()> {
+    let content = match Format::of(file)? {
+        Format::Json => report.json()?,
+        Format::Csv => report.csv(),
+        Format::Markdown => report.markdown(),
+    };
+    output::write(file, &content)
+}
+
+/// How a run ended, for the exit code.
+pub fn ending(ended: &Ended, repeats: &Repeats) -> Ending {
+    if ended.state == RunState::Interrupted {
+        Ending::Interrupted
+    } else if ended.failed > 0 {
+        Ending::CheckFailed
+    } else if ended.skipped > 0 && repeats.strict {
+        Ending::RequirementMissing
+    } else {
+        Ending::Done
+    }
+}

@@ -1,0 +1,12 @@
+//! One file a verb.
+
+pub mod agent;
+pub mod compare;
+pub mod doctor;
+pub mod export;
+pub mod generate;
+pub mod history;
+pub mod list;
+pub mod measure;
+pub mod report;
+pub mod run;

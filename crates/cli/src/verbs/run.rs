@@ -1,0 +1,49 @@
+//! `tollway run`: the main job, from doctor to page.
+
+use anyhow::Result;
+use tollway_host::doctor;
+use tollway_report::RunReport;
+
+use super::measure::{self, Work};
+use crate::args::{Arguments, Run};
+use crate::exit::Ending;
+use crate::laboratory;
+use crate::output;
+
+/// Examines the machine, measures the quick presets of the paths, reports.
+pub fn run(arguments: &Arguments, options: &Run) -> Result<Ending> {
+    let registry = tollway_all::registry();
+    let paths: Vec<String> = match &options.paths[..] {
+        [] => registry.paths.iter().map(|p| p.name.to_string()).collect(),
+        some => some.to_vec(),
+    };
+    let presets =
+        paths.iter().map(|p| laboratory::preset(&registry, p, "quick")).collect::<Result<Vec<_>>>()?;
+    anstream::eprint!("{}", super::doctor::brief(&doctor::examine()));
+    let lab = laboratory::lab(&registry)?;
+    let work = Work {
+        title: format!("run {}", paths.join(" ")),
+        presets,
+        only: Vec::new(),
+        resume: options.resume,
+    };
+    let Some((store, ended)) = measure::carry_out(arguments, &options.repeats, &lab, work)? else {
+        return Ok(Ending::Done);
+    };
+    let report = RunReport::from_store(&store, ended.run)?;
+    output::write(&options.html, &report.html()?)?;
+    measure::show(arguments, &options.repeats, &report)?;
+    if !arguments.json {
+        let earlier = store.runs()?.into_iter().map(|r| r.id).find(|id| *id < ended.run);
+        let compare = earlier
+            .map(|id| format!(" · compare with the run before: tollway compare {id} {}", ended.run))
+            .unwrap_or_default();
+        output::text(&format!(
+            "{} · {} (run {}){compare}",
+            options.html.display(),
+            arguments.store.display(),
+            ended.run
+        ))?;
+    }
+    Ok(measure::ending(&ended, &options.repeats))
+}

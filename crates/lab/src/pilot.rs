@@ -1,0 +1,40 @@
+//! The pilot: each point is run once before anything is timed. It must verify; it finds the batch size, which is then
+//! frozen for the run, and how many steps of delay a planted slowdown takes.
+
+use std::time::Instant;
+
+use tollway_core::{Clock, Result, TrialSpec};
+use tollway_host::clock::RunClock;
+
+use crate::crew::{Crew, Job, Outcome};
+
+/// Length of a pilot's window, in milliseconds.
+const WINDOW_MS: f64 = 2.0;
+
+/// Steps of the delay that are timed to learn what one takes.
+const STEPS: u32 = 1 << 16;
+
+/// Plays a pilot; `job.batch` and the lengths in `job.spec` are the pilot's own.
+pub(crate) fn play(crew: &mut Crew<'_>, job: &Job<'_>) -> Result<Outcome> {
+    let spec = TrialSpec { window_ms: job.spec.window_ms.min(WINDOW_MS), warmup_ms: 0.2, ..job.spec.clone() };
+    crew.play(&Job { spec: &spec, batch: 0, planted: 0, ..*job })
+}
+
+/// Ticks that one step of the planted delay takes: the shortest of several timings.
+pub(crate) fn ticks_per_step() -> f64 {
+    let clock = RunClock::chosen();
+    let begun = Instant::now();
+    let mut shortest = f64::INFINITY;
+    while begun.elapsed().as_millis() < 20 {
+        let from = clock.open();
+        tollway_load::delay(STEPS);
+        let ticks = clock.close().saturating_sub(from);
+        shortest = shortest.min(ticks as f64 / f64::from(STEPS));
+    }
+    shortest.max(f64::MIN_POSITIVE)
+}
+
+/// Steps of delay that make an operation of `median` ticks slower by the share `planted`; at least one.
+pub(crate) fn steps(planted: f64, median: f64, ticks_per_step: f64) -> u32 {
+    if planted <= 0.0 { 0 } else { ((planted * median / ticks_per_step).round() as u32).max(1) }
+}

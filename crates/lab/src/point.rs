@@ -1,0 +1,132 @@
+//! From presets to points: every combination of axes, checked against the variants that are to run it.
+
+use serde::{Deserialize, Serialize};
+use tollway_core::{Error, Params, Plan, Preset, Registry, Result, TrialSpec, Variant};
+
+/// A variant at one point of its axes, ready to be tried.
+#[derive(Clone, Debug)]
+pub struct Point {
+    /// The path's name.
+    pub path: String,
+    /// The variant's name.
+    pub variant: String,
+    /// One value for each axis.
+    pub params: Params,
+    /// How the variant runs there.
+    pub plan: Plan,
+    /// How it is tried.
+    pub spec: TrialSpec,
+}
+
+impl Point {
+    /// What a person reads: the toll's title where the point measures one.
+    pub fn title(&self) -> String {
+        match &self.plan.provides {
+            Some(key) => key.title(),
+            None => format!("{} {} {}", self.path, self.variant, self.params).trim_end().into(),
+        }
+    }
+
+    /// The variant itself.
+    pub fn variant<'r>(&self, registry: &'r Registry) -> Result<&'r dyn Variant> {
+        registry.path(&self.path)?.variant(&self.variant)
+    }
+}
+
+/// Presets as they were asked for: what a run stores, so that it can be taken up again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Selection {
+    /// The presets, parsed.
+    pub presets: Vec<Preset>,
+    /// If not empty: only points whose toll key, variant or title contains one of these.
+    pub only: Vec<String>,
+}
+
+/// Reads a preset.
+///
+/// # Errors
+/// Names the line, as the TOML reader tells it.
+pub fn parse_preset(name: &str, text: &str) -> Result<Preset> {
+    let preset: Preset = toml::from_str(text).map_err(|e| Error::Input {
+        place: format!("preset `{name}`"),
+        reason: e.to_string().trim_end().into(),
+        remedy: "CONTRIBUTING.md shows what a preset contains".into(),
+    })?;
+    let spec = &preset.trial;
+    let length = 0.01..=60_000.0;
+    let fits = length.contains(&spec.window_ms)
+        && (0.0..=60_000.0).contains(&spec.warmup_ms)
+        && (1..=1000).contains(&spec.runs)
+        && (1..=1000).contains(&spec.repeats);
+    if fits {
+        Ok(preset)
+    } else {
+        Err(Error::Input {
+            place: format!("preset `{name}`, [trial]"),
+            reason: "a length or a count is out of bounds".into(),
+            remedy: "window_ms takes 0.01 to 60000, warmup_ms 0 to 60000, runs and repeats 1 to 1000".into(),
+        })
+    }
+}
+
+/// All points of the selection, in the order of the presets; a point that two presets name is kept once.
+pub fn points(registry: &Registry, selection: &Selection) -> Result<Vec<Point>> {
+    let mut points: Vec<Point> = Vec::new();
+    for preset in &selection.presets {
+        let path = registry.path(&preset.preset.path)?;
+        for (name, params) in preset.points() {
+            if name.is_empty() {
+                return Err(Error::Input {
+                    place: format!("preset `{}`", preset.preset.name),
+                    reason: "a case names no variant".into(),
+                    remedy: format!("add `variant = [\"…\"]`; `tollway list {}` names them", path.name),
+                });
+            }
+            let variant = path.variant(&name)?;
+            let params = params.complete(&variant.axes()).map_err(|e| in_preset(&preset.preset.name, &name, e))?;
+            let plan = variant.plan(&params)?;
+            let point = Point {
+                path: path.name.into(),
+                variant: name,
+                params,
+                plan,
+                spec: preset.trial.clone(),
+            };
+            let twice = points
+                .iter()
+                .any(|p| p.path == point.path && p.variant == point.variant && p.params == point.params);
+            if !twice && chosen(&point, &selection.only) {
+                points.push(point);
+            }
+        }
+    }
+    if points.is_empty() {
+        return Err(Error::Input {
+            place: "selection".into(),
+            reason: if selection.only.is_empty() {
+                "the presets name no point".into()
+            } else {
+                format!("no point fits {}", selection.only.join(", "))
+            },
+            remedy: "`tollway list PATH` shows what there is".into(),
+        });
+    }
+    Ok(points)
+}
+
+fn chosen(point: &Point, only: &[String]) -> bool {
+    let key = point.plan.provides.as_ref().map(ToString::to_string).unwrap_or_default();
+    let title = point.title();
+    only.is_empty() || only.iter().any(|o| key.contains(o) || point.variant.contains(o) || title.contains(o))
+}
+
+fn in_preset(preset: &str, variant: &str, error: Error) -> Error {
+    match error {
+        Error::Input { place, reason, remedy } => Error::Input {
+            place: format!("preset `{preset}`, variant `{variant}`, {place}"),
+            reason,
+            remedy,
+        },
+        other => other,
+    }
+}

@@ -1,0 +1,24 @@
+//! What a lab tells whoever is watching, as it happens.
+
+use tollway_core::{Error, Missing};
+
+/// Takes notice of what happens in a run. Every method has a default that ignores it.
+pub trait Progress {
+    /// So many trials are to be played, pilots included; `seconds` is how long that should take.
+    fn planned(&mut self, _trials: u64, _seconds: f64) {}
+    /// A trial of this point begins.
+    fn playing(&mut self, _title: &str) {}
+    /// A trial is over; it is in the store.
+    fn played(&mut self) {}
+    /// A point cannot run here; `trials` fewer than planned are to be played.
+    fn skipped(&mut self, _title: &str, _missing: &Missing, _trials: u64) {}
+    /// A point failed; the run goes on without it, and `trials` fewer are to be played.
+    fn failed(&mut self, _title: &str, _error: &Error, _trials: u64) {}
+    /// The next stage of the run begins.
+    fn stage(&mut self, _name: &str) {}
+}
+
+/// Watches nothing.
+pub struct Unwatched;
+
+impl Progress for Unwatched {}

@@ -1,0 +1,166 @@
+//! The sides of a comparison: two builds, or one build in two settings of the host.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use tollway_core::{Error, Result};
+use tollway_tenant::Executable;
+
+/// One side: what is started as agents, and what is set before.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Side {
+    /// How it is called in reports: `A`, `B`.
+    pub label: String,
+    /// What it is, as the person wrote it.
+    pub about: String,
+    /// The program whose agents it uses; `None` for the running program.
+    pub program: Option<PathBuf>,
+    /// Environment of its agents.
+    pub environment: Vec<(String, String)>,
+    /// Files of the kernel's settings (under /sys or /proc/sys) and what is written to them before each of its trials.
+    pub settings: Vec<Setting>,
+    /// Slowdown planted in every operation, as a share of its cost: 0.1 makes each 10 % slower. Proves that the
+    /// comparison finds it.
+    pub planted: f64,
+}
+
+/// A file of the kernel's settings, and the text to be written to it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Setting {
+    /// The file, under /sys or /proc/sys.
+    pub file: PathBuf,
+    /// What is written.
+    pub value: String,
+}
+
+impl Setting {
+    /// The same file with what stands in it now.
+    pub fn standing(&self) -> Result<Setting> {
+        let now = fs::read_to_string(&self.file)
+            .map_err(|e| Error::system(format!("reading {}", self.file.display()), e))?;
+        Ok(Setting { file: self.file.clone(), value: selected(&now) })
+    }
+}
+
+impl Side {
+    /// The running program as it is.
+    pub fn as_it_is(label: impl Into<String>) -> Self {
+        Side {
+            label: label.into(),
+            about: "this program".into(),
+            program: None,
+            environment: Vec::new(),
+            settings: Vec::new(),
+            planted: 0.0,
+        }
+    }
+
+    /// Reads a side as a person writes it: parts joined by `,`, each one of
+    /// `self`, the path of a tollway program, `env:NAME=VALUE`, `set:/sys/…=VALUE`, `set:/proc/sys/…=VALUE`.
+    pub fn parse(label: &str, text: &str) -> Result<Side> {
+        let mut side = Side { about: text.into(), ..Side::as_it_is(label) };
+        for part in text.split(',').map(str::trim) {
+            let bad = |reason: &str| Error::Input {
+                place: format!("side {label}, `{part}`"),
+                reason: reason.into(),
+                remedy: "write `self`, the path of a tollway program, `env:NAME=VALUE` or \
+                         `set:/sys/…=VALUE` (also /proc/sys), joined by commas"
+                    .into(),
+            };
+            if part == "self" {
+            } else if let Some(assignment) = part.strip_prefix("env:") {
+                let (name, value) = assignment.split_once('=').ok_or_else(|| bad("it has no `=`"))?;
+                side.environment.push((name.into(), value.into()));
+            } else if let Some(assignment) = part.strip_prefix("set:") {
+                let (file, value) = assignment.split_once('=').ok_or_else(|| bad("it has no `=`"))?;
+                let file = PathBuf::from(file);
+                let plain = !file.components().any(|c| c == std::path::Component::ParentDir);
+                if !plain || !(file.starts_with("/sys") || file.starts_with("/proc/sys")) {
+                    return Err(bad("only files under /sys and /proc/sys are set"));
+                }
+                side.settings.push(Setting { file, value: value.into() });
+            } else if Path::new(part).is_file() {
+                side.program = Some(part.into());
+            } else {
+                return Err(bad("it is neither a program nor a setting"));
+            }
+        }
+        Ok(side)
+    }
+
+    /// The program and surroundings of its agents. `own` is the running program's way to start an agent.
+    pub fn executable(&self, own: &Executable) -> Executable {
+        let mut executable = own.clone();
+        if let Some(program) = &self.program {
+            executable.program.clone_from(program);
+        }
+        executable.environment.extend(self.environment.iter().cloned());
+        executable
+    }
+}
+
+/// Settings that were changed and are put back when this is dropped.
+pub struct Applied {
+    before: Vec<Setting>,
+}
+
+impl Applied {
+    /// Writes the settings, remembering what stood there.
+    pub fn apply(settings: &[Setting]) -> Result<Applied> {
+        let mut applied = Applied { before: Vec::new() };
+        for setting in settings {
+            let before = setting.standing()?;
+            fs::write(&setting.file, &setting.value).map_err(|e| {
+                Error::system(format!("writing `{}` to {}", setting.value, setting.file.display()), e)
+            })?;
+            applied.before.push(before);
+        }
+        Ok(applied)
+    }
+}
+
+impl Drop for Applied {
+    fn drop(&mut self) {
+        for setting in self.before.iter().rev() {
+            // Nobody is left to tell; the file took a value of the same kind a moment ago.
+            let _ = fs::write(&setting.file, &setting.value);
+        }
+    }
+}
+
+/// What has to be written to get this content back: of `always [madvise] never` the word in brackets.
+fn selected(content: &str) -> String {
+    let content = content.trim();
+    match (content.find('['), content.find(']')) {
+        (Some(open), Some(close)) if open < close => content[open + 1..close].into(),
+        _ => content.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_side_is_read_as_it_is_written() {
+        let side = Side::parse("B", "self,env:GLIBC_TUNABLES=x=y,set:/sys/kernel/mm/ksm/run=0").unwrap();
+        assert_eq!(side.environment, [("GLIBC_TUNABLES".into(), "x=y".into())]);
+        assert_eq!(side.settings[0].value, "0");
+        assert_eq!(side.program, None);
+    }
+
+    #[test]
+    fn what_is_no_setting_is_refused_with_its_place() {
+        for text in ["set:/etc/passwd=x", "set:/sys/../etc/passwd=x", "env:NOTHING", "no-such-program"] {
+            let error = Side::parse("A", text).unwrap_err().to_string();
+            assert!(error.contains(text), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_selected_word_is_what_is_put_back() {
+        assert_eq!(selected("always [madvise] never\n"), "madvise");
+        assert_eq!(selected("1\n"), "1");
+    }
+}
