@@ -1,1 +1,47 @@
-//! 
+#![doc = include_str!("../README.md")]
+//!
+//! # Layers
+//!
+//! - What a sample looks like: [`summary`].
+//! - A centre with its error: [`Interval`], and [`Location`], which can be tested as well.
+//! - Where intervals come from: [`figure()`] for the price list, [`bootstrap`] for any statistic,
+//!   [`batch_means()`] for correlated series.
+//! - Two sides compared: [`paired_ratio`], [`unpaired_ratio`], and without a model of the noise
+//!   [`mann_whitney`], [`signed_rank()`], [`spearman`].
+//! - From tests to words: [`Ratio::equivalence`], [`benjamini_hochberg`], [`judge_all`].
+//!
+//! Every function is pure: no clock, no I/O, no hidden state; where random numbers are needed, the seed is an
+//! argument. A bad input is an [`StatsError`], never NaN and never a panic.
+
+mod batch_means;
+pub mod bootstrap;
+mod correlation;
+mod equivalence;
+mod error;
+mod false_discovery;
+mod few_groups;
+mod figure;
+mod interval;
+mod location;
+mod median_bootstrap;
+mod rank_sum;
+mod ranks;
+mod ratio;
+mod sample;
+mod signed_rank;
+mod student;
+pub mod summary;
+mod verdict;
+
+pub use batch_means::{BatchMeans, batch_means};
+pub use correlation::{Spearman, spearman};
+pub use equivalence::{Equivalence, equivalence};
+pub use error::StatsError;
+pub use false_discovery::{benjamini_hochberg, discoveries};
+pub use figure::figure;
+pub use interval::Interval;
+pub use location::{Location, t_interval};
+pub use rank_sum::{MannWhitney, mann_whitney};
+pub use ratio::{Pairing, Ratio, paired_ratio, unpaired_ratio};
+pub use signed_rank::{SignedRank, signed_rank};
+pub use verdict::{Comparison, Criteria, Direction, Judgement, Verdict, judge, judge_all};

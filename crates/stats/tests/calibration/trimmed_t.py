@@ -1,10 +1,10 @@
-"""Calibrates the one-sample trimmed t of src/trimmed_t.rs.
+"""Calibrates the one-sample trimmed t of src/location.rs.
 
 For g normal observations, trimmed by k = floor(g / 5) at each end, the ratio of the trimmed mean to its
 Tukey-McLaughlin standard error does not follow Student's t with g - 2k - 1 degrees of freedom: the test is liberal
 (6 to 7 % at a nominal 5 %). This script finds the scale c and the degrees of freedom df with which c * t(df) has the
 simulated two-sided tail areas 5 % and 0.2 %, the idea of Patel, Mudholkar and Fernando (1988), JASA 83:1203-1210.
-It prints the table that the Rust file holds. Needs numpy and scipy; takes about two minutes.
+It prints the table that the Rust file holds (which leaves out g = 5: nothing is trimmed there). Needs numpy and scipy; takes about half a minute.
 """
 
 import numpy as np
