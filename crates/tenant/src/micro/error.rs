@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+use tollway_core::{Error, Missing};
+
+use super::own;
+
 /// Why a micro-guest could not be made, or why a call in it did not come back.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -38,11 +42,18 @@ pub enum MicroError {
         /// How large it is.
         bytes: u64,
     },
-    /// All doorbells that a guest has room for are taken.
-    #[error("a micro-guest has room for {0} doorbells")]
-    NoDoorbellLeft(usize),
+    /// More doorbells than a guest may have.
+    #[error("{wanted} doorbells are too many: a micro-guest may have {most}")]
+    TooManyDoorbells {
+        /// How many were asked for.
+        wanted: u32,
+        /// How many there may be.
+        most: u32,
+    },
     /// The closure and its result do not fit on the guest's stack.
-    #[error("{bytes} bytes of closure and result do not fit on a guest stack of {stack} bytes → Options::stack_bytes")]
+    #[error(
+        "{bytes} bytes of closure and result do not fit on a guest stack of {stack} bytes → Options::stack_bytes"
+    )]
     ClosureTooLarge {
         /// Bytes that the closure and its result take.
         bytes: usize,
@@ -63,7 +74,9 @@ pub enum MicroError {
         rip: u64,
     },
     /// The guest touched memory that the program has given back since the guest was made.
-    #[error("the guest at {rip:#x} touched memory that the program has no longer mapped → make the guest after the memory, and keep it")]
+    #[error(
+        "the guest at {rip:#x} touched memory that the program has no longer mapped → make the guest after the memory, and keep it"
+    )]
     MemoryGone {
         /// Where the code was.
         rip: u64,
@@ -88,6 +101,18 @@ impl MicroError {
     }
 }
 
+impl From<MicroError> for Error {
+    fn from(error: MicroError) -> Error {
+        match error {
+            MicroError::Unavailable { reason, remedy } => {
+                Error::Missing(Missing::new("micro-guests", reason, remedy))
+            }
+            MicroError::Setup { step, source } => Error::system(step, source),
+            other => Error::Tenant { tenant: "micro-guest".into(), reason: other.to_string() },
+        }
+    }
+}
+
 /// An exception in the guest, as far as KVM tells.
 ///
 /// Where the KVM delivers exceptions to the guest's own table, `vector`, `error_code` and `address` are what the
@@ -106,15 +131,32 @@ pub struct Fault {
     pub rsp: u64,
     /// The instruction at `rip`, if it is one of the well-known culprits.
     pub instruction: Option<&'static str>,
+    /// The program's mapping that `address` lies in: `[vdso]` tells that somebody asked for the time, a mapping with a
+    /// usual name that it was made, or grew, after the guest.
+    pub address_in: Option<String>,
+    /// The program's mapping that `rip` lies in.
+    pub code_in: Option<String>,
 }
 
 impl Fault {
+    pub(super) fn at(
+        vector: Option<u8>,
+        error_code: Option<u64>,
+        address: Option<u64>,
+        rip: u64,
+        rsp: u64,
+        instruction: Option<&'static str>,
+    ) -> Fault {
+        let (address_in, code_in) = (address.and_then(own::name_at), own::name_at(rip));
+        Fault { vector, error_code, address, rip, rsp, instruction, address_in, code_in }
+    }
+
     /// The exception in words.
     pub fn what(&self) -> &'static str {
         match (self.vector, self.instruction) {
+            (_, Some("syscall")) => "a system call, which a micro-guest does not have",
             (Some(0), _) => "division error",
             (Some(3), _) => "breakpoint",
-            (Some(6), Some("syscall")) => "a system call, which a micro-guest does not have",
             (Some(6), _) => "illegal instruction",
             (Some(7), _) => "the floating-point unit is not available",
             (Some(8), _) => "double fault",
@@ -123,7 +165,6 @@ impl Fault {
             (Some(16 | 19), _) => "floating-point exception",
             (Some(17), _) => "alignment check",
             (Some(_), _) => "exception",
-            (None, Some("syscall")) => "a system call, which a micro-guest does not have (the guest was shut down)",
             (None, Some(_)) => "an instruction that a micro-guest may not execute (the guest was shut down)",
             (None, None) => "the guest was shut down",
         }
@@ -142,10 +183,17 @@ impl std::fmt::Display for Fault {
         }
         if let Some(address) = self.address {
             write!(f, " at address {address:#x}")?;
+            if let Some(name) = &self.address_in {
+                write!(f, " in {name}")?;
+            }
         }
         if let Some(name) = self.instruction {
             write!(f, " by `{name}`")?;
         }
-        write!(f, ", code at {:#x}, stack at {:#x}", self.rip, self.rsp)
+        write!(f, ", code at {:#x}", self.rip)?;
+        if let Some(name) = &self.code_in {
+            write!(f, " in {name}")?;
+        }
+        write!(f, ", stack at {:#x}", self.rsp)
     }
 }

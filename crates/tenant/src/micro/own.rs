@@ -8,7 +8,7 @@ use super::error::MicroError;
 /// Name of the shared memory that holds page tables: never mapped into a guest as the program's own.
 pub(super) const SYSTEM_NAME: &str = "tollway-micro-system";
 
-/// Small and large page.
+/// A small page.
 pub(super) const PAGE: usize = 4096;
 /// A large page.
 pub(super) const LARGE: usize = 2 << 20;
@@ -22,11 +22,14 @@ pub(super) struct Mapping {
     pub(super) name: String,
 }
 
-/// A run of adjacent mappings of the same writability: one memory slot.
+/// Mappings closer than this share a memory slot: a slot costs more (some 40 µs each) than the addresses between.
+const NEAR: usize = 64 << 20;
+
+/// A run of neighbouring mappings: one memory slot. What may be written or executed in it, and that nothing between the
+/// mappings can be reached, is the page tables' affair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Slot {
     pub(super) range: Range<usize>,
-    pub(super) write: bool,
     pub(super) physical: u64,
 }
 
@@ -50,16 +53,33 @@ pub(super) fn visible(maps: &str, leave_out: &[Range<usize>]) -> Vec<Mapping> {
     found
 }
 
-/// One line of the list, or nothing if the mapping has no access or belongs to the kernel.
-fn parse(line: &str) -> Option<Mapping> {
+/// Name of the mapping of this process that `address` lies in, for error messages.
+pub(super) fn name_at(address: u64) -> Option<String> {
+    read().ok()?.lines().find_map(|line| {
+        let (range, _, name) = fields(line)?;
+        range.contains(&(address as usize)).then(|| named(name))
+    })
+}
+
+fn named(name: &str) -> String {
+    if name.is_empty() { "(anonymous)".to_owned() } else { name.to_owned() }
+}
+
+/// Addresses, access and name in one line of the list.
+fn fields(line: &str) -> Option<(Range<usize>, &[u8], &str)> {
     let mut fields = line.split_ascii_whitespace();
     let (start, end) = fields.next()?.split_once('-')?;
     let access = fields.next()?.as_bytes();
-    let name = fields.nth(3).unwrap_or("");
     let range = usize::from_str_radix(start, 16).ok()?..usize::from_str_radix(end, 16).ok()?;
+    (access.len() >= 3).then(|| (range, access, fields.nth(3).unwrap_or("")))
+}
+
+/// One line of the list, or nothing if the mapping has no access or belongs to the kernel.
+fn parse(line: &str) -> Option<Mapping> {
+    let (range, access, name) = fields(line)?;
     let kernels = name.starts_with("[v") || name == "[uprobes]" || name.starts_with("anon_inode:kvm");
     let systems = name.contains(SYSTEM_NAME);
-    let none = access.len() < 3 || access[..3] == *b"---";
+    let none = access[..3] == *b"---";
     // Above the lower half there is only the kernel.
     if kernels || systems || none || range.end > 1 << 47 || range.is_empty() {
         return None;
@@ -80,15 +100,13 @@ fn without(piece: Range<usize>, hole: &Range<usize>) -> impl Iterator<Item = Ran
 }
 
 /// Lays `mappings` out in guest-physical memory from `first` on, each run congruent to its virtual address modulo a
-/// large page so that large pages can be used; at most `limit` bytes.
+/// large page so that large pages can be used; at most `limit` bytes of mappings. They must be sorted, as the list is.
 pub(super) fn lay_out(mappings: &[Mapping], first: u64, limit: u64) -> Result<Vec<Slot>, MicroError> {
     let mut slots: Vec<Slot> = Vec::with_capacity(mappings.len());
     for mapping in mappings {
         match slots.last_mut() {
-            Some(last) if last.range.end == mapping.range.start && last.write == mapping.write => {
-                last.range.end = mapping.range.end;
-            }
-            _ => slots.push(Slot { range: mapping.range.clone(), write: mapping.write, physical: 0 }),
+            Some(last) if mapping.range.start - last.range.end < NEAR => last.range.end = mapping.range.end,
+            _ => slots.push(Slot { range: mapping.range.clone(), physical: 0 }),
         }
     }
     let mut next = first;
@@ -99,13 +117,13 @@ pub(super) fn lay_out(mappings: &[Mapping], first: u64, limit: u64) -> Result<Ve
         slot.physical = next + (wanted.wrapping_sub(next) & mask);
         next = slot.physical + slot.range.len() as u64;
     }
-    let total = next - first;
+    let total = mappings.iter().map(|m| m.range.len() as u64).sum();
     if total > limit {
         let largest = mappings.iter().max_by_key(|m| m.range.len());
         return Err(MicroError::TooMuchMapped {
             total,
             limit,
-            name: largest.map_or_else(String::new, |m| if m.name.is_empty() { "(anonymous)".into() } else { m.name.clone() }),
+            name: largest.map_or_else(String::new, |m| named(&m.name)),
             start: largest.map_or(0, |m| m.range.start),
             bytes: largest.map_or(0, |m| m.range.len() as u64),
         });
@@ -137,15 +155,15 @@ mod tests {
 ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]
 ";
 
-    /// Kernel pages, reserved ranges and page tables are not visible; adjacent read-only mappings share a slot.
+    /// Kernel pages, reserved ranges and page tables are not visible; neighbours share a slot.
     #[test]
     fn what_a_guest_sees() {
         let mappings = visible(MAPS, &[]);
         assert_eq!(mappings.len(), 4);
         assert!(mappings[1].execute && !mappings[1].write && mappings[2].write);
         let slots = lay_out(&mappings, 1 << 32, 1 << 30).unwrap();
-        assert_eq!(slots.len(), 3);
-        assert_eq!(slots[0].range, 0x5641b0265000..0x5641b026c000);
+        assert_eq!(slots.len(), 2);
+        assert_eq!(slots[0].range, 0x5641b0265000..0x5641b0270000);
         for slot in &slots {
             assert_eq!(slot.physical as usize % LARGE, slot.range.start % LARGE);
         }
@@ -163,7 +181,8 @@ ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsysca
     /// Too much is an error that names the largest mapping.
     #[test]
     fn too_much_names_the_largest() {
-        let maps = "100000000000-180000000000 rw-p 00000000 00:00 0 \n1000-2000 rw-p 00000000 00:00 0 [heap]\n";
+        let maps =
+            "1000-2000 rw-p 00000000 00:00 0 [heap]\n100000000000-180000000000 rw-p 00000000 00:00 0 \n";
         let error = lay_out(&visible(maps, &[]), 0, 1 << 34).unwrap_err();
         assert!(matches!(&error, MicroError::TooMuchMapped { start: 0x100000000000, .. }), "{error}");
     }

@@ -55,18 +55,14 @@ impl<'a> Tables<'a> {
         self.physical
     }
 
-    /// Pages of table in use.
-    pub(super) fn used(&self) -> usize {
-        self.used
-    }
-
     /// Maps the virtual range `range` to guest-physical memory from `physical` on.
     pub(super) fn map(&mut self, range: Range<usize>, physical: u64, access: Access) -> Result<(), Full> {
         let mut at = range.start;
         while at < range.end {
             let target = physical + (at - range.start) as u64;
             let directory = self.descend(0, at, 39).and_then(|t| self.descend(t, at, 30))?;
-            if at.is_multiple_of(LARGE) && (target as usize).is_multiple_of(LARGE) && range.end - at >= LARGE {
+            if at.is_multiple_of(LARGE) && (target as usize).is_multiple_of(LARGE) && range.end - at >= LARGE
+            {
                 self.memory[directory][(at >> 21) & 511] = target | access.bits() | LARGE_PAGE;
                 at += LARGE;
                 continue;
@@ -136,7 +132,7 @@ mod tests {
         }
         assert!(walk(&tables, range.start - 1).is_none() && walk(&tables, range.end).is_none());
         assert!(walk(&tables, 0x7f12_3470_0000).unwrap().1 & LARGE_PAGE != 0);
-        assert_eq!(tables.used(), 5);
+        assert_eq!(tables.used, 5);
     }
 
     /// Too little memory for tables is an error, not a panic.

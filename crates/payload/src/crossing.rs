@@ -1,0 +1,162 @@
+//! The instructions that leave a guest, one function each, and a loop over each for measuring.
+
+use core::arch::asm;
+use core::arch::x86_64::{__cpuid, __cpuid_count, _mm_lfence, _rdtsc};
+
+/// Which instruction calls the hypervisor on this processor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hypercall {
+    /// `vmcall`
+    Intel,
+    /// `vmmcall`
+    Amd,
+}
+
+impl Hypercall {
+    /// The instruction of this processor, by its vendor. Asks once what a loop should then reuse: `cpuid` itself leaves
+    /// the guest.
+    pub fn of_this_processor() -> Hypercall {
+        let vendor = __cpuid(0);
+        // "AuthenticAMD" and "HygonGenuine" have the second instruction, everybody else the first.
+        if matches!(vendor.ebx, 0x6874_7541 | 0x6f67_7948) { Hypercall::Amd } else { Hypercall::Intel }
+    }
+}
+
+/// Writes `value` to `port`: leaves for the program that runs the guest.
+///
+/// # Safety
+/// Only inside a guest whose code may use ports, and whose host continues after the exit.
+#[inline(always)]
+pub unsafe fn port_out(port: u16, value: u8) {
+    // SAFETY: touches no memory; the caller says that it may be executed.
+    unsafe { asm!("out dx, al", in("dx") port, in("al") value, options(nomem, nostack, preserves_flags)) }
+}
+
+/// Stores the 32-bit `value` to `address`. What that crosses depends on the address: an exit to the program, or an event raised
+/// in the kernel.
+///
+/// # Safety
+/// `address` is one that the guest's host has given for this purpose.
+#[inline(always)]
+pub unsafe fn mmio_store(address: usize, value: u32) {
+    // One plain move and nothing else: it is what a software hypervisor has to decode.
+    // SAFETY: the caller's.
+    unsafe { asm!("mov [{}], {:e}", in(reg) address, in(reg) value, options(nostack, preserves_flags)) }
+}
+
+/// Asks what the processor can: in a guest the hypervisor answers.
+#[inline(always)]
+pub fn cpuid(leaf: u32, subleaf: u32) -> [u32; 4] {
+    let answer = __cpuid_count(leaf, subleaf);
+    [answer.eax, answer.ebx, answer.ecx, answer.edx]
+}
+
+/// Calls the hypervisor with `number` and returns its answer. From ring 3 KVM answers "not permitted", which crosses
+/// the boundary all the same.
+///
+/// # Safety
+/// Only inside a guest.
+#[inline(always)]
+pub unsafe fn hypercall(which: Hypercall, number: u64) -> u64 {
+    let answer: u64;
+    // Arguments are zero; nothing but RAX is written.
+    match which {
+        // SAFETY: the caller's.
+        Hypercall::Intel => unsafe {
+            asm!("push rbx", "xor ebx, ebx", "vmcall", "pop rbx", inlateout("rax") number => answer,
+                in("rcx") 0, in("rdx") 0, in("rsi") 0)
+        },
+        // SAFETY: the caller's.
+        Hypercall::Amd => unsafe {
+            asm!("push rbx", "xor ebx, ebx", "vmmcall", "pop rbx", inlateout("rax") number => answer,
+                in("rcx") 0, in("rdx") 0, in("rsi") 0)
+        },
+    }
+    answer
+}
+
+/// The time-stamp counter, after everything before it.
+#[inline(always)]
+pub fn clock() -> u64 {
+    // SAFETY: both instructions exist on every x86-64.
+    unsafe {
+        _mm_lfence();
+        _rdtsc()
+    }
+}
+
+/// What a loop over one crossing shall do, and what it cost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Batch {
+    /// How many crossings.
+    pub count: u64,
+    /// Port or address.
+    pub place: usize,
+    /// Cycles of the whole loop, written by it.
+    pub cycles: u64,
+}
+
+impl Batch {
+    /// Times `count` calls of `crossing`.
+    #[inline(always)]
+    fn time(&mut self, mut crossing: impl FnMut()) {
+        let before = clock();
+        for _ in 0..self.count {
+            crossing();
+        }
+        self.cycles = clock().wrapping_sub(before);
+    }
+}
+
+/// `count` outputs to the port `place`. The argument is the address of a [`Batch`].
+///
+/// # Safety
+/// As [`port_out`]; `batch` is the address of a [`Batch`] that nobody else uses.
+pub unsafe extern "C" fn port_outs(batch: usize) -> usize {
+    // SAFETY: the caller's.
+    let batch = unsafe { &mut *(batch as *mut Batch) };
+    let port = batch.place as u16;
+    // SAFETY: the caller's.
+    batch.time(|| unsafe { port_out(port, 1) });
+    0
+}
+
+/// `count` stores to the address `place`. The argument is the address of a [`Batch`].
+///
+/// # Safety
+/// As [`mmio_store`]; `batch` is the address of a [`Batch`] that nobody else uses.
+pub unsafe extern "C" fn mmio_stores(batch: usize) -> usize {
+    // SAFETY: the caller's.
+    let batch = unsafe { &mut *(batch as *mut Batch) };
+    let address = batch.place;
+    // SAFETY: the caller's.
+    batch.time(|| unsafe { mmio_store(address, 1) });
+    0
+}
+
+/// `count` times [`cpuid`]. The argument is the address of a [`Batch`].
+///
+/// # Safety
+/// `batch` is the address of a [`Batch`] that nobody else uses.
+pub unsafe extern "C" fn cpuids(batch: usize) -> usize {
+    // SAFETY: the caller's.
+    let batch = unsafe { &mut *(batch as *mut Batch) };
+    let mut seen = 0;
+    batch.time(|| seen ^= cpuid(0, 0)[1]);
+    seen as usize
+}
+
+/// `count` hypercalls, by the instruction of this processor. The argument is the address of a [`Batch`].
+///
+/// # Safety
+/// As [`hypercall`]; `batch` is the address of a [`Batch`] that nobody else uses.
+pub unsafe extern "C" fn hypercalls(batch: usize) -> usize {
+    // SAFETY: the caller's.
+    let batch = unsafe { &mut *(batch as *mut Batch) };
+    let which = Hypercall::of_this_processor();
+    let mut answer = 0;
+    // SAFETY: the caller's. Number 1 is KVM_HC_VAPIC_POLL_IRQ, which does nothing.
+    batch.time(|| answer = unsafe { hypercall(which, 1) });
+    answer as usize
+}
