@@ -14,6 +14,8 @@ mod ours;
 mod program;
 mod twin;
 
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
@@ -48,7 +50,7 @@ struct Options {
     only: Vec<String>,
     /// Also the bars of the program itself: start-up, memory, and (with its path here) the store's example `million`.
     #[arg(long, value_name = "EXAMPLE")]
-    program: Option<std::path::PathBuf>,
+    program: Option<PathBuf>,
     /// What `cargo bench` adds.
     #[arg(long, hide = true)]
     bench: bool,
@@ -66,18 +68,23 @@ struct Tried {
 fn main() -> Result<ExitCode> {
     let options = Options::parse();
     if RunClock::chosen() != RunClock::Tsc {
-        bail!("the twins count by the time-stamp counter, and this machine's is not invariant: there is nothing to compare");
+        bail!(
+            "the twins count by the time-stamp counter, and this machine's is not invariant: there is nothing to compare"
+        );
     }
     let cpus = allowed_cpus()?;
     let twins = Twins::compile()?;
     let mut ours = Ours::new(&cpus);
-    let wanted = |f: &&Figure| options.only.is_empty() || options.only.iter().any(|o| f.name.contains(o.as_str()));
+    let wanted =
+        |f: &&Figure| options.only.is_empty() || options.only.iter().any(|o| f.name.contains(o.as_str()));
     let figures: Vec<&Figure> = FIGURES.iter().filter(wanted).collect();
 
     let mut tried: Vec<Tried> = figures.iter().map(|_| Tried::default()).collect();
     let mut rng = StdRng::seed_from_u64(options.seed);
     for round in 1..=options.rounds {
-        eprint!("\rround {round} of {} ", options.rounds);
+        if io::stderr().is_terminal() {
+            eprint!("\rround {round} of {} ", options.rounds);
+        }
         for (figure, tried) in figures.iter().zip(&mut tried) {
             let ours_first = rng.random::<bool>();
             if tried.broken.is_none()
@@ -87,7 +94,9 @@ fn main() -> Result<ExitCode> {
             }
         }
     }
-    eprintln!();
+    if io::stderr().is_terminal() {
+        eprintln!();
+    }
 
     let mut rows = Vec::new();
     for (figure, tried) in figures.into_iter().zip(tried) {
@@ -99,7 +108,10 @@ fn main() -> Result<ExitCode> {
     if let Some(million) = &options.program {
         rows.extend(ProgramBars { million }.measure());
     }
-    println!("{} rounds, two pairs each, seed {}, processors {cpus:?}; ticks of the time-stamp counter", options.rounds, options.seed);
+    println!(
+        "{} rounds, two pairs each, seed {}, processors {cpus:?}; ticks of the time-stamp counter",
+        options.rounds, options.seed
+    );
     bar::print(&rows);
     let failed = rows.iter().any(|r| matches!(r.verdict, Verdict::Fails | Verdict::Broken(_)));
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })

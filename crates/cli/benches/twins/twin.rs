@@ -28,7 +28,9 @@ impl Twins {
                 .arg(folder.join(twin.program))
                 .arg(sources.join(twin.program).with_extension("c"))
                 .status()
-                .with_context(|| format!("starting the C compiler `{}`; install gcc, or set CC", cc.display()))?;
+                .with_context(|| {
+                    format!("starting the C compiler `{}`; install gcc, or set CC", cc.display())
+                })?;
             if !status.success() {
                 bail!("`{}` could not compile {}.c ({status})", cc.display(), twin.program);
             }
@@ -68,4 +70,3 @@ pub fn too_few_cores(cpus: &[u32]) -> Error {
         "run it where more cores are allowed (taskset, cgroup cpuset)",
     ))
 }
-
