@@ -15,8 +15,8 @@ use tollway_core::{Params, Recorder, Tally};
 use tollway_store::{NewTrial, PointSpec, RunSpec, Store};
 
 const RUNS: u32 = 100;
-const POINTS: u32 = 100;
-const TRIALS: u32 = 100;
+const POINTS: u32 = 625;
+const TRIALS: u32 = 16;
 const COMMITS: u32 = 200;
 const LONGEST_LIST_MS: f64 = 1000.0;
 

@@ -39,9 +39,6 @@ impl Store {
                 | OpenFlags::SQLITE_OPEN_NO_MUTEX,
         )?;
         let mark = store.mark()?;
-        if store.sql(|db| db.is_readonly("main"))? {
-            return Err(StoreError::ReadOnly { file: store.file });
-        }
         store.enter_wal()?;
         if mark.version < VERSION {
             let migrated = schema::migrate(&mut store.connection);
@@ -59,17 +56,16 @@ impl Store {
             return Err(StoreError::NotThere { file: file.into() });
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let mut store = Store::connect(file, flags)?;
-        let mark = match store.mark() {
+        let opened = match Store::connect(file, flags).and_then(Store::marked) {
             // Without a writable folder SQLite cannot make the index of the log. If there is no log, none is needed.
             Err(StoreError::Unreachable { .. } | StoreError::ReadOnly { .. })
                 if !beside(file, "-wal").exists() =>
             {
-                store = Store::connect_immutable(file, flags)?;
-                store.mark()?
+                Store::connect_immutable(file, flags).and_then(Store::marked)
             }
-            other => other?,
+            other => other,
         };
+        let (store, mark) = opened?;
         if mark.blank {
             return Err(StoreError::NotADatabase { file: store.file });
         }
@@ -108,7 +104,8 @@ impl Store {
     fn connect(file: &Path, flags: OpenFlags) -> Result<Store> {
         // A name that SQLite would read as something else than a file (":memory:", none at all) is a file here.
         let plain = if file.is_absolute() { file.to_path_buf() } else { Path::new(".").join(file) };
-        Store::prepare(file, Connection::open_with_flags(plain, flags))
+        let writing = flags.contains(OpenFlags::SQLITE_OPEN_READ_WRITE);
+        Store::prepare(file, Connection::open_with_flags(plain, flags), writing)
     }
 
     /// Opens a file that nobody can be writing to, without making any file beside it.
@@ -118,12 +115,15 @@ impl Store {
         let path = absolute.to_str().ok_or_else(|| unreachable("its name is not UTF-8".into()))?;
         let path = path.replace('%', "%25").replace('?', "%3f").replace('#', "%23");
         let uri = format!("file:{path}?immutable=1");
-        Store::prepare(file, Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI))
+        Store::prepare(file, Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI), false)
     }
 
-    fn prepare(file: &Path, opened: rusqlite::Result<Connection>) -> Result<Store> {
+    fn prepare(file: &Path, opened: rusqlite::Result<Connection>, writing: bool) -> Result<Store> {
         let connection = opened.map_err(|e| StoreError::from_sqlite(file, e))?;
         let store = Store { connection, file: file.into() };
+        if writing && store.sql(|db| db.is_readonly("main"))? {
+            return Err(StoreError::ReadOnly { file: store.file });
+        }
         store.sql(|db| {
             db.busy_timeout(PATIENCE)?;
             db.set_prepared_statement_cache_capacity(64);
@@ -137,9 +137,15 @@ impl Store {
         Ok(store)
     }
 
+    fn marked(self) -> Result<(Store, Mark)> {
+        let mark = self.mark()?;
+        Ok((self, mark))
+    }
+
     /// Reads the file's marks and refuses what is not a store of a version that this program knows.
     fn mark(&self) -> Result<Mark> {
-        let mark = self.sql(Mark::read)?;
+        // As of one moment: another process may be making the store.
+        let mark = self.sql(|db| Mark::read(&*db.unchecked_transaction()?))?;
         let file = self.file.clone();
         if mark.application_id != APPLICATION_ID && !mark.blank {
             return Err(StoreError::OtherApplication { file, application_id: mark.application_id });
