@@ -3,6 +3,9 @@
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::io::Errno;
 use rustix::net::{
@@ -13,6 +16,23 @@ use tollway_core::{Error, Result};
 
 /// The most descriptors in one message.
 pub const MOST: usize = 16;
+
+/// Listens under a name of the abstract name space that nobody else has (unix(7)), and returns that name.
+pub fn listen_anonymously() -> Result<(UnixListener, String)> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let name = format!("tollway-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+    let listener = SocketAddr::from_abstract_name(&name)
+        .and_then(|address| UnixListener::bind_addr(&address))
+        .map_err(|e| Error::system(format!("listening on the abstract socket `{name}`"), e))?;
+    Ok((listener, name))
+}
+
+/// Connects to a name that [`listen_anonymously`] gave.
+pub fn connect(name: &str) -> Result<UnixStream> {
+    SocketAddr::from_abstract_name(name)
+        .and_then(|address| UnixStream::connect_addr(&address))
+        .map_err(|e| Error::system(format!("connecting to the abstract socket `{name}`"), e))
+}
 
 /// Sends up to [`MOST`] descriptors with some bytes; at least one byte, or a stream socket would send nothing. The
 /// descriptors stay open here too.

@@ -6,6 +6,7 @@
 
 use std::io::{Read, Write};
 use std::marker::PhantomData;
+use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::Duration;
 
@@ -139,7 +140,7 @@ impl<E: Exchange> Actor for ServerActor<E> {
     fn run(&mut self, _: &Window, _: &mut Recorder) -> Result<()> {
         let Some(listener) = self.listener.take() else { return Ok(()) };
         let (mut caller, _) = listener.accept().map_err(|e| Error::system("waiting for the caller", e))?;
-        let descriptors = descriptor::receive(&caller)?;
+        let (_, descriptors) = descriptor::receive(&caller, &mut [0])?;
         self.served = E::server(&self.params, descriptors)?.serve()?;
         caller.write_all(&self.served.to_le_bytes()).map_err(|e| Error::system("telling the caller the count", e))
     }
@@ -166,7 +167,8 @@ impl<E: Exchange> Actor for CallerActor<E> {
         };
         let link = descriptor::connect(&server.0)?;
         let (end, for_server) = E::caller(&self.params)?;
-        descriptor::send(&link, &for_server)?;
+        let borrowed: Vec<_> = for_server.iter().map(AsFd::as_fd).collect();
+        descriptor::send(&link, &borrowed, &[1])?;
         self.end = Some((end, link));
         Ok(Address::none())
     }
