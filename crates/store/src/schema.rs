@@ -5,7 +5,7 @@ use rusqlite::{Connection, TransactionBehavior};
 /// What marks a file as a Tollway store: "Toll" in ASCII.
 pub const APPLICATION_ID: i32 = 0x546f_6c6c;
 
-/// The schema version that this program writes; it is the number of [`STEPS`].
+/// The schema version that this program writes; it is the number of steps that lead to it.
 pub const VERSION: i32 = STEPS.len() as i32;
 
 /// Step *n* (from 0) leads from version *n* to *n* + 1. A released step never changes; a change is a new step.
