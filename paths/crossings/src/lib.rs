@@ -6,6 +6,7 @@
 
 pub mod engine;
 mod params;
+mod predict;
 pub mod variants;
 
 use tollway_core::Path;

@@ -3,8 +3,24 @@
 //! An [`Operation`] crosses a boundary alone; an [`Exchange`] has two ends, a [`Caller`] and a [`Server`], which live
 //! in two processes (or two threads) and hold nothing in common but descriptors.
 
+pub mod atomics;
+pub mod call;
+pub mod clocks;
+pub mod counter;
+pub mod disk;
+pub mod entropy_draw;
+pub mod exit_inside;
+pub mod faults;
+pub mod mappings;
+pub mod memory_copy;
+pub mod nops;
 pub mod pipe;
+pub mod region;
+pub mod scratch;
+pub mod signal;
+pub mod start;
 pub mod syscalls;
+mod thread_faults;
 
 use std::os::fd::OwnedFd;
 
@@ -15,10 +31,26 @@ pub trait Operation: Send + Sized + 'static {
     /// Everything that must not be timed: files opened, memory mapped and touched.
     fn prepare(params: &Params, place: &Place) -> Result<Self>;
 
-    /// The operation. Must not panic; what goes wrong is remembered for [`Operation::verify`].
+    /// The operation. Must not panic or allocate; what goes wrong is remembered for [`Operation::verify`].
     fn once(&mut self);
 
-    /// Checks that all of the `done` operations really happened.
+    /// How many operations one call of [`once`](Operation::once) is. Where it is more than one, the calls are timed
+    /// and the figure is per operation: a sample of `n` calls is recorded as a batch of `n` times so many operations.
+    fn operations(&self) -> u32 {
+        1
+    }
+
+    /// Whether a call of [`once`](Operation::once) uses something up that has to be renewed before the next.
+    /// [`restock`](Operation::restock) is then called before every call, untimed, and every call is a sample.
+    fn uses_up(&self) -> bool {
+        false
+    }
+
+    /// Makes ready what the next call uses up: pages given back, sources flushed from the caches.
+    fn restock(&mut self) {}
+
+    /// Checks that all of the `done` operations really happened: calls times [`operations`](Operation::operations).
+    /// Called on the thread that ran them.
     fn verify(&mut self, done: u64) -> Result<()>;
 
     /// What was counted while it ran.

@@ -1,19 +1,30 @@
 //! One design a file: each group of crossings says here which variants it has.
 
+mod clocks;
+mod disk;
 mod duo;
 mod exchanges;
+mod grouped;
+mod instructions;
+mod memory;
 mod solo;
+mod starts;
 mod syscalls;
 
 pub use duo::Duo;
-pub use solo::Solo;
+pub use solo::{Prediction, Solo};
 
 use tollway_core::{Crossing, Params, Result, TollKey, Variant};
 
 /// Every variant, in the order of the price list.
 pub fn all() -> Vec<Box<dyn Variant>> {
     let mut all = Vec::new();
+    all.extend(instructions::variants());
+    all.extend(clocks::variants());
     all.extend(syscalls::variants());
+    all.extend(memory::variants());
+    all.extend(disk::variants());
+    all.extend(starts::variants());
     all.extend(exchanges::variants());
     all
 }

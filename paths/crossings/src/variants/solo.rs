@@ -3,8 +3,8 @@
 use std::marker::PhantomData;
 
 use tollway_core::{
-    Actor, Address, Axis, Crossing, Error, Gate, Params, Place, Plan, Recorder, Requirement, Result, Role, Tally,
-    TenantKind, Variant, Visits, Window,
+    Actor, Address, Axis, Crossing, Error, Forecast, Gate, Params, Place, Plan, Recorder, Requirement,
+    Result, Role, Tally, TenantKind, TollKey, TollSource, Variant, Visits, Window,
 };
 use tollway_host::clock::RunClock;
 use tollway_load::repeat;
@@ -18,9 +18,20 @@ pub struct Solo<O> {
     caveats: &'static str,
     axes: Vec<Axis>,
     requires: Vec<Requirement>,
+    counted: Option<&'static str>,
+    prediction: Option<Prediction>,
     tenant: TenantKind,
     doorbells: u32,
     of: PhantomData<fn() -> O>,
+}
+
+/// How the cost at one point follows from the tolls at others.
+#[derive(Clone, Copy)]
+pub struct Prediction {
+    /// The tolls it needs at a point; none where the point is not predicted.
+    pub needs: fn(&Params) -> Result<Vec<TollKey>>,
+    /// What [`Variant::predict`] answers.
+    pub predict: fn(&Params, &dyn TollSource) -> Option<Result<Forecast>>,
 }
 
 impl<O: Operation> Solo<O> {
@@ -34,6 +45,8 @@ impl<O: Operation> Solo<O> {
             caveats: "",
             axes: Vec::new(),
             requires: Vec::new(),
+            counted: None,
+            prediction: None,
             tenant: TenantKind::Process,
             doorbells: 0,
             of: PhantomData,
@@ -55,6 +68,18 @@ impl<O: Operation> Solo<O> {
     /// One more requirement.
     pub fn requires(mut self, requirement: Requirement) -> Self {
         self.requires.push(requirement);
+        self
+    }
+
+    /// One more gate, whose visits the operation's tally counts; it is part of the crossing and has no toll of its own.
+    pub fn counts(mut self, gate: &'static str) -> Self {
+        self.counted = Some(gate);
+        self
+    }
+
+    /// Predicts some points from the tolls of others.
+    pub fn predicted(mut self, prediction: Prediction) -> Self {
+        self.prediction = Some(prediction);
         self
     }
 
@@ -85,23 +110,35 @@ impl<O: Operation> Variant for Solo<O> {
 
     fn plan(&self, params: &Params) -> Result<Plan> {
         let key = super::key_of(self.crossing, params)?;
+        let mut gates = vec![Gate {
+            name: self.crossing.name().into(),
+            role: "caller".into(),
+            visits: Visits::Fixed(1.0),
+            toll: Some(key.clone()),
+        }];
+        gates.extend(self.counted.map(|name| Gate {
+            name: name.into(),
+            role: "caller".into(),
+            visits: Visits::Counted,
+            toll: None,
+        }));
+        let needs = self.prediction.map(|p| (p.needs)(params)).transpose()?.unwrap_or_default();
         Ok(Plan {
             operation: self.operation.into(),
             roles: vec![Role::measured("caller").tenant(self.tenant).doorbells(self.doorbells)],
-            gates: vec![Gate {
-                name: self.crossing.name().into(),
-                role: "caller".into(),
-                visits: Visits::Fixed(1.0),
-                toll: Some(key.clone()),
-            }],
+            gates,
             provides: Some(key),
-            needs: Vec::new(),
+            needs,
             requires: self.requires.clone(),
         })
     }
 
     fn actor(&self, _: &str, params: &Params) -> Result<Box<dyn Actor>> {
         Ok(Box::new(SoloActor::<O> { params: params.clone(), operation: None, done: 0 }))
+    }
+
+    fn predict(&self, params: &Params, tolls: &dyn TollSource) -> Option<Result<Forecast>> {
+        self.prediction.and_then(|p| (p.predict)(params, tolls))
     }
 }
 
@@ -119,7 +156,12 @@ impl<O: Operation> Actor for SoloActor<O> {
 
     fn run(&mut self, window: &Window, recorder: &mut Recorder) -> Result<()> {
         if let Some(operation) = &mut self.operation {
-            self.done = repeat(RunClock::chosen(), window, recorder, || operation.once());
+            let clock = RunClock::chosen();
+            self.done = if operation.uses_up() || operation.operations() > 1 {
+                super::grouped::repeat_groups(clock, window, recorder, operation)
+            } else {
+                repeat(clock, window, recorder, || operation.once())
+            };
         }
         Ok(())
     }

@@ -1,13 +1,46 @@
-//! System calls.
+//! System calls, several in one, and signals.
 
-use tollway_core::{Crossing, Variant};
+use tollway_core::{Axis, Crossing, Domain, Requirement, Value, Variant};
 
-use super::Solo;
-use crate::engine::syscalls::Getppid;
+use super::{Prediction, Solo};
+use crate::engine::nops::Nops;
+use crate::engine::signal::SelfSignal;
+use crate::engine::syscalls::{Getppid, ReadByte, WriteByte};
+use crate::predict;
 
 pub(super) fn variants() -> Vec<Box<dyn Variant>> {
-    vec![Box::new(
-        Solo::<Getppid>::new(Crossing::Getppid, "call")
-            .caveats("glibc's wrapper is not in it: the call is made directly."),
-    )]
+    vec![
+        Box::new(
+            Solo::<Getppid>::new(Crossing::Getppid, "call")
+                .caveats("glibc's wrapper is not in it: the call is made directly."),
+        ),
+        Box::new(
+            Solo::<ReadByte>::new(Crossing::ReadByte, "byte read")
+                .caveats("The call is made directly, without glibc's wrapper."),
+        ),
+        Box::new(
+            Solo::<WriteByte>::new(Crossing::WriteByte, "byte written")
+                .caveats("The call is made directly, without glibc's wrapper."),
+        ),
+        Box::new(
+            Solo::<Nops>::new(Crossing::IoUringNop, "no-op")
+                .caveats(
+                    "Per no-op: `depth` of them are queued, submitted with one io_uring_enter that waits for all, and \
+                     reaped; queueing and reaping in user mode are in it. No SQPOLL, no registered ring.",
+                )
+                .axis(Axis {
+                    name: "depth",
+                    about: "no-ops submitted with one call",
+                    domain: Domain::Whole(1, 4096),
+                    default: Value::Int(1),
+                })
+                .counts("enter")
+                .predicted(Prediction { needs: predict::nop_needs, predict: predict::nop_predict })
+                .requires(Requirement::IoUring),
+        ),
+        Box::new(Solo::<SelfSignal>::new(Crossing::Signal, "signal").caveats(
+            "tgkill to the calling thread, the handler (one addition) and sigreturn: two entries into the kernel. The \
+             kernel saves and restores the vector registers on the signal's frame, so a wider register file costs more.",
+        )),
+    ]
 }

@@ -1,0 +1,61 @@
+//! Memory: page faults, mappings, copies.
+
+use tollway_core::{Axis, Crossing, Domain, Value, Variant};
+
+use super::Solo;
+use crate::engine::faults::{GiveBackAndTouch, MinorFault};
+use crate::engine::mappings::{MapUnmap, ProtectUnprotect};
+use crate::engine::memory_copy::MemoryCopy;
+
+pub(super) fn variants() -> Vec<Box<dyn Variant>> {
+    vec![
+        Box::new(Solo::<MinorFault>::new(Crossing::MinorFault, "fault").caveats(
+            "The first store to each of 64 adjacent anonymous 4 KiB pages, no huge pages: exception, a page from the \
+             kernel's free list, zeroed, mapped, and the return. Giving the pages back between two samples is not in \
+             it; the page tables exist already. The pages come from the processor's own free list and are likely to be \
+             in a cache.",
+        )),
+        Box::new(
+            Solo::<MapUnmap>::new(Crossing::MmapMunmap, "page mapped and unmapped")
+                .caveats(
+                    "One anonymous 4 KiB page, two system calls; `touched` adds a minor fault and the page's way back. \
+                     The process has few mappings; a page table may be made and freed each time.",
+                )
+                .axis(Axis {
+                    name: "kind",
+                    about: "whether the page is written to in between",
+                    domain: Domain::Words(&["untouched", "touched"]),
+                    default: Value::Text("untouched".into()),
+                }),
+        ),
+        Box::new(Solo::<ProtectUnprotect>::new(Crossing::Mprotect, "there and back").caveats(
+            "Two system calls on one page that is there: read-only, then writable again. Other threads of the process \
+             run on no other core meanwhile, so no other core's TLB has to be flushed.",
+        )),
+        Box::new(Solo::<GiveBackAndTouch>::new(Crossing::MadviseDontneed, "page given back and touched").caveats(
+            "A system call, which frees one 4 KiB page, and the minor fault that brings one back.",
+        )),
+        Box::new(
+            Solo::<MemoryCopy>::new(Crossing::Copy, "copy")
+                .caveats(
+                    "The C library's memcpy; the destination is always the same and stays as near as it fits. Hot: the \
+                     source too, copies follow each other and overlap: throughput. Cold: the source was flushed from all \
+                     caches (CLFLUSH), its address translations not; each copy is on pages of its own, out of order, and \
+                     an LFENCE after it (some ten cycles, included) keeps copies from overlapping: the latency of memory \
+                     is in it. A copy that ends in the store buffer counts as done.",
+                )
+                .axis(Axis {
+                    name: "size",
+                    about: "bytes",
+                    domain: Domain::Whole(1, 16 << 20),
+                    default: Value::Int(4096),
+                })
+                .axis(Axis {
+                    name: "warmth",
+                    about: "whether the source is in a cache",
+                    domain: Domain::Words(&["hot", "cold"]),
+                    default: Value::Text("hot".into()),
+                }),
+        ),
+    ]
+}
