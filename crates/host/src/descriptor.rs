@@ -1,23 +1,26 @@
-//! File descriptors handed from process to process over a Unix socket (SCM_RIGHTS, unix(7)).
+//! Descriptors passed from one process to another, over a Unix socket in the abstract name space (SCM_RIGHTS, unix(7)).
 
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::io::Errno;
+use rustix::io::retry_on_intr;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 use tollway_core::{Error, Result};
 
-/// The most descriptors in one message.
+/// The most descriptors that one message carries here (the kernel's limit is 253, SCM_MAX_FD).
 pub const MOST: usize = 16;
 
-/// Listens under a name of the abstract name space that nobody else has (unix(7)), and returns that name.
+/// Listens under a name of the abstract name space that nobody else has, and returns that name.
+///
+/// # Errors
+/// [`Error::System`] if the kernel refuses.
 pub fn listen_anonymously() -> Result<(UnixListener, String)> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let name = format!("tollway-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
@@ -28,117 +31,99 @@ pub fn listen_anonymously() -> Result<(UnixListener, String)> {
 }
 
 /// Connects to a name that [`listen_anonymously`] gave.
+///
+/// # Errors
+/// [`Error::System`] if nobody listens there.
 pub fn connect(name: &str) -> Result<UnixStream> {
     SocketAddr::from_abstract_name(name)
         .and_then(|address| UnixStream::connect_addr(&address))
         .map_err(|e| Error::system(format!("connecting to the abstract socket `{name}`"), e))
 }
 
-/// Sends up to [`MOST`] descriptors with some bytes; at least one byte, or a stream socket would send nothing. The
-/// descriptors stay open here too.
+/// Sends at most [`MOST`] descriptors with a message of one byte. The receiver gets copies.
 ///
 /// # Errors
-/// [`Error::Input`] for no byte or too many descriptors; [`Error::System`] if the socket refuses or takes only a part
-/// of the bytes.
-pub fn send(socket: impl AsFd, descriptors: &[BorrowedFd<'_>], bytes: &[u8]) -> Result<()> {
-    if bytes.is_empty() || descriptors.len() > MOST {
-        return Err(Error::Input {
-            place: "message with descriptors".into(),
-            reason: format!("{} bytes and {} descriptors", bytes.len(), descriptors.len()),
-            remedy: format!("send at least one byte and at most {MOST} descriptors"),
-        });
+/// [`Error::System`] if there are too many, or the socket refuses.
+pub fn send(socket: impl AsFd, descriptors: &[impl AsFd]) -> Result<()> {
+    let borrowed: Vec<_> = descriptors.iter().map(AsFd::as_fd).collect();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    let fits = borrowed.len() <= MOST
+        && (borrowed.is_empty() || control.push(SendAncillaryMessage::ScmRights(&borrowed)));
+    if !fits {
+        return Err(Error::system("sending descriptors", format!("{} are more than {MOST}", borrowed.len())));
     }
-    let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
-    let mut ancillary = SendAncillaryBuffer::new(&mut room);
-    if !descriptors.is_empty() {
-        let pushed = ancillary.push(SendAncillaryMessage::ScmRights(descriptors));
-        debug_assert!(pushed, "the buffer has room for MOST");
-    }
-    let doing = "sending descriptors";
-    let sent = retry(|| sendmsg(&socket, &[IoSlice::new(bytes)], &mut ancillary, SendFlags::NOSIGNAL))
-        .map_err(|e| Error::system(doing, e))?;
-    if sent < bytes.len() {
-        return Err(Error::system(doing, format!("{sent} of {} bytes went out", bytes.len())));
-    }
-    Ok(())
+    retry_on_intr(|| sendmsg(&socket, &[IoSlice::new(&[1])], &mut control, SendFlags::NOSIGNAL))
+        .map(drop)
+        .map_err(|e| Error::system("sending descriptors", e))
 }
 
-/// Receives bytes into `bytes`, and the descriptors that came with them (close-on-exec). Returns how many bytes; 0
-/// when the other end is closed.
+/// Receives the descriptors of one [`send`], close-on-exec.
 ///
 /// # Errors
-/// [`Error::System`] if the socket refuses, or if more came than there is room for (what came is closed).
-pub fn receive(socket: impl AsFd, bytes: &mut [u8]) -> Result<(usize, Vec<OwnedFd>)> {
+/// [`Error::System`] if the other side is gone, the socket refuses, or some descriptors did not fit in (this
+/// process has too many open: those that came are closed).
+pub fn receive(socket: impl AsFd) -> Result<Vec<OwnedFd>> {
     let doing = "receiving descriptors";
-    let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
-    let mut ancillary = RecvAncillaryBuffer::new(&mut room);
-    let message =
-        retry(|| recvmsg(&socket, &mut [IoSliceMut::new(bytes)], &mut ancillary, RecvFlags::CMSG_CLOEXEC))
-            .map_err(|e| Error::system(doing, e))?;
-    let descriptors: Vec<OwnedFd> = ancillary
-        .drain()
-        .filter_map(|part| match part {
-            RecvAncillaryMessage::ScmRights(fds) => Some(fds),
-            _ => None,
-        })
-        .flatten()
-        .collect();
-    if message.flags.intersects(ReturnFlags::CTRUNC | ReturnFlags::TRUNC) {
-        return Err(Error::system(doing, "the message was cut: it has more than there is room for"));
-    }
-    Ok((message.bytes, descriptors))
-}
-
-fn retry<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> rustix::io::Result<T> {
-    loop {
-        match call() {
-            Err(Errno::INTR) => {}
-            other => return other,
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let mut byte = [0];
+    let message = retry_on_intr(|| {
+        recvmsg(&socket, &mut [IoSliceMut::new(&mut byte)], &mut control, RecvFlags::CMSG_CLOEXEC)
+    })
+    .map_err(|e| Error::system(doing, e))?;
+    let mut all = Vec::new();
+    for part in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(descriptors) = part {
+            all.extend(descriptors);
         }
     }
+    if message.bytes == 0 {
+        return Err(Error::system(doing, "the other side closed the connection"));
+    }
+    if message.flags.contains(ReturnFlags::CTRUNC) {
+        return Err(Error::system(
+            doing,
+            "not all of them could be taken: too many are open, or too many were sent",
+        ));
+    }
+    Ok(all)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
+
     use super::*;
-    use std::fs::File;
-    use std::io::{Read, Seek, Write};
-    use std::os::unix::net::{UnixDatagram, UnixStream};
 
     #[test]
-    fn descriptors_arrive_with_their_bytes() {
-        let (a, b) = UnixStream::pair().unwrap();
-        let mut files = [tempfile::tempfile().unwrap(), tempfile::tempfile().unwrap()];
-        files[0].write_all(b"first").unwrap();
-        send(&a, &[files[0].as_fd(), files[1].as_fd()], b"two files").unwrap();
-        let mut bytes = [0; 32];
-        let (n, mut fds) = receive(&b, &mut bytes).unwrap();
-        assert_eq!((&bytes[..n], fds.len()), (&b"two files"[..], 2));
-        let mut file = File::from(fds.remove(0));
-        file.rewind().unwrap();
-        let mut text = String::new();
-        file.read_to_string(&mut text).unwrap();
-        assert_eq!(text, "first");
+    fn a_pipe_arrives_and_works() {
+        let (listener, name) = listen_anonymously().unwrap();
+        let here = connect(&name).unwrap();
+        let (there, _) = listener.accept().unwrap();
+        let (read, write) = rustix::pipe::pipe().unwrap();
+        send(&here, &[write]).unwrap();
+        let mut got = receive(&there).unwrap();
+        assert_eq!(got.len(), 1);
+        std::fs::File::from(got.remove(0)).write_all(b"across").unwrap();
+        let mut text = [0; 6];
+        std::fs::File::from(read).read_exact(&mut text).unwrap();
+        assert_eq!(&text, b"across");
     }
 
     #[test]
-    fn bytes_alone_and_an_end_are_received() {
-        let (a, b) = UnixStream::pair().unwrap();
-        send(&a, &[], b"x").unwrap();
-        let mut bytes = [0; 4];
-        assert_eq!(receive(&b, &mut bytes).unwrap().0, 1);
-        drop(a);
-        assert_eq!(receive(&b, &mut bytes).unwrap().0, 0);
-    }
-
-    #[test]
-    fn what_cannot_be_sent_or_kept_is_an_error() {
-        let (a, b) = UnixDatagram::pair().unwrap();
-        assert!(send(&a, &[], b"").is_err());
-        assert!(send(&a, &[a.as_fd(); MOST + 1], b"x").is_err());
-        send(&a, &[a.as_fd(); MOST], b"longer than room").unwrap();
-        assert!(receive(&b, &mut [0; 4]).unwrap_err().to_string().contains("cut"));
-        drop(b);
-        assert!(send(&a, &[], b"x").is_err());
+    fn too_many_and_none_are_told_apart() {
+        let (here, there) = UnixStream::pair().unwrap();
+        let ends = || rustix::pipe::pipe().unwrap().0;
+        let many: Vec<OwnedFd> = (0..MOST + 1).map(|_| ends()).collect();
+        assert!(send(&here, &many).is_err());
+        send(&here, &many[..MOST]).unwrap();
+        assert_eq!(receive(&there).unwrap().len(), MOST);
+        send(&here, &many[..0]).unwrap();
+        assert_eq!(receive(&there).unwrap().len(), 0);
+        drop(here);
+        assert!(receive(&there).is_err());
+        assert!(send(&there, &many[..1]).is_err(), "an error, not a signal");
+        assert!(connect("tollway-nobody-listens-here").is_err());
     }
 }

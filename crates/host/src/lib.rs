@@ -9,9 +9,14 @@ compile_error!("tollway-host reads the time-stamp counter and /proc: it needs x8
 pub mod clock;
 pub mod cpu;
 pub mod descriptor;
+pub mod doctor;
 pub mod features;
+pub mod fingerprint;
 mod found;
 pub mod gap;
+pub mod kvm;
+pub mod meters;
+pub mod requirement;
 pub mod samplers;
 pub mod shared;
 

@@ -178,8 +178,8 @@ mod tests {
         assert_eq!(mine.len() % page_size(), 0);
         assert!(mine.words().iter().all(|w| w.load(Ordering::Relaxed) == 0));
         let (a, b) = UnixStream::pair().unwrap();
-        descriptor::send(&a, &[mine.as_fd()], b"m").unwrap();
-        let (_, mut fds) = descriptor::receive(&b, &mut [0; 1]).unwrap();
+        descriptor::send(&a, &[mine.as_fd()]).unwrap();
+        let mut fds = descriptor::receive(&b).unwrap();
         let theirs = SharedPages::from_fd(fds.remove(0)).unwrap();
         theirs.words()[1000].store(42, Ordering::Release);
         assert_eq!(mine.words()[1000].load(Ordering::Acquire), 42);

@@ -97,16 +97,13 @@ pub fn announced() -> Vec<Announced> {
     if let Some(hz) = cpuid.get_tsc_info().and_then(|leaf| leaf.tsc_frequency()) {
         found.push(Announced { source: "CPUID 15h".into(), hz: hz as f64 });
     }
-    if let Some(mhz) = cpuid.get_processor_frequency_info().map(|leaf| leaf.processor_base_frequency()) {
-        if mhz > 0 {
-            found.push(Announced { source: "CPUID 16h (base frequency)".into(), hz: f64::from(mhz) * 1e6 });
-        }
+    let mhz = cpuid.get_processor_frequency_info().map_or(0, |leaf| leaf.processor_base_frequency());
+    if mhz > 0 {
+        found.push(Announced { source: "CPUID 16h (base frequency)".into(), hz: f64::from(mhz) * 1e6 });
     }
-    if let Some(khz) = cpuid.get_hypervisor_info().and_then(|leaf| leaf.tsc_frequency()) {
-        if khz > 0 {
-            found
-                .push(Announced { source: "CPUID 4000_0010h (hypervisor)".into(), hz: f64::from(khz) * 1e3 });
-        }
+    let khz = cpuid.get_hypervisor_info().and_then(|leaf| leaf.tsc_frequency()).unwrap_or(0);
+    if khz > 0 {
+        found.push(Announced { source: "CPUID 4000_0010h (hypervisor)".into(), hz: f64::from(khz) * 1e3 });
     }
     found
 }

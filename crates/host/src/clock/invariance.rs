@@ -50,7 +50,8 @@ impl Invariance {
     /// time by it and does not list it as usable.
     pub fn usable(&self) -> Found<()> {
         let what = "invariant time-stamp counter";
-        if !self.cpuid && !(self.constant == Some(true) && self.nonstop == Some(true)) {
+        let flagged = self.constant == Some(true) && self.nonstop == Some(true);
+        if !self.cpuid && !flagged {
             return Err(Missing::new(
                 what,
                 "neither CPUID 8000_0007h nor the kernel's flags constant_tsc and nonstop_tsc announce one",
@@ -59,7 +60,8 @@ impl Invariance {
             ));
         }
         let trusted = self.available.iter().chain(&self.clocksource).any(|s| ON_TSC.contains(&s.as_str()));
-        if !trusted && !(self.available.is_empty() && self.clocksource.is_none()) {
+        let silent = self.available.is_empty() && self.clocksource.is_none();
+        if !trusted && !silent {
             return Err(Missing::new(
                 what,
                 format!(

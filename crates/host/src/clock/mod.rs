@@ -11,8 +11,10 @@ mod run;
 mod synchrony;
 mod tsc;
 
+use std::sync::OnceLock;
+
 use serde::{Deserialize, Serialize};
-use tollway_core::Missing;
+use tollway_core::{Error, Missing, Result};
 
 pub use calibration::{Announced, Calibration, announced, calibrate, calibrate_over};
 pub use invariance::Invariance;
@@ -24,6 +26,19 @@ pub use tsc::{Tsc, read_with_cpu};
 
 use crate::cpu::allowed_cpus;
 use crate::samplers::perf;
+
+/// Ticks per second of [`RunClock::chosen`]. Calibrated at the first call in a process (50 ms), then remembered.
+///
+/// # Errors
+/// [`Error::System`] if the counter that was chosen stands still, which no machine's should.
+pub fn hz() -> Result<f64> {
+    static HZ: OnceLock<f64> = OnceLock::new();
+    let hz = *HZ.get_or_init(|| match RunClock::chosen() {
+        RunClock::Tsc => calibrate().hz,
+        RunClock::MonotonicRaw => 1e9,
+    });
+    if hz > 0.0 { Ok(hz) } else { Err(Error::system("calibrating the clock", "it stands still")) }
+}
 
 /// Everything a result states about its clock.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

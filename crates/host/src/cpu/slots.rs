@@ -5,7 +5,7 @@
 //! figure between siblings is not one between cores.
 
 use serde::{Deserialize, Serialize};
-use tollway_core::Missing;
+use tollway_core::{Error, Missing, Result};
 
 use super::{Topology, allowed_cpus};
 use crate::found::Found;
@@ -32,6 +32,17 @@ pub fn choose_slots(count: u32) -> Found<Slots> {
         .map_err(|e| Missing::new("processors", e.to_string(), "allow sched_getaffinity to this process"))?;
     let topology = Topology::read().unwrap_or_default();
     choose_slots_from(count, &allowed, &topology)
+}
+
+/// Processors for as many slots as this process has processors, best first: slot 0, 1, 2 … of any plan.
+///
+/// # Errors
+/// [`Error::Missing`] if the kernel does not tell which processors are allowed.
+pub fn slots() -> Result<Vec<u32>> {
+    let allowed = allowed_cpus()?;
+    let topology = Topology::read().unwrap_or_default();
+    let all = choose_slots_from(allowed.len() as u32, &allowed, &topology).map_err(Error::Missing)?;
+    Ok(all.cpus)
 }
 
 /// Chooses from a given set; a processor that the topology does not know is a core of its own.
@@ -135,6 +146,7 @@ mod tests {
         let slots = choose_slots_from(2, &[0, 1], &Topology::default()).unwrap();
         assert_eq!(slots, Slots { cpus: vec![0, 1], siblings: false, packages: false, one_cache: None });
         assert!(choose_slots(1).is_ok());
+        assert_eq!(super::slots().unwrap().len(), allowed_cpus().unwrap().len());
     }
 
     proptest! {

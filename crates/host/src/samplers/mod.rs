@@ -3,6 +3,7 @@
 //! All have one shape: `read()` takes a sample, or says what is [`Missing`](tollway_core::Missing); `delta(before,
 //! after)` gives what happened in between, with `None` (unknown) for a counter that went backwards.
 
+pub mod faults;
 pub mod interrupts;
 pub mod kvm_stats;
 pub mod perf;

@@ -1,0 +1,184 @@
+//! Everything that can be checked on this machine before anything is measured: what is there, what is not, and what to
+//! do about it. Data only; `tollway doctor` shows it.
+
+use serde::{Deserialize, Serialize};
+use tollway_core::{CpuFeature, Missing, Requirement};
+
+use crate::clock::synchrony;
+use crate::cpu::{Topology, allowed_cpus, choose_slots};
+use crate::features::{Features, Virtualisation};
+use crate::fingerprint::Fingerprint;
+use crate::found::{Found, line};
+use crate::kvm::{self, KvmKind};
+use crate::requirement::{check, scratch_folder};
+use crate::samplers::{
+    interrupts::Interrupts, kvm_stats::KvmStats, perf::PerfCounters, pressure::Pressure, proc_stat::ProcStat,
+};
+
+/// Something that works, but about which something should be known.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Note {
+    /// What it is about.
+    pub about: String,
+    /// What should be known.
+    pub detail: String,
+}
+
+/// The result of all checks.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Doctor {
+    /// Processor, kernel and how many checks ended how, in one line.
+    pub summary: String,
+    /// What is there: a name, and in brackets what was seen.
+    pub present: Vec<String>,
+    /// What is there, with something to know about it.
+    pub notes: Vec<Note>,
+    /// What is not there: what needs it is skipped.
+    pub missing: Vec<Missing>,
+}
+
+/// How one check ended, if not in [`Missing`].
+enum Outcome {
+    Ok(String),
+    Note(String),
+}
+
+impl Doctor {
+    fn add(&mut self, name: &str, found: Found<Outcome>) {
+        match found {
+            Ok(Outcome::Ok(detail)) if detail.is_empty() => self.present.push(name.into()),
+            Ok(Outcome::Ok(detail)) => self.present.push(format!("{name} ({detail})")),
+            Ok(Outcome::Note(detail)) => self.notes.push(Note { about: name.into(), detail }),
+            Err(missing) => self.missing.push(missing),
+        }
+    }
+}
+
+fn ok(detail: impl Into<String>) -> Outcome {
+    Outcome::Ok(detail.into())
+}
+
+fn note(detail: impl Into<String>) -> Outcome {
+    Outcome::Note(detail.into())
+}
+
+/// Checks everything. Takes about 30 ms and changes nothing.
+pub fn examine() -> Doctor {
+    let mut doctor = Doctor::default();
+    let features = Features::read();
+    let met = |r: Requirement, detail: &str| check(&r).map(|()| ok(detail));
+
+    doctor.add("time-stamp counter", met(Requirement::InvariantTsc, "constant and never stops"));
+    doctor.add("counters of two cores agree", counters_agree());
+    doctor.add("two processors", two_processors());
+    doctor.add("frequency governor", Ok(governor()));
+    for feature in
+        [CpuFeature::Rdrand, CpuFeature::Rdseed, CpuFeature::Clflushopt, CpuFeature::UserInterrupts]
+    {
+        doctor.add(feature.name(), met(Requirement::Cpu(feature), ""));
+    }
+    doctor.add("machine", Ok(machine(&features)));
+    doctor.add("KVM", kvm::probe().map(kvm_kind));
+    doctor.add("io_uring", met(Requirement::IoUring, ""));
+    doctor.add("POSIX message queues", met(Requirement::PosixQueues, ""));
+    doctor.add("loopback networking", met(Requirement::Loopback, ""));
+    let folder = scratch_folder();
+    doctor.add("direct input and output", met(Requirement::DirectIo, &format!("in {}", folder.display())));
+    doctor.add("hardware performance counters", PerfCounters::hardware().map(|_| ok("")));
+    doctor.add("software perf events", PerfCounters::software().map(|_| ok("")));
+    doctor.add("processor counters", ProcStat::read().map(|s| ok(format!("{} processors", s.each.len()))));
+    doctor.add("interrupts by line", Interrupts::read().map(|i| ok(format!("{} lines", i.lines.len()))));
+    doctor.add("pressure stall information", Pressure::read().map(|_| ok("")));
+    doctor.add("KVM statistics", KvmStats::read().map(|k| ok(format!("{} counters", k.counters.len()))));
+    let machine = Fingerprint::without_clock();
+    doctor.summary = format!(
+        "{}, {} of {} processors, Linux {}: {} present, {} to note, {} missing",
+        machine.cpu_model.as_deref().unwrap_or("unknown processor"),
+        machine.cpus_allowed.len(),
+        machine.cpus_online,
+        machine.kernel_release,
+        doctor.present.len(),
+        doctor.notes.len(),
+        doctor.missing.len(),
+    );
+    doctor
+}
+
+fn counters_agree() -> Found<Outcome> {
+    let cpus = allowed_cpus().unwrap_or_default();
+    let [first, second, ..] = cpus[..] else {
+        return Err(Missing::new(
+            "comparison of two cores' counters",
+            format!("this process may run on {} processors", cpus.len()),
+            "allow it a second one",
+        ));
+    };
+    let found = synchrony(first, second)?;
+    Ok(if found.backwards == 0 {
+        ok(format!("{} rounds without a step back", found.rounds))
+    } else {
+        note(format!(
+            "time ran backwards by {} ticks from core to core: stamps of different cores must not be subtracted",
+            found.backwards
+        ))
+    })
+}
+
+fn two_processors() -> Found<Outcome> {
+    let slots = choose_slots(2)?;
+    let topology = Topology::read().unwrap_or_default();
+    let shape = format!("{} cores, {} packages", topology.cores().len(), topology.packages());
+    Ok(if slots.siblings {
+        note(format!(
+            "{shape}, but only threads of one core are allowed: figures between them are not between cores"
+        ))
+    } else if slots.packages {
+        note(format!("{shape}; the slots span packages"))
+    } else {
+        ok(shape)
+    })
+}
+
+fn governor() -> Outcome {
+    match line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").as_deref() {
+        Some("performance") => ok("performance"),
+        Some(other) => {
+            note(format!("{other}: as root, cpupower frequency-set -g performance steadies figures"))
+        }
+        None => ok("none: the kernel does not set the frequency here"),
+    }
+}
+
+fn machine(features: &Features) -> Outcome {
+    match features.virtualisation() {
+        Virtualisation::None => ok("no hypervisor shows itself"),
+        Virtualisation::Kvm => note("itself a guest of KVM: neighbours may take time from it"),
+        Virtualisation::Other(name) => {
+            note(format!("itself a guest of {name}: neighbours may take time from it"))
+        }
+    }
+}
+
+fn kvm_kind(kind: KvmKind) -> Outcome {
+    match kind {
+        KvmKind::Hardware => ok(kind.meaning()),
+        KvmKind::Software => note(kind.meaning()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_check_ends_and_can_be_written_down() {
+        let doctor = examine();
+        println!("{doctor:#?}");
+        assert!(doctor.present.len() + doctor.notes.len() + doctor.missing.len() >= 18);
+        assert!(
+            doctor.missing.iter().all(|m| !m.what.is_empty() && !m.reason.is_empty() && !m.remedy.is_empty())
+        );
+        let text = serde_json::to_string(&doctor).unwrap();
+        assert_eq!(serde_json::from_str::<Doctor>(&text).unwrap(), doctor);
+    }
+}

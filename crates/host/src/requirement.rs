@@ -1,0 +1,291 @@
+//! Whether this machine has what a variant requires: every answer is a probe, not a guess from a version.
+
+use std::ffi::CString;
+use std::fs::OpenOptions;
+use std::io::{self, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
+use tollway_core::{CpuFeature, Missing, Requirement};
+
+use crate::clock::Invariance;
+use crate::cpu::allowed_cpus;
+use crate::features::{Features, Virtualisation};
+use crate::found::{Found, line};
+use crate::kvm;
+
+/// Names the folder in which direct input and output is tried and measured; without it the system's folder for
+/// temporary files is taken.
+pub const SCRATCH: &str = "TOLLWAY_SCRATCH";
+
+/// Where files of measurements go: the folder that the environment variable [`SCRATCH`] names, else the one for
+/// temporary files (TMPDIR, /tmp). The latter is often in memory, where O_DIRECT may be refused or mean nothing.
+pub fn scratch_folder() -> PathBuf {
+    match std::env::var_os(SCRATCH) {
+        Some(folder) if !folder.is_empty() => folder.into(),
+        _ => std::env::temp_dir(),
+    }
+}
+
+/// Probes one requirement.
+///
+/// # Errors
+/// [`Missing`] with what was tried and what would provide it.
+pub fn check(requirement: &Requirement) -> Result<(), Missing> {
+    match requirement {
+        Requirement::InvariantTsc => Invariance::read().usable(),
+        Requirement::Cores(count) => cores(*count),
+        Requirement::Cpu(feature) => cpu(*feature),
+        Requirement::InsideVm => inside_vm(),
+        Requirement::Kvm => kvm::probe().map(drop),
+        Requirement::IoUring => io_uring(),
+        Requirement::PosixQueues => posix_queues(),
+        Requirement::Loopback => loopback(),
+        Requirement::DirectIo => direct_io(&scratch_folder()),
+    }
+}
+
+fn cores(count: u32) -> Found<()> {
+    let what = format!("{count} processors");
+    let allowed =
+        allowed_cpus().map_err(|e| Missing::new(&*what, e.to_string(), "allow sched_getaffinity"))?.len();
+    if allowed >= count as usize {
+        return Ok(());
+    }
+    let reason = format!("this process may run on {allowed}");
+    Err(Missing::new(what, reason, "allow it more processors (taskset, cpuset, the machine's size)"))
+}
+
+fn cpu(feature: CpuFeature) -> Found<()> {
+    let features = Features::read();
+    if features.has(feature) {
+        return Ok(());
+    }
+    let remedy = match feature {
+        CpuFeature::UserInterrupts => {
+            "run on Intel Sapphire Rapids or later hardware with a kernel that enables it"
+        }
+        _ if features.hypervisor_bit => {
+            "have the hypervisor show it (QEMU: -cpu host), or run on hardware that has it"
+        }
+        _ => "run on a processor that has it",
+    };
+    Err(Missing::new(format!("processor feature {}", feature.name()), "CPUID does not show it", remedy))
+}
+
+fn inside_vm() -> Found<()> {
+    match Features::read().virtualisation() {
+        Virtualisation::None => Err(Missing::new(
+            "a virtual machine around this one",
+            "CPUID shows no hypervisor",
+            "run inside a virtual machine: on bare hardware there is no such exit to pay",
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn io_uring() -> Found<()> {
+    // struct io_uring_params: 120 bytes, of which zeroes are valid input.
+    let mut params = [0u64; 15];
+    // SAFETY: the kernel reads and writes 120 bytes, which `params` owns.
+    let ring = unsafe { libc::syscall(libc::SYS_io_uring_setup, 2u32, params.as_mut_ptr()) };
+    if ring >= 0 {
+        // SAFETY: a descriptor that was just made and that nobody else owns.
+        drop(unsafe { OwnedFd::from_raw_fd(ring as i32) });
+        return Ok(());
+    }
+    let error = io::Error::last_os_error();
+    let disabled = line("/proc/sys/kernel/io_uring_disabled");
+    let (reason, remedy) = match (error.raw_os_error(), disabled.as_deref()) {
+        (Some(libc::ENOSYS), _) => ("the kernel has none", "use Linux 5.1 or later with CONFIG_IO_URING"),
+        (Some(libc::EPERM), Some("1" | "2")) => {
+            ("the setting io_uring_disabled forbids it", "as root: sysctl kernel.io_uring_disabled=0")
+        }
+        (Some(libc::EPERM), _) => {
+            ("a sandbox's filter forbids it", "allow io_uring_setup, io_uring_enter, io_uring_register in it")
+        }
+        (Some(libc::ENOMEM), _) => {
+            ("too little memory may be locked", "raise the limit: ulimit -l unlimited")
+        }
+        _ => ("io_uring_setup failed", "see io_uring_setup(2) for this error"),
+    };
+    Err(Missing::new("io_uring", format!("{reason}: {error}"), remedy))
+}
+
+fn posix_queues() -> Found<()> {
+    let name = unique("/tollway-probe");
+    let name = CString::new(name).expect("a name without zero bytes");
+    let flags = libc::O_CREAT | libc::O_EXCL | libc::O_RDWR | libc::O_CLOEXEC;
+    // SAFETY: all-zero is a valid mq_attr.
+    let mut attributes: libc::mq_attr = unsafe { std::mem::zeroed() };
+    (attributes.mq_maxmsg, attributes.mq_msgsize) = (1, 8);
+    // SAFETY: `name` ends with a zero byte; with O_CREAT a mode and a pointer to a live mq_attr follow.
+    let queue = unsafe { libc::mq_open(name.as_ptr(), flags, 0o600 as libc::c_uint, &raw mut attributes) };
+    let error = io::Error::last_os_error();
+    if queue >= 0 {
+        // SAFETY: the queue and the name that were just made.
+        unsafe {
+            libc::mq_close(queue);
+            libc::mq_unlink(name.as_ptr());
+        }
+        return Ok(());
+    }
+    let (reason, remedy) = match error.raw_os_error() {
+        Some(libc::ENOSYS) => ("the kernel has none", "use a kernel with CONFIG_POSIX_MQUEUE"),
+        Some(libc::EMFILE | libc::ENOSPC | libc::ENOMEM) => {
+            ("a limit is reached", "raise it: ulimit -q unlimited, sysctl fs.mqueue.queues_max")
+        }
+        Some(libc::EACCES | libc::EPERM) => ("not allowed", "allow mq_open in the sandbox's filter"),
+        _ => ("mq_open failed", "see mq_open(3) for this error"),
+    };
+    Err(Missing::new("POSIX message queues", format!("{reason}: {error}"), remedy))
+}
+
+fn loopback() -> Found<()> {
+    let there_and_back = || -> io::Result<()> {
+        let listener = TcpListener::bind(("127.0.0.1", 0))?;
+        let mut out = TcpStream::connect(listener.local_addr()?)?;
+        let (mut into, _) = listener.accept()?;
+        out.write_all(b"x")?;
+        into.read_exact(&mut [0; 1])
+    };
+    there_and_back().map_err(|error| {
+        Missing::new(
+            "loopback networking",
+            format!("TCP over 127.0.0.1 failed: {error}"),
+            "as root: ip link set lo up (in this network namespace)",
+        )
+    })
+}
+
+/// Memory aligned for O_DIRECT on any disk in use.
+#[repr(align(4096))]
+struct Block([u8; 4096]);
+
+/// Whether files in a folder can be written and read with O_DIRECT: writes a block of 4 KiB and reads it back. The
+/// file has no name and is gone afterwards.
+///
+/// # Errors
+/// [`Missing`] if the folder or its file system refuses.
+pub fn direct_io(folder: &Path) -> Result<(), Missing> {
+    let missing = |error: io::Error| {
+        let remedy = match error.raw_os_error() {
+            Some(libc::EINVAL | libc::EOPNOTSUPP) => {
+                format!("set {SCRATCH} to a folder on a disk's file system (ext4, xfs)")
+            }
+            Some(libc::ENOENT | libc::EACCES | libc::EROFS | libc::EPERM) => {
+                format!("set {SCRATCH} to a folder that exists and may be written to")
+            }
+            Some(libc::ENOSPC | libc::EDQUOT) => "free some room on that file system".into(),
+            _ => format!("set {SCRATCH} to another folder"),
+        };
+        Missing::new("direct input and output (O_DIRECT)", format!("{}: {error}", folder.display()), remedy)
+    };
+    let mut block = Box::new(Block([0x5a; 4096]));
+    let mut direct = || -> io::Result<()> {
+        let file = open_nameless(folder)?;
+        if rustix::io::pwrite(&file, &block.0, 0)? != block.0.len() {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        block.0.fill(0);
+        let read = rustix::io::pread(&file, &mut block.0, 0)?;
+        if read != block.0.len() || block.0.iter().any(|b| *b != 0x5a) {
+            return Err(io::Error::other("a block that was written reads back differently"));
+        }
+        Ok(())
+    };
+    direct().map_err(missing)
+}
+
+/// O_TMPFILE where the file system has it, else a file that is unlinked at once.
+fn open_nameless(folder: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDWR | OFlags::DIRECT | OFlags::CLOEXEC;
+    let mode = Mode::RUSR | Mode::WUSR;
+    if let Ok(file) = rustix::fs::open(folder, flags | OFlags::TMPFILE, mode) {
+        return Ok(file);
+    }
+    let path = folder.join(unique("tollway-probe").trim_start_matches('/'));
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .custom_flags(libc::O_DIRECT)
+        .open(&path);
+    // The kernel may make the file before it refuses O_DIRECT.
+    let _ = std::fs::remove_file(&path);
+    let file = file?;
+    debug_assert!(file.as_raw_fd() >= 0);
+    Ok(file.into())
+}
+
+/// A name that neither another process nor another thread of this one uses.
+fn unique(prefix: &str) -> String {
+    let thread = rustix::thread::gettid().as_raw_nonzero();
+    format!("{prefix}-{}-{thread}", std::process::id())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_requirement_is_met_or_says_what_would_help() {
+        let all = [
+            Requirement::InvariantTsc,
+            Requirement::Cores(1),
+            Requirement::Cpu(CpuFeature::Rdrand),
+            Requirement::Cpu(CpuFeature::UserInterrupts),
+            Requirement::InsideVm,
+            Requirement::Kvm,
+            Requirement::IoUring,
+            Requirement::PosixQueues,
+            Requirement::Loopback,
+            Requirement::DirectIo,
+        ];
+        for requirement in all {
+            match check(&requirement) {
+                Ok(()) => println!("{requirement:?}: met"),
+                Err(missing) => {
+                    println!("{missing}");
+                    assert!(!missing.reason.is_empty() && missing.remedy.len() > 8, "{missing:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn nobody_has_a_million_cores() {
+        assert_eq!(check(&Requirement::Cores(1)), Ok(()));
+        assert!(check(&Requirement::Cores(1_000_000)).unwrap_err().what.contains("1000000"));
+    }
+
+    #[test]
+    fn a_folder_that_cannot_do_direct_io_is_named_and_left_clean() {
+        let missing = direct_io(Path::new("/nowhere/at/all")).unwrap_err();
+        assert!(missing.reason.contains("/nowhere/at/all") && missing.remedy.contains(SCRATCH), "{missing}");
+        assert!(direct_io(Path::new("/proc")).is_err());
+        let folder = tempfile::tempdir().unwrap();
+        let _ = direct_io(folder.path());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn probes_leave_no_descriptor_open() {
+        let open = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+        let all = || {
+            for r in [Requirement::Kvm, Requirement::IoUring, Requirement::PosixQueues, Requirement::DirectIo]
+            {
+                let _ = check(&r);
+            }
+        };
+        all();
+        // Other tests of this process open and close descriptors at the same time: one hundred leaks are more.
+        let before = open();
+        (0..34).for_each(|_| all());
+        assert!(open() < before + 30, "{before} before, {} after", open());
+    }
+}
