@@ -1,0 +1,214 @@
+//! Text in columns, as wide as the terminal: the width of a character is looked up, not counted in bytes.
+
+use anstyle::Style;
+use unicode_width::UnicodeWidthStr;
+
+/// Spaces between two columns.
+const GAP: usize = 2;
+
+/// To which side a cell is pushed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Align {
+    /// To the left.
+    Left,
+    /// To the right.
+    Right,
+}
+
+/// The text of a cell and how it is drawn.
+#[derive(Clone, Debug)]
+pub(crate) struct Cell {
+    text: String,
+    style: Style,
+}
+
+impl Cell {
+    pub(crate) fn plain(text: impl Into<String>) -> Cell {
+        Cell { text: text.into(), style: Style::new() }
+    }
+
+    pub(crate) fn styled(text: impl Into<String>, style: Style) -> Cell {
+        Cell { text: text.into(), style }
+    }
+
+    fn width(&self) -> usize {
+        self.text.width()
+    }
+
+    fn drawn(&self, width: usize, align: Align) -> String {
+        let blank = " ".repeat(width.saturating_sub(self.width()));
+        let text = paint(&self.text, self.style);
+        match align {
+            Align::Left => format!("{text}{blank}"),
+            Align::Right => format!("{blank}{text}"),
+        }
+    }
+}
+
+/// A line of a table.
+#[derive(Clone, Debug)]
+pub(crate) enum Line {
+    /// One cell for each column.
+    Row(Vec<Cell>),
+    /// Text across all columns, wrapped, indented by so many spaces (further lines by two more).
+    Across(usize, Cell),
+    /// An empty line.
+    Blank,
+}
+
+/// Lines whose rows are aligned in columns; the first column gives way where the terminal is too narrow.
+#[derive(Clone, Debug)]
+pub(crate) struct Table {
+    aligns: Vec<Align>,
+    pub(crate) lines: Vec<Line>,
+}
+
+impl Table {
+    pub(crate) fn new(aligns: impl Into<Vec<Align>>) -> Table {
+        Table { aligns: aligns.into(), lines: Vec::new() }
+    }
+
+    pub(crate) fn row(&mut self, cells: impl Into<Vec<Cell>>) {
+        self.lines.push(Line::Row(cells.into()));
+    }
+
+    pub(crate) fn across(&mut self, indent: usize, cell: Cell) {
+        self.lines.push(Line::Across(indent, cell));
+    }
+
+    pub(crate) fn blank(&mut self) {
+        self.lines.push(Line::Blank);
+    }
+
+    /// The columns' widths, the first one cut so that a row fits; columns that nothing stands in take no room.
+    fn widths(&self, width: Option<usize>) -> Vec<usize> {
+        let mut widths = vec![0; self.aligns.len()];
+        for line in &self.lines {
+            let Line::Row(cells) = line else { continue };
+            for (w, cell) in widths.iter_mut().zip(cells) {
+                *w = (*w).max(cell.width());
+            }
+        }
+        if let (Some(width), false) = (width, widths.is_empty()) {
+            let others: usize = widths[1..].iter().filter(|w| **w > 0).map(|w| w + GAP).sum();
+            widths[0] = widths[0].min(width.saturating_sub(others).max(16));
+        }
+        widths
+    }
+
+    /// The table for a terminal of that many columns, or unwrapped.
+    pub(crate) fn render(&self, width: Option<usize>) -> String {
+        let widths = self.widths(width);
+        let mut out = String::new();
+        for line in &self.lines {
+            match line {
+                Line::Blank => out.push('\n'),
+                Line::Across(indent, cell) => {
+                    let room = width.map(|w| w.saturating_sub(indent + 2).max(20));
+                    for (i, part) in wrap(&cell.text, room).iter().enumerate() {
+                        let indent = if i == 0 { *indent } else { indent + 2 };
+                        end_line(&mut out, &format!("{}{}", " ".repeat(indent), paint(part, cell.style)));
+                    }
+                }
+                Line::Row(cells) => {
+                    let first = wrap_hanging(&cells[0].text, widths[0]);
+                    for (i, part) in first.iter().enumerate() {
+                        let head = Cell::styled(part.clone(), cells[0].style).drawn(widths[0], self.aligns[0]);
+                        let rest = if i + 1 == first.len() { &cells[1..] } else { &[] };
+                        let mut text = head;
+                        for (at, cell) in rest.iter().enumerate() {
+                            if widths[at + 1] > 0 {
+                                text.push_str(&" ".repeat(GAP));
+                                text.push_str(&cell.drawn(widths[at + 1], self.aligns[at + 1]));
+                            }
+                        }
+                        end_line(&mut out, &text);
+                    }
+                }
+            }
+        }
+        out
+    }
+}
+
+fn end_line(out: &mut String, line: &str) {
+    out.push_str(line.trim_end());
+    out.push('\n');
+}
+
+/// The text in a style; the caller's stream takes the colour away where it is not wanted.
+pub(crate) fn paint(text: &str, style: Style) -> String {
+    if style.is_plain() || text.is_empty() { text.into() } else { format!("{style}{text}{style:#}") }
+}
+
+/// Wraps at spaces; a word wider than the room stands on a line of its own.
+pub(crate) fn wrap(text: &str, room: Option<usize>) -> Vec<String> {
+    let Some(room) = room else { return vec![text.into()] };
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("it begins with one");
+        if line.is_empty() {
+            line.push_str(word);
+        } else if line.width() + 1 + word.width() <= room {
+            line.push(' ');
+            line.push_str(word);
+        } else {
+            lines.push(word.into());
+        }
+    }
+    lines
+}
+
+/// Wraps the text of a row: it keeps its own indent, further lines are indented by two more.
+fn wrap_hanging(text: &str, room: usize) -> Vec<String> {
+    if text.width() <= room {
+        return vec![text.into()];
+    }
+    let indent = text.len() - text.trim_start_matches(' ').len();
+    wrap(text.trim_start_matches(' '), Some(room.saturating_sub(indent + 2).max(8)))
+        .into_iter()
+        .enumerate()
+        .map(|(i, part)| format!("{}{part}", " ".repeat(if i == 0 { indent } else { indent + 2 })))
+        .collect()
+}
+
+/// Text that came from elsewhere, made safe for a terminal: a control character could move the cursor or recolour the
+/// screen, a change of direction could reorder a line.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars()
+        .map(|c| match c {
+            '\n' | '\t' => ' ',
+            '\u{0}'..='\u{1f}' => char::from_u32(0x2400 + c as u32).unwrap_or('\u{fffd}'),
+            '\u{7f}' => '␡',
+            '\u{80}'..='\u{9f}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+                '\u{fffd}'
+            }
+            c => c,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wide_characters_count_double() {
+        let mut table = Table::new([Align::Left, Align::Right]);
+        table.row([Cell::plain("日本"), Cell::plain("1")]);
+        table.row([Cell::plain("abcd"), Cell::plain("22")]);
+        assert_eq!(table.render(None), "日本   1\nabcd  22\n");
+    }
+
+    #[test]
+    fn the_first_column_gives_way() {
+        let mut table = Table::new([Align::Left, Align::Right]);
+        table.row([Cell::plain("  one two three four five"), Cell::plain("12 ns")]);
+        assert_eq!(table.render(Some(24)), "  one two\n    three\n    four five     12 ns\n");
+    }
+
+    #[test]
+    fn nothing_reaches_the_terminal_that_could_control_it() {
+        assert_eq!(printable("a\x1b[31mb\nc\u{202e}d"), "a␛[31mb c\u{fffd}d");
+    }
+}

@@ -1,0 +1,109 @@
+//! The ratio of one figure: from pairs of trials side by side, or from the blocks of two runs.
+
+use std::collections::BTreeMap;
+
+use tollway_stats::{Ratio, StatsError, paired_ratio, unpaired_ratio};
+use tollway_store::{PointRecord, PointState, Trial};
+
+/// What became of one figure.
+pub(super) struct Outcome {
+    /// The ratio, or why there is none.
+    pub(super) ratio: Result<Ratio, String>,
+    /// Trials of A and of B that entered.
+    pub(super) trials: [u32; 2],
+}
+
+/// Whether a point has trials that may be used; if not, why.
+pub(super) fn usable(record: &PointRecord) -> Result<(), String> {
+    match &record.point.state {
+        PointState::Skipped(missing) => Err(format!("skipped: {missing}")),
+        PointState::Failed(error) => Err(format!("failed: {error}")),
+        PointState::Pending | PointState::Done if record.measured.is_empty() => Err("not measured".into()),
+        PointState::Pending | PointState::Done => Ok(()),
+    }
+}
+
+fn both_usable(a: &PointRecord, b: &PointRecord) -> Result<(), String> {
+    match (usable(a), usable(b)) {
+        (Ok(()), Ok(())) => Ok(()),
+        (Err(a), Err(b)) if a == b => Err(a),
+        (Err(a), Ok(())) => Err(format!("A {a}")),
+        (Ok(()), Err(b)) => Err(format!("B {b}")),
+        (Err(a), Err(b)) => Err(format!("A {a}; B {b}")),
+    }
+}
+
+/// B over A from trials that ran side by side in one run.
+pub(super) fn paired(a: &PointRecord, b: &PointRecord) -> Outcome {
+    if let Err(why) = both_usable(a, b) {
+        return Outcome { ratio: Err(why), trials: [0; 2] };
+    }
+    let (a, b) = (by_block(&a.measured), by_block(&b.measured));
+    let blocks: Vec<Vec<(f64, f64)>> = a
+        .iter()
+        .filter_map(|(block, a)| Some(pairs(a, b.get(block)?)))
+        .filter(|pairs| !pairs.is_empty())
+        .collect();
+    let pairs = count(blocks.iter().map(Vec::len).sum());
+    Outcome { ratio: paired_ratio(&blocks).map_err(|e| too_few(&e)), trials: [pairs; 2] }
+}
+
+/// B over A from two runs, each with a clock of its own.
+pub(super) fn unpaired(a: &PointRecord, b: &PointRecord, hz: [f64; 2]) -> Outcome {
+    if let Err(why) = both_usable(a, b) {
+        return Outcome { ratio: Err(why), trials: [0; 2] };
+    }
+    let seconds = |record: &PointRecord, hz: f64| -> Vec<Vec<f64>> {
+        by_block(&record.measured).into_values().map(|trials| trials.iter().map(|t| t.median / hz).collect()).collect()
+    };
+    let trials = [count(a.measured.len()), count(b.measured.len())];
+    let ratio = unpaired_ratio(&seconds(a, hz[0]), &seconds(b, hz[1]));
+    Outcome { ratio: ratio.map_err(|e| too_few(&e)), trials }
+}
+
+fn count(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+fn too_few(error: &StatsError) -> String {
+    match error {
+        StatsError::TooFew { needed, got, .. } => {
+            format!("it takes {needed} blocks of fresh processes on each side, there is {got}: measure more")
+        }
+        other => other.to_string(),
+    }
+}
+
+/// The trials of each block, in the order in which they ran.
+fn by_block(trials: &[Trial]) -> BTreeMap<u32, Vec<&Trial>> {
+    let mut blocks: BTreeMap<u32, Vec<&Trial>> = BTreeMap::new();
+    for trial in trials {
+        blocks.entry(trial.block).or_default().push(trial);
+    }
+    for trials in blocks.values_mut() {
+        trials.sort_by_key(|t| t.ordinal);
+    }
+    blocks
+}
+
+/// The pairs of one block: first with first, second with second. Where a trial is missing on one side that would pair
+/// trials that ran far apart, so that then only neighbours in the run's order are pairs.
+fn pairs(a: &[&Trial], b: &[&Trial]) -> Vec<(f64, f64)> {
+    let whole = a.len() == b.len();
+    let mut left = b.iter().peekable();
+    let mut pairs = Vec::new();
+    for a in a {
+        while let Some(b) = left.peek() {
+            if whole || a.ordinal.abs_diff(b.ordinal) == 1 {
+                pairs.push((a.median, b.median));
+                left.next();
+                break;
+            }
+            if b.ordinal > a.ordinal {
+                break;
+            }
+            left.next();
+        }
+    }
+    pairs
+}

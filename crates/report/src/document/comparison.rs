@@ -1,0 +1,154 @@
+//! The document of a comparison.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tollway_core::{Boundary, TollKey, Value};
+
+use super::point::AxisValue;
+use super::{Estimate, Span};
+
+/// Everything that a comparison of A with B says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "A comparison by Tollway")]
+pub struct ComparisonDocument {
+    /// The version of this document.
+    pub schema_version: u32,
+    /// `paired`: trials of both sides, side by side in one run; `unpaired`: two runs.
+    pub pairing: String,
+    /// What is compared with.
+    pub a: SideDocument,
+    /// What is compared.
+    pub b: SideDocument,
+    /// Ratios between 1 / (1 + margin) and 1 + margin count as the same.
+    pub margin: f64,
+    /// Share of the differences, and of the equivalences, found that may be false.
+    pub false_discovery_rate: f64,
+    /// What a reader must know before believing it.
+    pub notes: Vec<String>,
+    /// In what the machines of the two sides differ.
+    pub machine_differences: Vec<Difference>,
+    /// The points that both sides have, in the order of A.
+    pub figures: Vec<ComparedDocument>,
+    /// The points that only one side has.
+    pub only: Vec<OnlyIn>,
+}
+
+/// One side of a comparison.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SideDocument {
+    /// How it is called.
+    pub label: String,
+    /// The number of its run.
+    pub run: i64,
+    /// What a person calls its run.
+    pub title: String,
+    /// When its run began.
+    #[schemars(with = "String")]
+    pub started: Timestamp,
+    /// Tollway's version.
+    pub version: String,
+    /// The machine.
+    pub machine: String,
+}
+
+/// One field of the fingerprint that differs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Difference {
+    /// Where it stands in the fingerprint.
+    pub field: String,
+    /// What A has there; null where it has nothing.
+    pub a: serde_json::Value,
+    /// What B has there; null where it has nothing.
+    pub b: serde_json::Value,
+}
+
+/// A point that both sides have.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ComparedDocument {
+    /// The path's name.
+    pub path: String,
+    /// The variant's name.
+    pub variant: String,
+    /// The value of each axis.
+    #[schemars(with = "BTreeMap<String, AxisValue>")]
+    pub params: BTreeMap<String, Value>,
+    /// The key of the toll that it measures.
+    #[schemars(with = "Option<String>")]
+    pub toll: Option<TollKey>,
+    /// The boundary that is crossed.
+    #[schemars(with = "Option<String>")]
+    pub boundary: Option<Boundary>,
+    /// What a person calls it.
+    pub title: String,
+    /// The median of A.
+    pub a: Option<Estimate>,
+    /// The median of B.
+    pub b: Option<Estimate>,
+    /// B over A; null where it cannot be given, and `why` says why.
+    pub ratio: Option<RatioDocument>,
+    /// Why there is no ratio.
+    pub why: Option<String>,
+    /// Trials of A and of B that entered; for a paired comparison the pairs, twice.
+    pub trials: [u32; 2],
+    /// Share of quiet trials among all of both sides; null without a trial.
+    pub quiet_share: Option<f64>,
+    /// Why most of the others were not quiet.
+    pub noise: Option<String>,
+}
+
+/// A ratio and what may be said of it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RatioDocument {
+    /// B over A, with its interval.
+    pub b_over_a: Span,
+    /// Share of such intervals that hold the true value.
+    pub confidence: f64,
+    /// The word for it; lower is better.
+    pub verdict: VerdictDocument,
+    /// p-value against "no difference".
+    pub p_different: f64,
+    /// The same, adjusted for all figures of the comparison.
+    pub q_different: f64,
+    /// p-value against "outside the margin".
+    pub p_same: f64,
+    /// The same, adjusted for all figures of the comparison.
+    pub q_same: f64,
+    /// Blocks that it rests on, the fewer of the two sides.
+    pub blocks: u32,
+}
+
+/// What may be said of B against A.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum VerdictDocument {
+    /// Shown to lie within the margin.
+    Same,
+    /// B costs less.
+    Better,
+    /// B costs more.
+    Worse,
+    /// Neither could be shown: measure more.
+    NotSeparable,
+}
+
+/// A point that only one side has.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OnlyIn {
+    /// The label of the side that has it.
+    pub side: String,
+    /// The path's name.
+    pub path: String,
+    /// The variant's name.
+    pub variant: String,
+    /// What a person calls it.
+    pub title: String,
+}

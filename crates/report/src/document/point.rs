@@ -1,0 +1,223 @@
+//! A point in a document: one variant at one point of its axes, with what it costs.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tollway_core::{Boundary, Missing, TollKey, Value};
+use tollway_store::{PointRecord, PointState, Prediction, grade};
+
+use super::{Estimate, Span};
+
+/// One variant at one point of its axes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PointDocument {
+    /// Its number in the store.
+    pub id: i64,
+    /// Which side of a comparison it belongs to.
+    pub side: Option<String>,
+    /// The path's name.
+    pub path: String,
+    /// The variant's name.
+    pub variant: String,
+    /// The value of each axis.
+    #[schemars(with = "BTreeMap<String, AxisValue>")]
+    pub params: BTreeMap<String, Value>,
+    /// The key of the toll that it measures.
+    #[schemars(with = "Option<String>")]
+    pub toll: Option<TollKey>,
+    /// The boundary that is crossed.
+    #[schemars(with = "Option<String>")]
+    pub boundary: Option<Boundary>,
+    /// What a person calls it.
+    pub title: String,
+    /// What one operation is.
+    pub operation: String,
+    /// What a reader of its figures must know.
+    pub caveats: String,
+    /// `pending`, `done`, `skipped` or `failed`.
+    pub state: String,
+    /// What the machine lacks, where it was skipped.
+    pub skipped: Option<MissingDocument>,
+    /// Why it failed; its figures are withheld then.
+    pub error: Option<String>,
+    /// How many trials it has.
+    pub trials: u32,
+    /// How many sets of freshly started processes they ran in.
+    pub blocks: u32,
+    /// Share of quiet trials; null without a trial.
+    pub quiet_share: Option<f64>,
+    /// Share of the windows' time that something else took; null without a trial.
+    pub lost_share: Option<f64>,
+    /// Operations that one sample covers, the most of any trial; null without a trial.
+    pub batch: Option<u32>,
+    /// What the quantiles are quantiles of.
+    pub samples: SampleKind,
+    /// Median over blocks of the median over trials of the trials' medians; null with fewer than two trials.
+    pub median: Option<Estimate>,
+    /// Mean over blocks of the mean over trials of the trials' means; null with fewer than two trials.
+    pub mean: Option<Estimate>,
+    /// As the median, of the trials' 99th percentiles; null with fewer than two trials.
+    pub p99: Option<Estimate>,
+    /// The trials' smallest samples: the median of them and the range in which they lie; null with fewer than two trials.
+    pub min: Option<Estimate>,
+    /// What was predicted before the first trial.
+    pub prediction: Option<PredictionDocument>,
+}
+
+/// What a value on an axis looks like in JSON.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "describes core's type, which has no schema")]
+pub(super) enum AxisValue {
+    /// Bytes, depths, counts.
+    Int(u64),
+    /// Rates.
+    Real(f64),
+    /// A choice by name.
+    Text(String),
+}
+
+/// What the quantiles of a point are quantiles of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SampleKind {
+    /// Single operations, each timed on its own.
+    Operations,
+    /// Batches of operations, timed together: what varies within a batch does not show.
+    Batches,
+}
+
+/// Something that the machine lacks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MissingDocument {
+    /// What is lacking.
+    pub what: String,
+    /// How that was found.
+    pub reason: String,
+    /// What would provide it.
+    pub remedy: String,
+}
+
+/// A prediction, frozen before the first trial of its point.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PredictionDocument {
+    /// When it was made.
+    #[schemars(with = "String")]
+    pub made_at: Timestamp,
+    /// What it says, in ticks.
+    pub ticks: Span,
+    /// What it says, in nanoseconds.
+    pub ns: Span,
+    /// The formula, in words.
+    pub model: String,
+    /// The tolls that it was made from.
+    #[schemars(with = "Vec<String>")]
+    pub from: Vec<TollKey>,
+    /// What became of it; null while its point has no figure.
+    pub grade: Option<GradeDocument>,
+}
+
+/// What became of a prediction, against the measured median.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GradeDocument {
+    /// Measured over predicted; null where nothing was predicted to cost nothing.
+    pub ratio: Option<f64>,
+    /// Whether the measured median lies in the prediction's interval.
+    pub inside: bool,
+}
+
+impl PointDocument {
+    pub(crate) fn of(record: &PointRecord, hz: f64) -> PointDocument {
+        let point = &record.point;
+        let spec = &point.spec;
+        let (skipped, error) = match &point.state {
+            PointState::Skipped(missing) => (Some(missing.into()), None),
+            PointState::Failed(error) => (None, Some(error.clone())),
+            PointState::Pending | PointState::Done => (None, None),
+        };
+        // The figure of a point that failed must not be used, so nobody gets to see it.
+        let figure = record.figure.as_ref().filter(|_| error.is_none());
+        let estimate = |interval: Option<tollway_stats::Interval>| interval.map(|i| Estimate::of_ticks(&i, hz));
+        let median = estimate(figure.and_then(|f| f.median));
+        let batch = record.figure.as_ref().map(|f| f.batch);
+        PointDocument {
+            id: point.id.0,
+            side: spec.side.clone(),
+            path: spec.path.clone(),
+            variant: spec.variant.clone(),
+            params: spec.params.iter().map(|(axis, value)| (axis.into(), value.clone())).collect(),
+            toll: spec.toll.clone(),
+            boundary: spec.boundary,
+            title: spec.title.clone(),
+            operation: spec.operation.clone(),
+            caveats: spec.caveats.clone(),
+            state: point.state.name().into(),
+            skipped,
+            error,
+            trials: point.trials,
+            blocks: record.figure.as_ref().map_or(0, |f| f.blocks),
+            quiet_share: record.figure.as_ref().map(|f| f.quiet),
+            lost_share: lost_share(record),
+            batch,
+            samples: if batch.unwrap_or(1) > 1 { SampleKind::Batches } else { SampleKind::Operations },
+            median,
+            mean: estimate(figure.and_then(|f| f.mean)),
+            p99: estimate(figure.and_then(|f| f.p99)),
+            min: figure.and_then(|_| smallest(record)).map(|i| Estimate::of_ticks(&i, hz)),
+            prediction: record.prediction.as_ref().map(|p| PredictionDocument::of(p, median, hz)),
+        }
+    }
+
+    /// Whether its figures come mostly from trials that were not quiet.
+    pub(crate) fn noisy(&self) -> bool {
+        self.quiet_share.is_some_and(|share| share < crate::price_list::QUIET_ENOUGH)
+    }
+}
+
+/// The figure of the trials' smallest samples, made like that of their medians.
+fn smallest(record: &PointRecord) -> Option<tollway_stats::Interval> {
+    let mut blocks: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for trial in &record.measured {
+        blocks.entry(trial.block).or_default().push(trial.min);
+    }
+    tollway_stats::figure(&blocks.into_values().collect::<Vec<_>>(), 0.95).ok()
+}
+
+/// Time lost in all windows over the time that its operations took.
+fn lost_share(record: &PointRecord) -> Option<f64> {
+    let lost: f64 = record.measured.iter().map(|t| t.lost_ticks).sum();
+    let spent: f64 = record.measured.iter().map(|t| t.mean * t.ops as f64).sum();
+    (spent > 0.0).then(|| (lost / spent).clamp(0.0, 1.0))
+}
+
+impl From<&Missing> for MissingDocument {
+    fn from(missing: &Missing) -> Self {
+        MissingDocument {
+            what: missing.what.clone(),
+            reason: missing.reason.clone(),
+            remedy: missing.remedy.clone(),
+        }
+    }
+}
+
+impl PredictionDocument {
+    fn of(prediction: &Prediction, median: Option<Estimate>, hz: f64) -> PredictionDocument {
+        let forecast = &prediction.forecast;
+        let ticks = Span { estimate: forecast.ticks, lo: forecast.lo, hi: forecast.hi };
+        let grade = median.map(|m| grade(forecast, m.ticks.estimate));
+        PredictionDocument {
+            made_at: prediction.made_at,
+            ticks,
+            ns: ticks.times(1e9 / hz),
+            model: forecast.model.clone(),
+            from: forecast.from.clone(),
+            grade: grade.map(|g| GradeDocument { ratio: g.ratio, inside: g.inside }),
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! The schemas of the documents: generated from the types, checked in under `schema/`.
+
+use schemars::schema_for;
+
+use super::{ComparisonDocument, RunDocument};
+
+/// A document that has a schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Document {
+    /// A run.
+    Run,
+    /// A comparison.
+    Comparison,
+}
+
+impl Document {
+    /// All of them.
+    pub const ALL: [Document; 2] = [Document::Run, Document::Comparison];
+
+    /// Its name on the command line and, with `.json`, its file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Document::Run => "run",
+            Document::Comparison => "comparison",
+        }
+    }
+}
+
+/// The JSON schema of a document.
+pub fn schema(document: Document) -> serde_json::Value {
+    let schema = match document {
+        Document::Run => schema_for!(RunDocument),
+        Document::Comparison => schema_for!(ComparisonDocument),
+    };
+    schema.into()
+}

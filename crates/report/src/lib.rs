@@ -1,0 +1,37 @@
+//! What a person and a program read of a run.
+//!
+//! Nothing here measures, and nothing here is stored: a [`RunReport`] and a [`Comparison`] are read from the store and
+//! written as text for a terminal, as one JSON document, as Markdown; a run as CSV and as one HTML page as well.
+//!
+//! # Layers
+//!
+//! - [`document`]: the JSON documents, which hold every figure in base units. All other forms are made from them, so
+//!   that no two forms can disagree.
+//! - From documents to words: `remark` (what is remarkable, one rule a file), `compare` (two runs, two sides, the proof
+//!   that a comparison finds what was planted).
+//! - From documents to pages: `terminal`, `markdown`, `csv`, `html`, and what they share: `number` (three significant
+//!   digits), `columns` (alignment), `price_list` (grouping by boundary).
+//!
+//! # What every form keeps
+//!
+//! There is no figure without its interval: a point with a single trial has "–". What was skipped says why and what to do
+//! about it, what failed says so, noisy figures are marked, and the p99 of batches is not taken for that of operations.
+
+mod compare;
+mod csv;
+pub mod document;
+mod error;
+mod history;
+mod html;
+mod markdown;
+mod number;
+mod columns;
+mod price_list;
+mod remark;
+mod run_report;
+mod terminal;
+
+pub use compare::{Comparison, Proof};
+pub use error::{ReportError, Result};
+pub use history::history;
+pub use run_report::RunReport;

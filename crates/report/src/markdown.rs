@@ -1,0 +1,136 @@
+//! A run and a comparison as Markdown, for an issue or a wiki.
+
+use crate::compare::words;
+use crate::document::{ComparisonDocument, RunDocument, SampleKind};
+use crate::number::{count, interval, percent, ratio, share_of, time};
+use crate::price_list::groups;
+
+pub(crate) fn run(document: &RunDocument) -> String {
+    let (run, quality) = (&document.run, &document.quality);
+    let mut out = format!("# Run {}: {}\n\n", run.id, escaped(&run.title));
+    out += &format!(
+        "{} · {} · Tollway {} · seed {} · machine {} · {} points, {} trials ({} quiet)\n",
+        run.started.strftime("%Y-%m-%d %H:%M UTC"),
+        escaped(&run.state),
+        escaped(&run.version),
+        run.seed,
+        escaped(&document.machine.id),
+        document.points.len(),
+        quality.trials,
+        share_of(quality.quiet, quality.trials),
+    );
+    if !document.remarks.is_empty() {
+        out += "\n## What is remarkable here\n\n";
+        for (i, remark) in document.remarks.iter().enumerate() {
+            out += &format!("{}. {}\n", i + 1, escaped(&remark.text));
+        }
+    }
+    for group in groups(document) {
+        out += &format!("\n## {}\n\n", escaped(&group.title));
+        if !group.priced.is_empty() {
+            out += "| crossing | median | 95 % interval | p99 | cycles | trials | quiet |\n";
+            out += "|---|--:|--:|--:|--:|--:|--:|\n";
+        }
+        for point in &group.priced {
+            let quiet = point.quiet_share.map_or("–".into(), percent);
+            let [median, span, cycles] = match &point.median {
+                Some(m) => [time(m.ns.estimate), interval(&m.ns), count(m.ticks.estimate)],
+                None => ["–"; 3].map(String::from),
+            };
+            let p99 = match (&point.p99, point.samples) {
+                (None, _) => "–".into(),
+                (Some(p99), SampleKind::Operations) => time(p99.ns.estimate),
+                (Some(p99), SampleKind::Batches) => format!("{} (batches)", time(p99.ns.estimate)),
+            };
+            let title = escaped(&point.label());
+            let trials = point.trials;
+            out += &format!("| {title} | {median} | {span} | {p99} | {cycles} | {trials} | {quiet} |\n");
+        }
+        if !group.priced.is_empty() && !(group.failed.is_empty() && group.skipped.is_empty()) {
+            out.push('\n');
+        }
+        for point in &group.failed {
+            let error = point.error.as_deref().unwrap_or_default();
+            out += &format!("- {}: **failed**: {}\n", escaped(&point.label()), escaped(error));
+        }
+        for (missing, points) in &group.skipped {
+            let titles: Vec<String> = points.iter().map(|p| escaped(&p.label())).collect();
+            out += &format!(
+                "- {}: **skipped**: {}: {} → {}\n",
+                titles.join("; "),
+                escaped(&missing.what),
+                escaped(&missing.reason),
+                escaped(&missing.remedy)
+            );
+        }
+    }
+    out
+}
+
+pub(crate) fn comparison(document: &ComparisonDocument) -> String {
+    let (a, b) = (escaped(&document.a.label), escaped(&document.b.label));
+    let mut out = format!("# {b} against {a}, {}\n\n{}\n", document.pairing, words::tally(document));
+    for (title, figures) in words::groups(document) {
+        out += &format!("\n## {}\n\n| figure | {a} | {b} | {b} / {a} | 95 % interval | verdict |\n", escaped(&title));
+        out += "|---|--:|--:|--:|--:|---|\n";
+        for figure in figures {
+            let median = |e: &Option<crate::document::Estimate>| e.map_or("–".into(), |e| time(e.ns.estimate));
+            let (estimate, span) = match &figure.ratio {
+                Some(found) => ratio(&found.b_over_a),
+                None => ("–".into(), "–".into()),
+            };
+            out += &format!(
+                "| {} | {} | {} | {estimate} | {} | {} |\n",
+                escaped(&figure.title),
+                median(&figure.a),
+                median(&figure.b),
+                escaped(&span),
+                escaped(&words::verdict_text(figure))
+            );
+        }
+    }
+    out += &format!("\n{}\n", words::criteria(document));
+    for note in &document.notes {
+        out += &format!("\n{}\n", escaped(note));
+    }
+    for only in &document.only {
+        out += &format!("\n- only in {}: {}", escaped(&only.side), escaped(&only.title));
+    }
+    if !document.only.is_empty() {
+        out.push('\n');
+    }
+    if !document.machine_differences.is_empty() {
+        out += &format!("\n## The machines differ\n\n| field | {a} | {b} |\n|---|---|---|\n");
+        for d in &document.machine_differences {
+            let value = |v: &serde_json::Value| escaped(&v.to_string());
+            out += &format!("| {} | {} | {} |\n", escaped(&d.field), value(&d.a), value(&d.b));
+        }
+    }
+    out
+}
+
+/// Text that came from elsewhere, so that it neither breaks a table nor becomes markup.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '#' | '~' => out.extend(['\\', c]),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            c if c.is_control() => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::escaped;
+
+    #[test]
+    fn text_from_elsewhere_is_only_text() {
+        assert_eq!(escaped("a|b\n<img src=x>"), "a\\|b &lt;img src=x&gt;");
+    }
+}

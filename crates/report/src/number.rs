@@ -1,0 +1,166 @@
+//! Numbers as a person reads them: three significant digits, SI units for time.
+
+use crate::document::Span;
+
+/// Significant digits of a figure.
+const DIGITS: i32 = 3;
+
+/// The unit and the decimals in which a duration and its interval are written, chosen by the duration.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct TimeScale {
+    unit: &'static str,
+    ns_per_unit: f64,
+    decimals: usize,
+}
+
+impl TimeScale {
+    /// The scale for a duration in nanoseconds.
+    pub(crate) fn of(ns: f64) -> TimeScale {
+        let units = [("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
+        // 999.6 ns has three digits only as 1.00 µs.
+        let fits = |&(_, per): &(&str, f64)| rounded(ns.abs() / per) < 1000.0;
+        let (unit, ns_per_unit) = units.into_iter().find(fits).unwrap_or(units[3]);
+        TimeScale { unit, ns_per_unit, decimals: decimals(ns / ns_per_unit) }
+    }
+
+    /// The duration without its unit.
+    pub(crate) fn bare(self, ns: f64) -> String {
+        fixed(ns / self.ns_per_unit, self.decimals)
+    }
+
+    /// The duration with its unit.
+    pub(crate) fn full(self, ns: f64) -> String {
+        format!("{} {}", self.bare(ns), self.unit)
+    }
+}
+
+/// A duration in nanoseconds, with its unit: `104 ns`, `8.11 µs`.
+pub(crate) fn time(ns: f64) -> String {
+    TimeScale::of(ns).full(ns)
+}
+
+/// The interval of a duration in nanoseconds, in the unit and with the decimals of its estimate: `101 – 107`.
+pub(crate) fn interval(span: &Span) -> String {
+    let scale = TimeScale::of(span.estimate);
+    format!("{} – {}", scale.bare(span.lo), scale.bare(span.hi))
+}
+
+/// A plain number with three significant digits: `2.37`, `218`, `12300`.
+pub(crate) fn plain(x: f64) -> String {
+    fixed(x, decimals(x))
+}
+
+/// A count or a number of ticks: `2.37`, `218`, `17.1 k`, `4.20 M`.
+pub(crate) fn count(x: f64) -> String {
+    let units = [("", 1.0), (" k", 1e3), (" M", 1e6), (" G", 1e9), (" T", 1e12)];
+    let fits = |&(_, per): &(&str, f64)| rounded(x.abs() / per) < 1000.0;
+    let (unit, per) = units.into_iter().find(fits).unwrap_or(units[4]);
+    format!("{}{unit}", plain(x / per))
+}
+
+/// A ratio: `1.002`, `0.93`, `34`; as many decimals as the width of its interval is worth, two at least near 1.
+pub(crate) fn ratio(span: &Span) -> (String, String) {
+    let half = 0.5 * (span.hi - span.lo);
+    let decimals = if span.estimate >= 20.0 {
+        0
+    } else if span.estimate >= 5.0 {
+        1
+    } else if half > 0.0 && half < 0.02 {
+        3
+    } else {
+        2
+    };
+    let say = |x: f64| fixed(x, decimals);
+    (say(span.estimate), format!("[{}, {}]", say(span.lo), say(span.hi)))
+}
+
+/// A share as a percentage: `0.02 %`, `2.1 %`, `95 %`.
+pub(crate) fn percent(share: f64) -> String {
+    let per_cent = share * 100.0;
+    let decimals = match per_cent.abs() {
+        x if x >= 10.0 || x == 0.0 => 0,
+        x if x >= 0.1 => 1,
+        _ => 2,
+    };
+    format!("{} %", fixed(per_cent, decimals))
+}
+
+/// A percentage that says "all" only of all and "none" only of none: 99.9 % of trials are not 100 %.
+pub(crate) fn share_of(part: u64, whole: u64) -> String {
+    let share = part as f64 / whole.max(1) as f64;
+    match percent(share) {
+        text if part < whole && text == "100 %" => "over 99 %".into(),
+        text => text,
+    }
+}
+
+/// How many decimals show three significant digits.
+fn decimals(x: f64) -> usize {
+    let x = rounded(x.abs());
+    if x == 0.0 || !x.is_finite() {
+        return 0;
+    }
+    let above_point = x.log10().floor() as i32 + 1;
+    usize::try_from(DIGITS - above_point).unwrap_or(0).min(9)
+}
+
+/// Rounded to three significant digits.
+fn rounded(x: f64) -> f64 {
+    if x == 0.0 || !x.is_finite() {
+        return x;
+    }
+    let scale = 10f64.powi(DIGITS - 1 - x.abs().log10().floor() as i32);
+    (x * scale).round() / scale
+}
+
+fn fixed(x: f64, decimals: usize) -> String {
+    let text = format!("{x:.decimals$}");
+    // Zero has no sign.
+    match text.strip_prefix('-') {
+        Some(digits) if digits.chars().all(|c| c == '0' || c == '.') => digits.into(),
+        _ => text.replacen('-', "−", 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_digits_and_the_unit_that_fits() {
+        let cases = [
+            (0.0, "0 ns"),
+            (0.0123, "0.0123 ns"),
+            (0.9523, "0.952 ns"),
+            (2.374, "2.37 ns"),
+            (104.4, "104 ns"),
+            (999.4, "999 ns"),
+            (999.6, "1.00 µs"),
+            (8114.0, "8.11 µs"),
+            (16_949.0, "16.9 µs"),
+            (999_960.0, "1.00 ms"),
+            (4.2e9, "4.20 s"),
+            (7.2e12, "7200 s"),
+        ];
+        for (ns, text) in cases {
+            assert_eq!(time(ns), text);
+        }
+    }
+
+    #[test]
+    fn an_interval_shares_its_estimates_unit() {
+        assert_eq!(interval(&Span { estimate: 1040.0, lo: 981.0, hi: 1072.0 }), "0.98 – 1.07");
+        assert_eq!(interval(&Span { estimate: 104.0, lo: -3.0, hi: 107.2 }), "−3 – 107");
+    }
+
+    #[test]
+    fn counts_ratios_and_shares() {
+        assert_eq!([count(2.0), count(218.4), count(16_949.0), count(999_999.0)], ["2.00", "218", "16.9 k", "1.00 M"]);
+        let ratio = |estimate, lo, hi| ratio(&Span { estimate, lo, hi });
+        assert_eq!(ratio(1.002, 0.996, 1.009), ("1.002".into(), "[0.996, 1.009]".into()));
+        assert_eq!(ratio(0.93, 0.90, 0.97).1, "[0.90, 0.97]");
+        assert_eq!(ratio(34.2, 30.0, 38.0).0, "34");
+        assert_eq!([percent(0.95), percent(0.021), percent(0.0002), percent(0.0)], ["95 %", "2.1 %", "0.02 %", "0 %"]);
+        assert_eq!([share_of(999, 1000), share_of(10, 10)], ["over 99 %", "100 %"]);
+    }
+}

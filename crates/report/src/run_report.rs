@@ -1,0 +1,71 @@
+//! A run, read from the store and ready to be written in any form.
+
+use tollway_store::{RunId, Store};
+
+use crate::Result;
+use crate::document::RunDocument;
+use crate::html::Distribution;
+
+/// The report of a run.
+pub struct RunReport {
+    document: RunDocument,
+    distributions: Vec<Option<Distribution>>,
+}
+
+impl RunReport {
+    /// Reads a run with all its figures.
+    ///
+    /// # Errors
+    /// Where the store cannot be read or has no such run.
+    pub fn from_store(store: &Store, run: RunId) -> Result<RunReport> {
+        let record = store.record(run)?;
+        let document = RunDocument::of(&record);
+        let distributions = record
+            .points
+            .iter()
+            .zip(&document.points)
+            .map(|(record, point)| match point.median {
+                Some(_) => Ok(Distribution::of(&store.spread(record.point.id)?, document.run.hz)),
+                None => Ok(None),
+            })
+            .collect::<Result<_>>()?;
+        Ok(RunReport { document, distributions })
+    }
+
+    /// Everything that the report says, in base units.
+    pub fn document(&self) -> &RunDocument {
+        &self.document
+    }
+
+    /// The price list and what is remarkable, for a terminal of `width` columns; `None` where the output is no terminal:
+    /// unwrapped text without bars. Styles are in it as escape sequences: write it through `anstream`.
+    pub fn terminal(&self, width: Option<usize>) -> String {
+        crate::terminal::run(&self.document, width)
+    }
+
+    /// The document as JSON, with a newline at the end.
+    ///
+    /// # Errors
+    /// None that a stored run can bring about.
+    pub fn json(&self) -> Result<String> {
+        Ok(serde_json::to_string_pretty(&self.document)? + "\n")
+    }
+
+    /// The figures as CSV (RFC 4180): a line for each point.
+    pub fn csv(&self) -> String {
+        crate::csv::run(&self.document)
+    }
+
+    /// The price list as Markdown.
+    pub fn markdown(&self) -> String {
+        crate::markdown::run(&self.document)
+    }
+
+    /// One page that needs no other file.
+    ///
+    /// # Errors
+    /// None that a stored run can bring about.
+    pub fn html(&self) -> Result<String> {
+        crate::html::page(&self.document, &self.distributions)
+    }
+}
