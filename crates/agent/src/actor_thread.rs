@@ -72,10 +72,9 @@ impl<'a> Life<'a> {
                 self.actor.verify()?;
                 Ok(Answer::Finished(self.actor.tally()))
             }
-            Command::Make(_) => Err(Error::Tenant {
-                tenant: self.make.role.clone(),
-                reason: "it was made twice".into(),
-            }),
+            Command::Make(_) => {
+                Err(Error::Tenant { tenant: self.make.role.clone(), reason: "it was made twice".into() })
+            }
         }
     }
 
@@ -91,7 +90,8 @@ impl<'a> Life<'a> {
         let (time, before) = (thread_time::thread(), usage::Usage::read());
         let exits = self.surroundings.run(&mut *self.actor, window, &mut self.recorder)?;
         let time = thread_time::thread().saturating_sub(time);
-        let used = before.and_then(|before| Ok(usage::delta(&before, &usage::Usage::read()?))).unwrap_or_default();
+        let used =
+            before.and_then(|before| Ok(usage::delta(&before, &usage::Usage::read()?))).unwrap_or_default();
         Ok(Ran {
             spread: self.make.measured.then(|| self.recorder.spread()),
             cpu_ns: u64::try_from(time.as_nanos()).unwrap_or(u64::MAX),
@@ -100,8 +100,7 @@ impl<'a> Life<'a> {
             minor_faults: used.minor_faults,
             major_faults: used.major_faults,
             late,
-            waited_lost: gaps.lost,
-            waited: gaps.watched,
+            gaps,
             exits,
         })
     }

@@ -57,7 +57,9 @@ impl Surroundings {
     ) -> Result<Option<Exits>> {
         match self {
             Surroundings::Thread => actor.run(window, recorder).map(|()| None),
-            Surroundings::MicroGuest { devices, hz } => run_inside(devices, *hz, actor, window, recorder).map(Some),
+            Surroundings::MicroGuest { devices, hz } => {
+                run_inside(devices, *hz, actor, window, recorder).map(Some)
+            }
         }
     }
 }

@@ -5,7 +5,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use tollway_core::{Preset, Registry};
-use tollway_host::{clock, cpu, fingerprint};
+use tollway_host::clock::{RunClock, calibrate};
+use tollway_host::cpu;
+use tollway_host::fingerprint::Fingerprint;
 use tollway_lab::Lab;
 use tollway_lab::point::parse_preset;
 use tollway_store::Store;
@@ -17,18 +19,34 @@ use crate::interrupt;
 /// The lab on this machine, with this program as its agent.
 pub fn lab(registry: &Registry) -> Result<Lab<'_>> {
     let program = env::current_exe().context("finding this program's own file, to start it as an agent")?;
-    let fingerprint = fingerprint::read();
+    let hz = match RunClock::chosen() {
+        RunClock::Tsc => calibrate().hz,
+        RunClock::MonotonicRaw => 1e9,
+    };
+    let fingerprint = Fingerprint::take(Some(hz));
     Ok(Lab {
         registry,
         own: Executable { program, arguments: vec!["agent".into()], environment: Vec::new() },
-        cpus: cpu::slots()?,
-        hz: clock::hz()?,
-        machine: fingerprint.machine_id(),
+        cpus: processors()?,
+        hz,
+        machine: format!("{:016x}", fingerprint.machine_id()),
         fingerprint: serde_json::to_value(&fingerprint)?,
         argv: env::args().collect(),
         version: env!("CARGO_PKG_VERSION").into(),
         interrupted: interrupt::flag()?,
     })
+}
+
+/// The processors for the core slots of plans: first two that go together best (distinct cores of one package), then
+/// the others that this process may use.
+fn processors() -> Result<Vec<u32>> {
+    let allowed = cpu::allowed_cpus()?;
+    let mut processors = match cpu::choose_slots(2) {
+        Ok(pair) => pair.cpus,
+        Err(_) => Vec::new(),
+    };
+    processors.extend(allowed.iter().filter(|c| !processors.contains(c)).copied().collect::<Vec<_>>());
+    Ok(processors)
 }
 
 /// The store, made where there is none.

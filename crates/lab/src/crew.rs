@@ -6,9 +6,13 @@
 
 use std::time::{Duration, Instant};
 
-use tollway_core::{Address, Clock, Error, Params, Plan, Result, Spread, Tally, TenantKind, TrialSpec, Window};
+use tollway_core::{
+    Address, Clock, Error, Params, Plan, Result, Spread, Tally, TenantKind, TrialSpec, Window,
+};
 use tollway_host::clock::RunClock;
+use tollway_host::gap::{self, Gaps};
 use tollway_host::meters::{Meters, MetersDelta};
+use tollway_host::samplers::thread_time;
 use tollway_tenant::protocol::{Answer, Command, Make, Ran};
 use tollway_tenant::{Agent, Executable};
 
@@ -54,6 +58,22 @@ pub struct Outcome {
     pub roles: Vec<(String, Ran)>,
     /// What the machine did meanwhile.
     pub meters: MetersDelta,
+}
+
+impl Outcome {
+    /// What the measured core lost, as far as somebody watched: while the actor waited for the window, and within it
+    /// where operations are batched. An operation that is stamped on its own may be long by its own nature.
+    pub fn gaps(&self, hz: f64) -> Gaps {
+        let mut gaps = Gaps::default();
+        for (_, ran) in &self.roles {
+            gaps += ran.gaps;
+        }
+        if self.spread.batch > 1 {
+            let lost = self.spread.excess(gap::threshold(hz) as f64) as u64;
+            gaps += Gaps { lost, watched: self.spread.ticks, ..Gaps::default() };
+        }
+        gaps
+    }
 }
 
 /// The agent processes of a block.
@@ -112,6 +132,11 @@ impl<'a> Crew<'a> {
             Some(spread) if spread.samples() > 0 => Ok(Outcome { spread, tally, roles, meters }),
             _ => Err(Error::Wrong("nothing was recorded in the window".into())),
         }
+    }
+
+    /// Processor time that the agents have used since they were started.
+    pub fn processor_time(&self) -> Duration {
+        self.agents.iter().filter_map(|a| thread_time::process_of(a.hello().pid.cast_signed()).ok()).sum()
     }
 
     /// Makes the actors and gets them ready, in the plan's order.
@@ -176,7 +201,8 @@ impl<'a> Crew<'a> {
         );
         let warm = RunClock::chosen().now() + ticks(lead);
         let open = warm + ticks(warmup);
-        let window = Window { warm, open, close: open + ticks(length), batch: job.batch, planted: job.planted };
+        let window =
+            Window { warm, open, close: open + ticks(length), batch: job.batch, planted: job.planted };
         for member in members {
             self.agents[member.agent].send(member.number, Command::Run(window))?;
         }
@@ -191,7 +217,8 @@ impl<'a> Crew<'a> {
                     // What failed first explains what hangs later.
                     Err(error) => return Err(failure.unwrap_or(error)),
                 };
-                let Some(index) = members.iter().position(|m| m.agent == at && m.number == reply.actor) else {
+                let Some(index) = members.iter().position(|m| m.agent == at && m.number == reply.actor)
+                else {
                     continue;
                 };
                 match reply.answer {

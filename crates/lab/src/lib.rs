@@ -8,6 +8,7 @@
 //! trial that tests it.
 
 pub mod crew;
+mod noise;
 pub mod order;
 mod pilot;
 pub mod point;

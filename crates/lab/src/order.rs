@@ -1,5 +1,7 @@
 //! The order of trials: seeded, interleaved, the same for the same seed, so that an interrupted run can go on.
 
+use std::collections::HashMap;
+
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
@@ -19,16 +21,19 @@ pub struct Slot {
 
 /// The trials of one block, in order.
 ///
-/// Points and repeats are shuffled; the sides of one point and repeat stay next to each other, in an order of their
-/// own choosing, so that a comparison pairs trials that saw the same machine.
+/// Points and repeats are shuffled; the sides of one point and repeat stay next to each other, so that a comparison
+/// pairs trials that saw the same machine. Which side goes first is drawn for a point's first repeat and alternates
+/// from there: with an even number of repeats, whatever going first does to a trial cancels within the block.
 pub fn block(seed: u64, block: u32, points: &[(usize, u32)], sides: usize) -> Vec<Slot> {
     let mut rng = StdRng::seed_from_u64(seed ^ (u64::from(block) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let mut groups: Vec<(usize, u32)> =
         points.iter().flat_map(|(point, repeats)| (0..*repeats).map(move |r| (*point, r))).collect();
     groups.shuffle(&mut rng);
+    let sides = sides.max(1);
+    let coins: HashMap<usize, usize> = points.iter().map(|(p, _)| (*p, rng.random_range(0..sides))).collect();
     let mut slots = Vec::with_capacity(groups.len() * sides);
     for (point, repeat) in groups {
-        let first = if sides > 1 { rng.random_range(0..sides) } else { 0 };
+        let first = coins[&point] + repeat as usize;
         for turn in 0..sides {
             slots.push(Slot { block, point, side: (first + turn) % sides, repeat });
         }
@@ -68,5 +73,7 @@ mod tests {
         let points: Vec<_> = (0..400).map(|p| (p, 1)).collect();
         let first = block(3, 0, &points, 2).chunks(2).filter(|pair| pair[0].side == 0).count();
         assert!((140..=260).contains(&first), "{first} of 400");
+        let slots = block(3, 0, &[(5, 2)], 2);
+        assert_ne!(slots[0].side, slots[2].side, "two repeats in one order do not cancel");
     }
 }

@@ -83,15 +83,11 @@ pub fn points(registry: &Registry, selection: &Selection) -> Result<Vec<Point>> 
                 });
             }
             let variant = path.variant(&name)?;
-            let params = params.complete(&variant.axes()).map_err(|e| in_preset(&preset.preset.name, &name, e))?;
+            let params =
+                params.complete(&variant.axes()).map_err(|e| in_preset(&preset.preset.name, &name, e))?;
             let plan = variant.plan(&params)?;
-            let point = Point {
-                path: path.name.into(),
-                variant: name,
-                params,
-                plan,
-                spec: preset.trial.clone(),
-            };
+            let point =
+                Point { path: path.name.into(), variant: name, params, plan, spec: preset.trial.clone() };
             let twice = points
                 .iter()
                 .any(|p| p.path == point.path && p.variant == point.variant && p.params == point.params);
@@ -122,11 +118,9 @@ fn chosen(point: &Point, only: &[String]) -> bool {
 
 fn in_preset(preset: &str, variant: &str, error: Error) -> Error {
     match error {
-        Error::Input { place, reason, remedy } => Error::Input {
-            place: format!("preset `{preset}`, variant `{variant}`, {place}"),
-            reason,
-            remedy,
-        },
+        Error::Input { place, reason, remedy } => {
+            Error::Input { place: format!("preset `{preset}`, variant `{variant}`, {place}"), reason, remedy }
+        }
         other => other,
     }
 }

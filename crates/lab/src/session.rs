@@ -3,14 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use tollway_core::{Error, Missing, Registry};
 use tollway_host::requirement;
-use tollway_store::{NewTrial, PointId, PointSpec, PointState, RunId, RunSpec, RunState, Store, StoreError, TrialMark};
+use tollway_store::{
+    NewTrial, PointId, PointSpec, PointState, RunId, RunSpec, RunState, Store, StoreError, TrialMark,
+};
 use tollway_tenant::Executable;
 
 use crate::crew::{Crew, Job, Outcome};
+use crate::noise::Watch;
 use crate::order::{self, Slot};
 use crate::point::{self, Point};
 use crate::progress::Progress;
@@ -110,6 +114,7 @@ struct Session<'s> {
     points: Vec<Point>,
     entries: Vec<Entry>,
     done: BTreeSet<TrialMark>,
+    watch: Watch,
 }
 
 impl Lab<'_> {
@@ -120,7 +125,8 @@ impl Lab<'_> {
         let mut estimate = Estimate { points: Vec::new(), trials: 0, seconds: 0.0 };
         for point in &points {
             let missing = lacking(point);
-            let trials = if missing.is_some() { 0 } else { point.spec.runs * point.spec.repeats * sides as u32 };
+            let trials =
+                if missing.is_some() { 0 } else { point.spec.runs * point.spec.repeats * sides as u32 };
             if missing.is_none() {
                 estimate.trials += u64::from(trials) + 1;
                 estimate.seconds += timing::seconds(&point.spec, sides);
@@ -137,7 +143,12 @@ impl Lab<'_> {
     }
 
     /// Runs the request into the store.
-    pub fn run(&self, store: &mut Store, request: &Request, progress: &mut dyn Progress) -> Result<Ended, LabError> {
+    pub fn run(
+        &self,
+        store: &mut Store,
+        request: &Request,
+        progress: &mut dyn Progress,
+    ) -> Result<Ended, LabError> {
         restore::abandoned(store)?;
         let points = point::points(self.registry, &request.selection)?;
         let before = standing(&request.sides)?;
@@ -158,7 +169,11 @@ impl Lab<'_> {
         let mut specs = Vec::new();
         for point in &points {
             for side in &sides {
-                specs.push(spec_of(point, self.registry, (!request.sides.is_empty()).then_some(&side.label))?);
+                specs.push(spec_of(
+                    point,
+                    self.registry,
+                    (!request.sides.is_empty()).then_some(&side.label),
+                )?);
             }
         }
         let ids = store.add_points(run, &specs)?;
@@ -176,7 +191,19 @@ impl Lab<'_> {
             })
             .collect();
         let request = request.clone();
-        Session { lab: self, store, progress, run, request, sides, points, entries, done: BTreeSet::new() }.go()
+        Session {
+            lab: self,
+            store,
+            progress,
+            run,
+            request,
+            sides,
+            points,
+            entries,
+            done: BTreeSet::new(),
+            watch: Watch::begin(Duration::ZERO),
+        }
+        .go()
     }
 
     /// Goes on with the newest run that did not end.
@@ -225,7 +252,19 @@ impl Lab<'_> {
             })
             .collect();
         let request = script.request;
-        Session { lab: self, store, progress, run, request, sides, points, entries, done: left.trials }.go()
+        Session {
+            lab: self,
+            store,
+            progress,
+            run,
+            request,
+            sides,
+            points,
+            entries,
+            done: left.trials,
+            watch: Watch::begin(Duration::ZERO),
+        }
+        .go()
     }
 }
 
@@ -261,7 +300,7 @@ impl Session<'_> {
             .iter()
             .map(|p| u64::from(self.points[*p].spec.runs * self.points[*p].spec.repeats) * sides as u64 + 1)
             .sum::<u64>()
-            - (self.done.len() as u64).min(u64::MAX);
+            - self.done.len() as u64;
         let seconds = pending.iter().map(|p| timing::seconds(&self.points[*p].spec, sides)).sum();
         self.progress.planned(trials, seconds);
         let (first, last): (Vec<usize>, Vec<usize>) =
@@ -360,7 +399,8 @@ impl Session<'_> {
                     self.progress.played();
                 }
                 Err(error) => {
-                    let trials = u64::from(subject.spec.runs * subject.spec.repeats) * self.sides.len() as u64;
+                    let trials =
+                        u64::from(subject.spec.runs * subject.spec.repeats) * self.sides.len() as u64;
                     self.give_up(point, &error, trials + 1)?;
                 }
             }
@@ -421,7 +461,8 @@ impl Session<'_> {
         };
         match outcome {
             Ok(outcome) => {
-                let trial = self.trial(&outcome, slot.block, ordinal, started, &point)?;
+                let agents = crews.iter().map(Crew::processor_time).sum();
+                let trial = self.trial(&outcome, agents, slot.block, ordinal, started, &point)?;
                 self.store.record_trial(id, &trial)?;
                 self.progress.played();
                 Ok(())
@@ -435,15 +476,17 @@ impl Session<'_> {
     }
 
     fn trial(
-        &self,
+        &mut self,
         outcome: &Outcome,
+        agents: Duration,
         block: u32,
         ordinal: u32,
         started: Timestamp,
         point: &Point,
     ) -> Result<NewTrial, LabError> {
         let window = point.spec.window_ms / 1e3 * self.lab.hz;
-        let lost = outcome.lost_ticks(self.lab.hz);
+        let gaps = outcome.gaps(self.lab.hz);
+        let noise = self.watch.after_trial(agents, gaps);
         let mut cpu_ns = BTreeMap::new();
         for (role, ran) in &outcome.roles {
             *cpu_ns.entry(role.clone()).or_insert(0) += ran.cpu_ns;
@@ -453,10 +496,11 @@ impl Session<'_> {
             ordinal,
             started,
             spread: outcome.spread.clone(),
-            noise: outcome.noise(lost / window),
+            noise,
             tally: outcome.tally.clone(),
-            meters: serde_json::to_value(&outcome.meters).map_err(|e| Error::system("writing counters", e))?,
-            lost_ticks: lost,
+            meters: serde_json::to_value(&outcome.meters)
+                .map_err(|e| Error::system("writing counters", e))?,
+            lost_ticks: gaps.share().unwrap_or_default() * window,
             cpu_ns,
         })
     }

@@ -45,11 +45,12 @@ impl Agent {
             .stdout(Stdio::null())
             .spawn()
             .map_err(|e| Error::system(format!("starting `{name}` as an agent"), e))?;
-        let connected = ours.try_clone().map_err(|e| Error::system("sharing an agent's socket", e)).and_then(|to| {
-            let mut from = BufReader::new(ours);
-            let hello = hello(&mut from, &name)?;
-            Ok((to, from, hello))
-        });
+        let connected =
+            ours.try_clone().map_err(|e| Error::system("sharing an agent's socket", e)).and_then(|to| {
+                let mut from = BufReader::new(ours);
+                let hello = hello(&mut from, &name)?;
+                Ok((to, from, hello))
+            });
         match connected {
             Ok((to, from, hello)) => Ok(Agent { child, to, from, hello }),
             Err(error) => {

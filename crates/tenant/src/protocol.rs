@@ -9,6 +9,7 @@ use std::io::{self, BufRead, Write};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tollway_core::{Address, Error, Params, Spread, Tally, TenantKind, Ticks, Window};
+use tollway_host::gap::Gaps;
 
 /// The version of this protocol; both sides must have the same.
 pub const VERSION: u32 = 1;
@@ -117,10 +118,8 @@ pub struct Ran {
     pub major_faults: Option<u64>,
     /// Ticks between the opening of the warm-up and the moment at which it was told to run; 0 where it was in time.
     pub late: Ticks,
-    /// Ticks lost while it waited for the window, in gaps of more than 2 µs, and for how long it watched.
-    pub waited_lost: Ticks,
-    /// Ticks for which it watched.
-    pub waited: Ticks,
+    /// What its core lost while it waited for the window.
+    pub gaps: Gaps,
     /// Exits of its micro-guest to this program, by kind.
     pub exits: Option<Exits>,
 }

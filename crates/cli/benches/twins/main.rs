@@ -48,6 +48,9 @@ struct Options {
     /// Only figures whose name contains TEXT; may be given again.
     #[arg(long, value_name = "TEXT")]
     only: Vec<String>,
+    /// Print every pair (twin, ours) on standard error.
+    #[arg(long)]
+    raw: bool,
     /// Also the bars of the program itself: start-up, memory, and (with its path here) the store's example `million`.
     #[arg(long, value_name = "EXAMPLE")]
     program: Option<PathBuf>,
@@ -100,6 +103,9 @@ fn main() -> Result<ExitCode> {
 
     let mut rows = Vec::new();
     for (figure, tried) in figures.into_iter().zip(tried) {
+        if options.raw {
+            eprintln!("{}: {:?}", figure.name, tried.pairs);
+        }
         rows.push(match tried.broken {
             Some(row) => row,
             None => judge(figure, &tried.pairs)?,

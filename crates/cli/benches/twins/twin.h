@@ -2,7 +2,7 @@
  * What every twin needs: the clock, a processor to stay on, the median.
  *
  * A twin is the plain C program that somebody would write to measure one figure of Tollway by hand. It shares no code
- * with Tollway, is built with `cc -O2 -march=x86-64`, and prints one number: the median of its samples, in ticks of the
+ * with Tollway, is built with `cc -O2 -march=x86-64 -fno-plt`, and prints one number: the median of its samples, in ticks of the
  * time-stamp counter per operation.
  */
 #ifndef TWIN_H

@@ -45,6 +45,14 @@ impl Usage {
     pub fn process() -> Found<Usage> {
         read(libc::RUSAGE_SELF)
     }
+
+    /// Of all children of the calling process that have ended and been waited for, with theirs.
+    ///
+    /// # Errors
+    /// [`Missing`] if the system call is refused.
+    pub fn children() -> Found<Usage> {
+        read(libc::RUSAGE_CHILDREN)
+    }
 }
 
 fn read(who: libc::c_int) -> Found<Usage> {

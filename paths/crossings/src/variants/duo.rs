@@ -6,7 +6,6 @@
 
 use std::io::{Read, Write};
 use std::marker::PhantomData;
-use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::Duration;
 
@@ -140,7 +139,7 @@ impl<E: Exchange> Actor for ServerActor<E> {
     fn run(&mut self, _: &Window, _: &mut Recorder) -> Result<()> {
         let Some(listener) = self.listener.take() else { return Ok(()) };
         let (mut caller, _) = listener.accept().map_err(|e| Error::system("waiting for the caller", e))?;
-        let (_, descriptors) = descriptor::receive(&caller, &mut [0])?;
+        let descriptors = descriptor::receive(&caller)?;
         self.served = E::server(&self.params, descriptors)?.serve()?;
         caller.write_all(&self.served.to_le_bytes()).map_err(|e| Error::system("telling the caller the count", e))
     }
@@ -167,8 +166,7 @@ impl<E: Exchange> Actor for CallerActor<E> {
         };
         let link = descriptor::connect(&server.0)?;
         let (end, for_server) = E::caller(&self.params)?;
-        let borrowed: Vec<_> = for_server.iter().map(AsFd::as_fd).collect();
-        descriptor::send(&link, &borrowed, &[1])?;
+        descriptor::send(&link, &for_server)?;
         self.end = Some((end, link));
         Ok(Address::none())
     }
