@@ -63,7 +63,7 @@ pub struct ProcStat {
 }
 
 impl ProcStat {
-    /// Reads /proc/stat: about 30 µs here; more with many interrupt lines.
+    /// Reads /proc/stat: about 13 µs on two processors; more with many of them.
     ///
     /// # Errors
     /// [`Missing`](tollway_core::Missing) if it cannot be read or understood.
