@@ -9,11 +9,11 @@ use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use tollway_core::{
-    Address, Clock, Error, Params, Place, Plan, Preset, Recorder, Requirement, Result, Spread, Tally,
-    TenantKind, Variant, Window,
+    Address, Clock, Error, Params, Place, Plan, Preset, Recorder, Result, Spread, Tally, TenantKind, Variant,
+    Window,
 };
 use tollway_host::clock::RunClock;
-use tollway_host::cpu;
+use tollway_host::{cpu, requirement};
 
 /// Ticks of the window and of the warm-up before it: about 2 ms and 0.2 ms.
 const WINDOW: u64 = 5_000_000;
@@ -41,19 +41,16 @@ fn price_list() -> Preset {
     toml::from_str(path.preset("quick").unwrap()).unwrap()
 }
 
-/// Every role of the plan in a thread of its own; `None` where the plan needs what threads cannot be.
+/// Every role of the plan in a thread of its own; `None` where one of them is no thread's.
 fn play(variant: &dyn Variant, params: &Params) -> Result<Option<Played>> {
     let plan = variant.plan(params)?;
     if plan.roles.iter().any(|r| r.tenant == TenantKind::MicroGuest) {
         return Ok(None);
     }
-    let cpus = cpu::allowed_cpus()?;
-    let wanted = plan.cores() as usize;
-    if wanted > cpus.len()
-        || plan.requires.contains(&Requirement::Cpu(tollway_core::CpuFeature::UserInterrupts))
-    {
-        return Ok(None);
+    for requirement in &plan.requires {
+        requirement::check(requirement).map_err(Error::Missing)?;
     }
+    let cpus = cpu::allowed_cpus()?;
     let addresses: Mutex<Vec<Address>> = Mutex::default();
     let opening: Mutex<u64> = Mutex::new(0);
     let turns: Vec<Barrier> = plan.roles.iter().map(|_| Barrier::new(plan.roles.len())).collect();
@@ -177,7 +174,7 @@ fn every_point_of_the_price_list_runs_and_verifies() {
                     _ => failures.push(format!("{what}: nothing was recorded")),
                 }
             }
-            Ok(None) => println!("{what:45} skipped: not for threads of this machine"),
+            Ok(None) => println!("{what:45} skipped: it needs a micro-guest"),
             Err(Error::Missing(missing)) => println!("{what:45} skipped: {missing}"),
             Err(error) => failures.push(format!("{what}: {error}")),
         }

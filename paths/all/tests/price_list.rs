@@ -1,0 +1,41 @@
+//! Every crossing that has a name has a price: each is measured by some point of a path's quick preset.
+
+use std::collections::BTreeSet;
+
+use tollway_core::{Crossing, Preset};
+
+/// The crossings whose tolls the quick presets measure, over all paths.
+fn priced() -> BTreeSet<Crossing> {
+    let mut priced = BTreeSet::new();
+    for path in tollway_all::registry().paths {
+        let preset: Preset = toml::from_str(path.preset("quick").unwrap()).unwrap();
+        for (name, params) in preset.points() {
+            let variant = path.variant(&name).unwrap();
+            let params = params.complete(&variant.axes()).unwrap();
+            priced.extend(variant.plan(&params).unwrap().provides.map(|key| key.crossing));
+        }
+    }
+    priced
+}
+
+#[test]
+fn every_crossing_has_a_price() {
+    let priced = priced();
+    let without: Vec<_> = Crossing::ALL.iter().filter(|c| !priced.contains(c)).map(|c| c.name()).collect();
+    assert!(without.is_empty(), "no quick preset measures: {}", without.join(", "));
+}
+
+#[test]
+fn every_preset_of_every_path_can_be_planned() {
+    for path in tollway_all::registry().paths {
+        for (name, text) in path.presets {
+            let preset: Preset = toml::from_str(text).unwrap_or_else(|e| panic!("{}/{name}: {e}", path.name));
+            assert_eq!((preset.preset.name.as_str(), preset.preset.path.as_str()), (*name, path.name));
+            for (variant, params) in preset.points() {
+                let variant = path.variant(&variant).unwrap();
+                let params = params.complete(&variant.axes()).unwrap();
+                variant.plan(&params).unwrap();
+            }
+        }
+    }
+}
