@@ -1,4 +1,5 @@
-//! Descriptors passed from one process to another, over a Unix socket in the abstract name space (SCM_RIGHTS, unix(7)).
+//! Descriptors passed from one process to another, over a Unix socket in the abstract name space (SCM_RIGHTS,
+//! unix(7)).
 
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;

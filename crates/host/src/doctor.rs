@@ -1,5 +1,5 @@
-//! Everything that can be checked on this machine before anything is measured: what is there, what is not, and what to
-//! do about it. Data only; `tollway doctor` shows it.
+//! Everything that can be checked on this machine before anything is measured: what is there, what is not, and what
+//! to do about it. Data only; `tollway doctor` shows it.
 
 use serde::{Deserialize, Serialize};
 use tollway_core::{CpuFeature, Missing, Requirement};

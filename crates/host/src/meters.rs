@@ -1,8 +1,8 @@
 //! What the machine did around a trial, in two readings; and whether that was quiet.
 //!
 //! A reading takes about 140 µs on two processors (half of it /proc/interrupts, which grows with processors times
-//! lines) and so stands outside the window. Everything in it is of the whole machine but [`MetersDelta::own`]. What could not
-//! be read is `None`: unknown, never zero.
+//! lines) and so stands outside the window. Everything in it is of the whole machine but [`MetersDelta::own`]. What
+//! could not be read is `None`: unknown, never zero.
 
 use std::time::Duration;
 
@@ -23,8 +23,9 @@ pub const QUIET_STEAL: f64 = 0.005;
 /// Foreign processor time that a quiet machine stays below, as a share of all processor time.
 pub const QUIET_FOREIGN: f64 = 0.01;
 
-/// Time lost in gaps that a quiet core stays below, as a share of the time watched: the two other limits together, for
-/// a gap may be either. The core's own timer interrupts are gaps too: 0.6 % on a virtual machine where each costs 16 µs.
+/// Time lost in gaps that a quiet core stays below, as a share of the time watched: the two other limits together,
+/// for a gap may be either. The core's own timer interrupts are gaps too: 0.6 % on a virtual machine where each
+/// costs 16 µs.
 pub const QUIET_LOST: f64 = QUIET_STEAL + QUIET_FOREIGN;
 
 /// One reading of everything.

@@ -22,7 +22,7 @@ use crate::kvm;
 pub const SCRATCH: &str = "TOLLWAY_SCRATCH";
 
 /// Where files of measurements go: the folder that the environment variable [`SCRATCH`] names, else the one for
-/// temporary files (TMPDIR, /tmp). The latter is often in memory, where O_DIRECT may be refused or mean nothing.
+/// temporary files (TMPDIR, /tmp). The latter is often in memory, and then direct input and output is missing.
 pub fn scratch_folder() -> PathBuf {
     match std::env::var_os(SCRATCH) {
         Some(folder) if !folder.is_empty() => folder.into(),
@@ -161,6 +161,9 @@ fn loopback() -> Found<()> {
     })
 }
 
+/// File systems without a disk, by statfs(2): tmpfs, ramfs.
+const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
+
 /// Memory aligned for O_DIRECT on any disk in use.
 #[repr(align(4096))]
 struct Block([u8; 4096]);
@@ -186,6 +189,11 @@ pub fn direct_io(folder: &Path) -> Result<(), Missing> {
     };
     let mut block = Box::new(Block([0x5a; 4096]));
     let mut direct = || -> io::Result<()> {
+        let kind = rustix::fs::statfs(folder)?.f_type;
+        if IN_MEMORY.contains(&(kind as u64)) {
+            // tmpfs takes O_DIRECT since Linux 6.6, and ignores it.
+            return Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP));
+        }
         let file = open_nameless(folder)?;
         if rustix::io::pwrite(&file, &block.0, 0)? != block.0.len() {
             return Err(io::ErrorKind::WriteZero.into());
@@ -267,7 +275,7 @@ mod tests {
     fn a_folder_that_cannot_do_direct_io_is_named_and_left_clean() {
         let missing = direct_io(Path::new("/nowhere/at/all")).unwrap_err();
         assert!(missing.reason.contains("/nowhere/at/all") && missing.remedy.contains(SCRATCH), "{missing}");
-        assert!(direct_io(Path::new("/proc")).is_err());
+        assert!(direct_io(Path::new("/dev/shm")).is_err());
         let folder = tempfile::tempdir().unwrap();
         let _ = direct_io(folder.path());
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);

@@ -1,4 +1,5 @@
-//! Whether the time-stamp counter's ticks are time: constant rate, running in every sleep state, trusted by the kernel.
+//! Whether the time-stamp counter's ticks are time: constant rate, running in every sleep state, trusted by the
+//! kernel.
 
 use raw_cpuid::CpuId;
 use serde::{Deserialize, Serialize};

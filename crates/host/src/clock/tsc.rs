@@ -9,8 +9,8 @@
 //!   start early. It is closed by the same sequence, not by Paoloni's `RDTSCP` followed by a serialising CPUID:
 //!   the guarantees are equal, both ends cost the same, and RDTSCP raises #UD in a virtual machine whose CPUID does
 //!   not announce it, while CPUID itself exits to the hypervisor (thousands of ticks) in any.
-//! * LFENCE orders dispatch on AMD only where DE_CFG\[1\] is set or CPUID 8000_0021h EAX\[2\] says that it always does;
-//!   Linux sets it at boot.
+//! * LFENCE orders dispatch on AMD only where DE_CFG\[1\] is set or CPUID 8000_0021h EAX\[2\] says that it always
+//!   does; Linux sets it at boot.
 //! * Stores are not drained: a store may still sit in the store buffer when the closing read happens. Work whose
 //!   cost is the visibility of a store has to end with MFENCE itself.
 

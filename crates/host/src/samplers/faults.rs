@@ -1,8 +1,8 @@
 //! Page faults of the whole machine, from /proc/vmstat: `pgfault` and `pgmajfault`.
 //!
-//! Counts faults of all processes, those of our own included (for these see [`usage`](super::usage)). The kernel keeps
-//! them per processor and sums them when read, so a reading is not of one moment. A guest's faults inside itself do
-//! not show; those of its memory on this host do.
+//! Counts faults of all processes, those of our own included (for these see [`usage`](super::usage)). The kernel
+//! keeps them per processor and sums them when read, so a reading is not of one moment. A guest's faults inside
+//! itself do not show; those of its memory on this host do.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,10 +1,12 @@
 //! Interrupts by line and class, from /proc/interrupts.
 //!
-//! * Counts are per processor and kept in 32 bits on x86: one wrap between two readings is seen through, more are not.
+//! * Counts are per processor and kept in 32 bits on x86: one wrap between two readings is seen through, more are
+//!   not.
 //! * Only processors online at the reading have a column; a line's total falls when one goes offline, and then the
 //!   difference is unknown.
 //! * Exits to a hypervisor are not interrupts and do not show. What an interrupt costs does not show either.
-//! * Reading walks all lines times all processors: about 70 µs on two processors, milliseconds on a machine with hundreds of both.
+//! * Reading walks all lines times all processors: about 70 µs on two processors, milliseconds on a machine with
+//!   hundreds of both.
 
 use serde::{Deserialize, Serialize};
 
@@ -230,7 +232,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_panics(a in "(CPU[0-9]{1,3} {0,3}){1,3}\n([ 0-9A-Z]{0,4}:( {1,4}[0-9]{1,21}){0,4}.{0,9}\n){0,4}", b in ".{0,80}") {
+        fn no_text_panics(
+            a in "(CPU[0-9]{1,3} {0,3}){1,3}\n([ 0-9A-Z]{0,4}:( {1,4}[0-9]{1,21}){0,4}.{0,9}\n){0,4}",
+            b in ".{0,80}",
+        ) {
             let (a, b) = (Interrupts::parse(&a), Interrupts::parse(&b));
             if let (Ok(a), Ok(b)) = (&a, &b) {
                 let _ = delta(a, b);

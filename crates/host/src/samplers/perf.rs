@@ -1,9 +1,11 @@
-//! Perf events of the calling thread: hardware counters where there is a PMU, the kernel's software counters anywhere.
+//! Perf events of the calling thread: hardware counters where there is a PMU, the kernel's software counters
+//! anywhere.
 //!
 //! * **Hardware**: core cycles and retired instructions, in user mode and, if /proc/sys/kernel/perf_event_paranoid
-//!   allows it, in the kernel too ([`PerfSample::kernel_included`] says which). Cycles stop while the thread is off its core and change with its
-//!   frequency. When other users' events share the PMU, counts cover a part of the time: then they are scaled, and
-//!   [`PerfSample::scaled`] says so. Virtual machines mostly have no PMU: [`Missing`].
+//!   allows it, in the kernel too ([`PerfSample::kernel_included`] says which). Cycles stop while the thread is off
+//!   its core and change with its frequency. When other users' events share the PMU, counts cover a part of the
+//!   time: then they are scaled, and [`PerfSample::scaled`] says so. Virtual machines mostly have no PMU:
+//!   [`Missing`].
 //! * **Software**: context switches (both kinds), migrations between processors, page faults. Exact. A switch counts
 //!   when the thread leaves its core.
 //! * An event counts the thread that opened it, from then on, not its children. A reading is one system call.

@@ -1,13 +1,13 @@
 //! The whole machine's processors, from /proc/stat: vmstat's columns r, b, in, cs, us, sy, id, wa, st, gu.
 //!
 //! * **Granularity.** Times are shown in ticks of 1/100 s, whatever the kernel keeps inside: over 100 ms on two
-//!   processors there are 20 of them, so one tick is 5 %. [`Vmstat::resolution`] says how much one is. Where the kernel
-//!   attributes time by sampling at its timer interrupt (no CONFIG_VIRT_CPU_ACCOUNTING_GEN), work that dodges the
-//!   timer is not seen.
-//! * **us, sy.** As vmstat: `us` is user and nice without guests, `sy` is system, interrupts and soft interrupts, `gu`
-//!   is time in guests of this machine. The shares are of the ticks that were counted, not of the clock.
-//! * **st** is time for which a processor had work but the hypervisor ran something else. It is 0 where the hypervisor
-//!   does not tell, which cannot be told from none.
+//!   processors there are 20 of them, so one tick is 5 %. [`Vmstat::resolution`] says how much one is. Where the
+//!   kernel attributes time by sampling at its timer interrupt (no CONFIG_VIRT_CPU_ACCOUNTING_GEN), work that dodges
+//!   the timer is not seen.
+//! * **us, sy.** As vmstat: `us` is user and nice without guests, `sy` is system, interrupts and soft interrupts,
+//!   `gu` is time in guests of this machine. The shares are of the ticks that were counted, not of the clock.
+//! * **st** is time for which a processor had work but the hypervisor ran something else. It is 0 where the
+//!   hypervisor does not tell, which cannot be told from none.
 //! * **wa** is a part of idle: it can go backwards, and so can `id` (the kernel documents both). Then all shares are
 //!   unknown for that interval.
 //! * **in** counts every interrupt including local timers; the kernel sums 32-bit counters, so it can go backwards

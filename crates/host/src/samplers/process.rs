@@ -2,8 +2,9 @@
 //!
 //! * **Switches** in /proc/PID/status are of the main thread only; ask for each thread ([`ProcessSample::thread`]) or
 //!   take [`usage`](super::usage) inside the process. Involuntary ones mean that something else wanted the core.
-//! * **Faults and times** in /proc/PID/stat are of all its threads, ended ones included; of a thread, its own. Waited-for
-//!   children are not in them. Times are in ticks of 1/100 s; [`thread_time`](super::thread_time) has nanoseconds.
+//! * **Faults and times** in /proc/PID/stat are of all its threads, ended ones included; of a thread, its own.
+//!   Waited-for children are not in them. Times are in ticks of 1/100 s; [`thread_time`](super::thread_time) has
+//!   nanoseconds.
 //! * **Resident memory** is of the whole process; the kernel batches it per processor, so it is off by up to 64 pages
 //!   a thread. The peak is since the process started or /proc/PID/clear_refs was written.
 //! * A process that ended and whose number was taken by another one is told apart by its start time: no difference.
