@@ -4,27 +4,43 @@
 //! in two processes (or two threads) and hold nothing in common but descriptors.
 
 pub mod atomics;
+pub mod cache_line;
 pub mod call;
 pub mod clocks;
+pub mod contended;
 pub mod counter;
 pub mod disk;
+pub mod doorbell;
+pub mod echo;
 pub mod entropy_draw;
+pub mod eventfd;
 pub mod exit_inside;
+pub mod exits;
 pub mod faults;
+pub mod futex;
 pub mod mappings;
 pub mod memory_copy;
 pub mod nops;
+pub mod passing;
 pub mod pipe;
+pub mod queue;
 pub mod region;
 pub mod scratch;
+mod sequence;
+pub mod shared;
 pub mod signal;
+pub mod sockets;
 pub mod start;
 pub mod syscalls;
 mod thread_faults;
+pub mod watch;
+pub mod yielding;
 
 use std::os::fd::OwnedFd;
 
 use tollway_core::{Error, Params, Place, Result, Tally};
+
+use watch::Release;
 
 /// Something that one actor does over and over.
 pub trait Operation: Send + Sized + 'static {
@@ -60,6 +76,9 @@ pub trait Operation: Send + Sized + 'static {
 }
 
 /// Two ends that pass something to each other.
+///
+/// They hold nothing in common but what the caller makes and passes on as descriptors, and distrust each other: neither
+/// can make the other fault, or loop without end once the socket between their actors is closed.
 pub trait Exchange: 'static {
     /// The end that asks.
     type Caller: Caller;
@@ -67,28 +86,47 @@ pub trait Exchange: 'static {
     type Server: Server;
 
     /// Makes the caller, and the descriptors that the server is made of.
-    fn caller(params: &Params) -> Result<(Self::Caller, Vec<OwnedFd>)>;
+    fn caller(params: &Params, place: &Place) -> Result<(Self::Caller, Vec<OwnedFd>)>;
 
     /// Makes the server of what the caller sent.
     fn server(params: &Params, descriptors: Vec<OwnedFd>) -> Result<Self::Server>;
 }
 
 /// The asking end of an exchange.
+///
+/// Where an exchange is played from a micro-guest, [`begin`](Caller::begin), [`ask`](Caller::ask) and
+/// [`stop`](Caller::stop) run in the guest: they must then make no system call, not allocate and touch no thread-local storage. Everything else runs outside.
 pub trait Caller: Send + 'static {
-    /// One round trip. What goes wrong is remembered for [`Caller::verify`].
+    /// Called once before the first [`Caller::ask`], untimed: waits for the server where asking does not.
+    fn begin(&mut self) {}
+
+    /// One round trip. Must not panic; what goes wrong is remembered for [`Caller::verify`].
     fn ask(&mut self);
 
     /// Makes the server leave its loop.
     fn stop(&mut self) -> Result<()>;
 
-    /// Checks what came back in `asked` round trips.
-    fn verify(&mut self, asked: u64) -> Result<()>;
+    /// Checks what came back in `asked` round trips, of which the server says that it `served` so many.
+    fn verify(&mut self, asked: u64, served: u64) -> Result<()>;
+
+    /// What makes [`Caller::ask`] return when the server is gone: it is called from another thread, once, after the
+    /// last answer.
+    fn release(&self) -> Release;
+
+    /// What was counted while it ran.
+    fn tally(&self, asked: u64) -> Tally {
+        Tally::default().counter("asked", asked)
+    }
 }
 
 /// The answering end of an exchange.
 pub trait Server: Send + 'static {
     /// Answers until it is told to stop; returns how many it answered.
     fn serve(&mut self) -> Result<u64>;
+
+    /// What makes [`Server::serve`] return when the caller is gone: it is called from another thread, once, after the
+    /// last request.
+    fn release(&self) -> Release;
 }
 
 /// Exactly `N` descriptors, as an exchange's server expects them.

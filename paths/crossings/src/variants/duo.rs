@@ -2,7 +2,9 @@
 //!
 //! The server is made ready first and listens on a Unix socket in the abstract name space. The caller makes every
 //! descriptor, connects and sends the server's ends over that socket. When the window has closed the caller tells the
-//! server to stop, and the server says over the socket how many requests it answered: the two counts must agree.
+//! server to stop, and the server says over the socket how many requests it answered, for the caller to compare. The
+//! socket stays open between the two; when one of them finds it closed it ends what it is doing, so neither outlives
+//! the other for long.
 
 use std::io::{Read, Write};
 use std::marker::PhantomData;
@@ -10,14 +12,14 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::Duration;
 
 use tollway_core::{
-    Actor, Address, Axis, Crossing, Error, Gate, Params, Place, Plan, Recorder, Requirement, Result, Role, Tally,
-    Variant, Visits, Window,
+    Actor, Address, Axis, Crossing, Domain, Error, Gate, Params, Place, Placement, Plan, Recorder,
+    Requirement, Result, Role, Tally, TenantKind, Value, Variant, Visits, Window,
 };
-use tollway_core::{Placement, TenantKind};
 use tollway_host::clock::RunClock;
 use tollway_host::descriptor;
 use tollway_load::repeat;
 
+use crate::engine::watch::Watch;
 use crate::engine::{Caller, Exchange, Server};
 use crate::params;
 
@@ -27,22 +29,40 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// A caller and a server that exchange `E`.
 pub struct Duo<E> {
     crossing: Crossing,
+    operation: &'static str,
     caveats: &'static str,
     axes: Vec<Axis>,
     requires: Vec<Requirement>,
+    /// Doorbells of the micro-guest in which the caller lives, if it does.
+    guest: Option<u32>,
     of: PhantomData<fn() -> E>,
 }
 
 impl<E: Exchange> Duo<E> {
-    /// A variant named like the crossing, with the axes `placement` and `tenant`.
+    /// A variant named like the crossing: the server's process and the caller's, with the axes `placement` and
+    /// `tenant`.
     pub fn new(crossing: Crossing) -> Self {
         Duo {
             crossing,
+            operation: "round trip",
             caveats: "",
             axes: vec![params::placement(), params::tenant()],
             requires: Vec::new(),
+            guest: None,
             of: PhantomData,
         }
+    }
+
+    /// A variant whose caller is a micro-guest with so many doorbells, on another core than the server's process.
+    pub fn from_micro_guest(crossing: Crossing, doorbells: u32) -> Self {
+        let duo = Duo { axes: Vec::new(), guest: Some(doorbells), ..Duo::new(crossing) };
+        duo.requires(Requirement::Kvm).requires(Requirement::InvariantTsc)
+    }
+
+    /// What is repeated, where that is no round trip.
+    pub fn operation(mut self, operation: &'static str) -> Self {
+        self.operation = operation;
+        self
     }
 
     /// What a reader of the figure must know.
@@ -51,11 +71,45 @@ impl<E: Exchange> Duo<E> {
         self
     }
 
+    /// One more parameter.
+    pub fn axis(mut self, axis: Axis) -> Self {
+        self.axes.push(axis);
+        self
+    }
+
+    /// Makes sense at one placement only: the axis refuses the other.
+    pub fn only(mut self, placement: Placement) -> Self {
+        let words: &[_] = match placement {
+            Placement::Same => &["same"],
+            Placement::Across => &["across"],
+        };
+        for axis in self.axes.iter_mut().filter(|a| a.name == "placement") {
+            axis.domain = Domain::Words(words);
+            axis.default = Value::Text(placement.name().into());
+        }
+        self
+    }
+
     /// One more requirement.
     pub fn requires(mut self, requirement: Requirement) -> Self {
         self.requires.push(requirement);
         self
     }
+
+    /// Where the two actors live, the caller's name among the roles, and whether they share a core.
+    fn setting(&self, params: &Params) -> Result<(Role, Role, Placement)> {
+        let (server, caller) = (Role::serving("server"), Role::measured("caller"));
+        if let Some(doorbells) = self.guest {
+            let guest = Role::measured("guest").tenant(TenantKind::MicroGuest).doorbells(doorbells);
+            return Ok((server, guest, Placement::Across));
+        }
+        let tenant = if in_threads(params)? { TenantKind::Thread } else { TenantKind::Process };
+        Ok((server.tenant(tenant), caller.tenant(tenant), params.placement()?))
+    }
+}
+
+fn in_threads(params: &Params) -> Result<bool> {
+    Ok(params.word("tenant")? == "thread")
 }
 
 impl<E: Exchange> Variant for Duo<E> {
@@ -76,32 +130,28 @@ impl<E: Exchange> Variant for Duo<E> {
     }
 
     fn plan(&self, params: &Params) -> Result<Plan> {
-        let threads = params.word("tenant")? == "thread";
+        let (server, caller, placement) = self.setting(params)?;
         let mut key = super::key_of(self.crossing, params)?;
-        if threads {
+        if caller.tenant == TenantKind::Thread {
             key = key.kind("threads");
         }
-        let tenant = if threads { TenantKind::Thread } else { TenantKind::Process };
         let mut requires = self.requires.clone();
-        let server_core = match params.placement()? {
-            Placement::Same => 0,
+        let server = match placement {
+            Placement::Same => server,
             Placement::Across => {
                 requires.push(Requirement::Cores(2));
-                1
+                server.core(1)
             }
         };
         Ok(Plan {
-            operation: "round trip".into(),
-            roles: vec![
-                Role::serving("server").tenant(tenant).core(server_core),
-                Role::measured("caller").tenant(tenant),
-            ],
+            operation: self.operation.into(),
             gates: vec![Gate {
                 name: self.crossing.name().into(),
-                role: "caller".into(),
+                role: caller.name.clone(),
                 visits: Visits::Fixed(1.0),
                 toll: Some(key.clone()),
             }],
+            roles: vec![server, caller],
             provides: Some(key),
             needs: Vec::new(),
             requires,
@@ -110,13 +160,16 @@ impl<E: Exchange> Variant for Duo<E> {
 
     fn actor(&self, role: &str, params: &Params) -> Result<Box<dyn Actor>> {
         let params = params.clone();
+        let (server, caller, _) = self.setting(&params)?;
         match role {
-            "server" => Ok(Box::new(ServerActor::<E> { params, listener: None, served: 0, of: PhantomData })),
-            "caller" => Ok(Box::new(CallerActor::<E> { params, end: None, asked: 0 })),
+            role if role == server.name => {
+                Ok(Box::new(ServerActor::<E> { params, listener: None, served: 0, of: PhantomData }))
+            }
+            role if role == caller.name => Ok(Box::new(CallerActor::<E> { params, ready: None, asked: 0 })),
             other => Err(Error::Input {
                 place: format!("role `{other}`"),
                 reason: format!("`{}` has no such role", self.crossing),
-                remedy: "it has: server, caller".into(),
+                remedy: format!("it has: {}, {}", server.name, caller.name),
             }),
         }
     }
@@ -139,9 +192,12 @@ impl<E: Exchange> Actor for ServerActor<E> {
     fn run(&mut self, _: &Window, _: &mut Recorder) -> Result<()> {
         let Some(listener) = self.listener.take() else { return Ok(()) };
         let (mut caller, _) = listener.accept().map_err(|e| Error::system("waiting for the caller", e))?;
-        let descriptors = descriptor::receive(&caller)?;
-        self.served = E::server(&self.params, descriptors)?.serve()?;
-        caller.write_all(&self.served.to_le_bytes()).map_err(|e| Error::system("telling the caller the count", e))
+        let mut server = E::server(&self.params, descriptor::receive(&caller)?)?;
+        let _watch = Watch::over(&caller, server.release())?;
+        self.served = server.serve()?;
+        caller
+            .write_all(&self.served.to_le_bytes())
+            .map_err(|e| Error::system("telling the caller the count", e))
     }
 
     fn verify(&mut self) -> Result<()> {
@@ -155,8 +211,15 @@ impl<E: Exchange> Actor for ServerActor<E> {
 
 struct CallerActor<E: Exchange> {
     params: Params,
-    end: Option<(E::Caller, UnixStream)>,
+    ready: Option<Ready<E::Caller>>,
     asked: u64,
+}
+
+/// What a caller has once it is ready.
+struct Ready<C> {
+    end: C,
+    link: UnixStream,
+    _watch: Watch,
 }
 
 impl<E: Exchange> Actor for CallerActor<E> {
@@ -165,34 +228,32 @@ impl<E: Exchange> Actor for CallerActor<E> {
             return Err(Error::Tenant { tenant: "caller".into(), reason: "it was told of no server".into() });
         };
         let link = descriptor::connect(&server.0)?;
-        let (end, for_server) = E::caller(&self.params)?;
+        let (end, for_server) = E::caller(&self.params, place)?;
         descriptor::send(&link, &for_server)?;
-        self.end = Some((end, link));
+        let _watch = Watch::over(&link, end.release())?;
+        self.ready = Some(Ready { end, link, _watch });
         Ok(Address::none())
     }
 
     fn run(&mut self, window: &Window, recorder: &mut Recorder) -> Result<()> {
-        let Some((end, _)) = &mut self.end else { return Ok(()) };
+        let Some(Ready { end, .. }) = &mut self.ready else { return Ok(()) };
+        end.begin();
         self.asked = repeat(RunClock::chosen(), window, recorder, || end.ask());
         end.stop()
     }
 
     fn verify(&mut self) -> Result<()> {
-        let Some((end, link)) = &mut self.end else {
+        let Some(Ready { end, link, .. }) = &mut self.ready else {
             return Err(Error::Wrong("the caller was never made ready".into()));
         };
         let mut served = [0; 8];
         link.set_read_timeout(Some(PATIENCE))
             .and_then(|()| link.read_exact(&mut served))
             .map_err(|e| Error::system("hearing from the server how many it served", e))?;
-        let served = u64::from_le_bytes(served);
-        if served != self.asked {
-            return Err(Error::Wrong(format!("{} requests were made and {served} served", self.asked)));
-        }
-        end.verify(self.asked)
+        end.verify(self.asked, u64::from_le_bytes(served))
     }
 
     fn tally(&mut self) -> Tally {
-        Tally::default().counter("asked", self.asked)
+        self.ready.as_ref().map(|r| r.end.tally(self.asked)).unwrap_or_default()
     }
 }

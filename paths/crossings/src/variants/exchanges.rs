@@ -1,13 +1,87 @@
-//! Round trips between two processes, each with a sleep and a wake-up on either side.
+//! Round trips between two processes.
 
-use tollway_core::{Crossing, Variant};
+use tollway_core::{Axis, Crossing, Domain, Placement, Requirement, Value, Variant};
 
 use super::Duo;
-use crate::engine::pipe::PipeExchange;
+use crate::engine::cache_line::CacheLineExchange;
+use crate::engine::contended::ContendedAdd;
+use crate::engine::echo::{Echo, LONGEST};
+use crate::engine::eventfd::EventfdExchange;
+use crate::engine::futex::FutexExchange;
+use crate::engine::passing::PassingExchange;
+use crate::engine::pipe::Pipes;
+use crate::engine::queue::QueueExchange;
+use crate::engine::sockets::{TcpLoopback, UdpLoopback, UnixSeqpacket, UnixStream};
+use crate::engine::yielding::YieldExchange;
 
 pub(super) fn variants() -> Vec<Box<dyn Variant>> {
-    vec![Box::new(
-        Duo::<PipeExchange>::new(Crossing::Pipe)
-            .caveats("A round trip is two writes, two reads, two sleeps and two wake-ups."),
-    )]
+    vec![
+        Box::new(Duo::<YieldExchange>::new(Crossing::SchedYield).only(Placement::Same).caveats(
+            "Both stay runnable and share a core; a round trip is two switches, with as many calls of sched_yield as \
+             the scheduler makes of it (counted as `yields`). No wake-up.",
+        )),
+        Box::new(Duo::<FutexExchange>::new(Crossing::Futex).caveats(
+            "A round trip is two FUTEX_WAKEs (made even if nobody sleeps) and at most two FUTEX_WAITs, not private. \
+             Across cores an answer that comes before its caller has gone to sleep saves a sleep.",
+        )),
+        Box::new(
+            Duo::<Echo<Pipes>>::new(Crossing::Pipe)
+                .caveats("A round trip of one byte is two writes, two reads, two sleeps and two wake-ups."),
+        ),
+        Box::new(Duo::<EventfdExchange>::new(Crossing::Eventfd).caveats(
+            "A round trip is two writes and two reads of eight bytes, two sleeps and two wake-ups.",
+        )),
+        Box::new(Duo::<Echo<UnixStream>>::new(Crossing::UnixStream).axis(size()).caveats(SOCKETS)),
+        Box::new(Duo::<Echo<UnixSeqpacket>>::new(Crossing::UnixSeqpacket).axis(size()).caveats(SOCKETS)),
+        Box::new(
+            Duo::<QueueExchange>::new(Crossing::PosixQueue)
+                .requires(Requirement::PosixQueues)
+                .caveats("A round trip is two mq_sends and two mq_receives of four bytes, two sleeps, two wake-ups."),
+        ),
+        Box::new(
+            Duo::<Echo<TcpLoopback>>::new(Crossing::TcpLoopback)
+                .axis(size())
+                .requires(Requirement::Loopback)
+                .caveats(
+                    "TCP_NODELAY. A round trip is two writes and two reads; the receiver's side of the protocol runs \
+                     in a software interrupt of the sender, so it is part of the sender's write.",
+                ),
+        ),
+        Box::new(
+            Duo::<Echo<UdpLoopback>>::new(Crossing::UdpLoopback)
+                .axis(size())
+                .requires(Requirement::Loopback)
+                .caveats("Connected sockets. A round trip is two writes and two reads, as with TCP."),
+        ),
+        Box::new(Duo::<PassingExchange>::new(Crossing::DescriptorPass).caveats(
+            "SCM_RIGHTS over a Unix stream: a round trip is two sendmsgs and two recvmsgs, each with a descriptor, and \
+             two closes. Without the descriptor it would be `unix-stream`.",
+        )),
+        Box::new(Duo::<CacheLineExchange>::new(Crossing::CacheLine).only(Placement::Across).caveats(
+            "Both spin (with PAUSE) on one word: a round trip is two changes of its line's owner, no system call. \
+             It is the floor under every exchange across cores, at the price of a core that never sleeps.",
+        )),
+        Box::new(
+            Duo::<ContendedAdd>::new(Crossing::AtomicContended)
+                .operation("add")
+                .only(Placement::Across)
+                .caveats(
+                    "One other core adds to the same word without a pause. The mean is what counts: a core that has \
+                     the line makes several adds before it loses it.",
+                ),
+        ),
+    ]
+}
+
+const SOCKETS: &str = "A round trip is two writes and two reads, two sleeps and two wake-ups. Each message is a buffer \
+                       that the kernel allocates and frees.";
+
+/// Bytes of a message.
+fn size() -> Axis {
+    Axis {
+        name: "size",
+        about: "bytes of a message",
+        domain: Domain::Whole(1, LONGEST as u64),
+        default: Value::Int(1),
+    }
 }

@@ -5,6 +5,7 @@ mod disk;
 mod duo;
 mod exchanges;
 mod grouped;
+mod guests;
 mod instructions;
 mod memory;
 mod solo;
@@ -26,6 +27,7 @@ pub fn all() -> Vec<Box<dyn Variant>> {
     all.extend(disk::variants());
     all.extend(starts::variants());
     all.extend(exchanges::variants());
+    all.extend(guests::variants());
     all
 }
 
