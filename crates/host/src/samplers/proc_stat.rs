@@ -182,7 +182,7 @@ pub fn delta(before: &ProcStat, after: &ProcStat) -> Vmstat {
         interrupts: rate(before.interrupts, after.interrupts),
         cs: rate(before.switches, after.switches),
         split: ticks.zip(total).map(|(t, total)| t.split(total)),
-        busy: ticks.map(|t| (t.used + t.system) as f64 / tick),
+        busy: ticks.map(|t| t.used.saturating_add(t.system) as f64 / tick),
         stolen: ticks.map(|t| t.steal as f64 / tick),
         resolution: total.map(|total| 100.0 / total as f64),
         cpus: after.each.len(),
@@ -278,6 +278,15 @@ mod tests {
         let after = at(1_000_000_000, "cpu 160 0 100 1010 8\nctxt 9");
         let v = delta(&before, &after);
         assert_eq!((v.split, v.busy, v.cs, v.interrupts), (None, None, None, None));
+    }
+
+    #[test]
+    fn absurd_counters_do_not_overflow() {
+        let most = u64::MAX;
+        let before = at(0, "cpu 0 0 0 0");
+        let v = delta(&before, &at(1, &format!("cpu {most} 0 {most} {most} 0 0 0 {most}")));
+        assert!(v.busy.is_some() && v.split.is_some());
+        assert_eq!(delta(&before, &at(1, &format!("cpu {most} 1 0 0"))).split, None);
     }
 
     #[test]
