@@ -55,7 +55,9 @@ pub fn of_usage(error: &clap::Error) -> ExitCode {
 
 /// Whether somebody closed the pipe that results were printed to, which is no error.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|e| e.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe))
+    error
+        .chain()
+        .any(|e| e.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe))
 }
 
 /// Whether the error is about what a person wrote.

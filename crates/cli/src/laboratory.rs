@@ -5,9 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use tollway_core::{Preset, Registry};
-use tollway_host::clock::{RunClock, calibrate};
-use tollway_host::cpu;
-use tollway_host::fingerprint::Fingerprint;
+use tollway_host::{clock, cpu, fingerprint};
 use tollway_lab::Lab;
 use tollway_lab::point::parse_preset;
 use tollway_store::Store;
@@ -19,17 +17,13 @@ use crate::interrupt;
 /// The lab on this machine, with this program as its agent.
 pub fn lab(registry: &Registry) -> Result<Lab<'_>> {
     let program = env::current_exe().context("finding this program's own file, to start it as an agent")?;
-    let hz = match RunClock::chosen() {
-        RunClock::Tsc => calibrate().hz,
-        RunClock::MonotonicRaw => 1e9,
-    };
-    let fingerprint = Fingerprint::take(Some(hz));
+    let fingerprint = fingerprint::read();
     Ok(Lab {
         registry,
         own: Executable { program, arguments: vec!["agent".into()], environment: Vec::new() },
         cpus: processors()?,
-        hz,
-        machine: format!("{:016x}", fingerprint.machine_id()),
+        hz: clock::hz()?,
+        machine: fingerprint.machine_id(),
         fingerprint: serde_json::to_value(&fingerprint)?,
         argv: env::args().collect(),
         version: env!("CARGO_PKG_VERSION").into(),

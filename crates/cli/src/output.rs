@@ -26,10 +26,11 @@ pub fn json(document: &impl Serialize) -> Result<()> {
     Ok(())
 }
 
-/// How many columns text may have: the terminal's, or 120.
-pub fn width() -> usize {
-    let wide = rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col));
-    wide.filter(|w| *w >= 40 && io::stdout().is_terminal()).unwrap_or(120)
+/// How many columns the terminal has that results go to; `None` where they go elsewhere.
+pub fn width() -> Option<usize> {
+    let out = io::stdout();
+    let wide = rustix::termios::tcgetwinsize(&out).ok().map(|size| usize::from(size.ws_col));
+    wide.filter(|columns| *columns > 0 && out.is_terminal())
 }
 
 /// A format that figures are written in.

@@ -4,6 +4,7 @@ use anyhow::{Result, bail};
 use tollway_core::Error;
 use tollway_lab::side::Side;
 use tollway_report::{Comparison, Proof};
+use tollway_stats::Criteria;
 use tollway_store::{RunId, RunState, Store};
 
 use super::history;
@@ -17,53 +18,68 @@ use crate::progress_bar::Told;
 /// The slowdown that the proof plants.
 const PLANTED: f64 = 0.10;
 
+/// How the sides are called.
+const SIDES: [&str; 2] = ["A", "B"];
+
 /// Compares what was asked for.
 pub fn compare(arguments: &Arguments, options: &Compare) -> Result<Ending> {
     if let Some(file) = &options.repeats.export {
         Format::of(file)?;
     }
-    let margin = options.margin / 100.0;
+    let criteria = Criteria { margin: options.margin / 100.0, ..Criteria::default() };
     if options.prove {
-        return prove(arguments, options, margin);
+        return prove(arguments, options, criteria);
     }
-    let (Some(a), Some(b)) = (&options.a, &options.b) else { bail!("name two runs, or two sides with --run") };
+    let (Some(a), Some(b)) = (&options.a, &options.b) else {
+        bail!("name two runs, or two sides with --run")
+    };
     let comparison = if options.run {
         let sides = vec![Side::parse("A", a)?, Side::parse("B", b)?];
         match in_turns(arguments, options, sides, &format!("compare {a} with {b}"))? {
-            Some((store, run)) => Comparison::of_sides(&store, run, margin)?,
+            Some((store, run)) => Comparison::of_sides(&store, run, SIDES, criteria)?,
             None => return Ok(Ending::Done),
         }
     } else {
         let store = history::existing(&arguments.store)?;
-        Comparison::of_runs(&store, number(a)?, number(b)?, margin)?
+        Comparison::of_runs(&store, number(a)?, number(b)?, criteria)?
     };
     if let Some(file) = &options.repeats.export {
         let content = match Format::of(file)? {
             Format::Json => comparison.json()?,
-            Format::Csv => comparison.csv(),
             Format::Markdown => comparison.markdown(),
+            Format::Csv => {
+                return Err(Error::Input {
+                    place: format!("file `{}`", file.display()),
+                    reason: "a comparison is not written as CSV".into(),
+                    remedy: "let it end in .json or .md".into(),
+                }
+                .into());
+            }
         };
         output::write(file, &content)?;
     }
     if arguments.json {
-        output::json(&comparison.document())?;
+        output::json(comparison.document())?;
     } else {
         output::text(&comparison.terminal(output::width()))?;
     }
-    let beyond = options.threshold.is_some_and(|percent| comparison.beyond(percent / 100.0));
+    let beyond = options.threshold.is_some_and(|percent| !comparison.beyond(percent / 100.0).is_empty());
     Ok(if beyond { Ending::CheckFailed } else { Ending::Done })
 }
 
 /// Runs the program against itself, and against itself with a planted slowdown.
-fn prove(arguments: &Arguments, options: &Compare, margin: f64) -> Result<Ending> {
+fn prove(arguments: &Arguments, options: &Compare, criteria: Criteria) -> Result<Ending> {
     let slower = Side { about: "this program, 10 % slower".into(), planted: PLANTED, ..Side::as_it_is("B") };
     let same = vec![Side::as_it_is("A"), Side::as_it_is("B")];
-    let Some((store, a_a)) = in_turns(arguments, options, same, "prove: A/A")? else { return Ok(Ending::Done) };
-    let a_a = Comparison::of_sides(&store, a_a, margin)?;
-    let Some((store, a_b)) = in_turns(arguments, options, vec![Side::as_it_is("A"), slower], "prove: A/B")? else {
+    let Some((store, a_a)) = in_turns(arguments, options, same, "prove: A/A")? else {
         return Ok(Ending::Done);
     };
-    let a_b = Comparison::of_sides(&store, a_b, margin)?;
+    let a_a = Comparison::of_sides(&store, a_a, SIDES, criteria)?;
+    let Some((store, a_b)) = in_turns(arguments, options, vec![Side::as_it_is("A"), slower], "prove: A/B")?
+    else {
+        return Ok(Ending::Done);
+    };
+    let a_b = Comparison::of_sides(&store, a_b, SIDES, criteria)?;
     let proof = Proof::of(&a_a, &a_b, PLANTED);
     if arguments.json {
         output::json(&proof)?;

@@ -1,7 +1,7 @@
 //! `tollway doctor`: what this machine can and cannot do, and what would help.
 
 use anyhow::Result;
-use tollway_host::doctor::{self, Doctor, Outcome};
+use tollway_host::doctor::{self, Doctor};
 
 use crate::args::{Arguments, Doctor as Options};
 use crate::exit::Ending;
@@ -15,19 +15,17 @@ pub fn doctor(arguments: &Arguments, options: &Options) -> Result<Ending> {
     } else {
         output::text(&brief(&found))?;
     }
-    Ok(if options.strict && found.missing().next().is_some() { Ending::RequirementMissing } else { Ending::Done })
+    Ok(if options.strict && !found.missing.is_empty() { Ending::RequirementMissing } else { Ending::Done })
 }
 
-/// The examination in a few lines: what is there in one, what is not in one each, with its remedy.
+/// The examination in a few lines: what is there in one, what should be known and what is not there in one each.
 pub fn brief(found: &Doctor) -> String {
-    let mut present = Vec::new();
-    let mut skipped = String::new();
-    for check in &found.checks {
-        match &check.outcome {
-            Outcome::Ok { detail } if detail.is_empty() => present.push(check.name.clone()),
-            Outcome::Ok { detail } | Outcome::Note { detail } => present.push(format!("{} ({detail})", check.name)),
-            Outcome::Skipped(missing) => skipped += &format!("  skipped  {missing}\n"),
-        }
+    let mut text = format!("tollway doctor: {}\n  ok       {}\n", found.summary, found.present.join(" · "));
+    for note in &found.notes {
+        text += &format!("  note     {}: {}\n", note.about, note.detail);
     }
-    format!("tollway doctor\n  ok       {}\n{skipped}", present.join(" · "))
+    for missing in &found.missing {
+        text += &format!("  skipped  {missing}\n");
+    }
+    text
 }

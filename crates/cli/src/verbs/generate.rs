@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use anyhow::{Context, Result};
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
+use tollway_report::document::{Document, schema};
 
 use crate::args::{Arguments, Generate, Generated, SchemaOf};
 use crate::exit::Ending;
@@ -28,10 +29,10 @@ pub fn generate(options: &Generate) -> Result<Ending> {
                 fs::write(&file, page).with_context(|| format!("writing {}", file.display()))
             })?;
         }
-        Generated::Schema { document } => output::text(&match document {
-            SchemaOf::Run => tollway_report::run_schema(),
-            SchemaOf::Comparison => tollway_report::comparison_schema(),
-        })?,
+        Generated::Schema { document } => output::json(&schema(match document {
+            SchemaOf::Run => Document::Run,
+            SchemaOf::Comparison => Document::Comparison,
+        }))?,
     }
     Ok(Ending::Done)
 }
@@ -39,7 +40,7 @@ pub fn generate(options: &Generate) -> Result<Ending> {
 /// The page of a command and of each below it that is not hidden.
 fn pages(command: &Command, name: &str, write: &mut impl FnMut(&str, &[u8]) -> Result<()>) -> Result<()> {
     let mut page = Vec::new();
-    Man::new(command.clone().name(name.to_string())).render(&mut page)?;
+    Man::new(command.clone()).render(&mut page)?;
     write(name, &page)?;
     for below in command.get_subcommands().filter(|c| !c.is_hide_set() && c.get_name() != "help") {
         pages(below, &format!("{name}-{}", below.get_name()), write)?;

@@ -33,6 +33,8 @@ pub fn chosen(store: &Store, number: Option<i64>) -> Result<RunId> {
     }
     match store.runs()?.into_iter().find(|r| r.trials > 0) {
         Some(run) => Ok(run.id),
-        None => bail!("{}: no run in it has a trial yet; measure one with `tollway run`", store.file().display()),
+        None => {
+            bail!("{}: no run in it has a trial yet; measure one with `tollway run`", store.file().display())
+        }
     }
 }

@@ -85,8 +85,7 @@ pub fn request(
     work: Work,
     sides: Vec<tollway_lab::side::Side>,
 ) -> Result<Request> {
-    let mut selection =
-        Selection { presets: laboratory::adjust(work.presets, repeats)?, only: work.only };
+    let mut selection = Selection { presets: laboratory::adjust(work.presets, repeats)?, only: work.only };
     if let Some(seconds) = repeats.time {
         let points = point::points(lab.registry, &selection)?;
         fit_to(seconds, &mut selection.presets, &points, sides.len().max(1));
@@ -102,7 +101,12 @@ pub fn plan(arguments: &Arguments, estimate: &Estimate) -> Result<()> {
     let mut text = String::new();
     for point in &estimate.points {
         match &point.missing {
-            None => text += &format!("{:5} trials  {} ({} {})\n", point.trials, point.title, point.path, point.variant),
+            None => {
+                text += &format!(
+                    "{:5} trials  {} ({} {})\n",
+                    point.trials, point.title, point.path, point.variant
+                )
+            }
             Some(missing) => text += &format!("    skipped  {}: {missing}\n", point.title),
         }
     }
@@ -121,7 +125,11 @@ pub fn show(arguments: &Arguments, repeats: &Repeats, report: &RunReport) -> Res
     if let Some(file) = &repeats.export {
         export(file, report)?;
     }
-    if arguments.json { output::json(&report.document()) } else { Ok(output::text(&report.terminal(output::width()))?) }
+    if arguments.json {
+        output::json(report.document())
+    } else {
+        Ok(output::text(&report.terminal(output::width()))?)
+    }
 }
 
 /// Writes a report to a file, in the format that its ending names.

@@ -15,7 +15,7 @@ pub fn report(arguments: &Arguments, options: &Report) -> Result<Ending> {
     if let Some(file) = &options.html {
         output::write(file, &report.html()?)?;
     } else if arguments.json {
-        output::json(&report.document())?;
+        output::json(report.document())?;
     } else {
         output::text(&report.terminal(output::width()))?;
     }

@@ -21,12 +21,8 @@ pub fn run(arguments: &Arguments, options: &Run) -> Result<Ending> {
         paths.iter().map(|p| laboratory::preset(&registry, p, "quick")).collect::<Result<Vec<_>>>()?;
     anstream::eprint!("{}", super::doctor::brief(&doctor::examine()));
     let lab = laboratory::lab(&registry)?;
-    let work = Work {
-        title: format!("run {}", paths.join(" ")),
-        presets,
-        only: Vec::new(),
-        resume: options.resume,
-    };
+    let work =
+        Work { title: format!("run {}", paths.join(" ")), presets, only: Vec::new(), resume: options.resume };
     let Some((store, ended)) = measure::carry_out(arguments, &options.repeats, &lab, work)? else {
         return Ok(Ending::Done);
     };

@@ -1,6 +1,7 @@
 //! The proof of a comparison: A against A must find nothing, A against a planted slowdown must find it.
 
 use anstyle::Style;
+use serde::Serialize;
 
 use super::Comparison;
 use crate::columns::{Cell, Table, printable};
@@ -10,8 +11,17 @@ use crate::number::{percent, share_of};
 /// A figure resolves a change of 10 % where half its interval is at most this share of the ratio.
 const RESOLVING: f64 = 0.03;
 
+/// Share of figures that have to resolve a change of 10 %.
+pub const RESOLVED: f64 = 0.80;
+
+/// Share of figures that may change in A/A, where nothing differs.
+pub const FALSE: f64 = 0.05;
+
+/// Share of planted slowdowns, of figures that resolve, that have to be found.
+pub const FOUND: f64 = 0.95;
+
 /// What two comparisons prove about the program's judgement on this machine.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Proof {
     /// The slowdown that was planted, as a share: 0.1 is 10 %.
     pub planted: f64,
@@ -57,6 +67,17 @@ impl Proof {
             found: (tried.len() - missed.len()) as u64,
             missed,
         }
+    }
+
+    /// Whether it proves what it should: at least [`RESOLVED`] of the figures resolve a change of 10 %, at most
+    /// [`FALSE`] of them changed falsely, and at least [`FOUND`] of the planted slowdowns were found.
+    pub fn holds(&self) -> bool {
+        let share = |n: u64, of: u64| n as f64 / of as f64;
+        self.figures > 0
+            && self.tried > 0
+            && share(self.resolving, self.figures) >= RESOLVED
+            && share(self.false_changes.len() as u64, self.figures) <= FALSE
+            && share(self.found, self.tried) >= FOUND
     }
 
     /// The proof for a terminal of `width` columns; `None` where the output is no terminal.

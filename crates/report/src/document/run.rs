@@ -134,11 +134,12 @@ impl QualityDocument {
         let trials = || record.points.iter().flat_map(|p| &p.measured);
         let mut noise: BTreeMap<String, NoiseDocument> = BTreeMap::new();
         for example in trials().filter_map(|t| t.noise.as_ref()) {
-            let reason = without_figures(example);
-            noise
-                .entry(reason.clone())
-                .or_insert_with(|| NoiseDocument { reason, trials: 0, example: example.clone() })
-                .trials += 1;
+            for reason in causes(example) {
+                noise
+                    .entry(reason.clone())
+                    .or_insert_with(|| NoiseDocument { reason, trials: 0, example: example.clone() })
+                    .trials += 1;
+            }
         }
         let mut noise: Vec<NoiseDocument> = noise.into_values().collect();
         noise.sort_by_key(|n| std::cmp::Reverse(n.trials));
@@ -158,21 +159,25 @@ impl QualityDocument {
     }
 }
 
-/// `steal 2.1 %, foreign CPU time 3 %` and `steal 0.7 %` share a cause, so the words up to the first figure name it.
-fn without_figures(reason: &str) -> String {
-    let end = reason.find(|c: char| c.is_ascii_digit()).unwrap_or(reason.len());
-    let words = reason[..end].trim().trim_end_matches([':', ',', '=', '(', '>', '≥']).trim_end();
-    if words.is_empty() { reason.into() } else { words.into() }
+/// The causes that a trial's noise names, without their figures: `2.1 % stolen, 3.0 % foreign processor time` names two.
+fn causes(noise: &str) -> Vec<String> {
+    let figure = |part: &str| part.starts_with(|c: char| c.is_ascii_digit());
+    if !figure(noise) {
+        return vec![noise.into()];
+    }
+    let without = |part: &str| part.trim_start_matches(|c: char| c.is_ascii_digit() || ".% ".contains(c)).to_string();
+    noise.split(", ").map(without).filter(|cause| !cause.is_empty()).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::without_figures;
+    use super::causes;
 
     #[test]
-    fn the_cause_is_what_stands_before_the_figure() {
-        assert_eq!(without_figures("steal 2.1 %, foreign CPU time 3 %"), "steal");
-        assert_eq!(without_figures("foreign CPU time: 3 %"), "foreign CPU time");
-        assert_eq!(without_figures("7 interrupts"), "7 interrupts");
+    fn a_cause_is_told_without_its_figure() {
+        assert_eq!(causes("2.1 % stolen, 3.0 % foreign processor time"), ["stolen", "foreign processor time"]);
+        assert_eq!(causes("12.0 % of the watched time lost in gaps"), ["of the watched time lost in gaps"]);
+        let coarse = "ticks of 10 ms are too coarse for so short a time, and nobody watched for gaps";
+        assert_eq!(causes(coarse), [coarse]);
     }
 }

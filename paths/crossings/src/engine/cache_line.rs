@@ -41,7 +41,7 @@ impl Exchange for CacheLineExchange {
 
     fn server(_: &Params, descriptors: Vec<OwnedFd>) -> Result<CacheLineServer> {
         let [memory] = super::exactly(descriptors)?;
-        Ok(CacheLineServer(Arc::new(Shared::adopt(&memory)?)))
+        Ok(CacheLineServer(Arc::new(Shared::adopt(memory)?)))
     }
 }
 

@@ -31,7 +31,7 @@ impl Exchange for ContendedAdd {
 
     fn server(_: &Params, descriptors: Vec<OwnedFd>) -> Result<AddingServer> {
         let [memory] = super::exactly(descriptors)?;
-        Ok(AddingServer(Arc::new(Shared::adopt(&memory)?)))
+        Ok(AddingServer(Arc::new(Shared::adopt(memory)?)))
     }
 }
 

@@ -83,7 +83,7 @@ impl Exchange for DoorbellExchange {
 
     fn server(_: &Params, descriptors: Vec<OwnedFd>) -> Result<DoorbellServer> {
         let [memory, rings] = super::exactly(descriptors)?;
-        Ok(DoorbellServer { shared: Arc::new(Shared::adopt(&memory)?), rings: Arc::new(rings) })
+        Ok(DoorbellServer { shared: Arc::new(Shared::adopt(memory)?), rings: Arc::new(rings) })
     }
 }
 

@@ -37,7 +37,7 @@ impl Exchange for FutexExchange {
 
     fn server(_: &Params, descriptors: Vec<OwnedFd>) -> Result<FutexServer> {
         let [memory] = super::exactly(descriptors)?;
-        Ok(FutexServer(Arc::new(Shared::adopt(&memory)?)))
+        Ok(FutexServer(Arc::new(Shared::adopt(memory)?)))
     }
 }
 

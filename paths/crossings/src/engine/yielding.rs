@@ -38,7 +38,7 @@ impl Exchange for YieldExchange {
 
     fn server(_: &Params, descriptors: Vec<OwnedFd>) -> Result<YieldServer> {
         let [memory] = super::exactly(descriptors)?;
-        Ok(YieldServer(Arc::new(Shared::adopt(&memory)?)))
+        Ok(YieldServer(Arc::new(Shared::adopt(memory)?)))
     }
 }
 

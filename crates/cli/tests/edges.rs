@@ -1,0 +1,53 @@
+//! The layers of ARCHITECTURE.md, held against `cargo metadata`: any edge that is not allowed there is refused.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cargo_metadata::{DependencyKind, MetadataCommand};
+
+/// What each crate may depend on, within the workspace. Tests and benches may use more.
+const ALLOWED: &[(&str, &[&str])] = &[
+    ("tollway-core", &[]),
+    ("tollway-stats", &[]),
+    ("tollway-payload", &[]),
+    ("tollway-host", &["core", "stats"]),
+    ("tollway-store", &["core", "stats"]),
+    ("tollway-load", &["core", "stats"]),
+    ("tollway-tenant", &["core", "host"]),
+    ("tollway-lab", &["core", "stats", "host", "load", "store", "tenant"]),
+    ("tollway-report", &["core", "stats", "store"]),
+    ("tollway-null", PATH),
+    ("tollway-crossings", PATH),
+    ("tollway-all", &["core", "null", "crossings"]),
+    ("tollway-agent", &["core", "host", "tenant", "all"]),
+    ("tollway", &["core", "stats", "host", "store", "tenant", "lab", "report", "agent", "all"]),
+];
+
+/// What every path may depend on: never the lab, the store, the report, a tenant, or another path.
+const PATH: &[&str] = &["core", "stats", "model", "sim", "host", "load", "wire", "virtio", "payload"];
+
+#[test]
+fn no_edge_but_the_allowed_ones() {
+    let metadata = MetadataCommand::new().no_deps().exec().expect("cargo metadata");
+    let allowed: BTreeMap<&str, BTreeSet<String>> = ALLOWED
+        .iter()
+        .map(|(from, to)| (*from, to.iter().map(|t| format!("tollway-{t}")).collect()))
+        .collect();
+    let members: BTreeSet<&str> = metadata.packages.iter().map(|p| p.name.as_str()).collect();
+    assert_eq!(
+        members,
+        allowed.keys().copied().collect(),
+        "a crate without a line in this test, or a line without a crate"
+    );
+    for package in &metadata.packages {
+        for dependency in &package.dependencies {
+            if dependency.kind == DependencyKind::Normal && members.contains(dependency.name.as_str()) {
+                assert!(
+                    allowed[package.name.as_str()].contains(&dependency.name),
+                    "{} must not depend on {}",
+                    package.name,
+                    dependency.name
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Rules about how far the figures can be trusted.
+
+use super::Facts;
+use crate::number::{interval, percent, share_of, time};
+use crate::price_list::QUIET_ENOUGH;
+
+/// How many predictions held, and the one that was furthest off.
+pub(super) fn predictions(facts: &Facts<'_>) -> Option<String> {
+    let graded: Vec<_> = facts
+        .document
+        .points
+        .iter()
+        .filter_map(|p| {
+            let prediction = p.prediction.as_ref()?;
+            Some((p, prediction, prediction.grade?, p.median?))
+        })
+        .collect();
+    let held = graded.iter().filter(|(_, _, grade, _)| grade.inside).count();
+    let off = |ratio: Option<f64>| ratio.map_or(f64::INFINITY, |r| r.ln().abs());
+    let (point, prediction, grade, measured) =
+        graded.iter().max_by(|(_, _, a, _), (_, _, b, _)| off(a.ratio).total_cmp(&off(b.ratio)))?;
+    let count = match (held, graded.len()) {
+        (1, 1) => "The prediction holds".into(),
+        (0, 1) => "The prediction does not hold".into(),
+        (held, all) if held == all => format!("All {all} predictions hold"),
+        (held, all) => format!("{held} of {all} predictions hold"),
+    };
+    let by = grade.ratio.map(|r| format!(", {} off", percent((r - 1.0).abs()))).unwrap_or_default();
+    let furthest = if graded.len() > 1 { "; furthest off is" } else { ":" };
+    Some(format!(
+        "{count}{furthest} {}, predicted {} [{}], measured {}{by}.",
+        point.title,
+        time(prediction.ns.estimate),
+        interval(&prediction.ns),
+        time(measured.ns.estimate)
+    ))
+}
+
+/// A machine that was not quiet, why, and what to do about it.
+pub(super) fn noise(facts: &Facts<'_>) -> Option<String> {
+    let quality = &facts.document.quality;
+    let share = quality.quiet_share().filter(|share| *share < QUIET_ENOUGH)?;
+    let mut text = if share == 0.0 {
+        format!("None of {} trials was quiet", quality.trials)
+    } else {
+        format!("Only {} of {} trials were quiet", share_of(quality.quiet, quality.trials), quality.trials)
+    };
+    if let Some(most) = quality.noise.first() {
+        text += &format!("; most often: {} ({} trials)", most.reason, most.trials);
+        text += &format!(" → {}", remedy(&most.reason));
+    }
+    Some(text + ".")
+}
+
+/// What to do about a reason.
+fn remedy(reason: &str) -> &'static str {
+    let has = |word| reason.contains(word);
+    if has("stolen") || has("steal") {
+        "neighbours on the host take the time: run again at a quieter hour, or on a host of one's own"
+    } else if has("foreign") {
+        "other programs run here: stop them, or keep processors free of them (isolcpus)"
+    } else if has("gaps") {
+        "interrupts or the hypervisor take the core away: keep a processor free (isolcpus, nohz_full)"
+    } else if has("coarse") || has("unknown") {
+        "the windows are too short for the counters: make them longer"
+    } else {
+        "run again when the machine is quiet"
+    }
+}
