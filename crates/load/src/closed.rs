@@ -4,19 +4,46 @@
 //! batches, so that the stamps stay below one per cent of what they measure; longer ones are stamped one by one,
 //! which keeps their tail.
 
+use std::arch::asm;
 use std::hint::{black_box, spin_loop};
-use std::sync::atomic::{Ordering, compiler_fence};
 
 use tollway_core::{Clock, Recorder, Ticks, Window};
 
-/// An operation that takes so many ticks is stamped on its own: 54 ticks of stamps are 1 % of it.
+/// A call that takes so many ticks is stamped on its own: 54 ticks of stamps are 1 % of it.
 pub const STAMP_FROM_TICKS: Ticks = 5_400;
 
-/// What a batch of shorter operations should take, in ticks: stamps are then 0.3 % of a sample.
+/// What a batch of shorter calls should take, in ticks: stamps are then 0.3 % of a sample.
 pub const SAMPLE_TICKS: Ticks = 20_000;
 
-/// The largest batch: a batch of nothing at all still ends.
-const LARGEST_BATCH: u32 = 1 << 16;
+/// The largest batch, in calls: a batch of nothing at all still ends.
+const MOST_CALLS: u32 = 1 << 16;
+
+/// Something that is repeated.
+pub trait Work {
+    /// One call.
+    fn once(&mut self);
+
+    /// How many operations one call is; figures are per operation.
+    fn operations(&self) -> u32 {
+        1
+    }
+
+    /// Whether a call uses something up that has to be renewed before the next. Then every call is a sample.
+    fn uses_up(&self) -> bool {
+        false
+    }
+
+    /// Renews what the next call uses up; not timed.
+    fn restock(&mut self) {}
+}
+
+/// A closure is one operation a call, and uses nothing up.
+impl<F: FnMut()> Work for F {
+    #[inline(always)]
+    fn once(&mut self) {
+        self();
+    }
+}
 
 /// Spins until the clock shows `at`.
 pub fn wait_until<C: Clock>(clock: C, at: Ticks) {
@@ -25,21 +52,18 @@ pub fn wait_until<C: Clock>(clock: C, at: Ticks) {
     }
 }
 
-/// Repeats `op` from `window.warm` to `window.close` and records from `window.open` on. Returns how often `op` ran in
-/// all, warm-up included.
+/// Repeats `work` from `window.warm` to `window.close` and records from `window.open` on. Returns how many operations
+/// there were in all, warm-up included.
 ///
 /// With `window.batch` 0 the batch is found first, within the warm-up or after it, and set in the recorder. At least
-/// one sample is recorded even where a single operation outlasts the window.
+/// one sample is recorded even where a single call outlasts the window.
 ///
-/// Makes no system call and does not allocate, so it may run inside a micro-guest if `op` may.
+/// Makes no system call and does not allocate, so it may run inside a micro-guest if `work` may.
 #[inline]
-pub fn repeat<C: Clock>(clock: C, window: &Window, recorder: &mut Recorder, mut op: impl FnMut()) -> u64 {
+pub fn repeat<C: Clock>(clock: C, window: &Window, recorder: &mut Recorder, work: &mut impl Work) -> u64 {
     match window.planted {
-        0 => run_window(clock, window, recorder, op),
-        steps => run_window(clock, window, recorder, || {
-            op();
-            delay(steps);
-        }),
+        0 => run_window(clock, window, recorder, work),
+        steps => run_window(clock, window, recorder, &mut Slowed { work, steps }),
     }
 }
 
@@ -52,129 +76,222 @@ pub fn delay(steps: u32) {
     }
 }
 
+/// Work with a delay planted in each of its operations.
+struct Slowed<'w, W> {
+    work: &'w mut W,
+    steps: u32,
+}
+
+impl<W: Work> Work for Slowed<'_, W> {
+    #[inline(always)]
+    fn once(&mut self) {
+        self.work.once();
+        delay(self.steps.saturating_mul(self.work.operations()));
+    }
+
+    fn operations(&self) -> u32 {
+        self.work.operations()
+    }
+
+    fn uses_up(&self) -> bool {
+        self.work.uses_up()
+    }
+
+    fn restock(&mut self) {
+        self.work.restock();
+    }
+}
+
 #[inline(always)]
-fn run_window<C: Clock>(clock: C, window: &Window, recorder: &mut Recorder, mut op: impl FnMut()) -> u64 {
+fn run_window<C: Clock>(clock: C, window: &Window, recorder: &mut Recorder, work: &mut impl Work) -> u64 {
     wait_until(clock, window.warm);
-    let mut total = 0;
-    let batch = if window.batch > 0 { window.batch } else { find_batch(clock, &mut total, &mut op) };
-    recorder.set_batch(batch);
+    let group = work.operations().max(1);
+    let mut done = 0;
+    let calls = match window.batch {
+        _ if work.uses_up() => 1,
+        0 => find_calls(clock, &mut done, work),
+        batch => (batch / group).max(1),
+    };
+    recorder.set_batch(calls.saturating_mul(group));
     let mut recorded = false;
     loop {
-        let begun = clock.open();
-        run_batch(batch, &mut op);
-        let ended = clock.close();
-        total += u64::from(batch);
+        let (begun, ended) = sample(clock, calls, work);
+        done += u64::from(calls) * u64::from(group);
         if begun >= window.open {
             recorder.sample(ended.saturating_sub(begun));
             recorded = true;
         }
         if ended >= window.close && recorded {
-            return total;
+            return done;
         }
     }
 }
 
+/// So many calls between two stamps.
 #[inline(always)]
-fn run_batch(batch: u32, op: &mut impl FnMut()) {
-    for _ in 0..batch {
-        op();
-        // Costs no instruction; keeps operations from being merged, and an empty loop from being deleted.
-        compiler_fence(Ordering::SeqCst);
+fn sample<C: Clock>(clock: C, calls: u32, work: &mut impl Work) -> (Ticks, Ticks) {
+    if work.uses_up() {
+        work.restock();
     }
+    let begun = clock.open();
+    for _ in 0..calls {
+        work.once();
+        // SAFETY: there is no instruction in it. It costs nothing, but the compiler has to assume that it reads and
+        // writes memory: operations are not merged with each other, and an empty loop is not deleted.
+        unsafe { asm!("", options(nostack, preserves_flags)) };
+    }
+    (begun, clock.close())
 }
 
-/// Doubles the batch until it is long enough to measure, then scales it to [`SAMPLE_TICKS`]. The shortest of three
+/// Doubles the calls until they are long enough to measure, then scales them to [`SAMPLE_TICKS`]. The shortest of three
 /// tries counts, so that an interruption does not make the batch too small.
-fn find_batch<C: Clock>(clock: C, total: &mut u64, op: &mut impl FnMut()) -> u32 {
-    let mut batch = 1u32;
+fn find_calls<C: Clock>(clock: C, done: &mut u64, work: &mut impl Work) -> u32 {
+    let group = u64::from(work.operations().max(1));
+    let mut calls = 1u32;
     loop {
         let mut shortest = Ticks::MAX;
         for _ in 0..3 {
-            let begun = clock.open();
-            run_batch(batch, op);
-            shortest = shortest.min(clock.close().saturating_sub(begun));
-            *total += u64::from(batch);
+            let (begun, ended) = sample(clock, calls, work);
+            shortest = shortest.min(ended.saturating_sub(begun));
+            *done += u64::from(calls) * group;
         }
-        if batch == 1 && shortest >= STAMP_FROM_TICKS {
+        if calls == 1 && shortest >= STAMP_FROM_TICKS {
             return 1;
         }
-        if shortest >= SAMPLE_TICKS / 4 || batch >= LARGEST_BATCH {
-            let scaled = (u64::from(batch) * SAMPLE_TICKS).div_ceil(shortest.max(1));
-            return u32::try_from(scaled).unwrap_or(LARGEST_BATCH).clamp(1, LARGEST_BATCH);
+        if shortest >= SAMPLE_TICKS / 4 || calls >= MOST_CALLS {
+            let scaled = (u64::from(calls) * SAMPLE_TICKS).div_ceil(shortest.max(1));
+            return u32::try_from(scaled).unwrap_or(MOST_CALLS).clamp(1, MOST_CALLS);
         }
-        batch *= 2;
+        calls *= 2;
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-    use std::sync::atomic::AtomicU64;
+    use std::cell::Cell;
+
+    use tollway_core::Spread;
 
     use super::*;
 
-    /// A clock that moves only when it is told to: one tick per reading, and whatever an operation adds.
+    thread_local! {
+        static TIME: Cell<Ticks> = const { Cell::new(0) };
+    }
+
+    /// A clock that moves only when it is told to, and by one tick a plain reading.
     #[derive(Clone, Copy)]
-    struct Told(&'static AtomicU64);
+    struct Told;
 
-    impl Told {
-        fn new() -> Self {
-            Told(Box::leak(Box::new(AtomicU64::new(0))))
-        }
-
-        fn advance(&self, ticks: u64) {
-            self.0.fetch_add(ticks, Ordering::Relaxed);
-        }
+    fn advance(ticks: Ticks) {
+        TIME.set(TIME.get() + ticks);
     }
 
     impl Clock for Told {
         fn now(&self) -> Ticks {
-            self.0.fetch_add(1, Ordering::Relaxed)
+            advance(1);
+            TIME.get()
         }
         fn open(&self) -> Ticks {
-            self.now()
+            TIME.get()
         }
         fn close(&self) -> Ticks {
-            self.now()
+            TIME.get()
         }
     }
 
-    fn run(cost: u64, window: Window) -> (u64, tollway_core::Spread, u64) {
-        let clock = Told::new();
-        let calls = Arc::new(AtomicU64::new(0));
+    /// Eight operations of 10 ticks; if perishable, ready for one call after a restocking of 1000 ticks.
+    #[derive(Default)]
+    struct Eight {
+        perishable: bool,
+        stocked: bool,
+        calls: u64,
+    }
+
+    impl Work for Eight {
+        fn once(&mut self) {
+            assert_eq!(self.stocked, self.perishable);
+            self.stocked = false;
+            self.calls += 1;
+            advance(80);
+        }
+        fn operations(&self) -> u32 {
+            8
+        }
+        fn uses_up(&self) -> bool {
+            self.perishable
+        }
+        fn restock(&mut self) {
+            self.stocked = true;
+            advance(1000);
+        }
+    }
+
+    const WINDOW: Window = Window { warm: 10, open: 1_000_000, close: 3_000_000, batch: 0, planted: 0 };
+
+    fn run(window: Window, mut work: impl Work) -> (Spread, u64) {
+        TIME.set(0);
         let mut recorder = Recorder::new();
-        let seen = calls.clone();
-        let total = repeat(clock, &window, &mut recorder, move || {
-            clock.advance(cost);
-            seen.fetch_add(1, Ordering::Relaxed);
-        });
-        (total, recorder.spread(), calls.load(Ordering::Relaxed))
+        let done = repeat(Told, &window, &mut recorder, &mut work);
+        (recorder.spread(), done)
     }
 
     #[test]
     fn short_operations_are_batched_and_long_ones_stamped() {
-        let window = Window { warm: 10, open: 1_000_000, close: 3_000_000, batch: 0, planted: 0 };
-        let (_, short, _) = run(20, window);
-        assert!(short.batch >= 900 && short.batch <= 1100, "{}", short.batch);
-        assert!((short.quantile(0.5).unwrap() - 20.0).abs() < 0.1);
-        let (_, long, _) = run(9_000, window);
-        assert_eq!(long.batch, 1);
-        assert!((long.quantile(0.5).unwrap() - 9_001.0).abs() < 10.0);
+        let (short, _) = run(WINDOW, || advance(20));
+        assert_eq!((short.batch, short.mean()), (1000, Some(20.0)));
+        let (long, _) = run(WINDOW, || advance(9_000));
+        assert_eq!((long.batch, long.mean()), (1, Some(9_000.0)));
     }
 
     #[test]
     fn every_call_is_counted_and_only_those_in_the_window_recorded() {
-        let window = Window { warm: 100, open: 50_000, close: 100_000, batch: 10, planted: 0 };
-        let (total, spread, calls) = run(50, window);
-        assert_eq!(total, calls);
-        assert!(spread.ops < total, "the warm-up must not be recorded");
-        assert!((90..=110).contains(&spread.samples()), "{}", spread.samples());
+        let calls = Cell::new(0);
+        let window = Window { open: 50_000, close: 100_000, batch: 10, ..WINDOW };
+        let (spread, done) = run(window, || {
+            calls.set(calls.get() + 1);
+            advance(50);
+        });
+        assert_eq!(done, calls.get());
+        assert_eq!(spread.samples(), 100);
+        assert!(spread.ops < done, "the warm-up must not be recorded");
     }
 
     #[test]
     fn an_operation_longer_than_the_window_is_recorded_once() {
         let window = Window { warm: 0, open: 0, close: 10, batch: 1, planted: 0 };
-        let (total, spread, _) = run(1_000_000, window);
-        assert_eq!((total, spread.samples()), (1, 1));
+        let (spread, done) = run(window, || advance(1_000_000));
+        assert_eq!((done, spread.samples()), (1, 1));
+    }
+
+    #[test]
+    fn the_figure_of_a_group_is_per_operation() {
+        for batch in [0, 80] {
+            let mut eight = Eight::default();
+            TIME.set(0);
+            let mut recorder = Recorder::new();
+            let done = repeat(Told, &Window { batch, ..WINDOW }, &mut recorder, &mut eight);
+            let spread = recorder.spread();
+            assert_eq!((spread.mean(), done), (Some(10.0), 8 * eight.calls));
+            assert_eq!(spread.batch, if batch == 0 { 2000 } else { 80 });
+        }
+    }
+
+    #[test]
+    fn restocking_comes_before_every_call_and_is_not_timed() {
+        let (spread, _) = run(WINDOW, Eight { perishable: true, ..Eight::default() });
+        assert_eq!((spread.mean(), spread.batch), (Some(10.0), 8));
+    }
+
+    #[test]
+    fn nothing_at_all_still_ends() {
+        let ticking = Cell::new(0u64);
+        let window = Window { open: 20, close: 30, ..WINDOW };
+        let (spread, _) = run(window, || {
+            ticking.set(ticking.get() + 1);
+            if ticking.get().is_multiple_of(1 << 12) {
+                advance(1);
+            }
+        });
+        assert_eq!(spread.batch, MOST_CALLS);
     }
 }

@@ -5,4 +5,4 @@
 
 mod closed;
 
-pub use closed::{SAMPLE_TICKS, STAMP_FROM_TICKS, delay, repeat, wait_until};
+pub use closed::{SAMPLE_TICKS, STAMP_FROM_TICKS, Work, delay, repeat, wait_until};

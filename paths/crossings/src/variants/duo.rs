@@ -238,7 +238,7 @@ impl<E: Exchange> Actor for CallerActor<E> {
     fn run(&mut self, window: &Window, recorder: &mut Recorder) -> Result<()> {
         let Some(Ready { end, .. }) = &mut self.ready else { return Ok(()) };
         end.begin();
-        self.asked = repeat(RunClock::chosen(), window, recorder, || end.ask());
+        self.asked = repeat(RunClock::chosen(), window, recorder, &mut || end.ask());
         end.stop()
     }
 

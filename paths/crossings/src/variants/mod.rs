@@ -4,7 +4,6 @@ mod clocks;
 mod disk;
 mod duo;
 mod exchanges;
-mod grouped;
 mod guests;
 mod instructions;
 mod memory;

@@ -7,7 +7,7 @@ use tollway_core::{
     Result, Role, Tally, TenantKind, TollKey, TollSource, Variant, Visits, Window,
 };
 use tollway_host::clock::RunClock;
-use tollway_load::repeat;
+use tollway_load::{Work, repeat};
 
 use crate::engine::Operation;
 
@@ -148,6 +148,28 @@ struct SoloActor<O> {
     done: u64,
 }
 
+/// An operation as the work of a closed loop.
+struct Repeated<'o, O>(&'o mut O);
+
+impl<O: Operation> Work for Repeated<'_, O> {
+    #[inline(always)]
+    fn once(&mut self) {
+        self.0.once();
+    }
+
+    fn operations(&self) -> u32 {
+        self.0.operations()
+    }
+
+    fn uses_up(&self) -> bool {
+        self.0.uses_up()
+    }
+
+    fn restock(&mut self) {
+        self.0.restock();
+    }
+}
+
 impl<O: Operation> Actor for SoloActor<O> {
     fn ready(&mut self, place: &Place) -> Result<Address> {
         self.operation = Some(O::prepare(&self.params, place)?);
@@ -156,12 +178,7 @@ impl<O: Operation> Actor for SoloActor<O> {
 
     fn run(&mut self, window: &Window, recorder: &mut Recorder) -> Result<()> {
         if let Some(operation) = &mut self.operation {
-            let clock = RunClock::chosen();
-            self.done = if operation.uses_up() || operation.operations() > 1 {
-                super::grouped::repeat_groups(clock, window, recorder, operation)
-            } else {
-                repeat(clock, window, recorder, || operation.once())
-            };
+            self.done = repeat(RunClock::chosen(), window, recorder, &mut Repeated(operation));
         }
         Ok(())
     }

@@ -37,7 +37,7 @@ impl Actor for Idler {
     }
 
     fn run(&mut self, window: &Window, recorder: &mut Recorder) -> Result<()> {
-        self.done = repeat(RunClock::chosen(), window, recorder, || {});
+        self.done = repeat(RunClock::chosen(), window, recorder, &mut || {});
         Ok(())
     }
 

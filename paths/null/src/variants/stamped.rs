@@ -36,7 +36,7 @@ impl Actor for Idler {
 
     fn run(&mut self, window: &Window, recorder: &mut Recorder) -> Result<()> {
         let stamped = Window { batch: 1, ..*window };
-        self.done = repeat(RunClock::chosen(), &stamped, recorder, || {});
+        self.done = repeat(RunClock::chosen(), &stamped, recorder, &mut || {});
         Ok(())
     }
 
