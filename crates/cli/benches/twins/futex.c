@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-enum { SAMPLES = 4000 };
+enum { SAMPLES = 1500 };
 static uint64_t samples[SAMPLES];
 
 struct mailbox {

@@ -12,6 +12,7 @@ mod bar;
 mod figures;
 mod ours;
 mod program;
+mod quiet;
 mod twin;
 
 use std::io::{self, IsTerminal};
@@ -31,6 +32,7 @@ use bar::{Row, Verdict};
 use figures::{FIGURES, Figure, Kind};
 use ours::Ours;
 use program::ProgramBars;
+use quiet::{Noise, Round};
 use twin::Twins;
 
 /// Confidence of every interval.
@@ -84,7 +86,9 @@ fn main() -> Result<ExitCode> {
 
     let mut tried: Vec<Tried> = figures.iter().map(|_| Tried::default()).collect();
     let mut rng = StdRng::seed_from_u64(options.seed);
+    let mut noise = Noise::default();
     for round in 1..=options.rounds {
+        let watched = Round::begin();
         if io::stderr().is_terminal() {
             eprint!("\rround {round} of {} ", options.rounds);
         }
@@ -96,6 +100,7 @@ fn main() -> Result<ExitCode> {
                 tried.broken = Some(unmeasured(figure, &error));
             }
         }
+        watched.end(&mut noise);
     }
     if io::stderr().is_terminal() {
         eprintln!();
@@ -118,6 +123,9 @@ fn main() -> Result<ExitCode> {
         "{} rounds, two pairs each, seed {}, processors {cpus:?}; ticks of the time-stamp counter",
         options.rounds, options.seed
     );
+    if let Some(warning) = noise.warning(options.rounds) {
+        println!("{warning}");
+    }
     bar::print(&rows);
     let failed = rows.iter().any(|r| matches!(r.verdict, Verdict::Fails | Verdict::Broken(_)));
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })

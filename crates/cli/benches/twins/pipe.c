@@ -4,7 +4,7 @@
  */
 #include "twin.h"
 
-enum { SAMPLES = 4000 };
+enum { SAMPLES = 1500 };
 static uint64_t samples[SAMPLES];
 
 int main(int argc, char **argv)
