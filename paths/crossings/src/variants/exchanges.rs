@@ -59,7 +59,8 @@ pub(super) fn variants() -> Vec<Box<dyn Variant>> {
         )),
         Box::new(Duo::<CacheLineExchange>::new(Crossing::CacheLine).only(Placement::Across).caveats(
             "Both spin (with PAUSE) on one word: a round trip is two changes of its line's owner, no system call. \
-             It is the floor under every exchange across cores, at the price of a core that never sleeps.",
+             It is the floor under every exchange across cores, at the price of a core that never sleeps. On a virtual \
+             machine it jumps when the hypervisor moves a core: take it as a range.",
         )),
         Box::new(
             Duo::<ContendedAdd>::new(Crossing::AtomicContended)
