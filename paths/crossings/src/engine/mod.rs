@@ -95,7 +95,8 @@ pub trait Exchange: 'static {
 /// The asking end of an exchange.
 ///
 /// Where an exchange is played from a micro-guest, [`begin`](Caller::begin), [`ask`](Caller::ask) and
-/// [`stop`](Caller::stop) run in the guest: they must then make no system call, not allocate and touch no thread-local storage. Everything else runs outside.
+/// [`stop`](Caller::stop) run in the guest: they must then make no system call, not allocate and touch no thread-local
+/// storage. Everything else runs outside.
 pub trait Caller: Send + 'static {
     /// Called once before the first [`Caller::ask`], untimed: waits for the server where asking does not.
     fn begin(&mut self) {}

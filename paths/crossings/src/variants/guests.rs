@@ -27,7 +27,7 @@ pub(super) fn variants() -> Vec<Box<dyn Variant>> {
         Box::new(
             Solo::<Cpuid>::new(Crossing::ExitCpuid, "CPUID")
                 .in_micro_guest(0)
-                .caveats("To the kernel and back. Where this machine is itself virtual, the outer hypervisor adds to it."),
+                .caveats("To the kernel and back; where this machine is virtual itself, its hypervisor may add to it."),
         ),
         Box::new(
             Solo::<Vmcall>::new(Crossing::ExitVmcall, "hypercall")
