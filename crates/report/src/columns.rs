@@ -3,6 +3,8 @@
 use anstyle::Style;
 use unicode_width::UnicodeWidthStr;
 
+use crate::number::glued;
+
 /// Spaces between two columns.
 const GAP: usize = 2;
 
@@ -141,11 +143,11 @@ pub(crate) fn paint(text: &str, style: Style) -> String {
     if style.is_plain() || text.is_empty() { text.into() } else { format!("{style}{text}{style:#}") }
 }
 
-/// Wraps at spaces; a word wider than the room stands on a line of its own.
+/// Wraps at spaces, but not between a number and its unit; a word wider than the room stands on a line of its own.
 pub(crate) fn wrap(text: &str, room: Option<usize>) -> Vec<String> {
     let Some(room) = room else { return vec![text.into()] };
     let mut lines = vec![String::new()];
-    for word in text.split(' ') {
+    for word in glued(text).split(' ') {
         let line = lines.last_mut().expect("it begins with one");
         if line.is_empty() {
             line.push_str(word);
@@ -156,7 +158,7 @@ pub(crate) fn wrap(text: &str, room: Option<usize>) -> Vec<String> {
             lines.push(word.into());
         }
     }
-    lines
+    lines.into_iter().map(|line| line.replace('\u{a0}', " ")).collect()
 }
 
 /// Wraps the text of a row: it keeps its own indent, further lines are indented by two more.

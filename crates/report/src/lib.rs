@@ -23,6 +23,7 @@ pub mod document;
 mod error;
 mod history;
 mod html;
+mod machine;
 mod markdown;
 mod number;
 mod columns;

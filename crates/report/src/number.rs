@@ -70,15 +70,31 @@ pub(crate) fn ratio(span: &Span) -> (String, String) {
     } else {
         2
     };
-    let say = |x: f64| fixed(x, decimals);
+    let say = |x: f64| if x >= 1000.0 { fixed(rounded(x), 0) } else { fixed(x, decimals) };
     (say(span.estimate), format!("[{}, {}]", say(span.lo), say(span.hi)))
+}
+
+/// The same text with a number and its unit held together by a no-break space.
+pub(crate) fn glued(text: &str) -> String {
+    const UNITS: [&str; 14] =
+        ["ns", "µs", "ms", "s", "×", "%", "k", "M", "G", "B", "KiB", "MiB", "MB/s", "GHz"];
+    let mut out = String::with_capacity(text.len() + 8);
+    for (i, word) in text.split(' ').enumerate() {
+        if i > 0 {
+            let bare = word.trim_end_matches([',', '.', ';', ':', ')']);
+            let unit = UNITS.contains(&bare) && out.ends_with(|c: char| c.is_ascii_digit());
+            out.push(if unit { '\u{a0}' } else { ' ' });
+        }
+        out.push_str(word);
+    }
+    out
 }
 
 /// A share as a percentage: `0.02 %`, `2.1 %`, `95 %`.
 pub(crate) fn percent(share: f64) -> String {
     let per_cent = share * 100.0;
     let decimals = match per_cent.abs() {
-        x if x >= 10.0 || x == 0.0 => 0,
+        x if x >= 9.95 || (x * 10.0).round() % 10.0 == 0.0 && x >= 0.1 || x == 0.0 => 0,
         x if x >= 0.1 => 1,
         _ => 2,
     };
@@ -160,7 +176,9 @@ mod tests {
         assert_eq!(ratio(1.002, 0.996, 1.009), ("1.002".into(), "[0.996, 1.009]".into()));
         assert_eq!(ratio(0.93, 0.90, 0.97).1, "[0.90, 0.97]");
         assert_eq!(ratio(34.2, 30.0, 38.0).0, "34");
-        assert_eq!([percent(0.95), percent(0.021), percent(0.0002), percent(0.0)], ["95 %", "2.1 %", "0.02 %", "0 %"]);
+        assert_eq!([percent(0.95), percent(0.021), percent(0.0002), percent(0.02), percent(0.0)], ["95 %", "2.1 %", "0.02 %", "2 %", "0 %"]);
+        assert_eq!(glued("costs 28.8 ns, or 4 s more"), "costs 28.8\u{a0}ns, or 4\u{a0}s more");
+        assert_eq!(ratio(8769.0, 6265.0, 11_583.0), ("8770".into(), "[6270, 11600]".into()));
         assert_eq!([share_of(999, 1000), share_of(10, 10)], ["over 99 %", "100 %"]);
     }
 }

@@ -5,6 +5,7 @@ use anstyle::{AnsiColor, Style};
 use crate::columns::{Align, Cell, Table, printable};
 use crate::document::{PointDocument, RunDocument, SampleKind};
 use crate::history::lasted;
+use crate::machine;
 use crate::number::{count, interval, percent, share_of, time};
 use crate::price_list::{Group, QUIET_ENOUGH, groups};
 
@@ -46,6 +47,10 @@ fn head(document: &RunDocument, width: Option<usize>) -> String {
     }
     let mut table = Table::new(Vec::new());
     table.across(0, Cell::plain(about.join(" · ")));
+    let machine = machine::summary(document);
+    if !machine.is_empty() {
+        table.across(0, Cell::styled(printable(&machine.join(" · ")), DIM));
+    }
     table.render(width)
 }
 

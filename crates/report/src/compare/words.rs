@@ -34,7 +34,11 @@ pub(crate) fn verdict_text(figure: &ComparedDocument) -> String {
         (Some(found), _) => {
             let word = verdict(found.verdict);
             match &figure.noise {
-                Some(noise) if found.verdict == VerdictDocument::NotSeparable => format!("{word} ({})", printable(noise)),
+                Some(noise) if found.verdict == VerdictDocument::NotSeparable => {
+                    // The first cause is enough in a column.
+                    let cause = noise.split(", ").next().unwrap_or(noise);
+                    format!("{word} ({})", printable(cause))
+                }
                 _ => word.into(),
             }
         }

@@ -5,7 +5,7 @@ use tollway_core::{SUB_TICKS, Spread};
 /// How many bars a small histogram has.
 const BARS: usize = 48;
 
-/// A histogram of the middle 99 % of a point's samples, on a linear scale.
+/// A histogram of the body of a point's samples, on a linear scale.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Distribution {
     /// Left end, in nanoseconds.
@@ -19,7 +19,10 @@ pub(crate) struct Distribution {
 impl Distribution {
     /// From the joined samples of all trials; `None` where they have no width.
     pub(crate) fn of(spread: &Spread, hz: f64) -> Option<Distribution> {
-        let (lo, hi) = (spread.quantile(0.001)?, spread.quantile(0.99)?);
+        let [low, tenth, median, ninth, high] = [0.005, 0.1, 0.5, 0.9, 0.99].map(|q| spread.quantile(q));
+        // A long tail would press the body into a corner: the p99 tells of it.
+        let reach = 3.0 * (ninth? - tenth?).max(median? * 0.002);
+        let (lo, hi) = (low?.max(median? - reach), high?.min(median? + reach));
         if hi <= lo {
             return None;
         }

@@ -1,12 +1,41 @@
-//! A run as one page that needs no other file.
+//! A run as one page that needs no other file and no network: styles within, charts as SVG, no script at all.
+//!
+//! Titles, parameters and errors are other people's text: every template escapes, and the page forbids itself scripts
+//! and anything from elsewhere.
 
 mod distribution;
+mod scale;
+mod view;
 
 pub(crate) use distribution::Distribution;
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::{Environment, UndefinedBehavior, value};
 
 use crate::Result;
 use crate::document::RunDocument;
 
-pub(crate) fn page(_document: &RunDocument, _distributions: &[Option<Distribution>]) -> Result<String> {
-    Ok(String::new())
+/// The templates, by name: the ending decides how a value is escaped.
+const TEMPLATES: [(&str, &str); 6] = [
+    ("page.html", include_str!("../../templates/page.html")),
+    ("overview.html", include_str!("../../templates/overview.html")),
+    ("prices.html", include_str!("../../templates/prices.html")),
+    ("predictions.html", include_str!("../../templates/predictions.html")),
+    ("method.html", include_str!("../../templates/method.html")),
+    ("style.css", include_str!("../../templates/style.css")),
+];
+
+/// The page of a run.
+pub(crate) fn page(document: &RunDocument, distributions: &[Option<Distribution>]) -> Result<String> {
+    let mut environment = Environment::new();
+    // Lines that hold only a tag leave nothing behind.
+    let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?;
+    environment.set_syntax(syntax);
+    // A name that a template misspells is an error, not an empty place.
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    for (name, text) in TEMPLATES {
+        environment.add_template(name, text)?;
+    }
+    let page = view::Page::of(document, distributions);
+    Ok(environment.get_template("page.html")?.render(value::Serde(page))?)
 }

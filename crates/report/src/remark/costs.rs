@@ -38,7 +38,7 @@ pub(super) fn wake_across_cores(facts: &Facts<'_>) -> Option<String> {
     let cheaper = same.over(across)?;
     if dearer.lo > 1.0 {
         Some(format!(
-            "Waking another core costs {} waking a process on the same one ({}: {} against {}){calls}.",
+            "Waking another core costs {} as much as switching on the same one ({}: {} against {}){calls}.",
             times(&dearer),
             way.title(),
             time(across.estimate),
@@ -115,7 +115,7 @@ pub(super) fn clock_without_kernel(facts: &Facts<'_>) -> Option<String> {
     let saved = raw.over(vdso)?;
     if saved.lo > 1.0 {
         Some(format!(
-            "Asking the kernel for the time costs {} reading it through the vDSO: {} against {}.",
+            "Asking the kernel for the time costs {} as much as reading it through the vDSO: {} against {}.",
             times(&saved),
             time(raw.estimate),
             time(vdso.estimate)
@@ -146,7 +146,7 @@ pub(super) fn cold_copy(facts: &Facts<'_>) -> Option<String> {
         .max_by(|(a, ..), (b, ..)| a.estimate.total_cmp(&b.estimate))?;
     let size = key.size.map(|n| format!(" of {}", iec(n))).unwrap_or_default();
     Some(format!(
-        "A copy{size} out of cold memory costs {} one out of cache: {} against {}.",
+        "A copy{size} out of cold memory costs {} as much as one out of cache: {} against {}.",
         times(&dearer),
         time(cold.estimate),
         time(hot.estimate)
@@ -170,7 +170,7 @@ pub(super) fn shared_entropy(facts: &Facts<'_>) -> Option<String> {
     let rate = |ns: f64| format!("{} MB/s", crate::number::plain(8000.0 / ns));
     (dearer.lo > 1.0).then(|| {
         format!(
-            "RDSEED costs {} RDRAND: one core draws {} of seed against {} of random numbers.",
+            "RDSEED costs {} as much as RDRAND: one core draws {} of seed against {} of random numbers.",
             times(&dearer),
             rate(rdseed.estimate),
             rate(rdrand.estimate)
