@@ -63,7 +63,7 @@ pub struct Window {
     pub close: Ticks,
     /// How many operations are timed together; 0 asks the actor to find out (a pilot) and to say so in its recorder.
     pub batch: u32,
-    /// Steps of a delay added to every operation, to prove that a slowdown is found; 0 but for such proofs.
+    /// Steps of a delay added to every sample, to prove that a slowdown is found; 0 but for such proofs.
     pub planted: u32,
 }
 

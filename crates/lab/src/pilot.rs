@@ -34,7 +34,8 @@ pub(crate) fn ticks_per_step() -> f64 {
     shortest.max(f64::MIN_POSITIVE)
 }
 
-/// Steps of delay that make an operation of `median` ticks slower by the share `planted`; at least one.
-pub(crate) fn steps(planted: f64, median: f64, ticks_per_step: f64) -> u32 {
-    if planted <= 0.0 { 0 } else { ((planted * median / ticks_per_step).round() as u32).max(1) }
+/// Steps of delay that make a sample of `ticks` slower by the share `planted`; at least one. The delay is planted once
+/// a sample, not once an operation: a few multiplications would run in the shadow of the operations around them.
+pub(crate) fn steps(planted: f64, ticks: f64, ticks_per_step: f64) -> u32 {
+    if planted <= 0.0 { 0 } else { ((planted * ticks / ticks_per_step).round() as u32).max(1) }
 }

@@ -390,11 +390,12 @@ impl Session<'_> {
             };
             match outcome {
                 Ok(outcome) => {
-                    let median = outcome.spread.quantile(0.5).unwrap_or_default();
+                    let sample =
+                        outcome.spread.quantile(0.5).unwrap_or_default() * f64::from(outcome.spread.batch);
                     for entry in self.entries.iter_mut().filter(|e| e.point == point) {
                         let batch = *entry.batch.get_or_insert(outcome.spread.batch);
                         self.store.set_batch(entry.id, batch)?;
-                        entry.steps = pilot::steps(self.sides[entry.side].planted, median, ticks_per_step);
+                        entry.steps = pilot::steps(self.sides[entry.side].planted, sample, ticks_per_step);
                     }
                     self.progress.played();
                 }

@@ -61,49 +61,6 @@ pub fn wait_until<C: Clock>(clock: C, at: Ticks) {
 /// Makes no system call and does not allocate, so it may run inside a micro-guest if `work` may.
 #[inline]
 pub fn repeat<C: Clock>(clock: C, window: &Window, recorder: &mut Recorder, work: &mut impl Work) -> u64 {
-    match window.planted {
-        0 => run_window(clock, window, recorder, work),
-        steps => run_window(clock, window, recorder, &mut Slowed { work, steps }),
-    }
-}
-
-/// Takes at least `steps` multiplications one after the other: a delay whose length the clock does not determine.
-#[inline]
-pub fn delay(steps: u32) {
-    let mut x = black_box(3u64);
-    for _ in 0..steps {
-        x = black_box(x.wrapping_mul(x));
-    }
-}
-
-/// Work with a delay planted in each of its operations.
-struct Slowed<'w, W> {
-    work: &'w mut W,
-    steps: u32,
-}
-
-impl<W: Work> Work for Slowed<'_, W> {
-    #[inline(always)]
-    fn once(&mut self) {
-        self.work.once();
-        delay(self.steps.saturating_mul(self.work.operations()));
-    }
-
-    fn operations(&self) -> u32 {
-        self.work.operations()
-    }
-
-    fn uses_up(&self) -> bool {
-        self.work.uses_up()
-    }
-
-    fn restock(&mut self) {
-        self.work.restock();
-    }
-}
-
-#[inline(always)]
-fn run_window<C: Clock>(clock: C, window: &Window, recorder: &mut Recorder, work: &mut impl Work) -> u64 {
     wait_until(clock, window.warm);
     let group = work.operations().max(1);
     let mut done = 0;
@@ -115,7 +72,7 @@ fn run_window<C: Clock>(clock: C, window: &Window, recorder: &mut Recorder, work
     recorder.set_batch(calls.saturating_mul(group));
     let mut recorded = false;
     loop {
-        let (begun, ended) = sample(clock, calls, work);
+        let (begun, ended) = sample(clock, calls, work, window.planted);
         done += u64::from(calls) * u64::from(group);
         if begun >= window.open {
             recorder.sample(ended.saturating_sub(begun));
@@ -127,9 +84,18 @@ fn run_window<C: Clock>(clock: C, window: &Window, recorder: &mut Recorder, work
     }
 }
 
-/// So many calls between two stamps.
+/// Takes `steps` multiplications one after the other: a delay whose length the clock does not determine.
+#[inline(never)]
+pub fn delay(steps: u32) {
+    let mut x = black_box(3u64);
+    for _ in 0..steps {
+        x = black_box(x.wrapping_mul(x));
+    }
+}
+
+/// So many calls between two stamps, and a planted delay after them.
 #[inline(always)]
-fn sample<C: Clock>(clock: C, calls: u32, work: &mut impl Work) -> (Ticks, Ticks) {
+fn sample<C: Clock>(clock: C, calls: u32, work: &mut impl Work, planted: u32) -> (Ticks, Ticks) {
     if work.uses_up() {
         work.restock();
     }
@@ -139,6 +105,9 @@ fn sample<C: Clock>(clock: C, calls: u32, work: &mut impl Work) -> (Ticks, Ticks
         // SAFETY: there is no instruction in it. It costs nothing, but the compiler has to assume that it reads and
         // writes memory: operations are not merged with each other, and an empty loop is not deleted.
         unsafe { asm!("", options(nostack, preserves_flags)) };
+    }
+    if planted > 0 {
+        delay(planted);
     }
     (begun, clock.close())
 }
@@ -151,7 +120,7 @@ fn find_calls<C: Clock>(clock: C, done: &mut u64, work: &mut impl Work) -> u32 {
     loop {
         let mut shortest = Ticks::MAX;
         for _ in 0..3 {
-            let (begun, ended) = sample(clock, calls, work);
+            let (begun, ended) = sample(clock, calls, work, 0);
             shortest = shortest.min(ended.saturating_sub(begun));
             *done += u64::from(calls) * group;
         }
