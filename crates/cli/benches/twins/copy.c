@@ -1,9 +1,17 @@
-/* The C library's memcpy between two small buffers that stay in the nearest cache, in batches. Arguments: CPU, bytes. */
+/*
+ * The C library's memcpy between two small buffers that stay in the nearest cache, in batches. Arguments: CPU, bytes.
+ *
+ * Eight calls stand in a row: a loop around a single one takes 2.9 to 5 ticks for 64 bytes by how it happens to be
+ * aligned, a loop around eight takes 2.4 a call wherever it lies.
+ */
 #include "twin.h"
 #include <string.h>
 
 enum { BATCH = 4000, SAMPLES = 1000, PAGE = 4096 };
 static uint64_t samples[SAMPLES];
+
+/* The compiler may not leave out a copy that the next one overwrites. */
+#define COPY do { memcpy(target, source, size); __asm__ volatile("" ::: "memory"); } while (0)
 
 int main(int argc, char **argv)
 {
@@ -18,9 +26,8 @@ int main(int argc, char **argv)
     memset(source, 0x5a, size);
     for (int i = 0; i < SAMPLES; i++) {
         uint64_t begun = ticks();
-        for (int k = 0; k < BATCH; k++) {
-            memcpy(target, source, size);
-            __asm__ volatile("" ::: "memory");
+        for (int k = 0; k < BATCH; k += 8) {
+            COPY; COPY; COPY; COPY; COPY; COPY; COPY; COPY;
         }
         samples[i] = ticks() - begun;
     }
