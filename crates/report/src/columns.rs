@@ -115,7 +115,8 @@ impl Table {
                 Line::Row(cells) => {
                     let first = wrap_hanging(&cells[0].text, widths[0]);
                     for (i, part) in first.iter().enumerate() {
-                        let head = Cell::styled(part.clone(), cells[0].style).drawn(widths[0], self.aligns[0]);
+                        let head =
+                            Cell::styled(part.clone(), cells[0].style).drawn(widths[0], self.aligns[0]);
                         let rest = if i + 1 == first.len() { &cells[1..] } else { &[] };
                         let mut text = head;
                         for (at, cell) in rest.iter().enumerate() {
@@ -182,9 +183,11 @@ pub(crate) fn printable(text: &str) -> String {
             '\n' | '\t' => ' ',
             '\u{0}'..='\u{1f}' => char::from_u32(0x2400 + c as u32).unwrap_or('\u{fffd}'),
             '\u{7f}' => '␡',
-            '\u{80}'..='\u{9f}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-                '\u{fffd}'
-            }
+            '\u{80}'..='\u{9f}'
+            | '\u{200e}'
+            | '\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2066}'..='\u{2069}' => '\u{fffd}',
             c => c,
         })
         .collect()

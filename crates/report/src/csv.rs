@@ -54,7 +54,8 @@ fn fields(run: i64, point: &PointDocument) -> [String; 33] {
     let [median, low, high] = ns(point.median);
     let [mean, mean_low, mean_high] = ns(point.mean);
     let [p99, p99_low, p99_high] = ns(point.p99);
-    let ticks = |of: fn(&Estimate) -> f64| point.median.as_ref().map(|m| of(m).to_string()).unwrap_or_default();
+    let ticks =
+        |of: fn(&Estimate) -> f64| point.median.as_ref().map(|m| of(m).to_string()).unwrap_or_default();
     let [predicted, predicted_low, predicted_high] = match &point.prediction {
         Some(p) => [p.ns.estimate, p.ns.lo, p.ns.hi].map(|x| x.to_string()),
         None => Default::default(),
@@ -116,7 +117,11 @@ fn line(out: &mut String, fields: [String; 33]) {
 
 /// RFC 4180, section 2: quotes where a field has a comma, a quote or a line's end, and quotes in it doubled.
 fn quoted(field: &str) -> String {
-    if field.contains([',', '"', '\r', '\n']) { format!("\"{}\"", field.replace('"', "\"\"")) } else { field.into() }
+    if field.contains([',', '"', '\r', '\n']) {
+        format!("\"{}\"", field.replace('"', "\"\""))
+    } else {
+        field.into()
+    }
 }
 
 #[cfg(test)]

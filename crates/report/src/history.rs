@@ -15,7 +15,14 @@ pub fn history(runs: &[RunSummary], width: Option<usize>) -> String {
     let mut table = Table::new([Left, Left, Left, Right, Right, Left]);
     let digits = runs.iter().map(|r| r.id.to_string().len()).max().unwrap_or(0).max("run".len());
     let dim = Style::new().dimmed();
-    let head = [format!("{:>digits$}  title", "run"), "began (UTC)".into(), "state".into(), "points".into(), "trials".into(), "machine".into()];
+    let head = [
+        format!("{:>digits$}  title", "run"),
+        "began (UTC)".into(),
+        "state".into(),
+        "points".into(),
+        "trials".into(),
+        "machine".into(),
+    ];
     table.row(head.map(|h| Cell::styled(h, dim)));
     for run in runs {
         let points = match (run.skipped, run.failed) {
@@ -61,5 +68,9 @@ pub(crate) fn lasted(from: Timestamp, to: Timestamp) -> String {
 
 /// The first characters of a machine's id are enough to tell machines apart.
 fn short(machine: &str) -> String {
-    if machine.chars().count() > 16 { machine.chars().take(12).chain(['…']).collect() } else { machine.into() }
+    if machine.chars().count() > 16 {
+        machine.chars().take(12).chain(['…']).collect()
+    } else {
+        machine.into()
+    }
 }

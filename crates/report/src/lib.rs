@@ -17,6 +17,7 @@
 //! There is no figure without its interval: a point with a single trial has "–". What was skipped says why and what to do
 //! about it, what failed says so, noisy figures are marked, and the p99 of batches is not taken for that of operations.
 
+mod columns;
 mod compare;
 mod csv;
 pub mod document;
@@ -26,7 +27,6 @@ mod html;
 mod machine;
 mod markdown;
 mod number;
-mod columns;
 mod price_list;
 mod remark;
 mod run_report;

@@ -46,7 +46,8 @@ pub(crate) fn run(document: &RunDocument) -> String {
             let trials = point.trials;
             out += &format!("| {title} | {median} | {span} | {p99} | {cycles} | {trials} | {quiet} |\n");
         }
-        if !group.priced.is_empty() && !(group.failed.is_empty() && group.skipped.is_empty()) {
+        let setbacks = !group.failed.is_empty() || !group.skipped.is_empty();
+        if setbacks && !group.priced.is_empty() {
             out.push('\n');
         }
         for point in &group.failed {
@@ -71,10 +72,14 @@ pub(crate) fn comparison(document: &ComparisonDocument) -> String {
     let (a, b) = (escaped(&document.a.label), escaped(&document.b.label));
     let mut out = format!("# {b} against {a}, {}\n\n{}\n", document.pairing, words::tally(document));
     for (title, figures) in words::groups(document) {
-        out += &format!("\n## {}\n\n| figure | {a} | {b} | {b} / {a} | 95 % interval | verdict |\n", escaped(&title));
+        out += &format!(
+            "\n## {}\n\n| figure | {a} | {b} | {b} / {a} | 95 % interval | verdict |\n",
+            escaped(&title)
+        );
         out += "|---|--:|--:|--:|--:|---|\n";
         for figure in figures {
-            let median = |e: &Option<crate::document::Estimate>| e.map_or("–".into(), |e| time(e.ns.estimate));
+            let median =
+                |e: &Option<crate::document::Estimate>| e.map_or("–".into(), |e| time(e.ns.estimate));
             let (estimate, span) = match &figure.ratio {
                 Some(found) => ratio(&found.b_over_a),
                 None => ("–".into(), "–".into()),

@@ -74,18 +74,20 @@ pub(crate) fn ratio(span: &Span) -> (String, String) {
     (say(span.estimate), format!("[{}, {}]", say(span.lo), say(span.hi)))
 }
 
-/// The same text with a number and its unit held together by a no-break space.
+/// The same text with a number and its unit, and the ends of an interval, held together by a no-break space.
 pub(crate) fn glued(text: &str) -> String {
     const UNITS: [&str; 14] =
         ["ns", "µs", "ms", "s", "×", "%", "k", "M", "G", "B", "KiB", "MiB", "MB/s", "GHz"];
     let mut out = String::with_capacity(text.len() + 8);
+    let mut interval = false;
     for (i, word) in text.split(' ').enumerate() {
         if i > 0 {
             let bare = word.trim_end_matches([',', '.', ';', ':', ')']);
             let unit = UNITS.contains(&bare) && out.ends_with(|c: char| c.is_ascii_digit());
-            out.push(if unit { '\u{a0}' } else { ' ' });
+            out.push(if unit || interval { '\u{a0}' } else { ' ' });
         }
         out.push_str(word);
+        interval = word.starts_with('[') && word.ends_with(',');
     }
     out
 }
@@ -171,12 +173,19 @@ mod tests {
 
     #[test]
     fn counts_ratios_and_shares() {
-        assert_eq!([count(2.0), count(218.4), count(16_949.0), count(999_999.0)], ["2.00", "218", "16.9 k", "1.00 M"]);
+        assert_eq!(
+            [count(2.0), count(218.4), count(16_949.0), count(999_999.0)],
+            ["2.00", "218", "16.9 k", "1.00 M"]
+        );
         let ratio = |estimate, lo, hi| ratio(&Span { estimate, lo, hi });
         assert_eq!(ratio(1.002, 0.996, 1.009), ("1.002".into(), "[0.996, 1.009]".into()));
         assert_eq!(ratio(0.93, 0.90, 0.97).1, "[0.90, 0.97]");
         assert_eq!(ratio(34.2, 30.0, 38.0).0, "34");
-        assert_eq!([percent(0.95), percent(0.021), percent(0.0002), percent(0.02), percent(0.0)], ["95 %", "2.1 %", "0.02 %", "2 %", "0 %"]);
+        assert_eq!(
+            [percent(0.95), percent(0.021), percent(0.0002), percent(0.02), percent(0.0)],
+            ["95 %", "2.1 %", "0.02 %", "2 %", "0 %"]
+        );
+        assert_eq!(glued("4 [3.9, 4.1] so"), "4 [3.9,\u{a0}4.1] so");
         assert_eq!(glued("costs 28.8 ns, or 4 s more"), "costs 28.8\u{a0}ns, or 4\u{a0}s more");
         assert_eq!(ratio(8769.0, 6265.0, 11_583.0), ("8770".into(), "[6270, 11600]".into()));
         assert_eq!([share_of(999, 1000), share_of(10, 10)], ["over 99 %", "100 %"]);

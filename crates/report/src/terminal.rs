@@ -57,7 +57,8 @@ fn head(document: &RunDocument, width: Option<usize>) -> String {
 fn price_list(document: &RunDocument, width: Option<usize>) -> String {
     let all = width.is_none_or(|w| w >= WITH_ALL);
     let bars = width.is_some_and(|w| w >= WITH_BARS).then(|| Bars::of(document)).flatten();
-    let mut table = Table::new([Align::Left, Align::Right, Align::Right, Align::Right, Align::Right, Align::Left]);
+    let mut table =
+        Table::new([Align::Left, Align::Right, Align::Right, Align::Right, Align::Right, Align::Left]);
     let mut heads = vec![Cell::styled("What a crossing costs here", BOLD)];
     for text in ["median", "95 % interval", if all { "p99" } else { "" }, if all { "cycles" } else { "" }] {
         heads.push(Cell::styled(text, DIM));
@@ -113,7 +114,9 @@ fn row(point: &PointDocument, all: bool, bars: Option<&Bars>, marks: &mut Marks)
         Cell::plain(interval(&median.ns)),
         cell(p99),
         cell(count(median.ticks.estimate)),
-        bars.map_or(Cell::plain(""), |b| Cell::styled(b.bar(median.ns.estimate), AnsiColor::Cyan.on_default())),
+        bars.map_or(Cell::plain(""), |b| {
+            Cell::styled(b.bar(median.ns.estimate), AnsiColor::Cyan.on_default())
+        }),
     ]
 }
 
@@ -126,8 +129,13 @@ fn setbacks(table: &mut Table, group: &Group<'_>) {
     }
     for (missing, points) in &group.skipped {
         let titles: Vec<String> = points.iter().map(|p| p.label()).collect();
-        let text =
-            format!("{}: skipped: {}: {} → {}", titles.join("; "), missing.what, missing.reason, missing.remedy);
+        let text = format!(
+            "{}: skipped: {}: {} → {}",
+            titles.join("; "),
+            missing.what,
+            missing.reason,
+            missing.remedy
+        );
         table.across(2, Cell::styled(printable(&text), AnsiColor::Yellow.on_default()));
     }
 }
@@ -179,7 +187,8 @@ struct Bars {
 impl Bars {
     /// Whole decades around all medians; `None` without a median.
     fn of(document: &RunDocument) -> Option<Bars> {
-        let logs = || document.points.iter().filter_map(|p| p.median).map(|m| m.ns.estimate.max(1e-3).log10());
+        let logs =
+            || document.points.iter().filter_map(|p| p.median).map(|m| m.ns.estimate.max(1e-3).log10());
         let (lo, hi) = (logs().reduce(f64::min)?.floor(), logs().reduce(f64::max)?.ceil());
         Some(Bars { lo, hi: hi.max(lo + 1.0) })
     }

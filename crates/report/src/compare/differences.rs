@@ -10,7 +10,8 @@ use crate::document::Difference;
 pub(super) fn between(a: &Value, b: &Value) -> Vec<Difference> {
     let (a, b) = (leaves(a), leaves(b));
     let fields: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
-    let at = |leaves: &BTreeMap<String, Value>, field: &String| leaves.get(field).cloned().unwrap_or(Value::Null);
+    let at =
+        |leaves: &BTreeMap<String, Value>, field: &String| leaves.get(field).cloned().unwrap_or(Value::Null);
     fields
         .into_iter()
         .map(|field| Difference { field: field.clone(), a: at(&a, field), b: at(&b, field) })
@@ -26,7 +27,9 @@ fn passing(field: &str) -> bool {
 /// A measured rate is the same within a thousandth: no two calibrations agree to the last digit.
 fn alike(a: &Value, b: &Value) -> bool {
     match (a.as_f64(), b.as_f64()) {
-        (Some(a), Some(b)) => (a - b).abs() <= 1e-3 * a.abs().max(b.abs()) && (a.fract() != 0.0 || b.fract() != 0.0 || a == b),
+        (Some(a), Some(b)) => {
+            (a - b).abs() <= 1e-3 * a.abs().max(b.abs()) && (a.fract() != 0.0 || b.fract() != 0.0 || a == b)
+        }
         _ => a == b,
     }
 }

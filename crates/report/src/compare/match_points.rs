@@ -20,7 +20,13 @@ pub(super) fn by_identity<'a>(a: &'a [PointRecord], b: &'a [PointRecord], with_s
         let p = &record.point.spec;
         // Debug tells a word from a number: `size=64` and `size="64"` are not one point.
         let toll = p.toll.as_ref().map(ToString::to_string);
-        (p.path.clone(), p.variant.clone(), format!("{:?}", p.params), toll, p.side.clone().filter(|_| with_side))
+        (
+            p.path.clone(),
+            p.variant.clone(),
+            format!("{:?}", p.params),
+            toll,
+            p.side.clone().filter(|_| with_side),
+        )
     };
     let mut left: BTreeMap<_, &PointRecord> = BTreeMap::new();
     for point in b {

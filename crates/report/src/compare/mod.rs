@@ -12,8 +12,8 @@ use tollway_store::{PointRecord, Run, RunId, Store};
 pub use proof::Proof;
 
 use crate::document::{
-    ComparedDocument, ComparisonDocument, Estimate, OnlyIn, RatioDocument, SCHEMA_VERSION, SideDocument, Span,
-    VerdictDocument,
+    ComparedDocument, ComparisonDocument, Estimate, OnlyIn, RatioDocument, SCHEMA_VERSION, SideDocument,
+    Span, VerdictDocument,
 };
 use crate::price_list::QUIET_ENOUGH;
 use crate::{ReportError, Result};
@@ -40,11 +40,15 @@ impl Comparison {
         let matched = match_points::by_identity(&a.points, &b.points, true);
         let mut notes = vec![unpaired_note(&a.run, &b.run)];
         if a.run.spec.machine != b.run.spec.machine {
-            notes.push("The runs are of different machines: a ratio compares the machines as much as the programs.".into());
+            notes.push(
+                "The runs are of different machines: a ratio compares the machines as much as the programs."
+                    .into(),
+            );
         }
         let hz = [a.run.spec.hz, b.run.spec.hz];
         let ratios = matched.both.iter().map(|(a, b)| sides::unpaired(a, b, hz)).collect();
-        let mut comparison = Comparison::put_together(side_a, side_b, "unpaired", &matched, hz, ratios, criteria)?;
+        let mut comparison =
+            Comparison::put_together(side_a, side_b, "unpaired", &matched, hz, ratios, criteria)?;
         let differences = differences::between(&a.run.spec.fingerprint, &b.run.spec.fingerprint);
         comparison.document.machine_differences = differences;
         comparison.document.notes.splice(0..0, notes);
@@ -71,8 +75,7 @@ impl Comparison {
             let of_side = |p: &&PointRecord| p.point.spec.side.as_deref() == Some(side);
             record.points.iter().filter(of_side).cloned().collect::<Vec<_>>()
         });
-        let [side_a, side_b] =
-            sides.map(|side| SideDocument { label: side.into(), ..side_of(&record.run) });
+        let [side_a, side_b] = sides.map(|side| SideDocument { label: side.into(), ..side_of(&record.run) });
         let matched = match_points::by_identity(&a, &b, false);
         let ratios = matched.both.iter().map(|(a, b)| sides::paired(a, b)).collect();
         let hz = [record.run.spec.hz; 2];
@@ -141,7 +144,9 @@ impl Comparison {
     /// judged together, and estimated beyond the threshold. A gate that lets a change through asks for none of these.
     pub fn beyond(&self, threshold: f64) -> Vec<&ComparedDocument> {
         let is_beyond = |ratio: &RatioDocument| {
-            ratio.verdict == VerdictDocument::Worse && ratio.b_over_a.lo > 1.0 && ratio.b_over_a.estimate > 1.0 + threshold
+            ratio.verdict == VerdictDocument::Worse
+                && ratio.b_over_a.lo > 1.0
+                && ratio.b_over_a.estimate > 1.0 + threshold
         };
         self.document.figures.iter().filter(|f| f.ratio.as_ref().is_some_and(is_beyond)).collect()
     }

@@ -52,11 +52,15 @@ impl Proof {
         let (same, slowed) = (ratios(same), ratios(slowed));
         let is = |r: &RatioDocument, v: VerdictDocument| r.verdict == v;
         let changed = |r: &RatioDocument| is(r, VerdictDocument::Better) || is(r, VerdictDocument::Worse);
-        let resolving: Vec<&ComparedDocument> = same.iter().filter(|(_, r)| resolves(r)).map(|(f, _)| f).collect();
+        let resolving: Vec<&ComparedDocument> =
+            same.iter().filter(|(_, r)| resolves(r)).map(|(f, _)| f).collect();
         let tried: Vec<&(ComparedDocument, RatioDocument)> =
             slowed.iter().filter(|(f, _)| resolving.iter().any(|r| is_same_point(r, f))).collect();
-        let missed: Vec<String> =
-            tried.iter().filter(|(_, r)| !is(r, VerdictDocument::Worse)).map(|(f, _)| f.title.clone()).collect();
+        let missed: Vec<String> = tried
+            .iter()
+            .filter(|(_, r)| !is(r, VerdictDocument::Worse))
+            .map(|(f, _)| f.title.clone())
+            .collect();
         Proof {
             planted,
             figures: same.len() as u64,

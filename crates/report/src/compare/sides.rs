@@ -54,7 +54,10 @@ pub(super) fn unpaired(a: &PointRecord, b: &PointRecord, hz: [f64; 2]) -> Outcom
         return Outcome { ratio: Err(why), trials: [0; 2] };
     }
     let seconds = |record: &PointRecord, hz: f64| -> Vec<Vec<f64>> {
-        by_block(&record.measured).into_values().map(|trials| trials.iter().map(|t| t.median / hz).collect()).collect()
+        by_block(&record.measured)
+            .into_values()
+            .map(|trials| trials.iter().map(|t| t.median / hz).collect())
+            .collect()
     };
     let trials = [count(a.measured.len()), count(b.measured.len())];
     let ratio = unpaired_ratio(&seconds(a, hz[0]), &seconds(b, hz[1]));

@@ -58,7 +58,9 @@ pub(super) fn notes(figures: &[ComparedDocument]) -> Vec<String> {
     }
     let few = figures.iter().filter_map(|f| f.ratio.as_ref()).map(|r| r.blocks).min();
     if let Some(few @ 2..=4) = few {
-        notes.push(format!("With {few} blocks of fresh processes only large changes can be told; 10 are usual."));
+        notes.push(format!(
+            "With {few} blocks of fresh processes only large changes can be told; 10 are usual."
+        ));
     }
     notes
 }
@@ -91,7 +93,8 @@ pub(crate) fn criteria(document: &ComparisonDocument) -> String {
 pub(super) fn terminal(document: &ComparisonDocument, width: Option<usize>) -> String {
     let (bold, dim) = (Style::new().bold(), Style::new().dimmed());
     let (a, b) = (printable(&document.a.label), printable(&document.b.label));
-    let mut table = Table::new([Align::Left, Align::Right, Align::Right, Align::Right, Align::Left, Align::Left]);
+    let mut table =
+        Table::new([Align::Left, Align::Right, Align::Right, Align::Right, Align::Left, Align::Left]);
     table.across(0, Cell::styled(heading(document), bold));
     table.blank();
     let head = |text: String| Cell::styled(text, dim);

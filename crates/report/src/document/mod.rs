@@ -10,7 +10,7 @@ mod run;
 mod schema;
 
 pub use comparison::{
-    ComparisonDocument, ComparedDocument, Difference, OnlyIn, RatioDocument, SideDocument, VerdictDocument,
+    ComparedDocument, ComparisonDocument, Difference, OnlyIn, RatioDocument, SideDocument, VerdictDocument,
 };
 pub use figure::{Estimate, Span};
 pub use point::{GradeDocument, MissingDocument, PointDocument, PredictionDocument, SampleKind};

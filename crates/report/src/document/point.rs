@@ -143,7 +143,8 @@ impl PointDocument {
         };
         // The figure of a point that failed must not be used, so nobody gets to see it.
         let figure = record.figure.as_ref().filter(|_| error.is_none());
-        let estimate = |interval: Option<tollway_stats::Interval>| interval.map(|i| Estimate::of_ticks(&i, hz));
+        let estimate =
+            |interval: Option<tollway_stats::Interval>| interval.map(|i| Estimate::of_ticks(&i, hz));
         let median = estimate(figure.and_then(|f| f.median));
         let batch = record.figure.as_ref().map(|f| f.batch);
         PointDocument {

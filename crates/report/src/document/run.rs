@@ -165,7 +165,8 @@ fn causes(noise: &str) -> Vec<String> {
     if !figure(noise) {
         return vec![noise.into()];
     }
-    let without = |part: &str| part.trim_start_matches(|c: char| c.is_ascii_digit() || ".% ".contains(c)).to_string();
+    let without =
+        |part: &str| part.trim_start_matches(|c: char| c.is_ascii_digit() || ".% ".contains(c)).to_string();
     noise.split(", ").map(without).filter(|cause| !cause.is_empty()).collect()
 }
 
@@ -175,7 +176,10 @@ mod tests {
 
     #[test]
     fn a_cause_is_told_without_its_figure() {
-        assert_eq!(causes("2.1 % stolen, 3.0 % foreign processor time"), ["stolen", "foreign processor time"]);
+        assert_eq!(
+            causes("2.1 % stolen, 3.0 % foreign processor time"),
+            ["stolen", "foreign processor time"]
+        );
         assert_eq!(causes("12.0 % of the watched time lost in gaps"), ["of the watched time lost in gaps"]);
         let coarse = "ticks of 10 ms are too coarse for so short a time, and nobody watched for gaps";
         assert_eq!(causes(coarse), [coarse]);

@@ -4,6 +4,7 @@
 //! and anything from elsewhere.
 
 mod distribution;
+mod evidence;
 mod scale;
 mod view;
 

@@ -98,7 +98,8 @@ mod tests {
     fn decades_are_spread_evenly() {
         let scale = Scale { lo: 0.0, hi: 4.0 };
         assert_eq!([1.0, 10.0, 1e4, 1e9, 0.0].map(|ns| scale.x(ns)), [0.0, 25.0, 100.0, 100.0, 0.0]);
-        let labels: Vec<String> = scale.ticks().into_iter().map(|t| format!("{} {}", t.label, t.light)).collect();
+        let labels: Vec<String> =
+            scale.ticks().into_iter().map(|t| format!("{} {}", t.label, t.light)).collect();
         assert_eq!(labels, ["1 ns 30 cm", "10 ns 3 m", "100 ns 30 m", "1 µs 300 m", "10 µs 3 km"]);
     }
 }

@@ -7,7 +7,8 @@ use crate::number::time;
 
 /// The dearest crossing, in system calls; two whose intervals overlap share the place.
 pub(super) fn dearest(facts: &Facts<'_>) -> Option<String> {
-    let mut tolls: Vec<_> = facts.tolls().filter(|(key, ..)| key.crossing.boundary() != Boundary::Floor).collect();
+    let mut tolls: Vec<_> =
+        facts.tolls().filter(|(key, ..)| key.crossing.boundary() != Boundary::Floor).collect();
     tolls.sort_by(|(_, a, _), (_, b, _)| b.estimate.total_cmp(&a.estimate));
     let [(first, ns, point), (_, next, other), ..] = tolls.as_slice() else { return None };
     if first.crossing == Crossing::Getppid {
@@ -28,7 +29,8 @@ pub(super) fn dearest(facts: &Facts<'_>) -> Option<String> {
 
 /// A wake-up across cores against one on the same core, of the first way to wake that has both.
 pub(super) fn wake_across_cores(facts: &Facts<'_>) -> Option<String> {
-    let ways = [Crossing::Futex, Crossing::Eventfd, Crossing::Pipe, Crossing::UnixStream, Crossing::UnixSeqpacket];
+    let ways =
+        [Crossing::Futex, Crossing::Eventfd, Crossing::Pipe, Crossing::UnixStream, Crossing::UnixSeqpacket];
     let (way, same, across) = ways.into_iter().find_map(|way| {
         let at = |placement| facts.toll(way, |key| key.placement == Some(placement)).map(|(_, ns)| ns);
         Some((way, at(Placement::Same)?, at(Placement::Across)?))
@@ -62,12 +64,17 @@ pub(super) fn vm_exit(facts: &Facts<'_>) -> Option<String> {
     let (exit, ns) = [Crossing::ExitInside, Crossing::ExitMmio, Crossing::ExitPort, Crossing::ExitCpuid]
         .into_iter()
         .find_map(|exit| Some((exit, facts.price(exit)?)))?;
-    let mut text = format!("A VM exit costs {}: {} for “{}”", facts.in_calls(ns)?, time(ns.estimate), exit.title());
+    let mut text =
+        format!("A VM exit costs {}: {} for “{}”", facts.in_calls(ns)?, time(ns.estimate), exit.title());
     let polled = facts.price(Crossing::GuestCacheLine).and_then(|polled| Some((polled, ns.over(polled)?)));
     if let Some((polled, less)) = polled
         && less.lo > 1.0
     {
-        text += &format!("; a guest that polls memory answers in {}, {} less", time(polled.estimate), times(&less));
+        text += &format!(
+            "; a guest that polls memory answers in {}, {} less",
+            time(polled.estimate),
+            times(&less)
+        );
     }
     Some(text + ".")
 }
@@ -135,7 +142,8 @@ pub(super) fn clock_without_kernel(facts: &Facts<'_>) -> Option<String> {
 /// What memory out of cache costs a copy, at the size where it costs most.
 pub(super) fn cold_copy(facts: &Facts<'_>) -> Option<String> {
     let copies = || facts.tolls().filter(|(key, ..)| key.crossing == Crossing::Copy);
-    let hot_of = |size| copies().find(|(k, ..)| k.size == size && k.warmth == Some(Warmth::Hot)).map(|(_, ns, _)| ns);
+    let hot_of =
+        |size| copies().find(|(k, ..)| k.size == size && k.warmth == Some(Warmth::Hot)).map(|(_, ns, _)| ns);
     let (dearer, cold, hot, key) = copies()
         .filter(|(key, ..)| key.warmth == Some(Warmth::Cold))
         .filter_map(|(key, cold, _)| {

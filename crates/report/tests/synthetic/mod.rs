@@ -104,7 +104,9 @@ pub fn toll(key: TollKey) -> PointSpec {
         boundary: Some(key.crossing.boundary()),
         title: key.title(),
         caveats: match key.placement {
-            Some(_) => "Half of it is the way back; what wakes and what is woken are processes of their own.".into(),
+            Some(_) => {
+                "Half of it is the way back; what wakes and what is woken are processes of their own.".into()
+            }
             None => String::new(),
         },
         toll: Some(key),
@@ -296,7 +298,8 @@ fn setbacks(store: &mut Store, run: RunId) {
 /// A run with sides, each figure of the second one so many times the first's; trials of both sides side by side.
 pub fn sides(store: &mut Store, labels: [&str; 2], factor: impl Fn(usize) -> f64, blocks: u32) -> RunId {
     let run = store.begin_run(&spec("two builds", &labels)).unwrap();
-    let costs: Vec<(TollKey, f64)> = costs().into_iter().filter(|(k, _)| k.crossing != Crossing::ProcessStart).collect();
+    let costs: Vec<(TollKey, f64)> =
+        costs().into_iter().filter(|(k, _)| k.crossing != Crossing::ProcessStart).collect();
     let mut specs = Vec::new();
     for (key, _) in &costs {
         for label in labels {
@@ -313,7 +316,10 @@ pub fn sides(store: &mut Store, labels: [&str; 2], factor: impl Fn(usize) -> f64
             let drift = 1.0 + 0.1 * noise.normal();
             for side in 0..2 {
                 let times = if side == 1 { factor(i) } else { 1.0 };
-                let behaviour = Behaviour { noisy: if between > 0.1 { 0.9 } else { 0.0 }, ..Behaviour::calm(ticks * times) };
+                let behaviour = Behaviour {
+                    noisy: if between > 0.1 { 0.9 } else { 0.0 },
+                    ..Behaviour::calm(ticks * times)
+                };
                 let level = drift * (1.0 + between * noise.normal());
                 let trial = behaviour.trial(&mut noise, level, block, ordinal);
                 store.record_trial(ids[2 * i + side], &trial).unwrap();
@@ -339,7 +345,8 @@ pub fn two_days(store: &mut Store) -> [RunId; 2] {
             run_spec.fingerprint["hz"] = json!(HZ + 12_000.5);
         }
         let run = store.begin_run(&run_spec).unwrap();
-        let mut chosen: Vec<(TollKey, f64)> = costs().into_iter().filter(|(k, _)| k.warmth.is_none()).take(30).collect();
+        let mut chosen: Vec<(TollKey, f64)> =
+            costs().into_iter().filter(|(k, _)| k.warmth.is_none()).take(30).collect();
         if day == 1 {
             chosen.retain(|(key, _)| key.crossing != Crossing::Rdtscp);
             for (key, ticks) in &mut chosen {
@@ -350,7 +357,8 @@ pub fn two_days(store: &mut Store) -> [RunId; 2] {
         }
         let specs: Vec<PointSpec> = chosen.iter().map(|(key, _)| toll(key.clone())).collect();
         let ids = store.add_points(run, &specs).unwrap();
-        let points: Vec<_> = ids.into_iter().zip(chosen).map(|(id, (_, ticks))| (id, Behaviour::calm(ticks))).collect();
+        let points: Vec<_> =
+            ids.into_iter().zip(chosen).map(|(id, (_, ticks))| (id, Behaviour::calm(ticks))).collect();
         measure(store, &points, 6, 1, 20 + u64::from(day));
         store.end_run(run, RunState::Complete, run_spec.started + 90.seconds()).unwrap();
         run
