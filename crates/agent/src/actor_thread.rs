@@ -88,7 +88,7 @@ impl<'a> Life<'a> {
             gap::Gaps::default()
         };
         let (time, before) = (thread_time::thread(), usage::Usage::read());
-        let exits = self.surroundings.run(&mut *self.actor, window, &mut self.recorder)?;
+        self.surroundings.run(&mut *self.actor, window, &mut self.recorder)?;
         let time = thread_time::thread().saturating_sub(time);
         let used =
             before.and_then(|before| Ok(usage::delta(&before, &usage::Usage::read()?))).unwrap_or_default();
@@ -101,7 +101,6 @@ impl<'a> Life<'a> {
             major_faults: used.major_faults,
             late,
             gaps,
-            exits,
         })
     }
 }

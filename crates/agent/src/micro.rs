@@ -1,11 +1,12 @@
 //! Where an actor runs: on its thread, or inside a micro-guest that is made of this process's memory.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tollway_core::{Actor, Clock, Doorbell, Error, Exits as ExitsOf, Recorder, Result, TenantKind, Window};
+use tollway_core::{Actor, Clock, Doorbell, Error, Exits, Recorder, Result, TenantKind, Window};
 use tollway_host::clock::RunClock;
 use tollway_tenant::micro::{Devices, Limits, MicroGuest, Options};
-use tollway_tenant::protocol::{Exits, Make};
+use tollway_tenant::protocol::Make;
 
 /// How long a micro-guest may run beyond the end of its window.
 const GRACE: Duration = Duration::from_secs(2);
@@ -41,25 +42,18 @@ impl Surroundings {
         }
     }
 
-    pub(crate) fn exits(&self) -> Option<ExitsOf> {
+    pub(crate) fn exits(&self) -> Option<Exits> {
         match self {
             Surroundings::Thread => None,
             Surroundings::MicroGuest { devices, .. } => Some(devices.exits()),
         }
     }
 
-    /// Lets the actor run; returns the exits of its micro-guest, if it lives in one.
-    pub(crate) fn run(
-        &self,
-        actor: &mut dyn Actor,
-        window: &Window,
-        recorder: &mut Recorder,
-    ) -> Result<Option<Exits>> {
+    /// Lets the actor run.
+    pub(crate) fn run(&self, actor: &mut dyn Actor, window: &Window, recorder: &mut Recorder) -> Result<()> {
         match self {
-            Surroundings::Thread => actor.run(window, recorder).map(|()| None),
-            Surroundings::MicroGuest { devices, hz } => {
-                run_inside(devices, *hz, actor, window, recorder).map(Some)
-            }
+            Surroundings::Thread => actor.run(window, recorder),
+            Surroundings::MicroGuest { devices, hz } => run_inside(devices, *hz, actor, window, recorder),
         }
     }
 }
@@ -72,7 +66,7 @@ fn run_inside(
     actor: &mut dyn Actor,
     window: &Window,
     recorder: &mut Recorder,
-) -> Result<Exits> {
+) -> Result<()> {
     let clock = RunClock::chosen();
     let mut guest = MicroGuest::over_own_memory(devices, &Options::default())?;
     let left = window.close.saturating_sub(clock.now()) as f64 / hz;
@@ -82,6 +76,8 @@ fn run_inside(
     // the contract of `Actor`.
     let outcome = unsafe { guest.run(limits, || result = actor.run(window, recorder)) }?;
     result?;
-    let exits = outcome.exits;
-    Ok(Exits { port: exits.port, mmio: exits.mmio, hypercall: exits.hypercall, other: exits.other })
+    let seen = devices.exits().seen;
+    seen.port.store(outcome.exits.port, Ordering::Relaxed);
+    seen.mmio.store(outcome.exits.mmio, Ordering::Relaxed);
+    Ok(())
 }

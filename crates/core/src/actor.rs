@@ -1,6 +1,8 @@
 //! An actor: one running instance of a role, and what it is given.
 
 use std::os::fd::RawFd;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use serde::{Deserialize, Serialize};
 
@@ -31,16 +33,27 @@ pub struct Doorbell {
 }
 
 /// The ways out of a micro-guest to the program that made it, which counts the exit and resumes at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Exits {
     /// The I/O port to write a byte to.
     pub port: u16,
     /// The address to store a 32-bit word to.
     pub store_to: usize,
+    /// What the program counted; complete once `run` has ended, so that `verify` can compare.
+    pub seen: Arc<ExitCounts>,
+}
+
+/// Exits of a micro-guest that the program saw, by kind.
+#[derive(Debug, Default)]
+pub struct ExitCounts {
+    /// Outputs to the port.
+    pub port: AtomicU64,
+    /// Stores to the address.
+    pub mmio: AtomicU64,
 }
 
 /// Where an actor finds itself when it is made ready.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Place {
     /// What kind of tenant it lives in.
     pub tenant: TenantKind,

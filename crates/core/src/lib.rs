@@ -26,7 +26,7 @@ mod requirement;
 mod tally;
 mod toll;
 
-pub use actor::{Actor, Address, Doorbell, Exits, Place, Window};
+pub use actor::{Actor, Address, Doorbell, ExitCounts, Exits, Place, Window};
 pub use boundary::Boundary;
 pub use clock::{Clock, Ticks};
 pub use crossing::Crossing;

@@ -120,21 +120,6 @@ pub struct Ran {
     pub late: Ticks,
     /// What its core lost while it waited for the window.
     pub gaps: Gaps,
-    /// Exits of its micro-guest to this program, by kind.
-    pub exits: Option<Exits>,
-}
-
-/// Exits of a micro-guest that its program handled.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Exits {
-    /// By port output.
-    pub port: u64,
-    /// By a store to a page without memory.
-    pub mmio: u64,
-    /// By hypercall.
-    pub hypercall: u64,
-    /// By anything else.
-    pub other: u64,
 }
 
 /// Writes one document.

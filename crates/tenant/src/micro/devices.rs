@@ -7,7 +7,7 @@ use std::sync::Arc;
 use kvm_bindings::kvm_ioeventfd;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::ioctl::{Opcode, Setter, ioctl, opcode};
-use tollway_core::{Doorbell, Exits};
+use tollway_core::{Doorbell, ExitCounts, Exits};
 
 use super::error::MicroError;
 use super::machine::{self, DEVICES, Machine, View};
@@ -35,6 +35,7 @@ struct Inner {
     /// can reach.
     pages: Region,
     events: Vec<OwnedFd>,
+    seen: Arc<ExitCounts>,
 }
 
 impl Devices {
@@ -49,7 +50,7 @@ impl Devices {
         let pages = Region::reserve((FIRST_BELL + doorbells as usize + 1) * PAGE)?;
         let event = |_| eventfd(0, EventfdFlags::CLOEXEC).map_err(MicroError::system("create an event"));
         let events = (0..doorbells).map(event).collect::<Result<_, _>>()?;
-        Ok(Devices(Arc::new(Inner { pages, events })))
+        Ok(Devices(Arc::new(Inner { pages, events, seen: Arc::default() })))
     }
 
     /// The doorbells: a store of any size to one is caught in the kernel, which adds one to its event. The descriptors
@@ -65,7 +66,7 @@ impl Devices {
     /// The exits: a port to write to and an address to store to, each of which leaves for the program, which counts it
     /// and continues the guest.
     pub fn exits(&self) -> Exits {
-        Exits { port: PORT, store_to: self.page(COUNTED) }
+        Exits { port: PORT, store_to: self.page(COUNTED), seen: Arc::clone(&self.0.seen) }
     }
 
     /// The address whose store ends a call.

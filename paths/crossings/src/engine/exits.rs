@@ -1,8 +1,9 @@
 //! The ways out of a micro-guest, one operation each.
 //!
-//! `once` runs in the guest, everything else outside. What an operation cannot see for itself (whether an exit really
-//! reached the program) the tenant counts: exits by kind are in the record of the run, beside the operations counted
-//! here.
+//! `once` runs in the guest, everything else outside. Whether an exit really reached the program the tenant counts, and
+//! `verify` compares.
+
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tollway_core::{Error, Exits, Params, Place, Result};
@@ -26,8 +27,8 @@ impl Operation for PortOutput {
         unsafe { crossing::port_out(self.0.port, 1) };
     }
 
-    fn verify(&mut self, _: u64) -> Result<()> {
-        Ok(())
+    fn verify(&mut self, done: u64) -> Result<()> {
+        all_seen(&self.0.seen.port, done)
     }
 }
 
@@ -45,8 +46,8 @@ impl Operation for MmioStore {
         unsafe { crossing::mmio_store(self.0.store_to, 1) };
     }
 
-    fn verify(&mut self, _: u64) -> Result<()> {
-        Ok(())
+    fn verify(&mut self, done: u64) -> Result<()> {
+        all_seen(&self.0.seen.mmio, done)
     }
 }
 
@@ -133,8 +134,15 @@ impl Operation for Vmcall {
     }
 }
 
+/// Whether the program saw as many exits as the guest made.
+fn all_seen(seen: &AtomicU64, made: u64) -> Result<()> {
+    let seen = seen.load(Ordering::Relaxed);
+    if seen == made { Ok(()) } else { Err(Error::Wrong(format!("{made} exits were made and {seen} seen"))) }
+}
+
 fn exits(place: &Place) -> Result<Exits> {
     place
         .exits
+        .clone()
         .ok_or_else(|| Error::Tenant { tenant: "caller".into(), reason: "it was given no way out".into() })
 }
