@@ -8,7 +8,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use tollway_core::{Clock, Registry};
+use tollway_core::{Clock, Error, Registry};
 use tollway_host::clock::RunClock;
 use tollway_tenant::protocol::{self, Answer, Command, Hello, Reply, Request};
 
@@ -66,9 +66,10 @@ pub fn serve(registry: Registry) -> io::Result<()> {
             actors.insert(actor, sender);
         } else {
             let last = command == Command::Finish;
-            if let Some(sender) = actors.get(&actor) {
+            match actors.get(&actor) {
                 // A thread that has ended has said why; the command finds nobody.
-                let _ = sender.send(command);
+                Some(sender) => drop(sender.send(command)),
+                None => coordinator.answer(actor, Answer::Failed(nobody(actor))),
             }
             if last {
                 actors.remove(&actor);
@@ -76,4 +77,8 @@ pub fn serve(registry: Registry) -> io::Result<()> {
         }
     }
     std::process::exit(0)
+}
+
+fn nobody(actor: u32) -> Error {
+    Error::Tenant { tenant: format!("actor {actor}"), reason: "it was never made, or is finished".into() }
 }

@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use tollway_core::{Preset, Registry};
 use tollway_host::{clock, cpu, fingerprint};
 use tollway_lab::Lab;
+use tollway_lab::crew::GRACE;
 use tollway_lab::point::parse_preset;
 use tollway_store::Store;
 use tollway_tenant::Executable;
@@ -28,6 +29,7 @@ pub fn lab(registry: &Registry) -> Result<Lab<'_>> {
         argv: env::args().collect(),
         version: env!("CARGO_PKG_VERSION").into(),
         interrupted: interrupt::flag()?,
+        grace: GRACE,
     })
 }
 

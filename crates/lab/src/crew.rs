@@ -16,6 +16,8 @@ use tollway_host::samplers::thread_time;
 use tollway_tenant::protocol::{Answer, Command, Make, Ran};
 use tollway_tenant::{Agent, Executable};
 
+use crate::noise;
+
 /// Between the last command and the opening of the warm-up: every actor has to have heard by then.
 const LEAD: Duration = Duration::from_micros(400);
 
@@ -23,7 +25,7 @@ const LEAD: Duration = Duration::from_micros(400);
 const LEAD_MICRO_GUEST: Duration = Duration::from_millis(6);
 
 /// How long an actor may take beyond its window, or for a command that has none.
-const GRACE: Duration = Duration::from_secs(5);
+pub const GRACE: Duration = Duration::from_secs(5);
 
 /// How long the others may take once one has failed.
 const AFTER_FAILURE: Duration = Duration::from_millis(500);
@@ -58,6 +60,8 @@ pub struct Outcome {
     pub roles: Vec<(String, Ran)>,
     /// What the machine did meanwhile.
     pub meters: MetersDelta,
+    /// The meters as they stood after the window.
+    pub after: Meters,
 }
 
 impl Outcome {
@@ -81,6 +85,7 @@ pub struct Crew<'a> {
     executable: &'a Executable,
     cpus: &'a [u32],
     hz: f64,
+    grace: Duration,
     agents: Vec<Agent>,
     actors: u32,
 }
@@ -94,9 +99,9 @@ struct Member {
 
 impl<'a> Crew<'a> {
     /// An empty crew; processes are started when a trial first needs them. `cpus` are the processors for the plan's
-    /// core slots; `hz` is the rate of the clock.
-    pub fn new(executable: &'a Executable, cpus: &'a [u32], hz: f64) -> Self {
-        Crew { executable, cpus, hz, agents: Vec::new(), actors: 0 }
+    /// core slots; `hz` is the rate of the clock; `grace` is how long an actor may take beyond its window.
+    pub fn new(executable: &'a Executable, cpus: &'a [u32], hz: f64, grace: Duration) -> Self {
+        Crew { executable, cpus, hz, grace, agents: Vec::new(), actors: 0 }
     }
 
     /// Plays one trial.
@@ -117,7 +122,8 @@ impl<'a> Crew<'a> {
         let members = self.assemble(job)?;
         let before = Meters::read();
         let roles = self.run(job, &members)?;
-        let meters = Meters::read().since(&before);
+        let after = Meters::read();
+        let meters = after.since(&before);
         let tally = self.finish(&members)?;
         let mut spread: Option<Spread> = None;
         for (_, ran) in &roles {
@@ -129,19 +135,24 @@ impl<'a> Crew<'a> {
             }
         }
         match spread {
-            Some(spread) if spread.samples() > 0 => Ok(Outcome { spread, tally, roles, meters }),
+            Some(spread) if spread.samples() > 0 => Ok(Outcome { spread, tally, roles, meters, after }),
             _ => Err(Error::Wrong("nothing was recorded in the window".into())),
         }
     }
 
-    /// Processor time that the agents have used since they were started.
+    /// Processor time that the agents, and processes that they started and that have ended, have used.
     pub fn processor_time(&self) -> Duration {
-        self.agents.iter().filter_map(|a| thread_time::process_of(a.hello().pid.cast_signed()).ok()).sum()
+        let pids = self.agents.iter().map(|a| a.hello().pid);
+        pids.map(|pid| {
+            let own = thread_time::process_of(pid.cast_signed()).unwrap_or_default();
+            own + noise::children_of(pid).unwrap_or_default()
+        })
+        .sum()
     }
 
     /// Makes the actors and gets them ready, in the plan's order.
     fn assemble(&mut self, job: &Job<'_>) -> Result<Vec<Member>> {
-        let deadline = Instant::now() + GRACE;
+        let deadline = Instant::now() + self.grace;
         let mut members = Vec::new();
         let mut addresses: Vec<Address> = Vec::new();
         let mut processes = 0;
@@ -206,30 +217,28 @@ impl<'a> Crew<'a> {
         for member in members {
             self.agents[member.agent].send(member.number, Command::Run(window))?;
         }
-        let mut deadline = Instant::now() + lead + warmup + length + GRACE;
+        let mut deadline = Instant::now() + lead + warmup + length + self.grace;
         let mut ran: Vec<Option<Ran>> = members.iter().map(|_| None).collect();
+        let mut failed = vec![false; members.len()];
         let mut failure: Option<Error> = None;
-        for (at, agent) in self.agents.iter_mut().enumerate() {
-            let mut outstanding = members.iter().filter(|m| m.agent == at).count();
-            while outstanding > 0 {
-                let reply = match agent.reply(deadline) {
-                    Ok(reply) => reply,
-                    // What failed first explains what hangs later.
-                    Err(error) => return Err(failure.unwrap_or(error)),
-                };
-                let Some(index) = members.iter().position(|m| m.agent == at && m.number == reply.actor)
-                else {
-                    continue;
-                };
-                match reply.answer {
-                    Answer::Ran(result) => ran[index] = Some(*result),
-                    Answer::Failed(error) => {
-                        deadline = deadline.min(Instant::now() + AFTER_FAILURE);
-                        failure.get_or_insert(error);
-                    }
-                    other => return Err(out_of_turn(&members[index].role, &other)),
+        while let Some(waiting) = outstanding(members, &ran, &failed) {
+            // Whoever speaks first is heard first: what failed first explains what hangs later.
+            let reply = Agent::first_of(&mut self.agents, &waiting, deadline);
+            let (at, reply) = match reply {
+                Ok(heard) => heard,
+                Err(error) => return Err(failure.unwrap_or(error)),
+            };
+            let Some(index) = members.iter().position(|m| m.agent == at && m.number == reply.actor) else {
+                continue;
+            };
+            match reply.answer {
+                Answer::Ran(result) => ran[index] = Some(*result),
+                Answer::Failed(error) => {
+                    failed[index] = true;
+                    deadline = deadline.min(Instant::now() + AFTER_FAILURE);
+                    failure.get_or_insert(error);
                 }
-                outstanding -= 1;
+                other => return Err(out_of_turn(&members[index].role, &other)),
             }
         }
         if let Some(error) = failure {
@@ -240,7 +249,7 @@ impl<'a> Crew<'a> {
 
     /// Lets every actor verify and hand in its tally.
     fn finish(&mut self, members: &[Member]) -> Result<Tally> {
-        let deadline = Instant::now() + GRACE;
+        let deadline = Instant::now() + self.grace;
         let mut all = Tally::default();
         for member in members {
             match self.agents[member.agent].ask(member.number, Command::Finish, deadline)? {
@@ -250,6 +259,15 @@ impl<'a> Crew<'a> {
         }
         Ok(all)
     }
+}
+
+/// The agents that still owe an answer; `None` where none does.
+fn outstanding(members: &[Member], ran: &[Option<Ran>], failed: &[bool]) -> Option<Vec<usize>> {
+    let owing =
+        members.iter().zip(ran.iter().zip(failed)).filter(|(_, (ran, failed))| ran.is_none() && !**failed);
+    let mut agents: Vec<usize> = owing.map(|(member, _)| member.agent).collect();
+    agents.dedup();
+    (!agents.is_empty()).then_some(agents)
 }
 
 fn next(count: &mut usize) -> usize {

@@ -8,6 +8,7 @@
 //! trial that tests it.
 
 pub mod crew;
+mod lab;
 mod noise;
 pub mod order;
 mod pilot;
@@ -19,6 +20,6 @@ mod session;
 pub mod side;
 mod timing;
 
+pub use lab::{Ended, Lab, LabError};
 pub use script::Request;
-pub use session::{Ended, Lab, LabError};
 pub use timing::{Estimate, Forecasted, fit_to};

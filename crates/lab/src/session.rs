@@ -1,279 +1,61 @@
-//! A run from its request to its end.
+//! A run from its first pilot to its end.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tollway_core::{Error, Missing, Registry};
-use tollway_host::requirement;
-use tollway_store::{
-    NewTrial, PointId, PointSpec, PointState, RunId, RunSpec, RunState, Store, StoreError, TrialMark,
-};
+use tollway_core::Error;
+use tollway_store::{NewTrial, PointId, PointState, RunId, RunState, Store, TrialMark};
 use tollway_tenant::Executable;
 
 use crate::crew::{Crew, Job, Outcome};
+use crate::lab::{Ended, Lab, LabError, lacking};
 use crate::noise::Watch;
 use crate::order::{self, Slot};
-use crate::point::{self, Point};
+use crate::pilot;
+use crate::point::Point;
 use crate::progress::Progress;
-use crate::script::{Request, Script};
-use crate::side::{Applied, Setting, Side};
-use crate::timing::{self, Estimate, Forecasted};
-use crate::{pilot, restore};
-
-/// What can end a run before its time.
-#[derive(Debug, thiserror::Error)]
-pub enum LabError {
-    /// What was asked for is not usable, or the machine failed.
-    #[error(transparent)]
-    Contract(#[from] Error),
-    /// The store failed; what it acknowledged before is kept.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// There is nothing to go on with.
-    #[error("{reason}; {remedy}")]
-    NoResume {
-        /// Why.
-        reason: String,
-        /// What to do instead.
-        remedy: String,
-    },
-    /// A killed run left a setting of the host changed, and it cannot be put back.
-    #[error(
-        "{}: a run that was killed left this setting changed, and it cannot be put back ({reason}); write `{value}` to it",
-        file.display()
-    )]
-    Setting {
-        /// The setting's file.
-        file: PathBuf,
-        /// What stood there.
-        value: String,
-        /// What the system answered.
-        reason: String,
-    },
-}
-
-/// How a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ended {
-    /// Its number in the store.
-    pub run: RunId,
-    /// Whether all was measured, or it was interrupted.
-    pub state: RunState,
-    /// Points that were skipped because the machine lacks something.
-    pub skipped: usize,
-    /// Points that failed.
-    pub failed: usize,
-}
-
-/// The laboratory on this machine.
-pub struct Lab<'a> {
-    /// All paths.
-    pub registry: &'a Registry,
-    /// How this program is started as an agent.
-    pub own: Executable,
-    /// The processors for the plans' core slots.
-    pub cpus: Vec<u32>,
-    /// Ticks per second of the run's clock.
-    pub hz: f64,
-    /// The machine's id.
-    pub machine: String,
-    /// The machine in full.
-    pub fingerprint: serde_json::Value,
-    /// The command line, for the record.
-    pub argv: Vec<String>,
-    /// The program's version, for the record.
-    pub version: String,
-    /// Set from outside (Ctrl-C) to end after the running trial.
-    pub interrupted: &'a AtomicBool,
-}
+use crate::script::Request;
+use crate::side::{Applied, Side};
+use crate::timing;
 
 /// A point of one side, in the store.
-struct Entry {
-    id: PointId,
+pub(crate) struct Entry {
+    pub(crate) id: PointId,
     /// Index of the point, the same for all sides.
-    point: usize,
+    pub(crate) point: usize,
     /// Index of the side.
-    side: usize,
-    batch: Option<u32>,
-    steps: u32,
-    state: PointState,
-    failures: u32,
+    pub(crate) side: usize,
+    /// Operations timed together; `None` before the pilot.
+    pub(crate) batch: Option<u32>,
+    /// Steps of delay planted in every operation.
+    pub(crate) steps: u32,
+    pub(crate) state: PointState,
 }
 
 /// A run under way.
-struct Session<'s> {
-    lab: &'s Lab<'s>,
-    store: &'s mut Store,
-    progress: &'s mut dyn Progress,
-    run: RunId,
-    request: Request,
-    sides: Vec<Side>,
-    points: Vec<Point>,
-    entries: Vec<Entry>,
-    done: BTreeSet<TrialMark>,
-    watch: Watch,
-}
-
-impl Lab<'_> {
-    /// What the request would do, without doing it.
-    pub fn estimate(&self, request: &Request) -> Result<Estimate, LabError> {
-        let points = point::points(self.registry, &request.selection)?;
-        let sides = request.sides.len().max(1);
-        let mut estimate = Estimate { points: Vec::new(), trials: 0, seconds: 0.0 };
-        for point in &points {
-            let missing = lacking(point);
-            let trials =
-                if missing.is_some() { 0 } else { point.spec.runs * point.spec.repeats * sides as u32 };
-            if missing.is_none() {
-                estimate.trials += u64::from(trials) + 1;
-                estimate.seconds += timing::seconds(&point.spec, sides);
-            }
-            estimate.points.push(Forecasted {
-                title: point.title(),
-                path: point.path.clone(),
-                variant: point.variant.clone(),
-                trials,
-                missing,
-            });
-        }
-        Ok(estimate)
-    }
-
-    /// Runs the request into the store.
-    pub fn run(
-        &self,
-        store: &mut Store,
-        request: &Request,
-        progress: &mut dyn Progress,
-    ) -> Result<Ended, LabError> {
-        restore::abandoned(store)?;
-        let points = point::points(self.registry, &request.selection)?;
-        let before = standing(&request.sides)?;
-        let script = Script { request: request.clone(), before };
-        let run = store.begin_run(&RunSpec {
-            started: Timestamp::now(),
-            title: request.title.clone(),
-            argv: self.argv.clone(),
-            version: self.version.clone(),
-            seed: request.seed,
-            machine: self.machine.clone(),
-            hz: self.hz,
-            sides: request.sides.iter().map(|s| s.label.clone()).collect(),
-            fingerprint: self.fingerprint.clone(),
-            plan: serde_json::to_value(&script).map_err(|e| Error::system("writing the run's plan", e))?,
-        })?;
-        let sides = sides_of(request);
-        let mut specs = Vec::new();
-        for point in &points {
-            for side in &sides {
-                specs.push(spec_of(
-                    point,
-                    self.registry,
-                    (!request.sides.is_empty()).then_some(&side.label),
-                )?);
-            }
-        }
-        let ids = store.add_points(run, &specs)?;
-        let entries = ids
-            .into_iter()
-            .enumerate()
-            .map(|(i, id)| Entry {
-                id,
-                point: i / sides.len(),
-                side: i % sides.len(),
-                batch: None,
-                steps: 0,
-                state: PointState::Pending,
-                failures: 0,
-            })
-            .collect();
-        let request = request.clone();
-        Session {
-            lab: self,
-            store,
-            progress,
-            run,
-            request,
-            sides,
-            points,
-            entries,
-            done: BTreeSet::new(),
-            watch: Watch::begin(Duration::ZERO),
-        }
-        .go()
-    }
-
-    /// Goes on with the newest run that did not end.
-    pub fn resume(&self, store: &mut Store, progress: &mut dyn Progress) -> Result<Ended, LabError> {
-        restore::abandoned(store)?;
-        let refuse = |reason: String, remedy: &str| LabError::NoResume { reason, remedy: remedy.into() };
-        let Some(left) = store.unfinished(None)? else {
-            return Err(refuse("no run of this store is unfinished".into(), "start one without --resume"));
-        };
-        let run = left.run.id;
-        if left.run.state == RunState::Running && restore::alive(left.run.pid) {
-            return Err(refuse(
-                format!("run {run} is being measured by process {}", left.run.pid),
-                "wait for it to end",
-            ));
-        }
-        if left.run.spec.machine != self.machine {
-            return Err(refuse(
-                format!("run {run} was begun on another machine, or under another kernel"),
-                "start a new run: figures of two machines do not mix",
-            ));
-        }
-        let script: Script = serde_json::from_value(left.run.spec.plan.clone())
-            .map_err(|e| refuse(format!("the plan of run {run} cannot be read ({e})"), "start a new run"))?;
-        let points = point::points(self.registry, &script.request.selection)?;
-        let sides = sides_of(&script.request);
-        if left.points.len() != points.len() * sides.len() {
-            return Err(refuse(
-                format!("run {run} was begun by a program with other paths"),
-                "start a new run, or go on with that program",
-            ));
-        }
-        store.reopen_run(run)?;
-        let entries = left
-            .points
-            .iter()
-            .enumerate()
-            .map(|(i, p)| Entry {
-                id: p.id,
-                point: i / sides.len(),
-                side: i % sides.len(),
-                batch: p.batch,
-                steps: 0,
-                state: p.state.clone(),
-                failures: 0,
-            })
-            .collect();
-        let request = script.request;
-        Session {
-            lab: self,
-            store,
-            progress,
-            run,
-            request,
-            sides,
-            points,
-            entries,
-            done: left.trials,
-            watch: Watch::begin(Duration::ZERO),
-        }
-        .go()
-    }
+pub(crate) struct Session<'s> {
+    pub(crate) lab: &'s Lab<'s>,
+    pub(crate) store: &'s mut Store,
+    pub(crate) progress: &'s mut dyn Progress,
+    pub(crate) run: RunId,
+    pub(crate) request: Request,
+    pub(crate) sides: Vec<Side>,
+    pub(crate) points: Vec<Point>,
+    pub(crate) entries: Vec<Entry>,
+    /// The trials that are in the store.
+    pub(crate) done: BTreeSet<TrialMark>,
+    pub(crate) watch: Watch,
 }
 
 impl Session<'_> {
-    fn go(mut self) -> Result<Ended, LabError> {
+    pub(crate) fn go(mut self) -> Result<Ended, LabError> {
         let result = self.stages();
         let state = match &result {
             Ok(true) => RunState::Complete,
-            Ok(false) => RunState::Interrupted,
+            // A store that was full or locked can be gone on with when it no longer is.
+            Ok(false) | Err(LabError::Store(_)) => RunState::Interrupted,
             Err(_) => RunState::Failed,
         };
         let ended = self.store.end_run(self.run, state, Timestamp::now());
@@ -293,15 +75,13 @@ impl Session<'_> {
 
     /// All stages; false where it was interrupted.
     fn stages(&mut self) -> Result<bool, LabError> {
+        self.agree_on_sides()?;
         self.skip_what_is_lacking()?;
         let pending: Vec<usize> = (0..self.points.len()).filter(|p| self.is_pending(*p)).collect();
-        let sides = self.sides.len();
-        let trials: u64 = pending
-            .iter()
-            .map(|p| u64::from(self.points[*p].spec.runs * self.points[*p].spec.repeats) * sides as u64 + 1)
-            .sum::<u64>()
-            - self.done.len() as u64;
-        let seconds = pending.iter().map(|p| timing::seconds(&self.points[*p].spec, sides)).sum();
+        let pilots: u64 = pending.iter().map(|p| u64::from(self.wants_pilot(*p))).sum();
+        let trials = pilots + pending.iter().map(|p| self.left(*p)).sum::<u64>();
+        let seconds =
+            pending.iter().map(|p| timing::trial(&self.points[*p].spec) * (self.left(*p) + 1) as f64).sum();
         self.progress.planned(trials, seconds);
         let (first, last): (Vec<usize>, Vec<usize>) =
             (0..self.points.len()).partition(|p| self.points[*p].plan.needs.is_empty());
@@ -326,6 +106,33 @@ impl Session<'_> {
 
     fn is_pending(&self, point: usize) -> bool {
         self.entries.iter().any(|e| e.point == point && e.state == PointState::Pending)
+    }
+
+    /// How many trials of a point, on all sides, are not in the store yet.
+    fn left(&self, point: usize) -> u64 {
+        let spec = &self.points[point].spec;
+        let planned = u64::from(spec.runs) * u64::from(spec.repeats) * self.sides.len() as u64;
+        let ids: Vec<PointId> = self.entries.iter().filter(|e| e.point == point).map(|e| e.id).collect();
+        planned.saturating_sub(self.done.iter().filter(|mark| ids.contains(&mark.point)).count() as u64)
+    }
+
+    /// Whether a pending point has to be played once before it is timed: what a planted delay takes is not stored.
+    fn wants_pilot(&self, point: usize) -> bool {
+        self.entries.iter().any(|e| e.point == point && e.batch.is_none())
+            || self.sides.iter().any(|s| s.planted > 0.0)
+    }
+
+    /// A run that was killed while a point was given up may have given it up on one side only.
+    fn agree_on_sides(&mut self) -> Result<(), LabError> {
+        for point in 0..self.points.len() {
+            let given_up = |e: &&Entry| {
+                e.point == point && matches!(e.state, PointState::Skipped(_) | PointState::Failed(_))
+            };
+            if let Some(state) = self.entries.iter().find(given_up).map(|e| e.state.clone()) {
+                self.settle(point, &state)?;
+            }
+        }
+        Ok(())
     }
 
     fn skip_what_is_lacking(&mut self) -> Result<(), LabError> {
@@ -364,18 +171,28 @@ impl Session<'_> {
         }
     }
 
+    fn crew<'e>(&self, executable: &'e Executable) -> Crew<'e>
+    where
+        Self: 'e,
+    {
+        Crew::new(executable, &self.lab.cpus, self.lab.hz, self.lab.grace)
+    }
+
+    fn interrupted(&self) -> bool {
+        self.lab.interrupted.load(Ordering::Relaxed)
+    }
+
     fn pilots(&mut self) -> Result<bool, LabError> {
         let side = self.sides[0].clone();
         let executable = side.executable(&self.lab.own);
-        let mut crew = Crew::new(&executable, &self.lab.cpus, self.lab.hz);
+        let mut crew = self.crew(&executable);
         let planting = self.sides.iter().any(|s| s.planted > 0.0);
         let ticks_per_step = if planting { pilot::ticks_per_step() } else { 1.0 };
         for point in 0..self.points.len() {
-            if self.lab.interrupted.load(Ordering::Relaxed) {
+            if self.interrupted() {
                 return Ok(false);
             }
-            let has_batch = self.entries.iter().any(|e| e.point == point && e.batch.is_some());
-            if !self.is_pending(point) || (has_batch && !planting) {
+            if !self.is_pending(point) || !self.wants_pilot(point) {
                 continue;
             }
             let subject = self.points[point].clone();
@@ -383,27 +200,25 @@ impl Session<'_> {
             let job = job(&subject, 0, 0);
             let outcome = {
                 let _applied = Applied::apply(&side.settings)?;
-                pilot::play(&mut crew, &job).or_else(|e| match e {
-                    Error::Tenant { .. } => pilot::play(&mut crew, &job),
-                    e => Err(e),
-                })
+                self.twice_at_most(|| pilot::play(&mut crew, &job))
             };
             match outcome {
-                Ok(outcome) => {
-                    let sample =
-                        outcome.spread.quantile(0.5).unwrap_or_default() * f64::from(outcome.spread.batch);
+                Ok(Some(outcome)) => {
+                    // One side may have its batch from before a kill: it is frozen, for both.
+                    let frozen = self.entries.iter().filter(|e| e.point == point).find_map(|e| e.batch);
+                    let batch = frozen.unwrap_or(outcome.spread.batch);
+                    let sample = outcome.spread.quantile(0.5).unwrap_or_default() * f64::from(batch);
                     for entry in self.entries.iter_mut().filter(|e| e.point == point) {
-                        let batch = *entry.batch.get_or_insert(outcome.spread.batch);
-                        self.store.set_batch(entry.id, batch)?;
+                        if entry.batch.is_none() {
+                            self.store.set_batch(entry.id, batch)?;
+                            entry.batch = Some(batch);
+                        }
                         entry.steps = pilot::steps(self.sides[entry.side].planted, sample, ticks_per_step);
                     }
                     self.progress.played();
                 }
-                Err(error) => {
-                    let trials =
-                        u64::from(subject.spec.runs * subject.spec.repeats) * self.sides.len() as u64;
-                    self.give_up(point, &error, trials + 1)?;
-                }
+                Ok(None) => return Ok(false),
+                Err(error) => self.give_up(point, &error, self.left(point) + 1)?,
             }
         }
         Ok(true)
@@ -419,12 +234,11 @@ impl Session<'_> {
                 .filter(|p| block < self.points[**p].spec.runs)
                 .map(|p| (*p, self.points[*p].spec.repeats))
                 .collect();
-            let mut crews: Vec<Crew<'_>> =
-                executables.iter().map(|e| Crew::new(e, &self.lab.cpus, self.lab.hz)).collect();
+            let mut crews: Vec<Crew<'_>> = executables.iter().map(|e| self.crew(e)).collect();
             for slot in order::block(self.request.seed, block, &in_block, self.sides.len()) {
                 let place = *ordinal;
                 *ordinal += 1;
-                if self.lab.interrupted.load(Ordering::Relaxed) {
+                if self.interrupted() {
                     return Ok(false);
                 }
                 self.play_one(slot, place, &mut crews)?;
@@ -439,10 +253,9 @@ impl Session<'_> {
     }
 
     fn play_one(&mut self, slot: Slot, ordinal: u32, crews: &mut [Crew<'_>]) -> Result<(), LabError> {
-        let Some(at) = self.entries.iter().position(|e| e.point == slot.point && e.side == slot.side) else {
+        let Some(entry) = self.entries.iter().find(|e| e.point == slot.point && e.side == slot.side) else {
             return Ok(());
         };
-        let entry = &self.entries[at];
         let mark = TrialMark { point: entry.id, block: slot.block, ordinal };
         if entry.state != PointState::Pending || self.done.contains(&mark) {
             return Ok(());
@@ -454,31 +267,43 @@ impl Session<'_> {
         let outcome = {
             let _applied = Applied::apply(&self.sides[slot.side].settings)?;
             let job = job(&point, batch, steps);
-            // A tenant that died may have been unlucky: it gets a second chance, a wrong result does not.
-            crews[slot.side].play(&job).or_else(|e| match e {
-                Error::Tenant { .. } => crews[slot.side].play(&job),
-                e => Err(e),
-            })
+            self.twice_at_most(|| crews[slot.side].play(&job))
         };
         match outcome {
-            Ok(outcome) => {
+            Ok(Some(outcome)) => {
                 let agents = crews.iter().map(Crew::processor_time).sum();
-                let trial = self.trial(&outcome, agents, slot.block, ordinal, started, &point)?;
+                let trial = self.trial(outcome, agents, slot.block, ordinal, started, &point)?;
                 self.store.record_trial(id, &trial)?;
+                self.done.insert(mark);
                 self.progress.played();
                 Ok(())
             }
-            Err(error) => {
-                self.entries[at].failures += 1;
-                let left = u64::from((point.spec.runs - slot.block) * point.spec.repeats);
-                self.give_up(slot.point, &error, left * self.sides.len() as u64)
+            // The caller finds that it was interrupted.
+            Ok(None) => Ok(()),
+            Err(error) => self.give_up(slot.point, &error, self.left(slot.point)),
+        }
+    }
+
+    /// Plays; a tenant that died may have been unlucky and gets a second chance, a wrong result does not. `None` where
+    /// it died in an interruption, which may have been meant for it too.
+    fn twice_at_most(
+        &self,
+        mut play: impl FnMut() -> Result<Outcome, Error>,
+    ) -> Result<Option<Outcome>, Error> {
+        for chance in 0.. {
+            match play() {
+                Ok(outcome) => return Ok(Some(outcome)),
+                Err(Error::Tenant { .. }) if self.interrupted() => return Ok(None),
+                Err(Error::Tenant { .. }) if chance == 0 => {}
+                Err(error) => return Err(error),
             }
         }
+        Ok(None)
     }
 
     fn trial(
         &mut self,
-        outcome: &Outcome,
+        outcome: Outcome,
         agents: Duration,
         block: u32,
         ordinal: u32,
@@ -487,7 +312,7 @@ impl Session<'_> {
     ) -> Result<NewTrial, LabError> {
         let window = point.spec.window_ms / 1e3 * self.lab.hz;
         let gaps = outcome.gaps(self.lab.hz);
-        let noise = self.watch.after_trial(agents, gaps);
+        let noise = self.watch.after_trial(outcome.after, agents, gaps);
         let mut cpu_ns = BTreeMap::new();
         for (role, ran) in &outcome.roles {
             *cpu_ns.entry(role.clone()).or_insert(0) += ran.cpu_ns;
@@ -496,9 +321,9 @@ impl Session<'_> {
             block,
             ordinal,
             started,
-            spread: outcome.spread.clone(),
+            spread: outcome.spread,
             noise,
-            tally: outcome.tally.clone(),
+            tally: outcome.tally,
             meters: serde_json::to_value(&outcome.meters)
                 .map_err(|e| Error::system("writing counters", e))?,
             lost_ticks: gaps.share().unwrap_or_default() * window,
@@ -519,7 +344,8 @@ impl Session<'_> {
                 continue;
             }
             let (id, point) = (entry.id, &self.points[entry.point]);
-            if self.store.prediction(id)?.is_some() {
+            let begun = self.done.iter().any(|mark| mark.point == id);
+            if begun || self.store.prediction(id)?.is_some() {
                 continue;
             }
             // A point whose tolls could not be measured is measured all the same, without a prediction.
@@ -541,34 +367,4 @@ fn job(point: &Point, batch: u32, planted: u32) -> Job<'_> {
         batch,
         planted,
     }
-}
-
-/// The first thing that a point needs and this machine lacks.
-fn lacking(point: &Point) -> Option<Missing> {
-    point.plan.requires.iter().find_map(|r| requirement::check(r).err())
-}
-
-/// The sides of a request: where nothing is compared, the program as it is.
-fn sides_of(request: &Request) -> Vec<Side> {
-    if request.sides.is_empty() { vec![Side::as_it_is("")] } else { request.sides.clone() }
-}
-
-/// What stands in the settings that the sides change.
-fn standing(sides: &[Side]) -> Result<Vec<Setting>, Error> {
-    sides.iter().flat_map(|s| &s.settings).map(Setting::standing).collect()
-}
-
-fn spec_of(point: &Point, registry: &Registry, side: Option<&String>) -> Result<PointSpec, Error> {
-    let variant = point.variant(registry)?;
-    Ok(PointSpec {
-        side: side.cloned(),
-        path: point.path.clone(),
-        variant: point.variant.clone(),
-        params: point.params.clone(),
-        operation: point.plan.operation.clone(),
-        toll: point.plan.provides.clone(),
-        boundary: point.plan.provides.as_ref().map(|k| k.crossing.boundary()),
-        title: point.title(),
-        caveats: variant.caveats().into(),
-    })
 }

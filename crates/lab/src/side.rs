@@ -57,20 +57,24 @@ impl Side {
     }
 
     /// Reads a side as a person writes it: parts joined by `,`, each one of
-    /// `self`, the path of a tollway program, `env:NAME=VALUE`, `set:/sys/…=VALUE`, `set:/proc/sys/…=VALUE`.
+    /// `self`, the path of a tollway program, `env:NAME=VALUE`, `set:/sys/…=VALUE`, `set:/proc/sys/…=VALUE`, and
+    /// `plant:10%`, which makes every operation slower by that share: for proofs that a comparison finds it.
     pub fn parse(label: &str, text: &str) -> Result<Side> {
         let mut side = Side { about: text.into(), ..Side::as_it_is(label) };
         for part in text.split(',').map(str::trim) {
             let bad = |reason: &str| Error::Input {
                 place: format!("side {label}, `{part}`"),
                 reason: reason.into(),
-                remedy: "write `self`, the path of a tollway program, `env:NAME=VALUE` or \
-                         `set:/sys/…=VALUE` (also /proc/sys), joined by commas"
+                remedy: "write `self`, the path of a tollway program, `env:NAME=VALUE`, \
+                         `set:/sys/…=VALUE` (also /proc/sys) or `plant:10%`, joined by commas"
                     .into(),
             };
             if part == "self" {
             } else if let Some(assignment) = part.strip_prefix("env:") {
                 let (name, value) = assignment.split_once('=').ok_or_else(|| bad("it has no `=`"))?;
+                if name.is_empty() || text.contains('\0') {
+                    return Err(bad("it names no variable"));
+                }
                 side.environment.push((name.into(), value.into()));
             } else if let Some(assignment) = part.strip_prefix("set:") {
                 let (file, value) = assignment.split_once('=').ok_or_else(|| bad("it has no `=`"))?;
@@ -80,6 +84,10 @@ impl Side {
                     return Err(bad("only files under /sys and /proc/sys are set"));
                 }
                 side.settings.push(Setting { file, value: value.into() });
+            } else if let Some(share) = part.strip_prefix("plant:") {
+                let percent = share.strip_suffix('%').and_then(|n| n.parse::<f64>().ok());
+                let percent = percent.filter(|p| (0.0..=1000.0).contains(p));
+                side.planted = percent.ok_or_else(|| bad("it is no share from 0% to 1000%"))? / 100.0;
             } else if Path::new(part).is_file() {
                 side.program = Some(part.into());
             } else {
@@ -148,11 +156,23 @@ mod tests {
         assert_eq!(side.environment, [("GLIBC_TUNABLES".into(), "x=y".into())]);
         assert_eq!(side.settings[0].value, "0");
         assert_eq!(side.program, None);
+        assert_eq!(Side::parse("B", "plant:12.5%").unwrap().planted, 0.125);
     }
 
     #[test]
     fn what_is_no_setting_is_refused_with_its_place() {
-        for text in ["set:/etc/passwd=x", "set:/sys/../etc/passwd=x", "env:NOTHING", "no-such-program"] {
+        for text in [
+            "set:/etc/passwd=x",
+            "set:/sys/../etc/passwd=x",
+            "env:NOTHING",
+            "env:=x",
+            "no-such-program",
+            "",
+            "plant:10",
+            "plant:NaN%",
+            "plant:-1%",
+            "plant:1e9%",
+        ] {
             let error = Side::parse("A", text).unwrap_err().to_string();
             assert!(error.contains(text), "{error}");
         }

@@ -46,7 +46,12 @@ pub struct Estimate {
 /// Seconds that all trials of a point take, its pilot included.
 pub(crate) fn seconds(spec: &TrialSpec, sides: usize) -> f64 {
     let trials = f64::from(spec.runs * spec.repeats) * sides as f64 + 1.0;
-    trials * ((spec.window_ms + spec.warmup_ms) / 1e3 + OVERHEAD)
+    trials * trial(spec)
+}
+
+/// Seconds that one trial takes.
+pub(crate) fn trial(spec: &TrialSpec) -> f64 {
+    (spec.window_ms + spec.warmup_ms) / 1e3 + OVERHEAD
 }
 
 /// Cuts presets so that these points, which they name, take about `budget` seconds: first fewer blocks, then shorter

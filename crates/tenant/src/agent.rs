@@ -1,13 +1,16 @@
 //! The coordinator's end of an agent process.
 
-use std::io::BufReader;
+use std::io::{BufReader, ErrorKind};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command as Spawn, Stdio};
 use std::time::{Duration, Instant};
 
-use tollway_core::{Error, Result};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tollway_core::{Clock, Error, Result, Ticks};
+use tollway_host::clock::RunClock;
 
 use crate::protocol::{self, Answer, Command, Hello, Reply, Request};
 
@@ -37,18 +40,22 @@ impl Agent {
     /// Starts the executable with a socket as its standard input and waits for its hello.
     pub fn start(executable: &Executable) -> Result<Agent> {
         let name = executable.program.display().to_string();
+        let before = RunClock::chosen().now();
         let (ours, theirs) = UnixStream::pair().map_err(|e| Error::system("making an agent's socket", e))?;
         let mut child = Spawn::new(&executable.program)
             .args(&executable.arguments)
             .envs(executable.environment.iter().map(|(k, v)| (k, v)))
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::null())
+            // Ctrl-C is for the coordinator, which lets the running trial end.
+            .process_group(0)
             .spawn()
             .map_err(|e| Error::system(format!("starting `{name}` as an agent"), e))?;
         let connected =
             ours.try_clone().map_err(|e| Error::system("sharing an agent's socket", e)).and_then(|to| {
                 let mut from = BufReader::new(ours);
                 let hello = hello(&mut from, &name)?;
+                same_clock(before, &hello, &name)?;
                 Ok((to, from, hello))
             });
         match connected {
@@ -80,11 +87,31 @@ impl Agent {
         match protocol::receive::<Reply>(&mut self.from) {
             Ok(Some(reply)) => Ok(reply),
             Ok(None) => Err(self.dead("it ended".into())),
-            Err(e) if matches!(e.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut) => {
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
                 Err(self.dead("it did not answer in time and was stopped".into()))
             }
             Err(e) => Err(self.dead(e.to_string())),
         }
+    }
+
+    /// The next reply of any of these agents, whichever speaks first, with its index. Where none does before the
+    /// deadline the error is that of the first.
+    pub fn first_of(agents: &mut [Agent], which: &[usize], deadline: Instant) -> Result<(usize, Reply)> {
+        let heard = which.iter().copied().find(|at| !agents[*at].from.buffer().is_empty());
+        let speaker = match heard {
+            Some(at) => at,
+            None => {
+                let left = deadline.saturating_duration_since(Instant::now());
+                let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
+                let mut waiting: Vec<PollFd<'_>> =
+                    which.iter().map(|at| PollFd::new(agents[*at].from.get_ref(), PollFlags::IN)).collect();
+                rustix::io::retry_on_intr(|| poll(&mut waiting, Some(&left)))
+                    .map_err(|e| Error::system("waiting for agents", e))?;
+                let ready = waiting.iter().position(|fd| !fd.revents().is_empty());
+                which[ready.unwrap_or(0)]
+            }
+        };
+        agents[speaker].reply(deadline).map(|reply| (speaker, reply))
     }
 
     /// Sends a command to an actor of which nothing else is outstanding, and waits for its answer.
@@ -121,13 +148,34 @@ fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
+/// Refuses an agent that does not read the clock that this process reads: its windows would never open, or never
+/// close.
+fn same_clock(before: Ticks, hello: &Hello, name: &str) -> Result<()> {
+    /// How far processors' counters may be apart: below a millisecond on any machine.
+    const APART: Ticks = 1_000_000;
+    let now = RunClock::chosen().now();
+    if (before.saturating_sub(APART)..=now.saturating_add(APART)).contains(&hello.clock) {
+        return Ok(());
+    }
+    Err(Error::Input {
+        place: format!("`{name}` as an agent"),
+        reason: "its clock is not the clock of this program".into(),
+        remedy: "let TOLLWAY_CLOCK be the same for both".into(),
+    })
+}
+
 fn hello(from: &mut BufReader<UnixStream>, name: &str) -> Result<Hello> {
     let unfit = |reason: String| Error::Tenant { tenant: format!("`{name}`"), reason };
     from.get_ref()
         .set_read_timeout(Some(HELLO))
         .map_err(|e| Error::system("setting a time limit on an agent's socket", e))?;
     let hello: Hello = protocol::receive(from)
-        .map_err(|e| unfit(format!("it is no agent: {e}")))?
+        .map_err(|e| match e.kind() {
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+                unfit(format!("it did not say hello within {} s; is it a tollway program?", HELLO.as_secs()))
+            }
+            _ => unfit(format!("it is no agent: {e}")),
+        })?
         .ok_or_else(|| unfit("it ended before it said hello; is it a tollway program?".into()))?;
     if hello.protocol != protocol::VERSION {
         return Err(unfit(format!(

@@ -138,6 +138,10 @@ pub fn receive<T: DeserializeOwned>(from: &mut impl BufRead) -> io::Result<Optio
         return Ok(None);
     }
     if line.last() != Some(&b'\n') {
+        if read as u64 == LONGEST_LINE {
+            let reason = format!("a line is longer than {LONGEST_LINE} bytes");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+        }
         return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the line was cut short"));
     }
     serde_json::from_slice(&line).map(Some).map_err(Into::into)

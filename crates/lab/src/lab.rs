@@ -1,0 +1,270 @@
+//! The laboratory of a machine: what a request would do, beginning a run, and going on with one.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tollway_core::{Error, Missing, Registry};
+use tollway_host::requirement;
+use tollway_store::{PointSpec, RunId, RunSpec, RunState, Store, StoreError, TrialMark};
+use tollway_tenant::{Agent, Executable};
+
+use crate::noise::Watch;
+use crate::point::{self, Point};
+use crate::progress::Progress;
+use crate::restore;
+use crate::script::{Request, Script};
+use crate::session::{Entry, Session};
+use crate::side::{Setting, Side};
+use crate::timing::{self, Estimate, Forecasted};
+
+/// What can end a run before its time.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// What was asked for is not usable, or the machine failed.
+    #[error(transparent)]
+    Contract(#[from] Error),
+    /// The store failed; what it acknowledged before is kept.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// There is nothing to go on with.
+    #[error("{reason}; {remedy}")]
+    NoResume {
+        /// Why.
+        reason: String,
+        /// What to do instead.
+        remedy: String,
+    },
+    /// A killed run left a setting of the host changed, and it cannot be put back.
+    #[error(
+        "{}: a run that was killed left this setting changed, and it cannot be put back ({reason}); write `{value}` to it",
+        file.display()
+    )]
+    Setting {
+        /// The setting's file.
+        file: PathBuf,
+        /// What stood there.
+        value: String,
+        /// What the system answered.
+        reason: String,
+    },
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// Its number in the store.
+    pub run: RunId,
+    /// Whether all was measured, or it was interrupted.
+    pub state: RunState,
+    /// Points that were skipped because the machine lacks something.
+    pub skipped: usize,
+    /// Points that failed.
+    pub failed: usize,
+}
+
+/// The laboratory on this machine.
+pub struct Lab<'a> {
+    /// All paths.
+    pub registry: &'a Registry,
+    /// How this program is started as an agent.
+    pub own: Executable,
+    /// The processors for the plans' core slots.
+    pub cpus: Vec<u32>,
+    /// Ticks per second of the run's clock.
+    pub hz: f64,
+    /// The machine's id.
+    pub machine: String,
+    /// The machine in full.
+    pub fingerprint: serde_json::Value,
+    /// The command line, for the record.
+    pub argv: Vec<String>,
+    /// The program's version, for the record.
+    pub version: String,
+    /// Set from outside (Ctrl-C) to end after the running trial.
+    pub interrupted: &'a AtomicBool,
+    /// How long an actor may take beyond its window, or for a command that has none, before its process is ended:
+    /// [`crew::GRACE`](crate::crew::GRACE) where nobody knows better.
+    pub grace: Duration,
+}
+
+impl Lab<'_> {
+    /// What the request would do, without doing it.
+    pub fn estimate(&self, request: &Request) -> Result<Estimate, LabError> {
+        let points = point::points(self.registry, &request.selection)?;
+        let sides = request.sides.len().max(1);
+        let mut estimate = Estimate { points: Vec::new(), trials: 0, seconds: 0.0 };
+        for point in &points {
+            let missing = lacking(point);
+            let trials =
+                if missing.is_some() { 0 } else { point.spec.runs * point.spec.repeats * sides as u32 };
+            if missing.is_none() {
+                estimate.trials += u64::from(trials) + 1;
+                estimate.seconds += timing::seconds(&point.spec, sides);
+            }
+            estimate.points.push(Forecasted {
+                title: point.title(),
+                path: point.path.clone(),
+                variant: point.variant.clone(),
+                trials,
+                missing,
+            });
+        }
+        Ok(estimate)
+    }
+
+    /// Runs the request into the store.
+    pub fn run(
+        &self,
+        store: &mut Store,
+        request: &Request,
+        progress: &mut dyn Progress,
+    ) -> Result<Ended, LabError> {
+        restore::abandoned(store)?;
+        let points = point::points(self.registry, &request.selection)?;
+        self.sides_start(request)?;
+        let before = standing(&request.sides)?;
+        let script = Script { request: request.clone(), before };
+        let run = store.begin_run(&RunSpec {
+            started: Timestamp::now(),
+            title: request.title.clone(),
+            argv: self.argv.clone(),
+            version: self.version.clone(),
+            seed: request.seed,
+            machine: self.machine.clone(),
+            hz: self.hz,
+            sides: request.sides.iter().map(|s| s.label.clone()).collect(),
+            fingerprint: self.fingerprint.clone(),
+            plan: serde_json::to_value(&script).map_err(|e| Error::system("writing the run's plan", e))?,
+        })?;
+        store.add_points(run, &specs(&points, self.registry, request)?)?;
+        let stored = store.points(run)?;
+        self.session(store, progress, run, request.clone(), points, &stored, BTreeSet::new()).go()
+    }
+
+    /// Goes on with the newest run that did not end.
+    pub fn resume(&self, store: &mut Store, progress: &mut dyn Progress) -> Result<Ended, LabError> {
+        restore::abandoned(store)?;
+        let refuse = |reason: String, remedy: &str| LabError::NoResume { reason, remedy: remedy.into() };
+        let Some(left) = store.unfinished(None)? else {
+            return Err(refuse("no run of this store is unfinished".into(), "start one without --resume"));
+        };
+        let run = left.run.id;
+        if left.run.state == RunState::Running && restore::alive(left.run.pid) {
+            return Err(refuse(
+                format!("run {run} is being measured by process {}", left.run.pid),
+                "wait for it to end",
+            ));
+        }
+        if left.run.spec.machine != self.machine {
+            return Err(refuse(
+                format!("run {run} was begun on another machine, or under another kernel"),
+                "start a new run: figures of two machines do not mix",
+            ));
+        }
+        let script: Script = serde_json::from_value(left.run.spec.plan.clone())
+            .map_err(|e| refuse(format!("the plan of run {run} cannot be read ({e})"), "start a new run"))?;
+        let points = point::points(self.registry, &script.request.selection)?;
+        let specs = specs(&points, self.registry, &script.request)?;
+        self.sides_start(&script.request)?;
+        store.reopen_run(run)?;
+        let mut stored = left.points;
+        if stored.is_empty() {
+            // It was killed between its beginning and its points.
+            store.add_points(run, &specs)?;
+            stored = store.points(run)?;
+        }
+        let same = |(stored, now): (&PointSpec, &PointSpec)| {
+            (&stored.path, &stored.variant, &stored.params, &stored.side)
+                == (&now.path, &now.variant, &now.params, &now.side)
+        };
+        if stored.len() != specs.len() || !stored.iter().map(|p| &p.spec).zip(&specs).all(same) {
+            store.end_run(run, RunState::Interrupted, Timestamp::now())?;
+            return Err(refuse(
+                format!("run {run} was begun by a program with other paths"),
+                "start a new run, or go on with that program",
+            ));
+        }
+        self.session(store, progress, run, script.request, points, &stored, left.trials).go()
+    }
+
+    /// Starts an agent of each side once: one that is no agent, or reads another clock, is told before a run begins.
+    fn sides_start(&self, request: &Request) -> Result<(), LabError> {
+        for side in sides_of(request) {
+            Agent::start(&side.executable(&self.own))?;
+        }
+        Ok(())
+    }
+
+    /// A session over the points of a run as they stand in the store.
+    #[allow(clippy::too_many_arguments)]
+    fn session<'s>(
+        &'s self,
+        store: &'s mut Store,
+        progress: &'s mut dyn Progress,
+        run: RunId,
+        request: Request,
+        points: Vec<Point>,
+        stored: &[tollway_store::Point],
+        done: BTreeSet<TrialMark>,
+    ) -> Session<'s> {
+        let sides = sides_of(&request);
+        let entries = stored
+            .iter()
+            .enumerate()
+            .map(|(i, p)| Entry {
+                id: p.id,
+                point: i / sides.len(),
+                side: i % sides.len(),
+                batch: p.batch,
+                steps: 0,
+                state: p.state.clone(),
+            })
+            .collect();
+        let watch = Watch::begin(Duration::ZERO);
+        Session { lab: self, store, progress, run, request, sides, points, entries, done, watch }
+    }
+}
+
+/// The first thing that a point needs and this machine lacks.
+pub(crate) fn lacking(point: &Point) -> Option<Missing> {
+    point.plan.requires.iter().find_map(|r| requirement::check(r).err())
+}
+
+/// The sides of a request: where nothing is compared, the program as it is.
+fn sides_of(request: &Request) -> Vec<Side> {
+    if request.sides.is_empty() { vec![Side::as_it_is("")] } else { request.sides.clone() }
+}
+
+/// What stands in the settings that the sides change.
+fn standing(sides: &[Side]) -> Result<Vec<Setting>, Error> {
+    sides.iter().flat_map(|s| &s.settings).map(Setting::standing).collect()
+}
+
+/// What the store is to know of each point on each side, in the order of both.
+fn specs(points: &[Point], registry: &Registry, request: &Request) -> Result<Vec<PointSpec>, Error> {
+    let mut specs = Vec::new();
+    for point in points {
+        for side in sides_of(request) {
+            specs.push(spec_of(point, registry, (!request.sides.is_empty()).then_some(&side.label))?);
+        }
+    }
+    Ok(specs)
+}
+
+fn spec_of(point: &Point, registry: &Registry, side: Option<&String>) -> Result<PointSpec, Error> {
+    let variant = point.variant(registry)?;
+    Ok(PointSpec {
+        side: side.cloned(),
+        path: point.path.clone(),
+        variant: point.variant.clone(),
+        params: point.params.clone(),
+        operation: point.plan.operation.clone(),
+        toll: point.plan.provides.clone(),
+        boundary: point.plan.provides.as_ref().map(|k| k.crossing.boundary()),
+        title: point.title(),
+        caveats: variant.caveats().into(),
+    })
+}
