@@ -79,12 +79,18 @@ fn main() -> Result<ExitCode> {
     }
     let cpus = allowed_cpus()?;
     let twins = Twins::compile()?;
-    let mut ours = Ours::new(&cpus);
+    let ours = Ours::new(&cpus);
     let wanted =
         |f: &&Figure| options.only.is_empty() || options.only.iter().any(|o| f.name.contains(o.as_str()));
     let figures: Vec<&Figure> = FIGURES.iter().filter(wanted).collect();
 
-    let mut tried: Vec<Tried> = figures.iter().map(|_| Tried::default()).collect();
+    let mut tried: Vec<Tried> = figures
+        .iter()
+        .map(|figure| Tried {
+            broken: ours.check(figure).err().map(|e| unmeasured(figure, &e)),
+            ..Tried::default()
+        })
+        .collect();
     let mut rng = StdRng::seed_from_u64(options.seed);
     let mut noise = Noise::default();
     for round in 1..=options.rounds {
@@ -95,7 +101,7 @@ fn main() -> Result<ExitCode> {
         for (figure, tried) in figures.iter().zip(&mut tried) {
             let ours_first = rng.random::<bool>();
             if tried.broken.is_none()
-                && let Err(error) = play_round(figure, ours_first, &mut ours, &twins, &cpus, tried)
+                && let Err(error) = play_round(figure, ours_first, &ours, &twins, &cpus, tried)
             {
                 tried.broken = Some(unmeasured(figure, &error));
             }
@@ -136,7 +142,7 @@ fn main() -> Result<ExitCode> {
 fn play_round(
     figure: &Figure,
     ours_first: bool,
-    ours: &mut Ours<'_>,
+    ours: &Ours<'_>,
     twins: &Twins,
     cpus: &[u32],
     tried: &mut Tried,

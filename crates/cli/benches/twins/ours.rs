@@ -1,13 +1,12 @@
 //! Our side: a trial as every run of Tollway plays it, from processes started for it alone.
 
 use anyhow::{Context, Result};
-use tollway_core::{Params, Registry, TrialSpec};
-use tollway_host::clock;
+use tollway_core::{Error, Params, Plan, Registry, TrialSpec};
+use tollway_host::{clock, requirement};
 use tollway_lab::crew::{Crew, Job};
 use tollway_tenant::Executable;
 
 use crate::figures::{At, Figure};
-use crate::twin::too_few_cores;
 
 /// The window: as long as a twin takes on short operations.
 const SPEC: TrialSpec = TrialSpec { window_ms: 30.0, warmup_ms: 3.0, runs: 1, repeats: 1 };
@@ -35,21 +34,15 @@ impl<'a> Ours<'a> {
         }
     }
 
+    /// Whether this machine has all that the figure needs.
+    pub fn check(&self, figure: &Figure) -> Result<()> {
+        let (_, plan) = self.point(figure)?;
+        plan.requires.iter().try_for_each(|r| requirement::check(r).map_err(|m| Error::Missing(m).into()))
+    }
+
     /// The median of one trial of the figure, in ticks per operation.
-    pub fn play(&mut self, figure: &Figure) -> Result<f64> {
-        let variant = self.registry.path(figure.path)?.variant(figure.variant)?;
-        let mut params = Params::new();
-        for (axis, value) in figure.at {
-            match *value {
-                At::Word(word) => params.set(*axis, word),
-                At::Whole(n) => params.set(*axis, n),
-            }
-        }
-        let params = params.complete(&variant.axes())?;
-        let plan = variant.plan(&params)?;
-        if plan.cores() as usize > self.cpus.len() {
-            return Err(too_few_cores(self.cpus).into());
-        }
+    pub fn play(&self, figure: &Figure) -> Result<f64> {
+        let (params, plan) = self.point(figure)?;
         let outcome = Crew::new(&self.executable, self.cpus, self.hz).play(&Job {
             path: figure.path,
             variant: figure.variant,
@@ -60,5 +53,19 @@ impl<'a> Ours<'a> {
             planted: 0,
         })?;
         outcome.spread.quantile(0.5).context("the trial recorded nothing")
+    }
+
+    fn point(&self, figure: &Figure) -> Result<(Params, Plan)> {
+        let variant = self.registry.path(figure.path)?.variant(figure.variant)?;
+        let mut params = Params::new();
+        for (axis, value) in figure.at {
+            match *value {
+                At::Word(word) => params.set(*axis, word),
+                At::Whole(n) => params.set(*axis, n),
+            }
+        }
+        let params = params.complete(&variant.axes())?;
+        let plan = variant.plan(&params)?;
+        Ok((params, plan))
     }
 }

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
-use tollway_core::{Error, Missing};
 
 use crate::figures::{FIGURES, Kind, Twin};
 
@@ -44,7 +43,7 @@ impl Twins {
     pub fn run(&self, twin: &Twin, cpus: &[u32]) -> Result<f64> {
         let mut command = Command::new(self.folder.join(twin.program));
         for slot in twin.cpus {
-            let cpu = cpus.get(*slot).ok_or_else(|| too_few_cores(cpus))?;
+            let cpu = cpus.get(*slot).context("the twin needs another processor")?;
             command.arg(cpu.to_string());
         }
         let output = command
@@ -63,12 +62,4 @@ impl Twins {
             ),
         }
     }
-}
-/// What a figure on two cores lacks where there is one.
-pub fn too_few_cores(cpus: &[u32]) -> Error {
-    Error::Missing(Missing::new(
-        "a second core",
-        format!("this process may use {}", cpus.len()),
-        "run it where more cores are allowed (taskset, cgroup cpuset)",
-    ))
 }
