@@ -4,7 +4,6 @@
 //! batches, so that the stamps stay below one per cent of what they measure; longer ones are stamped one by one,
 //! which keeps their tail.
 
-use std::arch::asm;
 use std::hint::{black_box, spin_loop};
 
 use tollway_core::{Clock, Recorder, Ticks, Window};
@@ -102,9 +101,9 @@ fn sample<C: Clock>(clock: C, calls: u32, work: &mut impl Work, planted: u32) ->
     let begun = clock.open();
     for _ in 0..calls {
         work.once();
-        // SAFETY: there is no instruction in it. It costs nothing, but the compiler has to assume that it reads and
-        // writes memory: operations are not merged with each other, and an empty loop is not deleted.
-        unsafe { asm!("", options(nostack, preserves_flags)) };
+        // Costs no instruction, but the compiler has to assume that it reads and writes memory: operations are not
+        // merged with each other, and an empty loop is not deleted (a compiler fence does not prevent that).
+        black_box(());
     }
     if planted > 0 {
         delay(planted);
