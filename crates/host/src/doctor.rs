@@ -10,10 +10,11 @@ use crate::features::{Features, Virtualisation};
 use crate::fingerprint::Fingerprint;
 use crate::found::{Found, line};
 use crate::kvm::{self, KvmKind};
-use crate::requirement::{check, scratch_folder};
+use crate::requirement::check;
 use crate::samplers::{
     interrupts::Interrupts, kvm_stats::KvmStats, perf::PerfCounters, pressure::Pressure, proc_stat::ProcStat,
 };
+use crate::scratch;
 
 /// Something that works, but about which something should be known.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,7 +83,7 @@ pub fn examine() -> Doctor {
     doctor.add("io_uring", met(Requirement::IoUring, ""));
     doctor.add("POSIX message queues", met(Requirement::PosixQueues, ""));
     doctor.add("loopback networking", met(Requirement::Loopback, ""));
-    let folder = scratch_folder();
+    let folder = scratch::folder();
     doctor.add("direct input and output", met(Requirement::DirectIo, &format!("in {}", folder.display())));
     doctor.add("hardware performance counters", PerfCounters::hardware().map(|_| ok("")));
     doctor.add("software perf events", PerfCounters::software().map(|_| ok("")));

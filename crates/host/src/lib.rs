@@ -18,6 +18,7 @@ pub mod kvm;
 pub mod meters;
 pub mod requirement;
 pub mod samplers;
+pub mod scratch;
 pub mod shared;
 
 pub use found::Found;

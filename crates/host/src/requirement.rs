@@ -1,14 +1,12 @@
 //! Whether this machine has what a variant requires: every answer is a probe, not a guess from a version.
 
 use std::ffi::CString;
-use std::fs::OpenOptions;
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::path::Path;
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::OFlags;
 use tollway_core::{CpuFeature, Missing, Requirement};
 
 use crate::clock::Invariance;
@@ -16,19 +14,7 @@ use crate::cpu::allowed_cpus;
 use crate::features::{Features, Virtualisation};
 use crate::found::{Found, line};
 use crate::kvm;
-
-/// Names the folder in which direct input and output is tried and measured; without it the system's folder for
-/// temporary files is taken.
-pub const SCRATCH: &str = "TOLLWAY_SCRATCH";
-
-/// Where files of measurements go: the folder that the environment variable [`SCRATCH`] names, else the one for
-/// temporary files (TMPDIR, /tmp). The latter is often in memory, and then direct input and output is missing.
-pub fn scratch_folder() -> PathBuf {
-    match std::env::var_os(SCRATCH) {
-        Some(folder) if !folder.is_empty() => folder.into(),
-        _ => std::env::temp_dir(),
-    }
-}
+use crate::scratch::{self, FOLDER};
 
 /// Probes one requirement.
 ///
@@ -44,7 +30,7 @@ pub fn check(requirement: &Requirement) -> Result<(), Missing> {
         Requirement::IoUring => io_uring(),
         Requirement::PosixQueues => posix_queues(),
         Requirement::Loopback => loopback(),
-        Requirement::DirectIo => direct_io(&scratch_folder()),
+        Requirement::DirectIo => direct_io(&scratch::folder()),
     }
 }
 
@@ -161,9 +147,6 @@ fn loopback() -> Found<()> {
     })
 }
 
-/// File systems without a disk, by statfs(2): tmpfs, ramfs.
-const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
-
 /// Memory aligned for O_DIRECT on any disk in use.
 #[repr(align(4096))]
 struct Block([u8; 4096]);
@@ -177,24 +160,23 @@ pub fn direct_io(folder: &Path) -> Result<(), Missing> {
     let missing = |error: io::Error| {
         let remedy = match error.raw_os_error() {
             Some(libc::EINVAL | libc::EOPNOTSUPP) => {
-                format!("set {SCRATCH} to a folder on a disk's file system (ext4, xfs)")
+                format!("set {FOLDER} to a folder on a disk's file system (ext4, xfs)")
             }
             Some(libc::ENOENT | libc::EACCES | libc::EROFS | libc::EPERM) => {
-                format!("set {SCRATCH} to a folder that exists and may be written to")
+                format!("set {FOLDER} to a folder that exists and may be written to")
             }
             Some(libc::ENOSPC | libc::EDQUOT) => "free some room on that file system".into(),
-            _ => format!("set {SCRATCH} to another folder"),
+            _ => format!("set {FOLDER} to another folder"),
         };
         Missing::new("direct input and output (O_DIRECT)", format!("{}: {error}", folder.display()), remedy)
     };
     let mut block = Box::new(Block([0x5a; 4096]));
     let mut direct = || -> io::Result<()> {
-        let kind = rustix::fs::statfs(folder)?.f_type;
-        if IN_MEMORY.contains(&(kind as u64)) {
+        if scratch::in_memory(folder) {
             // tmpfs takes O_DIRECT since Linux 6.6, and ignores it.
             return Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP));
         }
-        let file = open_nameless(folder)?;
+        let file = scratch::nameless(folder, OFlags::DIRECT)?;
         if rustix::io::pwrite(&file, &block.0, 0)? != block.0.len() {
             return Err(io::ErrorKind::WriteZero.into());
         }
@@ -206,28 +188,6 @@ pub fn direct_io(folder: &Path) -> Result<(), Missing> {
         Ok(())
     };
     direct().map_err(missing)
-}
-
-/// O_TMPFILE where the file system has it, else a file that is unlinked at once.
-fn open_nameless(folder: &Path) -> io::Result<OwnedFd> {
-    let flags = OFlags::RDWR | OFlags::DIRECT | OFlags::CLOEXEC;
-    let mode = Mode::RUSR | Mode::WUSR;
-    if let Ok(file) = rustix::fs::open(folder, flags | OFlags::TMPFILE, mode) {
-        return Ok(file);
-    }
-    let path = folder.join(unique("tollway-probe").trim_start_matches('/'));
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .custom_flags(libc::O_DIRECT)
-        .open(&path);
-    // The kernel may make the file before it refuses O_DIRECT.
-    let _ = std::fs::remove_file(&path);
-    let file = file?;
-    debug_assert!(file.as_raw_fd() >= 0);
-    Ok(file.into())
 }
 
 /// A name that neither another process nor another thread of this one uses.
@@ -274,7 +234,7 @@ mod tests {
     #[test]
     fn a_folder_that_cannot_do_direct_io_is_named_and_left_clean() {
         let missing = direct_io(Path::new("/nowhere/at/all")).unwrap_err();
-        assert!(missing.reason.contains("/nowhere/at/all") && missing.remedy.contains(SCRATCH), "{missing}");
+        assert!(missing.reason.contains("/nowhere/at/all") && missing.remedy.contains(FOLDER), "{missing}");
         assert!(direct_io(Path::new("/dev/shm")).is_err());
         let folder = tempfile::tempdir().unwrap();
         let _ = direct_io(folder.path());

@@ -13,7 +13,6 @@ use tollway_crossings::engine::faults::{GiveBackAndTouch, MinorFault};
 use tollway_crossings::engine::mappings::{MapUnmap, ProtectUnprotect};
 use tollway_crossings::engine::memory_copy::MemoryCopy;
 use tollway_crossings::engine::nops::Nops;
-use tollway_crossings::engine::scratch;
 use tollway_crossings::engine::signal::SelfSignal;
 use tollway_crossings::engine::start::{ProcessStart, ThreadStart};
 
@@ -136,7 +135,7 @@ fn a_scratch_file_has_no_name() {
         entries.filter(|e| e.file_name().to_string_lossy().starts_with(&prefix)).count()
     };
     // Another test's file has a name for the moment between its making and its unlinking.
-    assert!((0..100).any(|_| named(scratch::folder()) == 0));
+    assert!((0..100).any(|_| named(tollway_host::scratch::folder()) == 0));
     drop(read);
 }
 
@@ -144,16 +143,19 @@ fn a_scratch_file_has_no_name() {
 #[test]
 fn a_folder_that_is_not_there_is_missing_with_a_remedy() {
     const NOWHERE: &str = "/nowhere/at/all";
-    if env::var_os(scratch::FOLDER).is_some_and(|f| f == NOWHERE) {
+    if env::var_os(tollway_host::scratch::FOLDER).is_some_and(|f| f == NOWHERE) {
         let Err(Error::Missing(missing)) = make::<CachedRead>(&[("size", 4096.into())]) else {
             panic!("a file was made in {NOWHERE}")
         };
-        assert!(missing.what.contains(NOWHERE) && missing.remedy.contains(scratch::FOLDER), "{missing}");
+        assert!(
+            missing.what.contains(NOWHERE) && missing.remedy.contains(tollway_host::scratch::FOLDER),
+            "{missing}"
+        );
         return;
     }
     let again = Command::new(env::current_exe().unwrap())
         .args(["--exact", "a_folder_that_is_not_there_is_missing_with_a_remedy"])
-        .env(scratch::FOLDER, NOWHERE)
+        .env(tollway_host::scratch::FOLDER, NOWHERE)
         .output()
         .unwrap();
     assert!(again.status.success(), "{}", String::from_utf8_lossy(&again.stdout));

@@ -1,22 +1,14 @@
 //! A file of our own on a disk, without a name: whatever happens, nothing is left behind.
 
-use std::env;
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
-use std::process;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::path::PathBuf;
 
-use rustix::fs::{Mode, OFlags, fcntl_getfl, fcntl_setfl, fsync, open, statfs, unlink};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl, fsync};
 use rustix::io::{pread, pwrite};
 use tollway_core::{Error, Missing, Params, Result};
+use tollway_host::scratch::{FOLDER, folder, nameless};
 
 use super::region::Region;
-
-/// The variable that names the folder to use.
-pub const FOLDER: &str = "TOLLWAY_SCRATCH";
-
-/// `TMPFS_MAGIC` and `RAMFS_MAGIC` of linux/magic.h: file systems without a disk.
-const IN_MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58f6];
 
 /// A file of `count` blocks of `size` bytes, and a buffer for one block.
 ///
@@ -29,37 +21,18 @@ pub struct Scratch {
     count: u64,
 }
 
-/// Where the file goes: the folder that the environment names, else the one for temporary files if it is on a disk,
-/// else /var/tmp.
-pub fn folder() -> PathBuf {
-    if let Some(named) = env::var_os(FOLDER).filter(|f| !f.is_empty()) {
-        return named.into();
-    }
-    let temporary = env::temp_dir();
-    if in_memory(&temporary) { "/var/tmp".into() } else { temporary }
-}
-
-fn in_memory(folder: &Path) -> bool {
-    statfs(folder).is_ok_and(|fs| IN_MEMORY.contains(&fs.f_type))
-}
-
 impl Scratch {
     /// Makes the file with `count` blocks of the axis `size`, block `i` stamped `i`, all of it written to the disk.
     pub fn new(params: &Params, count: u64) -> Result<Scratch> {
-        static MADE: AtomicU64 = AtomicU64::new(0);
         let size = params.int("size")? as usize;
         let folder = folder();
-        let name =
-            folder.join(format!(".tollway-{}-{}", process::id(), MADE.fetch_add(1, Ordering::Relaxed)));
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        let file = open(&name, flags, Mode::RUSR | Mode::WUSR).map_err(|e| {
+        let file = nameless(&folder, OFlags::empty()).map_err(|e| {
             Error::Missing(Missing::new(
                 format!("a scratch file in {}", folder.display()),
                 e.to_string(),
                 format!("name a folder on a disk that may be written to in {FOLDER}"),
             ))
         })?;
-        unlink(&name).map_err(|e| Error::system(format!("unlinking {}", name.display()), e))?;
         let mut scratch = Scratch { file, folder, buffer: Region::new(size)?, size, count };
         for block in 0..count {
             scratch.stamp(block);
