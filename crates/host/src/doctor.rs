@@ -4,8 +4,8 @@
 use serde::{Deserialize, Serialize};
 use tollway_core::{CpuFeature, Missing, Requirement};
 
-use crate::clock::synchrony;
-use crate::cpu::{Topology, allowed_cpus, choose_slots};
+use crate::clock::{self, Calibration, ClockReport, RunClock, Synchrony};
+use crate::cpu::{Topology, choose_slots};
 use crate::features::{Features, Virtualisation};
 use crate::fingerprint::Fingerprint;
 use crate::found::{Found, line};
@@ -28,7 +28,7 @@ pub struct Note {
 /// The result of all checks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Doctor {
-    /// Processor, kernel and how many checks ended how, in one line.
+    /// Processor, clock, hypervisor and kernel, in one line.
     pub summary: String,
     /// What is there: a name, and in brackets what was seen.
     pub present: Vec<String>,
@@ -63,14 +63,16 @@ fn note(detail: impl Into<String>) -> Outcome {
     Outcome::Note(detail.into())
 }
 
-/// Checks everything. Takes about 30 ms and changes nothing.
+/// Checks everything. Takes about 100 ms and changes nothing.
 pub fn examine() -> Doctor {
     let mut doctor = Doctor::default();
     let features = Features::read();
     let met = |r: Requirement, detail: &str| check(&r).map(|()| ok(detail));
 
+    let clock = clock::examine();
     doctor.add("time-stamp counter", met(Requirement::InvariantTsc, "constant and never stops"));
-    doctor.add("counters of two cores agree", counters_agree());
+    doctor.add("clock of the run", Ok(clock_of_the_run(&clock)));
+    doctor.add("counters of two cores agree", clock.synchrony.ok_or_else(no_second_core).map(counters_agree));
     doctor.add("two processors", two_processors());
     doctor.add("frequency governor", Ok(governor()));
     for feature in
@@ -93,36 +95,63 @@ pub fn examine() -> Doctor {
     doctor.add("KVM statistics", KvmStats::read().map(|k| ok(format!("{} counters", k.counters.len()))));
     let machine = Fingerprint::without_clock();
     doctor.summary = format!(
-        "{}, {} of {} processors, Linux {}: {} present, {} to note, {} missing",
+        "{} · {} of {} processors · clock {:.2} GHz · {} · Linux {}",
         machine.cpu_model.as_deref().unwrap_or("unknown processor"),
         machine.cpus_allowed.len(),
         machine.cpus_online,
+        clock.calibration.hz / 1e9,
+        match features.virtualisation() {
+            Virtualisation::None => "no hypervisor".into(),
+            Virtualisation::Kvm => "guest of KVM".into(),
+            Virtualisation::Other(name) => format!("guest of {name}"),
+        },
         machine.kernel_release,
-        doctor.present.len(),
-        doctor.notes.len(),
-        doctor.missing.len(),
     );
     doctor
 }
 
-fn counters_agree() -> Found<Outcome> {
-    let cpus = allowed_cpus().unwrap_or_default();
-    let [first, second, ..] = cpus[..] else {
-        return Err(Missing::new(
-            "comparison of two cores' counters",
-            format!("this process may run on {} processors", cpus.len()),
-            "allow it a second one",
-        ));
+/// Rate, overhead and grain of the clock, in ticks ("c").
+fn clock_of_the_run(clock: &ClockReport) -> Outcome {
+    let Calibration { hz, lo, hi } = clock.calibration;
+    let name = match clock.kind {
+        RunClock::Tsc => "time-stamp counter",
+        RunClock::MonotonicRaw => "CLOCK_MONOTONIC_RAW",
     };
-    let found = synchrony(first, second)?;
-    Ok(if found.backwards == 0 {
+    let per_million = (hi - lo) / 2.0 / hz * 1e6;
+    let cost = clock.overhead;
+    let rdtscp = cost.rdtscp.map(|c| format!(", rdtscp {c:.0} c")).unwrap_or_default();
+    let core = match clock.core_cycles_per_tick {
+        Some(ratio) => format!("{ratio:.2} core cycles a tick"),
+        None => "core cycles a tick: unknown".into(),
+    };
+    ok(format!(
+        "{name}, {:.6} GHz ± {per_million:.1} ppm; a reading {:.0} c, fenced {:.0} c{rdtscp}, a stamped stretch {:.0} c, \
+         steps of {} c; {core}",
+        hz / 1e9,
+        cost.now,
+        cost.open,
+        cost.stamp,
+        cost.resolution,
+    ))
+}
+
+fn no_second_core() -> Missing {
+    Missing::new(
+        "comparison of two cores' counters",
+        "this process may run on one processor only, or not on both at once",
+        "allow it a second one",
+    )
+}
+
+fn counters_agree(found: Synchrony) -> Outcome {
+    if found.backwards == 0 {
         ok(format!("{} rounds without a step back", found.rounds))
     } else {
         note(format!(
             "time ran backwards by {} ticks from core to core: stamps of different cores must not be subtracted",
             found.backwards
         ))
-    })
+    }
 }
 
 fn two_processors() -> Found<Outcome> {
