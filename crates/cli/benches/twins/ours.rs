@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use tollway_core::{Error, Params, Plan, Registry, TrialSpec};
 use tollway_host::{clock, requirement};
-use tollway_lab::crew::{Crew, Job};
+use tollway_lab::crew::{Crew, GRACE, Job};
 use tollway_tenant::Executable;
 
 use crate::figures::{At, Figure};
@@ -43,7 +43,7 @@ impl<'a> Ours<'a> {
     /// The median of one trial of the figure, in ticks per operation.
     pub fn play(&self, figure: &Figure) -> Result<f64> {
         let (params, plan) = self.point(figure)?;
-        let outcome = Crew::new(&self.executable, self.cpus, self.hz).play(&Job {
+        let outcome = Crew::new(&self.executable, self.cpus, self.hz, GRACE).play(&Job {
             path: figure.path,
             variant: figure.variant,
             params: &params,
