@@ -64,11 +64,11 @@ pub struct Repeats {
     pub runs: Option<u32>,
 
     /// Warm-up before each window, in milliseconds [default: the preset's].
-    #[arg(long, value_name = "MS")]
+    #[arg(long, value_name = "MS", value_parser = milliseconds)]
     pub warmup: Option<f64>,
 
     /// Seconds that the whole may take; runs and windows are cut to fit.
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub time: Option<f64>,
 
     /// Seed of the order of trials and of all resampling.
@@ -103,8 +103,8 @@ pub struct Run {
     #[arg(long, value_name = "FILE", default_value = "report.html")]
     pub html: PathBuf,
 
-    /// Go on with the last run that was interrupted or killed.
-    #[arg(long)]
+    /// Go on with the last run that was interrupted or killed, as it was begun.
+    #[arg(long, conflicts_with_all = ["paths", "runs", "warmup", "time", "seed", "dry_run"])]
     pub resume: bool,
 }
 
@@ -131,15 +131,19 @@ pub struct Measure {
     #[command(flatten)]
     pub repeats: Repeats,
 
-    /// Go on with the last run that was interrupted or killed.
-    #[arg(long)]
+    /// Go on with the last run that was interrupted or killed, as it was begun.
+    #[arg(
+        long,
+        conflicts_with_all = ["path", "preset", "preset_file", "only", "runs", "warmup", "time", "seed", "dry_run"]
+    )]
     pub resume: bool,
 }
 
 /// `tollway compare`.
 #[derive(Debug, Args)]
 pub struct Compare {
-    /// The first: a run's number, or with --run a side: `self`, a tollway program, `env:NAME=VALUE`, `set:/sys/…=VALUE`.
+    /// The first: a run's number, or with --run a side: `self`, a tollway program, `env:NAME=VALUE`,
+    /// `set:/sys/…=VALUE`, `plant:10%` (slower by that share, for proofs), joined by commas.
     #[arg(value_name = "A", required_unless_present = "prove")]
     pub a: Option<String>,
 
@@ -165,11 +169,11 @@ pub struct Compare {
     pub only: Vec<String>,
 
     /// A change beyond this many per cent for the worse is a failure (exit code 3).
-    #[arg(long, value_name = "PERCENT")]
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub threshold: Option<f64>,
 
     /// What counts as the same, in per cent.
-    #[arg(long, value_name = "PERCENT", default_value_t = 5.0)]
+    #[arg(long, value_name = "PERCENT", default_value_t = 5.0, value_parser = percent)]
     pub margin: f64,
 
     /// How often and how long.
@@ -212,7 +216,7 @@ pub struct History {
 /// `tollway list`.
 #[derive(Debug, Args)]
 pub struct List {
-    /// A path, or `crossings-names` … [default: the paths].
+    /// A path, or `tolls` for every crossing that has a price [default: the paths].
     #[arg(value_name = "PATH")]
     pub what: Option<String>,
 }
@@ -261,4 +265,24 @@ pub enum SchemaOf {
     Run,
     /// What `compare` prints with --json.
     Comparison,
+}
+
+fn milliseconds(text: &str) -> Result<f64, String> {
+    between(text, 0.0, 60_000.0)
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    between(text, 0.1, 1e6)
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    between(text, 0.01, 1000.0)
+}
+
+/// A number within bounds; what is no number, or not a finite one, is outside of all.
+fn between(text: &str, least: f64, most: f64) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if (least..=most).contains(&number) => Ok(number),
+        _ => Err(format!("give a number from {least} to {most}")),
+    }
 }

@@ -7,6 +7,8 @@ use clap::error::ErrorKind;
 use tollway_core::Error as ContractError;
 use tollway_lab::LabError;
 
+use crate::output;
+
 /// How a verb ended that did not err.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
@@ -37,7 +39,7 @@ pub fn of(result: anyhow::Result<Ending>) -> ExitCode {
         Ok(ending) => ExitCode::from(ending.code()),
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            anstream::eprintln!("tollway: {error:#}");
+            output::tell(&format!("tollway: {error:#}"));
             ExitCode::from(if is_usage(&error) { 2 } else { 1 })
         }
     }

@@ -4,11 +4,11 @@ use std::env;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use tollway_core::{Preset, Registry};
+use tollway_core::{Error, Preset, Registry};
 use tollway_host::{clock, cpu, fingerprint};
 use tollway_lab::Lab;
 use tollway_lab::crew::GRACE;
-use tollway_lab::point::parse_preset;
+use tollway_lab::point::{self, Selection, parse_preset};
 use tollway_store::Store;
 use tollway_tenant::Executable;
 
@@ -50,15 +50,37 @@ pub fn store(file: &Path) -> Result<Store> {
     Ok(Store::open(file)?)
 }
 
+/// The store of a run that is to be gone on with: it is there.
+pub fn store_of_unfinished(file: &Path) -> Result<Store> {
+    if !file.exists() {
+        // Says how one is made.
+        Store::open_read_only(file)?;
+    }
+    store(file)
+}
+
 /// A preset of a path.
 pub fn preset(registry: &Registry, path: &str, name: &str) -> Result<Preset> {
     Ok(parse_preset(&format!("{path}/{name}"), registry.path(path)?.preset(name)?)?)
 }
 
-/// A preset from a file.
-pub fn preset_file(file: &Path) -> Result<Preset> {
-    let text = std::fs::read_to_string(file).with_context(|| format!("reading preset {}", file.display()))?;
-    Ok(parse_preset(&file.display().to_string(), &text)?)
+/// A preset from a file; what is wrong with it is told with the file and the case.
+pub fn preset_file(registry: &Registry, file: &Path) -> Result<Preset> {
+    let name = file.display().to_string();
+    let text = std::fs::read_to_string(file).with_context(|| format!("reading preset {name}"))?;
+    let preset = parse_preset(&name, &text)?;
+    for at in 0..preset.case.len().max(1) {
+        let alone = Preset { case: preset.case.get(at).cloned().into_iter().collect(), ..preset.clone() };
+        let case = if preset.case.is_empty() { String::new() } else { format!(", case {}", at + 1) };
+        let selection = Selection { presets: vec![alone], only: Vec::new() };
+        point::points(registry, &selection).map_err(|error| match error {
+            Error::Input { place, reason, remedy } => {
+                Error::Input { place: format!("{name}{case}: {place}"), reason, remedy }
+            }
+            other => other,
+        })?;
+    }
+    Ok(preset)
 }
 
 /// Presets with what the command line says of repeats put in the place of their own.

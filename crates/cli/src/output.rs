@@ -18,6 +18,27 @@ pub fn text(text: &str) -> io::Result<()> {
     out.flush()
 }
 
+/// Tells something beside the results, on standard error. Nobody is left to tell where that is closed.
+pub fn tell(text: &str) {
+    let mut err = anstream::stderr().lock();
+    let _ = err.write_all(text.as_bytes()).and_then(|()| err.write_all(b"\n"));
+}
+
+/// A JSON document that has no version of its own.
+#[derive(Serialize)]
+pub struct Versioned<T> {
+    schema_version: u32,
+    #[serde(flatten)]
+    document: T,
+}
+
+impl<T> Versioned<T> {
+    /// The document in its first version.
+    pub fn first(document: T) -> Self {
+        Versioned { schema_version: 1, document }
+    }
+}
+
 /// Prints one JSON document on standard output.
 pub fn json(document: &impl Serialize) -> Result<()> {
     let mut out = io::stdout().lock();
@@ -58,6 +79,22 @@ impl Format {
             }),
         }
     }
+}
+
+/// Refuses a file that could not be written: told before anything is measured.
+pub fn check_writable(file: &Path) -> Result<(), Error> {
+    let folder = match file.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    if folder.is_dir() && !file.is_dir() {
+        return Ok(());
+    }
+    Err(Error::Input {
+        place: format!("file `{}`", file.display()),
+        reason: if file.is_dir() { "it is a folder" } else { "its folder does not exist" }.into(),
+        remedy: "make the folder, or name another file".into(),
+    })
 }
 
 /// Writes a file whole: beside it first, then in its place, so that a run killed meanwhile leaves the old one.

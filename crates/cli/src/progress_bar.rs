@@ -7,6 +7,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use tollway_core::{Error, Missing};
 use tollway_lab::progress::Progress;
 
+use crate::output;
+
 /// Elsewhere than on a terminal, a line is printed at most so often.
 const EVERY: Duration = Duration::from_secs(10);
 
@@ -45,9 +47,9 @@ impl Told {
 
     fn line(&self, text: &str) {
         if self.terminal {
-            self.bar.suspend(|| anstream::eprintln!("{text}"));
+            self.bar.suspend(|| output::tell(text));
         } else {
-            anstream::eprintln!("{text}");
+            output::tell(text);
         }
     }
 }
@@ -73,7 +75,8 @@ impl Progress for Told {
         if !self.terminal && self.last_line.elapsed() >= EVERY {
             self.last_line = Instant::now();
             let (at, of) = (self.bar.position(), self.bar.length().unwrap_or(0));
-            anstream::eprintln!("{}: {at} of {of} trials, {} s", self.stage, self.begun.elapsed().as_secs());
+            let seconds = self.begun.elapsed().as_secs();
+            output::tell(&format!("{}: {at} of {of} trials, {seconds} s", self.stage));
         }
     }
 

@@ -313,6 +313,15 @@ impl Session<'_> {
         let window = point.spec.window_ms / 1e3 * self.lab.hz;
         let gaps = outcome.gaps(self.lab.hz);
         let noise = self.watch.after_trial(outcome.after, agents, gaps);
+        // Its first samples are those of an actor that was not warm yet.
+        let late =
+            outcome.roles.iter().map(|(_, ran)| ran.late).max().unwrap_or_default() as f64 / self.lab.hz;
+        let noise = if late * 1e3 > point.spec.warmup_ms {
+            let late = format!("an actor was told to run {:.1} ms after it should have begun", late * 1e3);
+            Some(noise.map_or(late.clone(), |noise| format!("{noise}, {late}")))
+        } else {
+            noise
+        };
         let mut cpu_ns = BTreeMap::new();
         for (role, ran) in &outcome.roles {
             *cpu_ns.entry(role.clone()).or_insert(0) += ran.cpu_ns;

@@ -6,7 +6,7 @@ use tollway_stats::{figure, summary, t_interval};
 
 pub use tollway_stats::Interval;
 
-use crate::{Grade, PointId, Prediction, Result, RunId, Store, grade};
+use crate::{Grade, PointId, PointState, Prediction, Result, RunId, Store, grade};
 
 /// Share of intervals that hold the true value.
 const CONFIDENCE: f64 = 0.95;
@@ -107,14 +107,17 @@ fn mean_of_blocks(blocks: &[Vec<f64>]) -> Option<Interval> {
 }
 
 impl Store {
-    /// The figure of a point; `None` where it has no trial.
+    /// The figure of a point; `None` where it has no trial, or where one of them was found wrong.
     pub fn figure(&self, point: PointId) -> Result<Option<Figure>> {
+        if matches!(self.point(point)?.state, PointState::Failed(_)) {
+            return Ok(None);
+        }
         let prediction = self.prediction(point)?;
         let columns = self.sql(|db| Columns::read(&mut *db.prepare_cached(Columns::SQL)?, point))?;
         Ok((columns.trials > 0).then(|| columns.figure(point, prediction)))
     }
 
-    /// The figures of all points of a run that have a trial, in the order in which the points were added.
+    /// The figures of all points of a run that have one, in the order in which the points were added.
     pub fn figures(&self, run: RunId) -> Result<Vec<Figure>> {
         let points: Vec<PointId> = self.sql(|db| {
             db.prepare_cached("SELECT id FROM point WHERE run = ?1 AND trials > 0 ORDER BY id")?

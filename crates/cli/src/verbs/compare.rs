@@ -1,18 +1,21 @@
 //! `tollway compare`: two runs of the store, two sides in turns, or the proof that comparing can be trusted.
 
+use std::path::Path;
+
 use anyhow::{Result, bail};
 use tollway_core::Error;
+use tollway_lab::Ended;
 use tollway_lab::side::Side;
 use tollway_report::{Comparison, Proof};
 use tollway_stats::Criteria;
-use tollway_store::{RunId, RunState, Store};
+use tollway_store::{RunId, Store};
 
 use super::history;
 use super::measure::{self, Work};
 use crate::args::{Arguments, Compare};
 use crate::exit::Ending;
 use crate::laboratory;
-use crate::output::{self, Format};
+use crate::output::{self, Format, Versioned};
 use crate::progress_bar::Told;
 
 /// The slowdown that the proof plants.
@@ -24,7 +27,8 @@ const SIDES: [&str; 2] = ["A", "B"];
 /// Compares what was asked for.
 pub fn compare(arguments: &Arguments, options: &Compare) -> Result<Ending> {
     if let Some(file) = &options.repeats.export {
-        Format::of(file)?;
+        format(file)?;
+        output::check_writable(file)?;
     }
     let criteria = Criteria { margin: options.margin / 100.0, ..Criteria::default() };
     if options.prove {
@@ -33,29 +37,21 @@ pub fn compare(arguments: &Arguments, options: &Compare) -> Result<Ending> {
     let (Some(a), Some(b)) = (&options.a, &options.b) else {
         bail!("name two runs, or two sides with --run")
     };
-    let comparison = if options.run {
+    let (comparison, ended) = if options.run {
         let sides = vec![Side::parse("A", a)?, Side::parse("B", b)?];
         match in_turns(arguments, options, sides, &format!("compare {a} with {b}"))? {
-            Some((store, run)) => Comparison::of_sides(&store, run, SIDES, criteria)?,
+            Some((store, ended)) => {
+                let comparison = Comparison::of_sides(&store, ended.run, SIDES, criteria)?;
+                (comparison, measure::ending(&ended, &options.repeats))
+            }
             None => return Ok(Ending::Done),
         }
     } else {
         let store = history::existing(&arguments.store)?;
-        Comparison::of_runs(&store, number(a)?, number(b)?, criteria)?
+        (Comparison::of_runs(&store, number(a)?, number(b)?, criteria)?, Ending::Done)
     };
     if let Some(file) = &options.repeats.export {
-        let content = match Format::of(file)? {
-            Format::Json => comparison.json()?,
-            Format::Markdown => comparison.markdown(),
-            Format::Csv => {
-                return Err(Error::Input {
-                    place: format!("file `{}`", file.display()),
-                    reason: "a comparison is not written as CSV".into(),
-                    remedy: "let it end in .json or .md".into(),
-                }
-                .into());
-            }
-        };
+        let content = if format(file)? == Format::Json { comparison.json()? } else { comparison.markdown() };
         output::write(file, &content)?;
     }
     if arguments.json {
@@ -64,29 +60,47 @@ pub fn compare(arguments: &Arguments, options: &Compare) -> Result<Ending> {
         output::text(&comparison.terminal(output::width()))?;
     }
     let beyond = options.threshold.is_some_and(|percent| !comparison.beyond(percent / 100.0).is_empty());
-    Ok(if beyond { Ending::CheckFailed } else { Ending::Done })
+    Ok(if beyond && ended != Ending::Interrupted { Ending::CheckFailed } else { ended })
+}
+
+/// The format of a file that a comparison is written to.
+fn format(file: &Path) -> Result<Format, Error> {
+    match Format::of(file)? {
+        Format::Csv => Err(Error::Input {
+            place: format!("file `{}`", file.display()),
+            reason: "a comparison is not written as CSV".into(),
+            remedy: "let it end in .json or .md".into(),
+        }),
+        format => Ok(format),
+    }
 }
 
 /// Runs the program against itself, and against itself with a planted slowdown.
 fn prove(arguments: &Arguments, options: &Compare, criteria: Criteria) -> Result<Ending> {
     let slower = Side { about: "this program, 10 % slower".into(), planted: PLANTED, ..Side::as_it_is("B") };
     let same = vec![Side::as_it_is("A"), Side::as_it_is("B")];
-    let Some((store, a_a)) = in_turns(arguments, options, same, "prove: A/A")? else {
-        return Ok(Ending::Done);
-    };
-    let a_a = Comparison::of_sides(&store, a_a, SIDES, criteria)?;
-    let Some((store, a_b)) = in_turns(arguments, options, vec![Side::as_it_is("A"), slower], "prove: A/B")?
-    else {
-        return Ok(Ending::Done);
-    };
-    let a_b = Comparison::of_sides(&store, a_b, SIDES, criteria)?;
-    let proof = Proof::of(&a_a, &a_b, PLANTED);
+    let mut proven = Vec::new();
+    let mut ending = Ending::Done;
+    for (sides, title) in [(same, "prove: A/A"), (vec![Side::as_it_is("A"), slower], "prove: A/B")] {
+        let Some((store, ended)) = in_turns(arguments, options, sides, title)? else {
+            continue;
+        };
+        match measure::ending(&ended, &options.repeats) {
+            // Half a proof is none.
+            Ending::Interrupted => return Ok(Ending::Interrupted),
+            Ending::Done => {}
+            other => ending = other,
+        }
+        proven.push(Comparison::of_sides(&store, ended.run, SIDES, criteria)?);
+    }
+    let [a_a, a_b] = &proven[..] else { return Ok(Ending::Done) };
+    let proof = Proof::of(a_a, a_b, PLANTED);
     if arguments.json {
-        output::json(&proof)?;
+        output::json(&Versioned::first(&proof))?;
     } else {
         output::text(&proof.terminal(output::width()))?;
     }
-    Ok(if proof.holds() { Ending::Done } else { Ending::CheckFailed })
+    Ok(if proof.holds() { ending } else { Ending::CheckFailed })
 }
 
 /// Measures the sides in turns; `None` where it was a dry run, which is then told.
@@ -95,7 +109,7 @@ fn in_turns(
     options: &Compare,
     sides: Vec<Side>,
     title: &str,
-) -> Result<Option<(Store, RunId)>> {
+) -> Result<Option<(Store, Ended)>> {
     let registry = tollway_all::registry();
     let (path, name) = options.preset.split_once('/').ok_or_else(|| Error::Input {
         place: format!("--preset {}", options.preset),
@@ -118,11 +132,7 @@ fn in_turns(
     let mut told = Told::new();
     let ended = lab.run(&mut store, &request, &mut told);
     told.finish();
-    let ended = ended?;
-    if ended.state == RunState::Interrupted {
-        bail!("interrupted; what was measured is kept as run {}", ended.run);
-    }
-    Ok(Some((store, ended.run)))
+    Ok(Some((store, ended?)))
 }
 
 fn number(text: &str) -> Result<RunId, Error> {

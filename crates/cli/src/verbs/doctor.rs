@@ -5,13 +5,13 @@ use tollway_host::doctor::{self, Doctor};
 
 use crate::args::{Arguments, Doctor as Options};
 use crate::exit::Ending;
-use crate::output;
+use crate::output::{self, Versioned};
 
 /// Examines the machine and tells.
 pub fn doctor(arguments: &Arguments, options: &Options) -> Result<Ending> {
     let found = doctor::examine();
     if arguments.json {
-        output::json(&found)?;
+        output::json(&Versioned::first(&found))?;
     } else {
         output::text(&brief(&found))?;
     }

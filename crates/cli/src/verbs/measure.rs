@@ -10,7 +10,7 @@ use tollway_store::{RunState, Store};
 use crate::args::{Arguments, Measure, Repeats};
 use crate::exit::Ending;
 use crate::laboratory;
-use crate::output::{self, Format};
+use crate::output::{self, Format, Versioned};
 use crate::progress_bar::Told;
 
 /// Measures and prints the figures.
@@ -18,7 +18,7 @@ pub fn measure(arguments: &Arguments, options: &Measure) -> Result<Ending> {
     let registry = tollway_all::registry();
     let presets = match (&options.preset_file, &options.path) {
         _ if options.resume => Vec::new(),
-        (Some(file), _) => vec![laboratory::preset_file(file)?],
+        (Some(file), _) => vec![laboratory::preset_file(&registry, file)?],
         (None, Some(path)) => vec![laboratory::preset(&registry, path, &options.preset)?],
         (None, None) => Vec::new(),
     };
@@ -59,10 +59,11 @@ pub fn carry_out(
     if let Some(file) = &repeats.export {
         // A name that cannot be used is told before anything is measured.
         Format::of(file)?;
+        output::check_writable(file)?;
     }
     let mut told = Told::new();
     if work.resume {
-        let mut store = laboratory::store(&arguments.store)?;
+        let mut store = laboratory::store_of_unfinished(&arguments.store)?;
         let ended = lab.resume(&mut store, &mut told);
         told.finish();
         return Ok(Some((store, ended?)));
@@ -96,7 +97,7 @@ pub fn request(
 /// Tells what would be done.
 pub fn plan(arguments: &Arguments, estimate: &Estimate) -> Result<()> {
     if arguments.json {
-        return output::json(estimate);
+        return output::json(&Versioned::first(estimate));
     }
     let mut text = String::new();
     for point in &estimate.points {

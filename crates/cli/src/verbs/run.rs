@@ -19,7 +19,8 @@ pub fn run(arguments: &Arguments, options: &Run) -> Result<Ending> {
     };
     let presets =
         paths.iter().map(|p| laboratory::preset(&registry, p, "quick")).collect::<Result<Vec<_>>>()?;
-    anstream::eprint!("{}", super::doctor::brief(&doctor::examine()));
+    output::check_writable(&options.html)?;
+    output::tell(super::doctor::brief(&doctor::examine()).trim_end());
     let lab = laboratory::lab(&registry)?;
     let work =
         Work { title: format!("run {}", paths.join(" ")), presets, only: Vec::new(), resume: options.resume };
