@@ -3,7 +3,7 @@
 CARGO   ?= cargo
 STAGE    = scripts/stage
 
-.PHONY: run test bench truth audit setup-run setup-test setup-bench fmt lint doc unit agent clean help
+.PHONY: run test bench truth kill-test audit setup-run setup-test setup-bench fmt lint doc unit agent clean help
 
 run: setup-run                 ## set up, build, run the main job: price list and report.html
 	$(CARGO) build --release --package tollway
@@ -28,6 +28,9 @@ bench: setup-bench             ## speed bars: ours and their plain C twins in tu
 truth:                         ## A/A and A/B with planted slowdowns: can comparisons be trusted?
 	$(CARGO) build --release --package tollway
 	target/release/tollway compare --prove
+
+kill-test:                     ## kill 200 runs at random moments; each must go on to its end
+	TOLLWAY_KILLS=200 $(CARGO) test --package tollway --test crash -- --nocapture
 
 audit:                         ## bans, licences, sources of all dependencies
 	@command -v cargo-deny >/dev/null || $(CARGO) install --locked cargo-deny

@@ -47,8 +47,9 @@ pub fn compare(arguments: &Arguments, options: &Compare) -> Result<Ending> {
             None => return Ok(Ending::Done),
         }
     } else {
+        let (a, b) = (number(a)?, number(b)?);
         let store = history::existing(&arguments.store)?;
-        (Comparison::of_runs(&store, number(a)?, number(b)?, criteria)?, Ending::Done)
+        (Comparison::of_runs(&store, a, b, criteria)?, Ending::Done)
     };
     if let Some(file) = &options.repeats.export {
         let content = if format(file)? == Format::Json { comparison.json()? } else { comparison.markdown() };

@@ -87,8 +87,9 @@ pub fn request(
     sides: Vec<tollway_lab::side::Side>,
 ) -> Result<Request> {
     let mut selection = Selection { presets: laboratory::adjust(work.presets, repeats)?, only: work.only };
+    // A selection that cannot be used is told before there is a store.
+    let points = point::points(lab.registry, &selection)?;
     if let Some(seconds) = repeats.time {
-        let points = point::points(lab.registry, &selection)?;
         fit_to(seconds, &mut selection.presets, &points, sides.len().max(1));
     }
     Ok(Request { title: work.title, selection, sides, seed: repeats.seed })

@@ -1,0 +1,296 @@
+//! How the program behaves towards the person at the keyboard: exit codes, streams, refusals.
+
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tollway_store::{RunState, Store};
+
+const PRESET: &str = r#"
+[preset]
+name = "short"
+path = "crossings"
+
+[trial]
+window_ms = 0.3
+warmup_ms = 0.05
+runs      = 3
+repeats   = 2
+
+[[case]]
+variant = ["getppid", "write-byte"]
+"#;
+
+fn tollway(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tollway"));
+    command
+        .args(arguments)
+        .current_dir(folder)
+        .env_remove("TOLLWAY_STORE")
+        .env("NO_COLOR", "1")
+        .stdin(Stdio::null());
+    command
+}
+
+fn output(folder: &Path, arguments: &[&str]) -> Output {
+    tollway(folder, arguments).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// Runs, checks exit code and that nothing panicked; returns standard output and standard error.
+fn ends(folder: &Path, arguments: &[&str], code: i32) -> (String, String) {
+    let output = output(folder, arguments);
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}\n{out}\n{err}");
+    assert!(!err.contains("panicked"), "{err}");
+    (out, err)
+}
+
+/// Ends with that code and says each of these on standard error.
+fn refused(folder: &Path, arguments: &[&str], code: i32, says: &[&str]) {
+    let (_, err) = ends(folder, arguments, code);
+    for word in says {
+        assert!(err.contains(word), "{arguments:?} does not say `{word}`:\n{err}");
+    }
+}
+
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("short.toml"), PRESET).unwrap();
+    folder
+}
+
+const MEASURE: &[&str] = &["measure", "--preset-file", "short.toml"];
+
+#[test]
+fn what_is_mistyped_is_refused_with_the_remedy() {
+    let folder = folder();
+    let f = folder.path();
+    refused(f, &["measure", "nowhere"], 2, &["`nowhere`", "crossings"]);
+    refused(f, &["measure", "crossings", "--preset", "none"], 2, &["`none`", "quick"]);
+    refused(f, &["measure", "crossings", "--only", "no-such-thing"], 2, &["no-such-thing", "tollway list"]);
+    refused(f, &["list", "nowhere"], 2, &["`nowhere`"]);
+    refused(f, &["compare", "one", "2"], 2, &["`one`", "tollway history"]);
+    refused(f, &["compare", "--run", "self", "set:/etc/passwd=x"], 2, &["/sys"]);
+    refused(f, &["frobnicate"], 2, &["frobnicate"]);
+    for number in ["nan", "-1", "inf", "1e12", "x"] {
+        for option in ["--warmup", "--time"] {
+            refused(f, &["measure", "crossings", &format!("{option}={number}")], 2, &[option]);
+        }
+        refused(f, &["compare", "1", "2", &format!("--margin={number}")], 2, &["--margin"]);
+    }
+    refused(f, &["measure", "crossings", "--runs", "0"], 2, &["--runs"]);
+    refused(f, &["measure", "crossings", "--export", "x.pdf"], 2, &["x.pdf", ".json"]);
+    refused(f, &["measure", "crossings", "--export", "no/x.csv"], 2, &["no/x.csv", "folder"]);
+    assert!(!f.join("tollway.db").exists(), "a refused command made a store");
+}
+
+#[test]
+fn a_bad_preset_names_file_and_case() {
+    let folder = folder();
+    let bad = |old: &str, new: &str, says: &[&str]| {
+        fs::write(folder.path().join("bad.toml"), PRESET.replace(old, new)).unwrap();
+        refused(folder.path(), &["measure", "--preset-file", "bad.toml"], 2, &[&["bad.toml"], says].concat());
+    };
+    bad("window_ms = 0.3", "window_ms = 0", &["window_ms"]);
+    bad("window_ms = 0.3", "widow_ms = 0.3", &["widow_ms"]);
+    bad("write-byte", "write-bite", &["write-bite", "tollway list crossings"]);
+    bad("variant = [", "depth = 3\nvariant = [", &["depth"]);
+    bad("[[case]]", "[[case", &["line"]);
+    bad(PRESET, "", &["preset"]);
+    bad("path = \"crossings\"", "path = \"nowhere\"", &["nowhere"]);
+    refused(folder.path(), &["measure", "--preset-file", "none.toml"], 1, &["none.toml"]);
+}
+
+#[test]
+fn a_store_that_cannot_be_used_says_why() {
+    let folder = folder();
+    let f = folder.path();
+    refused(f, &["history"], 1, &["tollway.db", "tollway run"]);
+    refused(f, &["report"], 1, &["tollway.db"]);
+    fs::write(
+        f.join("rubbish.db"),
+        "this is no database, and long enough to be told from an empty one".repeat(20),
+    )
+    .unwrap();
+    refused(f, &["--store", "rubbish.db", "history"], 1, &["rubbish.db"]);
+    refused(f, &[&["--store", "rubbish.db"], MEASURE].concat(), 1, &["rubbish.db"]);
+    refused(f, &[&["--store", "no/folder.db"], MEASURE].concat(), 1, &["no/folder.db"]);
+    refused(f, &["measure", "--resume"], 1, &["tollway.db"]);
+}
+
+#[test]
+fn runs_are_kept_shown_exported_and_compared() {
+    let folder = folder();
+    let f = folder.path();
+    let (out, _) = ends(f, &[MEASURE, &["--export", "one.csv"]].concat(), 0);
+    assert!(out.contains("system call (getppid)") && out.contains("95 % interval"), "{out}");
+    assert!(!out.contains('\u{1b}'), "escape codes where there is no terminal");
+    ends(f, &[MEASURE, &["--seed", "7"]].concat(), 0);
+    let (history, _) = ends(f, &["history"], 0);
+    assert!(history.contains("measure short.toml"), "{history}");
+    assert!(fs::read_to_string(f.join("one.csv")).unwrap().contains("getppid"));
+    for file in ["two.json", "two.csv", "two.md"] {
+        ends(f, &["export", file, "2"], 0);
+        assert!(fs::read_to_string(f.join(file)).unwrap().contains("getppid"), "{file}");
+    }
+    ends(f, &["report", "1", "--html", "page.html"], 0);
+    assert!(fs::read_to_string(f.join("page.html")).unwrap().contains("<svg"));
+    ends(f, &["compare", "1", "2"], 0);
+    refused(f, &["report", "9"], 1, &["9"]);
+    refused(f, &["compare", "1", "9"], 1, &["9"]);
+}
+
+#[test]
+fn documents_have_a_version_and_their_schema() {
+    let folder = folder();
+    let f = folder.path();
+    let json = |arguments: &[&str]| -> serde_json::Value {
+        serde_json::from_str(&ends(f, arguments, 0).0).unwrap_or_else(|e| panic!("{arguments:?}: {e}"))
+    };
+    let run = json(&[MEASURE, &["--json"]].concat());
+    ends(f, MEASURE, 0);
+    let comparison = json(&["compare", "1", "2", "--json"]);
+    for (document, name) in [(&run, "run"), (&comparison, "comparison")] {
+        let schema = json(&["generate", "schema", name]);
+        let required: Vec<&str> =
+            schema["required"].as_array().unwrap().iter().map(|r| r.as_str().unwrap()).collect();
+        assert!(required.iter().all(|key| document.get(key).is_some()), "{name}: {required:?}");
+        let known = schema["properties"].as_object().unwrap();
+        assert!(document.as_object().unwrap().keys().all(|key| known.contains_key(key)), "{name}");
+    }
+    for arguments in [
+        &["history", "--json"][..],
+        &["list", "--json"],
+        &["list", "crossings", "--json"],
+        &["doctor", "--json"],
+    ] {
+        assert_eq!(json(arguments)["schema_version"], 1, "{arguments:?}");
+    }
+    assert_eq!(run["schema_version"], 1);
+}
+
+#[test]
+fn a_dry_run_tells_and_does_nothing() {
+    let folder = folder();
+    let (out, _) = ends(folder.path(), &[MEASURE, &["--dry-run"]].concat(), 0);
+    assert!(out.contains("system call (getppid)") && out.contains("trials, about"), "{out}");
+    assert!(!folder.path().join("tollway.db").exists());
+}
+
+#[test]
+fn a_planted_slowdown_beyond_the_threshold_is_exit_code_3() {
+    let folder = folder();
+    let compare =
+        ["compare", "--run", "self", "self,plant:50%", "--only", "getppid", "--runs", "8", "--threshold"];
+    let (out, _) = ends(folder.path(), &[&compare[..], &["10"]].concat(), 3);
+    assert!(out.contains("worse"), "{out}");
+    ends(folder.path(), &[&compare[..], &["400"]].concat(), 0);
+}
+
+#[test]
+fn under_strict_a_missing_requirement_is_exit_code_4() {
+    // On one processor nothing can run across cores.
+    let folder = folder();
+    let one = rustix::thread::sched_getaffinity(None).unwrap();
+    let first = (0..1024).find(|cpu| one.is_set(*cpu)).unwrap().to_string();
+    let arguments = ["measure", "crossings", "--only", "cache-line", "--only", "getppid", "--runs", "2"];
+    let strict = |more: &[&str]| {
+        Command::new("taskset")
+            .args(["-c", &first, env!("CARGO_BIN_EXE_tollway")])
+            .args(arguments)
+            .args(more)
+            .current_dir(folder.path())
+            .output()
+            .unwrap()
+    };
+    let lax = strict(&[]);
+    assert_eq!(lax.status.code(), Some(0), "{}", text(&lax.stderr));
+    assert!(text(&lax.stdout).contains("skipped"), "{}", text(&lax.stdout));
+    assert_eq!(strict(&["--strict"]).status.code(), Some(4));
+}
+
+#[test]
+fn a_closed_pipe_is_no_error() {
+    let folder = folder();
+    let mut child = tollway(folder.path(), &["list", "crossings"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let mut err = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+    assert_eq!((child.wait().unwrap().code(), err.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn an_interruption_keeps_what_was_measured() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let folder = folder();
+        let child = tollway(folder.path(), &[MEASURE, &["--runs", "1000"]].concat())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let file = folder.path().join("tollway.db");
+        let trials = || {
+            Store::open_read_only(&file)
+                .and_then(|s| s.runs())
+                .map_or(0, |r| r.iter().map(|r| r.trials).sum())
+        };
+        let begun = Instant::now();
+        while trials() < 10 {
+            assert!(begun.elapsed() < Duration::from_secs(20), "it does not begin");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
+        assert!(text(&output.stdout).contains("getppid"), "what was measured is not shown");
+        let store = Store::open_read_only(&file).unwrap();
+        assert_eq!(store.runs().unwrap()[0].state, RunState::Interrupted);
+        assert!(trials() >= 10);
+    }
+}
+
+#[test]
+fn the_clock_of_the_kernel_serves_as_well() {
+    let folder = folder();
+    let output = tollway(folder.path(), MEASURE).env("TOLLWAY_CLOCK", "monotonic").output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let store = Store::open_read_only(folder.path().join("tollway.db")).unwrap();
+    assert_eq!(store.run(store.runs().unwrap()[0].id).unwrap().spec.hz, 1e9);
+}
+
+#[test]
+fn help_completions_and_man_pages_are_made() {
+    let folder = folder();
+    let f = folder.path();
+    let (help, _) = ends(f, &["--help"], 0);
+    for verb in ["run", "measure", "compare", "report", "export", "history", "list", "doctor", "generate"] {
+        assert!(help.contains(&format!("  {verb} ")), "{verb} is not in the help:\n{help}");
+        ends(f, &[verb, "--help"], 0);
+    }
+    assert!(!help.contains("  agent"), "a hidden verb shows");
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(ends(f, &["generate", "completions", shell], 0).0.contains("tollway"));
+    }
+    ends(f, &["generate", "man", "pages"], 0);
+    let page = fs::read_to_string(f.join("pages/tollway-compare.1")).unwrap();
+    assert!(page.contains(".TH tollway-compare 1") && page.contains("threshold"), "{page}");
+    let (version, _) = ends(f, &["--version"], 0);
+    assert_eq!(version.trim(), concat!("tollway ", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn an_agent_is_not_started_by_hand() {
+    let folder = folder();
+    refused(folder.path(), &["agent"], 1, &["started by `tollway`"]);
+}
