@@ -9,12 +9,25 @@ use std::path::Path;
 use rustix::fs::OFlags;
 use tollway_core::{CpuFeature, Missing, Requirement};
 
-use crate::clock::Invariance;
+use crate::clock::{Invariance, RunClock};
 use crate::cpu::allowed_cpus;
 use crate::features::{Features, Virtualisation};
 use crate::found::{Found, line};
 use crate::kvm;
 use crate::scratch::{self, FOLDER};
+
+/// The counter itself, and that this run counts by it.
+fn invariant_tsc() -> Result<(), Missing> {
+    Invariance::read().usable()?;
+    match RunClock::chosen() {
+        RunClock::Tsc => Ok(()),
+        RunClock::MonotonicRaw => Err(Missing::new(
+            "the time-stamp counter as the run's clock",
+            "TOLLWAY_CLOCK asks for the kernel's clock",
+            "unset TOLLWAY_CLOCK",
+        )),
+    }
+}
 
 /// Probes one requirement.
 ///
@@ -22,7 +35,7 @@ use crate::scratch::{self, FOLDER};
 /// [`Missing`] with what was tried and what would provide it.
 pub fn check(requirement: &Requirement) -> Result<(), Missing> {
     match requirement {
-        Requirement::InvariantTsc => Invariance::read().usable(),
+        Requirement::InvariantTsc => invariant_tsc(),
         Requirement::Cores(count) => cores(*count),
         Requirement::Cpu(feature) => cpu(*feature),
         Requirement::InsideVm => inside_vm(),

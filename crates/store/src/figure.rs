@@ -75,7 +75,7 @@ impl Columns {
     }
 
     fn figure(&self, point: PointId, prediction: Option<Prediction>) -> Figure {
-        let median = figure(&self.medians, CONFIDENCE).ok();
+        let median = cost(figure(&self.medians, CONFIDENCE).ok());
         let grade = match (&prediction, &median) {
             (Some(p), Some(measured)) => Some(grade(&p.forecast, measured.estimate)),
             _ => None,
@@ -87,12 +87,17 @@ impl Columns {
             quiet: f64::from(self.quiet) / f64::from(self.trials),
             batch: self.batch,
             median,
-            mean: mean_of_blocks(&self.means),
-            p99: figure(&self.p99s, CONFIDENCE).ok(),
+            mean: cost(mean_of_blocks(&self.means)),
+            p99: cost(figure(&self.p99s, CONFIDENCE).ok()),
             prediction,
             grade,
         }
     }
+}
+
+/// Nothing costs less than nothing: an interval that was drawn wide from few blocks ends at zero.
+fn cost(interval: Option<Interval>) -> Option<Interval> {
+    interval.map(|i| Interval { lo: i.lo.max(0.0), ..i })
 }
 
 /// Blocks are the units, or the trials where there is one block.
