@@ -3,23 +3,31 @@
 CARGO   ?= cargo
 STAGE    = scripts/stage
 
-.PHONY: run test bench truth kill-test audit setup-run setup-test setup-bench fmt lint doc unit agent clean help
+.PHONY: run test agent guard bench truth kill-test audit clean help
 
 run: setup-run                 ## set up, build, run the main job: price list and report.html
 	$(CARGO) build --release --package tollway
 	target/release/tollway run
 
 test: setup-test               ## set up and pass every test
+	@$(STAGE) --begin
 	@$(STAGE) format   $(CARGO) fmt --all --check
 	@$(STAGE) lint     $(CARGO) clippy --workspace --all-targets --locked -- --deny warnings
 	@$(STAGE) docs     env RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --locked
 	@$(STAGE) agent    $(MAKE) --no-print-directory agent
 	@$(STAGE) tests    $(CARGO) test --workspace --locked
-	@$(STAGE) --summary
+	@$(STAGE) guard    $(MAKE) --no-print-directory guard
+	@$(STAGE) --end
 
 agent:                         ## the static agent, for places where tollway is not
-	RUSTFLAGS="-C target-feature=+crt-static" $(CARGO) build --release --package tollway-agent \
-	  --target x86_64-unknown-linux-gnu --locked
+	RUSTFLAGS="-C target-feature=+crt-static" CARGO_PROFILE_RELEASE_STRIP=true \
+	  $(CARGO) build --release --package tollway-agent --target x86_64-unknown-linux-gnu --locked
+
+guard: setup-guard             ## instructions of hot paths, counted by valgrind, against the limits in their benches
+	scripts/tool gungraun-runner
+	GUNGRAUN_RUNNER=$(CURDIR)/target/tools/bin/gungraun-runner GUNGRAUN_CALLGRIND_METRICS=ir \
+	  $(CARGO) bench --quiet --locked --no-fail-fast --bench instructions \
+	  --package tollway-core --package tollway-load --package tollway-stats
 
 bench: setup-bench             ## speed bars: ours and their plain C twins in turns, one run
 	$(CARGO) build --release --package tollway
@@ -32,18 +40,12 @@ truth:                         ## A/A and A/B with planted slowdowns: can compar
 kill-test:                     ## kill 200 runs at random moments; each must go on to its end
 	TOLLWAY_KILLS=200 $(CARGO) test --package tollway --test crash -- --nocapture
 
-audit:                         ## bans, licences, sources of all dependencies
-	@command -v cargo-deny >/dev/null || $(CARGO) install --locked cargo-deny
-	$(CARGO) deny --all-features check bans licenses sources
+audit: setup-audit             ## bans, licences, sources of all dependencies
+	scripts/tool cargo-deny@0.20.2
+	target/tools/bin/cargo-deny --locked check bans licenses sources
 
-setup-run:
-	@scripts/setup run
-
-setup-test:
-	@scripts/setup test
-
-setup-bench:
-	@scripts/setup bench
+setup-%:
+	@scripts/setup $*
 
 clean:                         ## delete what was built
 	$(CARGO) clean
