@@ -150,3 +150,37 @@ fn killed_at_any_moment_it_goes_on_to_the_end() {
     }
     println!("{in_the_middle} of {tried} kills met a run under way");
 }
+
+/// A setting that changes nothing that anybody notices, for the moment of this test.
+const SETTING: &str = "/proc/sys/vm/vfs_cache_pressure";
+
+#[test]
+fn a_setting_that_a_killed_run_left_changed_is_put_back_by_the_next() {
+    let stood = fs::read_to_string(SETTING).unwrap().trim().to_string();
+    if fs::write(SETTING, &stood).is_err() {
+        assert!(!std::env::var("TOLLWAY_REQUIRE").is_ok_and(|r| r.contains("root")), "root is required");
+        println!("skipped: {SETTING} may not be written → run the tests as root");
+        return;
+    }
+    let changed = if stood == "101" { "102" } else { "101" };
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("short.toml"), PRESET).unwrap();
+    let side = format!("self,set:{SETTING}={changed}");
+    let arguments = ["compare", "--run", "self", &side, "--only", "getppid", "--runs", "1000"];
+    let mut child = tollway(folder.path(), &arguments).spawn().unwrap();
+    let begun = Instant::now();
+    while trials(folder.path()) < 4 {
+        assert!(begun.elapsed() < Duration::from_secs(20), "it does not begin");
+        sleep(Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // The kill may have come between two trials, where the setting stands as it was.
+    fs::write(SETTING, changed).unwrap();
+
+    let status = tollway(folder.path(), &["measure", "--preset-file", "short.toml"]).status().unwrap();
+    let now = fs::read_to_string(SETTING).unwrap().trim().to_string();
+    fs::write(SETTING, &stood).unwrap();
+    assert!(status.success());
+    assert_eq!(now, stood, "the next run did not put it back");
+}
