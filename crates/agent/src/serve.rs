@@ -10,6 +10,7 @@ use std::thread;
 
 use tollway_core::{Clock, Error, Registry};
 use tollway_host::clock::RunClock;
+use tollway_host::cpu;
 use tollway_tenant::protocol::{self, Answer, Command, Hello, Reply, Request};
 
 use crate::actor_thread;
@@ -58,6 +59,9 @@ pub fn serve(registry: Registry) -> io::Result<()> {
     let mut actors: HashMap<u32, Sender<Command>> = HashMap::new();
     while let Some(Request { actor, command }) = protocol::receive(&mut from)? {
         if let Command::Make(make) = command {
+            // This thread sleeps while actors run, but on another core it would keep the address space alive there, and
+            // every change of a mapping would have to be told to that core. Where it may not be moved it stays.
+            let _ = cpu::pin_current_thread(make.cpu);
             let (sender, commands) = channel();
             let (registry, coordinator) = (registry.clone(), coordinator.clone());
             thread::Builder::new()

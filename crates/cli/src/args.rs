@@ -143,7 +143,8 @@ pub struct Measure {
 #[derive(Debug, Args)]
 pub struct Compare {
     /// The first: a run's number, or with --run a side: `self`, a tollway program, `env:NAME=VALUE`,
-    /// `set:/sys/…=VALUE`, `plant:10%` (slower by that share, for proofs), joined by commas.
+    /// `set:/sys/…=VALUE` (put back after each trial; after a kill, by the next run on this store), `plant:10%` (samples
+    /// made slower by that share, for proofs), joined by commas.
     #[arg(value_name = "A", required_unless_present = "prove")]
     pub a: Option<String>,
 
@@ -168,7 +169,7 @@ pub struct Compare {
     #[arg(long, value_name = "TEXT")]
     pub only: Vec<String>,
 
-    /// A change beyond this many per cent for the worse is a failure (exit code 3).
+    /// A change beyond this many per cent for the worse is a failure (exit code 3), and so is nothing to compare.
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub threshold: Option<f64>,
 

@@ -14,7 +14,7 @@ use crate::output;
 pub enum Ending {
     /// All was done.
     Done,
-    /// A check failed: a regression, a prediction outside its tolerance.
+    /// A check failed: a regression beyond the threshold, a result that is wrong, a proof that does not hold.
     CheckFailed,
     /// A requirement is missing, and --strict was given.
     RequirementMissing,

@@ -64,9 +64,21 @@ pub fn preset(registry: &Registry, path: &str, name: &str) -> Result<Preset> {
     Ok(parse_preset(&format!("{path}/{name}"), registry.path(path)?.preset(name)?)?)
 }
 
+/// The longest file that is read as a preset, in bytes.
+const LONGEST_PRESET: u64 = 1 << 20;
+
 /// A preset from a file; what is wrong with it is told with the file and the case.
 pub fn preset_file(registry: &Registry, file: &Path) -> Result<Preset> {
     let name = file.display().to_string();
+    let about = std::fs::metadata(file).with_context(|| format!("reading preset {name}"))?;
+    if !about.is_file() || about.len() > LONGEST_PRESET {
+        return Err(Error::Input {
+            place: name,
+            reason: "it is no file, or one too long for a preset".into(),
+            remedy: "name a TOML file; CONTRIBUTING.md shows one".into(),
+        }
+        .into());
+    }
     let text = std::fs::read_to_string(file).with_context(|| format!("reading preset {name}"))?;
     let preset = parse_preset(&name, &text)?;
     for at in 0..preset.case.len().max(1) {

@@ -66,7 +66,7 @@ crossings! {
     PageCacheRead = "page-cache-read", UserKernel, "pread from the page cache";
     ThreadStart = "thread-start", UserKernel, "thread: start and join";
     ProcessStart = "process-start", UserKernel, "process: spawn and wait";
-    SchedYield = "sched-yield", UserKernel, "sched_yield to the other process and back";
+    SchedYield = "sched-yield", UserKernel, "sched_yield until the other process has answered";
 
     Futex = "futex", ProcessProcess, "futex round trip";
     Pipe = "pipe", ProcessProcess, "pipe round trip";

@@ -153,11 +153,13 @@ impl Spread {
             reason: "its bytes are damaged".into(),
             remedy: "restore the store from a copy, or measure again".into(),
         };
+        // A value and its count take two bytes at least.
+        let room = bytes.len() / 2;
         let mut take = || take(&mut bytes);
         let ops = take().ok_or_else(damaged)?;
         let ticks = take().ok_or_else(damaged)?;
         let batch = take().and_then(|n| u32::try_from(n).ok()).ok_or_else(damaged)?;
-        let mut counts = Vec::new();
+        let mut counts = Vec::with_capacity(room);
         let mut last = 0u64;
         let mut samples = 0u64;
         while let Some(step) = take() {

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{Crossing, Error};
+use crate::{Boundary, Crossing, Error};
 
 /// Whether the two sides of a crossing share a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -101,6 +101,14 @@ impl TollKey {
     pub fn depth(mut self, depth: u32) -> Self {
         self.depth = Some(depth);
         self
+    }
+
+    /// The boundary that is crossed. The vDSO hands the clocks of processor time on to the kernel.
+    pub fn boundary(&self) -> Boundary {
+        match (self.crossing, self.kind.as_deref()) {
+            (Crossing::ClockVdso, Some("process-cputime" | "thread-cputime")) => Boundary::UserKernel,
+            (crossing, _) => crossing.boundary(),
+        }
     }
 
     /// What a person reads: the crossing's title and what it depends on.

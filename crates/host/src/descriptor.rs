@@ -6,29 +6,42 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::io::retry_on_intr;
+use rustix::net::sockopt::socket_peercred;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
+use rustix::process::geteuid;
+use rustix::rand::{GetRandomFlags, getrandom};
 use tollway_core::{Error, Result};
 
 /// The most descriptors that one message carries here (the kernel's limit is 253, SCM_MAX_FD).
 pub const MOST: usize = 16;
 
-/// Listens under a name of the abstract name space that nobody else has, and returns that name.
-///
-/// # Errors
-/// [`Error::System`] if the kernel refuses.
+/// Listens under a name of the abstract name space (unix(7)) that nobody can foresee, and returns that name.
 pub fn listen_anonymously() -> Result<(UnixListener, String)> {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    let name = format!("tollway-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+    let mut random = [0u8; 16];
+    getrandom(&mut random, GetRandomFlags::empty())
+        .map_err(|e| Error::system("drawing a socket's name", e))?;
+    let name = format!("tollway-{:032x}", u128::from_ne_bytes(random));
     let listener = SocketAddr::from_abstract_name(&name)
         .and_then(|address| UnixListener::bind_addr(&address))
         .map_err(|e| Error::system(format!("listening on the abstract socket `{name}`"), e))?;
     Ok((listener, name))
+}
+
+/// Waits for a connection of a process of this user. Abstract sockets have no permissions: connections of others are
+/// closed.
+pub fn accept(listener: &UnixListener) -> Result<UnixStream> {
+    loop {
+        let (stream, _) = listener.accept().map_err(|e| Error::system("waiting for a connection", e))?;
+        let peer = socket_peercred(&stream).map_err(|e| Error::system("asking who connects", e))?;
+        if peer.uid == geteuid() {
+            return Ok(stream);
+        }
+    }
 }
 
 /// Connects to a name that [`listen_anonymously`] gave.
@@ -101,7 +114,7 @@ mod tests {
     fn a_pipe_arrives_and_works() {
         let (listener, name) = listen_anonymously().unwrap();
         let here = connect(&name).unwrap();
-        let (there, _) = listener.accept().unwrap();
+        let there = accept(&listener).unwrap();
         let (read, write) = rustix::pipe::pipe().unwrap();
         send(&here, &[write]).unwrap();
         let mut got = receive(&there).unwrap();

@@ -1,4 +1,5 @@
-//! Which machine a result is from, and in what state it was. No name of the machine or of its users is kept.
+//! Which machine a result is from, and in what state it was. The kernel's command line is kept whole: look at
+//! it before you publish a result. No other name of the machine or of its users is kept.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -172,7 +172,7 @@ fn verdict(steal: Option<Share>, foreign: Option<Share>, lost: Option<f64>) -> V
         why.push(format!("{:.1} % foreign processor time", f.value * 100.0));
     }
     if let Some(l) = lost.filter(|l| *l >= QUIET_LOST) {
-        why.push(format!("{:.1} % of the watched time lost in gaps", l * 100.0));
+        why.push(format!("{:.1} % lost in gaps of the clock", l * 100.0));
     }
     if !why.is_empty() {
         return Verdict::Noisy(why.join(", "));
@@ -241,7 +241,7 @@ mod tests {
         let short = over(0.1, 0.0, 0.1);
         assert!(matches!(judge(&short, own(0.1), None).verdict, Verdict::Unknown(_)));
         assert_eq!(judge(&short, own(0.1), Some(&QUIET)).verdict, Verdict::Quiet);
-        assert!(judge(&short, own(0.1), Some(&TORN)).noise().unwrap().contains("10.0 % of the watched"));
+        assert!(judge(&short, own(0.1), Some(&TORN)).noise().unwrap().contains("10.0 % lost in gaps"));
         // One tick of steal may be an artefact of the tick; three are not.
         assert_eq!(judge(&over(0.1, 5.0, 0.1), own(0.1), Some(&QUIET)).verdict, Verdict::Quiet);
         assert!(judge(&over(0.1, 15.0, 0.1), own(0.1), Some(&QUIET)).noise().is_some());

@@ -28,6 +28,9 @@ unsafe impl Send for SharedPages {}
 // SAFETY: shared references give out only atomics, and raw pointers whose use is unsafe.
 unsafe impl Sync for SharedPages {}
 
+/// The most that is mapped of another process's memory, in bytes: it is touched and kept in memory.
+const MOST: usize = 64 << 20;
+
 impl SharedPages {
     /// Makes pages for at least `bytes` bytes, all zero. The size is rounded up to whole pages.
     ///
@@ -66,6 +69,9 @@ impl SharedPages {
             fstat(&descriptor).map_err(|e| Error::system("asking for a descriptor's size", e))?.st_size;
         let len = usize::try_from(size).ok().filter(|len| *len > 0 && len.is_multiple_of(page_size()));
         let len = len.ok_or_else(|| unusable(format!("{size} bytes are not whole pages"), remedy))?;
+        if len > MOST {
+            return Err(unusable(format!("{len} bytes are more than {MOST}"), remedy));
+        }
         SharedPages::map(descriptor, len)
     }
 

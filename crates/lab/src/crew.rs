@@ -45,7 +45,7 @@ pub struct Job<'a> {
     pub spec: &'a TrialSpec,
     /// Operations timed together; 0 lets the actor find out.
     pub batch: u32,
-    /// Steps of delay planted in every operation.
+    /// Steps of delay planted in every sample.
     pub planted: u32,
 }
 
@@ -266,6 +266,7 @@ fn outstanding(members: &[Member], ran: &[Option<Ran>], failed: &[bool]) -> Opti
     let owing =
         members.iter().zip(ran.iter().zip(failed)).filter(|(_, (ran, failed))| ran.is_none() && !**failed);
     let mut agents: Vec<usize> = owing.map(|(member, _)| member.agent).collect();
+    agents.sort_unstable();
     agents.dedup();
     (!agents.is_empty()).then_some(agents)
 }

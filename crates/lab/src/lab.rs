@@ -122,7 +122,7 @@ impl Lab<'_> {
         request: &Request,
         progress: &mut dyn Progress,
     ) -> Result<Ended, LabError> {
-        restore::abandoned(store)?;
+        restore::abandoned(store, &self.machine)?;
         let points = point::points(self.registry, &request.selection)?;
         self.sides_start(request)?;
         let before = standing(&request.sides)?;
@@ -146,7 +146,7 @@ impl Lab<'_> {
 
     /// Goes on with the newest run that did not end.
     pub fn resume(&self, store: &mut Store, progress: &mut dyn Progress) -> Result<Ended, LabError> {
-        restore::abandoned(store)?;
+        restore::abandoned(store, &self.machine)?;
         let refuse = |reason: String, remedy: &str| LabError::NoResume { reason, remedy: remedy.into() };
         let Some(left) = store.unfinished(None)? else {
             return Err(refuse("no run of this store is unfinished".into(), "start one without --resume"));
@@ -263,7 +263,7 @@ fn spec_of(point: &Point, registry: &Registry, side: Option<&String>) -> Result<
         params: point.params.clone(),
         operation: point.plan.operation.clone(),
         toll: point.plan.provides.clone(),
-        boundary: point.plan.provides.as_ref().map(|k| k.crossing.boundary()),
+        boundary: point.plan.provides.as_ref().map(|k| k.boundary()),
         title: point.title(),
         caveats: variant.caveats().into(),
     })

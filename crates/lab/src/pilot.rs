@@ -11,12 +11,16 @@ use crate::crew::{Crew, Job, Outcome};
 /// Length of a pilot's window, in milliseconds.
 const WINDOW_MS: f64 = 2.0;
 
+/// Length of a pilot's warm-up, in milliseconds: a generator of random numbers is drained, caches are warm.
+const WARMUP_MS: f64 = 2.0;
+
 /// Steps of the delay that are timed to learn what one takes.
 const STEPS: u32 = 1 << 16;
 
 /// Plays a pilot; `job.batch` and the lengths in `job.spec` are the pilot's own.
 pub(crate) fn play(crew: &mut Crew<'_>, job: &Job<'_>) -> Result<Outcome> {
-    let spec = TrialSpec { window_ms: job.spec.window_ms.min(WINDOW_MS), warmup_ms: 0.2, ..job.spec.clone() };
+    let spec =
+        TrialSpec { window_ms: job.spec.window_ms.min(WINDOW_MS), warmup_ms: WARMUP_MS, ..job.spec.clone() };
     crew.play(&Job { spec: &spec, batch: 0, planted: 0, ..*job })
 }
 

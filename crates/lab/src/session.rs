@@ -346,7 +346,8 @@ impl Session<'_> {
         let tolls = self
             .store
             .tolls_of_run(self.run)?
-            .or(self.store.tolls(&self.lab.machine, Timestamp::now() - week)?);
+            .or(self.store.tolls(&self.lab.machine, Timestamp::now() - week)?)
+            .in_ticks_of(self.lab.hz);
         for at in 0..self.entries.len() {
             let entry = &self.entries[at];
             if !which.contains(&entry.point) || entry.state != PointState::Pending {

@@ -35,6 +35,13 @@ pub struct Setting {
 }
 
 impl Setting {
+    /// Whether its file is one of the kernel's settings: under /sys or /proc/sys, also when links are followed.
+    pub(crate) fn is_of_the_kernel(&self) -> bool {
+        let within = |file: &Path| file.starts_with("/sys") || file.starts_with("/proc/sys");
+        let plain = !self.file.components().any(|c| c == std::path::Component::ParentDir);
+        plain && within(&self.file) && self.file.canonicalize().map_or(true, |real| within(&real))
+    }
+
     /// The same file with what stands in it now.
     pub fn standing(&self) -> Result<Setting> {
         let now = fs::read_to_string(&self.file)
@@ -78,12 +85,11 @@ impl Side {
                 side.environment.push((name.into(), value.into()));
             } else if let Some(assignment) = part.strip_prefix("set:") {
                 let (file, value) = assignment.split_once('=').ok_or_else(|| bad("it has no `=`"))?;
-                let file = PathBuf::from(file);
-                let plain = !file.components().any(|c| c == std::path::Component::ParentDir);
-                if !plain || !(file.starts_with("/sys") || file.starts_with("/proc/sys")) {
+                let setting = Setting { file: file.into(), value: value.into() };
+                if !setting.is_of_the_kernel() {
                     return Err(bad("only files under /sys and /proc/sys are set"));
                 }
-                side.settings.push(Setting { file, value: value.into() });
+                side.settings.push(setting);
             } else if let Some(share) = part.strip_prefix("plant:") {
                 let percent = share.strip_suffix('%').and_then(|n| n.parse::<f64>().ok());
                 let percent = percent.filter(|p| (0.0..=1000.0).contains(p));

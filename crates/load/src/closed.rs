@@ -65,7 +65,7 @@ pub fn repeat<C: Clock>(clock: C, window: &Window, recorder: &mut Recorder, work
     let mut done = 0;
     let calls = match window.batch {
         _ if work.uses_up() => 1,
-        0 => find_calls(clock, &mut done, work),
+        0 => settled_calls(clock, window, &mut done, work),
         batch => (batch / group).max(1),
     };
     recorder.set_batch(calls.saturating_mul(group));
@@ -109,6 +109,17 @@ fn sample<C: Clock>(clock: C, calls: u32, work: &mut impl Work, planted: u32) ->
         delay(planted);
     }
     (begun, clock.close())
+}
+
+/// Finds the calls again and again until the window opens: what work costs at first (a full generator, a cold cache) may
+/// not be what it costs for long. The last finding counts.
+fn settled_calls<C: Clock>(clock: C, window: &Window, done: &mut u64, work: &mut impl Work) -> u32 {
+    loop {
+        let calls = find_calls(clock, done, work);
+        if clock.now() >= window.open {
+            return calls;
+        }
+    }
 }
 
 /// Doubles the calls until they are long enough to measure, then scales them to [`SAMPLE_TICKS`]. The shortest of three

@@ -47,7 +47,8 @@ fn head(document: &RunDocument, width: Option<usize>) -> String {
     }
     let mut table = Table::new(Vec::new());
     table.across(0, Cell::plain(about.join(" · ")));
-    let machine = machine::summary(document);
+    let mut machine = machine::summary(document);
+    machine.push(format!("seed {}", run.seed));
     if !machine.is_empty() {
         table.across(0, Cell::styled(printable(&machine.join(" · ")), DIM));
     }
@@ -156,7 +157,9 @@ impl Marks {
             notes.push(format!("~ more than {} of its trials were not quiet", percent(1.0 - QUIET_ENOUGH)));
         }
         if self.batches {
-            notes.push("ᵇ p99 of batches: too short to be timed one by one".into());
+            notes.push(
+                "ᵇ p99 of samples of several operations each: what one of them may take is not seen".into(),
+            );
         }
         if self.pending {
             notes.push("… not all of its trials were run".into());

@@ -30,6 +30,18 @@ impl Tolls {
         self.0.is_empty()
     }
 
+    /// The same costs in ticks of a clock of that rate (ticks per second): runs may have counted by different clocks.
+    pub fn in_ticks_of(mut self, hz: f64) -> Tolls {
+        for toll in self.0.values_mut() {
+            let scale = hz / toll.hz;
+            for ticks in [&mut toll.median, &mut toll.lo, &mut toll.hi, &mut toll.mean] {
+                *ticks *= scale;
+            }
+            toll.hz = hz;
+        }
+        self
+    }
+
     /// Adds those of `other` whose keys are not here: the tolls of a run first, then those of its machine.
     pub fn or(mut self, other: Tolls) -> Tolls {
         for (key, toll) in other.0 {

@@ -60,7 +60,9 @@ pub fn compare(arguments: &Arguments, options: &Compare) -> Result<Ending> {
     } else {
         output::text(&comparison.terminal(output::width()))?;
     }
-    let beyond = options.threshold.is_some_and(|percent| !comparison.beyond(percent / 100.0).is_empty());
+    let compared = comparison.document().figures.iter().any(|figure| figure.ratio.is_some());
+    let beyond =
+        options.threshold.is_some_and(|percent| !compared || !comparison.beyond(percent / 100.0).is_empty());
     Ok(if beyond && ended != Ending::Interrupted { Ending::CheckFailed } else { ended })
 }
 

@@ -92,7 +92,16 @@ pub fn request(
     if let Some(seconds) = repeats.time {
         fit_to(seconds, &mut selection.presets, &points, sides.len().max(1));
     }
-    Ok(Request { title: work.title, selection, sides, seed: repeats.seed })
+    let request = Request { title: work.title, selection, sides, seed: repeats.seed };
+    if let Some(asked) = repeats.time {
+        let least = lab.estimate(&request)?.seconds;
+        if least > asked * 1.2 {
+            output::tell(&format!(
+                "warning: {asked} s are too short; with fewer trials than take {least:.0} s the intervals would be of no use"
+            ));
+        }
+    }
+    Ok(request)
 }
 
 /// Tells what would be done.

@@ -28,8 +28,8 @@ pub fn run(arguments: &Arguments, options: &Run) -> Result<Ending> {
         return Ok(Ending::Done);
     };
     let report = RunReport::from_store(&store, ended.run)?;
-    output::write(&options.html, &report.html()?)?;
     measure::show(arguments, &options.repeats, &report)?;
+    output::write(&options.html, &report.html()?)?;
     if !arguments.json {
         let earlier = store.runs()?.into_iter().map(|r| r.id).find(|id| *id < ended.run);
         let compare = earlier

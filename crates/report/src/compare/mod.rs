@@ -143,10 +143,9 @@ impl Comparison {
     /// The figures that are worse by more than `threshold` (a share: 0.05 is 5 %): shown to be worse among all figures
     /// judged together, and estimated beyond the threshold. A gate that lets a change through asks for none of these.
     pub fn beyond(&self, threshold: f64) -> Vec<&ComparedDocument> {
+        let rate = self.document.false_discovery_rate;
         let is_beyond = |ratio: &RatioDocument| {
-            ratio.verdict == VerdictDocument::Worse
-                && ratio.b_over_a.lo > 1.0
-                && ratio.b_over_a.estimate > 1.0 + threshold
+            ratio.q_different <= rate && ratio.b_over_a.lo > 1.0 && ratio.b_over_a.estimate > 1.0 + threshold
         };
         self.document.figures.iter().filter(|f| f.ratio.as_ref().is_some_and(is_beyond)).collect()
     }

@@ -13,8 +13,7 @@ use super::shared::Shared;
 use super::watch::Release;
 use super::{Caller, Exchange, Server};
 
-/// The core given to the other end, which answers and gives it back. Both stay runnable: it makes sense on one core
-/// only.
+/// The core given to the other end, which answers and gives it back. Both stay runnable; on two cores they poll.
 pub struct YieldExchange;
 
 /// The end that asks.

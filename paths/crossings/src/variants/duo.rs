@@ -191,7 +191,7 @@ impl<E: Exchange> Actor for ServerActor<E> {
 
     fn run(&mut self, _: &Window, _: &mut Recorder) -> Result<()> {
         let Some(listener) = self.listener.take() else { return Ok(()) };
-        let (mut caller, _) = listener.accept().map_err(|e| Error::system("waiting for the caller", e))?;
+        let mut caller = descriptor::accept(&listener)?;
         let mut server = E::server(&self.params, descriptor::receive(&caller)?)?;
         let _watch = Watch::over(&caller, server.release())?;
         self.served = server.serve()?;

@@ -16,9 +16,10 @@ use crate::engine::yielding::YieldExchange;
 
 pub(super) fn variants() -> Vec<Box<dyn Variant>> {
     vec![
-        Box::new(Duo::<YieldExchange>::new(Crossing::SchedYield).only(Placement::Same).caveats(
-            "Both stay runnable and share a core; a round trip is two switches, with as many calls of sched_yield as \
-             the scheduler makes of it (counted as `yields`). No wake-up.",
+        Box::new(Duo::<YieldExchange>::new(Crossing::SchedYield).caveats(
+            "Both stay runnable; nobody is woken. On one core a round trip is two switches, with as many calls of \
+             sched_yield as the scheduler makes of it (counted as `yields`). Across cores nobody switches: both look \
+             at a word of memory and yield in between.",
         )),
         Box::new(Duo::<FutexExchange>::new(Crossing::Futex).caveats(
             "A round trip is two FUTEX_WAKEs (made even if nobody sleeps) and at most two FUTEX_WAITs, not private. \
