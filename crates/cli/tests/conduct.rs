@@ -106,6 +106,7 @@ fn a_bad_preset_names_file_and_case() {
     bad(PRESET, "", &["preset"]);
     bad("path = \"crossings\"", "path = \"nowhere\"", &["nowhere"]);
     refused(folder.path(), &["measure", "--preset-file", "none.toml"], 1, &["none.toml"]);
+    refused(folder.path(), &["measure", "--preset-file", "/dev/zero"], 2, &["/dev/zero"]);
 }
 
 #[test]
@@ -192,6 +193,8 @@ fn a_planted_slowdown_beyond_the_threshold_is_exit_code_3() {
     let (out, _) = ends(folder.path(), &[&compare[..], &["10"]].concat(), 3);
     assert!(out.contains("worse"), "{out}");
     ends(folder.path(), &[&compare[..], &["400"]].concat(), 0);
+    // Also where the margin would call it the same.
+    ends(folder.path(), &[&compare[..], &["10", "--margin", "200"]].concat(), 3);
 }
 
 #[test]

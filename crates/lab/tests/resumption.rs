@@ -201,3 +201,32 @@ fn another_program_or_machine_does_not_go_on() {
     assert!(changed.resume(&mut store, &mut Unwatched).is_err());
     assert_eq!(lab_here.resume(&mut store, &mut Unwatched).unwrap().state, RunState::Complete);
 }
+
+#[test]
+fn a_store_does_not_choose_which_files_are_written() {
+    let (registry, calm) = (registry(), AtomicBool::new(false));
+    let lab = lab(&registry, &calm);
+    let (folder, mut store) = fresh();
+    let whole = lab.run(&mut store, &request(5, Vec::new()), &mut Unwatched).unwrap();
+    let victim = folder.path().join("victim");
+    std::fs::write(&victim, "untouched").unwrap();
+    let mut spec = store.run(whole.run).unwrap().spec;
+    spec.plan["before"] = serde_json::json!([{ "file": victim, "value": "written" }]);
+    let killed = store.begin_run(&spec).unwrap();
+    lab.run(&mut store, &request(6, Vec::new()), &mut Unwatched).unwrap();
+    assert_eq!(store.run(killed).unwrap().state, RunState::Interrupted);
+    assert_eq!(std::fs::read_to_string(&victim).unwrap(), "untouched");
+}
+
+#[test]
+fn a_run_of_another_machine_is_left_alone() {
+    let (registry, calm) = (registry(), AtomicBool::new(false));
+    let lab = lab(&registry, &calm);
+    let (_folder, mut store) = fresh();
+    let whole = lab.run(&mut store, &request(5, Vec::new()), &mut Unwatched).unwrap();
+    let mut spec = store.run(whole.run).unwrap().spec;
+    spec.machine = "there".into();
+    let elsewhere = store.begin_run(&spec).unwrap();
+    lab.run(&mut store, &request(6, Vec::new()), &mut Unwatched).unwrap();
+    assert_eq!(store.run(elsewhere).unwrap().state, RunState::Running);
+}

@@ -171,6 +171,10 @@ fn tolls_are_the_newest_that_fit() {
     let both = own.or(store.tolls("machine-1", at(0)).unwrap());
     assert_eq!(both.toll(&pipe()).unwrap().run, second.0);
     assert_eq!(both.toll(&TollKey::of(Crossing::Futex)), None);
+    // The same cost in ticks of a clock that is half as fast.
+    let toll_here = both.toll(&pipe()).unwrap();
+    let there = both.in_ticks_of(toll_here.hz / 2.0).toll(&pipe()).unwrap();
+    assert_eq!((there.median, there.hz), (toll_here.median / 2.0, toll_here.hz / 2.0));
     store.set_point_state(points[0], &PointState::Done).unwrap();
     assert_eq!(toll(&store, 0).unwrap().run, second.0);
 }
