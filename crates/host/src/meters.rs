@@ -4,6 +4,7 @@
 //! lines) and so stands outside the window. Everything in it is of the whole machine but [`MetersDelta::own`]. What
 //! could not be read is `None`: unknown, never zero.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -13,6 +14,7 @@ use crate::clock::MonotonicRaw;
 use crate::gap::Gaps;
 use crate::samplers::faults::{self, Faults, FaultsDelta};
 use crate::samplers::interrupts::{self, InterruptTotals, Interrupts};
+use crate::samplers::kvm_stats::{self, KvmStats};
 use crate::samplers::pressure::{self, Pressure, PressureDelta};
 use crate::samplers::proc_stat::{self, ProcStat, Vmstat};
 use crate::samplers::usage::{self, Usage, UsageDelta};
@@ -37,6 +39,7 @@ pub struct Meters {
     interrupts: Option<Interrupts>,
     faults: Option<Faults>,
     pressure: Option<Pressure>,
+    kvm: Option<KvmStats>,
     own: Option<Usage>,
 }
 
@@ -49,6 +52,7 @@ impl Meters {
             interrupts: Interrupts::read().ok(),
             faults: Faults::read().ok(),
             pressure: Pressure::read().ok(),
+            kvm: KvmStats::read().ok(),
             own: Usage::process().ok(),
         }
     }
@@ -66,6 +70,7 @@ impl Meters {
                 .map(|d| d.totals),
             faults: both(&before.faults, &self.faults, faults::delta),
             pressure: both(&before.pressure, &self.pressure, pressure::delta),
+            kvm: both(&before.kvm, &self.kvm, kvm_stats::delta).map(moved),
             own: both(&before.own, &self.own, usage::delta),
         }
     }
@@ -84,8 +89,15 @@ pub struct MetersDelta {
     pub faults: Option<FaultsDelta>,
     /// Time for which tasks waited.
     pub pressure: Option<PressureDelta>,
+    /// KVM's counters of all virtual machines of this host that moved (exits by cause); one that ran backwards is unknown.
+    pub kvm: Option<BTreeMap<String, Option<u64>>>,
     /// What the process that read used itself.
     pub own: Option<UsageDelta>,
+}
+
+/// Counters without those that stood still.
+fn moved(counters: BTreeMap<String, Option<u64>>) -> BTreeMap<String, Option<u64>> {
+    counters.into_iter().filter(|(_, count)| *count != Some(0)).collect()
 }
 
 /// A share of all processor time that is known up to its counter's ticks.
@@ -215,6 +227,7 @@ mod tests {
             interrupts: None,
             faults: None,
             pressure: None,
+            kvm: None,
             own: None,
         }
     }

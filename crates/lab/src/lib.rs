@@ -7,6 +7,7 @@
 //! come last: the tolls they need are measured first, and the prediction is frozen in the store before the first
 //! trial that tests it.
 
+mod counters;
 pub mod crew;
 mod lab;
 mod noise;

@@ -9,6 +9,7 @@ use tollway_core::Error;
 use tollway_store::{NewTrial, PointId, PointState, RunId, RunState, Store, TrialMark};
 use tollway_tenant::Executable;
 
+use crate::counters::Counters;
 use crate::crew::{Crew, Job, Outcome};
 use crate::lab::{Ended, Lab, LabError, lacking};
 use crate::noise::Watch;
@@ -312,6 +313,8 @@ impl Session<'_> {
     ) -> Result<NewTrial, LabError> {
         let window = point.spec.window_ms / 1e3 * self.lab.hz;
         let gaps = outcome.gaps(self.lab.hz);
+        let meters =
+            serde_json::to_value(Counters::of(&outcome)).map_err(|e| Error::system("writing counters", e))?;
         let noise = self.watch.after_trial(outcome.after, agents, gaps);
         // Its first samples are those of an actor that was not warm yet.
         let late =
@@ -333,8 +336,7 @@ impl Session<'_> {
             spread: outcome.spread,
             noise,
             tally: outcome.tally,
-            meters: serde_json::to_value(&outcome.meters)
-                .map_err(|e| Error::system("writing counters", e))?,
+            meters,
             lost_ticks: gaps.share().unwrap_or_default() * window,
             cpu_ns,
         })
