@@ -103,10 +103,14 @@ impl TollKey {
         self
     }
 
-    /// The boundary that is crossed. The vDSO hands the clocks of processor time on to the kernel.
+    /// The boundary that is crossed. The vDSO hands the clocks of processor time and the alarm clocks on to
+    /// the kernel.
     pub fn boundary(&self) -> Boundary {
         match (self.crossing, self.kind.as_deref()) {
-            (Crossing::ClockVdso, Some("process-cputime" | "thread-cputime")) => Boundary::UserKernel,
+            (
+                Crossing::ClockVdso,
+                Some("process-cputime" | "thread-cputime" | "realtime-alarm" | "boottime-alarm"),
+            ) => Boundary::UserKernel,
             (crossing, _) => crossing.boundary(),
         }
     }

@@ -22,7 +22,7 @@ pub struct RunSpec {
     pub version: String,
     /// The seed of everything random in it.
     pub seed: u64,
-    /// The machine, by an id that stays the same when it restarts.
+    /// The kind of machine, by an id that stays the same when it restarts: equal machines have equal tolls and share it.
     pub machine: String,
     /// Ticks per second of the run's clock.
     pub hz: f64,

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::time::{Duration, Instant};
 
 use libc::{clockid_t, timespec};
-use tollway_core::{Error, Params, Place, Result};
+use tollway_core::{Error, Missing, Params, Place, Result};
 
 use super::Operation;
 
@@ -37,7 +37,7 @@ impl Way for SystemCall {
 }
 
 /// The clocks by name.
-pub const KINDS: [(&str, clockid_t); 9] = [
+pub const KINDS: [(&str, clockid_t); 11] = [
     ("realtime", libc::CLOCK_REALTIME),
     ("monotonic", libc::CLOCK_MONOTONIC),
     ("realtime-coarse", libc::CLOCK_REALTIME_COARSE),
@@ -47,6 +47,8 @@ pub const KINDS: [(&str, clockid_t); 9] = [
     ("tai", libc::CLOCK_TAI),
     ("process-cputime", libc::CLOCK_PROCESS_CPUTIME_ID),
     ("thread-cputime", libc::CLOCK_THREAD_CPUTIME_ID),
+    ("realtime-alarm", libc::CLOCK_REALTIME_ALARM),
+    ("boottime-alarm", libc::CLOCK_BOOTTIME_ALARM),
 ];
 
 /// How far a clock that shows the time may be from another: a coarse one's step (10 ms at 100 Hz) and an interruption.
@@ -74,7 +76,18 @@ impl<W: Way> Operation for ClockRead<W> {
             })?;
         let mut last = timespec { tv_sec: 0, tv_nsec: 0 };
         if W::ask(clock, &mut last) != 0 {
-            return Err(Error::system(format!("reading the clock {kind}"), std::io::Error::last_os_error()));
+            let error = std::io::Error::last_os_error();
+            if kind.ends_with("-alarm")
+                && matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EOPNOTSUPP))
+            {
+                // timerfd_create(2): the alarm clocks need hardware that wakes the machine.
+                return Err(Error::Missing(Missing::new(
+                    format!("the clock {kind}"),
+                    format!("the kernel does not read it: {error}"),
+                    "run on a machine with a real-time clock that can wake it",
+                )));
+            }
+            return Err(Error::system(format!("reading the clock {kind}"), error));
         }
         let begun = (length(last), Instant::now());
         Ok(ClockRead { clock, wall: !kind.ends_with("cputime"), last, wrong: 0, begun, way: PhantomData })

@@ -16,6 +16,8 @@ const KINDS: &[&str] = &[
     "tai",
     "process-cputime",
     "thread-cputime",
+    "realtime-alarm",
+    "boottime-alarm",
 ];
 
 pub(super) fn variants() -> Vec<Box<dyn Variant>> {
@@ -29,8 +31,8 @@ pub(super) fn variants() -> Vec<Box<dyn Variant>> {
         Box::new(
             Solo::<ClockRead<Vdso>>::new(Crossing::ClockVdso, "reading")
                 .caveats(
-                    "The C library's call, which enters the vDSO. The vDSO hands process-cputime and thread-cputime on to \
-                     the kernel, and every clock but the coarse ones where it cannot read the clock source (anything but \
+                    "The C library's call, which enters the vDSO. The vDSO hands process-cputime, thread-cputime and the \
+                     alarm clocks on to the kernel, and every clock but the coarse ones where it cannot read the clock source (anything but \
                      tsc, kvm-clock or Hyper-V's page). Includes a comparison with the reading before.",
                 )
                 .axis(kind.clone()),
