@@ -60,8 +60,8 @@ fn spread_to_bytes(spread: Spread) -> (Vec<u8>, Spread) {
     (spread.to_bytes(), spread)
 }
 
-// Measured 13_718.
-#[library_benchmark(config = at_most(14_400))]
+// Measured 11_723.
+#[library_benchmark(config = at_most(12_300))]
 #[bench::typical(setup = typical_bytes)]
 fn spread_from_bytes(bytes: Vec<u8>) -> (Spread, Vec<u8>) {
     (Spread::from_bytes(&bytes).expect("these bytes were just written"), bytes)
