@@ -29,11 +29,13 @@ pub(super) fn variants() -> Vec<Box<dyn Variant>> {
                 }),
         ),
         Box::new(Solo::<ProtectUnprotect>::new(Crossing::Mprotect, "there and back").caveats(
-            "Two system calls on one page that is there: read-only, then writable again. Other threads of the process \
-             run on no other core meanwhile, so no other core's TLB has to be flushed.",
+            "Two system calls on one page that is there: read-only, then writable again. The process has a second \
+             thread, which sleeps; where it has run on another core that core may still be told of the change. On one \
+             core alone (taskset) the figure was a quarter lower here.",
         )),
         Box::new(Solo::<GiveBackAndTouch>::new(Crossing::MadviseDontneed, "page given back and touched").caveats(
-            "A system call, which frees one 4 KiB page, and the minor fault that brings one back.",
+            "A system call, which frees one 4 KiB page, and the minor fault that brings one back. As with mprotect, \
+             another core may have to be told: a sixth of the figure here.",
         )),
         Box::new(
             Solo::<MemoryCopy>::new(Crossing::Copy, "copy")
