@@ -1,13 +1,10 @@
 //! How the program behaves towards the person at the keyboard: exit codes, streams, refusals.
 
 use std::fs;
-use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
-use tollway_store::{RunState, Store};
+use tollway_store::Store;
 
 const PRESET: &str = r#"
 [preset]
@@ -217,50 +214,6 @@ fn under_strict_a_missing_requirement_is_exit_code_4() {
     assert_eq!(lax.status.code(), Some(0), "{}", text(&lax.stderr));
     assert!(text(&lax.stdout).contains("skipped"), "{}", text(&lax.stdout));
     assert_eq!(strict(&["--strict"]).status.code(), Some(4));
-}
-
-#[test]
-fn a_closed_pipe_is_no_error() {
-    let folder = folder();
-    let mut child = tollway(folder.path(), &["list", "crossings"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    drop(child.stdout.take());
-    let mut err = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
-    assert_eq!((child.wait().unwrap().code(), err.as_str()), (Some(0), ""));
-}
-
-#[test]
-fn an_interruption_keeps_what_was_measured() {
-    for signal in [Signal::INT, Signal::TERM] {
-        let folder = folder();
-        let child = tollway(folder.path(), &[MEASURE, &["--runs", "1000"]].concat())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let file = folder.path().join("tollway.db");
-        let trials = || {
-            Store::open_read_only(&file)
-                .and_then(|s| s.runs())
-                .map_or(0, |r| r.iter().map(|r| r.trials).sum())
-        };
-        let begun = Instant::now();
-        while trials() < 10 {
-            assert!(begun.elapsed() < Duration::from_secs(20), "it does not begin");
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        kill_process(Pid::from_child(&child), signal).unwrap();
-        let output = child.wait_with_output().unwrap();
-        assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
-        assert!(text(&output.stdout).contains("getppid"), "what was measured is not shown");
-        let store = Store::open_read_only(&file).unwrap();
-        assert_eq!(store.runs().unwrap()[0].state, RunState::Interrupted);
-        assert!(trials() >= 10);
-    }
 }
 
 #[test]

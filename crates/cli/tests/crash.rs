@@ -1,15 +1,20 @@
 //! A run that is killed at any moment: the store is intact, at most the running trial is lost, no agent stays behind,
 //! and `--resume` completes exactly what was planned. `TOLLWAY_KILLS` says how many runs are killed (default 12).
 
+#[allow(dead_code)]
+mod program;
+
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::os::unix::process::CommandExt;
+use std::process::Stdio;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use program::{Bench, skip};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
+use rustix::process::{Pid, Signal, kill_process_group};
 use tollway_store::{RunState, Store};
 
 const RUNS: u32 = 4;
@@ -39,148 +44,197 @@ variant = ["io-uring-nop"]
 depth   = [1, 2, 8]
 "#;
 
-/// A `tollway` in that folder; its environment has the folder's path, by which its agents are found.
-fn tollway(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tollway"));
-    command
-        .args(arguments)
-        .current_dir(folder)
-        .env("TOLLWAY_TEST_FOLDER", folder)
-        .env_remove("TOLLWAY_STORE")
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    command
+const POINTS: u32 = 6;
+
+const MEASURE: &[&str] = &["measure", "--preset-file", "short.toml"];
+
+const COMPARE: &[&str] = &[
+    "compare",
+    "--run",
+    "self",
+    "plant:10%",
+    "--preset",
+    "crossings/truth",
+    "--only",
+    "getppid",
+    "--runs",
+    "8",
+];
+
+/// What was under way when a run was killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    NotBegun,
+    Pilots,
+    Tolls,
+    Predictions,
+    Ended,
 }
 
-/// Processes that belong to that folder.
-fn left_behind(folder: &Path) -> Vec<String> {
-    let mark = format!("TOLLWAY_TEST_FOLDER={}", folder.display());
-    let of_folder = |pid: &str| {
-        fs::read(format!("/proc/{pid}/environ"))
-            .is_ok_and(|environment| environment.split(|b| *b == 0).any(|v| v == mark.as_bytes()))
-    };
-    fs::read_dir("/proc")
-        .unwrap()
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .filter(|name| name.bytes().all(|b| b.is_ascii_digit()))
-        .filter(|pid| of_folder(pid))
-        .collect()
-}
-
-fn trials(folder: &Path) -> u64 {
-    let store = Store::open_read_only(folder.join("tollway.db"));
-    store.and_then(|s| s.runs()).map_or(0, |runs| runs.iter().map(|r| r.trials).sum())
-}
-
-/// Starts, waits, kills; checks what is left.
-fn killed_after(folder: &Path, arguments: &[&str], moment: Duration) {
-    let mut child = tollway(folder, arguments).spawn().unwrap();
+/// Starts, waits, kills, checks what is left; says what was under way.
+fn killed_after(bench: &Bench, arguments: &[&str], moment: Duration, whole_group: bool) -> Stage {
+    let mut command = bench.tollway(arguments);
+    let mut child = command.process_group(0).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     sleep(moment);
-    let before = trials(folder);
-    child.kill().unwrap();
-    child.wait().unwrap();
-
-    let begun = Instant::now();
-    while !left_behind(folder).is_empty() {
-        assert!(begun.elapsed() < Duration::from_secs(5), "agents stay behind: {:?}", left_behind(folder));
-        sleep(Duration::from_millis(5));
+    let before = bench.trials().len();
+    if whole_group {
+        // It may have ended, and nobody has asked after it yet: then its group is still there.
+        kill_process_group(Pid::from_child(&child), Signal::KILL).unwrap();
+    } else {
+        child.kill().unwrap();
     }
-    if folder.join("tollway.db").exists() {
-        let store = Store::open(folder.join("tollway.db")).unwrap();
-        store.check().unwrap();
-        assert!(trials(folder) >= before, "a trial that was stored is gone");
+    child.wait().unwrap();
+    bench.nothing_stays_behind();
+    if !bench.file("tollway.db").exists() {
+        return Stage::NotBegun;
+    }
+    let store = Store::open(bench.file("tollway.db")).unwrap();
+    store.check().unwrap();
+    let after: Vec<u32> = bench.trials().iter().map(|t| t.ordinal).collect();
+    assert!(after.len() >= before, "a trial that was stored is gone");
+    // Trials are played in the order of their ordinals: one that is lost before the running one leaves a hole.
+    assert_eq!(after, (0..after.len() as u32).collect::<Vec<_>>(), "more than the running trial is lost");
+    let Some(left) = store.unfinished(None).unwrap() else {
+        return if after.is_empty() { Stage::NotBegun } else { Stage::Ended };
+    };
+    match left.points.iter().any(|p| store.prediction(p.id).unwrap().is_some()) {
+        true => Stage::Predictions,
+        false if after.is_empty() => Stage::Pilots,
+        false => Stage::Tolls,
     }
 }
 
-/// Every point has exactly its trials, each once.
-fn complete(folder: &Path) {
-    let store = Store::open_read_only(folder.join("tollway.db")).unwrap();
+/// Every point has exactly its trials, each once, all with the batch that was frozen.
+fn complete(bench: &Bench, points: u32, trials_each: u32, predicted: usize) {
+    let store = Store::open_read_only(bench.file("tollway.db")).unwrap();
     let run = store.runs().unwrap()[0].clone();
     assert_eq!(run.state, RunState::Complete);
     let mut per_point: BTreeMap<_, Vec<u32>> = BTreeMap::new();
-    for trial in store.trials(run.id).unwrap() {
+    let trials = store.trials(run.id).unwrap();
+    for trial in &trials {
         per_point.entry(trial.point).or_default().push(trial.ordinal);
     }
-    assert_eq!(per_point.len(), 6);
-    let mut all: Vec<u32> = per_point.values().flatten().copied().collect();
-    assert!(per_point.values().all(|ordinals| ordinals.len() as u32 == RUNS * REPEATS), "{per_point:?}");
-    all.sort_unstable();
-    assert_eq!(all, (0..6 * RUNS * REPEATS).collect::<Vec<_>>(), "a hole, or a trial twice");
-    let predicted = store.figures(run.id).unwrap().iter().filter(|f| f.prediction.is_some()).count();
-    assert_eq!(predicted, 1);
+    assert_eq!(per_point.len() as u32, points);
+    assert!(per_point.values().all(|ordinals| ordinals.len() as u32 == trials_each), "{per_point:?}");
+    let all: Vec<u32> = trials.iter().map(|t| t.ordinal).collect();
+    assert_eq!(all, (0..points * trials_each).collect::<Vec<_>>(), "a hole, or a trial twice");
+    for point in store.points(run.id).unwrap() {
+        let own = trials.iter().filter(|t| t.point == point.id);
+        assert!(
+            own.clone().all(|t| Some(t.batch) == point.batch),
+            "the batch of {} changed",
+            point.spec.title
+        );
+    }
+    let figures = store.figures(run.id).unwrap();
+    assert_eq!(figures.iter().filter(|f| f.prediction.is_some()).count(), predicted);
+}
+
+/// Kills that many runs while they are under way, some of them again when they go on; returns how often in each stage.
+fn killed_so_often(kills: u32, seed: u64, start: &[&str], complete: impl Fn(&Bench)) -> BTreeMap<Stage, u32> {
+    let bench = Bench::with(PRESET);
+    let begun = Instant::now();
+    bench.ends(start, 0);
+    let whole = begun.elapsed();
+    complete(&bench);
+
+    let mut random = StdRng::seed_from_u64(seed);
+    let mut stages = BTreeMap::new();
+    let (mut tried, mut under_way) = (0, 0);
+    while under_way < kills {
+        tried += 1;
+        assert!(tried <= 6 * kills, "only {under_way} of {tried} kills met a run: {stages:?}");
+        let bench = Bench::with(PRESET);
+        let mut killed = |arguments: &[&str], latest: f64| {
+            let moment = whole.mul_f64(random.random_range(0.0..latest));
+            let stage = killed_after(&bench, arguments, moment, random.random_bool(0.3));
+            *stages.entry(stage).or_insert(0) += 1;
+            stage
+        };
+        let mut stage = killed(start, 1.1);
+        while !matches!(stage, Stage::NotBegun | Stage::Ended) {
+            under_way += 1;
+            if under_way % 2 == 0 {
+                bench.ends(&["measure", "--resume"], 0);
+                break;
+            }
+            stage = killed(&["measure", "--resume"], 0.6);
+        }
+        if stage != Stage::NotBegun {
+            complete(&bench);
+        }
+    }
+    println!("{tried} runs, kills by stage: {stages:?}");
+    stages
+}
+
+fn kills() -> Option<u32> {
+    std::env::var("TOLLWAY_KILLS").ok().map(|n| n.parse().unwrap())
 }
 
 #[test]
 fn killed_at_any_moment_it_goes_on_to_the_end() {
-    let kills: u32 = std::env::var("TOLLWAY_KILLS").map_or(12, |n| n.parse().unwrap());
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("short.toml"), PRESET).unwrap();
-    let start = ["measure", "--preset-file", "short.toml"];
-    let begun = Instant::now();
-    assert!(tollway(folder.path(), &start).status().unwrap().success());
-    let whole = begun.elapsed();
-    complete(folder.path());
-
-    let mut random = StdRng::seed_from_u64(11);
-    let (mut tried, mut in_the_middle) = (0, 0);
-    while in_the_middle < kills {
-        tried += 1;
-        assert!(tried <= 4 * kills, "only {in_the_middle} of {tried} kills met a run");
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("short.toml"), PRESET).unwrap();
-        killed_after(folder.path(), &start, whole.mul_f64(random.random_range(0.0..1.0)));
-        let unfinished = Store::open(folder.path().join("tollway.db")).unwrap().unfinished(None).unwrap();
-        if unfinished.is_none() && trials(folder.path()) == 0 {
-            // It had not begun.
-            continue;
+    let stages = killed_so_often(kills().unwrap_or(12), 11, MEASURE, |bench| {
+        complete(bench, POINTS, RUNS * REPEATS, 1);
+    });
+    if kills().is_some_and(|kills| kills >= 100) {
+        for stage in [Stage::Pilots, Stage::Tolls, Stage::Predictions] {
+            assert!(
+                stages.get(&stage).is_some_and(|n| *n > 0),
+                "none was killed in its {stage:?}: {stages:?}"
+            );
         }
-        in_the_middle += u32::from(unfinished.is_some());
-        if unfinished.is_some() {
-            let resume = ["measure", "--resume"];
-            if random.random_bool(0.5) {
-                killed_after(folder.path(), &resume, whole.mul_f64(random.random_range(0.0..0.5)));
-            }
-            let left = Store::open(folder.path().join("tollway.db")).unwrap().unfinished(None).unwrap();
-            if left.is_some() {
-                assert!(tollway(folder.path(), &resume).status().unwrap().success(), "it does not go on");
-            }
-        }
-        complete(folder.path());
     }
-    println!("{in_the_middle} of {tried} kills met a run under way");
 }
+
+#[test]
+fn a_comparison_that_is_killed_goes_on_on_both_sides() {
+    let repeats = tollway_lab::point::parse_preset("truth", TRUTH).unwrap().trial.repeats;
+    killed_so_often(kills().unwrap_or(12).div_ceil(4), 12, COMPARE, |bench| {
+        complete(bench, 2, 8 * repeats, 0);
+    });
+}
+
+const TRUTH: &str = include_str!("../../../paths/crossings/presets/truth.toml");
 
 /// A setting that changes nothing that anybody notices, for the moment of this test.
 const SETTING: &str = "/proc/sys/vm/vfs_cache_pressure";
 
+/// Puts the setting back, whatever happens in between.
+struct PutBack(String);
+
+impl Drop for PutBack {
+    fn drop(&mut self) {
+        let _ = fs::write(SETTING, &self.0);
+    }
+}
+
 #[test]
 fn a_setting_that_a_killed_run_left_changed_is_put_back_by_the_next() {
-    let stood = fs::read_to_string(SETTING).unwrap().trim().to_string();
+    let now = || fs::read_to_string(SETTING).unwrap().trim().to_string();
+    let stood = now();
     if fs::write(SETTING, &stood).is_err() {
-        assert!(!std::env::var("TOLLWAY_REQUIRE").is_ok_and(|r| r.contains("root")), "root is required");
-        println!("skipped: {SETTING} may not be written → run the tests as root");
-        return;
+        return skip(SETTING, "root", "run the tests as root");
     }
+    let _put_back = PutBack(stood.clone());
     let changed = if stood == "101" { "102" } else { "101" };
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("short.toml"), PRESET).unwrap();
+    let bench = Bench::with(PRESET);
     let side = format!("self,set:{SETTING}={changed}");
-    let arguments = ["compare", "--run", "self", &side, "--only", "getppid", "--runs", "1000"];
-    let mut child = tollway(folder.path(), &arguments).spawn().unwrap();
-    let begun = Instant::now();
-    while trials(folder.path()) < 4 {
-        assert!(begun.elapsed() < Duration::from_secs(20), "it does not begin");
-        sleep(Duration::from_millis(5));
+    let arguments = ["compare", "--run", "self", &side, "--only", "getppid", "--runs", "10"];
+    // A kill between two trials finds the setting as it was: another try.
+    for _ in 0..50 {
+        let mut child =
+            bench.tollway(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        program::within(20.0, "the setting does not change", || now() == changed);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        if now() == changed {
+            break;
+        }
     }
-    child.kill().unwrap();
-    child.wait().unwrap();
-    // The kill may have come between two trials, where the setting stands as it was.
-    fs::write(SETTING, changed).unwrap();
-
-    let status = tollway(folder.path(), &["measure", "--preset-file", "short.toml"]).status().unwrap();
-    let now = fs::read_to_string(SETTING).unwrap().trim().to_string();
-    fs::write(SETTING, &stood).unwrap();
-    assert!(status.success());
-    assert_eq!(now, stood, "the next run did not put it back");
+    assert_eq!(now(), changed, "no kill met a trial of the side that changes it");
+    bench.ends(&[MEASURE, &["--runs", "1"]].concat(), 0);
+    assert_eq!(now(), stood, "the next run did not put it back");
+    bench.ends(&["measure", "--resume"], 0);
+    assert_eq!(now(), stood, "a run that went on did not put it back");
 }

@@ -1,0 +1,98 @@
+//! Ctrl-C and SIGTERM: the first lets the running trial end and shows what there is, the second ends at once.
+
+#[allow(dead_code)]
+mod program;
+
+use std::os::unix::process::CommandExt;
+use std::process::Child;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use program::{Bench, SHORT, told};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use tollway_store::{RunState, Store};
+
+const MEASURE: &[&str] = &["measure", "--preset-file", "short.toml", "--runs", "1000"];
+
+fn begun(bench: &Bench, arguments: &[&str]) -> Child {
+    let child = bench.tollway(arguments).process_group(0).spawn().unwrap();
+    bench.wait_for_trials(6);
+    child
+}
+
+fn state(bench: &Bench) -> RunState {
+    Store::open_read_only(bench.file("tollway.db")).unwrap().runs().unwrap()[0].state
+}
+
+/// No trial of those before is gone, none was left out, none is there twice.
+fn without_a_hole(bench: &Bench, before: usize) {
+    let ordinals: Vec<u32> = bench.trials().iter().map(|t| t.ordinal).collect();
+    assert!(ordinals.len() >= before);
+    assert_eq!(ordinals, (0..ordinals.len() as u32).collect::<Vec<_>>());
+}
+
+#[test]
+fn the_first_keeps_and_shows_what_was_measured() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let bench = Bench::with(SHORT);
+        let child = begun(&bench, MEASURE);
+        let before = bench.trials().len();
+        // As a terminal does it: to the whole process group.
+        kill_process_group(Pid::from_child(&child), signal).unwrap();
+        let (out, err) = told(&child.wait_with_output().unwrap(), 130);
+        assert!(out.contains("system call (getppid)"), "{out}");
+        assert!(!err.contains("warning"), "the interruption is told as a failure: {err}");
+        assert_eq!(state(&bench), RunState::Interrupted);
+        without_a_hole(&bench, before);
+        bench.nothing_stays_behind();
+    }
+}
+
+#[test]
+fn it_is_heard_before_the_first_trial_too() {
+    // A pilot that takes long: 60 points of two processes each.
+    let bench = Bench::with(SHORT);
+    let child = bench.tollway(&["measure", "crossings"]).spawn().unwrap();
+    program::within(20.0, "it does not begin", || {
+        Store::open_read_only(bench.file("tollway.db"))
+            .is_ok_and(|store| store.runs().is_ok_and(|runs| runs.iter().any(|r| r.points > 0)))
+    });
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    told(&child.wait_with_output().unwrap(), 130);
+    assert_eq!((state(&bench), bench.trials().len()), (RunState::Interrupted, 0));
+}
+
+#[test]
+fn the_second_ends_at_once_and_the_run_can_go_on() {
+    let long = SHORT.replace("window_ms = 0.3", "window_ms = 1500").replace("runs      = 3", "runs = 1");
+    let bench = Bench::with(&long);
+    let child = bench.tollway(&["measure", "--preset-file", "short.toml"]).spawn().unwrap();
+    bench.wait_for_trials(1);
+    let pid = Pid::from_child(&child);
+    sleep(Duration::from_millis(100));
+    kill_process(pid, Signal::INT).unwrap();
+    // Two signals that arrive together are one.
+    sleep(Duration::from_millis(100));
+    let second = Instant::now();
+    kill_process(pid, Signal::INT).unwrap();
+    told(&child.wait_with_output().unwrap(), 130);
+    let took = second.elapsed();
+    assert!(took < Duration::from_millis(700), "it took {took:?}: the running trial of 1.5 s was waited for");
+    bench.nothing_stays_behind();
+    without_a_hole(&bench, 1);
+    bench.ends(&["measure", "--resume"], 0);
+    assert_eq!((state(&bench), bench.trials().len()), (RunState::Complete, 4));
+    without_a_hole(&bench, 4);
+}
+
+#[test]
+fn a_comparison_that_is_interrupted_shows_what_there_is() {
+    let bench = Bench::with(SHORT);
+    let arguments = ["compare", "--run", "self", "env:X=1", "--only", "getppid", "--runs", "1000"];
+    let child = begun(&bench, &arguments);
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let (out, _) = told(&child.wait_with_output().unwrap(), 130);
+    assert!(out.contains("system call (getppid)"), "{out}");
+    assert_eq!(state(&bench), RunState::Interrupted);
+    bench.ends(&["compare", "--prove", "--dry-run"], 0);
+}

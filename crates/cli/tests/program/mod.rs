@@ -1,0 +1,123 @@
+//! The program in a folder of its own, and what its tests ask of it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use tollway_store::{Store, Trial};
+
+/// Two points that take next to no time.
+pub const SHORT: &str = r#"
+[preset]
+name = "short"
+path = "crossings"
+
+[trial]
+window_ms = 0.3
+warmup_ms = 0.05
+runs      = 3
+repeats   = 2
+
+[[case]]
+variant = ["getppid", "write-byte"]
+"#;
+
+/// A folder with a preset in it, and a store once something was measured.
+pub struct Bench {
+    folder: tempfile::TempDir,
+}
+
+impl Bench {
+    /// A folder that has this preset as `short.toml`.
+    pub fn with(preset: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("short.toml"), preset).unwrap();
+        Bench { folder }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path().join(name)
+    }
+
+    /// `tollway` in that folder. Its agents inherit a variable by which they are found.
+    pub fn tollway(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tollway"));
+        self.set_up(&mut command);
+        command.args(arguments);
+        command
+    }
+
+    /// Another program with `tollway` among its arguments.
+    pub fn set_up(&self, command: &mut Command) {
+        command.current_dir(self.path()).env("TOLLWAY_TEST_FOLDER", self.path());
+        command.env_remove("TOLLWAY_STORE").env_remove("NO_COLOR").env("RUST_BACKTRACE", "0");
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    }
+
+    /// Runs it to its end, which is this exit code, without a panic; returns standard output and standard error.
+    pub fn ends(&self, arguments: &[&str], code: i32) -> (String, String) {
+        told(&self.tollway(arguments).output().unwrap(), code)
+    }
+
+    /// Processes that belong to this folder.
+    pub fn processes(&self) -> Vec<String> {
+        let mark = format!("TOLLWAY_TEST_FOLDER={}", self.path().display());
+        let of_folder = |pid: &str| {
+            fs::read(format!("/proc/{pid}/environ"))
+                .is_ok_and(|environment| environment.split(|b| *b == 0).any(|v| v == mark.as_bytes()))
+        };
+        let names = fs::read_dir("/proc").unwrap().filter_map(|e| e.ok()?.file_name().into_string().ok());
+        names.filter(|name| name.bytes().all(|b| b.is_ascii_digit())).filter(|pid| of_folder(pid)).collect()
+    }
+
+    /// Nothing that the program started may outlive it by more than a second.
+    pub fn nothing_stays_behind(&self) {
+        within(1.0, "processes stay behind", || self.processes().is_empty());
+    }
+
+    /// The trials of the newest run; none where there is no store yet.
+    pub fn trials(&self) -> Vec<Trial> {
+        let store = Store::open_read_only(self.file("tollway.db"));
+        let newest = store.and_then(|store| match store.runs()?.first() {
+            Some(run) => store.trials(run.id),
+            None => Ok(Vec::new()),
+        });
+        newest.unwrap_or_default()
+    }
+
+    /// Waits until the newest run has so many trials.
+    pub fn wait_for_trials(&self, count: usize) {
+        within(20.0, "it does not begin", || self.trials().len() >= count);
+    }
+}
+
+/// Checks exit code and that nothing panicked.
+pub fn told(output: &Output, code: i32) -> (String, String) {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(code), "{out}\n{err}");
+    assert!(!err.contains("panicked"), "{err}");
+    (out, err)
+}
+
+/// Fails, saying what, where this does not come true within so many seconds.
+pub fn within(seconds: f64, otherwise: &str, mut come_true: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !come_true() {
+        assert!(begun.elapsed() < Duration::from_secs_f64(seconds), "{otherwise}");
+        sleep(Duration::from_millis(5));
+    }
+}
+
+/// Says why something is not tested here; fails where TOLLWAY_REQUIRE wants it tested.
+pub fn skip(what: &str, needs: &str, remedy: &str) {
+    let required = std::env::var("TOLLWAY_REQUIRE").is_ok_and(|all| all.split(',').any(|one| one == needs));
+    assert!(!required, "{what}: {needs} is required");
+    println!("skipped: {what} → {remedy}");
+}
