@@ -146,35 +146,6 @@ fn runs_are_kept_shown_exported_and_compared() {
 }
 
 #[test]
-fn documents_have_a_version_and_their_schema() {
-    let folder = folder();
-    let f = folder.path();
-    let json = |arguments: &[&str]| -> serde_json::Value {
-        serde_json::from_str(&ends(f, arguments, 0).0).unwrap_or_else(|e| panic!("{arguments:?}: {e}"))
-    };
-    let run = json(&[MEASURE, &["--json"]].concat());
-    ends(f, MEASURE, 0);
-    let comparison = json(&["compare", "1", "2", "--json"]);
-    for (document, name) in [(&run, "run"), (&comparison, "comparison")] {
-        let schema = json(&["generate", "schema", name]);
-        let required: Vec<&str> =
-            schema["required"].as_array().unwrap().iter().map(|r| r.as_str().unwrap()).collect();
-        assert!(required.iter().all(|key| document.get(key).is_some()), "{name}: {required:?}");
-        let known = schema["properties"].as_object().unwrap();
-        assert!(document.as_object().unwrap().keys().all(|key| known.contains_key(key)), "{name}");
-    }
-    for arguments in [
-        &["history", "--json"][..],
-        &["list", "--json"],
-        &["list", "crossings", "--json"],
-        &["doctor", "--json"],
-    ] {
-        assert_eq!(json(arguments)["schema_version"], 1, "{arguments:?}");
-    }
-    assert_eq!(run["schema_version"], 1);
-}
-
-#[test]
 fn a_dry_run_tells_and_does_nothing() {
     let folder = folder();
     let (out, _) = ends(folder.path(), &[MEASURE, &["--dry-run"]].concat(), 0);
@@ -223,26 +194,6 @@ fn the_clock_of_the_kernel_serves_as_well() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let store = Store::open_read_only(folder.path().join("tollway.db")).unwrap();
     assert_eq!(store.run(store.runs().unwrap()[0].id).unwrap().spec.hz, 1e9);
-}
-
-#[test]
-fn help_completions_and_man_pages_are_made() {
-    let folder = folder();
-    let f = folder.path();
-    let (help, _) = ends(f, &["--help"], 0);
-    for verb in ["run", "measure", "compare", "report", "export", "history", "list", "doctor", "generate"] {
-        assert!(help.contains(&format!("  {verb} ")), "{verb} is not in the help:\n{help}");
-        ends(f, &[verb, "--help"], 0);
-    }
-    assert!(!help.contains("  agent"), "a hidden verb shows");
-    for shell in ["bash", "zsh", "fish"] {
-        assert!(ends(f, &["generate", "completions", shell], 0).0.contains("tollway"));
-    }
-    ends(f, &["generate", "man", "pages"], 0);
-    let page = fs::read_to_string(f.join("pages/tollway-compare.1")).unwrap();
-    assert!(page.contains(".TH tollway-compare 1") && page.contains("threshold"), "{page}");
-    let (version, _) = ends(f, &["--version"], 0);
-    assert_eq!(version.trim(), concat!("tollway ", env!("CARGO_PKG_VERSION")));
 }
 
 #[test]

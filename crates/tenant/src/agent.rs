@@ -6,6 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command as Spawn, Stdio};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -16,6 +17,9 @@ use crate::protocol::{self, Answer, Command, Hello, Reply, Request};
 
 /// How long a fresh agent may take to say hello.
 const HELLO: Duration = Duration::from_secs(10);
+
+/// How long an agent whose socket has closed may take to end before nobody asks any longer how it ended.
+const ENDING: Duration = Duration::from_millis(100);
 
 /// What is started as an agent, and in which surroundings.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,7 +78,7 @@ impl Agent {
 
     /// Sends a command to one of its actors.
     pub fn send(&mut self, actor: u32, command: Command) -> Result<()> {
-        protocol::send(&mut self.to, &Request { actor, command }).map_err(|e| self.dead(e.to_string()))
+        protocol::send(&mut self.to, &Request { actor, command }).map_err(|e| self.dead(e.to_string(), true))
     }
 
     /// The next reply of any of its actors, if it comes before the deadline.
@@ -86,11 +90,11 @@ impl Agent {
             .map_err(|e| Error::system("setting a time limit on an agent's socket", e))?;
         match protocol::receive::<Reply>(&mut self.from) {
             Ok(Some(reply)) => Ok(reply),
-            Ok(None) => Err(self.dead("it ended".into())),
+            Ok(None) => Err(self.dead("it ended".into(), true)),
             Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                Err(self.dead("it did not answer in time and was stopped".into()))
+                Err(self.dead("it did not answer in time and was stopped".into(), false))
             }
-            Err(e) => Err(self.dead(e.to_string())),
+            Err(e) => Err(self.dead(e.to_string(), true)),
         }
     }
 
@@ -119,7 +123,7 @@ impl Agent {
         self.send(actor, command)?;
         let reply = self.reply(deadline)?;
         if reply.actor != actor {
-            return Err(self.dead(format!("actor {} answered for actor {actor}", reply.actor)));
+            return Err(self.dead(format!("actor {} answered for actor {actor}", reply.actor), false));
         }
         match reply.answer {
             Answer::Failed(error) => Err(error),
@@ -127,10 +131,15 @@ impl Agent {
         }
     }
 
-    fn dead(&mut self, reason: String) -> Error {
-        let ended = match self.child.try_wait() {
-            Ok(Some(status)) => format!("{reason} ({status})"),
-            _ => reason,
+    fn dead(&mut self, reason: String, closed: bool) -> Error {
+        // Its socket closes a moment before its end can be asked for.
+        let give_up = Instant::now() + ENDING;
+        let ended = loop {
+            match self.child.try_wait() {
+                Ok(Some(status)) => break format!("{reason} ({status})"),
+                Ok(None) if closed && Instant::now() < give_up => sleep(Duration::from_millis(1)),
+                _ => break reason,
+            }
         };
         Error::Tenant { tenant: format!("process {}", self.hello.pid), reason: ended }
     }

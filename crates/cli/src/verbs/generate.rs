@@ -17,7 +17,7 @@ pub fn generate(options: &Generate) -> Result<Ending> {
     match &options.what {
         Generated::Completions { shell } => {
             let mut script = Vec::new();
-            clap_complete::generate(*shell, &mut Arguments::command(), "tollway", &mut script);
+            clap_complete::generate(*shell, &mut visible(), "tollway", &mut script);
             io::stdout().write_all(&script)?;
         }
         Generated::Man { folder } => {
@@ -35,6 +35,16 @@ pub fn generate(options: &Generate) -> Result<Ending> {
         }))?,
     }
     Ok(Ending::Done)
+}
+
+/// The command line without its hidden verbs, which completions would offer.
+fn visible() -> Command {
+    let whole = Arguments::command();
+    let verbs = whole.get_subcommands().filter(|verb| !verb.is_hide_set()).cloned();
+    Command::new("tollway")
+        .version(env!("CARGO_PKG_VERSION"))
+        .args(whole.get_arguments().cloned())
+        .subcommands(verbs)
 }
 
 /// The page of a command and of each below it that is not hidden.

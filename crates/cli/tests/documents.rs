@@ -1,0 +1,178 @@
+//! What `--json` prints: each document by its schema, which is the one that is checked in.
+
+#[allow(dead_code)]
+mod program;
+
+use std::fs;
+use std::path::Path;
+
+use program::{Bench, SHORT};
+use serde_json::Value;
+
+const MEASURE: &[&str] = &["measure", "--preset-file", "short.toml"];
+
+fn json(bench: &Bench, arguments: &[&str]) -> Value {
+    let (out, _) = bench.ends(arguments, 0);
+    serde_json::from_str(&out).unwrap_or_else(|e| panic!("{arguments:?}: {e}\n{out}"))
+}
+
+/// What is wrong with a value, by the words of JSON Schema that our schemas use; another word is a failure.
+fn wrong(value: &Value, schema: &Value, root: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    let schema = match schema {
+        Value::Bool(true) => return found,
+        Value::Object(words) => words,
+        other => return vec![format!("{other} is no schema")],
+    };
+    for (word, says) in schema {
+        let holds = match word.as_str() {
+            "$schema" | "$defs" | "title" | "description" | "default" | "format" => true,
+            "$ref" => {
+                let at = says.as_str().unwrap().trim_start_matches('#');
+                found.extend(wrong(value, root.pointer(at).expect("what is referred to"), root));
+                true
+            }
+            "type" => match says {
+                Value::Array(kinds) => kinds.iter().any(|kind| is(value, kind)),
+                kind => is(value, kind),
+            },
+            "properties" => {
+                for (name, inner) in says.as_object().unwrap() {
+                    if let Some(field) = value.get(name) {
+                        found.extend(wrong(field, inner, root).into_iter().map(|w| format!("{name}: {w}")));
+                    }
+                }
+                true
+            }
+            "required" => {
+                says.as_array().unwrap().iter().all(|name| value.get(name.as_str().unwrap()).is_some())
+            }
+            "additionalProperties" => {
+                let known = schema.get("properties").and_then(Value::as_object);
+                let others = value.as_object().into_iter().flatten();
+                for (name, field) in others.filter(|(name, _)| known.is_none_or(|k| !k.contains_key(*name))) {
+                    match says {
+                        Value::Bool(false) => found.push(format!("`{name}` is not known")),
+                        inner => found.extend(wrong(field, inner, root)),
+                    }
+                }
+                true
+            }
+            "items" => {
+                for (at, item) in value.as_array().into_iter().flatten().enumerate() {
+                    found.extend(wrong(item, says, root).into_iter().map(|w| format!("[{at}] {w}")));
+                }
+                true
+            }
+            "anyOf" => says.as_array().unwrap().iter().any(|one| wrong(value, one, root).is_empty()),
+            "oneOf" => {
+                says.as_array().unwrap().iter().filter(|one| wrong(value, one, root).is_empty()).count() == 1
+            }
+            "enum" => says.as_array().unwrap().contains(value),
+            "const" => says == value,
+            "minimum" => value.as_f64().is_none_or(|n| n >= says.as_f64().unwrap()),
+            "maximum" => value.as_f64().is_none_or(|n| n <= says.as_f64().unwrap()),
+            "minItems" => value.as_array().is_none_or(|a| a.len() as u64 >= says.as_u64().unwrap()),
+            "maxItems" => value.as_array().is_none_or(|a| a.len() as u64 <= says.as_u64().unwrap()),
+            other => panic!("this test does not know the word `{other}`"),
+        };
+        if !holds {
+            found.push(format!("{word} {says} does not hold for {value}"));
+        }
+    }
+    found
+}
+
+fn is(value: &Value, kind: &Value) -> bool {
+    match kind.as_str().unwrap() {
+        "null" => value.is_null(),
+        "boolean" => value.is_boolean(),
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "number" => value.is_number(),
+        "integer" => value.is_i64() || value.is_u64(),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn documents_are_as_their_schemas_say() {
+    let bench = Bench::with(SHORT);
+    let measured = json(&bench, &[MEASURE, &["--json"]].concat());
+    let planted = json(
+        &bench,
+        &["compare", "--run", "self", "plant:30%", "--only", "getppid", "--runs", "6", "--json"],
+    );
+    bench.ends(&[MEASURE, &["--runs", "1"]].concat(), 0);
+    bench.ends(&["export", "two.json", "1"], 0);
+    let exported: Value = serde_json::from_str(&fs::read_to_string(bench.file("two.json")).unwrap()).unwrap();
+    let compared = json(&bench, &["compare", "1", "3", "--json"]);
+    let reported = json(&bench, &["report", "1", "--json"]);
+    let without_intervals = json(&bench, &["report", "3", "--json"]);
+    assert_eq!(exported, reported, "what is exported is not what is reported");
+    let by_schema =
+        [("run", vec![&measured, &reported, &without_intervals]), ("comparison", vec![&planted, &compared])];
+    for (name, documents) in by_schema {
+        let schema = json(&bench, &["generate", "schema", name]);
+        let checked_in = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../report/schema/{name}.json"));
+        let checked_in: Value = serde_json::from_str(&fs::read_to_string(checked_in).unwrap()).unwrap();
+        assert_eq!(schema, checked_in, "{name}: the schema that is checked in is not the program's");
+        for document in documents {
+            let found = wrong(document, &schema, &schema);
+            assert!(found.is_empty(), "{name}: {found:#?}");
+            // And the check can fail.
+            let mut spoilt = document.clone();
+            spoilt["surprise"] = Value::from(1);
+            assert!(!wrong(&spoilt, &schema, &schema).is_empty());
+            spoilt = document.clone();
+            spoilt["schema_version"] = Value::from("one");
+            assert!(!wrong(&spoilt, &schema, &schema).is_empty());
+        }
+    }
+}
+
+#[test]
+fn every_document_has_a_version_and_is_the_only_thing_printed() {
+    let bench = Bench::with(SHORT);
+    bench.ends(MEASURE, 0);
+    for arguments in [
+        &["history", "--json"][..],
+        &["list", "--json"],
+        &["list", "crossings", "--json"],
+        &["list", "tolls", "--json"],
+        &["doctor", "--json"],
+        &["report", "--json"],
+        &["--json", "run", "null", "--runs", "1", "--html", "page.html"],
+    ] {
+        assert_eq!(json(&bench, arguments)["schema_version"], 1, "{arguments:?}");
+    }
+    assert_eq!(json(&bench, &[MEASURE, &["--dry-run", "--json"]].concat())["schema_version"], 1);
+}
+
+#[test]
+fn a_dry_run_in_any_verb_makes_no_file() {
+    let bench = Bench::with(SHORT);
+    let before = fs::read_dir(bench.path()).unwrap().count();
+    bench.ends(&[MEASURE, &["--dry-run", "--export", "x.json"]].concat(), 0);
+    bench.ends(&["run", "--dry-run"], 0);
+    bench.ends(&["run", "crossings", "--dry-run", "--time", "20"], 0);
+    bench.ends(&["compare", "--run", "self", "plant:5%", "--dry-run"], 0);
+    bench.ends(&["compare", "--prove", "--dry-run"], 0);
+    bench.ends(&["measure", "--resume", "--dry-run"], 2);
+    assert_eq!(fs::read_dir(bench.path()).unwrap().count(), before);
+}
+
+#[test]
+fn the_seed_decides_the_order() {
+    let bench = Bench::with(SHORT);
+    let order = |seed: &str| {
+        bench.ends(&[MEASURE, &["--runs", "4", "--seed", seed]].concat(), 0);
+        let trials = bench.trials();
+        let first = trials.iter().map(|t| t.point).min().unwrap();
+        trials.iter().map(|t| t.point == first).collect::<Vec<_>>()
+    };
+    let five = order("5");
+    assert_eq!(five, order("5"));
+    assert!((6..12).any(|seed| order(&seed.to_string()) != five));
+}
