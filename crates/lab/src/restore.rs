@@ -9,9 +9,9 @@ use tollway_store::{RunState, Store};
 use crate::lab::LabError;
 use crate::script::Script;
 
-/// Puts back the settings of every run of this machine whose process is gone without having ended it, the newest first, so that what
-/// stood before the oldest stands last; marks them interrupted. What cannot be put back is an error that names the
-/// file and the value.
+/// Puts back the settings of every run of this machine whose process is gone without having ended it, the newest
+/// first, so that what stood before the oldest stands last; marks them interrupted. What cannot be put back is an
+/// error that names the file and the value.
 pub(crate) fn abandoned(store: &mut Store, machine: &str) -> Result<(), LabError> {
     let running: Vec<_> = store.runs()?.into_iter().filter(|r| r.state == RunState::Running).collect();
     for summary in running {
