@@ -35,7 +35,8 @@ fn document() -> impl Strategy<Value = Value> {
 
 /// Requests of which some are right, and some are only nearly right.
 fn nearly_request() -> impl Strategy<Value = Value> {
-    let number = || prop_oneof![any::<u32>().prop_map(|n| json!(n)), any::<i64>().prop_map(|n| json!(n)), document()];
+    let number =
+        || prop_oneof![any::<u32>().prop_map(|n| json!(n)), any::<i64>().prop_map(|n| json!(n)), document()];
     let command = prop_oneof![
         Just(json!("finish")),
         proptest::collection::vec(".{0,20}", 0..4).prop_map(|a| json!({ "ready": a })),
