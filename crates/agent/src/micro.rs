@@ -28,7 +28,7 @@ impl Surroundings {
     /// What an actor's tenant provides.
     pub(crate) fn of(make: &Make) -> Result<Self> {
         match make.tenant {
-            TenantKind::Thread | TenantKind::Process => Ok(Surroundings::Thread),
+            TenantKind::Thread | TenantKind::Process | TenantKind::LinuxGuest => Ok(Surroundings::Thread),
             TenantKind::MicroGuest => {
                 Ok(Surroundings::MicroGuest { devices: Devices::new(make.doorbells)?, hz: make.hz })
             }

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Placement, Result, Warmth};
+use crate::{Error, Placement, Result, TenantKind, Warmth};
 
 /// One value on an axis.
 #[derive(Clone, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
@@ -174,6 +174,14 @@ impl Params {
             "same" => Ok(Placement::Same),
             "across" => Ok(Placement::Across),
             _ => Err(Self::unusable("placement", self.get("placement"), "`same` or `across`")),
+        }
+    }
+
+    /// The axis `tenant`: the name of a kind of tenant; a process where there is no such axis.
+    pub fn tenant(&self) -> Result<TenantKind> {
+        match self.get("tenant") {
+            Some(_) => self.word("tenant")?.parse(),
+            None => Ok(TenantKind::Process),
         }
     }
 

@@ -1,8 +1,11 @@
 //! What a variant answers when it is asked how it would run at a point of its axes.
 
+use std::fmt;
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
 
-use crate::{Requirement, TollKey};
+use crate::{Axis, Domain, Error, GuestSpec, Requirement, Result, TollKey, Value};
 
 /// Where an actor lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -14,6 +17,8 @@ pub enum TenantKind {
     Process,
     /// A virtual machine without an operating system, made by a process of its own.
     MicroGuest,
+    /// A process of a virtual machine with Linux.
+    LinuxGuest,
 }
 
 impl TenantKind {
@@ -23,7 +28,52 @@ impl TenantKind {
             TenantKind::Thread => "thread",
             TenantKind::Process => "process",
             TenantKind::MicroGuest => "micro-guest",
+            TenantKind::LinuxGuest => "linux-guest",
         }
+    }
+
+    /// What a person reads.
+    pub fn title(self) -> &'static str {
+        match self {
+            TenantKind::LinuxGuest => "Linux guest",
+            other => other.name(),
+        }
+    }
+
+    /// Every kind.
+    pub const ALL: &[TenantKind] =
+        &[TenantKind::Process, TenantKind::Thread, TenantKind::MicroGuest, TenantKind::LinuxGuest];
+
+    /// The axis by which one word decides where actors live. `words` are the names of the kinds that suit a variant;
+    /// `process` must be among them and is the default.
+    pub fn axis(words: &'static [&'static str]) -> Axis {
+        Axis {
+            name: "tenant",
+            about: "where the actors live",
+            domain: Domain::Words(words),
+            default: Value::Text(TenantKind::Process.name().into()),
+        }
+    }
+}
+
+impl fmt::Display for TenantKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for TenantKind {
+    type Err = Error;
+
+    fn from_str(word: &str) -> Result<Self> {
+        TenantKind::ALL.iter().copied().find(|kind| kind.name() == word).ok_or_else(|| Error::Input {
+            place: format!("tenant `{word}`"),
+            reason: "there is no such kind of tenant".into(),
+            remedy: format!(
+                "there are: {}",
+                TenantKind::ALL.iter().map(|k| k.name()).collect::<Vec<_>>().join(", ")
+            ),
+        })
     }
 }
 
@@ -32,7 +82,7 @@ impl TenantKind {
 pub struct Role {
     /// Its name, unique in the plan.
     pub name: String,
-    /// How many actors play it.
+    /// How many actors play it. In Linux guests each has a guest of its own.
     pub count: u32,
     /// Where they live.
     pub tenant: TenantKind,
@@ -40,6 +90,10 @@ pub struct Role {
     pub core: u32,
     /// How many doorbells its tenant provides (micro-guests only): the host's end goes to the roles after it.
     pub doorbells: u32,
+    /// Which of the plan's Linux guests it lives in; roles that name the same share it (Linux guests only).
+    pub guest: u32,
+    /// What its tenant must have, where that is not this machine: checked in the tenant when the actor is made.
+    pub requires: Vec<Requirement>,
     /// Whether its recorder holds the figure of the trial. Exactly one role of a plan has it.
     pub measured: bool,
 }
@@ -53,6 +107,8 @@ impl Role {
             tenant: TenantKind::Process,
             core: 0,
             doorbells: 0,
+            guest: 0,
+            requires: Vec::new(),
             measured: true,
         }
     }
@@ -121,11 +177,23 @@ pub struct Plan {
     pub needs: Vec<TollKey>,
     /// What the machine must have.
     pub requires: Vec<Requirement>,
+    /// The Linux guests that roles name by their place here; those that are not here are ordinary ones.
+    pub guests: Vec<GuestSpec>,
 }
 
 impl Plan {
     /// How many core slots the roles name.
     pub fn cores(&self) -> u32 {
         self.roles.iter().map(|r| r.core + 1).max().unwrap_or(0)
+    }
+
+    /// Whether a role lives in this kind of tenant.
+    pub fn uses(&self, tenant: TenantKind) -> bool {
+        self.roles.iter().any(|r| r.tenant == tenant)
+    }
+
+    /// What the Linux guest of that number has.
+    pub fn guest(&self, number: u32) -> GuestSpec {
+        self.guests.get(number as usize).cloned().unwrap_or_default()
     }
 }

@@ -44,6 +44,10 @@ pub enum Requirement {
     InsideVm,
     /// /dev/kvm, with what micro-guests need of it.
     Kvm,
+    /// A KVM on a processor with VMX or SVM, on which code of every ring runs natively.
+    HardwareKvm,
+    /// QEMU, a kernel and its modules, and an agent that can be a guest's first program.
+    LinuxGuest,
     /// io_uring allowed to this process.
     IoUring,
     /// POSIX message queues.

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{Boundary, Crossing, Error};
+use crate::{Boundary, Crossing, Error, TenantKind};
 
 /// Whether the two sides of a crossing share a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -49,14 +49,16 @@ impl Warmth {
 
 /// What the cost of a crossing is a function of.
 ///
-/// Written `crossing[/kind][/placement][/warmth][/size=bytes][/depth=n]`, for instance `pipe/across` or
-/// `copy/cold/size=1514`; [`FromStr`] reads what [`fmt::Display`] writes.
+/// Written `crossing[/kind=…][/in=tenant][/placement][/warmth][/size=bytes][/depth=n]`, for instance `pipe/across` or
+/// `copy/in=linux-guest/cold/size=1514`; [`FromStr`] reads what [`fmt::Display`] writes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TollKey {
     /// Which crossing.
     pub crossing: Crossing,
     /// Which kind of it, where there are several (`kind=monotonic` of a clock).
     pub kind: Option<String>,
+    /// Where the actors live, if not in processes of this machine.
+    pub tenant: Option<TenantKind>,
     /// Where the two sides ran.
     pub placement: Option<Placement>,
     /// Hot or cold.
@@ -70,12 +72,18 @@ pub struct TollKey {
 impl TollKey {
     /// The key of a crossing that depends on nothing else.
     pub fn of(crossing: Crossing) -> Self {
-        TollKey { crossing, kind: None, placement: None, warmth: None, size: None, depth: None }
+        TollKey { crossing, kind: None, tenant: None, placement: None, warmth: None, size: None, depth: None }
     }
 
     /// The same key for one kind. Letters, digits, `-` and `_` only.
     pub fn kind(mut self, kind: impl Into<String>) -> Self {
         self.kind = Some(kind.into());
+        self
+    }
+
+    /// The same key in another kind of tenant; processes are what a key means by itself.
+    pub fn tenant(mut self, tenant: TenantKind) -> Self {
+        self.tenant = (tenant != TenantKind::Process).then_some(tenant);
         self
     }
 
@@ -122,6 +130,11 @@ impl TollKey {
         if let Some(kind) = &self.kind {
             notes.push(kind.clone());
         }
+        match self.tenant {
+            Some(TenantKind::Thread) => notes.push("threads".into()),
+            Some(TenantKind::Process) | None => {}
+            Some(guest) => notes.push(format!("in a {}", guest.title())),
+        }
         if let Some(size) = self.size {
             notes.push(bytes(size));
         }
@@ -161,6 +174,9 @@ impl fmt::Display for TollKey {
         if let Some(kind) = &self.kind {
             write!(f, "/kind={kind}")?;
         }
+        if let Some(tenant) = self.tenant {
+            write!(f, "/in={tenant}")?;
+        }
         if let Some(p) = self.placement {
             write!(f, "/{}", p.name())?;
         }
@@ -184,7 +200,8 @@ impl FromStr for TollKey {
         let bad = |part: &str| Error::Input {
             place: format!("toll key `{text}`"),
             reason: format!("`{part}` is not a part of a toll key"),
-            remedy: "write crossing[/kind=…][/same|across][/hot|cold][/size=bytes][/depth=n]".into(),
+            remedy: "write crossing[/kind=…][/in=tenant][/same|across][/hot|cold][/size=bytes][/depth=n]"
+                .into(),
         };
         let mut parts = text.split('/');
         let mut key = TollKey::of(parts.next().unwrap_or_default().parse()?);
@@ -195,6 +212,7 @@ impl FromStr for TollKey {
                 None if part == "hot" => key.warmth = Some(Warmth::Hot),
                 None if part == "cold" => key.warmth = Some(Warmth::Cold),
                 Some(("kind", kind)) if !kind.is_empty() => key.kind = Some(kind.into()),
+                Some(("in", tenant)) => key.tenant = Some(tenant.parse().map_err(|_| bad(part))?),
                 Some(("size", n)) => key.size = Some(n.parse().map_err(|_| bad(part))?),
                 Some(("depth", n)) => key.depth = Some(n.parse().map_err(|_| bad(part))?),
                 _ => return Err(bad(part)),
@@ -245,14 +263,16 @@ mod tests {
         (
             prop::sample::select(Crossing::ALL),
             prop::option::of("[a-z0-9_-]{1,12}"),
+            prop::option::of(prop::sample::select(TenantKind::ALL)),
             prop::option::of(prop::sample::select(&[Placement::Same, Placement::Across][..])),
             prop::option::of(prop::sample::select(&[Warmth::Hot, Warmth::Cold][..])),
             prop::option::of(any::<u64>()),
             prop::option::of(any::<u32>()),
         )
-            .prop_map(|(crossing, kind, placement, warmth, size, depth)| TollKey {
+            .prop_map(|(crossing, kind, tenant, placement, warmth, size, depth)| TollKey {
                 crossing,
                 kind,
+                tenant,
                 placement,
                 warmth,
                 size,

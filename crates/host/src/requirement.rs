@@ -13,7 +13,7 @@ use crate::clock::{Invariance, RunClock};
 use crate::cpu::allowed_cpus;
 use crate::features::{Features, Virtualisation};
 use crate::found::{Found, line};
-use crate::kvm;
+use crate::kvm::{self, KvmKind};
 use crate::scratch::{self, FOLDER};
 
 /// The counter itself, and that this run counts by it.
@@ -40,10 +40,27 @@ pub fn check(requirement: &Requirement) -> Result<(), Missing> {
         Requirement::Cpu(feature) => cpu(*feature),
         Requirement::InsideVm => inside_vm(),
         Requirement::Kvm => kvm::probe().map(drop),
+        Requirement::HardwareKvm => hardware_kvm(),
+        Requirement::LinuxGuest => Err(Missing::new(
+            "Linux guests",
+            "an actor cannot start them",
+            "name them in the plan: the coordinator does",
+        )),
         Requirement::IoUring => io_uring(),
         Requirement::PosixQueues => posix_queues(),
         Requirement::Loopback => loopback(),
         Requirement::DirectIo => direct_io(&scratch::folder()),
+    }
+}
+
+fn hardware_kvm() -> Found<()> {
+    match kvm::probe()? {
+        KvmKind::Hardware => Ok(()),
+        KvmKind::Software => Err(Missing::new(
+            "ring 0 of a micro-guest",
+            "this KVM is software, which emulates ring 0 instruction by instruction",
+            "run it on a host with VMX or SVM, or where nested virtualisation is switched on",
+        )),
     }
 }
 
@@ -222,6 +239,8 @@ mod tests {
             Requirement::Cpu(CpuFeature::UserInterrupts),
             Requirement::InsideVm,
             Requirement::Kvm,
+            Requirement::HardwareKvm,
+            Requirement::LinuxGuest,
             Requirement::IoUring,
             Requirement::PosixQueues,
             Requirement::Loopback,

@@ -162,6 +162,13 @@ impl<'a> Crew<'a> {
                 let agent = match role.tenant {
                     TenantKind::Thread => *threads_in.get_or_insert_with(|| next(&mut processes)),
                     TenantKind::Process | TenantKind::MicroGuest => next(&mut processes),
+                    TenantKind::LinuxGuest => {
+                        return Err(Error::Missing(tollway_core::Missing::new(
+                            "Linux guests",
+                            "the laboratory does not start them yet",
+                            "use a later version",
+                        )));
+                    }
                 };
                 while self.agents.len() <= agent {
                     self.agents.push(Agent::start(self.executable)?);

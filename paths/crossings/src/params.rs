@@ -1,6 +1,6 @@
 //! The axes that several crossings share.
 
-use tollway_core::{Axis, Domain, Value};
+use tollway_core::{Axis, Domain, TenantKind, Value};
 
 /// Whether the two sides share a core.
 pub(crate) fn placement() -> Axis {
@@ -12,12 +12,12 @@ pub(crate) fn placement() -> Axis {
     }
 }
 
-/// In which kind of tenant the serving side lives.
-pub(crate) fn tenant() -> Axis {
-    Axis {
-        name: "tenant",
-        about: "where the actors live: two processes, or two threads of one",
-        domain: Domain::Words(&["process", "thread"]),
-        default: Value::Text("process".into()),
-    }
+/// Where an operation can live that needs no kernel.
+pub(crate) fn tenant_without_kernel() -> Axis {
+    TenantKind::axis(&["process", "thread", "micro-guest", "linux-guest"])
+}
+
+/// Where actors can live that need a kernel.
+pub(crate) fn tenant_with_kernel() -> Axis {
+    TenantKind::axis(&["process", "thread", "linux-guest"])
 }

@@ -8,7 +8,9 @@
 //! moves the result the same way are weighted and added in quadrature. It says how well the tolls are known, not how
 //! well the model holds.
 
-use tollway_core::{Crossing, Error, Forecast, Missing, Params, Result, Toll, TollKey, TollSource};
+use tollway_core::{
+    Crossing, Error, Forecast, Missing, Params, Result, TenantKind, Toll, TollKey, TollSource,
+};
 
 /// The depths that determine the model.
 const FITTED: [u32; 2] = [1, 2];
@@ -16,24 +18,29 @@ const FITTED: [u32; 2] = [1, 2];
 /// The tolls that predict a depth: those of depths 1 and 2, none for these two themselves.
 pub(crate) fn nop_needs(params: &Params) -> Result<Vec<TollKey>> {
     let depth = params.int("depth")?;
-    Ok(if depth > 2 { FITTED.map(nop).to_vec() } else { Vec::new() })
+    let tenant = params.tenant()?;
+    Ok(if depth > 2 { FITTED.map(|depth| nop(tenant, depth)).to_vec() } else { Vec::new() })
 }
 
 /// The cost of one no-op at a depth beyond 2.
 pub(crate) fn nop_predict(params: &Params, tolls: &dyn TollSource) -> Option<Result<Forecast>> {
-    match params.int("depth") {
-        Ok(0..=2) => None,
-        Ok(depth) => Some(known(tolls, 1).and_then(|one| Ok(forecast(depth, &one, &known(tolls, 2)?)))),
-        Err(error) => Some(Err(error)),
-    }
+    let predict = || {
+        let (depth, tenant) = (params.int("depth")?, params.tenant()?);
+        if depth <= 2 {
+            return Ok(None);
+        }
+        let (one, two) = (known(tolls, tenant, 1)?, known(tolls, tenant, 2)?);
+        Ok(Some(forecast(depth, &one, &two)))
+    };
+    predict().transpose()
 }
 
-fn nop(depth: u32) -> TollKey {
-    TollKey::of(Crossing::IoUringNop).depth(depth)
+fn nop(tenant: TenantKind, depth: u32) -> TollKey {
+    TollKey::of(Crossing::IoUringNop).tenant(tenant).depth(depth)
 }
 
-fn known(tolls: &dyn TollSource, depth: u32) -> Result<Toll> {
-    let key = nop(depth);
+fn known(tolls: &dyn TollSource, tenant: TenantKind, depth: u32) -> Result<Toll> {
+    let key = nop(tenant, depth);
     tolls.toll(&key).ok_or_else(|| {
         Error::Missing(Missing::new(
             format!("toll {key}"),
@@ -76,7 +83,7 @@ mod tests {
     }
 
     fn toll(depth: u32, median: f64, lo: f64, hi: f64) -> Toll {
-        Toll { key: nop(depth), median, lo, hi, mean: median, hz: 1e9, run: 1 }
+        Toll { key: nop(TenantKind::Process, depth), median, lo, hi, mean: median, hz: 1e9, run: 1 }
     }
 
     fn at(depth: u64) -> Params {
@@ -109,7 +116,7 @@ mod tests {
     fn what_fits_the_model_is_not_predicted_by_it() {
         assert!(nop_predict(&at(1), &Known(vec![])).is_none());
         assert!(nop_needs(&at(2)).unwrap().is_empty());
-        assert_eq!(nop_needs(&at(8)).unwrap(), [nop(1), nop(2)]);
+        assert_eq!(nop_needs(&at(8)).unwrap(), [nop(TenantKind::Process, 1), nop(TenantKind::Process, 2)]);
     }
 
     #[test]

@@ -57,6 +57,7 @@ impl Variant for Nothing {
             provides: Some(key),
             needs: Vec::new(),
             requires: Vec::new(),
+            guests: Vec::new(),
         })
     }
 

@@ -80,6 +80,7 @@ impl Variant for Unruly {
             provides: (name == "good").then(|| TollKey::of(Crossing::EmptyLoop)),
             needs: Vec::new(),
             requires: Vec::new(),
+            guests: Vec::new(),
         })
     }
 

@@ -19,6 +19,7 @@ use tollway_host::clock::RunClock;
 use tollway_host::descriptor;
 use tollway_load::repeat;
 
+use super::tenancy::settled;
 use crate::engine::watch::Watch;
 use crate::engine::{Caller, Exchange, Server};
 use crate::params;
@@ -46,7 +47,7 @@ impl<E: Exchange> Duo<E> {
             crossing,
             operation: "round trip",
             caveats: "",
-            axes: vec![params::placement(), params::tenant()],
+            axes: vec![params::placement(), params::tenant_with_kernel()],
             requires: Vec::new(),
             guest: None,
             of: PhantomData,
@@ -55,8 +56,7 @@ impl<E: Exchange> Duo<E> {
 
     /// A variant whose caller is a micro-guest with so many doorbells, on another core than the server's process.
     pub fn from_micro_guest(crossing: Crossing, doorbells: u32) -> Self {
-        let duo = Duo { axes: Vec::new(), guest: Some(doorbells), ..Duo::new(crossing) };
-        duo.requires(Requirement::Kvm).requires(Requirement::InvariantTsc)
+        Duo { axes: Vec::new(), guest: Some(doorbells), ..Duo::new(crossing) }
     }
 
     /// What is repeated, where that is no round trip.
@@ -103,13 +103,9 @@ impl<E: Exchange> Duo<E> {
             let guest = Role::measured("guest").tenant(TenantKind::MicroGuest).doorbells(doorbells);
             return Ok((server, guest, Placement::Across));
         }
-        let tenant = if in_threads(params)? { TenantKind::Thread } else { TenantKind::Process };
+        let tenant = params.tenant()?;
         Ok((server.tenant(tenant), caller.tenant(tenant), params.placement()?))
     }
-}
-
-fn in_threads(params: &Params) -> Result<bool> {
-    Ok(params.word("tenant")? == "thread")
 }
 
 impl<E: Exchange> Variant for Duo<E> {
@@ -131,10 +127,7 @@ impl<E: Exchange> Variant for Duo<E> {
 
     fn plan(&self, params: &Params) -> Result<Plan> {
         let (server, caller, placement) = self.setting(params)?;
-        let mut key = super::key_of(self.crossing, params)?;
-        if caller.tenant == TenantKind::Thread {
-            key = key.kind("threads");
-        }
+        let key = super::key_of(self.crossing, params)?;
         let mut requires = self.requires.clone();
         let server = match placement {
             Placement::Same => server,
@@ -143,7 +136,7 @@ impl<E: Exchange> Variant for Duo<E> {
                 server.core(1)
             }
         };
-        Ok(Plan {
+        Ok(settled(Plan {
             operation: self.operation.into(),
             gates: vec![Gate {
                 name: self.crossing.name().into(),
@@ -155,7 +148,8 @@ impl<E: Exchange> Variant for Duo<E> {
             provides: Some(key),
             needs: Vec::new(),
             requires,
-        })
+            guests: Vec::new(),
+        }))
     }
 
     fn actor(&self, role: &str, params: &Params) -> Result<Box<dyn Actor>> {

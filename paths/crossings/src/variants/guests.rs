@@ -11,27 +11,27 @@ pub(super) fn variants() -> Vec<Box<dyn Variant>> {
     vec![
         Box::new(
             Solo::<PortOutput>::new(Crossing::ExitPort, "output")
-                .in_micro_guest(0)
+                .only_in_micro_guest(0)
                 .caveats("From ring 3. To the program that runs the guest, in user mode, and back; it only counts."),
         ),
         Box::new(
             Solo::<MmioStore>::new(Crossing::ExitMmio, "store")
-                .in_micro_guest(0)
+                .only_in_micro_guest(0)
                 .caveats("From ring 3. As port output, and KVM has to decode the instruction."),
         ),
         Box::new(
             Solo::<Ring>::new(Crossing::ExitIoeventfd, "store")
-                .in_micro_guest(1)
+                .only_in_micro_guest(1)
                 .caveats("To the kernel and back, which adds to an eventfd. Nobody waits for it: no wake-up is in it."),
         ),
         Box::new(
             Solo::<Cpuid>::new(Crossing::ExitCpuid, "CPUID")
-                .in_micro_guest(0)
+                .only_in_micro_guest(0)
                 .caveats("To the kernel and back; where this machine is virtual itself, its hypervisor may add to it."),
         ),
         Box::new(
             Solo::<Vmcall>::new(Crossing::ExitVmcall, "hypercall")
-                .in_micro_guest(0)
+                .only_in_micro_guest(0)
                 .caveats("VMCALL or VMMCALL, by the processor's vendor, from ring 3, where KVM refuses it at once."),
         ),
         Box::new(Duo::<CacheLineExchange>::from_micro_guest(Crossing::GuestCacheLine, 0).caveats(

@@ -11,22 +11,22 @@ use crate::engine::exit_inside::ExitInside;
 
 pub(super) fn variants() -> Vec<Box<dyn Variant>> {
     vec![
-        Box::new(Solo::<EmptyCall>::new(Crossing::EmptyCall, "call").caveats(
+        Box::new(Solo::<EmptyCall>::new(Crossing::EmptyCall, "call").without_kernel().caveats(
             "A call through a pointer, well predicted, and the return; the loop around it (`empty-loop`) is in it.",
         )),
-        Box::new(Solo::<CounterRead<Plain>>::new(Crossing::Rdtsc, "reading").caveats(
+        Box::new(Solo::<CounterRead<Plain>>::new(Crossing::Rdtsc, "reading").without_kernel().caveats(
             "Back to back, with a comparison with the reading before. Where a hypervisor traps RDTSC it exits.",
         )),
-        Box::new(Solo::<CounterRead<Fenced>>::new(Crossing::RdtscFenced, "reading").caveats(
+        Box::new(Solo::<CounterRead<Fenced>>::new(Crossing::RdtscFenced, "reading").without_kernel().caveats(
             "Back to back, with a comparison with the reading before, for which each fence waits. LFENCE costs more \
              where loads are under way; here there are none.",
         )),
         Box::new(
-            Solo::<CounterRead<WithProcessor>>::new(Crossing::Rdtscp, "reading")
+            Solo::<CounterRead<WithProcessor>>::new(Crossing::Rdtscp, "reading").without_kernel()
                 .caveats("Back to back, with a comparison with the reading before and a store of the processor's number."),
         ),
         Box::new(
-            Solo::<Draw<Rdrand>>::new(Crossing::Rdrand, "draw of 64 bits")
+            Solo::<Draw<Rdrand>>::new(Crossing::Rdrand, "draw of 64 bits").without_kernel()
                 .caveats(
                     "Includes tries that failed (at most 10 a draw; the tally counts them). The generator is shared by \
                      the cores of a socket: neighbours slow it down.",
@@ -34,7 +34,7 @@ pub(super) fn variants() -> Vec<Box<dyn Variant>> {
                 .requires(Requirement::Cpu(CpuFeature::Rdrand)),
         ),
         Box::new(
-            Solo::<Draw<Rdseed>>::new(Crossing::Rdseed, "draw of 64 bits")
+            Solo::<Draw<Rdseed>>::new(Crossing::Rdseed, "draw of 64 bits").without_kernel()
                 .caveats(
                     "One success, with all the tries that it took (the tally counts the failures): drawn back to back \
                      the source runs dry, and the figure is its rate, shared by the cores of a socket. Linux distrusts \
@@ -43,7 +43,7 @@ pub(super) fn variants() -> Vec<Box<dyn Variant>> {
                 )
                 .requires(Requirement::Cpu(CpuFeature::Rdseed)),
         ),
-        Box::new(Solo::<AtomicAdd>::new(Crossing::AtomicAlone, "addition").caveats(
+        Box::new(Solo::<AtomicAdd>::new(Crossing::AtomicAlone, "addition").without_kernel().caveats(
             "One after the other on the same line, which stays in the core's own cache: each waits for the one before.",
         )),
         Box::new(

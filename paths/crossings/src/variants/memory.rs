@@ -39,6 +39,7 @@ pub(super) fn variants() -> Vec<Box<dyn Variant>> {
         )),
         Box::new(
             Solo::<MemoryCopy>::new(Crossing::Copy, "copy")
+                .without_kernel()
                 .caveats(
                     "The C library's memcpy; the destination is always the same and stays as near as it fits. Hot: the \
                      source too, copies follow each other and overlap: throughput. Cold: the source was flushed from all \

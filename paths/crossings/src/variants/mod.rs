@@ -10,6 +10,7 @@ mod memory;
 mod solo;
 mod starts;
 mod syscalls;
+mod tenancy;
 
 pub use duo::Duo;
 pub use solo::{Prediction, Solo};
@@ -30,9 +31,10 @@ pub fn all() -> Vec<Box<dyn Variant>> {
     all
 }
 
-/// The toll key of a crossing at a point: the axes `kind`, `placement`, `warmth`, `size` and `depth`, where it has them.
+/// The toll key of a crossing at a point: the axes `kind`, `tenant`, `placement`, `warmth`, `size` and `depth`, where it
+/// has them.
 fn key_of(crossing: Crossing, params: &Params) -> Result<TollKey> {
-    let mut key = TollKey::of(crossing);
+    let mut key = TollKey::of(crossing).tenant(params.tenant()?);
     if params.get("kind").is_some() {
         key = key.kind(params.word("kind")?);
     }

@@ -9,7 +9,9 @@ use tollway_core::{
 use tollway_host::clock::RunClock;
 use tollway_load::{Work, repeat};
 
+use super::tenancy::settled;
 use crate::engine::Operation;
+use crate::params;
 
 /// One actor that repeats `O`.
 pub struct Solo<O> {
@@ -20,8 +22,8 @@ pub struct Solo<O> {
     requires: Vec<Requirement>,
     counted: Option<&'static str>,
     prediction: Option<Prediction>,
-    tenant: TenantKind,
-    doorbells: u32,
+    /// Doorbells of the micro-guest in which it lives, if it can live nowhere else.
+    guest: Option<u32>,
     of: PhantomData<fn() -> O>,
 }
 
@@ -37,18 +39,17 @@ pub struct Prediction {
 impl<O: Operation> Solo<O> {
     /// A variant named like the crossing; `operation` says in a word what is repeated.
     ///
-    /// Its toll key has what its axes say: `kind`, `warmth`, `size` and `depth` go into the key.
+    /// Its toll key has what its axes say: `kind`, `tenant`, `warmth`, `size` and `depth` go into the key.
     pub fn new(crossing: Crossing, operation: &'static str) -> Self {
         Solo {
             crossing,
             operation,
             caveats: "",
-            axes: Vec::new(),
+            axes: vec![params::tenant_with_kernel()],
             requires: Vec::new(),
             counted: None,
             prediction: None,
-            tenant: TenantKind::Process,
-            doorbells: 0,
+            guest: None,
             of: PhantomData,
         }
     }
@@ -83,11 +84,19 @@ impl<O: Operation> Solo<O> {
         self
     }
 
-    /// Runs inside a micro-guest with so many doorbells.
-    pub fn in_micro_guest(mut self, doorbells: u32) -> Self {
-        self.tenant = TenantKind::MicroGuest;
-        self.doorbells = doorbells;
-        self.requires(Requirement::Kvm).requires(Requirement::InvariantTsc)
+    /// Makes no system call, so that it can live in a micro-guest as well.
+    pub fn without_kernel(mut self) -> Self {
+        for axis in self.axes.iter_mut().filter(|a| a.name == "tenant") {
+            *axis = params::tenant_without_kernel();
+        }
+        self
+    }
+
+    /// Crosses from a micro-guest to its host: lives in one, with so many doorbells, and nowhere else.
+    pub fn only_in_micro_guest(mut self, doorbells: u32) -> Self {
+        self.axes.retain(|a| a.name != "tenant");
+        self.guest = Some(doorbells);
+        self
     }
 }
 
@@ -110,6 +119,10 @@ impl<O: Operation> Variant for Solo<O> {
 
     fn plan(&self, params: &Params) -> Result<Plan> {
         let key = super::key_of(self.crossing, params)?;
+        let caller = match self.guest {
+            Some(doorbells) => Role::measured("caller").tenant(TenantKind::MicroGuest).doorbells(doorbells),
+            None => Role::measured("caller").tenant(params.tenant()?),
+        };
         let mut gates = vec![Gate {
             name: self.crossing.name().into(),
             role: "caller".into(),
@@ -123,14 +136,15 @@ impl<O: Operation> Variant for Solo<O> {
             toll: None,
         }));
         let needs = self.prediction.map(|p| (p.needs)(params)).transpose()?.unwrap_or_default();
-        Ok(Plan {
+        Ok(settled(Plan {
             operation: self.operation.into(),
-            roles: vec![Role::measured("caller").tenant(self.tenant).doorbells(self.doorbells)],
+            roles: vec![caller],
             gates,
             provides: Some(key),
             needs,
             requires: self.requires.clone(),
-        })
+            guests: Vec::new(),
+        }))
     }
 
     fn actor(&self, _: &str, params: &Params) -> Result<Box<dyn Actor>> {

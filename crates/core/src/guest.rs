@@ -1,0 +1,72 @@
+//! What a Linux guest has besides its processors, for the plans that ask for one.
+
+use serde::{Deserialize, Serialize};
+
+/// A Linux guest as a plan wants it. It has a virtual processor for each core slot that its roles name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct GuestSpec {
+    /// Its memory, in MiB.
+    pub memory_mib: u32,
+    /// Its devices, in the order in which it finds them.
+    pub devices: Vec<GuestDevice>,
+}
+
+impl Default for GuestSpec {
+    /// Room for a kernel, an agent and small jobs; no devices.
+    fn default() -> Self {
+        GuestSpec { memory_mib: 192, devices: Vec::new() }
+    }
+}
+
+/// How a disk's image keeps its content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DiskFormat {
+    /// Block by block.
+    Raw,
+    /// QEMU's own, which grows with what is written.
+    Qcow2,
+    /// Block by block, encrypted by the host (LUKS 1).
+    Luks,
+}
+
+impl DiskFormat {
+    /// The name in presets and in QEMU's options.
+    pub fn name(self) -> &'static str {
+        match self {
+            DiskFormat::Raw => "raw",
+            DiskFormat::Qcow2 => "qcow2",
+            DiskFormat::Luks => "luks",
+        }
+    }
+}
+
+/// Something that a Linux guest is given.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GuestDevice {
+    /// A virtio disk of its own.
+    Disk {
+        /// How its image is kept.
+        format: DiskFormat,
+        /// Its size, in MiB.
+        mib: u32,
+        /// Whether it has a file system on which actors find their scratch folder.
+        mounted: bool,
+    },
+    /// One end of a private wire; the guest that names the same number has the other.
+    Wire(u32),
+    /// A network card behind which only the host is.
+    HostNetwork,
+    /// virtio-rng, served from the host's generator.
+    Rng,
+    /// virtio-crypto, served by QEMU itself.
+    Crypto,
+    /// A device that another process serves over a Unix socket.
+    VhostUser {
+        /// What it is: `blk`, `rng`, `crypto`, ….
+        kind: String,
+        /// The path of the socket, on which the server listens.
+        socket: String,
+    },
+}
