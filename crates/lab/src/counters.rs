@@ -6,7 +6,7 @@
 use serde::Serialize;
 use tollway_host::meters::MetersDelta;
 
-use crate::crew::Outcome;
+use crate::crew::{Outcome, Played};
 
 /// Counters of a trial. What could not be read is null, never zero.
 #[derive(Debug, Serialize)]
@@ -20,6 +20,8 @@ pub(crate) struct Counters<'a> {
 #[derive(Debug, Serialize)]
 struct Actor<'a> {
     role: &'a str,
+    /// Which of the role's actors.
+    number: u32,
     cpu_ns: u64,
     voluntary_switches: Option<u64>,
     involuntary_switches: Option<u64>,
@@ -31,8 +33,9 @@ struct Actor<'a> {
 
 impl<'a> Counters<'a> {
     pub(crate) fn of(outcome: &'a Outcome) -> Self {
-        let actor = |(role, ran): &'a (String, tollway_tenant::protocol::Ran)| Actor {
+        let actor = |Played { role, number, ran, .. }: &'a Played| Actor {
             role,
+            number: *number,
             cpu_ns: ran.cpu_ns,
             voluntary_switches: ran.voluntary,
             involuntary_switches: ran.involuntary,
@@ -40,6 +43,6 @@ impl<'a> Counters<'a> {
             major_faults: ran.major_faults,
             late: ran.late,
         };
-        Counters { machine: &outcome.meters, actors: outcome.roles.iter().map(actor).collect() }
+        Counters { machine: &outcome.meters, actors: outcome.actors.iter().map(actor).collect() }
     }
 }

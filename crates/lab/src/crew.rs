@@ -17,11 +17,15 @@ use tollway_tenant::protocol::{Answer, Command, Make, Ran};
 use tollway_tenant::{Agent, Executable};
 
 use crate::noise;
+use crate::seats::{Seat, Sitting, seats};
 
 /// Between the last command and the opening of the warm-up: every actor has to have heard by then.
 const LEAD: Duration = Duration::from_micros(400);
 
-/// The same where a micro-guest has to be made in between.
+/// So much more for each actor after the first.
+const LEAD_EACH: Duration = Duration::from_micros(40);
+
+/// So much more for each micro-guest, which is made in between.
 const LEAD_MICRO_GUEST: Duration = Duration::from_millis(6);
 
 /// How long an actor may take beyond its window, or for a command that has none.
@@ -56,8 +60,8 @@ pub struct Outcome {
     pub spread: Spread,
     /// The counts of all roles.
     pub tally: Tally,
-    /// What each role's run used, in the plan's order.
-    pub roles: Vec<(String, Ran)>,
+    /// What each actor's run brought, in the plan's order.
+    pub actors: Vec<Played>,
     /// What the machine did meanwhile.
     pub meters: MetersDelta,
     /// The meters as they stood after the window.
@@ -69,8 +73,8 @@ impl Outcome {
     /// where operations are batched. An operation that is stamped on its own may be long by its own nature.
     pub fn gaps(&self, hz: f64) -> Gaps {
         let mut gaps = Gaps::default();
-        for (_, ran) in &self.roles {
-            gaps += ran.gaps;
+        for actor in &self.actors {
+            gaps += actor.ran.gaps;
         }
         if self.spread.batch > 1 {
             let lost = self.spread.excess(gap::threshold(hz) as f64) as u64;
@@ -80,6 +84,19 @@ impl Outcome {
     }
 }
 
+/// What one actor's run brought.
+#[derive(Clone, Debug)]
+pub struct Played {
+    /// Its role.
+    pub role: String,
+    /// Which of the role's actors.
+    pub number: u32,
+    /// Where it lived.
+    pub tenant: TenantKind,
+    /// What it said of its run.
+    pub ran: Ran,
+}
+
 /// The agent processes of a block.
 pub struct Crew<'a> {
     executable: &'a Executable,
@@ -87,21 +104,25 @@ pub struct Crew<'a> {
     hz: f64,
     grace: Duration,
     agents: Vec<Agent>,
+    /// Whose seat each agent has.
+    seats: Vec<Seat>,
     actors: u32,
 }
 
 /// One actor of the trial under way.
-struct Member {
+struct Member<'p> {
+    sitting: Sitting<'p>,
+    /// Index of its agent.
     agent: usize,
+    /// Its number with that agent.
     number: u32,
-    role: String,
 }
 
 impl<'a> Crew<'a> {
     /// An empty crew; processes are started when a trial first needs them. `cpus` are the processors for the plan's
     /// core slots; `hz` is the rate of the clock; `grace` is how long an actor may take beyond its window.
     pub fn new(executable: &'a Executable, cpus: &'a [u32], hz: f64, grace: Duration) -> Self {
-        Crew { executable, cpus, hz, grace, agents: Vec::new(), actors: 0 }
+        Crew { executable, cpus, hz, grace, agents: Vec::new(), seats: Vec::new(), actors: 0 }
     }
 
     /// Plays one trial.
@@ -114,6 +135,7 @@ impl<'a> Crew<'a> {
         if outcome.is_err() {
             // Some actor may be stuck in the middle of something.
             self.agents.clear();
+            self.seats.clear();
         }
         outcome
     }
@@ -121,13 +143,13 @@ impl<'a> Crew<'a> {
     fn try_play(&mut self, job: &Job<'_>) -> Result<Outcome> {
         let members = self.assemble(job)?;
         let before = Meters::read();
-        let roles = self.run(job, &members)?;
+        let actors = self.run(job, &members)?;
         let after = Meters::read();
         let meters = after.since(&before);
         let tally = self.finish(&members)?;
         let mut spread: Option<Spread> = None;
-        for (_, ran) in &roles {
-            if let Some(more) = &ran.spread {
+        for actor in &actors {
+            if let Some(more) = &actor.ran.spread {
                 match &mut spread {
                     Some(all) => all.merge(more),
                     None => spread = Some(more.clone()),
@@ -135,7 +157,7 @@ impl<'a> Crew<'a> {
             }
         }
         match spread {
-            Some(spread) if spread.samples() > 0 => Ok(Outcome { spread, tally, roles, meters, after }),
+            Some(spread) if spread.samples() > 0 => Ok(Outcome { spread, tally, actors, meters, after }),
             _ => Err(Error::Wrong("nothing was recorded in the window".into())),
         }
     }
@@ -150,55 +172,68 @@ impl<'a> Crew<'a> {
         .sum()
     }
 
-    /// Makes the actors and gets them ready, in the plan's order.
-    fn assemble(&mut self, job: &Job<'_>) -> Result<Vec<Member>> {
-        let deadline = Instant::now() + self.grace;
-        let mut members = Vec::new();
+    /// Makes the actors and gets them ready, role by role; the actors of one role all at once.
+    fn assemble<'p>(&mut self, job: &Job<'p>) -> Result<Vec<Member<'p>>> {
+        let mut members: Vec<Member<'p>> = Vec::new();
+        for sitting in seats(job.plan) {
+            let agent = self.seated(sitting.seat)?;
+            members.push(Member { sitting, agent, number: self.actors });
+            self.actors += 1;
+        }
         let mut addresses: Vec<Address> = Vec::new();
-        let mut processes = 0;
-        let mut threads_in = None;
         for role in &job.plan.roles {
-            for _ in 0..role.count {
-                let agent = match role.tenant {
-                    TenantKind::Thread => *threads_in.get_or_insert_with(|| next(&mut processes)),
-                    TenantKind::Process | TenantKind::MicroGuest => next(&mut processes),
-                    TenantKind::LinuxGuest => {
-                        return Err(Error::Missing(tollway_core::Missing::new(
-                            "Linux guests",
-                            "the laboratory does not start them yet",
-                            "use a later version",
-                        )));
-                    }
-                };
-                while self.agents.len() <= agent {
-                    self.agents.push(Agent::start(self.executable)?);
-                }
-                let number = self.actors;
-                self.actors += 1;
-                let make = Make {
-                    path: job.path.into(),
-                    variant: job.variant.into(),
-                    role: role.name.clone(),
-                    params: job.params.clone(),
-                    tenant: role.tenant,
-                    cpu: self.cpu(role.core)?,
-                    doorbells: role.doorbells,
-                    measured: role.measured,
-                    hz: self.hz,
-                };
-                self.agents[agent].ask(number, Command::Make(make), deadline)?;
-                match self.agents[agent].ask(number, Command::Ready(addresses.clone()), deadline)? {
+            let of_role = |m: &&Member<'p>| m.sitting.role.name == role.name;
+            let now: Vec<&Member<'p>> = members.iter().filter(of_role).collect();
+            for member in &now {
+                let make = self.make(job, &member.sitting)?;
+                self.agents[member.agent].send(member.number, Command::Make(make))?;
+            }
+            self.gather(&now, self.grace)?;
+            for member in &now {
+                self.agents[member.agent].send(member.number, Command::Ready(addresses.clone()))?;
+            }
+            for (member, answer) in now.iter().zip(self.gather(&now, self.grace)?) {
+                match answer {
                     Answer::Ready(address) => addresses.push(address),
-                    other => return Err(out_of_turn(&role.name, &other)),
+                    other => return Err(out_of_turn(member, &other)),
                 }
-                members.push(Member { agent, number, role: role.name.clone() });
             }
         }
         Ok(members)
     }
 
-    fn cpu(&self, slot: u32) -> Result<u32> {
-        self.cpus.get(slot as usize).copied().ok_or_else(|| Error::Input {
+    /// The agent of a seat, started where there is none yet.
+    fn seated(&mut self, seat: Seat) -> Result<usize> {
+        if let Some(at) = self.seats.iter().position(|taken| *taken == seat) {
+            return Ok(at);
+        }
+        self.agents.push(Agent::start(self.executable)?);
+        self.seats.push(seat);
+        Ok(self.agents.len() - 1)
+    }
+
+    fn make(&self, job: &Job<'_>, sitting: &Sitting<'_>) -> Result<Make> {
+        let role = sitting.role;
+        Ok(Make {
+            path: job.path.into(),
+            variant: job.variant.into(),
+            role: role.name.clone(),
+            params: job.params.clone(),
+            tenant: role.tenant,
+            cpu: self.cpu(sitting)?,
+            doorbells: role.doorbells,
+            measured: role.measured,
+            hz: self.hz,
+        })
+    }
+
+    /// The processor of a core slot. Only where many actors play a role do they begin again with the first.
+    fn cpu(&self, sitting: &Sitting<'_>) -> Result<u32> {
+        let slot = match sitting.role.count {
+            1 => sitting.slot as usize,
+            _ => sitting.slot as usize % self.cpus.len().max(1),
+        };
+        self.cpus.get(slot).copied().ok_or_else(|| Error::Input {
             place: "plan".into(),
             reason: format!("it wants {} cores, this process may use {}", slot + 1, self.cpus.len()),
             remedy: "run it where more cores are allowed (taskset, cgroup cpuset)".into(),
@@ -206,12 +241,10 @@ impl<'a> Crew<'a> {
     }
 
     /// Opens one window for all and collects what they bring.
-    fn run(&mut self, job: &Job<'_>, members: &[Member]) -> Result<Vec<(String, Ran)>> {
-        let lead = if job.plan.roles.iter().any(|r| r.tenant == TenantKind::MicroGuest) {
-            LEAD_MICRO_GUEST
-        } else {
-            LEAD
-        };
+    fn run(&mut self, job: &Job<'_>, members: &[Member<'_>]) -> Result<Vec<Played>> {
+        let lead = LEAD + LEAD_EACH * (members.len() as u32).saturating_sub(1);
+        let guests = members.iter().filter(|m| m.sitting.role.tenant == TenantKind::MicroGuest).count();
+        let lead = lead + LEAD_MICRO_GUEST * guests as u32;
         let ticks = |d: Duration| (d.as_secs_f64() * self.hz) as u64;
         let (warmup, length) = (
             Duration::from_secs_f64(job.spec.warmup_ms / 1e3),
@@ -224,65 +257,76 @@ impl<'a> Crew<'a> {
         for member in members {
             self.agents[member.agent].send(member.number, Command::Run(window))?;
         }
-        let mut deadline = Instant::now() + lead + warmup + length + self.grace;
-        let mut ran: Vec<Option<Ran>> = members.iter().map(|_| None).collect();
-        let mut failed = vec![false; members.len()];
-        let mut failure: Option<Error> = None;
-        while let Some(waiting) = outstanding(members, &ran, &failed) {
-            // Whoever speaks first is heard first: what failed first explains what hangs later.
-            let reply = Agent::first_of(&mut self.agents, &waiting, deadline);
-            let (at, reply) = match reply {
-                Ok(heard) => heard,
-                Err(error) => return Err(failure.unwrap_or(error)),
-            };
-            let Some(index) = members.iter().position(|m| m.agent == at && m.number == reply.actor) else {
-                continue;
-            };
-            match reply.answer {
-                Answer::Ran(result) => ran[index] = Some(*result),
-                Answer::Failed(error) => {
-                    failed[index] = true;
-                    deadline = deadline.min(Instant::now() + AFTER_FAILURE);
-                    failure.get_or_insert(error);
-                }
-                other => return Err(out_of_turn(&members[index].role, &other)),
-            }
-        }
-        if let Some(error) = failure {
-            return Err(error);
-        }
-        Ok(members.iter().zip(ran).filter_map(|(m, r)| Some((m.role.clone(), r?))).collect())
+        let all: Vec<&Member<'_>> = members.iter().collect();
+        let answers = self.gather(&all, lead + warmup + length + self.grace)?;
+        let played = |(member, answer): (&Member<'_>, Answer)| match answer {
+            Answer::Ran(ran) => Ok(Played {
+                role: member.sitting.role.name.clone(),
+                number: member.sitting.number,
+                tenant: member.sitting.role.tenant,
+                ran: *ran,
+            }),
+            other => Err(out_of_turn(member, &other)),
+        };
+        members.iter().zip(answers).map(played).collect()
     }
 
     /// Lets every actor verify and hand in its tally.
-    fn finish(&mut self, members: &[Member]) -> Result<Tally> {
-        let deadline = Instant::now() + self.grace;
-        let mut all = Tally::default();
+    fn finish(&mut self, members: &[Member<'_>]) -> Result<Tally> {
         for member in members {
-            match self.agents[member.agent].ask(member.number, Command::Finish, deadline)? {
-                Answer::Finished(tally) => all.merge(&tally),
-                other => return Err(out_of_turn(&member.role, &other)),
+            self.agents[member.agent].send(member.number, Command::Finish)?;
+        }
+        let all: Vec<&Member<'_>> = members.iter().collect();
+        let mut tally = Tally::default();
+        for (member, answer) in members.iter().zip(self.gather(&all, self.grace)?) {
+            match answer {
+                Answer::Finished(more) => tally.merge(&more),
+                other => return Err(out_of_turn(member, &other)),
             }
         }
-        Ok(all)
+        Ok(tally)
+    }
+
+    /// Waits until each of these has answered its last command, and returns the answers in their order.
+    ///
+    /// Whoever speaks first is heard first: what failed first explains what hangs later.
+    fn gather(&mut self, members: &[&Member<'_>], patience: Duration) -> Result<Vec<Answer>> {
+        let mut deadline = Instant::now() + patience;
+        let mut answers: Vec<Option<Answer>> = members.iter().map(|_| None).collect();
+        let mut failure: Option<Error> = None;
+        while let Some(waiting) = outstanding(members, &answers) {
+            let (at, reply) = match Agent::first_of(&mut self.agents, &waiting, deadline) {
+                Ok(heard) => heard,
+                Err(error) => return Err(failure.unwrap_or(error)),
+            };
+            let index = members.iter().position(|m| m.agent == at && m.number == reply.actor);
+            let Some(index) = index.filter(|i| answers[*i].is_none()) else {
+                let reason = format!("it answered for actor {}, of which nothing was asked", reply.actor);
+                return Err(Error::Tenant { tenant: "agent".into(), reason });
+            };
+            if let Answer::Failed(error) = &reply.answer {
+                deadline = deadline.min(Instant::now() + AFTER_FAILURE);
+                failure.get_or_insert(error.clone());
+            }
+            answers[index] = Some(reply.answer);
+        }
+        match failure {
+            Some(error) => Err(error),
+            None => Ok(answers.into_iter().flatten().collect()),
+        }
     }
 }
 
 /// The agents that still owe an answer; `None` where none does.
-fn outstanding(members: &[Member], ran: &[Option<Ran>], failed: &[bool]) -> Option<Vec<usize>> {
-    let owing =
-        members.iter().zip(ran.iter().zip(failed)).filter(|(_, (ran, failed))| ran.is_none() && !**failed);
+fn outstanding(members: &[&Member<'_>], answers: &[Option<Answer>]) -> Option<Vec<usize>> {
+    let owing = members.iter().zip(answers).filter(|(_, answer)| answer.is_none());
     let mut agents: Vec<usize> = owing.map(|(member, _)| member.agent).collect();
     agents.sort_unstable();
     agents.dedup();
     (!agents.is_empty()).then_some(agents)
 }
 
-fn next(count: &mut usize) -> usize {
-    *count += 1;
-    *count - 1
-}
-
-fn out_of_turn(role: &str, answer: &Answer) -> Error {
-    Error::Tenant { tenant: role.into(), reason: format!("it answered out of turn: {answer:?}") }
+fn out_of_turn(member: &Member<'_>, answer: &Answer) -> Error {
+    let tenant = member.sitting.role.name.clone();
+    Error::Tenant { tenant, reason: format!("it answered out of turn: {answer:?}") }
 }

@@ -17,6 +17,7 @@ pub mod point;
 pub mod progress;
 mod restore;
 mod script;
+mod seats;
 mod session;
 pub mod side;
 mod timing;

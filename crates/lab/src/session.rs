@@ -317,8 +317,7 @@ impl Session<'_> {
             serde_json::to_value(Counters::of(&outcome)).map_err(|e| Error::system("writing counters", e))?;
         let noise = self.watch.after_trial(outcome.after, agents, gaps);
         // Its first samples are those of an actor that was not warm yet.
-        let late =
-            outcome.roles.iter().map(|(_, ran)| ran.late).max().unwrap_or_default() as f64 / self.lab.hz;
+        let late = outcome.actors.iter().map(|a| a.ran.late).max().unwrap_or_default() as f64 / self.lab.hz;
         let noise = if late * 1e3 > point.spec.warmup_ms {
             let late = format!("an actor was told to run {:.1} ms after it should have begun", late * 1e3);
             Some(noise.map_or(late.clone(), |noise| format!("{noise}, {late}")))
@@ -326,8 +325,8 @@ impl Session<'_> {
             noise
         };
         let mut cpu_ns = BTreeMap::new();
-        for (role, ran) in &outcome.roles {
-            *cpu_ns.entry(role.clone()).or_insert(0) += ran.cpu_ns;
+        for actor in &outcome.actors {
+            *cpu_ns.entry(actor.role.clone()).or_insert(0) += actor.ran.cpu_ns;
         }
         Ok(NewTrial {
             block,
