@@ -86,7 +86,8 @@ pub struct Role {
     pub count: u32,
     /// Where they live.
     pub tenant: TenantKind,
-    /// Which of the trial's cores it runs on; roles with the same slot share a core.
+    /// Which of the trial's cores it runs on; roles with the same slot share a core. Where several actors play the role
+    /// the first has this one, and the others the next ones in turn.
     pub core: u32,
     /// How many doorbells its tenant provides (micro-guests only): the host's end goes to the roles after it.
     pub doorbells: u32,

@@ -20,6 +20,7 @@ pub fn path() -> Path {
         presets: &[
             ("quick", include_str!("../presets/quick.toml")),
             ("truth", include_str!("../presets/truth.toml")),
+            ("tenants", include_str!("../presets/tenants.toml")),
         ],
     }
 }

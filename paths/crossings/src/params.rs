@@ -21,3 +21,13 @@ pub(crate) fn tenant_without_kernel() -> Axis {
 pub(crate) fn tenant_with_kernel() -> Axis {
     TenantKind::axis(&["process", "thread", "linux-guest"])
 }
+
+/// How many actors do the same at once.
+pub(crate) fn tenants() -> Axis {
+    Axis {
+        name: "tenants",
+        about: "how many do it at once, each in a tenant of its own, spread over the processors",
+        domain: Domain::Whole(1, 256),
+        default: Value::Int(1),
+    }
+}

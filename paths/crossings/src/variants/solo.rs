@@ -45,7 +45,7 @@ impl<O: Operation> Solo<O> {
             crossing,
             operation,
             caveats: "",
-            axes: vec![params::tenant_with_kernel()],
+            axes: vec![params::tenant_with_kernel(), params::tenants()],
             requires: Vec::new(),
             counted: None,
             prediction: None,
@@ -119,6 +119,7 @@ impl<O: Operation> Variant for Solo<O> {
 
     fn plan(&self, params: &Params) -> Result<Plan> {
         let key = super::key_of(self.crossing, params)?;
+        let tenants = params.int("tenants")?;
         let caller = match self.guest {
             Some(doorbells) => Role::measured("caller").tenant(TenantKind::MicroGuest).doorbells(doorbells),
             None => Role::measured("caller").tenant(params.tenant()?),
@@ -138,9 +139,10 @@ impl<O: Operation> Variant for Solo<O> {
         let needs = self.prediction.map(|p| (p.needs)(params)).transpose()?.unwrap_or_default();
         Ok(settled(Plan {
             operation: self.operation.into(),
-            roles: vec![caller],
+            roles: vec![Role { count: u32::try_from(tenants).unwrap_or(u32::MAX), ..caller }],
             gates,
-            provides: Some(key),
+            // What many pay at once is no toll: it has the others' share of the processors in it.
+            provides: (tenants == 1).then_some(key),
             needs,
             requires: self.requires.clone(),
             guests: Vec::new(),
