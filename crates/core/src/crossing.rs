@@ -90,7 +90,6 @@ crossings! {
     ExitIoeventfd = "exit-ioeventfd", GuestHost, "MMIO store of a micro-guest, caught by an ioeventfd";
     ExitCpuid = "exit-cpuid", GuestHost, "CPUID of a micro-guest, answered by the kernel";
     ExitVmcall = "exit-vmcall", GuestHost, "hypercall of a micro-guest";
-    GuestCacheLine = "guest-cache-line", GuestHost, "cache line to a micro-guest and back, no exit";
     GuestDoorbell = "guest-doorbell", GuestHost, "doorbell of a micro-guest wakes a process, answered through memory";
 }
 

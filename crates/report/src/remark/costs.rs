@@ -1,6 +1,6 @@
 //! Rules about what crossings cost.
 
-use tollway_core::{Boundary, Crossing, Placement, Warmth};
+use tollway_core::{Boundary, Crossing, Placement, TenantKind, Warmth};
 
 use super::{Facts, times};
 use crate::number::time;
@@ -66,7 +66,9 @@ pub(super) fn vm_exit(facts: &Facts<'_>) -> Option<String> {
         .find_map(|exit| Some((exit, facts.price(exit)?)))?;
     let mut text =
         format!("A VM exit costs {}: {} for “{}”", facts.in_calls(ns)?, time(ns.estimate), exit.title());
-    let polled = facts.price(Crossing::GuestCacheLine).and_then(|polled| Some((polled, ns.over(polled)?)));
+    let polled =
+        facts.tolls_in(Some(TenantKind::MicroGuest)).find(|(key, ..)| key.crossing == Crossing::CacheLine);
+    let polled = polled.and_then(|(_, polled, _)| Some((polled, ns.over(polled)?)));
     if let Some((polled, less)) = polled
         && less.lo > 1.0
     {

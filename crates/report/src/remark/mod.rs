@@ -7,7 +7,7 @@
 mod costs;
 mod trust;
 
-use tollway_core::{Crossing, TollKey};
+use tollway_core::{Crossing, TenantKind, TollKey};
 
 use crate::document::{PointDocument, RemarkDocument, RunDocument, Span};
 use crate::number::ratio;
@@ -54,12 +54,21 @@ pub(crate) struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    /// The tolls that have a figure, in nanoseconds. Of a run with sides those of the first one: the others differ from
-    /// the machine's usual state by intent.
+    /// The tolls of this machine's processes that have a figure, in nanoseconds. Of a run with sides those of the first
+    /// one: the others differ from the machine's usual state by intent.
     fn tolls(&self) -> impl Iterator<Item = (&'a TollKey, Span, &'a PointDocument)> {
+        self.tolls_in(None)
+    }
+
+    /// The tolls of a kind of tenant.
+    fn tolls_in(
+        &self,
+        tenant: Option<TenantKind>,
+    ) -> impl Iterator<Item = (&'a TollKey, Span, &'a PointDocument)> {
         let side = self.document.run.sides.first();
         let points = self.document.points.iter().filter(move |p| p.side.as_ref() == side);
-        points.filter_map(|p| Some((p.toll.as_ref()?, p.median?.ns, p)))
+        let priced = points.filter_map(|p| Some((p.toll.as_ref()?, p.median?.ns, p)));
+        priced.filter(move |(key, ..)| key.tenant == tenant)
     }
 
     /// The first toll of a crossing that fits.

@@ -9,7 +9,9 @@ use std::collections::BTreeMap;
 use jiff::{Timestamp, ToSpan};
 use serde_json::json;
 use tempfile::TempDir;
-use tollway_core::{Crossing, Forecast, Missing, Params, Placement, Recorder, Tally, TollKey, Warmth};
+use tollway_core::{
+    Crossing, Forecast, Missing, Params, Placement, Recorder, Tally, TenantKind, TollKey, Warmth,
+};
 use tollway_store::{NewTrial, PointId, PointSpec, PointState, RunId, RunSpec, RunState, Store};
 
 /// Ticks per second of the made-up clock.
@@ -203,7 +205,6 @@ pub fn costs() -> Vec<(TollKey, f64)> {
         (ExitMmio, 30_000.0),
         (ExitIoeventfd, 11_400.0),
         (ExitCpuid, 13_100.0),
-        (GuestCacheLine, 990.0),
         (AtomicAlone, 18.0),
         (AtomicContended, 310.0),
     ]
@@ -221,7 +222,9 @@ pub fn costs() -> Vec<(TollKey, f64)> {
         costs.push((TollKey::of(crossing).placement(Placement::Same), same));
         costs.push((TollKey::of(crossing).placement(Placement::Across), across));
     }
-    costs.push((TollKey::of(CacheLine).placement(Placement::Across), 954.0));
+    let line = TollKey::of(CacheLine).placement(Placement::Across);
+    costs.push((line.clone(), 954.0));
+    costs.push((line.tenant(TenantKind::MicroGuest), 990.0));
     for (size, hot, cold) in [(64, 4.2, 344.0), (1514, 18.0, 720.0), (65_536, 3100.0, 9800.0)] {
         costs.push((TollKey::of(Copy).size(size).warmth(Warmth::Hot), hot));
         costs.push((TollKey::of(Copy).size(size).warmth(Warmth::Cold), cold));

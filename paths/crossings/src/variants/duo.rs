@@ -90,6 +90,14 @@ impl<E: Exchange> Duo<E> {
         self
     }
 
+    /// The caller makes no system call, so that it can live in a micro-guest as well; the server then has a process.
+    pub fn without_kernel(mut self) -> Self {
+        for axis in self.axes.iter_mut().filter(|a| a.name == "tenant") {
+            *axis = params::tenant_without_kernel();
+        }
+        self
+    }
+
     /// One more requirement.
     pub fn requires(mut self, requirement: Requirement) -> Self {
         self.requires.push(requirement);
@@ -104,7 +112,8 @@ impl<E: Exchange> Duo<E> {
             return Ok((server, guest, Placement::Across));
         }
         let tenant = params.tenant()?;
-        Ok((server.tenant(tenant), caller.tenant(tenant), params.placement()?))
+        let servers = if tenant == TenantKind::MicroGuest { TenantKind::Process } else { tenant };
+        Ok((server.tenant(servers), caller.tenant(tenant), params.placement()?))
     }
 }
 

@@ -58,15 +58,18 @@ pub(super) fn variants() -> Vec<Box<dyn Variant>> {
             "SCM_RIGHTS over a Unix stream: a round trip is two sendmsgs and two recvmsgs, each with a descriptor, and \
              two closes. Without the descriptor it would be `unix-stream`.",
         )),
-        Box::new(Duo::<CacheLineExchange>::new(Crossing::CacheLine).only(Placement::Across).caveats(
+        Box::new(Duo::<CacheLineExchange>::new(Crossing::CacheLine).only(Placement::Across).without_kernel().caveats(
             "Both spin (with PAUSE) on one word: a round trip is two changes of its line's owner, no system call. \
              It is the floor under every exchange across cores, at the price of a core that never sleeps. On a virtual \
-             machine it jumps when the hypervisor moves a core: take it as a range.",
+             machine it jumps when the hypervisor moves a core: take it as a range. With the caller in a micro-guest \
+             nothing leaves the guest: a difference would be the price of the guest's own page tables, or of interrupts \
+             that land in it.",
         )),
         Box::new(
             Duo::<ContendedAdd>::new(Crossing::AtomicContended)
                 .operation("add")
                 .only(Placement::Across)
+                .without_kernel()
                 .caveats(
                     "One other core adds to the same word without a pause. The mean is what counts: a core that has \
                      the line makes several adds before it loses it.",

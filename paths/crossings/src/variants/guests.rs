@@ -3,7 +3,6 @@
 use tollway_core::{Crossing, Variant};
 
 use super::{Duo, Solo};
-use crate::engine::cache_line::CacheLineExchange;
 use crate::engine::doorbell::DoorbellExchange;
 use crate::engine::exits::{Cpuid, MmioStore, PortOutput, Ring, Vmcall};
 
@@ -34,10 +33,6 @@ pub(super) fn variants() -> Vec<Box<dyn Variant>> {
                 .only_in_micro_guest(0)
                 .caveats("VMCALL or VMMCALL, by the processor's vendor, from ring 3, where KVM refuses it at once."),
         ),
-        Box::new(Duo::<CacheLineExchange>::from_micro_guest(Crossing::GuestCacheLine, 0).caveats(
-            "As `cache-line`, one side in a micro-guest. Nothing leaves the guest: a difference from `cache-line` is \
-             the price of the guest's own page tables, or of interrupts that land in it.",
-        )),
         Box::new(Duo::<DoorbellExchange>::from_micro_guest(Crossing::GuestDoorbell, 1).caveats(
             "A round trip is the guest's exit to the kernel, a write to an eventfd there, the wake-up of a sleeping \
              process on another core, its read, and its answer seen by a guest that spins.",
