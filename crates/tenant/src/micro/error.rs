@@ -4,20 +4,16 @@ use std::time::Duration;
 
 use tollway_core::{Error, Missing};
 
-use super::own;
+use super::vcpu::Exception;
+use super::{culprit, own};
 
 /// Why a micro-guest could not be made, or why a call in it did not come back.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MicroError {
     /// The machine offers no usable KVM.
-    #[error("micro-guests are not available: {reason} → {remedy}")]
-    Unavailable {
-        /// What is missing.
-        reason: String,
-        /// What would bring it.
-        remedy: &'static str,
-    },
+    #[error("{0}")]
+    Unavailable(Missing),
     /// One step of setting the machine up was refused by the kernel.
     #[error("cannot {step}: {source}")]
     Setup {
@@ -42,13 +38,17 @@ pub enum MicroError {
         /// How large it is.
         bytes: u64,
     },
-    /// More doorbells than a guest may have.
-    #[error("{wanted} doorbells are too many: a micro-guest may have {most}")]
-    TooManyDoorbells {
+    /// More of something than a guest may have, or fewer.
+    #[error("{wanted} {what} are not possible: a micro-guest may have {least} to {most}")]
+    TooMany {
+        /// Of what.
+        what: &'static str,
         /// How many were asked for.
-        wanted: u32,
+        wanted: usize,
+        /// How few there may be.
+        least: usize,
         /// How many there may be.
-        most: u32,
+        most: usize,
     },
     /// The closure and its result do not fit on the guest's stack.
     #[error(
@@ -70,6 +70,29 @@ pub enum MicroError {
         limit: Duration,
         /// When it was stopped.
         after: Duration,
+        /// Where the code was.
+        rip: u64,
+    },
+    /// The code used a port that is not one of its devices.
+    #[error(
+        "the code {} port {port:#x}, which is not one of its devices, at {rip:#x}",
+        if *.write { "wrote to" } else { "read from" }
+    )]
+    WildPort {
+        /// The port.
+        port: u16,
+        /// Whether it wrote.
+        write: bool,
+        /// Where the code was.
+        rip: u64,
+    },
+    /// The code used a device's page in a way that the device does not know, or the page of another guest's device.
+    #[error(
+        "the code at {rip:#x} used a page without memory in a way that no device of its own knows (guest-physical {physical:#x})"
+    )]
+    NoDevice {
+        /// Guest-physical address of the access.
+        physical: u64,
         /// Where the code was.
         rip: u64,
     },
@@ -96,6 +119,20 @@ impl MicroError {
         move |error| MicroError::Setup { step, source: error.into() }
     }
 
+    /// An error unless `wanted` lies within the limits.
+    pub(super) fn limit(
+        what: &'static str,
+        wanted: usize,
+        least: usize,
+        most: usize,
+    ) -> Result<(), MicroError> {
+        if (least..=most).contains(&wanted) {
+            Ok(())
+        } else {
+            Err(MicroError::TooMany { what, wanted, least, most })
+        }
+    }
+
     pub(super) fn system(step: &'static str) -> impl FnOnce(rustix::io::Errno) -> MicroError {
         move |error| MicroError::Setup { step, source: error.into() }
     }
@@ -104,9 +141,7 @@ impl MicroError {
 impl From<MicroError> for Error {
     fn from(error: MicroError) -> Error {
         match error {
-            MicroError::Unavailable { reason, remedy } => {
-                Error::Missing(Missing::new("micro-guests", reason, remedy))
-            }
+            MicroError::Unavailable(missing) => Error::Missing(missing),
             MicroError::Setup { step, source } => Error::system(step, source),
             other => Error::Tenant { tenant: "micro-guest".into(), reason: other.to_string() },
         }
@@ -139,14 +174,10 @@ pub struct Fault {
 }
 
 impl Fault {
-    pub(super) fn at(
-        vector: Option<u8>,
-        error_code: Option<u64>,
-        address: Option<u64>,
-        rip: u64,
-        rsp: u64,
-        instruction: Option<&'static str>,
-    ) -> Fault {
+    /// What the code of this very program did.
+    pub(super) fn in_this_program(exception: Exception) -> Fault {
+        let Exception { vector, error_code, address, rip, rsp, system_call } = exception;
+        let instruction = if system_call { Some("syscall") } else { culprit::at(rip) };
         let (address_in, code_in) = (address.and_then(own::name_at), own::name_at(rip));
         Fault { vector, error_code, address, rip, rsp, instruction, address_in, code_in }
     }

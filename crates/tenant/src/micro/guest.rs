@@ -1,31 +1,31 @@
-//! The guest itself: made over the program's memory, called, and stopped.
+//! The guest itself: made over the program's memory, one or many at once.
 
 use std::arch::x86_64::__cpuid;
-use std::arch::{asm, naked_asm};
-use std::mem::{ManuallyDrop, MaybeUninit};
-use std::time::Instant;
+use std::num::NonZero;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use kvm_bindings::kvm_regs;
-use kvm_ioctls::VcpuExit;
+use kvm_ioctls::Kvm;
+use tollway_core::Missing;
 
 use super::devices::Devices;
 use super::error::MicroError;
-use super::limit::Timer;
-use super::machine::{DEVICES, FLAGS, Machine, OWN, Ring, View};
+use super::kind::{self, KvmKind};
+use super::machine::Machine;
 use super::memory::Region;
-use super::own;
+use super::own::{self, PAGE};
+use super::processor::Processor;
+use super::space::{DEVICES, OWN, Space, View};
 use super::tables::Access;
-use super::{CallOutcome, Entry, ExitCounts, Limits, Options, kind};
+use super::vcpu::Ring;
+use super::{CallOutcome, Entry, Limits, Options};
 
 /// A virtual machine over the calling program's own memory. Dropping it gives everything back.
 #[derive(Debug)]
 pub struct MicroGuest {
-    machine: Machine,
-    stack: Region,
-    devices: Devices,
-    fs: u64,
-    /// The processor is in a state in which a call can start.
-    clean: bool,
+    /// At least one.
+    processors: Vec<Processor>,
 }
 
 impl MicroGuest {
@@ -33,208 +33,183 @@ impl MicroGuest {
     /// the stack of the first thread), it does not see. Make what it works on first.
     ///
     /// # Errors
-    /// [`MicroError::Unavailable`] without a usable KVM; [`MicroError::TooMuchMapped`]; [`MicroError::Setup`] with the
-    /// step that was refused.
+    /// [`MicroError::Unavailable`] without a usable KVM, or where ring 0 is asked of one that emulates it;
+    /// [`MicroError::TooMuchMapped`]; [`MicroError::Setup`] with the step that was refused.
     pub fn over_own_memory(devices: &Devices, options: &Options) -> Result<MicroGuest, MicroError> {
-        let kvm = kind::open()?;
-        let stack = Region::stack(options.stack_bytes)?;
-        let maps = own::read()?;
-        let mappings = own::visible(&maps, &options.leave_out);
-        // Half of what the processor can address leaves room for what lies between mappings.
-        let half = 1 << ((__cpuid(0x8000_0008).eax & 0xff).clamp(36, 52) - 1);
-        let slots = own::lay_out(&mappings, OWN, options.mapped_bytes.min(half))?;
-        let mut views = Vec::with_capacity(mappings.len() + 1);
-        views.push(devices.view());
-        let mut slot = 0;
-        for mapping in &mappings {
-            while !slots[slot].range.contains(&mapping.range.start) {
-                slot += 1;
-            }
-            let physical = slots[slot].physical + (mapping.range.start - slots[slot].range.start) as u64;
-            let access = Access { user: true, write: mapping.write, execute: mapping.execute };
-            views.push(View { range: mapping.range.clone(), physical, access });
-        }
-        let mut machine = Machine::new(&kvm, own::table_pages(&mappings), &slots, &views, Ring::User)?;
-        machine.trap_system_calls(devices.trap())?;
-        devices.register(&machine)?;
-        Ok(MicroGuest { machine, stack, devices: devices.clone(), fs: 0, clean: false })
+        let mut guests = MicroGuest::several(std::slice::from_ref(devices), options)?;
+        Ok(guests.remove(0))
     }
 
-    /// Runs `entry(argument)` in the guest, in ring 3, on the guest's own stack, with the thread-local storage of the
-    /// calling thread (which waits meanwhile). Continues it after each exit, until it returns.
+    /// Makes a guest for each of `devices`, all over the memory of this program as it is now. It is described once for
+    /// all of them, and as many threads as there are processors make the machines. Memory of theirs that lies outside
+    /// of machines (stacks, page tables) is given back when the last of them is dropped.
     ///
     /// # Errors
-    /// [`MicroError::Fault`], [`MicroError::TimedOut`] or [`MicroError::MemoryGone`] if it does not return. Whatever it
-    /// had done to memory until then stays done (a lock it held stays locked); the guest can be called again.
+    /// As [`MicroGuest::over_own_memory`]: all of them are made or none.
+    pub fn several(devices: &[Devices], options: &Options) -> Result<Vec<MicroGuest>, MicroError> {
+        if options.ring == Ring::Kernel && kind::check()?.kind == KvmKind::Software {
+            return Err(MicroError::Unavailable(Missing::new(
+                "micro-guests in ring 0",
+                "the KVM here is a software one, which emulates ring 0 instruction by instruction",
+                "use a machine whose KVM has VMX or SVM beneath it, or stay in ring 3",
+            )));
+        }
+        make(devices, options)
+    }
+
+    /// Runs `entry(argument)` on the first processor: see [`Processor::call`].
+    ///
+    /// # Errors
+    /// As there.
     ///
     /// # Safety
-    /// The code works on the program's own memory: everything that `unsafe` demands of it outside holds inside. On top:
-    /// - it makes no system call and does not ask for the time by way of the system (an error, but see above: what it
-    ///   left half done stays so), which also means that it does not wait for a lock that another thread may hold;
-    /// - it does not panic or unwind: printing the message takes a lock and then makes a system call;
-    /// - it allocates or frees only what the allocator does without a system call: small sizes that were freed before.
-    ///
-    /// It may use floating point and vector registers, thread-local storage, atomics, memory shared with other threads
-    /// and processes, and the crossings of the payload crate.
+    /// As there.
     pub unsafe fn call(
         &mut self,
         entry: Entry,
         argument: usize,
         limits: Limits,
     ) -> Result<CallOutcome, MicroError> {
-        // Some room above, as a caller's frame would be: variadic functions read from there.
-        let top = self.stack.range().end - 256;
         // SAFETY: the caller's.
-        unsafe { self.call_on(entry, argument, top, limits) }
+        unsafe { self.processors[0].call(entry, argument, limits) }
     }
 
-    /// Runs a closure in the guest, as [`call`](Self::call) does a function. The closure and its result are carried on
-    /// the guest's stack; what it borrows must have been mapped when the guest was made.
+    /// Runs a closure on the first processor: see [`Processor::run`].
     ///
     /// # Errors
-    /// As [`call`](Self::call); [`MicroError::ClosureTooLarge`] if it takes more than half of the stack. If the call
-    /// does not come back, what the closure owns is leaked.
+    /// As there.
     ///
     /// # Safety
-    /// As [`call`](Self::call). A panic in the closure cannot unwind out of the guest.
+    /// As there.
     pub unsafe fn run<F, R>(&mut self, limits: Limits, f: F) -> Result<CallOutcome<R>, MicroError>
     where
         F: FnOnce() -> R,
     {
-        struct Parcel<F, R> {
-            f: ManuallyDrop<F>,
-            result: MaybeUninit<R>,
-        }
-        unsafe extern "C" fn unpack<F: FnOnce() -> R, R>(parcel: usize) -> usize {
-            let parcel = parcel as *mut Parcel<F, R>;
-            // SAFETY: `run` passes a valid parcel that nobody else uses; the closure is taken out once.
-            unsafe {
-                let f = ManuallyDrop::take(&mut (*parcel).f);
-                (&raw mut (*parcel).result).write(MaybeUninit::new(f()));
-            }
-            0
-        }
-        // The parcel lies on the guest's own stack: the calling thread's may have grown since the guest was made.
-        let stack = self.stack.range();
-        let bytes = size_of::<Parcel<F, R>>();
-        let align = align_of::<Parcel<F, R>>().max(64);
-        if bytes + align > stack.len() / 2 {
-            return Err(MicroError::ClosureTooLarge { bytes, stack: stack.len() });
-        }
-        let place = (stack.end - bytes) / align * align;
-        let parcel = place as *mut Parcel<F, R>;
-        // SAFETY: the place is aligned and lies in the guest's stack, which is mapped, writable and not in use now.
-        unsafe { parcel.write(Parcel { f: ManuallyDrop::new(f), result: MaybeUninit::uninit() }) };
         // SAFETY: the caller's.
-        let outcome = unsafe { self.call_on(unpack::<F, R>, place, place / 64 * 64, limits)? };
-        // SAFETY: the call came back, so the result was written.
-        let value = unsafe { (&raw const (*parcel).result).read().assume_init() };
-        Ok(CallOutcome { value, exits: outcome.exits })
+        unsafe { self.processors[0].run(limits, f) }
     }
 
-    /// [`call`](Self::call) with the stack pointer at `stack`, which is a multiple of 16.
-    ///
-    /// # Safety
-    /// As there.
-    unsafe fn call_on(
-        &mut self,
-        entry: Entry,
-        argument: usize,
-        stack: usize,
-        limits: Limits,
-    ) -> Result<CallOutcome, MicroError> {
-        let fs = thread_pointer();
-        if !self.clean {
-            self.machine.reset(fs)?;
-        } else if fs != self.fs {
-            self.machine.set_fs(fs)?;
-        }
-        (self.fs, self.clean) = (fs, false);
-        self.machine.start_at(&kvm_regs {
-            rip: enter as *const () as u64,
-            rsp: stack as u64,
-            rdi: argument as u64,
-            r12: entry as usize as u64,
-            r13: self.devices.end() as u64,
-            rflags: FLAGS,
-            ..Default::default()
-        })?;
-        let started = Instant::now();
-        let flag = &raw mut self.machine.vcpu.get_kvm_run().immediate_exit;
-        // SAFETY: the flag lies in memory that lives as long as the processor, which outlives this call.
-        let timer = unsafe { Timer::start(limits.time, flag)? };
-        let outcome = self.until_it_ends(started, limits);
-        drop(timer);
-        self.machine.vcpu.set_kvm_immediate_exit(0);
-        self.clean = outcome.is_ok();
-        outcome
+    /// The processors, at least one, to be called from threads of their own.
+    pub fn processors(&mut self) -> &mut [Processor] {
+        &mut self.processors
     }
 
-    /// The loop that continues the guest after each exit.
-    fn until_it_ends(&mut self, started: Instant, limits: Limits) -> Result<CallOutcome, MicroError> {
-        /// The first of the devices' pages.
-        const END: u64 = DEVICES;
-        let mut exits = ExitCounts::default();
+    /// The processors on their own: the machine lives until the last of them is dropped.
+    pub fn into_processors(self) -> Vec<Processor> {
+        self.processors
+    }
+}
+
+/// What the guests that are made together share.
+struct Plan {
+    kvm: Kvm,
+    space: Arc<Space>,
+    /// The stack of each processor of each guest, and where the guest's devices are in guest-physical memory.
+    stacks: Vec<Vec<Range<usize>>>,
+    bases: Vec<u64>,
+    ring: Ring,
+}
+
+/// [`MicroGuest::several`], in ring 0 even where that is emulated.
+pub(super) fn make(devices: &[Devices], options: &Options) -> Result<Vec<MicroGuest>, MicroError> {
+    let plan = Plan::of_own_memory(devices, options)?;
+    let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(devices.len());
+    if threads < 2 {
+        return devices.iter().enumerate().map(|(number, devices)| plan.guest(number, devices)).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let work = || -> Result<Vec<(usize, MicroGuest)>, MicroError> {
+        let mut made = Vec::new();
         loop {
-            match self.machine.vcpu.run() {
-                Ok(VcpuExit::IoOut(..)) => exits.port += 1,
-                Ok(VcpuExit::MmioWrite(END, data)) => {
-                    let mut value = [0; 8];
-                    let len = data.len().min(8);
-                    value[..len].copy_from_slice(&data[..len]);
-                    return Ok(CallOutcome { value: usize::from_le_bytes(value), exits });
-                }
-                Ok(VcpuExit::MmioWrite(..)) => exits.mmio += 1,
-                Ok(VcpuExit::Hypercall(call)) => {
-                    *call.ret = 0;
-                    exits.hypercall += 1;
-                }
-                Ok(VcpuExit::IoIn(_, data) | VcpuExit::MmioRead(_, data)) => {
-                    data.fill(0);
-                    exits.other += 1;
-                }
-                Ok(VcpuExit::Hlt | VcpuExit::Shutdown) => {
-                    return Err(MicroError::Fault(Box::new(self.machine.fault())));
-                }
-                Ok(VcpuExit::Intr) => self.check(started, limits)?,
-                Ok(exit) => {
-                    let exit = format!("{exit:?}");
-                    return Err(MicroError::Unexpected { exit, rip: self.machine.rip() });
-                }
-                Err(error) if matches!(error.errno(), libc::EINTR | libc::EAGAIN) => {
-                    self.check(started, limits)?
-                }
-                Err(error) if error.errno() == libc::EFAULT => {
-                    return Err(MicroError::MemoryGone { rip: self.machine.rip() });
-                }
-                Err(error) => {
-                    return Err(MicroError::Unexpected { exit: error.to_string(), rip: self.machine.rip() });
-                }
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(devices) = devices.get(number) else { return Ok(made) };
+            // An error here keeps the other threads from beginning more.
+            let guest =
+                plan.guest(number, devices).inspect_err(|_| next.store(usize::MAX / 2, Ordering::Relaxed))?;
+            made.push((number, guest));
+        }
+    };
+    let mut made = std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+        let mut made = work();
+        for other in others {
+            let more = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            made = made.and_then(|mut made| {
+                made.extend(more?);
+                Ok(made)
+            });
+        }
+        made
+    })?;
+    made.sort_unstable_by_key(|(number, _)| *number);
+    Ok(made.into_iter().map(|(_, guest)| guest).collect())
+}
+
+impl Plan {
+    fn of_own_memory(devices: &[Devices], options: &Options) -> Result<Plan, MicroError> {
+        let kvm = kind::open()?;
+        // One mapping has the stacks of all; the page below each is missing in the guests.
+        let stack = options.stack_bytes.next_multiple_of(PAGE).max(2 * PAGE);
+        let count: usize = devices.iter().map(Devices::processors).sum();
+        let memory = Region::anonymous(count.max(1) * (PAGE + stack))?;
+        let mut guards = memory.range().step_by(PAGE + stack).map(|start| start..start + PAGE);
+        let mut leave_out = options.leave_out.clone();
+        let mut stacks = Vec::with_capacity(devices.len());
+        for guest in devices {
+            let guards: Vec<_> = guards.by_ref().take(guest.processors()).collect();
+            stacks.push(guards.iter().map(|guard| guard.end..guard.end + stack).collect());
+            leave_out.extend(guards);
+        }
+
+        let maps = own::read()?;
+        let mappings = own::visible(&maps, &leave_out);
+        // Half of what the processor can address leaves room for what lies between mappings.
+        let half = 1 << ((__cpuid(0x8000_0008).eax & 0xff).clamp(36, 52) - 1);
+        let slots = own::lay_out(&mappings, OWN, options.mapped_bytes.min(half))?;
+        let mut views = Vec::with_capacity(mappings.len() + devices.len());
+        let bases = place_devices(devices, &mut views);
+        let mut slot = 0;
+        for mapping in &mappings {
+            while !slots[slot].range.contains(&mapping.range.start) {
+                slot += 1;
             }
+            let physical = slots[slot].physical + (mapping.range.start - slots[slot].range.start) as u64;
+            let access =
+                Access { user: options.ring == Ring::User, write: mapping.write, execute: mapping.execute };
+            views.push(View { range: mapping.range.clone(), physical, access });
         }
+        let pages = own::table_pages(&mappings) + 3 * devices.len();
+        let space = Space::new(slots, &views, pages, vec![memory])?;
+        Ok(Plan { kvm, space, stacks, bases, ring: options.ring })
     }
 
-    /// After an interruption: has the time run out?
-    fn check(&mut self, started: Instant, limits: Limits) -> Result<(), MicroError> {
-        self.machine.vcpu.set_kvm_immediate_exit(0);
-        let after = started.elapsed();
-        if after >= limits.time {
-            return Err(MicroError::TimedOut { limit: limits.time, after, rip: self.machine.rip() });
-        }
-        Ok(())
+    /// Makes guest `number`.
+    fn guest(&self, number: usize, devices: &Devices) -> Result<MicroGuest, MicroError> {
+        let (stacks, base) = (&self.stacks[number], self.bases[number]);
+        let machine = Machine::new(&self.kvm, &self.space, stacks.len())?;
+        devices.register(&machine, base)?;
+        let processor = |(number, stack): (usize, &Range<usize>)| {
+            let mut vcpu = machine.processor(&self.kvm, number, self.ring)?;
+            vcpu.trap_system_calls(devices.trap())?;
+            Ok(Processor::new(vcpu, stack.clone(), devices.clone(), base, number))
+        };
+        let processors = stacks.iter().enumerate().map(processor).collect::<Result<_, MicroError>>()?;
+        Ok(MicroGuest { processors })
     }
 }
 
-/// The calling thread's FS base.
-fn thread_pointer() -> u64 {
-    let pointer: u64;
-    // SAFETY: on this platform the word at FS:0 holds the FS base itself; reading it changes nothing.
-    unsafe { asm!("mov {}, fs:[0]", out(reg) pointer, options(nostack, readonly, preserves_flags)) };
-    pointer
-}
-
-/// The first code in the guest: calls R12, then stores what it returned to the page R13, which ends the call.
-#[unsafe(naked)]
-unsafe extern "C" fn enter() {
-    naked_asm!("call r12", "mov [r13], rax", "ud2")
+/// Lays the devices of all guests out in guest-physical memory, one after another; devices that are shared, once.
+fn place_devices(devices: &[Devices], views: &mut Vec<View>) -> Vec<u64> {
+    let mut next = DEVICES;
+    let mut place = |devices: &Devices| {
+        if let Some(known) = views.iter().find(|view| view.range.start == devices.end()) {
+            return known.physical;
+        }
+        let view = devices.view(next);
+        next += view.range.len() as u64;
+        let base = view.physical;
+        views.push(view);
+        base
+    };
+    devices.iter().map(&mut place).collect()
 }

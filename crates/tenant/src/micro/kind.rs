@@ -5,12 +5,15 @@ use std::sync::OnceLock;
 
 use kvm_bindings::kvm_regs;
 use kvm_ioctls::{Cap, Kvm, VcpuExit};
+use tollway_core::Missing;
 
 use super::error::MicroError;
-use super::machine::{Machine, OWN, Ring, View};
+use super::machine::Machine;
 use super::memory::Region;
 use super::own::{PAGE, Slot};
+use super::space::{OWN, Space, View};
 use super::tables::Access;
+use super::vcpu::Ring;
 
 /// What the processor's own help for virtual machines is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +52,9 @@ const STEPS: u64 = 1000;
 
 /// Opens `/dev/kvm` and asks for what micro-guests need.
 pub(super) fn open() -> Result<Kvm, MicroError> {
-    let missing = |reason: String, remedy| Err(MicroError::Unavailable { reason, remedy });
+    let missing = |reason: String, remedy: &str| {
+        Err(MicroError::Unavailable(Missing::new("micro-guests", reason, remedy)))
+    };
     let kvm = match Kvm::new() {
         Ok(kvm) => kvm,
         Err(error) => {
@@ -100,27 +105,28 @@ pub fn check() -> Result<KvmCheck, MicroError> {
 fn ring0_step(kvm: &Kvm) -> Result<f64, MicroError> {
     // 1: dec rcx; jnz 1b; hlt
     const CODE: [u8; 6] = [0x48, 0xff, 0xc9, 0x75, 0xfb, 0xf4];
-    let page = Region::stack(PAGE)?;
-    let range = page.range().end - PAGE..page.range().end;
-    // SAFETY: the last page of the region is mapped, writable and known to nobody else.
+    let page = Region::anonymous(PAGE)?;
+    let range = page.range();
+    // SAFETY: the page is mapped, writable and known to nobody else.
     unsafe { (range.start as *mut [u8; 6]).write(CODE) };
-    let slots = [Slot { range: range.clone(), physical: OWN }];
+    let slots = vec![Slot { range: range.clone(), physical: OWN }];
     let access = Access { user: false, write: false, execute: true };
     let views = [View { range: range.clone(), physical: OWN, access }];
-    let mut machine = Machine::new(kvm, 16, &slots, &views, Ring::Kernel)?;
-    machine.reset(0)?;
+    let space = Space::new(slots, &views, 16, vec![page])?;
+    let mut vcpu = Machine::new(kvm, &space, 1)?.processor(kvm, 0, Ring::Kernel)?;
+    vcpu.prepare(0)?;
     let mut count = |steps: u64| -> Result<u64, MicroError> {
         let regs = kvm_regs { rip: range.start as u64, rcx: steps, rflags: 2, ..Default::default() };
-        machine.start_at(&regs)?;
+        vcpu.start_at(&regs)?;
         // SAFETY: the instruction exists on every x86-64.
         let before = unsafe { _rdtsc() };
         loop {
-            match machine.vcpu.run() {
+            match vcpu.fd.run() {
                 Ok(VcpuExit::Hlt) => break,
                 Err(error) if matches!(error.errno(), libc::EINTR | libc::EAGAIN) => {}
                 other => {
                     let exit = format!("{other:?}");
-                    return Err(MicroError::Unexpected { exit, rip: machine.rip() });
+                    return Err(MicroError::Unexpected { exit, rip: vcpu.rip() });
                 }
             }
         }

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::ptr;
 
 use rustix::fs::MemfdFlags;
-use rustix::mm::{MapFlags, MprotectFlags, ProtFlags};
+use rustix::mm::{Advice, MapFlags, ProtFlags};
 
 use super::error::MicroError;
 use super::own::{PAGE, SYSTEM_NAME};
@@ -21,16 +21,14 @@ pub(super) struct Region {
 impl Region {
     /// Addresses that nothing else in this process will get; any access by the program is a fault.
     pub(super) fn reserve(len: usize) -> Result<Region, MicroError> {
-        Region::anonymous(len, ProtFlags::empty(), "reserve addresses")
+        Region::map(len, ProtFlags::empty(), "reserve addresses")
     }
 
-    /// A stack with one page of no access below it.
-    pub(super) fn stack(len: usize) -> Result<Region, MicroError> {
-        let len = len.next_multiple_of(PAGE).max(2 * PAGE) + PAGE;
-        let region = Region::anonymous(len, ProtFlags::READ | ProtFlags::WRITE, "map a stack")?;
-        // SAFETY: the page is the first one of the region just mapped; nobody uses it yet.
-        unsafe { rustix::mm::mprotect(region.start as *mut _, PAGE, MprotectFlags::empty()) }
-            .map_err(MicroError::system("protect the end of a stack"))?;
+    /// Memory that may be read and written. It takes small pages only: of stacks, little is touched.
+    pub(super) fn anonymous(len: usize) -> Result<Region, MicroError> {
+        let region = Region::map(len, ProtFlags::READ | ProtFlags::WRITE, "map memory for a guest")?;
+        // SAFETY: the region was just mapped; the advice changes no content. A kernel without huge pages refuses it.
+        let _ = unsafe { rustix::mm::madvise(region.start as *mut _, len, Advice::LinuxNoHugepage) };
         Ok(region)
     }
 
@@ -47,7 +45,7 @@ impl Region {
         Ok(Region { start: start as usize, len })
     }
 
-    fn anonymous(len: usize, protection: ProtFlags, step: &'static str) -> Result<Region, MicroError> {
+    fn map(len: usize, protection: ProtFlags, step: &'static str) -> Result<Region, MicroError> {
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         // SAFETY: a new mapping where the kernel chooses replaces nothing.
         let start = unsafe { rustix::mm::mmap_anonymous(ptr::null_mut(), len, protection, flags) }

@@ -52,6 +52,7 @@
 //! - The first touch of each page in the guest is slower than later ones: warm up before measuring.
 //! - KVM answers hypercalls from ring 3 in the kernel, with "not permitted": a round trip, but no exit to the program.
 
+mod culprit;
 mod devices;
 mod error;
 mod guest;
@@ -60,17 +61,23 @@ mod limit;
 mod machine;
 mod memory;
 mod own;
+mod processor;
+mod run;
+mod space;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod vcpu;
 
 use std::ops::Range;
 use std::time::Duration;
 
-pub use devices::Devices;
+pub use devices::{Devices, Waker, Wiring};
 pub use error::{Fault, MicroError};
 pub use guest::MicroGuest;
 pub use kind::{KvmCheck, KvmKind, check};
+pub use processor::Processor;
+pub use vcpu::Ring;
 
 /// A function that can run in a micro-guest, by the platform's C convention.
 pub type Entry = unsafe extern "C" fn(usize) -> usize;
@@ -78,17 +85,19 @@ pub type Entry = unsafe extern "C" fn(usize) -> usize;
 /// How a guest is made.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Size of the guest's own stack; a page without access lies below it.
+    /// Size of the stack of each virtual processor; a page without access lies below it.
     pub stack_bytes: usize,
     /// Most bytes of the program's memory that a guest may map.
     pub mapped_bytes: u64,
     /// Addresses of the program that the guest shall not see.
     pub leave_out: Vec<Range<usize>>,
+    /// The ring that functions run in. [`Ring::Kernel`] is refused where the KVM would emulate it.
+    pub ring: Ring,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { stack_bytes: 256 << 10, mapped_bytes: 16 << 30, leave_out: Vec::new() }
+        Options { stack_bytes: 256 << 10, mapped_bytes: 16 << 30, leave_out: Vec::new(), ring: Ring::User }
     }
 }
 
@@ -114,7 +123,9 @@ pub struct ExitCounts {
     pub mmio: u64,
     /// Hypercalls that the kernel passed on.
     pub hypercall: u64,
-    /// Everything else that was continued: inputs from ports, loads from pages without memory (both read zero).
+    /// Loads from the page where a processor idles.
+    pub idle: u64,
+    /// Everything else that was continued: inputs from the port, loads from the page (both read zero).
     pub other: u64,
 }
 

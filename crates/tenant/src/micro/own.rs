@@ -45,7 +45,9 @@ pub(super) fn visible(maps: &str, leave_out: &[Range<usize>]) -> Vec<Mapping> {
     for line in maps.lines() {
         let Some(mapping) = parse(line) else { continue };
         let mut pieces = vec![mapping.range.clone()];
-        for hole in leave_out {
+        let overlaps =
+            |hole: &&Range<usize>| hole.start < mapping.range.end && hole.end > mapping.range.start;
+        for hole in leave_out.iter().filter(overlaps) {
             pieces = pieces.into_iter().flat_map(|piece| without(piece, hole)).collect();
         }
         found.extend(pieces.into_iter().map(|range| Mapping { range, ..mapping.clone() }));

@@ -1,0 +1,170 @@
+//! Runs code on a virtual processor: continues it after each exit, lets it sleep, and ends it when it returns, when it
+//! does what it must not, or when its time is over.
+
+use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
+
+use kvm_bindings::kvm_regs;
+use kvm_ioctls::VcpuExit;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::devices::{COUNTED, END, IDLE, PORT};
+use super::error::MicroError;
+use super::limit::Timer;
+use super::own::PAGE;
+use super::vcpu::{Exception, Vcpu};
+use super::{ExitCounts, Limits};
+
+/// The ways out that code on one processor has.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ways<'a> {
+    /// Guest-physical address of its devices' first page.
+    pub(super) base: u64,
+    /// What rings it when it idles.
+    pub(super) wake: BorrowedFd<'a>,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    /// It stored this value to the page that ends a call.
+    Returned(usize),
+    /// It did something that it must not.
+    Stopped(Exception),
+}
+
+impl Vcpu {
+    /// Runs code from the state `regs` on, with `fs` as the base of FS, until it ends.
+    ///
+    /// # Errors
+    /// [`MicroError::TimedOut`], [`MicroError::WildPort`], [`MicroError::NoDevice`], [`MicroError::MemoryGone`], or
+    /// [`MicroError::Setup`] and [`MicroError::Unexpected`] if KVM refuses. Other code can be run afterwards.
+    pub(super) fn run(
+        &mut self,
+        regs: &kvm_regs,
+        fs: u64,
+        limits: Limits,
+        ways: Ways<'_>,
+    ) -> Result<(End, ExitCounts), MicroError> {
+        self.prepare(fs)?;
+        self.clean = false;
+        self.start_at(regs)?;
+        let started = Instant::now();
+        let flag = &raw mut self.fd.get_kvm_run().immediate_exit;
+        // SAFETY: the flag lies in memory that lives as long as the processor, which outlives this call.
+        let timer = unsafe { Timer::start(limits.time, flag)? };
+        let outcome = self.until_it_ends(started, limits.time, ways);
+        drop(timer);
+        self.fd.set_kvm_immediate_exit(0);
+        self.clean = matches!(outcome, Ok((End::Returned(_), _)));
+        outcome
+    }
+
+    /// The loop that continues the guest after each exit.
+    fn until_it_ends(
+        &mut self,
+        started: Instant,
+        limit: Duration,
+        ways: Ways<'_>,
+    ) -> Result<(End, ExitCounts), MicroError> {
+        let page = |number: usize| ways.base + (number * PAGE) as u64;
+        let (end, counted, idle) = (page(END), page(COUNTED), page(IDLE));
+        let mut exits = ExitCounts::default();
+        loop {
+            match self.fd.run() {
+                Ok(VcpuExit::IoOut(PORT, _)) => exits.port += 1,
+                Ok(VcpuExit::MmioWrite(at, _)) if at == counted => exits.mmio += 1,
+                Ok(VcpuExit::MmioWrite(at, data)) if at == end => {
+                    let mut value = [0; 8];
+                    let len = data.len().min(8);
+                    value[..len].copy_from_slice(&data[..len]);
+                    return Ok((End::Returned(usize::from_le_bytes(value)), exits));
+                }
+                Ok(VcpuExit::MmioRead(at, data)) if at == idle => {
+                    exits.idle += 1;
+                    match sleep(ways.wake, started, limit)? {
+                        Some(rings) => {
+                            // As many bytes of the number as were asked for.
+                            data.fill(0);
+                            let bytes = rings.to_le_bytes();
+                            let len = data.len().min(8);
+                            data[..len].copy_from_slice(&bytes[..len]);
+                        }
+                        None => return Err(self.timed_out(started, limit)),
+                    }
+                }
+                Ok(VcpuExit::IoIn(PORT, data)) => {
+                    data.fill(0);
+                    exits.other += 1;
+                }
+                Ok(VcpuExit::MmioRead(at, data)) if at == counted => {
+                    data.fill(0);
+                    exits.other += 1;
+                }
+                Ok(VcpuExit::Hypercall(call)) => {
+                    *call.ret = 0;
+                    exits.hypercall += 1;
+                }
+                Ok(VcpuExit::IoOut(port, _)) => {
+                    return Err(MicroError::WildPort { port, write: true, rip: self.rip() });
+                }
+                Ok(VcpuExit::IoIn(port, _)) => {
+                    return Err(MicroError::WildPort { port, write: false, rip: self.rip() });
+                }
+                Ok(VcpuExit::MmioWrite(at, _) | VcpuExit::MmioRead(at, _)) => {
+                    return Err(MicroError::NoDevice { physical: at, rip: self.rip() });
+                }
+                Ok(VcpuExit::Hlt | VcpuExit::Shutdown) => {
+                    return Ok((End::Stopped(self.exception()), exits));
+                }
+                Ok(VcpuExit::Intr) => self.check(started, limit)?,
+                Ok(exit) => {
+                    let exit = format!("{exit:?}");
+                    return Err(MicroError::Unexpected { exit, rip: self.rip() });
+                }
+                Err(error) if matches!(error.errno(), libc::EINTR | libc::EAGAIN) => {
+                    self.check(started, limit)?
+                }
+                Err(error) if error.errno() == libc::EFAULT => {
+                    return Err(MicroError::MemoryGone { rip: self.rip() });
+                }
+                Err(error) => {
+                    return Err(MicroError::Unexpected { exit: error.to_string(), rip: self.rip() });
+                }
+            }
+        }
+    }
+
+    /// After an interruption: has the time run out?
+    fn check(&mut self, started: Instant, limit: Duration) -> Result<(), MicroError> {
+        self.fd.set_kvm_immediate_exit(0);
+        if started.elapsed() >= limit { Err(self.timed_out(started, limit)) } else { Ok(()) }
+    }
+
+    fn timed_out(&self, started: Instant, limit: Duration) -> MicroError {
+        MicroError::TimedOut { limit, after: started.elapsed(), rip: self.rip() }
+    }
+}
+
+/// Sleeps until `wake` has been rung since it was last asked; returns how often, or nothing if the time is over first.
+/// A ring that came before the sleep ends it at once: none is lost.
+fn sleep(wake: BorrowedFd<'_>, started: Instant, limit: Duration) -> Result<Option<u64>, MicroError> {
+    use rustix::io::Errno;
+    loop {
+        let mut rings = [0; 8];
+        match rustix::io::read(wake, &mut rings) {
+            Ok(_) => return Ok(Some(u64::from_ne_bytes(rings))),
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(error) => return Err(MicroError::system("hear whether a guest was rung")(error)),
+        }
+        let left = limit.saturating_sub(started.elapsed());
+        if left.is_zero() {
+            return Ok(None);
+        }
+        let left = Timespec::try_from(left).ok();
+        match poll(&mut [PollFd::from_borrowed_fd(wake, PollFlags::IN)], left.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(MicroError::system("wait until a guest is rung")(error)),
+        }
+    }
+}
