@@ -44,6 +44,18 @@ pub unsafe fn mmio_store(address: usize, value: u32) {
     unsafe { asm!("mov [{}], {:e}", in(reg) address, in(reg) value, options(nostack, preserves_flags)) }
 }
 
+/// Loads 32 bits from `address`: an exit to the program, which answers.
+///
+/// # Safety
+/// `address` is one that the guest's host has given for this purpose.
+#[inline(always)]
+pub unsafe fn mmio_load(address: usize) -> u32 {
+    let value: u32;
+    // SAFETY: the caller's.
+    unsafe { asm!("mov {:e}, [{}]", out(reg) value, in(reg) address, options(nostack, preserves_flags)) };
+    value
+}
+
 /// Asks what the processor can: in a guest the hypervisor answers.
 #[inline(always)]
 pub fn cpuid(leaf: u32, subleaf: u32) -> [u32; 4] {

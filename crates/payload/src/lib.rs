@@ -11,4 +11,13 @@
 #![cfg(target_arch = "x86_64")]
 
 pub mod crossing;
+pub mod entry;
+pub mod room;
 pub mod work;
+
+pub use entry::Entry;
+pub use room::Room;
+
+/// This crate as an image for guests that have memory of their own: a static ELF executable at fixed addresses whose
+/// entry point is the address of an [`entry::Table`].
+pub static IMAGE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/payload.elf"));
