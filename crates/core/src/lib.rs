@@ -12,12 +12,14 @@
 //! its [`tally`](Actor::tally).
 
 mod actor;
+mod actor_record;
 mod boundary;
 mod clock;
 mod crossing;
 mod error;
 mod forecast;
 mod guest;
+mod guest_facts;
 mod params;
 mod path;
 mod plan;
@@ -28,12 +30,14 @@ mod tally;
 mod toll;
 
 pub use actor::{Actor, Address, Doorbell, ExitCounts, Exits, Place, Window};
+pub use actor_record::ActorRecord;
 pub use boundary::Boundary;
 pub use clock::{Clock, Ticks};
 pub use crossing::Crossing;
 pub use error::{Error, Result};
 pub use forecast::{Forecast, TollSource};
 pub use guest::{DiskFormat, GuestDevice, GuestSpec};
+pub use guest_facts::{Accelerator, GuestFacts, KvmKind, LinuxGuestFacts};
 pub use params::{Axis, Domain, Params, Value};
 pub use path::{Path, Registry, Variant};
 pub use plan::{Gate, Plan, Role, TenantKind, Visits};

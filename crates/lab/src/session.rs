@@ -1,6 +1,6 @@
 //! A run from its first pilot to its end.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tollway_core::Error;
 use tollway_store::{NewTrial, PointId, PointState, RunId, RunState, Store, TrialMark};
 use tollway_tenant::Executable;
 
-use crate::counters::Counters;
+use crate::counters::{self, Counters};
 use crate::crew::{Crew, Job, Outcome};
 use crate::lab::{Ended, Lab, LabError, lacking};
 use crate::noise::Watch;
@@ -315,6 +315,7 @@ impl Session<'_> {
         let gaps = outcome.gaps(self.lab.hz);
         let meters =
             serde_json::to_value(Counters::of(&outcome)).map_err(|e| Error::system("writing counters", e))?;
+        let actors = outcome.actors.iter().map(|played| counters::record(played, &point.spec)).collect();
         let noise = self.watch.after_trial(outcome.after, agents, gaps);
         // Its first samples are those of an actor that was not warm yet.
         let late = outcome.actors.iter().map(|a| a.ran.late).max().unwrap_or_default() as f64 / self.lab.hz;
@@ -324,10 +325,6 @@ impl Session<'_> {
         } else {
             noise
         };
-        let mut cpu_ns = BTreeMap::new();
-        for actor in &outcome.actors {
-            *cpu_ns.entry(actor.role.clone()).or_insert(0) += actor.ran.cpu_ns;
-        }
         Ok(NewTrial {
             block,
             ordinal,
@@ -337,7 +334,7 @@ impl Session<'_> {
             tally: outcome.tally,
             meters,
             lost_ticks: gaps.share().unwrap_or_default() * window,
-            cpu_ns,
+            actors,
         })
     }
 

@@ -64,7 +64,7 @@ fn fill(file: &std::path::Path) -> rusqlite::Result<()> {
     db.execute(
         "WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < ?1)
          INSERT INTO trial (point, block, ordinal, started_us, median_ticks, mean_ticks, p99_ticks, min_ticks,
-         max_ticks, ops, samples, batch, lost_ticks, cpu_ns, tally, meters, spread)
+         max_ticks, ops, samples, batch, lost_ticks, actors, tally, meters, spread)
          SELECT point.id, i / 2, i, i, 1, 1, 1, 1, 1, 1, 1, 1, 0, '{}', '{\"visits\":{},\"counters\":{}}', 'null',
          zeroblob(100) FROM point, n",
         [TRIALS],
@@ -113,6 +113,6 @@ fn trial(n: u32) -> NewTrial {
         tally: Tally::default(),
         meters: json!({"switches": n}),
         lost_ticks: 0.0,
-        cpu_ns: Default::default(),
+        actors: Default::default(),
     }
 }

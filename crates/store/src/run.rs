@@ -5,6 +5,7 @@ use std::process;
 use jiff::Timestamp;
 use rusqlite::{OptionalExtension, Row, params};
 use serde::{Deserialize, Serialize};
+use tollway_core::GuestFacts;
 
 use crate::column::{from_json, from_word, json, maybe_time, micros, time, unsigned};
 use crate::{Result, RunId, Store};
@@ -71,6 +72,8 @@ pub struct Run {
     pub ended: Option<Timestamp>,
     /// The process that measures, or measured last.
     pub pid: u32,
+    /// The virtual machines that it used so far.
+    pub guests: GuestFacts,
     /// What was known when it began.
     #[serde(flatten)]
     pub spec: RunSpec,
@@ -147,6 +150,15 @@ impl Store {
         .map(RunId)
     }
 
+    /// Says what virtual machines a run has used so far; what was said before is replaced.
+    pub fn note_guests(&mut self, run: RunId, guests: &GuestFacts) -> Result<()> {
+        let text = self.exactly(guests)?;
+        let changed = self.sql(|db| {
+            db.prepare_cached("UPDATE run SET guests = ?2 WHERE id = ?1")?.execute(params![run, text])
+        })?;
+        if changed == 0 { Err(self.no_such(format!("run {run}"))) } else { Ok(()) }
+    }
+
     /// Ends a run in that state, which is not running.
     pub fn end_run(&mut self, run: RunId, state: RunState, ended: Timestamp) -> Result<()> {
         if state == RunState::Running {
@@ -183,7 +195,7 @@ impl Store {
         self.sql(|db| {
             db.prepare_cached(
                 "SELECT id, started_us, ended_us, state, pid, title, version, machine, hz, seed, argv, sides,
-                 fingerprint, plan FROM run WHERE id = ?1",
+                 fingerprint, plan, guests FROM run WHERE id = ?1",
             )?
             .query_row([run], read_run)
             .optional()
@@ -221,6 +233,7 @@ fn read_run(row: &Row<'_>) -> rusqlite::Result<Run> {
         state: from_word(row, 3)?,
         ended: maybe_time(row, 2)?,
         pid: row.get(4)?,
+        guests: from_json(row, 14)?,
         spec: RunSpec {
             started: time(row, 1)?,
             title: row.get(5)?,

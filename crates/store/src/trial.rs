@@ -1,12 +1,10 @@
 //! Trials: one measured window each, never changed once written.
 
-use std::collections::BTreeMap;
-
 use jiff::Timestamp;
 use rusqlite::types::Type;
 use rusqlite::{OptionalExtension, Row, params};
 use serde::{Deserialize, Serialize};
-use tollway_core::{Spread, Tally};
+use tollway_core::{ActorRecord, Spread, Tally};
 
 use crate::column::{from_json, json, micros, time, unsigned, unusable};
 use crate::{PointId, Result, RunId, Store, TrialId};
@@ -30,8 +28,8 @@ pub struct NewTrial {
     pub meters: serde_json::Value,
     /// Ticks of its window that something else took.
     pub lost_ticks: f64,
-    /// CPU time by role, in nanoseconds.
-    pub cpu_ns: BTreeMap<String, u64>,
+    /// What each of its actors did and used, in the plan's order of roles.
+    pub actors: Vec<ActorRecord>,
 }
 
 /// A trial as it is stored; its distribution is read by [`Store::spread`].
@@ -73,8 +71,8 @@ pub struct Trial {
     pub meters: serde_json::Value,
     /// Ticks of its window that something else took.
     pub lost_ticks: f64,
-    /// CPU time by role, in nanoseconds.
-    pub cpu_ns: BTreeMap<String, u64>,
+    /// What each of its actors did and used, in the plan's order of roles.
+    pub actors: Vec<ActorRecord>,
 }
 
 impl Store {
@@ -99,13 +97,13 @@ impl Store {
         if !trial.lost_ticks.is_finite() {
             return Err(self.refused(format!("{} ticks cannot be lost", trial.lost_ticks)));
         }
-        let (cpu_ns, tally) = (self.exactly(&trial.cpu_ns)?, self.exactly(&trial.tally)?);
+        let (actors, tally) = (self.exactly(&trial.actors)?, self.exactly(&trial.tally)?);
         let meters = json(&trial.meters).map_err(|e| self.refused(e.to_string()))?;
         // One statement is one transaction; the trigger that counts the trial is part of it.
         self.sql(|db| {
             db.prepare_cached(
                 "INSERT INTO trial (point, block, ordinal, started_us, median_ticks, mean_ticks, p99_ticks, min_ticks,
-                 max_ticks, ops, samples, batch, lost_ticks, noise, cpu_ns, tally, meters, spread)
+                 max_ticks, ops, samples, batch, lost_ticks, noise, actors, tally, meters, spread)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
             )?
             .insert(params![
@@ -123,7 +121,7 @@ impl Store {
                 spread.batch.max(1),
                 trial.lost_ticks,
                 trial.noise,
-                cpu_ns,
+                actors,
                 tally,
                 meters,
                 spread.to_bytes(),
@@ -137,7 +135,7 @@ impl Store {
         self.sql(|db| {
             db.prepare_cached(
                 "SELECT trial.id, point, block, ordinal, started_us, median_ticks, mean_ticks, p99_ticks, min_ticks,
-                 max_ticks, ops, samples, trial.batch, noise, lost_ticks, cpu_ns, tally, meters
+                 max_ticks, ops, samples, trial.batch, noise, lost_ticks, actors, tally, meters
                  FROM point JOIN trial ON trial.point = point.id WHERE run = ?1 ORDER BY ordinal, trial.id",
             )?
             .query_map([run], read_trial)?
@@ -197,7 +195,7 @@ fn read_trial(row: &Row<'_>) -> rusqlite::Result<Trial> {
         quiet: noise.is_none(),
         noise,
         lost_ticks: row.get(14)?,
-        cpu_ns: from_json(row, 15)?,
+        actors: from_json(row, 15)?,
         tally: from_json(row, 16)?,
         meters: from_json(row, 17)?,
     })

@@ -20,7 +20,10 @@ fn everything_reads_back() {
     let stored = store.run(run).unwrap();
     assert_eq!(stored.spec, run_spec(0));
     assert_eq!((stored.state, stored.ended, stored.pid), (RunState::Running, None, std::process::id()));
+    assert!(stored.guests.is_empty());
+    store.note_guests(run, &guests()).unwrap();
     store.end_run(run, RunState::Complete, at(60)).unwrap();
+    assert_eq!(store.run(run).unwrap().guests, guests());
     assert_eq!(store.run(run).unwrap().ended, Some(at(60)));
 
     let read = store.points(run).unwrap();
@@ -35,7 +38,7 @@ fn everything_reads_back() {
     assert_eq!(trials.len(), 8);
     let (first, given) = (&trials[0], trial(0, 0, &[]));
     assert_eq!((first.block, first.ordinal, first.started), (0, 0, given.started));
-    assert_eq!((&first.tally, &first.meters, &first.cpu_ns), (&given.tally, &given.meters, &given.cpu_ns));
+    assert_eq!((&first.tally, &first.meters, &first.actors), (&given.tally, &given.meters, &given.actors));
     assert_eq!((first.ops, first.samples, first.batch, first.quiet), (100, 100, 1, false));
     let near = |got: f64, want: f64| assert!((got / want - 1.0).abs() < 1e-3, "{got} for {want}");
     near(first.min, 1000.0);
@@ -102,8 +105,8 @@ fn a_prediction_comes_first_and_stays() {
         "UPDATE trial SET median_ticks = 1",
         "DELETE FROM trial",
         "REPLACE INTO trial (id, point, block, ordinal, started_us, median_ticks, mean_ticks, p99_ticks, min_ticks,
-         max_ticks, ops, samples, batch, lost_ticks, cpu_ns, tally, meters, spread)
-         SELECT id, point, block, ordinal, 0, 1, 1, 1, 1, 1, 1, 1, 1, 0, '{}', '{}', '{}', x'' FROM trial",
+         max_ticks, ops, samples, batch, lost_ticks, actors, tally, meters, spread)
+         SELECT id, point, block, ordinal, 0, 1, 1, 1, 1, 1, 1, 1, 1, 0, '[]', '{}', '{}', x'' FROM trial",
     ] {
         assert!(other.execute(sql, []).is_err(), "{sql}");
     }
@@ -137,6 +140,7 @@ fn what_cannot_be_kept_is_refused() {
     assert!(matches!(store.run(RunId(77)), Err(StoreError::NoSuch { .. })));
     assert!(matches!(store.record(RunId(77)), Err(StoreError::NoSuch { .. })));
     assert!(store.end_run(run, RunState::Running, at(1)).is_err());
+    assert!(matches!(store.note_guests(RunId(77), &guests()), Err(StoreError::NoSuch { .. })));
 }
 
 #[test]

@@ -4,8 +4,6 @@
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 
-use std::collections::BTreeMap;
-
 use jiff::{Timestamp, ToSpan};
 use serde_json::json;
 use tempfile::TempDir;
@@ -156,7 +154,7 @@ impl Behaviour {
             tally: Tally::default(),
             meters: json!({"seconds": 0.01}),
             lost_ticks: if loud { 160.0 * self.ticks * 0.01 } else { 0.0 },
-            cpu_ns: BTreeMap::new(),
+            actors: Vec::new(),
         }
     }
 }

@@ -6,7 +6,10 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use serde_json::json;
-use tollway_core::{Boundary, Crossing, Forecast, Missing, Params, Recorder, Spread, Tally, TollKey};
+use tollway_core::{
+    Accelerator, ActorRecord, Boundary, Crossing, Forecast, GuestFacts, KvmKind, LinuxGuestFacts, Missing,
+    Params, Recorder, Spread, Tally, TenantKind, TollKey,
+};
 use tollway_store::{NewTrial, PointId, PointSpec, PointState, RunId, RunSpec, Store};
 
 pub fn at(second: i64) -> Timestamp {
@@ -62,7 +65,39 @@ pub fn trial(block: u32, ordinal: u32, ticks: &[u64]) -> NewTrial {
         tally: Tally::default().counter("polls", 7).visited("wake", 3),
         meters: json!({"switches": 12}),
         lost_ticks: 1.5,
-        cpu_ns: [("client".to_string(), 1_000_000), ("server".into(), 2)].into(),
+        actors: vec![actor("client", 0, Some(100)), actor("server", 0, None), actor("server", 1, None)],
+    }
+}
+
+/// A measured actor has operations.
+pub fn actor(role: &str, number: u32, ops: Option<u64>) -> ActorRecord {
+    ActorRecord {
+        role: role.into(),
+        number,
+        tenant: Some(TenantKind::LinuxGuest),
+        own_ns: Some(1_000_000 + u64::from(number)),
+        given_ns: Some(900_000),
+        span_ns: Some(2_000_000),
+        window_ns: Some(1_500_000),
+        ops,
+        mean_ticks: ops.map(|_| 1003.25),
+        late_ticks: 7,
+        voluntary_switches: Some(3),
+        ..ActorRecord::default()
+    }
+}
+
+pub fn guests() -> GuestFacts {
+    GuestFacts {
+        micro_guests: Some(KvmKind::Software),
+        linux_guests: Some(LinuxGuestFacts {
+            accelerator: Accelerator::Tcg,
+            why: "KVM here is software: Linux does not boot under it".into(),
+            qemu: "10.0.2".into(),
+            kernel: "6.1.0-49-amd64".into(),
+            memory_mib: 192,
+            boot_ms: vec![2500.0, 2431.5],
+        }),
     }
 }
 
