@@ -96,6 +96,14 @@ pub enum MicroError {
         /// Where the code was.
         rip: u64,
     },
+    /// The image of an isolated guest has no such entry.
+    #[error("the image has {has} entries, numbered from 0: there is no entry {wanted}")]
+    NoEntry {
+        /// The entry that was asked for.
+        wanted: usize,
+        /// How many there are.
+        has: usize,
+    },
     /// The guest touched memory that the program has given back since the guest was made.
     #[error(
         "the guest at {rip:#x} touched memory that the program has no longer mapped → make the guest after the memory, and keep it"

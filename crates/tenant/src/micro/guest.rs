@@ -47,13 +47,7 @@ impl MicroGuest {
     /// # Errors
     /// As [`MicroGuest::over_own_memory`]: all of them are made or none.
     pub fn several(devices: &[Devices], options: &Options) -> Result<Vec<MicroGuest>, MicroError> {
-        if options.ring == Ring::Kernel && kind::check()?.kind == KvmKind::Software {
-            return Err(MicroError::Unavailable(Missing::new(
-                "micro-guests in ring 0",
-                "the KVM here is a software one, which emulates ring 0 instruction by instruction",
-                "use a machine whose KVM has VMX or SVM beneath it, or stay in ring 3",
-            )));
-        }
+        possible(options.ring)?;
         make(devices, options)
     }
 
@@ -98,6 +92,18 @@ impl MicroGuest {
     pub fn into_processors(self) -> Vec<Processor> {
         self.processors
     }
+}
+
+/// An error where code in `ring` would be emulated.
+pub(super) fn possible(ring: Ring) -> Result<(), MicroError> {
+    if ring == Ring::Kernel && kind::check()?.kind == KvmKind::Software {
+        return Err(MicroError::Unavailable(Missing::new(
+            "micro-guests in ring 0",
+            "the KVM here is a software one, which emulates ring 0 instruction by instruction",
+            "use a machine whose KVM has VMX or SVM beneath it, or stay in ring 3",
+        )));
+    }
+    Ok(())
 }
 
 /// What the guests that are made together share.

@@ -56,7 +56,10 @@ mod culprit;
 mod devices;
 mod error;
 mod guest;
+mod image;
+mod isolated;
 mod kind;
+mod layout;
 mod limit;
 mod machine;
 mod memory;
@@ -64,10 +67,12 @@ mod own;
 mod processor;
 mod run;
 mod space;
+mod start;
 mod tables;
 #[cfg(test)]
 mod tests;
 mod vcpu;
+mod window;
 
 use std::ops::Range;
 use std::time::Duration;
@@ -75,9 +80,12 @@ use std::time::Duration;
 pub use devices::{Devices, Waker, Wiring};
 pub use error::{Fault, MicroError};
 pub use guest::MicroGuest;
+pub use image::Image;
+pub use isolated::{IsolatedGuest, IsolatedOptions, IsolatedProcessor};
 pub use kind::{KvmCheck, KvmKind, check};
 pub use processor::Processor;
 pub use vcpu::Ring;
+pub use window::Window;
 
 /// A function that can run in a micro-guest, by the platform's C convention.
 pub type Entry = unsafe extern "C" fn(usize) -> usize;
