@@ -3,7 +3,7 @@
 CARGO   ?= cargo
 STAGE    = scripts/stage
 
-.PHONY: run test agent guard bench truth kill-test audit clean help
+.PHONY: run test agent guard bench truth kill-test audit setup-guest clean help
 
 run: setup-run                 ## set up, build, run the main job: price list and report.html
 	$(CARGO) build --release --package tollway
@@ -43,6 +43,9 @@ kill-test:                     ## kill 200 runs at random moments; each must go 
 audit: setup-audit             ## bans, licences, sources of all dependencies
 	scripts/tool cargo-deny@0.20.2
 	target/tools/bin/cargo-deny --locked check bans licenses sources
+
+setup-guest:                   ## what Linux guests need: QEMU, and privately a kernel (and a newer QEMU where the system's is old)
+	@scripts/setup guest
 
 setup-%:
 	@scripts/setup $*
