@@ -5,12 +5,13 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use kvm_bindings::kvm_ioeventfd;
+use kvm_ioctls::VmFd;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::ioctl::{Opcode, Setter, ioctl, opcode};
 use tollway_core::{Doorbell, ExitCounts, Exits};
 
 use super::error::MicroError;
-use super::machine::{self, Machine};
+use super::machine;
 use super::memory::Region;
 use super::own::PAGE;
 use super::space::{MOST_PROCESSORS, View};
@@ -168,15 +169,15 @@ impl Devices {
         View { range: self.end()..self.trap(), physical: base, access }
     }
 
-    /// Has the doorbells of `machine` caught in the kernel.
-    pub(super) fn register(&self, machine: &Machine, base: u64) -> Result<(), MicroError> {
+    /// Has the doorbells of the machine `vm` caught in the kernel.
+    pub(super) fn register(&self, vm: &VmFd, base: u64) -> Result<(), MicroError> {
         const OPCODE: Opcode = opcode::write::<kvm_ioeventfd>(0xae, 0x79);
         for (number, event) in self.0.events.iter().enumerate() {
             let addr = base + ((FIRST_BELL + number) * PAGE) as u64;
             // A length of 0 takes stores of every size; hardware KVM then need not even decode the instruction.
             let bell = kvm_ioeventfd { addr, len: 0, fd: event.as_raw_fd(), ..Default::default() };
             // SAFETY: KVM_IOEVENTFD reads one `kvm_ioeventfd` and writes nothing.
-            unsafe { ioctl(machine::borrow(&machine.vm), Setter::<OPCODE, _>::new(bell)) }
+            unsafe { ioctl(machine::borrow(vm), Setter::<OPCODE, _>::new(bell)) }
                 .map_err(MicroError::system("register a doorbell"))?;
         }
         Ok(())

@@ -119,10 +119,10 @@ struct Plan {
 /// [`MicroGuest::several`], in ring 0 even where that is emulated.
 pub(super) fn make(devices: &[Devices], options: &Options) -> Result<Vec<MicroGuest>, MicroError> {
     let plan = Plan::of_own_memory(devices, options)?;
-    let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(devices.len());
-    if threads < 2 {
+    if devices.len() < 2 {
         return devices.iter().enumerate().map(|(number, devices)| plan.guest(number, devices)).collect();
     }
+    let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(devices.len());
     let next = AtomicUsize::new(0);
     let work = || -> Result<Vec<(usize, MicroGuest)>, MicroError> {
         let mut made = Vec::new();
@@ -192,8 +192,7 @@ impl Plan {
     /// Makes guest `number`.
     fn guest(&self, number: usize, devices: &Devices) -> Result<MicroGuest, MicroError> {
         let (stacks, base) = (&self.stacks[number], self.bases[number]);
-        let machine = Machine::new(&self.kvm, &self.space, stacks.len())?;
-        devices.register(&machine, base)?;
+        let machine = Machine::new(&self.kvm, &self.space, devices, base)?;
         let processor = |(number, stack): (usize, &Range<usize>)| {
             let mut vcpu = machine.processor(&self.kvm, number, self.ring)?;
             vcpu.trap_system_calls(devices.trap())?;

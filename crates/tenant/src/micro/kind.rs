@@ -113,7 +113,7 @@ fn ring0_step(kvm: &Kvm) -> Result<f64, MicroError> {
     let access = Access { user: false, write: false, execute: true };
     let views = [View { range: range.clone(), physical: OWN, access }];
     let space = Space::new(slots, &views, 16, vec![page])?;
-    let mut vcpu = Machine::new(kvm, &space, 1)?.processor(kvm, 0, Ring::Kernel)?;
+    let mut vcpu = Machine::bare(kvm, &space)?.processor(kvm, 0, Ring::Kernel)?;
     vcpu.prepare(0)?;
     let mut count = |steps: u64| -> Result<u64, MicroError> {
         let regs = kvm_regs { rip: range.start as u64, rcx: steps, rflags: 2, ..Default::default() };

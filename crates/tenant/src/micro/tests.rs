@@ -15,6 +15,9 @@ use tollway_payload::work;
 
 use super::*;
 
+mod many;
+mod processors;
+
 /// One at a time: they measure, and there may be two processors.
 static ONE: Mutex<()> = Mutex::new(());
 
@@ -33,6 +36,11 @@ fn kvm() -> Option<MutexGuard<'static, ()>> {
 
 fn guest() -> MicroGuest {
     MicroGuest::over_own_memory(&Devices::new(0).unwrap(), &Options::default()).unwrap()
+}
+
+/// Entries of a folder.
+fn count(folder: &str) -> usize {
+    std::fs::read_dir(folder).unwrap().count()
 }
 
 fn limit(time: Duration) -> Limits {
@@ -337,28 +345,6 @@ fn memory_that_is_gone_is_an_error() {
     assert_eq!(unsafe { guest.call(increment, 1, Limits::default()) }.unwrap().value, 2);
     // SAFETY: the mapping is ours.
     unsafe { rustix::mm::munmap(place, len) }.unwrap();
-}
-
-/// Sixty machines at once, each to the end of a first call; nothing is left of them.
-#[test]
-fn sixty_guests() {
-    let Some(_one) = kvm() else { return };
-    let count = |what: &str| std::fs::read_dir(what).unwrap().count();
-    let lines = || own::read().unwrap().lines().filter(|l| l.contains(own::SYSTEM_NAME)).count();
-    let files = count("/proc/self/fd");
-    let started = Instant::now();
-    let mut guests: Vec<MicroGuest> = (0..60).map(|_| guest()).collect();
-    let made = started.elapsed();
-    for (number, guest) in guests.iter_mut().enumerate() {
-        // SAFETY: adds one.
-        assert_eq!(unsafe { guest.call(increment, number, Limits::default()) }.unwrap().value, number + 1);
-    }
-    let mappings = own::read().unwrap().lines().count();
-    assert_eq!(lines(), 120);
-    println!("60 guests: made in {made:?}, all called by {:?}; {mappings} mappings", started.elapsed());
-    drop(guests);
-    assert_eq!(lines(), 0);
-    assert_eq!(count("/proc/self/fd"), files);
 }
 
 /// How long one guest takes to make and to call first.
