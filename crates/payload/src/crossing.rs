@@ -2,6 +2,7 @@
 
 use core::arch::asm;
 use core::arch::x86_64::{__cpuid, __cpuid_count, _mm_lfence, _rdtsc};
+use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Which instruction calls the hypervisor on this processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +55,51 @@ pub unsafe fn mmio_load(address: usize) -> u32 {
     // SAFETY: the caller's.
     unsafe { asm!("mov {:e}, [{}]", out(reg) value, in(reg) address, options(nostack, preserves_flags)) };
     value
+}
+
+/// Idles: leaves for the program that runs the guest, whose thread sleeps until this processor is rung. Returns how
+/// often it was rung since it last idled, at least once: a ring that came before ends the sleep at once.
+///
+/// # Safety
+/// `address` is the one that the guest's host has given for this purpose.
+#[inline(always)]
+pub unsafe fn idle(address: usize) -> u32 {
+    // SAFETY: the caller's.
+    unsafe { mmio_load(address) }
+}
+
+/// Waits without leaving the guest until `word` is no longer `seen`; returns what it is then. Whoever writes the word
+/// needs to ring nobody.
+#[inline(always)]
+pub fn poll(word: &AtomicU64, seen: u64) -> u64 {
+    loop {
+        let now = word.load(Ordering::Acquire);
+        if now != seen {
+            return now;
+        }
+        core::hint::spin_loop();
+    }
+}
+
+/// Waits until `word` is no longer `seen`: looks at it `polls` times without leaving the guest, then [`idle`]s at
+/// `address`, and so on. Whoever writes the word rings this processor afterwards; then no wake-up is lost, because a
+/// ring between the last look and the sleep ends the sleep at once.
+///
+/// # Safety
+/// As [`idle`].
+#[inline(always)]
+pub unsafe fn wait(word: &AtomicU64, seen: u64, polls: u64, address: usize) -> u64 {
+    loop {
+        for _ in 0..polls.max(1) {
+            let now = word.load(Ordering::Acquire);
+            if now != seen {
+                return now;
+            }
+            core::hint::spin_loop();
+        }
+        // SAFETY: the caller's.
+        unsafe { idle(address) };
+    }
 }
 
 /// Asks what the processor can: in a guest the hypervisor answers.

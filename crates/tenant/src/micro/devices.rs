@@ -37,11 +37,13 @@ pub struct Wiring {
     pub wakes: Vec<Waker>,
     /// How many virtual processors the guest has: 1 to 16.
     pub processors: u32,
+    /// What wakes the first of them; those that are left over get wakers of their own. For guests that wake each other.
+    pub woken_by: Vec<Waker>,
 }
 
 impl Default for Wiring {
     fn default() -> Self {
-        Wiring { doorbells: 0, wakes: Vec::new(), processors: 1 }
+        Wiring { doorbells: 0, wakes: Vec::new(), processors: 1, woken_by: Vec::new() }
     }
 }
 
@@ -51,7 +53,11 @@ impl Default for Wiring {
 pub struct Waker(Arc<OwnedFd>);
 
 impl Waker {
-    fn new() -> Result<Waker, MicroError> {
+    /// A waker for a processor of a guest that is yet to be made.
+    ///
+    /// # Errors
+    /// [`MicroError::Setup`] if the kernel refuses an event.
+    pub fn new() -> Result<Waker, MicroError> {
         let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(MicroError::system("create an event"))?;
         Ok(Waker(Arc::new(event)))
@@ -110,7 +116,11 @@ impl Devices {
         };
         let mut events = (0..wiring.doorbells).map(event).collect::<Result<Vec<_>, _>>()?;
         events.extend(wiring.wakes.iter().map(|waker| Arc::clone(&waker.0)));
-        let wakers = (0..wiring.processors).map(|_| Waker::new()).collect::<Result<_, _>>()?;
+        let mut wakers = wiring.woken_by.clone();
+        MicroError::limit("wakers", wakers.len(), 0, wiring.processors as usize)?;
+        while wakers.len() < wiring.processors as usize {
+            wakers.push(Waker::new()?);
+        }
         Ok(Devices(Arc::new(Inner { pages, events, wakers, seen: Arc::default() })))
     }
 

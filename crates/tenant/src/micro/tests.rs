@@ -15,6 +15,7 @@ use tollway_payload::work;
 
 use super::*;
 
+mod idle;
 mod many;
 mod processors;
 
