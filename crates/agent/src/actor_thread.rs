@@ -64,10 +64,14 @@ impl<'a> Life<'a> {
                     doorbells: self.surroundings.doorbells(),
                     exits: self.surroundings.exits(),
                 };
-                Ok(Answer::Ready(self.actor.ready(&place)?))
+                let address = self.actor.ready(&place)?;
+                self.surroundings.settle()?;
+                Ok(Answer::Ready(address))
             }
             Command::Run(window) => self.run(&window).map(|ran| Answer::Ran(Box::new(ran))),
             Command::Finish => {
+                // Before the answer: the next trial shall not pay for the end of a machine.
+                self.surroundings.clear();
                 self.actor.park();
                 self.actor.verify()?;
                 Ok(Answer::Finished(self.actor.tally()))

@@ -1,4 +1,5 @@
-//! Where an actor runs: on its thread, or inside a micro-guest that is made of this process's memory.
+//! Where an actor runs: on its thread, or inside a micro-guest that is made of this process's memory. Any number of
+//! actors of one agent can live in micro-guests at the same time, each in its own.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -15,10 +16,12 @@ const GRACE: Duration = Duration::from_secs(2);
 pub(crate) enum Surroundings {
     /// Nothing: it runs on its thread.
     Thread,
-    /// The devices of the micro-guest that will be made for its run.
+    /// A micro-guest of its own.
     MicroGuest {
-        /// Its ways out.
+        /// Its ways out, which the actor is told when it is made ready.
         devices: Devices,
+        /// The guest, made when the actor is ready.
+        guest: Option<MicroGuest>,
         /// Ticks per second of the run's clock.
         hz: f64,
     },
@@ -30,7 +33,8 @@ impl Surroundings {
         match make.tenant {
             TenantKind::Thread | TenantKind::Process | TenantKind::LinuxGuest => Ok(Surroundings::Thread),
             TenantKind::MicroGuest => {
-                Ok(Surroundings::MicroGuest { devices: Devices::new(make.doorbells)?, hz: make.hz })
+                let devices = Devices::new(make.doorbells)?;
+                Ok(Surroundings::MicroGuest { devices, guest: None, hz: make.hz })
             }
         }
     }
@@ -49,31 +53,56 @@ impl Surroundings {
         }
     }
 
+    /// Makes what the actor will run in, now that it is ready. A micro-guest sees the memory of this process as it is
+    /// now, with everything that the actor mapped to get ready, and with the recorder, which does not grow. What other
+    /// actors map afterwards it does not see, nor does it need to.
+    pub(crate) fn settle(&mut self) -> Result<()> {
+        if let Surroundings::MicroGuest { devices, guest, .. } = self {
+            *guest = Some(MicroGuest::over_own_memory(devices, &Options::default())?);
+        }
+        Ok(())
+    }
+
+    /// Gives back what [`settle`](Self::settle) made.
+    pub(crate) fn clear(&mut self) {
+        if let Surroundings::MicroGuest { guest, .. } = self {
+            *guest = None;
+        }
+    }
+
     /// Lets the actor run.
-    pub(crate) fn run(&self, actor: &mut dyn Actor, window: &Window, recorder: &mut Recorder) -> Result<()> {
+    pub(crate) fn run(
+        &mut self,
+        actor: &mut dyn Actor,
+        window: &Window,
+        recorder: &mut Recorder,
+    ) -> Result<()> {
         match self {
             Surroundings::Thread => actor.run(window, recorder),
-            Surroundings::MicroGuest { devices, hz } => run_inside(devices, *hz, actor, window, recorder),
+            Surroundings::MicroGuest { devices, guest, hz } => {
+                let unready = || Error::Wrong("the actor was to run before it was ready".into());
+                let guest = guest.as_mut().ok_or_else(unready)?;
+                run_inside(guest, devices, *hz, actor, window, recorder)
+            }
         }
     }
 }
 
-/// Makes a micro-guest of the memory as it is now, with everything that the actor mapped when it got ready, and runs
-/// the actor in it.
+/// Runs the actor in its guest.
 fn run_inside(
+    guest: &mut MicroGuest,
     devices: &Devices,
     hz: f64,
     actor: &mut dyn Actor,
     window: &Window,
     recorder: &mut Recorder,
 ) -> Result<()> {
-    let clock = RunClock::chosen();
-    let mut guest = MicroGuest::over_own_memory(devices, &Options::default())?;
-    let left = window.close.saturating_sub(clock.now()) as f64 / hz;
-    let limits = Limits { time: Duration::from_secs_f64(left) + GRACE };
+    let left = window.close.saturating_sub(RunClock::chosen().now()) as f64 / hz;
+    let limits = Limits { time: Duration::try_from_secs_f64(left).unwrap_or_default() + GRACE };
     let mut result = Err(Error::Wrong("the actor did not return".into()));
     // SAFETY: an actor's `run` in a micro-guest makes no system call, does not allocate and does not unwind: that is
-    // the contract of `Actor`.
+    // the contract of `Actor`. What is borrowed here lies on this thread's stack, which was mapped whole when the thread
+    // began, or was allocated before the guest was made.
     let outcome = unsafe { guest.run(limits, || result = actor.run(window, recorder)) }?;
     result?;
     let seen = devices.exits().seen;
