@@ -233,14 +233,9 @@ mod tests {
     #[test]
     fn bad_segments_are_refused() {
         let at = IMAGE.start as u64;
-        for (address, size) in [
-            (at + 1, 1),
-            (at - 4096, 4096),
-            (!4095, 8192),
-            (IMAGE.end as u64, 1),
-            (at, 0),
-            (at, u64::MAX),
-        ] {
+        for (address, size) in
+            [(at + 1, 1), (at - 4096, 4096), (!4095, 8192), (IMAGE.end as u64, 1), (at, 0), (at, u64::MAX)]
+        {
             assert!(segment(address, size, b"", false, true).is_err(), "{address:#x} {size}");
         }
         assert!(segment(at, 1, b"", true, true).is_err() && segment(at, 1, b"two", true, false).is_err());

@@ -74,8 +74,7 @@ impl IsolatedGuest {
         let kvm = kind::open()?;
         let layout = Arc::new(Layout::new(image, window, devices, options)?);
         let space = describe(&layout, window, devices, options.ring == Ring::User)?;
-        let machine = Machine::new(&kvm, &space, layout.processors)?;
-        devices.register(&machine, space::DEVICES)?;
+        let machine = Machine::new(&kvm, &space, devices, space::DEVICES)?;
         let processor = |number| {
             let mut vcpu = machine.processor(&kvm, number, options.ring)?;
             vcpu.trap_system_calls(devices.trap())?;
