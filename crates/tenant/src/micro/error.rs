@@ -104,6 +104,14 @@ pub enum MicroError {
         /// How many there are.
         has: usize,
     },
+    /// The code touched a device by an instruction that KVM cannot take apart.
+    #[error(
+        "KVM cannot emulate the instruction at {rip:#x}: devices take plain loads and stores of up to 8 bytes"
+    )]
+    NotEmulated {
+        /// Where the code was.
+        rip: u64,
+    },
     /// The guest touched memory that the program has given back since the guest was made.
     #[error(
         "the guest at {rip:#x} touched memory that the program has no longer mapped → make the guest after the memory, and keep it"

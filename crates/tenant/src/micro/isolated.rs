@@ -20,7 +20,7 @@ use super::space::{self, OWN, Space, View};
 use super::tables::Access;
 use super::vcpu::{FLAGS, Ring, Vcpu};
 use super::window::Window;
-use super::{CallOutcome, Limits, kind, start};
+use super::{CallOutcome, Limits, kind};
 
 /// How an isolated guest is made.
 #[derive(Debug, Clone)]
@@ -123,12 +123,12 @@ impl IsolatedProcessor {
         };
         let regs = kvm_regs {
             rip: layout::START as u64,
-            rsp: layout::stack(self.number, self.layout.stack_bytes).end as u64,
+            // Some room above, as a caller's frame would be.
+            rsp: layout::stack(self.number, self.layout.stack_bytes).end as u64 - 256,
             rdi: argument as u64,
             rsi: layout::room(self.number) as u64,
             r12: address,
             r13: layout::DEVICES as u64,
-            r14: start::vectors(),
             rflags: FLAGS,
             ..Default::default()
         };
@@ -201,7 +201,7 @@ fn describe(
         let offset = view.map_or(0, |view| (view.physical - OWN) as usize + at - view.range.start);
         own[offset..offset + bytes.len()].copy_from_slice(bytes);
     };
-    put(layout::START, start::code());
+    put(layout::START, layout::FIRST_CODE);
     for number in 0..layout.processors {
         let room = layout.tell(devices, number);
         // SAFETY: the room is made of words only.

@@ -12,15 +12,18 @@
 
 use std::ops::Range;
 
+use super::culprit;
 use super::devices::Devices;
 use super::error::Fault;
 use super::image::Image;
 use super::own::PAGE;
 use super::vcpu::Exception;
-use super::{culprit, start};
 
 /// The first code.
 pub(super) const START: usize = 0x1_0000;
+/// It calls the entry, whose address is in R12, and stores what that returns to the address in R13, which ends the call:
+/// `call r12`, `mov [r13], rax`, `ud2`.
+pub(super) const FIRST_CODE: &[u8] = &[0x41, 0xff, 0xd4, 0x49, 0x89, 0x45, 0x00, 0x0f, 0x0b];
 /// The rooms, one after another on one page.
 pub(super) const ROOMS: usize = 0x2_0000;
 /// Room for images.
@@ -131,7 +134,7 @@ impl Layout {
         let Exception { vector, error_code, address, rip, rsp, system_call } = exception;
         let code = match self.image.bytes_at(rip) {
             Some((_, bytes)) => bytes,
-            None => start::code().get((rip as usize).wrapping_sub(START)..).unwrap_or_default(),
+            None => FIRST_CODE.get((rip as usize).wrapping_sub(START)..).unwrap_or_default(),
         };
         let named = culprit::name(&code[..code.len().min(culprit::LONGEST)]);
         Fault {

@@ -67,7 +67,6 @@ mod own;
 mod processor;
 mod run;
 mod space;
-mod start;
 mod tables;
 #[cfg(test)]
 mod tests;

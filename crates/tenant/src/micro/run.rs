@@ -117,6 +117,7 @@ impl Vcpu {
                 Ok(VcpuExit::Hlt | VcpuExit::Shutdown) => {
                     return Ok((End::Stopped(self.exception()), exits));
                 }
+                Ok(VcpuExit::InternalError) => return Err(MicroError::NotEmulated { rip: self.rip() }),
                 Ok(VcpuExit::Intr) => self.check(started, limit)?,
                 Ok(exit) => {
                     let exit = format!("{exit:?}");

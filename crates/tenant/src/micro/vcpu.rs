@@ -3,8 +3,8 @@
 use std::sync::{Arc, OnceLock};
 
 use kvm_bindings::{
-    CpuId, KVM_MAX_CPUID_ENTRIES, KVM_VCPU_TSC_CTRL, KVM_VCPU_TSC_OFFSET, Msrs, kvm_device_attr, kvm_fpu,
-    kvm_msr_entry, kvm_regs, kvm_segment, kvm_sregs, kvm_vcpu_events, kvm_xcrs,
+    CpuId, KVM_MAX_CPUID_ENTRIES, KVM_VCPU_TSC_CTRL, KVM_VCPU_TSC_OFFSET, Msrs, kvm_device_attr,
+    kvm_msr_entry, kvm_regs, kvm_segment, kvm_sregs, kvm_vcpu_events, kvm_xcrs, kvm_xsave,
 };
 use kvm_ioctls::{Kvm, VcpuFd};
 use rustix::ioctl::{Opcode, Setter, ioctl, opcode};
@@ -16,6 +16,9 @@ use super::space::{KERNEL_CODE, KERNEL_DATA, Space, TASK_LIMIT, USER_CODE, USER_
 
 /// Where a system call jumps to.
 const MSR_LSTAR: u32 = 0xc000_0082;
+
+/// More exits than one instruction needs to finish: it stores at most 4 KiB (a tile's state, XSAVE), 8 bytes a piece.
+const MOST_PIECES: usize = 4096;
 
 /// Interrupts off, ports open to ring 3.
 pub(super) const FLAGS: u64 = 0x3002;
@@ -74,11 +77,15 @@ impl Vcpu {
         };
         let xsave = leaf(1, 0).is_some_and(|e| e.ecx & (1 << 26) != 0);
         let fsgsbase = leaf(7, 0).is_some_and(|e| e.ebx & 1 != 0);
+        // Keeps sgdt and its like, which tell addresses of this program, from ring 3.
+        let umip = leaf(7, 0).is_some_and(|e| e.ecx & (1 << 2) != 0);
         let no_execute = leaf(0x8000_0001, 0).is_some_and(|e| e.edx & (1 << 20) != 0);
 
         let mut sregs = fd.get_sregs().map_err(MicroError::setup("read the special registers"))?;
         long_mode(&mut sregs, &machine.space, number, ring);
-        sregs.cr4 |= if xsave { 1 << 18 } else { 0 } | if fsgsbase { 1 << 16 } else { 0 };
+        sregs.cr4 |= if xsave { 1 << 18 } else { 0 }
+            | if fsgsbase { 1 << 16 } else { 0 }
+            | if umip { 1 << 11 } else { 0 };
         sregs.efer |= if no_execute { 1 << 11 } else { 0 };
 
         // A software KVM may not offer XSAVE at all: then the guest runs with the host's vector registers switched on as
@@ -137,18 +144,27 @@ impl Vcpu {
 
     /// Brings the processor into its first state.
     fn reset(&mut self) -> Result<(), MicroError> {
-        // What the last exit left unfinished is finished first, so that it cannot change the new registers.
+        // What the last exit left unfinished is finished first, so that it cannot change the new registers: an access
+        // to devices may have many pieces, each an exit. Nothing new is begun, and then KVM says so.
         self.fd.set_kvm_immediate_exit(1);
-        let _ = self.fd.run();
+        let unfinished = (0..MOST_PIECES).take_while(|_| self.fd.run().is_ok()).count();
         self.fd.set_kvm_immediate_exit(0);
+        if unfinished == MOST_PIECES {
+            return Err(MicroError::Unexpected { exit: "exits without end".into(), rip: self.rip() });
+        }
         let events = kvm_vcpu_events::default();
         self.fd.set_vcpu_events(&events).map_err(MicroError::setup("clear pending events"))?;
         self.set_sregs()?;
         if let Some(xcrs) = &self.xcrs {
             self.fd.set_xcrs(xcrs).map_err(MicroError::setup("switch the vector registers on"))?;
         }
-        let fpu = kvm_fpu { fcw: 0x37f, mxcsr: 0x1f80, ..Default::default() };
-        self.fd.set_fpu(&fpu).map_err(MicroError::setup("reset the floating-point unit"))
+        // Every part of the vector state as after a reset, by a header that claims none of it, and the control word of
+        // SSE, which KVM_SET_FPU leaves as the last code set it. (Intel SDM volume 1, sections 10.5.1 and 13.4.)
+        let mut state = kvm_xsave::default();
+        state.region[0] = 0x37f;
+        state.region[6] = 0x1f80;
+        // SAFETY: KVM reads 4 KiB; it would want more only if this process had asked for tile registers.
+        unsafe { self.fd.set_xsave(&state) }.map_err(MicroError::setup("reset the vector registers"))
     }
 
     fn set_sregs(&self) -> Result<(), MicroError> {
