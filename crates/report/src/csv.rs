@@ -1,9 +1,10 @@
 //! The figures of a run as CSV: a line for each point, base units, empty where there is no figure.
 
-use crate::document::{Estimate, PointDocument, RunDocument, SampleKind};
+use crate::compare::words::verdict;
+use crate::document::{Estimate, PointDocument, RunDocument, SampleKind, Span};
 
 /// The names of the columns. A column is only ever added at the end.
-const COLUMNS: [&str; 33] = [
+const COLUMNS: [&str; 46] = [
     "run",
     "point",
     "side",
@@ -37,13 +38,27 @@ const COLUMNS: [&str; 33] = [
     "predicted_ns_lo",
     "predicted_ns_hi",
     "why_no_figure",
+    "tenant",
+    "to_host",
+    "to_host_lo",
+    "to_host_hi",
+    "to_host_verdict",
+    "tenants",
+    "share_min",
+    "share_median",
+    "share_max",
+    "rate_total",
+    "fastest_over_slowest",
+    "fastest_over_slowest_lo",
+    "fastest_over_slowest_hi",
 ];
 
 pub(crate) fn run(document: &RunDocument) -> String {
     let mut out = String::new();
-    line(&mut out, COLUMNS.map(String::from));
+    line(&mut out, COLUMNS.into_iter().map(String::from));
     for point in &document.points {
-        line(&mut out, fields(document.run.id, point));
+        let fields = fields(document.run.id, point).into_iter().chain(tenancy(document, point));
+        line(&mut out, fields);
     }
     out
 }
@@ -106,12 +121,44 @@ fn fields(run: i64, point: &PointDocument) -> [String; 33] {
     ]
 }
 
+/// Where it was measured, what that costs against a process of this machine, and what each tenant got.
+fn tenancy(document: &RunDocument, point: &PointDocument) -> [String; 13] {
+    let table = document.host_against_guest.iter().flat_map(|t| &t.crossings);
+    let to_host =
+        table.flat_map(|c| &c.measured).find(|m| m.point == point.id).and_then(|m| m.to_host.as_ref());
+    let span = |span: Option<&Span>| {
+        span.map_or_else(Default::default, |s| [s.estimate, s.lo, s.hi].map(|x| x.to_string()))
+    };
+    let [ratio, ratio_low, ratio_high] = span(to_host.map(|r| &r.b_over_a));
+    let tenants = point.tenants.as_ref();
+    let [least, median, most] = tenants
+        .and_then(|t| t.share)
+        .map_or_else(Default::default, |s| [s.min, s.median, s.max].map(|x| x.to_string()));
+    let [fairness, fairness_low, fairness_high] = span(tenants.and_then(|t| t.fastest_over_slowest.as_ref()));
+    [
+        point.params.get("tenant").map(ToString::to_string).unwrap_or_default(),
+        ratio,
+        ratio_low,
+        ratio_high,
+        to_host.map(|r| verdict(r.verdict).to_string()).unwrap_or_default(),
+        tenants.map(|t| t.measured.to_string()).unwrap_or_default(),
+        least,
+        median,
+        most,
+        tenants.and_then(|t| t.total_rate).map(|r| r.estimate.to_string()).unwrap_or_default(),
+        fairness,
+        fairness_low,
+        fairness_high,
+    ]
+}
+
 fn ns(estimate: Option<Estimate>) -> [String; 3] {
     estimate.map_or_else(Default::default, |e| [e.ns.estimate, e.ns.lo, e.ns.hi].map(|x| x.to_string()))
 }
 
-fn line(out: &mut String, fields: [String; 33]) {
-    out.push_str(&fields.map(|f| quoted(&f)).join(","));
+fn line(out: &mut String, fields: impl IntoIterator<Item = String>) {
+    let fields: Vec<String> = fields.into_iter().map(|f| quoted(&f)).collect();
+    out.push_str(&fields.join(","));
     out.push_str("\r\n");
 }
 

@@ -23,6 +23,7 @@ mod csv;
 pub mod document;
 mod error;
 mod history;
+mod host_against_guest;
 mod html;
 mod machine;
 mod markdown;
@@ -30,6 +31,7 @@ mod number;
 mod price_list;
 mod remark;
 mod run_report;
+mod tenants;
 mod terminal;
 
 pub use compare::{Comparison, Proof};

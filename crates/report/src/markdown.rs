@@ -1,9 +1,12 @@
 //! A run and a comparison as Markdown, for an issue or a wiki.
 
+use tollway_core::TenantKind;
+
 use crate::compare::words;
 use crate::document::{ComparisonDocument, RunDocument, SampleKind};
+use crate::host_against_guest::{kind_title, legend, ratio_words, setbacks};
 use crate::number::{count, interval, percent, ratio, share_of, time};
-use crate::price_list::groups;
+use crate::price_list::{by_boundary, groups};
 
 pub(crate) fn run(document: &RunDocument) -> String {
     let (run, quality) = (&document.run, &document.quality);
@@ -65,13 +68,68 @@ pub(crate) fn run(document: &RunDocument) -> String {
             );
         }
     }
+    out + &host_against_guest(document) + &tenants(document)
+}
+
+/// What the same crossings cost in this machine and in its guests; empty where that was not measured.
+fn host_against_guest(document: &RunDocument) -> String {
+    let Some(found) = &document.host_against_guest else { return String::new() };
+    let others: Vec<TenantKind> =
+        found.tenants.iter().copied().filter(|kind| *kind != TenantKind::Process).collect();
+    let mut out = String::from("\n## Host against guest\n\n| crossing | process |");
+    for kind in &others {
+        out += &format!(" {} | to process | verdict |", kind_title(*kind, &document.guests));
+    }
+    out += "\n|---|--:|";
+    out += &"--:|--:|---|".repeat(others.len());
+    out.push('\n');
+    for crossing in &found.crossings {
+        let cell = |kind| crossing.in_tenant(kind);
+        let median = |kind| cell(kind).and_then(|c| c.median).map_or("–".into(), |m| time(m.ns.estimate));
+        out += &format!("| {} | {} |", escaped(&crossing.label()), median(TenantKind::Process));
+        for kind in &others {
+            let (ratio, verdict) = match cell(*kind).and_then(ratio_words) {
+                Some(words) => (words.text, words.verdict),
+                None => ("–".into(), "–"),
+            };
+            out += &format!(" {} | {} | {verdict} |", median(*kind), escaped(&ratio));
+        }
+        out.push('\n');
+    }
+    out += &format!("\n{}\n", escaped(&legend(found)));
+    for note in &found.notes {
+        out += &format!("\n{}\n", escaped(note));
+    }
+    let setbacks = setbacks(found);
+    if !setbacks.is_empty() {
+        out.push('\n');
+    }
+    for setback in setbacks {
+        out += &format!("- {}\n", escaped(&setback));
+    }
     out
+}
+
+/// What each tenant got; empty where there is nothing to tell.
+fn tenants(document: &RunDocument) -> String {
+    let rows = crate::tenants::rows(document);
+    if rows.is_empty() {
+        return String::new();
+    }
+    let [title, heads @ ..] = crate::tenants::HEADS;
+    let mut out =
+        format!("\n## {title}\n\n| crossing | {} |\n|---|---|--:|--:|--:|--:|--:|\n", heads.join(" | "));
+    for row in rows {
+        let cells = [row.title, row.tenants, row.share, row.own, row.rate, row.total, row.fairness];
+        out += &format!("| {} |\n", cells.map(|c| escaped(&c)).join(" | "));
+    }
+    out + &format!("\n{}\n", crate::tenants::LEGEND)
 }
 
 pub(crate) fn comparison(document: &ComparisonDocument) -> String {
     let (a, b) = (escaped(&document.a.label), escaped(&document.b.label));
     let mut out = format!("# {b} against {a}, {}\n\n{}\n", document.pairing, words::tally(document));
-    for (title, figures) in words::groups(document) {
+    for (title, figures) in by_boundary(&document.figures) {
         out += &format!(
             "\n## {}\n\n| figure | {a} | {b} | {b} / {a} | 95 % interval | verdict |\n",
             escaped(&title)

@@ -74,6 +74,22 @@ pub(crate) fn ratio(span: &Span) -> (String, String) {
     (say(span.estimate), format!("[{}, {}]", say(span.lo), say(span.hi)))
 }
 
+/// A count and its interval, in one unit: `58.7 M`, `[57.9, 59.2]`.
+pub(crate) fn rounded_span(span: &Span) -> (String, String) {
+    let text = count(span.estimate);
+    let (digits, unit) = text.split_once(' ').unwrap_or((&text, ""));
+    let per = match unit {
+        "k" => 1e3,
+        "M" => 1e6,
+        "G" => 1e9,
+        "T" => 1e12,
+        _ => 1.0,
+    };
+    let decimals = digits.split_once('.').map_or(0, |(_, d)| d.len());
+    let interval = [span.lo, span.hi].map(|x| fixed(x / per, decimals));
+    (text, format!("[{}, {}]", interval[0], interval[1]))
+}
+
 /// The same text with a number and its unit, and the ends of an interval, held together by a no-break space.
 pub(crate) fn glued(text: &str) -> String {
     const UNITS: [&str; 14] =
@@ -188,6 +204,8 @@ mod tests {
         assert_eq!(glued("4 [3.9, 4.1] so"), "4 [3.9,\u{a0}4.1] so");
         assert_eq!(glued("costs 28.8 ns, or 4 s more"), "costs 28.8\u{a0}ns, or 4\u{a0}s more");
         assert_eq!(ratio(8769.0, 6265.0, 11_583.0), ("8770".into(), "[6270, 11600]".into()));
+        let total = Span { estimate: 58_712_345.0, lo: 57.94e6, hi: 59.2e6 };
+        assert_eq!(rounded_span(&total), ("58.7 M".into(), "[57.9, 59.2]".into()));
         assert_eq!([share_of(999, 1000), share_of(10, 10)], ["over 99 %", "100 %"]);
     }
 }

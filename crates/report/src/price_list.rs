@@ -2,7 +2,7 @@
 
 use tollway_core::Boundary;
 
-use crate::document::{MissingDocument, PointDocument, RunDocument};
+use crate::document::{AcrossTenantsDocument, ComparedDocument, MissingDocument, PointDocument, RunDocument};
 
 /// Share of quiet trials from which on a figure is not marked as noisy.
 pub(crate) const QUIET_ENOUGH: f64 = 0.8;
@@ -20,15 +20,19 @@ pub(crate) struct Group<'a> {
     pub(crate) skipped: Vec<(&'a MissingDocument, Vec<&'a PointDocument>)>,
 }
 
-/// All groups that have a point, boundaries first, in the order of [`Boundary::ALL`].
+/// All groups that have a point, boundaries first, in the order of [`Boundary::ALL`]. Points that the table of hosts and
+/// guests shows beside a process of this machine are left to it.
 pub(crate) fn groups(document: &RunDocument) -> Vec<Group<'_>> {
+    let elsewhere =
+        |p: &PointDocument| document.host_against_guest.as_ref().is_some_and(|table| table.has_alone(p.id));
+    let points: Vec<&PointDocument> = document.points.iter().filter(|p| !elsewhere(p)).collect();
     let of = |title: &str, chosen: &dyn Fn(&PointDocument) -> bool| {
-        Group::of(title.into(), document.points.iter().filter(|p| chosen(p)))
+        Group::of(title.into(), points.iter().copied().filter(|p| chosen(p)))
     };
     let mut groups: Vec<Group<'_>> =
         Boundary::ALL.iter().map(|b| of(b.title(), &|p| p.boundary == Some(*b))).collect();
     let mut paths: Vec<&str> = Vec::new();
-    for point in document.points.iter().filter(|p| p.boundary.is_none()) {
+    for point in points.iter().filter(|p| p.boundary.is_none()) {
         if !paths.contains(&point.path.as_str()) {
             paths.push(&point.path);
         }
@@ -38,6 +42,51 @@ pub(crate) fn groups(document: &RunDocument) -> Vec<Group<'_>> {
     }
     groups.retain(|g| !(g.priced.is_empty() && g.failed.is_empty() && g.skipped.is_empty()));
     groups
+}
+
+/// Crossings by boundary, those without one by path.
+pub(crate) fn by_boundary<T: Crosses>(crossings: &[T]) -> Vec<(String, Vec<&T>)> {
+    let mut groups: Vec<(String, Vec<&T>)> = Boundary::ALL
+        .iter()
+        .map(|b| (b.title().into(), crossings.iter().filter(|c| c.boundary() == Some(*b)).collect()))
+        .collect();
+    for crossing in crossings.iter().filter(|c| c.boundary().is_none()) {
+        let title = format!("path {}", crossing.path());
+        match groups.iter_mut().find(|(t, _)| *t == title) {
+            Some((_, crossings)) => crossings.push(crossing),
+            None => groups.push((title, vec![crossing])),
+        }
+    }
+    groups.retain(|(_, crossings)| !crossings.is_empty());
+    groups
+}
+
+/// A row that stands under a boundary, or under its path where it crosses none.
+pub(crate) trait Crosses {
+    /// The boundary that is crossed.
+    fn boundary(&self) -> Option<Boundary>;
+    /// The path's name.
+    fn path(&self) -> &str;
+}
+
+impl Crosses for AcrossTenantsDocument {
+    fn boundary(&self) -> Option<Boundary> {
+        self.boundary
+    }
+
+    fn path(&self) -> &str {
+        &self.path
+    }
+}
+
+impl Crosses for ComparedDocument {
+    fn boundary(&self) -> Option<Boundary> {
+        self.boundary
+    }
+
+    fn path(&self) -> &str {
+        &self.path
+    }
 }
 
 impl<'a> Group<'a> {

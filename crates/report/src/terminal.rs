@@ -5,14 +5,16 @@ use anstyle::{AnsiColor, Style};
 use crate::columns::{Align, Cell, Table, printable};
 use crate::document::{PointDocument, RunDocument, SampleKind};
 use crate::history::lasted;
-use crate::machine;
 use crate::number::{count, interval, percent, share_of, time};
 use crate::price_list::{Group, QUIET_ENOUGH, groups};
+use crate::{host_against_guest, machine, tenants};
 
 /// Columns of a terminal from which on there is room for bars.
 const WITH_BARS: usize = 96;
 /// Columns of a terminal from which on there is room for p99 and cycles.
 const WITH_ALL: usize = 76;
+/// Columns of a terminal from which on there is room for the rates of tenants.
+const WITH_TENANTS: usize = 150;
 /// The longest bar.
 const BAR: usize = 16;
 
@@ -23,6 +25,12 @@ pub(crate) fn run(document: &RunDocument, width: Option<usize>) -> String {
     let mut out = head(document, width);
     out.push('\n');
     out.push_str(&price_list(document, width));
+    for more in
+        [host_against_guest::terminal::table(document, width), tenants(document, width)].into_iter().flatten()
+    {
+        out.push('\n');
+        out.push_str(&more);
+    }
     if !document.remarks.is_empty() {
         out.push('\n');
         out.push_str(&remarks(document, width));
@@ -169,6 +177,43 @@ impl Marks {
         }
         notes
     }
+}
+
+/// What each tenant got; `None` where there is nothing to tell.
+fn tenants(document: &RunDocument, width: Option<usize>) -> Option<String> {
+    let rows = tenants::rows(document);
+    if rows.is_empty() {
+        return None;
+    }
+    let mut table = Table::new([
+        Align::Left,
+        Align::Left,
+        Align::Right,
+        Align::Right,
+        Align::Right,
+        Align::Right,
+        Align::Left,
+    ]);
+    // Where there is little room, a tenant's rate is left to the other forms.
+    let all = width.is_none_or(|w| w >= WITH_TENANTS);
+    let cells = |texts: [String; 7], first: Style, rest: Style| -> Vec<Cell> {
+        let told = texts.into_iter().enumerate().map(|(i, text)| match i {
+            0 => Cell::styled(text, first),
+            4 | 5 if !all => Cell::plain(""),
+            3 if width.is_some_and(|w| w < WITH_ALL) => Cell::plain(""),
+            _ => Cell::styled(text, rest),
+        });
+        told.collect()
+    };
+    table.row(cells(tenants::HEADS.map(String::from), BOLD, DIM));
+    for row in rows {
+        let title = format!("  {}", row.title);
+        let texts = [title, row.tenants, row.share, row.own, row.rate, row.total, row.fairness];
+        table.row(cells(texts, Style::new(), Style::new()));
+    }
+    table.blank();
+    table.across(0, Cell::styled(tenants::LEGEND, DIM));
+    Some(table.render(width))
 }
 
 fn remarks(document: &RunDocument, width: Option<usize>) -> String {

@@ -32,6 +32,9 @@ fn the_checked_in_schemas_are_those_of_the_types() {
 #[test]
 fn a_run_reads_back_and_refuses_surprises() {
     let mut made = Made::new();
+    let guests = synthetic::guests::host_and_guests(&mut made.store);
+    let report = RunReport::from_store(&made.store, guests).unwrap();
+    assert_eq!(&serde_json::from_str::<RunDocument>(&report.json().unwrap()).unwrap(), report.document());
     let run = synthetic::price_list(&mut made.store);
     let report = RunReport::from_store(&made.store, run).unwrap();
     let json = report.json().unwrap();

@@ -30,6 +30,17 @@ fn the_price_list() {
 }
 
 #[test]
+fn host_against_guest() {
+    let mut made = Made::new();
+    let run = synthetic::guests::host_and_guests(&mut made.store);
+    let report = RunReport::from_store(&made.store, run).unwrap();
+    insta::assert_snapshot!("guests-terminal-140", unstyled(&report.terminal(Some(140))));
+    insta::assert_snapshot!("guests-terminal-80", unstyled(&report.terminal(Some(80))));
+    insta::assert_snapshot!("guests-markdown", report.markdown());
+    insta::assert_snapshot!("guests-csv", report.csv());
+}
+
+#[test]
 fn a_comparison_of_two_sides() {
     let mut made = Made::new();
     let slower = |i: usize| [1.0, 1.0, 1.08, 0.9][i % 4];

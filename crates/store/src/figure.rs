@@ -77,7 +77,7 @@ impl Columns {
     fn figure(&self, point: PointId, prediction: Option<Prediction>) -> Figure {
         let median = cost(figure(&self.medians, CONFIDENCE).ok());
         let grade = match (&prediction, &median) {
-            (Some(p), Some(measured)) => Some(grade(&p.forecast, measured.estimate)),
+            (Some(p), Some(measured)) => Some(grade(&p.forecast, measured)),
             _ => None,
         };
         Figure {

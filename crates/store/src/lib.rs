@@ -28,7 +28,7 @@ pub use export::{PointRecord, RunRecord};
 pub use figure::{Figure, Interval};
 pub use id::{PointId, RunId, TrialId};
 pub use point::{Point, PointSpec, PointState};
-pub use prediction::{Grade, Prediction, grade};
+pub use prediction::{Grade, Outcome, Prediction, WIDEST, grade};
 pub use resume::{TrialMark, Unfinished};
 pub use run::{Run, RunSpec, RunState, RunSummary};
 pub use schema::{APPLICATION_ID, VERSION};

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use rusqlite::{OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 use tollway_core::Forecast;
+use tollway_stats::Interval;
 
 use crate::column::{from_json, micros, time};
 use crate::{PointId, Result, Store};
@@ -22,17 +23,43 @@ pub struct Prediction {
 pub struct Grade {
     /// Measured over predicted: 1.1 says that it cost 10 % more. `None` where nothing was predicted to cost nothing.
     pub ratio: Option<f64>,
-    /// Whether what was measured lies in the prediction's interval, ends included.
-    pub inside: bool,
+    /// The word for it.
+    pub outcome: Outcome,
 }
 
-/// Compares a forecast with what was measured, in ticks per operation.
-pub fn grade(forecast: &Forecast, measured: f64) -> Grade {
-    let ratio = measured / forecast.ticks;
-    Grade {
-        ratio: ratio.is_finite().then_some(ratio),
-        inside: forecast.lo <= measured && measured <= forecast.hi,
-    }
+/// Whether a prediction was borne out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// The figure lies in the prediction's interval, ends included.
+    Holds,
+    /// It does not.
+    Missed,
+    /// The interval of the prediction or of the figure is so wide that neither is shown.
+    SaysNothing,
+}
+
+/// The widest interval that decides anything, as its upper end over its lower one: a prediction of "between 100 and
+/// 200" is just of use, one of "between 100 and 300" would hold nearly whatever came.
+pub const WIDEST: f64 = 2.0;
+
+/// Compares a forecast with the figure that was measured, in ticks per operation.
+///
+/// Where one of the two intervals is wider than [`WIDEST`], a prediction can only be missed, and only by a figure
+/// whose interval has nothing in common with the prediction's.
+pub fn grade(forecast: &Forecast, measured: &Interval) -> Grade {
+    let ratio = measured.estimate / forecast.ticks;
+    let inside = forecast.lo <= measured.estimate && measured.estimate <= forecast.hi;
+    let apart = measured.hi < forecast.lo || forecast.hi < measured.lo;
+    let decides = |lo: f64, hi: f64| hi <= WIDEST * lo;
+    let both_decide = decides(forecast.lo, forecast.hi) && decides(measured.lo, measured.hi);
+    let outcome = match (inside, both_decide) {
+        (true, true) => Outcome::Holds,
+        (false, true) => Outcome::Missed,
+        (_, false) if apart => Outcome::Missed,
+        (_, false) => Outcome::SaysNothing,
+    };
+    Grade { ratio: ratio.is_finite().then_some(ratio), outcome }
 }
 
 impl Store {

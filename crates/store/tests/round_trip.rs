@@ -4,8 +4,12 @@ mod sample;
 
 use jiff::ToSpan;
 use sample::*;
-use tollway_core::{Crossing, TollKey, TollSource};
-use tollway_store::{PointState, RunId, RunRecord, RunState, Store, StoreError, grade};
+use tollway_core::{Crossing, Forecast, TollKey, TollSource};
+use tollway_store::{Interval, Outcome, PointState, RunId, RunRecord, RunState, Store, StoreError, grade};
+
+fn interval(lo: f64, estimate: f64, hi: f64) -> Interval {
+    Interval { estimate, lo, hi, confidence: 0.95 }
+}
 
 fn new_store() -> (tempfile::TempDir, Store) {
     let dir = tempfile::tempdir().unwrap();
@@ -72,8 +76,9 @@ fn a_figure_has_an_interval_or_is_none() {
     let median = figure.median.unwrap();
     assert!((1003.0..1025.0).contains(&median.estimate) && median.lo < median.hi, "{median:?}");
     assert!(figure.mean.is_some() && figure.p99.is_some());
-    let (ratio, inside) = figure.grade.map(|g| (g.ratio.unwrap(), g.inside)).unwrap();
-    assert!((ratio - median.estimate / 1000.0).abs() < 1e-12 && inside);
+    let graded = figure.grade.unwrap();
+    assert!((graded.ratio.unwrap() - median.estimate / 1000.0).abs() < 1e-12);
+    assert_eq!(graded.outcome, Outcome::Holds);
     assert_eq!(store.figures(run).unwrap(), figures, "the same every time");
 
     let lone = store.add_points(run, &[point_spec(None)]).unwrap()[0];
@@ -115,9 +120,26 @@ fn a_prediction_comes_first_and_stays() {
 
 #[test]
 fn a_grade_of_nothing_has_no_ratio() {
-    assert_eq!(grade(&forecast(0.0), 3.0).ratio, None);
-    assert!(!grade(&forecast(100.0), 111.0).inside);
-    assert!(grade(&forecast(100.0), 90.0).inside);
+    assert_eq!(grade(&forecast(0.0), &interval(3.0, 3.0, 3.0)).ratio, None);
+}
+
+#[test]
+fn a_grade_says_nothing_where_an_interval_decides_nothing() {
+    let outcome =
+        |forecast: &Forecast, lo, measured, hi| grade(forecast, &interval(lo, measured, hi)).outcome;
+    let narrow = forecast(100.0);
+    assert_eq!(outcome(&narrow, 105.0, 111.0, 117.0), Outcome::Missed);
+    assert_eq!(outcome(&narrow, 85.0, 90.0, 95.0), Outcome::Holds);
+    let wide = Forecast { lo: 40.0, hi: 160.0, ..forecast(100.0) };
+    assert_eq!(outcome(&wide, 99.0, 100.0, 101.0), Outcome::SaysNothing);
+    assert_eq!(outcome(&wide, 159.0, 161.0, 163.0), Outcome::SaysNothing);
+    assert_eq!(outcome(&wide, 200.0, 210.0, 220.0), Outcome::Missed);
+    // A figure that was measured badly neither bears a prediction out nor refutes it.
+    assert_eq!(outcome(&narrow, 50.0, 100.0, 150.0), Outcome::SaysNothing);
+    assert_eq!(outcome(&narrow, 90.0, 150.0, 250.0), Outcome::SaysNothing);
+    assert_eq!(outcome(&narrow, 0.0, 0.0, 0.0), Outcome::Missed);
+    let zero = Forecast { lo: 0.0, ..forecast(100.0) };
+    assert_eq!(outcome(&zero, 99.0, 100.0, 101.0), Outcome::SaysNothing);
 }
 
 #[test]

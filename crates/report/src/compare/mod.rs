@@ -3,7 +3,7 @@
 pub(crate) mod differences;
 mod match_points;
 mod proof;
-mod sides;
+pub(crate) mod sides;
 pub(crate) mod words;
 
 use tollway_stats::{Criteria, Direction, Ratio, Verdict, judge_all};
@@ -189,7 +189,8 @@ fn unpaired_note(a: &Run, b: &Run) -> String {
     )
 }
 
-fn ratio_document(ratio: &Ratio, judgement: &tollway_stats::Judgement) -> Result<RatioDocument> {
+/// A ratio and its judgement as a document has them.
+pub(crate) fn ratio_document(ratio: &Ratio, judgement: &tollway_stats::Judgement) -> Result<RatioDocument> {
     let interval = ratio.interval(CONFIDENCE)?;
     Ok(RatioDocument {
         b_over_a: Span { estimate: interval.estimate, lo: interval.lo, hi: interval.hi },

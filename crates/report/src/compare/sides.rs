@@ -6,11 +6,11 @@ use tollway_stats::{Ratio, StatsError, paired_ratio, unpaired_ratio};
 use tollway_store::{PointRecord, PointState, Trial};
 
 /// What became of one figure.
-pub(super) struct Outcome {
+pub(crate) struct Outcome {
     /// The ratio, or why there is none.
-    pub(super) ratio: Result<Ratio, String>,
+    pub(crate) ratio: Result<Ratio, String>,
     /// Trials of A and of B that entered.
-    pub(super) trials: [u32; 2],
+    pub(crate) trials: [u32; 2],
 }
 
 /// Whether a point has trials that may be used; if not, why.
@@ -34,7 +34,7 @@ fn both_usable(a: &PointRecord, b: &PointRecord) -> Result<(), String> {
 }
 
 /// B over A from trials that ran side by side in one run.
-pub(super) fn paired(a: &PointRecord, b: &PointRecord) -> Outcome {
+pub(crate) fn paired(a: &PointRecord, b: &PointRecord) -> Outcome {
     if let Err(why) = both_usable(a, b) {
         return Outcome { ratio: Err(why), trials: [0; 2] };
     }

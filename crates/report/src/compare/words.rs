@@ -1,11 +1,11 @@
 //! A comparison as text for a terminal.
 
 use anstyle::{AnsiColor, Style};
-use tollway_core::Boundary;
 
 use crate::columns::{Align, Cell, Table, printable, wrap};
 use crate::document::{ComparedDocument, ComparisonDocument, VerdictDocument};
 use crate::number::{percent, ratio, time};
+use crate::price_list::by_boundary;
 
 /// How many differences of the machines are listed.
 const DIFFERENCES: usize = 8;
@@ -106,8 +106,8 @@ pub(super) fn terminal(document: &ComparisonDocument, width: Option<usize>) -> S
         head("95 % interval".into()),
         head("verdict".into()),
     ]);
-    for (title, figures) in groups(document) {
-        table.across(0, Cell::styled(title, bold));
+    for (title, figures) in by_boundary(&document.figures) {
+        table.across(0, Cell::styled(printable(&title), bold));
         for figure in figures {
             row(&mut table, figure);
         }
@@ -199,21 +199,4 @@ fn machine(table: &mut Table, document: &ComparisonDocument) {
     if more > 0 {
         table.across(2, Cell::plain(format!("and {more} more; `--json` has them all")));
     }
-}
-
-/// The figures by boundary, those without one by path.
-pub(crate) fn groups(document: &ComparisonDocument) -> Vec<(String, Vec<&ComparedDocument>)> {
-    let mut groups: Vec<(String, Vec<&ComparedDocument>)> = Boundary::ALL
-        .iter()
-        .map(|b| (b.title().into(), document.figures.iter().filter(|f| f.boundary == Some(*b)).collect()))
-        .collect();
-    for figure in document.figures.iter().filter(|f| f.boundary.is_none()) {
-        let title = format!("path {}", printable(&figure.path));
-        match groups.iter_mut().find(|(t, _)| *t == title) {
-            Some((_, figures)) => figures.push(figure),
-            None => groups.push((title, vec![figure])),
-        }
-    }
-    groups.retain(|(_, figures)| !figures.is_empty());
-    groups
 }

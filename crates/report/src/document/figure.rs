@@ -28,6 +28,27 @@ pub struct Span {
     pub hi: f64,
 }
 
+/// Where several values lie.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Range {
+    /// The least.
+    pub min: f64,
+    /// The median.
+    pub median: f64,
+    /// The greatest.
+    pub max: f64,
+}
+
+impl Range {
+    /// Of these values; `None` without one.
+    pub(crate) fn of(values: &[f64]) -> Option<Range> {
+        let median = tollway_stats::summary::median(values).ok()?;
+        let min = values.iter().copied().fold(median, f64::min);
+        Some(Range { min, median, max: values.iter().copied().fold(median, f64::max) })
+    }
+}
+
 impl Estimate {
     /// From an interval in ticks of a clock of `hz` ticks per second.
     pub(crate) fn of_ticks(interval: &Interval, hz: f64) -> Estimate {

@@ -5,17 +5,25 @@
 
 mod comparison;
 mod figure;
+mod guests;
+mod host_against_guest;
 mod point;
 mod run;
 mod schema;
+mod tenants;
 
 pub use comparison::{
     ComparedDocument, ComparisonDocument, Difference, OnlyIn, RatioDocument, SideDocument, VerdictDocument,
 };
-pub use figure::{Estimate, Span};
-pub use point::{GradeDocument, MissingDocument, PointDocument, PredictionDocument, SampleKind};
+pub use figure::{Estimate, Range, Span};
+pub use guests::{GuestsDocument, LinuxGuestsDocument};
+pub use host_against_guest::{AcrossTenantsDocument, HostAgainstGuestDocument, InTenantDocument};
+pub use point::{
+    GradeDocument, MissingDocument, OutcomeDocument, PointDocument, PredictionDocument, SampleKind,
+};
 pub use run::{MachineDocument, NoiseDocument, QualityDocument, RemarkDocument, RunDocument, RunHead};
 pub use schema::{Document, schema};
+pub use tenants::{ActorDocument, TenantsDocument};
 
 /// The version of the documents; it changes when a field is renamed, removed or takes another meaning.
 pub const SCHEMA_VERSION: u32 = 1;

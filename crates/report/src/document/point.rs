@@ -6,9 +6,9 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tollway_core::{Boundary, Missing, TollKey, Value};
-use tollway_store::{PointRecord, PointState, Prediction, grade};
+use tollway_store::{Grade, Outcome, PointRecord, PointState, Prediction};
 
-use super::{Estimate, Span};
+use super::{Estimate, Span, TenantsDocument};
 
 /// One variant at one point of its axes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -65,6 +65,8 @@ pub struct PointDocument {
     pub min: Option<Estimate>,
     /// What was predicted before the first trial.
     pub prediction: Option<PredictionDocument>,
+    /// What each of its tenants got; null where a single actor was measured, in no guest.
+    pub tenants: Option<TenantsDocument>,
 }
 
 /// What a value on an axis looks like in JSON.
@@ -128,8 +130,20 @@ pub struct PredictionDocument {
 pub struct GradeDocument {
     /// Measured over predicted; null where nothing was predicted to cost nothing.
     pub ratio: Option<f64>,
-    /// Whether the measured median lies in the prediction's interval.
-    pub inside: bool,
+    /// Whether the prediction was borne out.
+    pub outcome: OutcomeDocument,
+}
+
+/// Whether a prediction was borne out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OutcomeDocument {
+    /// The measured median lies in the prediction's interval.
+    Holds,
+    /// It does not.
+    Missed,
+    /// The interval of the prediction or of the median is so wide that neither is shown.
+    SaysNothing,
 }
 
 impl PointDocument {
@@ -171,7 +185,11 @@ impl PointDocument {
             mean: estimate(figure.and_then(|f| f.mean)),
             p99: estimate(figure.and_then(|f| f.p99)),
             min: figure.and_then(|_| smallest(record)).map(|i| Estimate::of_ticks(&i, hz)),
-            prediction: record.prediction.as_ref().map(|p| PredictionDocument::of(p, median, hz)),
+            prediction: record
+                .prediction
+                .as_ref()
+                .map(|p| PredictionDocument::of(p, figure.and_then(|f| f.grade), hz)),
+            tenants: figure.and_then(|_| TenantsDocument::of(record)),
         }
     }
 
@@ -208,17 +226,23 @@ impl From<&Missing> for MissingDocument {
 }
 
 impl PredictionDocument {
-    fn of(prediction: &Prediction, median: Option<Estimate>, hz: f64) -> PredictionDocument {
+    fn of(prediction: &Prediction, grade: Option<Grade>, hz: f64) -> PredictionDocument {
         let forecast = &prediction.forecast;
         let ticks = Span { estimate: forecast.ticks, lo: forecast.lo, hi: forecast.hi };
-        let grade = median.map(|m| grade(forecast, m.ticks.estimate));
         PredictionDocument {
             made_at: prediction.made_at,
             ticks,
             ns: ticks.times(1e9 / hz),
             model: forecast.model.clone(),
             from: forecast.from.clone(),
-            grade: grade.map(|g| GradeDocument { ratio: g.ratio, inside: g.inside }),
+            grade: grade.map(|g| GradeDocument {
+                ratio: g.ratio,
+                outcome: match g.outcome {
+                    Outcome::Holds => OutcomeDocument::Holds,
+                    Outcome::Missed => OutcomeDocument::Missed,
+                    Outcome::SaysNothing => OutcomeDocument::SaysNothing,
+                },
+            }),
         }
     }
 }

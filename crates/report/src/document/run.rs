@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tollway_store::RunRecord;
 
-use super::{PointDocument, SCHEMA_VERSION};
+use super::{GuestsDocument, HostAgainstGuestDocument, PointDocument, SCHEMA_VERSION};
 
 /// Everything that a report of a run says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -20,12 +20,17 @@ pub struct RunDocument {
     pub run: RunHead,
     /// The machine.
     pub machine: MachineDocument,
+    /// The virtual machines that it used.
+    pub guests: GuestsDocument,
     /// How quiet it was.
     pub quality: QualityDocument,
     /// What is remarkable, in sentences made from the figures.
     pub remarks: Vec<RemarkDocument>,
     /// Its points, in the order in which they were planned.
     pub points: Vec<PointDocument>,
+    /// What the same crossings cost in this machine and in its guests; null where none was measured in several kinds
+    /// of tenants.
+    pub host_against_guest: Option<HostAgainstGuestDocument>,
 }
 
 /// What identifies a run, and how to repeat it.
@@ -120,10 +125,13 @@ impl RunDocument {
                 hz: spec.hz,
             },
             machine: MachineDocument { id: spec.machine.clone(), fingerprint: spec.fingerprint.clone() },
+            guests: (&run.guests).into(),
             quality: QualityDocument::of(record),
             remarks: Vec::new(),
             points: record.points.iter().map(|p| PointDocument::of(p, spec.hz)).collect(),
+            host_against_guest: None,
         };
+        document.host_against_guest = crate::host_against_guest::of(record, &document);
         document.remarks = crate::remark::remarks(&document);
         document
     }

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::columns::printable;
 use crate::compare::differences::leaves;
-use crate::document::{PointDocument, RunDocument, Span};
+use crate::document::{OutcomeDocument, PointDocument, RunDocument, Span};
 use crate::number::{interval, percent, plain, ratio, share_of, time};
 
 #[derive(Serialize)]
@@ -14,7 +14,7 @@ pub(crate) struct PredictionView {
     interval: String,
     measured: String,
     off: String,
-    inside: Option<bool>,
+    outcome: Option<&'static str>,
     lo: f64,
     width: f64,
     x: Option<f64>,
@@ -57,7 +57,11 @@ impl PredictionView {
             interval: interval(&prediction.ns),
             measured: found,
             off: over.map_or("–".into(), |o| ratio(&o).0),
-            inside: prediction.grade.map(|g| g.inside),
+            outcome: prediction.grade.map(|g| match g.outcome {
+                OutcomeDocument::Holds => "holds",
+                OutcomeDocument::Missed => "missed",
+                OutcomeDocument::SaysNothing => "says nothing",
+            }),
             lo,
             width: ((hi - lo) * 100.0).round() / 100.0,
             x: measured.map(|m| x(m.estimate)),
@@ -113,7 +117,7 @@ pub(crate) fn method(document: &RunDocument) -> Vec<(String, String)> {
         ("Command line".to_string(), printable(&command_line(&run.argv))),
         ("Tollway".into(), printable(&run.version)),
         ("Seed".into(), run.seed.to_string()),
-        ("Clock".into(), format!("{} ticks a second ({} GHz)", run.hz, plain(run.hz / 1e9))),
+        ("Clock".into(), format!("{:.0} ticks a second ({} GHz)", run.hz, plain(run.hz / 1e9))),
         ("Blocks".into(), blocks),
         ("Began".into(), run.started.to_string()),
         ("Ended".into(), run.ended.map_or("–".into(), |t| t.to_string())),
@@ -159,11 +163,21 @@ pub(crate) fn fingerprint(document: &RunDocument) -> Vec<(String, String)> {
                 serde_json::Value::Null => "–".into(),
                 serde_json::Value::String(text) => text,
                 serde_json::Value::Array(items) if items.len() > 64 => format!("{} values", items.len()),
+                serde_json::Value::Number(n) => number(&n),
                 other => other.to_string(),
             };
             (printable(&field), printable(&value))
         })
         .collect()
+}
+
+/// A number of the fingerprint: whole as it is, else with no more digits than a person reads.
+fn number(n: &serde_json::Number) -> String {
+    match n.as_f64() {
+        Some(x) if n.is_f64() && x.abs() >= 1000.0 => format!("{x:.0}"),
+        Some(x) if n.is_f64() => plain(x),
+        _ => n.to_string(),
+    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 
 mod distribution;
 mod evidence;
+mod guests;
 mod scale;
 mod view;
 
@@ -17,10 +18,12 @@ use crate::Result;
 use crate::document::RunDocument;
 
 /// The templates, by name: the ending decides how a value is escaped.
-const TEMPLATES: [(&str, &str); 6] = [
+const TEMPLATES: [(&str, &str); 8] = [
     ("page.html", include_str!("../../templates/page.html")),
     ("overview.html", include_str!("../../templates/overview.html")),
     ("prices.html", include_str!("../../templates/prices.html")),
+    ("guests.html", include_str!("../../templates/guests.html")),
+    ("tenants.html", include_str!("../../templates/tenants.html")),
     ("predictions.html", include_str!("../../templates/predictions.html")),
     ("method.html", include_str!("../../templates/method.html")),
     ("style.css", include_str!("../../templates/style.css")),

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::distribution::Distribution;
 use super::evidence::{PredictionView, QualityView, caveats, fingerprint, method, models};
+use super::guests::{GuestsView, TenantsView};
 use super::scale::{Scale, Tick};
 use crate::columns::printable;
 use crate::document::{PointDocument, RunDocument, SampleKind};
@@ -27,6 +28,8 @@ pub(crate) struct Page {
     decade: f64,
     lanes: Vec<Lane>,
     groups: Vec<GroupView>,
+    guests: Option<GuestsView>,
+    tenants: Option<TenantsView>,
     predictions: Vec<PredictionView>,
     prediction_model: Vec<String>,
     quality: QualityView,
@@ -121,6 +124,8 @@ impl Page {
             decade: scale.map_or(100.0, Scale::decade),
             lanes: groups.iter().enumerate().filter_map(|(i, g)| Lane::of(i, g, scale?)).collect(),
             groups: groups.iter().enumerate().map(|(i, g)| GroupView::of(i, g, scale, &shape)).collect(),
+            guests: GuestsView::of(document),
+            tenants: TenantsView::of(document),
             predictions: document.points.iter().filter_map(PredictionView::of).collect(),
             prediction_model: models(document),
             quality: QualityView::of(document),

@@ -6,6 +6,7 @@
 
 mod costs;
 mod trust;
+mod virtualisation;
 
 use tollway_core::{Crossing, TenantKind, TollKey};
 
@@ -19,7 +20,9 @@ const ENOUGH: usize = 6;
 type Rule = (&'static str, fn(&Facts<'_>) -> Option<String>);
 
 /// Rules about what crossings cost, the most remarkable first.
-const COSTS: [Rule; 7] = [
+const COSTS: [Rule; 9] = [
+    ("dearest-in-guests", virtualisation::dearest_in_guests),
+    ("free-in-guests", virtualisation::free_in_guests),
     ("dearest", costs::dearest),
     ("wake-across-cores", costs::wake_across_cores),
     ("vm-exit", costs::vm_exit),

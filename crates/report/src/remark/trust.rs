@@ -1,6 +1,7 @@
 //! Rules about how far the figures can be trusted.
 
 use super::Facts;
+use crate::document::OutcomeDocument;
 use crate::number::{interval, percent, share_of, time};
 use crate::price_list::QUIET_ENOUGH;
 
@@ -15,14 +16,19 @@ pub(super) fn predictions(facts: &Facts<'_>) -> Option<String> {
             Some((p, prediction, prediction.grade?, p.median?))
         })
         .collect();
-    let held = graded.iter().filter(|(_, _, grade, _)| grade.inside).count();
+    let with = |wanted| graded.iter().filter(|(_, _, grade, _)| grade.outcome == wanted).count();
+    let (held, silent) = (with(OutcomeDocument::Holds), with(OutcomeDocument::SaysNothing));
     let off = |ratio: Option<f64>| ratio.map_or(f64::INFINITY, |r| r.ln().abs());
     let (point, prediction, grade, measured) =
         graded.iter().max_by(|(_, _, a, _), (_, _, b, _)| off(a.ratio).total_cmp(&off(b.ratio)))?;
     let count = match (held, graded.len()) {
+        (_, 1) if silent == 1 => "The prediction says nothing, as an interval is too wide".into(),
         (1, 1) => "The prediction holds".into(),
         (0, 1) => "The prediction does not hold".into(),
         (held, all) if held == all => format!("All {all} predictions hold"),
+        (held, all) if silent > 0 => {
+            format!("{held} of {all} predictions hold, {silent} say nothing, as intervals are too wide")
+        }
         (held, all) => format!("{held} of {all} predictions hold"),
     };
     let by = grade.ratio.map(|r| format!(", {} off", percent((r - 1.0).abs()))).unwrap_or_default();

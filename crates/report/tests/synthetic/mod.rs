@@ -4,6 +4,8 @@
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 
+pub mod guests;
+
 use jiff::{Timestamp, ToSpan};
 use serde_json::json;
 use tempfile::TempDir;
