@@ -99,12 +99,13 @@ fn run_inside(
 ) -> Result<()> {
     let left = window.close.saturating_sub(RunClock::chosen().now()) as f64 / hz;
     let limits = Limits { time: Duration::try_from_secs_f64(left).unwrap_or_default() + GRACE };
-    let mut result = Err(Error::Wrong("the actor did not return".into()));
+    // Nothing that would be freed inside: the heap may have grown since the guest was made.
+    let mut result = None;
     // SAFETY: an actor's `run` in a micro-guest makes no system call, does not allocate and does not unwind: that is
     // the contract of `Actor`. What is borrowed here lies on this thread's stack, which was mapped whole when the thread
     // began, or was allocated before the guest was made.
-    let outcome = unsafe { guest.run(limits, || result = actor.run(window, recorder)) }?;
-    result?;
+    let outcome = unsafe { guest.run(limits, || result = Some(actor.run(window, recorder))) }?;
+    result.unwrap_or_else(|| Err(Error::Wrong("the actor did not return".into())))?;
     let seen = devices.exits().seen;
     seen.port.store(outcome.exits.port, Ordering::Relaxed);
     seen.mmio.store(outcome.exits.mmio, Ordering::Relaxed);

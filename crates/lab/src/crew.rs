@@ -25,9 +25,6 @@ const LEAD: Duration = Duration::from_micros(400);
 /// So much more for each actor after the first.
 const LEAD_EACH: Duration = Duration::from_micros(40);
 
-/// So much more for each micro-guest, which is made in between.
-const LEAD_MICRO_GUEST: Duration = Duration::from_millis(6);
-
 /// How long an actor may take beyond its window, or for a command that has none.
 pub const GRACE: Duration = Duration::from_secs(5);
 
@@ -243,8 +240,6 @@ impl<'a> Crew<'a> {
     /// Opens one window for all and collects what they bring.
     fn run(&mut self, job: &Job<'_>, members: &[Member<'_>]) -> Result<Vec<Played>> {
         let lead = LEAD + LEAD_EACH * (members.len() as u32).saturating_sub(1);
-        let guests = members.iter().filter(|m| m.sitting.role.tenant == TenantKind::MicroGuest).count();
-        let lead = lead + LEAD_MICRO_GUEST * guests as u32;
         let ticks = |d: Duration| (d.as_secs_f64() * self.hz) as u64;
         let (warmup, length) = (
             Duration::from_secs_f64(job.spec.warmup_ms / 1e3),
