@@ -6,7 +6,7 @@ use std::sync::mpsc::Receiver;
 use tollway_core::{Actor, Clock, Error, Place, Recorder, Registry, Result, TenantKind, Window};
 use tollway_host::clock::RunClock;
 use tollway_host::samplers::{thread_time, usage};
-use tollway_host::{cpu, gap};
+use tollway_host::{cpu, gap, requirement};
 use tollway_tenant::protocol::{Answer, Command, Make, Ran};
 
 use crate::micro::Surroundings;
@@ -49,6 +49,7 @@ struct Life<'a> {
 
 impl<'a> Life<'a> {
     fn begin(make: &'a Make, registry: &Registry) -> Result<Self> {
+        make.requires.iter().try_for_each(requirement::check).map_err(Error::Missing)?;
         cpu::pin_current_thread(make.cpu)?;
         let actor = registry.path(&make.path)?.variant(&make.variant)?.actor(&make.role, &make.params)?;
         let surroundings = Surroundings::of(make)?;
@@ -76,10 +77,13 @@ impl<'a> Life<'a> {
                 self.actor.verify()?;
                 Ok(Answer::Finished(self.actor.tally()))
             }
-            Command::Make(_) => {
-                Err(Error::Tenant { tenant: self.make.role.clone(), reason: "it was made twice".into() })
-            }
+            Command::Make(_) => Err(self.unfit("it was made twice")),
+            Command::Clock | Command::End => Err(self.unfit("it was told what is for its agent")),
         }
+    }
+
+    fn unfit(&self, reason: &str) -> Error {
+        Error::Tenant { tenant: self.make.role.clone(), reason: reason.into() }
     }
 
     fn run(&mut self, window: &Window) -> Result<Ran> {

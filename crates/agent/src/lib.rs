@@ -2,9 +2,10 @@
 //!
 //! It holds nothing but the paths and what they need: no store, no report. `tollway` starts itself as an agent by a
 //! hidden verb; the binary of this crate is the same agent on its own, small and static, for places where `tollway`
-//! is not.
+//! is not. In a Linux guest it is the only program there is: as process 1 it is [`init`], which starts agents.
 
 mod actor_thread;
+pub mod init;
 mod micro;
 mod serve;
 

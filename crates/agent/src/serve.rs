@@ -1,13 +1,15 @@
 //! The agent's main loop: reads commands and hands each to the thread of its actor.
 
 use std::collections::HashMap;
+use std::env;
+use std::fs::File;
 use std::io::{self, BufReader};
 use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use serde::Serialize;
 use tollway_core::{Clock, Error, Registry};
 use tollway_host::clock::RunClock;
 use tollway_host::cpu;
@@ -15,68 +17,93 @@ use tollway_tenant::protocol::{self, Answer, Command, Hello, Reply, Request};
 
 use crate::actor_thread;
 
-/// The socket to the coordinator, shared by the threads that answer.
+/// The environment variable by which a guest's first program tells an agent its port: standard input is that port's
+/// device then, and no socket.
+pub(crate) const PORT: &str = "TOLLWAY_PORT";
+
+/// The environment variable that tells an agent how the one before it on its port ended.
+pub(crate) const BEFORE: &str = "TOLLWAY_BEFORE";
+
+/// The way to the coordinator, shared by the threads that answer.
 #[derive(Clone)]
-pub(crate) struct Coordinator(Arc<Mutex<UnixStream>>);
+pub(crate) struct Coordinator(Arc<Mutex<File>>);
 
 impl Coordinator {
-    /// Sends one answer. Where the coordinator is gone the process ends: there is nobody left to work for.
+    /// Sends one answer.
     pub(crate) fn answer(&self, actor: u32, answer: Answer) {
-        let mut socket = match self.0.lock() {
-            Ok(socket) => socket,
+        self.say(&Reply { actor, answer });
+    }
+
+    /// Sends one document. Where the coordinator is gone the process ends: there is nobody left to work for.
+    fn say(&self, document: &impl Serialize) {
+        let mut to = match self.0.lock() {
+            Ok(to) => to,
             Err(poisoned) => poisoned.into_inner(),
         };
-        if protocol::send(&mut *socket, &Reply { actor, answer }).is_err() {
+        if protocol::send(&mut *to, document).is_err() {
             std::process::exit(0);
         }
     }
 }
 
-/// Serves the coordinator at the other end of standard input until it closes the socket; then ends the process, with
-/// whatever its actors are still doing.
+/// Serves the coordinator at the other end of standard input until it closes the socket or tells it to end; then ends
+/// the process, with whatever its actors are still doing.
 ///
 /// # Errors
 /// Standard input is no socket, or what arrives there is not this protocol.
 pub fn serve(registry: Registry) -> io::Result<()> {
-    let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
-    socket.peer_addr().map_err(|_| {
-        io::Error::other("standard input is no socket; an agent is started by `tollway`, not by hand")
-    })?;
-    let mut from = BufReader::new(socket.try_clone()?);
-    let coordinator = Coordinator(Arc::new(Mutex::new(socket.try_clone()?)));
+    let port: Option<u32> = env::var(PORT).ok().and_then(|number| number.parse().ok());
+    let stdin = io::stdin().as_fd().try_clone_to_owned()?;
+    if port.is_none() && rustix::net::getpeername(&stdin).is_err() {
+        return Err(io::Error::other(
+            "standard input is no socket; an agent is started by `tollway`, not by hand",
+        ));
+    }
+    let stdin = File::from(stdin);
+    let mut from = BufReader::new(stdin.try_clone()?);
+    let coordinator = Coordinator(Arc::new(Mutex::new(stdin)));
     let clock = RunClock::chosen();
-    protocol::send(
-        &mut &socket,
-        &Hello {
-            protocol: protocol::VERSION,
-            program: env!("CARGO_PKG_VERSION").into(),
-            pid: std::process::id(),
-            clock: clock.now(),
-        },
-    )?;
+    coordinator.say(&Hello {
+        protocol: protocol::VERSION,
+        program: env!("CARGO_PKG_VERSION").into(),
+        pid: std::process::id(),
+        counts: clock,
+        clock: clock.now(),
+        kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
+        port,
+        before: env::var(BEFORE).ok(),
+    });
 
     let registry = Arc::new(registry);
     let mut actors: HashMap<u32, Sender<Command>> = HashMap::new();
     while let Some(Request { actor, command }) = protocol::receive(&mut from)? {
-        if let Command::Make(make) = command {
-            // This thread sleeps while actors run, but on another core it would keep the address space alive there, and
-            // every change of a mapping would have to be told to that core. Where it may not be moved it stays.
-            let _ = cpu::pin_current_thread(make.cpu);
-            let (sender, commands) = channel();
-            let (registry, coordinator) = (registry.clone(), coordinator.clone());
-            thread::Builder::new()
-                .name(make.role.clone())
-                .spawn(move || actor_thread::live(actor, &make, &registry, &commands, &coordinator))?;
-            actors.insert(actor, sender);
-        } else {
-            let last = command == Command::Finish;
-            match actors.get(&actor) {
-                // A thread that has ended has said why; the command finds nobody.
-                Some(sender) => drop(sender.send(command)),
-                None => coordinator.answer(actor, Answer::Failed(nobody(actor))),
+        match command {
+            Command::Clock => coordinator.answer(actor, Answer::Clock(clock.now())),
+            Command::End => {
+                coordinator.answer(actor, Answer::Ended);
+                break;
             }
-            if last {
-                actors.remove(&actor);
+            Command::Make(make) => {
+                // This thread sleeps while actors run, but on another core it would keep the address space alive there, and
+                // every change of a mapping would have to be told to that core. Where it may not be moved it stays.
+                let _ = cpu::pin_current_thread(make.cpu);
+                let (sender, commands) = channel();
+                let (registry, coordinator) = (registry.clone(), coordinator.clone());
+                thread::Builder::new()
+                    .name(make.role.clone())
+                    .spawn(move || actor_thread::live(actor, &make, &registry, &commands, &coordinator))?;
+                actors.insert(actor, sender);
+            }
+            command => {
+                let last = command == Command::Finish;
+                match actors.get(&actor) {
+                    // A thread that has ended has said why; the command finds nobody.
+                    Some(sender) => drop(sender.send(command)),
+                    None => coordinator.answer(actor, Answer::Failed(nobody(actor))),
+                }
+                if last {
+                    actors.remove(&actor);
+                }
             }
         }
     }

@@ -74,7 +74,7 @@ impl Told {
 fn make(actor: u32, path: &str, variant: &str, role: &str, cpu: u32) -> String {
     format!(
         r#"{{"actor":{actor},"command":{{"make":{{"path":"{path}","variant":"{variant}","role":"{role}","params":{{}},
-        "tenant":"process","cpu":{cpu},"doorbells":0,"measured":true,"hz":1e9}}}}}}"#
+        "tenant":"process","cpu":{cpu},"doorbells":0,"measured":true,"hz":1e9,"requires":[]}}}}}}"#
     )
     .replace('\n', " ")
 }
@@ -108,6 +108,13 @@ fn a_closed_standard_input_is_no_coordinator() {
 fn it_ends_quietly_with_its_coordinator() {
     let told = Told::new();
     told.socket.shutdown(Shutdown::Both).unwrap();
+    assert_eq!(ended(told.child), (Some(0), String::new()));
+}
+
+#[test]
+fn it_ends_when_it_is_told_to_and_says_so() {
+    let mut told = Told::new();
+    assert_eq!(told.says(r#"{"actor":9,"command":"end"}"#), Reply { actor: 9, answer: Answer::Ended });
     assert_eq!(ended(told.child), (Some(0), String::new()));
 }
 
@@ -160,8 +167,11 @@ fn what_cannot_be_done_is_answered_and_it_goes_on() {
     let cpu = processor();
     told.refuses(7, r#"{"actor":7,"command":"finish"}"#, "never made");
     told.refuses(7, r#"{"actor":7,"command":{"ready":[]}}"#, "never made");
+    let needy = make(8, "null", "batched", "idler", cpu).replace("[]", r#"[{"cores":1000000}]"#);
+    told.refuses(8, &needy, "1000000 processors");
     told.refuses(1, &make(1, "nowhere", "batched", "idler", cpu), "path `nowhere`");
     told.refuses(2, &make(2, "null", "none", "idler", cpu), "variant `none`");
+    assert!(matches!(told.says(r#"{"actor":5,"command":"clock"}"#).answer, Answer::Clock(1..)));
     told.refuses(3, &make(3, "null", "batched", "idler", 100_000), "100000");
     assert_eq!(told.says(&make(4, "null", "batched", "idler", cpu)).answer, Answer::Made);
     assert!(matches!(told.says(r#"{"actor":4,"command":{"ready":[]}}"#).answer, Answer::Ready(_)));

@@ -221,6 +221,7 @@ impl<'a> Crew<'a> {
             doorbells: role.doorbells,
             measured: role.measured,
             hz: self.hz,
+            requires: role.requires.clone(),
         })
     }
 

@@ -1,18 +1,21 @@
-//! The coordinator's end of an agent process.
+//! The coordinator's end of an agent, wherever that is: a child process, or a process in a Linux guest.
 
-use std::io::{BufReader, ErrorKind};
+use std::io::ErrorKind;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command as Spawn, Stdio};
+use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde::Deserialize;
 use tollway_core::{Clock, Error, Result, Ticks};
 use tollway_host::clock::RunClock;
 
+use crate::connection::Connection;
+use crate::linux::Machine;
 use crate::protocol::{self, Answer, Command, Hello, Reply, Request};
 
 /// How long a fresh agent may take to say hello.
@@ -20,6 +23,15 @@ const HELLO: Duration = Duration::from_secs(10);
 
 /// How long an agent whose socket has closed may take to end before nobody asks any longer how it ended.
 const ENDING: Duration = Duration::from_millis(100);
+
+/// The actor number of commands that are to the agent itself.
+pub(crate) const ITSELF: u32 = u32::MAX;
+
+/// How often the clock of a guest is read to learn its offset.
+const READINGS: usize = 16;
+
+/// How long a reading may take.
+const READING: Duration = Duration::from_secs(2);
 
 /// What is started as an agent, and in which surroundings.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,12 +44,20 @@ pub struct Executable {
     pub environment: Vec<(String, String)>,
 }
 
-/// A running agent process. Dropping it kills it and waits for its end.
+/// A running agent.
+///
+/// Dropping one that is a child kills it and waits for its end; dropping one that lives in a Linux guest has the
+/// guest replace it by a fresh process.
 pub struct Agent {
-    child: Child,
-    to: UnixStream,
-    from: BufReader<UnixStream>,
+    connection: Connection,
     hello: Hello,
+    home: Home,
+}
+
+/// Where an agent lives.
+enum Home {
+    Here(Child),
+    Guest { machine: Arc<Machine>, port: usize },
 }
 
 impl Agent {
@@ -55,15 +75,13 @@ impl Agent {
             .process_group(0)
             .spawn()
             .map_err(|e| Error::system(format!("starting `{name}` as an agent"), e))?;
-        let connected =
-            ours.try_clone().map_err(|e| Error::system("sharing an agent's socket", e)).and_then(|to| {
-                let mut from = BufReader::new(ours);
-                let hello = hello(&mut from, &name)?;
-                same_clock(before, &hello, &name)?;
-                Ok((to, from, hello))
-            });
-        match connected {
-            Ok((to, from, hello)) => Ok(Agent { child, to, from, hello }),
+        let mut connection = Connection::new(ours, Vec::new());
+        let unfit = |reason: String| Error::Tenant { tenant: format!("`{name}`"), reason };
+        let hello = hello(&mut connection, Instant::now() + HELLO)
+            .map_err(unfit)
+            .and_then(|hello| same_clock(before, &hello, &name).map(|()| hello));
+        match hello {
+            Ok(hello) => Ok(Agent { connection, hello, home: Home::Here(child) }),
             Err(error) => {
                 end(&mut child);
                 Err(error)
@@ -71,50 +89,107 @@ impl Agent {
         }
     }
 
+    /// A process in a Linux guest that has said hello.
+    pub(crate) fn in_guest(
+        connection: Connection,
+        hello: Hello,
+        machine: Arc<Machine>,
+        port: usize,
+    ) -> Agent {
+        Agent { connection, hello, home: Home::Guest { machine, port } }
+    }
+
     /// What it said of itself when it started.
     pub fn hello(&self) -> &Hello {
         &self.hello
     }
 
-    /// Sends a command to one of its actors.
-    pub fn send(&mut self, actor: u32, command: Command) -> Result<()> {
-        protocol::send(&mut self.to, &Request { actor, command }).map_err(|e| self.dead(e.to_string(), true))
+    /// Its process number, where it is a process of this machine.
+    pub fn process(&self) -> Option<u32> {
+        match &self.home {
+            Home::Here(child) => Some(child.id()),
+            Home::Guest { .. } => None,
+        }
+    }
+
+    /// Learns how far its clock is from this machine's, so that windows can be told in its own; nothing for an agent
+    /// that reads the same clock. Nothing else may be outstanding. Takes about 5 ms.
+    ///
+    /// All agents of a guest share what was learnt, and each further time makes it more exact.
+    ///
+    /// # Errors
+    /// [`Error::Tenant`] if it does not answer, or if its clock runs at another rate.
+    pub fn synchronise(&mut self) -> Result<()> {
+        let Home::Guest { machine, .. } = &self.home else { return Ok(()) };
+        let machine = machine.clone();
+        for _ in 0..READINGS {
+            let before = RunClock::chosen().now();
+            let answer = self.ask(ITSELF, Command::Clock, Instant::now() + READING)?;
+            let after = RunClock::chosen().now();
+            let Answer::Clock(theirs) = answer else {
+                return Err(self.broken(format!("it was asked for its clock and said {answer:?}")));
+            };
+            machine.clock().learn(before, theirs, after).map_err(|reason| machine.error(reason))?;
+        }
+        Ok(())
+    }
+
+    /// How far apart its clock may be from what [`Agent::synchronise`] learnt, in ticks; 0 where it is the same clock.
+    pub fn uncertainty(&self) -> Ticks {
+        match &self.home {
+            Home::Here(_) => 0,
+            Home::Guest { machine, .. } => machine.clock().uncertainty(),
+        }
+    }
+
+    /// Sends a command to one of its actors. A window is this machine's; it is told in the agent's own clock.
+    pub fn send(&mut self, actor: u32, mut command: Command) -> Result<()> {
+        if let (Command::Run(window), Home::Guest { machine, .. }) = (&mut command, &self.home) {
+            let clock = machine.clock();
+            for edge in [&mut window.warm, &mut window.open, &mut window.close] {
+                *edge =
+                    clock.theirs(*edge).ok_or_else(|| machine.error("its clock is not known yet".into()))?;
+            }
+        }
+        self.connection.send(&Request { actor, command }).map_err(|e| match e.kind() {
+            ErrorKind::TimedOut => self.broken("it does not listen and was stopped".into()),
+            _ => self.gone(e.to_string()),
+        })
     }
 
     /// The next reply of any of its actors, if it comes before the deadline.
     pub fn reply(&mut self, deadline: Instant) -> Result<Reply> {
-        let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
-        self.from
-            .get_ref()
-            .set_read_timeout(Some(left))
-            .map_err(|e| Error::system("setting a time limit on an agent's socket", e))?;
-        match protocol::receive::<Reply>(&mut self.from) {
-            Ok(Some(reply)) => Ok(reply),
-            Ok(None) => Err(self.dead("it ended".into(), true)),
-            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                Err(self.dead("it did not answer in time and was stopped".into(), false))
+        let line = match self.connection.line(deadline) {
+            Ok(Some(line)) => line,
+            Ok(None) => return Err(self.gone("it ended".into())),
+            Err(e) if e.kind() == ErrorKind::TimedOut => {
+                return Err(self.broken("it did not answer in time and was stopped".into()));
             }
-            Err(e) => Err(self.dead(e.to_string(), true)),
-        }
+            Err(e) if e.kind() == ErrorKind::InvalidData => return Err(self.broken(e.to_string())),
+            Err(e) => return Err(self.gone(e.to_string())),
+        };
+        serde_json::from_slice(&line).map_err(|error| match serde_json::from_slice::<Hello>(&line) {
+            // The guest has replaced a process that ended by itself.
+            Ok(hello) if hello.port.is_some() => {
+                let how = hello.before.unwrap_or_else(|| "in order".into());
+                self.failed(format!("it ended ({how})"))
+            }
+            _ => self.broken(error.to_string()),
+        })
     }
 
     /// The next reply of any of these agents, whichever speaks first, with its index. Where none does before the
     /// deadline the error is that of the first.
     pub fn first_of(agents: &mut [Agent], which: &[usize], deadline: Instant) -> Result<(usize, Reply)> {
-        let heard = which.iter().copied().find(|at| !agents[*at].from.buffer().is_empty());
-        let speaker = match heard {
-            Some(at) => at,
-            None => {
-                let left = deadline.saturating_duration_since(Instant::now());
-                let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
-                let mut waiting: Vec<PollFd<'_>> =
-                    which.iter().map(|at| PollFd::new(agents[*at].from.get_ref(), PollFlags::IN)).collect();
-                rustix::io::retry_on_intr(|| poll(&mut waiting, Some(&left)))
-                    .map_err(|e| Error::system("waiting for agents", e))?;
-                let ready = waiting.iter().position(|fd| !fd.revents().is_empty());
-                which[ready.unwrap_or(0)]
-            }
-        };
+        let mut places = Vec::new();
+        let mut asked = Vec::new();
+        for (at, agent) in agents.iter_mut().enumerate().filter(|(at, _)| which.contains(at)) {
+            places.push(at);
+            asked.push(&mut agent.connection);
+        }
+        let speaker = Connection::first_of(&mut asked, deadline)
+            .map_err(|e| Error::system("waiting for agents", e))?
+            .map_or(which[0], |at| places[at]);
         agents[speaker].reply(deadline).map(|reply| (speaker, reply))
     }
 
@@ -123,7 +198,7 @@ impl Agent {
         self.send(actor, command)?;
         let reply = self.reply(deadline)?;
         if reply.actor != actor {
-            return Err(self.dead(format!("actor {} answered for actor {actor}", reply.actor), false));
+            return Err(self.broken(format!("actor {} answered for actor {actor}", reply.actor)));
         }
         match reply.answer {
             Answer::Failed(error) => Err(error),
@@ -131,23 +206,54 @@ impl Agent {
         }
     }
 
-    fn dead(&mut self, reason: String, closed: bool) -> Error {
+    /// The error of an agent that did what it must not do. Whatever it lives in is not used again.
+    fn broken(&mut self, reason: String) -> Error {
+        if let Home::Guest { machine, .. } = &self.home {
+            machine.kill();
+        }
+        self.failed(reason)
+    }
+
+    /// The error of an agent whose end of the stream has closed.
+    fn gone(&mut self, reason: String) -> Error {
         // Its socket closes a moment before its end can be asked for.
         let give_up = Instant::now() + ENDING;
-        let ended = loop {
-            match self.child.try_wait() {
-                Ok(Some(status)) => break format!("{reason} ({status})"),
-                Ok(None) if closed && Instant::now() < give_up => sleep(Duration::from_millis(1)),
-                _ => break reason,
-            }
+        while self.status().is_none() && Instant::now() < give_up {
+            sleep(Duration::from_millis(1));
+        }
+        self.failed(reason)
+    }
+
+    fn failed(&mut self, reason: String) -> Error {
+        let reason = match self.status() {
+            Some(status) => format!("{reason} ({status})"),
+            None => reason,
         };
-        Error::Tenant { tenant: format!("process {}", self.hello.pid), reason: ended }
+        match &self.home {
+            Home::Here(child) => Error::Tenant { tenant: format!("process {}", child.id()), reason },
+            Home::Guest { machine, port } => machine.error(format!("agent {port}: {reason}")),
+        }
+    }
+
+    /// How its process ended, or that of the guest that it lives in.
+    fn status(&mut self) -> Option<String> {
+        match &mut self.home {
+            Home::Here(child) => child.try_wait().ok().flatten().map(|status| status.to_string()),
+            Home::Guest { machine, .. } => machine.ended(),
+        }
     }
 }
 
 impl Drop for Agent {
     fn drop(&mut self) {
-        end(&mut self.child);
+        match &mut self.home {
+            Home::Here(child) => end(child),
+            Home::Guest { machine, port } => {
+                // Where this fails the guest is gone or stuck; who wants its next agent will hear of it.
+                let told = self.connection.send(&Request { actor: ITSELF, command: Command::End }).is_ok();
+                machine.free(*port, self.connection.leftover(), told);
+            }
+        }
     }
 }
 
@@ -163,7 +269,8 @@ fn same_clock(before: Ticks, hello: &Hello, name: &str) -> Result<()> {
     /// How far processors' counters may be apart: below a millisecond on any machine.
     const APART: Ticks = 1_000_000;
     let now = RunClock::chosen().now();
-    if (before.saturating_sub(APART)..=now.saturating_add(APART)).contains(&hello.clock) {
+    let then = before.saturating_sub(APART)..=now.saturating_add(APART);
+    if hello.counts == RunClock::chosen() && then.contains(&hello.clock) {
         return Ok(());
     }
     Err(Error::Input {
@@ -173,25 +280,29 @@ fn same_clock(before: Ticks, hello: &Hello, name: &str) -> Result<()> {
     })
 }
 
-fn hello(from: &mut BufReader<UnixStream>, name: &str) -> Result<Hello> {
-    let unfit = |reason: String| Error::Tenant { tenant: format!("`{name}`"), reason };
-    from.get_ref()
-        .set_read_timeout(Some(HELLO))
-        .map_err(|e| Error::system("setting a time limit on an agent's socket", e))?;
-    let hello: Hello = protocol::receive(from)
-        .map_err(|e| match e.kind() {
-            ErrorKind::WouldBlock | ErrorKind::TimedOut => {
-                unfit(format!("it did not say hello within {} s; is it a tollway program?", HELLO.as_secs()))
-            }
-            _ => unfit(format!("it is no agent: {e}")),
-        })?
-        .ok_or_else(|| unfit("it ended before it said hello; is it a tollway program?".into()))?;
-    if hello.protocol != protocol::VERSION {
-        return Err(unfit(format!(
-            "it speaks protocol {} and this program {}; build both from releases that agree",
-            hello.protocol,
-            protocol::VERSION
-        )));
+/// What an agent says first, or why it is none, in words.
+pub(crate) fn hello(connection: &mut Connection, deadline: Instant) -> Result<Hello, String> {
+    /// What a hello of any version has.
+    #[derive(Deserialize)]
+    struct Version {
+        protocol: u32,
     }
-    Ok(hello)
+    let line = match connection.line(deadline) {
+        Ok(Some(line)) => line,
+        Ok(None) => return Err("it ended before it said hello; is it a tollway program?".into()),
+        Err(e) if e.kind() == ErrorKind::TimedOut => {
+            return Err("it did not say hello in time; is it a tollway program?".into());
+        }
+        Err(e) => return Err(format!("it is no agent: {e}")),
+    };
+    let version: Version = serde_json::from_slice(&line).map_err(|e| format!("it is no agent: {e}"))?;
+    if version.protocol != protocol::VERSION {
+        return Err(format!(
+            "it speaks protocol {} and this program {}; build both from sources that agree (the agent of Linux \
+             guests by `make agent`)",
+            version.protocol,
+            protocol::VERSION
+        ));
+    }
+    serde_json::from_slice(&line).map_err(|e| format!("it is no agent: {e}"))
 }

@@ -1,12 +1,27 @@
-//! Where actors live: threads, processes and micro-guests.
+//! Where actors live: threads, processes, micro-guests and Linux guests.
 //!
 //! Actors never live in the program that coordinates a trial. They live in [`Agent`] processes, which speak a small
 //! [`protocol`] over a socket: a *process* tenant is an agent with one actor, *threads* share an agent, a
-//! *micro-guest* is made by an agent of its own from that agent's memory ([`micro`]). This crate knows an executable
-//! and a protocol; it knows no path.
+//! *micro-guest* is made by an agent of its own from that agent's memory ([`micro`]), and in a *Linux guest* the
+//! agents are processes of that guest ([`linux`]). This crate knows an executable and a protocol; it knows no path.
 
 mod agent;
+mod connection;
+pub mod linux;
 pub mod micro;
 pub mod protocol;
 
+use tollway_core::{Missing, Requirement};
+
 pub use agent::{Agent, Executable};
+
+/// Whether a requirement is met here: as [`tollway_host::requirement::check`], and Linux guests besides.
+///
+/// # Errors
+/// [`Missing`] with what was tried and what would provide it.
+pub fn check(requirement: &Requirement) -> Result<(), Missing> {
+    match requirement {
+        Requirement::LinuxGuest => linux::check().map(drop),
+        other => tollway_host::requirement::check(other),
+    }
+}

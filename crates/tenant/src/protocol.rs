@@ -1,18 +1,21 @@
-//! What a coordinator and its agents say to each other: one JSON document a line, over a Unix stream socket.
+//! What a coordinator and its agents say to each other: one JSON document a line, over a Unix stream socket or, in a
+//! Linux guest, a port of its virtio-serial device.
 //!
 //! The agent opens with a [`Hello`]. After that the coordinator sends [`Request`]s and the agent answers each with one
 //! [`Reply`] that carries the same actor number; replies of different actors come in any order. When the socket closes
-//! the agent ends, whatever it is doing, so nothing outlives a coordinator that was killed.
+//! the agent ends, whatever it is doing, so nothing outlives a coordinator that was killed. [`Command::Clock`] and
+//! [`Command::End`] are to the agent itself, whatever actor number they carry.
 
 use std::io::{self, BufRead, Write};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use tollway_core::{Address, Error, Params, Spread, Tally, TenantKind, Ticks, Window};
+use tollway_core::{Address, Error, Params, Requirement, Spread, Tally, TenantKind, Ticks, Window};
+use tollway_host::clock::RunClock;
 use tollway_host::gap::Gaps;
 
 /// The version of this protocol; both sides must have the same.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The longest line that either side reads, in bytes: a recorder's distribution is far below it.
 pub const LONGEST_LINE: u64 = 64 << 20;
@@ -24,13 +27,22 @@ pub struct Hello {
     pub protocol: u32,
     /// The program's version, for the record.
     pub program: String,
-    /// Its process number.
+    /// Its process number, in a Linux guest that of the guest.
     pub pid: u32,
-    /// Its clock at this moment: the coordinator refuses an agent whose clock is not its own.
+    /// Which clock it counts by: the coordinator refuses an agent whose clock is another than its own.
+    pub counts: RunClock,
+    /// That clock at this moment.
     pub clock: Ticks,
+    /// The release of the kernel under it.
+    pub kernel: String,
+    /// The port of a Linux guest's virtio-serial device by which it speaks; `None` where it shares the coordinator's
+    /// machine.
+    pub port: Option<u32>,
+    /// How the process before it on this port ended, where that was not in order.
+    pub before: Option<String>,
 }
 
-/// A command to one actor.
+/// A command to one actor, or to the agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Request {
     /// Which actor; the coordinator numbers them, unique within an agent.
@@ -51,6 +63,10 @@ pub enum Command {
     Run(Window),
     /// Park, verify, hand in the tally, and cease to be.
     Finish,
+    /// To the agent: read the clock.
+    Clock,
+    /// To the agent: answer [`Answer::Ended`] and end the process, whatever its actors are doing.
+    End,
 }
 
 /// How an actor is made.
@@ -74,6 +90,8 @@ pub struct Make {
     pub measured: bool,
     /// Ticks per second of the run's clock.
     pub hz: f64,
+    /// What its tenant must have: checked there before it is made, and answered with [`Error::Missing`] if it is not.
+    pub requires: Vec<Requirement>,
 }
 
 /// An answer of one actor.
@@ -99,6 +117,10 @@ pub enum Answer {
     Finished(Tally),
     /// It could not.
     Failed(Error),
+    /// The agent's clock, read between hearing the question and answering it.
+    Clock(Ticks),
+    /// The agent ends.
+    Ended,
 }
 
 /// What a run of an actor brought.

@@ -11,7 +11,7 @@ fn document() -> impl Strategy<Value = Value> {
             "actor", "command", "answer", "make", "ready", "run", "finish", "made", "ran", "finished", "failed",
             "path", "variant", "role", "params", "tenant", "cpu", "doorbells", "measured", "hz", "warm", "open",
             "close", "batch", "planted", "spread", "counts", "ops", "ticks", "gaps", "late", "input", "missing",
-            "protocol", "program", "pid", "clock", "process", "micro-guest",
+            "protocol", "program", "pid", "clock", "process", "micro-guest", "end", "ended", "requires", "counts",
         ])
         .prop_map(String::from),
         1 => ".{0,8}",
@@ -46,7 +46,7 @@ fn nearly_request() -> impl Strategy<Value = Value> {
         (document(), number(), any::<f64>()).prop_map(|(params, cpu, hz)| {
             json!({ "make": {
                 "path": "p", "variant": "v", "role": "r", "params": params, "tenant": "thread", "cpu": cpu,
-                "doorbells": 0, "measured": true, "hz": hz,
+                "doorbells": 0, "measured": true, "hz": hz, "requires": [],
             }})
         }),
         document(),

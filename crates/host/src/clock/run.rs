@@ -22,13 +22,24 @@ pub enum RunClock {
 
 impl RunClock {
     /// The clock of this machine. `TOLLWAY_CLOCK=monotonic` in the environment asks for the kernel's, which the
-    /// agents of a run inherit.
+    /// agents of a run inherit; `TOLLWAY_CLOCK=tsc` for the counter whatever is announced of it, in a Linux guest
+    /// whose hypervisor passes the host's counter through but not the announcement.
     pub fn chosen() -> RunClock {
         static CHOSEN: OnceLock<RunClock> = OnceLock::new();
-        *CHOSEN.get_or_init(|| {
-            let asked = std::env::var_os("TOLLWAY_CLOCK").is_some_and(|v| v == "monotonic");
-            if asked || Invariance::read().usable().is_err() { RunClock::MonotonicRaw } else { RunClock::Tsc }
+        *CHOSEN.get_or_init(|| match std::env::var("TOLLWAY_CLOCK").as_deref() {
+            Ok("monotonic") => RunClock::MonotonicRaw,
+            Ok("tsc") => RunClock::Tsc,
+            _ if Invariance::read().usable().is_err() => RunClock::MonotonicRaw,
+            _ => RunClock::Tsc,
         })
+    }
+
+    /// What `TOLLWAY_CLOCK` has to say so that another process counts by this clock.
+    pub fn name(self) -> &'static str {
+        match self {
+            RunClock::Tsc => "tsc",
+            RunClock::MonotonicRaw => "monotonic",
+        }
     }
 }
 
