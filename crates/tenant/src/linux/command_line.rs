@@ -1,0 +1,106 @@
+//! How QEMU is told what machine to be.
+//!
+//! The machine is q35 with nothing but what guests need: its devices are those of PCI, so that whatever QEMU has can be
+//! added, and under both accelerators it boots as fast as the smaller `microvm` (1.3 against 1.2 s under TCG), which
+//! has no room for many devices.
+
+use std::ffi::OsString;
+use std::os::fd::RawFd;
+
+use tollway_core::Accelerator;
+
+use super::device::Devices;
+
+/// The modules that every guest loads; with what they need.
+pub(super) const MODULES: [&str; 2] = ["virtio_pci", "virtio_console"];
+
+/// What a guest is, as far as QEMU has to know.
+pub(super) struct Shape<'a> {
+    pub(super) accelerator: Accelerator,
+    pub(super) vcpus: u32,
+    pub(super) memory_mib: u32,
+    pub(super) devices: &'a Devices,
+    /// The kernel's settings besides those that every guest has.
+    pub(super) settings: &'a [String],
+    /// Descriptors that QEMU inherits: kernel, first file system, console, ports.
+    pub(super) kernel: RawFd,
+    pub(super) initramfs: RawFd,
+    pub(super) console: RawFd,
+    pub(super) ports: &'a [RawFd],
+}
+
+impl Shape<'_> {
+    /// QEMU's arguments.
+    pub(super) fn arguments(&self) -> Vec<OsString> {
+        let mut all: Vec<OsString> = Vec::new();
+        let mut say = |option: &str, value: String| {
+            all.push(option.into());
+            if !value.is_empty() {
+                all.push(value.into());
+            }
+        };
+        say("-nodefaults", String::new());
+        say("-no-user-config", String::new());
+        say("-no-reboot", String::new());
+        say("-display", "none".into());
+        // The names of its threads tell which virtual processor each is.
+        say("-name", "tollway,debug-threads=on".into());
+        let memory = if self.devices.shared_memory { ",memory-backend=memory" } else { "" };
+        say("-machine", format!("q35,sata=off,smbus=off,usb=off,vmport=off,hpet=off{memory}"));
+        if self.devices.shared_memory {
+            say("-object", format!("memory-backend-memfd,id=memory,share=on,size={}M", self.memory_mib));
+        }
+        say("-m", format!("{}M", self.memory_mib));
+        say("-smp", self.vcpus.to_string());
+        match self.accelerator {
+            Accelerator::Kvm => {
+                say("-accel", "kvm".into());
+                say("-cpu", "host".into());
+            }
+            Accelerator::Tcg => {
+                say("-accel", "tcg,thread=multi".into());
+                say("-cpu", "max".into());
+            }
+        }
+        say("-kernel", inherited(self.kernel));
+        say("-initrd", inherited(self.initramfs));
+        say("-append", self.kernel_command_line());
+        say("-chardev", format!("socket,id=console,fd={}", self.console));
+        say("-serial", "chardev:console".into());
+        // Port 0 is the console's, which is not used.
+        say("-device", format!("virtio-serial-pci,max_ports={}", self.ports.len() + 1));
+        for (number, fd) in self.ports.iter().enumerate() {
+            say("-chardev", format!("socket,id=port{number},fd={fd}"));
+            let nr = number + 1;
+            say("-device", format!("virtserialport,chardev=port{number},nr={nr},name=tollway.{number}"));
+        }
+        all.extend(self.devices.arguments.iter().cloned());
+        all
+    }
+
+    /// Settings of the kernel (its Documentation/admin-guide/kernel-parameters.rst), and the words that it passes on to
+    /// the first program.
+    fn kernel_command_line(&self) -> String {
+        let mut words: Vec<String> = [
+            "console=ttyS0 quiet",
+            // A panic ends QEMU, which does not reboot.
+            "panic=-1 oops=panic",
+            "nokaslr",
+            // The counter is the host's: no other clock has to watch it, and a guest that rested is not stuck.
+            "tsc=reliable nowatchdog rcupdate.rcu_cpu_stall_suppress=1",
+            // What takes time at boot and brings nothing here.
+            "cryptomgr.notests=1 8250.nr_uarts=1 i8042.noaux i8042.nokbd i8042.nopnp raid=noautodetect",
+        ]
+        .map(String::from)
+        .into();
+        words.extend(self.settings.iter().cloned());
+        words.extend(self.devices.settings.iter().cloned());
+        words.push(format!("TOLLWAY_AGENTS={}", self.ports.len()));
+        words.join(" ")
+    }
+}
+
+/// The path by which a process opens what it inherited.
+fn inherited(fd: RawFd) -> String {
+    format!("/proc/self/fd/{fd}")
+}
