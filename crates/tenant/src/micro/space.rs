@@ -147,8 +147,8 @@ impl Space {
         }
         for vector in 0..256 {
             let handler = (window + HANDLERS + vector * HANDLER_BYTES) as u64;
-            // An interrupt gate that ring 3 may not call by itself.
-            let gate = 0x8e00 << 32 | u64::from(KERNEL_CODE) << 16;
+            // An interrupt gate that ring 3 may not call by itself, with the first interrupt stack.
+            let gate = 0x8e01 << 32 | u64::from(KERNEL_CODE) << 16;
             system[EXCEPTIONS / PAGE][2 * vector] = handler & 0xffff | gate | (handler >> 16 & 0xffff) << 48;
             system[EXCEPTIONS / PAGE][2 * vector + 1] = handler >> 32;
         }

@@ -15,9 +15,11 @@ use tollway_payload::work;
 
 use super::*;
 
+mod faults;
 mod idle;
 mod many;
 mod processors;
+mod ring0;
 
 /// One at a time: they measure, and there may be two processors.
 static ONE: Mutex<()> = Mutex::new(());
@@ -58,16 +60,6 @@ fn batch(guest: &mut MicroGuest, entry: Entry, place: usize, count: u64) -> (Cal
     // SAFETY: the payload's loops do nothing but their crossing; the batch was allocated in memory that is mapped.
     let outcome = unsafe { guest.call(entry, &raw mut *batch as usize, limit(Duration::from_secs(20))) };
     (outcome.unwrap(), batch.cycles / count)
-}
-
-fn fault(result: Result<CallOutcome, MicroError>) -> Fault {
-    match result {
-        Err(MicroError::Fault(fault)) => {
-            println!("{fault}");
-            *fault
-        }
-        other => panic!("expected a fault, got {other:?}"),
-    }
 }
 
 /// What this machine has; the kinds of KVM differ by a factor of hundreds, so the measurement is clear.
@@ -220,102 +212,6 @@ fn hypercalls_come_back() {
     let (outcome, cycles) = batch(&mut guest, crossing::hypercalls, 0, 100);
     println!("hypercall: {cycles} c, {outcome:?}");
     assert!(outcome.exits.hypercall == 100 || outcome.value as isize == -1);
-}
-
-/// A loop without end is stopped in time; the guest is good for another call.
-#[test]
-fn an_endless_loop_is_stopped() {
-    let Some(_one) = kvm() else { return };
-    unsafe extern "C" fn endless(_: usize) -> usize {
-        loop {
-            std::hint::spin_loop();
-        }
-    }
-    unsafe extern "C" fn endless_exits(_: usize) -> usize {
-        loop {
-            // SAFETY: in a guest.
-            unsafe { crossing::port_out(0xe9, 0) };
-        }
-    }
-    let mut guest = guest();
-    for entry in [endless as Entry, endless_exits as Entry] {
-        let time = Duration::from_millis(200);
-        let started = Instant::now();
-        // SAFETY: touches nothing.
-        let error = unsafe { guest.call(entry, 0, limit(time)) }.unwrap_err();
-        let took = started.elapsed();
-        println!("{error}");
-        assert!(matches!(error, MicroError::TimedOut { .. }), "{error}");
-        assert!(took >= time && took <= time.mul_f64(1.2), "{took:?}");
-        // SAFETY: adds one.
-        assert_eq!(unsafe { guest.call(increment, 1, Limits::default()) }.unwrap().value, 2);
-    }
-}
-
-/// What a guest must not do ends as an error that tells what and where, and the guest is good for another call.
-#[test]
-fn faults_are_told() {
-    let Some(_one) = kvm() else { return };
-    unsafe extern "C" fn store(address: usize) -> usize {
-        // SAFETY: it is the test that this is not allowed.
-        unsafe { crossing::mmio_store(address, 1) };
-        0
-    }
-    unsafe extern "C" fn illegal(_: usize) -> usize {
-        // SAFETY: as above.
-        unsafe { std::arch::asm!("ud2") };
-        0
-    }
-    unsafe extern "C" fn system_call(_: usize) -> usize {
-        // SAFETY: as above.
-        unsafe { libc::syscall(libc::SYS_getppid) as usize }
-    }
-    unsafe extern "C" fn halt(_: usize) -> usize {
-        // SAFETY: as above.
-        unsafe { std::arch::asm!("hlt") };
-        0
-    }
-    unsafe extern "C" fn recurse(depth: usize) -> usize {
-        let mut room = [depth; 64];
-        std::hint::black_box(&mut room);
-        if room[0] > usize::MAX / 2 {
-            return 0;
-        }
-        // SAFETY: as above.
-        let deeper = unsafe { recurse(depth + 1) };
-        room[deeper & 63]
-    }
-    unsafe extern "C" fn jump(target: usize) -> usize {
-        // SAFETY: as above.
-        unsafe { std::mem::transmute::<usize, extern "C" fn() -> usize>(target)() }
-    }
-    let mut guest = guest();
-    let mut data = 0u64;
-    let text = increment as *const () as usize;
-    let stack = &raw mut data as usize;
-    type Case = (&'static str, Entry, usize, Option<u8>, Option<u64>);
-    let cases: [Case; 7] = [
-        ("a wild store", store, 0x1234_5678, Some(14), Some(0x1234_5678)),
-        ("a store to text", store, text, Some(14), Some(text as u64)),
-        ("a jump to data", jump, stack, Some(14), Some(stack as u64)),
-        ("an illegal instruction", illegal, 0, Some(6), None),
-        ("hlt", halt, 0, Some(13), None),
-        ("endless recursion", recurse, 0, Some(14), None),
-        ("a system call", system_call, 0, None, None),
-    ];
-    for (name, entry, argument, vector, address) in cases {
-        print!("{name}: ");
-        // SAFETY: none of these changes memory of the program.
-        let fault = fault(unsafe { guest.call(entry, argument, Limits::default()) });
-        // A KVM that shuts the guest down instead of delivering exceptions cannot tell the vector.
-        assert!(vector.is_none() || fault.vector.is_none() || fault.vector == vector, "{fault:?}");
-        assert!(address.is_none() || fault.address == address, "{fault:?}");
-        if name == "a system call" {
-            assert_eq!(fault.instruction, Some("syscall"), "{fault:?}");
-        }
-        // SAFETY: adds one.
-        assert_eq!(unsafe { guest.call(increment, 1, Limits::default()) }.unwrap().value, 2, "after {name}");
-    }
 }
 
 /// Memory that the program took away under the guest is an error, not a hang.

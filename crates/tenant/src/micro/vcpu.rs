@@ -227,6 +227,9 @@ fn fill(page: usize, address: u64) {
     // bytes are the offset of the map of ports.
     state[0] = top << 32;
     state[1] = top >> 32;
+    // The first of the interrupt stacks, at offset 36, is the same: handlers find a stack even where ring 0 has lost its.
+    state[4] = top << 32;
+    state[5] = top >> 32;
     state[12] = (PAGE as u64) << 48;
 }
 
