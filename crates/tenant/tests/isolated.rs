@@ -15,7 +15,7 @@ use tollway_tenant::micro::{
     Window, Wiring,
 };
 
-const NO_EXITS: ExitCounts = ExitCounts { port: 0, mmio: 0, hypercall: 0, idle: 0, other: 0 };
+const NO_EXITS: ExitCounts = ExitCounts { port: 0, mmio: 0, hypercall: 0, idle: 0, interrupts: 0, other: 0 };
 
 fn image() -> Image {
     Image::from_elf(IMAGE).unwrap()

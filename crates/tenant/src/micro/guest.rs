@@ -11,6 +11,7 @@ use tollway_core::Missing;
 
 use super::devices::Devices;
 use super::error::MicroError;
+use super::interrupts::{self, Return};
 use super::kind::{self, KvmKind};
 use super::machine::Machine;
 use super::memory::Region;
@@ -48,7 +49,8 @@ impl MicroGuest {
     /// As [`MicroGuest::over_own_memory`]: all of them are made or none.
     pub fn several(devices: &[Devices], options: &Options) -> Result<Vec<MicroGuest>, MicroError> {
         possible(options.ring)?;
-        make(devices, options)
+        let way = if options.interrupts.is_empty() { Return::Native } else { interrupts::way_to_return()? };
+        make(devices, options, way)
     }
 
     /// Runs `entry(argument)` on the first processor: see [`Processor::call`].
@@ -112,13 +114,19 @@ struct Plan {
     space: Arc<Space>,
     /// The stack of each processor of each guest, and where the guest's devices are in guest-physical memory.
     stacks: Vec<Vec<Range<usize>>>,
+    interruptible: bool,
     bases: Vec<u64>,
     ring: Ring,
 }
 
-/// [`MicroGuest::several`], in ring 0 even where that is emulated.
-pub(super) fn make(devices: &[Devices], options: &Options) -> Result<Vec<MicroGuest>, MicroError> {
-    let plan = Plan::of_own_memory(devices, options)?;
+/// [`MicroGuest::several`], in ring 0 even where that is emulated, and with handlers of interrupts that return in this
+/// way.
+pub(super) fn make(
+    devices: &[Devices],
+    options: &Options,
+    way: Return,
+) -> Result<Vec<MicroGuest>, MicroError> {
+    let plan = Plan::of_own_memory(devices, options, way)?;
     if devices.len() < 2 {
         return devices.iter().enumerate().map(|(number, devices)| plan.guest(number, devices)).collect();
     }
@@ -152,10 +160,28 @@ pub(super) fn make(devices: &[Devices], options: &Options) -> Result<Vec<MicroGu
 }
 
 impl Plan {
-    fn of_own_memory(devices: &[Devices], options: &Options) -> Result<Plan, MicroError> {
+    fn of_own_memory(devices: &[Devices], options: &Options, way: Return) -> Result<Plan, MicroError> {
         let kvm = kind::open()?;
         // One mapping has the stacks of all; the page below each is missing in the guests.
-        let stack = options.stack_bytes.next_multiple_of(PAGE).max(2 * PAGE);
+        let interruptible = !options.interrupts.is_empty();
+        if interruptible && options.ring == Ring::Kernel {
+            return Err(MicroError::Unavailable(Missing::new(
+                "interrupts in ring 0",
+                "handlers run in ring 3",
+                "leave out Options::interrupts, or stay in ring 3",
+            )));
+        }
+        for (vector, _) in &options.interrupts {
+            MicroError::limit(
+                "as the vector of an interrupt",
+                (*vector).into(),
+                interrupts::FIRST.into(),
+                255,
+            )?;
+        }
+        // The upper part of each stack is for interrupts, where there are some.
+        let more = if interruptible { interrupts::STACK_BYTES } else { 0 };
+        let stack = options.stack_bytes.next_multiple_of(PAGE).max(2 * PAGE) + more;
         let count: usize = devices.iter().map(Devices::processors).sum();
         let memory = Region::anonymous(count.max(1) * (PAGE + stack))?;
         let mut guards = memory.range().step_by(PAGE + stack).map(|start| start..start + PAGE);
@@ -185,8 +211,8 @@ impl Plan {
             views.push(View { range: mapping.range.clone(), physical, access });
         }
         let pages = own::table_pages(&mappings) + 3 * devices.len();
-        let space = Space::new(slots, &views, pages, vec![memory])?;
-        Ok(Plan { kvm, space, stacks, bases, ring: options.ring })
+        let space = Space::interruptible(slots, &views, pages, vec![memory], &options.interrupts, way)?;
+        Ok(Plan { kvm, space, stacks, interruptible, bases, ring: options.ring })
     }
 
     /// Makes guest `number`.
@@ -196,7 +222,13 @@ impl Plan {
         let processor = |(number, stack): (usize, &Range<usize>)| {
             let mut vcpu = machine.processor(&self.kvm, number, self.ring)?;
             vcpu.trap_system_calls(devices.trap())?;
-            Ok(Processor::new(vcpu, stack.clone(), devices.clone(), base, number))
+            if !self.interruptible {
+                return Ok(Processor::new(vcpu, stack.clone(), devices.clone(), base, number));
+            }
+            let own = stack.start..stack.end - interrupts::STACK_BYTES;
+            let mut processor = Processor::new(vcpu, own, devices.clone(), base, number);
+            processor.take_interrupts(stack.end)?;
+            Ok(processor)
         };
         let processors = stacks.iter().enumerate().map(processor).collect::<Result<_, MicroError>>()?;
         Ok(MicroGuest { processors })

@@ -57,6 +57,7 @@ mod devices;
 mod error;
 mod guest;
 mod image;
+mod interrupts;
 mod isolated;
 mod kind;
 mod layout;
@@ -80,6 +81,7 @@ pub use devices::{Devices, Waker, Wiring};
 pub use error::{Fault, MicroError};
 pub use guest::MicroGuest;
 pub use image::Image;
+pub use interrupts::{InterruptHandler, Interrupter, check_interrupts};
 pub use isolated::{IsolatedGuest, IsolatedOptions, IsolatedProcessor};
 pub use kind::{KvmCheck, KvmKind, check};
 pub use processor::Processor;
@@ -100,11 +102,20 @@ pub struct Options {
     pub leave_out: Vec<Range<usize>>,
     /// The ring that functions run in. [`Ring::Kernel`] is refused where the KVM would emulate it.
     pub ring: Ring,
+    /// Interrupt vectors from 32 on, and what handles them in the guest. If there is one, functions run with interrupts
+    /// on, and [`Processor::interrupter`] raises them. [`check_interrupts`] says whether this works here.
+    pub interrupts: Vec<(u8, InterruptHandler)>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { stack_bytes: 256 << 10, mapped_bytes: 16 << 30, leave_out: Vec::new(), ring: Ring::User }
+        Options {
+            stack_bytes: 256 << 10,
+            mapped_bytes: 16 << 30,
+            leave_out: Vec::new(),
+            ring: Ring::User,
+            interrupts: Vec::new(),
+        }
     }
 }
 
@@ -132,6 +143,8 @@ pub struct ExitCounts {
     pub hypercall: u64,
     /// Loads from the page where a processor idles.
     pub idle: u64,
+    /// Interrupts that were delivered.
+    pub interrupts: u64,
     /// Everything else that was continued: inputs from the port, loads from the page (both read zero).
     pub other: u64,
 }

@@ -8,8 +8,9 @@ use kvm_bindings::kvm_regs;
 
 use super::devices::Devices;
 use super::error::{Fault, MicroError};
+use super::interrupts::Interrupter;
 use super::run::{End, Ways};
-use super::vcpu::{FLAGS, Vcpu};
+use super::vcpu::{FLAGS, INTERRUPTS_ON, Vcpu};
 use super::{CallOutcome, Entry, Limits};
 
 /// A virtual processor with a stack of its own. The processors of one guest see the same memory and run independently:
@@ -23,6 +24,7 @@ pub struct Processor {
     /// Guest-physical address of the devices.
     base: u64,
     number: usize,
+    interrupter: Option<Interrupter>,
 }
 
 impl Processor {
@@ -33,12 +35,25 @@ impl Processor {
         base: u64,
         number: usize,
     ) -> Processor {
-        Processor { vcpu, stack, devices, base, number }
+        Processor { vcpu, stack, devices, base, number, interrupter: None }
     }
 
     /// Its number among those of its guest, counted from 0.
     pub fn number(&self) -> usize {
         self.number
+    }
+
+    /// Lets it take interrupts, on the stack that ends at `stack`.
+    pub(super) fn take_interrupts(&mut self, stack: usize) -> Result<(), MicroError> {
+        let interrupter = Interrupter::new()?;
+        self.vcpu.take_interrupts(interrupter.line(), stack);
+        self.interrupter = Some(interrupter);
+        Ok(())
+    }
+
+    /// What raises interrupts on it, if the guest was made with handlers.
+    pub fn interrupter(&self) -> Option<Interrupter> {
+        self.interrupter.clone()
     }
 
     /// Runs `entry(argument)` in the guest, on the processor's own stack, with the thread-local storage of the calling
@@ -131,7 +146,7 @@ impl Processor {
             rdi: argument as u64,
             r12: entry as usize as u64,
             r13: self.devices.end() as u64,
-            rflags: FLAGS,
+            rflags: if self.interrupter.is_some() { FLAGS | INTERRUPTS_ON } else { FLAGS },
             ..Default::default()
         };
         let ways = Ways { base: self.base, wake: self.devices.wake_of(self.number) };

@@ -10,6 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::devices::{COUNTED, END, IDLE, PORT};
 use super::error::MicroError;
+use super::interrupts::{Line, RETURN_PORT};
 use super::limit::Timer;
 use super::own::PAGE;
 use super::vcpu::{Exception, Vcpu};
@@ -53,7 +54,10 @@ impl Vcpu {
         let flag = &raw mut self.fd.get_kvm_run().immediate_exit;
         // SAFETY: the flag lies in memory that lives as long as the processor, which outlives this call.
         let timer = unsafe { Timer::start(limits.time, flag)? };
+        let line = self.line.clone();
+        line.iter().for_each(|line| line.enter());
         let outcome = self.until_it_ends(started, limits.time, ways);
+        line.iter().for_each(|line| line.leave());
         drop(timer);
         self.fd.set_kvm_immediate_exit(0);
         self.clean = matches!(outcome, Ok((End::Returned(_), _)));
@@ -69,7 +73,7 @@ impl Vcpu {
     ) -> Result<(End, ExitCounts), MicroError> {
         let page = |number: usize| ways.base + (number * PAGE) as u64;
         let (end, counted, idle) = (page(END), page(COUNTED), page(IDLE));
-        let mut exits = ExitCounts::default();
+        let mut exits = ExitCounts { interrupts: self.deliver()?, ..ExitCounts::default() };
         loop {
             match self.fd.run() {
                 Ok(VcpuExit::IoOut(PORT, _)) => exits.port += 1,
@@ -82,7 +86,7 @@ impl Vcpu {
                 }
                 Ok(VcpuExit::MmioRead(at, data)) if at == idle => {
                     exits.idle += 1;
-                    match sleep(ways.wake, started, limit)? {
+                    match sleep(ways.wake, self.line.as_deref(), started, limit)? {
                         Some(rings) => {
                             // As many bytes of the number as were asked for.
                             data.fill(0);
@@ -105,6 +109,12 @@ impl Vcpu {
                     *call.ret = 0;
                     exits.hypercall += 1;
                 }
+                Ok(VcpuExit::IoOut(RETURN_PORT, _)) => {
+                    if !self.return_from_interrupt()? {
+                        return Err(MicroError::WildPort { port: RETURN_PORT, write: true, rip: self.rip() });
+                    }
+                    exits.interrupts += self.deliver()?;
+                }
                 Ok(VcpuExit::IoOut(port, _)) => {
                     return Err(MicroError::WildPort { port, write: true, rip: self.rip() });
                 }
@@ -118,13 +128,15 @@ impl Vcpu {
                     return Ok((End::Stopped(self.exception()), exits));
                 }
                 Ok(VcpuExit::InternalError) => return Err(MicroError::NotEmulated { rip: self.rip() }),
-                Ok(VcpuExit::Intr) => self.check(started, limit)?,
+                Ok(VcpuExit::Intr | VcpuExit::IrqWindowOpen) => {
+                    exits.interrupts += self.check(started, limit)?
+                }
                 Ok(exit) => {
                     let exit = format!("{exit:?}");
                     return Err(MicroError::Unexpected { exit, rip: self.rip() });
                 }
                 Err(error) if matches!(error.errno(), libc::EINTR | libc::EAGAIN) => {
-                    self.check(started, limit)?
+                    exits.interrupts += self.check(started, limit)?;
                 }
                 Err(error) if error.errno() == libc::EFAULT => {
                     return Err(MicroError::MemoryGone { rip: self.rip() });
@@ -136,10 +148,11 @@ impl Vcpu {
         }
     }
 
-    /// After an interruption: has the time run out?
-    fn check(&mut self, started: Instant, limit: Duration) -> Result<(), MicroError> {
+    /// After an interruption: has the time run out? If not, delivers what waits, and says how much.
+    fn check(&mut self, started: Instant, limit: Duration) -> Result<u64, MicroError> {
+        // Before the lines are looked at: who raises something afterwards sets it again.
         self.fd.set_kvm_immediate_exit(0);
-        if started.elapsed() >= limit { Err(self.timed_out(started, limit)) } else { Ok(()) }
+        if started.elapsed() >= limit { Err(self.timed_out(started, limit)) } else { self.deliver() }
     }
 
     fn timed_out(&self, started: Instant, limit: Duration) -> MicroError {
@@ -148,8 +161,13 @@ impl Vcpu {
 }
 
 /// Sleeps until `wake` has been rung since it was last asked; returns how often, or nothing if the time is over first.
-/// A ring that came before the sleep ends it at once: none is lost.
-fn sleep(wake: BorrowedFd<'_>, started: Instant, limit: Duration) -> Result<Option<u64>, MicroError> {
+/// A ring that came before the sleep ends it at once: none is lost. So does an interrupt, with 0 rings.
+fn sleep(
+    wake: BorrowedFd<'_>,
+    line: Option<&Line>,
+    started: Instant,
+    limit: Duration,
+) -> Result<Option<u64>, MicroError> {
     use rustix::io::Errno;
     loop {
         let mut rings = [0; 8];
@@ -158,12 +176,20 @@ fn sleep(wake: BorrowedFd<'_>, started: Instant, limit: Duration) -> Result<Opti
             Err(Errno::AGAIN | Errno::INTR) => {}
             Err(error) => return Err(MicroError::system("hear whether a guest was rung")(error)),
         }
+        if line.is_some_and(Line::waiting) {
+            return Ok(Some(0));
+        }
         let left = limit.saturating_sub(started.elapsed());
         if left.is_zero() {
             return Ok(None);
         }
         let left = Timespec::try_from(left).ok();
-        match poll(&mut [PollFd::from_borrowed_fd(wake, PollFlags::IN)], left.as_ref()) {
+        let on = |event| PollFd::from_borrowed_fd(event, PollFlags::IN);
+        let woken = match line {
+            None => poll(&mut [on(wake)], left.as_ref()),
+            Some(line) => poll(&mut [on(wake), on(line.event())], left.as_ref()).inspect(|_| line.heard()),
+        };
+        match woken {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(MicroError::system("wait until a guest is rung")(error)),
         }

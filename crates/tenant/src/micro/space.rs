@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! guest-virtual (a window of addresses that nothing else uses)        guest-physical
-//!   descriptors | exceptions | handlers                          →    SYSTEM …            shared by machines
+//!   descriptors | exceptions | handlers | interrupts             →    SYSTEM …            shared by machines
 //!   per processor: own page | ports | ports | end of ports       →    OWN_PAGES, SYSTEM … own page: not shared
 //! ```
 
@@ -12,6 +12,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::error::MicroError;
+use super::interrupts::{self, InterruptHandler, Return};
 use super::memory::Region;
 use super::own::{PAGE, Slot};
 use super::tables::{Access, Full, Tables};
@@ -36,10 +37,14 @@ const HANDLERS: usize = 2 * PAGE;
 const PORTS: usize = 3 * PAGE;
 /// A byte of ones must follow the ports.
 const PORTS_END: usize = 4 * PAGE;
-const SYSTEM_PAGES: usize = 5;
+/// Stubs of interrupts, and the addresses of their handlers.
+const INTERRUPTS: usize = 5 * PAGE;
+const SYSTEM_PAGES: usize = 7;
 
-// The window: descriptors, exceptions, handlers, and then four pages a processor.
-const FIRST_PROCESSOR: usize = 3 * PAGE;
+// The window: descriptors, exceptions, handlers; where interrupts are handled by the program, a page of stubs and one of
+// addresses; and then four pages a processor.
+const STUBS: usize = 3 * PAGE;
+const FIRST_PROCESSOR: usize = 5 * PAGE;
 const PROCESSOR_BYTES: usize = 4 * PAGE;
 const WINDOW: usize = FIRST_PROCESSOR + MOST_PROCESSORS * PROCESSOR_BYTES;
 
@@ -83,10 +88,22 @@ impl Space {
         table_pages: usize,
         memory: Vec<Region>,
     ) -> Result<Arc<Space>, MicroError> {
+        Space::interruptible(slots, views, table_pages, memory, &[], Return::Native)
+    }
+
+    /// The same, with functions of this program, which `views` must show, to handle interrupts in ring 3.
+    pub(super) fn interruptible(
+        slots: Vec<Slot>,
+        views: &[View],
+        table_pages: usize,
+        memory: Vec<Region>,
+        interrupts: &[(u8, InterruptHandler)],
+        way: Return,
+    ) -> Result<Arc<Space>, MicroError> {
         let system = Region::system(SYSTEM_PAGES + table_pages)?;
         let window = Region::reserve(WINDOW)?;
         let mut space = Space { system, window, slots, root: 0, _memory: memory };
-        space.root = space.fill(views).map_err(|Full| MicroError::Setup {
+        space.root = space.fill(views, interrupts, way).map_err(|Full| MicroError::Setup {
             step: "build page tables",
             source: std::io::ErrorKind::OutOfMemory.into(),
         })?;
@@ -122,7 +139,7 @@ impl Space {
     }
 
     /// Fills the system pages; returns the guest-physical address of the root of the page tables.
-    fn fill(&self, views: &[View]) -> Result<u64, Full> {
+    fn fill(&self, views: &[View], interrupts: &[(u8, InterruptHandler)], way: Return) -> Result<u64, Full> {
         let memory = self.system.range();
         // SAFETY: the region is mapped, writable, page-aligned, zero, and known to nobody else until this returns.
         let memory =
@@ -152,6 +169,20 @@ impl Space {
             system[EXCEPTIONS / PAGE][2 * vector] = handler & 0xffff | gate | (handler >> 16 & 0xffff) << 48;
             system[EXCEPTIONS / PAGE][2 * vector + 1] = handler >> 32;
         }
+        for (vector, handler) in interrupts {
+            let at = usize::from(*vector);
+            let stub = (window + STUBS + at * HANDLER_BYTES) as u64;
+            // An interrupt gate into ring 3, with the second interrupt stack.
+            let gate = 0x8e02 << 32 | u64::from(USER_CODE) << 16;
+            system[EXCEPTIONS / PAGE][2 * at] = stub & 0xffff | gate | (stub >> 16 & 0xffff) << 48;
+            system[EXCEPTIONS / PAGE][2 * at + 1] = stub >> 32;
+            let code = u128::from_le_bytes(interrupts::stub(*vector));
+            system[INTERRUPTS / PAGE][2 * at] = code as u64;
+            system[INTERRUPTS / PAGE][2 * at + 1] = (code >> 64) as u64;
+            system[INTERRUPTS / PAGE][0] = interrupts::common as *const () as u64;
+            system[INTERRUPTS / PAGE + 1][0] = u64::from(way == Return::ByExit);
+            system[INTERRUPTS / PAGE + 1][at] = *handler as usize as u64;
+        }
         system[HANDLERS / PAGE].fill(u64::from_ne_bytes([HLT; 8]));
         system[PORTS_END / PAGE][0] = u64::MAX;
 
@@ -162,6 +193,9 @@ impl Space {
         };
         map(DESCRIPTORS, 2, SYSTEM, kernel)?;
         map(HANDLERS, 1, SYSTEM + HANDLERS as u64, Access { execute: true, write: false, ..kernel })?;
+        let user = Access { user: true, write: false, execute: true };
+        map(STUBS, 1, SYSTEM + INTERRUPTS as u64, user)?;
+        map(STUBS + PAGE, 1, SYSTEM + (INTERRUPTS + PAGE) as u64, Access { execute: false, ..user })?;
         for number in 0..MOST_PROCESSORS {
             let at = FIRST_PROCESSOR + number * PROCESSOR_BYTES;
             map(at, 1, OWN_PAGES + (number * PAGE) as u64, kernel)?;

@@ -17,6 +17,7 @@ use super::*;
 
 mod faults;
 mod idle;
+mod interrupts;
 mod many;
 mod processors;
 mod ring0;

@@ -10,6 +10,7 @@ use kvm_ioctls::{Kvm, VcpuFd};
 use rustix::ioctl::{Opcode, Setter, ioctl, opcode};
 
 use super::error::MicroError;
+use super::interrupts::Line;
 use super::machine::{Machine, borrow};
 use super::own::PAGE;
 use super::space::{KERNEL_CODE, KERNEL_DATA, Space, TASK_LIMIT, USER_CODE, USER_DATA};
@@ -22,6 +23,9 @@ const MOST_PIECES: usize = 4096;
 
 /// Interrupts off, ports open to ring 3.
 pub(super) const FLAGS: u64 = 0x3002;
+
+/// Added to them: interrupts on.
+pub(super) const INTERRUPTS_ON: u64 = 0x200;
 
 /// Which ring code runs in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +59,10 @@ pub(super) struct Vcpu {
     syscall_trap: u64,
     /// It is in a state in which code can start.
     pub(super) clean: bool,
+    /// Where interrupts for it come from.
+    pub(super) line: Option<Arc<Line>>,
+    /// Where the stack ends that they are handled on.
+    pub(super) interrupt_stack: usize,
     number: usize,
     machine: Arc<Machine>,
 }
@@ -99,7 +107,17 @@ impl Vcpu {
             xcrs
         });
 
-        let vcpu = Vcpu { fd, sregs, xcrs, syscall_trap: 0, clean: false, number, machine };
+        let vcpu = Vcpu {
+            fd,
+            sregs,
+            xcrs,
+            syscall_trap: 0,
+            clean: false,
+            line: None,
+            interrupt_stack: 0,
+            number,
+            machine,
+        };
         vcpu.share_clock()?;
         Ok(vcpu)
     }
@@ -130,6 +148,17 @@ impl Vcpu {
         self.fd.set_msrs(&msrs).map_err(MicroError::setup("set where system calls go"))?;
         self.syscall_trap = address as u64;
         Ok(())
+    }
+
+    /// Lets interrupts come from `line` and be handled on the stack that ends at `stack`. Code takes them if it starts
+    /// with the flag [`INTERRUPTS_ON`].
+    pub(super) fn take_interrupts(&mut self, line: Arc<Line>, stack: usize) {
+        // SAFETY: a system page that is mapped as long as the machine lives; this processor does not run now.
+        let state = unsafe { &mut *(self.machine.own_page(self.number) as *mut [u64; 512]) };
+        // The second of the interrupt stacks is at offset 44.
+        state[5] = state[5] & 0xffff_ffff | (stack as u64) << 32;
+        state[6] = stack as u64 >> 32;
+        (self.line, self.interrupt_stack) = (Some(line), stack);
     }
 
     /// Makes the processor ready for new code, with `fs` as the base of FS (thread-local storage).

@@ -8,7 +8,7 @@ use super::{Fault, increment, kvm};
 /// A guest in ring 0, whatever this KVM makes of it.
 fn guest(devices: &Devices) -> MicroGuest {
     let options = Options { ring: Ring::Kernel, ..Options::default() };
-    guest::make(std::slice::from_ref(devices), &options).unwrap().remove(0)
+    guest::make(std::slice::from_ref(devices), &options, interrupts::Return::Native).unwrap().remove(0)
 }
 
 fn fault(result: Result<CallOutcome<u64>, MicroError>) -> Fault {
