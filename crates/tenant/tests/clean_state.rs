@@ -4,70 +4,17 @@
 //! Without `/dev/kvm` each test says why it does nothing, unless `TOLLWAY_REQUIRE` names `micro-guest` or `kvm`.
 
 mod kvm;
+mod probe;
 
 use std::arch::{asm, global_asm};
 
 use kvm::kvm;
 use tollway_tenant::micro::{Devices, Image, IsolatedGuest, IsolatedOptions, Limits, Window};
 
-/// Bytes that the code below stores.
-const STATE: usize = 8 * 64 + 32 * 64;
-
-// 0: tell everything that can be told, in the window. 1: change everything that can be changed, and return. 2: the same,
-// and then fail.
+// With 1: changes everything that can be changed, and returns. With 2: the same, and then fails.
 global_asm!(
     ".pushsection .rodata.clean_state, \"a\", @progbits",
     "clean_state_start:",
-    "mov r11, [rsi]",
-    "cmp rdi, 1",
-    "jae 5f",
-    // What the call sets, as it is now.
-    "mov [r11 + 64], rbx",
-    "mov [r11 + 72], rbp",
-    "mov [r11 + 80], r8",
-    "mov [r11 + 88], r9",
-    "mov [r11 + 96], r10",
-    "mov [r11 + 104], r14",
-    "mov [r11 + 112], r15",
-    "mov [r11 + 120], rcx",
-    "mov [r11 + 128], rdx",
-    "pushfq",
-    "pop rax",
-    // Carry, parity, zero, sign and the like are of what ran just now.
-    "and eax, 0xfffff700",
-    "mov [r11], rax",
-    "rdfsbase rax",
-    "mov [r11 + 8], rax",
-    "rdgsbase rax",
-    "mov [r11 + 16], rax",
-    "mov ax, ds",
-    "mov [r11 + 24], ax",
-    "mov ax, es",
-    "mov [r11 + 26], ax",
-    "mov ax, fs",
-    "mov [r11 + 28], ax",
-    "mov ax, gs",
-    "mov [r11 + 30], ax",
-    "stmxcsr [r11 + 32]",
-    "fnstcw [r11 + 36]",
-    "fnstsw [r11 + 38]",
-    "fxsave [r11 + 3072]",
-    // The eight x87 registers; not what their pointers to the last instruction say.
-    "lea rsi, [r11 + 3072 + 32]",
-    "lea rdi, [r11 + 192]",
-    "mov ecx, 128",
-    "rep movsb",
-    "lea rdi, [r11 + 512]",
-    ".irp number, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31",
-    "vmovdqu64 [rdi + 64 * \\number], zmm\\number",
-    ".endr",
-    "kmovq rax, k1",
-    "mov [r11 + 40], rax",
-    "kmovq rax, k7",
-    "mov [r11 + 48], rax",
-    "xor eax, eax",
-    "ret",
-    "5:",
     "vpternlogd zmm0, zmm0, zmm0, 0xff",
     ".irp number, 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31",
     "vmovdqa64 zmm\\number, zmm0",
@@ -122,23 +69,22 @@ fn code() -> &'static [u8] {
     unsafe { std::slice::from_raw_parts(start, end.offset_from_unsigned(start)) }
 }
 
-/// A guest that tells its state, if the processor has the registers that the code wants.
+/// A guest that tells its state, if the processor has the registers that the probe wants.
 fn guest() -> Option<(IsolatedGuest, Window)> {
-    if !std::is_x86_feature_detected!("avx512bw") {
-        println!("skipped: no AVX-512");
+    if !probe::possible() {
         return None;
     }
-    let window = Window::new(8192).unwrap();
-    let image = Image::from_code(code()).unwrap();
+    let window = Window::new(probe::STATE).unwrap();
+    let image = Image::from_code(&probe::before(code())).unwrap();
     let devices = Devices::new(0).unwrap();
     let guest = IsolatedGuest::new(&image, &window, &devices, &IsolatedOptions::default()).unwrap();
     Some((guest, window))
 }
 
 fn state(guest: &mut IsolatedGuest, window: &Window) -> Vec<u8> {
-    window.write(0, &[0xee; 4096]).unwrap();
-    guest.call(0, 0, Limits::default()).unwrap();
-    let mut state = vec![0; STATE];
+    window.write(0, &[0xee; probe::STATE]).unwrap();
+    guest.call(0, probe::TELL, Limits::default()).unwrap();
+    let mut state = vec![0; probe::STATE];
     window.read(0, &mut state).unwrap();
     state
 }
@@ -149,7 +95,6 @@ fn the_host_leaves_no_trace() {
     let Some(_one) = kvm() else { return };
     let Some((mut guest, window)) = guest() else { return };
     for _ in 0..100 {
-        window.write(0, &[0xee; 4096]).unwrap();
         // SAFETY: changes vector and mask registers only, and says so.
         unsafe {
             asm!(
@@ -159,13 +104,12 @@ fn the_host_leaves_no_trace() {
                 out("zmm31") _, out("k1") _, out("k7") _,
             );
         }
-        guest.call(0, 0, Limits::default()).unwrap();
-        let mut vectors = vec![0; 32 * 64];
-        window.read(512, &mut vectors).unwrap();
+        guest.call(0, probe::TELL, Limits::default()).unwrap();
+        let mut state = [1; probe::STATE];
+        window.read(0, &mut state).unwrap();
+        let vectors = &state[1024..][..32 * 64];
         assert!(vectors.iter().all(|byte| *byte == 0), "{vectors:02x?}");
-        let mut masks = [0; 16];
-        window.read(40, &mut masks).unwrap();
-        assert_eq!(masks, [0; 16]);
+        assert_eq!(state[144..208], [0; 64], "masks");
     }
 }
 
@@ -180,7 +124,7 @@ fn calls_leave_no_trace() {
         let result = guest.call(0, argument, Limits::default());
         assert_eq!(result.is_ok(), argument == 1, "{result:?}");
         let next = state(&mut guest, &window);
-        let differ: Vec<usize> = (0..STATE).filter(|at| next[*at] != fresh[*at]).collect();
+        let differ: Vec<usize> = (0..probe::STATE).filter(|at| next[*at] != fresh[*at]).collect();
         assert!(differ.is_empty(), "after {argument}: {differ:?}");
     }
 }
