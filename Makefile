@@ -2,8 +2,9 @@
 
 CARGO   ?= cargo
 STAGE    = scripts/stage
+FUZZ_SECONDS ?= 600
 
-.PHONY: run test agent guard bench truth kill-test audit setup-guest clean help
+.PHONY: run test agent guard bench truth kill-test fuzz audit setup-guest clean help
 
 run: setup-run                 ## set up, build, run the main job: price list and report.html
 	$(CARGO) build --release --package tollway
@@ -39,6 +40,12 @@ truth:                         ## A/A and A/B with planted slowdowns: can compar
 
 kill-test:                     ## kill 200 runs at random moments; each must go on to its end
 	TOLLWAY_KILLS=200 $(CARGO) test --package tollway --test crash -- --nocapture
+
+fuzz: setup-fuzz               ## machine code of any kind in isolated guests, for FUZZ_SECONDS (600); wants Rust's nightly
+	scripts/tool cargo-fuzz@0.13.2
+	mkdir -p fuzz/corpus/payload
+	RUSTUP_TOOLCHAIN=nightly target/tools/bin/cargo-fuzz fuzz run --sanitizer none payload \
+	  fuzz/corpus/payload fuzz/seeds/payload -- -max_total_time=$(FUZZ_SECONDS) -max_len=600 -timeout=30
 
 audit: setup-audit             ## bans, licences, sources of all dependencies
 	scripts/tool cargo-deny@0.20.2

@@ -1,6 +1,6 @@
 //! The functions of the image that its host can call, in the order of its table.
 
-use crate::crossing::{cpuids, hypercalls, mmio_load, mmio_store, mmio_stores, port_outs};
+use crate::crossing::{self, cpuids, hypercalls, mmio_store, mmio_stores, port_outs};
 use crate::room::Room;
 use crate::work;
 
@@ -127,7 +127,7 @@ unsafe extern "C" fn idle(argument: usize, room: &Room) -> usize {
     for _ in 0..argument {
         // SAFETY: inside the guest; the address is what the host has told.
         unsafe {
-            let rings = mmio_load(room.idle);
+            let rings = crossing::idle(room.idle);
             room.words()[0].fetch_add(u64::from(rings), core::sync::atomic::Ordering::AcqRel);
         }
     }

@@ -217,11 +217,12 @@ hostile! {
     hypercalls_of_all_kinds Back, "xor r8d, r8d" "4: mov eax, r8d" "mov rbx, -1" "mov rcx, rsp" "mov rdx, rsi" "push rsi" "vmmcall" "pop rsi" "inc r8d" "cmp r8d, 64" "jb 4b";
     hypercalls_of_the_other_vendor Anyhow, "mov eax, 1" "vmcall";
     processor_number Back, "rdtscp" "rdtsc";
+    length_that_changes Late, "mov rax, [rsi]" "4: mov qword ptr [rax], 8" "mov qword ptr [rax], -1" "jmp 4b";
 }
 
 struct Place {
     guest: IsolatedGuest,
-    _window: Window,
+    window: Window,
 }
 
 impl Place {
@@ -230,7 +231,7 @@ impl Place {
         let devices = Devices::new(2).unwrap();
         let image = Image::from_code(code).unwrap();
         let guest = IsolatedGuest::new(&image, &window, &devices, &IsolatedOptions::default()).unwrap();
-        Place { guest, _window: window }
+        Place { guest, window }
     }
 
     fn call(&mut self, argument: usize, limit: Duration) -> Result {
@@ -289,4 +290,36 @@ fn hostile_code_is_caught_and_named() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// A guest changes the length of its message while the host reads it. What the host has checked, it uses.
+#[test]
+fn the_window_changes_under_the_hosts_hands() {
+    let Some(_one) = kvm() else { return };
+    let (_, code, _) = pieces().into_iter().find(|(name, ..)| *name == "length_that_changes").unwrap();
+    let mut place = Place::new(code);
+    let window = place.window.clone();
+    let (mut short, mut long) = (0u32, 0u32);
+    std::thread::scope(|scope| {
+        let guest = scope.spawn(|| place.call(0, Duration::from_millis(300)));
+        while !guest.is_finished() {
+            let mut length = [0; 8];
+            window.read(0, &mut length).unwrap();
+            let length = usize::from_le_bytes(length);
+            let mut message = [0u8; 16];
+            // The check and the use are of one value: neither the slice nor the window is overrun.
+            match message.get_mut(..length) {
+                Some(message) => {
+                    window.read(8, message).unwrap();
+                    short += 1;
+                }
+                None => {
+                    assert!(window.read(8, &mut message[..]).is_ok() && length == usize::MAX, "{length:#x}");
+                    long += 1;
+                }
+            }
+        }
+    });
+    println!("{short} times short, {long} times long");
+    assert!(long > 0 && short > 0);
 }

@@ -169,6 +169,33 @@ fn processors_and_guests_share() {
     }
 }
 
+/// What one processor does wrong ends its own call: the other one goes on.
+#[test]
+fn a_processor_harms_no_other() {
+    let Some(_one) = kvm() else { return };
+    let devices = Devices::wired(&Wiring { processors: 2, ..Wiring::default() }).unwrap();
+    let window = Window::new(1).unwrap();
+    let guest = IsolatedGuest::new(&image(), &window, &devices, &IsolatedOptions::default()).unwrap();
+    let [mut bad, mut good]: [_; 2] = guest.into_processors().try_into().unwrap();
+    std::thread::scope(|scope| {
+        let bad = scope.spawn(move || {
+            let limits = Limits { time: Duration::from_millis(20) };
+            let ends =
+                [Entry::Panic, Entry::Scramble, Entry::Panic, Entry::Idle].into_iter().cycle().take(12);
+            ends.map(|entry| bad.call(entry as usize, usize::MAX, limits).unwrap_err()).collect::<Vec<_>>()
+        });
+        let mut count = 0;
+        while !bad.is_finished() {
+            count = good.call(Entry::Increment as usize, count, Limits::default()).unwrap().value;
+        }
+        let errors = bad.join().unwrap();
+        println!("{count} calls beside {} and {}", errors[0], errors[1]);
+        let late = errors.iter().filter(|error| matches!(error, MicroError::TimedOut { .. })).count();
+        assert!(late == 6 && count > 0, "{errors:?}");
+        assert!(errors[0].to_string().contains("`ud2`"), "a panic is ud2: {}", errors[0]);
+    });
+}
+
 /// Integer work takes as long inside as outside, in turns on one processor.
 #[test]
 fn work_runs_at_native_speed() {

@@ -48,7 +48,8 @@
 //! - System calls, the vDSO's clock (`Instant::now`), waiting for locks, panics: see [`MicroGuest::call`]. `rdtsc` works.
 //! - `rdtscp` and `rdpid` do not tell the processor: the guest has a value of its own (0) there.
 //! - HLT and other instructions of ring 0 are faults; to idle, leave by an exit.
-//! - Isolation: a guest can write what the program can. This is for measuring crossings, not for hostile code.
+//! - Isolation: a guest over the program's memory can write what the program can. For hostile code there is
+//!   [`IsolatedGuest`], which has memory of its own.
 //! - The first touch of each page in the guest is slower than later ones: warm up before measuring.
 //! - KVM answers hypercalls from ring 3 in the kernel, with "not permitted": a round trip, but no exit to the program.
 
