@@ -13,6 +13,7 @@ mod figures;
 mod ours;
 mod program;
 mod quiet;
+mod tenants;
 mod twin;
 
 use std::io::{self, IsTerminal};
@@ -56,6 +57,9 @@ struct Options {
     /// Also the bars of the program itself: start-up, memory, and (with its path here) the store's example `million`.
     #[arg(long, value_name = "EXAMPLE")]
     program: Option<PathBuf>,
+    /// Also the bars of micro-guests: how fast they start, memory, speed.
+    #[arg(long)]
+    tenants: bool,
     /// What `cargo bench` adds.
     #[arg(long, hide = true)]
     bench: bool,
@@ -124,6 +128,9 @@ fn main() -> Result<ExitCode> {
     }
     if let Some(million) = &options.program {
         rows.extend(ProgramBars { million }.measure());
+    }
+    if options.tenants {
+        rows.extend(tenants::measure());
     }
     println!(
         "{} rounds, two pairs each, seed {}, processors {cpus:?}; ticks of the time-stamp counter",
