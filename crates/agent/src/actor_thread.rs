@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
 
 use tollway_core::{Actor, Clock, Error, Place, Recorder, Registry, Result, TenantKind, Window};
 use tollway_host::clock::RunClock;
@@ -95,14 +96,17 @@ impl<'a> Life<'a> {
         } else {
             gap::Gaps::default()
         };
-        let (time, before) = (thread_time::thread(), usage::Usage::read());
+        let (begun, time, before) = (Instant::now(), thread_time::thread(), usage::Usage::read());
         self.surroundings.run(&mut *self.actor, window, &mut self.recorder)?;
-        let time = thread_time::thread().saturating_sub(time);
+        // One that got no processor when it should have begun was kept from it all the same.
+        let waited = Duration::try_from_secs_f64(late as f64 / self.make.hz).unwrap_or_default();
+        let (time, span) = (thread_time::thread().saturating_sub(time), begun.elapsed() + waited);
         let used =
             before.and_then(|before| Ok(usage::delta(&before, &usage::Usage::read()?))).unwrap_or_default();
         Ok(Ran {
             spread: self.make.measured.then(|| self.recorder.spread()),
             cpu_ns: u64::try_from(time.as_nanos()).unwrap_or(u64::MAX),
+            span_ns: u64::try_from(span.as_nanos()).unwrap_or(u64::MAX),
             voluntary: used.voluntary,
             involuntary: used.involuntary,
             minor_faults: used.minor_faults,

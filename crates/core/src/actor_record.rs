@@ -21,7 +21,8 @@ pub struct ActorRecord {
     /// Processor time that this machine gave it, in nanoseconds: that of its thread, or of its guest's virtual
     /// processor.
     pub given_ns: Option<u64>,
-    /// The stretch that these processor times are of, in nanoseconds: from the beginning of its warm-up on.
+    /// The stretch that these processor times are of, in nanoseconds: its run, from the beginning of its warm-up at
+    /// the latest.
     pub span_ns: Option<u64>,
     /// The stretch in which it recorded, in nanoseconds.
     pub window_ns: Option<u64>,
@@ -42,8 +43,8 @@ pub struct ActorRecord {
 }
 
 impl ActorRecord {
-    /// Share of a processor that this machine gave it: 1 where it had one for itself all the time. Clocks of
-    /// processor time and of the window are read one after the other, so it may exceed 1 by a little.
+    /// Share of a processor that this machine gave it: 1 where it had one for itself all the time. The two clocks
+    /// are read one after the other, so it may exceed 1 by a trifle.
     pub fn share(&self) -> Option<f64> {
         ratio(self.given_ns?, self.span_ns?)
     }

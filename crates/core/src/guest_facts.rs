@@ -16,6 +16,22 @@ pub enum KvmKind {
     Software,
 }
 
+impl KvmKind {
+    /// Whether the processor helps, so that code of every ring runs on it.
+    pub fn is_hardware(self) -> bool {
+        self != KvmKind::Software
+    }
+
+    /// What that means for figures, in words.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            KvmKind::Vmx => "hardware virtualisation (VMX)",
+            KvmKind::Svm => "hardware virtualisation (SVM)",
+            KvmKind::Software => "software: ring 0 is emulated: exit tolls are this host's, not silicon's",
+        }
+    }
+}
+
 impl fmt::Display for KvmKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -2,14 +2,14 @@
 //! to do about it. Data only; `tollway doctor` shows it.
 
 use serde::{Deserialize, Serialize};
-use tollway_core::{CpuFeature, Missing, Requirement};
+use tollway_core::{CpuFeature, KvmKind, Missing, Requirement};
 
 use crate::clock::{self, Calibration, ClockReport, RunClock, Synchrony};
 use crate::cpu::{Topology, choose_slots};
 use crate::features::{Features, Virtualisation};
 use crate::fingerprint::Fingerprint;
 use crate::found::{Found, line};
-use crate::kvm::{self, KvmKind};
+use crate::kvm;
 use crate::requirement::check;
 use crate::samplers::{
     interrupts::Interrupts, kvm_stats::KvmStats, perf::PerfCounters, pressure::Pressure, proc_stat::ProcStat,
@@ -190,10 +190,7 @@ fn machine(features: &Features) -> Outcome {
 }
 
 fn kvm_kind(kind: KvmKind) -> Outcome {
-    match kind {
-        KvmKind::Hardware => ok(kind.meaning()),
-        KvmKind::Software => note(kind.meaning()),
-    }
+    if kind.is_hardware() { ok(kind.meaning()) } else { note(kind.meaning()) }
 }
 
 #[cfg(test)]

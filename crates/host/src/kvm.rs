@@ -5,8 +5,7 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
-use tollway_core::Missing;
+use tollway_core::{KvmKind, Missing};
 
 use crate::features::Features;
 use crate::found::Found;
@@ -29,31 +28,13 @@ const NEEDED: [(libc::c_ulong, &str); 4] = [
     (136, "KVM_CAP_IMMEDIATE_EXIT"),
 ];
 
-/// On what KVM rests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum KvmKind {
-    /// VMX or SVM shows itself: a guest runs on the processor, and an exit costs what silicon asks.
-    Hardware,
-    /// Neither does, and yet KVM works: software such as PVM. Ring 0 of a guest is emulated; exit tolls are this
-    /// host's, not silicon's.
-    Software,
-}
-
-impl KvmKind {
-    /// What that means for figures, in words.
-    pub fn meaning(self) -> &'static str {
-        match self {
-            KvmKind::Hardware => "hardware virtualisation (VMX or SVM)",
-            KvmKind::Software => "software: ring 0 is emulated: exit tolls are this host's, not silicon's",
-        }
-    }
-
-    /// A guess: by the processor's flags, and by the module kvm_pvm.
-    pub fn guess() -> KvmKind {
-        let features = Features::read();
-        let pvm = Path::new("/sys/module/kvm_pvm").exists();
-        if (features.vmx || features.svm) && !pvm { KvmKind::Hardware } else { KvmKind::Software }
+/// What kind of KVM this is, at a guess: by the processor's flags, and by the module kvm_pvm.
+fn guess() -> KvmKind {
+    let features = Features::read();
+    match Path::new("/sys/module/kvm_pvm").exists() {
+        false if features.vmx => KvmKind::Vmx,
+        false if features.svm => KvmKind::Svm,
+        _ => KvmKind::Software,
     }
 }
 
@@ -97,7 +78,7 @@ fn probe_device(path: &Path) -> Found<KvmKind> {
         .map_err(|e| missing(format!("no machine could be made: {e}"), "see the kernel's log for kvm"))?;
     // SAFETY: a descriptor that was just made and that nobody else owns.
     drop(unsafe { OwnedFd::from_raw_fd(machine) });
-    Ok(KvmKind::guess())
+    Ok(guess())
 }
 
 fn ioctl(device: &File, request: libc::c_ulong, argument: libc::c_ulong) -> io::Result<i32> {

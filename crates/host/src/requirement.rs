@@ -13,7 +13,7 @@ use crate::clock::{Invariance, RunClock};
 use crate::cpu::allowed_cpus;
 use crate::features::{Features, Virtualisation};
 use crate::found::{Found, line};
-use crate::kvm::{self, KvmKind};
+use crate::kvm;
 use crate::scratch::{self, FOLDER};
 
 /// The counter itself, and that this run counts by it.
@@ -55,8 +55,8 @@ pub fn check(requirement: &Requirement) -> Result<(), Missing> {
 
 fn hardware_kvm() -> Found<()> {
     match kvm::probe()? {
-        KvmKind::Hardware => Ok(()),
-        KvmKind::Software => Err(Missing::new(
+        kind if kind.is_hardware() => Ok(()),
+        _ => Err(Missing::new(
             "ring 0 of a micro-guest",
             "this KVM is software, which emulates ring 0 instruction by instruction",
             "run it on a host with VMX or SVM, or where nested virtualisation is switched on",

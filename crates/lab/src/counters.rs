@@ -22,9 +22,8 @@ impl<'a> Counters<'a> {
     }
 }
 
-/// What an actor did and used in a trial of those lengths.
+/// What an actor did and used in a trial whose window has that length.
 pub(crate) fn record(Played { role, number, tenant, ran }: &Played, spec: &TrialSpec) -> ActorRecord {
-    let nanoseconds = |ms: f64| Some((ms * 1e6).round() as u64);
     let recorded = ran.spread.as_ref();
     ActorRecord {
         role: role.clone(),
@@ -32,8 +31,8 @@ pub(crate) fn record(Played { role, number, tenant, ran }: &Played, spec: &Trial
         tenant: Some(*tenant),
         own_ns: (*tenant != TenantKind::MicroGuest).then_some(ran.cpu_ns),
         given_ns: (*tenant != TenantKind::LinuxGuest).then_some(ran.cpu_ns),
-        span_ns: nanoseconds(spec.warmup_ms + spec.window_ms),
-        window_ns: nanoseconds(spec.window_ms),
+        span_ns: Some(ran.span_ns),
+        window_ns: Some((spec.window_ms * 1e6).round() as u64),
         ops: recorded.map(|s| s.ops),
         mean_ticks: recorded.and_then(Spread::mean),
         late_ticks: ran.late,

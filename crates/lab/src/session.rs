@@ -5,9 +5,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tollway_core::Error;
+use tollway_core::{Error, TenantKind};
 use tollway_store::{NewTrial, PointId, PointState, RunId, RunState, Store, TrialMark};
-use tollway_tenant::Executable;
+use tollway_tenant::{Executable, micro};
 
 use crate::counters::{self, Counters};
 use crate::crew::{Crew, Job, Outcome};
@@ -90,6 +90,7 @@ impl Session<'_> {
         if !self.pilots()? {
             return Ok(false);
         }
+        self.note_micro_guests()?;
         self.progress.stage("tolls");
         let mut ordinal = 0;
         if !self.play_all(&first, &mut ordinal)? {
@@ -223,6 +224,20 @@ impl Session<'_> {
             }
         }
         Ok(true)
+    }
+
+    /// Says on what kind of KVM micro-guests run, where points in them are left to measure.
+    fn note_micro_guests(&mut self) -> Result<(), LabError> {
+        let mut guests = self.store.run(self.run)?.guests;
+        let uses = |p: usize| self.is_pending(p) && self.points[p].plan.uses(TenantKind::MicroGuest);
+        if guests.micro_guests.is_none()
+            && (0..self.points.len()).any(uses)
+            && let Ok(found) = micro::check()
+        {
+            guests.micro_guests = Some(found.kind);
+            self.store.note_guests(self.run, &guests)?;
+        }
+        Ok(())
     }
 
     /// Plays all trials of these points, block by block; false where it was interrupted.

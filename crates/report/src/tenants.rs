@@ -39,7 +39,7 @@ pub(crate) const HEADS: [&str; 7] = [
 
 /// What the columns mean.
 pub(crate) const LEGEND: &str = "Three numbers are the least, the median and the greatest over the tenants of a point. The \
-    share is what this machine gave the tenant's thread or virtual processor, over window and warm-up; a guest that is not told when it must wait \
+    share is what this machine gave the tenant's thread or virtual processor while it ran (asleep it takes none); a guest that is not told when it must wait \
     reckons otherwise. Fastest over \
     slowest is taken trial by trial, so that it has the noise of single trials in it; its interval is over blocks.";
 

@@ -130,6 +130,9 @@ pub struct Ran {
     pub spread: Option<Spread>,
     /// Processor time of its thread, in nanoseconds.
     pub cpu_ns: u64,
+    /// The stretch that this processor time is of, in nanoseconds: its run, from the beginning of the
+    /// warm-up at the latest.
+    pub span_ns: u64,
     /// Voluntary context switches of its thread, where they can be read.
     pub voluntary: Option<u64>,
     /// Involuntary context switches of its thread, where they can be read.

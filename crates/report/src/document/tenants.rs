@@ -29,7 +29,7 @@ pub struct TenantsDocument {
     pub rate: Option<Range>,
     /// Operations a second of all measured actors together; null with fewer than two trials.
     pub total_rate: Option<Span>,
-    /// The rate of the fastest over that of the slowest, trial by trial; null with one actor, with fewer than two
+    /// The rate of the fastest over that of the slowest, trial by trial, 1 at least; null with one actor, with fewer than two
     /// trials, and where an actor got nothing done.
     pub fastest_over_slowest: Option<Span>,
     /// Trials in which a measured actor got nothing done.
@@ -89,8 +89,14 @@ impl TenantsDocument {
             share: over(|a| a.share),
             own_share: over(|a| a.own_share),
             rate: over(|a| a.rate),
-            total_rate: over_blocks(trials, |rates| Some(rates.iter().sum())),
-            fastest_over_slowest: over_blocks(trials, fastest_over_slowest),
+            total_rate: over_blocks(trials, |rates| Some(rates.iter().sum()))
+                .map(|s| Span { lo: s.lo.max(0.0), ..s }),
+            fastest_over_slowest: over_blocks(trials, log_fastest_over_slowest).map(|log| Span {
+                estimate: log.estimate.exp(),
+                // Nobody is faster than the fastest.
+                lo: log.lo.max(0.0).exp(),
+                hi: log.hi.exp(),
+            }),
             starved_trials: u32::try_from(trials.iter().filter(|t| rates(t).contains(&0.0)).count())
                 .unwrap_or(u32::MAX),
             actors,
@@ -124,9 +130,10 @@ fn rates(trial: &Trial) -> Vec<f64> {
     trial.actors.iter().filter_map(ActorRecord::rate).collect()
 }
 
-fn fastest_over_slowest(rates: &[f64]) -> Option<f64> {
+/// On a logarithm, as it is a ratio: an interval of it does not reach below zero.
+fn log_fastest_over_slowest(rates: &[f64]) -> Option<f64> {
     let slowest = rates.iter().copied().reduce(f64::min).filter(|r| *r > 0.0 && rates.len() > 1)?;
-    Some(rates.iter().copied().fold(slowest, f64::max) / slowest)
+    Some((rates.iter().copied().fold(slowest, f64::max) / slowest).ln())
 }
 
 /// A figure made of one number a trial, as the median of a point is; `None` where a trial has none.
@@ -139,5 +146,5 @@ fn over_blocks(trials: &[Trial], of: impl Fn(&[f64]) -> Option<f64>) -> Option<S
     }
     let blocks: Vec<Vec<f64>> = blocks.into_values().collect();
     let found = tollway_stats::figure(&blocks, CONFIDENCE).ok()?;
-    Some(Span { estimate: found.estimate, lo: found.lo.max(0.0), hi: found.hi })
+    Some(Span { estimate: found.estimate, lo: found.lo, hi: found.hi })
 }

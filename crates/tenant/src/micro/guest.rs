@@ -12,7 +12,7 @@ use tollway_core::Missing;
 use super::devices::Devices;
 use super::error::MicroError;
 use super::interrupts::{self, Return};
-use super::kind::{self, KvmKind};
+use super::kind;
 use super::machine::Machine;
 use super::memory::Region;
 use super::own::{self, PAGE};
@@ -98,7 +98,7 @@ impl MicroGuest {
 
 /// An error where code in `ring` would be emulated.
 pub(super) fn possible(ring: Ring) -> Result<(), MicroError> {
-    if ring == Ring::Kernel && kind::check()?.kind == KvmKind::Software {
+    if ring == Ring::Kernel && !kind::check()?.kind.is_hardware() {
         return Err(MicroError::Unavailable(Missing::new(
             "micro-guests in ring 0",
             "the KVM here is a software one, which emulates ring 0 instruction by instruction",

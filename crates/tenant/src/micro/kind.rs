@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use kvm_bindings::kvm_regs;
 use kvm_ioctls::{Cap, Kvm, VcpuExit};
-use tollway_core::Missing;
+use tollway_core::{KvmKind, Missing};
 
 use super::error::MicroError;
 use super::machine::Machine;
@@ -14,27 +14,6 @@ use super::own::{PAGE, Slot};
 use super::space::{OWN, Space, View};
 use super::tables::Access;
 use super::vcpu::Ring;
-
-/// What the processor's own help for virtual machines is called.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KvmKind {
-    /// Intel's: code of every ring runs natively.
-    Vmx,
-    /// AMD's: code of every ring runs natively.
-    Svm,
-    /// None: code in ring 3 runs natively, code in ring 0 is emulated instruction by instruction.
-    Software,
-}
-
-impl std::fmt::Display for KvmKind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            KvmKind::Vmx => "hardware (VMX)",
-            KvmKind::Svm => "hardware (SVM)",
-            KvmKind::Software => "software (ring 0 is emulated, ring 3 is native)",
-        })
-    }
-}
 
 /// What [`check`] found.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -84,8 +84,9 @@ pub use guest::MicroGuest;
 pub use image::Image;
 pub use interrupts::{InterruptHandler, Interrupter, check_interrupts};
 pub use isolated::{IsolatedGuest, IsolatedOptions, IsolatedProcessor};
-pub use kind::{KvmCheck, KvmKind, check};
+pub use kind::{KvmCheck, check};
 pub use processor::Processor;
+pub use tollway_core::KvmKind;
 pub use vcpu::Ring;
 pub use window::Window;
 
