@@ -35,6 +35,24 @@ fn nothing_comes_from_elsewhere_and_nobody_elses_text_is_markup() {
 }
 
 #[test]
+fn what_a_guest_says_is_only_text() {
+    let mut made = Made::new();
+    let run = synthetic::guests::host_and_guests(&mut made.store);
+    let mut facts = synthetic::guests::facts();
+    let linux = facts.linux_guests.as_mut().unwrap();
+    linux.kernel = "<script>alert(1)</script>\u{1b}[31m".into();
+    linux.why = "\"><img src=x onerror=alert(1)>".into();
+    made.store.note_guests(run, &facts).unwrap();
+    let page = RunReport::from_store(&made.store, run).unwrap().html().unwrap();
+    assert!(page.contains("&lt;script&gt;alert(1)&lt;") && page.contains("&lt;img"));
+    assert!(!page.contains("<script") && !page.contains("<img") && !page.contains('\u{1b}'));
+    // Two kinds of guests: a mark for each ratio, and no more.
+    assert_eq!(page.matches("<svg class=\"ratios\"").count(), 14);
+    assert_eq!(page.matches("<rect class=\"whisker micro\"").count(), 7);
+    assert_eq!(page.matches("<rect class=\"whisker linux\"").count(), 10);
+}
+
+#[test]
 fn a_large_run_is_a_small_page() {
     let mut made = Made::new();
     let run = made.store.begin_run(&synthetic::spec("many points", &[])).unwrap();
