@@ -3,8 +3,11 @@
 //! Where QEMU, a kernel or the static agent are missing each test says why it does nothing, unless `TOLLWAY_REQUIRE`
 //! names `qemu`: then it fails.
 
-use std::fs::File;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::process::{Command as Spawn, Stdio};
 use std::sync::OnceLock;
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use tollway_core::{Clock, Params, Requirement, TenantKind, Window};
@@ -40,6 +43,22 @@ fn started(boot: &Boot, agents: usize) -> LinuxGuest {
 
 fn soon() -> Instant {
     Instant::now() + Duration::from_secs(20)
+}
+
+/// How often a guest is started and stopped by the test of leaks: `TOLLWAY_GUEST_CYCLES`, else 3.
+fn cycles() -> usize {
+    std::env::var("TOLLWAY_GUEST_CYCLES").ok().and_then(|n| n.parse().ok()).unwrap_or(3)
+}
+
+/// How many guests are up at once in the test of many: `TOLLWAY_GUESTS_AT_ONCE`, else 2.
+fn at_once() -> usize {
+    std::env::var("TOLLWAY_GUESTS_AT_ONCE").ok().and_then(|n| n.parse().ok()).unwrap_or(2)
+}
+
+/// Whether a process is there and is no zombie.
+fn lives(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
 }
 
 /// The point at which the crossings' actors are made.
@@ -138,4 +157,183 @@ fn two_agents_of_a_guest_exchange() {
         // The caller compares what the server counted.
         assert!(matches!(agent.ask(actor, Command::Finish, soon()).unwrap(), Answer::Finished(_)));
     }
+}
+
+/// Guests that boot at the same time all work; one that rests uses no processor and harms no other; one that hangs is
+/// found out and killed, and one that is killed says so.
+#[test]
+fn what_becomes_of_one_guest_is_nothing_to_the_others() {
+    let Some((boot, _turn)) = boot() else { return };
+    let begun = Instant::now();
+    let mut guests: Vec<LinuxGuest> = (0..at_once()).map(|_| started(boot, 1)).collect();
+    println!("{} started in {:?}", guests.len(), begun.elapsed());
+    for guest in &mut guests {
+        guest.booted(begun + BOOT).unwrap();
+    }
+    println!("{} booted in {:?}", guests.len(), begun.elapsed());
+    let mut agents: Vec<Agent> = guests.iter().map(|guest| guest.agent(0).unwrap()).collect();
+    let getppid = || make("crossings", "getppid", "caller", PLACE, Vec::new());
+    for agent in &mut agents {
+        assert!(run(agent, 1, getppid()).spread.unwrap().samples() > 0);
+    }
+    println!("{} had worked after {:?}", guests.len(), begun.elapsed());
+
+    let last = guests.len() - 1;
+    guests[last].park().unwrap();
+    let before = guests[last].cpu_time().unwrap();
+    assert!(run(&mut agents[0], 2, getppid()).spread.unwrap().samples() > 0);
+    assert_eq!(guests[last].cpu_time().unwrap(), before, "it does not rest");
+    guests[last].wake().unwrap();
+    agents[last].synchronise().unwrap();
+    assert!(run(&mut agents[last], 2, getppid()).spread.unwrap().samples() > 0);
+
+    let processor = tollway_host::cpu::allowed_cpus().unwrap()[0];
+    guests[0].pin(0, processor).unwrap();
+    assert!(guests[0].pin(1, processor).is_err(), "it has one virtual processor");
+    let before = guests[0].cpu_time().unwrap();
+    run(&mut agents[0], 3, getppid());
+    let after = guests[0].cpu_time().unwrap();
+    let given = after.vcpus[0] - before.vcpus[0];
+    assert!(given > Duration::from_millis(5) && after.whole - before.whole >= given, "{before:?} {after:?}");
+
+    // A guest that hangs is to the host one that does not answer.
+    guests[last].park().unwrap();
+    let asked = Instant::now();
+    let deadline = asked + Duration::from_millis(300);
+    let error = agents[last].ask(4, Command::Clock, deadline).unwrap_err().to_string();
+    assert!(error.contains("did not answer in time") && asked.elapsed() < Duration::from_secs(2), "{error}");
+    let process = guests[last].process();
+    let gone = soon();
+    while lives(process) && Instant::now() < gone {
+        sleep(Duration::from_millis(2));
+    }
+    assert!(!lives(process), "the one that hung is still there");
+    assert!(agents[last].ask(5, Command::Clock, soon()).unwrap_err().to_string().contains("signal: 9"));
+    assert!(run(&mut agents[0], 5, getppid()).spread.unwrap().samples() > 0);
+}
+
+/// Each process of a block is a fresh one; what a role requires is checked in the guest, not here.
+#[test]
+fn a_guest_replaces_its_agents_and_checks_what_they_require() {
+    let Some((boot, _turn)) = boot() else { return };
+    let environment = vec![("TOLLWAY_SCRATCH".into(), "/nowhere/at/all".into())];
+    let mut guest =
+        LinuxGuest::start(boot, &GuestOptions { environment, ..GuestOptions::default() }).unwrap();
+    guest.booted(Instant::now() + BOOT).unwrap();
+    let mut processes = Vec::new();
+    for number in 0..3 {
+        let begun = Instant::now();
+        let mut agent = guest.agent(0).unwrap();
+        println!("agent {number} is process {}, after {:?}", agent.hello().pid, begun.elapsed());
+        assert_eq!(agent.hello().before, None);
+        processes.push(agent.hello().pid);
+        let mut requires = |requirement| {
+            let make = make("null", "batched", "idler", "{}", vec![requirement]);
+            agent.ask(number, Command::Make(make), soon())
+        };
+        // This machine may have a million of neither.
+        let cores = requires(Requirement::Cores(2)).unwrap_err().to_string();
+        assert!(cores.contains("this process may run on 1"), "{cores}");
+        let folder = requires(Requirement::DirectIo).unwrap_err().to_string();
+        assert!(folder.contains("/nowhere/at/all"), "{folder}");
+        assert_eq!(requires(Requirement::Loopback).unwrap(), Answer::Made);
+    }
+    processes.dedup();
+    assert_eq!(processes.len(), 3, "{processes:?}");
+}
+
+#[test]
+fn a_guest_that_panics_is_quoted() {
+    let Some((boot, _turn)) = boot() else { return };
+    let environment = vec![("rdinit".into(), "/nowhere".into()), ("init".into(), "/nowhere".into())];
+    let mut guest =
+        LinuxGuest::start(boot, &GuestOptions { environment, ..GuestOptions::default() }).unwrap();
+    let error = guest.booted(Instant::now() + BOOT).unwrap_err().to_string();
+    assert!(error.contains("its console ends") && error.contains("Kernel panic"), "{error}");
+}
+
+/// This test starts itself as a coordinator of two guests, and kills that.
+#[test]
+fn nothing_outlives_a_coordinator_that_is_killed() {
+    const ROLE: &str = "TOLLWAY_TEST_COORDINATOR";
+    const NAME: &str = "nothing_outlives_a_coordinator_that_is_killed";
+    if std::env::var_os(ROLE).is_some() {
+        let boot = Boot::prepare().unwrap();
+        let mut guests = [started(&boot, 1), started(&boot, 1)];
+        // One of them is in the middle of its boot when the end comes.
+        guests[0].booted(Instant::now() + BOOT).unwrap();
+        println!("\nguests {} {}", guests[0].process(), guests[1].process());
+        sleep(Duration::from_secs(600));
+    }
+    let Some((_, _turn)) = boot() else { return };
+    let mut command = Spawn::new(std::env::current_exe().unwrap());
+    command.args(["--exact", NAME, "--nocapture"]).env(ROLE, "1").stdout(Stdio::piped());
+    let mut coordinator = command.spawn().unwrap();
+    let mut lines = BufReader::new(coordinator.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let line = lines.find_map(|line| line.strip_prefix("guests ").map(String::from)).unwrap();
+    let guests: Vec<u32> = line.split(' ').map(|pid| pid.parse().unwrap()).collect();
+    assert!(guests.iter().all(|pid| lives(*pid)), "{guests:?}");
+    coordinator.kill().unwrap();
+    coordinator.wait().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while guests.iter().any(|pid| lives(*pid)) && Instant::now() < deadline {
+        sleep(Duration::from_millis(5));
+    }
+    assert!(!guests.iter().any(|pid| lives(*pid)), "they outlive their coordinator");
+}
+
+/// What this process holds for guests: sockets and files in memory, children, memory.
+#[derive(Debug)]
+struct Held {
+    descriptors: usize,
+    children: usize,
+    threads: usize,
+    resident_kib: u64,
+}
+
+impl Held {
+    fn now() -> Held {
+        let files = fs::read_dir("/proc/self/fd").unwrap().flatten();
+        let of_guests = |to: &std::path::Path| {
+            let to = to.to_string_lossy();
+            ["socket:", "/memfd:", "pipe:", "anon_inode:"].iter().any(|kind| to.starts_with(kind))
+        };
+        let tasks = || fs::read_dir("/proc/self/task").unwrap().flatten();
+        let children =
+            |task: fs::DirEntry| fs::read_to_string(task.path().join("children")).unwrap_or_default();
+        let status = fs::read_to_string("/proc/self/status").unwrap();
+        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        Held {
+            descriptors: files.filter(|f| fs::read_link(f.path()).is_ok_and(|to| of_guests(&to))).count(),
+            children: tasks().map(|task| children(task).split_whitespace().count()).sum(),
+            threads: tasks().count(),
+            resident_kib: resident.trim().trim_end_matches(" kB").parse().unwrap(),
+        }
+    }
+}
+
+#[test]
+fn guests_that_come_and_go_leave_nothing() {
+    let Some((boot, _turn)) = boot() else { return };
+    let cycle = |number: usize| {
+        let mut guest = started(boot, 2);
+        guest.booted(Instant::now() + BOOT).unwrap();
+        let mut agent = guest.agent(number % 2).unwrap();
+        agent.synchronise().unwrap();
+        drop(agent);
+        match number % 3 {
+            0 => drop(guest),
+            _ => guest.stop(Duration::from_secs(10)).unwrap(),
+        }
+    };
+    cycle(0);
+    let before = Held::now();
+    let begun = Instant::now();
+    (0..cycles()).for_each(cycle);
+    let after = Held::now();
+    println!("{} cycles in {:?}: {before:?}, {after:?}", cycles(), begun.elapsed());
+    assert_eq!((after.descriptors, after.children), (before.descriptors, before.children));
+    // Threads are those of other tests, which wait for their turn; they may have ended meanwhile.
+    assert!(after.threads <= before.threads, "{before:?} {after:?}");
+    assert!(after.resident_kib <= before.resident_kib + 8192, "{before:?} {after:?}");
 }

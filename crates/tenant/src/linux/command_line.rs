@@ -17,6 +17,8 @@ pub(super) const MODULES: [&str; 2] = ["virtio_pci", "virtio_console"];
 /// What a guest is, as far as QEMU has to know.
 pub(super) struct Shape<'a> {
     pub(super) accelerator: Accelerator,
+    /// Whether that is a KVM without hardware beneath.
+    pub(super) software_kvm: bool,
     pub(super) vcpus: u32,
     pub(super) memory_mib: u32,
     pub(super) devices: &'a Devices,
@@ -55,7 +57,9 @@ impl Shape<'_> {
         match self.accelerator {
             Accelerator::Kvm => {
                 say("-accel", "kvm".into());
-                say("-cpu", "host".into());
+                // A software KVM announces IA32_ARCH_CAPABILITIES but refuses to set it, at which QEMU aborts.
+                let less = if self.software_kvm { ",-arch-capabilities" } else { "" };
+                say("-cpu", format!("host{less}"));
             }
             Accelerator::Tcg => {
                 say("-accel", "tcg,thread=multi".into());

@@ -21,6 +21,7 @@ use super::device::Devices;
 use super::machine::Machine;
 use super::{initramfs, keeper};
 use crate::Agent;
+use crate::micro::{self, KvmKind};
 
 /// How long a guest may take to hand over a fresh agent process.
 const AGENT: Duration = Duration::from_secs(10);
@@ -94,8 +95,10 @@ impl LinuxGuest {
         }
         let ports: Vec<RawFd> = theirs.iter().map(AsRawFd::as_raw_fd).collect();
         let accelerator = options.accelerator.unwrap_or(boot.choice().accelerator);
+        let software = || micro::check().is_ok_and(|kvm| kvm.kind == KvmKind::Software);
         let shape = Shape {
             accelerator,
+            software_kvm: accelerator == Accelerator::Kvm && software(),
             vcpus: options.vcpus,
             memory_mib: options.spec.memory_mib,
             devices: &devices,

@@ -246,3 +246,243 @@ fn fits(hello: &Hello, port: usize) -> Result<(), String> {
 fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufRead, BufReader, Write};
+    use std::process::Command;
+
+    use tollway_core::{Clock, Ticks, Window};
+
+    use super::super::keeper;
+    use crate::protocol::{self, Command as To, Request, VERSION};
+
+    /// A machine of which the test is the agent: its process only waits to be killed.
+    struct Fake {
+        machine: Arc<Machine>,
+        inside: UnixStream,
+        requests: BufReader<UnixStream>,
+    }
+
+    impl Fake {
+        fn new() -> Self {
+            let mut command = Command::new("sleep");
+            command.arg("600");
+            let process = keeper::start(command, Vec::new()).unwrap();
+            let (ours, inside) = UnixStream::pair().unwrap();
+            let (console, mut said) = UnixStream::pair().unwrap();
+            said.write_all(b"first words\nlast words\n").unwrap();
+            let console = Console::new(console).unwrap();
+            let machine = Arc::new(Machine::new("fake".into(), process, console, vec![ours]));
+            inside.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+            let requests = BufReader::new(inside.try_clone().unwrap());
+            Fake { machine, inside, requests }
+        }
+
+        fn says(&mut self, line: &str) {
+            self.inside.write_all(line.as_bytes()).unwrap();
+            self.inside.write_all(b"\n").unwrap();
+        }
+
+        fn says_hello(&mut self, before: Option<&str>) {
+            let hello = Hello { before: before.map(String::from), ..fit() };
+            protocol::send(&mut self.inside, &hello).unwrap();
+        }
+
+        fn replies(&mut self, actor: u32, answer: Answer) {
+            protocol::send(&mut self.inside, &Reply { actor, answer }).unwrap();
+        }
+
+        fn hears(&mut self) -> Request {
+            let mut line = String::new();
+            self.requests.read_line(&mut line).unwrap();
+            serde_json::from_str(&line).unwrap()
+        }
+
+        fn is_killed(&self) -> bool {
+            self.machine.wait(Duration::from_millis(200))
+        }
+    }
+
+    impl Drop for Fake {
+        fn drop(&mut self) {
+            self.machine.end();
+        }
+    }
+
+    fn fit() -> Hello {
+        Hello {
+            protocol: VERSION,
+            program: "0".into(),
+            pid: 7,
+            counts: RunClock::chosen(),
+            clock: 1,
+            kernel: "6".into(),
+            port: Some(0),
+            before: None,
+        }
+    }
+
+    fn soon() -> Instant {
+        Instant::now() + Duration::from_millis(300)
+    }
+
+    #[test]
+    fn who_says_something_else_than_hello_is_killed_and_quoted() {
+        let text = |hello: Hello| serde_json::to_string(&hello).unwrap();
+        let other_clock = match RunClock::chosen() {
+            RunClock::Tsc => RunClock::MonotonicRaw,
+            RunClock::MonotonicRaw => RunClock::Tsc,
+        };
+        for (line, why) in [
+            ("rubbish".into(), "no agent"),
+            ("{}".into(), "no agent"),
+            (String::new(), "no agent"),
+            ("\u{0}\u{1}\u{7f}".into(), "no agent"),
+            (r#"{"protocol":1,"program":"0.1.0","pid":7,"clock":5}"#.into(), "make agent"),
+            (format!(r#"{{"protocol":{VERSION}}}"#), "no agent"),
+            (text(Hello { port: Some(1), ..fit() }), "port Some(1)"),
+            (text(Hello { port: None, ..fit() }), "port None"),
+            (text(Hello { counts: other_clock, ..fit() }), "it counts by"),
+        ] {
+            let mut fake = Fake::new();
+            fake.says(&line);
+            let error = fake.machine.wait_for_hellos(soon()).unwrap_err().to_string();
+            assert!(error.contains(why) && error.contains("fake"), "{line:?}: {error}");
+            assert!(error.contains("first words | last words"), "{line:?}: {error}");
+            assert!(fake.is_killed(), "{line:?}");
+            assert!(fake.machine.agent(0, soon()).is_err());
+        }
+    }
+
+    #[test]
+    fn who_says_nothing_or_half_is_killed_in_time() {
+        for half in ["", "{\"protocol\":2,\"prog"] {
+            let mut fake = Fake::new();
+            fake.inside.write_all(half.as_bytes()).unwrap();
+            let begun = Instant::now();
+            let error = fake.machine.agent(0, soon()).err().unwrap().to_string();
+            assert!(error.contains("in time"), "{error}");
+            assert!(begun.elapsed() < Duration::from_secs(3) && fake.is_killed());
+        }
+    }
+
+    #[test]
+    fn who_ends_says_how() {
+        let fake = Fake::new();
+        fake.machine.kill();
+        fake.inside.shutdown(Shutdown::Both).unwrap();
+        let error = fake.machine.wait_for_hellos(soon()).unwrap_err().to_string();
+        assert!(error.contains("signal: 9"), "{error}");
+    }
+
+    #[test]
+    fn an_agent_that_breaks_the_protocol_costs_its_guest_its_life() {
+        type Deed = fn(&mut Fake);
+        let deeds: [(Deed, &str); 5] = [
+            (|_| {}, "did not answer in time"),
+            (|fake| fake.says("rubbish"), "expected value"),
+            (|fake| fake.says(r#"{"actor":3,"answer":{"ran":{"cpu_ns":-1}}}"#), "agent 0"),
+            (|fake| fake.replies(4, Answer::Made), "actor 4 answered for actor 3"),
+            (|fake| protocol::send(&mut fake.inside, &Hello { port: None, ..fit() }).unwrap(), "agent 0"),
+        ];
+        for (deed, why) in deeds {
+            let mut fake = Fake::new();
+            fake.says_hello(None);
+            let mut agent = fake.machine.agent(0, soon()).unwrap();
+            deed(&mut fake);
+            let error = agent.ask(3, To::Finish, soon()).unwrap_err().to_string();
+            assert!(error.contains(why), "{why}: {error}");
+            assert!(fake.is_killed(), "{why}");
+        }
+    }
+
+    #[test]
+    fn an_agent_that_crashed_is_told_apart_and_its_successor_is_used() {
+        let mut fake = Fake::new();
+        fake.says_hello(None);
+        let mut agent = fake.machine.agent(0, soon()).unwrap();
+        fake.says_hello(Some("signal: 11"));
+        let error = agent.ask(3, To::Finish, soon()).unwrap_err().to_string();
+        assert!(error.contains("it ended (signal: 11)"), "{error}");
+        assert!(!fake.is_killed());
+        drop(agent);
+        assert_eq!(fake.hears().command, To::Finish);
+        assert_eq!(fake.hears(), Request { actor: ITSELF, command: To::End });
+        // Late words of the old one, then the new one's.
+        fake.replies(3, Answer::Made);
+        fake.replies(ITSELF, Answer::Ended);
+        protocol::send(&mut fake.inside, &Hello { pid: 9, ..fit() }).unwrap();
+        assert_eq!(fake.machine.agent(0, soon()).unwrap().hello().pid, 9);
+    }
+
+    #[test]
+    fn an_agent_that_does_not_end_is_not_waited_for_without_end() {
+        let mut fake = Fake::new();
+        fake.says_hello(None);
+        drop(fake.machine.agent(0, soon()).unwrap());
+        let error = fake.machine.agent(0, soon()).err().unwrap().to_string();
+        assert!(error.contains("did not end in time"), "{error}");
+        assert!(fake.is_killed());
+    }
+
+    #[test]
+    fn a_port_has_one_agent_at_a_time() {
+        let mut fake = Fake::new();
+        fake.says_hello(None);
+        let _agent = fake.machine.agent(0, soon()).unwrap();
+        let error = fake.machine.agent(0, soon()).err().unwrap().to_string();
+        assert!(error.contains("in use"), "{error}");
+        assert!(fake.machine.agent(1, soon()).err().unwrap().to_string().contains("no number 1"));
+    }
+
+    /// Answers the questions for a clock with what `theirs` makes of this machine's.
+    fn asked_for_clock(mut fake: Fake, theirs: fn(Ticks) -> Ticks) -> Fake {
+        loop {
+            match fake.hears().command {
+                To::Clock => {
+                    let now = RunClock::chosen().now();
+                    fake.replies(ITSELF, Answer::Clock(theirs(now)));
+                }
+                _ => return fake,
+            }
+        }
+    }
+
+    #[test]
+    fn windows_are_told_in_the_guests_clock() {
+        let mut fake = Fake::new();
+        fake.says_hello(None);
+        let mut agent = fake.machine.agent(0, soon()).unwrap();
+        let window =
+            Window { warm: 1 << 50, open: (1 << 50) + 10, close: (1 << 50) + 20, batch: 3, planted: 4 };
+        assert!(agent.send(1, To::Run(window)).unwrap_err().to_string().contains("not known"));
+        let answering = std::thread::spawn(|| asked_for_clock(fake, |ours| ours.wrapping_sub(1 << 40)));
+        agent.synchronise().unwrap();
+        agent.send(1, To::Finish).unwrap();
+        let mut fake = answering.join().unwrap();
+        agent.send(1, To::Run(window)).unwrap();
+        let To::Run(told) = fake.hears().command else { panic!() };
+        let expected = (1 << 50) - (1 << 40);
+        assert!(told.warm.abs_diff(expected) <= agent.uncertainty(), "{told:?}");
+        assert_eq!((told.open - told.warm, told.close - told.warm, told.batch), (10, 20, 3));
+    }
+
+    #[test]
+    fn a_clock_of_another_rate_is_refused() {
+        let mut fake = Fake::new();
+        fake.says_hello(None);
+        let mut agent = fake.machine.agent(0, soon()).unwrap();
+        let answering = std::thread::spawn(|| asked_for_clock(fake, |ours| ours / 2));
+        let error = loop {
+            match agent.synchronise() {
+                Ok(()) => sleep(Duration::from_millis(1)),
+                Err(error) => break error.to_string(),
+            }
+        };
+        assert!(error.contains("rate"), "{error}");
+        agent.send(1, To::Finish).unwrap();
+        drop(answering.join().unwrap());
+    }
+}

@@ -1,0 +1,48 @@
+//! The agent of Linux guests as it was built: static, small, and without what only the program itself needs.
+//!
+//! Where `make agent` has built none this says so and does nothing, unless `TOLLWAY_REQUIRE` names `agent`.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use tollway_tenant::linux::static_agent;
+
+fn built() -> Option<PathBuf> {
+    match static_agent::find() {
+        Ok(agent) => Some(agent),
+        Err(missing) => {
+            let required = std::env::var("TOLLWAY_REQUIRE").unwrap_or_default();
+            assert!(
+                !required.split([',', ' ']).any(|one| one == "agent"),
+                "required by TOLLWAY_REQUIRE: {missing}"
+            );
+            println!("skipped: {missing}");
+            None
+        }
+    }
+}
+
+#[test]
+fn it_is_static_and_small() {
+    let Some(agent) = built() else { return };
+    let size = fs::metadata(&agent).unwrap().len();
+    println!("{}: {size} bytes", agent.display());
+    assert!(size <= 5 << 20, "{size} bytes");
+    static_agent::is_static(&agent).unwrap();
+    // It runs where there is nothing: no library, no folder of them, no environment.
+    let output = Command::new(&agent).env_clear().current_dir("/proc").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.starts_with("tollway-agent: standard input is no socket"), "{said}");
+}
+
+#[test]
+fn it_has_no_store_no_capture_library_and_no_plots() {
+    let Some(agent) = built() else { return };
+    let content = fs::read(&agent).unwrap();
+    // Each is in whatever links the library: SQLite's file header, libpcap's device names, a chart's element.
+    for foreign in ["SQLite format 3", "sqlite_master", "libpcap", "pcap_", "<svg", "plotters"] {
+        let found = content.windows(foreign.len()).any(|bytes| bytes == foreign.as_bytes());
+        assert!(!found, "`{foreign}` is in {}", agent.display());
+    }
+}
