@@ -90,16 +90,17 @@ fn every_interrupt_is_taken() {
     OVER.store(false, Ordering::SeqCst);
     let raiser = std::thread::spawn(move || {
         let mut all = true;
-        let mut cycles = 0;
+        let mut cycles = Vec::new();
         for time in 1..=TIMES {
             let start = crossing::clock();
             interrupter.raise(VECTOR);
             all &= taken(VECTOR, before + time);
-            cycles += crossing::clock() - start;
+            cycles.push(crossing::clock() - start);
         }
         interrupter.raise(0x52);
         OVER.store(true, Ordering::SeqCst);
-        (all, cycles / TIMES)
+        cycles.sort_unstable();
+        (all, (cycles[0], cycles[cycles.len() / 2]))
     });
     let expected = (tollway_payload::work::scramble(9, 1000), [1.25f64; 64].iter().sum::<f64>());
     // SAFETY: stays in registers, its stack, and statics.
@@ -117,7 +118,7 @@ fn every_interrupt_is_taken() {
     }
     .unwrap();
     let (all, cycles) = raiser.join().unwrap();
-    println!("raised in one thread, handled in the guest: {cycles} c; {outcome:?}");
+    println!("raised in one thread, handled in the guest: (least, median) {cycles:?} c; {outcome:?}");
     assert!(all);
     assert_eq!(outcome.value.1, 0, "{outcome:?}");
     assert!(outcome.exits.interrupts >= TIMES, "{outcome:?}");
