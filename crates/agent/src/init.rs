@@ -96,7 +96,8 @@ fn load_modules(folder: &Path) -> io::Result<()> {
         let file = folder.join(name);
         let load = || -> io::Result<()> {
             match finit_module(File::open(&file)?, c"", 0) {
-                Ok(()) | Err(Errno::EXIST) => Ok(()),
+                // NODEV is of modules for hardware that is not there, such as a processor's instructions.
+                Ok(()) | Err(Errno::EXIST | Errno::NODEV) => Ok(()),
                 Err(error) => Err(error.into()),
             }
         };

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use cpio::newc::{Builder, trailer};
 use tollway_core::{Error, Result};
 
+use super::modules;
+
 /// The folder of the modules, and the file in it with their names in the order in which they are loaded; the agent
 /// reads both (`tollway_agent::init`).
 const MODULES: &str = "modules";
@@ -28,8 +30,8 @@ pub(super) fn make(agent: &Path, modules: &[PathBuf]) -> Result<Vec<u8>> {
     let mut files = vec![("init".to_owned(), EXECUTABLE, read(agent)?), (MODULES.into(), FOLDER, Vec::new())];
     let mut order = String::new();
     for module in modules {
-        let name = module.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-        files.push((format!("{MODULES}/{name}"), PLAIN, read(module)?));
+        let (name, content) = modules::content(module)?;
+        files.push((format!("{MODULES}/{name}"), PLAIN, content));
         order += &name;
         order.push('\n');
     }
@@ -60,7 +62,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let paths: Vec<PathBuf> = ["agent", "b.ko", "a.ko"].iter().map(|n| folder.path().join(n)).collect();
         for path in &paths {
-            fs::write(path, path.display().to_string()).unwrap();
+            fs::write(path, format!("\x7fELF {}", path.display())).unwrap();
         }
         let packed = make(&paths[0], &paths[1..]).unwrap();
         let mut rest = &packed[..];
@@ -76,7 +78,7 @@ mod tests {
             rest = reader.finish().unwrap();
             found.push((name, mode, content));
         }
-        let path = |at: usize| paths[at].display().to_string();
+        let path = |at: usize| format!("\x7fELF {}", paths[at].display());
         let expected = [
             ("init", EXECUTABLE, path(0)),
             ("modules", FOLDER, String::new()),

@@ -5,13 +5,13 @@
 //! that does not work.
 //!
 //! Sources: the kernel's Documentation/arch/x86/boot.rst (header of a bzImage), Xen's docs/misc/pvh.pandoc and
-//! xen/include/public/elfnote.h (the note that names the entry), the LZ4 frame format's "legacy frame".
-
-use std::io::Read;
+//! xen/include/public/elfnote.h (the note that names the entry).
 
 use object::LittleEndian;
 use object::elf::{FileHeader64, NoteType};
 use object::read::elf::{FileHeader, ProgramHeader};
+
+use super::packed;
 
 /// Where a bzImage says that it is one, and what follows it (boot.rst, "The Real-Mode Kernel Header").
 const SETUP_SECTORS: usize = 0x1f1;
@@ -21,28 +21,13 @@ const PAYLOAD_OFFSET: usize = 0x248;
 const PAYLOAD_LENGTH: usize = 0x24c;
 /// The version of the header that first had the last two.
 const WITH_PAYLOAD: u16 = 0x208;
-/// More than any kernel unpacks to, in bytes.
-const LARGEST: u64 = 1 << 30;
 
 /// XEN_ELFNOTE_PHYS32_ENTRY.
 const PHYS32_ENTRY: NoteType = NoteType(18);
 
 /// The kernel in a bzImage, unpacked, if it is one that can be started so.
 pub(super) fn unpacked(image: &[u8]) -> Option<Vec<u8>> {
-    let payload = payload(image)?;
-    let mut kernel = Vec::new();
-    match payload {
-        [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => {
-            lzma_rust2::XzReader::new(payload, false).take(LARGEST).read_to_end(&mut kernel).ok()?;
-        }
-        [0x02, 0x21, 0x4c, 0x18, frames @ ..] => {
-            // Behind the frame the kernel's build puts the size of what it unpacks to.
-            let frames = frames.get(..frames.len().checked_sub(4)?)?;
-            let whole = [&[0x02, 0x21, 0x4c, 0x18], frames].concat();
-            lz4_flex::frame::FrameDecoder::new(&whole[..]).take(LARGEST).read_to_end(&mut kernel).ok()?;
-        }
-        _ => return None,
-    }
+    let kernel = packed::unpacked(payload(image)?)?;
     has_pvh_entry(&kernel).then_some(kernel)
 }
 

@@ -41,6 +41,8 @@ mod initramfs;
 mod keeper;
 mod kernel;
 mod machine;
+mod modules;
+mod packed;
 pub mod static_agent;
 
 use tollway_core::{Error, Missing};
