@@ -69,6 +69,9 @@ fn code() -> &'static [u8] {
     unsafe { std::slice::from_raw_parts(start, end.offset_from_unsigned(start)) }
 }
 
+/// However busy the machine is.
+const LIMITS: Limits = Limits { time: std::time::Duration::from_secs(10) };
+
 /// A guest that tells its state, if the processor has the registers that the probe wants.
 fn guest() -> Option<(IsolatedGuest, Window)> {
     if !probe::possible() {
@@ -83,7 +86,7 @@ fn guest() -> Option<(IsolatedGuest, Window)> {
 
 fn state(guest: &mut IsolatedGuest, window: &Window) -> Vec<u8> {
     window.write(0, &[0xee; probe::STATE]).unwrap();
-    guest.call(0, probe::TELL, Limits::default()).unwrap();
+    guest.call(0, probe::TELL, LIMITS).unwrap();
     let mut state = vec![0; probe::STATE];
     window.read(0, &mut state).unwrap();
     state
@@ -104,7 +107,7 @@ fn the_host_leaves_no_trace() {
                 out("zmm31") _, out("k1") _, out("k7") _,
             );
         }
-        guest.call(0, probe::TELL, Limits::default()).unwrap();
+        guest.call(0, probe::TELL, LIMITS).unwrap();
         let mut state = [1; probe::STATE];
         window.read(0, &mut state).unwrap();
         let vectors = &state[1024..][..32 * 64];
@@ -121,7 +124,7 @@ fn calls_leave_no_trace() {
     let fresh = state(&mut guest, &window);
     assert_eq!(fresh[32..38], [0x80, 0x1f, 0, 0, 0x7f, 0x03], "control words at a start");
     for argument in [1, 2] {
-        let result = guest.call(0, argument, Limits::default());
+        let result = guest.call(0, argument, LIMITS);
         assert_eq!(result.is_ok(), argument == 1, "{result:?}");
         let next = state(&mut guest, &window);
         let differ: Vec<usize> = (0..probe::STATE).filter(|at| next[*at] != fresh[*at]).collect();
@@ -142,7 +145,7 @@ fn the_guest_leaves_no_trace_in_the_host() {
     };
     let before = words();
     for argument in [1, 2] {
-        let _ = guest.call(0, argument, Limits::default());
+        let _ = guest.call(0, argument, LIMITS);
         assert_eq!(words(), before);
         let flags: u64;
         // SAFETY: reads the flags.

@@ -270,7 +270,8 @@ fn hostile_code_is_caught_and_named() {
         }
         let mut place = Place::new(code);
         for _ in 0..2 {
-            let limit = Duration::from_millis(40);
+            // What shall end by itself gets time for it, however busy the machine is.
+            let limit = Duration::from_millis(if matches!(ends, Late) { 40 } else { 4000 });
             let started = Instant::now();
             let result = place.call(0, limit);
             let took = started.elapsed();
@@ -281,7 +282,7 @@ fn hostile_code_is_caught_and_named() {
             if !is_expected(&ends, &result) {
                 wrong.push(format!("{name}: {result:?}"));
             }
-            assert!(took < limit + Duration::from_millis(500), "{name} took {took:?}");
+            assert!(took < limit + Duration::from_secs(2), "{name} took {took:?}");
             // The first call after an error has to work, and the next, which finds everything clean, as well.
             for argument in [1, 2] {
                 let after = place.call(argument, Duration::from_secs(5));

@@ -186,7 +186,10 @@ fn a_processor_harms_no_other() {
         });
         let mut count = 0;
         while !bad.is_finished() {
-            count = good.call(Entry::Increment as usize, count, Limits::default()).unwrap().value;
+            count = good
+                .call(Entry::Increment as usize, count, Limits { time: Duration::from_secs(20) })
+                .unwrap()
+                .value;
         }
         let errors = bad.join().unwrap();
         println!("{count} calls beside {} and {}", errors[0], errors[1]);
