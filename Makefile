@@ -4,7 +4,7 @@ CARGO   ?= cargo
 STAGE    = scripts/stage
 FUZZ_SECONDS ?= 600
 
-.PHONY: run test agent guard bench truth kill-test fuzz audit setup-guest clean help
+.PHONY: run test agent guard bench truth kill-test guest-test fuzz audit setup-guest clean help
 
 run: setup-run                 ## set up, build, run the main job: price list and report.html
 	$(CARGO) build --release --package tollway
@@ -40,6 +40,10 @@ truth:                         ## A/A and A/B with planted slowdowns: can compar
 
 kill-test:                     ## kill 200 runs at random moments; each must go on to its end
 	TOLLWAY_KILLS=200 $(CARGO) test --package tollway --test crash -- --nocapture
+
+guest-test: agent              ## eight Linux guests at once, and twenty started and stopped: what do they leave?
+	TOLLWAY_REQUIRE=qemu,agent TOLLWAY_GUESTS_AT_ONCE=8 TOLLWAY_GUEST_CYCLES=20 \
+	  $(CARGO) test --package tollway-tenant --test linux_guests -- --nocapture
 
 fuzz: setup-fuzz               ## machine code of any kind in isolated guests, for FUZZ_SECONDS (600); wants Rust's nightly
 	scripts/tool cargo-fuzz@0.13.2

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use tollway_core::{Clock, Params, Requirement, TenantKind, Window};
+use tollway_core::{Clock, DiskFormat, GuestDevice, GuestSpec, Params, Requirement, TenantKind, Window};
 use tollway_host::clock::{self, RunClock};
 use tollway_tenant::Agent;
 use tollway_tenant::linux::{self, Boot, GuestOptions, LinuxGuest};
@@ -259,7 +259,13 @@ fn nothing_outlives_a_coordinator_that_is_killed() {
     const NAME: &str = "nothing_outlives_a_coordinator_that_is_killed";
     if std::env::var_os(ROLE).is_some() {
         let boot = Boot::prepare().unwrap();
-        let mut guests = [started(&boot, 1), started(&boot, 1)];
+        if std::env::var_os(ROLE).is_some_and(|role| role == "next") {
+            return;
+        }
+        let disk = GuestDevice::Disk { format: DiskFormat::Raw, mib: 16, mounted: false };
+        let spec = GuestSpec { devices: vec![disk, GuestDevice::Rng], ..GuestSpec::default() };
+        let options = GuestOptions { spec, ..GuestOptions::default() };
+        let mut guests = [LinuxGuest::start(&boot, &options).unwrap(), started(&boot, 1)];
         // One of them is in the middle of its boot when the end comes.
         guests[0].booted(Instant::now() + BOOT).unwrap();
         println!("\nguests {} {}", guests[0].process(), guests[1].process());
@@ -267,7 +273,9 @@ fn nothing_outlives_a_coordinator_that_is_killed() {
     }
     let Some((_, _turn)) = boot() else { return };
     let mut command = Spawn::new(std::env::current_exe().unwrap());
-    command.args(["--exact", NAME, "--nocapture"]).env(ROLE, "1").stdout(Stdio::piped());
+    let scratch = tempfile::tempdir().unwrap();
+    command.args(["--exact", NAME, "--nocapture"]).env(ROLE, "1").env("TOLLWAY_SCRATCH", scratch.path());
+    command.stdout(Stdio::piped());
     let mut coordinator = command.spawn().unwrap();
     let mut lines = BufReader::new(coordinator.stdout.take().unwrap()).lines().map(Result::unwrap);
     let line = lines.find_map(|line| line.strip_prefix("guests ").map(String::from)).unwrap();
@@ -280,6 +288,17 @@ fn nothing_outlives_a_coordinator_that_is_killed() {
         sleep(Duration::from_millis(5));
     }
     assert!(!guests.iter().any(|pid| lives(*pid)), "they outlive their coordinator");
+
+    let files = || -> Vec<_> {
+        let of_user = fs::read_dir(scratch.path()).unwrap().flatten().next().unwrap().path();
+        fs::read_dir(of_user).unwrap().flatten().map(|file| file.file_name()).collect()
+    };
+    assert_eq!(files().len(), 2, "the disk should have been left: {:?}", files());
+    // The next start clears it.
+    let mut next = Spawn::new(std::env::current_exe().unwrap());
+    next.args(["--exact", NAME]).env(ROLE, "next").env("TOLLWAY_SCRATCH", scratch.path());
+    assert!(next.stdout(Stdio::null()).status().unwrap().success());
+    assert_eq!(files(), ["lock"]);
 }
 
 /// What this process holds for guests: sockets and files in memory, children, memory.

@@ -6,6 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
@@ -25,6 +26,9 @@ use crate::micro::{self, KvmKind};
 
 /// How long a guest may take to hand over a fresh agent process.
 const AGENT: Duration = Duration::from_secs(10);
+
+/// How long the threads of a guest that is laid to rest are waited for.
+const STOPPED: Duration = Duration::from_secs(1);
 
 /// What a guest is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,6 +73,8 @@ pub struct LinuxGuest {
     accelerator: Accelerator,
     begun: Instant,
     boot_time: Option<Duration>,
+    /// What its devices hold on the host goes after the process has.
+    _devices: Devices,
 }
 
 impl LinuxGuest {
@@ -119,7 +125,7 @@ impl LinuxGuest {
             .map_err(|e| Error::system(format!("starting {}", qemu.program.display()), e))?;
         let name = format!("Linux guest {}", STARTED.fetch_add(1, Ordering::Relaxed));
         let machine = Machine::new(name, process, Console::new(console).map_err(system)?, ours);
-        Ok(LinuxGuest { machine: Arc::new(machine), accelerator, begun, boot_time: None })
+        Ok(LinuxGuest { machine: Arc::new(machine), accelerator, begun, boot_time: None, _devices: devices })
     }
 
     /// Waits until all of its agents have said hello.
@@ -166,7 +172,13 @@ impl LinuxGuest {
     /// # Errors
     /// [`Error::Tenant`] where it has ended.
     pub fn park(&mut self) -> Result<()> {
-        self.machine.signal(Signal::STOP)
+        self.machine.signal(Signal::STOP)?;
+        // Each thread stops by itself, a moment later.
+        let give_up = Instant::now() + STOPPED;
+        while !all_stopped(self.process()) && Instant::now() < give_up {
+            sleep(Duration::from_micros(200));
+        }
+        Ok(())
     }
 
     /// Wakes it. Its clock has to be learnt again ([`Agent::synchronise`]).
@@ -254,6 +266,15 @@ fn settings(environment: &[(String, String)]) -> Result<Vec<String>> {
         words.push(format!("{name}={value}"));
     }
     Ok(words)
+}
+
+/// Whether every thread of a process is stopped by a signal (proc(5), `stat`: state T).
+fn all_stopped(pid: u32) -> bool {
+    let Ok(mut tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return true };
+    tasks.all(|task| {
+        let stat = task.and_then(|task| fs::read_to_string(task.path().join("stat"))).unwrap_or_default();
+        stat.is_empty() || stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
+    })
 }
 
 /// The threads of the virtual processors, in their order, by the names that QEMU gives them: `CPU 0/TCG`, `CPU 0/KVM`.

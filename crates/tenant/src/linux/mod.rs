@@ -43,6 +43,7 @@ mod kernel;
 mod machine;
 mod modules;
 mod packed;
+mod run_folder;
 pub mod static_agent;
 
 use tollway_core::{Error, Missing};
