@@ -193,7 +193,12 @@ impl Fault {
     /// What the code of this very program did.
     pub(super) fn in_this_program(exception: Exception) -> Fault {
         let Exception { vector, error_code, address, rip, rsp, system_call } = exception;
-        let instruction = if system_call { Some("syscall") } else { culprit::at(rip) };
+        let instruction = match vector {
+            _ if system_call => Some("syscall"),
+            // A trap: the address is the next instruction's.
+            Some(3) => Some("int3"),
+            _ => culprit::at(rip),
+        };
         let (address_in, code_in) = (address.and_then(own::name_at), own::name_at(rip));
         Fault { vector, error_code, address, rip, rsp, instruction, address_in, code_in }
     }
