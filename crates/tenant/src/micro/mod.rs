@@ -64,10 +64,10 @@
 //! | integer work, inside : outside | 1.00 | 0.96–1.02 |
 //! | one step (two instructions) of a loop in ring 0 | 2900–3200 | – |
 //! | making a guest over some 50 mappings | 0.48–4 ms | 0.6 ms |
-//! | 60 guests at once: made; and each called | 19–131 ms; 26–147 ms | 24 ms, not over own memory |
+//! | 60 guests at once: made; and each called | 19–130 ms; 25–150 ms | 24 ms, not over own memory |
 //! | making a guest, calling and dropping it, each of 1000 | 1.9 ms | – |
 //!
-//! Memory, of 200 guests that have run: 14 kB each in the process, 0.26 MB (0.08 to 0.38) each in the whole machine, the
+//! Memory, of 200 guests that have run: 14 kB each in the process, 0.10 to 0.26 MB each in the whole machine, the
 //! kernel's part included. `scripts/bench` measures this, sixty guests, and arithmetic against their bars.
 //!
 //! # What does not work
@@ -80,6 +80,9 @@
 //!   [`IsolatedGuest`], which has memory of its own.
 //! - The first touch of each page in the guest is slower than later ones: warm up before measuring.
 //! - KVM answers hypercalls from ring 3 in the kernel, with "not permitted": a round trip, but no exit to the program.
+//! - Giving a machine memory waits for a grace period of the kernel, once a slot, about seven times a guest: nothing on a
+//!   quiet machine, but with twice as many busy threads as processors sixty guests took 0.05 s in the median and up to
+//!   1.6 s, of which 0.04 s were processor time. More threads than processors do not help.
 //! - Linux 6.18 takes 8 ms to end a machine with doorbells that is younger than that.
 //! - At most 16 virtual processors, 1024 doorbells, 16 GiB mapped (a limit that [`Options`] raises).
 
