@@ -2,7 +2,7 @@
 //!
 //! It makes the guest fit to work in (file systems, modules, loopback, limits), finds the ports of the virtio-serial
 //! device by which the coordinator speaks, and keeps one agent process on each: when one ends, a fresh one is started.
-//! When the coordinator's end of any port closes, for whatever reason, the guest powers off at once.
+//! An agent ends when the coordinator's end of its port closes, for whatever reason; then the guest powers off at once.
 //!
 //! Settings come by the kernel's command line: words `NAME=value` that the kernel does not know become the first
 //! program's environment, and that of its agents. [`AGENTS`] is how many ports there are.
@@ -146,22 +146,18 @@ fn keep_agents() -> io::Result<()> {
         ports.push(Port::serve(number, device, &program, None)?);
     }
     loop {
-        let mut waiting: Vec<PollFd<'_>> = Vec::new();
-        for port in &ports {
-            // Whether it hung up is told unasked.
-            waiting.push(PollFd::new(&port.device, PollFlags::empty()));
-            waiting.push(PollFd::new(&port.ends, PollFlags::IN));
-        }
+        let mut waiting: Vec<PollFd<'_>> =
+            ports.iter().map(|port| PollFd::new(&port.ends, PollFlags::IN)).collect();
         match poll(&mut waiting, Some(&REAP)) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        if waiting.iter().step_by(2).any(|device| device.revents().contains(PollFlags::HUP)) {
-            return Ok(());
-        }
         while let Some((pid, status)) = ended()? {
             if let Some(at) = ports.iter().position(|port| port.agent == pid) {
                 let port = ports.swap_remove(at);
+                if hung_up(&port.device)? {
+                    return Ok(());
+                }
                 let before = misfortune(status);
                 if before.is_some() {
                     sleep(SOON.saturating_sub(port.begun.elapsed()));
@@ -218,6 +214,9 @@ fn port_device(name: &str) -> Option<PathBuf> {
     named.next().map(|port| Path::new("/dev").join(port.file_name()))
 }
 
+/// Whether the coordinator's end is closed. Not to be asked while an agent reads from the port: Linux's virtio_console
+/// looks for a message on behalf of whoever polls, and if it finds one just then the device need not interrupt, and
+/// nobody wakes the reader.
 fn hung_up(device: &File) -> io::Result<bool> {
     let mut one = [PollFd::new(device, PollFlags::empty())];
     poll(&mut one, Some(&Timespec::default()))?;
