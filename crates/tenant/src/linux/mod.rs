@@ -16,14 +16,28 @@
 //! ```
 //!
 //! # How it is made
-//! The kernel is unpacked here and started at its PVH entry ([`kernel`]); the first file system is made in memory
-//! ([`initramfs`]): the static agent, which is the guest's first program and starts agents, and the modules it loads.
+//! The kernel is unpacked here and started at its PVH entry (`kernel.rs`); the first file system is made in memory
+//! (`initramfs.rs`): the static agent, which is the guest's first program and starts agents, and the modules it loads.
 //! Each agent speaks by a virtio-serial port of its own, whose other end is a socket that QEMU inherits, so nothing has
 //! a name in the host's file system. When our ends close, whoever closes them, the guest powers off; and QEMU is killed
-//! with the program that started it ([`keeper`]).
+//! with the program that started it (`keeper.rs`).
 //!
 //! A guest's clock is the host's counter plus a constant, which [`Agent::synchronise`](crate::Agent::synchronise)
 //! measures; windows are told in the guest's own clock.
+//!
+//! # What it takes
+//! Measured on two shared cores with QEMU 10.0 and Debian's generic kernel 6.1 under TCG, in tests built without
+//! optimisation (`make guest-test`):
+//!
+//! | | |
+//! |---|---|
+//! | start to results of a first job | 1.7 s |
+//! | eight started at once: all booted; all had worked | 7.0 s; 8.1 s |
+//! | twenty times started, synchronised and stopped | 28 s; no descriptor, child or thread, 0.1 MB |
+//! | an idle guest, of a processor | 0.3 % |
+//! | memory of QEMU, of a guest of 192 MiB | 250 MB |
+//! | a fresh agent process | 30–50 ms |
+//! | what is known of its clock | ± 0.1 ms |
 //!
 //! # What a guest cannot do to others
 //! What it sends is taken as anybody's: whole lines up to a limit, within a deadline, checked before use. One that
