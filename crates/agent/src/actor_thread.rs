@@ -79,7 +79,9 @@ impl<'a> Life<'a> {
                 Ok(Answer::Finished(self.actor.tally()))
             }
             Command::Make(_) => Err(self.unfit("it was made twice")),
-            Command::Clock | Command::End => Err(self.unfit("it was told what is for its agent")),
+            Command::Clock | Command::Probe(_) | Command::End => {
+                Err(self.unfit("it was told what is for its agent"))
+            }
         }
     }
 

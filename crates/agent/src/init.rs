@@ -10,7 +10,7 @@
 use std::env;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -26,6 +26,7 @@ use rustix::process::{
 use rustix::system::{RebootCommand, finit_module, reboot};
 
 use crate::serve::{BEFORE, PORT};
+use crate::{disk, network};
 
 /// The setting that says how many agents the coordinator wants.
 pub const AGENTS: &str = "TOLLWAY_AGENTS";
@@ -83,7 +84,9 @@ fn prepare() -> io::Result<()> {
         setrlimit(resource, Rlimit { current: limit, maximum: limit })?;
     }
     load_modules(Path::new(MODULES))?;
-    loopback_up().map_err(|e| with("bringing loopback up", e))
+    network::up("lo").map_err(|e| with("bringing loopback up", e))?;
+    network::configure().map_err(|e| with("networks", e))?;
+    disk::mount_all().map_err(|e| with("disks", e))
 }
 
 fn load_modules(folder: &Path) -> io::Result<()> {
@@ -104,26 +107,6 @@ fn load_modules(folder: &Path) -> io::Result<()> {
         load().map_err(|e| with(&format!("module {}", file.display()), e))?;
     }
     Ok(())
-}
-
-/// netdevice(7): SIOCGIFFLAGS, SIOCSIFFLAGS.
-fn loopback_up() -> io::Result<()> {
-    let socket = rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::DGRAM, None)?;
-    // SAFETY: all-zero is a valid ifreq.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    request.ifr_name[0] = b'l' as libc::c_char;
-    request.ifr_name[1] = b'o' as libc::c_char;
-    // SAFETY: the request points to a live ifreq with a terminated name; the kernel fills in its flags.
-    if unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFFLAGS, &raw mut request) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the flags were just filled in.
-    unsafe { request.ifr_ifru.ifru_flags |= libc::IFF_UP as libc::c_short };
-    // SAFETY: as above; the kernel reads the flags.
-    match unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
 }
 
 /// A port of the coordinator and the agent process on it.

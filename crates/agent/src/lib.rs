@@ -5,8 +5,12 @@
 //! is not. In a Linux guest it is the only program there is: as process 1 it is [`init`], which starts agents.
 
 mod actor_thread;
+mod cipher;
+mod disk;
 pub mod init;
 mod micro;
+mod network;
+mod probe;
 mod serve;
 
 pub use serve::serve;

@@ -15,7 +15,7 @@ use tollway_host::clock::RunClock;
 use tollway_host::cpu;
 use tollway_tenant::protocol::{self, Answer, Command, Hello, Reply, Request};
 
-use crate::actor_thread;
+use crate::{actor_thread, probe};
 
 /// The environment variable by which a guest's first program tells an agent its port: standard input is that port's
 /// device then, and no socket.
@@ -79,6 +79,12 @@ pub fn serve(registry: Registry) -> io::Result<()> {
     while let Some(Request { actor, command }) = protocol::receive(&mut from)? {
         match command {
             Command::Clock => coordinator.answer(actor, Answer::Clock(clock.now())),
+            Command::Probe(probe) => {
+                let coordinator = coordinator.clone();
+                thread::Builder::new()
+                    .name("probe".into())
+                    .spawn(move || coordinator.answer(actor, probe::make(&probe)))?;
+            }
             Command::End => {
                 coordinator.answer(actor, Answer::Ended);
                 break;

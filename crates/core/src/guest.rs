@@ -59,7 +59,10 @@ pub enum GuestDevice {
     /// A network card behind which only the host is.
     HostNetwork,
     /// virtio-rng, served from the host's generator.
-    Rng,
+    Rng {
+        /// The most that it gives in a second, if there is a limit.
+        bytes_per_second: Option<u32>,
+    },
     /// virtio-crypto, served by QEMU itself.
     Crypto,
     /// A device that another process serves over a Unix socket.

@@ -7,8 +7,10 @@
 
 mod agent;
 mod connection;
+pub mod guest_settings;
 pub mod linux;
 pub mod micro;
+pub mod probe;
 pub mod protocol;
 
 use tollway_core::{Missing, Requirement};

@@ -3,8 +3,8 @@
 //!
 //! The agent opens with a [`Hello`]. After that the coordinator sends [`Request`]s and the agent answers each with one
 //! [`Reply`] that carries the same actor number; replies of different actors come in any order. When the socket closes
-//! the agent ends, whatever it is doing, so nothing outlives a coordinator that was killed. [`Command::Clock`] and
-//! [`Command::End`] are to the agent itself, whatever actor number they carry.
+//! the agent ends, whatever it is doing, so nothing outlives a coordinator that was killed. [`Command::Clock`],
+//! [`Command::Probe`] and [`Command::End`] are to the agent itself, whatever actor number they carry.
 
 use std::io::{self, BufRead, Write};
 
@@ -14,8 +14,10 @@ use tollway_core::{Address, Error, Params, Requirement, Spread, Tally, TenantKin
 use tollway_host::clock::RunClock;
 use tollway_host::gap::Gaps;
 
+use crate::probe::Probe;
+
 /// The version of this protocol; both sides must have the same.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// The longest line that either side reads, in bytes: a recorder's distribution is far below it.
 pub const LONGEST_LINE: u64 = 64 << 20;
@@ -65,6 +67,8 @@ pub enum Command {
     Finish,
     /// To the agent: read the clock.
     Clock,
+    /// To the agent in a Linux guest: check a device. It does so beside whatever else it is doing.
+    Probe(Probe),
     /// To the agent: answer [`Answer::Ended`] and end the process, whatever its actors are doing.
     End,
 }
@@ -119,6 +123,8 @@ pub enum Answer {
     Failed(Error),
     /// The agent's clock, read between hearing the question and answering it.
     Clock(Ticks),
+    /// The device does what it should; what the check found.
+    Probed(String),
     /// The agent ends.
     Ended,
 }

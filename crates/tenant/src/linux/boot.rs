@@ -10,7 +10,7 @@ use tollway_core::{Accelerator, Error, Result};
 
 use super::accelerator::{self, Choice};
 use super::found::{self, Found};
-use super::{kernel, run_folder, static_agent};
+use super::{kernel, static_agent};
 
 /// QEMU, a kernel, an agent, and the choice of an accelerator.
 #[derive(Debug)]
@@ -22,13 +22,12 @@ pub struct Boot {
 }
 
 impl Boot {
-    /// Clears what killed programs left, finds everything and unpacks the kernel, which takes up to a second. Where the accelerator is not known yet a
+    /// Finds everything and unpacks the kernel, which takes up to a second. Where the accelerator is not known yet a
     /// guest is booted to find out, which can take [`accelerator::PATIENCE`] once on a machine.
     ///
     /// # Errors
     /// [`Error::Missing`] with what is not there.
     pub fn prepare() -> Result<Boot> {
-        run_folder::clear()?;
         let found = found::find().map_err(Error::Missing)?;
         let agent = static_agent::find().map_err(Error::Missing)?;
         let kernel = in_memory("kernel", &bootable(&found.kernel.image)?)?;

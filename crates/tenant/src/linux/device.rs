@@ -1,12 +1,20 @@
 //! What a guest's devices ask of QEMU and of the guest's kernel.
+//!
+//! | device | in the guest | on the host |
+//! |---|---|---|
+//! | disk | virtio_blk, serial number `tollway.N` | an image without a name ([`super::disk`]) |
+//! | wire, host network | virtio_net, with an address | [`super::network`] |
+//! | rng | virtio_rng, at /dev/hwrng | /dev/urandom, with a limit of bytes in a second if one is asked for |
+//! | crypto | virtio_crypto, by AF_ALG, for instance `virtio_crypto_aes_cbc` | QEMU's own ciphers |
+//! | vhost-user | what it is | another process, which sees all of the guest's memory |
 
 use std::ffi::OsString;
-use std::fs::File;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::Path;
 
-use tollway_core::{DiskFormat, Error, GuestDevice, Missing, Result};
+use tollway_core::{Error, GuestDevice, Missing, Result};
 
-use super::run_folder::GuestFolder;
+use super::found::Qemu;
 
 /// What all devices of a guest ask for.
 #[derive(Debug, Default)]
@@ -19,69 +27,124 @@ pub(super) struct Devices {
     pub(super) settings: Vec<String>,
     /// Whether another process has to see the guest's memory.
     pub(super) shared_memory: bool,
-    /// Where their files are, if they have any.
-    folder: Option<GuestFolder>,
-    /// How many disks there are among them.
-    disks: u32,
+    /// What QEMU inherits.
+    descriptors: Vec<OwnedFd>,
+    /// How many disks it has so far.
+    pub(super) disks: u32,
 }
 
 impl Devices {
     /// Prepares the devices of one guest.
     ///
     /// # Errors
-    /// [`Error::Missing`] where one cannot be had here.
-    pub(super) fn prepare(wanted: &[GuestDevice]) -> Result<Devices> {
+    /// [`Error::Missing`] where one cannot be had here, [`Error::Input`] where one cannot be at all.
+    pub(super) fn prepare(qemu: &Qemu, wanted: &[GuestDevice]) -> Result<Devices> {
         let mut devices = Devices::default();
-        for device in wanted {
-            devices.add(device)?;
+        for (number, device) in wanted.iter().enumerate() {
+            match device {
+                GuestDevice::Disk { format, mib, mounted } => {
+                    devices.add_disk(qemu, *format, *mib, *mounted)?
+                }
+                GuestDevice::Wire(wire) => devices.add_wire(*wire)?,
+                GuestDevice::HostNetwork => devices.add_host_network()?,
+                GuestDevice::Rng { bytes_per_second } => devices.add_rng(number, *bytes_per_second)?,
+                GuestDevice::Crypto => devices.add_crypto(number),
+                GuestDevice::VhostUser { kind, socket } => {
+                    devices.add_vhost_user(number, qemu, kind, socket)?
+                }
+            }
         }
         Ok(devices)
     }
 
-    fn add(&mut self, device: &GuestDevice) -> Result<()> {
-        match device {
-            GuestDevice::Rng => {
-                self.modules.push("virtio_rng");
-                self.say("-device", "virtio-rng-pci".into());
-                Ok(())
-            }
-            GuestDevice::Disk { format: DiskFormat::Raw, mib, mounted: false } => self.add_raw_disk(*mib),
-            other => {
-                let what = format!("{other:?}");
-                Err(Error::Missing(Missing::new(what, "guests do not have it yet", "use a later version")))
-            }
-        }
+    /// The descriptors that QEMU inherits under their own numbers.
+    pub(super) fn inherited(&self) -> impl Iterator<Item = RawFd> {
+        self.descriptors.iter().map(AsRawFd::as_raw_fd)
     }
 
-    /// A disk whose image has no blocks before they are written.
-    fn add_raw_disk(&mut self, mib: u32) -> Result<()> {
-        let number = self.disks;
-        let image = self.folder()?.join(format!("disk-{number}"));
-        File::create_new(&image)
-            .and_then(|file| file.set_len(u64::from(mib) << 20))
-            .map_err(|e| Error::system(format!("making {}", image.display()), e))?;
-        self.modules.push("virtio_blk");
-        // A comma in a value is doubled (QEMU's documentation, "Options").
-        let path = image.display().to_string().replace(',', ",,");
-        self.say(
-            "-blockdev",
-            format!("driver=raw,node-name=disk{number},file.driver=file,file.filename={path}"),
-        );
-        self.say("-device", format!("virtio-blk-pci,drive=disk{number}"));
-        self.disks += 1;
-        Ok(())
-    }
-
-    fn say(&mut self, option: &str, value: String) {
+    /// Adds an argument.
+    pub(super) fn say(&mut self, option: &str, value: String) {
         self.arguments.extend([option.into(), value.into()]);
     }
 
-    /// Where files of this guest go.
-    fn folder(&mut self) -> Result<&Path> {
-        let folder = match self.folder.take() {
-            Some(folder) => folder,
-            None => GuestFolder::make()?,
+    /// Has QEMU inherit a descriptor; its number.
+    pub(super) fn hold(&mut self, descriptor: OwnedFd) -> RawFd {
+        let number = descriptor.as_raw_fd();
+        self.descriptors.push(descriptor);
+        number
+    }
+
+    /// Has QEMU inherit a file; the path by which it opens it.
+    pub(super) fn inherit(&mut self, file: OwnedFd) -> String {
+        format!("/proc/self/fd/{}", self.hold(file))
+    }
+
+    fn add_rng(&mut self, number: usize, bytes_per_second: Option<u32>) -> Result<()> {
+        let limit = match bytes_per_second {
+            Some(0) => {
+                return Err(Error::Input {
+                    place: "limit of a guest's virtio-rng".into(),
+                    reason: "it is 0 bytes in a second".into(),
+                    remedy: "let it be more, or leave it out".into(),
+                });
+            }
+            Some(bytes) => format!(",max-bytes={bytes},period=1000"),
+            None => String::new(),
         };
-        Ok(self.folder.insert(folder).path())
+        self.say("-object", format!("rng-random,id=random{number},filename=/dev/urandom"));
+        self.say("-device", format!("virtio-rng-pci,rng=random{number}{limit}"));
+        self.modules.push("virtio_rng");
+        Ok(())
+    }
+
+    fn add_crypto(&mut self, number: usize) {
+        self.say("-object", format!("cryptodev-backend-builtin,id=crypto{number}"));
+        self.add_crypto_card(number);
+    }
+
+    fn add_crypto_card(&mut self, number: usize) {
+        // With event_idx back ends of other processes miss notifications (QEMU 10).
+        self.say("-device", format!("virtio-crypto-pci,cryptodev=crypto{number},event_idx=off"));
+        self.modules.extend(["virtio_crypto", "algif_skcipher"]);
+    }
+
+    fn add_vhost_user(&mut self, number: usize, qemu: &Qemu, kind: &str, socket: &str) -> Result<()> {
+        let input = |reason: &str, remedy: &str| Error::Input {
+            place: format!("vhost-user device of a guest: {kind} at {socket}"),
+            reason: reason.into(),
+            remedy: remedy.into(),
+        };
+        if socket.contains(',') || !Path::new(socket).is_absolute() {
+            return Err(input(
+                "the path of its socket cannot be told to QEMU",
+                "use an absolute one without commas",
+            ));
+        }
+        if !Path::new(socket).exists() {
+            return Err(input("there is no such socket", "start the process that serves it first"));
+        }
+        self.shared_memory = true;
+        self.say("-chardev", format!("socket,id=vhost{number},path={socket}"));
+        match kind {
+            "blk" => {
+                self.say("-device", format!("vhost-user-blk-pci,chardev=vhost{number}"));
+                self.modules.push("virtio_blk");
+            }
+            "rng" => {
+                self.say("-device", format!("vhost-user-rng-pci,chardev=vhost{number}"));
+                self.modules.push("virtio_rng");
+            }
+            "crypto" if qemu.major() < 8 => {
+                let reason = format!("QEMU {} ends when a guest uses it", qemu.version);
+                let remedy = "use QEMU 8 or newer (make setup-guest)";
+                return Err(Error::Missing(Missing::new("vhost-user crypto devices", reason, remedy)));
+            }
+            "crypto" => {
+                self.say("-object", format!("cryptodev-vhost-user,id=crypto{number},chardev=vhost{number}"));
+                self.add_crypto_card(number);
+            }
+            _ => return Err(input("no such kind is known", "use blk, rng or crypto")),
+        }
+        Ok(())
     }
 }

@@ -73,8 +73,6 @@ pub struct LinuxGuest {
     accelerator: Accelerator,
     begun: Instant,
     boot_time: Option<Duration>,
-    /// What its devices hold on the host goes after the process has.
-    _devices: Devices,
 }
 
 impl LinuxGuest {
@@ -87,7 +85,7 @@ impl LinuxGuest {
         static STARTED: AtomicU32 = AtomicU32::new(1);
         let begun = Instant::now();
         let system = |e: std::io::Error| Error::system("starting a Linux guest", e);
-        let devices = Devices::prepare(&options.spec.devices)?;
+        let devices = Devices::prepare(&boot.found().qemu, &options.spec.devices)?;
         let wanted: Vec<&str> = MODULES.iter().copied().chain(devices.modules.iter().copied()).collect();
         let modules = boot.found().kernel.modules_for(&wanted).map_err(Error::Missing)?;
         let initramfs = in_memory("initramfs", &initramfs::make(boot.agent(), &modules)?)?;
@@ -121,11 +119,12 @@ impl LinuxGuest {
         command.stdin(Stdio::null()).stdout(Stdio::null());
         command.stderr(OwnedFd::from(said.try_clone().map_err(system)?));
         let inherited = [shape.kernel, shape.initramfs, shape.console].into_iter().chain(ports.clone());
+        let inherited = inherited.chain(devices.inherited());
         let process = keeper::start(command, inherited.collect())
             .map_err(|e| Error::system(format!("starting {}", qemu.program.display()), e))?;
         let name = format!("Linux guest {}", STARTED.fetch_add(1, Ordering::Relaxed));
         let machine = Machine::new(name, process, Console::new(console).map_err(system)?, ours);
-        Ok(LinuxGuest { machine: Arc::new(machine), accelerator, begun, boot_time: None, _devices: devices })
+        Ok(LinuxGuest { machine: Arc::new(machine), accelerator, begun, boot_time: None })
     }
 
     /// Waits until all of its agents have said hello.

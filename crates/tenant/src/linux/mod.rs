@@ -49,6 +49,7 @@ mod clock;
 mod command_line;
 mod console;
 mod device;
+mod disk;
 mod found;
 mod guest;
 mod initramfs;
@@ -56,8 +57,8 @@ mod keeper;
 mod kernel;
 mod machine;
 mod modules;
+mod network;
 mod packed;
-mod run_folder;
 pub mod static_agent;
 
 use tollway_core::{Error, Missing};
