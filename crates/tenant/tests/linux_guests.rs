@@ -266,7 +266,10 @@ fn nothing_outlives_a_coordinator_that_is_killed() {
     if std::env::var_os(ROLE).is_some() {
         let boot = Boot::prepare().unwrap();
         let disk = GuestDevice::Disk { format: DiskFormat::Raw, mib: 16, mounted: false };
-        let spec = GuestSpec { devices: vec![disk, GuestDevice::Rng { bytes_per_second: None }], ..GuestSpec::default() };
+        let spec = GuestSpec {
+            devices: vec![disk, GuestDevice::Rng { bytes_per_second: None }],
+            ..GuestSpec::default()
+        };
         let options = GuestOptions { spec, ..GuestOptions::default() };
         let mut guests = [LinuxGuest::start(&boot, &options).unwrap(), started(&boot, 1)];
         // One of them is in the middle of its boot when the end comes.

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | disk | virtio_blk, serial number `tollway.N` | an image without a name ([`super::disk`]) |
 //! | wire, host network | virtio_net, with an address | [`super::network`] |
-//! | rng | virtio_rng, at /dev/hwrng | /dev/urandom, with a limit of bytes in a second if one is asked for |
+//! | rng | virtio_rng, at /dev/hwrng | /dev/urandom, at a limited rate if one is asked for |
 //! | crypto | virtio_crypto, by AF_ALG, for instance `virtio_crypto_aes_cbc` | QEMU's own ciphers |
 //! | vhost-user | what it is | another process, which sees all of the guest's memory |
 
@@ -15,6 +15,9 @@ use std::path::Path;
 use tollway_core::{Error, GuestDevice, Missing, Result};
 
 use super::found::Qemu;
+
+/// The module of virtio-crypto.
+const CRYPTO: &str = "virtio_crypto";
 
 /// What all devices of a guest ask for.
 #[derive(Debug, Default)]
@@ -54,6 +57,8 @@ impl Devices {
                 }
             }
         }
+        // The kernel has its driver check the signatures of what is loaded behind it, which QEMU 7.2 cannot.
+        devices.modules.sort_by_key(|module| *module == CRYPTO);
         Ok(devices)
     }
 
@@ -88,7 +93,10 @@ impl Devices {
                     remedy: "let it be more, or leave it out".into(),
                 });
             }
-            Some(bytes) => format!(",max-bytes={bytes},period=1000"),
+            Some(bytes) => {
+                let (bytes, ms) = portion(bytes);
+                format!(",max-bytes={bytes},period={ms}")
+            }
             None => String::new(),
         };
         self.say("-object", format!("rng-random,id=random{number},filename=/dev/urandom"));
@@ -105,7 +113,7 @@ impl Devices {
     fn add_crypto_card(&mut self, number: usize) {
         // With event_idx back ends of other processes miss notifications (QEMU 10).
         self.say("-device", format!("virtio-crypto-pci,cryptodev=crypto{number},event_idx=off"));
-        self.modules.extend(["virtio_crypto", "algif_skcipher"]);
+        self.modules.extend(["algif_skcipher", CRYPTO]);
     }
 
     fn add_vhost_user(&mut self, number: usize, qemu: &Qemu, kind: &str, socket: &str) -> Result<()> {
@@ -146,5 +154,31 @@ impl Devices {
             _ => return Err(input("no such kind is known", "use blk, rng or crypto")),
         }
         Ok(())
+    }
+}
+
+/// How many bytes virtio-rng may give in how many milliseconds, for that many in a second (to 5 %).
+///
+/// Linux asks for 64 bytes at a time, and QEMU's device stands still when less than that is left of a portion (seen with
+/// 7.2 and 10.0): a portion is a multiple of that, and lasts 10 ms or more.
+fn portion(bytes_per_second: u32) -> (u64, u64) {
+    const REQUEST: u64 = 64;
+    let wanted = u64::from(bytes_per_second);
+    let bytes = (wanted / 100).next_multiple_of(REQUEST).max(REQUEST);
+    (bytes, (bytes * 1000 + wanted / 2) / wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_is_kept_to_five_per_cent_in_whole_requests() {
+        for wanted in [1, 63, 64, 1000, 6399, 6400, 6401, 100_000, 12_345_678, u32::MAX] {
+            let (bytes, ms) = portion(wanted);
+            let got = bytes as f64 * 1000.0 / ms as f64;
+            assert!(bytes % 64 == 0 && ms >= 10, "{wanted}: {bytes} in {ms} ms");
+            assert!((got / f64::from(wanted) - 1.0).abs() < 0.051, "{wanted}: {got}");
+        }
     }
 }
