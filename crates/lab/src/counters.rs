@@ -23,14 +23,17 @@ impl<'a> Counters<'a> {
 }
 
 /// What an actor did and used in a trial whose window has that length.
-pub(crate) fn record(Played { role, number, tenant, ran }: &Played, spec: &TrialSpec) -> ActorRecord {
+pub(crate) fn record(Played { role, number, tenant, ran, given }: &Played, spec: &TrialSpec) -> ActorRecord {
     let recorded = ran.spread.as_ref();
     ActorRecord {
         role: role.clone(),
         number: *number,
         tenant: Some(*tenant),
         own_ns: (*tenant != TenantKind::MicroGuest).then_some(ran.cpu_ns),
-        given_ns: (*tenant != TenantKind::LinuxGuest).then_some(ran.cpu_ns),
+        given_ns: match tenant {
+            TenantKind::LinuxGuest => given.map(|share| (share * ran.span_ns as f64).round() as u64),
+            _ => Some(ran.cpu_ns),
+        },
         span_ns: Some(ran.span_ns),
         window_ns: Some((spec.window_ms * 1e6).round() as u64),
         ops: recorded.map(|s| s.ops),

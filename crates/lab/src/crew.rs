@@ -4,10 +4,11 @@
 //! averaged out. Within a block the processes are kept, and every trial has actors of its own in them. When a tenant
 //! dies or does not answer, the whole crew is dismissed and the next trial starts a fresh one.
 
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use tollway_core::{
-    Address, Clock, Error, Params, Plan, Result, Spread, Tally, TenantKind, TrialSpec, Window,
+    Address, Clock, Error, Params, Plan, Result, Spread, Tally, TenantKind, Ticks, TrialSpec, Window,
 };
 use tollway_host::clock::RunClock;
 use tollway_host::gap::{self, Gaps};
@@ -16,11 +17,15 @@ use tollway_host::samplers::thread_time;
 use tollway_tenant::protocol::{Answer, Command, Make, Ran};
 use tollway_tenant::{Agent, Executable};
 
+use crate::guests::Guests;
 use crate::noise;
 use crate::seats::{Seat, Sitting, seats};
 
 /// Between the last command and the opening of the warm-up: every actor has to have heard by then.
 const LEAD: Duration = Duration::from_micros(400);
+
+/// So much more where some of them live in a Linux guest, which a word takes longer to reach.
+const LEAD_GUEST: Duration = Duration::from_millis(5);
 
 /// So much more for each actor after the first.
 const LEAD_EACH: Duration = Duration::from_micros(40);
@@ -92,6 +97,8 @@ pub struct Played {
     pub tenant: TenantKind,
     /// What it said of its run.
     pub ran: Ran,
+    /// Share of a processor that this machine gave the virtual processor of its Linux guest in the window.
+    pub given: Option<f64>,
 }
 
 /// The agent processes of a block.
@@ -102,8 +109,17 @@ pub struct Crew<'a> {
     grace: Duration,
     agents: Vec<Agent>,
     /// Whose seat each agent has.
-    seats: Vec<Seat>,
+    seats: Vec<Chair>,
     actors: u32,
+}
+
+/// A seat that is the same from trial to trial.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Chair {
+    /// Here.
+    Here(Seat),
+    /// In the Linux guest of that id, the process of that number.
+    Guest(u32, u32),
 }
 
 /// One actor of the trial under way.
@@ -111,6 +127,8 @@ struct Member<'p> {
     sitting: Sitting<'p>,
     /// Index of its agent.
     agent: usize,
+    /// The Linux guest that it lives in.
+    guest: Option<u32>,
     /// Its number with that agent.
     number: u32,
 }
@@ -127,8 +145,8 @@ impl<'a> Crew<'a> {
     /// # Errors
     /// [`Error::Missing`] where an actor found that the machine lacks something, [`Error::Wrong`] where its result
     /// failed verification, [`Error::Tenant`] where a tenant died or hung (the crew is then dismissed).
-    pub fn play(&mut self, job: &Job<'_>) -> Result<Outcome> {
-        let outcome = self.try_play(job);
+    pub fn play(&mut self, job: &Job<'_>, guests: &mut Guests) -> Result<Outcome> {
+        let outcome = self.try_play(job, guests);
         if outcome.is_err() {
             // Some actor may be stuck in the middle of something.
             self.agents.clear();
@@ -137,10 +155,10 @@ impl<'a> Crew<'a> {
         outcome
     }
 
-    fn try_play(&mut self, job: &Job<'_>) -> Result<Outcome> {
-        let members = self.assemble(job)?;
+    fn try_play(&mut self, job: &Job<'_>, guests: &mut Guests) -> Result<Outcome> {
+        let members = self.assemble(job, guests)?;
         let before = Meters::read();
-        let actors = self.run(job, &members)?;
+        let actors = self.run(job, &members, guests)?;
         let after = Meters::read();
         let meters = after.since(&before);
         let tally = self.finish(&members)?;
@@ -161,7 +179,7 @@ impl<'a> Crew<'a> {
 
     /// Processor time that the agents, and processes that they started and that have ended, have used.
     pub fn processor_time(&self) -> Duration {
-        let pids = self.agents.iter().map(|a| a.hello().pid);
+        let pids = self.agents.iter().filter_map(Agent::process);
         pids.map(|pid| {
             let own = thread_time::process_of(pid.cast_signed()).unwrap_or_default();
             own + noise::children_of(pid).unwrap_or_default()
@@ -170,12 +188,23 @@ impl<'a> Crew<'a> {
     }
 
     /// Makes the actors and gets them ready, role by role; the actors of one role all at once.
-    fn assemble<'p>(&mut self, job: &Job<'p>) -> Result<Vec<Member<'p>>> {
+    fn assemble<'p>(&mut self, job: &Job<'p>, guests: &mut Guests) -> Result<Vec<Member<'p>>> {
+        let sittings = seats(job.plan);
+        let lodging = guests.lodge(job.plan, &sittings, &self.executable.environment, self.cpus)?;
         let mut members: Vec<Member<'p>> = Vec::new();
-        for sitting in seats(job.plan) {
-            let agent = self.seated(sitting.seat)?;
-            members.push(Member { sitting, agent, number: self.actors });
+        for sitting in sittings {
+            let guest = match sitting.seat {
+                Seat::Guest { guest, instance, .. } => lodging.id(guest, instance),
+                _ => None,
+            };
+            let agent = self.seated(sitting.seat, guest, guests)?;
+            members.push(Member { sitting, agent, guest, number: self.actors });
             self.actors += 1;
+        }
+        let mut guests: Vec<(Option<u32>, usize)> = members.iter().map(|m| (m.guest, m.agent)).collect();
+        guests.dedup_by_key(|(guest, _)| *guest);
+        for (_, agent) in guests.iter().filter(|(guest, _)| guest.is_some()) {
+            self.agents[*agent].synchronise()?;
         }
         let mut addresses: Vec<Address> = Vec::new();
         for role in &job.plan.roles {
@@ -200,12 +229,19 @@ impl<'a> Crew<'a> {
     }
 
     /// The agent of a seat, started where there is none yet.
-    fn seated(&mut self, seat: Seat) -> Result<usize> {
-        if let Some(at) = self.seats.iter().position(|taken| *taken == seat) {
+    fn seated(&mut self, seat: Seat, guest: Option<u32>, guests: &Guests) -> Result<usize> {
+        let chair = match (seat, guest) {
+            (Seat::Guest { process, .. }, Some(id)) => Chair::Guest(id, process),
+            (seat, _) => Chair::Here(seat),
+        };
+        if let Some(at) = self.seats.iter().position(|taken| *taken == chair) {
             return Ok(at);
         }
-        self.agents.push(Agent::start(self.executable)?);
-        self.seats.push(seat);
+        self.agents.push(match chair {
+            Chair::Guest(id, process) => guests.agent(id, process)?,
+            Chair::Here(_) => Agent::start(self.executable)?,
+        });
+        self.seats.push(chair);
         Ok(self.agents.len() - 1)
     }
 
@@ -227,6 +263,10 @@ impl<'a> Crew<'a> {
 
     /// The processor of a core slot. Only where many actors play a role do they begin again with the first.
     fn cpu(&self, sitting: &Sitting<'_>) -> Result<u32> {
+        if sitting.role.tenant == TenantKind::LinuxGuest {
+            // One of the guest's own: its virtual processors are pinned to this machine's.
+            return Ok(sitting.role.core);
+        }
         let slot = match sitting.role.count {
             1 => sitting.slot as usize,
             _ => sitting.slot as usize % self.cpus.len().max(1),
@@ -239,8 +279,9 @@ impl<'a> Crew<'a> {
     }
 
     /// Opens one window for all and collects what they bring.
-    fn run(&mut self, job: &Job<'_>, members: &[Member<'_>]) -> Result<Vec<Played>> {
-        let lead = LEAD + LEAD_EACH * (members.len() as u32).saturating_sub(1);
+    fn run(&mut self, job: &Job<'_>, members: &[Member<'_>], guests: &Guests) -> Result<Vec<Played>> {
+        let lead = if members.iter().any(|m| m.guest.is_some()) { LEAD_GUEST } else { Duration::ZERO };
+        let lead = lead + LEAD + LEAD_EACH * (members.len() as u32).saturating_sub(1);
         let ticks = |d: Duration| (d.as_secs_f64() * self.hz) as u64;
         let (warmup, length) = (
             Duration::from_secs_f64(job.spec.warmup_ms / 1e3),
@@ -253,18 +294,21 @@ impl<'a> Crew<'a> {
         for member in members {
             self.agents[member.agent].send(member.number, Command::Run(window))?;
         }
+        let given = watch(members, guests, &window, self.hz);
         let all: Vec<&Member<'_>> = members.iter().collect();
         let answers = self.gather(&all, lead + warmup + length + self.grace)?;
-        let played = |(member, answer): (&Member<'_>, Answer)| match answer {
-            Answer::Ran(ran) => Ok(Played {
+        let mut played = Vec::new();
+        for ((member, answer), given) in members.iter().zip(answers).zip(given) {
+            let Answer::Ran(ran) = answer else { return Err(out_of_turn(member, &answer)) };
+            played.push(Played {
                 role: member.sitting.role.name.clone(),
                 number: member.sitting.number,
                 tenant: member.sitting.role.tenant,
                 ran: *ran,
-            }),
-            other => Err(out_of_turn(member, &other)),
-        };
-        members.iter().zip(answers).map(played).collect()
+                given,
+            });
+        }
+        Ok(played)
     }
 
     /// Lets every actor verify and hand in its tally.
@@ -311,6 +355,30 @@ impl<'a> Crew<'a> {
             None => Ok(answers.into_iter().flatten().collect()),
         }
     }
+}
+
+/// The share of a processor that the Linux guest of each gets in the window: read when it opens and when it closes,
+/// while nobody else here has anything to do.
+fn watch(members: &[Member<'_>], guests: &Guests, window: &Window, hz: f64) -> Vec<Option<f64>> {
+    if members.iter().all(|m| m.guest.is_none()) {
+        return vec![None; members.len()];
+    }
+    let clock = RunClock::chosen();
+    let read = |at: Ticks| -> Vec<(Ticks, Option<Duration>)> {
+        let left = at.saturating_sub(clock.now()) as f64 / hz;
+        sleep(Duration::try_from_secs_f64(left).unwrap_or_default());
+        let time = |member: &Member<'_>| {
+            let vcpu = member.sitting.role.core as usize;
+            guests.cpu_time(member.guest?).ok()?.vcpus.get(vcpu).copied()
+        };
+        members.iter().map(|member| (clock.now(), time(member))).collect()
+    };
+    let (opened, closed) = (read(window.open), read(window.close));
+    let share = |((from, before), (to, after)): ((Ticks, Option<Duration>), (Ticks, Option<Duration>))| {
+        let given = after?.checked_sub(before?)?;
+        (to > from).then(|| given.as_secs_f64() * hz / (to - from) as f64)
+    };
+    opened.into_iter().zip(closed).map(share).collect()
 }
 
 /// The agents that still owe an answer; `None` where none does.

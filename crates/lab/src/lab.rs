@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use tollway_core::{Error, Missing, Registry};
-use tollway_host::requirement;
 use tollway_store::{PointSpec, RunId, RunSpec, RunState, Store, StoreError, TrialMark};
 use tollway_tenant::{Agent, Executable};
 
+use crate::guests::Guests;
 use crate::noise::Watch;
 use crate::point::{self, Point};
 use crate::progress::Progress;
@@ -141,7 +141,7 @@ impl Lab<'_> {
         })?;
         store.add_points(run, &specs(&points, self.registry, request)?)?;
         let stored = store.points(run)?;
-        self.session(store, progress, run, request.clone(), points, &stored, BTreeSet::new()).go()
+        self.session(store, progress, run, request.clone(), points, &stored, BTreeSet::new())?.go()
     }
 
     /// Goes on with the newest run that did not end.
@@ -187,7 +187,7 @@ impl Lab<'_> {
                 "start a new run, or go on with that program",
             ));
         }
-        self.session(store, progress, run, script.request, points, &stored, left.trials).go()
+        self.session(store, progress, run, script.request, points, &stored, left.trials)?.go()
     }
 
     /// Starts an agent of each side once: one that is no agent, or reads another clock, is told before a run begins.
@@ -209,7 +209,7 @@ impl Lab<'_> {
         points: Vec<Point>,
         stored: &[tollway_store::Point],
         done: BTreeSet<TrialMark>,
-    ) -> Session<'s> {
+    ) -> Result<Session<'s>, LabError> {
         let sides = sides_of(&request);
         let entries = stored
             .iter()
@@ -224,13 +224,28 @@ impl Lab<'_> {
             })
             .collect();
         let watch = Watch::begin(Duration::ZERO);
-        Session { lab: self, store, progress, run, request, sides, points, entries, done, watch }
+        let noted = store.run(run)?.guests;
+        let guests = Guests::new(noted.clone());
+        Ok(Session {
+            lab: self,
+            store,
+            progress,
+            run,
+            request,
+            sides,
+            points,
+            entries,
+            done,
+            watch,
+            guests,
+            noted,
+        })
     }
 }
 
 /// The first thing that a point needs and this machine lacks.
 pub(crate) fn lacking(point: &Point) -> Option<Missing> {
-    point.plan.requires.iter().find_map(|r| requirement::check(r).err())
+    point.plan.requires.iter().find_map(|r| tollway_tenant::check(r).err())
 }
 
 /// The sides of a request: where nothing is compared, the program as it is.

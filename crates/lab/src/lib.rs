@@ -9,6 +9,7 @@
 
 mod counters;
 pub mod crew;
+pub mod guests;
 mod lab;
 mod noise;
 pub mod order;

@@ -7,6 +7,7 @@ use tollway_core::{Clock, Result, TrialSpec};
 use tollway_host::clock::RunClock;
 
 use crate::crew::{Crew, Job, Outcome};
+use crate::guests::Guests;
 
 /// Length of a pilot's window, in milliseconds.
 const WINDOW_MS: f64 = 2.0;
@@ -18,10 +19,10 @@ const WARMUP_MS: f64 = 2.0;
 const STEPS: u32 = 1 << 16;
 
 /// Plays a pilot; `job.batch` and the lengths in `job.spec` are the pilot's own.
-pub(crate) fn play(crew: &mut Crew<'_>, job: &Job<'_>) -> Result<Outcome> {
+pub(crate) fn play(crew: &mut Crew<'_>, job: &Job<'_>, guests: &mut Guests) -> Result<Outcome> {
     let spec =
         TrialSpec { window_ms: job.spec.window_ms.min(WINDOW_MS), warmup_ms: WARMUP_MS, ..job.spec.clone() };
-    crew.play(&Job { spec: &spec, batch: 0, planted: 0, ..*job })
+    crew.play(&Job { spec: &spec, batch: 0, planted: 0, ..*job }, guests)
 }
 
 /// Ticks that one step of the planted delay takes: the shortest of several timings.

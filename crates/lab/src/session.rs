@@ -5,12 +5,13 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tollway_core::{Error, TenantKind};
+use tollway_core::{Error, GuestFacts};
 use tollway_store::{NewTrial, PointId, PointState, RunId, RunState, Store, TrialMark};
-use tollway_tenant::{Executable, micro};
+use tollway_tenant::Executable;
 
 use crate::counters::{self, Counters};
 use crate::crew::{Crew, Job, Outcome};
+use crate::guests::Guests;
 use crate::lab::{Ended, Lab, LabError, lacking};
 use crate::noise::Watch;
 use crate::order::{self, Slot};
@@ -48,6 +49,9 @@ pub(crate) struct Session<'s> {
     /// The trials that are in the store.
     pub(crate) done: BTreeSet<TrialMark>,
     pub(crate) watch: Watch,
+    pub(crate) guests: Guests,
+    /// What the store knows of them.
+    pub(crate) noted: GuestFacts,
 }
 
 impl Session<'_> {
@@ -90,7 +94,6 @@ impl Session<'_> {
         if !self.pilots()? {
             return Ok(false);
         }
-        self.note_micro_guests()?;
         self.progress.stage("tolls");
         let mut ordinal = 0;
         if !self.play_all(&first, &mut ordinal)? {
@@ -202,7 +205,7 @@ impl Session<'_> {
             let job = job(&subject, 0, 0);
             let outcome = {
                 let _applied = Applied::apply(&side.settings)?;
-                self.twice_at_most(|| pilot::play(&mut crew, &job))
+                twice_at_most(self.lab, || pilot::play(&mut crew, &job, &mut self.guests))
             };
             match outcome {
                 Ok(Some(outcome)) => {
@@ -224,20 +227,6 @@ impl Session<'_> {
             }
         }
         Ok(true)
-    }
-
-    /// Says on what kind of KVM micro-guests run, where points in them are left to measure.
-    fn note_micro_guests(&mut self) -> Result<(), LabError> {
-        let mut guests = self.store.run(self.run)?.guests;
-        let uses = |p: usize| self.is_pending(p) && self.points[p].plan.uses(TenantKind::MicroGuest);
-        if guests.micro_guests.is_none()
-            && (0..self.points.len()).any(uses)
-            && let Ok(found) = micro::check()
-        {
-            guests.micro_guests = Some(found.kind);
-            self.store.note_guests(self.run, &guests)?;
-        }
-        Ok(())
     }
 
     /// Plays all trials of these points, block by block; false where it was interrupted.
@@ -283,11 +272,13 @@ impl Session<'_> {
         let outcome = {
             let _applied = Applied::apply(&self.sides[slot.side].settings)?;
             let job = job(&point, batch, steps);
-            self.twice_at_most(|| crews[slot.side].play(&job))
+            twice_at_most(self.lab, || crews[slot.side].play(&job, &mut self.guests))
         };
         match outcome {
             Ok(Some(outcome)) => {
-                let agents = crews.iter().map(Crew::processor_time).sum();
+                let agents = crews.iter().map(Crew::processor_time).sum::<Duration>();
+                let agents = agents + self.guests.processor_time();
+                self.note_guests()?;
                 let trial = self.trial(outcome, agents, slot.block, ordinal, started, &point)?;
                 self.store.record_trial(id, &trial)?;
                 self.done.insert(mark);
@@ -300,21 +291,13 @@ impl Session<'_> {
         }
     }
 
-    /// Plays; a tenant that died may have been unlucky and gets a second chance, a wrong result does not. `None` where
-    /// it died in an interruption, which may have been meant for it too.
-    fn twice_at_most(
-        &self,
-        mut play: impl FnMut() -> Result<Outcome, Error>,
-    ) -> Result<Option<Outcome>, Error> {
-        for chance in 0.. {
-            match play() {
-                Ok(outcome) => return Ok(Some(outcome)),
-                Err(Error::Tenant { .. }) if self.interrupted() => return Ok(None),
-                Err(Error::Tenant { .. }) if chance == 0 => {}
-                Err(error) => return Err(error),
-            }
+    /// Says in the store what virtual machines were used, where that is news.
+    fn note_guests(&mut self) -> Result<(), LabError> {
+        if self.noted != *self.guests.facts() {
+            self.noted.clone_from(self.guests.facts());
+            self.store.note_guests(self.run, &self.noted)?;
         }
-        Ok(None)
+        Ok(())
     }
 
     fn trial(
@@ -390,4 +373,21 @@ fn job(point: &Point, batch: u32, planted: u32) -> Job<'_> {
         batch,
         planted,
     }
+}
+
+/// Plays; a tenant that died may have been unlucky and gets a second chance, a wrong result does not. `None` where it
+/// died in an interruption, which may have been meant for it too.
+fn twice_at_most(
+    lab: &Lab<'_>,
+    mut play: impl FnMut() -> Result<Outcome, Error>,
+) -> Result<Option<Outcome>, Error> {
+    for chance in 0.. {
+        match play() {
+            Ok(outcome) => return Ok(Some(outcome)),
+            Err(Error::Tenant { .. }) if lab.interrupted.load(Ordering::Relaxed) => return Ok(None),
+            Err(Error::Tenant { .. }) if chance == 0 => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(None)
 }

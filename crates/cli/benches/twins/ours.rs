@@ -4,6 +4,7 @@ use anyhow::{Context, Result};
 use tollway_core::{Error, Params, Plan, Registry, TrialSpec};
 use tollway_host::{clock, requirement};
 use tollway_lab::crew::{Crew, GRACE, Job};
+use tollway_lab::guests::Guests;
 use tollway_tenant::Executable;
 
 use crate::figures::{At, Figure};
@@ -43,15 +44,18 @@ impl<'a> Ours<'a> {
     /// The median of one trial of the figure, in ticks per operation.
     pub fn play(&self, figure: &Figure) -> Result<f64> {
         let (params, plan) = self.point(figure)?;
-        let outcome = Crew::new(&self.executable, self.cpus, self.hz, GRACE).play(&Job {
-            path: figure.path,
-            variant: figure.variant,
-            params: &params,
-            plan: &plan,
-            spec: &SPEC,
-            batch: 0,
-            planted: 0,
-        })?;
+        let outcome = Crew::new(&self.executable, self.cpus, self.hz, GRACE).play(
+            &Job {
+                path: figure.path,
+                variant: figure.variant,
+                params: &params,
+                plan: &plan,
+                spec: &SPEC,
+                batch: 0,
+                planted: 0,
+            },
+            &mut Guests::default(),
+        )?;
         outcome.spread.quantile(0.5).context("the trial recorded nothing")
     }
 

@@ -161,6 +161,11 @@ impl LinuxGuest {
         self.machine.ports()
     }
 
+    /// Whether QEMU has ended, for whatever reason.
+    pub fn has_ended(&self) -> bool {
+        self.machine.ended().is_some()
+    }
+
     /// QEMU's process.
     pub fn process(&self) -> u32 {
         self.machine.pid()

@@ -1,0 +1,293 @@
+//! The Linux guests of a run: booted when a trial first needs them, all at the same time, and parked while trials are
+//! played that need others.
+//!
+//! A guest outlives the crews, whose agents in it are processes that are started anew for each block: what stays is its
+//! kernel. To boot a guest for each block would take longer than all that is measured in it.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tollway_core::{Error, GuestFacts, LinuxGuestFacts, Plan, Result, TenantKind};
+use tollway_tenant::linux::{Boot, CpuTime, GuestOptions, LinuxGuest};
+use tollway_tenant::{Agent, micro};
+
+use crate::seats::{Seat, Sitting};
+
+/// How long guests may take to boot: eight at once took 14 s on two processors.
+const BOOT: Duration = Duration::from_secs(30);
+
+/// So much longer for each further one of them.
+const BOOT_EACH: Duration = Duration::from_secs(8);
+
+/// Guests that are kept beyond those that a trial needs: each has its memory, and most runs need one or two.
+const SPARE: usize = 4;
+
+/// Virtual processors, and agents, of a guest that has no other of its kind beside it, so that what needs one and what
+/// needs two is played in the same.
+const ROOMY: u32 = 2;
+
+/// A guest that a plan asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Wanted {
+    /// Its number in the plan.
+    guest: u32,
+    /// Which of the guests of that number.
+    instance: u32,
+    options: GuestOptions,
+}
+
+/// A guest that runs.
+struct Kept {
+    /// Unique in a run.
+    id: u32,
+    options: GuestOptions,
+    guest: LinuxGuest,
+    awake: bool,
+    /// The last trial that needed it.
+    used: u64,
+}
+
+/// The guests of a run.
+#[derive(Default)]
+pub struct Guests {
+    /// What they are booted from; the same for all.
+    boot: Option<Arc<Boot>>,
+    kept: Vec<Kept>,
+    next: u32,
+    trials: u64,
+    facts: GuestFacts,
+}
+
+/// The guests that one trial needs, by their numbers in its plan.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Lodging(Vec<(u32, u32, u32)>);
+
+impl Lodging {
+    /// The id of a guest.
+    pub(crate) fn id(&self, guest: u32, instance: u32) -> Option<u32> {
+        self.0.iter().find(|(g, i, _)| (*g, *i) == (guest, instance)).map(|(.., id)| *id)
+    }
+}
+
+impl Guests {
+    /// None yet; of those that the run had before it was interrupted this is known.
+    pub fn new(facts: GuestFacts) -> Self {
+        Guests { facts, ..Guests::default() }
+    }
+
+    /// What virtual machines were used so far.
+    pub(crate) fn facts(&self) -> &GuestFacts {
+        &self.facts
+    }
+
+    /// Processor time of all that run.
+    pub(crate) fn processor_time(&self) -> Duration {
+        self.kept.iter().filter_map(|kept| kept.guest.cpu_time().ok()).map(|time| time.whole).sum()
+    }
+
+    /// Has the guests of a plan run, and parks the others. `environment` is that of their agents; `cpus` are the
+    /// processors of the plan's core slots.
+    pub(crate) fn lodge(
+        &mut self,
+        plan: &Plan,
+        sittings: &[Sitting<'_>],
+        environment: &[(String, String)],
+        cpus: &[u32],
+    ) -> Result<Lodging> {
+        if plan.uses(TenantKind::MicroGuest) && self.facts.micro_guests.is_none() {
+            self.facts.micro_guests = Some(micro::check()?.kind);
+        }
+        self.trials += 1;
+        self.kept.retain(|kept| !kept.guest.has_ended());
+        let wanted = wanted(plan, sittings, environment, cpus.len());
+        let first_new = self.next;
+        let mut lodging = Lodging::default();
+        for want in &wanted {
+            let trial = self.trials;
+            let free = |kept: &&mut Kept| kept.options == want.options && kept.used < trial;
+            let id = match self.kept.iter_mut().find(free) {
+                Some(kept) => {
+                    kept.used = trial;
+                    kept.id
+                }
+                None => self.start(&want.options)?,
+            };
+            lodging.0.push((want.guest, want.instance, id));
+        }
+        self.wake_or_park()?;
+        self.booted(first_new)?;
+        for (want, (.., id)) in wanted.iter().zip(&lodging.0).filter(|(_, (.., id))| *id >= first_new) {
+            for vcpu in 0..want.options.vcpus {
+                // Guests of the same number begin at different processors.
+                let cpu = cpus[(vcpu + want.instance) as usize % cpus.len()];
+                self.kept(*id)?.guest.pin(vcpu, cpu)?;
+            }
+        }
+        Ok(lodging)
+    }
+
+    /// A fresh agent of a guest.
+    pub(crate) fn agent(&self, id: u32, process: u32) -> Result<Agent> {
+        self.kept(id)?.guest.agent(process as usize)
+    }
+
+    /// Processor time that a guest was given so far.
+    pub(crate) fn cpu_time(&self, id: u32) -> Result<CpuTime> {
+        self.kept(id)?.guest.cpu_time()
+    }
+
+    fn kept(&self, id: u32) -> Result<&Kept> {
+        self.kept.iter().find(|kept| kept.id == id).ok_or_else(|| Error::Tenant {
+            tenant: "Linux guest".into(),
+            reason: "it is no longer there".into(),
+        })
+    }
+
+    /// Starts a guest; it is not waited for.
+    fn start(&mut self, options: &GuestOptions) -> Result<u32> {
+        let boot = match &self.boot {
+            Some(boot) => boot.clone(),
+            None => self.boot.insert(Arc::new(Boot::prepare()?)).clone(),
+        };
+        let guest = LinuxGuest::start(&boot, options)?;
+        let id = self.next;
+        self.next += 1;
+        self.kept.push(Kept { id, options: options.clone(), guest, awake: true, used: self.trials });
+        Ok(id)
+    }
+
+    /// Wakes what this trial needs and parks the rest. What has not been needed for longest is given up where that are
+    /// too many.
+    fn wake_or_park(&mut self) -> Result<()> {
+        let trial = self.trials;
+        for kept in self.kept.iter_mut().filter(|kept| kept.awake != (kept.used == trial)) {
+            kept.awake = kept.used == trial;
+            if kept.awake { kept.guest.wake()? } else { kept.guest.park()? }
+        }
+        let mut parked: Vec<u64> = self.kept.iter().filter(|k| !k.awake).map(|k| k.used).collect();
+        parked.sort_unstable_by(|a, b| b.cmp(a));
+        if let Some(last) = parked.get(SPARE) {
+            self.kept.retain(|kept| kept.awake || kept.used > *last);
+        }
+        Ok(())
+    }
+
+    /// Waits for the guests from this id on.
+    fn booted(&mut self, first: u32) -> Result<()> {
+        let fresh = self.next - first;
+        let deadline = Instant::now() + BOOT + BOOT_EACH * fresh;
+        for kept in self.kept.iter_mut().filter(|kept| kept.id >= first) {
+            kept.guest.booted(deadline)?;
+        }
+        for at in 0..self.kept.len() {
+            if self.kept[at].id >= first {
+                self.note(at)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes down what is known of a guest that has just booted.
+    fn note(&mut self, at: usize) -> Result<()> {
+        let Kept { options, guest, .. } = &self.kept[at];
+        let facts = match (&mut self.facts.linux_guests, &self.boot) {
+            (Some(facts), _) => facts,
+            (none, Some(boot)) => none.insert(LinuxGuestFacts {
+                accelerator: guest.accelerator(),
+                why: boot.choice().why.clone(),
+                qemu: boot.found().qemu.version.clone(),
+                kernel: guest.agent(0)?.hello().kernel.clone(),
+                memory_mib: 0,
+                boot_ms: Vec::new(),
+            }),
+            _ => return Ok(()),
+        };
+        facts.memory_mib = facts.memory_mib.max(options.spec.memory_mib);
+        facts.boot_ms.extend(guest.boot_time().map(|time| time.as_secs_f64() * 1e3));
+        Ok(())
+    }
+}
+
+/// The guests of a plan, each once.
+fn wanted(
+    plan: &Plan,
+    sittings: &[Sitting<'_>],
+    environment: &[(String, String)],
+    cpus: usize,
+) -> Vec<Wanted> {
+    let mut wanted: Vec<Wanted> = Vec::new();
+    for sitting in sittings {
+        let Seat::Guest { guest, instance, process } = sitting.seat else { continue };
+        let (vcpus, agents) = (sitting.role.core + 1, process as usize + 1);
+        match wanted.iter_mut().find(|w| (w.guest, w.instance) == (guest, instance)) {
+            Some(known) => {
+                known.options.vcpus = known.options.vcpus.max(vcpus);
+                known.options.agents = known.options.agents.max(agents);
+            }
+            None => wanted.push(Wanted {
+                guest,
+                instance,
+                options: GuestOptions {
+                    spec: plan.guest(guest),
+                    vcpus,
+                    agents,
+                    accelerator: None,
+                    environment: environment.to_vec(),
+                },
+            }),
+        }
+    }
+    if let [alone] = &mut wanted[..] {
+        alone.options.vcpus = alone.options.vcpus.max(ROOMY.min(cpus as u32));
+        alone.options.agents = alone.options.agents.max(ROOMY as usize);
+    }
+    wanted
+}
+
+#[cfg(test)]
+mod tests {
+    use tollway_core::{GuestSpec, Role};
+
+    use super::*;
+    use crate::seats::seats;
+
+    fn plan(roles: Vec<Role>) -> Plan {
+        Plan {
+            operation: String::new(),
+            roles,
+            gates: Vec::new(),
+            provides: None,
+            needs: Vec::new(),
+            requires: Vec::new(),
+            guests: vec![GuestSpec { memory_mib: 256, devices: Vec::new() }],
+        }
+    }
+
+    fn of(roles: Vec<Role>) -> Vec<(u32, u32, u32, usize, u32)> {
+        let plan = plan(roles);
+        let all = wanted(&plan, &seats(&plan), &[], 2);
+        let brief =
+            |w: &Wanted| (w.guest, w.instance, w.options.vcpus, w.options.agents, w.options.spec.memory_mib);
+        all.iter().map(brief).collect()
+    }
+
+    fn guest(name: &str) -> Role {
+        Role::measured(name).tenant(TenantKind::LinuxGuest)
+    }
+
+    #[test]
+    fn what_needs_one_processor_and_what_needs_two_lives_in_the_same() {
+        let one = of(vec![guest("caller")]);
+        assert_eq!(one, [(0, 0, 2, 2, 256)]);
+        assert_eq!(of(vec![guest("server").core(1), guest("caller")]), one);
+        assert!(of(vec![Role::measured("here")]).is_empty());
+    }
+
+    #[test]
+    fn each_actor_of_a_role_has_a_guest_of_its_own() {
+        let three = of(vec![Role { count: 3, ..guest("caller") }]);
+        assert_eq!(three, [(0, 0, 1, 1, 256), (0, 1, 1, 1, 256), (0, 2, 1, 1, 256)]);
+        let two_kinds = of(vec![guest("a"), Role { guest: 1, ..guest("b") }]);
+        assert_eq!(two_kinds, [(0, 0, 1, 1, 256), (1, 0, 1, 1, GuestSpec::default().memory_mib)]);
+    }
+}
