@@ -5,12 +5,18 @@
 //! asynchronous I/O (`cache.direct=on,aio=native`) where the folder's file system can, else through the cache by threads
 //! (`aio=threads`); so what a guest's disk costs is not what the host's memory costs, where that can be had.
 //!
-//! A LUKS image (version 1) has a key of its own, which is random, is handed to QEMU in a file in memory and is written
-//! nowhere. Its key derivation is short ([`ITERATION_MS`]): nobody types this key, and the guest shall start soon.
+//! LUKS images (version 1) have a passphrase that is random, new in each program, handed to QEMU in a file in memory and
+//! written nowhere. Its derivation is short ([`ITERATION_MS`]): nobody types it, and the guest shall start soon. Making a
+//! header still takes QEMU's tool two seconds of processor time, in which it measures how fast it derives keys, so a
+//! program's images share one, and so their keys: a LUKS 1 header does not say how large its disk is.
 
+use std::fs::File;
+use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::process::{self, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::{OFlags, ftruncate};
 use rustix::rand::{GetRandomFlags, getrandom};
@@ -29,6 +35,9 @@ const ITERATION_MS: u32 = 10;
 const TRIES: u32 = 20;
 /// The largest disk, in MiB.
 const LARGEST_MIB: u32 = 1 << 20;
+
+/// What errors say was being done.
+const MAKING: &str = "making a disk for a guest";
 
 /// What disks ask of the guest's kernel; a file system on one more.
 const MODULE: &str = "virtio_blk";
@@ -53,11 +62,11 @@ impl Devices {
         }
         let number = self.disks;
         self.disks += 1;
-        let key = match format {
-            DiskFormat::Luks => Some(random_key()?),
-            DiskFormat::Raw | DiskFormat::Qcow2 => None,
+        let (image, key) = match format {
+            DiskFormat::Raw => (plain(mib, mounted)?, None),
+            DiskFormat::Qcow2 => (qcow2(qemu, mib, mounted)?, None),
+            DiskFormat::Luks => luks(qemu, mib, mounted).map(|(image, key)| (image, Some(key)))?,
         };
-        let image = make(qemu, format, mib, mounted, key.as_ref())?;
         let direct = match opens_directly(&image) {
             true => "cache.direct=on,aio=native",
             false => "cache.direct=off,aio=threads",
@@ -85,37 +94,81 @@ impl Devices {
     }
 }
 
-/// An image with the right content.
-fn make(qemu: &Qemu, format: DiskFormat, mib: u32, mounted: bool, key: Option<&OwnedFd>) -> Result<OwnedFd> {
-    let plain = nameless()?;
-    let size = u64::from(mib) << 20;
-    ftruncate(&plain, size).map_err(|e| Error::system("making a disk for a guest", e))?;
+/// An image without a format, with a file system if it is to have one.
+fn plain(mib: u32, mounted: bool) -> Result<OwnedFd> {
+    let image = nameless()?;
+    ftruncate(&image, bytes(mib)).map_err(|e| Error::system(MAKING, e))?;
     if mounted {
         let mke2fs = program("mke2fs", "e2fsprogs").map_err(Error::Missing)?;
         // Nothing is left for the guest to initialise while it measures.
         let settings = ["-q", "-F", "-t", "ext4", "-E", "lazy_itable_init=0,lazy_journal_init=0"];
-        run(Command::new(mke2fs).args(settings).arg(path(&plain)))?;
+        run(Command::new(mke2fs).args(settings).arg(path(&image)))?;
     }
-    if format == DiskFormat::Raw {
-        return Ok(plain);
-    }
-    let tool = qemu.tool("qemu-img").map_err(Error::Missing)?;
-    let image = nameless()?;
-    let mut command = Command::new(tool);
-    match mounted {
-        true => command.args(["convert", "-q", "-f", "raw", "-O", format.name()]),
-        false => command.args(["create", "-q", "-f", format.name()]),
-    };
-    if let Some(key) = key {
-        command.args(["--object", &format!("secret,id=key,file={}", path(key))]);
-        command.args(["-o", &format!("key-secret=key,iter-time={ITERATION_MS}")]);
-    }
-    match mounted {
-        true => command.args([path(&plain), path(&image)]),
-        false => command.args([path(&image), size.to_string()]),
-    };
-    run(&mut command)?;
     Ok(image)
+}
+
+fn qcow2(qemu: &Qemu, mib: u32, mounted: bool) -> Result<OwnedFd> {
+    let image = nameless()?;
+    let mut tool = Command::new(qemu.tool("qemu-img").map_err(Error::Missing)?);
+    if mounted {
+        let plain = plain(mib, true)?;
+        run(tool.args(["convert", "-q", "-f", "raw", "-O", "qcow2", &path(&plain), &path(&image)]))?;
+    } else {
+        run(tool.args(["create", "-q", "-f", "qcow2", &path(&image), &bytes(mib).to_string()]))?;
+    }
+    Ok(image)
+}
+
+/// An image and its key.
+fn luks(qemu: &Qemu, mib: u32, mounted: bool) -> Result<(OwnedFd, OwnedFd)> {
+    static TEMPLATE: Mutex<Option<Luks>> = Mutex::new(None);
+    let mut template = TEMPLATE.lock().unwrap_or_else(PoisonError::into_inner);
+    let template = match &mut *template {
+        Some(template) => template,
+        none => none.insert(Luks::make(qemu)?),
+    };
+    let system = |e: io::Error| Error::system(MAKING, e);
+    let key = template.key.try_clone().map_err(system)?;
+    let image = File::from(nameless()?);
+    image.write_all_at(&template.header, 0).map_err(system)?;
+    image.set_len(template.header.len() as u64 + bytes(mib)).map_err(system)?;
+    let image = OwnedFd::from(image);
+    if mounted {
+        let plain = plain(mib, true)?;
+        let target = format!("driver=luks,key-secret=key,file.driver=file,file.filename={}", path(&image));
+        let mut tool = Command::new(qemu.tool("qemu-img").map_err(Error::Missing)?);
+        tool.args(["convert", "-q", "-n", "-f", "raw", "--object", &secret(&key), "--target-image-opts"]);
+        run(tool.args([path(&plain), target]))?;
+    }
+    Ok((image, key))
+}
+
+/// What a program's LUKS images have in common.
+struct Luks {
+    key: OwnedFd,
+    header: Vec<u8>,
+}
+
+impl Luks {
+    fn make(qemu: &Qemu) -> Result<Luks> {
+        let (key, image) = (random_key()?, nameless()?);
+        let mut tool = Command::new(qemu.tool("qemu-img").map_err(Error::Missing)?);
+        tool.args(["create", "-q", "-f", "luks", "--object", &secret(&key)]);
+        tool.args(["-o", &format!("key-secret=key,iter-time={ITERATION_MS}"), &path(&image), "0"]);
+        run(&mut tool)?;
+        let mut header = Vec::new();
+        File::from(image).read_to_end(&mut header).map_err(|e| Error::system(MAKING, e))?;
+        Ok(Luks { key, header })
+    }
+}
+
+/// The object by which QEMU's tool knows a key.
+fn secret(key: &OwnedFd) -> String {
+    format!("secret,id=key,file={}", path(key))
+}
+
+fn bytes(mib: u32) -> u64 {
+    u64::from(mib) << 20
 }
 
 /// A file of our own that has no name, by a path that works in processes that we start.
@@ -149,7 +202,7 @@ fn random_key() -> Result<OwnedFd> {
 
 fn run(command: &mut Command) -> Result<()> {
     let name = PathBuf::from(command.get_program());
-    let doing = || format!("making a disk for a guest with {}", name.display());
+    let doing = || format!("{MAKING} with {}", name.display());
     let mut tries = 0;
     loop {
         let output = command.stdin(Stdio::null()).output().map_err(|e| Error::system(doing(), e))?;
