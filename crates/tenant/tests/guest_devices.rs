@@ -120,6 +120,14 @@ fn images(guest: &LinuxGuest) -> Vec<PathBuf> {
     files.into_iter().map(|(_, path)| path).collect()
 }
 
+/// The files without a name in the folder of images that this process has open.
+fn ours() -> Vec<PathBuf> {
+    let folder = tollway_host::scratch::folder();
+    let files = fs::read_dir("/proc/self/fd").unwrap().flatten();
+    let links = files.filter_map(|file| fs::read_link(file.path()).ok());
+    links.filter(|to| to.starts_with(&folder) && to.to_string_lossy().ends_with("(deleted)")).collect()
+}
+
 /// A disk's content behind whatever format it has, as QEMU's own tool reads it.
 fn content(boot: &Boot, format: &str, image: &Path) -> Vec<u8> {
     let raw = tempfile::NamedTempFile::new().unwrap();
@@ -187,6 +195,7 @@ fn every_device_does_what_it_is_for() {
 
     let disk = images(&guest).remove(0);
     let held = File::open(disk).unwrap();
+    assert_eq!(ours().len(), 1, "images that this program keeps: {:?}", ours());
     guest.stop(Duration::from_secs(10)).unwrap();
     other.stop(Duration::from_secs(10)).unwrap();
     assert_eq!(held.metadata().unwrap().nlink(), 0, "nothing but this test keeps the image");
