@@ -95,7 +95,8 @@ impl Lab<'_> {
     pub fn estimate(&self, request: &Request) -> Result<Estimate, LabError> {
         let points = point::points(self.registry, &request.selection)?;
         let sides = request.sides.len().max(1);
-        let mut estimate = Estimate { points: Vec::new(), trials: 0, seconds: 0.0 };
+        let plans = points.iter().filter(|p| lacking(p).is_none()).map(|p| &p.plan);
+        let mut estimate = Estimate { points: Vec::new(), trials: 0, seconds: timing::boots(plans) };
         for point in &points {
             let missing = lacking(point);
             let trials =

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tollway_core::{Error, GuestFacts};
+use tollway_core::{Error, GuestFacts, Missing, TenantKind};
 use tollway_store::{NewTrial, PointId, PointState, RunId, RunState, Store, TrialMark};
 use tollway_tenant::Executable;
 
@@ -85,8 +85,9 @@ impl Session<'_> {
         let pending: Vec<usize> = (0..self.points.len()).filter(|p| self.is_pending(*p)).collect();
         let pilots: u64 = pending.iter().map(|p| u64::from(self.wants_pilot(*p))).sum();
         let trials = pilots + pending.iter().map(|p| self.left(*p)).sum::<u64>();
-        let seconds =
-            pending.iter().map(|p| timing::trial(&self.points[*p].spec) * (self.left(*p) + 1) as f64).sum();
+        let each = |p: &usize| timing::trial(&self.points[*p].spec) * (self.left(*p) + 1) as f64;
+        let boots = timing::boots(pending.iter().map(|p| &self.points[*p].plan));
+        let seconds = boots + pending.iter().map(each).sum::<f64>();
         self.progress.planned(trials, seconds);
         let (first, last): (Vec<usize>, Vec<usize>) =
             (0..self.points.len()).partition(|p| self.points[*p].plan.needs.is_empty());
@@ -143,13 +144,25 @@ impl Session<'_> {
     fn skip_what_is_lacking(&mut self) -> Result<(), LabError> {
         for point in 0..self.points.len() {
             if self.is_pending(point)
-                && let Some(missing) = lacking(&self.points[point])
+                && let Some(missing) = lacking(&self.points[point]).or_else(|| self.not_in_guests(point))
             {
                 self.progress.skipped(&self.points[point].title(), &missing, 0);
                 self.settle(point, &PointState::Skipped(missing))?;
             }
         }
         Ok(())
+    }
+
+    /// What keeps a point from being compared in Linux guests.
+    fn not_in_guests(&self, point: usize) -> Option<Missing> {
+        let foreign = self.sides.iter().find(|side| side.program.is_some())?;
+        self.points[point].plan.uses(TenantKind::LinuxGuest).then(|| {
+            Missing::new(
+                format!("Linux guests of side {}", foreign.label),
+                "its program is another one, and the agent of Linux guests belongs to this one",
+                "compare programs in processes, or let each measure a run of its own and compare these",
+            )
+        })
     }
 
     /// Sets the state of a point on all sides.

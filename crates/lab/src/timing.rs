@@ -1,7 +1,7 @@
 //! How long a run will take, and how it is cut to a given time.
 
 use serde::Serialize;
-use tollway_core::{Missing, Preset, TrialSpec};
+use tollway_core::{Missing, Plan, Preset, TenantKind, TrialSpec};
 
 use crate::point::Point;
 
@@ -10,6 +10,9 @@ const OVERHEAD: f64 = 0.003;
 
 /// What starting a crew takes, in seconds.
 const CREW: f64 = 0.02;
+
+/// What it takes until a Linux guest has booted, in seconds; those of one trial boot at the same time.
+const BOOT: f64 = 3.0;
 
 /// The fewest blocks that a run is cut to: fewer would leave the intervals too wide to be of use.
 const FEWEST_RUNS: u32 = 6;
@@ -49,6 +52,15 @@ pub(crate) fn seconds(spec: &TrialSpec, sides: usize) -> f64 {
     trials * trial(spec)
 }
 
+/// Seconds until the Linux guests of these plans have booted: once for each kind, which is then kept.
+pub(crate) fn boots<'p>(plans: impl Iterator<Item = &'p Plan>) -> f64 {
+    let kinds = plans.filter(|plan| plan.uses(TenantKind::LinuxGuest)).map(|plan| {
+        let count = plan.roles.iter().map(|r| r.count).max().unwrap_or(1);
+        (&plan.guests, count)
+    });
+    kinds.collect::<std::collections::HashSet<_>>().len() as f64 * BOOT
+}
+
 /// Seconds that one trial takes.
 pub(crate) fn trial(spec: &TrialSpec) -> f64 {
     (spec.window_ms + spec.warmup_ms) / 1e3 + OVERHEAD
@@ -59,6 +71,7 @@ pub(crate) fn trial(spec: &TrialSpec) -> f64 {
 pub fn fit_to(budget: f64, presets: &mut [Preset], points: &[Point], sides: usize) {
     let total = |scale_runs: f64, scale_window: f64| -> f64 {
         points.iter().map(|p| seconds(&cut(&p.spec, scale_runs, scale_window), sides)).sum::<f64>()
+            + boots(points.iter().map(|p| &p.plan))
             + CREW * f64::from(points.iter().map(|p| p.spec.runs).max().unwrap_or(0)) * sides as f64
     };
     let steps = || (1..=20).rev().map(|n| f64::from(n) / 20.0);

@@ -13,17 +13,23 @@ pub mod micro;
 pub mod probe;
 pub mod protocol;
 
+use std::sync::OnceLock;
+
 use tollway_core::{Missing, Requirement};
 
 pub use agent::{Agent, Executable};
 
-/// Whether a requirement is met here: as [`tollway_host::requirement::check`], and Linux guests besides.
+/// Whether a requirement is met here: as [`tollway_host::requirement::check`], and Linux guests besides (looked for once
+/// per process).
 ///
 /// # Errors
 /// [`Missing`] with what was tried and what would provide it.
 pub fn check(requirement: &Requirement) -> Result<(), Missing> {
     match requirement {
-        Requirement::LinuxGuest => linux::check().map(drop),
+        Requirement::LinuxGuest => {
+            static FOUND: OnceLock<Result<(), Missing>> = OnceLock::new();
+            FOUND.get_or_init(|| linux::check().map(drop)).clone()
+        }
         other => tollway_host::requirement::check(other),
     }
 }

@@ -20,6 +20,7 @@ pub fn path() -> Path {
         presets: &[
             ("quick", include_str!("../presets/quick.toml")),
             ("truth", include_str!("../presets/truth.toml")),
+            ("host-guest", include_str!("../presets/host-guest.toml")),
             ("tenants", include_str!("../presets/tenants.toml")),
         ],
     }

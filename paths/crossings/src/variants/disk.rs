@@ -14,12 +14,12 @@ pub(super) fn variants() -> Vec<Box<dyn Variant>> {
     };
     vec![
         Box::new(
-            Solo::<CachedRead>::new(Crossing::PageCacheRead, "block read")
+            Solo::<CachedRead>::new(Crossing::PageCacheRead, "block read").on_a_disk()
                 .caveats("16 blocks in turn, which the page cache holds: at 4 KiB, source and destination are in a cache.")
                 .axis(size.clone()),
         ),
         Box::new(
-            Solo::<DirectRead>::new(Crossing::DirectRead, "block read")
+            Solo::<DirectRead>::new(Crossing::DirectRead, "block read").on_a_disk()
                 .caveats(
                     "64 blocks of an unlinked file in the scratch folder (TOLLWAY_SCRATCH), one at a time, out of order. \
                      A virtual disk answers from its host's page cache, if that is how it is set up: it is the crossing \
@@ -29,7 +29,7 @@ pub(super) fn variants() -> Vec<Box<dyn Variant>> {
                 .requires(Requirement::DirectIo),
         ),
         Box::new(
-            Solo::<DirectWrite>::new(Crossing::DirectWrite, "block written")
+            Solo::<DirectWrite>::new(Crossing::DirectWrite, "block written").on_a_disk()
                 .caveats(
                     "Overwrites 64 allocated blocks of an unlinked file in the scratch folder, one at a time. The device \
                      has taken the block; whether it is durable is the device's secret (see `fsync`).",
@@ -38,7 +38,7 @@ pub(super) fn variants() -> Vec<Box<dyn Variant>> {
                 .requires(Requirement::DirectIo),
         ),
         Box::new(
-            Solo::<DurableWrite>::new(Crossing::Fsync, "block made durable")
+            Solo::<DurableWrite>::new(Crossing::Fsync, "block made durable").on_a_disk()
                 .caveats(
                     "A write to the page cache, then fsync, which writes the block and flushes the device's cache; the \
                      file's times change, so that the file system's journal may be written too. A virtual disk may \

@@ -24,6 +24,8 @@ pub struct Solo<O> {
     prediction: Option<Prediction>,
     /// Doorbells of the micro-guest in which it lives, if it can live nowhere else.
     guest: Option<u32>,
+    /// It works on a disk.
+    disk: bool,
     of: PhantomData<fn() -> O>,
 }
 
@@ -50,6 +52,7 @@ impl<O: Operation> Solo<O> {
             counted: None,
             prediction: None,
             guest: None,
+            disk: false,
             of: PhantomData,
         }
     }
@@ -92,6 +95,12 @@ impl<O: Operation> Solo<O> {
         self
     }
 
+    /// Works in the folder for measurements, which in a Linux guest is on a disk of its own.
+    pub fn on_a_disk(mut self) -> Self {
+        self.disk = true;
+        self.axis(params::disk())
+    }
+
     /// Crosses from a micro-guest to its host: lives in one, with so many doorbells, and nowhere else.
     pub fn only_in_micro_guest(mut self, doorbells: u32) -> Self {
         self.axes.retain(|a| a.name != "tenant");
@@ -118,7 +127,13 @@ impl<O: Operation> Variant for Solo<O> {
     }
 
     fn plan(&self, params: &Params) -> Result<Plan> {
-        let key = super::key_of(self.crossing, params)?;
+        let mut key = super::key_of(self.crossing, params)?;
+        let mut guests = Vec::new();
+        if self.disk {
+            let disk = params::disk_of(params)?;
+            key.kind = disk.kind;
+            guests.extend(disk.guest);
+        }
         let tenants = params.int("tenants")?;
         let caller = match self.guest {
             Some(doorbells) => Role::measured("caller").tenant(TenantKind::MicroGuest).doorbells(doorbells),
@@ -145,7 +160,7 @@ impl<O: Operation> Variant for Solo<O> {
             provides: (tenants == 1).then_some(key),
             needs,
             requires: self.requires.clone(),
-            guests: Vec::new(),
+            guests,
         }))
     }
 
