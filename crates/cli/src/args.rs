@@ -228,6 +228,9 @@ pub struct Doctor {
     /// Treat a missing requirement as a failure (exit code 4).
     #[arg(long)]
     pub strict: bool,
+    /// Also boot a Linux guest and have its agent answer, which takes some seconds.
+    #[arg(long)]
+    pub boot: bool,
 }
 
 /// `tollway generate`.

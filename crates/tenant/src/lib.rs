@@ -7,6 +7,7 @@
 
 mod agent;
 mod connection;
+pub mod doctor;
 pub mod guest_settings;
 pub mod linux;
 pub mod micro;

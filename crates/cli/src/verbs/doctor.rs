@@ -1,30 +1,68 @@
 //! `tollway doctor`: what this machine can and cannot do, and what would help.
 
 use anyhow::Result;
+use serde::Serialize;
+use tollway_core::{Missing, TenantKind};
 use tollway_host::doctor::{self, Doctor};
+use tollway_tenant::doctor::{self as tenants, TenantCheck};
 
 use crate::args::{Arguments, Doctor as Options};
 use crate::exit::Ending;
 use crate::output::{self, Versioned};
 
+/// The machine and the tenants on it.
+#[derive(Serialize)]
+pub struct Examination {
+    #[serde(flatten)]
+    machine: Doctor,
+    tenants: Vec<TenantCheck>,
+}
+
 /// Examines the machine and tells.
 pub fn doctor(arguments: &Arguments, options: &Options) -> Result<Ending> {
-    let found = doctor::examine();
+    let found = examine(options.boot);
     if arguments.json {
         output::json(&Versioned::first(&found))?;
     } else {
         output::text(&brief(&found))?;
     }
-    Ok(if options.strict && !found.missing.is_empty() { Ending::RequirementMissing } else { Ending::Done })
+    let lacks = found.missing().next().is_some();
+    Ok(if options.strict && lacks { Ending::RequirementMissing } else { Ending::Done })
+}
+
+/// Looks at everything; boots a Linux guest where that is wanted.
+pub fn examine(boot: bool) -> Examination {
+    let mut tenants = tenants::examine();
+    if boot {
+        for check in tenants.iter_mut().filter(|t| t.tenant == TenantKind::LinuxGuest && t.missing.is_none())
+        {
+            *check = tenants::boot();
+        }
+    }
+    Examination { machine: doctor::examine(), tenants }
+}
+
+impl Examination {
+    fn missing(&self) -> impl Iterator<Item = &Missing> {
+        self.machine.missing.iter().chain(self.tenants.iter().filter_map(|t| t.missing.as_ref()))
+    }
 }
 
 /// The examination in a few lines: what is there in one, what should be known and what is not there in one each.
-pub fn brief(found: &Doctor) -> String {
-    let mut text = format!("tollway doctor: {}\n  ok       {}\n", found.summary, found.present.join(" · "));
-    for note in &found.notes {
+pub fn brief(found: &Examination) -> String {
+    let Examination { machine, tenants } = found;
+    let mut text =
+        format!("tollway doctor: {}\n  ok       {}\n", machine.summary, machine.present.join(" · "));
+    let working = tenants.iter().filter(|t| t.missing.is_none());
+    let names: Vec<&str> = working.clone().map(|t| t.tenant.title()).collect();
+    text += &format!("  tenants  {}\n", names.join(" · "));
+    for check in working.filter(|t| !t.detail.is_empty()) {
+        text += &format!("           {}: {}\n", check.tenant.title(), check.detail);
+    }
+    for note in &machine.notes {
         text += &format!("  note     {}: {}\n", note.about, note.detail);
     }
-    for missing in &found.missing {
+    for missing in found.missing() {
         text += &format!("  skipped  {missing}\n");
     }
     text

@@ -1,7 +1,6 @@
 //! `tollway run`: the main job, from doctor to page.
 
 use anyhow::Result;
-use tollway_host::doctor;
 use tollway_report::RunReport;
 
 use super::measure::{self, Work};
@@ -20,7 +19,7 @@ pub fn run(arguments: &Arguments, options: &Run) -> Result<Ending> {
     let presets =
         paths.iter().map(|p| laboratory::preset(&registry, p, "quick")).collect::<Result<Vec<_>>>()?;
     output::check_writable(&options.html)?;
-    output::tell(super::doctor::brief(&doctor::examine()).trim_end());
+    output::tell(super::doctor::brief(&super::doctor::examine(false)).trim_end());
     let lab = laboratory::lab(&registry)?;
     let work =
         Work { title: format!("run {}", paths.join(" ")), presets, only: Vec::new(), resume: options.resume };
