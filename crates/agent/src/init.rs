@@ -2,7 +2,9 @@
 //!
 //! It makes the guest fit to work in (file systems, modules, loopback, limits), finds the ports of the virtio-serial
 //! device by which the coordinator speaks, and keeps one agent process on each: when one ends, a fresh one is started.
-//! An agent ends when the coordinator's end of its port closes, for whatever reason; then the guest powers off at once.
+//! When the coordinator's end of a port by which nothing is said closes, for whatever reason, the guest powers off at
+//! once. Nobody but an agent looks at that agent's port: whoever polls one can take a message from under its reader,
+//! which Linux's virtio_console then does not wake.
 //!
 //! Settings come by the kernel's command line: words `NAME=value` that the kernel does not know become the first
 //! program's environment, and that of its agents. [`AGENTS`] is how many ports there are.
@@ -39,6 +41,9 @@ pub const ORDER: &str = "order";
 
 /// A port's name is this and its number (`name=` of QEMU's virtserialport).
 pub const PORT_NAME: &str = "tollway.";
+
+/// The port by which nothing is said: the guest powers off when its other end closes.
+pub const LIFELINE: &str = "tollway.lifeline";
 
 /// How long the ports may take to appear.
 const APPEAR: Duration = Duration::from_secs(10);
@@ -123,24 +128,26 @@ fn keep_agents() -> io::Result<()> {
     let wanted: usize = env::var(AGENTS).ok().and_then(|n| n.parse().ok()).unwrap_or(1);
     let program = env::current_exe()?;
     let deadline = Instant::now() + APPEAR;
+    let lifeline = open_port(LIFELINE, deadline)?;
     let mut ports = Vec::new();
     for number in 0..wanted {
-        let device = open_port(number, deadline)?;
+        let device = open_port(&format!("{PORT_NAME}{number}"), deadline)?;
         ports.push(Port::serve(number, device, &program, None)?);
     }
     loop {
-        let mut waiting: Vec<PollFd<'_>> =
-            ports.iter().map(|port| PollFd::new(&port.ends, PollFlags::IN)).collect();
+        // Whether the lifeline hung up is told unasked.
+        let mut waiting = vec![PollFd::new(&lifeline, PollFlags::empty())];
+        waiting.extend(ports.iter().map(|port| PollFd::new(&port.ends, PollFlags::IN)));
         match poll(&mut waiting, Some(&REAP)) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
+        if waiting[0].revents().contains(PollFlags::HUP) {
+            return Ok(());
+        }
         while let Some((pid, status)) = ended()? {
             if let Some(at) = ports.iter().position(|port| port.agent == pid) {
                 let port = ports.swap_remove(at);
-                if hung_up(&port.device)? {
-                    return Ok(());
-                }
                 let before = misfortune(status);
                 if before.is_some() {
                     sleep(SOON.saturating_sub(port.begun.elapsed()));
@@ -172,11 +179,10 @@ impl Port {
 }
 
 /// Waits until the port is there and its other end is connected.
-fn open_port(number: usize, deadline: Instant) -> io::Result<File> {
-    let name = format!("{PORT_NAME}{number}");
+fn open_port(name: &str, deadline: Instant) -> io::Result<File> {
     loop {
-        if let Some(path) = port_device(&name) {
-            let device = File::options().read(true).write(true).open(&path).map_err(|e| with(&name, e))?;
+        if let Some(path) = port_device(name) {
+            let device = File::options().read(true).write(true).open(&path).map_err(|e| with(name, e))?;
             while hung_up(&device)? && Instant::now() < deadline {
                 sleep(Duration::from_millis(1));
             }

@@ -53,6 +53,20 @@ pub fn check(requirement: &Requirement) -> Result<(), Missing> {
     }
 }
 
+/// The environment variable that names what tests must not skip, by words between blanks or commas.
+const DEMANDED: &str = "TOLLWAY_REQUIRE";
+
+/// Says that a test does nothing for want of `missing`.
+///
+/// # Panics
+/// If `TOLLWAY_REQUIRE` names one of `words`: there what is missing is a failure.
+pub fn skip_test(words: &[&str], missing: &dyn std::fmt::Display) {
+    let demanded = std::env::var(DEMANDED).unwrap_or_default();
+    let word = demanded.split([',', ' ']).find(|word| words.contains(word));
+    assert!(word.is_none(), "{DEMANDED} names {}: {missing}", word.unwrap_or_default());
+    println!("skipped: {missing}");
+}
+
 fn hardware_kvm() -> Found<()> {
     match kvm::probe()? {
         kind if kind.is_hardware() => Ok(()),

@@ -13,6 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tollway_core::{DiskFormat, Error, GuestDevice, GuestSpec};
+use tollway_host::requirement::skip_test;
 use tollway_tenant::Agent;
 use tollway_tenant::guest_settings::HOST;
 use tollway_tenant::linux::{self, Boot, GuestOptions, LinuxGuest};
@@ -72,10 +73,6 @@ impl Drop for DiskServer {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
     }
-}
-
-fn demanded(word: &str) -> bool {
-    std::env::var("TOLLWAY_REQUIRE").is_ok_and(|all| all.split([',', ' ']).any(|one| one == word))
 }
 
 fn patterned(seed: u64, bytes: usize) -> Vec<u8> {
@@ -148,9 +145,7 @@ fn contains(image: &[u8], text: &[u8]) -> bool {
 #[test]
 fn every_device_does_what_it_is_for() {
     if let Err(missing) = linux::check() {
-        assert!(!demanded("qemu"), "required by TOLLWAY_REQUIRE: {missing}");
-        println!("skipped: {missing}");
-        return;
+        return skip_test(&["qemu"], &missing);
     }
     let turn = File::create(std::env::temp_dir().join("tollway-guest-tests.lock")).unwrap();
     turn.lock().unwrap();
@@ -308,9 +303,7 @@ fn cipher(agent: &mut Agent) {
 #[test]
 fn devices_that_cannot_be_are_refused_before_anything_starts() {
     if let Err(missing) = linux::check() {
-        assert!(!demanded("qemu"), "required by TOLLWAY_REQUIRE: {missing}");
-        println!("skipped: {missing}");
-        return;
+        return skip_test(&["qemu"], &missing);
     }
     let boot = Boot::prepare().unwrap();
     let refused = |device: GuestDevice| {
@@ -339,7 +332,7 @@ fn devices_that_cannot_be_are_refused_before_anything_starts() {
     }
     let crypto = refused_or_none(&boot, &present);
     if boot.found().qemu.major() < 8 {
-        assert!(!demanded("qemu8"), "required by TOLLWAY_REQUIRE: QEMU is {}", boot.found().qemu.version);
+        skip_test(&["qemu8"], &format!("QEMU is {}", boot.found().qemu.version));
         assert!(crypto.unwrap().to_string().contains("QEMU 8"));
     }
 }

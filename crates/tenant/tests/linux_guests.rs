@@ -24,12 +24,7 @@ const BOOT: Duration = Duration::from_secs(60);
 fn boot() -> Option<(&'static Boot, File)> {
     static BOOT: OnceLock<Boot> = OnceLock::new();
     if let Err(missing) = linux::check() {
-        let required = std::env::var("TOLLWAY_REQUIRE").unwrap_or_default();
-        assert!(
-            !required.split([',', ' ']).any(|one| one == "qemu"),
-            "required by TOLLWAY_REQUIRE: {missing}"
-        );
-        println!("skipped: {missing}");
+        tollway_host::requirement::skip_test(&["qemu"], &missing);
         return None;
     }
     let turn = File::create(std::env::temp_dir().join("tollway-guest-tests.lock")).unwrap();

@@ -24,10 +24,11 @@ pub(super) struct Shape<'a> {
     pub(super) devices: &'a Devices,
     /// The kernel's settings besides those that every guest has.
     pub(super) settings: &'a [String],
-    /// Descriptors that QEMU inherits: kernel, first file system, console, ports.
+    /// Descriptors that QEMU inherits: kernel, first file system, console, lifeline, ports.
     pub(super) kernel: RawFd,
     pub(super) initramfs: RawFd,
     pub(super) console: RawFd,
+    pub(super) lifeline: RawFd,
     pub(super) ports: &'a [RawFd],
 }
 
@@ -72,10 +73,12 @@ impl Shape<'_> {
         say("-chardev", format!("socket,id=console,fd={}", self.console));
         say("-serial", "chardev:console".into());
         // Port 0 is the console's, which is not used.
-        say("-device", format!("virtio-serial-pci,max_ports={}", self.ports.len() + 1));
+        say("-device", format!("virtio-serial-pci,max_ports={}", self.ports.len() + 2));
+        say("-chardev", format!("socket,id=lifeline,fd={}", self.lifeline));
+        say("-device", "virtserialport,chardev=lifeline,nr=1,name=tollway.lifeline".into());
         for (number, fd) in self.ports.iter().enumerate() {
             say("-chardev", format!("socket,id=port{number},fd={fd}"));
-            let nr = number + 1;
+            let nr = number + 2;
             say("-device", format!("virtserialport,chardev=port{number},nr={nr},name=tollway.{number}"));
         }
         all.extend(self.devices.arguments.iter().cloned());

@@ -1,11 +1,15 @@
-//! What a guest's kernel and QEMU say: kept so that an error can quote it.
+//! What a guest's kernel and QEMU say: its end is kept so that an error can quote it.
 //!
-//! Both write to a socket that is read only now and then, without waiting. So a guest that talks without end fills
-//! the socket and then stands still; it costs nobody memory or a disk.
+//! Both write to a socket that a thread reads, calmly: a guest that talks without end is slowed down by it, and costs
+//! nobody memory. (Unread, a socket is full after some 280 of the single bytes that a serial port sends, and a kernel
+//! that has something to say then stands still.)
 
 use std::collections::VecDeque;
-use std::io::{ErrorKind, Read};
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 /// How much of the end is kept, in bytes.
 const KEPT: usize = 8 << 10;
@@ -14,41 +18,45 @@ const KEPT: usize = 8 << 10;
 const QUOTED: usize = 6;
 const LONGEST: usize = 600;
 
+/// Between two readings: a hundred thousand characters a second are more than anybody reads.
+const CALM: Duration = Duration::from_millis(2);
+
 /// The reading end.
 #[derive(Debug)]
-pub(super) struct Console {
-    socket: UnixStream,
-    kept: VecDeque<u8>,
-}
+pub(super) struct Console(Arc<Mutex<VecDeque<u8>>>);
 
 impl Console {
-    pub(super) fn new(socket: UnixStream) -> std::io::Result<Self> {
-        socket.set_nonblocking(true)?;
-        Ok(Console { socket, kept: VecDeque::new() })
-    }
-
-    /// Takes in what was said since.
-    pub(super) fn drain(&mut self) {
-        let mut block = [0; 4096];
-        // At most what the socket holds, lest somebody who never stops keep this here.
-        for _ in 0..256 {
-            match self.socket.read(&mut block) {
-                Ok(0) => return,
-                Ok(read) => {
-                    self.kept.extend(&block[..read]);
-                    let surplus = self.kept.len().saturating_sub(KEPT);
-                    self.kept.drain(..surplus);
+    /// Reads until all who write have closed their end.
+    pub(super) fn new(mut socket: UnixStream) -> io::Result<Self> {
+        let kept = Arc::new(Mutex::new(VecDeque::new()));
+        let end = kept.clone();
+        thread::Builder::new().name("guest console".into()).spawn(move || {
+            let mut block = [0; 4096];
+            loop {
+                match socket.read(&mut block) {
+                    Ok(0) => return,
+                    Ok(read) => {
+                        let mut kept = end.lock().unwrap_or_else(PoisonError::into_inner);
+                        kept.extend(&block[..read]);
+                        let surplus = kept.len().saturating_sub(KEPT);
+                        kept.drain(..surplus);
+                    }
+                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                    Err(_) => return,
                 }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => return,
+                thread::sleep(CALM);
             }
-        }
+        })?;
+        Ok(Console(kept))
     }
 
     /// The last lines, on one line, without what is no text; `None` where nothing was said.
-    pub(super) fn last_lines(&mut self) -> Option<String> {
-        self.drain();
-        let text = String::from_utf8_lossy(self.kept.make_contiguous()).into_owned();
+    pub(super) fn last_lines(&self) -> Option<String> {
+        // What was said a moment ago may still be on its way.
+        thread::sleep(2 * CALM);
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = String::from_utf8_lossy(kept.make_contiguous()).into_owned();
+        drop(kept);
         let clean =
             |line: &str| line.chars().filter(|c| !c.is_control()).collect::<String>().trim().to_owned();
         let lines: Vec<String> = text.lines().map(clean).filter(|line| !line.is_empty()).collect();
@@ -63,23 +71,45 @@ impl Console {
 mod tests {
     use super::*;
     use std::io::Write;
+    use std::time::Instant;
+
+    /// What is quoted once it ends so.
+    fn ending(console: &Console, end: &str) -> String {
+        let give_up = Instant::now() + Duration::from_secs(10);
+        loop {
+            match console.last_lines() {
+                Some(last) if last.ends_with(end) => return last,
+                last => assert!(Instant::now() < give_up, "{last:?}"),
+            }
+        }
+    }
 
     #[test]
     fn the_last_lines_are_quoted_and_no_more() {
         let (mut theirs, ours) = UnixStream::pair().unwrap();
-        let mut console = Console::new(ours).unwrap();
+        let console = Console::new(ours).unwrap();
         assert_eq!(console.last_lines(), None);
         for n in 0..1000 {
             theirs.write_all(format!("\x1b[1mline {n}\r\n").as_bytes()).unwrap();
-            if n % 50 == 0 {
-                console.drain();
-            }
         }
-        let last = console.last_lines().unwrap();
-        assert!(last.ends_with("[1mline 998 | [1mline 999") && !last.contains("line 990"), "{last}");
+        let last = ending(&console, "[1mline 998 | [1mline 999");
+        assert!(!last.contains("line 990"), "{last}");
         theirs.write_all(&[b'x'; 100_000]).unwrap();
-        drop(theirs);
-        assert_eq!(console.last_lines().unwrap().chars().count(), LONGEST);
-        assert!(console.kept.len() <= KEPT);
+        theirs.write_all(b"end").unwrap();
+        assert_eq!(ending(&console, "xend").chars().count(), LONGEST);
+        assert!(console.0.lock().unwrap().len() <= KEPT);
+    }
+
+    /// As a serial port does: a byte at a time, far more than a socket holds of such.
+    #[test]
+    fn who_says_much_does_not_stand_still() {
+        let (theirs, ours) = UnixStream::pair().unwrap();
+        theirs.set_write_timeout(Some(Duration::from_secs(10))).unwrap();
+        let console = Console::new(ours).unwrap();
+        for _ in 0..5000 {
+            (&theirs).write_all(b".").unwrap();
+        }
+        (&theirs).write_all(b"end").unwrap();
+        ending(&console, ".end");
     }
 }

@@ -90,6 +90,7 @@ impl LinuxGuest {
         let modules = boot.found().kernel.modules_for(&wanted).map_err(Error::Missing)?;
         let initramfs = in_memory("initramfs", &initramfs::make(boot.agent(), &modules)?)?;
         let (console, said) = UnixStream::pair().map_err(system)?;
+        let (lifeline, end_of_lifeline) = UnixStream::pair().map_err(system)?;
         let mut ours = Vec::new();
         let mut theirs = Vec::new();
         for _ in 0..options.agents {
@@ -110,6 +111,7 @@ impl LinuxGuest {
             kernel: boot.kernel().as_raw_fd(),
             initramfs: initramfs.as_raw_fd(),
             console: said.as_raw_fd(),
+            lifeline: end_of_lifeline.as_raw_fd(),
             ports: &ports,
         };
         let qemu = &boot.found().qemu;
@@ -118,12 +120,14 @@ impl LinuxGuest {
         command.envs(qemu.environment.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::null()).stdout(Stdio::null());
         command.stderr(OwnedFd::from(said.try_clone().map_err(system)?));
-        let inherited = [shape.kernel, shape.initramfs, shape.console].into_iter().chain(ports.clone());
+        let always = [shape.kernel, shape.initramfs, shape.console, shape.lifeline];
+        let inherited = always.into_iter().chain(ports.clone());
         let inherited = inherited.chain(devices.inherited());
         let process = keeper::start(command, inherited.collect())
             .map_err(|e| Error::system(format!("starting {}", qemu.program.display()), e))?;
         let name = format!("Linux guest {}", STARTED.fetch_add(1, Ordering::Relaxed));
-        let machine = Machine::new(name, process, Console::new(console).map_err(system)?, ours);
+        let console = Console::new(console).map_err(system)?;
+        let machine = Machine::new(name, process, console, lifeline, ours);
         Ok(LinuxGuest { machine: Arc::new(machine), accelerator, begun, boot_time: None })
     }
 

@@ -28,8 +28,10 @@ pub(crate) struct Machine {
     name: String,
     pid: Pid,
     process: Mutex<Child>,
-    console: Mutex<Console>,
+    console: Console,
     clock: Mutex<GuestClock>,
+    /// The guest powers off when this closes, whoever closes it.
+    lifeline: UnixStream,
     ports: Vec<Port>,
 }
 
@@ -50,15 +52,22 @@ enum State {
 }
 
 impl Machine {
-    pub(super) fn new(name: String, process: Child, console: Console, ports: Vec<UnixStream>) -> Self {
+    pub(super) fn new(
+        name: String,
+        process: Child,
+        console: Console,
+        lifeline: UnixStream,
+        ports: Vec<UnixStream>,
+    ) -> Self {
         let fresh =
             |socket| Port { socket, state: Mutex::new(State::Fresh { hello: None, read: Vec::new() }) };
         Machine {
             name,
             pid: Pid::from_child(&process),
             process: Mutex::new(process),
-            console: Mutex::new(console),
+            console,
             clock: Mutex::new(GuestClock::default()),
+            lifeline,
             ports: ports.into_iter().map(fresh).collect(),
         }
     }
@@ -143,7 +152,7 @@ impl Machine {
 
     /// An error of this guest, with what it said last.
     pub(crate) fn error(&self, reason: String) -> Error {
-        let reason = match held(&self.console).last_lines() {
+        let reason = match self.console.last_lines() {
             Some(lines) => format!("{reason}; its console ends: {lines}"),
             None => reason,
         };
@@ -184,18 +193,15 @@ impl Machine {
             if Instant::now() >= give_up {
                 return false;
             }
-            held(&self.console).drain();
             sleep(ASK);
         }
         true
     }
 
-    /// Closes our end of every port, which is how a guest is told to power off.
+    /// Closes our end of the lifeline, which is how a guest is told to power off.
     pub(super) fn hang_up(&self) {
-        for port in &self.ports {
-            // One that is closed is what is wanted.
-            let _ = port.socket.shutdown(Shutdown::Both);
-        }
+        // One that is closed is what is wanted.
+        let _ = self.lifeline.shutdown(Shutdown::Both);
     }
 
     pub(super) fn signal(&self, signal: Signal) -> Result<()> {
@@ -262,6 +268,7 @@ mod tests {
     struct Fake {
         machine: Arc<Machine>,
         inside: UnixStream,
+        _lifeline: UnixStream,
         requests: BufReader<UnixStream>,
     }
 
@@ -271,13 +278,14 @@ mod tests {
             command.arg("600");
             let process = keeper::start(command, Vec::new()).unwrap();
             let (ours, inside) = UnixStream::pair().unwrap();
+            let (lifeline, _lifeline) = UnixStream::pair().unwrap();
             let (console, mut said) = UnixStream::pair().unwrap();
             said.write_all(b"first words\nlast words\n").unwrap();
             let console = Console::new(console).unwrap();
-            let machine = Arc::new(Machine::new("fake".into(), process, console, vec![ours]));
+            let machine = Arc::new(Machine::new("fake".into(), process, console, lifeline, vec![ours]));
             inside.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
             let requests = BufReader::new(inside.try_clone().unwrap());
-            Fake { machine, inside, requests }
+            Fake { machine, inside, _lifeline, requests }
         }
 
         fn says(&mut self, line: &str) {

@@ -39,9 +39,7 @@ unsafe extern "C" fn fail(_: usize) {
 fn interruptible() -> Option<MutexGuard<'static, ()>> {
     let guard = kvm()?;
     if let Err(error) = check_interrupts() {
-        let required = std::env::var("TOLLWAY_REQUIRE").unwrap_or_default();
-        assert!(!required.split(',').any(|word| word.trim() == "interrupts"), "required: {error}");
-        println!("skipped: {error}");
+        tollway_host::requirement::skip_test(&["interrupts"], &error);
         return None;
     }
     Some(guard)
