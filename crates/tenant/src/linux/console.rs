@@ -18,6 +18,9 @@ const KEPT: usize = 8 << 10;
 const QUOTED: usize = 6;
 const LONGEST: usize = 600;
 
+/// Lines with these are quoted though others followed.
+const TELLING: [&str; 3] = ["Kernel panic", "BUG: ", "Oops: "];
+
 /// Between two readings: a hundred thousand characters a second are more than anybody reads.
 const CALM: Duration = Duration::from_millis(2);
 
@@ -60,10 +63,16 @@ impl Console {
         let clean =
             |line: &str| line.chars().filter(|c| !c.is_control()).collect::<String>().trim().to_owned();
         let lines: Vec<String> = text.lines().map(clean).filter(|line| !line.is_empty()).collect();
-        let last = lines[lines.len().saturating_sub(QUOTED)..].join(" | ");
+        let from = lines.len().saturating_sub(QUOTED);
+        let last = lines[from..].join(" | ");
         let surplus = last.chars().count().saturating_sub(LONGEST);
         let last: String = last.chars().skip(surplus).collect();
-        (!last.is_empty()).then_some(last)
+        // What a kernel says first of its misfortune, before it lists where it was.
+        let telling = lines[..from].iter().rfind(|line| TELLING.iter().any(|word| line.contains(word)));
+        match telling {
+            Some(line) => Some(format!("{} … {last}", line.chars().take(LONGEST).collect::<String>())),
+            None => (!last.is_empty()).then_some(last),
+        }
     }
 }
 
