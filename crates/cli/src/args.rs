@@ -228,7 +228,7 @@ pub struct Doctor {
     /// Treat a missing requirement as a failure (exit code 4).
     #[arg(long)]
     pub strict: bool,
-    /// Also boot a Linux guest and have its agent answer, which takes some seconds.
+    /// Also boot a Linux guest for real, which takes some seconds.
     #[arg(long)]
     pub boot: bool,
 }
