@@ -6,7 +6,7 @@ FUZZ_SECONDS ?= 600
 
 .PHONY: run test agent guard bench truth kill-test guest-test fuzz audit setup-guest clean help
 
-run: setup-run                 ## set up, build, run the main job: price list and report.html
+run: setup-run agent           ## set up, build, run the main job: price list and report.html
 	$(CARGO) build --release --package tollway
 	target/release/tollway run
 

@@ -19,8 +19,8 @@ const BOOT: Duration = Duration::from_secs(30);
 /// So much longer for each further one of them.
 const BOOT_EACH: Duration = Duration::from_secs(8);
 
-/// Guests that are kept beyond those that a trial needs: each has its memory, and most runs need one or two.
-const SPARE: usize = 4;
+/// Parked guests that are kept at the least: each has its memory, and most runs need one or two.
+const SPARE: usize = 8;
 
 /// Virtual processors, and agents, of a guest that has no other of its kind beside it, so that what needs one and what
 /// needs two is played in the same.
@@ -164,10 +164,11 @@ impl Guests {
             kept.awake = kept.used == trial;
             if kept.awake { kept.guest.wake()? } else { kept.guest.park()? }
         }
+        // Guests of one trial are given up together, or kept together.
         let mut parked: Vec<u64> = self.kept.iter().filter(|k| !k.awake).map(|k| k.used).collect();
         parked.sort_unstable_by(|a, b| b.cmp(a));
-        if let Some(last) = parked.get(SPARE) {
-            self.kept.retain(|kept| kept.awake || kept.used > *last);
+        if let Some(least) = parked.get(SPARE) {
+            self.kept.retain(|kept| kept.awake || kept.used >= *least);
         }
         Ok(())
     }
@@ -176,8 +177,11 @@ impl Guests {
     fn booted(&mut self, first: u32) -> Result<()> {
         let fresh = self.next - first;
         let deadline = Instant::now() + BOOT + BOOT_EACH * fresh;
-        for kept in self.kept.iter_mut().filter(|kept| kept.id >= first) {
-            kept.guest.booted(deadline)?;
+        let mut fresh = self.kept.iter_mut().filter(|kept| kept.id >= first);
+        if let Err(error) = fresh.try_for_each(|kept| kept.guest.booted(deadline)) {
+            // Those that were started with it may not have booted either.
+            self.kept.retain(|kept| kept.id < first);
+            return Err(error);
         }
         for at in 0..self.kept.len() {
             if self.kept[at].id >= first {

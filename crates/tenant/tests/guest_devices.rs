@@ -114,7 +114,14 @@ fn images(guest: &LinuxGuest) -> Vec<PathBuf> {
         seen.push(inode);
         new
     });
-    files.into_iter().map(|(_, path)| path).collect()
+    let mut images: Vec<PathBuf> = files.into_iter().map(|(_, path)| path).collect();
+    // Numbers of descriptors tell no order: QEMU closes some, and opens others in their place.
+    images.sort_by_key(|image| {
+        let mut magic = [0; 4];
+        File::open(image).unwrap().read_exact(&mut magic).unwrap();
+        [[0; 4], *b"QFI\xfb", *b"LUKS"].iter().position(|m| *m == magic).unwrap_or(0)
+    });
+    images
 }
 
 /// The files without a name in the folder of images that this process has open.

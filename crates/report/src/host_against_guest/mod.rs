@@ -21,6 +21,9 @@ use crate::document::{
 /// The axis that says where actors live.
 const AXIS: &str = "tenant";
 
+/// The axis that says how many do it at once.
+const HOW_MANY: &str = "tenants";
+
 /// A point and its document.
 type Both<'a> = (&'a PointRecord, &'a PointDocument);
 
@@ -29,7 +32,8 @@ pub(crate) fn of(record: &RunRecord, document: &RunDocument) -> Option<HostAgain
     let mut rows: Vec<(Identity<'_>, Vec<(TenantKind, Both<'_>)>)> = Vec::new();
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
     for both in record.points.iter().zip(&document.points) {
-        let Some(tenant) = tenant_of(both.1) else { continue };
+        // What several do at once has the others' share in it: it stands in what each tenant got.
+        let Some(tenant) = tenant_of(both.1).filter(|_| !at_once(both.1)) else { continue };
         let identity = Identity::of(both.1);
         let place = *places.entry(identity.text()).or_insert_with(|| {
             rows.push((identity, Vec::new()));
@@ -86,6 +90,11 @@ fn tenant_of(point: &PointDocument) -> Option<TenantKind> {
         Value::Text(word) => word.parse().ok(),
         _ => None,
     }
+}
+
+/// Whether several actors did it at the same time.
+fn at_once(point: &PointDocument) -> bool {
+    matches!(point.params.get(HOW_MANY), Some(Value::Int(count)) if *count > 1)
 }
 
 /// Why a point has no figure.

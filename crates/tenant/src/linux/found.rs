@@ -199,7 +199,8 @@ impl Qemu {
             .output()
             .map_err(|e| lacking(e.to_string()))?;
         let said = String::from_utf8_lossy(&output.stdout);
-        let version = said.split("version ").nth(1).and_then(|rest| rest.split_whitespace().next());
+        let version =
+            said.split("QEMU emulator version ").nth(1).and_then(|rest| rest.split_whitespace().next());
         let Some(version) = version.filter(|version| version.starts_with(|c: char| c.is_ascii_digit()))
         else {
             let why = String::from_utf8_lossy(&output.stderr);
