@@ -47,8 +47,8 @@ fn what_a_guest_says_is_only_text() {
     assert!(page.contains("&lt;script&gt;alert(1)&lt;") && page.contains("&lt;img"));
     assert!(!page.contains("<script") && !page.contains("<img") && !page.contains('\u{1b}'));
     // Two kinds of guests: a mark for each ratio, and no more.
-    assert_eq!(page.matches("<svg class=\"ratios\"").count(), 14);
-    assert_eq!(page.matches("<rect class=\"whisker micro\"").count(), 7);
+    assert_eq!(page.matches("<svg class=\"ratios\"").count(), 12);
+    assert_eq!(page.matches("<rect class=\"whisker micro\"").count(), 5);
     assert_eq!(page.matches("<rect class=\"whisker linux\"").count(), 10);
 }
 
