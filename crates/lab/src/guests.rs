@@ -101,8 +101,23 @@ impl Guests {
         self.kept.retain(|kept| !kept.guest.has_ended());
         let wanted = wanted(plan, sittings, environment, cpus.len());
         let first_new = self.next;
+        let lodging = self.assign(&wanted);
+        let lodging = lodging.and_then(|lodging| {
+            self.move_in(first_new, &wanted, &lodging, cpus)?;
+            Ok(lodging)
+        });
+        if lodging.is_err() {
+            // Where one of them fails, nobody has waited for the others, nor pinned them: the next trial, for which they
+            // would not be new, has fresh ones instead.
+            self.kept.retain(|kept| kept.id < first_new);
+        }
+        lodging
+    }
+
+    /// A guest for each that is wanted, started where none is free.
+    fn assign(&mut self, wanted: &[Wanted]) -> Result<Lodging> {
         let mut lodging = Lodging::default();
-        for want in &wanted {
+        for want in wanted {
             let trial = self.trials;
             let free = |kept: &&mut Kept| kept.options == want.options && kept.used < trial;
             let id = match self.kept.iter_mut().find(free) {
@@ -114,6 +129,11 @@ impl Guests {
             };
             lodging.0.push((want.guest, want.instance, id));
         }
+        Ok(lodging)
+    }
+
+    /// Waits for the guests from this id on, and pins their virtual processors.
+    fn move_in(&mut self, first_new: u32, wanted: &[Wanted], lodging: &Lodging, cpus: &[u32]) -> Result<()> {
         self.wake_or_park()?;
         self.booted(first_new)?;
         for (want, (.., id)) in wanted.iter().zip(&lodging.0).filter(|(_, (.., id))| *id >= first_new) {
@@ -123,7 +143,7 @@ impl Guests {
                 self.kept(*id)?.guest.pin(vcpu, cpu)?;
             }
         }
-        Ok(lodging)
+        Ok(())
     }
 
     /// A fresh agent of a guest.

@@ -34,6 +34,9 @@ impl GuestClock {
             most: theirs.wrapping_sub(before).cast_signed(),
             at: after,
         };
+        if fresh.least > fresh.most {
+            return Err("its clock shows a time that no clock can have come to".into());
+        }
         let known = match self.known {
             None => fresh,
             Some(known) => {
@@ -42,7 +45,7 @@ impl GuestClock {
                 let (least, most) = (known.least.saturating_sub(drift), known.most.saturating_add(drift));
                 let both = Bounds { least: fresh.least.max(least), most: fresh.most.min(most), at: after };
                 if both.least > both.most {
-                    let apart = if fresh.least > most { fresh.least - most } else { least - fresh.most };
+                    let apart = fresh.least.abs_diff(most).min(least.abs_diff(fresh.most));
                     return Err(format!(
                         "its clock does not run at this machine's rate: {apart} ticks apart after {elapsed}"
                     ));
@@ -62,7 +65,7 @@ impl GuestClock {
     /// A moment of the host's clock in the guest's; `None` where nothing is known yet.
     pub(crate) fn theirs(&self, ours: Ticks) -> Option<Ticks> {
         let known = self.known?;
-        let middle = known.least.wrapping_add((known.most - known.least) / 2);
+        let middle = known.least.midpoint(known.most);
         Some(ours.wrapping_add(middle.cast_unsigned()))
     }
 
@@ -75,6 +78,19 @@ impl GuestClock {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A guest may say anything; a sum of what it says must not end this program.
+    #[test]
+    fn whatever_it_says_is_an_offset_or_an_error() {
+        let values =
+            [0, 1, 999, 1 << 62, (1 << 63) - 1, 1 << 63, (1 << 63) + 500, (1 << 63) + 1000, u64::MAX];
+        for (first, second) in values.into_iter().flat_map(|a| values.map(|b| (a, b))) {
+            let mut clock = GuestClock::default();
+            let _ = clock.learn(500, first, 1000).and_then(|()| clock.learn(2000, second, 2100));
+            clock.theirs(5000);
+            clock.uncertainty();
+        }
+    }
 
     const OFFSET: u64 = 0_u64.wrapping_sub(5_000_000_000);
 

@@ -165,9 +165,9 @@ impl LinuxGuest {
         self.machine.ports()
     }
 
-    /// Whether QEMU has ended, for whatever reason.
+    /// Whether QEMU has ended, for whatever reason, or was killed because of what the guest did.
     pub fn has_ended(&self) -> bool {
-        self.machine.ended().is_some()
+        self.machine.is_lost()
     }
 
     /// QEMU's process.

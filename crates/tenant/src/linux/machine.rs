@@ -4,6 +4,7 @@ use std::io::Error as IoError;
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::process::Child;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -28,6 +29,8 @@ pub(crate) struct Machine {
     name: String,
     pid: Pid,
     process: Mutex<Child>,
+    /// It was killed, though it may take a moment to end.
+    killed: AtomicBool,
     console: Console,
     clock: Mutex<GuestClock>,
     /// The guest powers off when this closes, whoever closes it.
@@ -65,6 +68,7 @@ impl Machine {
             name,
             pid: Pid::from_child(&process),
             process: Mutex::new(process),
+            killed: AtomicBool::new(false),
             console,
             clock: Mutex::new(GuestClock::default()),
             lifeline,
@@ -164,6 +168,11 @@ impl Machine {
         held(&self.process).try_wait().ok().flatten().map(|status| format!("QEMU: {status}"))
     }
 
+    /// Whether nothing more is to be had of it: it has ended, or will in a moment.
+    pub(super) fn is_lost(&self) -> bool {
+        self.killed.load(Ordering::Relaxed) || self.ended().is_some()
+    }
+
     /// Waits a moment for the end of a process whose ports have closed.
     fn settle(&self) {
         let closed =
@@ -175,6 +184,7 @@ impl Machine {
 
     /// Ends the process at once; its agents will find their ports closed.
     pub(crate) fn kill(&self) {
+        self.killed.store(true, Ordering::Relaxed);
         // An error means that it has ended.
         let _ = held(&self.process).kill();
     }
@@ -233,6 +243,10 @@ fn until_ended(connection: &mut Connection, deadline: Instant) -> Result<(), Str
             Ok(_) => {}
             // One that crashed has been replaced before it could be told to end; its successor ends in its place.
             Err(error) => drop(serde_json::from_slice::<Hello>(&line).map_err(|_| error.to_string())?),
+        }
+        // Lines that are there already are read however late it is: who never stops talking must not hold us.
+        if Instant::now() >= deadline {
+            return Err(explain(std::io::ErrorKind::TimedOut.into()));
         }
     }
 }
@@ -372,6 +386,8 @@ mod tests {
             let begun = Instant::now();
             let error = fake.machine.agent(0, soon()).err().unwrap().to_string();
             assert!(error.contains("in time"), "{error}");
+            // At once, though the process may not have been reaped: who asks next must not be given this one.
+            assert!(fake.machine.is_lost());
             assert!(begun.elapsed() < Duration::from_secs(3) && fake.is_killed());
         }
     }
