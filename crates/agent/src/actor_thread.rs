@@ -91,13 +91,14 @@ impl<'a> Life<'a> {
 
     fn run(&mut self, window: &Window) -> Result<Ran> {
         let clock = RunClock::chosen();
-        let late = clock.now().saturating_sub(window.warm);
         // Only the measured actor watches; a server on the same core must be asleep in its call by then.
         let gaps = if self.make.measured && self.make.tenant != TenantKind::MicroGuest {
             gap::watch_until(clock, window.warm.saturating_sub(BEFORE_WARM), gap::threshold(self.make.hz))
         } else {
             gap::Gaps::default()
         };
+        // After the watching: whoever loses its processor there begins as late as one that was told late.
+        let late = clock.now().saturating_sub(window.warm);
         let (begun, time, before) = (Instant::now(), thread_time::thread(), usage::Usage::read());
         self.surroundings.run(&mut *self.actor, window, &mut self.recorder)?;
         // One that got no processor when it should have begun was kept from it all the same.
