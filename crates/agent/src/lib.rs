@@ -14,3 +14,6 @@ mod probe;
 mod serve;
 
 pub use serve::serve;
+
+/// Of which sources this agent was built, as a number: programs that have the same one measure the same code.
+pub const BUILD: &str = env!("TOLLWAY_BUILD");

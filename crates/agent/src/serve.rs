@@ -66,6 +66,7 @@ pub fn serve(registry: Registry) -> io::Result<()> {
     coordinator.say(&Hello {
         protocol: protocol::VERSION,
         program: env!("CARGO_PKG_VERSION").into(),
+        build: crate::BUILD.into(),
         pid: std::process::id(),
         counts: clock,
         clock: clock.now(),

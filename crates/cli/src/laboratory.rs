@@ -28,6 +28,7 @@ pub fn lab(registry: &Registry) -> Result<Lab<'_>> {
         fingerprint: serde_json::to_value(&fingerprint)?,
         argv: env::args().collect(),
         version: env!("CARGO_PKG_VERSION").into(),
+        build: tollway_agent::BUILD.into(),
         interrupted: interrupt::flag()?,
         grace: GRACE,
     })

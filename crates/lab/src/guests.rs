@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tollway_core::{Error, GuestFacts, LinuxGuestFacts, Plan, Result, TenantKind};
+use tollway_core::{Error, GuestFacts, LinuxGuestFacts, Missing, Plan, Result, TenantKind};
 use tollway_tenant::linux::{Boot, CpuTime, GuestOptions, LinuxGuest};
 use tollway_tenant::{Agent, micro};
 
@@ -56,6 +56,9 @@ pub struct Guests {
     next: u32,
     trials: u64,
     facts: GuestFacts,
+    build: String,
+    /// The agent of guests was found to be of that build.
+    fits: bool,
 }
 
 /// The guests that one trial needs, by their numbers in its plan.
@@ -71,8 +74,9 @@ impl Lodging {
 
 impl Guests {
     /// None yet; of those that the run had before it was interrupted this is known.
-    pub fn new(facts: GuestFacts) -> Self {
-        Guests { facts, ..Guests::default() }
+    /// `build` is what their agents must have been built of.
+    pub fn new(facts: GuestFacts, build: String) -> Self {
+        Guests { facts, build, ..Guests::default() }
     }
 
     /// What virtual machines were used so far.
@@ -197,11 +201,8 @@ impl Guests {
     fn booted(&mut self, first: u32) -> Result<()> {
         let fresh = self.next - first;
         let deadline = Instant::now() + BOOT + BOOT_EACH * fresh;
-        let mut fresh = self.kept.iter_mut().filter(|kept| kept.id >= first);
-        if let Err(error) = fresh.try_for_each(|kept| kept.guest.booted(deadline)) {
-            // Those that were started with it may not have booted either.
-            self.kept.retain(|kept| kept.id < first);
-            return Err(error);
+        for kept in self.kept.iter_mut().filter(|kept| kept.id >= first) {
+            kept.guest.booted(deadline)?;
         }
         for at in 0..self.kept.len() {
             if self.kept[at].id >= first {
@@ -214,6 +215,17 @@ impl Guests {
     /// Takes down what is known of a guest that has just booted.
     fn note(&mut self, at: usize) -> Result<()> {
         let Kept { options, guest, .. } = &self.kept[at];
+        if !self.fits {
+            let theirs = guest.agent(0)?.hello().build.clone();
+            if theirs != self.build {
+                return Err(Error::Missing(Missing::new(
+                    "the agent of Linux guests",
+                    "it was built from other sources than this program, so that they would measure different code",
+                    "make agent",
+                )));
+            }
+            self.fits = true;
+        }
         let facts = match (&mut self.facts.linux_guests, &self.boot) {
             (Some(facts), _) => facts,
             (none, Some(boot)) => none.insert(LinuxGuestFacts {

@@ -83,6 +83,8 @@ pub struct Lab<'a> {
     pub argv: Vec<String>,
     /// The program's version, for the record.
     pub version: String,
+    /// Of which sources this program's agents are built; those in Linux guests must be of the same.
+    pub build: String,
     /// Set from outside (Ctrl-C) to end after the running trial.
     pub interrupted: &'a AtomicBool,
     /// How long an actor may take beyond its window, or for a command that has none, before its process is ended:
@@ -226,7 +228,7 @@ impl Lab<'_> {
             .collect();
         let watch = Watch::begin(Duration::ZERO);
         let noted = store.run(run)?.guests;
-        let guests = Guests::new(noted.clone());
+        let guests = Guests::new(noted.clone(), self.build.clone());
         Ok(Session {
             lab: self,
             store,

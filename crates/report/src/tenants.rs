@@ -103,6 +103,7 @@ fn several(title: &str, tenants: &TenantsDocument, document: &RunDocument) -> Te
         other => format!("{}s", other.title()),
     });
     let fairness = match &tenants.fastest_over_slowest {
+        Some(span) if is_wide(span) => format!("{} ?", ratio(span).0),
         Some(span) => {
             let (estimate, interval) = ratio(span);
             format!("{estimate} {interval}")
@@ -124,8 +125,18 @@ fn several(title: &str, tenants: &TenantsDocument, document: &RunDocument) -> Te
     }
 }
 
+/// Whether an interval, of two or three blocks, says nothing.
+fn is_wide(span: &Span) -> bool {
+    /// So many times the estimate.
+    const WIDE: f64 = 10.0;
+    span.lo <= 0.0 || span.hi > WIDE * span.estimate
+}
+
 fn total(span: &Span) -> String {
     let (estimate, interval) = rounded_span(span);
+    if is_wide(span) {
+        return format!("{estimate} ?");
+    }
     format!("{estimate} {interval}")
 }
 

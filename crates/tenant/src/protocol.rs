@@ -17,7 +17,7 @@ use tollway_host::gap::Gaps;
 use crate::probe::Probe;
 
 /// The version of this protocol; both sides must have the same.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// The longest line that either side reads, in bytes: a recorder's distribution is far below it.
 pub const LONGEST_LINE: u64 = 64 << 20;
@@ -29,6 +29,8 @@ pub struct Hello {
     pub protocol: u32,
     /// The program's version, for the record.
     pub program: String,
+    /// Of which sources it was built, as a number.
+    pub build: String,
     /// Its process number, in a Linux guest that of the guest.
     pub pid: u32,
     /// Which clock it counts by: the coordinator refuses an agent whose clock is another than its own.

@@ -182,6 +182,7 @@ pub fn lab<'a>(registry: &'a Registry, interrupted: &'a AtomicBool) -> Lab<'a> {
         fingerprint: serde_json::json!({}),
         argv: vec!["test".into()],
         version: "0".into(),
+        build: String::new(),
         interrupted,
         grace: Duration::from_millis(300),
     }

@@ -337,6 +337,7 @@ mod tests {
         Hello {
             protocol: VERSION,
             program: "0".into(),
+            build: String::new(),
             pid: 7,
             counts: RunClock::chosen(),
             clock: 1,
