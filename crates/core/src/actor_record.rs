@@ -30,7 +30,7 @@ pub struct ActorRecord {
     pub ops: Option<u64>,
     /// Mean of them, in ticks per operation; of measured actors only.
     pub mean_ticks: Option<f64>,
-    /// Ticks between the beginning of the warm-up and the moment at which it was told to run; 0 where it was in time.
+    /// Ticks between the beginning of the warm-up and the moment at which it began; 0 where it was in time.
     pub late_ticks: u64,
     /// Voluntary context switches of its thread.
     pub voluntary_switches: Option<u64>,

@@ -19,11 +19,14 @@ pub struct Point {
 }
 
 impl Point {
-    /// What a person reads: the toll's title where the point measures one.
+    /// What a person reads: the toll's title where the point measures one, alone or as one of many.
     pub fn title(&self) -> String {
-        match &self.plan.provides {
-            Some(key) => key.title(),
-            None => format!("{} {} {}", self.path, self.variant, self.params).trim_end().into(),
+        let measured = self.plan.roles.iter().find(|role| role.measured).map_or(1, |role| role.count);
+        let crossing = self.plan.gates.first().and_then(|gate| gate.toll.as_ref());
+        match (&self.plan.provides, crossing) {
+            (Some(key), _) => key.title(),
+            (None, Some(key)) if measured > 1 => format!("{}, {measured} tenants", key.title()),
+            (None, _) => format!("{} {} {}", self.path, self.variant, self.params).trim_end().into(),
         }
     }
 

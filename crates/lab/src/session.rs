@@ -331,7 +331,7 @@ impl Session<'_> {
         // Its first samples are those of an actor that was not warm yet.
         let late = outcome.actors.iter().map(|a| a.ran.late).max().unwrap_or_default() as f64 / self.lab.hz;
         let noise = if late * 1e3 > point.spec.warmup_ms {
-            let late = format!("an actor was told to run {:.1} ms after it should have begun", late * 1e3);
+            let late = format!("an actor began {:.1} ms late", late * 1e3);
             Some(noise.map_or(late.clone(), |noise| format!("{noise}, {late}")))
         } else {
             noise

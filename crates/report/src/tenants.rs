@@ -90,8 +90,14 @@ fn guest_of(tenants: &TenantsDocument) -> Option<TenantKind> {
 fn title(point: &PointDocument) -> String {
     let title = point.label();
     match (&point.toll, point.params.get("tenant")) {
-        // A title without a toll is made of the parameters.
-        (None, Some(tenant)) => title.replace(&format!(" tenant={tenant}"), ""),
+        // A title without a toll is made of the crossing's, or of the parameters.
+        (None, Some(tenant)) => {
+            [format!(", in a {tenant}"), ", in a Linux guest".into(), format!(", {tenant}s")]
+                .iter()
+                .fold(title.replace(&format!(" tenant={tenant}"), ""), |title, tenant| {
+                    title.replace(tenant, "")
+                })
+        }
         _ => title,
     }
 }

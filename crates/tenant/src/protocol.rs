@@ -149,7 +149,7 @@ pub struct Ran {
     pub minor_faults: Option<u64>,
     /// Major page faults of its thread, where they can be read.
     pub major_faults: Option<u64>,
-    /// Ticks between the opening of the warm-up and the moment at which it was told to run; 0 where it was in time.
+    /// Ticks between the opening of the warm-up and the moment at which it began; 0 where it was in time.
     pub late: Ticks,
     /// What its core lost while it waited for the window.
     pub gaps: Gaps,

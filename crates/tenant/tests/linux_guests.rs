@@ -113,7 +113,9 @@ fn a_guest_boots_does_a_job_and_powers_off() {
     assert!(job < Duration::from_secs(30), "the bar is 10 s on a quiet machine: {job:?}");
     let hello = agent.hello();
     assert_eq!((hello.port, agent.process()), (Some(0), None));
-    assert_eq!(ran.late, 0);
+    // It had 10 ms to warm up.
+    let late = ran.late as f64 / tollway_host::clock::hz().unwrap();
+    assert!(late < 0.01, "it began {late} s late");
     guest.stop(Duration::from_secs(10)).unwrap();
     assert!(agent.ask(2, Command::Finish, soon()).is_err(), "its guest is gone");
 }
