@@ -1,25 +1,14 @@
 //! How the program behaves towards the person at the keyboard: exit codes, streams, refusals.
 
+#[allow(dead_code, reason = "other tests need more of it")]
+mod program;
+
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use program::{SHORT, told};
 use tollway_store::Store;
-
-const PRESET: &str = r#"
-[preset]
-name = "short"
-path = "crossings"
-
-[trial]
-window_ms = 0.3
-warmup_ms = 0.05
-runs      = 3
-repeats   = 2
-
-[[case]]
-variant = ["getppid", "write-byte"]
-"#;
 
 fn tollway(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tollway"));
@@ -42,11 +31,7 @@ fn text(bytes: &[u8]) -> String {
 
 /// Runs, checks exit code and that nothing panicked; returns standard output and standard error.
 fn ends(folder: &Path, arguments: &[&str], code: i32) -> (String, String) {
-    let output = output(folder, arguments);
-    let (out, err) = (text(&output.stdout), text(&output.stderr));
-    assert_eq!(output.status.code(), Some(code), "{arguments:?}\n{out}\n{err}");
-    assert!(!err.contains("panicked"), "{err}");
-    (out, err)
+    told(&output(folder, arguments), code)
 }
 
 /// Ends with that code and says each of these on standard error.
@@ -59,7 +44,7 @@ fn refused(folder: &Path, arguments: &[&str], code: i32, says: &[&str]) {
 
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("short.toml"), PRESET).unwrap();
+    fs::write(folder.path().join("short.toml"), SHORT).unwrap();
     folder
 }
 
@@ -92,7 +77,7 @@ fn what_is_mistyped_is_refused_with_the_remedy() {
 fn a_bad_preset_names_file_and_case() {
     let folder = folder();
     let bad = |old: &str, new: &str, says: &[&str]| {
-        fs::write(folder.path().join("bad.toml"), PRESET.replace(old, new)).unwrap();
+        fs::write(folder.path().join("bad.toml"), SHORT.replace(old, new)).unwrap();
         refused(folder.path(), &["measure", "--preset-file", "bad.toml"], 2, &[&["bad.toml"], says].concat());
     };
     bad("window_ms = 0.3", "window_ms = 0", &["window_ms"]);
@@ -100,7 +85,7 @@ fn a_bad_preset_names_file_and_case() {
     bad("write-byte", "write-bite", &["write-bite", "tollway list crossings"]);
     bad("variant = [", "depth = 3\nvariant = [", &["depth"]);
     bad("[[case]]", "[[case", &["line"]);
-    bad(PRESET, "", &["preset"]);
+    bad(SHORT, "", &["preset"]);
     bad("path = \"crossings\"", "path = \"nowhere\"", &["nowhere"]);
     refused(folder.path(), &["measure", "--preset-file", "none.toml"], 1, &["none.toml"]);
     refused(folder.path(), &["measure", "--preset-file", "/dev/zero"], 2, &["/dev/zero"]);

@@ -285,18 +285,10 @@ mod tests {
     use tollway_core::{GuestSpec, Role};
 
     use super::*;
-    use crate::seats::seats;
+    use crate::seats::{self, seats};
 
     fn plan(roles: Vec<Role>) -> Plan {
-        Plan {
-            operation: String::new(),
-            roles,
-            gates: Vec::new(),
-            provides: None,
-            needs: Vec::new(),
-            requires: Vec::new(),
-            guests: vec![GuestSpec { memory_mib: 256, devices: Vec::new() }],
-        }
+        Plan { guests: vec![GuestSpec { memory_mib: 256, devices: Vec::new() }], ..seats::tests::plan(roles) }
     }
 
     fn of(roles: Vec<Role>) -> Vec<(u32, u32, u32, usize, u32)> {

@@ -61,10 +61,11 @@ pub(crate) fn seats(plan: &Plan) -> Vec<Sitting<'_>> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn plan(roles: Vec<Role>) -> Plan {
+    /// A plan of nothing but roles.
+    pub(crate) fn plan(roles: Vec<Role>) -> Plan {
         Plan {
             operation: String::new(),
             roles,

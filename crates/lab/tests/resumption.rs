@@ -14,6 +14,8 @@ use tollway_store::{RunId, RunState, Store};
 
 use unruly::{lab, preset, registry};
 
+/// Not a test but the agent of the others: they start this program again with `--ignored play_agent`, since an agent is a
+/// process. Alone it would wait for a coordinator.
 #[test]
 #[ignore = "it is started by the other tests, as an agent"]
 fn play_agent() {

@@ -20,7 +20,8 @@ fn samples(ordinal: u32) -> Vec<u64> {
     (0..500).map(|i| u64::from(ordinal) + 1_000 * (1 + i * 7 % 499)).collect()
 }
 
-/// Not a test: the process that is killed. It runs only when the test below starts it.
+/// Not a test but the process that is killed: the test below starts this program again with `--ignored writer`. Alone it
+/// would have no file to write to.
 #[test]
 #[ignore = "started by the test of this file"]
 fn writer() {

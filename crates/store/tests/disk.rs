@@ -49,6 +49,7 @@ fn a_read_only_disk() {
     on_a_small_disk("part_read_only");
 }
 
+/// Not a test of its own but what another one has a process do, on a small disk in a mount namespace of that process.
 #[test]
 #[ignore = "started by a test of this file"]
 fn part_full() {
@@ -79,6 +80,7 @@ fn part_full() {
     store.check().unwrap();
 }
 
+/// Not a test of its own but what another one has a process do, on a small disk in a mount namespace of that process.
 #[test]
 #[ignore = "started by a test of this file"]
 fn part_read_only() {
