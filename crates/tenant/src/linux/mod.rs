@@ -19,8 +19,8 @@
 //! The kernel is unpacked here and started at its PVH entry (`kernel.rs`); the first file system is made in memory
 //! (`initramfs.rs`): the static agent, which is the guest's first program and starts agents, and the modules it loads.
 //! Each agent speaks by a virtio-serial port of its own, whose other end is a socket that QEMU inherits, so nothing has
-//! a name in the host's file system. When our end of one more, the lifeline, closes, whoever closes it, the guest powers off; and QEMU is killed
-//! with the program that started it (`keeper.rs`).
+//! a name in the host's file system. When our end of one more, the lifeline, closes, whoever closes it, the guest
+//! powers off; and QEMU is killed with the program that started it (`keeper.rs`).
 //!
 //! A guest's clock is the host's counter plus a constant, which [`Agent::synchronise`](crate::Agent::synchronise)
 //! measures; windows are told in the guest's own clock.
