@@ -8,6 +8,8 @@ use cargo_metadata::{DependencyKind, MetadataCommand};
 const ALLOWED: &[(&str, &[&str])] = &[
     ("tollway-core", &[]),
     ("tollway-stats", &[]),
+    ("tollway-model", &["core", "stats"]),
+    ("tollway-sim", &["core", "stats", "model"]),
     ("tollway-payload", &[]),
     ("tollway-host", &["core", "stats"]),
     ("tollway-store", &["core", "stats"]),
@@ -19,7 +21,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tollway-crossings", PATH),
     ("tollway-all", &["core", "null", "crossings"]),
     ("tollway-agent", &["core", "host", "tenant", "all"]),
-    ("tollway", &["core", "stats", "host", "store", "tenant", "lab", "report", "agent", "all"]),
+    (
+        "tollway",
+        &["core", "stats", "model", "sim", "host", "store", "tenant", "lab", "report", "agent", "all"],
+    ),
 ];
 
 /// What every path may depend on: never the lab, the store, the report, a tenant, or another path.

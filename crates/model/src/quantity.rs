@@ -1,0 +1,208 @@
+//! Quantities as a person writes them: `3us`, `1000/s`, `10k/s`, `0.8`. Inside, seconds and per second.
+
+use crate::{ModelError, Result};
+
+/// What a number is of; base units throughout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unit {
+    /// Seconds.
+    Seconds,
+    /// Seconds squared.
+    SecondsSquared,
+    /// Per second.
+    PerSecond,
+    /// Customers, interrupts, servers.
+    Count,
+    /// A share of the whole, 0 to 1.
+    Share,
+    /// A pure number.
+    Ratio,
+    /// Whatever the user's figures are in (tolls, bills, crossovers).
+    AsGiven,
+}
+
+/// Suffixes and their size in seconds.
+const TIMES: [(&str, f64); 6] =
+    [("ns", 1e-9), ("us", 1e-6), ("µs", 1e-6), ("ms", 1e-3), ("min", 60.0), ("s", 1.0)];
+
+/// Suffixes and their size in events per second.
+const RATES: [(&str, f64); 4] = [("k/s", 1e3), ("M/s", 1e6), ("G/s", 1e9), ("/s", 1.0)];
+
+/// A time: `3us`, `1.5ms`, `2s`; without a unit, seconds. Answers in seconds.
+pub fn time(name: &str, text: &str) -> Result<f64> {
+    with_suffix(text, &TIMES).ok_or_else(|| {
+        ModelError::parameter(name, format!("`{text}` is no time"), "write it like 3us, 1.5ms or 2s")
+    })
+}
+
+/// A rate: `1000/s`, `10k/s`, `2M/s`; without a unit, per second. Answers per second.
+pub fn rate(name: &str, text: &str) -> Result<f64> {
+    with_suffix(text, &RATES).ok_or_else(|| {
+        ModelError::parameter(name, format!("`{text}` is no rate"), "write it like 1000/s or 10k/s")
+    })
+}
+
+/// A number without a unit; `80%` is 0.8.
+pub fn number(name: &str, text: &str) -> Result<f64> {
+    with_suffix(text, &[("%", 0.01)]).ok_or_else(|| {
+        ModelError::parameter(name, format!("`{text}` is no number"), "write it like 0.8 or 16")
+    })
+}
+
+fn with_suffix(text: &str, suffixes: &[(&str, f64)]) -> Option<f64> {
+    let text = text.trim();
+    let (digits, size) = suffixes
+        .iter()
+        .find_map(|(suffix, size)| text.strip_suffix(suffix).map(|rest| (rest.trim_end(), *size)))
+        .unwrap_or((text, 1.0));
+    let value: f64 = digits.parse().ok()?;
+    value.is_finite().then_some(value * size)
+}
+
+/// Quantities in documents, for serde's `with`: read from such a text or from a plain number in base units, written as
+/// a plain number.
+pub mod texts {
+    use serde::{Deserialize, Deserializer};
+
+    /// A number in base units, or a text with a unit.
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Number(f64),
+        Text(String),
+    }
+
+    impl Written {
+        fn read(self, read: fn(&str, &str) -> crate::Result<f64>) -> crate::Result<f64> {
+            match self {
+                Written::Number(value) => Ok(value),
+                Written::Text(text) => read("quantity", &text),
+            }
+        }
+    }
+
+    macro_rules! one {
+        ($name:ident, $read:path, $what:literal) => {
+            #[doc = $what]
+            pub mod $name {
+                use serde::{Deserialize, Deserializer, Serializer};
+
+                /// Writes it as a number in base units.
+                ///
+                /// # Errors
+                /// As the serializer does.
+                pub fn serialize<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+                    serializer.serialize_f64(*value)
+                }
+
+                /// Reads a text or a number in base units.
+                ///
+                /// # Errors
+                /// When it is neither.
+                pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+                    super::Written::deserialize(deserializer)?.read($read).map_err(serde::de::Error::custom)
+                }
+            }
+        };
+    }
+
+    macro_rules! optional {
+        ($name:ident, $read:path, $what:literal) => {
+            #[doc = $what]
+            pub mod $name {
+                use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+                /// Writes it as a number in base units.
+                ///
+                /// # Errors
+                /// As the serializer does.
+                pub fn serialize<S: Serializer>(
+                    value: &Option<f64>,
+                    serializer: S,
+                ) -> Result<S::Ok, S::Error> {
+                    value.serialize(serializer)
+                }
+
+                /// Reads a text or a number in base units.
+                ///
+                /// # Errors
+                /// When it is neither.
+                pub fn deserialize<'de, D: Deserializer<'de>>(
+                    deserializer: D,
+                ) -> Result<Option<f64>, D::Error> {
+                    Option::<super::Written>::deserialize(deserializer)?
+                        .map(|written| written.read($read))
+                        .transpose()
+                        .map_err(serde::de::Error::custom)
+                }
+            }
+        };
+    }
+
+    macro_rules! several {
+        ($name:ident, $read:path, $what:literal) => {
+            #[doc = $what]
+            pub mod $name {
+                use serde::{Deserializer, Serialize, Serializer};
+
+                /// Writes them as numbers in base units.
+                ///
+                /// # Errors
+                /// As the serializer does.
+                pub fn serialize<S: Serializer>(values: &[f64], serializer: S) -> Result<S::Ok, S::Error> {
+                    values.serialize(serializer)
+                }
+
+                /// Reads texts or numbers in base units.
+                ///
+                /// # Errors
+                /// When one is neither.
+                pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<f64>, D::Error> {
+                    super::list(deserializer, $read)
+                }
+            }
+        };
+    }
+
+    one!(time, crate::quantity::time, "A time.");
+    optional!(time_or_none, crate::quantity::time, "A time that may be left out.");
+    optional!(rate_or_none, crate::quantity::rate, "A rate that may be left out.");
+    several!(times, crate::quantity::time, "Several times.");
+    several!(rates, crate::quantity::rate, "Several rates.");
+
+    fn list<'de, D: Deserializer<'de>>(
+        deserializer: D,
+        read: fn(&str, &str) -> crate::Result<f64>,
+    ) -> Result<Vec<f64>, D::Error> {
+        let written = Vec::<Written>::deserialize(deserializer)?;
+        written
+            .into_iter()
+            .map(|w| w.read(read))
+            .collect::<crate::Result<_>>()
+            .map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_as_people_write_them() {
+        assert_eq!(time("t", "3us").unwrap(), 3.0 * 1e-6);
+        assert_eq!(time("t", " 1.5 ms ").unwrap(), 1.5e-3);
+        assert_eq!(time("t", "2").unwrap(), 2.0);
+        assert_eq!(rate("r", "10k/s").unwrap(), 10_000.0);
+        assert_eq!(rate("r", "1000").unwrap(), 1000.0);
+        assert_eq!(number("n", "80%").unwrap(), 0.8);
+    }
+
+    #[test]
+    fn what_is_no_quantity_names_its_parameter() {
+        for bad in ["", "us", "3 parsecs", "NaN", "inf", "1e999"] {
+            let told = time("service", bad).unwrap_err().to_string();
+            assert!(told.starts_with("service: "), "{told}");
+        }
+    }
+}
