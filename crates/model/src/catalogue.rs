@@ -186,7 +186,7 @@ impl Given {
     /// # Errors
     /// When it is none.
     pub fn distribution(&self, name: &str) -> Result<Distribution> {
-        self.text(name)?.parse().map_err(|error| named(name, error))
+        self.text(name)?.parse().map_err(|error: ModelError| error.within(name))
     }
 
     /// Rates above zero, per second.
@@ -218,7 +218,7 @@ impl Given {
     /// # Errors
     /// When one is none.
     pub fn distributions(&self, name: &str) -> Result<Vec<Distribution>> {
-        self.list(name, ';', |text| text.parse().map_err(|error| named(name, error)))
+        self.list(name, ';', |text| text.parse().map_err(|error: ModelError| error.within(name)))
     }
 
     /// One of a few words.
@@ -238,16 +238,6 @@ impl Given {
 
     fn list<T>(&self, name: &str, separator: char, read: impl Fn(&str) -> Result<T>) -> Result<Vec<T>> {
         self.text(name)?.split(separator).map(read).collect()
-    }
-}
-
-/// The same error with the parameter's name before the place within its text.
-fn named(name: &str, error: ModelError) -> ModelError {
-    match error {
-        ModelError::Parameter { name: inner, reason, remedy } => {
-            ModelError::Parameter { name: format!("{name}: {inner}"), reason, remedy }
-        }
-        other => other,
     }
 }
 

@@ -38,6 +38,20 @@ impl ModelError {
     pub fn parameter(name: impl Into<String>, reason: impl Into<String>, remedy: impl Into<String>) -> Self {
         ModelError::Parameter { name: name.into(), reason: reason.into(), remedy: remedy.into() }
     }
+
+    /// The same error with the place before the name of its parameter: `station device: service: mean`.
+    #[must_use]
+    pub fn within(self, place: &str) -> Self {
+        match self {
+            ModelError::Parameter { name, reason, remedy } => {
+                ModelError::Parameter { name: format!("{place}: {name}"), reason, remedy }
+            }
+            ModelError::Unstable { name, load, remedy } => {
+                ModelError::Unstable { name: format!("{place}: {name}"), load, remedy }
+            }
+            other => other,
+        }
+    }
 }
 
 /// A result with a model's error.

@@ -22,16 +22,16 @@ pub enum Unit {
     AsGiven,
 }
 
-/// Suffixes and their size in seconds.
-const TIMES: [(&str, f64); 6] =
-    [("ns", 1e-9), ("us", 1e-6), ("µs", 1e-6), ("ms", 1e-3), ("min", 60.0), ("s", 1.0)];
+/// Suffixes and the power of ten of their size in seconds.
+const TIMES: [(&str, i32); 5] = [("ns", -9), ("us", -6), ("µs", -6), ("ms", -3), ("s", 0)];
 
-/// Suffixes and their size in events per second.
-const RATES: [(&str, f64); 4] = [("k/s", 1e3), ("M/s", 1e6), ("G/s", 1e9), ("/s", 1.0)];
+/// Suffixes and the power of ten of their size in events per second.
+const RATES: [(&str, i32); 4] = [("k/s", 3), ("M/s", 6), ("G/s", 9), ("/s", 0)];
 
 /// A time: `3us`, `1.5ms`, `2s`; without a unit, seconds. Answers in seconds.
 pub fn time(name: &str, text: &str) -> Result<f64> {
-    with_suffix(text, &TIMES).ok_or_else(|| {
+    let minutes = text.trim().strip_suffix("min").and_then(|text| with_suffix(text, &[]));
+    minutes.map(|minutes| 60.0 * minutes).or_else(|| with_suffix(text, &TIMES)).ok_or_else(|| {
         ModelError::parameter(name, format!("`{text}` is no time"), "write it like 3us, 1.5ms or 2s")
     })
 }
@@ -45,19 +45,24 @@ pub fn rate(name: &str, text: &str) -> Result<f64> {
 
 /// A number without a unit; `80%` is 0.8.
 pub fn number(name: &str, text: &str) -> Result<f64> {
-    with_suffix(text, &[("%", 0.01)]).ok_or_else(|| {
+    with_suffix(text, &[("%", -2)]).ok_or_else(|| {
         ModelError::parameter(name, format!("`{text}` is no number"), "write it like 0.8 or 16")
     })
 }
 
-fn with_suffix(text: &str, suffixes: &[(&str, f64)]) -> Option<f64> {
+fn with_suffix(text: &str, suffixes: &[(&str, i32)]) -> Option<f64> {
     let text = text.trim();
-    let (digits, size) = suffixes
+    let (digits, power) = suffixes
         .iter()
-        .find_map(|(suffix, size)| text.strip_suffix(suffix).map(|rest| (rest.trim_end(), *size)))
-        .unwrap_or((text, 1.0));
-    let value: f64 = digits.parse().ok()?;
-    value.is_finite().then_some(value * size)
+        .find_map(|(suffix, power)| text.strip_suffix(suffix).map(|rest| (rest.trim_end(), *power)))
+        .unwrap_or((text, 0));
+    // The power goes into the number before it is rounded: 100us is 0.0001, not 9.999999999999999e-5.
+    let value: f64 = match power {
+        0 => digits.parse().ok()?,
+        _ if digits.contains(['e', 'E']) => digits.parse::<f64>().ok()? * 10f64.powi(power),
+        _ => format!("{digits}e{power}").parse().ok()?,
+    };
+    value.is_finite().then_some(value)
 }
 
 /// Quantities in documents, for serde's `with`: read from such a text or from a plain number in base units, written as
@@ -190,7 +195,9 @@ mod tests {
 
     #[test]
     fn quantities_as_people_write_them() {
-        assert_eq!(time("t", "3us").unwrap(), 3.0 * 1e-6);
+        assert_eq!(time("t", "3us").unwrap(), 3e-6);
+        assert_eq!(time("t", "100us").unwrap(), 1e-4);
+        assert_eq!(time("t", "2 min").unwrap(), 120.0);
         assert_eq!(time("t", " 1.5 ms ").unwrap(), 1.5e-3);
         assert_eq!(time("t", "2").unwrap(), 2.0);
         assert_eq!(rate("r", "10k/s").unwrap(), 10_000.0);
@@ -200,7 +207,7 @@ mod tests {
 
     #[test]
     fn what_is_no_quantity_names_its_parameter() {
-        for bad in ["", "us", "3 parsecs", "NaN", "inf", "1e999"] {
+        for bad in ["", "us", "min", "3 parsecs", "infus", "NaN", "inf", "1e999"] {
             let told = time("service", bad).unwrap_err().to_string();
             assert!(told.starts_with("service: "), "{told}");
         }

@@ -25,12 +25,17 @@
 //! Customers leave the system where a part names no `to`. A spec is only data until [`Spec::checked`] has accepted it.
 
 mod checked;
+mod one_or_many;
 mod parts;
+mod toml;
+mod trace;
 
 pub use parts::{
     Adaptive, Arrivals, Bulk, ByClass, Class, Coalescer, Exit, Order, Population, Routes, Source, Station,
     Stop, Switching, Wake,
 };
+
+pub use trace::gaps;
 
 use serde::{Deserialize, Serialize};
 

@@ -41,23 +41,38 @@ pub struct Source {
 /// A source as it is written: serde can refuse unknown keys only where no key is flattened.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct SourceTable {
+pub(super) struct SourceTable {
     name: String,
     class: Option<String>,
     interarrival: Option<Distribution>,
     mmpp: Option<Switching>,
-    trace: Option<Vec<f64>>,
+    trace: Option<TraceText>,
     closed: Option<Population>,
     #[serde(default)]
     batch: Vec<(u32, f64)>,
     to: Option<Routes>,
 }
 
-impl TryFrom<SourceTable> for Source {
-    type Error = ModelError;
+/// The gaps of a trace, or the name of the file that has them.
+pub(super) enum TraceText {
+    Gaps(Vec<f64>),
+    File(String),
+}
 
-    fn try_from(table: SourceTable) -> Result<Self, ModelError> {
-        let SourceTable { name, class, interarrival, mmpp, trace, closed, batch, to } = table;
+impl SourceTable {
+    /// The source, with its trace read by `gaps` where a file is named.
+    pub(super) fn resolve(
+        self,
+        gaps: &mut impl FnMut(&str) -> Result<Vec<f64>, ModelError>,
+    ) -> Result<Source, ModelError> {
+        let SourceTable { name, class, interarrival, mmpp, trace, closed, batch, to } = self;
+        let trace = match trace {
+            None => None,
+            Some(TraceText::Gaps(gaps)) => Some(gaps),
+            Some(TraceText::File(file)) => {
+                Some(gaps(&file).map_err(|error| error.within(&format!("source {name}: trace")))?)
+            }
+        };
         let ways = [
             interarrival.map(Arrivals::Interarrival),
             mmpp.map(Arrivals::Mmpp),
@@ -76,8 +91,18 @@ impl TryFrom<SourceTable> for Source {
     }
 }
 
+impl TryFrom<SourceTable> for Source {
+    type Error = ModelError;
+
+    fn try_from(table: SourceTable) -> Result<Self, ModelError> {
+        table.resolve(&mut |file| {
+            Err(ModelError::parameter(format!("file `{file}`"), "files are not read here", "write the gaps"))
+        })
+    }
+}
+
 /// When the customers of a source come: exactly one of these keys.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arrivals {
     /// Independent gaps of this distribution.
@@ -114,7 +139,7 @@ pub struct Population {
 }
 
 /// One value for all classes, or one for each.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum ByClass {
     /// The same for all.
@@ -253,7 +278,7 @@ pub struct Adaptive {
 }
 
 /// One destination, or several with their probabilities. `exit` leaves the system.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Routes {
     /// Always there.
