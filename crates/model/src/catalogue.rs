@@ -170,15 +170,7 @@ impl Given {
     /// # Errors
     /// When it is none, or beyond them.
     pub fn count(&self, name: &str, least: u64, most: u64) -> Result<u64> {
-        let text = self.text(name)?.trim();
-        let value = text.parse().map_err(|_| {
-            ModelError::parameter(
-                name,
-                format!("`{text}` is no whole number"),
-                format!("give one from {least} to {most}"),
-            )
-        })?;
-        check::count(name, value, least, most)
+        whole(name, self.text(name)?, least, most)
     }
 
     /// A distribution of times.
@@ -197,12 +189,45 @@ impl Given {
         self.list(name, ',', |text| check::positive(name, quantity::rate(name, text)?))
     }
 
+    /// Rates of zero or above, per second.
+    ///
+    /// # Errors
+    /// When one is none.
+    pub fn rates_or_zero(&self, name: &str) -> Result<Vec<f64>> {
+        self.list(name, ',', |text| check::non_negative(name, quantity::rate(name, text)?))
+    }
+
+    /// Whole numbers within bounds.
+    ///
+    /// # Errors
+    /// When one is none, or beyond them.
+    pub fn counts(&self, name: &str, least: u64, most: u64) -> Result<Vec<u64>> {
+        self.list(name, ',', |text| whole(name, text, least, most))
+    }
+
+    /// Rows of times of zero or above, in seconds; a single row where there is no `;`.
+    ///
+    /// # Errors
+    /// When one is none.
+    pub fn time_rows(&self, name: &str) -> Result<Vec<Vec<f64>>> {
+        let read = |text: &str| check::non_negative(name, quantity::time(name, text)?);
+        self.list(name, ';', |row| row.split(',').map(read).collect())
+    }
+
     /// Times of zero or above, in seconds.
     ///
     /// # Errors
     /// When one is none.
     pub fn times(&self, name: &str) -> Result<Vec<f64>> {
         self.list(name, ',', |text| check::non_negative(name, quantity::time(name, text)?))
+    }
+
+    /// Finite numbers of any sign.
+    ///
+    /// # Errors
+    /// When one is none.
+    pub fn numbers(&self, name: &str) -> Result<Vec<f64>> {
+        self.list(name, ',', |text| quantity::number(name, text))
     }
 
     /// Rows of finite numbers; a single row where there is no `;`.
@@ -239,6 +264,19 @@ impl Given {
     fn list<T>(&self, name: &str, separator: char, read: impl Fn(&str) -> Result<T>) -> Result<Vec<T>> {
         self.text(name)?.split(separator).map(read).collect()
     }
+}
+
+/// A whole number within bounds.
+fn whole(name: &str, text: &str, least: u64, most: u64) -> Result<u64> {
+    let text = text.trim();
+    let value = text.parse().map_err(|_| {
+        ModelError::parameter(
+            name,
+            format!("`{text}` is no whole number"),
+            format!("give one from {least} to {most}"),
+        )
+    })?;
+    check::count(name, value, least, most)
 }
 
 /// Every model, by family and then as its file lists them.
