@@ -18,6 +18,7 @@ pub mod general;
 pub mod interrupt;
 pub mod markovian;
 pub mod network;
+mod numeric;
 pub mod priority;
 pub mod quantity;
 pub mod scaling;

@@ -1,5 +1,8 @@
 //! Distributions of times: gaps between arrivals, service times, vacations, as people write them and models use them.
 
+mod cumulative;
+mod transform;
+
 use std::fmt;
 use std::str::FromStr;
 
