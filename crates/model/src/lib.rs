@@ -7,10 +7,12 @@
 //!
 //! - What models speak: [`Distribution`]s of times, [`quantity`] texts, [`Solution`]s under flat names.
 //! - The models, by family: [`markovian`], [`general`], [`priority`], [`interrupt`], [`network`], [`scaling`].
+//! - Numerical [`chain`]s: steady state and transient of any finite Markov chain.
 //! - A whole system of queues as data: [`spec::Spec`], which the simulator runs as well.
 //! - The [`catalogue`]: every model by name, for the calculator.
 
 pub mod catalogue;
+pub mod chain;
 mod check;
 mod distribution;
 mod error;

@@ -1,0 +1,223 @@
+//! M/M/c//N: a fixed number of customers who think, ask, wait for an answer, and think again.
+
+use super::birth_death;
+use super::figures::Figures;
+use super::mmc::MOST_SERVERS;
+use super::sojourn::Sojourn;
+use crate::catalogue::{Family, Given, Kind, Model, Parameter};
+use crate::{Result, Solution, check};
+
+/// The most customers that are taken.
+const MOST_CUSTOMERS: u64 = 1_000_000;
+
+/// N customers, exponential thinking and service, several servers, first come first served.
+#[derive(Clone, Debug)]
+pub struct FiniteSource {
+    lambda: f64,
+    mu: f64,
+    servers: u64,
+    probabilities: Vec<f64>,
+    sojourn: Sojourn,
+}
+
+impl FiniteSource {
+    /// Requests per second of one customer that thinks, services per second of one busy server, servers, customers
+    /// (1 to 1000000).
+    ///
+    /// # Errors
+    /// When a parameter is out of range.
+    pub fn new(lambda: f64, mu: f64, servers: u64, population: u64) -> Result<Self> {
+        check::positive("lambda", lambda)?;
+        check::positive("mu", mu)?;
+        check::count("servers", servers, 1, MOST_SERVERS)?;
+        check::count("population", population, 1, MOST_CUSTOMERS)?;
+        let with = |population: u64| {
+            let ratio = |n: usize| {
+                (lambda / mu) * (population - n as u64) as f64 / (n as u64 + 1).min(servers) as f64
+            };
+            birth_death::stationary(population as usize, ratio, 1.0)
+        };
+        // The arrival theorem: who asks finds what time alone would show if it were not there.
+        let sojourn = Sojourn::new(servers as usize, mu, &with(population - 1));
+        Ok(Self { lambda, mu, servers, probabilities: with(population), sojourn })
+    }
+
+    /// Share of time that a server is busy.
+    pub fn utilization(&self) -> f64 {
+        let c = self.servers as f64;
+        let busy = |(n, p): (usize, &f64)| (n as f64).min(c) * p;
+        self.probabilities.iter().enumerate().map(busy).sum::<f64>() / c
+    }
+
+    /// π₀: share of time that all think.
+    pub fn idle(&self) -> f64 {
+        self.probabilities[0]
+    }
+
+    /// πₙ: share of time with n requests under way; 0 above the population.
+    pub fn probability(&self, n: u64) -> f64 {
+        usize::try_from(n).ok().and_then(|n| self.probabilities.get(n)).copied().unwrap_or(0.0)
+    }
+
+    /// Requests answered per second: λ(N − L).
+    pub fn throughput(&self) -> f64 {
+        let population = self.probabilities.len() - 1;
+        let thinking = |(n, p): (usize, &f64)| (population - n) as f64 * p;
+        self.lambda * self.probabilities.iter().enumerate().map(thinking).sum::<f64>()
+    }
+
+    /// L: mean number of requests under way.
+    pub fn mean_number(&self) -> f64 {
+        birth_death::mean(&self.probabilities)
+    }
+
+    /// Mean number waiting.
+    pub fn mean_queue(&self) -> f64 {
+        birth_death::mean(self.probabilities.get(self.servers as usize..).unwrap_or_default())
+    }
+
+    /// P(wait > 0).
+    pub fn wait_probability(&self) -> f64 {
+        self.sojourn.wait_probability()
+    }
+
+    /// Mean time before service, seconds.
+    pub fn mean_wait(&self) -> f64 {
+        self.sojourn.mean_wait()
+    }
+
+    /// Mean time from request to answer, seconds.
+    pub fn mean_response(&self) -> f64 {
+        self.mean_wait() + 1.0 / self.mu
+    }
+
+    /// P(wait > t).
+    pub fn wait_survival(&self, t: f64) -> f64 {
+        self.sojourn.wait_survival(t)
+    }
+
+    /// P(response > t).
+    pub fn response_survival(&self, t: f64) -> f64 {
+        self.sojourn.response_survival(t)
+    }
+
+    /// The time that a `share` of requests wait no longer than, seconds.
+    ///
+    /// # Errors
+    /// When the share is not above 0 and below 1.
+    pub fn wait_quantile(&self, share: f64) -> Result<f64> {
+        self.sojourn.wait_quantile(share)
+    }
+
+    /// The time within which a `share` of requests are answered, seconds.
+    ///
+    /// # Errors
+    /// When the share is not above 0 and below 1.
+    pub fn response_quantile(&self, share: f64) -> Result<f64> {
+        self.sojourn.response_quantile(share)
+    }
+}
+
+/// In the catalogue.
+pub(crate) const MODEL: Model = Model {
+    name: "finite-source",
+    title: "M/M/c//N",
+    family: Family::Markovian,
+    summary: "a fixed number of customers who think, are served, and come back",
+    formula: "πₙ₊₁/πₙ = (N − n)λ/(min(n + 1, c)μ); throughput λ(N − L); who asks finds n as in steady state with N − 1 customers",
+    assumptions: "exponential thinking and services, independent of all else; equal servers; first come, first served",
+    source: "Kleinrock (1975), Queueing Systems I, section 3.8; arrival theorem: Sevcik and Mitrani (1981), Journal of the ACM 28(2)",
+    holds: "exact at any load; up to 1000000 customers",
+    parameters: &[
+        Parameter {
+            name: "lambda",
+            kind: Kind::Rate,
+            means: "requests of one customer that thinks",
+            default: None,
+            example: "1000/s",
+        },
+        Parameter {
+            name: "mu",
+            kind: Kind::Rate,
+            means: "services of one busy server",
+            default: None,
+            example: "10000/s",
+        },
+        Parameter { name: "servers", kind: Kind::Count, means: "servers", default: Some("1"), example: "1" },
+        Parameter {
+            name: "population",
+            kind: Kind::Count,
+            means: "customers in all",
+            default: None,
+            example: "16",
+        },
+    ],
+    solve,
+};
+
+fn solve(given: &Given) -> Result<Solution> {
+    let servers = given.count("servers", 1, MOST_SERVERS)?;
+    let population = given.count("population", 1, MOST_CUSTOMERS)?;
+    let system = FiniteSource::new(given.rate("lambda")?, given.rate("mu")?, servers, population)?;
+    let figures = Figures {
+        utilization: system.utilization(),
+        idle: system.idle(),
+        throughput: system.throughput(),
+        loss: None,
+        number: system.mean_number(),
+        queue: system.mean_queue(),
+        wait: system.mean_wait(),
+        response: system.mean_response(),
+        wait_probability: system.wait_probability(),
+    };
+    figures.solution(|share| system.wait_quantile(share), |share| system.response_quantile(share))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::markovian::Mmc;
+    use proptest::prelude::*;
+
+    #[test]
+    fn alone_nobody_waits() {
+        let system = FiniteSource::new(3.0, 2.0, 1, 1).unwrap();
+        assert!((system.utilization() - 0.6).abs() < 1e-15);
+        assert_eq!(system.mean_wait(), 0.0);
+        assert_eq!(system.wait_quantile(0.999).unwrap(), 0.0);
+    }
+
+    #[test]
+    fn many_who_seldom_ask_are_a_poisson_stream() {
+        let n = 1_000_000;
+        let (closed, open) =
+            (FiniteSource::new(1.5 / n as f64, 1.0, 2, n).unwrap(), Mmc::new(1.5, 1.0, 2).unwrap());
+        assert!((closed.mean_wait() / open.mean_wait() - 1.0).abs() < 1e-4);
+        let (some, all) = (closed.response_quantile(0.99).unwrap(), open.response_quantile(0.99).unwrap());
+        assert!((some / all - 1.0).abs() < 1e-4);
+    }
+
+    #[test]
+    fn as_many_servers_as_customers_are_independent() {
+        let system = FiniteSource::new(1.0, 3.0, 9, 9).unwrap();
+        for n in 0..=9u32 {
+            let ways: f64 = (0..n).map(|k| f64::from(9 - k) / f64::from(k + 1)).product();
+            let right = ways * 0.25f64.powi(n as i32) * 0.75f64.powi(9 - n as i32);
+            assert!((system.probability(u64::from(n)) / right - 1.0).abs() < 1e-13);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn laws_hold(load in 1e-6f64..1e6, mu in 1e-9f64..1e9, servers in 1u64..20, population in 1u64..200) {
+            let lambda = load * mu;
+            let system = FiniteSource::new(lambda, mu, servers, population).unwrap();
+            let through = system.throughput();
+            prop_assert!((through / (system.utilization() * servers as f64 * mu) - 1.0).abs() < 1e-11);
+            // Little's law ties time averages with N customers to arrivals that find N − 1.
+            prop_assert!((system.mean_number() / (through * system.mean_response()) - 1.0).abs() < 1e-11);
+            let waiting = through * system.mean_wait();
+            prop_assert!((system.mean_queue() - waiting).abs() <= 1e-11 * waiting);
+        }
+    }
+}
