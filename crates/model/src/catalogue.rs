@@ -181,12 +181,12 @@ impl Given {
         self.text(name)?.parse().map_err(|error: ModelError| error.within(name))
     }
 
-    /// Rates above zero, per second.
+    /// Rates of zero or above, per second.
     ///
     /// # Errors
     /// When one is none.
     pub fn rates(&self, name: &str) -> Result<Vec<f64>> {
-        self.list(name, ',', |text| check::positive(name, quantity::rate(name, text)?))
+        self.list(name, ',', |text| check::non_negative(name, quantity::rate(name, text)?))
     }
 
     /// Rates of zero or above, per second.

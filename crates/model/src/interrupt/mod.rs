@@ -1,6 +1,40 @@
 //! What device interrupts really are: batches, coalescing, caps, polling.
 
+mod adaptive;
+mod batch_arrivals;
+mod bulk_service;
+mod cap;
+mod coalesce;
+mod means;
+mod moderation;
+mod n_policy;
+mod nt_policy;
+mod parameters;
+mod poisson;
+#[cfg(test)]
+mod trials;
+
+pub use adaptive::Adaptive;
+pub use batch_arrivals::{Batch, MxG1};
+pub use bulk_service::BulkService;
+pub use cap::Cap;
+pub use coalesce::Coalesce;
+pub use means::Means;
+pub use moderation::Moderation;
+pub use n_policy::NPolicy;
+pub use nt_policy::NtPolicy;
+
 use crate::catalogue::Model;
 
 /// The models of this family.
-pub(crate) const MODELS: &[Model] = &[];
+pub(crate) const MODELS: &[Model] = &[
+    batch_arrivals::MARKOVIAN,
+    batch_arrivals::GENERAL,
+    bulk_service::MODEL,
+    n_policy::MODEL,
+    nt_policy::TIMER_ALONE,
+    nt_policy::MODEL,
+    coalesce::MODEL,
+    cap::MODEL,
+    adaptive::MODEL,
+];
