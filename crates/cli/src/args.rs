@@ -1,8 +1,12 @@
 //! The command line: verbs, options, and the words that a person reads about them.
 
+mod calculator;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub use calculator::Model;
 
 /// Measures what every crossing between a program and the machine costs.
 #[derive(Debug, Parser)]
@@ -45,6 +49,8 @@ pub enum Verb {
     Export(Export),
     /// List the runs of the store.
     History(History),
+    /// Ask a model: what happens at this load, this many servers, this moderation of interrupts.
+    Model(Model),
     /// List paths, variants, presets, crossings.
     List(List),
     /// Say what this machine can and cannot do, and what would help.
@@ -269,6 +275,8 @@ pub enum SchemaOf {
     Run,
     /// What `compare` prints with --json.
     Comparison,
+    /// What `model NAME KEY=VALUE …` prints with --json.
+    Model,
 }
 
 fn milliseconds(text: &str) -> Result<f64, String> {

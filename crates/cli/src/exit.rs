@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use tollway_core::Error as ContractError;
 use tollway_lab::LabError;
+use tollway_model::ModelError;
 
 use crate::output;
 
@@ -67,5 +68,9 @@ fn is_usage(error: &anyhow::Error) -> bool {
     error.chain().any(|e| {
         matches!(e.downcast_ref::<ContractError>(), Some(ContractError::Input { .. }))
             || matches!(e.downcast_ref::<LabError>(), Some(LabError::Contract(ContractError::Input { .. })))
+            || matches!(
+                e.downcast_ref::<ModelError>(),
+                Some(ModelError::Parameter { .. } | ModelError::Unstable { .. })
+            )
     })
 }

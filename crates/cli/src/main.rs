@@ -2,6 +2,7 @@
 
 mod args;
 mod exit;
+mod figure;
 mod interrupt;
 mod laboratory;
 mod output;
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
         Verb::Report(options) => verbs::report::report(&arguments, options),
         Verb::Export(options) => verbs::export::export(&arguments, options),
         Verb::History(options) => verbs::history::history(&arguments, options),
+        Verb::Model(options) => verbs::model::model(&arguments, options),
         Verb::List(options) => verbs::list::list(&arguments, options),
         Verb::Doctor(options) => verbs::doctor::doctor(&arguments, options),
         Verb::Generate(options) => verbs::generate::generate(options),

@@ -133,6 +133,33 @@ fn documents_are_as_their_schemas_say() {
 }
 
 #[test]
+fn the_calculators_documents_are_as_their_schemas_say() {
+    let bench = Bench::with(SHORT);
+    let model = ["model", "mm1", "mu=10000/s", "--json"];
+    let point = json(&bench, &[&model[..], &["lambda=8000/s"]].concat());
+    let sweep = json(&bench, &[&model[..], &["--sweep", "lambda=8000..12000:2000"]].concat());
+    assert_eq!(point["points"][0]["figures"]["response.mean"], 5e-4);
+    assert_eq!(sweep["points"][2]["load"], 1.2);
+    let schema = json(&bench, &["generate", "schema", "model"]);
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema/model.json");
+    if std::env::var_os("TOLLWAY_REWRITE").is_some() {
+        fs::write(&file, serde_json::to_string_pretty(&schema).unwrap() + "\n").unwrap();
+    }
+    let checked_in: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+    assert!(
+        schema == checked_in,
+        "crates/cli/schema/model.json is stale: run this test with TOLLWAY_REWRITE=1"
+    );
+    for document in [point, sweep] {
+        let found = wrong(&document, &schema, &schema);
+        assert!(found.is_empty(), "{found:#?}");
+        let mut spoilt = document.clone();
+        spoilt["points"][0]["surprise"] = Value::from(1);
+        assert!(!wrong(&spoilt, &schema, &schema).is_empty());
+    }
+}
+
+#[test]
 fn every_document_has_a_version_and_is_the_only_thing_printed() {
     let bench = Bench::with(SHORT);
     bench.ends(MEASURE, 0);
@@ -143,6 +170,8 @@ fn every_document_has_a_version_and_is_the_only_thing_printed() {
         &["list", "tolls", "--json"],
         &["doctor", "--json"],
         &["report", "--json"],
+        &["model", "--json"],
+        &["model", "mm1", "--json"],
         &["--json", "run", "null", "--runs", "1", "--html", "page.html"],
     ] {
         assert_eq!(json(&bench, arguments)["schema_version"], 1, "{arguments:?}");

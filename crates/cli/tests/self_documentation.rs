@@ -10,7 +10,7 @@ use std::process::Command;
 use program::{Bench, SHORT};
 
 const VERBS: &[&str] =
-    &["run", "measure", "compare", "report", "export", "history", "list", "doctor", "generate"];
+    &["run", "measure", "compare", "report", "export", "history", "model", "list", "doctor", "generate"];
 
 /// The text with every figure in it made the same: how many variants there are is not what is pinned.
 fn without_figures(text: &str) -> String {

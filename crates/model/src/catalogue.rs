@@ -48,6 +48,20 @@ pub enum Family {
     Scaling,
 }
 
+impl Family {
+    /// What stands on the shelf.
+    pub fn title(self) -> &'static str {
+        match self {
+            Family::Markovian => "exponential arrivals and services",
+            Family::General => "general arrivals or services",
+            Family::Priorities => "classes and priorities",
+            Family::Interrupts => "interrupts: batches, moderation, polling",
+            Family::Networks => "networks of stations",
+            Family::Scaling => "saturation, crossover, amortisation, bills",
+        }
+    }
+}
+
 /// One parameter of a model.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
@@ -86,6 +100,24 @@ pub enum Kind {
     Distributions,
     /// One of a few words.
     Word(&'static [&'static str]),
+}
+
+impl Kind {
+    /// What is written there, in a few words.
+    pub fn says(self) -> String {
+        match self {
+            Kind::Rate => "a rate".into(),
+            Kind::Time => "a time".into(),
+            Kind::Count => "a whole number".into(),
+            Kind::Number => "a number".into(),
+            Kind::Distribution => "a distribution".into(),
+            Kind::Rates => "rates with , between them".into(),
+            Kind::Times => "times with , between them".into(),
+            Kind::Numbers => "numbers with , between them, rows with ;".into(),
+            Kind::Distributions => "distributions with ; between them".into(),
+            Kind::Word(words) => format!("one of {}", words.join(", ")),
+        }
+    }
 }
 
 /// The parameters that a model is asked with: every name is one of the model's, every required one is there.
@@ -134,6 +166,11 @@ impl Model {
 }
 
 impl Given {
+    /// Every parameter with its text, defaults included, by name.
+    pub fn texts(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.texts.iter().map(|(name, text)| (*name, text.as_str()))
+    }
+
     fn text(&self, name: &str) -> Result<&str> {
         self.texts
             .get(name)
@@ -297,13 +334,19 @@ pub fn all() -> Vec<&'static Model> {
 /// The model of that name.
 ///
 /// # Errors
-/// When there is none; the names that resemble it are told.
+/// When there is none; the name that resembles it most is told.
 pub fn find(name: &str) -> Result<&'static Model> {
-    all().into_iter().find(|model| model.name == name).ok_or_else(|| {
+    let all = all();
+    all.iter().copied().find(|model| model.name == name).ok_or_else(|| {
+        let shown: String = name.chars().take(64).collect();
+        let resemblance = |model: &&Model| strsim::jaro_winkler(model.name, &shown);
+        let nearest = all.into_iter().max_by(|a, b| resemblance(a).total_cmp(&resemblance(b)));
+        let nearest = nearest.filter(|model| resemblance(model) > 0.7);
+        let meant = nearest.map(|model| format!("did you mean {}? ", model.name)).unwrap_or_default();
         ModelError::parameter(
             "model",
-            format!("there is none named `{name}`"),
-            "see `tollway model` for all of them",
+            format!("there is none named `{shown}`"),
+            format!("{meant}see `tollway model` for all of them"),
         )
     })
 }

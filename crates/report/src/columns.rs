@@ -10,7 +10,7 @@ const GAP: usize = 2;
 
 /// To which side a cell is pushed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Align {
+pub enum Align {
     /// To the left.
     Left,
     /// To the right.
@@ -19,17 +19,19 @@ pub(crate) enum Align {
 
 /// The text of a cell and how it is drawn.
 #[derive(Clone, Debug)]
-pub(crate) struct Cell {
+pub struct Cell {
     text: String,
     style: Style,
 }
 
 impl Cell {
-    pub(crate) fn plain(text: impl Into<String>) -> Cell {
+    /// Text as it is.
+    pub fn plain(text: impl Into<String>) -> Cell {
         Cell { text: text.into(), style: Style::new() }
     }
 
-    pub(crate) fn styled(text: impl Into<String>, style: Style) -> Cell {
+    /// Text in a style.
+    pub fn styled(text: impl Into<String>, style: Style) -> Cell {
         Cell { text: text.into(), style }
     }
 
@@ -49,7 +51,7 @@ impl Cell {
 
 /// A line of a table.
 #[derive(Clone, Debug)]
-pub(crate) enum Line {
+pub enum Line {
     /// One cell for each column.
     Row(Vec<Cell>),
     /// Text across all columns, wrapped, indented by so many spaces (further lines by two more).
@@ -60,25 +62,30 @@ pub(crate) enum Line {
 
 /// Lines whose rows are aligned in columns; the first column gives way where the terminal is too narrow.
 #[derive(Clone, Debug)]
-pub(crate) struct Table {
+pub struct Table {
     aligns: Vec<Align>,
-    pub(crate) lines: Vec<Line>,
+    /// Its lines, in order.
+    pub lines: Vec<Line>,
 }
 
 impl Table {
-    pub(crate) fn new(aligns: impl Into<Vec<Align>>) -> Table {
+    /// No line yet; a column for each of these.
+    pub fn new(aligns: impl Into<Vec<Align>>) -> Table {
         Table { aligns: aligns.into(), lines: Vec::new() }
     }
 
-    pub(crate) fn row(&mut self, cells: impl Into<Vec<Cell>>) {
+    /// One more row, a cell for each column.
+    pub fn row(&mut self, cells: impl Into<Vec<Cell>>) {
         self.lines.push(Line::Row(cells.into()));
     }
 
-    pub(crate) fn across(&mut self, indent: usize, cell: Cell) {
+    /// Text across all columns, indented by so many spaces.
+    pub fn across(&mut self, indent: usize, cell: Cell) {
         self.lines.push(Line::Across(indent, cell));
     }
 
-    pub(crate) fn blank(&mut self) {
+    /// An empty line.
+    pub fn blank(&mut self) {
         self.lines.push(Line::Blank);
     }
 
@@ -99,7 +106,7 @@ impl Table {
     }
 
     /// The table for a terminal of that many columns, or unwrapped.
-    pub(crate) fn render(&self, width: Option<usize>) -> String {
+    pub fn render(&self, width: Option<usize>) -> String {
         let widths = self.widths(width);
         let mut out = String::new();
         for line in &self.lines {
@@ -177,7 +184,7 @@ fn wrap_hanging(text: &str, room: usize) -> Vec<String> {
 
 /// Text that came from elsewhere, made safe for a terminal: a control character could move the cursor or recolour the
 /// screen, a change of direction could reorder a line.
-pub(crate) fn printable(text: &str) -> String {
+pub fn printable(text: &str) -> String {
     text.chars()
         .map(|c| match c {
             '\n' | '\t' => ' ',

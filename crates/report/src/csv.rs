@@ -156,6 +156,13 @@ fn ns(estimate: Option<Estimate>) -> [String; 3] {
     estimate.map_or_else(Default::default, |e| [e.ns.estimate, e.ns.lo, e.ns.hi].map(|x| x.to_string()))
 }
 
+/// Lines of fields as CSV (RFC 4180).
+pub fn lines(lines: impl IntoIterator<Item = Vec<String>>) -> String {
+    let mut out = String::new();
+    lines.into_iter().for_each(|fields| line(&mut out, fields));
+    out
+}
+
 fn line(out: &mut String, fields: impl IntoIterator<Item = String>) {
     let fields: Vec<String> = fields.into_iter().map(|f| quoted(&f)).collect();
     out.push_str(&fields.join(","));

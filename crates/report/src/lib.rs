@@ -17,7 +17,7 @@
 //! There is no figure without its interval: a point with a single trial has "–". What was skipped says why and what to do
 //! about it, what failed says so, noisy figures are marked, and the p99 of batches is not taken for that of operations.
 
-mod columns;
+pub mod columns;
 mod compare;
 mod csv;
 pub mod document;
@@ -27,7 +27,7 @@ mod host_against_guest;
 mod html;
 mod machine;
 mod markdown;
-mod number;
+pub mod number;
 mod price_list;
 mod remark;
 mod run_report;
@@ -35,6 +35,7 @@ mod tenants;
 mod terminal;
 
 pub use compare::{Comparison, Proof};
+pub use csv::lines as csv_lines;
 pub use error::{ReportError, Result};
 pub use history::history;
 pub use run_report::RunReport;

@@ -35,7 +35,7 @@ impl TimeScale {
 }
 
 /// A duration in nanoseconds, with its unit: `104 ns`, `8.11 µs`.
-pub(crate) fn time(ns: f64) -> String {
+pub fn time(ns: f64) -> String {
     TimeScale::of(ns).full(ns)
 }
 
@@ -46,12 +46,12 @@ pub(crate) fn interval(span: &Span) -> String {
 }
 
 /// A plain number with three significant digits: `2.37`, `218`, `12300`.
-pub(crate) fn plain(x: f64) -> String {
+pub fn plain(x: f64) -> String {
     fixed(x, decimals(x))
 }
 
 /// A count or a number of ticks: `2.37`, `218`, `17.1 k`, `4.20 M`.
-pub(crate) fn count(x: f64) -> String {
+pub fn count(x: f64) -> String {
     let units = [("", 1.0), (" k", 1e3), (" M", 1e6), (" G", 1e9), (" T", 1e12)];
     let fits = |&(_, per): &(&str, f64)| rounded(x.abs() / per) < 1000.0;
     let (unit, per) = units.into_iter().find(fits).unwrap_or(units[4]);
@@ -109,7 +109,7 @@ pub(crate) fn glued(text: &str) -> String {
 }
 
 /// A share as a percentage: `0.02 %`, `2.1 %`, `95 %`.
-pub(crate) fn percent(share: f64) -> String {
+pub fn percent(share: f64) -> String {
     let per_cent = share * 100.0;
     let decimals = match per_cent.abs() {
         x if x >= 9.95 || (x * 10.0).round() % 10.0 == 0.0 && x >= 0.1 || x == 0.0 => 0,

@@ -6,8 +6,10 @@ use std::io::{self, Write};
 use anyhow::{Context, Result};
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
+use schemars::schema_for;
 use tollway_report::document::{Document, schema};
 
+use super::model::ModelDocument;
 use crate::args::{Arguments, Generate, Generated, SchemaOf};
 use crate::exit::Ending;
 use crate::output;
@@ -29,10 +31,11 @@ pub fn generate(options: &Generate) -> Result<Ending> {
                 fs::write(&file, page).with_context(|| format!("writing {}", file.display()))
             })?;
         }
-        Generated::Schema { document } => output::json(&schema(match document {
-            SchemaOf::Run => Document::Run,
-            SchemaOf::Comparison => Document::Comparison,
-        }))?,
+        Generated::Schema { document } => output::json(&match document {
+            SchemaOf::Run => schema(Document::Run),
+            SchemaOf::Comparison => schema(Document::Comparison),
+            SchemaOf::Model => schema_for!(ModelDocument).into(),
+        })?,
     }
     Ok(Ending::Done)
 }

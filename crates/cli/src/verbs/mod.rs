@@ -8,5 +8,6 @@ pub mod generate;
 pub mod history;
 pub mod list;
 pub mod measure;
+pub mod model;
 pub mod report;
 pub mod run;

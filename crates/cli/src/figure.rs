@@ -1,0 +1,122 @@
+//! Figures of models and simulations as a person reads them: three digits, the unit that fits.
+
+use tollway_model::Unit;
+use tollway_report::number;
+
+/// The value with its unit: `333 µs`, `8.00 k/s`, `80.0 %`, `2.37`.
+pub fn text(value: f64, unit: Unit) -> String {
+    match unit {
+        _ if !value.is_finite() => "–".into(),
+        Unit::Seconds => time(value),
+        // The square of the unit that fits the square root.
+        Unit::SecondsSquared => {
+            let (size, name) = [(1e-9, "ns²"), (1e-6, "µs²"), (1e-3, "ms²"), (1.0, "s²")]
+                .into_iter()
+                .find(|(size, _)| value.sqrt() < 1000.0 * size)
+                .unwrap_or((1.0, "s²"));
+            format!("{} {name}", plain(value / (size * size)))
+        }
+        Unit::PerSecond => {
+            let text = count(value);
+            let glue = if text.contains(' ') { "" } else { " " };
+            format!("{text}{glue}/s")
+        }
+        Unit::Count => count(value),
+        Unit::Share => share(value),
+        Unit::Ratio | Unit::AsGiven => plain(value),
+    }
+}
+
+/// The name of a unit in documents.
+pub fn unit(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Seconds => "seconds",
+        Unit::SecondsSquared => "seconds-squared",
+        Unit::PerSecond => "per-second",
+        Unit::Count => "count",
+        Unit::Share => "share",
+        Unit::Ratio => "ratio",
+        Unit::AsGiven => "as-given",
+    }
+}
+
+/// A time in seconds.
+fn time(seconds: f64) -> String {
+    let ns = seconds * 1e9;
+    if seconds == 0.0 {
+        "0".into()
+    } else if (1e-2..1e14).contains(&ns.abs()) {
+        number::time(ns)
+    } else {
+        format!("{} s", exponential(seconds))
+    }
+}
+
+fn count(value: f64) -> String {
+    if value.fract() == 0.0 && value.abs() < 1000.0 {
+        format!("{value}")
+    } else if (1e-3..1e15).contains(&value.abs()) {
+        number::count(value)
+    } else {
+        exponential(value)
+    }
+}
+
+fn plain(value: f64) -> String {
+    if value.fract() == 0.0 && value.abs() < 1e6 {
+        format!("{value}").replacen('-', "−", 1)
+    } else if (1e-3..1e7).contains(&value.abs()) {
+        number::plain(value)
+    } else {
+        exponential(value)
+    }
+}
+
+/// A share in per cent, with so many decimals that what is nearly none is not none, and what is nearly all not all.
+fn share(value: f64) -> String {
+    let rest = value.abs().min((1.0 - value).abs());
+    match rest * 100.0 {
+        0.0 => format!("{} %", value * 100.0),
+        rest if rest >= 1.0 => format!("{:.1} %", value * 100.0),
+        rest if rest >= 1e-4 => {
+            let decimals = (1.0 - rest.log10().floor()).max(1.0) as usize;
+            format!("{:.decimals$} %", value * 100.0)
+        }
+        _ if value.abs() < 0.5 => exponential(value),
+        _ => format!("1 − {}", exponential(1.0 - value)),
+    }
+}
+
+fn exponential(value: f64) -> String {
+    format!("{value:.2e}").replacen('-', if value < 0.0 { "−" } else { "-" }, 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_unit_that_fits() {
+        let cases = [
+            (3.333e-4, Unit::Seconds, "333 µs"),
+            (0.0, Unit::Seconds, "0"),
+            (1e-13, Unit::Seconds, "1.00e-13 s"),
+            (2.5e-7, Unit::SecondsSquared, "250000 µs²"),
+            (8000.0, Unit::PerSecond, "8.00 k/s"),
+            (12.0, Unit::PerSecond, "12 /s"),
+            (16.0, Unit::Count, "16"),
+            (1e-20, Unit::Count, "1.00e-20"),
+            (0.8, Unit::Share, "80.0 %"),
+            (0.0, Unit::Share, "0 %"),
+            (1.0, Unit::Share, "100 %"),
+            (0.99995, Unit::Share, "99.9950 %"),
+            (1.25e-4, Unit::Share, "0.013 %"),
+            (1e-9, Unit::Share, "1.00e-9"),
+            (2.374, Unit::Ratio, "2.37"),
+            (-2.0, Unit::AsGiven, "−2"),
+        ];
+        for (value, unit, says) in cases {
+            assert_eq!(text(value, unit), says);
+        }
+    }
+}
