@@ -16,6 +16,7 @@ pub mod chain;
 mod check;
 mod distribution;
 mod error;
+pub mod fit;
 pub mod general;
 pub mod interrupt;
 pub mod markovian;

@@ -8,6 +8,8 @@
 //!   [`batch_means()`] for correlated series.
 //! - Two sides compared: [`paired_ratio`], [`unpaired_ratio`], and without a model of the noise
 //!   [`mann_whitney`], [`signed_rank()`], [`spearman`].
+//! - What a trace is: [`goodness_of_fit`] to a distribution, [`serial`] independence and stationarity, [`counts`],
+//!   [`studentised()`] intervals for functions of means.
 //! - From tests to words: [`Ratio::equivalence`], [`benjamini_hochberg`], [`judge_all`].
 //!
 //! Every function is pure: no clock, no I/O, no hidden state; where random numbers are needed, the seed is an
@@ -16,11 +18,13 @@
 mod batch_means;
 pub mod bootstrap;
 mod correlation;
+pub mod counts;
 mod equivalence;
 mod error;
 mod false_discovery;
 mod few_groups;
 mod figure;
+pub mod goodness_of_fit;
 mod interval;
 mod location;
 mod median_bootstrap;
@@ -28,8 +32,10 @@ mod rank_sum;
 mod ranks;
 mod ratio;
 mod sample;
+pub mod serial;
 mod signed_rank;
 mod student;
+mod studentised;
 pub mod summary;
 mod verdict;
 
@@ -44,4 +50,5 @@ pub use location::{Location, t_interval};
 pub use rank_sum::{MannWhitney, mann_whitney};
 pub use ratio::{Pairing, Ratio, paired_ratio, unpaired_ratio};
 pub use signed_rank::{SignedRank, signed_rank};
+pub use studentised::studentised;
 pub use verdict::{Comparison, Criteria, Direction, Judgement, Verdict, judge, judge_all};

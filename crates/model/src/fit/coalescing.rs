@@ -1,0 +1,181 @@
+//! Completions that are told together: how many at once, held how long, and by which rule: a count, a timer, a cap on
+//! interrupts, a period.
+
+use serde::Serialize;
+
+use super::Deliveries;
+
+/// A rule must explain this share of interrupts, and five of them, to be seen at all.
+const LEAST_SHARE: f64 = 0.02;
+
+/// Times that differ by this share of themselves, or by what the clock tells apart, count as the same.
+const SAME: f64 = 1e-3;
+
+/// How completions are told.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Coalescing {
+    /// Interrupts, or whatever told of completions.
+    pub interrupts: u64,
+    /// Interrupts per second.
+    pub rate: f64,
+    /// Completions told by one, on average.
+    pub batch_mean: f64,
+    /// Interrupts by how many completions they told: entry i told i + 1.
+    pub sizes: Vec<u64>,
+    /// Completions after which an interrupt comes at once.
+    pub count: Option<u32>,
+    /// The longest that the first completion is held, seconds, with a 95 % interval.
+    pub timer: Option<Timer>,
+    /// Interrupts per second that are never exceeded.
+    pub cap: Option<f64>,
+    /// Interrupts come at multiples of this only, seconds.
+    pub period: Option<f64>,
+    /// Share of interrupts that count, timer, cap and period together explain.
+    pub explained: f64,
+}
+
+/// A timer that was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Timer {
+    /// Median of the times held, seconds.
+    pub seconds: f64,
+    /// Lower end of its 95 % interval.
+    pub lo: f64,
+    /// Upper end of its 95 % interval.
+    pub hi: f64,
+}
+
+/// One interrupt.
+struct Batch {
+    told: f64,
+    size: u32,
+    /// How long its first completion was held.
+    held: Option<f64>,
+}
+
+/// Looks for rules; `None` where there are too few interrupts to see any.
+pub(super) fn detect(deliveries: &Deliveries) -> Option<Coalescing> {
+    let batches = batches(deliveries);
+    let interrupts = batches.len();
+    let (first, last) = (batches.first()?.told, batches.last()?.told);
+    if interrupts < 20 || last <= first {
+        return None;
+    }
+    let most = batches.iter().map(|b| b.size).max()?;
+    let mut sizes = vec![0_u64; most as usize];
+    for batch in &batches {
+        sizes[batch.size as usize - 1] += 1;
+    }
+    // The last interrupt may be there because the trace ended.
+    let rules = Rules::of(&batches[..interrupts - 1], deliveries.resolution);
+    Some(Coalescing {
+        interrupts: interrupts as u64,
+        rate: (interrupts - 1) as f64 / (last - first),
+        batch_mean: deliveries.told.len() as f64 / interrupts as f64,
+        sizes,
+        ..rules
+    })
+}
+
+fn batches(deliveries: &Deliveries) -> Vec<Batch> {
+    let mut batches: Vec<Batch> = Vec::new();
+    for (at, told) in deliveries.told.iter().enumerate() {
+        match batches.last_mut() {
+            Some(batch) if told - batch.told <= 0.5 * deliveries.resolution => batch.size += 1,
+            _ => {
+                // In order of completion within an interrupt: the first is the one that was held longest.
+                let held = deliveries.completed.as_ref().map(|completed| told - completed[at]);
+                batches.push(Batch { told: *told, size: 1, held });
+            }
+        }
+    }
+    batches
+}
+
+struct Rules;
+
+impl Rules {
+    fn of(batches: &[Batch], resolution: f64) -> Coalescing {
+        let enough = |found: usize| found >= 5 && found as f64 >= LEAST_SHARE * batches.len() as f64;
+        let same = |a: f64, b: f64| (a - b).abs() <= (SAME * b.abs()).max(1.5 * resolution);
+        let mut explained = vec![false; batches.len()];
+
+        let longest = batches.iter().filter_map(|b| b.held).fold(0.0, f64::max);
+        let mut by_timer: Vec<usize> = Vec::new();
+        if longest > 3.0 * resolution {
+            let at_limit = |b: &Batch| b.held.is_some_and(|held| same(held, longest));
+            by_timer = (0..batches.len()).filter(|i| at_limit(&batches[*i])).collect();
+        }
+        let timer = enough(by_timer.len()).then(|| {
+            for i in &by_timer {
+                explained[*i] = true;
+            }
+            median(by_timer.iter().filter_map(|i| batches[*i].held).collect())
+        });
+
+        let rest: Vec<u32> = left(batches, &explained).map(|b| b.size).collect();
+        let most = rest.iter().copied().max().unwrap_or(0);
+        let full = rest.iter().filter(|size| **size == most).count();
+        // Beside a timer, all others were told for being so many; without one, nearly all were.
+        let count = (most > 1 && enough(full) && full as f64 >= 0.95 * rest.len() as f64).then_some(most);
+        if count.is_some() {
+            for (done, batch) in explained.iter_mut().zip(batches) {
+                *done |= batch.size == most;
+            }
+        }
+
+        let mut rules = Coalescing {
+            interrupts: 0,
+            rate: 0.0,
+            batch_mean: 0.0,
+            sizes: Vec::new(),
+            count,
+            timer,
+            cap: None,
+            period: None,
+            explained: 0.0,
+        };
+        if count.is_none() && timer.is_none() {
+            let gaps: Vec<f64> = batches.windows(2).map(|pair| pair[1].told - pair[0].told).collect();
+            let least = gaps.iter().copied().fold(f64::INFINITY, f64::min);
+            let at_least = gaps.iter().filter(|gap| same(**gap, least)).count();
+            if enough(at_least) && least > 3.0 * resolution {
+                let multiples =
+                    gaps.iter().filter(|gap| same(**gap, (**gap / least).round() * least)).count();
+                if multiples == gaps.len() {
+                    rules.period = Some(least);
+                    explained.fill(true);
+                } else {
+                    rules.cap = Some(1.0 / least);
+                    for (done, gap) in explained.iter_mut().skip(1).zip(&gaps) {
+                        *done = same(*gap, least);
+                    }
+                }
+            }
+            // Told at once: nothing to explain.
+            for (done, batch) in explained.iter_mut().zip(batches) {
+                *done |= batch.size == 1 && batch.held.is_none_or(|held| held <= resolution);
+            }
+        }
+        rules.explained = explained.iter().filter(|done| **done).count() as f64 / batches.len() as f64;
+        rules
+    }
+}
+
+fn left<'a>(batches: &'a [Batch], explained: &'a [bool]) -> impl Iterator<Item = &'a Batch> {
+    batches.iter().zip(explained).filter(|(_, done)| !**done).map(|(batch, _)| batch)
+}
+
+/// The median, and the order statistics that hold the true one in 95 % of the cases (Conover 1999, "Practical
+/// Nonparametric Statistics", section 3.2).
+fn median(mut values: Vec<f64>) -> Timer {
+    values.sort_unstable_by(f64::total_cmp);
+    let n = values.len() as f64;
+    let at = |position: f64| values[position.clamp(0.0, n - 1.0) as usize];
+    let reach = 0.98 * n.sqrt();
+    Timer {
+        seconds: at(0.5 * (n - 1.0)),
+        lo: at((0.5 * n - reach - 1.0).floor()),
+        hi: at((0.5 * n + reach).ceil()),
+    }
+}

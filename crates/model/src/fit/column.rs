@@ -1,0 +1,202 @@
+//! What a column of a trace holds, by its name.
+
+use crate::{ModelError, Result};
+
+/// What a column holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Quantity {
+    /// When the customer came.
+    Arrival,
+    /// When its service began.
+    Start,
+    /// When its service ended.
+    End,
+    /// When that was told.
+    Delivered,
+    /// Time since the arrival before.
+    Gap,
+    /// Time of its service.
+    Service,
+    /// Time between arrival and service.
+    Wait,
+    /// Time between arrival and end.
+    Response,
+    /// Its class.
+    Class,
+}
+
+/// Names, the first of which is the one that is told.
+const NAMES: [(Quantity, &[&str]); 9] = [
+    (Quantity::Arrival, &["arrival", "arrived", "arrivals", "submitted", "time", "timestamp"]),
+    (Quantity::Start, &["start", "started", "begin", "began"]),
+    (
+        Quantity::End,
+        &["end", "ended", "finish", "finished", "completion", "completed", "departure", "departed"],
+    ),
+    (Quantity::Delivered, &["delivered", "delivery", "told", "interrupt"]),
+    (Quantity::Gap, &["gap", "gaps", "interarrival"]),
+    (Quantity::Service, &["service", "services", "service-time"]),
+    (Quantity::Wait, &["wait", "waiting", "wait-time"]),
+    (Quantity::Response, &["response", "responses", "latency", "sojourn", "response-time"]),
+    (Quantity::Class, &["class", "kind", "type"]),
+];
+
+/// Units of time and femtoseconds in each.
+const UNITS: [(&str, i128); 8] = [
+    ("fs", 1),
+    ("ps", 1_000),
+    ("ns", 1_000_000),
+    ("us", 1_000_000_000),
+    ("µs", 1_000_000_000),
+    ("ms", 1_000_000_000_000),
+    ("min", 60_000_000_000_000_000),
+    ("s", FEMTOSECONDS),
+];
+
+/// Femtoseconds in a second.
+pub(super) const FEMTOSECONDS: i128 = 1_000_000_000_000_000;
+
+impl Quantity {
+    /// Its name in messages.
+    pub(super) fn name(self) -> &'static str {
+        NAMES.iter().find(|(quantity, _)| *quantity == self).map_or("", |(_, names)| names[0])
+    }
+
+    /// Whether it is a reading of a clock rather than a time that something took.
+    pub(super) fn is_stamp(self) -> bool {
+        matches!(self, Quantity::Arrival | Quantity::Start | Quantity::End | Quantity::Delivered)
+    }
+}
+
+/// One column that is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Column {
+    /// What it holds.
+    pub(super) holds: Quantity,
+    /// Femtoseconds in one of its units.
+    pub(super) unit: i128,
+}
+
+impl Column {
+    /// By a name such as `arrival`, `end_us`, `service (ns)`; `None` where the name says nothing that is known.
+    pub(super) fn named(text: &str) -> Option<Column> {
+        let text = text.trim().to_lowercase().replace(['[', '('], "_").replace([']', ')'], "");
+        let text = text.replace("_time", "-time").replace([' ', '.'], "_");
+        let known = |name: &str| {
+            NAMES
+                .iter()
+                .find(|(_, names)| names.contains(&name.trim_matches('_')))
+                .map(|(quantity, _)| *quantity)
+        };
+        if let Some(holds) = known(&text) {
+            return Some(Column { holds, unit: FEMTOSECONDS });
+        }
+        let (name, unit) = text.rsplit_once('_')?;
+        let (_, unit) = UNITS.iter().find(|(suffix, _)| *suffix == unit)?;
+        Some(Column { holds: known(name)?, unit: *unit })
+    }
+
+    /// The same, or an error that lists the names.
+    pub(super) fn expected(text: &str) -> Result<Column> {
+        Column::named(text).ok_or_else(|| {
+            ModelError::parameter(
+                "columns",
+                format!("`{text}` is not known"),
+                format!("use {}, with _ns, _us or _ms where the unit is not the second", all_names()),
+            )
+        })
+    }
+}
+
+/// All names, for a remedy.
+pub(super) fn all_names() -> String {
+    let names: Vec<&str> = NAMES.iter().map(|(_, names)| names[0]).collect();
+    names.join(", ")
+}
+
+/// A number in femtoseconds, exactly where it is written in plain decimals, and how many decimals it has (`None` where
+/// it has an exponent).
+pub(super) fn femtoseconds(text: &str, unit: i128) -> Option<(i128, Option<u32>)> {
+    let (negative, digits) = match text.as_bytes() {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        rest => (false, rest),
+    };
+    let (mut whole, mut scale, mut decimals, mut point, mut any) = (0_i128, unit, 0_u32, false, false);
+    for byte in digits {
+        match byte {
+            b'0'..=b'9' => {
+                any = true;
+                let digit = i128::from(byte - b'0');
+                if !point {
+                    whole = whole.checked_mul(10)?.checked_add(digit)?;
+                } else {
+                    // A femtosecond is the least that is told apart.
+                    scale /= 10;
+                    decimals += 1;
+                    whole = whole.checked_add(digit * scale)?;
+                }
+            }
+            b'.' if !point => {
+                point = true;
+                whole = whole.checked_mul(unit)?;
+            }
+            _ => return with_exponent(text, unit),
+        }
+    }
+    if !any {
+        return None;
+    }
+    if !point {
+        whole = whole.checked_mul(unit)?;
+    }
+    (whole < LARGEST).then_some((if negative { -whole } else { whole }, Some(decimals)))
+}
+
+/// The largest time that is taken: 1e15 seconds.
+const LARGEST: i128 = 1_000_000_000_000_000 * FEMTOSECONDS;
+
+fn with_exponent(text: &str, unit: i128) -> Option<(i128, Option<u32>)> {
+    let value = text.parse::<f64>().ok()? * unit as f64;
+    (value.abs() < LARGEST as f64).then_some((value as i128, None))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_with_and_without_a_unit() {
+        for (text, holds, unit) in [
+            ("arrival", Quantity::Arrival, FEMTOSECONDS),
+            (" Arrival_us ", Quantity::Arrival, 1_000_000_000),
+            ("service (ns)", Quantity::Service, 1_000_000),
+            ("Response[ms]", Quantity::Response, 1_000_000_000_000),
+            ("service_time_ns", Quantity::Service, 1_000_000),
+            ("response-time", Quantity::Response, FEMTOSECONDS),
+            ("class", Quantity::Class, FEMTOSECONDS),
+        ] {
+            assert_eq!(Column::named(text), Some(Column { holds, unit }), "{text}");
+        }
+        assert_eq!(Column::named("colour"), None);
+        assert_eq!(Column::named("arrival_parsec"), None);
+        assert_eq!(Column::named(""), None);
+    }
+
+    #[test]
+    fn decimals_are_read_to_the_last_digit() {
+        let seconds = |text| femtoseconds(text, FEMTOSECONDS);
+        assert_eq!(seconds("1700000000.123456789"), Some((1_700_000_000_123_456_789_000_000, Some(9))));
+        assert_eq!(
+            femtoseconds("1700000000123456789", 1_000_000).unwrap().0,
+            1_700_000_000_123_456_789_000_000
+        );
+        assert_eq!(seconds("-.5"), Some((-FEMTOSECONDS / 2, Some(1))));
+        assert_eq!(seconds("2.5e-3"), Some((FEMTOSECONDS / 400, None)));
+        for bad in
+            ["", "-", ".", "1.2.3", "NaN", "inf", "1e99", "0x10", "12s", "1e15", "999999999999999999999999"]
+        {
+            assert_eq!(seconds(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! From a trace or counters to a model: estimates with intervals, families that fit or do not, and which queue is left.
+//!
+//! [`Trace::read`] takes what was seen; [`fit()`] answers with everything that follows from it. Where no trace was kept,
+//! [`Counters`] give the rates.
+
+mod analysis;
+mod coalescing;
+mod column;
+mod counters;
+mod estimate;
+mod family;
+mod goodness;
+mod likelihood;
+mod member;
+mod queue;
+mod reader;
+mod series;
+mod text;
+mod trace;
+
+pub use analysis::{FamilyVerdict, Fit, Options, Test, fit};
+pub use coalescing::{Coalescing, Timer};
+pub use counters::{Counted, Counters};
+pub use estimate::Estimate;
+pub use family::Family;
+pub use goodness::Fitted;
+pub use queue::Judged;
+pub use trace::{Deliveries, Series, Trace};

@@ -1,0 +1,179 @@
+//! Which models of a queue a trace leaves standing, and what those predict.
+
+use serde::Serialize;
+use tollway_stats::Location;
+
+use super::text::{argument, distribution, rate_argument};
+use crate::{Distribution, catalogue};
+
+/// What a model takes arrivals or services for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Takes {
+    /// Exponential.
+    Memoryless,
+    /// All equal.
+    Constant,
+    /// Any distribution.
+    Any,
+}
+
+/// A model that is put to the test.
+pub(super) struct Candidate {
+    /// Its name in the catalogue.
+    pub(super) name: &'static str,
+    pub(super) gaps: Takes,
+    pub(super) services: Takes,
+    /// Servers beside each other; else one.
+    pub(super) several: bool,
+}
+
+/// Those with the fewest free parameters first.
+pub(super) const CANDIDATES: [Candidate; 7] = [
+    Candidate { name: "mm1", gaps: Takes::Memoryless, services: Takes::Memoryless, several: false },
+    Candidate { name: "md1", gaps: Takes::Memoryless, services: Takes::Constant, several: false },
+    Candidate { name: "mmc", gaps: Takes::Memoryless, services: Takes::Memoryless, several: true },
+    Candidate { name: "mg1", gaps: Takes::Memoryless, services: Takes::Any, several: false },
+    Candidate { name: "gim1", gaps: Takes::Any, services: Takes::Memoryless, several: false },
+    Candidate { name: "kramer-langenbach-belz", gaps: Takes::Any, services: Takes::Any, several: false },
+    Candidate { name: "allen-cunneen", gaps: Takes::Any, services: Takes::Any, several: true },
+];
+
+/// A model and what the trace says of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Judged {
+    /// Its name in the catalogue.
+    pub model: &'static str,
+    /// Its name in the field.
+    pub title: &'static str,
+    /// Whether the trace contradicts it.
+    pub rejected: bool,
+    /// By what, the most telling first; empty where it is not rejected.
+    pub reasons: Vec<String>,
+    /// Mean response that it predicts, seconds.
+    pub predicted_mean: Option<f64>,
+    /// Prediction over observation, less 1.
+    pub mean_off: Option<f64>,
+    /// p-value against "the mean is as predicted", the errors of both taken as independent.
+    pub mean_p: Option<f64>,
+    /// 99th percentile of the response that it predicts, seconds.
+    pub predicted_p99: Option<f64>,
+    /// Prediction over observation, less 1.
+    pub p99_off: Option<f64>,
+    /// The command that asks it.
+    pub command: String,
+}
+
+/// What is known of the traffic, for predictions.
+pub(super) struct Traffic {
+    /// Arrivals per second, and the standard error of its logarithm.
+    pub(super) lambda: (f64, f64),
+    /// Mean service, seconds, and the standard error of its logarithm.
+    pub(super) service: (f64, f64),
+    /// cv² of gaps, and the standard error of its logarithm.
+    pub(super) ca2: (f64, f64),
+    /// cv² of services, and the standard error of its logarithm.
+    pub(super) cs2: (f64, f64),
+    /// The family that gaps are closest to.
+    pub(super) gap: Option<Distribution>,
+    /// The family that services are closest to.
+    pub(super) service_distribution: Option<Distribution>,
+    pub(super) servers: u32,
+}
+
+impl Traffic {
+    /// Share of time that a server is busy.
+    pub(super) fn utilization(&self) -> f64 {
+        self.lambda.0 * self.service.0 / f64::from(self.servers)
+    }
+
+    /// What the calculator is asked with.
+    fn arguments(&self, of: &Candidate) -> Vec<(&'static str, String)> {
+        let lambda = ("lambda", rate_argument(self.lambda.0));
+        let mu = ("mu", rate_argument(1.0 / self.service.0));
+        let servers = ("servers", self.servers.to_string());
+        let plain = |x: f64| super::text::number(x);
+        let with_mean = |of: &Option<Distribution>, mean| match of {
+            Some(known) => distribution(known),
+            None => format!("exponential({})", argument(mean)),
+        };
+        match of.name {
+            "mm1" => vec![lambda, mu],
+            "md1" => vec![lambda, ("service", argument(self.service.0))],
+            "mmc" => vec![lambda, mu, servers],
+            "mg1" => vec![lambda, ("service", with_mean(&self.service_distribution, self.service.0))],
+            "gim1" => vec![("interarrival", with_mean(&self.gap, 1.0 / self.lambda.0)), mu],
+            "allen-cunneen" => {
+                vec![lambda, mu, servers, ("ca2", plain(self.ca2.0)), ("cs2", plain(self.cs2.0))]
+            }
+            _ => vec![lambda, mu, ("ca2", plain(self.ca2.0)), ("cs2", plain(self.cs2.0))],
+        }
+    }
+
+    /// Standard error of the logarithm of a predicted mean response, by the delta method on Kingman's approximation
+    /// R = s + ρ/(1 − ρ) · (ca² + cs²)/2 · s.
+    fn prediction_error(&self, of: &Candidate) -> f64 {
+        let load = self.utilization();
+        let s = self.service.0;
+        let own = |takes: Takes, (value, error): (f64, f64)| match takes {
+            Takes::Memoryless => (1.0, 0.0),
+            Takes::Constant => (0.0, 0.0),
+            Takes::Any => (value, value * error),
+        };
+        let (ca2, ca2_error) = own(of.gaps, self.ca2);
+        let (cs2, cs2_error) = own(of.services, self.cs2);
+        let variation = 0.5 * (ca2 + cs2);
+        let response = s * (1.0 + load / (1.0 - load) * variation);
+        let by_load = s * load / (1.0 - load).powi(2) * variation;
+        let by_variation = 0.5 * s * load / (1.0 - load);
+        let parts = [
+            by_load * self.lambda.1,
+            (response + by_load) * self.service.1,
+            by_variation * ca2_error,
+            by_variation * cs2_error,
+        ];
+        parts.iter().map(|p| p * p).sum::<f64>().sqrt() / response
+    }
+}
+
+/// Responses as they were seen.
+pub(super) struct Observed {
+    /// Mean, seconds, with the error that batch means have.
+    pub(super) mean: Location,
+    /// 99th percentile, seconds.
+    pub(super) p99: f64,
+}
+
+/// Asks the calculator; `None` where the catalogue has no such model. Whether it is rejected is judged elsewhere.
+pub(super) fn predict(of: &Candidate, traffic: &Traffic, observed: Option<&Observed>) -> Option<Judged> {
+    let model = catalogue::find(of.name).ok()?;
+    let arguments = traffic.arguments(of);
+    let quoted = arguments.iter().map(|(name, value)| {
+        if value.contains(['(', ' ']) { format!("{name}='{value}'") } else { format!("{name}={value}") }
+    });
+    let command = format!("tollway model {} {}", of.name, quoted.collect::<Vec<_>>().join(" "));
+    let given = model.given(arguments.iter().map(|(name, value)| (*name, value.as_str())));
+    let solution = given.and_then(|given| model.solve(&given)).ok();
+    let figure = |name: &str| solution.as_ref().and_then(|s| s.get(name));
+    let mut judged = Judged {
+        model: of.name,
+        title: model.title,
+        rejected: false,
+        reasons: Vec::new(),
+        predicted_mean: figure("response.mean"),
+        mean_off: None,
+        mean_p: None,
+        predicted_p99: figure("response.p99"),
+        p99_off: None,
+        command,
+    };
+    if let Some(observed) = observed {
+        judged.mean_off = judged.predicted_mean.map(|mean| mean / observed.mean.estimate - 1.0);
+        judged.mean_p = judged.predicted_mean.map(|mean| {
+            let error = mean * traffic.prediction_error(of);
+            let both = observed.mean.standard_error.hypot(error);
+            Location { standard_error: both, ..observed.mean }.p_different(mean)
+        });
+        judged.p99_off = judged.predicted_p99.map(|p99| p99 / observed.p99 - 1.0);
+    }
+    Some(judged)
+}

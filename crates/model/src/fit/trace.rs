@@ -1,0 +1,296 @@
+//! A trace as the fitter uses it: what was seen, in order of arrival, and what follows from it.
+
+use super::column::Quantity;
+use super::reader::Table;
+use crate::{ModelError, Result};
+
+/// Times of one kind, in seconds, in order of arrival.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Series {
+    /// The times.
+    pub values: Vec<f64>,
+    /// What the clock tells apart, in seconds; 0 where that is not known or finer than it matters.
+    pub resolution: f64,
+}
+
+/// What was seen of customers, in order of arrival. All that is known is set; times are in seconds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Trace {
+    /// Customers.
+    pub customers: usize,
+    /// Gaps between arrivals.
+    pub gaps: Option<Series>,
+    /// Times of service.
+    pub services: Option<Series>,
+    /// Times between arrival and service.
+    pub waits: Option<Series>,
+    /// Times between arrival and end.
+    pub responses: Option<Series>,
+    /// When each completion came about and when it was told, in order of being told; the former where it is known.
+    pub deliveries: Option<Deliveries>,
+    /// The most customers that were in service at one time.
+    pub servers_seen: Option<u32>,
+    /// Names of classes and how many customers each has.
+    pub classes: Vec<(String, u64)>,
+    /// What a reader of the figures should know about how they were come by.
+    pub notes: Vec<String>,
+}
+
+/// When completions were told.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Deliveries {
+    /// When each was told, seconds, rising.
+    pub told: Vec<f64>,
+    /// When each came about, seconds, in the same order.
+    pub completed: Option<Vec<f64>>,
+    /// What the clock tells apart, seconds.
+    pub resolution: f64,
+}
+
+impl Trace {
+    /// From what was read.
+    pub(super) fn of(mut table: Table) -> Result<Trace> {
+        let customers = table.times.values().next().map_or(0, Vec::len);
+        if customers < 2 {
+            return Err(ModelError::parameter(
+                "trace",
+                format!(
+                    "it has {}",
+                    if customers == 0 { "a header but no customer" } else { "one customer" }
+                ),
+                "give two at least; intervals want hundreds",
+            ));
+        }
+        let mut notes = Vec::new();
+        if !table.unknown.is_empty() {
+            notes.push(format!("not used: column {}", table.unknown.join(", ")));
+        }
+        if table.guessed {
+            let in_order = table.times[&Quantity::Arrival].is_sorted();
+            if !in_order {
+                return Err(ModelError::parameter(
+                    "trace",
+                    "its numbers have no name, and are not in order as arrivals would be",
+                    "say what they are: --columns gap, --columns service or --columns response",
+                ));
+            }
+            notes.push("numbers without a name, in order: taken for arrivals, in seconds".into());
+        }
+        sort_by_arrival(&mut table, &mut notes);
+        let mut trace = Trace { customers, notes, ..Trace::default() };
+        trace.classes = classes(&table);
+        trace.gaps = table.series(Quantity::Gap).or_else(|| table.gaps());
+        trace.waits =
+            table.series(Quantity::Wait).or_else(|| table.between(Quantity::Arrival, Quantity::Start));
+        trace.responses =
+            table.series(Quantity::Response).or_else(|| table.between(Quantity::Arrival, Quantity::End));
+        trace.services =
+            table.series(Quantity::Service).or_else(|| table.between(Quantity::Start, Quantity::End));
+        if trace.services.is_none() {
+            trace.services = table.services_in_turn(&mut trace.notes);
+        }
+        if let (Some(starts), Some(ends)) =
+            (table.times.get(&Quantity::Start), table.times.get(&Quantity::End))
+        {
+            trace.servers_seen = Some(most_at_once(starts, ends));
+        }
+        trace.deliveries = table.deliveries();
+        Ok(trace)
+    }
+
+    /// From times that somebody has already: gaps and services in order of arrival, of which either may be missing.
+    pub fn from_series(gaps: Option<Vec<f64>>, services: Option<Vec<f64>>) -> Trace {
+        let series = |values| Series { values, resolution: 0.0 };
+        let customers = gaps.as_ref().or(services.as_ref()).map_or(0, Vec::len);
+        Trace { customers, gaps: gaps.map(series), services: services.map(series), ..Trace::default() }
+    }
+}
+
+impl Table {
+    fn series(&self, of: Quantity) -> Option<Series> {
+        let values = self.times.get(&of)?.clone();
+        Some(Series { values, resolution: self.resolution[&of] })
+    }
+
+    fn between(&self, from: Quantity, to: Quantity) -> Option<Series> {
+        let (begun, ended) = (self.times.get(&from)?, self.times.get(&to)?);
+        let values = begun.iter().zip(ended).map(|(b, e)| e - b).collect();
+        Some(Series { values, resolution: self.resolution[&from].max(self.resolution[&to]) })
+    }
+
+    fn gaps(&self) -> Option<Series> {
+        let arrivals = self.times.get(&Quantity::Arrival)?;
+        let values = arrivals.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        Some(Series { values, resolution: self.resolution[&Quantity::Arrival] })
+    }
+
+    /// Services where only arrivals and ends are known: those of one server that takes customers as they come.
+    fn services_in_turn(&self, notes: &mut Vec<String>) -> Option<Series> {
+        let arrivals = self.times.get(&Quantity::Arrival)?;
+        let ends = self.times.get(&Quantity::End)?;
+        if !ends.is_sorted() {
+            notes.push(
+                "no service times: customers overtake each other, and `start` is not in the trace".into(),
+            );
+            return None;
+        }
+        notes.push(
+            "service times are those of one server, first come first served: `start` is not in the trace"
+                .into(),
+        );
+        let mut free = f64::NEG_INFINITY;
+        let values = arrivals.iter().zip(ends).map(|(arrival, end)| {
+            let service = end - arrival.max(free);
+            free = *end;
+            service
+        });
+        let resolution = self.resolution[&Quantity::Arrival].max(self.resolution[&Quantity::End]);
+        Some(Series { values: values.collect(), resolution })
+    }
+
+    fn deliveries(&self) -> Option<Deliveries> {
+        let told = self.times.get(&Quantity::Delivered)?;
+        let ends = self.times.get(&Quantity::End);
+        let mut order: Vec<usize> = (0..told.len()).collect();
+        order.sort_by(|a, b| {
+            let by_end = ends.map_or(std::cmp::Ordering::Equal, |e| e[*a].total_cmp(&e[*b]));
+            told[*a].total_cmp(&told[*b]).then(by_end)
+        });
+        Some(Deliveries {
+            told: order.iter().map(|i| told[*i]).collect(),
+            completed: ends.map(|ends| order.iter().map(|i| ends[*i]).collect()),
+            resolution: self.resolution[&Quantity::Delivered],
+        })
+    }
+}
+
+/// Puts all columns into the order of arrivals.
+fn sort_by_arrival(table: &mut Table, notes: &mut Vec<String>) {
+    let Some(arrivals) = table.times.get(&Quantity::Arrival).filter(|a| !a.is_sorted()) else { return };
+    notes.push("lines were not in order of arrival; they were sorted".into());
+    let mut order: Vec<usize> = (0..arrivals.len()).collect();
+    order.sort_by(|a, b| arrivals[*a].total_cmp(&arrivals[*b]));
+    for values in table.times.values_mut() {
+        *values = order.iter().map(|i| values[*i]).collect();
+    }
+}
+
+fn classes(table: &Table) -> Vec<(String, u64)> {
+    let mut counts = vec![0_u64; table.class_names.len()];
+    for class in &table.classes {
+        counts[usize::from(*class)] += 1;
+    }
+    table.class_names.iter().cloned().zip(counts).collect()
+}
+
+/// The most services that were going on at one time; one that begins when another ends takes its place.
+fn most_at_once(starts: &[f64], ends: &[f64]) -> u32 {
+    let (mut starts, mut ends) = (starts.to_vec(), ends.to_vec());
+    starts.sort_unstable_by(f64::total_cmp);
+    ends.sort_unstable_by(f64::total_cmp);
+    let (mut ended, mut most) = (0, 1);
+    for (begun, start) in starts.iter().enumerate() {
+        while ended < begun && ends[ended] <= *start {
+            ended += 1;
+        }
+        most = most.max(begun + 1 - ended);
+    }
+    most as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Trace> {
+        Trace::read(text.as_bytes(), None)
+    }
+
+    #[test]
+    fn all_that_follows_from_three_readings_of_a_clock() {
+        let trace = read("arrival_us,start_us,end_us,class\n0,0,5,a\n2,5,8,b\n10,10,12,a\n").unwrap();
+        let us = |series: &Option<Series>| {
+            let values = &series.as_ref().unwrap().values;
+            values.iter().map(|v| (v * 1e9).round() / 1e3).collect::<Vec<f64>>()
+        };
+        assert_eq!(us(&trace.gaps), [2.0, 8.0]);
+        assert_eq!(us(&trace.services), [5.0, 3.0, 2.0]);
+        assert_eq!(us(&trace.waits), [0.0, 3.0, 0.0]);
+        assert_eq!(us(&trace.responses), [5.0, 6.0, 2.0]);
+        assert_eq!(trace.servers_seen, Some(1));
+        assert_eq!(trace.classes, [("a".to_owned(), 2), ("b".to_owned(), 1)]);
+        assert_eq!(trace.services.unwrap().resolution, 1e-6);
+    }
+
+    #[test]
+    fn without_starts_one_server_serves_in_turn() {
+        let trace = read("arrival;end\n0;5\n2;8\n10;12\n").unwrap();
+        assert_eq!(trace.services.unwrap().values, [5.0, 3.0, 2.0]);
+        assert!(trace.notes.iter().any(|n| n.contains("first come first served")));
+        let overtaking = read("arrival,end\n0,9\n2,8\n10,12\n").unwrap();
+        assert_eq!(overtaking.services, None);
+    }
+
+    #[test]
+    fn nanoseconds_since_1970_keep_their_last_digit() {
+        let trace = read(
+            "arrival_ns,colour\n1700000000000000001,red\n1700000000000000004,red\n1700000000000000011,blue",
+        )
+        .unwrap();
+        let gaps = trace.gaps.unwrap();
+        assert!((gaps.values[0] - 3e-9).abs() < 1e-20 && (gaps.values[1] - 7e-9).abs() < 1e-20);
+        assert_eq!(trace.notes, ["not used: column colour"]);
+    }
+
+    #[test]
+    fn lines_out_of_order_are_sorted_with_all_that_belongs_to_them() {
+        let trace = read("arrival,service\n3,30\n1,10\n2,20\n").unwrap();
+        assert_eq!(trace.gaps.unwrap().values, [1.0, 1.0]);
+        assert_eq!(trace.services.unwrap().values, [10.0, 20.0, 30.0]);
+    }
+
+    #[test]
+    fn plain_numbers_are_arrivals_if_they_rise_and_else_want_a_name() {
+        let trace = read("# seconds\n0.5\n\n1.5\n1.75\n").unwrap();
+        assert_eq!(trace.gaps.unwrap().values, [1.0, 0.25]);
+        let told = read("3\n1\n2\n").unwrap_err().to_string();
+        assert!(told.contains("--columns service"), "{told}");
+        let named = Trace::read("3\n1\n2\n".as_bytes(), Some("service_ms")).unwrap();
+        assert_eq!(named.services.unwrap().values, [0.003, 0.001, 0.002]);
+    }
+
+    #[test]
+    fn what_cannot_be_used_names_its_place_and_the_remedy() {
+        for (text, place) in [
+            ("", "trace: it is empty"),
+            ("\n# nothing\n\n", "trace: it is empty"),
+            ("arrival\n", "trace: it has a header but no customer"),
+            ("arrival\n5\n", "trace: it has one customer"),
+            ("colour,shape\nred,round\n", "header: `colour,shape` has no column that is known"),
+            ("class\na\nb\n", "header: "),
+            ("arrival,arrived\n1,1\n", "header: two columns are the arrival"),
+            ("1,2\n3,4\n", "line 1: its 2 columns have no names"),
+            ("arrival\n1\nx\n", "line 3, column arrival: `x` is no number"),
+            ("arrival\n1\n\nNaN\n", "line 4, column arrival: `NaN` is no number"),
+            ("arrival,end\n1,\n", "line 2, column end: it is empty"),
+            ("arrival,end\n1\n", "line 2: it has 1 columns instead of 2"),
+            ("arrival,end\n2,1\n", "line 2, column end: it is before arrival"),
+            ("arrival,start,end\n1,2,3\n1,2,1\n", "line 3, column end: it is before start"),
+            ("gap\n1\n-1\n", "line 3, column gap: `-1` is negative"),
+            ("arrival\n1e300\n", "line 2, column arrival: `1e300` is no number"),
+        ] {
+            let told = read(text).unwrap_err().to_string();
+            assert!(told.starts_with(place), "{text:?}: {told}");
+        }
+        let told = Trace::read(&b"arrival\n1\n\xff\n"[..], None).unwrap_err().to_string();
+        assert!(told.starts_with("line 3: it is no UTF-8"), "{told}");
+        let told = Trace::read(&b"1\n2\n"[..], Some("colour")).unwrap_err().to_string();
+        assert!(told.starts_with("columns: `colour` is not known"), "{told}");
+    }
+
+    #[test]
+    fn services_at_one_time() {
+        assert_eq!(most_at_once(&[0.0, 1.0, 2.0], &[1.0, 2.0, 3.0]), 1);
+        assert_eq!(most_at_once(&[0.0, 0.5, 0.6], &[5.0, 1.0, 0.9]), 3);
+    }
+}
