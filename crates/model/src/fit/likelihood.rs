@@ -10,7 +10,7 @@ use crate::Distribution;
 /// 17.7.2), by secants of its logarithm against ln k, which is nearly a straight line; the start is Minka's (2002),
 /// "Estimating a Gamma distribution", equation 11.
 pub(super) fn gamma_shape(gap: f64) -> Result<f64, String> {
-    if !(gap > 1e-9) {
+    if gap.is_nan() || gap <= 1e-9 {
         return Err("the values hardly differ".into());
     }
     let off = |log_shape: f64| {
@@ -50,7 +50,7 @@ pub(super) fn weibull_shape(values: &[f64], mean_logarithm: f64) -> Result<(f64,
     let most = centred.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let n = values.len() as f64;
     let spread = (centred.iter().map(|z| z * z).sum::<f64>() / n).sqrt();
-    if !(spread > 1e-9) {
+    if spread.is_nan() || spread <= 1e-9 {
         return Err("the values hardly differ".into());
     }
     // Logarithms of a Weibull have the standard deviation π/(√6 c).

@@ -178,6 +178,9 @@ mod tests {
             for x in [0.3, 1.5, 2.9, 3.0, 3.1, 4.9, 30.0] {
                 let (lower, upper) = member.tails(x);
                 assert!((lower + upper - 1.0).abs() < 1e-12, "{text} at {x}: {lower} {upper}");
+                // The same that the models compute, by another route.
+                assert!((lower - distribution.cdf(x)).abs() < 1e-9, "{text} at {x}");
+                assert!((upper - distribution.survival(x)).abs() < 1e-9, "{text} at {x}");
                 let slope = (member.tails(x + 1e-5).0 - member.tails(x - 1e-5).0) / 2e-5;
                 if slope > 1e-6 {
                     assert!((member.log_density(x).exp() / slope - 1.0).abs() < 1e-4, "{text} at {x}");
