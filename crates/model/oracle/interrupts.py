@@ -217,6 +217,27 @@ def cap(lam, rate):
     points.add("cap", given, figures, "one gap after an interrupt, by conditioning")
 
 
+def adaptive(lam, window, starts, caps):
+    """The completions of one window, Poisson, pick the cap of the next; windows are long against the gaps."""
+    given = {"lambda": lam, "window": window, "from": ", ".join(starts), "caps": ", ".join(caps)}
+    lam, window = exactly(lam), read_time(window)
+    lower = [int(mp.ceil(exactly(start) * window)) for start in starts] + [None]
+    term, n, shares = exp(-lam * window), 0, [mpf(0)] * len(caps)
+    for n in range(int(lam * window + 40 * mp.sqrt(lam * window) + 200)):
+        i = max(i for i in range(len(caps)) if n >= lower[i])
+        shares[i] += term
+        term = term * lam * window / (n + 1)
+    near(sum(shares), 1, mpf(10) ** -40, "shares of windows")
+    delay = rate = mpf(0)
+    for share, limit in zip(shares, caps):
+        gap = 1 / exactly(limit)
+        cycle = gap + exp(-lam * gap) / lam
+        delay += share * gap**2 / 2 / cycle
+        rate += share / cycle
+    figures = {"delay.mean": delay, "interrupts.rate": rate, "batch.mean": lam / rate}
+    points.add("adaptive", given, figures, "counts of a window summed one by one")
+
+
 if __name__ == "__main__":
     for lam, service, count in [
         ("0.8", "exponential(1)", 1),
@@ -276,4 +297,12 @@ if __name__ == "__main__":
         coalesce(lam, count, timer)
     for lam, rate in [("10000", "8000"), ("10000", "1e6"), ("1", "1000"), ("1e6", "1000"), ("8000", "8000"), ("1e-6", "1e6"), ("2e4", "1e4")]:
         cap(lam, rate)
+    for lam, window, starts, caps in [
+        ("8000", "10ms", ["0", "5000", "8000"], ["10000", "5000", "2000"]),
+        ("3", "1", ["0"], ["2"]),
+        ("20", "0.25", ["0", "16", "24"], ["1000", "100", "10"]),
+        ("1e6", "1ms", ["0", "1e5", "1.01e6"], ["1e5", "2e4", "8e3"]),
+        ("100", "1", ["0", "1000"], ["1000", "10"]),
+    ]:
+        adaptive(lam, window, starts, caps)
     points.write()

@@ -2,6 +2,7 @@
 
 from mpmath import mp, mpf, matrix, lu_solve
 
+from laws import Law
 from points import Points, exactly, near
 
 points = Points("networks")
@@ -145,6 +146,97 @@ def mva_multiclass(demands, customers, thinks):
     points.add("mva-multiclass", given, figures, "convolution over populations of all classes, 50 digits")
 
 
+def bounds(demands, customers, think):
+    given = {"demands": ", ".join(demands), "customers": str(customers), "think": think}
+    d, n, z = [exactly(x) for x in demands], customers, exactly(think)
+    whole, largest, mean = sum(d), max(d), sum(d) / len(d)
+    high = min(n / (whole + z), 1 / largest)
+    low = n / (n * whole + z)
+    # Balanced jobs (Lazowska et al. 1984, table 5.2): the response that thinking leaves of that without it
+    low_balanced = n / (z + whole + (n - 1) * largest / (1 + z / (n * whole)))
+    high_balanced = min(1 / largest, n / (z + whole + (n - 1) * mean / (1 + z / whole)))
+    figures = {
+        "throughput.lower": low, "throughput.upper": high,
+        "throughput.balanced.lower": low_balanced, "throughput.balanced.upper": high_balanced,
+        "response.lower": max(whole, n * largest - z), "response.upper": n * whole,
+        "response.balanced.lower": n / high_balanced - z, "response.balanced.upper": n / low_balanced - z,
+        "saturation.customers": (whole + z) / largest,
+    }
+    if n <= 300:  # the exact figures lie between
+        throughput, numbers, _ = closed(d, [1] * len(d), n, z)
+        slack = 1 + mpf(10) ** -30
+        for lower, upper in ((low, high), (low_balanced, high_balanced)):
+            assert lower <= throughput * slack and throughput <= upper * slack, "bounds"
+    points.add("bounds", given, figures, "table 5.2 of Lazowska et al. 1984, exact figures lie between")
+
+
+def cloud(devices, lambdas, services, split, order, own=None):
+    """Only what is exact: one queue of M/G/1 or M/M/c, with Cobham's priorities or without; and two formulas of the
+    field as they stand: Bondi and Buzen's scaling, Kraemer and Langenbach-Belz's gaps that vary less."""
+    given = {"devices": str(devices), "lambdas": ", ".join(lambdas), "services": "; ".join(services), "split": split,
+             "order": order}
+    if own:
+        given["own"] = ", ".join(map(str, own))
+    lams, laws = [exactly(x) for x in lambdas], [Law(x) for x in services]
+    if len(laws) == 1:
+        laws = laws * len(lams)
+    c = devices
+    if split == "by-class":
+        waits, loads = [], []
+        for lam, law, count in zip(lams, laws, own):
+            waits += one_queue([lam], [law], count, order)
+            loads.append(lam * law.mean() / count)
+    elif split == "random":
+        waits = one_queue([lam / c for lam in lams], laws, 1, order)
+    elif split == "shared":
+        waits = one_queue(lams, laws, c, order)
+    else:
+        lam = sum(lams)
+        mean = sum(r * law.mean() for r, law in zip(lams, laws)) / lam
+        second = sum(r * law.moment(2) for r, law in zip(lams, laws)) / lam
+        rho, cs2, ca2 = lam / c * mean, second / mean**2 - 1, mpf(1) / c
+        power = -2 * (1 - rho) * (1 - ca2) ** 2 / (3 * rho * (ca2 + cs2))
+        wait = rho / (1 - rho) * mean * (ca2 + cs2) / 2 * mp.exp(power)
+        assert order == "fifo"
+        waits = [wait] * len(lams)
+    total = sum(lams)
+    responses = [w + law.mean() for w, law in zip(waits, laws)]
+    figures = {
+        "utilization": sum(r * law.mean() for r, law in zip(lams, laws)) / c,
+        "throughput": total,
+        "number.mean": sum(r * t for r, t in zip(lams, responses)),
+        "wait.mean": sum(r * w for r, w in zip(lams, waits)) / total,
+        "response.mean": sum(r * t for r, t in zip(lams, responses)) / total,
+    }
+    for k, (wait, response) in enumerate(zip(waits, responses), 1):
+        figures[f"class.{k}.wait.mean"] = wait
+        figures[f"class.{k}.response.mean"] = response
+    points.add("cloud", given, figures, f"{split}, {order}: formulas of the field as they stand")
+
+
+def one_queue(lams, laws, servers, order):
+    loads = [lam * law.mean() / servers for lam, law in zip(lams, laws)]
+    rho = sum(loads)
+    left = sum(lam * law.moment(2) for lam, law in zip(lams, laws)) / (2 * servers**2)
+    a = rho * servers
+    terms = [mpf(1)]
+    for n in range(1, servers):
+        terms.append(terms[-1] * a / n)
+    last = terms[-1] * a / servers / (1 - rho)
+    scale = last / (sum(terms) + last) / rho * left
+    waits = []
+    for k in range(len(lams)):
+        if order == "fifo":
+            waits.append(scale / (1 - rho))
+        else:
+            waits.append(scale / ((1 - sum(loads[:k])) * (1 - sum(loads[: k + 1]))))
+    if servers > 1 and all(law.kind == "exponential" and law.average == laws[0].average for law in laws):
+        queue, _ = mmc(sum(lams), 1 / laws[0].average, servers)
+        flow = sum(lam * wait for lam, wait in zip(lams, waits))
+        near(flow, queue, mpf(10) ** -35, "the order does not change how many wait")
+    return waits
+
+
 for arrivals, mus, servers, routing in [
     (["1", "0"], ["3", "2"], ["1", "1"], "0,0.5;0.25,0"),
     (["100", "0", "50"], ["200", "80", "30"], ["1", "2", "8"], "0,0.5,0.2;0.1,0,0.6;0.3,0,0"),
@@ -177,4 +269,24 @@ for demands, customers, thinks in [
     ("1e-6,3e-6;5e-6,1e-6", [60, 60], ["0", "1e-5"]),
 ]:
     mva_multiclass(demands, customers, thinks)
+for demands, customers, think in [
+    (["0.005", "0.004", "0.003"], 16, "0.02"),
+    (["1", "1", "1"], 5, "0"),
+    (["1e-6", "2e-6"], 1000000000, "1"),
+    (["0.3"], 1, "10"),
+]:
+    bounds(demands, customers, think)
+for devices, lambdas, services, split, order, own in [
+    (4, ["8000", "20000"], ["exponential(100us)"], "shared", "fifo", None),
+    (4, ["8000", "20000"], ["exponential(100us)"], "shared", "priority", None),
+    (3, ["1", "1.9"], ["constant(1)", "erlang(4, 1)"], "random", "fifo", None),
+    (3, ["1", "1.9"], ["constant(1)", "hyperexponential(0.5, 0.5, 0.5, 1.5)"], "random", "priority", None),
+    (1, ["0.3", "0.6"], ["lognormal(1, 2)", "exponential(1)"], "shared", "priority", None),
+    (5, ["1.5", "1.8"], ["exponential(1)"], "by-class", "fifo", [2, 3]),
+    (8, ["2", "4"], ["erlang(2, 1)", "constant(1)"], "shared", "fifo", None),
+    (4, ["3.2"], ["exponential(1)"], "round-robin", "fifo", None),
+    (16, ["8", "7.9"], ["gamma(2, 1)"], "round-robin", "fifo", None),
+    (100, ["99.5"], ["exponential(1)"], "shared", "fifo", None),
+]:
+    cloud(devices, lambdas, services, split, order, own)
 points.write()
