@@ -5,6 +5,8 @@ which it serves all who are there and all who come meanwhile. The latter, begun 
 periods on top of each other; the i-th from above has i others waiting beneath it.
 """
 
+from decimal import ROUND_CEILING, Decimal
+
 from mpmath import mp, mpf, exp, quad, inf
 
 from laws import Law, read_time
@@ -220,9 +222,11 @@ def cap(lam, rate):
 def adaptive(lam, window, starts, caps):
     """The completions of one window, Poisson, pick the cap of the next; windows are long against the gaps."""
     given = {"lambda": lam, "window": window, "from": ", ".join(starts), "caps": ", ".join(caps)}
+    # Counts are compared as the decimals that a person wrote: 8000/s for 10ms are 80, not a little more.
+    written = Decimal(window[:-2]) / 1000 if window.endswith("ms") else Decimal(window)
+    lower = [int((Decimal(start) * written).to_integral_value(ROUND_CEILING)) for start in starts]
     lam, window = exactly(lam), read_time(window)
-    lower = [int(mp.ceil(exactly(start) * window)) for start in starts] + [None]
-    term, n, shares = exp(-lam * window), 0, [mpf(0)] * len(caps)
+    term, shares = exp(-lam * window), [mpf(0)] * len(caps)
     for n in range(int(lam * window + 40 * mp.sqrt(lam * window) + 200)):
         i = max(i for i in range(len(caps)) if n >= lower[i])
         shares[i] += term
