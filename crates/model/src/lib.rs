@@ -10,7 +10,9 @@
 //! - Numerical [`chain`]s: steady state and transient of any finite Markov chain.
 //! - A whole system of queues as data: [`spec::Spec`], which the simulator runs as well.
 //! - The [`catalogue`]: every model by name, for the calculator.
+//! - [`capacity`]: how much load a model of the catalogue takes while it keeps a service level.
 
+pub mod capacity;
 pub mod catalogue;
 pub mod chain;
 mod check;
