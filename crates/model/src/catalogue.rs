@@ -226,14 +226,6 @@ impl Given {
         self.list(name, ',', |text| check::non_negative(name, quantity::rate(name, text)?))
     }
 
-    /// Rates of zero or above, per second.
-    ///
-    /// # Errors
-    /// When one is none.
-    pub fn rates_or_zero(&self, name: &str) -> Result<Vec<f64>> {
-        self.list(name, ',', |text| check::non_negative(name, quantity::rate(name, text)?))
-    }
-
     /// Whole numbers within bounds.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! A cloud of several devices that serve several classes of requests: how they share the devices decides who waits.
 
-use super::shared_queue::probability_of_wait;
 use crate::catalogue::{Family, Given, Kind, Model, Parameter};
+use crate::markovian::Mmc;
 use crate::{Distribution, ModelError, Result, Solution, Unit, check};
 
 /// The most devices, and the most classes.
@@ -66,9 +66,7 @@ impl Cloud {
                 let load = busy(&classes) / devices as f64;
                 check::stable("lambdas", load, "lower them, or add devices")?;
                 let waits = match together {
-                    Split::Shared => {
-                        waits(&classes, devices, probability_of_wait(devices, busy(&classes)), order)
-                    }
+                    Split::Shared => waits(&classes, devices, blocked(&classes, devices)?, order),
                     Split::Random => waits(&at_each(&classes, devices), 1, load, order),
                     _ => in_turns(&at_each(&classes, devices), devices, order),
                 };
@@ -102,6 +100,12 @@ impl Cloud {
 /// Devices that are busy in the mean.
 fn busy(classes: &[CloudClass]) -> f64 {
     classes.iter().map(|class| class.lambda * class.service.mean()).sum()
+}
+
+/// Probability that a request finds all of so many devices busy, as if services were exponential: Erlang's C.
+fn blocked(classes: &[CloudClass], servers: u64) -> Result<f64> {
+    let rate: f64 = classes.iter().map(|class| class.lambda).sum();
+    Ok(Mmc::new(rate, rate / busy(classes), servers)?.wait_probability())
 }
 
 /// What one of the devices sees of the classes.
@@ -173,7 +177,7 @@ fn by_class(devices: u64, classes: &[CloudClass], own: &[u64]) -> Result<(Vec<f6
         let load = busy(alone);
         let remedy = "lower its rate, or give it more devices of its own";
         let utilization = check::stable(&format!("lambdas: class {}", at + 1), load / *own as f64, remedy)?;
-        answers.0.extend(waits(alone, *own, probability_of_wait(*own, load), Order::Fifo));
+        answers.0.extend(waits(alone, *own, blocked(alone, *own)?, Order::Fifo));
         answers.1.push(utilization);
     }
     Ok(answers)

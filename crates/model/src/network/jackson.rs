@@ -1,7 +1,7 @@
 //! Open networks: customers come, go from station to station by chance, and leave.
 
-use super::shared_queue::probability_of_wait;
 use crate::catalogue::{Family, Given, Kind, Model, Parameter};
+use crate::markovian::Mmc;
 use crate::{ModelError, Result, Solution, Unit, check};
 
 /// The most stations: the traffic equations take the cube of it.
@@ -97,10 +97,15 @@ impl Jackson {
 
 /// One station as an M/M/c of its own.
 fn station(at: usize, throughput: f64, total: f64, mu: f64, servers: u64) -> Result<OpenStation> {
-    let load = throughput / mu;
+    let place = format!("station {}", at + 1);
     let remedy = "lower arrivals, or raise its mu or servers";
-    let utilization = check::stable(&format!("station {}", at + 1), load / servers as f64, remedy)?;
-    let wait = probability_of_wait(servers, load) / (servers as f64 * mu - throughput);
+    let utilization = check::stable(&place, throughput / mu / servers as f64, remedy)?;
+    // Where a customer comes once in millions of years, it finds nobody.
+    let wait = if throughput < 1.0 / check::LARGEST {
+        0.0
+    } else {
+        Mmc::new(throughput, mu, servers).map_err(|error| error.within(&place))?.mean_wait()
+    };
     let response = 1.0 / mu + wait;
     let visits = throughput / total;
     Ok(OpenStation { throughput, visits, utilization, wait, response, number: throughput * response })
@@ -222,7 +227,7 @@ fn solve(given: &Given) -> Result<Solution> {
     if let [one] = servers[..] {
         servers = vec![one; mus.len()];
     }
-    let network = Jackson::new(&given.rates_or_zero("arrivals")?, &mus, &servers, &given.rows("routing")?)?;
+    let network = Jackson::new(&given.rates("arrivals")?, &mus, &servers, &given.rows("routing")?)?;
     let mut solution = Solution::new()
         .with("throughput", network.throughput(), Unit::PerSecond)
         .with("number.mean", network.number(), Unit::Count)

@@ -7,7 +7,6 @@ mod jackson;
 mod multiclass;
 mod multiserver;
 mod mva;
-mod shared_queue;
 mod wide;
 
 pub use bounds::{Bounds, Range};
