@@ -260,6 +260,8 @@ pub enum Generated {
         /// The folder; it is made.
         folder: PathBuf,
     },
+    /// MODELS.md, on standard output: every model with formula, assumptions, source and an example.
+    Models,
     /// The schema of a JSON document, on standard output.
     Schema {
         /// Which document.

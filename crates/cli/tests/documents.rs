@@ -160,6 +160,21 @@ fn the_calculators_documents_are_as_their_schemas_say() {
 }
 
 #[test]
+fn the_book_of_models_is_the_catalogues() {
+    let bench = Bench::with(SHORT);
+    let (now, _) = bench.ends(&["generate", "models"], 0);
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../MODELS.md");
+    if std::env::var_os("TOLLWAY_REWRITE").is_some() {
+        fs::write(&file, &now).unwrap();
+    }
+    let then = fs::read_to_string(&file).unwrap_or_default();
+    assert!(
+        then == now,
+        "MODELS.md is stale: `tollway generate models > MODELS.md`, or run this test with TOLLWAY_REWRITE=1"
+    );
+}
+
+#[test]
 fn every_document_has_a_version_and_is_the_only_thing_printed() {
     let bench = Bench::with(SHORT);
     bench.ends(MEASURE, 0);

@@ -60,7 +60,7 @@ fn a_sweep_shows_where_there_is_no_steady_state() {
 fn what_cannot_be_asked_names_parameter_and_remedy() {
     let bench = Bench::with(SHORT);
     for (arguments, says) in [
-        (&["mm2"][..], "did you mean mm1"),
+        (&["jacksn"][..], "did you mean jackson"),
         (&["mm1", "lambda=1"], "mu: it is missing"),
         (&["mm1", "lambda"], "write KEY=VALUE"),
         (&["mm1", "lambda=1", "mu=2", "nu=3"], "nu: "),

@@ -1,4 +1,4 @@
-//! `tollway generate`: completions, man pages, schemas.
+//! `tollway generate`: completions, man pages, MODELS.md, schemas.
 
 use std::fs;
 use std::io::{self, Write};
@@ -9,7 +9,7 @@ use clap_mangen::Man;
 use schemars::schema_for;
 use tollway_report::document::{Document, schema};
 
-use super::model::ModelDocument;
+use super::model::{self, ModelDocument};
 use crate::args::{Arguments, Generate, Generated, SchemaOf};
 use crate::exit::Ending;
 use crate::output;
@@ -31,6 +31,7 @@ pub fn generate(options: &Generate) -> Result<Ending> {
                 fs::write(&file, page).with_context(|| format!("writing {}", file.display()))
             })?;
         }
+        Generated::Models => output::text(&model::book()?)?,
         Generated::Schema { document } => output::json(&match document {
             SchemaOf::Run => schema(Document::Run),
             SchemaOf::Comparison => schema(Document::Comparison),

@@ -11,7 +11,8 @@ use std::collections::HashSet;
 
 use crate::spec::{Routes, Spec, Stop};
 use crate::{ModelError, Result, check};
-use wiring::Wiring;
+pub(in crate::spec) use load::flows;
+pub(in crate::spec) use wiring::Wiring;
 
 /// The most parts that a system may have, and the most customers, servers or places of one part.
 pub const LARGEST_SIZE: u64 = 100_000;
@@ -23,7 +24,7 @@ const CLASSES: u64 = 1000;
 const LONGEST_NAME: usize = 64;
 
 /// The name of the way out.
-pub(crate) const EXIT: &str = "exit";
+pub(in crate::spec) const EXIT: &str = "exit";
 
 impl Spec {
     /// The specification, if its parts are usable and fit each other; with what may be left out where it is plain

@@ -25,6 +25,7 @@
 //! Customers leave the system where a part names no `to`. A spec is only data until [`Spec::checked`] has accepted it.
 
 mod checked;
+mod formula;
 mod one_or_many;
 mod parts;
 mod toml;
@@ -35,6 +36,8 @@ pub use parts::{
     Stop, Switching, Wake,
 };
 
+pub use checked::LARGEST_SIZE;
+pub use formula::Formula;
 pub use trace::gaps;
 
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,6 @@
 //! `tollway model`: the catalogue, a model's card, its figures at one point or over a sweep.
 
+mod book;
 mod card;
 mod document;
 mod plot;
@@ -12,6 +13,7 @@ use tollway_model::{ModelError, catalogue};
 use crate::args::{self, Arguments};
 use crate::exit::Ending;
 use crate::output::{self, Format};
+pub use book::book;
 pub use document::ModelDocument;
 use sweep::{Answer, Sweep};
 

@@ -55,7 +55,7 @@ fn arrivals(spec: &Spec, wiring: &Wiring, class: Option<&str>) -> Vec<f64> {
 }
 
 /// What passes each part, per second, as far as it is certain.
-fn flows(spec: &Spec, wiring: &Wiring, outside: Vec<f64>) -> Vec<f64> {
+pub(in crate::spec) fn flows(spec: &Spec, wiring: &Wiring, outside: Vec<f64>) -> Vec<f64> {
     let mut flows = vec![0.0; wiring.parts() + 1];
     // What came to a part since it last handed on.
     let mut waiting = outside;

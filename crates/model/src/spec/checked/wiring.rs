@@ -10,18 +10,18 @@ use crate::{ModelError, Result};
 type Edge = (usize, f64);
 
 /// All routes. Parts are numbered: stations first, then coalescers; the number after them is the way out.
-pub(super) struct Wiring {
+pub(in crate::spec) struct Wiring {
     /// Of each source.
-    pub(super) first: Vec<Vec<Edge>>,
+    pub(in crate::spec) first: Vec<Vec<Edge>>,
     /// Of each part.
-    pub(super) next: Vec<Vec<Edge>>,
+    pub(in crate::spec) next: Vec<Vec<Edge>>,
     /// How many parts are stations.
     stations: usize,
 }
 
 impl Wiring {
     /// Resolves every route.
-    pub(super) fn of(spec: &Spec) -> Result<Self> {
+    pub(in crate::spec) fn of(spec: &Spec) -> Result<Self> {
         let names = spec.stations.iter().map(|s| &s.name).chain(spec.coalescers.iter().map(|c| &c.name));
         let mut number: HashMap<&str, usize> = names.enumerate().map(|(i, n)| (n.as_str(), i)).collect();
         let parts = number.len();
@@ -59,7 +59,7 @@ impl Wiring {
     }
 
     /// How many parts there are, the way out not counted.
-    pub(super) fn parts(&self) -> usize {
+    pub(in crate::spec) fn parts(&self) -> usize {
         self.next.len()
     }
 

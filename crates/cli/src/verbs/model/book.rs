@@ -1,0 +1,126 @@
+//! MODELS.md: the catalogue as a book. Every figure in it is worked out when it is generated.
+
+use anyhow::Result;
+use tollway_model::catalogue::{self, Model};
+use tollway_model::{Solution, Unit};
+
+use super::card;
+use crate::figure;
+
+/// Columns of the page.
+const WIDTH: usize = 118;
+
+/// The same load under different assumptions: what is assumed, the model, its parameters.
+const ASSUMPTIONS: &[(&str, &str, &[(&str, &str)])] = &[
+    ("services all alike", "md1", &[("lambda", "8000"), ("service", "100us")]),
+    ("services exponential", "mm1", &[("lambda", "8000"), ("mu", "10000")]),
+    (
+        "most services short, some long (cv² 4)",
+        "mg1",
+        &[("lambda", "8000"), ("service", "hyperexponential(0.9, 59.175us, 0.1, 467.425us)")],
+    ),
+    ("gaps all alike, services exponential", "gim1", &[("interarrival", "constant(125us)"), ("mu", "10000")]),
+    (
+        "arrivals in bursts (2 and 14 thousand a second, 10 ms each)",
+        "mmpp-m1",
+        &[("rates", "2000,14000"), ("stays", "10ms,10ms"), ("mu", "10000")],
+    ),
+    ("requests come four at a time", "mxm1", &[("lambda", "2000"), ("mu", "10000"), ("batch", "4,1")]),
+    (
+        "the server is shared by all at once",
+        "mg1-ps",
+        &[("lambda", "8000"), ("service", "exponential(100us)")],
+    ),
+    (
+        "the server is woken for eight at once",
+        "n-policy",
+        &[("lambda", "8000"), ("service", "exponential(100us)"), ("count", "8")],
+    ),
+    (
+        "the server looks every millisecond while it is idle",
+        "vacations",
+        &[("lambda", "8000"), ("service", "exponential(100us)"), ("vacation", "constant(1ms)")],
+    ),
+];
+
+/// The whole page.
+pub fn book() -> Result<String> {
+    let mut out = include_str!("preface.md").replace("TABLE", assumptions()?.trim_end());
+    let mut family = None;
+    for model in catalogue::all() {
+        if family.replace(model.family) != Some(model.family) {
+            out += &format!("\n## {}\n", capital(model.family.title()));
+        }
+        out += &entry(model)?;
+    }
+    Ok(out)
+}
+
+fn assumptions() -> Result<String> {
+    let mut out =
+        String::from("| assumed | model | mean response | p99 of the response |\n|---|---|---:|---:|\n");
+    for (assumed, name, pairs) in ASSUMPTIONS {
+        let Ok(model) = catalogue::find(name) else { continue };
+        let solution = model.solve(&model.given(pairs.iter().copied())?)?;
+        let time =
+            |name: &str| solution.get(name).map_or_else(|| "–".into(), |x| figure::text(x, Unit::Seconds));
+        out += &format!("| {assumed} | `{name}` | {} | {} |\n", time("response.mean"), time("response.p99"));
+    }
+    Ok(out)
+}
+
+/// One model.
+fn entry(model: &Model) -> Result<String> {
+    let mut out = format!("\n### {}: {}\n\n{}.\n\n", model.name, model.title, capital(model.summary));
+    for (what, text) in [
+        ("Formula", model.formula),
+        ("Assumes", model.assumptions),
+        ("Holds", model.holds),
+        ("Source", model.source),
+    ] {
+        out += &wrapped(&format!("- **{what}**: {}", text.replace('|', "\\|")), "  ");
+    }
+    let parameters: Vec<String> = model
+        .parameters
+        .iter()
+        .map(|p| {
+            let default = p.default.map(|text| format!("; default {text}")).unwrap_or_default();
+            format!("`{}` {} ({}{default})", p.name, p.means, p.kind.says())
+        })
+        .collect();
+    out += &wrapped(&format!("- **Asked with**: {}", parameters.join(", ")), "  ");
+    let given = model.given(model.parameters.iter().map(|p| (p.name, p.example)))?;
+    out += &format!("\n    $ {}\n", card::example(model));
+    out += &wrapped(&format!("    {}", in_a_line(&model.solve(&given)?)), "    ");
+    Ok(out)
+}
+
+/// Figures with `·` between them.
+fn in_a_line(solution: &Solution) -> String {
+    let figures = solution.metrics().iter();
+    // A no-break space holds a figure and its name together.
+    let texts =
+        figures.map(|m| format!("{} {}", m.name, figure::text(m.value, m.unit)).replace(' ', "\u{a0}"));
+    texts.collect::<Vec<_>>().join(" · ")
+}
+
+/// Wrapped at spaces, further lines indented; no-break spaces become plain ones.
+fn wrapped(text: &str, indent: &str) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= WIDTH => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            Some(_) => lines.push(format!("{indent}{word}")),
+            None => lines.push(word.into()),
+        }
+    }
+    lines.join("\n").replace('\u{a0}', " ") + "\n"
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
