@@ -32,7 +32,7 @@ fn stirling_error(n: u64) -> f64 {
 }
 
 /// x ln(x/m) + m − x, without the cancellation where x is near m.
-fn deviance(x: f64, m: f64) -> f64 {
+pub(crate) fn deviance(x: f64, m: f64) -> f64 {
     let difference = x - m;
     if difference.abs() >= 0.1 * (x + m) {
         return x * (x / m).ln() - difference;

@@ -5,6 +5,8 @@ mod batch_arrivals;
 mod bulk_service;
 mod cap;
 mod coalesce;
+mod delivery;
+mod hybrid_polling;
 mod means;
 mod moderation;
 mod n_policy;
@@ -13,16 +15,20 @@ mod parameters;
 mod poisson;
 #[cfg(test)]
 mod trials;
+mod vacations;
 
 pub use adaptive::Adaptive;
 pub use batch_arrivals::{Batch, MxG1};
 pub use bulk_service::BulkService;
 pub use cap::Cap;
 pub use coalesce::Coalesce;
+pub use delivery::{Costs, Delivery, Visits, Way};
+pub use hybrid_polling::HybridPolling;
 pub use means::Means;
 pub use moderation::Moderation;
 pub use n_policy::NPolicy;
 pub use nt_policy::NtPolicy;
+pub use vacations::Vacations;
 
 use crate::catalogue::Model;
 
@@ -34,7 +40,11 @@ pub(crate) const MODELS: &[Model] = &[
     n_policy::MODEL,
     nt_policy::TIMER_ALONE,
     nt_policy::MODEL,
+    vacations::MODEL,
+    vacations::POLLING,
+    hybrid_polling::MODEL,
     coalesce::MODEL,
     cap::MODEL,
     adaptive::MODEL,
+    delivery::MODEL,
 ];

@@ -44,7 +44,7 @@ pub(crate) const MODEL: Model = Model {
     summary: "the server is woken when so many customers wait, and works until nobody is there",
     formula: "W = λE[S²]/(2(1 − ρ)) + (N − 1)/(2λ); interrupts λ(1 − ρ)/N; π₀ = (1 − ρ)/N",
     assumptions: "Poisson arrivals; independent services; first come, first served; no limit on the queue; being woken takes no time",
-    source: "Yadin and Naor (1963), Queueing systems with a removable service station; Takagi (1991), Queueing Analysis 1, section 2.2",
+    source: "Yadin and Naor (1963), Queueing systems with a removable service station; Takagi (1991), Queueing Analysis 1, chapter 2",
     holds: "exact for λE[S] < 1",
     parameters: &[LAMBDA, SERVICE, COUNT],
     solve,

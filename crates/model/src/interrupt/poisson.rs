@@ -1,8 +1,10 @@
-//! Poisson probabilities to full relative precision, at any mean: how many completions come while a timer runs.
+//! Tails and capped means of a Poisson number to full relative precision, at any mean: how many completions come while a timer runs.
 
-use std::f64::consts::{PI, TAU};
+use std::f64::consts::TAU;
 
 use statrs::function::erf::erfc;
+
+use crate::chain::poisson::{deviance, probability};
 
 /// From this mean on, sums over single probabilities give way to an expansion.
 const LARGE: f64 = 1e8;
@@ -17,20 +19,6 @@ impl Poisson {
     /// With this mean, 0 or above.
     pub(super) fn new(mean: f64) -> Self {
         Self { mean }
-    }
-
-    /// P(N = k) for a whole k ≥ 0.
-    ///
-    /// By Loader's saddle point: no difference of large logarithms. Source: Loader (2000), Fast and Accurate
-    /// Computation of Binomial Probabilities, sections 2 and 3.
-    pub(super) fn exactly(self, k: f64) -> f64 {
-        if self.mean == 0.0 {
-            return if k == 0.0 { 1.0 } else { 0.0 };
-        }
-        if k == 0.0 {
-            return (-self.mean).exp();
-        }
-        (-stirling_error(k) - deviance(k, self.mean)).exp() / (TAU * k).sqrt()
     }
 
     /// P(N ≤ k) for a whole k; 0 where k is negative.
@@ -78,7 +66,7 @@ impl Poisson {
             sum += term;
             i -= 1.0;
         }
-        self.exactly(k) * sum
+        probability(self.mean, k as u64) * sum
     }
 
     /// P(N ≥ k) for k above the mean, from k upwards.
@@ -89,38 +77,7 @@ impl Poisson {
             term *= self.mean / i;
             sum += term;
         }
-        self.exactly(k) * sum
-    }
-}
-
-/// ln k! less Stirling's formula for it.
-fn stirling_error(k: f64) -> f64 {
-    if k < 16.0 {
-        let factorial: f64 = (1..=k as u32).map(f64::from).product();
-        return factorial.ln() - (k + 0.5) * k.ln() + k - 0.5 * TAU.ln();
-    }
-    let square = k * k;
-    (1.0 / 12.0
-        - (1.0 / 360.0 - (1.0 / 1260.0 - (1.0 / 1680.0 - 1.0 / (1188.0 * square)) / square) / square)
-            / square)
-        / k
-}
-
-/// k ln(k/m) + m − k, exact where k is near m.
-fn deviance(k: f64, m: f64) -> f64 {
-    if (k - m).abs() > 0.1 * (k + m) {
-        return k * (k / m).ln() + m - k;
-    }
-    let v = (k - m) / (k + m);
-    let (mut sum, mut power, mut j) = ((k - m) * v, 2.0 * k * v, 1.0);
-    loop {
-        power *= v * v;
-        let next = sum + power / (2.0 * j + 1.0);
-        if next == sum || j > 100.0 {
-            return next;
-        }
-        sum = next;
-        j += 1.0;
+        probability(self.mean, k as u64) * sum
     }
 }
 
@@ -147,7 +104,7 @@ fn uniform(a: f64, x: f64) -> (f64, f64) {
     } else {
         1.0 / mu - 1.0 / eta
     };
-    (eta, (-a * half_square).exp() / (2.0 * PI * a).sqrt() * first)
+    (eta, (-a * half_square).exp() / (TAU * a).sqrt() * first)
 }
 
 #[cfg(test)]
@@ -202,7 +159,7 @@ mod tests {
         for (mean, most) in [(0.7, 3_u32), (5.0, 4), (5.0, 40), (1e-8, 2)] {
             let poisson = Poisson::new(mean);
             let sum = |f: fn(f64) -> f64| -> f64 {
-                (1..=most + 60).map(|k| poisson.exactly(f64::from(k)) * f(f64::from(k.min(most)))).sum()
+                (1..=most + 60).map(|k| probability(mean, u64::from(k)) * f(f64::from(k.min(most)))).sum()
             };
             let (got, want) = (poisson.capped_mean(f64::from(most)), sum(|m| m));
             assert!((got / want - 1.0).abs() < 1e-13, "{mean} {most}: {got}, {want}");

@@ -1,0 +1,350 @@
+//! Bills: what tolls explain of a cost that was measured end to end. Two ledgers, never mixed: work, which adds up over
+//! everybody, and latency, which adds up along the critical path only.
+
+use tollway_stats::Interval;
+
+use crate::catalogue::{Family, Given, Kind, Model, Parameter};
+use crate::scaling::crossover::deviations;
+use crate::{ModelError, Result, Solution, Unit, check};
+
+/// One gate of a path: how often an operation passes it, over all roles, and its toll.
+///
+/// Give each toll once. Two gates with the same measured toll are not independent, and the interval of their sum would
+/// be too small: add up their visits instead.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gate {
+    /// Its name.
+    pub name: String,
+    /// Visits of one operation, counted.
+    pub visits: f64,
+    /// Mean toll of one visit, with its interval.
+    pub toll: Interval,
+}
+
+/// A bill: the sum of the gates and what they leave unexplained.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bill {
+    /// Σ visits × toll.
+    pub sum: Interval,
+    /// What was measured less the sum; below 0 where the tolls come to more.
+    pub unexplained: Interval,
+    /// `unexplained` as a share of what was measured.
+    pub unexplained_share: f64,
+    /// Visits × toll of each gate, in their order.
+    pub lines: Vec<(String, Interval)>,
+}
+
+/// The work ledger: adds visits × tolls up and holds the sum against what was measured.
+///
+/// Intervals are propagated by MOVER: each end of a sum is the sum of the estimates, plus or minus the root of the sum
+/// of squares of the distances to that end. Independent tolls; asymmetric intervals stay asymmetric. Source: Zou and
+/// Donner (2008), Construction of confidence limits about effect measures: a general approach, section 2.
+///
+/// # Errors
+/// When there is no gate, a number is not usable, intervals differ in confidence, or what was measured is not above 0.
+pub fn work(gates: &[Gate], measured: Interval) -> Result<Bill> {
+    check::count("gates", gates.len() as u64, 1, 100_000)?;
+    check::positive("measured", measured.estimate)?;
+    let lines = gates
+        .iter()
+        .map(|gate| {
+            let visits = check::non_negative(&format!("visits of {}", gate.name), gate.visits)?;
+            if gate.toll.confidence != measured.confidence {
+                return Err(ModelError::parameter(
+                    format!("toll of {}", gate.name),
+                    "its interval has another confidence than what was measured",
+                    "give all intervals at one confidence",
+                ));
+            }
+            Ok((gate.name.clone(), gate.toll.scaled(visits).map_err(|_| too_large())?))
+        })
+        .collect::<Result<Vec<_>>>()?;
+    let sum = added(lines.iter().map(|(_, line)| *line), measured.confidence)?;
+    let unexplained = less(measured, sum)?;
+    let unexplained_share = unexplained.estimate / measured.estimate;
+    Ok(Bill { sum, unexplained, unexplained_share, lines })
+}
+
+/// One stage of a latency, or several of them.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Stage {
+    /// Takes this time.
+    Takes(String, Interval),
+    /// One after the other: their times add.
+    Serial(Vec<Stage>),
+    /// At once: the longest counts, the others hide behind it.
+    Parallel(Vec<Stage>),
+}
+
+/// The longest way through stages.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CriticalPath {
+    /// The names of the stages on it, in order.
+    pub stages: Vec<String>,
+    /// Its time. The estimate takes the longest mean of those that run at once, which is a lower bound of the mean of the
+    /// longest where times vary.
+    pub time: Interval,
+}
+
+impl CriticalPath {
+    /// What was measured less the path's time.
+    ///
+    /// # Errors
+    /// When the confidences differ, or the numbers leave floating point.
+    pub fn unexplained(&self, measured: Interval) -> Result<Interval> {
+        if measured.confidence != self.time.confidence {
+            return Err(ModelError::parameter(
+                "measured",
+                "its interval has another confidence than the stages",
+                "give all intervals at one confidence",
+            ));
+        }
+        less(measured, self.time)
+    }
+}
+
+impl Stage {
+    /// The latency ledger: serial stages add (by MOVER, as [`work`] does), of parallel ones the one with the longest mean
+    /// counts, and each end of the interval is the longest of their ends.
+    ///
+    /// # Errors
+    /// When a list of stages is empty, a time is negative, or intervals differ in confidence.
+    pub fn critical_path(&self) -> Result<CriticalPath> {
+        match self {
+            Stage::Takes(name, time) => {
+                check::non_negative(&format!("stage {name}"), time.estimate)?;
+                Ok(CriticalPath { stages: vec![name.clone()], time: *time })
+            }
+            Stage::Serial(stages) => {
+                let parts = paths(stages)?;
+                let time = added(parts.iter().map(|part| part.time), parts[0].time.confidence)?;
+                Ok(CriticalPath { stages: parts.into_iter().flat_map(|part| part.stages).collect(), time })
+            }
+            Stage::Parallel(stages) => {
+                let parts = paths(stages)?;
+                let longest =
+                    |end: fn(&Interval) -> f64| parts.iter().map(|p| end(&p.time)).fold(0.0, f64::max);
+                let (lo, hi) = (longest(|t| t.lo), longest(|t| t.hi));
+                let confidence = parts[0].time.confidence;
+                let slowest = parts
+                    .into_iter()
+                    .reduce(|a, b| if b.time.estimate > a.time.estimate { b } else { a })
+                    .ok_or_else(none)?;
+                let time =
+                    Interval::new(slowest.time.estimate, lo, hi, confidence).map_err(|_| too_large())?;
+                Ok(CriticalPath { stages: slowest.stages, time })
+            }
+        }
+    }
+}
+
+/// The critical path of each stage of a list that is not empty, all at one confidence.
+fn paths(stages: &[Stage]) -> Result<Vec<CriticalPath>> {
+    let parts = stages.iter().map(Stage::critical_path).collect::<Result<Vec<_>>>()?;
+    let first = parts.first().ok_or_else(none)?;
+    match parts.iter().find(|part| part.time.confidence != first.time.confidence) {
+        None => Ok(parts),
+        Some(other) => Err(ModelError::parameter(
+            format!("stage {}", other.stages.join(", ")),
+            "its interval has another confidence than those beside it",
+            "give all intervals at one confidence",
+        )),
+    }
+}
+
+/// The sum of independent estimates.
+fn added(parts: impl Iterator<Item = Interval>, confidence: f64) -> Result<Interval> {
+    let (mut estimate, mut below, mut above) = (0.0, 0.0_f64, 0.0_f64);
+    for part in parts {
+        estimate += part.estimate;
+        below = below.hypot(part.estimate - part.lo);
+        above = above.hypot(part.hi - part.estimate);
+    }
+    Interval::new(estimate, estimate - below, estimate + above, confidence).map_err(|_| too_large())
+}
+
+/// The difference of two independent estimates.
+fn less(measured: Interval, sum: Interval) -> Result<Interval> {
+    let estimate = measured.estimate - sum.estimate;
+    let below = (measured.estimate - measured.lo).hypot(sum.hi - sum.estimate);
+    let above = (measured.hi - measured.estimate).hypot(sum.estimate - sum.lo);
+    Interval::new(estimate, estimate - below, estimate + above, measured.confidence).map_err(|_| too_large())
+}
+
+fn none() -> ModelError {
+    ModelError::parameter("stages", "there is none", "give at least one stage of each list")
+}
+
+fn too_large() -> ModelError {
+    ModelError::Numerical { method: "bill", reason: "the sum leaves floating point".into() }
+}
+
+/// In the catalogue.
+pub(crate) const MODEL: Model = Model {
+    name: "bill",
+    title: "bill",
+    family: Family::Scaling,
+    summary: "visits × tolls added up, and what they leave unexplained of a measured cost",
+    formula: "sum Σvᵢtᵢ; unexplained m − Σvᵢtᵢ; ends of intervals: estimate ± √(Σ(distance to that end)²)",
+    assumptions: "the work ledger: everybody's work adds up; tolls are means, each measured on its own and independent of the others (a toll that is paid at several gates stands in one row); visits are counted",
+    source: "Zou and Donner (2008), Construction of confidence limits about effect measures: a general approach, section 2 (MOVER)",
+    holds: "arithmetic; the interval is as good as those that go into it",
+    parameters: &[
+        Parameter {
+            name: "gates",
+            kind: Kind::Numbers,
+            means: "visits, toll and, where known, the toll's standard error of each gate, `visits,toll,error;…`",
+            default: None,
+            example: "1,120,2;2,350,6;4,90,1",
+        },
+        Parameter {
+            name: "measured",
+            kind: Kind::Number,
+            means: "cost of one operation end to end, measured on its own, in the unit of the tolls",
+            default: None,
+            example: "1250",
+        },
+        Parameter {
+            name: "error",
+            kind: Kind::Number,
+            means: "standard error of what was measured",
+            default: Some("0"),
+            example: "10",
+        },
+        Parameter {
+            name: "confidence",
+            kind: Kind::Number,
+            means: "confidence of the intervals",
+            default: Some("0.95"),
+            example: "0.95",
+        },
+    ],
+    solve,
+};
+
+fn solve(given: &Given) -> Result<Solution> {
+    let confidence = given.number("confidence")?;
+    let deviations = deviations(confidence, None)?;
+    let interval = |name: &str, estimate: f64, error: f64| {
+        let half = deviations * check::non_negative(name, error)?;
+        Interval::new(estimate, estimate - half, estimate + half, confidence).map_err(|_| too_large())
+    };
+    let gates = given.rows("gates")?.into_iter().enumerate().map(|(i, row)| {
+        let (visits, toll, error) = match row[..] {
+            [visits, toll] => (visits, toll, 0.0),
+            [visits, toll, error] => (visits, toll, error),
+            _ => {
+                return Err(ModelError::parameter(
+                    "gates",
+                    format!("a row has {} numbers", row.len()),
+                    "write visits,toll or visits,toll,error for each gate",
+                ));
+            }
+        };
+        Ok(Gate { name: format!("gate {}", i + 1), visits, toll: interval("gates: error", toll, error)? })
+    });
+    let gates = gates.collect::<Result<Vec<_>>>()?;
+    let bill = work(&gates, interval("error", given.number("measured")?, given.number("error")?)?)?;
+    Ok(Solution::new()
+        .with("sum", bill.sum.estimate, Unit::AsGiven)
+        .with("sum.low", bill.sum.lo, Unit::AsGiven)
+        .with("sum.high", bill.sum.hi, Unit::AsGiven)
+        .with("unexplained", bill.unexplained.estimate, Unit::AsGiven)
+        .with("unexplained.low", bill.unexplained.lo, Unit::AsGiven)
+        .with("unexplained.high", bill.unexplained.hi, Unit::AsGiven)
+        .with("unexplained.share", bill.unexplained_share, Unit::Ratio))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn about(estimate: f64, below: f64, above: f64) -> Interval {
+        Interval::new(estimate, estimate - below, estimate + above, 0.95).unwrap()
+    }
+
+    fn gate(name: &str, visits: f64, toll: Interval) -> Gate {
+        Gate { name: name.into(), visits, toll }
+    }
+
+    #[test]
+    fn work_adds_up_and_the_rest_is_unexplained() {
+        // Distances below: 3 × 1, 2 × 2; above: 3 × 4, 2 × 2.5.
+        let gates = [gate("exit", 3.0, about(100.0, 1.0, 4.0)), gate("copy", 2.0, about(50.0, 2.0, 2.5))];
+        let bill = work(&gates, about(450.0, 12.0, 5.0)).unwrap();
+        assert_eq!((bill.sum.estimate, bill.sum.lo, bill.sum.hi), (400.0, 395.0, 413.0));
+        // 50 below by √(12² + 13²), above by √(5² + 5²).
+        assert_eq!(bill.unexplained.estimate, 50.0);
+        assert!((bill.unexplained.lo - (50.0 - 313_f64.sqrt())).abs() < 1e-12);
+        assert!((bill.unexplained.hi - (50.0 + 50_f64.sqrt())).abs() < 1e-12);
+        assert_eq!(bill.unexplained_share, 50.0 / 450.0);
+        assert_eq!(bill.lines[1].1.estimate, 100.0);
+    }
+
+    #[test]
+    fn a_planted_cost_that_no_gate_owns_is_unexplained() {
+        let gates = [gate("exit", 3.0, about(100.0, 1.0, 1.0))];
+        let (without, with) = (about(301.0, 3.0, 3.0), about(301.0 + 80.0, 3.0, 3.0));
+        assert!(work(&gates, without).unwrap().unexplained.contains(0.0));
+        let told = work(&gates, with).unwrap().unexplained;
+        assert!(told.contains(80.0) && !told.contains(0.0));
+    }
+
+    #[test]
+    fn the_sum_covers_as_often_as_it_says() {
+        // 20000 bills of three normal tolls: 95 % within four standard errors of the share, 0.62 points.
+        let mut state = 9_u64;
+        let mut uniform = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            ((state >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
+        };
+        let mut seen = |mean: f64, error: f64| {
+            let normal = (-2.0 * uniform().ln()).sqrt() * (std::f64::consts::TAU * uniform()).cos();
+            about(mean + error * normal, 1.959_964 * error, 1.959_964 * error)
+        };
+        let runs = 20_000;
+        let covered = (0..runs)
+            .filter(|_| {
+                let gates = [
+                    gate("a", 1.0, seen(100.0, 5.0)),
+                    gate("b", 4.0, seen(30.0, 2.0)),
+                    gate("c", 2.5, seen(10.0, 1.0)),
+                ];
+                work(&gates, seen(300.0, 6.0)).unwrap().unexplained.contains(55.0)
+            })
+            .count();
+        assert!((covered as f64 / f64::from(runs) - 0.95).abs() < 0.0062, "{covered}");
+    }
+
+    #[test]
+    fn latency_adds_along_the_critical_path_only() {
+        let takes = |name: &str, time| Stage::Takes(name.into(), time);
+        let path = Stage::Serial(vec![
+            takes("submit", about(5.0, 3.0, 3.0)),
+            Stage::Parallel(vec![
+                takes("prefetch", about(9.0, 1.0, 8.0)),
+                Stage::Serial(vec![
+                    takes("dma", about(4.0, 0.0, 0.0)),
+                    takes("device", about(8.0, 4.0, 4.0)),
+                ]),
+            ]),
+        ]);
+        let critical = path.critical_path().unwrap();
+        assert_eq!(critical.stages, ["submit", "dma", "device"]);
+        // Parallel: 12 in 8 … 17 (the slower ends of both); serial: √(3² + 4²) below, √(3² + 5²) above.
+        assert_eq!((critical.time.estimate, critical.time.lo), (17.0, 12.0));
+        assert!((critical.time.hi - (17.0 + 34_f64.sqrt())).abs() < 1e-12);
+        assert_eq!(critical.unexplained(about(20.0, 0.0, 0.0)).unwrap().estimate, 3.0);
+        assert!(Stage::Parallel(vec![]).critical_path().is_err());
+    }
+
+    #[test]
+    fn intervals_of_different_confidence_do_not_mix() {
+        let other = Interval::new(1.0, 0.9, 1.1, 0.9).unwrap();
+        assert!(work(&[gate("exit", 1.0, other)], about(2.0, 0.1, 0.1)).is_err());
+        let stages = vec![Stage::Takes("a".into(), other), Stage::Takes("b".into(), about(1.0, 0.1, 0.1))];
+        assert!(Stage::Serial(stages).critical_path().is_err());
+        assert!(work(&[], about(2.0, 0.1, 0.1)).is_err());
+        assert!(work(&[gate("exit", -1.0, about(1.0, 0.1, 0.1))], about(2.0, 0.1, 0.1)).is_err());
+    }
+}
