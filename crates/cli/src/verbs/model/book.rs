@@ -10,37 +10,60 @@ use crate::figure;
 /// Columns of the page.
 const WIDTH: usize = 118;
 
-/// The same load under different assumptions: what is assumed, the model, its parameters.
-const ASSUMPTIONS: &[(&str, &str, &[(&str, &str)])] = &[
-    ("services all alike", "md1", &[("lambda", "8000"), ("service", "100us")]),
-    ("services exponential", "mm1", &[("lambda", "8000"), ("mu", "10000")]),
-    (
-        "most services short, some long (cv² 4)",
-        "mg1",
-        &[("lambda", "8000"), ("service", "hyperexponential(0.9, 59.175us, 0.1, 467.425us)")],
-    ),
-    ("gaps all alike, services exponential", "gim1", &[("interarrival", "constant(125us)"), ("mu", "10000")]),
-    (
-        "arrivals in bursts (2 and 14 thousand a second, 10 ms each)",
-        "mmpp-m1",
-        &[("rates", "2000,14000"), ("stays", "10ms,10ms"), ("mu", "10000")],
-    ),
-    ("requests come four at a time", "mxm1", &[("lambda", "2000"), ("mu", "10000"), ("batch", "4,1")]),
-    (
-        "the server is shared by all at once",
-        "mg1-ps",
-        &[("lambda", "8000"), ("service", "exponential(100us)")],
-    ),
-    (
-        "the server is woken for eight at once",
-        "n-policy",
-        &[("lambda", "8000"), ("service", "exponential(100us)"), ("count", "8")],
-    ),
-    (
-        "the server looks every millisecond while it is idle",
-        "vacations",
-        &[("lambda", "8000"), ("service", "exponential(100us)"), ("vacation", "constant(1ms)")],
-    ),
+/// One row of what assumptions cost.
+struct Assumption {
+    assumed: &'static str,
+    model: &'static str,
+    parameters: &'static [(&'static str, &'static str)],
+}
+
+/// The same load under different assumptions.
+const ASSUMPTIONS: &[Assumption] = &[
+    Assumption {
+        assumed: "services all alike",
+        model: "md1",
+        parameters: &[("lambda", "8000"), ("service", "100us")],
+    },
+    Assumption {
+        assumed: "services exponential",
+        model: "mm1",
+        parameters: &[("lambda", "8000"), ("mu", "10000")],
+    },
+    Assumption {
+        assumed: "most services short, some long (cv² 4)",
+        model: "mg1",
+        parameters: &[("lambda", "8000"), ("service", "hyperexponential(0.9, 59.175us, 0.1, 467.425us)")],
+    },
+    Assumption {
+        assumed: "gaps all alike, services exponential",
+        model: "gim1",
+        parameters: &[("interarrival", "constant(125us)"), ("mu", "10000")],
+    },
+    Assumption {
+        assumed: "arrivals in bursts (2 and 14 thousand a second, 10 ms each)",
+        model: "mmpp-m1",
+        parameters: &[("rates", "2000,14000"), ("stays", "10ms,10ms"), ("mu", "10000")],
+    },
+    Assumption {
+        assumed: "requests come four at a time",
+        model: "mxm1",
+        parameters: &[("lambda", "2000"), ("mu", "10000"), ("batch", "4,1")],
+    },
+    Assumption {
+        assumed: "the server is shared by all at once",
+        model: "mg1-ps",
+        parameters: &[("lambda", "8000"), ("service", "exponential(100us)")],
+    },
+    Assumption {
+        assumed: "the server is woken for eight at once",
+        model: "n-policy",
+        parameters: &[("lambda", "8000"), ("service", "exponential(100us)"), ("count", "8")],
+    },
+    Assumption {
+        assumed: "the server looks every millisecond while it is idle",
+        model: "vacations",
+        parameters: &[("lambda", "8000"), ("service", "exponential(100us)"), ("vacation", "constant(1ms)")],
+    },
 ];
 
 /// The whole page.
@@ -59,9 +82,9 @@ pub fn book() -> Result<String> {
 fn assumptions() -> Result<String> {
     let mut out =
         String::from("| assumed | model | mean response | p99 of the response |\n|---|---|---:|---:|\n");
-    for (assumed, name, pairs) in ASSUMPTIONS {
+    for Assumption { assumed, model: name, parameters } in ASSUMPTIONS {
         let Ok(model) = catalogue::find(name) else { continue };
-        let solution = model.solve(&model.given(pairs.iter().copied())?)?;
+        let solution = model.solve(&model.given(parameters.iter().copied())?)?;
         let time =
             |name: &str| solution.get(name).map_or_else(|| "–".into(), |x| figure::text(x, Unit::Seconds));
         out += &format!("| {assumed} | `{name}` | {} | {} |\n", time("response.mean"), time("response.p99"));
