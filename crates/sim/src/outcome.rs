@@ -56,6 +56,22 @@ pub struct Invariant {
     pub holds: bool,
 }
 
+impl Invariant {
+    pub(crate) fn new(name: String, left: f64, right: f64, tolerance: f64) -> Self {
+        // Not greater, and no NaN.
+        let holds = (left - right).abs() <= tolerance;
+        Invariant { name, left, right, tolerance, holds }
+    }
+
+    /// The same law of another replication is added: both sides are sums.
+    pub(crate) fn add(&mut self, other: &Invariant) {
+        self.left += other.left;
+        self.right += other.right;
+        self.tolerance += other.tolerance;
+        self.holds &= other.holds;
+    }
+}
+
 /// All that came of a simulation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Outcome {

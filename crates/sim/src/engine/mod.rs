@@ -1,0 +1,349 @@
+//! Event by event: what happens next, and what follows from it.
+
+mod coalescer;
+mod flow;
+mod laws;
+mod sharing;
+mod source;
+mod station;
+mod wake;
+
+use std::collections::VecDeque;
+
+use crate::SimError;
+use crate::calendar::{Calendar, MOST_SLOTS};
+use crate::customers::{Customers, NOBODY};
+use crate::histogram::Histogram;
+use crate::replication::Histograms;
+use crate::system::{Node, System};
+use crate::totals::KindTotals;
+use crate::warm_up::Series;
+use coalescer::Coalescer;
+use source::Source;
+use station::Station;
+
+pub(crate) use source::Clockwork;
+
+/// Nobody leaving in so many events is an error: there may be customers, but the system keeps them.
+const STUCK: u64 = 20_000_000;
+
+/// So many customers moving, or events, without any time passing are an error.
+const ZERO_TIME: u64 = 16_000_000;
+
+/// Events between two looks at the clock of limits.
+const CHUNK: u32 = 1 << 14;
+
+/// Whose event it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cause {
+    /// A source's next arrival, or a change of its state.
+    Source,
+    /// A customer of a closed population has thought enough.
+    Thought,
+    /// A server of a station is done.
+    Done,
+    /// A sleeping server's timer, the end of its set-up or of its spinning.
+    Alarm,
+    /// A sleeping server looks by itself.
+    Poll,
+    /// A coalescer's first customer was held long enough.
+    Timer,
+    /// A coalescer may let go.
+    Permit,
+    /// A coalescer's window ends.
+    Window,
+}
+
+/// The owner of a slot of the calendar.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    cause: Cause,
+    /// Number of the source, station or coalescer.
+    part: u32,
+    /// Who is served or thinks: the first, where several are served together.
+    customer: u32,
+}
+
+/// How far a replication went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// As many customers left as were asked for.
+    Reached,
+    /// A part of the way: time to look whether it shall go on.
+    Underway,
+}
+
+/// One replication of a system, event by event.
+pub(crate) struct Engine<'s> {
+    system: &'s System,
+    calendar: Calendar,
+    slots: Vec<Slot>,
+    customers: Customers,
+    sources: Vec<Source<'s>>,
+    stations: Vec<Station<'s>>,
+    coalescers: Vec<Coalescer<'s>>,
+    /// Customers on their way to coalescers: they do not go straight, so that a circle is no recursion.
+    moves: VecDeque<(u32, u32)>,
+    /// Customers of closed populations who come back without a thought.
+    returning: VecDeque<u32>,
+    /// Stations with a bulk to consider once all who come at this moment are there.
+    gathering: Vec<u32>,
+    now: f64,
+    /// Events processed.
+    pub(crate) events: u64,
+    /// Events when somebody left last.
+    last_leaving: u64,
+    /// Events when time passed last, as far as it was looked at.
+    last_passing: u64,
+    inside: u64,
+    entered: u64,
+    lost: u64,
+    pub(crate) left: u64,
+    wait: f64,
+    waited: u64,
+    response: f64,
+    delay: f64,
+    idle: f64,
+    idle_since: f64,
+    classes: Vec<KindTotals>,
+    /// Empty where there is only one.
+    kinds: Vec<KindTotals>,
+    waits: Histogram,
+    responses: Histogram,
+    /// Where there are coalescers.
+    delays: Option<Histogram>,
+    /// Responses in order, for whoever looks for the warm-up.
+    pub(crate) record: Option<Series>,
+}
+
+impl<'s> Engine<'s> {
+    /// Empty, at time 0.
+    pub(crate) fn new(system: &'s System, seed: u64, replication: u64) -> Result<Self, SimError> {
+        let several = system.sources.len() > 1;
+        let mut engine = Engine {
+            system,
+            calendar: Calendar::new(system.sources.len() + system.stations.len()),
+            slots: Vec::new(),
+            customers: Customers::default(),
+            sources: Vec::new(),
+            stations: Vec::new(),
+            coalescers: Vec::new(),
+            moves: VecDeque::new(),
+            returning: VecDeque::new(),
+            gathering: Vec::new(),
+            now: 0.0,
+            events: 0,
+            last_leaving: 0,
+            last_passing: 0,
+            inside: 0,
+            entered: 0,
+            lost: 0,
+            left: 0,
+            wait: 0.0,
+            waited: 0,
+            response: 0.0,
+            delay: 0.0,
+            idle: 0.0,
+            idle_since: 0.0,
+            classes: vec![KindTotals::default(); system.classes.len()],
+            kinds: vec![KindTotals::default(); if several { system.sources.len() } else { 0 }],
+            waits: Histogram::new(),
+            responses: Histogram::new(),
+            delays: (!system.coalescers.is_empty()).then(Histogram::new),
+            record: None,
+        };
+        let part = |nth: usize| crate::stream::Stream::new(seed, replication, nth as u64);
+        let (sources, stations) = (system.sources.len(), system.stations.len());
+        for (i, plan) in system.sources.iter().enumerate() {
+            let source = Source::new(plan, part(i), engine.slot(Cause::Source, i)?);
+            engine.sources.push(source);
+        }
+        for (i, plan) in system.stations.iter().enumerate() {
+            let station = Station::new(&mut engine, i, plan, part(sources + i))?;
+            engine.stations.push(station);
+        }
+        for (i, plan) in system.coalescers.iter().enumerate() {
+            let coalescer = Coalescer::new(&mut engine, i, plan, part(sources + stations + i))?;
+            engine.coalescers.push(coalescer);
+        }
+        for i in 0..sources {
+            engine.start_source(i)?;
+        }
+        for i in 0..stations {
+            engine.start_sleep(i);
+        }
+        engine.settle()?;
+        Ok(engine)
+    }
+
+    /// A new slot of the calendar.
+    fn slot(&mut self, cause: Cause, part: usize) -> Result<usize, SimError> {
+        let slot = self.slots.len();
+        if slot >= MOST_SLOTS {
+            return Err(self.overflow());
+        }
+        self.slots.push(Slot { cause, part: part as u32, customer: NOBODY });
+        if slot >= self.calendar.room() {
+            self.calendar.grow(2 * slot);
+        }
+        Ok(slot)
+    }
+
+    /// Simulates until so many customers have left since the beginning, or for a while.
+    pub(crate) fn run(&mut self, target: u64) -> Result<Progress, SimError> {
+        let began = self.now;
+        for _ in 0..CHUNK {
+            if self.left >= target {
+                return Ok(Progress::Reached);
+            }
+            self.step()?;
+        }
+        self.check_limits(began)?;
+        Ok(Progress::Underway)
+    }
+
+    /// The next event and all that follows at the same moment.
+    #[inline(always)]
+    fn step(&mut self) -> Result<(), SimError> {
+        let (time, slot) = self.calendar.next();
+        if time == f64::INFINITY {
+            return Err(self.stuck(slot));
+        }
+        self.now = time;
+        self.events += 1;
+        let Slot { cause, part, customer } = self.slots[slot];
+        match cause {
+            Cause::Source => self.source_event(part as usize)?,
+            Cause::Done => self.done(part as usize, slot, customer)?,
+            _ => self.other_event(cause, part as usize, slot, customer)?,
+        }
+        if !(self.moves.is_empty() && self.returning.is_empty() && self.gathering.is_empty()) {
+            self.settle()?;
+        }
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn other_event(&mut self, cause: Cause, part: usize, slot: usize, customer: u32) -> Result<(), SimError> {
+        match cause {
+            Cause::Thought => {
+                self.calendar.cancel(slot);
+                self.come_back(customer)
+            }
+            Cause::Alarm => self.alarm(part),
+            Cause::Poll => self.poll(part),
+            Cause::Timer => self.timer(part),
+            Cause::Permit => self.permit(part),
+            Cause::Window => self.window(part),
+            Cause::Source | Cause::Done => Ok(()),
+        }
+    }
+
+    /// Lets everybody arrive who is on his way.
+    #[inline(never)]
+    fn settle(&mut self) -> Result<(), SimError> {
+        let mut moved = 0;
+        loop {
+            if let Some((customer, coalescer)) = self.moves.pop_front() {
+                self.hold(coalescer as usize, customer)?;
+            } else if let Some(customer) = self.returning.pop_front() {
+                self.come_back(customer)?;
+            } else {
+                break;
+            }
+            moved += 1;
+            if moved > ZERO_TIME {
+                return Err(self.stands_still(None));
+            }
+        }
+        while let Some(station) = self.gathering.pop() {
+            self.stations[station as usize].gathering = false;
+            self.serve_waiting(station as usize)?;
+        }
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn check_limits(&mut self, began: f64) -> Result<(), SimError> {
+        let (_, slot) = self.calendar.next();
+        if self.events - self.last_leaving > STUCK {
+            return Err(self.stuck(slot));
+        }
+        // Whole chunks without any time passing: a clock too coarse for its services.
+        if self.now > began {
+            self.last_passing = self.events;
+        } else if self.events - self.last_passing > ZERO_TIME {
+            return Err(self.stands_still(self.node_of(slot)));
+        }
+        Ok(())
+    }
+
+    /// The part that owns the slot.
+    fn node_of(&self, slot: usize) -> Option<Node> {
+        let Slot { cause, part, .. } = self.slots[slot];
+        match cause {
+            Cause::Source | Cause::Thought => None,
+            Cause::Done | Cause::Alarm | Cause::Poll => Some(Node::Station(part)),
+            Cause::Timer | Cause::Permit | Cause::Window => Some(Node::Coalescer(part)),
+        }
+    }
+
+    /// The part that holds most customers, and how many.
+    fn fullest(&self) -> (Node, u64) {
+        let stations =
+            (self.stations.iter().enumerate()).map(|(i, s)| (Node::Station(i as u32), u64::from(s.inside)));
+        let coalescers = (self.coalescers.iter().enumerate())
+            .map(|(i, c)| (Node::Coalescer(i as u32), u64::from(c.inside)));
+        stations.chain(coalescers).max_by_key(|(_, inside)| *inside).unwrap_or((Node::Exit, 0))
+    }
+
+    #[cold]
+    fn overflow(&self) -> SimError {
+        let (node, inside) = self.fullest();
+        SimError::Overflow { part: self.system.name(node), inside }
+    }
+
+    #[cold]
+    fn stuck(&self, slot: usize) -> SimError {
+        let node = self.node_of(slot).unwrap_or_else(|| self.fullest().0);
+        SimError::Stuck { part: self.system.name(node), events: self.events - self.last_leaving }
+    }
+
+    #[cold]
+    fn stands_still(&self, node: Option<Node>) -> SimError {
+        let node = node.unwrap_or_else(|| self.fullest().0);
+        SimError::Precision { part: self.system.name(node), time: self.now }
+    }
+
+    /// Times of those who left.
+    pub(crate) fn histograms(&mut self) -> Histograms<'_> {
+        Histograms { waits: &mut self.waits, responses: &mut self.responses, delays: self.delays.as_mut() }
+    }
+
+    /// All sums since the beginning, one row.
+    pub(crate) fn write(&mut self, row: &mut Vec<f64>) {
+        let idle = self.idle + if self.inside == 0 { self.now - self.idle_since } else { 0.0 };
+        row.extend([
+            self.now,
+            self.entered as f64,
+            self.lost as f64,
+            self.left as f64,
+            self.wait,
+            self.waited as f64,
+            self.response,
+            self.delay,
+            idle,
+        ]);
+        for station in &mut self.stations {
+            station.pass(self.now);
+            station.write(row);
+        }
+        for coalescer in &mut self.coalescers {
+            coalescer.pass(self.now);
+            coalescer.write(row);
+        }
+        for kind in self.classes.iter().chain(&self.kinds) {
+            kind.write(self.now, row);
+        }
+    }
+}

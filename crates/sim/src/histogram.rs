@@ -1,0 +1,123 @@
+//! Quantiles of times without keeping them: a histogram whose bins follow the bits of a number, 256 between each power of
+//! two and the next, so that a bin is at most 0.4 % wide.
+
+/// Bits of the fraction that a bin keeps.
+const FRACTION_BITS: u32 = 8;
+
+/// What of a number's bits is below its bin.
+const SHIFT: u32 = 52 - FRACTION_BITS;
+
+/// The smallest number with a bin of its own, 2⁻⁸⁰, and the largest, 2⁶⁴: beyond what times can be told apart.
+const LOWEST: u64 = (1023 - 80) << FRACTION_BITS;
+const BINS: usize = (80 + 64) << FRACTION_BITS;
+
+/// Counts of times.
+#[derive(Clone, Debug)]
+pub(crate) struct Histogram {
+    /// The first bin has all that is smaller, zero above all; the last one all that is larger.
+    counts: Vec<u64>,
+}
+
+impl Histogram {
+    pub(crate) fn new() -> Self {
+        // One more than needed, so that the mask below covers it.
+        Histogram { counts: vec![0; BINS + 2] }
+    }
+
+    /// Counts one time, seconds.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, time: f64) {
+        let bin = (time.to_bits() >> SHIFT).saturating_sub(LOWEST - 1).min(BINS as u64 + 1);
+        self.counts[bin as usize] += 1;
+    }
+
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        self.counts.fill(0);
+    }
+
+    /// All that the other one counted, too.
+    pub(crate) fn merge(&mut self, other: &Histogram) {
+        self.counts.iter_mut().zip(&other.counts).for_each(|(mine, theirs)| *mine += theirs);
+    }
+
+    /// How many were counted.
+    pub(crate) fn count(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// The time that a share of all does not exceed, seconds; linear within a bin. `None` of nothing.
+    pub(crate) fn quantile(&self, share: f64) -> Option<f64> {
+        let rank = share * self.count() as f64;
+        let mut below = 0.0;
+        let filled = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
+        let mut answer = None;
+        for (bin, count) in filled {
+            let count = *count as f64;
+            let (low, high) = (lower_end(bin), lower_end(bin + 1));
+            if rank <= below + count {
+                return Some(if bin == 0 {
+                    0.0
+                } else {
+                    low + (high - low) * ((rank - below) / count).max(0.0)
+                });
+            }
+            below += count;
+            answer = Some(high);
+        }
+        answer
+    }
+}
+
+fn lower_end(bin: usize) -> f64 {
+    match bin {
+        0 => 0.0,
+        _ => f64::from_bits((LOWEST - 1 + bin as u64) << SHIFT),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stream::Stream;
+
+    #[test]
+    fn a_single_value_comes_back_within_the_resolution() {
+        for value in [1e-15, 3.7e-6, 0.999, 1.0, 123.456, 1e15] {
+            let mut histogram = Histogram::new();
+            histogram.add(value);
+            for share in [0.01, 0.5, 0.999] {
+                let told = histogram.quantile(share).unwrap();
+                assert!((told / value - 1.0).abs() <= 0.005, "{value}: {told}");
+            }
+        }
+    }
+
+    #[test]
+    fn zeros_and_what_is_beyond_the_ends_are_counted() {
+        let mut histogram = Histogram::new();
+        for value in [0.0, 0.0, 0.0, 1e-300, 1e300] {
+            histogram.add(value);
+        }
+        assert_eq!(histogram.count(), 5);
+        assert_eq!(histogram.quantile(0.5), Some(0.0));
+        assert!(histogram.quantile(0.999).unwrap() > 1e19);
+        histogram.clear();
+        assert_eq!(histogram.quantile(0.5), None);
+    }
+
+    #[test]
+    fn quantiles_of_an_exponential() {
+        let mut histogram = Histogram::new();
+        let mut stream = Stream::new(3, 0, 0);
+        let n = 1_000_000;
+        (0..n).for_each(|_| histogram.add(1e-6 * stream.exponential()));
+        for share in [0.5, 0.9, 0.99, 0.999] {
+            let exact = -1e-6 * (1.0f64 - share).ln();
+            // The rank's standard error, through the density (1 − share) / 1e-6.
+            let error = (share * (1.0 - share) / f64::from(n)).sqrt() / (1.0 - share) * 1e-6;
+            let told = histogram.quantile(share).unwrap();
+            assert!((told - exact).abs() < 5.0 * error + 1e-4 * exact, "{share}: {told} is not {exact}");
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! The whole of a simulation: pilot, replications over threads, when to stop, what to tell.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use rayon::prelude::*;
+use tollway_model::Unit;
+use tollway_model::spec::Spec;
+
+use crate::SimError;
+use crate::engine::{Engine, Progress};
+use crate::estimate::{estimate, quantile};
+use crate::figures::figures;
+use crate::histogram::Histogram;
+use crate::lindley::Lindley;
+use crate::options::{Done, Options};
+use crate::outcome::{Engine as EngineName, Estimate, Invariant, Outcome, StoppedBy};
+use crate::replication::{Histograms, Machine, Replication, Rows, Watch};
+use crate::system::{Node, System};
+use crate::totals::{Layout, station, whole};
+use crate::warm_up::Series;
+
+/// The replication number of the pilot: no other one has it.
+const PILOT: u64 = u64::MAX;
+
+/// Customers of the first pilot, and more for each part of the system; it is doubled while it is too short to tell.
+const PILOT_CUSTOMERS: u64 = 20_000;
+const PILOT_CUSTOMERS_OF_PART: u64 = 500;
+
+/// The most customers of a pilot for each customer that counts.
+const PILOT_SHARE: u64 = 4;
+
+/// The most batches of a replication, and the most numbers kept for all of them.
+const BATCHES: usize = 32;
+const NUMBERS: usize = 8_000_000;
+
+/// Customers of each replication before precision is looked at for the first time.
+const FIRST_LOOK: u64 = 4096;
+
+/// Standard errors within which a law that holds on average must hold.
+const STANDARD_ERRORS: f64 = 6.0;
+
+/// Simulates the system until it says to stop.
+///
+/// # Errors
+/// When the specification is not usable, the system has no steady state, does not let customers go, or the options are
+/// not usable; see [`SimError`].
+pub fn simulate(spec: &Spec, options: &Options) -> Result<Outcome, SimError> {
+    options.check()?;
+    let spec = spec.clone().checked()?;
+    let system = System::new(&spec)?;
+    if options.threads == 1 {
+        return run(&spec, &system, options);
+    }
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(options.threads).build();
+    pool.map_err(|error| SimError::Threads(error.to_string()))?.install(|| run(&spec, &system, options))
+}
+
+/// What all replications are watched by.
+struct Watcher<'a> {
+    options: &'a Options<'a>,
+    of: u64,
+    customers: AtomicU64,
+}
+
+impl Watch for Watcher<'_> {
+    fn go_on(&self, customers: u64) -> bool {
+        let customers = customers + self.customers.fetch_add(customers, Ordering::Relaxed);
+        if let Some(progress) = self.options.progress {
+            progress(Done { customers, of: self.of });
+        }
+        !self.is_interrupted()
+    }
+}
+
+impl Watcher<'_> {
+    fn is_interrupted(&self) -> bool {
+        self.options.interrupted.is_some_and(|flag| AtomicBool::load(flag, Ordering::Relaxed))
+    }
+}
+
+fn run(spec: &Spec, system: &System, options: &Options) -> Result<Outcome, SimError> {
+    let stop = &spec.stop;
+    let replications = u64::from(stop.replications);
+    let warm_up = pilot(system, stop.customers, options)?;
+    let of = (stop.customers + warm_up).saturating_mul(replications);
+    let watcher = Watcher { options, of, customers: AtomicU64::new(0) };
+    let lindley = options.lindley && system.is_lindley();
+    let layout = Layout::new(system);
+    let most = (NUMBERS / (layout.columns * stop.replications as usize)).clamp(2, BATCHES);
+    let first =
+        if stop.precision.is_some() { FIRST_LOOK.max(warm_up).min(stop.customers) } else { stop.customers };
+    let begin = |replication: u64| {
+        let machine = if lindley {
+            Machine::Lindley(Box::new(Lindley::new(system, options.seed, replication)))
+        } else {
+            Machine::Events(Box::new(Engine::new(system, options.seed, replication)?))
+        };
+        Ok(Replication::new(system, machine, warm_up, first, most, options.events))
+    };
+    let figures = figures(system);
+    let response = figures.iter().find(|figure| figure.name == "response.mean");
+    let mut running: Vec<Replication> = (0..replications).map(begin).collect::<Result<_, SimError>>()?;
+    let mut target = first;
+    let stopped_by = loop {
+        let advance = |replication: &mut Replication| replication.advance(target, &watcher);
+        let reached: Vec<bool> = running.par_iter_mut().map(advance).collect::<Result<_, SimError>>()?;
+        if reached.contains(&false) || watcher.is_interrupted() && target < stop.customers {
+            break StoppedBy::Interruption;
+        }
+        if let (Some(precision), Some(response)) = (stop.precision, response) {
+            let rows: Vec<Rows> = running.iter_mut().map(Replication::rows).collect();
+            let told = estimate(response, &rows, options.confidence)?;
+            let width =
+                told.and_then(|(_, interval)| interval).and_then(|interval| interval.relative_half_width());
+            if width.is_some_and(|width| width <= precision) {
+                break StoppedBy::Precision;
+            }
+        }
+        if target >= stop.customers {
+            break StoppedBy::Customers;
+        }
+        target = target.saturating_mul(2).min(stop.customers);
+    };
+    running.retain(|replication| replication.counted() > 0);
+    if running.is_empty() {
+        return Err(SimError::Interrupted);
+    }
+    let rows: Vec<Rows> = running.iter_mut().map(Replication::rows).collect();
+    let mut estimates = Vec::new();
+    for figure in &figures {
+        if let Some((value, interval)) = estimate(figure, &rows, options.confidence)? {
+            estimates.push(Estimate { name: figure.name.clone(), value, interval, unit: figure.unit });
+        }
+    }
+    estimates.extend(quantiles(&mut running, options.confidence)?);
+    Ok(Outcome {
+        estimates,
+        engine: if lindley { EngineName::Lindley } else { EngineName::Events },
+        seed: options.seed,
+        replications: running.len() as u32,
+        warm_up,
+        customers: running.iter().map(Replication::counted).sum(),
+        events: running.iter().map(Replication::events).sum(),
+        stopped_by,
+        invariants: laws(system, &mut running)?,
+    })
+}
+
+/// How many customers each replication leaves out at its beginning.
+fn pilot(system: &System, customers: u64, options: &Options) -> Result<u64, SimError> {
+    let mut engine = Engine::new(system, options.seed, PILOT)?;
+    engine.record = Some(Series::new());
+    let parts = (system.stations.len() + system.coalescers.len()) as u64;
+    let limit = customers.saturating_mul(PILOT_SHARE).max(PILOT_CUSTOMERS);
+    let mut target = (PILOT_CUSTOMERS + PILOT_CUSTOMERS_OF_PART * parts).min(limit);
+    loop {
+        while engine.run(target)? == Progress::Underway {
+            if let Some(events) = options.events.filter(|events| engine.events > *events) {
+                return Err(SimError::Events { events });
+            }
+            if options.interrupted.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+                return Err(SimError::Interrupted);
+            }
+        }
+        let (cut, sure) = engine.record.as_ref().map_or((0, true), Series::truncation);
+        if sure || target >= limit {
+            return Ok(cut);
+        }
+        target = target.saturating_mul(2).min(limit);
+    }
+}
+
+/// Quantiles of the waits, responses and delays of the whole system.
+fn quantiles(running: &mut [Replication], confidence: f64) -> Result<Vec<Estimate>, SimError> {
+    const SHARES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)];
+    type Pick = for<'a> fn(Histograms<'a>) -> Option<&'a mut Histogram>;
+    let kinds: [(&str, Pick); 3] = [
+        ("wait", |histograms| Some(histograms.waits)),
+        ("response", |histograms| Some(histograms.responses)),
+        ("delay", |histograms| histograms.delays),
+    ];
+    let mut estimates = Vec::new();
+    for (kind, pick) in kinds {
+        let mut all = Histogram::new();
+        let mut each = vec![Vec::new(); SHARES.len()];
+        for histogram in running.iter_mut().filter_map(|replication| pick(replication.histograms())) {
+            all.merge(histogram);
+            for ((_, share), each) in SHARES.iter().zip(&mut each) {
+                each.extend(histogram.quantile(*share));
+            }
+        }
+        for ((name, share), each) in SHARES.iter().zip(&each) {
+            let Some(value) = all.quantile(*share) else { continue };
+            let interval = quantile(value, each, confidence)?;
+            let name = format!("{kind}.{name}").into();
+            estimates.push(Estimate { name, value, interval, unit: Unit::Seconds });
+        }
+    }
+    Ok(estimates)
+}
+
+/// Exact laws of every replication (a violation is an error) and laws that hold on average, summed over all.
+fn laws(system: &System, running: &mut [Replication]) -> Result<Vec<Invariant>, SimError> {
+    let layout = Layout::new(system);
+    let mut sums: Vec<Invariant> = Vec::new();
+    let mut totals = vec![0.0; layout.columns];
+    for replication in running {
+        let (laws, row) = replication.laws();
+        totals.iter_mut().zip(&row).for_each(|(sum, value)| *sum += value);
+        if let Some(violated) = laws.iter().find(|law| !law.holds) {
+            return Err(SimError::Invariant {
+                law: violated.name.clone(),
+                left: violated.left,
+                right: violated.right,
+            });
+        }
+        if sums.is_empty() {
+            sums = laws;
+        } else {
+            sums.iter_mut().zip(&laws).for_each(|(sum, law)| sum.add(law));
+        }
+    }
+    for (i, plan) in system.stations.iter().enumerate() {
+        let of = |column| totals[layout.station(i, column)];
+        let capacity = totals[whole::TIME] * f64::from(plan.servers);
+        // Of services that began some are not finished; the rest is what chance allows.
+        let rest = (of(station::WORK) - of(station::BUSY)).abs();
+        let tolerance = STANDARD_ERRORS * of(station::VARIANCE).sqrt() + rest + 1e-9 * of(station::WORK);
+        sums.push(Invariant::new(
+            format!("busy probability at {}", system.name(Node::Station(i as u32))),
+            of(station::BUSY) / capacity,
+            of(station::EXPECTED) / capacity,
+            tolerance / capacity,
+        ));
+    }
+    Ok(sums)
+}
