@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub use calculator::Model;
+pub use calculator::{Model, Simulate};
 
 /// Measures what every crossing between a program and the machine costs.
 #[derive(Debug, Parser)]
@@ -51,6 +51,8 @@ pub enum Verb {
     History(History),
     /// Ask a model: what happens at this load, this many servers, this moderation of interrupts.
     Model(Model),
+    /// Simulate a system of queues from a file, beside the formula where there is one.
+    Simulate(Simulate),
     /// List paths, variants, presets, crossings.
     List(List),
     /// Say what this machine can and cannot do, and what would help.
@@ -279,6 +281,8 @@ pub enum SchemaOf {
     Comparison,
     /// What `model NAME KEY=VALUE …` prints with --json.
     Model,
+    /// What `simulate` prints with --json.
+    Simulation,
 }
 
 fn milliseconds(text: &str) -> Result<f64, String> {

@@ -7,6 +7,7 @@ use clap::error::ErrorKind;
 use tollway_core::Error as ContractError;
 use tollway_lab::LabError;
 use tollway_model::ModelError;
+use tollway_sim::SimError;
 
 use crate::output;
 
@@ -68,9 +69,16 @@ fn is_usage(error: &anyhow::Error) -> bool {
     error.chain().any(|e| {
         matches!(e.downcast_ref::<ContractError>(), Some(ContractError::Input { .. }))
             || matches!(e.downcast_ref::<LabError>(), Some(LabError::Contract(ContractError::Input { .. })))
-            || matches!(
-                e.downcast_ref::<ModelError>(),
-                Some(ModelError::Parameter { .. } | ModelError::Unstable { .. })
-            )
+            || e.downcast_ref::<ModelError>().is_some_and(is_parameter)
+            || match e.downcast_ref::<SimError>() {
+                Some(SimError::Spec(error)) => is_parameter(error),
+                Some(SimError::Distribution { .. } | SimError::Option { .. }) => true,
+                _ => false,
+            }
     })
+}
+
+/// Whether another parameter would have an answer.
+fn is_parameter(error: &ModelError) -> bool {
+    matches!(error, ModelError::Parameter { .. } | ModelError::Unstable { .. })
 }

@@ -27,6 +27,49 @@ pub fn text(value: f64, unit: Unit) -> String {
     }
 }
 
+/// One unit and number of decimals for a value, its interval, and what they are held against.
+#[derive(Clone, Copy, Debug)]
+pub struct Scale {
+    size: f64,
+    unit: &'static str,
+    decimals: usize,
+}
+
+/// The most decimals.
+const DECIMALS: f64 = 9.0;
+
+impl Scale {
+    /// The unit that fits the value; two digits of the half-width, and three of the value at least.
+    pub fn of(value: f64, half_width: f64, unit: Unit) -> Self {
+        let units: &[(f64, &str)] = match unit {
+            Unit::Seconds => &[(1e-9, " ns"), (1e-6, " µs"), (1e-3, " ms"), (1.0, " s")],
+            Unit::PerSecond => &[(1.0, " /s"), (1e3, " k/s"), (1e6, " M/s"), (1e9, " G/s")],
+            Unit::Share => &[(0.01, " %")],
+            Unit::Count => &[(1.0, ""), (1e3, " k"), (1e6, " M")],
+            Unit::SecondsSquared => &[(1.0, " s²")],
+            Unit::Ratio | Unit::AsGiven => &[(1.0, "")],
+        };
+        let fits = |(size, _): &&(f64, &str)| value.abs() < 1000.0 * size;
+        let (size, unit) = units.iter().find(fits).or(units.last()).copied().unwrap_or((1.0, ""));
+        let leading = |x: f64| (x.abs() / size).log10().floor();
+        let wanted = [(value, 2.0), (half_width, 1.0)].map(|(x, digits)| digits - leading(x));
+        // What is zero or has no width asks for no digit.
+        let decimals = wanted.into_iter().filter(|d| d.is_finite()).fold(0.0, f64::max).min(DECIMALS);
+        Scale { size, unit, decimals: decimals as usize }
+    }
+
+    /// The value without its unit.
+    pub fn bare(&self, value: f64) -> String {
+        let decimals = self.decimals;
+        format!("{:.decimals$}", value / self.size)
+    }
+
+    /// The value with its unit.
+    pub fn full(&self, value: f64) -> String {
+        self.bare(value) + self.unit
+    }
+}
+
 /// The name of a unit in documents.
 pub fn unit(unit: Unit) -> &'static str {
     match unit {
@@ -94,6 +137,15 @@ fn exponential(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_interval_shares_its_values_unit_and_shows_its_width() {
+        let scale = Scale::of(5.0123e-4, 1.3e-6, Unit::Seconds);
+        assert_eq!([scale.full(5.0e-4), scale.bare(4.9993e-4)], ["500.0 µs", "499.9"]);
+        assert_eq!(Scale::of(0.8, 0.0004, Unit::Share).full(0.8), "80.000 %");
+        assert_eq!(Scale::of(8000.0, 0.0, Unit::PerSecond).full(8000.0), "8.00 k/s");
+        assert_eq!(Scale::of(0.0, 0.0, Unit::Count).full(0.0), "0");
+    }
 
     #[test]
     fn the_unit_that_fits() {

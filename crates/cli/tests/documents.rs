@@ -140,22 +140,30 @@ fn the_calculators_documents_are_as_their_schemas_say() {
     let sweep = json(&bench, &[&model[..], &["--sweep", "lambda=8000..12000:2000"]].concat());
     assert_eq!(point["points"][0]["figures"]["response.mean"], 5e-4);
     assert_eq!(sweep["points"][2]["load"], 1.2);
-    let schema = json(&bench, &["generate", "schema", "model"]);
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema/model.json");
-    if std::env::var_os("TOLLWAY_REWRITE").is_some() {
-        fs::write(&file, serde_json::to_string_pretty(&schema).unwrap() + "\n").unwrap();
-    }
-    let checked_in: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
-    assert!(
-        schema == checked_in,
-        "crates/cli/schema/model.json is stale: run this test with TOLLWAY_REWRITE=1"
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/simulate/arrival.toml");
+    let simulated = json(
+        &bench,
+        &["simulate", &file.to_string_lossy(), "--customers", "1000", "--replications", "2", "--json"],
     );
-    for document in [point, sweep] {
-        let found = wrong(&document, &schema, &schema);
-        assert!(found.is_empty(), "{found:#?}");
-        let mut spoilt = document.clone();
-        spoilt["points"][0]["surprise"] = Value::from(1);
-        assert!(!wrong(&spoilt, &schema, &schema).is_empty());
+    for (name, documents) in [("model", vec![point, sweep]), ("simulation", vec![simulated])] {
+        let schema = json(&bench, &["generate", "schema", name]);
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("schema/{name}.json"));
+        if std::env::var_os("TOLLWAY_REWRITE").is_some() {
+            fs::write(&file, serde_json::to_string_pretty(&schema).unwrap() + "\n").unwrap();
+        }
+        let checked_in = fs::read_to_string(file).unwrap_or_default();
+        let checked_in: Value = serde_json::from_str(&checked_in).unwrap_or_default();
+        assert!(
+            schema == checked_in,
+            "crates/cli/schema/{name}.json is stale: run this test with TOLLWAY_REWRITE=1"
+        );
+        for document in documents {
+            let found = wrong(&document, &schema, &schema);
+            assert!(found.is_empty(), "{name}: {found:#?}");
+            let mut spoilt = document.clone();
+            spoilt["surprise"] = Value::from(1);
+            assert!(!wrong(&spoilt, &schema, &schema).is_empty());
+        }
     }
 }
 

@@ -9,8 +9,10 @@ use std::process::Command;
 
 use program::{Bench, SHORT};
 
-const VERBS: &[&str] =
-    &["run", "measure", "compare", "report", "export", "history", "model", "list", "doctor", "generate"];
+const VERBS: &[&str] = &[
+    "run", "measure", "compare", "report", "export", "history", "model", "simulate", "list", "doctor",
+    "generate",
+];
 
 /// The text with every figure in it made the same: how many variants there are is not what is pinned.
 fn without_figures(text: &str) -> String {

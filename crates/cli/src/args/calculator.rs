@@ -37,3 +37,49 @@ pub struct Model {
     #[arg(long, value_name = "FILE", requires = "name")]
     pub export: Option<PathBuf>,
 }
+
+/// `tollway simulate`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "docs/models.md shows how a specification is written, examples/simulate has some. Exit code 3: the \
+                        simulation differs from an exact formula by more than chance and 0.5 %, or a law does not hold."
+)]
+pub struct Simulate {
+    /// The system (TOML): sources, stations, coalescers, when to stop.
+    #[arg(value_name = "SPEC")]
+    pub spec: PathBuf,
+
+    /// Change the specification: PART.KEY=VALUE, such as device.service='exponential(60us)' or
+    /// machines.closed.customers=16; may be given again.
+    #[arg(long, value_name = "PART.KEY=VALUE")]
+    pub set: Vec<String>,
+
+    /// Customers of each replication, after warm-up [default: the specification's].
+    #[arg(long, value_name = "N")]
+    pub customers: Option<u64>,
+
+    /// Stop when the 95 % interval of the mean response is within this share of it, such as 0.01 [default: the
+    /// specification's].
+    #[arg(long, value_name = "SHARE")]
+    pub precision: Option<f64>,
+
+    /// Independent replications [default: the specification's].
+    #[arg(long, value_name = "N")]
+    pub replications: Option<u32>,
+
+    /// Threads; 0: one for each processor. The figures do not depend on it.
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=1024))]
+    pub threads: u64,
+
+    /// Seed of all random numbers.
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    pub seed: u64,
+
+    /// Say what would be simulated and about how long it would take; do nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Also write the figures to FILE; its ending says how: .json, .csv or .md.
+    #[arg(long, value_name = "FILE")]
+    pub export: Option<PathBuf>,
+}

@@ -11,3 +11,4 @@ pub mod measure;
 pub mod model;
 pub mod report;
 pub mod run;
+pub mod simulate;

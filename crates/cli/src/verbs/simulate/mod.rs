@@ -1,0 +1,144 @@
+//! `tollway simulate`: one specification, solved by a formula where one fits, and by simulation; side by side.
+
+mod agreement;
+mod document;
+mod progress;
+mod read;
+mod set;
+mod table;
+
+use std::thread;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use tollway_model::spec::{Spec, Stop};
+use tollway_sim::{Options, SimError, StoppedBy};
+
+use crate::args::{self, Arguments};
+use crate::exit::Ending;
+use crate::output::{self, Format};
+use crate::{figure, interrupt};
+use document::Made;
+pub use document::SimulationDocument;
+use progress::Progress;
+
+/// Customers of the short simulation that a dry run guesses the time by.
+const PROBE: u64 = 20_000;
+
+/// Simulates what the file says.
+pub fn simulate(arguments: &Arguments, options: &args::Simulate) -> Result<Ending> {
+    let spec = overridden(read::spec(&options.spec, &options.set)?, options)?;
+    let format =
+        options.export.as_deref().map(|file| Format::of(file).map(|format| (file, format))).transpose()?;
+    if let Some(file) = &options.export {
+        output::check_writable(file)?;
+    }
+    if options.dry_run {
+        plan(arguments, options, &spec)?;
+        return Ok(Ending::Done);
+    }
+    let progress = Progress::new(spec.stop.precision.is_some());
+    let begun = Instant::now();
+    let outcome = tollway_sim::simulate(
+        &spec,
+        &Options {
+            seed: options.seed,
+            threads: options.threads as usize,
+            progress: Some(&|done| progress.show(done)),
+            interrupted: Some(interrupt::flag()?),
+            ..Options::default()
+        },
+    );
+    let seconds = begun.elapsed().as_secs_f64();
+    progress.finish();
+    let outcome = match outcome {
+        Err(SimError::Interrupted) => {
+            output::tell("interrupted before there was anything to tell");
+            return Ok(Ending::Interrupted);
+        }
+        outcome => outcome?,
+    };
+    let threads = threads(options);
+    let document = SimulationDocument::of(&Made {
+        spec: &spec,
+        outcome: &outcome,
+        formula: spec.formula(),
+        seconds,
+        threads,
+    });
+    if let Some((file, format)) = format {
+        let content = match format {
+            Format::Json => serde_json::to_string_pretty(&document)? + "\n",
+            Format::Csv => table::csv(&document),
+            Format::Markdown => table::markdown(&document),
+        };
+        output::write(file, &content)?;
+    }
+    if arguments.json {
+        output::json(&document)?;
+    } else {
+        output::text(&table::text(&document, output::width()))?;
+    }
+    Ok(match outcome.stopped_by {
+        StoppedBy::Interruption => Ending::Interrupted,
+        _ if document.agrees() => Ending::Done,
+        _ => Ending::CheckFailed,
+    })
+}
+
+/// The specification with what the command line says otherwise.
+fn overridden(spec: Spec, options: &args::Simulate) -> Result<Spec> {
+    let stop = Stop {
+        customers: options.customers.unwrap_or(spec.stop.customers),
+        precision: options.precision.or(spec.stop.precision),
+        replications: options.replications.unwrap_or(spec.stop.replications),
+    };
+    Ok(Spec { stop, ..spec }.checked()?)
+}
+
+fn threads(options: &args::Simulate) -> u64 {
+    let processors = thread::available_parallelism().map_or(1, |n| n.get() as u64);
+    if options.threads == 0 { processors } else { options.threads }
+}
+
+/// What would be done, and about how long it would take: from a short simulation.
+fn plan(arguments: &Arguments, options: &args::Simulate, spec: &Spec) -> Result<()> {
+    let stop = &spec.stop;
+    let short = Stop { customers: PROBE.min(stop.customers), precision: None, replications: 1 };
+    let short = Spec { stop: short, ..spec.clone() };
+    let begun = Instant::now();
+    let probe = tollway_sim::simulate(&short, &Options { threads: 1, ..Options::default() })
+        .context("a short simulation, to tell the time that the whole takes")?;
+    let each = begun.elapsed().as_secs_f64() / (probe.customers + probe.warm_up).max(1) as f64;
+    let customers = stop.customers.saturating_mul(stop.replications.into());
+    let threads = threads(options);
+    let at_once = threads.min(stop.replications.into()).max(1);
+    let seconds = each * customers as f64 / at_once as f64;
+    let formula = spec.formula().map(|formula| formula.command());
+    if arguments.json {
+        return output::json(&serde_json::json!({
+            "schema_version": 1, "title": spec.title, "sources": spec.sources.len(), "stations": spec.stations.len(),
+            "coalescers": spec.coalescers.len(), "formula": formula, "customers": customers,
+            "replications": stop.replications, "threads": threads, "seconds": seconds,
+        }));
+    }
+    let (sources, stations, coalescers) = (spec.sources.len(), spec.stations.len(), spec.coalescers.len());
+    let mut text =
+        format!("{}{sources} sources, {stations} stations, {coalescers} coalescers\n", titled(&spec.title));
+    text += &format!("formula: {}\n", formula.as_deref().unwrap_or("none in the catalogue"));
+    text += &format!(
+        "would simulate {} × {} customers{} on {threads} threads, seed {}: at most about {}\n",
+        stop.replications,
+        figure::text(stop.customers as f64, tollway_model::Unit::Count),
+        stop.precision.map(|p| format!(", or fewer until ±{} %", p * 100.0)).unwrap_or_default(),
+        options.seed,
+        figure::text(seconds, tollway_model::Unit::Seconds),
+    );
+    Ok(output::text(&text)?)
+}
+
+/// The title before what follows it.
+fn titled(title: &str) -> String {
+    let title = tollway_report::columns::printable(title);
+    if title.is_empty() { title } else { format!("{title}: ") }
+}

@@ -1,0 +1,159 @@
+//! The answer as text: formula and simulation side by side, then how it was simulated and whether they agree.
+
+use anstyle::Style;
+use tollway_model::Unit;
+use tollway_report::columns::{Align, Cell, Table, printable};
+
+use super::agreement::Judgement;
+use super::document::{FigureDocument, SimulationDocument};
+use crate::figure;
+
+/// Figures of more parts than this are left to --json and --export.
+const LINES: usize = 120;
+
+const DIM: Style = Style::new().dimmed();
+const BOLD: Style = Style::new().bold();
+
+/// For a terminal of that many columns, or unwrapped.
+pub fn text(document: &SimulationDocument, width: Option<usize>) -> String {
+    let mut table = Table::new([Align::Left, Align::Right, Align::Right, Align::Left, Align::Left]);
+    if !document.title.is_empty() {
+        table.across(0, Cell::styled(printable(&document.title), BOLD));
+    }
+    let heads = ["", "formula", "simulated", "95 % interval", ""];
+    table.row(heads.map(|text| Cell::styled(text, DIM)));
+    for (name, unit) in document.order.iter().take(LINES) {
+        let figure = &document.figures[name];
+        let texts = texts(figure, *unit);
+        let mark = match figure.verdict.as_deref() {
+            Some("differs") => "≠",
+            Some("beside") => "~",
+            Some("not-judged") => "rare",
+            _ => "",
+        };
+        let cells = [format!("  {name}"), texts.formula, texts.simulated, texts.interval, mark.into()];
+        table.row(cells.map(Cell::plain));
+    }
+    if document.order.len() > LINES {
+        let more = document.order.len() - LINES;
+        table.across(2, Cell::plain(format!("and {more} more figures: --json or --export has them")));
+    }
+    for line in closing(document) {
+        table.across(0, Cell::plain(line));
+    }
+    table.render(width)
+}
+
+/// A figure's values, all in one unit and with the decimals that its interval is worth.
+struct Texts {
+    formula: String,
+    simulated: String,
+    interval: String,
+}
+
+fn texts(figure: &FigureDocument, unit: Unit) -> Texts {
+    let (Some(value), Some(low), Some(high)) = (figure.simulated, figure.low, figure.high) else {
+        let text = |value: Option<f64>| value.map_or_else(|| "–".into(), |value| figure::text(value, unit));
+        return Texts {
+            formula: text(figure.formula),
+            simulated: text(figure.simulated),
+            interval: String::new(),
+        };
+    };
+    let scale = figure::Scale::of(value, 0.5 * (high - low), unit);
+    Texts {
+        formula: figure.formula.map_or_else(|| "–".into(), |value| scale.full(value)),
+        simulated: scale.full(value),
+        interval: format!("{} – {}", scale.bare(low), scale.bare(high)),
+    }
+}
+
+/// How it was done, and what to think of it.
+fn closing(document: &SimulationDocument) -> Vec<String> {
+    let run = &document.simulation;
+    let count = |n: u64| figure::text(n as f64, Unit::Count);
+    let mut lines = Vec::new();
+    match &document.formula {
+        None => lines.push("formula: none in the catalogue for this system".into()),
+        Some(formula) => lines.push(match &formula.problem {
+            None => format!("formula: {}", formula.command),
+            Some(problem) => format!("formula: {}: {problem}", formula.command),
+        }),
+    }
+    let engine = match run.engine.as_str() {
+        "lindley" => "Lindley's recursion",
+        _ => "event by event",
+    };
+    let stopped = match run.stopped_by.as_str() {
+        "precision" => " · stopped: precise enough",
+        "interruption" => " · stopped: interrupted; this is what was simulated until then",
+        _ => "",
+    };
+    lines.push(format!(
+        "simulation: {engine} · {} replications, {} customers in all, {} of each left out as warm-up · seed {} · {} on {} \
+         threads, {}{stopped}",
+        run.replications,
+        count(run.customers),
+        count(run.warm_up),
+        run.seed,
+        figure::text(run.seconds, Unit::Seconds),
+        run.threads,
+        figure::text(run.customers as f64 / run.seconds.max(1e-9), Unit::PerSecond),
+    ));
+    let broken: Vec<&str> =
+        document.invariants.iter().filter(|law| !law.holds).map(|law| law.name.as_str()).collect();
+    lines.push(match &broken[..] {
+        [] => format!("laws: all {} hold", document.invariants.len()),
+        broken => format!("laws: these do not hold: {}", broken.join(", ")),
+    });
+    let (within, beside, differ) = (
+        document.count(Judgement::Within),
+        document.count(Judgement::Beside),
+        document.count(Judgement::Differs),
+    );
+    if within + beside + differ > 0 {
+        lines.push(if differ == 0 {
+            format!(
+                "agrees with the formula: {within} of {} intervals have its value, and none differs by more than chance \
+                 and 0.5 %",
+                within + beside
+            )
+        } else {
+            format!("DIFFERS from the formula in {differ} of {} figures (≠)", within + beside + differ)
+        });
+    }
+    lines
+}
+
+/// A line for each figure, base units, empty where there is none.
+pub fn csv(document: &SimulationDocument) -> String {
+    let head = ["figure", "unit", "formula", "simulated", "low", "high", "confidence", "verdict"];
+    let mut lines = vec![head.map(String::from).to_vec()];
+    for (name, _) in &document.order {
+        let figure = &document.figures[name];
+        let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+        lines.push(vec![
+            name.clone(),
+            figure.unit.clone(),
+            number(figure.formula),
+            number(figure.simulated),
+            number(figure.low),
+            number(figure.high),
+            number(figure.confidence),
+            figure.verdict.clone().unwrap_or_default(),
+        ]);
+    }
+    tollway_report::csv_lines(lines)
+}
+
+/// A table for a page of text.
+pub fn markdown(document: &SimulationDocument) -> String {
+    let mut out = String::from("| figure | formula | simulated | 95 % interval |\n|---|---:|---:|---|\n");
+    for (name, unit) in &document.order {
+        let texts = texts(&document.figures[name], *unit);
+        out += &format!("| {name} | {} | {} | {} |\n", texts.formula, texts.simulated, texts.interval);
+    }
+    out.push('\n');
+    closing(document).iter().for_each(|line| out += &format!("- {line}\n"));
+    out
+}
