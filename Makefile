@@ -4,7 +4,7 @@ CARGO   ?= cargo
 STAGE    = scripts/stage
 FUZZ_SECONDS ?= 600
 
-.PHONY: run test agent guard bench truth kill-test guest-test fuzz audit setup-guest clean help
+.PHONY: run test agent guard bench truth kill-test guest-test fuzz oracle audit setup-guest clean help
 
 run: setup-run agent           ## set up, build, run the main job: price list and report.html
 	$(CARGO) build --release --package tollway
@@ -50,6 +50,9 @@ fuzz: setup-fuzz               ## machine code of any kind in isolated guests, f
 	mkdir -p fuzz/corpus/payload
 	RUSTUP_TOOLCHAIN=nightly target/tools/bin/cargo-fuzz fuzz run --sanitizer none payload \
 	  fuzz/corpus/payload fuzz/seeds/payload -- -max_total_time=$(FUZZ_SECONDS) -max_len=600 -timeout=30
+
+oracle: setup-oracle           ## figures of other software (Octave, mpmath) made anew: are they those kept? (5 minutes)
+	crates/model/oracle/run
 
 audit: setup-audit             ## bans, licences, sources of all dependencies
 	scripts/tool cargo-deny@0.20.2

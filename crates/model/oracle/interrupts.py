@@ -249,6 +249,7 @@ if __name__ == "__main__":
         ("8000", "erlang(4, 100us)", 16),
         ("0.999", "constant(1)", 8),
         ("0.3", "lognormal(1, 4)", 1000),
+        ("1e-12", "constant(1e-9)", 1000000),
     ]:
         n_policy(lam, service, count)
     for lam, service, timer in [
@@ -258,6 +259,7 @@ if __name__ == "__main__":
         ("1e-6", "exponential(1)", "1"),
         ("0.7", "uniform(0, 2)", "0"),
         ("0.7", "gamma(0.5, 1)", "1000"),
+        ("1e-9", "constant(1e-9)", "1e12"),
     ]:
         t_policy(lam, service, timer)
     for lam, service, count, timer in [
@@ -268,6 +270,8 @@ if __name__ == "__main__":
         ("0.5", "exponential(1)", 3, "1e9"),
         ("1e-6", "exponential(1)", 3, "1"),
         ("0.9", "exponential(1)", 200, "200"),
+        ("1e6", "constant(0.5us)", 100000, "0.1"),
+        ("1e-9", "exponential(1e-3)", 2, "1e-6"),
     ]:
         nt_policy(lam, service, count, timer)
     for lam, service, delay in [
@@ -275,6 +279,8 @@ if __name__ == "__main__":
         ("8000", "constant(100us)", "lognormal(50us, 3)"),
         ("0.999", "exponential(1)", "constant(10)"),
         ("1e-6", "erlang(2, 1)", "uniform(1, 2)"),
+        ("1e-9", "gamma(0.5, 1us)", "hyperexponential(0.9, 1us, 0.1, 1ms)"),
+        ("1e6", "constant(0.9us)", "weibull(0.5, 1e3)"),
     ]:
         setup(lam, service, delay)
         vacations(lam, service, delay)
@@ -284,6 +290,7 @@ if __name__ == "__main__":
         ("0.999", "gamma(0.5, 1)", "0", "erlang(2, 3)"),
         ("0.5", "exponential(1)", "1000", "constant(1)"),
         ("1e-6", "exponential(1)", "1", "constant(1)"),
+        ("1e-9", "constant(1us)", "1us", "exponential(1e6)"),
     ]:
         hybrid(lam, service, spin, delay)
     for lam, count, timer in [
@@ -297,9 +304,13 @@ if __name__ == "__main__":
         ("1e6", 0, "1"),
         ("2", 300, "120"),
         ("5", 3, "0"),
+        ("1e-9", 0, "1us"),
+        ("1e9", 0, "1000"),
+        ("1e-6", 5, "1ms"),
+        ("1e6", 500, "1ms"),
     ]:
         coalesce(lam, count, timer)
-    for lam, rate in [("10000", "8000"), ("10000", "1e6"), ("1", "1000"), ("1e6", "1000"), ("8000", "8000"), ("1e-6", "1e6"), ("2e4", "1e4")]:
+    for lam, rate in [("10000", "8000"), ("10000", "1e6"), ("1", "1000"), ("1e6", "1000"), ("8000", "8000"), ("1e-6", "1e6"), ("2e4", "1e4"), ("1e-12", "1e3"), ("1e15", "1e-3")]:
         cap(lam, rate)
     for lam, window, starts, caps in [
         ("8000", "10ms", ["0", "5000", "8000"], ["10000", "5000", "2000"]),

@@ -251,6 +251,7 @@ for demands, customers, think in [
     (["1", "1", "1", "1"], 50, "0"),
     (["1e-6", "2e-6", "1e-5"], 200, "1e-3"),
     (["0.4"], 100, "100"),
+    (["0.01", "0.00999", "0.002"], 800, "0.5"),
 ]:
     mva(demands, customers, think)
 for services, visits, servers, customers, think in [
