@@ -118,6 +118,14 @@ def vacations(lam, service, vacation):
     points.add("vacations", given, figures, "areas under a renewal cycle")
 
 
+def polling(lam, service, period):
+    """A poll that finds nobody is followed by another after the period; one that finds someone, by service of all."""
+    vacations(lam, service, f"constant({period})")
+    model, given, figures, source, tolerance, density = points.points.pop()
+    figures["polls.rate"] = figures.pop("vacations.rate")
+    points.add("polling", {"lambda": lam, "service": service, "period": period}, figures, source)
+
+
 def hybrid(lam, service, spin, setup):
     given = {"lambda": lam, "service": service, "spin": spin, "setup": setup}
     lam, law, s, delay = exactly(lam), Law(service), read_time(spin), Law(setup)
@@ -134,6 +142,34 @@ def hybrid(lam, service, spin, setup):
 
     figures = woken(lam, law, before, area, first, pairs, 1 / lam, "sleeps.rate", extra)
     points.add("hybrid-polling", given, figures, "areas under a renewal cycle")
+
+
+def delivery(how, lam, service, leave, switch, injection, handler, exits, running, assigned, batch):
+    """Mean visits of an interrupt times their tolls."""
+    given = {"how": how, "lambda": lam, "service": service, "exit": leave, "switch": switch, "injection": injection,
+             "handler": handler, "exits": exits, "running": running, "assigned": assigned, "batch": batch}
+    lam, law, many = exactly(lam), Law(service), exactly(batch)
+    smooth = {"native": mpf(1), "intercepted": mpf(0), "exitless": exactly(running) * exactly(assigned), "direct": exactly(running)}[how]
+    rough = 1 - smooth
+    visits = {"switches": 2 * smooth + 4 * rough, "exits": exactly(exits) * rough, "injections": rough}
+    vmm = visits["exits"] * read_time(leave) + visits["injections"] * read_time(injection)
+    whole = visits["switches"] * read_time(switch) + vmm + read_time(handler)
+    rho = lam * law.mean()
+    assert rho < 1 and lam / many * whole < 1
+    figures = {
+        "utilization": rho,
+        "interrupts.rate": lam / many,
+        "switches.rate": lam / many * visits["switches"],
+        "exits.rate": lam / many * visits["exits"],
+        "injections.rate": lam / many * visits["injections"],
+        "overhead.mean": whole / many,
+        "cpu.share": lam / many * whole,
+        "vmm.share": vmm / whole,
+        "transmission.mean": whole,
+        "response.mean": lam * law.moment(2) / (2 * (1 - rho)) + law.mean() + whole,
+        "rate.highest": min(1 / law.mean(), many / whole),
+    }
+    points.add("delivery", given, figures, "visits times tolls; Pollaczek-Khinchine")
 
 
 def held(model, given, lam, tail, longest, cycle, source, scale):
@@ -284,6 +320,21 @@ if __name__ == "__main__":
     ]:
         setup(lam, service, delay)
         vacations(lam, service, delay)
+    for lam, service, period in [
+        ("0.5", "exponential(1)", "2"),
+        ("8000", "constant(100us)", "50us"),
+        ("0.999", "erlang(3, 1)", "1000"),
+        ("1e-6", "gamma(0.5, 1)", "1e-6"),
+    ]:
+        polling(lam, service, period)
+    for case in [
+        ("native", "8000", "exponential(100us)", "1500ns", "1us", "500ns", "2us", "4", "1", "1", "1"),
+        ("intercepted", "8000", "erlang(4, 100us)", "1500ns", "1us", "500ns", "2us", "4", "1", "1", "1"),
+        ("exitless", "1e5", "constant(9us)", "2us", "1us", "300ns", "1us", "2", "0.9", "0.8", "8"),
+        ("direct", "1e5", "constant(9us)", "2us", "1us", "300ns", "1us", "2", "0.9", "0.8", "8"),
+        ("direct", "999", "exponential(1ms)", "10us", "1us", "0", "0", "3.5", "0", "1", "1"),
+    ]:
+        delivery(*case)
     for lam, service, spin, delay in [
         ("0.5", "exponential(1)", "1", "exponential(2)"),
         ("8000", "constant(100us)", "20us", "constant(5us)"),

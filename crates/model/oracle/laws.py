@@ -24,6 +24,8 @@ class Law:
             self.branches = [
                 (exactly(given[i]), read_time(given[i + 1])) for i in range(0, len(given), 2)
             ]
+            whole = sum(p for p, _ in self.branches)  # decimals as doubles add up to almost 1
+            self.branches = [(p / whole, m) for p, m in self.branches]
             return
         if self.kind in ("erlang", "gamma", "weibull"):
             self.shape, self.average = exactly(given[0]), read_time(given[1])
