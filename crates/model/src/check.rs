@@ -12,8 +12,8 @@ pub fn positive(name: &str, value: f64) -> Result<f64> {
     }
     Err(ModelError::parameter(
         name,
-        format!("{value} is not usable"),
-        "give a value above 0 and at most 1e15",
+        format!("{value:?} is not usable"),
+        "give a value from 1e-15 to 1e15",
     ))
 }
 
@@ -27,7 +27,7 @@ pub fn share(name: &str, value: f64) -> Result<f64> {
     if (0.0..=1.0).contains(&value) {
         return Ok(value);
     }
-    Err(ModelError::parameter(name, format!("{value} is no share"), "give a value from 0 to 1"))
+    Err(ModelError::parameter(name, format!("{value:?} is no share"), "give a value from 0 to 1"))
 }
 
 /// A count within bounds, ends included.

@@ -4,8 +4,8 @@ use tollway_model::Solution;
 
 const LEVELS: [&str; 4] = ["p50", "p90", "p99", "p999"];
 
-/// Figures that may be below zero: differences of what the user gave.
-const SIGNED: [&str; 3] = ["crossover", "unexplained", "saved"];
+/// Figures that may be below zero: differences of what the user gave, and ends of intervals.
+const SIGNED: [&str; 4] = ["crossover", "unexplained", "sum.low", "sum.high"];
 
 /// What is wrong with the figures; nothing in most cases.
 pub fn broken(solution: &Solution) -> Option<String> {
