@@ -5,6 +5,12 @@ use crate::{ModelError, Result};
 /// The largest time (seconds), rate (per second) or ratio that is taken; the smallest is its inverse.
 pub const LARGEST: f64 = 1e15;
 
+/// A number as an error tells it: not with 300 zeros.
+fn shown(value: f64) -> String {
+    let long = value.is_finite() && value != 0.0 && !(1e-4..=1e15).contains(&value.abs());
+    if long { format!("{value:e}") } else { value.to_string() }
+}
+
 /// A value above zero.
 pub fn positive(name: &str, value: f64) -> Result<f64> {
     if value.is_finite() && (1.0 / LARGEST..=LARGEST).contains(&value) {
@@ -12,7 +18,7 @@ pub fn positive(name: &str, value: f64) -> Result<f64> {
     }
     Err(ModelError::parameter(
         name,
-        format!("{value:?} is not usable"),
+        format!("{} is not usable", shown(value)),
         "give a value from 1e-15 to 1e15",
     ))
 }
@@ -27,7 +33,7 @@ pub fn share(name: &str, value: f64) -> Result<f64> {
     if (0.0..=1.0).contains(&value) {
         return Ok(value);
     }
-    Err(ModelError::parameter(name, format!("{value:?} is no share"), "give a value from 0 to 1"))
+    Err(ModelError::parameter(name, format!("{} is no share", shown(value)), "give a value from 0 to 1"))
 }
 
 /// A count within bounds, ends included.
