@@ -1,12 +1,14 @@
 //! The command line: verbs, options, and the words that a person reads about them.
 
 mod calculator;
+mod plan;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use calculator::{Model, Simulate};
+pub use plan::Plan;
 
 /// Measures what every crossing between a program and the machine costs.
 #[derive(Debug, Parser)]
@@ -53,6 +55,8 @@ pub enum Verb {
     Model(Model),
     /// Simulate a system of queues from a file, beside the formula where there is one.
     Simulate(Simulate),
+    /// Find the largest load, number of tenants or interrupt cap that keeps a service level.
+    Plan(Plan),
     /// List paths, variants, presets, crossings.
     List(List),
     /// Say what this machine can and cannot do, and what would help.
@@ -283,6 +287,8 @@ pub enum SchemaOf {
     Model,
     /// What `simulate` prints with --json.
     Simulation,
+    /// What `plan` prints with --json.
+    Plan,
 }
 
 fn milliseconds(text: &str) -> Result<f64, String> {

@@ -7,6 +7,7 @@ use clap::error::ErrorKind;
 use tollway_core::Error as ContractError;
 use tollway_lab::LabError;
 use tollway_model::ModelError;
+use tollway_model::capacity::CapacityError;
 use tollway_sim::SimError;
 
 use crate::output;
@@ -75,6 +76,7 @@ fn is_usage(error: &anyhow::Error) -> bool {
                 Some(SimError::Distribution { .. } | SimError::Option { .. }) => true,
                 _ => false,
             }
+            || matches!(e.downcast_ref::<CapacityError>(), Some(CapacityError::AlwaysKept { .. }))
     })
 }
 

@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         Verb::Export(options) => verbs::export::export(&arguments, options),
         Verb::History(options) => verbs::history::history(&arguments, options),
         Verb::Model(options) => verbs::model::model(&arguments, options),
+        Verb::Plan(options) => verbs::plan::plan(&arguments, options),
         Verb::Simulate(options) => verbs::simulate::simulate(&arguments, options),
         Verb::List(options) => verbs::list::list(&arguments, options),
         Verb::Doctor(options) => verbs::doctor::doctor(&arguments, options),

@@ -140,12 +140,20 @@ fn the_calculators_documents_are_as_their_schemas_say() {
     let sweep = json(&bench, &[&model[..], &["--sweep", "lambda=8000..12000:2000"]].concat());
     assert_eq!(point["points"][0]["figures"]["response.mean"], 5e-4);
     assert_eq!(sweep["points"][2]["load"], 1.2);
+    let plan = ["plan", "mm1", "mu=10000/s", "--vary", "lambda", "--json", "--keep"];
+    let kept = json(&bench, &[&plan[..], &["response.mean<=500us"]].concat());
+    let (never, _) = bench.ends(&[&plan[..], &["response.mean<50us"]].concat(), 3);
+    let never: Value = serde_json::from_str(&never).unwrap();
+    assert!((kept["cases"][0]["value"].as_f64().unwrap() / 8000.0 - 1.0).abs() < 1e-9, "{kept}");
+    assert_eq!(never["cases"][0]["outcome"], "never-kept");
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/simulate/arrival.toml");
     let simulated = json(
         &bench,
         &["simulate", &file.to_string_lossy(), "--customers", "1000", "--replications", "2", "--json"],
     );
-    for (name, documents) in [("model", vec![point, sweep]), ("simulation", vec![simulated])] {
+    for (name, documents) in
+        [("model", vec![point, sweep]), ("plan", vec![kept, never]), ("simulation", vec![simulated])]
+    {
         let schema = json(&bench, &["generate", "schema", name]);
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("schema/{name}.json"));
         if std::env::var_os("TOLLWAY_REWRITE").is_some() {

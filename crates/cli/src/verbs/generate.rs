@@ -10,6 +10,7 @@ use schemars::schema_for;
 use tollway_report::document::{Document, schema};
 
 use super::model::{self, ModelDocument};
+use super::plan::PlanDocument;
 use super::simulate::SimulationDocument;
 use crate::args::{Arguments, Generate, Generated, SchemaOf};
 use crate::exit::Ending;
@@ -37,6 +38,7 @@ pub fn generate(options: &Generate) -> Result<Ending> {
             SchemaOf::Run => schema(Document::Run),
             SchemaOf::Comparison => schema(Document::Comparison),
             SchemaOf::Model => schema_for!(ModelDocument).into(),
+            SchemaOf::Plan => schema_for!(PlanDocument).into(),
             SchemaOf::Simulation => schema_for!(SimulationDocument).into(),
         })?,
     }

@@ -9,6 +9,7 @@ pub mod history;
 pub mod list;
 pub mod measure;
 pub mod model;
+pub mod plan;
 pub mod report;
 pub mod run;
 pub mod simulate;

@@ -137,8 +137,8 @@ fn always(levels: &str, vary: &str, unit: Unit, goal: Goal, from: f64, to: f64) 
         Goal::Smallest => (from, "--from", "largest"),
     };
     format!(
-        "{vary}: {levels} is kept from {} to {}, and {} is the end of the range; look further with {option}, ask for \
-         more, or ask for the {other} {vary}",
+        "{vary}: {levels} is kept from {} to {}, and {} is the end of the range; look further with {option}, \
+         tighten the level, or ask for the {other} {vary}",
         said(from, unit),
         said(to, unit),
         said(end, unit),

@@ -106,6 +106,16 @@ impl Question {
         self
     }
 
+    /// The range that is looked at, in base units.
+    pub fn range(&self) -> (f64, f64) {
+        (self.axis.from, self.axis.to)
+    }
+
+    /// The figures that were derived.
+    pub fn derived(&self) -> &[Derived] {
+        &self.derived
+    }
+
     /// Asks for this end of what keeps the levels.
     #[must_use]
     pub fn asking(mut self, goal: Goal) -> Self {
@@ -147,8 +157,13 @@ impl Question {
     /// The figures at one value of the varied parameter, those derived as well.
     ///
     /// # Errors
-    /// As the model does.
+    /// As the model does; or when a derived figure names what the model does not have.
     pub fn figures(&self, value: f64) -> Result<Solution> {
+        self.with_derived(self.of_model(value)?)
+    }
+
+    /// The model's own figures at one value.
+    fn of_model(&self, value: f64) -> Result<Solution> {
         let text = if self.shares.is_empty() {
             self.axis.text(value)
         } else {
@@ -161,20 +176,21 @@ impl Question {
         self.model.solve(&given)
     }
 
+    fn with_derived(&self, figures: Solution) -> Result<Solution> {
+        self.derived.iter().try_fold(figures, |figures, derived| derived.add(self.model.name, figures))
+    }
+
     /// The model at one value.
     ///
     /// # Errors
     /// When a level or derived figure names what the model does not have. What the model itself refuses is in the point.
     pub(super) fn at(&self, value: f64) -> Result<Point, CapacityError> {
-        let mut figures = match self.figures(value) {
-            Ok(figures) => figures,
+        let figures = match self.of_model(value) {
+            Ok(figures) => self.with_derived(figures)?,
             Err(error) => {
                 return Ok(Point { value, figures: Err(error), excess: f64::INFINITY, is_kept: false });
             }
         };
-        for derived in &self.derived {
-            figures = derived.add(self.model.name, figures)?;
-        }
         let mut excess = f64::NEG_INFINITY;
         let mut is_kept = true;
         for level in &self.levels {

@@ -1,0 +1,104 @@
+//! A plan as a file.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+
+use serde::Deserialize;
+use tollway_core::Error;
+
+use super::case::Case;
+
+/// A plan as it is written; docs/plan.md shows one.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PlanFile {
+    /// What it is about, in a line.
+    pub title: String,
+    /// The parameter to find.
+    pub vary: Option<String>,
+    /// The levels to keep.
+    pub keep: Vec<String>,
+    /// Whether the smallest value is wanted.
+    pub smallest: bool,
+    /// Where to look.
+    pub from: Option<Written>,
+    /// Where to look.
+    pub to: Option<Written>,
+    /// Figures to show beside those of the levels.
+    pub show: Vec<String>,
+    /// What is given to each case whose model asks for it.
+    pub given: BTreeMap<String, Written>,
+    /// Figures that follow from those of the models, for every case that has none of that name.
+    pub figures: BTreeMap<String, Written>,
+    /// The cases.
+    #[serde(rename = "case")]
+    cases: Vec<FileCase>,
+}
+
+/// One variant.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileCase {
+    name: String,
+    model: String,
+    #[serde(default)]
+    given: BTreeMap<String, Written>,
+    #[serde(default)]
+    figures: BTreeMap<String, Written>,
+}
+
+/// A value, with quotation marks or, where it is a number, without.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum Written {
+    /// A whole number.
+    Whole(i64),
+    /// A number.
+    Number(f64),
+    /// Any text.
+    Text(String),
+}
+
+impl fmt::Display for Written {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Written::Whole(value) => value.fmt(f),
+            Written::Number(value) => value.fmt(f),
+            Written::Text(value) => value.fmt(f),
+        }
+    }
+}
+
+impl PlanFile {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// When it cannot be read, is not TOML, or has what no plan has: with line and column.
+    pub fn read(file: &Path) -> Result<PlanFile, Error> {
+        let wrong = |reason: String, remedy: &str| Error::Input {
+            place: format!("file `{}`", file.display()),
+            reason,
+            remedy: remedy.into(),
+        };
+        let text = std::fs::read_to_string(file)
+            .map_err(|error| wrong(error.to_string(), "name a plan that can be read"))?;
+        toml::from_str(&text).map_err(|error| {
+            wrong(error.to_string().trim().into(), "docs/plan.md shows what a plan is made of")
+        })
+    }
+
+    /// Its cases.
+    pub fn cases(&self) -> Vec<Case> {
+        let texts = |pairs: &BTreeMap<String, Written>| -> Vec<(String, String)> {
+            pairs.iter().map(|(name, value)| (name.clone(), value.to_string())).collect()
+        };
+        let case = |case: &FileCase| Case {
+            name: case.name.clone(),
+            model: case.model.clone(),
+            given: texts(&case.given),
+            figures: texts(&case.figures).into_iter().map(|(name, sum)| format!("{name}={sum}")).collect(),
+        };
+        self.cases.iter().map(case).collect()
+    }
+}
