@@ -3,6 +3,7 @@
 CARGO   ?= cargo
 STAGE    = scripts/stage
 FUZZ_SECONDS ?= 600
+TARGET  ?= payload
 
 .PHONY: run test agent guard bench truth kill-test guest-test fuzz oracle audit setup-guest clean help
 
@@ -45,11 +46,12 @@ guest-test: agent              ## eight Linux guests at once, and twenty started
 	TOLLWAY_REQUIRE=qemu,agent TOLLWAY_GUESTS_AT_ONCE=8 TOLLWAY_GUEST_CYCLES=20 \
 	  $(CARGO) test --package tollway-tenant --test linux_guests -- --nocapture
 
-fuzz: setup-fuzz               ## machine code of any kind in isolated guests, for FUZZ_SECONDS (600); wants Rust's nightly
+fuzz: setup-fuzz               ## TARGET=payload (machine code in isolated guests), spec or model, for FUZZ_SECONDS (600); wants Rust's nightly
 	scripts/tool cargo-fuzz@0.13.2
-	mkdir -p fuzz/corpus/payload
-	RUSTUP_TOOLCHAIN=nightly target/tools/bin/cargo-fuzz fuzz run --sanitizer none payload \
-	  fuzz/corpus/payload fuzz/seeds/payload -- -max_total_time=$(FUZZ_SECONDS) -max_len=600 -timeout=30
+	mkdir -p fuzz/corpus/$(TARGET)
+	RUSTUP_TOOLCHAIN=nightly target/tools/bin/cargo-fuzz fuzz run --sanitizer none $(TARGET) \
+	  fuzz/corpus/$(TARGET) fuzz/seeds/$(TARGET) -- -max_total_time=$(FUZZ_SECONDS) -timeout=30 \
+	  -max_len=$(if $(filter payload,$(TARGET)),600,4096)
 
 oracle: setup-oracle           ## figures of other software (Octave, mpmath) made anew: are they those kept? (5 minutes)
 	crates/model/oracle/run

@@ -1,0 +1,13 @@
+//! Questions to the catalogue: see `crates/model/tests/fuzzed/harness.rs`.
+#![no_main]
+
+#[path = "../../crates/model/tests/fuzzed/harness.rs"]
+mod harness;
+
+use libfuzzer_sys::{Corpus, fuzz_target};
+
+fuzz_target!(|input: &[u8]| -> Corpus {
+    // What is refused teaches the fuzzer something too.
+    harness::ask(input);
+    Corpus::Keep
+});

@@ -1,0 +1,13 @@
+//! Specifications of systems: see `crates/sim/tests/fuzzed/harness.rs`.
+#![no_main]
+
+#[path = "../../crates/sim/tests/fuzzed/harness.rs"]
+mod harness;
+
+use libfuzzer_sys::{Corpus, fuzz_target};
+
+fuzz_target!(|input: &[u8]| -> Corpus {
+    // What is refused teaches the fuzzer something too.
+    harness::read(input);
+    Corpus::Keep
+});
