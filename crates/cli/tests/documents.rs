@@ -5,6 +5,7 @@ mod program;
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use program::{Bench, SHORT};
 use serde_json::Value;
@@ -188,6 +189,68 @@ fn the_book_of_models_is_the_catalogues() {
         then == now,
         "MODELS.md is stale: `tollway generate models > MODELS.md`, or run this test with TOLLWAY_REWRITE=1"
     );
+}
+
+/// A page with what each `    $ command` in it prints.
+fn with_output(page: &str, run: impl Fn(&str) -> String) -> String {
+    let mut out = String::new();
+    let mut lines = page.lines().peekable();
+    while let Some(line) = lines.next() {
+        out += line;
+        out.push('\n');
+        if let Some(command) = line.strip_prefix("    $ ") {
+            while lines.next_if(|line| line.starts_with("    ") && !line.starts_with("    $ ")).is_some() {}
+            for line in run(command).lines() {
+                out += format!("    {line}").trim_end();
+                out.push('\n');
+            }
+        }
+    }
+    out
+}
+
+/// What of a page is compared: all of it, but the digits of what was simulated, which another processor may round
+/// otherwise.
+fn shape(page: &str) -> String {
+    let mut simulated = false;
+    let line = |line: &str| {
+        simulated =
+            if line.starts_with("    ") { simulated || line.contains("$ tollway simulate") } else { false };
+        if !simulated {
+            return line.to_owned();
+        }
+        let digits = line.replace(|c: char| c.is_ascii_digit() || c == '.' || c == '~', " ");
+        digits.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    page.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn the_page_on_models_shows_what_the_program_prints() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let tollway = format!("{} ", env!("CARGO_BIN_EXE_tollway"));
+    let run = |command: &str| {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &command.replace("tollway ", &tollway)]).current_dir(&root);
+        let output = shell.output().unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        let text = String::from_utf8(text).unwrap();
+        // How long it took is not what is compared.
+        let timeless = text.lines().map(|line| match line.split_once(" · seed 1 · ") {
+            Some((before, _)) => format!("{before} · seed 1 · …"),
+            None => line.into(),
+        });
+        // A blank line would end the block.
+        timeless.filter(|line| !line.is_empty()).collect::<Vec<String>>().join("\n")
+    };
+    let file = root.join("docs/models.md");
+    let then = fs::read_to_string(&file).unwrap();
+    let now = with_output(&then, run);
+    if std::env::var_os("TOLLWAY_REWRITE").is_some() {
+        fs::write(&file, &now).unwrap();
+        return;
+    }
+    assert!(shape(&then) == shape(&now), "docs/models.md is stale: run this test with TOLLWAY_REWRITE=1");
 }
 
 #[test]

@@ -47,7 +47,7 @@ fn sweep(document: &ModelDocument) -> Table {
     aligns.push(Align::Left);
     let mut table = Table::new(aligns);
     let heads = document.sweep.iter().map(String::as_str).chain(figures.iter().map(|f| f.name.as_str()));
-    let legend = drawn.map(|figure| figure.name.clone()).unwrap_or_default();
+    let legend = drawn.map(|figure| format!("bar: {}", figure.name)).unwrap_or_default();
     table.row(heads.chain([legend.as_str()]).map(|text| Cell::styled(text, DIM)).collect::<Vec<_>>());
     let top = drawn.map_or(0.0, |figure| {
         document.points.iter().filter_map(|p| p.figures.get(&figure.name)).copied().fold(0.0, f64::max)
