@@ -47,7 +47,7 @@ impl Adaptive {
                 Some(next) => counted.at_most(next - 1.0) - counted.at_most(least - 1.0),
                 None => counted.at_least(least),
             };
-            Ok((Cap::new(lambda, *cap)?, share.max(0.0)))
+            Ok((Cap::new(lambda, check::positive("caps", *cap)?)?, share.max(0.0)))
         });
         Ok(Self { lambda, caps: caps.collect::<Result<_>>()? })
     }

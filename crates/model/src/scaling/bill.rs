@@ -244,7 +244,9 @@ fn solve(given: &Given) -> Result<Solution> {
         Ok(Gate { name: format!("gate {}", i + 1), visits, toll: interval("gates: error", toll, error)? })
     });
     let gates = gates.collect::<Result<Vec<_>>>()?;
-    let bill = work(&gates, interval("error", given.number("measured")?, given.number("error")?)?)?;
+    let measured = check::positive("measured", given.number("measured")?)?;
+    let measured = interval("error", measured, given.number("error")?)?;
+    let bill = work(&gates, measured).map_err(|error| error.within("gates"))?;
     Ok(Solution::new()
         .with("sum", bill.sum.estimate, Unit::AsGiven)
         .with("sum.low", bill.sum.lo, Unit::AsGiven)

@@ -55,17 +55,17 @@ impl Crossover {
             {
                 if !value.is_finite() || value.abs() > check::LARGEST {
                     return Err(ModelError::parameter(
-                        format!("{name}: {part}"),
+                        format!("{name}-{part}"),
                         format!("{value} is not usable"),
                         "give a value between -1e15 and 1e15",
                     ));
                 }
             }
-            check::non_negative(&format!("{name}: error of fixed"), line.fixed_error)?;
-            check::non_negative(&format!("{name}: error of each"), line.each_error)?;
+            check::non_negative(&format!("{name}-fixed-error"), line.fixed_error)?;
+            check::non_negative(&format!("{name}-each-error"), line.each_error)?;
             if line.covariance.abs() > line.fixed_error * line.each_error * (1.0 + 1e-9) {
                 return Err(ModelError::parameter(
-                    format!("{name}: covariance"),
+                    format!("{name}-covariance"),
                     format!("{} is more than the errors allow", line.covariance),
                     "give the covariance of fixed and each, not their correlation",
                 ));
