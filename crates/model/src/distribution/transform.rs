@@ -3,7 +3,7 @@
 //! The residual (equilibrium) distribution of X has the density P(X > t)/E[X]: what is left of a service when somebody
 //! arrives in it. Closed forms where they exist. Log-normal and Weibull have none: there the integral is taken over the
 //! logarithm of the time, on a line shifted into the complex plane so that the integrand decays instead of oscillating
-//! (a rotation of the ray of integration; Cauchy's theorem), by adaptive quadrature to about 1e-13.
+//! (a rotation of the ray of integration; Cauchy's theorem), to about 1e-13.
 
 use std::f64::consts::TAU;
 
@@ -11,7 +11,7 @@ use num_complex::Complex64;
 use statrs::function::gamma::ln_gamma;
 
 use super::Distribution;
-use crate::numeric::{entire, quadrature};
+use crate::numeric::{entire, quadrature, root};
 use crate::{ModelError, Result};
 
 /// What is averaged over the distribution.
@@ -188,42 +188,58 @@ fn gamma_shortfall(shape: f64, mean: f64, s: Complex64) -> Complex64 {
 /// digits where σ is small. There the line goes through the saddle point of the exponent, −W(σ²se^μ)/σ with Lambert's W
 /// (Laub, Asmussen, Jensen, Rojas-Nandayapa 2016 take it for real s), where it gives up no more than it must.
 fn lognormal(mean: f64, scv: f64, s: Complex64, kernel: Kernel) -> Result<Complex64> {
-    if kernel.is_weighted() && s.norm() * mean > 1.0 {
+    let variance = scv.ln_1p();
+    let sigma = variance.sqrt();
+    let turned = -s.arg() / sigma;
+    let may_turn = 0.5 * turned * turned < 4.0;
+    if kernel == Kernel::Transform {
+        let median = mean * (-0.5 * variance).exp();
+        let (eta, peak) = if may_turn {
+            (turned, -lambert(Complex64::from(s.norm() * median * variance)).re / sigma)
+        } else {
+            let saddle = -lambert(s * (median * variance)) / sigma;
+            (saddle.im, saddle.re)
+        };
+        // The exponent −(x + iη)²/2 − sX at the peak; below, what is left of it elsewhere.
+        let z = s * median * Complex64::new(sigma * peak, sigma * eta).exp();
+        let top = Complex64::new(0.5 * (eta - peak) * (eta + peak), -peak * eta) - z;
+        let integrand = |from_peak: f64| {
+            let density = Complex64::new(-from_peak * (0.5 * from_peak + peak), -from_peak * eta);
+            (density - z * (sigma * from_peak).exp_m1()).exp()
+        };
+        return scaled(
+            top,
+            s,
+            |least| quadrature::along_line(integrand, -9.5, 9.5, 0.5, least),
+            1.0 / TAU.sqrt(),
+        );
+    }
+    if s.norm() * mean > 1.0 {
         let residual = (1.0 - lognormal(mean, scv, s, Kernel::Transform)?) / (s * mean);
         return Ok(if kernel == Kernel::Residual { residual } else { 1.0 - residual });
     }
-    let variance = scv.ln_1p();
-    let sigma = variance.sqrt();
-    let weight = if kernel.is_weighted() { variance } else { 0.0 };
-    let median = mean * (weight - 0.5 * variance).exp();
-    let turned = -s.arg() / sigma;
-    let may_turn = 0.5 * turned * turned < 4.0;
-    let (eta, centre) = match (kernel, may_turn) {
-        (Kernel::Transform, true) => {
-            (turned, -lambert(Complex64::from(s.norm() * median * variance)).re / sigma)
-        }
-        (Kernel::Transform, false) => {
-            let saddle = -lambert(s * (median * variance)) / sigma;
-            (saddle.im, saddle.re)
-        }
-        (_, true) => (turned, 0.0),
-        // |s| times the mean is at most 1 and σ is small: sX is small as well.
-        (_, false) => (0.0, 0.0),
-    };
-    let scale = s * median * Complex64::new(0.0, sigma * eta).exp();
+    // |s| times the mean is at most 1: where σ is small, sX is small as well.
+    let eta = if may_turn { turned } else { 0.0 };
+    let scale = s * mean * (0.5 * variance).exp() * Complex64::new(0.0, sigma * eta).exp();
     let integrand = |x: f64| {
-        // The normal density, e^(−(x + iη)²/2).
-        let density = Complex64::new(0.5 * (eta * eta - x * x), -x * eta);
-        let z = scale * (sigma * x).exp();
-        match kernel {
-            // One exponential of the sum: where one factor overflows the other makes up for it.
-            Kernel::Transform => (density - z).exp(),
-            _ => density.exp() * kernel.at(z),
-        }
+        Complex64::new(0.5 * (eta * eta - x * x), -x * eta).exp() * kernel.at(scale * (sigma * x).exp())
     };
     // The shortfall grows with X where X is small: its weight is further right, by σ.
-    let highest = if kernel == Kernel::Shortfall { 9.5 + sigma } else { 9.5 };
-    Ok(quadrature::integral(integrand, centre - 9.5, centre + highest, 6, floor(s))? / TAU.sqrt())
+    Ok(quadrature::along_line(integrand, -9.5, 9.5 + sigma, 0.5, floor(s))? / TAU.sqrt())
+}
+
+/// e^`top` times an integral times `factor`, where the integral need only be as good as the product.
+fn scaled(
+    top: Complex64,
+    s: Complex64,
+    integral: impl Fn(f64) -> Result<Complex64>,
+    factor: f64,
+) -> Result<Complex64> {
+    if top.re < -745.0 {
+        return Ok(Complex64::ZERO);
+    }
+    let top = top.exp();
+    Ok(integral(floor(s) / top.norm())? * top * factor)
 }
 
 /// The error below which an average at s counts as exact: none at real s, where small values keep their digits.
@@ -252,35 +268,49 @@ fn lambert(z: Complex64) -> Complex64 {
 /// The average of a kernel over X = c V^(1/k), V exponential of mean 1.
 ///
 /// With V = e^w the line of integration is w = x + iβ. β = −arg(s)k/(1 + k) leaves the same angle to e^−V and to e^−sX,
-/// less than a right one; it is held to 1.25, so that e^−V decays well.
+/// less than a right one; it is held to 1, so that e^−V decays well.
 fn weibull(shape: f64, mean: f64, s: Complex64, kernel: Kernel) -> Result<Complex64> {
-    if kernel.is_weighted() && s.norm() * mean > 1.0 {
-        let residual = (1.0 - weibull(shape, mean, s, Kernel::Transform)?) / (s * mean);
+    let power = 1.0 / shape;
+    let ln_scale = -ln_gamma(1.0 + power);
+    // X and 1/s in units of the mean from here.
+    let s = s * mean;
+    if kernel.is_weighted() && s.norm() > 1.0 {
+        let residual = (1.0 - weibull(shape, 1.0, s, Kernel::Transform)?) / s;
         return Ok(if kernel == Kernel::Residual { residual } else { 1.0 - residual });
     }
-    let power = 1.0 / shape;
-    // X and 1/s in units of the mean from here.
-    let ln_scale = -ln_gamma(1.0 + power);
-    let s = s * mean;
-    let beta = -(s.arg() * shape / (1.0 + shape)).clamp(-1.25, 1.25);
-    let integrand = |x: f64| {
-        let w = Complex64::new(x, beta);
-        let ln_x = w * power + ln_scale;
-        let ln_density = w - w.exp();
-        match kernel {
-            Kernel::Transform => {
-                let exponent = ln_density - s * ln_x.exp();
-                if exponent.re < -750.0 { Complex64::ZERO } else { exponent.exp() }
-            }
-            _ if (ln_density + ln_x).re < -750.0 => Complex64::ZERO,
-            _ => (ln_density + ln_x).exp() * kernel.at(s * ln_x.exp()),
-        }
-    };
-    // Around `turn`, where |s|X is 1, e^−sX goes from 1 to 0; left of it and of 0 all decays as e^w or faster.
-    let turn = -shape * (s.norm().ln() + ln_scale);
-    let low = turn.clamp(-710.0, 0.0) - 40.0;
+    let beta = -(s.arg() * shape / (1.0 + shape)).clamp(-1.0, 1.0);
+    let turn = Complex64::new(0.0, beta);
+    // Around `step`, where |s|X is 1, e^−sX goes from 1 to 0; left of it and of 0 all decays as e^w or faster.
+    let step = -shape * (s.norm().ln() + ln_scale);
+    let low = step.clamp(-710.0, 0.0) - 34.0;
     let order = 1.0 + 2.0 * power;
     let high = ((order + 12.0 * order.sqrt() + 60.0) / beta.cos()).ln();
-    let panels = ((high - low) / 4.0).ceil() as u32;
-    quadrature::integral(integrand, low, high, panels, floor(s))
+    if kernel == Kernel::Transform {
+        // e^(w − V − sX) from its peak on the line, where the real parts of V and of sX/k add up to 1.
+        let parts = |x: f64| ((x + turn).exp(), s * (ln_scale + (x + turn) * power).exp());
+        let slope = |x: f64| {
+            let (v, z) = parts(x);
+            Ok((v.re + z.re * power - 1.0).min(1e300))
+        };
+        let peak = root::bracketed(slope, low, high, 1e-2)?;
+        let (v, z) = parts(peak);
+        let exponent = |d: f64| d - v * d.exp_m1() - z * (d * power).exp_m1();
+        // It is concave: from where it is negligible on either side, it stays so.
+        let edge = |mut d: f64| {
+            while exponent(d).re > -36.0 {
+                d *= 1.25;
+            }
+            d
+        };
+        let integrand = |d: f64| exponent(d).exp();
+        let integral = |least| quadrature::along_line(integrand, edge(-30.0), edge(1.0), 0.3, least);
+        return scaled(peak + turn - v - z, s, integral, 1.0);
+    }
+    let integrand = |x: f64| {
+        let w = x + turn;
+        let ln_x = w * power + ln_scale;
+        let weight = w - w.exp() + ln_x;
+        if weight.re < -750.0 { Complex64::ZERO } else { weight.exp() * kernel.at(s * ln_x.exp()) }
+    };
+    quadrature::along_line(integrand, low, high, 0.3, floor(s))
 }

@@ -1,6 +1,25 @@
 //! General arrivals or services.
 
+mod approximations;
+pub(crate) mod figures;
+mod gim1;
+pub mod inversion;
+mod md1;
+mod mg1;
+
+pub use approximations::{TwoMoments, allen_cunneen};
+pub use gim1::GiM1;
+pub use md1::Md1;
+pub use mg1::Mg1;
+
 use crate::catalogue::Model;
 
 /// The models of this family.
-pub(crate) const MODELS: &[Model] = &[];
+pub(crate) const MODELS: &[Model] = &[
+    mg1::MODEL,
+    md1::MODEL,
+    gim1::MODEL,
+    approximations::KINGMAN,
+    approximations::KRAMER_LANGENBACH_BELZ,
+    approximations::ALLEN_CUNNEEN,
+];
