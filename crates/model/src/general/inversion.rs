@@ -54,7 +54,7 @@ pub fn survival(transform: impl Fn(Complex64) -> Result<Complex64>, t: f64) -> R
             }
             taken += 1;
             let term = transform(Complex64::new(0.5 * A, taken as f64 * PI) / t)?.re;
-            sum += if taken % 2 == 0 { term } else { -term };
+            sum += if taken.is_multiple_of(2) { term } else { -term };
         }
         average += weight * sum;
         estimates = [estimates[1], estimates[2], scale * average];
@@ -100,10 +100,10 @@ pub fn survival_of_number(generating: impl Fn(Complex64) -> Result<Complex64>, n
     let radius = ln_radius.exp();
     let mut sum = generating(Complex64::from(radius))?.re;
     let at_minus = generating(Complex64::from(-radius))?.re;
-    sum += if n % 2 == 0 { at_minus } else { -at_minus };
+    sum += if n.is_multiple_of(2) { at_minus } else { -at_minus };
     for k in 1..n {
         let term = generating(Complex64::from_polar(radius, PI * f64::from(k) / count))?.re;
-        sum += if k % 2 == 0 { 2.0 * term } else { -2.0 * term };
+        sum += if k.is_multiple_of(2) { 2.0 * term } else { -2.0 * term };
     }
     Ok((sum / (2.0 * count) * 1e5).clamp(0.0, 1.0))
 }
