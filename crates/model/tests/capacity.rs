@@ -58,7 +58,7 @@ fn of_several_levels_the_tightest_binds() {
 fn a_level_that_no_load_breaks_ends_at_the_steady_state() {
     let answer = of_mm1("utilization<2").answer().unwrap();
     assert_eq!(answer.binds, Binds::NoSteadyState);
-    assert!(answer.value < 10_000.0 && close(answer.value, 10_000.0, 1e-12));
+    assert!(answer.value < 10_000.0 && close(answer.value, 10_000.0, 1e-8));
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn steps_and_the_end_of_a_model() {
     assert!(answer.value < 70.0 && close(answer.value, 70.0, 1e-12), "{answer:?}");
     let answer = question(&STEPS, &[], "x", "number.p99<1e6").answer().unwrap();
     assert!(matches!(&answer.binds, Binds::Model(why) if why.contains("give 1000 or less")), "{answer:?}");
-    assert!(close(answer.value, 1000.0, 1e-12), "{answer:?}");
+    assert!(close(answer.value, 1000.0, 1e-8), "{answer:?}");
 }
 
 proptest! {

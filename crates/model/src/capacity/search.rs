@@ -98,7 +98,7 @@ impl Question {
         for _ in 0..TURNING_STEPS {
             let upwards = (b - middle.value).abs() > (middle.value - a).abs();
             let next = self.axis.mix(middle.value, if upwards { b } else { a }, GOLDEN);
-            if self.axis.is_near(a, b) || next == middle.value {
+            if self.axis.is_near(a, b, true) || next == middle.value {
                 break;
             }
             let point = self.at(next)?;
@@ -123,7 +123,7 @@ impl Question {
         let (mut low, mut high) = (kept.excess, beyond.excess);
         let mut last_side = None;
         for step in 0..END_STEPS {
-            if self.axis.is_near(kept.value, beyond.value) {
+            if self.axis.is_near(kept.value, beyond.value, beyond.figures.is_ok()) {
                 break;
             }
             let between = |value: f64| value != kept.value && value != beyond.value;
