@@ -53,7 +53,7 @@ fuzz: setup-fuzz               ## TARGET=payload (machine code in isolated guest
 	  fuzz/corpus/$(TARGET) fuzz/seeds/$(TARGET) -- -max_total_time=$(FUZZ_SECONDS) -timeout=30 \
 	  -max_len=$(if $(filter payload,$(TARGET)),600,4096)
 
-oracle: setup-oracle           ## figures of other software (Octave, mpmath) made anew: are they those kept? (5 minutes)
+oracle: setup-oracle           ## figures of other software (Octave, mpmath) made anew: are they those kept? (5–10 minutes)
 	crates/model/oracle/run
 
 audit: setup-audit             ## bans, licences, sources of all dependencies
