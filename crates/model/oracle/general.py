@@ -229,7 +229,7 @@ for lam, service, grid in [
     ("0.9", "uniform(0, 2)", (0, 2, mpf(1))),
     ("0.99", "uniform(0.5, 1.5)", (1, 3, mpf("0.5"))),
     ("0.8", "constant(1)", (1, 1, mpf(1))),
-    ("0.1", "constant(1)", (1, 1, mpf(1))),
+    ("0.12", "constant(1)", (1, 1, mpf(1))),
     ("0.99", "erlang(4, 1)", None),
     ("1e-4", "erlang(2, 1)", None),
 ]:
