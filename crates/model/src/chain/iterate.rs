@@ -9,8 +9,8 @@ use crate::{ModelError, Result};
 /// How far flow into and out of states may differ, as a share of all flow.
 const TOLERANCE: f64 = 1e-13;
 
-/// Rounds of one aggregation and some sweeps.
-const ROUNDS: usize = 2000;
+/// The most multiplications that are spent: some seconds.
+const MOST_WORK: f64 = 5e9;
 
 /// Sweeps, forwards and backwards, between aggregations.
 const SWEEPS: usize = 4;
@@ -22,7 +22,9 @@ pub(super) fn steady_state(generator: &Generator) -> Result<Vec<f64>> {
     let block = |state: usize| state * blocks / states;
     let mut pi = vec![1.0 / states as f64; states];
     let mut residual = f64::INFINITY;
-    for _ in 0..ROUNDS {
+    let round = (2 * SWEEPS + 2) * generator.entries();
+    let rounds = (MOST_WORK / round as f64).ceil() as usize;
+    for _ in 0..rounds {
         aggregate(generator, &mut pi, blocks, block);
         for _ in 0..SWEEPS {
             (0..states).for_each(|state| relax(generator, &sources, &mut pi, state));
@@ -37,7 +39,7 @@ pub(super) fn steady_state(generator: &Generator) -> Result<Vec<f64>> {
     }
     Err(ModelError::Numerical {
         method: "Markov chain",
-        reason: format!("{states} states are out of balance by {residual:.1e} after {ROUNDS} rounds"),
+        reason: format!("{states} states are out of balance by {residual:.1e} after {rounds} rounds"),
     })
 }
 

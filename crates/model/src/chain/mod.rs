@@ -8,6 +8,7 @@ mod explore;
 mod generator;
 mod iterate;
 pub mod poisson;
+pub mod system;
 mod transient;
 
 pub use explore::{Explored, explore};
