@@ -87,8 +87,10 @@ impl Generator {
 
     /// One step of the chain in discrete time.
     fn step(&self, step_rate: f64, stay: &[f64], now: &[f64], next: &mut [f64]) {
-        next.iter_mut().zip(stay).zip(now).for_each(|((next, stay), p)| *next = stay * p);
-        for (state, p) in now.iter().enumerate().filter(|(_, p)| **p > 0.0) {
+        let normal = |p: f64| if p < f64::MIN_POSITIVE { 0.0 } else { p };
+        next.iter_mut().zip(stay).zip(now).for_each(|((next, stay), p)| *next = stay * normal(*p));
+        // Subnormal numbers have few digits and are slow: they are nothing.
+        for (state, p) in now.iter().enumerate().filter(|(_, p)| **p >= f64::MIN_POSITIVE) {
             let moved = p / step_rate;
             self.row(state).for_each(|(to, rate)| next[to] += moved * rate);
         }
