@@ -89,10 +89,12 @@ fn one_to_sixteen_machines_on_one_device() {
 fn classes_coalescing_polling_and_a_network_against_their_formulas() {
     let bench = Bench::with(SHORT);
     let document = simulated(&bench, "priorities", &[]);
+    agrees(&document, "mg1-nonpreemptive", 8);
     let waits = ["sign", "hash", "bulk"]
         .map(|class| figure(&document, &format!("class.{class}.wait.mean"), "simulated"));
     assert!(waits[0] < waits[1] && waits[1] < waits[2], "{waits:?}");
     let preemptive = simulated(&bench, "priorities", &["--set", "device.order=preemptive-resume"]);
+    agrees(&preemptive, "mg1-preemptive", 8);
     let urgent = |document: &Value| figure(document, "class.sign.wait.mean", "simulated");
     assert!(urgent(&preemptive) < urgent(&document));
     agrees(&simulated(&bench, "coalescing", &[]), "coalesce", 4);
