@@ -1,6 +1,7 @@
 //! The command line: verbs, options, and the words that a person reads about them.
 
 mod calculator;
+mod fit;
 mod plan;
 
 use std::path::PathBuf;
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use calculator::{Model, Simulate};
+pub use fit::Fit;
 pub use plan::Plan;
 
 /// Measures what every crossing between a program and the machine costs.
@@ -57,6 +59,8 @@ pub enum Verb {
     Simulate(Simulate),
     /// Find the largest load, number of tenants or interrupt cap that keeps a service level.
     Plan(Plan),
+    /// Fit a trace or counters: rates with intervals, which models it rejects, which are left.
+    Fit(Fit),
     /// List paths, variants, presets, crossings.
     List(List),
     /// Say what this machine can and cannot do, and what would help.
@@ -289,6 +293,8 @@ pub enum SchemaOf {
     Simulation,
     /// What `plan` prints with --json.
     Plan,
+    /// What `fit` prints with --json.
+    Fit,
 }
 
 fn milliseconds(text: &str) -> Result<f64, String> {

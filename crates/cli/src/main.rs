@@ -30,6 +30,7 @@ fn main() -> ExitCode {
         Verb::Model(options) => verbs::model::model(&arguments, options),
         Verb::Plan(options) => verbs::plan::plan(&arguments, options),
         Verb::Simulate(options) => verbs::simulate::simulate(&arguments, options),
+        Verb::Fit(options) => verbs::fit::fit(&arguments, options),
         Verb::List(options) => verbs::list::list(&arguments, options),
         Verb::Doctor(options) => verbs::doctor::doctor(&arguments, options),
         Verb::Generate(options) => verbs::generate::generate(options),

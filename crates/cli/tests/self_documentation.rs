@@ -10,7 +10,7 @@ use std::process::Command;
 use program::{Bench, SHORT};
 
 const VERBS: &[&str] = &[
-    "run", "measure", "compare", "report", "export", "history", "model", "simulate", "plan", "list",
+    "run", "measure", "compare", "report", "export", "history", "model", "simulate", "plan", "fit", "list",
     "doctor", "generate",
 ];
 

@@ -9,6 +9,7 @@ use clap_mangen::Man;
 use schemars::schema_for;
 use tollway_report::document::{Document, schema};
 
+use super::fit::FitDocument;
 use super::model::{self, ModelDocument};
 use super::plan::PlanDocument;
 use super::simulate::SimulationDocument;
@@ -40,6 +41,7 @@ pub fn generate(options: &Generate) -> Result<Ending> {
             SchemaOf::Model => schema_for!(ModelDocument).into(),
             SchemaOf::Plan => schema_for!(PlanDocument).into(),
             SchemaOf::Simulation => schema_for!(SimulationDocument).into(),
+            SchemaOf::Fit => schema_for!(FitDocument).into(),
         })?,
     }
     Ok(Ending::Done)

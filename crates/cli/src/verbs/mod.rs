@@ -4,6 +4,7 @@ pub mod agent;
 pub mod compare;
 pub mod doctor;
 pub mod export;
+pub mod fit;
 pub mod generate;
 pub mod history;
 pub mod list;

@@ -179,3 +179,84 @@ fn median(mut values: Vec<f64>) -> Timer {
         hi: at((0.5 * n + reach).ceil()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::rngs::Xoshiro256PlusPlus;
+    use rand::{RngExt, SeedableRng};
+
+    /// Completions at random, told by a rule: as soon as `count` are held, or the first has been held for `timer`, but
+    /// not before 1/`cap` after the last telling. Stamps are rounded to nanoseconds.
+    fn told(count: usize, timer: f64, cap: f64, jitter: f64) -> Deliveries {
+        let mut generator = Xoshiro256PlusPlus::seed_from_u64(9);
+        let completed: Vec<f64> = (0..20_000)
+            .scan(0.0, |now, _| {
+                *now += -10e-6 * generator.random::<f64>().ln();
+                Some(*now)
+            })
+            .collect();
+        let mut told = Vec::new();
+        let (mut first, mut last) = (0, f64::NEG_INFINITY);
+        while first < completed.len() {
+            let full = completed.get(first + count - 1).copied().unwrap_or(f64::INFINITY);
+            let mut at = full.min(completed[first] + timer).max(last + 1.0 / cap);
+            if at > *completed.last().unwrap() {
+                at = *completed.last().unwrap() + 1e-9;
+            }
+            let held = completed[first..].iter().take_while(|done| **done <= at).count();
+            let at = at + jitter * generator.random::<f64>();
+            told.resize(told.len() + held, (at * 1e9).round() / 1e9);
+            (first, last) = (first + held, at);
+        }
+        Deliveries { told, completed: Some(completed), resolution: 1e-9 }
+    }
+
+    #[test]
+    fn count_and_timer_are_found_again() {
+        // Both at work: 8 completions take 80 µs on average.
+        let found = detect(&told(8, 70e-6, 1e12, 0.0)).unwrap();
+        assert_eq!((found.count, found.cap, found.period), (Some(8), None, None), "{found:?}");
+        let timer = found.timer.unwrap();
+        assert!(
+            (timer.seconds - 70e-6).abs() < 2e-9 && timer.lo <= timer.seconds && timer.seconds <= timer.hi
+        );
+        assert!(found.explained > 0.999, "{found:?}");
+        assert!(found.sizes.len() == 8 && (found.batch_mean - 6.5).abs() < 1.0, "{found:?}");
+    }
+
+    #[test]
+    fn each_rule_alone_is_found() {
+        let count = detect(&told(4, 1.0, 1e12, 0.0)).unwrap();
+        assert_eq!((count.count, count.timer.is_none(), count.cap), (Some(4), true, None), "{count:?}");
+        let timer = detect(&told(10_000, 50e-6, 1e12, 0.0)).unwrap();
+        assert_eq!((timer.count, timer.cap), (None, None), "{timer:?}");
+        assert!((timer.timer.unwrap().seconds - 50e-6).abs() < 2e-9);
+        let cap = detect(&told(1, 1.0, 20_000.0, 0.0)).unwrap();
+        assert_eq!((cap.count, cap.timer.is_none()), (None, true), "{cap:?}");
+        assert!((cap.cap.unwrap() / 20_000.0 - 1.0).abs() < 1e-3, "{cap:?}");
+    }
+
+    #[test]
+    fn a_timer_is_seen_through_some_jitter() {
+        let found = detect(&told(10_000, 50e-6, 1e12, 40e-9)).unwrap();
+        assert!((found.timer.unwrap().seconds - 50e-6).abs() < 50e-9, "{found:?}");
+    }
+
+    #[test]
+    fn where_nothing_is_held_back_no_rule_is_found() {
+        let found = detect(&told(1, 1.0, 1e12, 0.0)).unwrap();
+        assert_eq!(
+            (found.count, found.timer, found.cap, found.period),
+            (None, None, None, None),
+            "{found:?}"
+        );
+        assert!(found.batch_mean < 1.01 && found.explained > 0.99, "{found:?}");
+    }
+
+    #[test]
+    fn too_few_interrupts_tell_nothing() {
+        assert_eq!(detect(&Deliveries { told: vec![0.0; 100], ..Deliveries::default() }), None);
+        assert_eq!(detect(&Deliveries::default()), None);
+    }
+}

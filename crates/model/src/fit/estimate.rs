@@ -2,7 +2,7 @@
 //!
 //! Sums over blocks of neighbours are resampled and studentised (`tollway_stats::studentised`), on logarithms, so that
 //! no interval reaches below zero. A series whose neighbours depend on each other is cut into 50 long blocks, else into
-//! 1000 short ones. `tests/fit_coverage.rs` counts how often the intervals hold the truth.
+//! 1000 short ones. `coverage.rs` counts how often the intervals hold the truth.
 
 use serde::Serialize;
 use tollway_stats::bootstrap::Resampling;

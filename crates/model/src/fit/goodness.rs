@@ -3,9 +3,10 @@
 //!
 //! The fitted member is drawn from, refitted and measured again, many times (the parametric bootstrap: Stute, Manteiga
 //! and Quindimil 1993, Metrika 40:243). A p-value ends as soon as 20 draws are as far as the trace (Besag and Clifford
-//! 1991, Biometrika 78:301), at the latest after 999 draws, so that 0.001 is the least p there is. Draws have 500
-//! values at most: beyond, neither √n·D with Stephens' correction for n nor A² changes by more than a hundredth
-//! (Stephens 1974, JASA 69:730).
+//! 1991, Biometrika 78:301), at the latest after 999 draws, so that 0.001 is the least p there is. It ends there after 99
+//! draws already if the trace is twice as far as the farthest of them: the tails of both laws fall exponentially or
+//! faster, which puts such a distance at about the square of a hundredth. Draws have 500 values at most: beyond, neither
+//! √n·D with Stephens' correction for n nor A² changes by more than a hundredth (Stephens 1974, JASA 69:730).
 
 use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
@@ -18,6 +19,9 @@ use crate::Distribution;
 
 /// Draws at the most.
 const DRAWS: u32 = 999;
+
+/// Draws after which what is out of all proportion is seen to be.
+const FIRST: u32 = 99;
 
 /// Draws as far as the trace after which a p-value is known well enough.
 const ENOUGH: u32 = 20;
@@ -82,10 +86,8 @@ pub(super) fn fit(family: Family, ascending: &[f64], resolution: f64, seed: u64)
 
 /// A constant is what differs by rounding only: it needs no draws.
 fn constant(ascending: &[f64], resolution: f64, distribution: Distribution) -> Fitted {
-    let spread = ascending[ascending.len() - 1] - ascending[0];
-    // Rounding moves each of two values by half a unit of the clock; times between two readings, by a whole one.
     let mean = distribution.mean();
-    let holds = spread <= (2.0 * resolution).max(1e-12 * mean) * (1.0 + 1e-9);
+    let holds = is_constant(ascending[0], ascending[ascending.len() - 1], resolution);
     let below = ascending.partition_point(|x| *x < mean) as f64 / ascending.len() as f64;
     let (ks, p) = if holds { (0.0, 1.0) } else { (below.max(1.0 - below), 0.0) };
     Fitted {
@@ -99,6 +101,12 @@ fn constant(ascending: &[f64], resolution: f64, distribution: Distribution) -> F
         ad: holds.then_some(0.0),
         ad_p: p,
     }
+}
+
+/// Whether values from `least` to `most` differ by rounding only. Rounding moves a reading by half a unit of the clock,
+/// a time between two readings by a whole one, and two such times from each other by two.
+pub(super) fn is_constant(least: f64, most: f64, resolution: f64) -> bool {
+    most - least <= (2.0 * resolution).max(1e-12 * most) * (1.0 + 1e-9)
 }
 
 /// How far values are from a member. The ends of a uniform are values themselves: those between them tell.
@@ -135,8 +143,8 @@ fn p_values(family: Family, member: &Member<'_>, n: usize, observed: Distance, s
             .fit(&drawn)
             .and_then(|refitted| measure(family, &drawn, &Member::of(&refitted)))
             .unwrap_or(Distance { kolmogorov_smirnov: 1.0, anderson_darling: f64::INFINITY });
-        as_far_ks.count(corrected(again.kolmogorov_smirnov, counted(family, size)) >= ks);
-        as_far_ad.count(again.anderson_darling >= observed.anderson_darling);
+        as_far_ks.count(corrected(again.kolmogorov_smirnov, counted(family, size)), ks);
+        as_far_ad.count(again.anderson_darling, observed.anderson_darling);
         if as_far_ks.p.is_some() && as_far_ad.p.is_some() {
             break;
         }
@@ -149,15 +157,22 @@ fn p_values(family: Family, member: &Member<'_>, n: usize, observed: Distance, s
 struct AsFar {
     draws: u32,
     far: u32,
+    farthest: f64,
     p: Option<f64>,
 }
 
 impl AsFar {
-    fn count(&mut self, far: bool) {
+    fn count(&mut self, drawn: f64, observed: f64) {
+        if self.p.is_some() {
+            return;
+        }
         self.draws += 1;
-        self.far += u32::from(far);
-        if self.p.is_none() && self.far == ENOUGH {
+        self.far += u32::from(drawn >= observed);
+        self.farthest = self.farthest.max(drawn);
+        if self.far == ENOUGH {
             self.p = Some(f64::from(ENOUGH) / f64::from(self.draws));
+        } else if self.draws == FIRST && observed >= 2.0 * self.farthest {
+            self.p = Some(1.0 / f64::from(DRAWS + 1));
         }
     }
 

@@ -7,13 +7,21 @@ mod analysis;
 mod coalescing;
 mod column;
 mod counters;
+#[cfg(test)]
+mod coverage;
 mod estimate;
 mod family;
+mod figures;
 mod goodness;
+#[cfg(test)]
+mod level;
 mod likelihood;
 mod member;
+#[cfg(test)]
+mod oracle;
 mod queue;
 mod reader;
+mod requirement;
 mod series;
 mod text;
 mod trace;

@@ -3,7 +3,8 @@
 use serde::Serialize;
 use tollway_stats::Location;
 
-use super::text::{argument, distribution, rate_argument};
+use super::series::Examined;
+use super::text::{argument, rate_argument};
 use crate::{Distribution, catalogue};
 
 /// What a model takes arrivals or services for.
@@ -47,8 +48,13 @@ pub struct Judged {
     pub title: &'static str,
     /// Whether the trace contradicts it.
     pub rejected: bool,
-    /// By what, the most telling first; empty where it is not rejected.
+    /// By what; empty where it is not rejected.
     pub reasons: Vec<String>,
+    /// p-value against the model: the least of those of all that it takes for granted, times their number
+    /// (Bonferroni).
+    pub p: f64,
+    /// The same, adjusted for all models (Benjamini and Hochberg).
+    pub q: f64,
     /// Mean response that it predicts, seconds.
     pub predicted_mean: Option<f64>,
     /// Prediction over observation, less 1.
@@ -81,6 +87,19 @@ pub(super) struct Traffic {
 }
 
 impl Traffic {
+    pub(super) fn of(gaps: &Examined, services: &Examined, servers: u32) -> Traffic {
+        let variation = |e: &Examined| (e.moments.scv, e.moments.scv_error.unwrap_or(0.0));
+        Traffic {
+            lambda: (1.0 / gaps.moments.mean, gaps.moments.mean_error),
+            service: (services.moments.mean, services.moments.mean_error),
+            ca2: variation(gaps),
+            cs2: variation(services),
+            gap: gaps.nearest().map(|f| f.distribution.clone()),
+            service_distribution: services.nearest().map(|f| f.distribution.clone()),
+            servers,
+        }
+    }
+
     /// Share of time that a server is busy.
     pub(super) fn utilization(&self) -> f64 {
         self.lambda.0 * self.service.0 / f64::from(self.servers)
@@ -93,7 +112,7 @@ impl Traffic {
         let servers = ("servers", self.servers.to_string());
         let plain = |x: f64| super::text::number(x);
         let with_mean = |of: &Option<Distribution>, mean| match of {
-            Some(known) => distribution(known),
+            Some(known) => known.short(),
             None => format!("exponential({})", argument(mean)),
         };
         match of.name {
@@ -159,6 +178,8 @@ pub(super) fn predict(of: &Candidate, traffic: &Traffic, observed: Option<&Obser
         title: model.title,
         rejected: false,
         reasons: Vec::new(),
+        p: 1.0,
+        q: 1.0,
         predicted_mean: figure("response.mean"),
         mean_off: None,
         mean_p: None,

@@ -5,7 +5,7 @@ use rand::{RngExt, SeedableRng};
 use tollway_stats::serial::{Independence, Stationarity, independence, stationarity};
 
 use super::estimate::{Moments, moments};
-use super::goodness::{self, Fitted};
+use super::goodness::{self, Fitted, is_constant};
 use super::{Family, Series};
 
 /// Families are fitted to so many values at the most, evenly spread over a longer series: with more of them every
@@ -15,8 +15,9 @@ pub(super) const MOST_TESTED: usize = 100_000;
 /// Distances between values over which they are tested for independence.
 const LAGS: usize = 10;
 
-/// Below this p-value neighbours are taken to depend on each other when intervals are made.
-const DEPENDENT: f64 = 0.05;
+/// Below this p-value neighbours are taken to depend on each other when intervals are made, and a family is passed over
+/// when predictions are.
+const DOUBTFUL: f64 = 0.05;
 
 /// More equal values than this share are there because of the clock.
 const TIES: f64 = 0.01;
@@ -41,25 +42,47 @@ pub(super) struct Examined {
     pub(super) families: Vec<(Family, Result<Fitted, String>)>,
 }
 
+impl Examined {
+    /// Whether neighbours are taken to depend on each other when intervals are made.
+    pub(super) fn depend(&self) -> bool {
+        depend(self.independence)
+    }
+
+    /// The likeliest family of those that are not far off, else the nearest: what predictions are made with.
+    pub(super) fn nearest(&self) -> Option<&Fitted> {
+        let fitted = || self.families.iter().filter_map(|(_, result)| result.as_ref().ok());
+        let left = || fitted().filter(|f| f.ad_p > DOUBTFUL);
+        let constant = left().find(|f| f.family == Family::Constant);
+        let bic = |f: &&Fitted| f.bic.unwrap_or(f64::INFINITY);
+        let likeliest = || left().min_by(|a, b| bic(a).total_cmp(&bic(b)));
+        constant.or_else(likeliest).or_else(|| fitted().min_by(|a, b| a.ks.total_cmp(&b.ks)))
+    }
+}
+
+fn depend(independence: Option<Independence>) -> bool {
+    independence.is_some_and(|i| i.p <= DOUBTFUL)
+}
+
 /// Looks at a series; `None` where nothing can be said of it: no value above zero.
 pub(super) fn examine(series: &Series, seed: u64) -> Option<Examined> {
     let values = &series.values;
-    let independence = independence(values, LAGS).ok();
-    let dependent = independence.is_some_and(|i| i.p <= DEPENDENT);
-    let moments = moments(values, dependent, seed)?;
+    let range = values.iter().fold((f64::INFINITY, 0.0_f64), |(lo, hi), x| (lo.min(*x), hi.max(*x)));
+    // What is left of a constant is rounding, whose order says nothing.
+    let differs = !is_constant(range.0, range.1, series.resolution);
+    let independence = independence(values, LAGS).ok().filter(|_| differs);
+    let moments = moments(values, depend(independence), seed)?;
     let (tested, clock) = tested(series, seed);
     let fit =
         |(family, seed): (Family, u64)| (family, goodness::fit(family, &tested, series.resolution, seed));
     let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len().max(1) as f64;
     let (first, second) = values.split_at(values.len() / 2);
-    let range = values.iter().fold((f64::INFINITY, 0.0_f64), |(lo, hi), x| (lo.min(*x), hi.max(*x)));
     Some(Examined {
         values: values.len(),
         tested: tested.len(),
         clock,
         moments,
         independence,
-        stationarity: stationarity(values).ok(),
+        stationarity: stationarity(values).ok().filter(|_| differs),
         halves: (mean(first), mean(second)),
         range,
         families: Family::ALL.into_iter().zip(seed..).map(fit).collect(),
@@ -76,7 +99,8 @@ fn tested(series: &Series, seed: u64) -> (Vec<f64>, Option<f64>) {
     values.sort_unstable_by(f64::total_cmp);
     let ties = values.windows(2).filter(|pair| pair[0] == pair[1]).count();
     let one = values.first() == values.last();
-    let unit = unit(&values, series.resolution).filter(|_| ties as f64 > TIES * count as f64 && !one);
+    let tied = ties as f64 > TIES * count as f64;
+    let unit = unit(&values, series.resolution).filter(|_| tied && !one);
     if let Some(unit) = unit {
         // A reading stands for all times within its unit.
         let mut generator = Xoshiro256PlusPlus::seed_from_u64(seed);

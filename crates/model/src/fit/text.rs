@@ -47,8 +47,14 @@ pub(super) fn rate_argument(per_second: f64) -> String {
     format!("{}/s", digits(per_second, 6))
 }
 
-/// A distribution as the calculator reads it, to six digits.
-pub(super) fn distribution(of: &Distribution) -> String {
+impl Distribution {
+    /// As the calculator reads it, to six digits and with the units that suit: `gamma(9.1, 3.01us)`.
+    pub fn short(&self) -> String {
+        distribution(self)
+    }
+}
+
+fn distribution(of: &Distribution) -> String {
     let plain = |x: &f64| digits(*x, 6);
     let t = |x: &f64| argument(*x);
     match of {
@@ -101,7 +107,8 @@ pub(super) fn p_value(p: f64) -> String {
 
 /// A share as a percentage with a sign: `+3.1 %`.
 pub(super) fn change(share: f64) -> String {
-    format!("{}{} %", if share < 0.0 { "−" } else { "+" }, digits(100.0 * share.abs(), 2))
+    let sign = if share < 0.0 { "−" } else { "+" };
+    format!("{sign}{} %", digits(100.0 * share.abs(), 2))
 }
 
 #[cfg(test)]

@@ -114,14 +114,16 @@ impl Table {
 
     fn between(&self, from: Quantity, to: Quantity) -> Option<Series> {
         let (begun, ended) = (self.times.get(&from)?, self.times.get(&to)?);
-        let values = begun.iter().zip(ended).map(|(b, e)| e - b).collect();
-        Some(Series { values, resolution: self.resolution[&from].max(self.resolution[&to]) })
+        let resolution = self.resolution[&from].max(self.resolution[&to]);
+        let values = begun.iter().zip(ended).map(|(b, e)| rounded(e - b, resolution)).collect();
+        Some(Series { values, resolution })
     }
 
     fn gaps(&self) -> Option<Series> {
         let arrivals = self.times.get(&Quantity::Arrival)?;
-        let values = arrivals.windows(2).map(|pair| pair[1] - pair[0]).collect();
-        Some(Series { values, resolution: self.resolution[&Quantity::Arrival] })
+        let resolution = self.resolution[&Quantity::Arrival];
+        let values = arrivals.windows(2).map(|pair| rounded(pair[1] - pair[0], resolution)).collect();
+        Some(Series { values, resolution })
     }
 
     /// Services where only arrivals and ends are known: those of one server that takes customers as they come.
@@ -138,13 +140,13 @@ impl Table {
             "service times are those of one server, first come first served: `start` is not in the trace"
                 .into(),
         );
+        let resolution = self.resolution[&Quantity::Arrival].max(self.resolution[&Quantity::End]);
         let mut free = f64::NEG_INFINITY;
         let values = arrivals.iter().zip(ends).map(|(arrival, end)| {
-            let service = end - arrival.max(free);
+            let service = rounded(end - arrival.max(free), resolution);
             free = *end;
             service
         });
-        let resolution = self.resolution[&Quantity::Arrival].max(self.resolution[&Quantity::End]);
         Some(Series { values: values.collect(), resolution })
     }
 
@@ -161,6 +163,17 @@ impl Table {
             completed: ends.map(|ends| order.iter().map(|i| ends[*i]).collect()),
             resolution: self.resolution[&Quantity::Delivered],
         })
+    }
+}
+
+/// A difference of two readings without the dust of floating point: a whole number of units of the clock.
+fn rounded(difference: f64, resolution: f64) -> f64 {
+    let units = (1.0 / resolution).round();
+    match resolution {
+        0.0 => difference,
+        // A whole number over a power of ten has no dust of its own.
+        r if r < 1.0 => (difference * units).round() / units,
+        r => (difference / r).round() * r,
     }
 }
 

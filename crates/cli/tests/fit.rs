@@ -1,0 +1,116 @@
+//! `tollway fit`: what it answers, and what it says to what it cannot use.
+
+#[allow(dead_code)]
+mod program;
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use program::{Bench, SHORT};
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
+use serde_json::Value;
+
+/// A queue of one server: Poisson arrivals at 8000/s, services from 50 µs to 150 µs, two classes.
+fn trace(customers: u32) -> String {
+    let mut generator = Xoshiro256PlusPlus::seed_from_u64(4);
+    let mut text = String::from("arrival_us,start_us,end_us,class\n");
+    let (mut arrival, mut free) = (0.0, 0.0_f64);
+    for _ in 0..customers {
+        arrival += -125.0 * generator.random::<f64>().ln();
+        let start = free.max(arrival);
+        free = start + 50.0 + 100.0 * generator.random::<f64>();
+        let class = if generator.random::<f64>() < 0.25 { "write" } else { "read" };
+        writeln!(text, "{arrival:.3},{start:.3},{free:.3},{class}").unwrap();
+    }
+    text
+}
+
+fn bench() -> Bench {
+    let bench = Bench::with(SHORT);
+    fs::write(bench.file("trace.csv"), trace(4000)).unwrap();
+    bench
+}
+
+fn json(bench: &Bench, arguments: &[&str]) -> Value {
+    serde_json::from_str(&bench.ends(&[arguments, &["--json"]].concat(), 0).0).unwrap()
+}
+
+#[test]
+fn exponential_services_are_rejected_and_the_exit_code_says_so() {
+    let bench = bench();
+    let (text, _) = bench.ends(&["fit", "trace.csv", "--model", "mm1"], 3);
+    assert!(text.contains("rejected: service cv² 0.08"), "{text}");
+    let (_, told) = bench.ends(&["fit", "trace.csv", "--model", "mmc"], 2);
+    assert!(told.contains("there is no verdict on `mmc`") && told.contains("mm1"), "{told}");
+}
+
+#[test]
+fn the_document_has_flat_names_its_schema_and_the_seeds_promise() {
+    let bench = bench();
+    let document = json(&bench, &["fit", "trace.csv"]);
+    assert_eq!(document["schema_version"], 1);
+    let lambda = &document["estimates"]["lambda"];
+    let within = |name: &str, truth: f64| {
+        let figure = &document["estimates"][name];
+        let (lo, hi) = (figure["lo"].as_f64().unwrap(), figure["hi"].as_f64().unwrap());
+        assert!(lo < truth && truth < hi, "{name}: {figure}");
+    };
+    assert_eq!(lambda["unit"], "per-second");
+    within("lambda", 8000.0);
+    within("service.mean", 100e-6);
+    within("service.scv", 1.0 / 12.0);
+    within("class.read.share", 0.75);
+    assert_eq!(document, json(&bench, &["fit", "trace.csv"]));
+    let schema = json(&bench, &["generate", "schema", "fit"]);
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema/fit.json");
+    if std::env::var_os("TOLLWAY_REWRITE").is_some() {
+        fs::write(&file, serde_json::to_string_pretty(&schema).unwrap() + "\n").unwrap();
+    }
+    let checked_in: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+    assert!(
+        schema == checked_in,
+        "crates/cli/schema/fit.json is stale: run this test with TOLLWAY_REWRITE=1"
+    );
+    for known in schema["properties"].as_object().unwrap().keys() {
+        assert!(document.get(known).is_some(), "{known} is in the schema and not in the document");
+    }
+    assert_eq!(schema["properties"].as_object().unwrap().len(), document.as_object().unwrap().len());
+}
+
+#[test]
+fn counters_do_without_a_trace() {
+    let bench = bench();
+    let (text, _) = bench.ends(&["fit", "--arrivals", "40000", "--seconds", "10", "--busy", "8"], 0);
+    assert!(text.contains("tollway model mm1 lambda=4000/s mu=5000/s"), "{text}");
+    bench.ends(&["fit"], 2);
+    bench.ends(&["fit", "trace.csv", "--arrivals", "1", "--seconds", "1"], 2);
+    bench.ends(&["fit", "--arrivals", "1"], 2);
+    let (_, told) = bench.ends(&["fit", "--arrivals", "10", "--seconds", "1", "--busy", "2"], 2);
+    assert!(told.contains("busy: 2 s are more than the 1 s"), "{told}");
+}
+
+#[test]
+fn what_cannot_be_read_names_file_line_column_and_remedy() {
+    let bench = bench();
+    for (content, says) in [
+        ("", "bad.csv: trace: it is empty; give a line for each customer"),
+        ("arrival\n1\n", "bad.csv: trace: it has one customer; give two at least"),
+        ("arrival,end\n1,2\n2,x\n", "bad.csv: line 3, column end: `x` is no number; write a finite number"),
+        ("service\n0\n0\n", "bad.csv: trace: no time in it is above zero; check the columns"),
+        ("3\n1\n2\n", "say what they are: --columns gap"),
+    ] {
+        fs::write(bench.file("bad.csv"), content).unwrap();
+        let (_, told) = bench.ends(&["fit", "bad.csv"], 2);
+        assert!(told.contains(says), "{content:?}: {told}");
+    }
+    let (_, told) = bench.ends(&["fit", "nowhere.csv"], 2);
+    assert!(told.contains("nowhere.csv: ") && told.contains("name a file"), "{told}");
+    fs::write(bench.file("hostile.csv"), "arrival,\u{1b}[2Jx\n1,a\n2,b\n3,c\n").unwrap();
+    let (text, _) = bench.ends(&["fit", "hostile.csv"], 0);
+    assert!(!text.contains('\u{1b}'), "{text:?}");
+    fs::write(bench.file("hostile.csv"), "arrival,\u{1b}[2Jx,end\n1,a,\u{1b}[2J\n").unwrap();
+    let (_, told) = bench.ends(&["fit", "hostile.csv"], 2);
+    assert!(!told.contains('\u{1b}'), "{told:?}");
+}
