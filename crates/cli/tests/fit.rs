@@ -38,12 +38,33 @@ fn json(bench: &Bench, arguments: &[&str]) -> Value {
 }
 
 #[test]
+fn a_trace_is_told_as_it_was_read_over() {
+    let (text, _) = bench().ends(&["fit", "trace.csv"], 0);
+    insta::assert_snapshot!("fit", text);
+}
+
+#[test]
 fn exponential_services_are_rejected_and_the_exit_code_says_so() {
     let bench = bench();
     let (text, _) = bench.ends(&["fit", "trace.csv", "--model", "mm1"], 3);
     assert!(text.contains("rejected: service cv² 0.08"), "{text}");
+    bench.ends(&["fit", "trace.csv", "--model", "mg1"], 0);
     let (_, told) = bench.ends(&["fit", "trace.csv", "--model", "mmc"], 2);
     assert!(told.contains("there is no verdict on `mmc`") && told.contains("mm1"), "{told}");
+}
+
+#[test]
+fn the_command_that_it_ends_with_runs() {
+    let bench = bench();
+    let document = json(&bench, &["fit", "trace.csv"]);
+    let command = document["command"].as_str().unwrap();
+    assert!(command.starts_with("tollway model mg1 lambda="), "{command}");
+    let words: Vec<String> =
+        command.split("service='").map(|part| part.trim_end_matches('\'').into()).collect();
+    let mut arguments: Vec<&str> = words[0].split_whitespace().skip(1).collect();
+    let service = format!("service={}", words[1]);
+    arguments.push(&service);
+    bench.ends(&arguments, 0);
 }
 
 #[test]

@@ -56,8 +56,7 @@ def transient(states, moves, start, time, cut=None):
     weight = exp(-mean)
     answer = [weight * p for p in current]
     step, left = 0, 1 - weight
-    # Also so far that a state many moves away has all digits of what little it has
-    while left > mpf(10) ** (-mp.dps + 8) or step < len(states) + 20:
+    while left > mpf(10) ** (-mp.dps + 8):
         following = [mpf(0)] * len(states)
         for i, p in enumerate(current):
             if not p:

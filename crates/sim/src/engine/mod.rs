@@ -3,9 +3,6 @@
 mod coalescer;
 mod flow;
 mod laws;
-mod plain;
-#[cfg(test)]
-mod schedules;
 mod sharing;
 mod source;
 mod station;
@@ -14,13 +11,12 @@ mod wake;
 use std::collections::VecDeque;
 
 use crate::SimError;
-use crate::calendar::{Calendar, MOST_SET, MOST_SLOTS};
+use crate::calendar::{Calendar, MOST_SLOTS};
 use crate::customers::{Customers, NOBODY};
-use crate::error::Flow;
 use crate::histogram::Histogram;
 use crate::replication::Histograms;
 use crate::system::{Node, System};
-use crate::totals::{Area, KindTotals, Sums};
+use crate::totals::KindTotals;
 use crate::warm_up::Series;
 use coalescer::Coalescer;
 use source::Source;
@@ -95,21 +91,22 @@ pub(crate) struct Engine<'s> {
     now: f64,
     /// Events processed.
     pub(crate) events: u64,
-    /// Events when somebody left last, as far as it was looked at, and who had left then.
+    /// Events when somebody left last.
     last_leaving: u64,
-    left_before: u64,
     /// Events when time passed last, as far as it was looked at.
     last_passing: u64,
-    /// What is summed over all who entered or left.
-    sums: Sums,
-    /// Whether the system is a plain one.
-    plain: bool,
-    /// Whether there are classes, or several sources, that are counted apart.
-    several: bool,
+    inside: u64,
+    entered: u64,
+    lost: u64,
+    pub(crate) left: u64,
+    wait: f64,
+    waited: u64,
+    response: f64,
+    delay: f64,
+    idle: f64,
+    idle_since: f64,
     classes: Vec<KindTotals>,
-    /// Customers × seconds of each class.
-    areas: Vec<Area>,
-    /// Of sources; empty where there is only one.
+    /// Empty where there is only one.
     kinds: Vec<KindTotals>,
     waits: Histogram,
     responses: Histogram,
@@ -121,7 +118,7 @@ pub(crate) struct Engine<'s> {
 
 impl<'s> Engine<'s> {
     /// Empty, at time 0.
-    pub(crate) fn new(system: &'s System, seed: u64, replication: u64) -> Flow<Self> {
+    pub(crate) fn new(system: &'s System, seed: u64, replication: u64) -> Result<Self, SimError> {
         let several = system.sources.len() > 1;
         let mut engine = Engine {
             system,
@@ -137,13 +134,18 @@ impl<'s> Engine<'s> {
             now: 0.0,
             events: 0,
             last_leaving: 0,
-            left_before: 0,
             last_passing: 0,
-            sums: Sums::default(),
-            plain: system.is_plain(),
-            several: several || !system.classes.is_empty(),
+            inside: 0,
+            entered: 0,
+            lost: 0,
+            left: 0,
+            wait: 0.0,
+            waited: 0,
+            response: 0.0,
+            delay: 0.0,
+            idle: 0.0,
+            idle_since: 0.0,
             classes: vec![KindTotals::default(); system.classes.len()],
-            areas: vec![Area::default(); system.classes.len()],
             kinds: vec![KindTotals::default(); if several { system.sources.len() } else { 0 }],
             waits: Histogram::new(),
             responses: Histogram::new(),
@@ -175,7 +177,7 @@ impl<'s> Engine<'s> {
     }
 
     /// A new slot of the calendar.
-    fn slot(&mut self, cause: Cause, part: usize) -> Flow<usize> {
+    fn slot(&mut self, cause: Cause, part: usize) -> Result<usize, SimError> {
         let slot = self.slots.len();
         if slot >= MOST_SLOTS {
             return Err(self.overflow());
@@ -188,20 +190,13 @@ impl<'s> Engine<'s> {
     }
 
     /// Simulates until so many customers have left since the beginning, or for a while.
-    pub(crate) fn run(&mut self, target: u64) -> Flow<Progress> {
+    pub(crate) fn run(&mut self, target: u64) -> Result<Progress, SimError> {
         let began = self.now;
-        if self.plain {
-            self.run_plain(target)?;
-        } else {
-            for _ in 0..CHUNK {
-                if self.sums.left >= target {
-                    break;
-                }
-                self.step()?;
+        for _ in 0..CHUNK {
+            if self.left >= target {
+                return Ok(Progress::Reached);
             }
-        }
-        if self.sums.left >= target {
-            return Ok(Progress::Reached);
+            self.step()?;
         }
         self.check_limits(began)?;
         Ok(Progress::Underway)
@@ -209,7 +204,7 @@ impl<'s> Engine<'s> {
 
     /// The next event and all that follows at the same moment.
     #[inline(always)]
-    fn step(&mut self) -> Flow {
+    fn step(&mut self) -> Result<(), SimError> {
         let (time, slot) = self.calendar.next();
         if time == f64::INFINITY {
             return Err(self.stuck(slot));
@@ -229,7 +224,7 @@ impl<'s> Engine<'s> {
     }
 
     #[inline(never)]
-    fn other_event(&mut self, cause: Cause, part: usize, slot: usize, customer: u32) -> Flow {
+    fn other_event(&mut self, cause: Cause, part: usize, slot: usize, customer: u32) -> Result<(), SimError> {
         match cause {
             Cause::Thought => {
                 self.calendar.cancel(slot);
@@ -246,7 +241,7 @@ impl<'s> Engine<'s> {
 
     /// Lets everybody arrive who is on his way.
     #[inline(never)]
-    fn settle(&mut self) -> Flow {
+    fn settle(&mut self) -> Result<(), SimError> {
         let mut moved = 0;
         loop {
             if let Some((customer, coalescer)) = self.moves.pop_front() {
@@ -269,14 +264,9 @@ impl<'s> Engine<'s> {
     }
 
     #[inline(never)]
-    fn check_limits(&mut self, began: f64) -> Flow {
+    fn check_limits(&mut self, began: f64) -> Result<(), SimError> {
         let (_, slot) = self.calendar.next();
-        if self.calendar.times_set() > MOST_SET - (1 << 32) {
-            return Err(Box::new(SimError::Events { events: self.events }));
-        }
-        if self.sums.left > self.left_before {
-            (self.left_before, self.last_leaving) = (self.sums.left, self.events);
-        } else if self.events - self.last_leaving > STUCK {
+        if self.events - self.last_leaving > STUCK {
             return Err(self.stuck(slot));
         }
         // Whole chunks without any time passing: a clock too coarse for its services.
@@ -308,21 +298,21 @@ impl<'s> Engine<'s> {
     }
 
     #[cold]
-    fn overflow(&self) -> Box<SimError> {
+    fn overflow(&self) -> SimError {
         let (node, inside) = self.fullest();
-        Box::new(SimError::Overflow { part: self.system.name(node), inside })
+        SimError::Overflow { part: self.system.name(node), inside }
     }
 
     #[cold]
-    fn stuck(&self, slot: usize) -> Box<SimError> {
+    fn stuck(&self, slot: usize) -> SimError {
         let node = self.node_of(slot).unwrap_or_else(|| self.fullest().0);
-        Box::new(SimError::Stuck { part: self.system.name(node), events: self.events - self.last_leaving })
+        SimError::Stuck { part: self.system.name(node), events: self.events - self.last_leaving }
     }
 
     #[cold]
-    fn stands_still(&self, node: Option<Node>) -> Box<SimError> {
+    fn stands_still(&self, node: Option<Node>) -> SimError {
         let node = node.unwrap_or_else(|| self.fullest().0);
-        Box::new(SimError::Precision { part: self.system.name(node), time: self.now })
+        SimError::Precision { part: self.system.name(node), time: self.now }
     }
 
     /// Times of those who left.
@@ -332,7 +322,18 @@ impl<'s> Engine<'s> {
 
     /// All sums since the beginning, one row.
     pub(crate) fn write(&mut self, row: &mut Vec<f64>) {
-        self.sums.write(self.now, row);
+        let idle = self.idle + if self.inside == 0 { self.now - self.idle_since } else { 0.0 };
+        row.extend([
+            self.now,
+            self.entered as f64,
+            self.lost as f64,
+            self.left as f64,
+            self.wait,
+            self.waited as f64,
+            self.response,
+            self.delay,
+            idle,
+        ]);
         for station in &mut self.stations {
             station.pass(self.now);
             station.write(row);
@@ -341,15 +342,8 @@ impl<'s> Engine<'s> {
             coalescer.pass(self.now);
             coalescer.write(row);
         }
-        for (class, area) in self.classes.iter().zip(&self.areas) {
-            class.write(row);
-            row.push(area.until(self.now));
+        for kind in self.classes.iter().chain(&self.kinds) {
+            kind.write(self.now, row);
         }
-        self.kinds.iter().for_each(|kind| kind.write(row));
-    }
-
-    /// Customers who left.
-    pub(crate) fn left(&self) -> u64 {
-        self.sums.left
     }
 }
