@@ -5,7 +5,7 @@ STAGE    = scripts/stage
 FUZZ_SECONDS ?= 600
 TARGET  ?= payload
 
-.PHONY: run test agent guard bench truth kill-test guest-test fuzz oracle audit setup-guest clean help
+.PHONY: run test agent guard bench truth kill-test coverage guest-test fuzz oracle audit setup-guest clean help
 
 run: setup-run agent           ## set up, build, run the main job: price list and report.html
 	$(CARGO) build --release --package tollway
@@ -42,6 +42,9 @@ truth:                         ## A/A and A/B with planted slowdowns: can compar
 kill-test:                     ## kill 200 runs at random moments; each must go on to its end
 	TOLLWAY_KILLS=200 $(CARGO) test --package tollway --test crash -- --nocapture
 
+coverage:                      ## how often 95 % intervals of simulations have the exact value: seeds 1 to 1000
+	TOLLWAY_COVERAGE_SEEDS=1000 $(CARGO) test --release --package tollway-sim --test coverage -- --nocapture
+
 guest-test: agent              ## eight Linux guests at once, and twenty started and stopped: what do they leave?
 	TOLLWAY_REQUIRE=qemu,agent TOLLWAY_GUESTS_AT_ONCE=8 TOLLWAY_GUEST_CYCLES=20 \
 	  $(CARGO) test --package tollway-tenant --test linux_guests -- --nocapture
@@ -53,7 +56,7 @@ fuzz: setup-fuzz               ## TARGET=payload (machine code in isolated guest
 	  fuzz/corpus/$(TARGET) fuzz/seeds/$(TARGET) -- -max_total_time=$(FUZZ_SECONDS) -timeout=30 \
 	  -max_len=$(if $(filter payload,$(TARGET)),600,4096)
 
-oracle: setup-oracle           ## figures of other software (Octave, mpmath) made anew: are they those kept? (5 minutes)
+oracle: setup-oracle           ## figures of other software (Octave, mpmath) made anew: are they those kept? (5–10 minutes)
 	crates/model/oracle/run
 
 audit: setup-audit             ## bans, licences, sources of all dependencies

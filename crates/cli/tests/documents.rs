@@ -226,7 +226,7 @@ fn shape(page: &str) -> String {
 }
 
 #[test]
-fn the_page_on_models_shows_what_the_program_prints() {
+fn pages_show_what_the_program_prints() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let tollway = format!("{} ", env!("CARGO_BIN_EXE_tollway"));
     let run = |command: &str| {
@@ -243,14 +243,16 @@ fn the_page_on_models_shows_what_the_program_prints() {
         // A blank line would end the block.
         timeless.filter(|line| !line.is_empty()).collect::<Vec<String>>().join("\n")
     };
-    let file = root.join("docs/models.md");
-    let then = fs::read_to_string(&file).unwrap();
-    let now = with_output(&then, run);
-    if std::env::var_os("TOLLWAY_REWRITE").is_some() {
-        fs::write(&file, &now).unwrap();
-        return;
+    for page in ["docs/models.md", "docs/plan.md"] {
+        let file = root.join(page);
+        let then = fs::read_to_string(&file).unwrap();
+        let now = with_output(&then, run);
+        if std::env::var_os("TOLLWAY_REWRITE").is_some() {
+            fs::write(&file, &now).unwrap();
+            continue;
+        }
+        assert!(shape(&then) == shape(&now), "{page} is stale: run this test with TOLLWAY_REWRITE=1");
     }
-    assert!(shape(&then) == shape(&now), "docs/models.md is stale: run this test with TOLLWAY_REWRITE=1");
 }
 
 #[test]

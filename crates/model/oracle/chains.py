@@ -56,7 +56,8 @@ def transient(states, moves, start, time, cut=None):
     weight = exp(-mean)
     answer = [weight * p for p in current]
     step, left = 0, 1 - weight
-    while left > mpf(10) ** (-mp.dps + 8):
+    # Also so far that a state many moves away has all digits of what little it has
+    while left > mpf(10) ** (-mp.dps + 8) or step < len(states) + 20:
         following = [mpf(0)] * len(states)
         for i, p in enumerate(current):
             if not p:

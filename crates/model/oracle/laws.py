@@ -2,7 +2,7 @@
 
 import re
 
-from mpmath import mp, mpf, exp, sqrt, log, gamma, pi, expm1
+from mpmath import mp, mpf, exp, sqrt, arg, log, gamma, pi, expm1, erfc
 
 from points import exactly
 
@@ -16,6 +16,8 @@ def read_time(text):
 
 
 class Law:
+    """One distribution, from its text."""
+
     def __init__(self, text):
         self.text = text
         self.kind, inside = re.fullmatch(r"(\w+)\((.*)\)", text).groups()
@@ -59,6 +61,16 @@ class Law:
     def mean(self):
         return self.moment(1)
 
+    def beyond(self, t):
+        """P(X > t), of those kinds for which something asks."""
+        if t <= 0:
+            return mpf(1)
+        if self.kind == "lognormal":
+            return erfc((log(t / self.average) + self.sigma**2 / 2) / self.sigma / sqrt(mpf(2))) / 2
+        if self.kind == "weibull":
+            return exp(-((t / self.average * gamma(1 + 1 / self.shape)) ** self.shape))
+        raise ValueError(self.kind)
+
     def transform(self, s):
         """E[exp(-s X)]."""
         kind = self.kind
@@ -75,9 +87,13 @@ class Law:
             return exp(-s * self.low) * (-expm1(-s * width) / (s * width) if s else mpf(1))
         if kind == "lognormal":
             middle = log(self.average) - self.sigma**2 / 2
+            # The path is shifted by an imaginary amount such that s exp(..) is real: no oscillation.
+            turn = 1j * arg(s) / self.sigma if mp.im(s) else 0
+            size = abs(s)
 
             def value(x):
-                return exp(-x * x / 2 - s * exp(middle + self.sigma * x)) / sqrt(2 * pi)
+                z = x - turn
+                return exp(-z * z / 2 - size * exp(middle + self.sigma * x)) / sqrt(2 * pi)
 
             reach = sqrt(2 * (mp.dps + 5) * log(mpf(10)))
             return trapezoid(value, -reach, reach)
@@ -85,8 +101,12 @@ class Law:
             scale = self.average / gamma(1 + 1 / self.shape)
             shape = self.shape
 
+            # Again a shifted path, which shares the turn between both exponentials.
+            turn = 1j * arg(s) / (1 + shape) if mp.im(s) else 0
+
             def value(u):
-                return exp(shape * u - exp(shape * u) - s * scale * exp(u)) * shape
+                z = u - turn
+                return exp(shape * z - exp(shape * z) - s * scale * exp(z)) * shape
 
             reach = (mp.dps + 5) * log(mpf(10))
             return trapezoid(value, -reach / shape, log(reach) / shape)

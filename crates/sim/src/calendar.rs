@@ -10,6 +10,9 @@
 /// Bits of a key for the slot's number.
 const SLOT_BITS: u32 = 21;
 
+/// The most often that times can be set.
+pub(crate) const MOST_SET: u64 = 1 << (64 - SLOT_BITS);
+
 /// The most slots.
 pub(crate) const MOST_SLOTS: usize = 1 << SLOT_BITS;
 
@@ -19,10 +22,11 @@ const NEVER: u64 = f64::INFINITY.to_bits();
 /// The earliest of many pending times.
 #[derive(Clone, Debug)]
 pub(crate) struct Calendar {
-    /// A binary tree without pointers: 1 is the root, the children of i are 2i and 2i + 1, the slots are its leaves.
-    /// Each key is the bits of a time, which sort as times do from 0 up, then the order in which times were set, then
-    /// the slot; each inner node has the smaller key of its children.
-    keys: Vec<u128>,
+    /// A binary tree without pointers: node 1 is the root, the children of node i are 2i and 2i + 1, the slots are its
+    /// leaves. Siblings lie side by side: nodes 2i and 2i + 1 are pair i. Each key is the bits of a time, which sort as
+    /// times do from 0 up, then the order in which times were set, then the slot; each inner node has the smaller key of
+    /// its children.
+    pairs: Vec<[u128; 2]>,
     leaves: usize,
     set: u64,
 }
@@ -31,12 +35,10 @@ impl Calendar {
     /// With so many slots, none of them pending.
     pub(crate) fn new(slots: usize) -> Self {
         let leaves = slots.max(2).next_power_of_two();
-        let never = |slot: usize| key(NEVER, slot as u64);
-        let mut keys: Vec<u128> = (0..leaves).map(|_| 0).chain((0..leaves).map(never)).collect();
-        for node in (1..leaves).rev() {
-            keys[node] = keys[2 * node].min(keys[2 * node + 1]);
-        }
-        Calendar { keys, leaves, set: 0 }
+        let mut calendar = Calendar { pairs: vec![[0; 2]; leaves], leaves, set: 0 };
+        (0..leaves).for_each(|slot| *calendar.node(leaves + slot) = key(NEVER, slot as u64));
+        calendar.play_all();
+        calendar
     }
 
     /// Makes room for so many slots; what is pending stays.
@@ -46,11 +48,21 @@ impl Calendar {
         }
         let mut larger = Calendar::new(slots);
         larger.set = self.set;
-        larger.keys[larger.leaves..larger.leaves + self.leaves].copy_from_slice(&self.keys[self.leaves..]);
-        for node in (1..larger.leaves).rev() {
-            larger.keys[node] = larger.keys[2 * node].min(larger.keys[2 * node + 1]);
-        }
+        let (from, leaves) = (larger.leaves / 2, self.leaves / 2);
+        larger.pairs[from..from + leaves].copy_from_slice(&self.pairs[leaves..]);
+        larger.play_all();
         *self = larger;
+    }
+
+    fn node(&mut self, node: usize) -> &mut u128 {
+        &mut self.pairs[node / 2][node % 2]
+    }
+
+    fn play_all(&mut self) {
+        for node in (1..self.leaves).rev() {
+            let [one, other] = self.pairs[node];
+            *self.node(node) = one.min(other);
+        }
     }
 
     /// Slots that there is room for.
@@ -58,10 +70,16 @@ impl Calendar {
         self.leaves
     }
 
+    /// How often a time was set.
+    pub(crate) fn times_set(&self) -> u64 {
+        self.set
+    }
+
     /// The earliest time and its slot; +∞ where nothing is pending.
     #[inline(always)]
     pub(crate) fn next(&self) -> (f64, usize) {
-        let key = self.keys[1];
+        let [one, other] = self.pairs[1];
+        let key = if one < other { one } else { other };
         (f64::from_bits((key >> 64) as u64), key as usize & (MOST_SLOTS - 1))
     }
 
@@ -80,22 +98,25 @@ impl Calendar {
 
     /// The slot's time; +∞ where nothing is pending.
     pub(crate) fn time(&self, slot: usize) -> f64 {
-        f64::from_bits((self.keys[self.leaves + slot] >> 64) as u64)
+        let node = self.leaves + slot;
+        f64::from_bits((self.pairs[node / 2][node % 2] >> 64) as u64)
     }
 
     #[inline(always)]
     fn put(&mut self, slot: usize, key: u128) {
         let mut node = self.leaves + slot;
-        let mut winner = key;
-        self.keys[node] = key;
-        while node > 1 {
-            let other = self.keys[node ^ 1];
-            winner = if other < winner { other } else { winner };
-            node >>= 1;
-            if self.keys[node] == winner {
-                break;
+        let mut pair = &mut self.pairs[node / 2];
+        pair[node % 2] = key;
+        // The root's match is played when somebody asks.
+        while node > 3 {
+            node /= 2;
+            let [one, other] = *pair;
+            let winner = if one < other { one } else { other };
+            pair = &mut self.pairs[node / 2];
+            if pair[node % 2] == winner {
+                return;
             }
-            self.keys[node] = winner;
+            pair[node % 2] = winner;
         }
     }
 }

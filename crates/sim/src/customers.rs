@@ -4,6 +4,9 @@
 /// No customer.
 pub(crate) const NOBODY: u32 = u32::MAX;
 
+/// In the place of a slot: a customer of a closed population who comes back without a thought.
+pub(crate) const BACK_AT_ONCE: u32 = u32::MAX - 1;
+
 /// The most customers inside at one time: 64 MB of them.
 pub(crate) const MOST_INSIDE: usize = 1_000_000;
 
@@ -26,13 +29,34 @@ pub(crate) struct Customer {
     /// Who stands behind him.
     pub(crate) next: u32,
     pub(crate) source: u32,
-    /// His slot, while he thinks, of a closed population.
+    /// His slot, where he is of a closed population; [`NOBODY`] where he is not.
     pub(crate) slot: u32,
     pub(crate) class: u16,
     /// Whether his service here has begun.
     pub(crate) begun: bool,
     /// Whether he has waited here.
     pub(crate) has_waited: bool,
+}
+
+impl Customer {
+    /// Who enters now.
+    #[inline(always)]
+    pub(crate) fn new(now: f64, source: u32, class: u16, slot: u32) -> Self {
+        Customer {
+            entered: now,
+            arrived: now,
+            since: now,
+            waited: 0.0,
+            delayed: 0.0,
+            left: 0.0,
+            next: NOBODY,
+            source,
+            slot,
+            class,
+            begun: false,
+            has_waited: false,
+        }
+    }
 }
 
 /// All customers inside.

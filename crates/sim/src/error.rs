@@ -77,3 +77,12 @@ pub enum SimError {
     #[error("threads: {0}")]
     Threads(String),
 }
+
+/// What a step of the hot loop answers: an error in one word, since there is none almost always.
+pub(crate) type Flow<T = ()> = Result<T, Box<SimError>>;
+
+impl From<Box<SimError>> for SimError {
+    fn from(error: Box<SimError>) -> Self {
+        *error
+    }
+}

@@ -171,7 +171,10 @@ fn of_kind(system: &System, prefix: &str, column: &dyn Fn(Column) -> Column) -> 
     if system.stations.iter().any(|s| s.capacity.is_some()) {
         figures.push(ratio("loss", Unit::Share, kind::LOST, column(kind::ENTERED)));
     }
-    figures.push(ratio("number.mean", Unit::Count, kind::NUMBER, time));
+    let is_class = prefix.starts_with("class.");
+    if is_class {
+        figures.push(ratio("number.mean", Unit::Count, kind::NUMBER, time));
+    }
     if system.stations.iter().any(has_queue) {
         figures.push(ratio("wait.mean", Unit::Seconds, kind::WAIT, left));
         figures.push(ratio("wait.probability", Unit::Share, kind::WAITED, left));
@@ -182,7 +185,7 @@ fn of_kind(system: &System, prefix: &str, column: &dyn Fn(Column) -> Column) -> 
     }
     if let [only] = &*system.stations
         && only.bulk.is_none()
-        && prefix.starts_with("class.")
+        && is_class
     {
         let share = ratio("utilization", Unit::Share, kind::WORK, time);
         figures.push(Figure { scale: 1.0 / f64::from(only.servers), ..share });

@@ -17,14 +17,14 @@ pub(crate) enum Machine<'s> {
 impl<'s> Machine<'s> {
     fn run(&mut self, target: u64) -> Result<Progress, SimError> {
         match self {
-            Machine::Events(engine) => engine.run(target),
+            Machine::Events(engine) => Ok(engine.run(target)?),
             Machine::Lindley(lindley) => lindley.run(target),
         }
     }
 
     fn left(&self) -> u64 {
         match self {
-            Machine::Events(engine) => engine.left,
+            Machine::Events(engine) => engine.left(),
             Machine::Lindley(lindley) => lindley.left,
         }
     }

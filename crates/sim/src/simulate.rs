@@ -182,18 +182,21 @@ fn quantiles(running: &mut [Replication], confidence: f64) -> Result<Vec<Estimat
     let mut estimates = Vec::new();
     for (kind, pick) in kinds {
         let mut all = Histogram::new();
-        let mut each = vec![Vec::new(); SHARES.len()];
+        let mut each = Vec::new();
         for histogram in running.iter_mut().filter_map(|replication| pick(replication.histograms())) {
             all.merge(histogram);
-            for ((_, share), each) in SHARES.iter().zip(&mut each) {
-                each.extend(histogram.quantile(*share));
-            }
+            each.extend(histogram.quantiles(SHARES.map(|(_, share)| share)));
         }
-        for ((name, share), each) in SHARES.iter().zip(&each) {
-            let Some(value) = all.quantile(*share) else { continue };
-            let interval = quantile(value, each, confidence)?;
-            let name = format!("{kind}.{name}").into();
-            estimates.push(Estimate { name, value, interval, unit: Unit::Seconds });
+        let Some(values) = all.quantiles(SHARES.map(|(_, share)| share)) else { continue };
+        for (nth, ((name, _), value)) in SHARES.iter().zip(values).enumerate() {
+            let each: Vec<f64> = each.iter().map(|values| values[nth]).collect();
+            let interval = quantile(value, &each, confidence)?;
+            estimates.push(Estimate {
+                name: format!("{kind}.{name}").into(),
+                value,
+                interval,
+                unit: Unit::Seconds,
+            });
         }
     }
     Ok(estimates)

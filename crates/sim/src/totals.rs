@@ -1,6 +1,7 @@
 //! What is counted and summed while a replication runs, as one row of numbers that only grow. The differences of two rows
 //! are what happened in between; every figure is a ratio of such differences.
 
+use crate::customers::Customer;
 use crate::system::System;
 
 /// A column of the row.
@@ -86,11 +87,12 @@ pub(crate) mod kind {
     pub(crate) const WAITED: usize = 4;
     pub(crate) const RESPONSE: usize = 5;
     pub(crate) const DELAY: usize = 6;
-    /// Customers inside × seconds.
-    pub(crate) const NUMBER: usize = 7;
     /// Times of services that began, seconds.
-    pub(crate) const WORK: usize = 8;
-    pub(crate) const COLUMNS: usize = 9;
+    pub(crate) const WORK: usize = 7;
+    pub(crate) const COLUMNS: usize = 8;
+    /// Of a class only: customers inside × seconds.
+    pub(crate) const NUMBER: usize = 8;
+    pub(crate) const CLASS_COLUMNS: usize = 9;
 }
 
 /// Where the columns of each part are.
@@ -107,7 +109,7 @@ impl Layout {
     pub(crate) fn new(system: &System) -> Self {
         let coalescers = whole::COLUMNS + system.stations.len() * station::COLUMNS;
         let classes = coalescers + system.coalescers.len() * coalescer::COLUMNS;
-        let sources = classes + system.classes.len() * kind::COLUMNS;
+        let sources = classes + system.classes.len() * kind::CLASS_COLUMNS;
         let several = if system.sources.len() > 1 { system.sources.len() } else { 0 };
         Layout { coalescers, classes, sources, columns: sources + several * kind::COLUMNS }
     }
@@ -121,7 +123,7 @@ impl Layout {
     }
 
     pub(crate) fn class(self, i: usize, column: usize) -> Column {
-        self.classes + i * kind::COLUMNS + column
+        self.classes + i * kind::CLASS_COLUMNS + column
     }
 
     /// Only where there are several sources.
@@ -130,9 +132,10 @@ impl Layout {
     }
 }
 
-/// Sums of a class or a source.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct KindTotals {
+/// Sums over all customers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sums {
+    pub(crate) inside: u64,
     pub(crate) entered: u64,
     pub(crate) lost: u64,
     pub(crate) left: u64,
@@ -140,26 +143,89 @@ pub(crate) struct KindTotals {
     pub(crate) waited: u64,
     pub(crate) response: f64,
     pub(crate) delay: f64,
-    pub(crate) work: f64,
-    area: f64,
-    last: f64,
+    idle: f64,
+    idle_since: f64,
 }
 
-impl KindTotals {
-    /// Customers inside.
-    fn inside(&self) -> u64 {
-        self.entered - self.lost - self.left
+impl Sums {
+    /// Somebody comes.
+    #[inline(always)]
+    pub(crate) fn enter(&mut self, now: f64) {
+        if self.inside == 0 {
+            self.idle += now - self.idle_since;
+        }
+        self.inside += 1;
+        self.entered += 1;
     }
 
-    /// Brings the area up to now: before anybody enters or leaves.
-    pub(crate) fn pass(&mut self, now: f64) {
-        self.area += self.inside() as f64 * (now - self.last);
-        self.last = now;
+    /// Somebody leaves as he should.
+    #[inline(always)]
+    pub(crate) fn leave(&mut self, now: f64, response: f64, waited: f64) {
+        self.left += 1;
+        self.wait += waited;
+        self.waited += u64::from(waited > 0.0);
+        self.response += response;
+        self.go(now);
+    }
+
+    /// Somebody found no place.
+    pub(crate) fn lose(&mut self, now: f64) {
+        self.lost += 1;
+        self.go(now);
+    }
+
+    #[inline(always)]
+    fn go(&mut self, now: f64) {
+        self.inside -= 1;
+        if self.inside == 0 {
+            self.idle_since = now;
+        }
     }
 
     /// Writes the columns.
     pub(crate) fn write(&self, now: f64, row: &mut Vec<f64>) {
-        let area = self.area + self.inside() as f64 * (now - self.last);
+        let idle = self.idle + if self.inside == 0 { now - self.idle_since } else { 0.0 };
+        row.extend([
+            now,
+            self.entered as f64,
+            self.lost as f64,
+            self.left as f64,
+            self.wait,
+            self.waited as f64,
+            self.response,
+            self.delay,
+            idle,
+        ]);
+    }
+}
+
+/// Sums of a class or a source: a cache line.
+#[derive(Clone, Debug, Default)]
+#[repr(align(64))]
+pub(crate) struct KindTotals {
+    pub(crate) entered: u64,
+    pub(crate) lost: u64,
+    left: u64,
+    wait: f64,
+    waited: u64,
+    response: f64,
+    delay: f64,
+    pub(crate) work: f64,
+}
+
+impl KindTotals {
+    /// A customer of this kind leaves as he should.
+    #[inline(always)]
+    pub(crate) fn leave(&mut self, customer: &Customer, response: f64) {
+        self.left += 1;
+        self.wait += customer.waited;
+        self.waited += u64::from(customer.waited > 0.0);
+        self.response += response;
+        self.delay += customer.delayed;
+    }
+
+    /// Writes the columns.
+    pub(crate) fn write(&self, row: &mut Vec<f64>) {
         row.extend([
             self.entered as f64,
             self.lost as f64,
@@ -168,8 +234,29 @@ impl KindTotals {
             self.waited as f64,
             self.response,
             self.delay,
-            area,
             self.work,
         ]);
+    }
+}
+
+/// A number that changes with time, times seconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Area {
+    number: f64,
+    area: f64,
+    last: f64,
+}
+
+impl Area {
+    /// The number changes now by so much.
+    pub(crate) fn change(&mut self, now: f64, by: f64) {
+        self.area = self.until(now);
+        self.last = now;
+        self.number += by;
+    }
+
+    /// The area until now.
+    pub(crate) fn until(&self, now: f64) -> f64 {
+        self.area + self.number * (now - self.last)
     }
 }

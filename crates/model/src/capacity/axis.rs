@@ -11,8 +11,10 @@ const COUNTS_PER_DECADE: f64 = 16.0;
 const STEPS: u32 = 64;
 const EVERY: f64 = 128.0;
 
-/// How far two values of an end may be apart, as a share.
-const NEAR: f64 = 1e-13;
+/// How far two values of an end may be apart, as a share; and where nothing is answered beyond, because there is no
+/// steady state: models take long near that, and nobody plans there.
+pub(super) const NEAR: f64 = 1e-13;
+const NEAR_NOTHING: f64 = 1e-9;
 
 /// A range of values.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -103,9 +105,10 @@ impl Axis {
     }
 
     /// Whether an end between the two is known well enough.
-    pub(super) fn is_near(&self, a: f64, b: f64) -> bool {
+    pub(super) fn is_near(&self, a: f64, b: f64, near: f64, both_answer: bool) -> bool {
         let apart = (a - b).abs();
-        if self.whole { apart <= 1.0 } else { apart <= NEAR * a.abs().max(b.abs()) }
+        let near = if both_answer { near } else { NEAR_NOTHING };
+        if self.whole { apart <= 1.0 } else { apart <= near * a.abs().max(b.abs()) }
     }
 
     pub(super) fn is_whole(&self) -> bool {

@@ -1,6 +1,7 @@
 //! Where the levels are kept: first a look at the whole range, then its turning points, then each end by bracketing.
 
 use super::answer::{Answer, Binds, CapacityError, Closest, Goal, Kept};
+use super::axis::NEAR;
 use super::question::{Point, Question};
 use crate::{ModelError, Unit};
 
@@ -39,7 +40,7 @@ impl Question {
             let [lower, upper] =
                 [(run.0, run.0.checked_sub(1)), (run.1, Some(run.1 + 1))].map(|(inside, beyond)| {
                     let beyond = beyond.and_then(|at| points.get(at))?;
-                    Some(self.end(points[inside].clone(), beyond.clone()))
+                    Some(self.end(points[inside].clone(), beyond.clone(), NEAR))
                 });
             let (lower, upper) = (lower.transpose()?, upper.transpose()?);
             kept.push(Kept {
@@ -98,7 +99,7 @@ impl Question {
         for _ in 0..TURNING_STEPS {
             let upwards = (b - middle.value).abs() > (middle.value - a).abs();
             let next = self.axis.mix(middle.value, if upwards { b } else { a }, GOLDEN);
-            if self.axis.is_near(a, b) || next == middle.value {
+            if self.axis.is_near(a, b, NEAR, true) || next == middle.value {
                 break;
             }
             let point = self.at(next)?;
@@ -119,11 +120,11 @@ impl Question {
     /// Closes in on the end between a point that keeps the levels and one that does not: by the secant with the weight
     /// of an end that stays halved (Illinois), every third step in the middle, so that the bracket at least halves in
     /// three steps whatever the figures do.
-    pub(super) fn end(&self, mut kept: Point, mut beyond: Point) -> Result<End, CapacityError> {
+    pub(super) fn end(&self, mut kept: Point, mut beyond: Point, near: f64) -> Result<End, CapacityError> {
         let (mut low, mut high) = (kept.excess, beyond.excess);
         let mut last_side = None;
         for step in 0..END_STEPS {
-            if self.axis.is_near(kept.value, beyond.value) {
+            if self.axis.is_near(kept.value, beyond.value, near, beyond.figures.is_ok()) {
                 break;
             }
             let between = |value: f64| value != kept.value && value != beyond.value;

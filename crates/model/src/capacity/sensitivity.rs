@@ -9,6 +9,9 @@ use crate::catalogue::Kind;
 /// How far a parameter is moved up and down.
 const STEP: f64 = 0.01;
 
+/// How well an answer that has moved is known, as a share: an elasticity has four digits then.
+const ENOUGH: f64 = 1e-7;
+
 /// Points that are tried for the bracket of an answer that has moved; each is twice as far as the one before.
 const REACH: u32 = 10;
 
@@ -79,8 +82,8 @@ impl Question {
             }
             let point = self.at(next)?;
             match (last.is_kept, point.is_kept) {
-                (true, false) => return self.end(last, point).map(Some),
-                (false, true) => return self.end(point, last).map(Some),
+                (true, false) => return self.end(last, point, ENOUGH).map(Some),
+                (false, true) => return self.end(point, last, ENOUGH).map(Some),
                 _ => last = point,
             }
         }

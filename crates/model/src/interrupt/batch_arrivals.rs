@@ -1,7 +1,10 @@
 //! M^X/M/1 and M^X/G/1: completions that come in batches, as a device raises one interrupt for several.
 
+use num_complex::Complex64;
+
 use crate::catalogue::{Family, Given, Kind, Model, Parameter};
 use crate::interrupt::means::{Load, Means};
+use crate::interrupt::waits::{Parts, Waits, powers_between};
 use crate::{Distribution, ModelError, Result, Solution, Unit, check};
 
 /// The largest batch that is taken.
@@ -10,6 +13,8 @@ const LARGEST_BATCH: f64 = 1e9;
 /// How many customers come together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Batch {
+    /// Sizes with their probabilities, which add up to 1.
+    sizes: Vec<(u64, f64)>,
     /// E\[X\] − 1.
     beyond_first: f64,
     /// E\[X(X − 1)\].
@@ -42,7 +47,11 @@ impl Batch {
             ));
         }
         let mean_of = |f: fn(f64) -> f64| sizes.iter().map(|(size, p)| p * f(*size)).sum::<f64>() / sum;
-        Ok(Self { beyond_first: mean_of(|x| x - 1.0), factorial: mean_of(|x| x * (x - 1.0)) })
+        Ok(Self {
+            sizes: sizes.iter().map(|(size, p)| (*size as u64, p / sum)).collect(),
+            beyond_first: mean_of(|x| x - 1.0),
+            factorial: mean_of(|x| x * (x - 1.0)),
+        })
     }
 
     /// E\[X\].
@@ -53,6 +62,12 @@ impl Batch {
     /// E\[X(X − 1)\]/(2E\[X\]): customers of the same batch that are served before an arbitrary one, on average.
     pub fn ahead(&self) -> f64 {
         self.factorial / (2.0 * self.mean())
+    }
+
+    /// E\[z^J\], J customers of the same batch ahead of an arbitrary one: (1 − X(z))/(E\[X\](1 − z)).
+    fn ahead_transform(&self, z: Complex64) -> Complex64 {
+        let sum: Complex64 = self.sizes.iter().map(|(x, p)| p * powers_between(Complex64::ONE, z, *x)).sum();
+        sum / self.mean()
     }
 
     fn given(given: &Given) -> Result<Self> {
@@ -72,6 +87,7 @@ impl Batch {
 #[derive(Clone, Debug, PartialEq)]
 pub struct MxG1 {
     batch: Batch,
+    service: Distribution,
     load: Load,
 }
 
@@ -89,7 +105,7 @@ impl MxG1 {
             }
             other => other,
         })?;
-        Ok(Self { batch, load })
+        Ok(Self { batch, service: service.clone(), load })
     }
 
     /// The means: W = (λE\[X\]E\[S²\]/2 + E\[S\]·E\[X(X − 1)\]/(2E\[X\]))/(1 − ρ).
@@ -104,6 +120,47 @@ impl MxG1 {
     /// Customers that come together, on average.
     pub fn mean_batch(&self) -> f64 {
         self.batch.mean()
+    }
+}
+
+/// A batch waits as one customer of M/G/1 whose service is that of the whole batch, and a customer for those of the
+/// batch who are ahead.
+impl Waits for MxG1 {
+    fn service(&self) -> &Distribution {
+        &self.service
+    }
+
+    fn mean_wait(&self) -> f64 {
+        self.means().wait
+    }
+
+    /// Who is first of a batch that finds nobody; where services are constant, all of such a batch, up to a thousand.
+    fn lumps(&self) -> Vec<(f64, f64)> {
+        let (value, most) = match self.service {
+            Distribution::Constant { value } => (value, 1000),
+            _ => (0.0, 1),
+        };
+        let beyond = |j: u64| self.batch.sizes.iter().filter(|(x, _)| *x > j).map(|(_, p)| p).sum::<f64>();
+        (0..most)
+            .map(|j| (self.load.spare() * beyond(j) / self.batch.mean(), j as f64 * value))
+            .take_while(|(share, _)| *share > 0.0)
+            .collect()
+    }
+
+    fn others(&self, s: Complex64) -> Result<Complex64> {
+        let parts = Parts::at(s, &self.load, &self.service)?;
+        let ahead = self.batch.ahead_transform(parts.service);
+        let busy = self.load.utilization() * parts.left_of_service * ahead;
+        // All less those who find nobody: spare·ahead/(1 − busy) − spare·ahead, and those whose waits are no lumps.
+        let found_nobody = match (&self.service, self.lumps().len()) {
+            (Distribution::Constant { .. }, lumps) => {
+                let known: Complex64 =
+                    self.lumps().iter().map(|(share, wait)| (-s * wait).exp() * share).sum();
+                if lumps < 1000 { Complex64::ZERO } else { self.load.spare() * ahead - known }
+            }
+            (_, _) => self.load.spare() * (ahead - 1.0 / self.batch.mean()),
+        };
+        Ok(found_nobody + self.load.spare() * ahead * busy / (1.0 - busy))
     }
 }
 
@@ -220,6 +277,19 @@ mod tests {
         let trial = trials::batches(0.3, |u| if u < 0.4 { 1 } else { 4 }, |u| 0.2 + 0.8 * u);
         trial.wait.holds(queue.means().wait);
         trial.waited.holds(queue.means().wait_probability);
+        trial.distributed(|time| queue.wait_survival(time).unwrap());
+    }
+
+    #[test]
+    fn batches_of_constant_services_wait_in_lumps() {
+        let queue = MxG1::new(
+            0.3,
+            &Distribution::constant(0.7).unwrap(),
+            Batch::new(&[(1.0, 0.4), (4.0, 0.6)]).unwrap(),
+        );
+        let queue = queue.unwrap();
+        let trial = trials::batches(0.3, |u| if u < 0.4 { 1 } else { 4 }, |_| 0.7);
+        trial.distributed(|time| queue.wait_survival(time).unwrap());
     }
 
     #[test]

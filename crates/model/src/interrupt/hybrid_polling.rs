@@ -1,9 +1,12 @@
 //! Hybrid polling: a server that looks without pause for a while before it sleeps. Who finds it asleep wakes it, which
 //! takes time.
 
+use num_complex::Complex64;
+
 use crate::catalogue::{Family, Given, Kind, Model, Parameter};
 use crate::interrupt::means::{Load, Means};
 use crate::interrupt::parameters::{LAMBDA, SERVICE};
+use crate::interrupt::waits::{Parts, Waits};
 use crate::{Distribution, Result, Solution, Unit, check};
 
 /// M/G/1 whose server, when nobody is there, spins for a time and sleeps then. Who comes while it spins is served at
@@ -13,17 +16,15 @@ use crate::{Distribution, Result, Solution, Unit, check};
 /// q = e^−λσ it comes after the spin σ, and a set-up U follows in which λU more come. By the decomposition of Fuhrmann
 /// and Cooper (1985) the customers in the system are those of M/G/1 and, independent of them, those present at a random
 /// time at which the server does not serve: q(E\[U\] + λE\[U²\]/2)/(1/λ + qE\[U\]) on average.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct HybridPolling {
     load: Load,
+    service: Distribution,
     /// q: chance that nobody comes while the server spins.
     asleep: f64,
     /// 1 − q.
     caught: f64,
-    /// E\[U\], seconds.
-    setup: f64,
-    /// E\[U²\], seconds².
-    setup_squared: f64,
+    setup: Distribution,
 }
 
 impl HybridPolling {
@@ -39,17 +40,19 @@ impl HybridPolling {
             load,
             asleep: (-lambda * spin).exp(),
             caught: -(-lambda * spin).exp_m1(),
-            setup: setup.mean(),
-            setup_squared: setup.moment(2),
+            service: service.clone(),
+            setup,
         })
     }
 
     /// The means: W = λE\[S²\]/(2(1 − ρ)) + q(2E\[U\] + λE\[U²\])/(2(1 + λqE\[U\])).
     pub fn means(&self) -> Means {
         let load = &self.load;
-        let added = 0.5 * self.asleep * (2.0 * self.setup + load.lambda * self.setup_squared) / self.cycle();
+        let added =
+            0.5 * self.asleep * (2.0 * self.setup.mean() + load.lambda * self.setup.moment(2)) / self.cycle();
         // All wait but those who find the server spinning: 1 − (1 − ρ)(1 − q)/(1 + λqE[U]).
-        let waits = (self.asleep * (1.0 + load.lambda * self.setup) + load.utilization() * self.caught)
+        let waits = (self.asleep * (1.0 + load.lambda * self.setup.mean())
+            + load.utilization() * self.caught)
             / self.cycle();
         load.means(load.pollaczek_khinchine() + added, load.spare() / self.cycle(), waits)
     }
@@ -71,12 +74,50 @@ impl HybridPolling {
 
     /// Share of time that the server is set up.
     pub fn setting_up(&self) -> f64 {
-        self.load.spare() * (self.asleep * self.load.lambda * self.setup / self.cycle())
+        self.load.spare() * (self.asleep * self.load.lambda * self.setup.mean() / self.cycle())
     }
 
     /// Mean time between two busy periods, in mean gaps between arrivals: 1 + λqE\[U\].
     fn cycle(&self) -> f64 {
-        1.0 + self.load.lambda * self.asleep * self.setup
+        1.0 + self.load.lambda * self.asleep * self.setup.mean()
+    }
+}
+
+/// Who comes while the server spins does not wait; who wakes it waits for the set-up; who comes during that, for the
+/// rest of it and for the services of those before.
+impl Waits for HybridPolling {
+    fn service(&self) -> &Distribution {
+        &self.service
+    }
+
+    fn mean_wait(&self) -> f64 {
+        self.means().wait
+    }
+
+    fn lumps(&self) -> Vec<(f64, f64)> {
+        let mut lumps = vec![(self.spinning(), 0.0)];
+        if let Distribution::Constant { value } = self.setup {
+            lumps.push((self.sleeping(), value));
+        }
+        lumps
+    }
+
+    fn others(&self, s: Complex64) -> Result<Complex64> {
+        let Parts { service, left_of_service, plain, coming, net } = Parts::at(s, &self.load, &self.service)?;
+        let (setup, mean) = (&self.setup, self.setup.mean());
+        let set_up = match setup {
+            Distribution::Constant { .. } => Complex64::ZERO,
+            _ => setup.transform(s)?,
+        };
+        // (U*(λ(1 − S*)) − U*(s))/(s − λ(1 − S*)): what is left of the set-up, and arrivals before it, weighted by its
+        // length.
+        let (left, left_coming) = (setup.residual_transform(s)?, setup.residual_transform(coming)?);
+        let during = mean * (left - coming * (left_coming - left) / net);
+        let weight = self.load.lambda * self.asleep;
+        let not_serving =
+            self.sleeping() * set_up + self.load.spare() / self.cycle() * weight * service * during;
+        let begun_with = (1.0 + weight * mean * service * left_coming) / self.cycle();
+        Ok(not_serving + self.load.utilization() * plain * left_of_service * begun_with)
     }
 }
 
@@ -158,6 +199,7 @@ mod tests {
         trial.waited.holds(queue.means().wait_probability);
         trial.idle.holds(queue.means().idle);
         trial.counted.holds(queue.sleep_rate());
+        trial.distributed(|time| queue.wait_survival(time).unwrap());
         begins(true).counted.holds(queue.spinning());
     }
 

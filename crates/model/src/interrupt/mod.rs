@@ -13,9 +13,11 @@ mod n_policy;
 mod nt_policy;
 mod parameters;
 mod poisson;
+mod t_policy;
 #[cfg(test)]
 mod trials;
 mod vacations;
+mod waits;
 
 pub use adaptive::Adaptive;
 pub use batch_arrivals::{Batch, MxG1};
@@ -28,7 +30,9 @@ pub use means::Means;
 pub use moderation::Moderation;
 pub use n_policy::NPolicy;
 pub use nt_policy::NtPolicy;
+pub use t_policy::TPolicy;
 pub use vacations::Vacations;
+pub use waits::Waits;
 
 use crate::catalogue::Model;
 
@@ -38,7 +42,7 @@ pub(crate) const MODELS: &[Model] = &[
     batch_arrivals::GENERAL,
     bulk_service::MODEL,
     n_policy::MODEL,
-    nt_policy::TIMER_ALONE,
+    t_policy::MODEL,
     nt_policy::MODEL,
     vacations::MODEL,
     vacations::POLLING,

@@ -1,5 +1,5 @@
-//! Interrupts held by count and timer, whichever is first, and by a timer alone: the server begins when so many
-//! customers wait, or the first of them has waited so long.
+//! Interrupts held by count and timer, whichever is first: the server begins when so many customers wait, or the first
+//! of them has waited so long.
 
 use crate::catalogue::{Family, Given, Model};
 use crate::interrupt::means::{Load, Means};
@@ -19,24 +19,16 @@ pub struct NtPolicy {
 }
 
 impl NtPolicy {
-    /// `lambda` customers per second; `count` from 1 to 10⁶, or `None` for a timer alone; `timer` in seconds, 0 for at
-    /// once.
+    /// `lambda` customers per second; `count` from 1 to 10⁶; `timer` in seconds, 0 for at once.
     ///
     /// # Errors
     /// When a parameter is not usable, or customers come as fast as they are served.
-    pub fn new(lambda: f64, service: &Distribution, count: Option<u64>, timer: f64) -> Result<Self> {
+    pub fn new(lambda: f64, service: &Distribution, count: u64, timer: f64) -> Result<Self> {
         let load = Load::new(lambda, service)?;
         check::non_negative("timer", timer)?;
-        let mean = lambda * timer;
-        let (joined, triangle) = match count {
-            None => (mean, mean * (0.5 * mean + 1.0)),
-            Some(count) => {
-                let others = check::count("count", count, 1, MOST_HELD)? as f64 - 1.0;
-                let poisson = Poisson::new(mean);
-                (poisson.capped_mean(others), poisson.capped_triangle(others))
-            }
-        };
-        Ok(Self { load, joined, triangle })
+        let others = check::count("count", count, 1, MOST_HELD)? as f64 - 1.0;
+        let came = Poisson::new(lambda * timer);
+        Ok(Self { load, joined: came.capped_mean(others), triangle: came.capped_triangle(others) })
     }
 
     /// The means: W = λE\[S²\]/(2(1 − ρ)) + E\[m(m + 1)/2\]/(λ(1 + E\[m\])).
@@ -58,32 +50,7 @@ impl NtPolicy {
     pub fn mean_batch(&self) -> f64 {
         1.0 + self.joined
     }
-
-    fn solution(&self) -> Solution {
-        self.means().solution().with("interrupts.rate", self.interrupt_rate(), Unit::PerSecond).with(
-            "batch.mean",
-            self.mean_batch(),
-            Unit::Count,
-        )
-    }
 }
-
-/// In the catalogue.
-pub(crate) const TIMER_ALONE: Model = Model {
-    name: "t-policy",
-    title: "M/G/1, T-policy",
-    family: Family::Interrupts,
-    summary: "the server is woken when the first customer has waited so long, and works until nobody is there",
-    formula: "W = λE[S²]/(2(1 − ρ)) + T(1 + λT/2)/(1 + λT); interrupts λ(1 − ρ)/(1 + λT); π₀ = (1 − ρ)/(1 + λT)",
-    assumptions: "Poisson arrivals; independent services; first come, first served; no limit on the queue; being woken takes no time; the timer starts with the first customer who waits",
-    source: "Fuhrmann and Cooper (1985), Stochastic decompositions in the M/G/1 queue with generalized vacations; the idle phase written out",
-    holds: "exact for λE[S] < 1",
-    parameters: &[LAMBDA, SERVICE, TIMER],
-    solve: |given| {
-        let (lambda, service) = (given.rate("lambda")?, given.distribution("service")?);
-        Ok(NtPolicy::new(lambda, &service, None, given.time("timer")?)?.solution())
-    },
-};
 
 /// In the catalogue.
 pub(crate) const MODEL: Model = Model {
@@ -102,14 +69,19 @@ pub(crate) const MODEL: Model = Model {
 fn solve(given: &Given) -> Result<Solution> {
     let (lambda, service) = (given.rate("lambda")?, given.distribution("service")?);
     let count = given.count("count", 1, MOST_HELD)?;
-    Ok(NtPolicy::new(lambda, &service, Some(count), given.time("timer")?)?.solution())
+    let queue = NtPolicy::new(lambda, &service, count, given.time("timer")?)?;
+    Ok(queue.means().solution().with("interrupts.rate", queue.interrupt_rate(), Unit::PerSecond).with(
+        "batch.mean",
+        queue.mean_batch(),
+        Unit::Count,
+    ))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::interrupt::NPolicy;
     use crate::interrupt::trials::{Trial, stationary, woken};
+    use crate::interrupt::{NPolicy, TPolicy, Waits};
 
     fn close(got: f64, want: f64, tolerance: f64) {
         assert!((got / want - 1.0).abs() <= tolerance, "{got} for {want}");
@@ -151,32 +123,36 @@ mod tests {
         let (lambda, timer, count) = (1.0, 2.5, 4_usize);
         let uniform = |u: f64| 0.1 + u;
         let n = NPolicy::new(lambda, &service, count as u64).unwrap();
-        agree(
-            n.means(),
-            n.interrupt_rate(),
-            &woken(lambda, uniform, |_, arrivals, woken| {
-                *woken += 1.0;
-                arrivals.peek(count - 1)
-            }),
-        );
-        let t = NtPolicy::new(lambda, &service, None, timer).unwrap();
-        agree(
-            t.means(),
-            t.interrupt_rate(),
-            &woken(lambda, uniform, |_, arrivals, woken| {
-                *woken += 1.0;
-                arrivals.peek(0) + timer
-            }),
-        );
-        let nt = NtPolicy::new(lambda, &service, Some(count as u64), timer).unwrap();
-        agree(
-            nt.means(),
-            nt.interrupt_rate(),
-            &woken(lambda, uniform, |_, arrivals, woken| {
-                *woken += 1.0;
-                (arrivals.peek(0) + timer).min(arrivals.peek(count - 1))
-            }),
-        );
+        let trial = woken(lambda, uniform, |_, arrivals, woken| {
+            *woken += 1.0;
+            arrivals.peek(count - 1)
+        });
+        agree(n.means(), n.interrupt_rate(), &trial);
+        trial.distributed(|time| n.wait_survival(time).unwrap());
+        let t = TPolicy::new(lambda, &service, timer).unwrap();
+        let trial = woken(lambda, uniform, |_, arrivals, woken| {
+            *woken += 1.0;
+            arrivals.peek(0) + timer
+        });
+        agree(t.means(), t.interrupt_rate(), &trial);
+        trial.distributed(|time| t.wait_survival(time).unwrap());
+        let nt = NtPolicy::new(lambda, &service, count as u64, timer).unwrap();
+        let trial = woken(lambda, uniform, |_, arrivals, woken| {
+            *woken += 1.0;
+            (arrivals.peek(0) + timer).min(arrivals.peek(count - 1))
+        });
+        agree(nt.means(), nt.interrupt_rate(), &trial);
+    }
+
+    #[test]
+    fn waits_of_constant_services_agree_with_trials() {
+        // One in ten waits for exactly three services of 0.6.
+        let service = Distribution::constant(0.6).unwrap();
+        let queue = NPolicy::new(1.0, &service, 4).unwrap();
+        let trial = woken(1.0, |_| 0.6, |_, arrivals, _| arrivals.peek(3));
+        trial.distributed(|time| queue.wait_survival(time).unwrap());
+        let jump = queue.wait_survival(1.8 - 1e-9).unwrap() - queue.wait_survival(1.8).unwrap();
+        close(jump, 0.1, 1e-5);
     }
 
     #[test]
@@ -184,8 +160,8 @@ mod tests {
         let service = Distribution::constant(60e-6).unwrap();
         let plain = NPolicy::new(1e4, &service, 1).unwrap().means();
         close(plain.wait, 0.6 * 60e-6 / (2.0 * 0.4), 1e-14);
-        for (count, timer) in [(Some(1), 1.0), (Some(7), 0.0), (None, 0.0)] {
-            let means = NtPolicy::new(1e4, &service, count, timer).unwrap().means();
+        let both = |count, timer| NtPolicy::new(1e4, &service, count, timer).unwrap().means();
+        for means in [both(1, 1.0), both(7, 0.0), TPolicy::new(1e4, &service, 0.0).unwrap().means()] {
             for (got, want) in [
                 (means.wait, plain.wait),
                 (means.idle, plain.idle),
@@ -196,11 +172,11 @@ mod tests {
         }
         // A timer that never ends leaves the count; a count that is never reached leaves the timer.
         let count = NPolicy::new(1e4, &service, 9).unwrap();
-        let both = NtPolicy::new(1e4, &service, Some(9), 1e9).unwrap();
+        let both = NtPolicy::new(1e4, &service, 9, 1e9).unwrap();
         close(both.means().wait, count.means().wait, 1e-14);
         close(both.interrupt_rate(), count.interrupt_rate(), 1e-14);
-        let timer = NtPolicy::new(1e4, &service, None, 1e-4).unwrap();
-        let both = NtPolicy::new(1e4, &service, Some(1000), 1e-4).unwrap();
+        let timer = TPolicy::new(1e4, &service, 1e-4).unwrap();
+        let both = NtPolicy::new(1e4, &service, 1000, 1e-4).unwrap();
         close(both.means().wait, timer.means().wait, 1e-14);
         assert_eq!((timer.means().wait_probability, count.means().wait_probability), (1.0, 1.0));
     }
@@ -209,10 +185,10 @@ mod tests {
     fn keeps_its_precision_where_the_timer_hardly_matters() {
         // λT = 1e-9 and N = 2: E[m] = 1 − e^−λT, and what is added to the wait is all of it: E[m(m + 1)/2] = E[m].
         let service = Distribution::constant(1e-12).unwrap();
-        let queue = NtPolicy::new(1.0, &service, Some(2), 1e-9).unwrap();
+        let queue = NtPolicy::new(1.0, &service, 2, 1e-9).unwrap();
         let joined = -(-1e-9_f64).exp_m1();
         let added = queue.means().wait - queue.load.pollaczek_khinchine();
         close(added, joined / (1.0 + joined), 1e-13);
-        assert!(NtPolicy::new(1.0, &service, Some(1_000_000), 1e15).is_ok());
+        assert!(NtPolicy::new(1.0, &service, 1_000_000, 1e15).is_ok());
     }
 }

@@ -131,6 +131,23 @@ pub(super) struct Trial {
     pub(super) idle: Seen,
     /// What `begins` counted, per second.
     pub(super) counted: Seen,
+    /// All waits, sorted.
+    waits: Vec<f64>,
+}
+
+impl Trial {
+    /// Fails where the share of waits beyond a time is not as claimed, at several times. By 3 in 1000 at most: four
+    /// standard errors of a share of so many waits that depend on some dozens of others.
+    pub(super) fn distributed(&self, survival: impl Fn(f64) -> f64) {
+        let n = self.waits.len();
+        for i in 1..12 {
+            // Between two waits that were seen, away from any that many share.
+            let time = 1.0001 * self.waits[n * i / 12] + 1e-9;
+            let beyond = (n - self.waits.partition_point(|wait| *wait <= time)) as f64 / n as f64;
+            let claim = survival(time);
+            assert!((beyond - claim).abs() < 0.003, "beyond {time}: {beyond} for {claim}");
+        }
+    }
 }
 
 /// One server that serves until nobody is there. Then `begins(now, arrivals, count)` says when it begins again, not
@@ -142,7 +159,7 @@ pub(super) fn woken(
 ) -> Trial {
     let mut arrivals = Arrivals::new(lambda, 20_26);
     let mut services = Random::new(77);
-    let mut blocks = Blocks::default();
+    let (mut blocks, mut waits) = (Blocks::default(), Vec::with_capacity(CUSTOMERS));
     let (mut empty, mut counted, mut waited, mut sum) = (0.0, 0.0, 0.0, 0.0);
     let (mut now, mut begun) = (0.0, 0.0);
     for customer in 1..=CUSTOMERS {
@@ -152,6 +169,7 @@ pub(super) fn woken(
         }
         let wait = now - arrivals.take();
         assert!(wait >= 0.0, "the server began before its customer came");
+        waits.push(wait);
         sum += wait;
         waited += f64::from(wait > 0.0);
         now += service(services.uniform());
@@ -162,13 +180,14 @@ pub(super) fn woken(
             (empty, counted, waited, sum, begun) = (0.0, 0.0, 0.0, 0.0, now);
         }
     }
-    blocks.trial()
+    blocks.trial(waits)
 }
 
 /// One server, Poisson batches of the size that `batch` makes of a uniform number.
 pub(super) fn batches(lambda: f64, batch: impl Fn(f64) -> usize, service: impl Fn(f64) -> f64) -> Trial {
     let mut random = Random::new(5);
-    let (mut blocks, mut came, mut now, mut begun) = (Blocks::default(), 0.0_f64, 0.0_f64, 0.0);
+    let (mut blocks, mut waits) = (Blocks::default(), Vec::with_capacity(CUSTOMERS));
+    let (mut came, mut now, mut begun) = (0.0_f64, 0.0_f64, 0.0);
     for _ in 0..BLOCKS {
         let (mut sum, mut waited, mut n, mut empty) = (0.0, 0.0, 0.0, 0.0);
         while n < (CUSTOMERS / BLOCKS) as f64 {
@@ -176,6 +195,7 @@ pub(super) fn batches(lambda: f64, batch: impl Fn(f64) -> usize, service: impl F
             empty += (came - now).max(0.0);
             now = now.max(came);
             for _ in 0..batch(random.uniform()) {
+                waits.push(now - came);
                 sum += now - came;
                 waited += f64::from(now > came);
                 n += 1.0;
@@ -185,7 +205,7 @@ pub(super) fn batches(lambda: f64, batch: impl Fn(f64) -> usize, service: impl F
         blocks.push(sum / n, waited / n, empty / (now - begun), 0.0);
         begun = now;
     }
-    blocks.trial()
+    blocks.trial(waits)
 }
 
 /// The means of blocks: wait, waited, idle, counted.
@@ -199,9 +219,10 @@ impl Blocks {
         }
     }
 
-    fn trial(&self) -> Trial {
+    fn trial(&self, mut waits: Vec<f64>) -> Trial {
         let [wait, waited, idle, counted] = [0, 1, 2, 3].map(|i| Seen::of(&self.0[i]));
-        Trial { wait, waited, idle, counted }
+        waits.sort_by(f64::total_cmp);
+        Trial { wait, waited, idle, counted, waits }
     }
 }
 

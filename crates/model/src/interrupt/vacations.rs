@@ -1,19 +1,20 @@
 //! A server that looks only now and then: vacations of any kind, and polling, which is vacations of constant length.
 
+use num_complex::Complex64;
+
 use crate::catalogue::{Family, Given, Kind, Model, Parameter};
 use crate::interrupt::means::{Load, Means};
 use crate::interrupt::parameters::{LAMBDA, SERVICE};
+use crate::interrupt::waits::{Parts, Waits};
 use crate::{Distribution, Result, Solution, Unit, check};
 
 /// M/G/1 whose server leaves when nobody is there, comes back after a vacation, and leaves again as often as it finds
 /// nobody (multiple vacations, exhaustive service).
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Vacations {
     load: Load,
-    /// E\[V\], seconds.
-    vacation: f64,
-    /// E\[V²\]/(2E\[V\]), seconds.
-    left: f64,
+    service: Distribution,
+    vacation: Distribution,
     /// (1 − V*(λ))/(λE\[V\]): share of vacation time before the first arrival in it.
     nobody: f64,
 }
@@ -26,28 +27,43 @@ impl Vacations {
     pub fn new(lambda: f64, service: &Distribution, vacation: &Distribution) -> Result<Self> {
         let load = Load::new(lambda, service)?;
         let vacation = vacation.clone().checked("vacation")?;
-        Ok(Self {
-            load,
-            vacation: vacation.mean(),
-            left: vacation.residual_mean(),
-            nobody: vacation.residual_transform(lambda.into())?.re,
-        })
+        let nobody = vacation.residual_transform(lambda.into())?.re;
+        Ok(Self { load, service: service.clone(), vacation, nobody })
     }
 
     /// The means: W = λE\[S²\]/(2(1 − ρ)) + E\[V²\]/(2E\[V\]).
     pub fn means(&self) -> Means {
-        let wait = self.load.pollaczek_khinchine() + self.left;
+        let wait = self.load.pollaczek_khinchine() + self.vacation.residual_mean();
         self.load.means(wait, self.load.spare() * self.nobody, 1.0)
     }
 
     /// Vacations per second: (1 − ρ)/E\[V\].
     pub fn rate(&self) -> f64 {
-        self.load.spare() / self.vacation
+        self.load.spare() / self.vacation.mean()
     }
 
     /// Share of vacations after which nobody is there: V*(λ) = 1 − λE\[V\]·(share of their time with nobody there).
     fn in_vain(&self) -> f64 {
-        (1.0 - self.load.lambda * self.vacation * self.nobody).max(0.0)
+        (1.0 - self.load.lambda * self.vacation.mean() * self.nobody).max(0.0)
+    }
+}
+
+/// The wait of M/G/1 and, independent of it, what is left of a vacation.
+impl Waits for Vacations {
+    fn service(&self) -> &Distribution {
+        &self.service
+    }
+
+    fn mean_wait(&self) -> f64 {
+        self.means().wait
+    }
+
+    fn lumps(&self) -> Vec<(f64, f64)> {
+        Vec::new()
+    }
+
+    fn others(&self, s: Complex64) -> Result<Complex64> {
+        Ok(Parts::at(s, &self.load, &self.service)?.plain * self.vacation.residual_transform(s)?)
     }
 }
 
@@ -146,6 +162,7 @@ mod tests {
             trial.idle.holds(queue.means().idle);
             trial.counted.holds(queue.rate());
             trial.waited.holds(queue.means().wait_probability);
+            trial.distributed(|time| queue.wait_survival(time).unwrap());
         }
     }
 

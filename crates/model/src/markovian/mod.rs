@@ -6,6 +6,7 @@ mod erlang_b;
 mod figures;
 mod finite_source;
 mod mm1;
+mod mm1_transient;
 mod mm1k;
 mod mmc;
 mod mmck;
@@ -17,6 +18,7 @@ pub use busy_period::BusyPeriod;
 pub use erlang_b::ErlangB;
 pub use finite_source::FiniteSource;
 pub use mm1::Mm1;
+pub use mm1_transient::Mm1Transient;
 pub use mmc::Mmc;
 pub use mmck::Mmck;
 pub use mminf::MmInfinity;
@@ -24,8 +26,16 @@ pub use mminf::MmInfinity;
 use crate::catalogue::Model;
 
 /// The models of this family.
-pub(crate) const MODELS: &[Model] =
-    &[mm1::MODEL, mm1k::MODEL, mmc::MODEL, mmck::MODEL, mminf::MODEL, erlang_b::MODEL, finite_source::MODEL];
+pub(crate) const MODELS: &[Model] = &[
+    mm1::MODEL,
+    mm1k::MODEL,
+    mmc::MODEL,
+    mmck::MODEL,
+    mminf::MODEL,
+    erlang_b::MODEL,
+    finite_source::MODEL,
+    mm1_transient::MODEL,
+];
 
 /// ln(λ/κ) for work that comes at λ and is done at κ, `drain` = κ − λ, with its digits both near 1 and near 0.
 fn ln_load(lambda: f64, capacity: f64, drain: f64) -> f64 {

@@ -1,5 +1,6 @@
 //! When a tail has fallen to a given share: the inverse of a survival function.
 
+use crate::numeric::root;
 use crate::{ModelError, Result};
 
 /// The shares that the catalogue tells quantiles of, with their names.
@@ -16,15 +17,15 @@ pub(crate) fn of_survival(survival: impl Fn(f64) -> f64, share: f64, scale: f64)
     if start <= tail {
         return Ok(0.0);
     }
-    // The logarithm of most tails is nearly a straight line, where the secant is at home.
+    // The logarithm of most tails is nearly a straight line, where interpolation is at home.
     let height = |t: f64| (survival(t) / tail).ln().max(-700.0);
-    let (mut low, mut low_height) = (0.0, (start / tail).ln());
+    let mut low = 0.0;
     let (mut high, mut high_height) = (scale, height(scale));
     for _ in 0..2200 {
         if high_height <= 0.0 {
             break;
         }
-        (low, low_height) = (high, high_height);
+        low = high;
         high *= 2.0;
         high_height = height(high);
     }
@@ -34,34 +35,7 @@ pub(crate) fn of_survival(survival: impl Fn(f64) -> f64, share: f64, scale: f64)
             reason: format!("the tail does not fall to {tail} within the range of floating point"),
         });
     }
-    // Illinois' regula falsi; a bisection wherever three steps did not halve the bracket.
-    let mut width = high - low;
-    for step in 1..300 {
-        let t = if step % 3 == 0 && high - low > 0.5 * width {
-            low + 0.5 * (high - low)
-        } else {
-            let t = low + (high - low) * low_height / (low_height - high_height);
-            if t > low && t < high { t } else { low + 0.5 * (high - low) }
-        };
-        if step % 3 == 0 {
-            width = high - low;
-        }
-        if high - low <= 4.0 * f64::EPSILON * high || t <= low || t >= high {
-            break;
-        }
-        let at = height(t);
-        if at == 0.0 {
-            return Ok(t);
-        }
-        if at > 0.0 {
-            (low, low_height) = (t, at);
-            high_height *= 0.5;
-        } else {
-            (high, high_height) = (t, at);
-            low_height *= 0.5;
-        }
-    }
-    Ok(low + 0.5 * (high - low))
+    root::bracketed(|t| Ok(height(t)), low, high, 0.0)
 }
 
 /// 1 − `share`.

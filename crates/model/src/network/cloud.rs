@@ -280,14 +280,13 @@ fn solve(given: &Given) -> Result<Solution> {
     let classes =
         lambdas.iter().zip(services).map(|(lambda, service)| CloudClass { lambda: *lambda, service });
     let classes: Vec<CloudClass> = classes.collect();
+    let own = given.counts("own", 0, MOST_DEVICES)?;
     let split = match given.word("split", SPLITS)? {
         "shared" => Split::Shared,
         "random" => Split::Random,
         "round-robin" => Split::RoundRobin,
-        _ => match &given.counts("own", 0, MOST_DEVICES)?[..] {
-            [0] => Split::ByClass(allotted(devices, &classes)?),
-            own => Split::ByClass(own.to_vec()),
-        },
+        _ if own == [0] => Split::ByClass(allotted(devices, &classes)?),
+        _ => Split::ByClass(own),
     };
     let order = if given.word("order", ORDERS)? == "fifo" { Order::Fifo } else { Order::Priority };
     let cloud = Cloud::new(devices, classes, &split, order)?;

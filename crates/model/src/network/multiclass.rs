@@ -6,7 +6,7 @@ use crate::{ModelError, Result, Solution, Unit, check};
 
 /// Figures that the exact recursion may keep, and steps that it may take.
 const MOST_KEPT: f64 = 8e6;
-const MOST_STEPS: f64 = 1e8;
+const MOST_STEPS: f64 = 3e7;
 
 /// Steps that the approximation may take in all, and how near two of its rounds must be.
 const MOST_ROUND_STEPS: f64 = 2e8;
@@ -99,25 +99,28 @@ impl MulticlassMva {
         }
         let mut numbers = vec![0.0; vectors * stations];
         let mut flows = vec![ClassFlow { throughput: 0.0, response: 0.0 }; self.classes.len()];
-        let mut now = vec![0.0; stations];
+        let mut times = vec![0.0; stations];
         for vector in 1..vectors {
-            now.fill(0.0);
+            let (before, now) = numbers.split_at_mut(vector * stations);
             for ((class, stride), flow) in self.classes.iter().zip(&strides).zip(&mut flows) {
                 let customers = vector / stride % (class.customers as usize + 1);
                 if customers == 0 {
                     continue;
                 }
-                let fewer = &numbers[(vector - stride) * stations..][..stations];
-                let times = || class.demands.iter().zip(fewer).map(|(demand, found)| demand * (1.0 + found));
-                flow.response = times().sum();
+                let fewer = &before[(vector - stride) * stations..];
+                flow.response = 0.0;
+                for at in 0..stations {
+                    times[at] = class.demands[at] * (1.0 + fewer[at]);
+                    flow.response += times[at];
+                }
                 flow.throughput = customers as f64 / (class.think + flow.response);
-                for (number, time) in now.iter_mut().zip(times()) {
-                    *number += flow.throughput * time;
+                for at in 0..stations {
+                    now[at] += flow.throughput * times[at];
                 }
             }
-            numbers[vector * stations..][..stations].copy_from_slice(&now);
         }
-        Ok(self.flows(flows, now))
+        let all = numbers.split_off((vectors - 1) * stations);
+        Ok(self.flows(flows, all))
     }
 
     /// The approximation of Schweitzer and Bard: an arrival finds its own class as it is, less one customer's share.
@@ -180,8 +183,8 @@ pub(crate) const MODEL: Model = Model {
                   classes, else the processor is shared; routes do not depend on the state; no priorities",
     source: "Reiser and Lavenberg (1980), J. ACM 27(2), 313–322; Lazowska et al. (1984), Quantitative System \
              Performance, sections 7.4.2.1 (exact) and 7.4.2.2 (approximate)",
-    holds: "exact while stations × Π (customers + 1) is up to 8e6; method=schweitzer-bard: an approximation for any \
-            number, whose errors are mostly below 10 %",
+    holds: "exact while stations × Π (customers + 1) is up to 8e6, and times the classes up to 3e7; \
+            method=schweitzer-bard: an approximation for any number, whose errors are mostly below 10 %",
     parameters: &[
         Parameter {
             name: "demands",

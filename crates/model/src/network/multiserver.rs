@@ -10,7 +10,7 @@ use crate::catalogue::{Family, Given, Kind, Model, Parameter};
 use crate::{ModelError, Result, Solution, check};
 
 /// Steps, and constants kept, that are still prompt.
-const MOST_STEPS: f64 = 5e7;
+const MOST_STEPS: f64 = 5e6;
 const MOST_KEPT: f64 = 4e6;
 
 /// The most servers of a station; more than there are customers make no difference.
@@ -165,7 +165,7 @@ pub(crate) const MODEL: Model = Model {
     source: "Buzen (1973), Computational Algorithms for Closed Queueing Networks with Exponential Servers, CACM 16(9), \
              527–531, with Reiser (1981), Mean Value Analysis and Convolution Method for Queue-Dependent Servers in \
              Closed Queueing Networks, Performance Evaluation 1(1), 7–18, on why not by the recursion of MVA",
-    holds: "exact, by convolution without a subtraction, so stable for many customers; customers × servers up to 5e7. A \
+    holds: "exact, by convolution without a subtraction, so stable for many customers; customers × servers up to 5e6. A \
             station's response is that of one visit",
     parameters: &[
         Parameter {

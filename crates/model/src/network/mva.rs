@@ -5,7 +5,7 @@ use crate::catalogue::{Family, Given, Kind, Model, Parameter};
 use crate::{Result, Solution, check};
 
 /// Steps of the recursion that are still prompt.
-const MOST_STEPS: f64 = 1e8;
+const MOST_STEPS: f64 = 3e7;
 
 /// A fixed number of customers who think, pass stations with one server each, and think again.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,7 +62,7 @@ pub(crate) const MODEL: Model = Model {
                   processor is shared; routes do not depend on the state; one class",
     source: "Reiser and Lavenberg (1980), Mean-Value Analysis of Closed Multichain Queuing Networks, J. ACM 27(2), \
              313–322; Lazowska et al. (1984), Quantitative System Performance, section 6.4",
-    holds: "exact; customers × stations up to 1e8. A station's response is that of all its visits in one passage",
+    holds: "exact; customers × stations up to 3e7. A station's response is that of all its visits in one passage",
     parameters: &[
         Parameter {
             name: "demands",

@@ -5,15 +5,17 @@
 //! period; a multiple that falls on the very moment of an arrival is over. An adaptive cap is a cap that changes at the
 //! end of a window, and holds for those who are held then as well.
 
+use super::flow::Exits;
 use super::{Cause, Engine};
-use crate::SimError;
 use crate::customers::{Chain, NOBODY};
+use crate::error::Flow;
 use crate::stream::Stream;
 use crate::system::{AdaptivePlan, CoalescerPlan};
 
 /// A coalescer while it is simulated.
 pub(super) struct Coalescer<'s> {
     plan: &'s CoalescerPlan,
+    to: Exits<'s>,
     stream: Stream,
     pub(super) held: Chain,
     pub(super) inside: u32,
@@ -43,9 +45,10 @@ impl<'s> Coalescer<'s> {
         i: usize,
         plan: &'s CoalescerPlan,
         stream: Stream,
-    ) -> Result<Self, SimError> {
+    ) -> Flow<Self> {
         Ok(Coalescer {
             plan,
+            to: Exits::of(&plan.to),
             stream,
             held: Chain::EMPTY,
             inside: 0,
@@ -112,7 +115,7 @@ impl<'s> Coalescer<'s> {
 
 impl Engine<'_> {
     /// The customer is held.
-    pub(super) fn hold(&mut self, i: usize, customer: u32) -> Result<(), SimError> {
+    pub(super) fn hold(&mut self, i: usize, customer: u32) -> Flow {
         let now = self.now;
         let coalescer = &mut self.coalescers[i];
         coalescer.pass(now);
@@ -140,7 +143,7 @@ impl Engine<'_> {
     }
 
     /// Lets go, if it is time and allowed; else waits for the permission.
-    fn let_go_if_due(&mut self, i: usize) -> Result<(), SimError> {
+    fn let_go_if_due(&mut self, i: usize) -> Flow {
         let coalescer = &self.coalescers[i];
         if !coalescer.due {
             return Ok(());
@@ -156,7 +159,7 @@ impl Engine<'_> {
     }
 
     /// Lets everybody go.
-    fn release(&mut self, i: usize) -> Result<(), SimError> {
+    fn release(&mut self, i: usize) -> Flow {
         let coalescer = &mut self.coalescers[i];
         self.calendar.cancel(coalescer.timer);
         self.calendar.cancel(coalescer.permit);
@@ -173,7 +176,7 @@ impl Engine<'_> {
             leaving.delayed += delay;
             let coalescer = &mut self.coalescers[i];
             coalescer.delay += delay;
-            let node = coalescer.plan.to.draw(&mut coalescer.stream);
+            let node = coalescer.to.draw(&mut coalescer.stream);
             self.forward(customer, node)?;
             customer = next;
         }
@@ -181,7 +184,7 @@ impl Engine<'_> {
     }
 
     /// The first customer was held long enough.
-    pub(super) fn timer(&mut self, i: usize) -> Result<(), SimError> {
+    pub(super) fn timer(&mut self, i: usize) -> Flow {
         let coalescer = &mut self.coalescers[i];
         coalescer.pass(self.now);
         self.calendar.cancel(coalescer.timer);
@@ -190,13 +193,13 @@ impl Engine<'_> {
     }
 
     /// The permission that was waited for is there.
-    pub(super) fn permit(&mut self, i: usize) -> Result<(), SimError> {
+    pub(super) fn permit(&mut self, i: usize) -> Flow {
         self.coalescers[i].pass(self.now);
         self.release(i)
     }
 
     /// A window ends in which customers came, or at whose beginning some were held.
-    pub(super) fn window(&mut self, i: usize) -> Result<(), SimError> {
+    pub(super) fn window(&mut self, i: usize) -> Flow {
         let coalescer = &mut self.coalescers[i];
         coalescer.pass(self.now);
         self.calendar.cancel(coalescer.window);

@@ -1,12 +1,23 @@
 //! Customers on their way: into the system, from part to part, out of it.
 
 use super::Engine;
-use crate::SimError;
 use crate::customers::{Customer, NOBODY};
+use crate::error::Flow;
 use crate::stream::Stream;
 use crate::system::{Gaps, Node, Route};
 
-impl Route {
+/// A route, at hand.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Exits<'s> {
+    always: Node,
+    shares: &'s [(f64, Node)],
+}
+
+impl<'s> Exits<'s> {
+    pub(super) fn of(route: &'s Route) -> Self {
+        Exits { always: route.always, shares: &route.shares }
+    }
+
     /// Where the next customer goes.
     #[inline(always)]
     pub(super) fn draw(&self, stream: &mut Stream) -> Node {
@@ -24,21 +35,8 @@ impl Route {
 impl Engine<'_> {
     /// A new customer of the source enters.
     #[inline(always)]
-    pub(super) fn enter(&mut self, source: usize) -> Result<(), SimError> {
-        let customer = Customer {
-            entered: self.now,
-            arrived: self.now,
-            since: self.now,
-            waited: 0.0,
-            delayed: 0.0,
-            left: 0.0,
-            next: NOBODY,
-            source: source as u32,
-            slot: NOBODY,
-            class: self.sources[source].class,
-            begun: false,
-            has_waited: false,
-        };
+    pub(super) fn enter(&mut self, source: usize) -> Flow {
+        let customer = Customer::new(self.now, source as u32, self.sources[source].class, NOBODY);
         match self.customers.insert(customer) {
             Some(customer) => self.admit(source, customer),
             None => Err(self.overflow()),
@@ -46,7 +44,7 @@ impl Engine<'_> {
     }
 
     /// A customer who has thought enough enters again.
-    pub(super) fn come_back(&mut self, customer: u32) -> Result<(), SimError> {
+    pub(super) fn come_back(&mut self, customer: u32) -> Flow {
         let now = self.now;
         let returning = &mut self.customers[customer];
         (returning.entered, returning.waited, returning.delayed) = (now, 0.0, 0.0);
@@ -55,28 +53,29 @@ impl Engine<'_> {
     }
 
     #[inline(always)]
-    fn admit(&mut self, source: usize, customer: u32) -> Result<(), SimError> {
-        if self.inside == 0 {
-            self.idle += self.now - self.idle_since;
-        }
-        self.inside += 1;
-        self.entered += 1;
-        if let Some(class) = self.classes.get_mut(usize::from(self.customers[customer].class)) {
-            class.pass(self.now);
-            class.entered += 1;
-        }
-        if let Some(kind) = self.kinds.get_mut(source) {
-            kind.pass(self.now);
-            kind.entered += 1;
+    fn admit(&mut self, source: usize, customer: u32) -> Flow {
+        self.sums.enter(self.now);
+        if self.several {
+            self.count_entry(source, customer);
         }
         let source = &mut self.sources[source];
         let node = source.to.draw(&mut source.stream);
         self.forward(customer, node)
     }
 
+    fn count_entry(&mut self, source: usize, customer: u32) {
+        let class = usize::from(self.customers[customer].class);
+        for kind in self.classes.get_mut(class).into_iter().chain(self.kinds.get_mut(source)) {
+            kind.entered += 1;
+        }
+        if let Some(area) = self.areas.get_mut(class) {
+            area.change(self.now, 1.0);
+        }
+    }
+
     /// The customer goes there: at once to a station or out, after this event to where a circle could begin.
     #[inline(always)]
-    pub(super) fn forward(&mut self, customer: u32, node: Node) -> Result<(), SimError> {
+    pub(super) fn forward(&mut self, customer: u32, node: Node) -> Flow {
         match node {
             Node::Exit => self.leave(customer),
             Node::Station(station) => self.arrive(station as usize, customer),
@@ -89,68 +88,73 @@ impl Engine<'_> {
 
     /// The customer leaves as he should.
     #[inline(always)]
-    pub(super) fn leave(&mut self, customer: u32) -> Result<(), SimError> {
+    pub(super) fn leave(&mut self, customer: u32) -> Flow {
         let leaving = &self.customers[customer];
         let response = self.now - leaving.entered;
-        let (waited, delayed) = (leaving.waited, leaving.delayed);
-        let (class, source) = (usize::from(leaving.class), leaving.source as usize);
-        self.left += 1;
-        self.last_leaving = self.events;
-        self.wait += waited;
-        self.waited += u64::from(waited > 0.0);
-        self.response += response;
+        let (waited, slot) = (leaving.waited, leaving.slot);
+        self.sums.leave(self.now, response, waited);
         self.waits.add(waited);
         self.responses.add(response);
         if let Some(delays) = &mut self.delays {
-            self.delay += delayed;
-            delays.add(delayed);
+            self.sums.delay += leaving.delayed;
+            delays.add(leaving.delayed);
         }
         if let Some(record) = &mut self.record {
             record.push(response);
         }
-        for kind in self.classes.get_mut(class).into_iter().chain(self.kinds.get_mut(source)) {
-            kind.pass(self.now);
-            kind.left += 1;
-            kind.wait += waited;
-            kind.waited += u64::from(waited > 0.0);
-            kind.response += response;
-            kind.delay += delayed;
+        if self.several {
+            self.count_leaving(customer);
         }
-        self.depart(customer, source)
+        self.depart(customer, slot)
+    }
+
+    fn count_leaving(&mut self, customer: u32) {
+        let leaving = &self.customers[customer];
+        let (class, source) = (usize::from(leaving.class), leaving.source as usize);
+        for kind in self.classes.get_mut(class).into_iter().chain(self.kinds.get_mut(source)) {
+            kind.leave(leaving, self.now - leaving.entered);
+        }
+        if let Some(area) = self.areas.get_mut(class) {
+            area.change(self.now, -1.0);
+        }
     }
 
     /// The customer found no place.
     #[cold]
-    pub(super) fn lose(&mut self, customer: u32) -> Result<(), SimError> {
+    pub(super) fn lose(&mut self, customer: u32) -> Flow {
         let lost = &self.customers[customer];
         let (class, source) = (usize::from(lost.class), lost.source as usize);
-        self.lost += 1;
+        self.sums.lose(self.now);
         for kind in self.classes.get_mut(class).into_iter().chain(self.kinds.get_mut(source)) {
-            kind.pass(self.now);
             kind.lost += 1;
         }
-        self.depart(customer, source)
+        if let Some(area) = self.areas.get_mut(class) {
+            area.change(self.now, -1.0);
+        }
+        let slot = self.customers[customer].slot;
+        self.depart(customer, slot)
     }
 
-    /// The customer is no longer inside: gone, or thinking.
+    /// The customer is gone, or of a closed population.
     #[inline(always)]
-    fn depart(&mut self, customer: u32, source: usize) -> Result<(), SimError> {
-        self.inside -= 1;
-        if self.inside == 0 {
-            self.idle_since = self.now;
-        }
-        let source = &mut self.sources[source];
-        match source.gaps {
-            Gaps::Closed { think: Some(think), .. } => {
-                let slot = self.customers[customer].slot as usize;
-                self.calendar.set(slot, self.now + think.draw(&mut source.stream));
-            }
-            Gaps::Closed { think: None, .. } => {
-                // Back at once; through `settle`, so that a circle is no recursion.
-                self.returning.push_back(customer);
-            }
-            _ => self.customers.remove(customer),
+    fn depart(&mut self, customer: u32, slot: u32) -> Flow {
+        if slot == NOBODY {
+            self.customers.remove(customer);
+        } else {
+            self.think(customer, slot as usize);
         }
         Ok(())
+    }
+
+    /// The customer comes back, now or later.
+    fn think(&mut self, customer: u32, slot: usize) {
+        let source = &mut self.sources[self.customers[customer].source as usize];
+        match source.gaps {
+            Gaps::Closed { think: Some(think), .. } => {
+                self.calendar.set(slot, self.now + think.draw(&mut source.stream));
+            }
+            // Through `settle`, so that a circle is no recursion.
+            _ => self.returning.push_back(customer),
+        }
     }
 }

@@ -15,7 +15,7 @@ impl Engine<'_> {
         let mut row = Vec::with_capacity(layout.columns);
         self.write(&mut row);
         let mut laws = Vec::new();
-        let inside = self.inside as f64;
+        let inside = self.sums.inside as f64;
         laws.push(flow("the system", row[whole::ENTERED], row[whole::LEFT] + row[whole::LOST] + inside));
         for i in 0..self.stations.len() {
             let of = |column| row[layout.station(i, column)];

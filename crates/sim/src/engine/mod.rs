@@ -3,6 +3,9 @@
 mod coalescer;
 mod flow;
 mod laws;
+mod plain;
+#[cfg(test)]
+mod schedules;
 mod sharing;
 mod source;
 mod station;
@@ -11,12 +14,13 @@ mod wake;
 use std::collections::VecDeque;
 
 use crate::SimError;
-use crate::calendar::{Calendar, MOST_SLOTS};
+use crate::calendar::{Calendar, MOST_SET, MOST_SLOTS};
 use crate::customers::{Customers, NOBODY};
+use crate::error::Flow;
 use crate::histogram::Histogram;
 use crate::replication::Histograms;
 use crate::system::{Node, System};
-use crate::totals::KindTotals;
+use crate::totals::{Area, KindTotals, Sums};
 use crate::warm_up::Series;
 use coalescer::Coalescer;
 use source::Source;
@@ -91,22 +95,21 @@ pub(crate) struct Engine<'s> {
     now: f64,
     /// Events processed.
     pub(crate) events: u64,
-    /// Events when somebody left last.
+    /// Events when somebody left last, as far as it was looked at, and who had left then.
     last_leaving: u64,
+    left_before: u64,
     /// Events when time passed last, as far as it was looked at.
     last_passing: u64,
-    inside: u64,
-    entered: u64,
-    lost: u64,
-    pub(crate) left: u64,
-    wait: f64,
-    waited: u64,
-    response: f64,
-    delay: f64,
-    idle: f64,
-    idle_since: f64,
+    /// What is summed over all who entered or left.
+    sums: Sums,
+    /// Whether the system is a plain one.
+    plain: bool,
+    /// Whether there are classes, or several sources, that are counted apart.
+    several: bool,
     classes: Vec<KindTotals>,
-    /// Empty where there is only one.
+    /// Customers × seconds of each class.
+    areas: Vec<Area>,
+    /// Of sources; empty where there is only one.
     kinds: Vec<KindTotals>,
     waits: Histogram,
     responses: Histogram,
@@ -118,7 +121,7 @@ pub(crate) struct Engine<'s> {
 
 impl<'s> Engine<'s> {
     /// Empty, at time 0.
-    pub(crate) fn new(system: &'s System, seed: u64, replication: u64) -> Result<Self, SimError> {
+    pub(crate) fn new(system: &'s System, seed: u64, replication: u64) -> Flow<Self> {
         let several = system.sources.len() > 1;
         let mut engine = Engine {
             system,
@@ -134,18 +137,13 @@ impl<'s> Engine<'s> {
             now: 0.0,
             events: 0,
             last_leaving: 0,
+            left_before: 0,
             last_passing: 0,
-            inside: 0,
-            entered: 0,
-            lost: 0,
-            left: 0,
-            wait: 0.0,
-            waited: 0,
-            response: 0.0,
-            delay: 0.0,
-            idle: 0.0,
-            idle_since: 0.0,
+            sums: Sums::default(),
+            plain: system.is_plain(),
+            several: several || !system.classes.is_empty(),
             classes: vec![KindTotals::default(); system.classes.len()],
+            areas: vec![Area::default(); system.classes.len()],
             kinds: vec![KindTotals::default(); if several { system.sources.len() } else { 0 }],
             waits: Histogram::new(),
             responses: Histogram::new(),
@@ -177,7 +175,7 @@ impl<'s> Engine<'s> {
     }
 
     /// A new slot of the calendar.
-    fn slot(&mut self, cause: Cause, part: usize) -> Result<usize, SimError> {
+    fn slot(&mut self, cause: Cause, part: usize) -> Flow<usize> {
         let slot = self.slots.len();
         if slot >= MOST_SLOTS {
             return Err(self.overflow());
@@ -190,13 +188,20 @@ impl<'s> Engine<'s> {
     }
 
     /// Simulates until so many customers have left since the beginning, or for a while.
-    pub(crate) fn run(&mut self, target: u64) -> Result<Progress, SimError> {
+    pub(crate) fn run(&mut self, target: u64) -> Flow<Progress> {
         let began = self.now;
-        for _ in 0..CHUNK {
-            if self.left >= target {
-                return Ok(Progress::Reached);
+        if self.plain {
+            self.run_plain(target)?;
+        } else {
+            for _ in 0..CHUNK {
+                if self.sums.left >= target {
+                    break;
+                }
+                self.step()?;
             }
-            self.step()?;
+        }
+        if self.sums.left >= target {
+            return Ok(Progress::Reached);
         }
         self.check_limits(began)?;
         Ok(Progress::Underway)
@@ -204,7 +209,7 @@ impl<'s> Engine<'s> {
 
     /// The next event and all that follows at the same moment.
     #[inline(always)]
-    fn step(&mut self) -> Result<(), SimError> {
+    fn step(&mut self) -> Flow {
         let (time, slot) = self.calendar.next();
         if time == f64::INFINITY {
             return Err(self.stuck(slot));
@@ -224,7 +229,7 @@ impl<'s> Engine<'s> {
     }
 
     #[inline(never)]
-    fn other_event(&mut self, cause: Cause, part: usize, slot: usize, customer: u32) -> Result<(), SimError> {
+    fn other_event(&mut self, cause: Cause, part: usize, slot: usize, customer: u32) -> Flow {
         match cause {
             Cause::Thought => {
                 self.calendar.cancel(slot);
@@ -241,7 +246,7 @@ impl<'s> Engine<'s> {
 
     /// Lets everybody arrive who is on his way.
     #[inline(never)]
-    fn settle(&mut self) -> Result<(), SimError> {
+    fn settle(&mut self) -> Flow {
         let mut moved = 0;
         loop {
             if let Some((customer, coalescer)) = self.moves.pop_front() {
@@ -264,9 +269,14 @@ impl<'s> Engine<'s> {
     }
 
     #[inline(never)]
-    fn check_limits(&mut self, began: f64) -> Result<(), SimError> {
+    fn check_limits(&mut self, began: f64) -> Flow {
         let (_, slot) = self.calendar.next();
-        if self.events - self.last_leaving > STUCK {
+        if self.calendar.times_set() > MOST_SET - (1 << 32) {
+            return Err(Box::new(SimError::Events { events: self.events }));
+        }
+        if self.sums.left > self.left_before {
+            (self.left_before, self.last_leaving) = (self.sums.left, self.events);
+        } else if self.events - self.last_leaving > STUCK {
             return Err(self.stuck(slot));
         }
         // Whole chunks without any time passing: a clock too coarse for its services.
@@ -298,21 +308,21 @@ impl<'s> Engine<'s> {
     }
 
     #[cold]
-    fn overflow(&self) -> SimError {
+    fn overflow(&self) -> Box<SimError> {
         let (node, inside) = self.fullest();
-        SimError::Overflow { part: self.system.name(node), inside }
+        Box::new(SimError::Overflow { part: self.system.name(node), inside })
     }
 
     #[cold]
-    fn stuck(&self, slot: usize) -> SimError {
+    fn stuck(&self, slot: usize) -> Box<SimError> {
         let node = self.node_of(slot).unwrap_or_else(|| self.fullest().0);
-        SimError::Stuck { part: self.system.name(node), events: self.events - self.last_leaving }
+        Box::new(SimError::Stuck { part: self.system.name(node), events: self.events - self.last_leaving })
     }
 
     #[cold]
-    fn stands_still(&self, node: Option<Node>) -> SimError {
+    fn stands_still(&self, node: Option<Node>) -> Box<SimError> {
         let node = node.unwrap_or_else(|| self.fullest().0);
-        SimError::Precision { part: self.system.name(node), time: self.now }
+        Box::new(SimError::Precision { part: self.system.name(node), time: self.now })
     }
 
     /// Times of those who left.
@@ -322,18 +332,7 @@ impl<'s> Engine<'s> {
 
     /// All sums since the beginning, one row.
     pub(crate) fn write(&mut self, row: &mut Vec<f64>) {
-        let idle = self.idle + if self.inside == 0 { self.now - self.idle_since } else { 0.0 };
-        row.extend([
-            self.now,
-            self.entered as f64,
-            self.lost as f64,
-            self.left as f64,
-            self.wait,
-            self.waited as f64,
-            self.response,
-            self.delay,
-            idle,
-        ]);
+        self.sums.write(self.now, row);
         for station in &mut self.stations {
             station.pass(self.now);
             station.write(row);
@@ -342,8 +341,15 @@ impl<'s> Engine<'s> {
             coalescer.pass(self.now);
             coalescer.write(row);
         }
-        for kind in self.classes.iter().chain(&self.kinds) {
-            kind.write(self.now, row);
+        for (class, area) in self.classes.iter().zip(&self.areas) {
+            class.write(row);
+            row.push(area.until(self.now));
         }
+        self.kinds.iter().for_each(|kind| kind.write(row));
+    }
+
+    /// Customers who left.
+    pub(crate) fn left(&self) -> u64 {
+        self.sums.left
     }
 }

@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::Engine;
-use crate::SimError;
+use crate::error::Flow;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sharing {
@@ -71,7 +71,7 @@ impl Engine<'_> {
     }
 
     /// The first of them is done.
-    pub(super) fn done_sharing(&mut self, i: usize) -> Result<(), SimError> {
+    pub(super) fn done_sharing(&mut self, i: usize) -> Flow {
         let station = &mut self.stations[i];
         let Some(sharing) = &mut station.sharing else { return Ok(()) };
         let Some(Reverse((bits, _, customer))) = sharing.done.pop() else { return Ok(()) };
@@ -80,7 +80,7 @@ impl Engine<'_> {
         station.share_ends();
         self.schedule_sharing(i);
         let station = &mut self.stations[i];
-        let node = station.plan.to.draw(&mut station.stream);
+        let node = station.to.draw(&mut station.stream);
         self.forward(customer, node)
     }
 }

@@ -1,14 +1,18 @@
 //! Sources: when customers come.
 
+use super::flow::Exits;
 use super::{Cause, Engine};
-use crate::SimError;
-use crate::customers::{Customer, NOBODY};
+use crate::customers::{BACK_AT_ONCE, Customer};
+use crate::error::Flow;
+use crate::sampler::Sampler;
 use crate::stream::Stream;
-use crate::system::{Gaps, Route, SourcePlan};
+use crate::system::{Gaps, SourcePlan};
 
 /// When the next customers of a source come, drawn one after the other.
 #[derive(Clone)]
 pub(crate) struct Clockwork<'s> {
+    /// Independent gaps, where they are.
+    renewal: Option<Sampler>,
     gaps: &'s Gaps,
     /// The state of the hidden chain, or the next gap of a trace.
     at: usize,
@@ -16,15 +20,19 @@ pub(crate) struct Clockwork<'s> {
 
 impl<'s> Clockwork<'s> {
     pub(crate) fn new(gaps: &'s Gaps) -> Self {
-        Clockwork { gaps, at: 0 }
+        let renewal = match gaps {
+            Gaps::Renewal(sampler) => Some(sampler.clone()),
+            _ => None,
+        };
+        Clockwork { renewal, gaps, at: 0 }
     }
 
     /// Seconds to the next tick, and whether somebody comes then; if not, the source has changed its state.
     #[inline(always)]
     pub(crate) fn tick(&mut self, stream: &mut Stream) -> (f64, bool) {
-        match self.gaps {
-            Gaps::Renewal(sampler) => (sampler.draw(stream), true),
-            _ => self.other_tick(stream),
+        match &self.renewal {
+            Some(sampler) => (sampler.draw(stream), true),
+            None => self.other_tick(stream),
         }
     }
 
@@ -59,10 +67,10 @@ pub(super) struct Source<'s> {
     clockwork: Clockwork<'s>,
     pub(super) stream: Stream,
     batch: &'s [(f64, u32)],
-    pub(super) to: &'s Route,
+    pub(super) to: Exits<'s>,
     pub(super) class: u16,
     /// Whether somebody comes at the pending time.
-    comes: bool,
+    pub(super) comes: bool,
     slot: usize,
 }
 
@@ -73,36 +81,29 @@ impl<'s> Source<'s> {
             clockwork: Clockwork::new(&plan.gaps),
             stream,
             batch: &plan.batch,
-            to: &plan.to,
+            to: Exits::of(&plan.to),
             class: plan.class,
             comes: false,
             slot,
         }
     }
+
+    /// As its clockwork's.
+    #[inline(always)]
+    pub(super) fn tick(&mut self) -> (f64, bool) {
+        self.clockwork.tick(&mut self.stream)
+    }
 }
 
 impl Engine<'_> {
     /// The first arrival, or the first thoughts of a population.
-    pub(super) fn start_source(&mut self, i: usize) -> Result<(), SimError> {
+    pub(super) fn start_source(&mut self, i: usize) -> Flow {
         let Gaps::Closed { customers, think } = self.sources[i].gaps else {
             self.schedule_arrival(i);
             return Ok(());
         };
         for _ in 0..*customers {
-            let customer = Customer {
-                entered: 0.0,
-                arrived: 0.0,
-                since: 0.0,
-                waited: 0.0,
-                delayed: 0.0,
-                left: 0.0,
-                next: NOBODY,
-                source: i as u32,
-                slot: NOBODY,
-                class: self.sources[i].class,
-                begun: false,
-                has_waited: false,
-            };
+            let customer = Customer::new(0.0, i as u32, self.sources[i].class, BACK_AT_ONCE);
             let Some(customer) = self.customers.insert(customer) else { return Err(self.overflow()) };
             match think {
                 None => self.returning.push_back(customer),
@@ -121,14 +122,14 @@ impl Engine<'_> {
     #[inline(always)]
     fn schedule_arrival(&mut self, i: usize) {
         let source = &mut self.sources[i];
-        let (gap, comes) = source.clockwork.tick(&mut source.stream);
+        let (gap, comes) = source.tick();
         source.comes = comes;
         self.calendar.set(source.slot, self.now + gap);
     }
 
     /// Somebody comes, or the source changes its state.
     #[inline(always)]
-    pub(super) fn source_event(&mut self, i: usize) -> Result<(), SimError> {
+    pub(super) fn source_event(&mut self, i: usize) -> Flow {
         let source = &mut self.sources[i];
         let size = match (source.comes, source.batch) {
             (false, _) => 0,

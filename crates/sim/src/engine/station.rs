@@ -2,14 +2,18 @@
 
 use tollway_model::spec::Order;
 
+use super::flow::Exits;
 use super::sharing::Sharing;
 use super::wake::Sleeper;
-use super::{Cause, Engine};
-use crate::SimError;
-use crate::customers::{Chain, Customers, NOBODY};
+use super::{Cause, Engine, Slot};
+use crate::customers::{Chain, Customer, Customers, NOBODY};
+use crate::error::Flow;
 use crate::sampler::Sampler;
 use crate::stream::Stream;
 use crate::system::{BulkPlan, StationPlan};
+
+/// So many servers are made at the beginning, more when they are needed.
+pub(super) const READY: u32 = 64;
 
 /// How a station is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,47 +28,49 @@ enum Kind {
     Other,
 }
 
-/// A station while it is simulated.
+/// A station while it is simulated. What every event touches stands first, in three cache lines.
+#[repr(C, align(64))]
 pub(super) struct Station<'s> {
-    pub(super) plan: &'s StationPlan,
-    kind: Kind,
-    /// The service of all classes, or of the first.
-    service: Sampler,
-    pub(super) stream: Stream,
-    servers: u32,
-    capacity: u32,
+    last: f64,
+    number: f64,
+    busy_area: f64,
     /// Customers here.
     pub(super) inside: u32,
     /// Servers at work.
     pub(super) busy: u32,
+    pub(super) queue: Chain,
+    left: u64,
+    response: f64,
+    wait: f64,
+    waited: u64,
+    begun: u64,
+    work: f64,
+    pub(super) arrived: u64,
+    pub(super) stream: Stream,
+    /// The service of all classes, or of the first.
+    service: Sampler,
+    pub(super) to: Exits<'s>,
+    pub(super) capacity: u32,
+    servers: u32,
+    /// The first server that has nothing to do; his slot names the next one.
+    idle: u32,
+    kind: Kind,
+    /// Whether its bulk is to be considered at the end of this moment.
+    pub(super) gathering: bool,
     /// Customers in service.
     served: u32,
-    queue: Chain,
+    pub(super) plan: &'s StationPlan,
     /// The slot of the first server.
     pub(super) server: usize,
-    /// Slots of other servers that have nothing to do.
-    idle: Vec<u32>,
     /// Slots of all servers, where somebody may look for one to interrupt.
     all: Vec<u32>,
     /// Queues of the levels, where there are any.
     levels: Box<[Chain]>,
     pub(super) sleeper: Option<Box<Sleeper<'s>>>,
     pub(super) sharing: Option<Box<Sharing>>,
-    /// Whether its bulk is to be considered at the end of this moment.
-    pub(super) gathering: bool,
-    last: f64,
-    number: f64,
-    busy_area: f64,
     served_area: f64,
-    arrived: u64,
-    lost: u64,
-    begun: u64,
-    wait: f64,
-    waited: u64,
-    left: u64,
-    response: f64,
+    pub(super) lost: u64,
     services: u64,
-    work: f64,
     /// Mean and variance of all services that began; only where not all are alike.
     expected: f64,
     variance: f64,
@@ -76,7 +82,7 @@ impl<'s> Station<'s> {
         i: usize,
         plan: &'s StationPlan,
         stream: Stream,
-    ) -> Result<Self, SimError> {
+    ) -> Flow<Self> {
         let alike = engine.system.classes.is_empty();
         let kind = match plan.order {
             Order::PreemptiveResume => Kind::Preemptive,
@@ -86,13 +92,18 @@ impl<'s> Station<'s> {
         };
         let levels = plan.levels.iter().max().map_or(0, |highest| usize::from(*highest) + 1);
         let server = engine.slot(Cause::Done, i)?;
+        let mut all = vec![server as u32];
+        for _ in 1..plan.servers.min(READY) {
+            all.push(engine.slot(Cause::Done, i)? as u32);
+        }
         let sleeper = match &plan.wake {
             None => None,
             Some(wake) => Some(Box::new(Sleeper::new(engine, i, wake)?)),
         };
-        Ok(Station {
+        let mut station = Station {
             plan,
             kind,
+            to: Exits::of(&plan.to),
             service: plan.services[0].clone(),
             stream,
             servers: plan.servers,
@@ -102,8 +113,8 @@ impl<'s> Station<'s> {
             served: 0,
             queue: Chain::EMPTY,
             server,
-            idle: vec![server as u32],
-            all: vec![server as u32],
+            idle: NOBODY,
+            all,
             levels: vec![Chain::EMPTY; levels].into(),
             sleeper,
             sharing: (kind == Kind::Sharing).then(Box::default),
@@ -123,16 +134,46 @@ impl<'s> Station<'s> {
             work: 0.0,
             expected: 0.0,
             variance: 0.0,
-        })
+        };
+        for nth in (0..station.all.len()).rev() {
+            let slot = station.all[nth] as usize;
+            station.rest(slot, &mut engine.slots[slot]);
+        }
+        Ok(station)
+    }
+
+    /// The server of that slot has nothing to do.
+    #[inline(always)]
+    pub(super) fn rest(&mut self, slot: usize, server: &mut Slot) {
+        server.customer = self.idle;
+        self.idle = slot as u32;
+    }
+
+    /// The slot of a server who has nothing to do: of the one who stopped last.
+    #[inline(always)]
+    pub(super) fn idle_server(&mut self, slots: &[Slot]) -> Option<usize> {
+        let slot = self.idle as usize;
+        if self.idle == NOBODY {
+            return None;
+        }
+        self.idle = slots[slot].customer;
+        Some(slot)
+    }
+
+    /// Brings the areas of a plain station up to now: before anything changes.
+    #[inline(always)]
+    pub(super) fn pass_plain(&mut self, now: f64) {
+        let time = now - self.last;
+        self.last = now;
+        self.number += f64::from(self.inside) * time;
+        self.busy_area += f64::from(self.busy) * time;
     }
 
     /// Brings the areas up to now: before anything changes.
     #[inline(always)]
     pub(super) fn pass(&mut self, now: f64) {
         let time = now - self.last;
-        self.last = now;
-        self.number += f64::from(self.inside) * time;
-        self.busy_area += f64::from(self.busy) * time;
+        self.pass_plain(now);
         if self.kind != Kind::Plain {
             self.pass_other(time);
         }
@@ -216,6 +257,19 @@ impl<'s> Station<'s> {
         waiting.filter(|customer| customers[*customer].begun).map(|customer| customers[customer].left).sum()
     }
 
+    /// The customer's only service begins; when it is done.
+    #[inline(always)]
+    pub(super) fn begin_plain(&mut self, customer: &mut Customer, now: f64) -> f64 {
+        let wait = now - customer.arrived;
+        customer.waited += wait;
+        self.wait += wait;
+        self.waited += u64::from(wait > 0.0);
+        self.begun += 1;
+        let service = self.service.draw(&mut self.stream);
+        self.work += service;
+        now + service
+    }
+
     /// One more is served, beside those who are already.
     pub(super) fn share_begins(&mut self) {
         self.served += 1;
@@ -230,6 +284,7 @@ impl<'s> Station<'s> {
     }
 
     /// A customer goes who was here for so long.
+    #[inline(always)]
     pub(super) fn let_go(&mut self, response: f64) {
         self.inside -= 1;
         self.left += 1;
@@ -240,34 +295,38 @@ impl<'s> Station<'s> {
 impl Engine<'_> {
     /// A customer arrives at the station.
     #[inline(always)]
-    pub(super) fn arrive(&mut self, i: usize, customer: u32) -> Result<(), SimError> {
+    pub(super) fn arrive(&mut self, i: usize, customer: u32) -> Flow {
         let station = &mut self.stations[i];
         station.pass(self.now);
         if station.inside >= station.capacity {
             station.lost += 1;
             return self.lose(customer);
         }
-        let arriving = &mut self.customers[customer];
-        arriving.arrived = self.now;
-        arriving.since = self.now;
+        self.customers[customer].arrived = self.now;
         station.inside += 1;
         station.arrived += 1;
         if station.kind != Kind::Plain {
             return self.arrive_other(i, customer);
         }
-        if station.busy < station.servers {
-            let slot = self.take_server(i)?;
-            self.stations[i].busy += 1;
-            self.begin_plain(i, slot, customer);
-        } else {
+        if station.busy >= station.servers {
             station.queue.push(&mut self.customers, customer);
+            return Ok(());
         }
+        station.busy += 1;
+        let slot = match station.idle_server(&self.slots) {
+            Some(slot) => slot,
+            None => self.new_server(i)?,
+        };
+        self.slots[slot].customer = customer;
+        let done = self.stations[i].begin_plain(&mut self.customers[customer], self.now);
+        self.calendar.set(slot, done);
         Ok(())
     }
 
     #[inline(never)]
-    fn arrive_other(&mut self, i: usize, customer: u32) -> Result<(), SimError> {
+    fn arrive_other(&mut self, i: usize, customer: u32) -> Flow {
         let arriving = &mut self.customers[customer];
+        arriving.since = self.now;
         (arriving.begun, arriving.has_waited) = (false, false);
         let station = &mut self.stations[i];
         match station.kind {
@@ -289,7 +348,7 @@ impl Engine<'_> {
         }
     }
 
-    fn arrive_preemptive(&mut self, i: usize, customer: u32) -> Result<(), SimError> {
+    fn arrive_preemptive(&mut self, i: usize, customer: u32) -> Flow {
         let station = &mut self.stations[i];
         if station.busy < station.servers {
             station.join(&mut self.customers, customer);
@@ -329,34 +388,18 @@ impl Engine<'_> {
 
     /// A server who has nothing to do: the slot of the one who stopped last, or a new one.
     #[inline(always)]
-    fn take_server(&mut self, i: usize) -> Result<usize, SimError> {
-        match self.stations[i].idle.pop() {
-            Some(slot) => Ok(slot as usize),
+    fn take_server(&mut self, i: usize) -> Flow<usize> {
+        match self.stations[i].idle_server(&self.slots) {
+            Some(slot) => Ok(slot),
             None => self.new_server(i),
         }
     }
 
     #[cold]
-    fn new_server(&mut self, i: usize) -> Result<usize, SimError> {
+    fn new_server(&mut self, i: usize) -> Flow<usize> {
         let slot = self.slot(Cause::Done, i)?;
         self.stations[i].all.push(slot as u32);
         Ok(slot)
-    }
-
-    /// The customer's only service begins.
-    #[inline(always)]
-    fn begin_plain(&mut self, i: usize, slot: usize, customer: u32) {
-        let station = &mut self.stations[i];
-        let served = &mut self.customers[customer];
-        let wait = self.now - served.arrived;
-        served.waited += wait;
-        station.wait += wait;
-        station.waited += u64::from(wait > 0.0);
-        station.begun += 1;
-        let service = station.service.draw(&mut station.stream);
-        station.work += service;
-        self.slots[slot].customer = customer;
-        self.calendar.set(slot, self.now + service);
     }
 
     /// The customer's service begins, or goes on where it was interrupted.
@@ -407,7 +450,7 @@ impl Engine<'_> {
     }
 
     /// Begins as many services as servers, customers and sleep allow.
-    pub(super) fn serve_waiting(&mut self, i: usize) -> Result<(), SimError> {
+    pub(super) fn serve_waiting(&mut self, i: usize) -> Flow {
         loop {
             if self.stations[i].sleeper.is_some() && !self.is_awake(i) {
                 return Ok(());
@@ -456,7 +499,7 @@ impl Engine<'_> {
 
     /// A service is done.
     #[inline(always)]
-    pub(super) fn done(&mut self, i: usize, slot: usize, customer: u32) -> Result<(), SimError> {
+    pub(super) fn done(&mut self, i: usize, slot: usize, customer: u32) -> Flow {
         let station = &mut self.stations[i];
         station.pass(self.now);
         if station.kind != Kind::Plain {
@@ -466,26 +509,29 @@ impl Engine<'_> {
         station.left += 1;
         station.response += self.now - self.customers[customer].arrived;
         match station.queue.pop(&self.customers) {
-            Some(next) => self.begin_plain(i, slot, next),
+            Some(next) => {
+                self.slots[slot].customer = next;
+                let done = station.begin_plain(&mut self.customers[next], self.now);
+                self.calendar.set(slot, done);
+            }
             None => {
                 station.busy -= 1;
-                station.idle.push(slot as u32);
+                station.rest(slot, &mut self.slots[slot]);
                 self.calendar.cancel(slot);
             }
         }
-        let station = &mut self.stations[i];
-        let node = station.plan.to.draw(&mut station.stream);
+        let node = station.to.draw(&mut station.stream);
         self.forward(customer, node)
     }
 
     #[inline(never)]
-    fn done_other(&mut self, i: usize, slot: usize, first: u32) -> Result<(), SimError> {
+    fn done_other(&mut self, i: usize, slot: usize, first: u32) -> Flow {
         if self.stations[i].kind == Kind::Sharing {
             return self.done_sharing(i);
         }
         let station = &mut self.stations[i];
         station.busy -= 1;
-        station.idle.push(slot as u32);
+        station.rest(slot, &mut self.slots[slot]);
         self.calendar.cancel(slot);
         let mut customer = first;
         while customer != NOBODY {
@@ -500,7 +546,7 @@ impl Engine<'_> {
         while customer != NOBODY {
             let next = self.customers[customer].next;
             let station = &mut self.stations[i];
-            let node = station.plan.to.draw(&mut station.stream);
+            let node = station.to.draw(&mut station.stream);
             self.forward(customer, node)?;
             customer = next;
         }

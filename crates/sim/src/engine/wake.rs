@@ -7,7 +7,7 @@
 //! its first service.
 
 use super::{Cause, Engine};
-use crate::SimError;
+use crate::error::Flow;
 use crate::system::WakePlan;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub(super) struct Sleeper<'s> {
 }
 
 impl<'s> Sleeper<'s> {
-    pub(super) fn new(engine: &mut Engine<'s>, i: usize, plan: &'s WakePlan) -> Result<Self, SimError> {
+    pub(super) fn new(engine: &mut Engine<'s>, i: usize, plan: &'s WakePlan) -> Flow<Self> {
         Ok(Sleeper {
             plan,
             state: State::Asleep,
@@ -141,7 +141,7 @@ impl Engine<'_> {
     }
 
     /// The end of spinning, of a timer or of a set-up.
-    pub(super) fn alarm(&mut self, i: usize) -> Result<(), SimError> {
+    pub(super) fn alarm(&mut self, i: usize) -> Flow {
         let station = &mut self.stations[i];
         let Some(sleeper) = &mut station.sleeper else { return Ok(()) };
         self.calendar.cancel(sleeper.alarm);
@@ -165,7 +165,7 @@ impl Engine<'_> {
     }
 
     /// The server looks whether anybody is there.
-    pub(super) fn poll(&mut self, i: usize) -> Result<(), SimError> {
+    pub(super) fn poll(&mut self, i: usize) -> Flow {
         let station = &mut self.stations[i];
         station.pass(self.now);
         let waiting = station.waiting();

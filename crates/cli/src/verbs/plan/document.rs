@@ -26,7 +26,8 @@ pub struct PlanDocument {
     pub goal: String,
     /// The levels, as they were written.
     pub keep: Vec<String>,
-    /// The case with the best value, or that keeps the levels in all the range; null where none keeps them.
+    /// The case with the best value, or that keeps the levels in all the range; null where none keeps them, or the
+    /// cases are not there to choose from.
     pub best: Option<String>,
     /// The cases, in the order given.
     pub cases: Vec<CaseDocument>,
@@ -105,6 +106,7 @@ impl PlanDocument {
             _ => None,
         };
         let reaches = cases.iter().rev().filter_map(|case| Some((case, reach(case)?)));
+        let reaches = reaches.filter(|_| request.choose);
         let best = reaches.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(case, _)| case.name.clone());
         let of = request.cases.first().map_or(Unit::Ratio, |planned| planned.question.unit());
         PlanDocument {

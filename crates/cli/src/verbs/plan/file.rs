@@ -10,7 +10,7 @@ use tollway_core::Error;
 use super::case::Case;
 
 /// A plan as it is written; docs/plan.md shows one.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PlanFile {
     /// What it is about, in a line.
@@ -25,6 +25,8 @@ pub struct PlanFile {
     pub from: Option<Written>,
     /// Where to look.
     pub to: Option<Written>,
+    /// Whether the cases are there to choose from: the best is marked.
+    pub choose: bool,
     /// Figures to show beside those of the levels.
     pub show: Vec<String>,
     /// What is given to each case whose model asks for it.
@@ -34,6 +36,24 @@ pub struct PlanFile {
     /// The cases.
     #[serde(rename = "case")]
     cases: Vec<FileCase>,
+}
+
+impl Default for PlanFile {
+    fn default() -> Self {
+        PlanFile {
+            title: String::new(),
+            vary: None,
+            keep: Vec::new(),
+            smallest: false,
+            from: None,
+            to: None,
+            choose: true,
+            show: Vec::new(),
+            given: BTreeMap::new(),
+            figures: BTreeMap::new(),
+            cases: Vec::new(),
+        }
+    }
 }
 
 /// One variant.

@@ -25,6 +25,8 @@ pub struct Request {
     pub levels: Vec<Level>,
     /// Which end.
     pub goal: Goal,
+    /// Whether the cases are there to choose from.
+    pub choose: bool,
     /// Figures to show beside those of the levels.
     pub show: Vec<String>,
     /// The cases, in the order given.
@@ -83,6 +85,7 @@ impl Request {
             vary,
             levels,
             goal: if options.smallest || file.smallest { Goal::Smallest } else { Goal::Largest },
+            choose: file.choose,
             show: if options.show.is_empty() { file.show.clone() } else { options.show.clone() },
             cases: Vec::new(),
         };

@@ -33,7 +33,7 @@ fn one(document: &PlanDocument, case: &CaseDocument, width: Option<usize>) -> St
         return head.render(width);
     };
     let value = figure::text(value, document.of);
-    let answer = format!("{} {} that keeps {keep}: {value}", document.goal, document.vary);
+    let answer = format!("{} {} to keep {keep}: {value}", document.goal, document.vary);
     head.across(0, Cell::plain(printable(&answer)));
     head.across(2, Cell::plain(printable(&format!("binds  {}", case.binds.join(", ")))));
     head.across(2, Cell::plain(printable(&format!("kept   {}", intervals(document, case)))));

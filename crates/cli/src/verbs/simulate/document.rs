@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use tollway_model::Unit;
+use tollway_model::chain::system as chain;
 use tollway_model::spec::{Formula, Spec};
+use tollway_model::{ModelError, Unit};
 use tollway_sim::{Engine, Outcome, StoppedBy};
 
 use super::agreement::{Judgement, judge};
@@ -21,6 +22,8 @@ pub struct SimulationDocument {
     pub title: String,
     /// The formula that solves it exactly; none where the catalogue has none.
     pub formula: Option<FormulaDocument>,
+    /// The same as a Markov chain, solved as numbers.
+    pub chain: ChainDocument,
     /// How it was simulated.
     pub simulation: RunDocument,
     /// The figures by name.
@@ -42,6 +45,18 @@ pub struct FormulaDocument {
     pub command: String,
     /// Why it has no answer.
     pub problem: Option<String>,
+}
+
+/// A Markov chain, solved as numbers.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChainDocument {
+    /// How many states it has.
+    pub states: Option<usize>,
+    /// Why the system is no small chain.
+    pub problem: Option<String>,
+    /// The largest difference to the formula, as a share of the figure.
+    pub from_formula: Option<f64>,
 }
 
 /// How it was simulated.
@@ -76,6 +91,8 @@ pub struct FigureDocument {
     pub unit: String,
     /// By the formula.
     pub formula: Option<f64>,
+    /// By the numerical chain.
+    pub chain: Option<f64>,
     /// By simulation.
     pub simulated: Option<f64>,
     /// Lower end of the interval.
@@ -84,7 +101,7 @@ pub struct FigureDocument {
     pub high: Option<f64>,
     /// Confidence of the interval.
     pub confidence: Option<f64>,
-    /// `within` (the interval has the exact value), `beside` (it has not, by chance or by less than 0.5 %), `differs`, or
+    /// Held against the formula, or against the chain where there is no formula: `within` (the interval has the exact value), `beside` (it has not, by chance or by less than 0.5 %), `differs`, or
     /// `not-judged` (too rare).
     pub verdict: Option<String>,
 }
@@ -110,18 +127,36 @@ pub struct Made<'a> {
     pub spec: &'a Spec,
     pub outcome: &'a Outcome,
     pub formula: Option<Formula>,
+    pub chain: Result<chain::Answer, ModelError>,
     pub seconds: f64,
     pub threads: u64,
 }
 
+/// Formula and chain may be apart by this share: the chain's queues are cut off where little is lost.
+const CHAIN: f64 = 1e-6;
+
+impl FigureDocument {
+    /// How far the chain is from the formula, as a share of the figure.
+    fn from_formula(&self) -> Option<f64> {
+        let (formula, chain) = (self.formula?, self.chain?);
+        Some(if formula == chain { 0.0 } else { (formula - chain).abs() / formula.abs().max(chain.abs()) })
+    }
+}
+
 impl SimulationDocument {
-    /// Puts formula and simulation side by side.
+    /// Puts formula, chain and simulation side by side.
     pub fn of(made: &Made<'_>) -> Self {
         let (outcome, formula) = (made.outcome, made.formula.as_ref());
         let solution = formula.and_then(|formula| formula.solution.as_ref().ok());
         let mut order: Vec<(String, Unit)> = Vec::new();
         let mut figures = BTreeMap::new();
-        let exact = |name: &str| solution.and_then(|solution| solution.get(name));
+        let (numerical, states) = match &made.chain {
+            Ok(chain::Answer::Solved { solution, states }) => (Some(solution), Some(*states)),
+            _ => (None, None),
+        };
+        let by_formula = |name: &str| solution.and_then(|solution| solution.get(name));
+        let by_chain = |name: &str| numerical.and_then(|solution| solution.get(name));
+        let exact = |name: &str| by_formula(name).or_else(|| by_chain(name));
         let compared: Vec<_> =
             outcome.estimates.iter().filter_map(|e| exact(&e.name).map(|exact| (e, exact))).collect();
         let mut verdicts: BTreeMap<&str, Judgement> =
@@ -130,7 +165,8 @@ impl SimulationDocument {
             order.push((estimate.name.clone().into_owned(), estimate.unit));
             let figure = FigureDocument {
                 unit: figure::unit(estimate.unit).into(),
-                formula: exact(&estimate.name),
+                formula: by_formula(&estimate.name),
+                chain: by_chain(&estimate.name),
                 simulated: Some(estimate.value),
                 low: estimate.interval.map(|interval| interval.lo),
                 high: estimate.interval.map(|interval| interval.hi),
@@ -139,15 +175,15 @@ impl SimulationDocument {
             };
             figures.insert(estimate.name.clone().into_owned(), figure);
         }
-        for metric in solution.iter().flat_map(|solution| solution.metrics()) {
+        let exactly = solution.iter().chain(&numerical).flat_map(|solution| solution.metrics());
+        for metric in exactly {
             let name = metric.name.clone().into_owned();
             figures.entry(name).or_insert_with_key(|name| {
                 order.push((name.clone(), metric.unit));
-                let unit = figure::unit(metric.unit).into();
-                let formula = Some(metric.value);
                 FigureDocument {
-                    unit,
-                    formula,
+                    unit: figure::unit(metric.unit).into(),
+                    formula: by_formula(name),
+                    chain: by_chain(name),
                     simulated: None,
                     low: None,
                     high: None,
@@ -156,6 +192,12 @@ impl SimulationDocument {
                 }
             });
         }
+        let from_formula = figures.values().filter_map(FigureDocument::from_formula).reduce(f64::max);
+        let problem = match &made.chain {
+            Ok(chain::Answer::Solved { .. }) => None,
+            Ok(chain::Answer::Unsuited(why)) => Some(why.to_string()),
+            Err(error) => Some(error.to_string()),
+        };
         SimulationDocument {
             schema_version: 1,
             title: made.spec.title.clone(),
@@ -164,6 +206,7 @@ impl SimulationDocument {
                 command: formula.command(),
                 problem: formula.solution.as_ref().err().map(ToString::to_string),
             }),
+            chain: ChainDocument { states, problem, from_formula },
             simulation: RunDocument {
                 engine: match outcome.engine {
                     Engine::Lindley => "lindley",
@@ -200,9 +243,11 @@ impl SimulationDocument {
         }
     }
 
-    /// Whether nothing differs from the formula, and every law holds.
+    /// Whether nothing differs from what is exact, and every law holds.
     pub fn agrees(&self) -> bool {
-        self.count(Judgement::Differs) == 0 && self.invariants.iter().all(|law| law.holds)
+        self.count(Judgement::Differs) == 0
+            && self.invariants.iter().all(|law| law.holds)
+            && self.chain.from_formula.is_none_or(|distance| distance <= CHAIN)
     }
 
     /// Figures of that verdict.

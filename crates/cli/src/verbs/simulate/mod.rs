@@ -1,4 +1,5 @@
-//! `tollway simulate`: one specification, solved by a formula where one fits, and by simulation; side by side.
+//! `tollway simulate`: one specification, solved by a formula where one fits, as a numerical chain where it is a small
+//! one, and by simulation; side by side.
 
 mod agreement;
 mod document;
@@ -63,6 +64,7 @@ pub fn simulate(arguments: &Arguments, options: &args::Simulate) -> Result<Endin
         spec: &spec,
         outcome: &outcome,
         formula: spec.formula(),
+        chain: tollway_model::chain::system::solve(&spec),
         seconds,
         threads,
     });

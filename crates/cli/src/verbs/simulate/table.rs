@@ -16,12 +16,19 @@ const BOLD: Style = Style::new().bold();
 
 /// For a terminal of that many columns, or unwrapped.
 pub fn text(document: &SimulationDocument, width: Option<usize>) -> String {
-    let mut table = Table::new([Align::Left, Align::Right, Align::Right, Align::Left, Align::Left]);
+    let mut table =
+        Table::new([Align::Left, Align::Right, Align::Right, Align::Right, Align::Left, Align::Left]);
     if !document.title.is_empty() {
         table.across(0, Cell::styled(printable(&document.title), BOLD));
     }
-    let heads = ["", "formula", "simulated", "95 % interval", ""];
-    table.row(heads.map(|text| Cell::styled(text, DIM)));
+    // A column for each way that there is an answer of.
+    let has = |pick: fn(&FigureDocument) -> Option<f64>| document.figures.values().any(|f| pick(f).is_some());
+    let (by_formula, by_chain) = (has(|figure| figure.formula), has(|figure| figure.chain));
+    let only = |wanted: bool, text: String| if wanted { text } else { String::new() };
+    let heads = ["", if by_formula { "formula" } else { "" }, if by_chain { "chain" } else { "" }];
+    let heads = [heads, ["simulated", "95 % interval", ""]].concat();
+    let heads = heads.into_iter();
+    table.row(heads.map(|text| Cell::styled(text, DIM)).collect::<Vec<_>>());
     for (name, unit) in document.order.iter().take(LINES) {
         let figure = &document.figures[name];
         let texts = texts(figure, *unit);
@@ -31,7 +38,8 @@ pub fn text(document: &SimulationDocument, width: Option<usize>) -> String {
             Some("not-judged") => "rare",
             _ => "",
         };
-        let cells = [format!("  {name}"), texts.formula, texts.simulated, texts.interval, mark.into()];
+        let (formula, chain) = (only(by_formula, texts.formula), only(by_chain, texts.chain));
+        let cells = [format!("  {name}"), formula, chain, texts.simulated, texts.interval, mark.into()];
         table.row(cells.map(Cell::plain));
     }
     if document.order.len() > LINES {
@@ -47,6 +55,7 @@ pub fn text(document: &SimulationDocument, width: Option<usize>) -> String {
 /// A figure's values, all in one unit and with the decimals that its interval is worth.
 struct Texts {
     formula: String,
+    chain: String,
     simulated: String,
     interval: String,
 }
@@ -56,13 +65,16 @@ fn texts(figure: &FigureDocument, unit: Unit) -> Texts {
         let text = |value: Option<f64>| value.map_or_else(|| "–".into(), |value| figure::text(value, unit));
         return Texts {
             formula: text(figure.formula),
+            chain: text(figure.chain),
             simulated: text(figure.simulated),
             interval: String::new(),
         };
     };
     let scale = figure::Scale::of(value, 0.5 * (high - low), unit);
+    let exactly = |value: Option<f64>| value.map_or_else(|| "–".into(), |value| scale.full(value));
     Texts {
-        formula: figure.formula.map_or_else(|| "–".into(), |value| scale.full(value)),
+        formula: exactly(figure.formula),
+        chain: exactly(figure.chain),
         simulated: scale.full(value),
         interval: format!("{} – {}", scale.bare(low), scale.bare(high)),
     }
@@ -80,6 +92,16 @@ fn closing(document: &SimulationDocument) -> Vec<String> {
             Some(problem) => format!("formula: {}: {problem}", formula.command),
         }),
     }
+    lines.push(match (&document.chain.states, &document.chain.problem) {
+        (Some(states), _) => {
+            let apart = document.chain.from_formula;
+            let apart = apart
+                .map(|share| format!(", from the formula by {share:.0e} of a figure at most"))
+                .unwrap_or_default();
+            format!("chain: {} states{apart}", count(*states as u64))
+        }
+        (None, problem) => format!("chain: none: {}", problem.as_deref().unwrap_or_default()),
+    });
     let engine = match run.engine.as_str() {
         "lindley" => "Lindley's recursion",
         _ => "event by event",
@@ -111,15 +133,17 @@ fn closing(document: &SimulationDocument) -> Vec<String> {
         document.count(Judgement::Beside),
         document.count(Judgement::Differs),
     );
+    let exact =
+        if document.formula.as_ref().is_some_and(|f| f.problem.is_none()) { "formula" } else { "chain" };
     if within + beside + differ > 0 {
         lines.push(if differ == 0 {
             format!(
-                "agrees with the formula: {within} of {} intervals have its value, and none differs by more than chance \
+                "agrees with the {exact}: {within} of {} intervals have its value, and none differs by more than chance \
                  and 0.5 %",
                 within + beside
             )
         } else {
-            format!("DIFFERS from the formula in {differ} of {} figures (≠)", within + beside + differ)
+            format!("DIFFERS from the {exact} in {differ} of {} figures (≠)", within + beside + differ)
         });
     }
     lines
@@ -127,7 +151,7 @@ fn closing(document: &SimulationDocument) -> Vec<String> {
 
 /// A line for each figure, base units, empty where there is none.
 pub fn csv(document: &SimulationDocument) -> String {
-    let head = ["figure", "unit", "formula", "simulated", "low", "high", "confidence", "verdict"];
+    let head = ["figure", "unit", "formula", "chain", "simulated", "low", "high", "confidence", "verdict"];
     let mut lines = vec![head.map(String::from).to_vec()];
     for (name, _) in &document.order {
         let figure = &document.figures[name];
@@ -136,6 +160,7 @@ pub fn csv(document: &SimulationDocument) -> String {
             name.clone(),
             figure.unit.clone(),
             number(figure.formula),
+            number(figure.chain),
             number(figure.simulated),
             number(figure.low),
             number(figure.high),
@@ -148,10 +173,14 @@ pub fn csv(document: &SimulationDocument) -> String {
 
 /// A table for a page of text.
 pub fn markdown(document: &SimulationDocument) -> String {
-    let mut out = String::from("| figure | formula | simulated | 95 % interval |\n|---|---:|---:|---|\n");
+    let mut out =
+        String::from("| figure | formula | chain | simulated | 95 % interval |\n|---|---:|---:|---:|---|\n");
     for (name, unit) in &document.order {
         let texts = texts(&document.figures[name], *unit);
-        out += &format!("| {name} | {} | {} | {} |\n", texts.formula, texts.simulated, texts.interval);
+        out += &format!(
+            "| {name} | {} | {} | {} | {} |\n",
+            texts.formula, texts.chain, texts.simulated, texts.interval
+        );
     }
     out.push('\n');
     closing(document).iter().for_each(|line| out += &format!("- {line}\n"));

@@ -1,0 +1,54 @@
+//! Figures that models give in their typed interface only, under the names that they would have in the catalogue.
+
+use std::collections::BTreeMap;
+
+use tollway_model::interrupt::{Batch, HybridPolling, MxG1, NPolicy, TPolicy, Vacations, Waits};
+use tollway_model::{Distribution, Result, quantity};
+
+/// A quantile of the wait or the response; `None`: the model's typed interface has none either.
+pub fn figure(model: &str, given: &BTreeMap<String, String>, name: &str) -> Option<Result<f64>> {
+    let (subject, level) = name.split_once('.')?;
+    let share = match level {
+        "p50" => 0.5,
+        "p90" => 0.9,
+        "p99" => 0.99,
+        "p999" => 0.999,
+        _ => return None,
+    };
+    let waits = waits(model, given)?;
+    match subject {
+        "wait" => Some(waits.wait_quantile(share)),
+        "response" => Some(waits.response_quantile(share)),
+        _ => None,
+    }
+}
+
+fn waits(model: &str, given: &BTreeMap<String, String>) -> Option<Box<dyn Waits>> {
+    let lambda = quantity::rate("lambda", &given["lambda"]).unwrap();
+    let time = |name: &str| quantity::time(name, &given[name]).unwrap();
+    let law = |name: &str| given[name].parse::<Distribution>().unwrap();
+    Some(match model {
+        "n-policy" => {
+            Box::new(NPolicy::new(lambda, &law("service"), given["count"].parse().unwrap()).unwrap())
+        }
+        "t-policy" => Box::new(TPolicy::new(lambda, &law("service"), time("timer")).unwrap()),
+        "vacations" => Box::new(Vacations::new(lambda, &law("service"), &law("vacation")).unwrap()),
+        "polling" => {
+            let period = Distribution::constant(time("period")).unwrap();
+            Box::new(Vacations::new(lambda, &law("service"), &period).unwrap())
+        }
+        "hybrid-polling" => {
+            Box::new(HybridPolling::new(lambda, &law("service"), time("spin"), &law("setup")).unwrap())
+        }
+        "mxm1" => {
+            let mean = 1.0 / quantity::rate("mu", &given["mu"]).unwrap();
+            let rows = given["batch"].split(';').map(|row| {
+                let (size, probability) = row.split_once(',').unwrap();
+                (size.trim().parse().unwrap(), probability.trim().parse().unwrap())
+            });
+            let batch = Batch::new(&rows.collect::<Vec<(f64, f64)>>()).unwrap();
+            Box::new(MxG1::new(lambda, &Distribution::exponential(mean).unwrap(), batch).unwrap())
+        }
+        _ => return None,
+    })
+}
