@@ -11,6 +11,8 @@ pub enum Bar {
     Agrees(f64),
     /// No more than this.
     AtMost(f64, &'static str),
+    /// No less than this.
+    AtLeast(f64, &'static str),
 }
 
 /// Whether it does.
@@ -35,6 +37,7 @@ impl Bar {
         let (least, most) = match self {
             Bar::Agrees(share) => (1.0 / (1.0 + share), 1.0 + share),
             Bar::AtMost(most, _) => (f64::NEG_INFINITY, most),
+            Bar::AtLeast(least, _) => (least, f64::INFINITY),
         };
         if measured.lo >= least && measured.hi <= most {
             Verdict::Holds
@@ -51,6 +54,7 @@ impl fmt::Display for Bar {
         match self {
             Bar::Agrees(share) => write!(f, "within {:.0} %", share * 100.0),
             Bar::AtMost(most, unit) => write!(f, "≤ {most} {unit}"),
+            Bar::AtLeast(least, unit) => write!(f, "≥ {least} {unit}"),
         }
     }
 }

@@ -13,6 +13,7 @@ mod figures;
 mod ours;
 mod program;
 mod quiet;
+mod simulators;
 mod tenants;
 mod twin;
 
@@ -34,6 +35,7 @@ use figures::{FIGURES, Figure, Kind};
 use ours::Ours;
 use program::ProgramBars;
 use quiet::{Noise, Round};
+use simulators::Simulators;
 use twin::Twins;
 
 /// Confidence of every interval.
@@ -60,6 +62,12 @@ struct Options {
     /// Also the bars of micro-guests: how fast they start, memory, speed.
     #[arg(long)]
     tenants: bool,
+    /// Also the bars of the simulator, with its example `mm1` here.
+    #[arg(long, value_name = "EXAMPLE", requires = "peers")]
+    simulator: Option<PathBuf>,
+    /// Where other people's simulators are.
+    #[arg(long, value_name = "FOLDER")]
+    peers: Option<PathBuf>,
     /// What `cargo bench` adds.
     #[arg(long, hide = true)]
     bench: bool,
@@ -131,6 +139,9 @@ fn main() -> Result<ExitCode> {
     }
     if options.tenants {
         rows.extend(tenants::measure());
+    }
+    if let (Some(ours), Some(peers)) = (&options.simulator, &options.peers) {
+        rows.extend(Simulators { ours, peers }.measure(options.rounds, options.seed)?);
     }
     println!(
         "{} rounds, two pairs each, seed {}, processors {cpus:?}; ticks of the time-stamp counter",

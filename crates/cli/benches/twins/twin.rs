@@ -18,25 +18,43 @@ impl Twins {
     /// library that go through its address as those of rustc do, not by way of a stub (one tick of the four that a
     /// copy of 64 bytes takes).
     pub fn compile() -> Result<Self> {
-        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/twins");
+        let programs = FIGURES.iter().filter_map(|figure| match figure.kind {
+            Kind::Agrees { twin } | Kind::AtMostTimes { twin, .. } => Some(twin.program),
+            Kind::Floor { .. } => None,
+        });
+        Self::compile_all("benches/twins", programs)
+    }
+
+    /// Compiles the simulators in C, in the same way.
+    pub fn compile_simulators() -> Result<Self> {
+        Self::compile_all("../sim/benches/peers", ["lindley", "heap"])
+    }
+
+    fn compile_all(sources: &str, programs: impl IntoIterator<Item = &'static str>) -> Result<Self> {
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join(sources);
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("twins");
         fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
         let cc = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
-        for figure in FIGURES {
-            let (Kind::Agrees { twin } | Kind::AtMostTimes { twin, .. }) = figure.kind else { continue };
+        for program in programs {
             let status = Command::new(&cc)
                 .args(["-std=gnu11", "-O2", "-march=x86-64", "-fno-plt", "-Wall", "-Wextra", "-o"])
-                .arg(folder.join(twin.program))
-                .arg(sources.join(twin.program).with_extension("c"))
+                .arg(folder.join(program))
+                .arg(sources.join(program).with_extension("c"))
+                .arg("-lm")
                 .status()
                 .with_context(|| {
                     format!("starting the C compiler `{}`; install gcc, or set CC", cc.display())
                 })?;
             if !status.success() {
-                bail!("`{}` could not compile {}.c ({status})", cc.display(), twin.program);
+                bail!("`{}` could not compile {program}.c ({status})", cc.display());
             }
         }
         Ok(Twins { folder })
+    }
+
+    /// The file of a compiled twin.
+    pub fn program(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
     }
 
     /// The median that the twin prints, in ticks per operation.
