@@ -1,8 +1,11 @@
 //! Load generators: what repeats an operation, times it and records the latencies.
 //!
 //! [`repeat`] is the closed loop: the next operation begins when the last has ended. It is the one timing loop of the
-//! program, so every figure has the same floor, which `paths/null` measures.
+//! program, so every figure has the same floor, which `paths/null` measures. [`follow`] is the open loop: operations begin
+//! when a [`Schedule`] says.
 
 mod closed;
+mod open;
 
 pub use closed::{SAMPLE_TICKS, STAMP_FROM_TICKS, Work, delay, repeat, wait_until};
+pub use open::{Lateness, Schedule, follow};
