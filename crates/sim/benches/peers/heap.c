@@ -1,5 +1,5 @@
 /* STATIONS independent M/M/1 queues of load 0.8, event by event with one binary heap, in plain C.
- * heap CUSTOMERS STATIONS SEED; prints customers, seconds, mean wait.
+ * heap CUSTOMERS STATIONS SEED; prints seconds, mean response in services.
  *
  * The heap orders by time, then by the order of insertion. An event that schedules its successor replaces the top, which
  * saves a push and a pop. Queues are chains through customers, and who left gives his place to who comes. */
@@ -157,6 +157,6 @@ int main(int argc, char **argv) {
         }
     }
     double took = seconds() - began;
-    printf("%llu %.6f %.12g\n", (unsigned long long)target, took, waits / gone);
-    return rows[0] < 0;
+    printf("%.6f %.12g\n", took, responses / gone / 100e-6 + waits_bins[0] * 0 + rows[0] * 0);
+    return 0;
 }
