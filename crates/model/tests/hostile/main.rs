@@ -114,10 +114,17 @@ fn shown(model: &Model, pairs: &Pairs) -> String {
     format!("{} {}", model.name, pairs.join(" "))
 }
 
+/// Models that are being mended: asked only by name.
+const MENDED_NOW: [&str; 1] = ["mg1"];
+
 /// Only the model that TOLLWAY_MODEL names, where it does: for work on one.
 fn models() -> Vec<&'static Model> {
     let only = std::env::var("TOLLWAY_MODEL").ok();
-    catalogue::all().into_iter().filter(|model| only.as_ref().is_none_or(|name| name == model.name)).collect()
+    let asked = |model: &&Model| match &only {
+        Some(name) => name == model.name,
+        None => !MENDED_NOW.contains(&model.name),
+    };
+    catalogue::all().into_iter().filter(asked).collect()
 }
 
 /// Quiet while models are asked: a panic is told with its parameters at the end.
@@ -127,7 +134,6 @@ fn finish(asked: usize, wrong: &[String]) {
 }
 
 #[test]
-#[ignore = "until what it found is mended"]
 fn what_is_no_value_is_refused_by_name() {
     let (mut worker, mut wrong, mut asked) = (Worker::new(), Vec::new(), 0);
     for model in models() {
@@ -149,7 +155,6 @@ fn what_is_no_value_is_refused_by_name() {
 }
 
 #[test]
-#[ignore = "until what it found is mended"]
 fn the_ends_of_ranges_give_figures_that_fit_or_an_error() {
     let (mut worker, mut wrong, mut asked) = (Worker::new(), Vec::new(), 0);
     for model in models() {
@@ -167,7 +172,6 @@ fn the_ends_of_ranges_give_figures_that_fit_or_an_error() {
 }
 
 #[test]
-#[ignore = "until what it found is mended"]
 fn two_ends_at_once_too() {
     let (mut worker, mut wrong, mut asked) = (Worker::new(), Vec::new(), 0);
     for model in models() {
@@ -193,7 +197,6 @@ fn two_ends_at_once_too() {
 
 /// Values at random, of any order of magnitude, that fit together well enough for half of them to have a steady state.
 #[test]
-#[ignore = "until what it found is mended"]
 fn values_at_random_give_figures_that_fit() {
     let cases = std::env::var("TOLLWAY_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(60);
     let (mut worker, mut wrong, mut asked) = (Worker::new(), Vec::new(), 0);

@@ -17,6 +17,9 @@ const INVERTED: f64 = 1e-6;
 /// While models are being written: what does not fail yet.
 const NOT_YET: [&str; 3] = ["there is none named", "no such figure", "terms at t = "];
 
+/// Models with vectors that are on their way into the catalogue.
+const WRITTEN_NOW: [&str; 4] = ["mm1-transient", "mmpp-m1", "mg1-ps", "mg1-setup"];
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Vectors {
@@ -127,7 +130,6 @@ fn figures_agree_with_other_software() {
 }
 
 #[test]
-#[ignore = "while models are being written"]
 fn every_model_has_vectors() {
     let points = vectors();
     let lacking: Vec<&str> = catalogue::all()
@@ -139,8 +141,11 @@ fn every_model_has_vectors() {
         .map(|model| model.name)
         .collect();
     assert!(lacking.is_empty(), "without three values of other software: {lacking:?}");
-    let strange: BTreeSet<&str> =
-        points.iter().map(|p| p.model.as_str()).filter(|name| catalogue::find(name).is_err()).collect();
+    let strange: BTreeSet<&str> = points
+        .iter()
+        .map(|point| point.model.as_str())
+        .filter(|name| !WRITTEN_NOW.contains(name) && catalogue::find(name).is_err())
+        .collect();
     assert!(strange.is_empty(), "vectors of models that are not in the catalogue: {strange:?}");
 }
 
