@@ -137,7 +137,7 @@ const CHAIN: f64 = 1e-6;
 
 impl FigureDocument {
     /// How far the chain is from the formula, as a share of the figure.
-    fn from_formula(&self) -> Option<f64> {
+    fn chain_apart(&self) -> Option<f64> {
         let (formula, chain) = (self.formula?, self.chain?);
         Some(if formula == chain { 0.0 } else { (formula - chain).abs() / formula.abs().max(chain.abs()) })
     }
@@ -192,7 +192,7 @@ impl SimulationDocument {
                 }
             });
         }
-        let from_formula = figures.values().filter_map(FigureDocument::from_formula).reduce(f64::max);
+        let from_formula = figures.values().filter_map(FigureDocument::chain_apart).reduce(f64::max);
         let problem = match &made.chain {
             Ok(chain::Answer::Solved { .. }) => None,
             Ok(chain::Answer::Unsuited(why)) => Some(why.to_string()),
