@@ -1,8 +1,12 @@
-//! A discrete-event simulator for systems of queues.
+#![doc = include_str!("../README.md")]
 //!
-//! A [`Spec`](tollway_model::spec::Spec) goes in, an [`Outcome`] comes out: estimates with intervals under the flat names
-//! that formulas use ([`Solution`](tollway_model::Solution)), and the invariants that were checked on the way. The same
-//! seed gives the same outcome, whatever the number of threads.
+//! # Layers
+//!
+//! - What is asked and answered: [`simulate()`], [`Options`], [`Outcome`], [`SimError`].
+//! - A specification with numbers instead of names: `system`, `sampler`, `stream`.
+//! - One replication: event by event (`engine`, with `calendar` and `customers`) or by `lindley`.
+//! - What is summed up meanwhile: `totals`, `histogram`; which figures that makes: `figures`.
+//! - From sums to intervals: `warm_up`, `replication`, `estimate`.
 
 mod calendar;
 mod customers;

@@ -9,13 +9,15 @@ use crate::engine::{Clockwork, Progress};
 use crate::histogram::Histogram;
 use crate::outcome::Invariant;
 use crate::replication::Histograms;
-use crate::sampler::Sampler;
 use crate::stream::Stream;
 use crate::system::{Gaps, System};
 use crate::totals::whole;
 
 /// Customers between two looks at the limits.
 const CHUNK: u64 = 1 << 15;
+
+/// Customers whose gaps and services are drawn together: they stay in the first cache.
+const BLOCK: usize = 512;
 
 /// A source that changes its state so often without anybody coming is an error.
 const STUCK: u64 = 20_000_000;
@@ -63,41 +65,30 @@ impl<'s> Lindley<'s> {
 
     /// Simulates until so many customers have left since the beginning, or for a while.
     pub(crate) fn run(&mut self, target: u64) -> Result<Progress, SimError> {
-        let customers = target.saturating_sub(self.left).min(CHUNK);
-        let system = self.system;
-        match (&system.sources[0].gaps, &system.stations[0].services[0]) {
-            (Gaps::Renewal(Sampler::Exponential(gap)), Sampler::Exponential(service)) => {
-                self.recur(
-                    customers,
-                    |_, stream| gap * stream.exponential(),
-                    |stream| service * stream.exponential(),
-                );
+        let mut customers = target.saturating_sub(self.left).min(CHUNK) as usize;
+        let (mut gaps, mut services) = ([0.0; BLOCK], [0.0; BLOCK]);
+        while customers > 0 {
+            let block = customers.min(BLOCK);
+            let (gaps, services) = (&mut gaps[..block], &mut services[..block]);
+            match &self.system.sources[0].gaps {
+                Gaps::Renewal(sampler) => sampler.fill(&mut self.arrivals, gaps),
+                _ => gaps.iter_mut().for_each(|g| *g = next_gap(&mut self.clockwork, &mut self.arrivals)),
             }
-            (Gaps::Renewal(Sampler::Exponential(gap)), service) => {
-                self.recur(customers, |_, stream| gap * stream.exponential(), |stream| service.draw(stream));
-            }
-            (_, service) => self.recur(customers, next_gap, |stream| service.draw(stream)),
+            self.system.stations[0].services[0].fill(&mut self.services, services);
+            self.recur(gaps, services);
+            customers -= block;
         }
         if !self.backlog.is_finite() || !self.arrived.is_finite() {
-            let part = format!("source {}", system.sources[0].name);
+            let part = format!("source {}", self.system.sources[0].name);
             return Err(SimError::Precision { part, time: self.arrived });
         }
         Ok(if self.left >= target { Progress::Reached } else { Progress::Underway })
     }
 
-    #[inline(always)]
-    fn recur(
-        &mut self,
-        customers: u64,
-        gap: impl Fn(&mut Clockwork<'s>, &mut Stream) -> f64,
-        service: impl Fn(&mut Stream) -> f64,
-    ) {
-        let (mut arrivals, mut services) = (self.arrivals.clone(), self.services.clone());
+    fn recur(&mut self, gaps: &[f64], services: &[f64]) {
         let (mut arrived, mut backlog) = (self.arrived, self.backlog);
         let (mut waits, mut responses, mut work, mut idle, mut waited) = (0.0, 0.0, 0.0, 0.0, 0);
-        for _ in 0..customers {
-            let gap = gap(&mut self.clockwork, &mut arrivals);
-            let service = service(&mut services);
+        for (gap, service) in gaps.iter().zip(services) {
             arrived += gap;
             let ahead = backlog - gap;
             let wait = if ahead > 0.0 { ahead } else { 0.0 };
@@ -110,9 +101,8 @@ impl<'s> Lindley<'s> {
             self.waits.add(wait);
             self.responses.add(backlog);
         }
-        (self.arrivals, self.services) = (arrivals, services);
         (self.arrived, self.backlog) = (arrived, backlog);
-        self.left += customers;
+        self.left += gaps.len() as u64;
         self.wait += waits;
         self.waited += waited;
         self.response += responses;

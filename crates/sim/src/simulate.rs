@@ -26,8 +26,9 @@ const PILOT: u64 = u64::MAX;
 const PILOT_CUSTOMERS: u64 = 20_000;
 const PILOT_CUSTOMERS_OF_PART: u64 = 500;
 
-/// The most customers of a pilot for each customer that counts.
+/// The most customers of a pilot for each customer of a replication that counts, but not fewer than these.
 const PILOT_SHARE: u64 = 4;
+const PILOT_LEAST: u64 = 2000;
 
 /// The most batches of a replication, and the most numbers kept for all of them.
 const BATCHES: usize = 32;
@@ -95,7 +96,8 @@ fn run(spec: &Spec, system: &System, options: &Options) -> Result<Outcome, SimEr
         } else {
             Machine::Events(Box::new(Engine::new(system, options.seed, replication)?))
         };
-        Ok(Replication::new(system, machine, warm_up, first, most, options.events))
+        // Batches begin short and are joined as they grow too many: an interruption finds enough of them.
+        Ok(Replication::new(system, machine, warm_up, FIRST_LOOK.min(stop.customers), most, options.events))
     };
     let figures = figures(system);
     let response = figures.iter().find(|figure| figure.name == "response.mean");
@@ -151,7 +153,7 @@ fn pilot(system: &System, customers: u64, options: &Options) -> Result<u64, SimE
     let mut engine = Engine::new(system, options.seed, PILOT)?;
     engine.record = Some(Series::new());
     let parts = (system.stations.len() + system.coalescers.len()) as u64;
-    let limit = customers.saturating_mul(PILOT_SHARE).max(PILOT_CUSTOMERS);
+    let limit = customers.saturating_mul(PILOT_SHARE).max(PILOT_LEAST);
     let mut target = (PILOT_CUSTOMERS + PILOT_CUSTOMERS_OF_PART * parts).min(limit);
     loop {
         while engine.run(target)? == Progress::Underway {

@@ -2,7 +2,26 @@
 
 mod simulated;
 
-use simulated::{poisson, same_as_formula, station};
+use simulated::{agrees, poisson, simulated, station};
+use tollway_model::spec::Spec;
+
+/// All figures that both have are those of the formula that solves the system; at least these are among them.
+#[track_caller]
+fn same_as_formula(text: &str, model: &str, among: &[&str]) {
+    let spec = Spec::from_toml(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let formula = spec.formula().unwrap_or_else(|| panic!("no formula solves\n{text}"));
+    assert_eq!(formula.model.name, model);
+    let solution = formula.solution.unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let outcome = simulated(text);
+    // The tails of few customers say too little.
+    let told = |name: &str| !name.ends_with(".p999") && outcome.get(name).is_some();
+    let metrics = solution.metrics().iter().filter(|m| told(&m.name) && m.value > 0.0);
+    let values: Vec<(&str, f64)> = metrics.map(|m| (&*m.name, m.value)).collect();
+    for name in among {
+        assert!(values.iter().any(|(told, _)| told == name), "{name} is not among {values:?}");
+    }
+    agrees(&outcome, &values);
+}
 
 const MEANS: &[&str] = &["utilization", "number.mean", "queue.mean", "wait.mean", "response.mean"];
 

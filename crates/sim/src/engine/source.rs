@@ -4,7 +4,7 @@ use super::flow::Exits;
 use super::{Cause, Engine};
 use crate::customers::{BACK_AT_ONCE, Customer};
 use crate::error::Flow;
-use crate::sampler::Sampler;
+use crate::sampler::Ahead;
 use crate::stream::Stream;
 use crate::system::{Gaps, SourcePlan};
 
@@ -12,7 +12,7 @@ use crate::system::{Gaps, SourcePlan};
 #[derive(Clone)]
 pub(crate) struct Clockwork<'s> {
     /// Independent gaps, where they are.
-    renewal: Option<Sampler>,
+    renewal: Option<Ahead>,
     gaps: &'s Gaps,
     /// The state of the hidden chain, or the next gap of a trace.
     at: usize,
@@ -21,7 +21,7 @@ pub(crate) struct Clockwork<'s> {
 impl<'s> Clockwork<'s> {
     pub(crate) fn new(gaps: &'s Gaps) -> Self {
         let renewal = match gaps {
-            Gaps::Renewal(sampler) => Some(sampler.clone()),
+            Gaps::Renewal(sampler) => Some(Ahead::new(sampler.clone())),
             _ => None,
         };
         Clockwork { renewal, gaps, at: 0 }
@@ -30,7 +30,7 @@ impl<'s> Clockwork<'s> {
     /// Seconds to the next tick, and whether somebody comes then; if not, the source has changed its state.
     #[inline(always)]
     pub(crate) fn tick(&mut self, stream: &mut Stream) -> (f64, bool) {
-        match &self.renewal {
+        match &mut self.renewal {
             Some(sampler) => (sampler.draw(stream), true),
             None => self.other_tick(stream),
         }

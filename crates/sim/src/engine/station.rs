@@ -8,7 +8,7 @@ use super::wake::Sleeper;
 use super::{Cause, Engine, Slot};
 use crate::customers::{Chain, Customer, Customers, NOBODY};
 use crate::error::Flow;
-use crate::sampler::Sampler;
+use crate::sampler::Ahead;
 use crate::stream::Stream;
 use crate::system::{BulkPlan, StationPlan};
 
@@ -47,8 +47,8 @@ pub(super) struct Station<'s> {
     work: f64,
     pub(super) arrived: u64,
     pub(super) stream: Stream,
-    /// The service of all classes, or of the first.
-    service: Sampler,
+    /// Services of a plain station.
+    service: Ahead,
     pub(super) to: Exits<'s>,
     pub(super) capacity: u32,
     servers: u32,
@@ -104,7 +104,7 @@ impl<'s> Station<'s> {
             plan,
             kind,
             to: Exits::of(&plan.to),
-            service: plan.services[0].clone(),
+            service: Ahead::new(plan.services[0].clone()),
             stream,
             servers: plan.servers,
             capacity: plan.capacity.unwrap_or(u32::MAX),

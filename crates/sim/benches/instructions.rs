@@ -1,0 +1,65 @@
+//! Instructions of the hot loops, counted under callgrind: a hundred thousand customers each, pilot included. A limit fails
+//! `make guard`; it is a few per cent above what was measured, so that no stored baseline is needed.
+//!
+//! Half of the recursion's are those of the C library's logarithm, which picks its code by the CPU.
+
+#![expect(missing_docs, reason = "what gungraun's macros make is public and has no docs")]
+
+use gungraun::prelude::*;
+use gungraun::{Callgrind, EventKind};
+use tollway_model::spec::Spec;
+use tollway_sim::{Options, Outcome, simulate};
+
+/// So many M/M/1 queues side by side.
+fn side_by_side(stations: u32) -> Spec {
+    let mut text = String::from("[stop]\ncustomers = 100000\nreplications = 1\n");
+    for i in 0..stations {
+        text +=
+            &format!("[[source]]\nname = \"s{i}\"\ninterarrival = \"exponential(125us)\"\nto = \"d{i}\"\n");
+        text += &format!("[[station]]\nname = \"d{i}\"\nservice = \"exponential(100us)\"\n");
+    }
+    Spec::from_toml(&text).expect("it is sound")
+}
+
+/// One station with a coalescer behind it: the loop that can do everything.
+fn coalesced() -> Spec {
+    let text = "[stop]\ncustomers = 100000\nreplications = 1\n\
+        [[source]]\nname = \"s\"\ninterarrival = \"exponential(125us)\"\nto = \"d\"\n\
+        [[station]]\nname = \"d\"\nservice = \"exponential(100us)\"\nto = \"c\"\n\
+        [[coalescer]]\nname = \"c\"\ncount = 8\ntimer = \"1ms\"\n";
+    Spec::from_toml(text).expect("it is sound")
+}
+
+fn at_most(instructions: u64) -> LibraryBenchmarkConfig {
+    let mut callgrind = Callgrind::default();
+    callgrind.hard_limits([(EventKind::Ir, instructions)]);
+    let mut config = LibraryBenchmarkConfig::default();
+    config.tool(callgrind);
+    config
+}
+
+fn run(spec: &Spec, lindley: bool) -> Outcome {
+    simulate(spec, &Options { threads: 1, lindley, ..Options::default() }).expect("it has an outcome")
+}
+
+#[library_benchmark(config = at_most(1_000_000_000))]
+#[bench::one_station(setup = side_by_side, args = [1])]
+fn recursion(spec: Spec) -> (Outcome, Spec) {
+    (run(&spec, true), spec)
+}
+
+#[library_benchmark(config = at_most(1_000_000_000))]
+#[bench::one_station(setup = side_by_side, args = [1])]
+#[bench::a_hundred_stations(setup = side_by_side, args = [100])]
+fn events(spec: Spec) -> (Outcome, Spec) {
+    (run(&spec, false), spec)
+}
+
+#[library_benchmark(config = at_most(1_000_000_000))]
+#[bench::one_station_and_a_coalescer(setup = coalesced)]
+fn everything(spec: Spec) -> (Outcome, Spec) {
+    (run(&spec, false), spec)
+}
+
+library_benchmark_group!(name = sim, benchmarks = [recursion, events, everything]);
+main!(library_benchmark_groups = sim);
