@@ -87,13 +87,13 @@ class Law:
             return exp(-s * self.low) * (-expm1(-s * width) / (s * width) if s else mpf(1))
         if kind == "lognormal":
             middle = log(self.average) - self.sigma**2 / 2
-            # The path is shifted by an imaginary amount such that s exp(..) is real: no oscillation.
-            turn = 1j * arg(s) / self.sigma if mp.im(s) else 0
-            size = abs(s)
+            # The path is shifted by an imaginary amount, such that s exp(..) turns to the real axis and does not
+            # oscillate; not by more than 6, since exp(turn^2 / 2) is what then cancels.
+            turn = 1j * max(-6, min(6, arg(s) / self.sigma)) if mp.im(s) else 0
 
             def value(x):
                 z = x - turn
-                return exp(-z * z / 2 - size * exp(middle + self.sigma * x)) / sqrt(2 * pi)
+                return exp(-z * z / 2 - s * exp(middle + self.sigma * z)) / sqrt(2 * pi)
 
             reach = sqrt(2 * (mp.dps + 5) * log(mpf(10)))
             return trapezoid(value, -reach, reach)
@@ -109,7 +109,7 @@ class Law:
                 return exp(shape * z - exp(shape * z) - s * scale * exp(z)) * shape
 
             reach = (mp.dps + 5) * log(mpf(10))
-            return trapezoid(value, -reach / shape, log(reach) / shape)
+            return trapezoid(value, -reach / shape, log(30 * reach) / shape)  # the turn slows its end
         raise ValueError(kind)
 
 
@@ -124,4 +124,5 @@ def trapezoid(value, low, high):
         count, step = 2 * count, step / 2
         if abs(finer - total) < abs(finer) * mpf(10) ** (-mp.dps // 2 - 3):
             return finer
+        assert count < 10**5, "the integral does not settle"
         total = finer

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use num_complex::Complex64;
 use tollway_model::interrupt::{Batch, HybridPolling, MxG1, NPolicy, TPolicy, Vacations, Waits};
 use tollway_model::{Distribution, Result, quantity};
 
@@ -21,6 +22,29 @@ pub fn figure(model: &str, given: &BTreeMap<String, String>, name: &str) -> Opti
         "response" => Some(waits.response_quantile(share)),
         _ => None,
     }
+}
+
+/// Figures of a distribution by itself.
+pub fn of_distribution(given: &BTreeMap<String, String>, name: &str) -> Option<Result<f64>> {
+    let law: Distribution = given["law"].parse().unwrap();
+    let number = |text: &str| text.parse::<f64>().unwrap();
+    let (real, imaginary) = given["s"].split_once(',').unwrap();
+    let s = Complex64::new(number(real), number(imaginary));
+    Some(match name {
+        "mean" => Ok(law.mean()),
+        "scv" => Ok(law.scv()),
+        "moment.2" => Ok(law.moment(2)),
+        "moment.3" => Ok(law.moment(3)),
+        "survival" => Ok(law.survival(number(&given["at"]))),
+        "cdf" => Ok(law.cdf(number(&given["at"]))),
+        "quantile" => law.quantile(number(&given["share"])),
+        "residual.mean" => Ok(law.residual_mean()),
+        "transform.real" => law.transform(s).map(|phi| phi.re),
+        "transform.imaginary" => law.transform(s).map(|phi| phi.im),
+        "residual.real" => law.residual_transform(s).map(|phi| phi.re),
+        "residual.imaginary" => law.residual_transform(s).map(|phi| phi.im),
+        _ => return None,
+    })
 }
 
 fn waits(model: &str, given: &BTreeMap<String, String>) -> Option<Box<dyn Waits>> {
