@@ -21,7 +21,7 @@ const NOT_YET: [&str; 3] = ["there is none named", "no such figure", "terms at t
 const DISTRIBUTION: &str = "distribution";
 
 /// Models with vectors that are on their way into the catalogue.
-const WRITTEN_NOW: [&str; 4] = ["mm1-transient", "mmpp-m1", "mg1-ps", "mg1-setup"];
+const WRITTEN_NOW: [&str; 3] = ["mmpp-m1", "mg1-ps", "mg1-setup"];
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
