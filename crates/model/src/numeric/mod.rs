@@ -1,5 +1,6 @@
 //! Numerical methods that several models share: integrals, roots, functions that must not cancel.
 
+pub(crate) mod elimination;
 pub(crate) mod entire;
 pub(crate) mod quadrature;
 pub(crate) mod root;
