@@ -79,9 +79,10 @@ pub(super) struct Traffic {
     pub(super) ca2: (f64, f64),
     /// cv² of services, and the standard error of its logarithm.
     pub(super) cs2: (f64, f64),
-    /// The family that gaps are closest to.
+    /// The family that gaps are closest to, with the mean of all of them: a load hangs on the mean, and families are
+    /// fitted to a part of a long trace.
     pub(super) gap: Option<Distribution>,
-    /// The family that services are closest to.
+    /// The same of services.
     pub(super) service_distribution: Option<Distribution>,
     pub(super) servers: u32,
 }
@@ -94,8 +95,10 @@ impl Traffic {
             service: (services.moments.mean, services.moments.mean_error),
             ca2: variation(gaps),
             cs2: variation(services),
-            gap: gaps.nearest().map(|f| f.distribution.clone()),
-            service_distribution: services.nearest().map(|f| f.distribution.clone()),
+            gap: gaps.nearest().map(|f| with_mean(&f.distribution, gaps.moments.mean)),
+            service_distribution: services
+                .nearest()
+                .map(|f| with_mean(&f.distribution, services.moments.mean)),
             servers,
         }
     }
@@ -111,7 +114,7 @@ impl Traffic {
         let mu = ("mu", rate_argument(1.0 / self.service.0));
         let servers = ("servers", self.servers.to_string());
         let plain = |x: f64| super::text::number(x);
-        let with_mean = |of: &Option<Distribution>, mean| match of {
+        let written = |of: &Option<Distribution>, mean| match of {
             Some(known) => known.short(),
             None => format!("exponential({})", argument(mean)),
         };
@@ -119,8 +122,8 @@ impl Traffic {
             "mm1" => vec![lambda, mu],
             "md1" => vec![lambda, ("service", argument(self.service.0))],
             "mmc" => vec![lambda, mu, servers],
-            "mg1" => vec![lambda, ("service", with_mean(&self.service_distribution, self.service.0))],
-            "gim1" => vec![("interarrival", with_mean(&self.gap, 1.0 / self.lambda.0)), mu],
+            "mg1" => vec![lambda, ("service", written(&self.service_distribution, self.service.0))],
+            "gim1" => vec![("interarrival", written(&self.gap, 1.0 / self.lambda.0)), mu],
             "allen-cunneen" => {
                 vec![lambda, mu, servers, ("ca2", plain(self.ca2.0)), ("cs2", plain(self.cs2.0))]
             }
@@ -151,6 +154,25 @@ impl Traffic {
             by_variation * cs2_error,
         ];
         parts.iter().map(|p| p * p).sum::<f64>().sqrt() / response
+    }
+}
+
+/// The same distribution in another unit, such that it has this mean.
+fn with_mean(of: &Distribution, mean: f64) -> Distribution {
+    let factor = mean / of.mean();
+    match of.clone() {
+        Distribution::Exponential { .. } => Distribution::Exponential { mean },
+        Distribution::Constant { .. } => Distribution::Constant { value: mean },
+        Distribution::Erlang { shape, .. } => Distribution::Erlang { shape, mean },
+        Distribution::Gamma { shape, .. } => Distribution::Gamma { shape, mean },
+        Distribution::Weibull { shape, .. } => Distribution::Weibull { shape, mean },
+        Distribution::Lognormal { scv, .. } => Distribution::Lognormal { mean, scv },
+        Distribution::Uniform { low, high } => {
+            Distribution::Uniform { low: low * factor, high: high * factor }
+        }
+        Distribution::Hyperexponential { branches } => Distribution::Hyperexponential {
+            branches: branches.into_iter().map(|(p, m)| (p, m * factor)).collect(),
+        },
     }
 }
 
@@ -197,4 +219,28 @@ pub(super) fn predict(of: &Candidate, traffic: &Traffic, observed: Option<&Obser
         judged.p99_off = judged.predicted_p99.map(|p99| p99 / observed.p99 - 1.0);
     }
     Some(judged)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_mean_is_another_unit() {
+        for text in [
+            "exponential(3us)",
+            "constant(3us)",
+            "erlang(4, 3us)",
+            "hyperexponential(0.9, 1us, 0.1, 20us)",
+            "gamma(0.5, 3us)",
+            "lognormal(3us, 2)",
+            "uniform(1us, 5us)",
+            "weibull(1.5, 3us)",
+        ] {
+            let of: Distribution = text.parse().unwrap();
+            let scaled = with_mean(&of, 7e-3);
+            assert!((scaled.mean() / 7e-3 - 1.0).abs() < 1e-12, "{text}");
+            assert!((scaled.scv() - of.scv()).abs() < 1e-9, "{text}");
+        }
+    }
 }

@@ -99,14 +99,14 @@ fn families(document: &FitDocument) -> Table {
 }
 
 fn models(document: &FitDocument) -> Table {
-    let mut table = Table::new([Align::Left, Align::Left]);
+    let mut table = Table::new(Vec::new());
     for judged in &document.models {
         let verdict = if judged.rejected {
             format!("rejected: {}", judged.reasons.join("; "))
         } else {
             format!("not rejected{}", predictions(judged))
         };
-        table.row([Cell::plain(format!("  {}", judged.title)), Cell::plain(verdict)]);
+        table.across(2, Cell::plain(format!("{}: {verdict}", judged.title)));
     }
     table
 }

@@ -1,0 +1,44 @@
+//! Any bytes as a trace: read and fitted to finite figures, or refused with a place and a remedy; neither a panic nor more
+//! time than a trace of its size deserves.
+
+use std::time::{Duration, Instant};
+
+use tollway_model::ModelError;
+use tollway_model::fit::{Options, Trace, fit};
+
+/// No trace of this size may take longer, on a busy machine.
+const PROMPT: Duration = Duration::from_secs(60);
+
+/// Larger ones are only read.
+const FITTED: usize = 2000;
+
+/// Reads and fits; whether there was an answer.
+pub fn fits(input: &[u8]) -> bool {
+    let begun = Instant::now();
+    let answer = Trace::read(input, None).and_then(|trace| {
+        if trace.customers > FITTED { Ok(None) } else { fit(&trace, Options::default()).map(Some) }
+    });
+    assert!(begun.elapsed() < PROMPT, "{:?} for {} bytes", begun.elapsed(), input.len());
+    match answer {
+        Ok(None) => true,
+        Ok(Some(found)) => {
+            for estimate in &found.estimates {
+                let figures = [Some(estimate.value), estimate.lo, estimate.hi];
+                assert!(figures.iter().flatten().all(|x| x.is_finite()), "{estimate:?}");
+                assert!(estimate.lo <= estimate.hi, "{estimate:?}");
+            }
+            for p in found.tests.iter().map(|t| t.p).chain(found.models.iter().map(|m| m.p)) {
+                assert!((0.0..=1.0).contains(&p), "{p}");
+            }
+            for judged in &found.models {
+                assert_eq!(judged.rejected, !judged.reasons.is_empty(), "{judged:?}");
+            }
+            true
+        }
+        Err(ModelError::Parameter { name, reason, remedy }) => {
+            assert!(![name, reason, remedy].iter().any(String::is_empty));
+            false
+        }
+        Err(other) => panic!("{other}"),
+    }
+}

@@ -1,0 +1,119 @@
+//! Verdicts over whole queues: the model that made a trace is hardly ever rejected, and wrong ones are. `TOLLWAY_LONG=1`
+//! makes ten times as many traces.
+
+use std::fmt::Write;
+
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
+use tollway_model::fit::{Fit, Options, Trace, fit};
+
+/// Customers of one server at a load of 0.7, as CSV in microseconds, fitted.
+fn queue(seed: u64, customers: u32, service: impl Fn(&mut dyn FnMut() -> f64) -> f64) -> Fit {
+    let mut generator = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let mut exponential = move || -generator.random::<f64>().ln();
+    let mut text = String::from("arrival_us,start_us,end_us\n");
+    let (mut arrival, mut free) = (0.0, 0.0_f64);
+    for _ in 0..customers {
+        arrival += 100.0 * exponential();
+        let start = free.max(arrival);
+        free = start + 70.0 * service(&mut exponential);
+        writeln!(text, "{arrival:.4},{start:.4},{free:.4}").unwrap();
+    }
+    let trace = Trace::read(text.as_bytes(), None).unwrap();
+    fit(&trace, Options { seed, servers: None }).unwrap()
+}
+
+/// Rejected at most so often: 5 % of 30 are 1.5, and 99.9 % of the binomial lie up to 6; of 300, up to 28.
+fn few(traces: u64) -> usize {
+    if traces == 30 { 6 } else { 28 }
+}
+
+fn traces() -> u64 {
+    if std::env::var_os("TOLLWAY_LONG").is_some() { 300 } else { 30 }
+}
+
+fn rejected(fits: &[Fit], model: &str) -> usize {
+    fits.iter().filter(|f| f.model(model).unwrap().rejected).count()
+}
+
+#[test]
+fn exponential_services() {
+    let fits: Vec<Fit> = (0..traces()).map(|seed| queue(seed, 2000, |e| e())).collect();
+    for model in ["mm1", "mg1", "gim1", "kramer-langenbach-belz"] {
+        let count = rejected(&fits, model);
+        eprintln!("{model}: rejected {count} times of {}", fits.len());
+        assert!(count <= few(traces()), "{model}: rejected {count} times of {}", fits.len());
+    }
+    assert_eq!(rejected(&fits, "md1"), fits.len());
+}
+
+#[test]
+fn constant_services() {
+    let fits: Vec<Fit> = (0..traces()).map(|seed| queue(seed, 2000, |_| 1.0)).collect();
+    for model in ["md1", "mg1"] {
+        let count = rejected(&fits, model);
+        eprintln!("{model}: rejected {count} times of {}", fits.len());
+        assert!(count <= few(traces()), "{model}: rejected {count} times of {}", fits.len());
+    }
+    assert_eq!(rejected(&fits, "mm1"), fits.len());
+    assert_eq!(rejected(&fits, "gim1"), fits.len());
+    assert!(fits.iter().all(|f| f.model("mm1").unwrap().reasons[0].starts_with("service cv² 0 ")));
+}
+
+#[test]
+fn services_in_nine_stages() {
+    let nine = |e: &mut dyn FnMut() -> f64| (0..9).map(|_| e()).sum::<f64>() / 9.0;
+    let fits: Vec<Fit> = (0..traces()).map(|seed| queue(seed, 2000, nine)).collect();
+    let count = rejected(&fits, "mg1");
+    eprintln!("mg1: rejected {count} times of {}", fits.len());
+    assert!(count <= few(traces()), "mg1: rejected {count} times of {}", fits.len());
+    for wrong in ["mm1", "md1", "gim1"] {
+        assert_eq!(rejected(&fits, wrong), fits.len(), "{wrong}");
+    }
+    let command = fits[0].command.as_deref().unwrap();
+    assert!(command.starts_with("tollway model mg1 lambda="), "{command}");
+}
+
+#[test]
+fn a_rate_that_moves_is_seen() {
+    // The second half comes three times as fast.
+    let mut generator = Xoshiro256PlusPlus::seed_from_u64(1);
+    let mut text = String::from("arrival,service\n");
+    let mut now = 0.0;
+    for i in 0..1000 {
+        now += if i < 500 { 3.0 } else { 1.0 } * -generator.random::<f64>().ln();
+        writeln!(text, "{now},{}", -0.3 * generator.random::<f64>().ln()).unwrap();
+    }
+    let found = fit(&Trace::read(text.as_bytes(), None).unwrap(), Options::default()).unwrap();
+    assert!(found.models.iter().all(|m| m.rejected));
+    assert!(
+        found.models[0].reasons.iter().any(|r| r.starts_with("gaps change over the trace")),
+        "{found:#?}"
+    );
+}
+
+#[test]
+fn coalesced_completions_give_back_count_and_timer() {
+    let mut generator = Xoshiro256PlusPlus::seed_from_u64(3);
+    let ends: Vec<f64> = (0..5000)
+        .scan(0.0, |now, _| {
+            *now += -10.0 * generator.random::<f64>().ln();
+            Some(*now)
+        })
+        .collect();
+    let mut text = String::from("arrival_us,end_us,delivered_us\n");
+    let mut first = 0;
+    while first + 8 <= ends.len() {
+        let told = ends[first + 7].min(ends[first] + 60.0);
+        let held = ends[first..].iter().take_while(|end| **end <= told).count();
+        for end in &ends[first..first + held] {
+            writeln!(text, "{:.3},{end:.3},{:.3}", end - 1.0, told + 0.001).unwrap();
+        }
+        first += held;
+    }
+    let found = fit(&Trace::read(text.as_bytes(), None).unwrap(), Options::default()).unwrap();
+    let coalescing = found.coalescing.as_ref().unwrap();
+    assert_eq!(coalescing.count, Some(8), "{coalescing:?}");
+    assert!((coalescing.timer.unwrap().seconds - 60e-6).abs() < 3e-9, "{coalescing:?}");
+    assert!(found.get("delay.mean").is_some_and(|e| e.value > 0.0));
+}

@@ -1,0 +1,13 @@
+//! Traces: see `crates/model/tests/traces/harness.rs`.
+#![no_main]
+
+#[path = "../../crates/model/tests/traces/harness.rs"]
+mod harness;
+
+use libfuzzer_sys::{Corpus, fuzz_target};
+
+fuzz_target!(|input: &[u8]| -> Corpus {
+    // What is refused teaches the fuzzer something too.
+    harness::fits(input);
+    Corpus::Keep
+});
