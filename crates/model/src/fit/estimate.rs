@@ -74,6 +74,14 @@ pub(super) struct Moments {
     pub(super) scv_error: Option<f64>,
 }
 
+impl Moments {
+    /// The same where values differ by rounding only.
+    pub(super) fn of_a_constant(self) -> Moments {
+        let none = Interval::new(0.0, 0.0, 0.0, CONFIDENCE).ok();
+        Moments { scv: 0.0, scv_interval: none, scv_error: None, ..self }
+    }
+}
+
 /// The moments of values in their order; `None` where their mean is not above zero.
 pub(super) fn moments(values: &[f64], dependent: bool, seed: u64) -> Option<Moments> {
     let mean = summary::mean(values).ok().filter(|mean| *mean > 0.0)?;

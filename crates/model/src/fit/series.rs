@@ -70,7 +70,10 @@ pub(super) fn examine(series: &Series, seed: u64) -> Option<Examined> {
     // What is left of a constant is rounding, whose order says nothing.
     let differs = !is_constant(range.0, range.1, series.resolution);
     let independence = independence(values, LAGS).ok().filter(|_| differs);
-    let moments = moments(values, depend(independence), seed)?;
+    let mut moments = moments(values, depend(independence), seed)?;
+    if !differs {
+        moments = moments.of_a_constant();
+    }
     let (tested, clock) = tested(series, seed);
     let fit =
         |(family, seed): (Family, u64)| (family, goodness::fit(family, &tested, series.resolution, seed));
