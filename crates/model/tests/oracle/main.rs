@@ -14,14 +14,12 @@ const PROBABILITY: f64 = 1e-6;
 /// Where a quantile is found by inversion, it is also right to this share of itself.
 const INVERTED: f64 = 1e-6;
 
-/// While models are being written: what does not fail yet.
-const NOT_YET: [&str; 3] = ["there is none named", "no such figure", "terms at t = "];
+/// What does not fail yet: an inversion that gives up exactly at a kink (two quantiles behind constant vacations, where
+/// the mean wait is the vacation's length). Told, and not more than that.
+const AT_A_KINK: &str = "terms at t = ";
 
 /// Vectors of this name are of distributions, which are no model of the catalogue.
 const DISTRIBUTION: &str = "distribution";
-
-/// Models with vectors that are on their way into the catalogue.
-const WRITTEN_NOW: [&str; 3] = ["mmpp-m1", "mg1-ps", "mg1-setup"];
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -114,10 +112,13 @@ fn check(point: &Point) -> Result<Vec<Checked>, String> {
 fn figures_agree_with_other_software() {
     let points = vectors();
     let mut worst: BTreeMap<&str, (usize, f64, f64)> = BTreeMap::new();
-    let mut wrong = Vec::new();
+    let (mut wrong, mut kinks) = (Vec::new(), 0);
     for point in &points {
         match check(point) {
-            Err(told) if NOT_YET.iter().any(|words| told.contains(words)) => println!("not yet: {told}"),
+            Err(told) if told.contains(AT_A_KINK) && kinks < 2 => {
+                kinks += 1;
+                println!("not yet: {told}");
+            }
             Err(told) => wrong.push(told),
             Ok(figures) => {
                 for figure in figures {
@@ -138,7 +139,7 @@ fn figures_agree_with_other_software() {
         println!("{model:24} {count:4} figures, off by {relative:.1e}, {share:.1e} of what is allowed");
     }
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
-    assert!(NOT_YET.len() > 1 || count >= 150, "only {count}");
+    assert!(count >= 150, "only {count}");
 }
 
 #[test]
@@ -156,7 +157,7 @@ fn every_model_has_vectors() {
     let strange: BTreeSet<&str> = points
         .iter()
         .map(|point| point.model.as_str())
-        .filter(|name| *name != DISTRIBUTION && !WRITTEN_NOW.contains(name) && catalogue::find(name).is_err())
+        .filter(|name| *name != DISTRIBUTION && catalogue::find(name).is_err())
         .collect();
     assert!(strange.is_empty(), "vectors of models that are not in the catalogue: {strange:?}");
 }
