@@ -1,6 +1,8 @@
 //! Linear systems and chains solved without a single subtraction, so that every entry keeps its digits however far
 //! apart the rates are.
 
+use std::ops::Range;
+
 /// A square matrix by rows.
 pub(crate) type Matrix = Vec<Vec<f64>>;
 
@@ -10,28 +12,33 @@ pub(crate) type Matrix = Vec<Vec<f64>>;
 /// Gauss' elimination where each pivot is the row's sum and the rest of the row (Grassmann, Taksar and Heyman 1985 for
 /// chains; Alfa, Xue and Ye 2002, Mathematics of Computation 71, for M-matrices).
 pub(crate) fn solve(mut off: Matrix, mut sums: Vec<f64>, mut right: Matrix) -> Matrix {
-    let size = sums.len();
+    let (size, columns) = (sums.len(), right[0].len());
     let mut pivots = vec![0.0; size];
     for k in 0..size {
         pivots[k] = sums[k] + off[k][k + 1..].iter().sum::<f64>();
         for i in k + 1..size {
             let share = off[i][k] / pivots[k];
             sums[i] += share * sums[k];
-            for j in k + 1..size {
-                off[i][j] += share * off[k][j];
-            }
-            for j in 0..right[i].len() {
-                right[i][j] += share * right[k][j];
-            }
+            add(&mut off, i, k, share, k + 1..size);
+            add(&mut right, i, k, share, 0..columns);
         }
     }
     for k in (0..size).rev() {
-        for j in 0..right[k].len() {
-            let rest: f64 = (k + 1..size).map(|i| off[k][i] * right[i][j]).sum();
-            right[k][j] = (right[k][j] + rest) / pivots[k];
+        for i in k + 1..size {
+            add(&mut right, k, i, off[k][i], 0..columns);
         }
+        right[k].iter_mut().for_each(|entry| *entry /= pivots[k]);
     }
     right
+}
+
+/// Adds `share` times row `from` to row `to`, in these columns.
+fn add(rows: &mut Matrix, to: usize, from: usize, share: f64, columns: Range<usize>) {
+    let (left, right) = rows.split_at_mut(to.max(from));
+    let (to, from) = if to < from { (&mut left[to], &right[0]) } else { (&mut right[0], &left[from]) };
+    for (entry, other) in to[columns.clone()].iter_mut().zip(&from[columns]) {
+        *entry += share * other;
+    }
 }
 
 /// The stationary distribution of an irreducible chain with these rates (the diagonal is not read).
@@ -43,9 +50,7 @@ pub(crate) fn stationary(mut rates: Matrix) -> Vec<f64> {
         for i in 0..k {
             rates[i][k] /= out;
             let share = rates[i][k];
-            for j in 0..k {
-                rates[i][j] += share * rates[k][j];
-            }
+            add(&mut rates, i, k, share, 0..k);
         }
     }
     let mut shares = vec![1.0; size];
