@@ -24,8 +24,8 @@ pub(crate) fn solve(mut off: Matrix, mut sums: Vec<f64>, mut right: Matrix) -> M
         }
     }
     for k in (0..size).rev() {
-        for i in k + 1..size {
-            add(&mut right, k, i, off[k][i], 0..columns);
+        for (i, share) in off[k].iter().enumerate().skip(k + 1) {
+            add(&mut right, k, i, *share, 0..columns);
         }
         right[k].iter_mut().for_each(|entry| *entry /= pivots[k]);
     }
