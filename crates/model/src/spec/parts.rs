@@ -234,8 +234,9 @@ impl Wake {
     }
 }
 
-/// Where customers are held back and let go together, as interrupts are coalesced. The first of these that applies
-/// lets all go; nothing said: at once.
+/// Where customers are held back and let go together, as interrupts are coalesced. `count` and `timer` say when it is
+/// time to let all go: the first of them that applies, or at once where neither is given. `cap`, `adaptive` and `poll`
+/// say when that is allowed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Coalescer {

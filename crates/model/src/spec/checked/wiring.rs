@@ -226,10 +226,8 @@ impl Wiring {
             let sleeping = s.wake.count.filter(|_| s.wake.timer.is_none()).unwrap_or(1);
             sleeping.max(s.bulk.as_ref().map_or(1, |bulk| bulk.least))
         });
-        let coalescers = spec.coalescers.iter().map(|c| {
-            let ends = c.timer.is_some() || c.cap.is_some() || c.poll.is_some() || c.adaptive.is_some();
-            c.count.filter(|_| !ends).unwrap_or(1)
-        });
+        // A cap or a poll says when a release is allowed, not when it is time.
+        let coalescers = spec.coalescers.iter().map(|c| c.count.filter(|_| c.timer.is_none()).unwrap_or(1));
         let mut held = 0;
         for (part, count) in stations.chain(coalescers).enumerate().filter(|(part, _)| alone(*part)) {
             held += u64::from(count) - 1;
