@@ -58,6 +58,13 @@ fn service(station: &Station, classes: &[Class], part: &str) -> Result<()> {
         ByClass::All(service) => {
             service.clone().checked(&format!("{part}: service"))?;
         }
+        ByClass::Each(services) if services.is_empty() => {
+            return Err(ModelError::parameter(
+                format!("{part}: service"),
+                "there is none",
+                "give a distribution, or one for each class",
+            ));
+        }
         ByClass::Each(services) => {
             for (class, service) in services {
                 let name = format!("{part}: service of {class}");
