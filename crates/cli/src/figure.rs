@@ -119,13 +119,15 @@ fn plain(value: f64) -> String {
 fn share(value: f64) -> String {
     let rest = value.abs().min((1.0 - value).abs());
     match rest * 100.0 {
-        0.0 => format!("{} %", value * 100.0),
+        // The last digit that a number of double precision has is rounding.
+        _ if (1.0 - value).abs() < 4.0 * f64::EPSILON => "100 %".into(),
         rest if rest >= 1.0 => format!("{:.1} %", value * 100.0),
         rest if rest >= 1e-4 => {
             let decimals = (1.0 - rest.log10().floor()).max(1.0) as usize;
             format!("{:.decimals$} %", value * 100.0)
         }
         _ if value.abs() < 0.5 => exponential(value),
+        _ if value > 1.0 => format!("1 + {}", exponential(value - 1.0)),
         _ => format!("1 − {}", exponential(1.0 - value)),
     }
 }
@@ -161,6 +163,11 @@ mod tests {
             (0.8, Unit::Share, "80.0 %"),
             (0.0, Unit::Share, "0 %"),
             (1.0, Unit::Share, "100 %"),
+            (1.0 + f64::EPSILON, Unit::Share, "100 %"),
+            (1.0 - f64::EPSILON, Unit::Share, "100 %"),
+            (1.0 - 1e-12, Unit::Share, "1 − 1.00e-12"),
+            (1.0 + 1e-12, Unit::Share, "1 + 1.00e-12"),
+            (1e-20, Unit::Share, "1.00e-20"),
             (0.99995, Unit::Share, "99.9950 %"),
             (1.25e-4, Unit::Share, "0.013 %"),
             (1e-9, Unit::Share, "1.00e-9"),

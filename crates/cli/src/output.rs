@@ -81,6 +81,18 @@ impl Format {
     }
 }
 
+/// Refuses a file for a drawing whose ending is not that of what is drawn.
+pub fn check_svg(file: &Path) -> Result<(), Error> {
+    match file.extension().and_then(|e| e.to_str()) {
+        Some("svg") => Ok(()),
+        _ => Err(Error::Input {
+            place: format!("file `{}`", file.display()),
+            reason: "drawings are SVG, and its ending says otherwise".into(),
+            remedy: "let it end in .svg".into(),
+        }),
+    }
+}
+
 /// Refuses a file that could not be written: told before anything is measured.
 pub fn check_writable(file: &Path) -> Result<(), Error> {
     let folder = match file.parent() {
@@ -90,10 +102,15 @@ pub fn check_writable(file: &Path) -> Result<(), Error> {
     if folder.is_dir() && !file.is_dir() {
         return Ok(());
     }
+    let (reason, remedy) = if file.is_dir() {
+        ("it is a folder", "name a file in it")
+    } else {
+        ("its folder does not exist", "make the folder, or name another file")
+    };
     Err(Error::Input {
         place: format!("file `{}`", file.display()),
-        reason: if file.is_dir() { "it is a folder" } else { "its folder does not exist" }.into(),
-        remedy: "make the folder, or name another file".into(),
+        reason: reason.into(),
+        remedy: remedy.into(),
     })
 }
 

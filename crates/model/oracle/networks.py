@@ -181,6 +181,8 @@ def cloud(devices, lambdas, services, split, order, own=None):
     if len(laws) == 1:
         laws = laws * len(lams)
     c = devices
+    busy = [lam * law.mean() for lam, law in zip(lams, laws)]
+    loads = [sum(busy) / c] * len(lams)
     if split == "by-class":
         waits, loads = [], []
         for lam, law, count in zip(lams, laws, own):
@@ -208,7 +210,10 @@ def cloud(devices, lambdas, services, split, order, own=None):
         "wait.mean": sum(r * w for r, w in zip(lams, waits)) / total,
         "response.mean": sum(r * t for r, t in zip(lams, responses)) / total,
     }
+    figures["utilization.highest"] = max(loads)
     for k, (wait, response) in enumerate(zip(waits, responses), 1):
+        figures[f"class.{k}.utilization"] = busy[k - 1] / c
+        figures[f"class.{k}.devices.utilization"] = loads[k - 1]
         figures[f"class.{k}.wait.mean"] = wait
         figures[f"class.{k}.response.mean"] = response
     points.add("cloud", given, figures, f"{split}, {order}: formulas of the field as they stand")

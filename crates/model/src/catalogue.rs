@@ -298,7 +298,7 @@ impl Given {
 /// A whole number within bounds.
 fn whole(name: &str, text: &str, least: u64, most: u64) -> Result<u64> {
     let text = text.trim();
-    let value = text.parse().map_err(|_| {
+    let value = quantity::whole(text).ok_or_else(|| {
         ModelError::parameter(
             name,
             format!("`{text}` is no whole number"),

@@ -36,6 +36,12 @@ pub fn share(name: &str, value: f64) -> Result<f64> {
     Err(ModelError::parameter(name, format!("{} is no share", shown(value)), "give a value from 0 to 1"))
 }
 
+/// A share of time that is worked out from a rate and a service: what rounding puts above 1 is 1. What is further above
+/// than rounding explains is left as it is, to be seen.
+pub fn share_of_time(busy: f64) -> f64 {
+    if busy > 1.0 && busy < 1.0 + 1e-9 { 1.0 } else { busy }
+}
+
 /// A count within bounds, ends included.
 pub fn count(name: &str, value: u64, least: u64, most: u64) -> Result<u64> {
     if (least..=most).contains(&value) {

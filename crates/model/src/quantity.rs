@@ -50,6 +50,22 @@ pub fn number(name: &str, text: &str) -> Result<f64> {
     })
 }
 
+/// A whole number: `16`, `1_000`, `1e6`; also `2.5e3`, which is whole. `None` where it is none, or too large to be sure.
+pub fn whole(text: &str) -> Option<u64> {
+    let digits: String = text.trim().split('_').collect();
+    let apart = |part: &str| {
+        part.starts_with(|c: char| c.is_ascii_digit()) && part.ends_with(|c: char| c.is_ascii_digit())
+    };
+    if text.contains('_') && !text.trim().split('_').all(apart) {
+        return None;
+    }
+    digits.parse().ok().or_else(|| {
+        let value: f64 = digits.parse().ok()?;
+        // Beyond, not every whole number has a double of its own.
+        (value.fract() == 0.0 && (0.0..=9_007_199_254_740_992.0).contains(&value)).then_some(value as u64)
+    })
+}
+
 fn with_suffix(text: &str, suffixes: &[(&str, i32)]) -> Option<f64> {
     let text = text.trim();
     let (digits, power) = suffixes
@@ -203,6 +219,21 @@ mod tests {
         assert_eq!(rate("r", "10k/s").unwrap(), 10_000.0);
         assert_eq!(rate("r", "1000").unwrap(), 1000.0);
         assert_eq!(number("n", "80%").unwrap(), 0.8);
+    }
+
+    #[test]
+    fn counts_as_people_write_them() {
+        for (text, value) in
+            [("16", 16), (" 1_000 ", 1000), ("1e6", 1_000_000), ("2.5e3", 2500), ("1E3", 1000), ("4.0", 4)]
+        {
+            assert_eq!(whole(text), Some(value), "{text}");
+        }
+        assert_eq!(whole("18446744073709551615"), Some(u64::MAX));
+        for bad in
+            ["", "1.5", "-1", "1e-1", "1e17", "_1", "1_", "1__0", "1_e3", "_", "NaN", "inf", "ten", "1,000"]
+        {
+            assert_eq!(whole(bad), None, "{bad}");
+        }
     }
 
     #[test]

@@ -9,7 +9,8 @@
 //!   system, quantiles of both; `wait.probability`: share of arrivals that wait at all;
 //! - `delay.mean`, `delay.p99`: how long a completion is held back before it is told;
 //! - `interrupts.rate`, `batch.mean`: interrupts per second, completions told by one;
-//! - `class.NAME.…`, `station.NAME.…`, `source.NAME.…`: the same of one part.
+//! - `class.NAME.…`, `station.NAME.…`, `source.NAME.…`: the same of one part. The `utilization` of a class is the share of
+//!   server time that its own customers take; those of all classes add up to that of the servers.
 
 use std::borrow::Cow;
 

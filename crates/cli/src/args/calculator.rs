@@ -29,7 +29,7 @@ pub struct Model {
     #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "name")]
     pub figure: Vec<String>,
 
-    /// Draw the figures over the first --sweep into FILE (SVG); a further --sweep makes a line each.
+    /// Draw the figures over the first --sweep into FILE (.svg); a further --sweep makes a line each.
     #[arg(long, value_name = "FILE", requires = "sweep")]
     pub plot: Option<PathBuf>,
 

@@ -265,13 +265,15 @@ impl FromStr for Distribution {
             ("exponential", 1) => Distribution::Exponential { mean: read(0)? },
             ("constant", 1) => Distribution::Constant { value: read(0)? },
             ("erlang", 2) => Distribution::Erlang {
-                shape: given[0].parse().map_err(|_| {
-                    ModelError::parameter(
-                        "erlang: shape",
-                        format!("`{}` is no whole number", given[0]),
-                        "write 4",
-                    )
-                })?,
+                shape: quantity::whole(given[0]).and_then(|shape| shape.try_into().ok()).ok_or_else(
+                    || {
+                        ModelError::parameter(
+                            "erlang: shape",
+                            format!("`{}` is no whole number", given[0]),
+                            "write 4",
+                        )
+                    },
+                )?,
                 mean: read(1)?,
             },
             ("hyperexponential", n) if n >= 2 && n % 2 == 0 => Distribution::Hyperexponential {

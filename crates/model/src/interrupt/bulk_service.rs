@@ -40,7 +40,7 @@ impl BulkService {
 
     /// Share of time that the server serves.
     pub fn utilization(&self) -> f64 {
-        1.0 / self.per_busy(self.least)
+        check::share_of_time(1.0 / self.per_busy(self.least))
     }
 
     /// Customers in one service, on average: λ over services per second.

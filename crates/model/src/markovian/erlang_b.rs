@@ -40,7 +40,7 @@ impl ErlangB {
 
     /// Share of time that a server is busy, all taken together.
     pub fn utilization(&self) -> f64 {
-        self.mean_busy() / (self.probabilities.len() - 1) as f64
+        check::share_of_time(self.mean_busy() / (self.probabilities.len() - 1) as f64)
     }
 
     /// The fewest servers that lose no more than `loss` of a load.

@@ -52,7 +52,7 @@ impl Mmck {
     pub fn utilization(&self) -> f64 {
         let c = self.servers as f64;
         let busy = |(n, p): (usize, &f64)| (n as f64).min(c) * p;
-        self.probabilities.iter().enumerate().map(busy).sum::<f64>() / c
+        check::share_of_time(self.probabilities.iter().enumerate().map(busy).sum::<f64>() / c)
     }
 
     /// π₀: share of time that nobody is there.

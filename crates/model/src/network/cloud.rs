@@ -14,7 +14,7 @@ pub struct Cloud {
     devices: u64,
     classes: Vec<CloudClass>,
     waits: Vec<f64>,
-    utilizations: Vec<f64>,
+    loads: Vec<f64>,
 }
 
 /// One class of requests.
@@ -60,7 +60,7 @@ impl Cloud {
             check::positive("lambdas", class.lambda)?;
             class.service.clone().checked("services")?;
         }
-        let (waits, utilizations) = match split {
+        let (waits, loads) = match split {
             Split::ByClass(own) => by_class(devices, &classes, own)?,
             together => {
                 let load = busy(&classes) / devices as f64;
@@ -73,7 +73,7 @@ impl Cloud {
                 (waits, vec![load; classes.len()])
             }
         };
-        Ok(Self { devices, classes, waits, utilizations })
+        Ok(Self { devices, classes, waits, loads })
     }
 
     /// Share of time that a device is busy, over all devices.
@@ -81,9 +81,16 @@ impl Cloud {
         busy(&self.classes) / self.devices as f64
     }
 
-    /// Share of time that the devices are busy that serve a class, class by class.
-    pub fn utilizations(&self) -> &[f64] {
-        &self.utilizations
+    /// Share of time that a device is busy with requests of a class, over all devices, class by class: they add up to
+    /// the utilization.
+    pub fn utilizations(&self) -> Vec<f64> {
+        let own = |class: &CloudClass| class.lambda * class.service.mean() / self.devices as f64;
+        self.classes.iter().map(own).collect()
+    }
+
+    /// Share of time that the devices which serve a class are busy, with requests of any class, class by class.
+    pub fn device_utilizations(&self) -> &[f64] {
+        &self.loads
     }
 
     /// Mean time before service of each class, seconds.
@@ -156,7 +163,7 @@ fn in_turns(classes: &[CloudClass], devices: u64, order: Order) -> Vec<f64> {
     ordered(classes, 1, residual, order)
 }
 
-/// Waits and utilisations of classes that have devices of their own.
+/// Waits of classes, and how busy their devices are, for classes that have devices of their own.
 fn by_class(devices: u64, classes: &[CloudClass], own: &[u64]) -> Result<(Vec<f64>, Vec<f64>)> {
     let unfit = |reason: String| {
         ModelError::parameter(
@@ -293,7 +300,7 @@ fn solve(given: &Given) -> Result<Solution> {
     let total: f64 = lambdas.iter().sum();
     let mean = |values: &[f64]| lambdas.iter().zip(values).map(|(l, v)| l * v).sum::<f64>() / total;
     let responses = cloud.responses();
-    let highest = cloud.utilizations().iter().copied().fold(0.0, f64::max);
+    let highest = cloud.device_utilizations().iter().copied().fold(0.0, f64::max);
     let mut solution = Solution::new()
         .with("utilization", cloud.utilization(), Unit::Share)
         .with("utilization.highest", highest, Unit::Share)
@@ -305,6 +312,7 @@ fn solve(given: &Given) -> Result<Solution> {
         let name = |figure: &str| format!("class.{}.{figure}", at + 1);
         solution = solution
             .with(name("utilization"), cloud.utilizations()[at], Unit::Share)
+            .with(name("devices.utilization"), cloud.device_utilizations()[at], Unit::Share)
             .with(name("number.mean"), lambdas[at] * response, Unit::Count)
             .with(name("wait.mean"), *wait, Unit::Seconds)
             .with(name("response.mean"), *response, Unit::Seconds);

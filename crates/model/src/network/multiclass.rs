@@ -162,8 +162,10 @@ impl MulticlassMva {
     }
 
     fn flows(&self, classes: Vec<ClassFlow>, numbers: Vec<f64>) -> MulticlassFlows {
-        let busy =
-            |at: usize| self.classes.iter().zip(&classes).map(|(c, f)| f.throughput * c.demands[at]).sum();
+        let busy = |at: usize| {
+            let each = self.classes.iter().zip(&classes).map(|(c, f)| f.throughput * c.demands[at]);
+            check::share_of_time(each.sum())
+        };
         MulticlassFlows { utilizations: (0..self.stations()).map(busy).collect(), classes, numbers }
     }
 }

@@ -86,7 +86,7 @@ impl MultiserverMva {
         let throughput = before[all - 1].over(constant);
         let numbers: Vec<f64> = numbers.into_iter().map(|number| number.over(constant)).collect();
         let stations = self.stations.iter().zip(&numbers).map(|(station, number)| Station {
-            utilization: throughput * station.demand() / station.servers as f64,
+            utilization: check::share_of_time(throughput * station.demand() / station.servers as f64),
             number: *number,
             response: if station.visits > 0.0 { number / (throughput * station.visits) } else { 0.0 },
         });

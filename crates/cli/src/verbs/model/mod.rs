@@ -30,6 +30,7 @@ pub fn model(arguments: &Arguments, options: &args::Model) -> Result<Ending> {
     }
     let format =
         options.export.as_deref().map(|file| Format::of(file).map(|format| (file, format))).transpose()?;
+    options.plot.as_deref().map_or(Ok(()), output::check_svg)?;
     for file in options.export.iter().chain(&options.plot) {
         output::check_writable(file)?;
     }

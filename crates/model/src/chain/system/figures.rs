@@ -134,7 +134,8 @@ impl Averages {
     }
 
     fn utilization(&self, station: usize, kinds: &[usize], plan: &StationPlan) -> f64 {
-        kinds.iter().map(|kind| self.busy[station][*kind]).sum::<f64>() / f64::from(plan.servers)
+        let busy: f64 = kinds.iter().map(|kind| self.busy[station][*kind]).sum();
+        crate::check::share_of_time(busy / f64::from(plan.servers))
     }
 
     /// Of some kinds of customers, wherever they are.
