@@ -119,6 +119,7 @@ fn plain(value: f64) -> String {
 fn share(value: f64) -> String {
     let rest = value.abs().min((1.0 - value).abs());
     match rest * 100.0 {
+        0.0 => format!("{} %", value * 100.0),
         // The last digit that a number of double precision has is rounding.
         _ if (1.0 - value).abs() < 4.0 * f64::EPSILON => "100 %".into(),
         rest if rest >= 1.0 => format!("{:.1} %", value * 100.0),

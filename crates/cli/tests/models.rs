@@ -78,6 +78,7 @@ fn what_cannot_be_asked_names_parameter_and_remedy() {
         (&["mm1", "lambda=1", "mu=2", "--figure", "respons"], "--figure: mm1 gives no `respons`"),
         (&["mm1", "lambda=1", "mu=2", "--export", "x.pdf"], "let it end in .json, .csv or .md"),
         (&["mm1", "mu=2", "--sweep", "lambda=1", "--plot", "no/x.svg"], "its folder does not exist"),
+        (&["mm1", "mu=2", "--sweep", "lambda=1", "--plot", "x.png"], "let it end in .svg"),
     ] {
         let (out, err) = bench.ends(&[&["model"], arguments].concat(), 2);
         assert!(err.contains(says) && out.is_empty(), "{arguments:?}: {err}");
