@@ -9,6 +9,7 @@ use tollway_stats::{Interval, Location};
 
 use crate::SimError;
 use crate::figures::Figure;
+use crate::histogram::Quantile;
 use crate::replication::Rows;
 use crate::totals::Column;
 
@@ -94,13 +95,15 @@ fn correlated(offs: &[Vec<f64>]) -> bool {
     correlation > CORRELATED / (pairs as f64).sqrt() - 1.0 / count as f64
 }
 
-/// A quantile over all replications, with an interval from those of each.
+/// The interval of a quantile over all replications, from those of each: not narrower than the bin that it was read from.
 ///
 /// # Errors
 /// When a value leaves floating point.
-pub(crate) fn quantile(all: f64, each: &[f64], confidence: f64) -> Result<Option<Interval>, SimError> {
+pub(crate) fn quantile(all: Quantile, each: &[f64], confidence: f64) -> Result<Option<Interval>, SimError> {
     if each.len() < FEWEST {
         return Ok(None);
     }
-    Ok(Some(interval(all, each, confidence)?))
+    let of_each = interval(all.value, each, confidence)?;
+    let (low, high) = (of_each.lo.min(all.low), of_each.hi.max(all.high));
+    Ok(Some(Interval::new(all.value, low, high, confidence)?))
 }

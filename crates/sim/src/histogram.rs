@@ -16,13 +16,28 @@ const BINS: usize = (80 + 64) << FRACTION_BITS;
 pub(crate) struct Histogram {
     /// The first bin has all that is smaller, zero above all; the last one all that is larger.
     counts: Box<[u64; BINS + 2]>,
+    /// The smallest and the largest time of all: no quantile is beyond them.
+    smallest: f64,
+    largest: f64,
+}
+
+/// A quantile, and the bin that it was read from: more exactly it is not known. Seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Quantile {
+    pub(crate) value: f64,
+    pub(crate) low: f64,
+    pub(crate) high: f64,
 }
 
 impl Histogram {
     pub(crate) fn new() -> Self {
         // On the heap from the start: it is too large to pass through the stack.
         let counts = vec![0; BINS + 2].into_boxed_slice();
-        Histogram { counts: counts.try_into().unwrap_or_else(|_| Box::new([0; BINS + 2])) }
+        Histogram {
+            counts: counts.try_into().unwrap_or_else(|_| Box::new([0; BINS + 2])),
+            smallest: f64::INFINITY,
+            largest: 0.0,
+        }
     }
 
     /// Counts one time, seconds.
@@ -30,16 +45,21 @@ impl Histogram {
     pub(crate) fn add(&mut self, time: f64) {
         let bin = (time.to_bits() >> SHIFT).saturating_sub(LOWEST - 1).min(BINS as u64 + 1);
         self.counts[bin as usize] += 1;
+        self.smallest = if time < self.smallest { time } else { self.smallest };
+        self.largest = if time > self.largest { time } else { self.largest };
     }
 
     /// Forgets everything.
     pub(crate) fn clear(&mut self) {
         self.counts.fill(0);
+        (self.smallest, self.largest) = (f64::INFINITY, 0.0);
     }
 
     /// All that the other one counted, too.
     pub(crate) fn merge(&mut self, other: &Histogram) {
         self.counts.iter_mut().zip(other.counts.iter()).for_each(|(mine, theirs)| *mine += theirs);
+        self.smallest = self.smallest.min(other.smallest);
+        self.largest = self.largest.max(other.largest);
     }
 
     /// How many were counted.
@@ -49,16 +69,20 @@ impl Histogram {
 
     /// The times that these shares of all do not exceed, seconds; linear within a bin. `None` of nothing. The shares
     /// must rise.
-    pub(crate) fn quantiles<const N: usize>(&self, shares: [f64; N]) -> Option<[f64; N]> {
+    pub(crate) fn quantiles<const N: usize>(&self, shares: [f64; N]) -> Option<[Quantile; N]> {
         let count = self.count();
         let filled = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
-        let mut told = [0.0; N];
+        let mut told = [Quantile::default(); N];
         let (mut next, mut below) = (0, 0.0);
         for (bin, inside) in filled {
-            let (low, high, inside) = (lower_end(bin), lower_end(bin + 1), *inside as f64);
+            let inside = *inside as f64;
+            // What is too small for a bin counts as nothing.
+            let low = lower_end(bin).clamp(self.smallest, self.largest);
+            let high = if bin == 0 { self.smallest } else { lower_end(bin + 1) };
+            let high = if bin > BINS { self.largest } else { high.clamp(low, self.largest) };
             while next < N && shares[next] * count as f64 <= below + inside {
                 let within = ((shares[next] * count as f64 - below) / inside).max(0.0);
-                told[next] = if bin == 0 { 0.0 } else { low + (high - low) * within };
+                told[next] = Quantile { value: low + (high - low) * within, low, high };
                 next += 1;
             }
             below += inside;
@@ -85,7 +109,7 @@ mod tests {
             let mut histogram = Histogram::new();
             histogram.add(value);
             for told in histogram.quantiles([0.01, 0.5, 0.999]).unwrap() {
-                assert!((told / value - 1.0).abs() <= 0.005, "{value}: {told}");
+                assert_eq!(told, Quantile { value, low: value, high: value });
             }
         }
     }
@@ -97,10 +121,21 @@ mod tests {
             histogram.add(value);
         }
         assert_eq!(histogram.count(), 5);
-        assert_eq!(histogram.quantiles([0.5]), Some([0.0]));
-        assert!(histogram.quantiles([0.999]).unwrap()[0] > 1e19);
+        assert_eq!(histogram.quantiles([0.5]), Some([Quantile::default()]));
+        let beyond = histogram.quantiles([0.999]).unwrap()[0];
+        assert!(beyond.value > 1e19 && beyond.high == 1e300, "{beyond:?}");
         histogram.clear();
         assert_eq!(histogram.quantiles([0.5]), None);
+    }
+
+    #[test]
+    fn no_quantile_is_beyond_what_was_seen_nor_known_better_than_its_bin() {
+        let mut histogram = Histogram::new();
+        (0..1000).for_each(|i| histogram.add(if i < 400 { 0.5e-6 * f64::from(i) } else { 300e-6 }));
+        (0..10).for_each(|_| histogram.add(100.05e-6));
+        let [middle, last] = histogram.quantiles([0.1, 0.99]).unwrap();
+        assert!(last.value <= 300e-6 && last.high == 300e-6 && last.low < 300e-6, "{last:?}");
+        assert!(middle.low < middle.high && (middle.low..=middle.high).contains(&middle.value), "{middle:?}");
     }
 
     #[test]
@@ -111,6 +146,7 @@ mod tests {
         (0..n).for_each(|_| histogram.add(1e-6 * stream.exponential()));
         let shares = [0.5, 0.9, 0.99, 0.999];
         for (share, told) in shares.into_iter().zip(histogram.quantiles(shares).unwrap()) {
+            let told = told.value;
             let exact = -1e-6 * (1.0f64 - share).ln();
             // The rank's standard error, through the density (1 − share) / 1e-6.
             let error = (share * (1.0 - share) / f64::from(n)).sqrt() / (1.0 - share) * 1e-6;

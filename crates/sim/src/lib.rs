@@ -6,7 +6,7 @@
 //! - A specification with numbers instead of names: `system`, `sampler`, `stream`.
 //! - One replication: event by event (`engine`, with `calendar` and `customers`) or by `lindley`.
 //! - What is summed up meanwhile: `totals`, `histogram`; which figures that makes: `figures`.
-//! - From sums to intervals: `warm_up`, `replication`, `estimate`.
+//! - From sums to intervals: `warm_up`, `replication`, `estimate`; whether enough was seen: `rarity`.
 
 mod calendar;
 mod customers;
@@ -18,6 +18,7 @@ mod histogram;
 mod lindley;
 mod options;
 mod outcome;
+mod rarity;
 mod replication;
 mod sampler;
 mod simulate;
@@ -28,5 +29,5 @@ mod warm_up;
 
 pub use error::SimError;
 pub use options::{Done, Options};
-pub use outcome::{Engine, Estimate, Invariant, Outcome, StoppedBy};
+pub use outcome::{Engine, Estimate, Invariant, Outcome, Scarce, StoppedBy};
 pub use simulate::simulate;

@@ -72,6 +72,24 @@ impl Invariant {
     }
 }
 
+/// How often a distribution showed the long times that waiting comes from.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Scarce {
+    /// Which: `station device: service`.
+    pub place: String,
+    /// Probability of a long time.
+    pub probability: f64,
+    /// How many times were drawn, over all replications.
+    pub draws: f64,
+}
+
+impl Scarce {
+    /// How many long times are to be expected among those drawn.
+    pub fn expected(&self) -> f64 {
+        self.probability * self.draws
+    }
+}
+
 /// All that came of a simulation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Outcome {
@@ -91,6 +109,8 @@ pub struct Outcome {
     pub events: u64,
     /// What ended it.
     pub stopped_by: StoppedBy,
+    /// The distribution whose long times came least often.
+    pub scarcest: Option<Scarce>,
     /// Laws that were checked.
     pub invariants: Vec<Invariant>,
 }

@@ -14,6 +14,7 @@ use crate::histogram::Histogram;
 use crate::lindley::Lindley;
 use crate::options::{Done, Options};
 use crate::outcome::{Engine as EngineName, Estimate, Invariant, Outcome, StoppedBy};
+use crate::rarity::scarcest;
 use crate::replication::{Histograms, Machine, Replication, Rows, Watch};
 use crate::system::{Node, System};
 use crate::totals::{Layout, station, whole};
@@ -135,6 +136,7 @@ fn run(spec: &Spec, system: &System, options: &Options) -> Result<Outcome, SimEr
         }
     }
     estimates.extend(quantiles(&mut running, options.confidence)?);
+    let (invariants, totals) = laws(system, &mut running)?;
     Ok(Outcome {
         estimates,
         engine: if lindley { EngineName::Lindley } else { EngineName::Events },
@@ -144,7 +146,8 @@ fn run(spec: &Spec, system: &System, options: &Options) -> Result<Outcome, SimEr
         customers: running.iter().map(Replication::counted).sum(),
         events: running.iter().map(Replication::events).sum(),
         stopped_by,
-        invariants: laws(system, &mut running)?,
+        scarcest: scarcest(spec, Layout::new(system), &totals),
+        invariants,
     })
 }
 
@@ -191,11 +194,11 @@ fn quantiles(running: &mut [Replication], confidence: f64) -> Result<Vec<Estimat
         }
         let Some(values) = all.quantiles(SHARES.map(|(_, share)| share)) else { continue };
         for (nth, ((name, _), value)) in SHARES.iter().zip(values).enumerate() {
-            let each: Vec<f64> = each.iter().map(|values| values[nth]).collect();
+            let each: Vec<f64> = each.iter().map(|values| values[nth].value).collect();
             let interval = quantile(value, &each, confidence)?;
             estimates.push(Estimate {
                 name: format!("{kind}.{name}").into(),
-                value,
+                value: value.value,
                 interval,
                 unit: Unit::Seconds,
             });
@@ -204,8 +207,9 @@ fn quantiles(running: &mut [Replication], confidence: f64) -> Result<Vec<Estimat
     Ok(estimates)
 }
 
-/// Exact laws of every replication (a violation is an error) and laws that hold on average, summed over all.
-fn laws(system: &System, running: &mut [Replication]) -> Result<Vec<Invariant>, SimError> {
+/// Exact laws of every replication (a violation is an error) and laws that hold on average, summed over all; and the
+/// totals of all.
+fn laws(system: &System, running: &mut [Replication]) -> Result<(Vec<Invariant>, Vec<f64>), SimError> {
     let layout = Layout::new(system);
     let mut sums: Vec<Invariant> = Vec::new();
     let mut totals = vec![0.0; layout.columns];
@@ -238,5 +242,5 @@ fn laws(system: &System, running: &mut [Replication]) -> Result<Vec<Invariant>, 
             tolerance / capacity,
         ));
     }
-    Ok(sums)
+    Ok((sums, totals))
 }

@@ -226,7 +226,7 @@ fn more_work_than_can_be_done_is_refused_or_piles_up_to_an_error() {
 
 #[test]
 fn a_system_that_keeps_its_customers_is_an_error() {
-    // A service that takes longer than all polls of a year.
+    // A gap that takes longer than all looks of a year, each an event.
     let text = r#"
         [[source]]
         name = "s"
@@ -234,10 +234,36 @@ fn a_system_that_keeps_its_customers_is_an_error() {
         [[station]]
         name = "device"
         service = "constant(1s)"
-        wake = { poll = "constant(1us)" }
+        wake = { poll = "uniform(0s, 2us)" }
     "#;
     let told = refused(text);
     assert!(matches!(&told, SimError::Stuck { part, .. } if part == "station device"), "{told}");
+}
+
+#[test]
+fn looks_that_find_nobody_cost_nothing_and_are_counted() {
+    for poll in ["constant(1ns)", "exponential(1ns)"] {
+        let text = format!(
+            r#"
+            [[source]]
+            name = "s"
+            interarrival = "exponential(125us)"
+            [[station]]
+            name = "device"
+            service = "exponential(50us)"
+            wake = {{ poll = "{poll}" }}
+            [stop]
+            customers = 50000
+            "#
+        );
+        let spec = Spec::from_toml(&text).unwrap();
+        let outcome = simulate(&spec, &Options { events: Some(1_000_000), ..Options::default() }).unwrap();
+        // All idle time is looked through: 0.6 of it, a look each nanosecond.
+        for (name, exact, margin) in [("polls.rate", 0.6e9, 0.02), ("response.mean", 50e-6 / 0.6, 0.03)] {
+            let told = outcome.get(name).unwrap().value;
+            assert!((told / exact - 1.0).abs() < margin, "{poll}: {name}: {told}");
+        }
+    }
 }
 
 #[test]

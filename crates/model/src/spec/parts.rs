@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::quantity::texts;
 use crate::{Distribution, ModelError};
@@ -169,7 +170,7 @@ pub struct Station {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bulk: Option<Bulk>,
     /// What a server that ran out of work waits for before it works again.
-    #[serde(default, skip_serializing_if = "Wake::is_at_once")]
+    #[serde(default, deserialize_with = "wake_on_something", skip_serializing_if = "Wake::is_at_once")]
     pub wake: Wake,
     /// Where customers go next.
     #[serde(default)]
@@ -227,6 +228,17 @@ pub struct Wake {
     pub setup: Option<Distribution>,
 }
 
+/// What is written must say something.
+fn wake_on_something<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Wake, D::Error> {
+    let wake = Wake::deserialize(deserializer)?;
+    if wake.is_at_once() {
+        return Err(D::Error::custom(
+            "it says not what wakes the server; give a count, a timer, a poll, a spin or a setup, or remove it",
+        ));
+    }
+    Ok(wake)
+}
+
 impl Wake {
     /// Whether the first customer is served at once.
     pub fn is_at_once(&self) -> bool {
@@ -236,7 +248,7 @@ impl Wake {
 
 /// Where customers are held back and let go together, as interrupts are coalesced. `count` and `timer` say when it is
 /// time to let all go: the first of them that applies, or at once where neither is given. `cap`, `adaptive` and `poll`
-/// say when that is allowed.
+/// say when that is allowed. One at least is given.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Coalescer {

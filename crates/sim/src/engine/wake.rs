@@ -6,8 +6,12 @@
 //! time and wakes if anybody is there; with none of these the first customer wakes it. Woken, it needs `setup` before
 //! its first service.
 
+use rand_distr::Distribution as _;
+
 use super::{Cause, Engine};
 use crate::error::Flow;
+use crate::sampler::Sampler;
+use crate::stream::Stream;
 use crate::system::WakePlan;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +30,7 @@ pub(super) struct Sleeper<'s> {
     alarm: usize,
     /// Slot of the next look.
     poll: usize,
+    asleep_since: f64,
     pub(super) wakes: u64,
     pub(super) polls: u64,
     pub(super) setups: u64,
@@ -40,6 +45,7 @@ impl<'s> Sleeper<'s> {
             state: State::Asleep,
             alarm: engine.slot(Cause::Alarm, i)?,
             poll: engine.slot(Cause::Poll, i)?,
+            asleep_since: 0.0,
             wakes: 0,
             polls: 0,
             setups: 0,
@@ -51,6 +57,27 @@ impl<'s> Sleeper<'s> {
     /// Seconds of spinning until now.
     pub(super) fn spinning(&self, now: f64) -> f64 {
         self.spun + if self.state == State::Spinning { now - self.spinning_since } else { 0.0 }
+    }
+}
+
+/// Whether looks that find nobody need not happen one by one.
+fn can_be_skipped(poll: &Sampler) -> bool {
+    matches!(poll, Sampler::Constant(_) | Sampler::Exponential(_))
+}
+
+/// How often a server looked that slept for so long, and how much later it looks next. A look at the very moment is over.
+fn skip(poll: &Sampler, asleep: f64, stream: &mut Stream) -> (u64, f64) {
+    match poll {
+        Sampler::Constant(period) => {
+            let looks = (asleep / period).floor();
+            (looks as u64, ((looks + 1.0) * period - asleep).clamp(0.0, *period))
+        }
+        // Without memory, the looks until now say nothing about the next one.
+        Sampler::Exponential(mean) => {
+            let looks = rand_distr::Poisson::new(asleep / mean).map(|law| law.sample(&mut stream.generator));
+            (looks.unwrap_or(0.0) as u64, poll.draw(stream))
+        }
+        _ => (0, poll.draw(stream)),
     }
 }
 
@@ -66,7 +93,10 @@ impl Engine<'_> {
         let station = &mut self.stations[i];
         let Some(sleeper) = &mut station.sleeper else { return };
         sleeper.state = State::Asleep;
-        if let Some(poll) = &sleeper.plan.poll {
+        sleeper.asleep_since = self.now;
+        if let Some(poll) = &sleeper.plan.poll
+            && !can_be_skipped(poll)
+        {
             self.calendar.set(sleeper.poll, self.now + poll.draw(&mut station.stream));
         }
     }
@@ -93,6 +123,15 @@ impl Engine<'_> {
                 let at_once = count.is_none() && timer.is_none() && poll.is_none();
                 if waiting > 0 && at_once || count.is_some_and(|count| waiting >= count) {
                     return self.wake(i);
+                }
+                if let Some(poll) = poll
+                    && waiting > 0
+                    && can_be_skipped(poll)
+                    && self.calendar.time(sleeper.poll) == f64::INFINITY
+                {
+                    let (looks, wait) = skip(poll, now - sleeper.asleep_since, &mut station.stream);
+                    sleeper.polls += looks;
+                    self.calendar.set(sleeper.poll, now + wait);
                 }
                 if let Some(timer) = timer
                     && waiting > 0

@@ -4,10 +4,13 @@
 //! of 0.4 %). Its p-value is Student's, with the standard error that the figure's interval stands for and one degree of
 //! freedom less than there are replications: careful where the interval rests on more batches. Benjamini and Hochberg's
 //! procedure then picks those that differ, at a rate of 0.1 %: one sound simulation in a thousand is accused. What is too
-//! rare to have been seen often is not judged.
+//! rare to have been seen often is not judged; where a time is drawn whose long values were too rare, nothing is.
 
-use tollway_sim::{Estimate, Outcome};
+use tollway_model::Unit;
+use tollway_sim::{Estimate, Outcome, Scarce};
 use tollway_stats::{Interval, Location, discoveries};
+
+use crate::figure;
 
 /// What counts as the same, as a share of the exact value.
 const MARGIN: f64 = 0.005;
@@ -15,11 +18,11 @@ const MARGIN: f64 = 0.005;
 /// Share of accusations that may be false.
 const RATE: f64 = 0.001;
 
-/// Events that must be expected before a share or a quantile is judged.
+/// Independent events that must be expected before a share or a quantile is judged.
 const RARE: f64 = 100.0;
 
 /// A mean response known no better than this says nothing.
-const TOO_WIDE: f64 = 0.2;
+const TOO_WIDE: f64 = 0.1;
 
 /// How a figure compares with the exact one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,15 +39,13 @@ pub enum Judgement {
 
 /// Judges figures that have an exact value, all of one simulation.
 pub fn judge(outcome: &Outcome, figures: &[(&Estimate, f64)]) -> Vec<Judgement> {
-    let too_short = outcome
-        .get("response.mean")
-        .and_then(|response| response.interval.as_ref()?.relative_half_width())
-        .is_some_and(|width| width > TOO_WIDE);
+    let nothing = why_not(outcome).is_some();
+    let independent = independent(outcome);
     let tests: Vec<Option<(Interval, f64)>> = figures
         .iter()
         .map(|(estimate, exact)| {
-            let interval = estimate.interval.filter(|_| !too_short)?;
-            let seen = seen_often(estimate, *exact, outcome.customers);
+            let interval = estimate.interval.filter(|_| !nothing)?;
+            let seen = seen_often(estimate, *exact, independent);
             seen.then(|| (interval, p_value(&interval, *exact, outcome.replications)))
         })
         .collect();
@@ -54,11 +55,41 @@ pub fn judge(outcome: &Outcome, figures: &[(&Estimate, f64)]) -> Vec<Judgement> 
         None => Judgement::NotJudged,
         Some((interval, _)) => match differ.next() {
             Some(true) => Judgement::Differs,
-            _ if interval.contains(*exact) => Judgement::Within,
+            _ if interval.contains(*exact) || same(interval.estimate, *exact) => Judgement::Within,
             _ => Judgement::Beside,
         },
     });
     judged.collect()
+}
+
+/// Why nothing of this simulation is held against what is exact, if nothing is.
+pub fn why_not(outcome: &Outcome) -> Option<String> {
+    let count = |n: f64| figure::text(n.round(), Unit::Count);
+    if let Some(scarce) = outcome.scarcest.as_ref().filter(|scarce| scarce.expected() < RARE) {
+        let Scarce { place, probability, draws } = scarce;
+        let drawn = count(*draws);
+        return Some(format!(
+            "{place}: long times have a probability of {probability:.1e}, {drawn} were drawn"
+        ));
+    }
+    let width = response_width(outcome).filter(|width| *width > TOO_WIDE)?;
+    Some(format!("the mean response is known to ±{:.0} % only", 100.0 * width))
+}
+
+fn response_width(outcome: &Outcome) -> Option<f64> {
+    outcome.get("response.mean")?.interval.as_ref()?.relative_half_width()
+}
+
+/// How many customers independent of each other would tell the mean response as well, were their responses exponential:
+/// in a long queue neighbours wait for the same reason.
+fn independent(outcome: &Outcome) -> f64 {
+    let customers = outcome.customers as f64;
+    response_width(outcome).map_or(customers, |width| (2.0 / width).powi(2).min(customers))
+}
+
+/// Whether only rounding is between them.
+fn same(value: f64, exact: f64) -> bool {
+    (value - exact).abs() <= 1e-9 * exact.abs()
 }
 
 /// The p-value of "the true value is within the margin of the exact one".
@@ -75,13 +106,12 @@ fn p_value(interval: &Interval, exact: f64, replications: u32) -> f64 {
 }
 
 /// Whether what the figure counts happened often enough.
-fn seen_often(estimate: &Estimate, exact: f64, customers: u64) -> bool {
-    let customers = customers as f64;
+fn seen_often(estimate: &Estimate, exact: f64, customers: f64) -> bool {
     let quantile: Option<f64> =
         estimate.name.rsplit_once(".p").and_then(|(_, digits)| format!("0.{digits}").parse().ok());
     let share: f64 = match quantile {
         Some(share) => 1.0 - share,
-        None if estimate.unit == tollway_model::Unit::Share => exact.min(1.0 - exact),
+        None if estimate.unit == Unit::Share => exact.min(1.0 - exact),
         None => 1.0,
     };
     // Of a share that is none or all, nothing else may be seen.
@@ -91,7 +121,6 @@ fn seen_often(estimate: &Estimate, exact: f64, customers: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tollway_model::Unit;
     use tollway_sim::{Engine, StoppedBy};
 
     fn figure(name: &'static str, value: f64, half: f64, unit: Unit) -> Estimate {
@@ -109,6 +138,7 @@ mod tests {
             customers: 80_000,
             events: 160_000,
             stopped_by: StoppedBy::Customers,
+            scarcest: None,
             invariants: Vec::new(),
         }
     }
@@ -137,6 +167,32 @@ mod tests {
         assert_eq!(one("wait.p999", 2.0, 0.1, Unit::Seconds, 1.0), Judgement::NotJudged);
         assert_eq!(one("wait.p99", 2.0, 0.1, Unit::Seconds, 1.0), Judgement::Differs);
         assert_eq!(one("response.mean", 2.0, 0.5, Unit::Seconds, 1.0), Judgement::NotJudged);
+    }
+
+    #[test]
+    fn in_long_queues_customers_count_for_less() {
+        // Known to 1 %, as by 40,000 independent ones of the 80,000; to 4 %, as by 2500.
+        for (half, judgement) in [(0.01, Judgement::Differs), (0.04, Judgement::NotJudged)] {
+            let response = figure("response.mean", 1.0, half, Unit::Seconds);
+            let outcome = outcome(vec![response, figure("response.p99", 9.0, 0.1, Unit::Seconds)]);
+            assert_eq!(judge(&outcome, &[(&outcome.estimates[1], 4.6)]), [judgement]);
+        }
+    }
+
+    #[test]
+    fn rounding_is_no_difference() {
+        assert_eq!(one("batch.mean", 4.0, 0.0, Unit::Count, 4.0 - 4e-16), Judgement::Within);
+    }
+
+    #[test]
+    fn nothing_is_judged_where_what_makes_it_was_not_seen() {
+        let mut outcome = outcome(vec![figure("wait.mean", 1.0, 0.001, Unit::Seconds)]);
+        let mut judged = |draws| {
+            let place = "station s: service".into();
+            outcome.scarcest = Some(Scarce { place, probability: 1e-6, draws });
+            judge(&outcome, &[(&outcome.estimates[0], 2.0)])[0]
+        };
+        assert_eq!([judged(1e5), judged(1e9)], [Judgement::NotJudged, Judgement::Differs]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use tollway_model::spec::{Formula, Spec};
 use tollway_model::{ModelError, Unit};
 use tollway_sim::{Engine, Outcome, StoppedBy};
 
-use super::agreement::{Judgement, judge};
+use super::agreement::{Judgement, judge, why_not};
 use crate::figure;
 
 /// One specification, solved in every way that there is. Times in seconds, rates per second.
@@ -28,6 +28,8 @@ pub struct SimulationDocument {
     pub simulation: RunDocument,
     /// The figures by name.
     pub figures: BTreeMap<String, FigureDocument>,
+    /// Why no figure was held against what is exact: too little was seen of what makes them.
+    pub not_judged: Option<String>,
     /// Laws that must hold whatever was simulated.
     pub invariants: Vec<InvariantDocument>,
     /// The names of the figures, in the order in which a person reads them.
@@ -75,6 +77,8 @@ pub struct RunDocument {
     pub customers: u64,
     /// Events, over all replications, warm-up included.
     pub events: u64,
+    /// The half-width of the mean response that was asked for, as a share of the mean.
+    pub precision: Option<f64>,
     /// `customers`, `precision` or `interruption`.
     pub stopped_by: String,
     /// Threads.
@@ -218,6 +222,7 @@ impl SimulationDocument {
                 warm_up: outcome.warm_up,
                 customers: outcome.customers,
                 events: outcome.events,
+                precision: made.spec.stop.precision,
                 stopped_by: match outcome.stopped_by {
                     StoppedBy::Customers => "customers",
                     StoppedBy::Precision => "precision",
@@ -228,6 +233,7 @@ impl SimulationDocument {
                 seconds: made.seconds,
             },
             figures,
+            not_judged: why_not(outcome),
             invariants: outcome
                 .invariants
                 .iter()

@@ -35,7 +35,9 @@ pub fn text(document: &SimulationDocument, width: Option<usize>) -> String {
         let mark = match figure.verdict.as_deref() {
             Some("differs") => "≠",
             Some("beside") => "~",
-            Some("not-judged") => "rare",
+            // Without an interval it was not rarity: there were too few replications.
+            Some("not-judged") if document.not_judged.is_some() => "short",
+            Some("not-judged") if figure.low.is_some() => "rare",
             _ => "",
         };
         let (formula, chain) = (only(by_formula, texts.formula), only(by_chain, texts.chain));
@@ -106,15 +108,22 @@ fn closing(document: &SimulationDocument) -> Vec<String> {
         "lindley" => "Lindley's recursion",
         _ => "event by event",
     };
-    let stopped = match run.stopped_by.as_str() {
-        "precision" => " · stopped: precise enough",
-        "interruption" => " · stopped: interrupted; this is what was simulated until then",
-        _ => "",
+    let stopped = match (run.stopped_by.as_str(), run.precision) {
+        ("precision", _) => " · stopped: precise enough".into(),
+        ("interruption", _) => " · stopped: interrupted; this is what was simulated until then".into(),
+        (_, Some(precision)) => {
+            format!(" · NOT as precise as ±{} %: give it more --customers", precision * 100.0)
+        }
+        _ => String::new(),
+    };
+    let replications = match run.replications {
+        1 => "1 replication: no intervals of quantiles".into(),
+        many => format!("{many} replications"),
     };
     lines.push(format!(
-        "simulation: {engine} · {} replications, {} customers in all, {} of each left out as warm-up · seed {} · {} on {} \
+        "simulation: {engine} · {}, {} customers in all, {} of each left out as warm-up · seed {} · {} on {} \
          threads, {}{stopped}",
-        run.replications,
+        replications,
         count(run.customers),
         count(run.warm_up),
         run.seed,
@@ -135,6 +144,9 @@ fn closing(document: &SimulationDocument) -> Vec<String> {
     );
     let exact =
         if document.formula.as_ref().is_some_and(|f| f.problem.is_none()) { "formula" } else { "chain" };
+    if let Some(reason) = &document.not_judged {
+        lines.push(format!("not judged: {reason}; give it more --customers"));
+    }
     if within + beside + differ > 0 {
         lines.push(if differ == 0 {
             format!(

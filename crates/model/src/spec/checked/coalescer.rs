@@ -10,6 +10,14 @@ const STEPS: u64 = 1000;
 pub(super) fn check(coalescer: &Coalescer) -> Result<()> {
     let part = format!("coalescer {}", coalescer.name);
     let name = |what: &str| format!("{part}: {what}");
+    let Coalescer { count, timer, cap, poll, adaptive: table, .. } = coalescer;
+    if count.is_none() && timer.is_none() && cap.is_none() && poll.is_none() && table.is_none() {
+        return Err(ModelError::parameter(
+            part,
+            "it holds nobody back",
+            "give it a count, a timer, a cap, a poll or an adaptive cap, or remove it",
+        ));
+    }
     if let Some(count) = coalescer.count {
         check::count(&name("count"), count.into(), 1, LARGEST_SIZE)?;
     }

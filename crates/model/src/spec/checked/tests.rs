@@ -166,6 +166,7 @@ fn coalescers_and_stops_are_coherent() {
     let table =
         |from: &str, caps: &str| format!("adaptive = {{ window = \"1ms\", from = {from}, caps = {caps} }}");
     for (line, begins) in [
+        ("", "coalescer c: it holds nobody back"),
         ("count = 0", "coalescer c: count: 0"),
         ("timer = 0", "coalescer c: timer: 0"),
         ("cap = \"-3/s\"", "coalescer c: cap: -3"),

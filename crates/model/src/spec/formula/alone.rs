@@ -1,6 +1,6 @@
 //! One part by itself: a station or a coalescer that sources feed and customers leave.
 
-use super::{Recognised, exponential, leaves, list};
+use super::{Recognised, exponential, leaves, list, per_second};
 use crate::Distribution;
 use crate::spec::{Arrivals, ByClass, Coalescer, Order, Spec, Station, Wake};
 
@@ -30,7 +30,7 @@ fn station_alone<'a>(spec: &'a Spec, station: &'a Station) -> Option<Recognised<
     }
     let [source] = &spec.sources[..] else { return None };
     let unlimited = station.servers == 1 && station.capacity.is_none();
-    let rate = |mean: f64| (1.0 / mean).to_string();
+    let rate = |mean: f64| per_second(mean).to_string();
     match &source.arrivals {
         Arrivals::Interarrival(gaps) if unlimited && source.batch.is_empty() => {
             let mu = rate(exponential(service)?);
@@ -66,7 +66,7 @@ fn poisson<'a>(station: &Station, rate: f64, service: &Distribution) -> Option<R
     let lambda = ("lambda", rate.to_string());
     let servers = ("servers", station.servers.to_string());
     let capacity = station.capacity.map(|capacity| ("capacity", capacity.to_string()));
-    let mu = exponential(service).map(|mean| ("mu", (1.0 / mean).to_string()));
+    let mu = exponential(service).map(|mean| ("mu", per_second(mean).to_string()));
     match (mu, station.servers, capacity) {
         (Some(mu), 1, None) => Recognised::plain("mm1", vec![lambda, mu]),
         (Some(mu), 1, Some(capacity)) => Recognised::plain("mm1k", vec![lambda, mu, capacity]),
@@ -127,7 +127,7 @@ fn by_priority<'a>(spec: &'a Spec, station: &'a Station) -> Option<Recognised<'a
             if services.iter().any(|service| exponential(service) != Some(mean)) {
                 return None;
             }
-            let mu = ("mu", (1.0 / mean).to_string());
+            let mu = ("mu", per_second(mean).to_string());
             ("mmc-nonpreemptive", vec![lambdas, mu, ("servers", servers.to_string())])
         }
         _ => return None,
@@ -142,7 +142,7 @@ fn bulk<'a>(spec: &Spec, station: &Station, service: &Distribution) -> Option<Re
         return None;
     }
     let lambda = ("lambda", spec.poisson(None)?.to_string());
-    let mu = ("mu", (1.0 / exponential(service)?).to_string());
+    let mu = ("mu", per_second(exponential(service)?).to_string());
     let (least, most) = (("least", bulk.least.to_string()), ("most", bulk.most.to_string()));
     Recognised::plain("bulk-service", vec![lambda, mu, least, most])
 }

@@ -1,6 +1,6 @@
 //! Networks whose stationary law is a product over stations: Jackson's open ones, and closed ones by mean-value analysis.
 
-use super::{Recognised, exponential, list, single_poisson};
+use super::{Recognised, exponential, list, per_second, single_poisson};
 use crate::spec::checked::{Wiring, flows};
 use crate::spec::{Arrivals, ByClass, Order, Spec, Station};
 
@@ -46,7 +46,7 @@ fn open(spec: &Spec, wiring: &Wiring, services: Vec<f64>) -> Option<Asked> {
     });
     let parameters = vec![
         ("arrivals", list(arrivals, ",")),
-        ("mus", list(services.iter().map(|mean| 1.0 / mean), ",")),
+        ("mus", list(services.iter().map(|mean| per_second(*mean)), ",")),
         ("servers", list(spec.stations.iter().map(|s| s.servers), ",")),
         ("routing", list(rows, ";")),
     ];

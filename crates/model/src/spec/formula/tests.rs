@@ -81,6 +81,15 @@ fn two_streams_are_one_and_the_answer_is_the_models() {
 }
 
 #[test]
+fn rates_are_as_short_as_a_person_would_write_them() {
+    let formula = spec(&[POISSON, &station("service = \"exponential(80us)\"")]).formula().unwrap();
+    assert_eq!(formula.command(), "tollway model mm1 lambda='10000' mu='12500'");
+    for mean in [80e-6, 3e-6, 1.0 / 3.0, 0.1, 7e-9, 123.456] {
+        assert!((super::per_second(mean) * mean - 1.0).abs() <= 2.0 * f64::EPSILON, "{mean}");
+    }
+}
+
+#[test]
 fn classes_and_stations_keep_their_names() {
     let network = "to = \"s\"\n[[station]]\nname = \"s\"\nservice = \"exponential(50us)\"\nto = \"t\"\n\
                    [[station]]\nname = \"t\"\nservice = \"exponential(20us)\"";
