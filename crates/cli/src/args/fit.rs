@@ -9,7 +9,7 @@ use clap::Args;
 #[command(
     after_help = "A trace is CSV with a header: columns arrival, start, end, delivered, gap, service, wait, response, \
                   class, as many as there are; seconds, or a unit in the name, as in arrival_us. Plain numbers, one a \
-                  line, will do. Exit code 3: --model is rejected."
+                  line, will do. Exit code 3: --model is rejected, or what --against predicts does not hold."
 )]
 pub struct Fit {
     /// The trace; `-` reads standard input.
@@ -27,6 +27,15 @@ pub struct Fit {
     /// End with exit code 3 if this model is rejected.
     #[arg(long, value_name = "NAME", requires = "trace")]
     pub model: Option<String>,
+
+    /// Hold a prediction against the trace: what `tollway model … --json` wrote before the trace was made. Exit code 3 if a
+    /// figure does not hold.
+    #[arg(long, value_name = "FILE", requires = "trace")]
+    pub against: Option<PathBuf>,
+
+    /// How far off a prediction may be, in per cent of what was measured.
+    #[arg(long, value_name = "PER CENT", default_value_t = 10.0, requires = "against", value_parser = tolerance)]
+    pub tolerance: f64,
 
     /// Seed of all random numbers.
     #[arg(long, value_name = "SEED", default_value_t = 1)]
@@ -47,4 +56,11 @@ pub struct Fit {
     /// … and served so many [default: all that came].
     #[arg(long, value_name = "N", requires = "busy")]
     pub served: Option<u64>,
+}
+
+fn tolerance(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(share) if (0.0..=100.0).contains(&share) => Ok(share),
+        _ => Err("give a number from 0 to 100".into()),
+    }
 }

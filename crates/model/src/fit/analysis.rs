@@ -4,7 +4,7 @@ use serde::Serialize;
 use tollway_stats::benjamini_hochberg;
 
 use super::coalescing::{self, Coalescing};
-use super::estimate::Estimate;
+use super::estimate::{Estimate, Moments, moments};
 use super::figures::{figures, observed};
 use super::goodness::Fitted;
 use super::queue::{CANDIDATES, Judged, Traffic, predict};
@@ -16,6 +16,9 @@ use crate::{ModelError, Result};
 
 /// Of all that is rejected, at most this share may be so wrongly; and of the models that are true, this share is.
 const LEVEL: f64 = 0.05;
+
+/// Fewer who found the server idle say nothing of what waking it takes.
+const FEWEST_SETUPS: usize = 100;
 
 /// What is asked of a fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,7 +142,7 @@ pub fn fit(trace: &Trace, options: Options) -> Result<Fit> {
         notes.extend(remarks(name, series));
     }
     let models = match (&gaps, &services) {
-        (Some(gaps), Some(services)) => models(trace, gaps, services, servers, &estimates),
+        (Some(gaps), Some(services)) => models(trace, gaps, services, servers, &estimates, seed),
         _ => {
             let lacks = if gaps.is_none() { "arrivals" } else { "service times" };
             notes.push(format!("no verdict on queues: the trace has no {lacks}"));
@@ -242,6 +245,15 @@ fn of_series(of: &'static str, series: &Examined, sum: Option<f64>) -> Vec<Famil
     verdicts
 }
 
+/// What waking the server takes, from enough who found it idle, where it takes anything that matters: a hundredth of the
+/// mean response.
+fn setups(trace: &Trace, seed: u64) -> Option<Moments> {
+    let (setups, responses) = (trace.setups.as_ref()?, trace.responses.as_ref()?);
+    let moments = moments(&setups.values, true, seed).filter(|_| setups.values.len() >= FEWEST_SETUPS)?;
+    let mean_response = responses.values.iter().sum::<f64>() / responses.values.len() as f64;
+    (moments.mean > 0.01 * mean_response).then_some(moments)
+}
+
 /// Every model that suits so many servers, judged.
 fn models(
     trace: &Trace,
@@ -249,12 +261,15 @@ fn models(
     services: &Examined,
     servers: u32,
     estimates: &[Estimate],
+    seed: u64,
 ) -> Vec<Judged> {
-    let traffic = Traffic::of(gaps, services, servers);
+    let setups = setups(trace, seed);
+    let traffic = Traffic::of(gaps, services, setups.as_ref(), servers);
     let observed = observed(trace);
     let mut judged: Vec<(Judged, Vec<Requirement>)> = CANDIDATES
         .iter()
         .filter(|candidate| candidate.several == (servers > 1))
+        .filter(|candidate| !candidate.setup || setups.is_some())
         .filter_map(|candidate| {
             let judged = predict(candidate, &traffic, observed.as_ref())?;
             let wants = requirements(candidate, &judged, &traffic, gaps, services, estimates);

@@ -29,7 +29,7 @@ pub(super) fn figures(
         let interval = utilization(trace, servers, load, dependent, seed);
         found.push(Estimate::of_either("utilization", interval, load, Unit::Share));
     }
-    for (name, series) in [("wait", &trace.waits), ("response", &trace.responses)] {
+    for (name, series) in [("wait", &trace.waits), ("setup", &trace.setups), ("response", &trace.responses)] {
         found.extend(series.iter().flat_map(|Series { values, .. }| of_dependent(name, values)));
     }
     if let Some(deliveries) = &trace.deliveries

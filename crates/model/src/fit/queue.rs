@@ -3,6 +3,7 @@
 use serde::Serialize;
 use tollway_stats::Location;
 
+use super::estimate::Moments;
 use super::series::Examined;
 use super::text::{argument, rate_argument};
 use crate::{Distribution, catalogue};
@@ -26,17 +27,50 @@ pub(super) struct Candidate {
     pub(super) services: Takes,
     /// Servers beside each other; else one.
     pub(super) several: bool,
+    /// A server that ran out of work has to be woken first.
+    pub(super) setup: bool,
 }
 
 /// Those with the fewest free parameters first.
-pub(super) const CANDIDATES: [Candidate; 7] = [
-    Candidate { name: "mm1", gaps: Takes::Memoryless, services: Takes::Memoryless, several: false },
-    Candidate { name: "md1", gaps: Takes::Memoryless, services: Takes::Constant, several: false },
-    Candidate { name: "mmc", gaps: Takes::Memoryless, services: Takes::Memoryless, several: true },
-    Candidate { name: "mg1", gaps: Takes::Memoryless, services: Takes::Any, several: false },
-    Candidate { name: "gim1", gaps: Takes::Any, services: Takes::Memoryless, several: false },
-    Candidate { name: "kramer-langenbach-belz", gaps: Takes::Any, services: Takes::Any, several: false },
-    Candidate { name: "allen-cunneen", gaps: Takes::Any, services: Takes::Any, several: true },
+pub(super) const CANDIDATES: [Candidate; 8] = [
+    Candidate {
+        name: "mm1",
+        gaps: Takes::Memoryless,
+        services: Takes::Memoryless,
+        several: false,
+        setup: false,
+    },
+    Candidate {
+        name: "md1",
+        gaps: Takes::Memoryless,
+        services: Takes::Constant,
+        several: false,
+        setup: false,
+    },
+    Candidate {
+        name: "mmc",
+        gaps: Takes::Memoryless,
+        services: Takes::Memoryless,
+        several: true,
+        setup: false,
+    },
+    Candidate { name: "mg1", gaps: Takes::Memoryless, services: Takes::Any, several: false, setup: false },
+    Candidate {
+        name: "mg1-setup",
+        gaps: Takes::Memoryless,
+        services: Takes::Any,
+        several: false,
+        setup: true,
+    },
+    Candidate { name: "gim1", gaps: Takes::Any, services: Takes::Memoryless, several: false, setup: false },
+    Candidate {
+        name: "kramer-langenbach-belz",
+        gaps: Takes::Any,
+        services: Takes::Any,
+        several: false,
+        setup: false,
+    },
+    Candidate { name: "allen-cunneen", gaps: Takes::Any, services: Takes::Any, several: true, setup: false },
 ];
 
 /// A model and what the trace says of it.
@@ -84,11 +118,19 @@ pub(super) struct Traffic {
     pub(super) gap: Option<Distribution>,
     /// The same of services.
     pub(super) service_distribution: Option<Distribution>,
+    /// What waking an idle server takes, where that was seen to take something, and the standard error of its mean,
+    /// seconds.
+    pub(super) setup: Option<(Distribution, f64)>,
     pub(super) servers: u32,
 }
 
 impl Traffic {
-    pub(super) fn of(gaps: &Examined, services: &Examined, servers: u32) -> Traffic {
+    pub(super) fn of(
+        gaps: &Examined,
+        services: &Examined,
+        setups: Option<&Moments>,
+        servers: u32,
+    ) -> Traffic {
         let variation = |e: &Examined| (e.moments.scv, e.moments.scv_error.unwrap_or(0.0));
         Traffic {
             lambda: (1.0 / gaps.moments.mean, gaps.moments.mean_error),
@@ -99,6 +141,7 @@ impl Traffic {
             service_distribution: services
                 .nearest()
                 .map(|f| with_mean(&f.distribution, services.moments.mean)),
+            setup: setups.map(|moments| (of_two_moments(moments), moments.mean * moments.mean_error)),
             servers,
         }
     }
@@ -123,6 +166,11 @@ impl Traffic {
             "md1" => vec![lambda, ("service", argument(self.service.0))],
             "mmc" => vec![lambda, mu, servers],
             "mg1" => vec![lambda, ("service", written(&self.service_distribution, self.service.0))],
+            "mg1-setup" => vec![
+                lambda,
+                ("service", written(&self.service_distribution, self.service.0)),
+                ("setup", self.setup.as_ref().map_or_else(String::new, |(setup, _)| setup.short())),
+            ],
             "gim1" => vec![("interarrival", written(&self.gap, 1.0 / self.lambda.0)), mu],
             "allen-cunneen" => {
                 vec![lambda, mu, servers, ("ca2", plain(self.ca2.0)), ("cs2", plain(self.cs2.0))]
@@ -152,8 +200,18 @@ impl Traffic {
             (response + by_load) * self.service.1,
             by_variation * ca2_error,
             by_variation * cs2_error,
+            // Most of who finds the server idle waits for the whole of it, nobody for more than about that.
+            self.setup.as_ref().filter(|_| of.setup).map_or(0.0, |(_, error)| *error),
         ];
         parts.iter().map(|p| p * p).sum::<f64>().sqrt() / response
+    }
+}
+
+/// A distribution with the mean and the cv² that were seen: all of a set-up that a mean response hangs on.
+fn of_two_moments(moments: &Moments) -> Distribution {
+    match moments.scv {
+        scv if scv < 1e-4 => Distribution::Constant { value: moments.mean },
+        scv => Distribution::Gamma { shape: (1.0 / scv).max(0.01), mean: moments.mean },
     }
 }
 

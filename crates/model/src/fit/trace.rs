@@ -26,6 +26,8 @@ pub struct Trace {
     pub waits: Option<Series>,
     /// Times between arrival and end.
     pub responses: Option<Series>,
+    /// Waits of those who found the one server idle: what it takes to wake it.
+    pub setups: Option<Series>,
     /// When each completion came about and when it was told, in order of being told; the former where it is known.
     pub deliveries: Option<Deliveries>,
     /// The most customers that were in service at one time.
@@ -94,6 +96,7 @@ impl Trace {
         {
             trace.servers_seen = Some(most_at_once(starts, ends));
         }
+        trace.setups = table.setups().filter(|_| trace.servers_seen == Some(1));
         trace.deliveries = table.deliveries();
         Ok(trace)
     }
@@ -148,6 +151,23 @@ impl Table {
             service
         });
         Some(Series { values: values.collect(), resolution })
+    }
+
+    /// Waits of those who found nobody before them; `None` where none of them waited.
+    fn setups(&self) -> Option<Series> {
+        let [arrivals, starts, ends] =
+            [Quantity::Arrival, Quantity::Start, Quantity::End].map(|of| self.times.get(&of));
+        let resolution =
+            self.resolution.get(&Quantity::Arrival)?.max(*self.resolution.get(&Quantity::Start)?);
+        let mut free = f64::NEG_INFINITY;
+        let mut values = Vec::new();
+        for ((arrival, start), end) in arrivals?.iter().zip(starts?).zip(ends?) {
+            if *arrival >= free {
+                values.push(rounded(start - arrival, resolution));
+            }
+            free = free.max(*end);
+        }
+        values.iter().any(|wait| *wait > 0.0).then_some(Series { values, resolution })
     }
 
     fn deliveries(&self) -> Option<Deliveries> {
@@ -230,6 +250,9 @@ mod tests {
         assert_eq!(us(&trace.services), [5.0, 3.0, 2.0]);
         assert_eq!(us(&trace.waits), [0.0, 3.0, 0.0]);
         assert_eq!(us(&trace.responses), [5.0, 6.0, 2.0]);
+        assert_eq!(trace.setups, None);
+        let woken = read("arrival_us,start_us,end_us\n0,1,5\n2,5,8\n8,8,9\n10,13,15\n").unwrap();
+        assert_eq!(us(&woken.setups), [1.0, 0.0, 3.0]);
         assert_eq!(trace.servers_seen, Some(1));
         assert_eq!(trace.classes, [("a".to_owned(), 2), ("b".to_owned(), 1)]);
         assert_eq!(trace.services.unwrap().resolution, 1e-6);

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use tollway_model::fit::{Coalescing, Counted, Counters, Estimate, FamilyVerdict, Fit, Judged};
 
+use super::against::CheckDocument;
 use crate::figure;
 
 /// All that a trace, or counters, say.
@@ -35,6 +36,8 @@ pub struct FitDocument {
     pub models: Vec<ModelVerdictDocument>,
     /// The command that asks the first model.
     pub command: Option<String>,
+    /// How a prediction made before did; null where none was given.
+    pub check: Option<CheckDocument>,
     /// What a reader should know.
     pub notes: Vec<String>,
     /// Names of figures, in the order in which a person reads them.
@@ -209,6 +212,7 @@ impl FitDocument {
             coalescing: None,
             models: Vec::new(),
             command: None,
+            check: None,
             notes: Vec::new(),
             order: estimates.iter().map(|e| (e.name.clone(), e.unit)).collect(),
         }

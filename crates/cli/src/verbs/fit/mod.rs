@@ -1,5 +1,6 @@
 //! `tollway fit`: from a trace or counters to estimates, families that fit, and the models that are left.
 
+mod against;
 mod document;
 mod words;
 
@@ -21,17 +22,21 @@ const BUFFER: usize = 1 << 18;
 
 /// Fits and tells.
 pub fn fit(arguments: &Arguments, options: &args::Fit) -> Result<Ending> {
-    let document = match &options.trace {
+    let mut document = match &options.trace {
         Some(file) => of_trace(file, options)?,
         None => of_counters(options)?,
     };
+    if let Some(file) = &options.against {
+        document.check = Some(against::check(file, options.tolerance / 100.0, &document.estimates)?);
+    }
     let rejected = options.model.as_ref().map(|name| is_rejected(&document, name)).transpose()?;
     if arguments.json {
         output::json(&document)?;
     } else {
         output::text(&words::text(&document, output::width()))?;
     }
-    Ok(if rejected == Some(true) { Ending::CheckFailed } else { Ending::Done })
+    let failed = rejected == Some(true) || document.check.as_ref().is_some_and(|check| !check.holds);
+    Ok(if failed { Ending::CheckFailed } else { Ending::Done })
 }
 
 fn of_trace(file: &Path, options: &args::Fit) -> Result<FitDocument> {

@@ -4,6 +4,7 @@ use anstyle::Style;
 use tollway_model::Unit;
 use tollway_report::columns::{Align, Cell, Table, printable};
 
+use super::against::CheckDocument;
 use super::document::{CoalescingDocument, FamilyDocument, FitDocument, ModelVerdictDocument};
 use crate::figure;
 
@@ -25,10 +26,13 @@ pub fn text(document: &FitDocument, width: Option<usize>) -> String {
     if !document.models.is_empty() {
         text += &models(document).render(width);
     }
+    if let Some(check) = &document.check {
+        text += &checked(document, check).render(width);
+    }
     for note in &document.notes {
         text += &format!("note        {}\n", printable(note));
     }
-    if let Some(command) = &document.command {
+    if let (Some(command), None) = (&document.command, &document.check) {
         let first = document.models.first();
         let word =
             if first.is_some_and(|m| m.rejected) { "no model is left; the nearest" } else { "go on with" };
@@ -122,6 +126,36 @@ fn predictions(judged: &ModelVerdictDocument) -> String {
     let p99 = one("p99", judged.predicted_p99, judged.p99_off);
     let both: Vec<String> = mean.into_iter().chain(p99).collect();
     if both.is_empty() { String::new() } else { format!("; response predicted: {}", both.join(", ")) }
+}
+
+/// Each figure as predicted and as measured, and the verdict.
+fn checked(document: &FitDocument, check: &CheckDocument) -> Table {
+    let mut table =
+        Table::new([Align::Left, Align::Right, Align::Right, Align::Left, Align::Right, Align::Left]);
+    let title = format!("prediction of {}, frozen in {}", check.model, printable(&check.file));
+    table.across(0, Cell::styled(title, BOLD));
+    let heads = ["", "predicted", "measured", "95 % interval", "off", ""];
+    table.row(heads.map(|text| Cell::styled(text, DIM)));
+    for (name, unit) in &document.order {
+        let (Some(figure), Some(seen)) = (check.figures.get(name), document.estimates.get(name)) else {
+            continue;
+        };
+        let told = |value: f64| figure::text(value, *unit);
+        let interval = seen.lo.zip(seen.hi).map(|(lo, hi)| format!("{} – {}", told(lo), told(hi)));
+        let verdict = if figure.holds { "holds" } else { "does not hold" };
+        table.row(
+            [
+                format!("  {name}"),
+                told(figure.predicted),
+                told(seen.value),
+                interval.unwrap_or_default(),
+                per_cent(figure.off),
+                verdict.into(),
+            ]
+            .map(Cell::plain),
+        );
+    }
+    table
 }
 
 fn coalescing(found: &CoalescingDocument) -> String {
