@@ -135,3 +135,71 @@ fn what_cannot_be_read_names_file_line_column_and_remedy() {
     let (_, told) = bench.ends(&["fit", "hostile.csv"], 2);
     assert!(!told.contains('\u{1b}'), "{told:?}");
 }
+
+/// A queue whose server sleeps when it has nothing to do, and takes 12 µs to wake: constant services of 20 µs.
+fn sleepy(customers: u32, rate: f64, seed: u64) -> String {
+    let mut generator = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let mut text = String::from("arrival_us,start_us,end_us\n");
+    let (mut arrival, mut free) = (0.0, 0.0_f64);
+    for _ in 0..customers {
+        arrival += -1e6 / rate * generator.random::<f64>().ln();
+        let start = if arrival >= free { arrival + 12.0 } else { free };
+        free = start + 20.0;
+        writeln!(text, "{arrival:.3},{start:.3},{free:.3}").unwrap();
+    }
+    text
+}
+
+#[test]
+fn a_frozen_prediction_is_held_against_another_trace() {
+    let bench = Bench::with(SHORT);
+    fs::write(bench.file("first.csv"), sleepy(20_000, 8000.0, 1)).unwrap();
+    fs::write(bench.file("second.csv"), sleepy(50_000, 30_000.0, 2)).unwrap();
+    // Who leaves out what waking takes predicts too little; the model that has it is left.
+    let fitted = json(&bench, &["fit", "first.csv"]);
+    let verdict = |name: &str| {
+        fitted["models"].as_array().unwrap().iter().find(|m| m["model"] == name).unwrap()["rejected"] == true
+    };
+    assert!(verdict("mm1") && verdict("md1") && verdict("mg1") && !verdict("mg1-setup"), "{fitted}");
+    assert!((fitted["estimates"]["setup.mean"]["value"].as_f64().unwrap() / 12e-6 - 1.0).abs() < 1e-6);
+    for (model, parameters, code) in [
+        ("mg1-setup", &["lambda=30k/s", "service=constant(20us)", "setup=constant(12us)"][..], 0),
+        ("md1", &["lambda=30k/s", "service=20us"][..], 3),
+    ] {
+        let (frozen, _) = bench.ends(&[&["model", model][..], parameters, &["--json"]].concat(), 0);
+        fs::write(bench.file("frozen.json"), frozen).unwrap();
+        let (text, _) =
+            bench.ends(&["fit", "second.csv", "--against", "frozen.json", "--tolerance", "3"], code);
+        assert_eq!(text.contains("does not hold"), code == 3, "{text}");
+    }
+    for (content, told) in [("{}", "missing field"), ("", "EOF"), ("[1]", "invalid")] {
+        fs::write(bench.file("frozen.json"), content).unwrap();
+        let (_, error) = bench.ends(&["fit", "second.csv", "--against", "frozen.json"], 2);
+        assert!(error.contains(told) && error.contains("tollway model NAME"), "{error}");
+    }
+}
+
+#[test]
+fn two_customers_are_against_no_model() {
+    let bench = Bench::with(SHORT);
+    fs::write(bench.file("two.csv"), "arrival,start,end\n0,0,1\n2,2,3\n").unwrap();
+    let document = json(&bench, &["fit", "two.csv"]);
+    assert!(document["models"].as_array().unwrap().iter().all(|m| m["rejected"] == false), "{document}");
+}
+
+#[test]
+fn times_as_floating_point_prints_them_are_constant_all_the_same() {
+    let bench = Bench::with(SHORT);
+    let mut generator = Xoshiro256PlusPlus::seed_from_u64(9);
+    let mut text = String::from("arrival,start,end\n");
+    let (mut arrival, mut free) = (0.0, 0.0_f64);
+    for _ in 0..5000 {
+        arrival += -125e-6 * generator.random::<f64>().ln();
+        let start = free.max(arrival);
+        free = start + 70e-6;
+        writeln!(text, "{arrival},{start},{free}").unwrap();
+    }
+    fs::write(bench.file("constant.csv"), text).unwrap();
+    bench.ends(&["fit", "constant.csv", "--model", "md1"], 0);
+    bench.ends(&["fit", "constant.csv", "--model", "mm1"], 3);
+}

@@ -278,7 +278,8 @@ fn models(
         .collect();
     for (judged, wants) in &mut judged {
         let least = wants.iter().map(|w| w.p).fold(1.0, f64::min);
-        judged.p = (least * wants.len() as f64).min(1.0);
+        // Where the trace can tell of nothing, nothing is against the model.
+        judged.p = (least * wants.len().max(1) as f64).min(1.0);
     }
     let p_values: Vec<f64> = judged.iter().map(|(judged, _)| judged.p).collect();
     let adjusted = benjamini_hochberg(&p_values).unwrap_or_default();

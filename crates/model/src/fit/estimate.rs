@@ -8,7 +8,7 @@ use serde::Serialize;
 use tollway_stats::bootstrap::Resampling;
 use tollway_stats::{Interval, Location, StatsError, studentised, summary};
 
-use crate::Unit;
+use crate::{Distribution, Unit};
 
 /// Share of intervals that hold the true value.
 pub(super) const CONFIDENCE: f64 = 0.95;
@@ -79,6 +79,16 @@ impl Moments {
     pub(super) fn of_a_constant(self) -> Moments {
         let none = Interval::new(0.0, 0.0, 0.0, CONFIDENCE).ok();
         Moments { scv: 0.0, scv_interval: none, scv_error: None, ..self }
+    }
+}
+
+impl Moments {
+    /// A gamma distribution with this mean and cv², or a constant where there is next to no variation.
+    pub(super) fn distribution(&self) -> Distribution {
+        match self.scv {
+            scv if scv < 1e-4 => Distribution::Constant { value: self.mean },
+            scv => Distribution::Gamma { shape: (1.0 / scv).max(0.01), mean: self.mean },
+        }
     }
 }
 

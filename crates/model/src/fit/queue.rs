@@ -113,11 +113,11 @@ pub(super) struct Traffic {
     pub(super) ca2: (f64, f64),
     /// cv² of services, and the standard error of its logarithm.
     pub(super) cs2: (f64, f64),
-    /// The family that gaps are closest to, with the mean of all of them: a load hangs on the mean, and families are
-    /// fitted to a part of a long trace.
-    pub(super) gap: Option<Distribution>,
+    /// What gaps are taken for, with the mean of all of them: a load hangs on the mean, and families are fitted to a part of
+    /// a long trace.
+    pub(super) gap: Distribution,
     /// The same of services.
-    pub(super) service_distribution: Option<Distribution>,
+    pub(super) service_distribution: Distribution,
     /// What waking an idle server takes, where that was seen to take something, and the standard error of its mean,
     /// seconds.
     pub(super) setup: Option<(Distribution, f64)>,
@@ -137,11 +137,9 @@ impl Traffic {
             service: (services.moments.mean, services.moments.mean_error),
             ca2: variation(gaps),
             cs2: variation(services),
-            gap: gaps.nearest().map(|f| with_mean(&f.distribution, gaps.moments.mean)),
-            service_distribution: services
-                .nearest()
-                .map(|f| with_mean(&f.distribution, services.moments.mean)),
-            setup: setups.map(|moments| (of_two_moments(moments), moments.mean * moments.mean_error)),
+            gap: with_mean(&gaps.distribution(), gaps.moments.mean),
+            service_distribution: with_mean(&services.distribution(), services.moments.mean),
+            setup: setups.map(|moments| (moments.distribution(), moments.mean * moments.mean_error)),
             servers,
         }
     }
@@ -156,22 +154,19 @@ impl Traffic {
         let lambda = ("lambda", rate_argument(self.lambda.0));
         let mu = ("mu", rate_argument(1.0 / self.service.0));
         let servers = ("servers", self.servers.to_string());
-        let plain = |x: f64| super::text::number(x);
-        let written = |of: &Option<Distribution>, mean| match of {
-            Some(known) => known.short(),
-            None => format!("exponential({})", argument(mean)),
-        };
+        // Next to nothing is nothing: the calculator takes no cv² below 1e-15.
+        let plain = |x: f64| super::text::number(if x < 1e-12 { 0.0 } else { x });
         match of.name {
             "mm1" => vec![lambda, mu],
             "md1" => vec![lambda, ("service", argument(self.service.0))],
             "mmc" => vec![lambda, mu, servers],
-            "mg1" => vec![lambda, ("service", written(&self.service_distribution, self.service.0))],
+            "mg1" => vec![lambda, ("service", self.service_distribution.short())],
             "mg1-setup" => vec![
                 lambda,
-                ("service", written(&self.service_distribution, self.service.0)),
+                ("service", self.service_distribution.short()),
                 ("setup", self.setup.as_ref().map_or_else(String::new, |(setup, _)| setup.short())),
             ],
-            "gim1" => vec![("interarrival", written(&self.gap, 1.0 / self.lambda.0)), mu],
+            "gim1" => vec![("interarrival", self.gap.short()), mu],
             "allen-cunneen" => {
                 vec![lambda, mu, servers, ("ca2", plain(self.ca2.0)), ("cs2", plain(self.cs2.0))]
             }
@@ -204,14 +199,6 @@ impl Traffic {
             self.setup.as_ref().filter(|_| of.setup).map_or(0.0, |(_, error)| *error),
         ];
         parts.iter().map(|p| p * p).sum::<f64>().sqrt() / response
-    }
-}
-
-/// A distribution with the mean and the cv² that were seen: all of a set-up that a mean response hangs on.
-fn of_two_moments(moments: &Moments) -> Distribution {
-    match moments.scv {
-        scv if scv < 1e-4 => Distribution::Constant { value: moments.mean },
-        scv => Distribution::Gamma { shape: (1.0 / scv).max(0.01), mean: moments.mean },
     }
 }
 

@@ -7,6 +7,7 @@ use tollway_stats::serial::{Independence, Stationarity, independence, stationari
 use super::estimate::{Moments, moments};
 use super::goodness::{self, Fitted, is_constant};
 use super::{Family, Series};
+use crate::Distribution;
 
 /// Families are fitted to so many values at the most, evenly spread over a longer series: with more of them every
 /// family is rejected for differences that matter to nobody.
@@ -48,14 +49,17 @@ impl Examined {
         depend(self.independence)
     }
 
-    /// The likeliest family of those that are not far off, else the nearest: what predictions are made with.
-    pub(super) fn nearest(&self) -> Option<&Fitted> {
-        let fitted = || self.families.iter().filter_map(|(_, result)| result.as_ref().ok());
-        let left = || fitted().filter(|f| f.ad_p > DOUBTFUL);
+    /// What predictions are made with: the likeliest family that is not rejected; where none is left, a gamma
+    /// distribution (a constant) with the mean and the cv² that were seen, since those are what a mean wait hangs on.
+    pub(super) fn distribution(&self) -> Distribution {
+        let left = || {
+            let fitted = self.families.iter().filter_map(|(_, result)| result.as_ref().ok());
+            fitted.filter(|f| f.ad_p > DOUBTFUL)
+        };
         let constant = left().find(|f| f.family == Family::Constant);
         let bic = |f: &&Fitted| f.bic.unwrap_or(f64::INFINITY);
-        let likeliest = || left().min_by(|a, b| bic(a).total_cmp(&bic(b)));
-        constant.or_else(likeliest).or_else(|| fitted().min_by(|a, b| a.ks.total_cmp(&b.ks)))
+        let likeliest = constant.or_else(|| left().min_by(|a, b| bic(a).total_cmp(&bic(b))));
+        likeliest.map_or_else(|| self.moments.distribution(), |f| f.distribution.clone())
     }
 }
 

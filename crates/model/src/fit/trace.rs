@@ -115,16 +115,25 @@ impl Table {
         Some(Series { values, resolution: self.resolution[&of] })
     }
 
+    /// What differences between two columns are told apart by: the finer of their last digits, but no less than what
+    /// floating point rounds their largest readings to.
+    fn resolution_between(&self, from: Quantity, to: Quantity) -> f64 {
+        let written = self.resolution[&from].min(self.resolution[&to]);
+        let largest =
+            [from, to].iter().flat_map(|of| &self.times[of]).fold(0.0_f64, |most, x| most.max(x.abs()));
+        written.max(largest * f64::EPSILON)
+    }
+
     fn between(&self, from: Quantity, to: Quantity) -> Option<Series> {
         let (begun, ended) = (self.times.get(&from)?, self.times.get(&to)?);
-        let resolution = self.resolution[&from].max(self.resolution[&to]);
+        let resolution = self.resolution_between(from, to);
         let values = begun.iter().zip(ended).map(|(b, e)| rounded(e - b, resolution)).collect();
         Some(Series { values, resolution })
     }
 
     fn gaps(&self) -> Option<Series> {
         let arrivals = self.times.get(&Quantity::Arrival)?;
-        let resolution = self.resolution[&Quantity::Arrival];
+        let resolution = self.resolution_between(Quantity::Arrival, Quantity::Arrival);
         let values = arrivals.windows(2).map(|pair| rounded(pair[1] - pair[0], resolution)).collect();
         Some(Series { values, resolution })
     }
@@ -143,7 +152,7 @@ impl Table {
             "service times are those of one server, first come first served: `start` is not in the trace"
                 .into(),
         );
-        let resolution = self.resolution[&Quantity::Arrival].max(self.resolution[&Quantity::End]);
+        let resolution = self.resolution_between(Quantity::Arrival, Quantity::End);
         let mut free = f64::NEG_INFINITY;
         let values = arrivals.iter().zip(ends).map(|(arrival, end)| {
             let service = rounded(end - arrival.max(free), resolution);

@@ -20,6 +20,10 @@ use crate::{ModelError, Result, Solution};
 /// The most states of a chain.
 const MOST_STATES: usize = 100_000;
 
+/// The most that all states together remember: each has a number or more for every part of the system, and of those times
+/// and memory are made.
+const MOST_REMEMBERED: usize = 16 * MOST_STATES;
+
 /// How far the mean number of a station may be off because its queue was cut off, as a share of itself.
 const CUT: f64 = 1e-10;
 
@@ -87,16 +91,18 @@ pub fn solve(spec: &Spec) -> Result<Answer> {
         Ok(plan) => plan,
         Err(why) => return Ok(Answer::Unsuited(why)),
     };
+    let parts = spec.sources.len() + spec.stations.len() + spec.coalescers.len();
+    let most = MOST_STATES.min(MOST_REMEMBERED / parts.max(1));
     let mut moves = Moves { limits: first_limits(&plan), plan: &plan };
     loop {
-        let found = explore(moves.start(), MOST_STATES, |state, next| {
+        let found = explore(moves.start(), most, |state, next| {
             next.extend(moves.from(state).into_iter().map(|branch| (branch.state, branch.rate)));
         });
         let found = match found {
             Ok(found) => found,
             Err(ModelError::Numerical { .. }) => {
                 let cut = plan.stations.iter().any(|station| station.capacity.is_none());
-                return Ok(Answer::Unsuited(Unsuited::TooManyStates { most: MOST_STATES, cut }));
+                return Ok(Answer::Unsuited(Unsuited::TooManyStates { most, cut }));
             }
             Err(other) => return Err(other),
         };
