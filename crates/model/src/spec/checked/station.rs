@@ -58,11 +58,11 @@ fn service(station: &Station, classes: &[Class], part: &str) -> Result<()> {
         ByClass::All(service) => {
             service.clone().checked(&format!("{part}: service"))?;
         }
-        ByClass::Each(services) if services.is_empty() => {
+        ByClass::Each(_) if classes.is_empty() => {
             return Err(ModelError::parameter(
                 format!("{part}: service"),
-                "there is none",
-                "give a distribution, or one for each class",
+                "it is by class, and there are none",
+                "give one for all, or declare classes: [[class]]",
             ));
         }
         ByClass::Each(services) => {
