@@ -75,8 +75,8 @@ impl Distribution {
         Ok(self.transform(Complex64::new(s, 0.0))?.re)
     }
 
-    /// The transform of the residual distribution, (1 − φ(s))/(s E[X]), for Re s ≥ 0; 1 at 0. So 1 − φ(s) without
-    /// cancellation is this, times s E[X].
+    /// The transform of the residual distribution, (1 − φ(s))/(s E(X)), for Re s ≥ 0; 1 at 0. So 1 − φ(s) without
+    /// cancellation is this, times s E(X).
     ///
     /// # Errors
     /// Those of [`Distribution::transform`].
@@ -135,7 +135,7 @@ impl Distribution {
         })
     }
 
-    /// Mean of the residual distribution, E[X²]/(2 E[X]), seconds: what is left, on average, of the service that an
+    /// Mean of the residual distribution, E(X²)/(2 E(X)), seconds: what is left, on average, of the service that an
     /// arrival at random finds.
     pub fn residual_mean(&self) -> f64 {
         0.5 * self.mean() * (1.0 + self.scv())

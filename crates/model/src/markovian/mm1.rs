@@ -25,7 +25,7 @@ impl Mm1 {
         Ok(Self { lambda, mu })
     }
 
-    /// The generator Q of the chain cut off after `top` customers, per second: Q[n][m] is the rate from n to m, the
+    /// The generator Q of the chain cut off after `top` customers, per second: `Q[n][m]` is the rate from n to m, the
     /// diagonal makes rows add up to zero, and who arrives at `top` customers is lost.
     ///
     /// # Errors

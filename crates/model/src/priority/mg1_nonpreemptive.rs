@@ -26,7 +26,7 @@ impl Mg1NonPreemptive {
         self.classes.ranks.iter().map(|rank| rank.load).sum::<f64>().min(1.0)
     }
 
-    /// Means of a class, numbered from 1: Wₖ = W₀/((1 − σₖ₋₁)(1 − σₖ)), σₖ = ρ₁ + … + ρₖ, W₀ = Σ λᵢE[Sᵢ²]/2 over all
+    /// Means of a class, numbered from 1: Wₖ = W₀/((1 − σₖ₋₁)(1 − σₖ)), σₖ = ρ₁ + … + ρₖ, W₀ = Σ λᵢE(Sᵢ²)/2 over all
     /// classes. Where a later class is overloaded, it is in service whenever the server has nothing better to do: W₀
     /// has its share of that time.
     ///

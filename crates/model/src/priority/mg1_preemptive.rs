@@ -26,7 +26,7 @@ impl Mg1Preemptive {
         self.classes.ranks.iter().map(|rank| rank.load).sum::<f64>().min(1.0)
     }
 
-    /// Means of a class, numbered from 1: response mₖ/(1 − σₖ₋₁) + Σᵢ₌₁ᵏ λᵢE[Sᵢ²]/2 / ((1 − σₖ₋₁)(1 − σₖ)),
+    /// Means of a class, numbered from 1: response mₖ/(1 − σₖ₋₁) + Σᵢ₌₁ᵏ λᵢE(Sᵢ²)/2 / ((1 − σₖ₋₁)(1 − σₖ)),
     /// σₖ = ρ₁ + … + ρₖ. The wait is the response without the service: interruptions count as waiting.
     ///
     /// # Errors
