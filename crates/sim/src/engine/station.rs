@@ -204,7 +204,7 @@ impl<'s> Station<'s> {
         let services = if self.kind == Kind::Plain { self.begun } else { self.services };
         let served = if self.kind == Kind::Plain { self.busy_area } else { self.served_area };
         let (wakes, polls, setups, spinning) = match &self.sleeper {
-            None => (0, 0, 0, 0.0),
+            None => (0, 0.0, 0, 0.0),
             Some(s) => (s.wakes, s.polls, s.setups, s.spinning(self.last)),
         };
         row.extend([
@@ -223,7 +223,7 @@ impl<'s> Station<'s> {
             expected,
             variance,
             wakes as f64,
-            polls as f64,
+            polls,
             setups as f64,
             spinning,
         ]);

@@ -32,7 +32,8 @@ pub(super) struct Sleeper<'s> {
     poll: usize,
     asleep_since: f64,
     pub(super) wakes: u64,
-    pub(super) polls: u64,
+    /// Looks; more of them than an integer holds, where a period is short and nobody comes for long.
+    pub(super) polls: f64,
     pub(super) setups: u64,
     spun: f64,
     spinning_since: f64,
@@ -47,7 +48,7 @@ impl<'s> Sleeper<'s> {
             poll: engine.slot(Cause::Poll, i)?,
             asleep_since: 0.0,
             wakes: 0,
-            polls: 0,
+            polls: 0.0,
             setups: 0,
             spun: 0.0,
             spinning_since: 0.0,
@@ -66,18 +67,19 @@ fn can_be_skipped(poll: &Sampler) -> bool {
 }
 
 /// How often a server looked that slept for so long, and how much later it looks next. A look at the very moment is over.
-fn skip(poll: &Sampler, asleep: f64, stream: &mut Stream) -> (u64, f64) {
+fn skip(poll: &Sampler, asleep: f64, stream: &mut Stream) -> (f64, f64) {
     match poll {
         Sampler::Constant(period) => {
             let looks = (asleep / period).floor();
-            (looks as u64, ((looks + 1.0) * period - asleep).clamp(0.0, *period))
+            (looks, ((looks + 1.0) * period - asleep).clamp(0.0, *period))
         }
         // Without memory, the looks until now say nothing about the next one.
         Sampler::Exponential(mean) => {
             let looks = rand_distr::Poisson::new(asleep / mean).map(|law| law.sample(&mut stream.generator));
-            (looks.unwrap_or(0.0) as u64, poll.draw(stream))
+            // So many that their number is certain have no law.
+            (looks.unwrap_or(asleep / mean), poll.draw(stream))
         }
-        _ => (0, poll.draw(stream)),
+        _ => (0.0, poll.draw(stream)),
     }
 }
 
@@ -209,7 +211,7 @@ impl Engine<'_> {
         station.pass(self.now);
         let waiting = station.waiting();
         let Some(sleeper) = &mut station.sleeper else { return Ok(()) };
-        sleeper.polls += 1;
+        sleeper.polls += 1.0;
         if waiting > 0 {
             self.wake(i);
             return self.serve_waiting(i);
