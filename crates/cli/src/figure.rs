@@ -21,6 +21,8 @@ pub fn text(value: f64, unit: Unit) -> String {
             let glue = if text.contains(' ') { "" } else { " " };
             format!("{text}{glue}/s")
         }
+        // A number of servers is an answer that is typed again: all its digits are told.
+        Unit::Count if value.fract() == 0.0 && value.abs() < 1e9 => format!("{value}"),
         Unit::Count => count(value),
         Unit::Share => share(value),
         Unit::Ratio | Unit::AsGiven => plain(value),
@@ -163,6 +165,8 @@ mod tests {
             (1e-20, Unit::Count, "1.00e-20"),
             (0.8, Unit::Share, "80.0 %"),
             (0.0, Unit::Share, "0 %"),
+            (1103.0, Unit::Count, "1103"),
+            (1103.5, Unit::Count, "1.10 k"),
             (1.0, Unit::Share, "100 %"),
             (1.0 + f64::EPSILON, Unit::Share, "100 %"),
             (1.0 - f64::EPSILON, Unit::Share, "100 %"),
