@@ -186,20 +186,3 @@ fn two_customers_are_against_no_model() {
     let document = json(&bench, &["fit", "two.csv"]);
     assert!(document["models"].as_array().unwrap().iter().all(|m| m["rejected"] == false), "{document}");
 }
-
-#[test]
-fn times_as_floating_point_prints_them_are_constant_all_the_same() {
-    let bench = Bench::with(SHORT);
-    let mut generator = Xoshiro256PlusPlus::seed_from_u64(9);
-    let mut text = String::from("arrival,start,end\n");
-    let (mut arrival, mut free) = (0.0, 0.0_f64);
-    for _ in 0..5000 {
-        arrival += -125e-6 * generator.random::<f64>().ln();
-        let start = free.max(arrival);
-        free = start + 70e-6;
-        writeln!(text, "{arrival},{start},{free}").unwrap();
-    }
-    fs::write(bench.file("constant.csv"), text).unwrap();
-    bench.ends(&["fit", "constant.csv", "--model", "md1"], 0);
-    bench.ends(&["fit", "constant.csv", "--model", "mm1"], 3);
-}

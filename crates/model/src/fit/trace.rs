@@ -116,12 +116,12 @@ impl Table {
     }
 
     /// What differences between two columns are told apart by: the finer of their last digits, but no less than what
-    /// floating point rounds their largest readings to.
+    /// readings are kept to (a femtosecond) and floating point rounds the largest of them to.
     fn resolution_between(&self, from: Quantity, to: Quantity) -> f64 {
         let written = self.resolution[&from].min(self.resolution[&to]);
         let largest =
             [from, to].iter().flat_map(|of| &self.times[of]).fold(0.0_f64, |most, x| most.max(x.abs()));
-        written.max(largest * f64::EPSILON)
+        written.max(1e-15).max(largest * f64::EPSILON)
     }
 
     fn between(&self, from: Quantity, to: Quantity) -> Option<Series> {
