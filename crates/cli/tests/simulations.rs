@@ -175,7 +175,7 @@ fn files_a_dry_run_and_precision() {
     let bench = Bench::with(SHORT);
     let file = example("exits");
     let (out, _) = bench.ends(&["simulate", &file, "--dry-run"], 0);
-    assert!(out.contains("tollway model jackson") && out.contains("8 × 500 k customers"), "{out}");
+    assert!(out.contains("tollway model jackson") && out.contains("8 × 500000 customers"), "{out}");
     bench.ends(&["simulate", &file, "--customers", "20000", "--export", "x.csv"], 0);
     let csv = fs::read_to_string(bench.file("x.csv")).unwrap();
     assert!(csv.contains("station.device.response.mean,seconds,0.000"), "{csv}");
