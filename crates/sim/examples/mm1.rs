@@ -11,7 +11,10 @@ fn main() {
     let number = |i: usize, default| arguments.get(i).map_or(default, |a| a.parse().expect("a whole number"));
     let (customers, stations, threads) = (number(0, 20_000_000), number(2, 1), number(3, 1));
     let lindley = arguments.get(1).is_some_and(|a| a == "lindley");
-    let mut text = format!("[stop]\ncustomers = {}\nreplications = {threads}\n", customers / threads);
+    // As many as `simulate` makes by itself on two threads: whoever is done first takes what the other left.
+    let replications = 4 * threads;
+    let mut text =
+        format!("[stop]\ncustomers = {}\nreplications = {replications}\n", customers / replications);
     for i in 0..stations {
         text +=
             &format!("[[source]]\nname = \"s{i}\"\ninterarrival = \"exponential(1.25)\"\nto = \"d{i}\"\n");
