@@ -130,7 +130,7 @@ fn gamma_cdf(shape: f64, mean: f64, t: f64) -> f64 {
     }
 }
 
-fn gamma_survival(shape: f64, mean: f64, t: f64) -> f64 {
+pub(super) fn gamma_survival(shape: f64, mean: f64, t: f64) -> f64 {
     let x = t / mean * shape;
     match x {
         _ if x <= 0.0 => 1.0,

@@ -1,7 +1,9 @@
 //! Distributions of times: gaps between arrivals, service times, vacations, as people write them and models use them.
 
 mod cumulative;
+mod residual;
 mod transform;
+mod weibull;
 
 use std::fmt;
 use std::str::FromStr;

@@ -8,15 +8,14 @@
 use std::f64::consts::TAU;
 
 use num_complex::Complex64;
-use statrs::function::gamma::ln_gamma;
 
-use super::Distribution;
-use crate::numeric::{entire, quadrature, root};
+use super::{Distribution, weibull};
+use crate::numeric::{entire, quadrature};
 use crate::{ModelError, Result};
 
 /// What is averaged over the distribution.
 #[derive(Clone, Copy, PartialEq)]
-enum Kernel {
+pub(super) enum Kernel {
     /// e^−sX: the transform.
     Transform,
     /// (X/m)(1 − e^−sX)/(sX): the transform of the residual.
@@ -27,18 +26,13 @@ enum Kernel {
 
 impl Kernel {
     /// The function of z = sX that is averaged, without the factor X/m.
-    fn at(self, z: Complex64) -> Complex64 {
+    pub(super) fn at(self, z: Complex64) -> Complex64 {
         match self {
             Kernel::Transform => entire::decay(z),
             Kernel::Residual => entire::first(z),
             Kernel::Shortfall if z.norm_sqr() < 1.0 => z * entire::second(z),
             Kernel::Shortfall => 1.0 - entire::first(z),
         }
-    }
-
-    /// Whether the average is over X weighted with itself.
-    fn is_weighted(self) -> bool {
-        self != Kernel::Transform
     }
 }
 
@@ -63,7 +57,7 @@ impl Distribution {
             }
             Distribution::Uniform { low, high } => entire::decay(s * low) * entire::first(s * (high - low)),
             Distribution::Lognormal { mean, scv } => lognormal(*mean, *scv, s, Kernel::Transform)?,
-            Distribution::Weibull { shape, mean } => weibull(*shape, *mean, s, Kernel::Transform)?,
+            Distribution::Weibull { shape, mean } => weibull::average(*shape, s * *mean, Kernel::Transform)?,
         })
     }
 
@@ -100,7 +94,7 @@ impl Distribution {
                 (first * low + entire::decay(s * low) * rest * width) / mean
             }
             Distribution::Lognormal { mean, scv } => lognormal(*mean, *scv, s, Kernel::Residual)?,
-            Distribution::Weibull { shape, mean } => weibull(*shape, *mean, s, Kernel::Residual)?,
+            Distribution::Weibull { shape, mean } => weibull::average(*shape, s * *mean, Kernel::Residual)?,
         })
     }
 
@@ -131,7 +125,7 @@ impl Distribution {
                     / mean
             }
             Distribution::Lognormal { mean, scv } => lognormal(*mean, *scv, s, Kernel::Shortfall)?,
-            Distribution::Weibull { shape, mean } => weibull(*shape, *mean, s, Kernel::Shortfall)?,
+            Distribution::Weibull { shape, mean } => weibull::average(*shape, s * *mean, Kernel::Shortfall)?,
         })
     }
 
@@ -229,7 +223,7 @@ fn lognormal(mean: f64, scv: f64, s: Complex64, kernel: Kernel) -> Result<Comple
 }
 
 /// e^`top` times an integral times `factor`, where the integral need only be as good as the product.
-fn scaled(
+pub(super) fn scaled(
     top: Complex64,
     s: Complex64,
     integral: impl Fn(f64) -> Result<Complex64>,
@@ -243,7 +237,7 @@ fn scaled(
 }
 
 /// The error below which an average at s counts as exact: none at real s, where small values keep their digits.
-fn floor(s: Complex64) -> f64 {
+pub(super) fn floor(s: Complex64) -> f64 {
     if s.im == 0.0 { 0.0 } else { 1e-17 }
 }
 
@@ -263,54 +257,4 @@ fn lambert(z: Complex64) -> Complex64 {
         }
     }
     w
-}
-
-/// The average of a kernel over X = c V^(1/k), V exponential of mean 1.
-///
-/// With V = e^w the line of integration is w = x + iβ. β = −arg(s)k/(1 + k) leaves the same angle to e^−V and to e^−sX,
-/// less than a right one; it is held to 1, so that e^−V decays well.
-fn weibull(shape: f64, mean: f64, s: Complex64, kernel: Kernel) -> Result<Complex64> {
-    let power = 1.0 / shape;
-    let ln_scale = -ln_gamma(1.0 + power);
-    // X and 1/s in units of the mean from here.
-    let s = s * mean;
-    if kernel.is_weighted() && s.norm() > 1.0 {
-        let residual = (1.0 - weibull(shape, 1.0, s, Kernel::Transform)?) / s;
-        return Ok(if kernel == Kernel::Residual { residual } else { 1.0 - residual });
-    }
-    let beta = -(s.arg() * shape / (1.0 + shape)).clamp(-1.0, 1.0);
-    let turn = Complex64::new(0.0, beta);
-    // Around `step`, where |s|X is 1, e^−sX goes from 1 to 0; left of it and of 0 all decays as e^w or faster.
-    let step = -shape * (s.norm().ln() + ln_scale);
-    let low = step.clamp(-710.0, 0.0) - 34.0;
-    let order = 1.0 + 2.0 * power;
-    let high = ((order + 12.0 * order.sqrt() + 60.0) / beta.cos()).ln();
-    if kernel == Kernel::Transform {
-        // e^(w − V − sX) from its peak on the line, where the real parts of V and of sX/k add up to 1.
-        let parts = |x: f64| ((x + turn).exp(), s * (ln_scale + (x + turn) * power).exp());
-        let slope = |x: f64| {
-            let (v, z) = parts(x);
-            Ok((v.re + z.re * power - 1.0).min(1e300))
-        };
-        let peak = root::bracketed(slope, low, high, 1e-2)?;
-        let (v, z) = parts(peak);
-        let exponent = |d: f64| d - v * d.exp_m1() - z * (d * power).exp_m1();
-        // It is concave: from where it is negligible on either side, it stays so.
-        let edge = |mut d: f64| {
-            while exponent(d).re > -36.0 {
-                d *= 1.25;
-            }
-            d
-        };
-        let integrand = |d: f64| exponent(d).exp();
-        let integral = |least| quadrature::along_line(integrand, edge(-30.0), edge(1.0), 0.3, least);
-        return scaled(peak + turn - v - z, s, integral, 1.0);
-    }
-    let integrand = |x: f64| {
-        let w = x + turn;
-        let ln_x = w * power + ln_scale;
-        let weight = w - w.exp() + ln_x;
-        if weight.re < -750.0 { Complex64::ZERO } else { weight.exp() * kernel.at(s * ln_x.exp()) }
-    };
-    quadrature::along_line(integrand, low, high, 0.3, floor(s))
 }

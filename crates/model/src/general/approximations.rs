@@ -112,7 +112,7 @@ pub(crate) const KINGMAN: Model = Model {
     summary: "one server, only rates and variations known: the heavy-traffic mean, and an upper bound",
     formula: "Wq ≈ ρ/(1 − ρ) · (ca² + cs²)/2 · 1/μ; Wq ≤ λ(Var gap + Var service)/(2(1 − ρ)) = (ca²/ρ + ρcs²)/(2(1 − ρ)) · 1/μ",
     assumptions: ASSUMPTIONS,
-    source: "Kingman (1961), The single server queue in heavy traffic, and (1962), Some inequalities for the queue GI/G/1; Kleinrock (1976), Queueing Systems II, section 2.2",
+    source: "Kingman (1961), The single server queue in heavy traffic, and (1962), Some inequalities for the queue GI/G/1; Kleinrock (1976), Queueing Systems II, chapter 2",
     holds: "the mean: approximation, exact as ρ → 1 and for ca² = 1 (M/G/1); wait.bound: an upper bound for every GI/G/1",
     parameters: &[LAMBDA, MU, CA2, CS2],
     solve: |given| {
@@ -146,7 +146,7 @@ pub(crate) const ALLEN_CUNNEEN: Model = Model {
     summary: "several servers on one queue, only rates and variations known",
     formula: "Wq ≈ C(c, λ/μ)/(cμ − λ) · (ca² + cs²)/2, C Erlang's chance to wait in M/M/c",
     assumptions: ASSUMPTIONS,
-    source: "Allen (1990), Probability, Statistics, and Queueing Theory with Computer Science Applications, 2nd edition, section 5.4 (with Erlang's C itself, not its approximation by powers of ρ)",
+    source: "Allen (1990), Probability, Statistics, and Queueing Theory with Computer Science Applications, 2nd edition, chapter 5 (with Erlang's C itself, not its approximation by powers of ρ)",
     holds: "approximation; exact for M/M/c and for ca² = 1 with one server",
     parameters: &[
         Parameter { example: "30000/s", ..LAMBDA },

@@ -1,9 +1,7 @@
 //! The figures that every queue here answers, in the order a person reads them.
 
+use crate::numeric::quantile::SHARES;
 use crate::{Result, Solution, Unit};
-
-/// The shares that quantiles are told of, with their names.
-pub(crate) const SHARES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)];
 
 /// The means of a queue in steady state that loses nobody, all from the mean wait by Little's law.
 pub(crate) struct Means {
@@ -51,16 +49,4 @@ pub(super) fn with_quantiles(
         solution = solution.with(format!("response.{name}"), response(share)?, Unit::Seconds);
     }
     Ok(solution)
-}
-
-/// A share that has a quantile.
-pub(super) fn quantile_share(share: f64) -> Result<f64> {
-    if share > 0.0 && share < 1.0 {
-        return Ok(share);
-    }
-    Err(crate::ModelError::parameter(
-        "share",
-        format!("{share} has no quantile"),
-        "give a value above 0 and below 1, such as 0.99",
-    ))
 }

@@ -2,9 +2,9 @@
 
 use num_complex::Complex64;
 
-use super::figures::{Means, quantile_share, with_quantiles};
+use super::figures::{Means, with_quantiles};
 use crate::catalogue::{Family, Given, Kind, Model, Parameter};
-use crate::numeric::root;
+use crate::numeric::{quantile, root};
 use crate::{Distribution, Result, Solution, check};
 
 /// One server, independent gaps of one distribution, exponential services, first come first served, no limit on the
@@ -102,12 +102,11 @@ impl GiM1 {
     /// # Errors
     /// When the share is not above 0 and below 1.
     pub fn wait_quantile(&self, share: f64) -> Result<f64> {
-        let tail = 1.0 - quantile_share(share)?;
-        Ok(if self.sigma <= tail {
-            0.0
-        } else {
-            ((self.sigma - tail) / tail).ln_1p() / (self.mu * self.rest)
-        })
+        let tail = quantile::tail(share)?;
+        if quantile::starts_at_zero(self.sigma, tail) {
+            return Ok(0.0);
+        }
+        Ok(((self.sigma - tail) / tail).ln_1p() / (self.mu * self.rest))
     }
 
     /// The time that a `share` of customers spend at most, seconds.
@@ -115,7 +114,8 @@ impl GiM1 {
     /// # Errors
     /// When the share is not above 0 and below 1.
     pub fn response_quantile(&self, share: f64) -> Result<f64> {
-        Ok(-(-quantile_share(share)?).ln_1p() / (self.mu * self.rest))
+        quantile::tail(share)?;
+        Ok(-(-share).ln_1p() / (self.mu * self.rest))
     }
 
     /// σⁿ.
@@ -133,7 +133,7 @@ pub(crate) const MODEL: Model = Model {
     summary: "one server, gaps of any distribution, memoryless services",
     formula: "σ = φ(μ(1 − σ)) in (0, 1), φ the transform of the gaps; arrivals find n with probability (1 − σ)σⁿ; P(wait > t) = σ e^(−μ(1−σ)t); W = 1/(μ(1 − σ)); over time πₙ = ρ(1 − σ)σⁿ⁻¹",
     assumptions: "independent gaps of one distribution; exponential services, independent of all else; first come, first served; no limit on the queue",
-    source: "Kendall (1953); Kleinrock (1975), Queueing Systems I, sections 6.3–6.4",
+    source: "Kendall (1953); Kleinrock (1975), Queueing Systems I, chapter 6",
     holds: "exact for a mean gap above 1/μ",
     parameters: &[
         Parameter {

@@ -1,8 +1,8 @@
 //! M/D/1: services that all take the same time, exactly.
 
-use super::figures::{Means, quantile_share, with_quantiles};
+use super::figures::{Means, with_quantiles};
 use crate::catalogue::{Family, Given, Kind, Model, Parameter};
-use crate::numeric::{entire, root};
+use crate::numeric::{entire, quantile, root};
 use crate::{Result, Solution, check};
 
 /// Services up to which distributions are summed; beyond, the dominant exponential alone is exact to 1e-9 of itself.
@@ -102,8 +102,8 @@ impl Md1 {
     /// # Errors
     /// When the share is not above 0 and below 1.
     pub fn wait_quantile(&self, share: f64) -> Result<f64> {
-        let tail = 1.0 - quantile_share(share)?;
-        if self.load <= tail {
+        let tail = quantile::tail(share)?;
+        if quantile::starts_at_zero(self.load, tail) {
             return Ok(0.0);
         }
         let asymptotic = (self.amplitude() / tail).ln() / self.decay;

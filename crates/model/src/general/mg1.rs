@@ -2,9 +2,10 @@
 
 use num_complex::Complex64;
 
-use super::figures::{Means, quantile_share, with_quantiles};
+use super::figures::{Means, with_quantiles};
 use super::{Md1, inversion};
 use crate::catalogue::{Family, Given, Kind, Model, Parameter};
+use crate::numeric::quantile;
 use crate::{Distribution, Result, Solution, Unit, check};
 
 /// One server, Poisson arrivals, independent services of one distribution, first come first served, no limit on the
@@ -100,6 +101,9 @@ impl Mg1 {
 
     /// P(wait > t), t in seconds, to 1e-6.
     ///
+    /// A wait is the sum of residual services, n of them with (1 − ρ)ρⁿ (Beneš 1956). That of one has a slope that falls
+    /// steeply where services are nearly constant, and is known: only the others come from the transform.
+    ///
     /// # Errors
     /// When the transform cannot be had or inverted to that error.
     pub fn wait_survival(&self, t: f64) -> Result<f64> {
@@ -108,14 +112,17 @@ impl Mg1 {
         }
         match &self.constant {
             Some(constant) => Ok(constant.wait_survival(t)),
-            None => inversion::survival(|s| self.wait_survival_transform(s), t),
+            None => {
+                let rest = |s| Ok(self.shortfall_of_two(s)?.1 / s);
+                let one = self.slack * self.load * self.service.residual_survival(t);
+                Ok(one + self.load * self.load * self.invert(rest, t)?)
+            }
         }
     }
 
     /// P(response > t), t in seconds, to 1e-6.
     ///
-    /// Those who do not wait have the service alone, whose distribution is known and perhaps not smooth: only the
-    /// others' responses come from the transform.
+    /// As [`Mg1::wait_survival`]: the service alone, and behind one residual service, are known.
     ///
     /// # Errors
     /// When the transform cannot be had or inverted to that error.
@@ -126,15 +133,19 @@ impl Mg1 {
         if let Some(constant) = &self.constant {
             return Ok(constant.response_survival(t));
         }
-        let mean = self.service.mean();
-        // ∫ e^−st P(wait > t) dt, and E[e^(−s wait); wait > 0] ∫ e^−st P(service > t) dt.
+        // Those for whom nothing is left of anybody's service, or of one alone; the others.
+        let known = self.service.survival(t) + self.load * self.service.with_residual_survival(t)?;
         let rest = |s: Complex64| {
-            let short = self.service.residual_shortfall(s)?;
-            let (residual, loss) = (1.0 - short, self.load * short);
-            let waited = self.slack * self.load * residual;
-            Ok((loss / s + waited * mean * residual) / (self.slack + loss))
+            let (residual, short) = self.shortfall_of_two(s)?;
+            // 1 − Aφ = (1 − A) + A(1 − φ), A the transform of their waits.
+            Ok(short / s + (1.0 - short) * self.service.mean() * residual)
         };
-        Ok(self.slack * self.service.survival(t) + inversion::survival(rest, t)?)
+        Ok(self.slack * known + self.load * self.load * self.invert(rest, t)?)
+    }
+
+    /// P(T > t) from its transform, T no shorter than a residual service, whose density is 1/m at most.
+    fn invert(&self, transform: impl Fn(Complex64) -> Result<Complex64>, t: f64) -> Result<f64> {
+        if t < 1e-17 * self.service.mean() { Ok(1.0) } else { inversion::survival(transform, t) }
     }
 
     /// The time that a `share` of customers wait no longer than, seconds.
@@ -142,8 +153,8 @@ impl Mg1 {
     /// # Errors
     /// When the share is not above 0 and below 1; those of [`Mg1::wait_survival`].
     pub fn wait_quantile(&self, share: f64) -> Result<f64> {
-        let tail = 1.0 - quantile_share(share)?;
-        if self.load <= tail {
+        let tail = quantile::tail(share)?;
+        if quantile::starts_at_zero(self.load, tail) {
             return Ok(0.0);
         }
         if let Some(constant) = &self.constant {
@@ -160,7 +171,7 @@ impl Mg1 {
     /// # Errors
     /// When the share is not above 0 and below 1; those of [`Mg1::response_survival`].
     pub fn response_quantile(&self, share: f64) -> Result<f64> {
-        let tail = 1.0 - quantile_share(share)?;
+        let tail = quantile::tail(share)?;
         if let Some(constant) = &self.constant {
             return constant.response_quantile(share);
         }
@@ -187,6 +198,14 @@ impl Mg1 {
         inversion::survival_of_number(generating, n)
     }
 
+    /// R, the transform of the residual service, and 1 − R²E[e^(−s wait)], one minus that of the waits of two residuals
+    /// or more, without that difference.
+    fn shortfall_of_two(&self, s: Complex64) -> Result<(Complex64, Complex64)> {
+        let short = self.service.residual_shortfall(s)?;
+        let of_two = short * (self.load + self.slack * (2.0 - short)) / (self.slack + self.load * short);
+        Ok((1.0 - short, of_two))
+    }
+
     /// ∫ e^−st P(wait > t) dt = (1 − E[e^(−s wait)])/s, without that difference.
     fn wait_survival_transform(&self, s: Complex64) -> Result<Complex64> {
         let short = self.load * self.service.residual_shortfall(s)?;
@@ -202,7 +221,7 @@ pub(crate) const MODEL: Model = Model {
     summary: "one server, memoryless arrivals, services of any distribution",
     formula: "ρ = λm; Wq = λE[S²]/(2(1 − ρ)); E[e^(−s·wait)] = (1 − ρ)/(1 − ρ(1 − φ(s))/(sm)), φ the transform of the service; response = wait + service; busy period: mean m/(1 − ρ), variance (Var S + ρm²)/(1 − ρ)³",
     assumptions: "Poisson arrivals; services independent of each other and of all else; first come, first served; no limit on the queue",
-    source: "Pollaczek (1930), Khinchine (1932); Kleinrock (1975), Queueing Systems I, sections 5.6–5.8; inversion: Abate and Whitt (1995), ORSA Journal on Computing 7(1)",
+    source: "Pollaczek (1930), Khinchine (1932); Kleinrock (1975), Queueing Systems I, chapter 5; inversion: Abate and Whitt (1995), ORSA Journal on Computing 7(1)",
     holds: "exact for λm < 1; probabilities behind the quantiles to 1e-6 (constant services: to 1e-9, as M/D/1)",
     parameters: &[
         Parameter { name: "lambda", kind: Kind::Rate, means: "arrivals", default: None, example: "8000/s" },

@@ -176,7 +176,7 @@ pub(crate) const MODEL: Model = Model {
     summary: "one server, bursts: arrivals whose rate switches from state to state, memoryless services",
     formula: "p: shares of the states, in proportion to the stays; λ = Σ pᵢλᵢ; ρ = λ/μ; G: first passage by one down, by logarithmic reduction; R = ΛG/μ; P(n or more, by state) = pRⁿ; Lq = pR²(I − R)⁻¹1; wait = Lq/λ; P(wait) = pRΛ1/λ",
     assumptions: "Poisson arrivals at the rate of the state; stays exponential, states one after the other and again from the first; exponential services; first come, first served; no limit on the queue",
-    source: "Neuts (1981), Matrix-Geometric Solutions in Stochastic Models, section 6.2 (queues in a Markovian environment); Latouche and Ramaswami (1993), Journal of Applied Probability 30, 650–674",
+    source: "Neuts (1981), Matrix-Geometric Solutions in Stochastic Models, chapter 6; Latouche and Ramaswami (1993), Journal of Applied Probability 30, 650–674",
     holds: "exact for λ < μ; up to 64 states",
     parameters: &[
         Parameter {

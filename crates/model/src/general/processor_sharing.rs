@@ -71,7 +71,7 @@ pub(crate) const MODEL: Model = Model {
     summary: "one server that serves all at once, each at an equal share",
     formula: "ρ = λm; πₙ = (1 − ρ)ρⁿ; W = m/(1 − ρ), of a service of x seconds x/(1 − ρ); slowdown = response/service = 1/(1 − ρ)",
     assumptions: "Poisson arrivals; independent services; n customers are each served at 1/n of the speed; switching costs nothing",
-    source: "Sakata, Noguchi and Oizumi (1971), An analysis of the M/G/1 queue under round-robin scheduling, Operations Research 19; Kleinrock (1976), Queueing Systems II, section 4.4",
+    source: "Sakata, Noguchi and Oizumi (1971), An analysis of the M/G/1 queue under round-robin scheduling, Operations Research 19; Kleinrock (1976), Queueing Systems II, chapter 4",
     holds: "exact for λm < 1; only the mean of the services matters",
     parameters: &[
         Parameter { name: "lambda", kind: Kind::Rate, means: "arrivals", default: None, example: "8000/s" },

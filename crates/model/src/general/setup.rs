@@ -63,7 +63,7 @@ pub(crate) const MODEL: Model = Model {
     summary: "one server that sleeps when nobody is there and takes a while to wake",
     formula: "Wq = λE[S²]/(2(1 − ρ)) + (2E[D] + λE[D²])/(2(1 + λE[D])); P(nobody there) = (1 − ρ)/(1 + λE[D]); setups per second: λ times that",
     assumptions: "Poisson arrivals; independent services and setups; the first customer of a busy period waits for the whole setup; first come, first served; no limit on the queue",
-    source: "Welch (1964), On a generalized M/G/1 queuing process in which the first customer of each busy period receives exceptional service, Operations Research 12; Takagi (1991), Queueing Analysis 1, section 2.1",
+    source: "Welch (1964), On a generalized M/G/1 queuing process in which the first customer of each busy period receives exceptional service, Operations Research 12; Takagi (1991), Queueing Analysis 1, chapter 2",
     holds: "exact for λm < 1",
     parameters: &[
         Parameter { name: "lambda", kind: Kind::Rate, means: "arrivals", default: None, example: "8000/s" },

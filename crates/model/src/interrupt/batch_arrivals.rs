@@ -210,7 +210,7 @@ pub(crate) const GENERAL: Model = Model {
     summary: "completions come in batches; general services, one by one",
     formula: "ρ = λE[X]E[S]; W = (λE[X]E[S²]/2 + E[S]·E[X(X − 1)]/(2E[X]))/(1 − ρ); π₀ = 1 − ρ",
     assumptions: "Poisson batches of independent sizes; independent services; first come, first served, within a batch in a fixed order; no limit on the queue",
-    source: "Burke (1975), Delays in single-server queues with batch input, Operations Research 23; Tijms (2003), A First Course in Stochastic Models, section 9.3",
+    source: "Burke (1975), Delays in single-server queues with batch input, Operations Research 23; Tijms (2003), A First Course in Stochastic Models, chapter 9",
     holds: "exact for λE[X]E[S] < 1",
     parameters: &[
         BATCHES,

@@ -124,7 +124,7 @@ pub(crate) const MODEL: Model = Model {
     summary: "one service takes several customers: at least a, at most b",
     formula: "r + r² + … + r^b = λ/μ, 0 < r < 1; P(busy, n wait) = A rⁿ; P(idle, n wait) = A(μ/λ)(1 − r^(n+1))/(1 − r), n < a",
     assumptions: "Poisson arrivals; a service takes an exponential time whatever the number in it; who comes during a service waits for the next; no limit on the queue",
-    source: "Neuts (1967), A general class of bulk queues with Poisson input; Medhi (2003), Stochastic Models in Queueing Theory, 2nd edition, section 4.3",
+    source: "Neuts (1967), A general class of bulk queues with Poisson input; Medhi (2003), Stochastic Models in Queueing Theory, 2nd edition, chapter 4",
     holds: "exact for λ < bμ",
     parameters: &[
         Parameter { name: "lambda", kind: Kind::Rate, means: "arrivals", default: None, example: "20000/s" },

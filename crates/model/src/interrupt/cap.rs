@@ -58,7 +58,7 @@ pub(crate) const MODEL: Model = Model {
     summary: "interrupts are at least 1/cap apart; completions in between are told together",
     formula: "γ = λ/cap; batch γ + e^−γ; interrupts λ/(γ + e^−γ); delay γ/(2cap(γ + e^−γ)); P(delay > x) = λ(1/cap − x)/(γ + e^−γ), x < 1/cap",
     assumptions: "Poisson completions; the gap is counted from the last interrupt; an interrupt tells all that are held",
-    source: "renewal-reward over one gap, written out here (Ross 1996, Stochastic Processes, section 3.6); the mechanism: Intel 82576 datasheet, Interrupt Moderation (EITR)",
+    source: "renewal-reward over one gap, written out here (Ross 1996, Stochastic Processes, chapter 3); the mechanism: Intel 82576 datasheet, Interrupt Moderation (EITR)",
     holds: "exact",
     parameters: &[
         COMPLETIONS,

@@ -93,7 +93,7 @@ pub(crate) const MODEL: Model = Model {
     summary: "completions are held until so many are there or the first has been held so long",
     formula: "m = min(Poisson(λT), N − 1); delay E[m(m + 1)/2]/(λ(1 + E[m])); batch 1 + E[m]; interrupts λ/(1 + E[m]); for x < T P(delay > x) = (P(N(x) ≤ N − 2) + E[min(N(T), N − 2)] − E[min(N(x), N − 2)])/(1 + E[m])",
     assumptions: "Poisson completions; the timer starts with the first one held; an interrupt tells all that are held; nothing else delays it",
-    source: "renewal-reward over one batch, written out here (Ross 1996, Stochastic Processes, section 3.6); quantiles from the same counting",
+    source: "renewal-reward over one batch, written out here (Ross 1996, Stochastic Processes, chapter 3); quantiles from the same counting",
     holds: "exact; with neither count nor timer nothing is held",
     parameters: &[
         COMPLETIONS,

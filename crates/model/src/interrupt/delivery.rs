@@ -180,7 +180,7 @@ pub(crate) const MODEL: Model = Model {
     summary: "what interrupts cost a machine natively, intercepted by the VMM, exit-less or direct",
     formula: "tT = switches × switch + exits × exit + injections × injection + handler; native 2, 0, 0; intercepted 4, exits, 1; exit-less and direct as native for the share (running × assigned; running) that needs no VMM, else as intercepted; CPU share λtT/batch; Tr = Tq + tT, Tq of M/G/1",
     assumptions: "tolls do not depend on the load; the device is M/G/1 and one interrupt at a time passes; waiting for the processor itself is left out, so that the CPU share must be small for the response",
-    source: "the cipher study's model Tr = Tq + tT and its 2 against 4 switches; Gordon et al. (2012), ELI, sections 2 to 5; Tu et al. (2015), DID, section 3",
+    source: "the cipher study's model Tr = Tq + tT and its 2 against 4 switches; Gordon et al. (2012), ELI; Tu et al. (2015), DID",
     holds: "visits and CPU share: arithmetic on tolls that have to be measured; response: approximation for a small CPU share",
     parameters: &[
         Parameter {

@@ -62,6 +62,11 @@ impl Waits for Vacations {
         Vec::new()
     }
 
+    /// Who finds the server away and nobody's service before the own.
+    fn leftovers(&self) -> Vec<(f64, &Distribution)> {
+        vec![(self.load.spare(), &self.vacation)]
+    }
+
     fn others(&self, s: Complex64) -> Result<Complex64> {
         Ok(Parts::at(s, &self.load, &self.service)?.plain * self.vacation.residual_transform(s)?)
     }

@@ -4,12 +4,13 @@
 //! An arrival finds the server not serving with 1 − ρ; what it waits for then is the model's own. Else it finds it in a
 //! busy phase, which began with some work V: then its wait is that of M/G/1 and, independent of it, what is left of V
 //! at a random time. The catalogue leaves quantiles out: an inversion may take seconds where the law has kinks or no
-//! closed transform. Source: Conway, Maxwell and Miller (1967), Theory of Scheduling, section 8-4 (delay cycles).
+//! closed transform. Source: Conway, Maxwell and Miller (1967), Theory of Scheduling, chapter 8 (delay cycles).
 
 use num_complex::Complex64;
 
 use crate::general::inversion;
 use crate::interrupt::means::Load;
+use crate::numeric::quantile;
 use crate::{Distribution, Result, check};
 
 /// Waits of all customers, in order of arrival, in the steady state.
@@ -29,6 +30,13 @@ pub trait Waits {
     /// Those of [`Distribution::transform`].
     fn others(&self, s: Complex64) -> Result<Complex64>;
 
+    /// Shares of all customers whose wait is what is left of a time when somebody comes by, and nothing else: the share,
+    /// and the law of that time. They are among the others. Told where the law may be constant: then the slope of
+    /// P(wait > t) jumps at its value, where no inversion is quick.
+    fn leftovers(&self) -> Vec<(f64, &Distribution)> {
+        Vec::new()
+    }
+
     /// P(wait > `time`), `time` in seconds, to 1e-6.
     ///
     /// # Errors
@@ -40,7 +48,16 @@ pub trait Waits {
         if time <= 0.0 {
             return Ok(known + rest);
         }
-        Ok(known + inversion::survival(|s| Ok((rest - self.others(s)?) / s), time)?)
+        let leftovers = self.leftovers();
+        let left: f64 = leftovers.iter().map(|(share, law)| share * law.residual_survival(time)).sum();
+        let transform = |s| {
+            let mut short = rest - self.others(s)?;
+            for (share, law) in &leftovers {
+                short -= law.residual_shortfall(s)? * share;
+            }
+            Ok(short / s)
+        };
+        Ok(known + left + inversion::survival(transform, time)?)
     }
 
     /// P(response > `time`), `time` in seconds, to 1e-6.
@@ -72,11 +89,13 @@ pub trait Waits {
         for (_, wait) in self.lumps() {
             let longer = self.wait_survival(wait)?;
             let as_long: f64 = self.lumps().iter().filter(|(_, w)| *w == wait).map(|(share, _)| share).sum();
-            if longer <= beyond && beyond < longer + as_long {
+            let reached =
+                if wait == 0.0 { quantile::starts_at_zero(longer, beyond) } else { longer <= beyond };
+            if reached && beyond < longer + as_long {
                 return Ok(wait);
             }
         }
-        quantile(|time| self.wait_survival(time), share, self.mean_wait() / beyond)
+        searched(|time| self.wait_survival(time), share, self.mean_wait() / beyond)
     }
 
     /// The shortest time, in seconds, that this share of responses does not exceed.
@@ -88,7 +107,7 @@ pub trait Waits {
             return Ok(value + self.wait_quantile(share)?);
         }
         let mean = self.mean_wait() + self.service().mean();
-        quantile(|time| self.response_survival(time), share, mean / beyond(share)?)
+        searched(|time| self.response_survival(time), share, mean / beyond(share)?)
     }
 }
 
@@ -98,7 +117,7 @@ fn beyond(share: f64) -> Result<f64> {
 }
 
 /// Between Markov's bound and the first of ever smaller times that is exceeded often enough.
-fn quantile(survival: impl Fn(f64) -> Result<f64>, share: f64, high: f64) -> Result<f64> {
+fn searched(survival: impl Fn(f64) -> Result<f64>, share: f64, high: f64) -> Result<f64> {
     let mut low = 0.1 * high;
     while survival(low)? <= 1.0 - share {
         low *= 0.01;

@@ -10,8 +10,8 @@
 
 use std::f64::consts::PI;
 
-use super::quantile;
 use crate::Result;
+use crate::numeric::quantile;
 
 /// The busy period of an M/M/1 with λ < μ.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,6 +1,6 @@
 //! The figures that every queue of this family answers, in the order a person reads them.
 
-use super::quantile::SHARES;
+use crate::numeric::quantile::SHARES;
 use crate::{Result, Solution, Unit};
 
 /// What is told of a queue in steady state.

@@ -126,7 +126,7 @@ pub(crate) const MODEL: Model = Model {
     summary: "a fixed number of customers who think, are served, and come back",
     formula: "πₙ₊₁/πₙ = (N − n)λ/(min(n + 1, c)μ); throughput λ(N − L); who asks finds n as in steady state with N − 1 customers",
     assumptions: "exponential thinking and services, independent of all else; equal servers; first come, first served",
-    source: "Kleinrock (1975), Queueing Systems I, section 3.8; arrival theorem: Sevcik and Mitrani (1981), Journal of the ACM 28(2)",
+    source: "Kleinrock (1975), Queueing Systems I, chapter 3; arrival theorem: Sevcik and Mitrani (1981), Journal of the ACM 28(2)",
     holds: "exact at any load; up to 1000000 customers",
     parameters: &[
         Parameter {

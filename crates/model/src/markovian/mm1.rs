@@ -2,8 +2,8 @@
 
 use super::busy_period::BusyPeriod;
 use super::figures::Figures;
-use super::quantile;
 use crate::catalogue::{Family, Given, Kind, Model, Parameter};
+use crate::numeric::quantile;
 use crate::{Result, Solution, Unit, check};
 
 /// One server, exponential gaps and services, first come first served, no limit on the queue.
@@ -117,10 +117,11 @@ impl Mm1 {
     /// # Errors
     /// When the share is not above 0 and below 1.
     pub fn wait_quantile(&self, share: f64) -> Result<f64> {
-        let waiting = quantile::tail(share)? * self.mu;
-        if waiting >= self.lambda {
+        let tail = quantile::tail(share)?;
+        if quantile::starts_at_zero(self.utilization(), tail) {
             return Ok(0.0);
         }
+        let waiting = tail * self.mu;
         Ok(((self.lambda - waiting) / waiting).ln_1p() / (self.mu - self.lambda))
     }
 
@@ -161,7 +162,7 @@ pub(crate) const MODEL: Model = Model {
     summary: "one server, memoryless arrivals and services",
     formula: "ρ = λ/μ; πₙ = (1 − ρ)ρⁿ; L = ρ/(1 − ρ); W = 1/(μ − λ); P(response > t) = e^(−(μ−λ)t); P(wait > t) = ρ e^(−(μ−λ)t); busy period: mean 1/(μ − λ), variance (λ + μ)/(μ − λ)³",
     assumptions: "Poisson arrivals; exponential services, independent of all else; first come, first served; no limit on the queue",
-    source: "Kleinrock (1975), Queueing Systems I, sections 3.2 (numbers), 5.8 (busy period) and 5.12 (waits)",
+    source: "Kleinrock (1975), Queueing Systems I, chapters 3 (numbers) and 5 (waits, busy period)",
     holds: "exact for λ < μ",
     parameters: &[
         Parameter { name: "lambda", kind: Kind::Rate, means: "arrivals", default: None, example: "8000/s" },

@@ -119,7 +119,7 @@ pub(crate) const MODEL: Model = Model {
     summary: "how many are there a while after so many were: one server with room for K",
     formula: "π(t) = π(0)e^(Qt) = Σₙ e^(−Λt)(Λt)ⁿ/n! · π(0)(I + Q/Λ)ⁿ (uniformisation), Λ at least λ + μ; for long times by the spectrum of Q",
     assumptions: "Poisson arrivals; exponential services, independent of all else; at most K customers, the one in service included; who finds K is lost",
-    source: "Jensen (1953); Gross and Miller (1984), Operations Research 32(2); spectrum: Morse (1958), Queues, Inventories and Maintenance, chapter 6",
+    source: "Jensen (1953); Gross and Miller (1984), Operations Research 32(2); spectrum: Morse (1958), Queues, Inventories and Maintenance",
     holds: "exact to rounding at any load; K up to 10000, but refused where K is in the thousands, the load near 1 and the time too long to count steps and too short for steady state",
     parameters: &[
         Parameter { name: "lambda", kind: Kind::Rate, means: "arrivals", default: None, example: "8000/s" },

@@ -12,7 +12,7 @@ pub(crate) const MODEL: Model = Model {
     summary: "one server with room for K customers, memoryless arrivals and services",
     formula: "ρ = λ/μ; πₙ = ρⁿ/Σₘ₌₀ᴷ ρᵐ; loss = π_K; who is let in finds n with qₙ = πₙ/(1 − π_K) and waits for n services",
     assumptions: "Poisson arrivals; exponential services, independent of all else; first come, first served; at most K customers, the one in service included; who finds K is lost",
-    source: "Kleinrock (1975), Queueing Systems I, section 3.6; Gross, Shortle, Thompson and Harris (2008), Fundamentals of Queueing Theory, section 2.5",
+    source: "Kleinrock (1975), Queueing Systems I, chapter 3; Gross, Shortle, Thompson and Harris (2008), Fundamentals of Queueing Theory, section 2.5",
     holds: "exact at any load; waits and responses are those of customers that are let in; K up to 1000000",
     parameters: &[
         Parameter { name: "lambda", kind: Kind::Rate, means: "arrivals", default: None, example: "8000/s" },

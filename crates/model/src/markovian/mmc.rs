@@ -1,8 +1,9 @@
 //! M/M/c: one queue before several servers, with the chance to wait of Erlang's second formula.
 
+use super::birth_death;
 use super::figures::Figures;
-use super::{birth_death, quantile};
 use crate::catalogue::{Family, Given, Kind, Model, Parameter};
+use crate::numeric::quantile;
 use crate::{ModelError, Result, Solution, check};
 
 /// The most servers that are taken.
@@ -106,7 +107,10 @@ impl Mmc {
     pub fn wait_quantile(&self, share: f64) -> Result<f64> {
         let tail = quantile::tail(share)?;
         let waiting = self.wait_probability();
-        Ok(if waiting <= tail { 0.0 } else { ((waiting - tail) / tail).ln_1p() / self.drain() })
+        if quantile::starts_at_zero(waiting, tail) {
+            return Ok(0.0);
+        }
+        Ok(((waiting - tail) / tail).ln_1p() / self.drain())
     }
 
     /// P(response > t): one service, after a wait of rate δ = cμ − λ for a share C of customers:
@@ -152,7 +156,7 @@ pub(crate) const MODEL: Model = Model {
     summary: "several servers on one queue, memoryless arrivals and services",
     formula: "a = λ/μ; ρ = a/c; C = (aᶜ/c!)/(1 − ρ) / (Σₙ₌₀ᶜ⁻¹ aⁿ/n! + (aᶜ/c!)/(1 − ρ)); Wq = C/(cμ − λ); P(wait > t) = C e^(−(cμ−λ)t); response = wait + service",
     assumptions: "Poisson arrivals; exponential services, independent of all else; equal servers; first come, first served; no limit on the queue",
-    source: "Erlang (1917); Kleinrock (1975), Queueing Systems I, section 3.5; Gross, Shortle, Thompson and Harris (2008), Fundamentals of Queueing Theory, section 2.3",
+    source: "Erlang (1917); Kleinrock (1975), Queueing Systems I, chapter 3; Gross, Shortle, Thompson and Harris (2008), Fundamentals of Queueing Theory, section 2.3",
     holds: "exact for λ < cμ; up to 1000000 servers",
     parameters: &[
         Parameter { name: "lambda", kind: Kind::Rate, means: "arrivals", default: None, example: "30000/s" },

@@ -2,6 +2,7 @@
 
 use crate::catalogue::{Family, Given, Kind, Model, Parameter};
 use crate::chain::poisson;
+use crate::numeric::quantile;
 use crate::{Result, Solution, Unit, check};
 
 /// As many servers as customers; nobody waits.
@@ -37,7 +38,7 @@ impl MmInfinity {
     /// # Errors
     /// When the share is not above 0 and below 1.
     pub fn number_quantile(&self, share: f64) -> Result<f64> {
-        super::quantile::tail(share)?;
+        quantile::tail(share)?;
         Ok(poisson::quantile(self.mean_number(), share))
     }
 }
@@ -50,7 +51,7 @@ pub(crate) const MODEL: Model = Model {
     summary: "a server for everybody, memoryless arrivals and services",
     formula: "πₙ = e^(−a) aⁿ/n!, a = λ/μ: mean and variance a; W = 1/μ",
     assumptions: "Poisson arrivals; services independent of all else; nobody waits",
-    source: "Kleinrock (1975), Queueing Systems I, section 3.4",
+    source: "Kleinrock (1975), Queueing Systems I, chapter 3",
     holds: "exact, also for services of any other distribution of mean 1/μ; number.p99 within one where λ/μ is above 1e10",
     parameters: &[
         Parameter { name: "lambda", kind: Kind::Rate, means: "arrivals", default: None, example: "30000/s" },

@@ -11,7 +11,6 @@ mod mm1k;
 mod mmc;
 mod mmck;
 mod mminf;
-mod quantile;
 mod sojourn;
 
 pub use busy_period::BusyPeriod;

@@ -4,9 +4,9 @@
 //! seen as one Poisson stream of rate cμ (uniformisation); a customer in service is the one that ends with probability
 //! 1/c. So each tail is a Poisson mixture of sums that never rise: no alternating sign, nothing to cancel.
 
-use super::quantile;
 use crate::Result;
 use crate::chain::poisson;
+use crate::numeric::quantile;
 
 /// The time in system of a customer, given the distribution of those it finds.
 #[derive(Clone, Debug)]

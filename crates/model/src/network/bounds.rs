@@ -94,7 +94,7 @@ pub(crate) const MODEL: Model = Model {
     assumptions: "asymptotic: stations of one server each, demands that do not depend on the load; balanced: product form \
                   as well; D̄ is the mean demand of the stations that are used",
     source: "Zahorjan, Sevcik, Eager and Galler (1982), Balanced Job Bound Analysis of Queueing Networks, CACM 25(2), \
-             134–141; Lazowska et al. (1984), Quantitative System Performance, sections 5.2 and 5.4 (table 5.2)",
+             134–141; Lazowska et al. (1984), Quantitative System Performance, chapter 5",
     holds: "bounds: no approximation, for any number of customers",
     parameters: &[
         Parameter {

@@ -61,7 +61,7 @@ pub(crate) const MODEL: Model = Model {
     assumptions: "product form: exponential services at first-come-first-served stations, or any services where the \
                   processor is shared; routes do not depend on the state; one class",
     source: "Reiser and Lavenberg (1980), Mean-Value Analysis of Closed Multichain Queuing Networks, J. ACM 27(2), \
-             313–322; Lazowska et al. (1984), Quantitative System Performance, section 6.4",
+             313–322; Lazowska et al. (1984), Quantitative System Performance, chapter 6",
     holds: "exact; customers × stations up to 3e7. A station's response is that of all its visits in one passage",
     parameters: &[
         Parameter {

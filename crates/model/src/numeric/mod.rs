@@ -3,4 +3,5 @@
 pub(crate) mod elimination;
 pub(crate) mod entire;
 pub(crate) mod quadrature;
+pub(crate) mod quantile;
 pub(crate) mod root;

@@ -128,7 +128,7 @@ pub(crate) fn along_line(
 ///
 /// Halves the parts of the largest errors until the sum of errors is small enough. A part's error is taken from the
 /// difference d of Kronrod's and Gauss' rules, in units of the integral of the absolute value: min(d, (200 d)^1.5), as
-/// QUADPACK (Piessens and others 1983, section 2.2.4.1) does, for d is the error of Gauss' rule and Kronrod's is far
+/// QUADPACK (Piessens and others 1983) does, for d is the error of Gauss' rule and Kronrod's is far
 /// smaller.
 ///
 /// # Errors

@@ -47,7 +47,7 @@ pub(crate) const MODEL: Model = Model {
     summary: "one server, classes by rank, no interruption of a service",
     formula: "σₖ = ρ₁ + … + ρₖ; Wₖ = Σᵢ λᵢE[Sᵢ²]/2 / ((1 − σₖ₋₁)(1 − σₖ)); response = wait + service",
     assumptions: "Poisson arrivals of each class; services independent, of one distribution in each class; the server does not idle while somebody waits; within a class first come, first served",
-    source: "Cobham (1954), Priority assignment in waiting line problems, Operations Research 2, 70–76; Kleinrock (1976), Queueing Systems II, section 3.3",
+    source: "Cobham (1954), Priority assignment in waiting line problems, Operations Research 2, 70–76; Kleinrock (1976), Queueing Systems II, chapter 3",
     holds: "exact while all classes together bring less work than can be done; the classes before an overloaded one are solved by the library's own type",
     parameters: &[LAMBDAS, SERVICES],
     solve,

@@ -52,7 +52,7 @@ pub(crate) const MODEL: Model = Model {
     summary: "one server, classes by rank, a higher class interrupts a lower one, which resumes where it stopped",
     formula: "σₖ = ρ₁ + … + ρₖ; response Tₖ = mₖ/(1 − σₖ₋₁) + Σᵢ₌₁ᵏ λᵢE[Sᵢ²]/2 / ((1 − σₖ₋₁)(1 − σₖ)); wait = response − service, interruptions included",
     assumptions: "Poisson arrivals of each class; services independent, of one distribution in each class; an interruption costs nothing and loses no work; within a class first come, first served",
-    source: "Kleinrock (1976), Queueing Systems II, section 3.4; Conway, Maxwell and Miller (1967), Theory of Scheduling, section 8-6",
+    source: "Kleinrock (1976), Queueing Systems II, chapter 3; Conway, Maxwell and Miller (1967), Theory of Scheduling, chapter 8",
     holds: "exact while all classes together bring less work than can be done; the classes before an overloaded one are solved by the library's own type",
     parameters: &[LAMBDAS, SERVICES],
     solve,

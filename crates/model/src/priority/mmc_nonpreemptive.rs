@@ -72,7 +72,7 @@ pub(crate) const MODEL: Model = Model {
     summary: "several servers on one queue, classes by rank with like services, no interruption of a service",
     formula: "σₖ = (λ₁ + … + λₖ)/(cμ); Wₖ = C(c, Σλ/μ)/(cμ) / ((1 − σₖ₋₁)(1 − σₖ)), C Erlang's chance to wait; response = wait + 1/μ",
     assumptions: "Poisson arrivals of each class; exponential services of the same rate in all classes; no server idles while somebody waits; within a class first come, first served",
-    source: "Cobham (1954), Priority assignment in waiting line problems, Operations Research 2, 70–76; Gross, Shortle, Thompson and Harris (2008), Fundamentals of Queueing Theory, section 3.4.2",
+    source: "Cobham (1954), Priority assignment in waiting line problems, Operations Research 2, 70–76; Gross, Shortle, Thompson and Harris (2008), Fundamentals of Queueing Theory, section 3.4",
     holds: "exact while all classes together bring less work than can be done; the classes before an overloaded one are solved by the library's own type",
     parameters: &[
         Parameter { example: "10000/s, 15000/s", ..LAMBDAS },

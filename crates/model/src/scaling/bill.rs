@@ -38,7 +38,7 @@ pub struct Bill {
 ///
 /// Intervals are propagated by MOVER: each end of a sum is the sum of the estimates, plus or minus the root of the sum
 /// of squares of the distances to that end. Independent tolls; asymmetric intervals stay asymmetric. Source: Zou and
-/// Donner (2008), Construction of confidence limits about effect measures: a general approach, section 2.
+/// Donner (2008), Construction of confidence limits about effect measures: a general approach.
 ///
 /// # Errors
 /// When there is no gate, a number is not usable, intervals differ in confidence, or what was measured is not above 0.
@@ -187,7 +187,7 @@ pub(crate) const MODEL: Model = Model {
     summary: "visits × tolls added up, and what they leave unexplained of a measured cost",
     formula: "sum Σvᵢtᵢ; unexplained m − Σvᵢtᵢ; ends of intervals: estimate ± √(Σ(distance to that end)²)",
     assumptions: "the work ledger: everybody's work adds up; tolls are means, each measured on its own and independent of the others (a toll that is paid at several gates stands in one row); visits are counted",
-    source: "Zou and Donner (2008), Construction of confidence limits about effect measures: a general approach, section 2 (MOVER)",
+    source: "Zou and Donner (2008), Construction of confidence limits about effect measures: a general approach (MOVER)",
     holds: "arithmetic; the interval is as good as those that go into it",
     parameters: &[
         Parameter {

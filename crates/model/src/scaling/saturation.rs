@@ -89,7 +89,7 @@ pub(crate) const MODEL: Model = Model {
     summary: "tenants add up until the shared resource is used up",
     formula: "X(n) = min(c₁n, C); break point C/c₁",
     assumptions: "tenants are alike and do not slow each other below the limit; the resource loses nothing above it and is shared evenly",
-    source: "asymptotic bounds: Lazowska et al. (1984), Quantitative System Performance, section 5.2, with a population of tenants",
+    source: "asymptotic bounds: Lazowska et al. (1984), Quantitative System Performance, chapter 5, with a population of tenants",
     holds: "upper bound of any real system: near the break point queueing keeps it below",
     parameters: &[
         Parameter {

@@ -61,7 +61,7 @@ pub(crate) const MODEL: Model = Model {
     summary: "contention flattens what tenants add up to, coherence turns it down",
     formula: "X(N) = γN/(1 + σ(N − 1) + κN(N − 1)); peak at N = √((1 − σ)/κ)",
     assumptions: "all tenants do the same; σ and κ do not depend on their number",
-    source: "Gunther (2007), Guerrilla Capacity Planning, sections 4.4 and 5.5; Gunther, Puglia, Tomasette (2015), Hadoop Superlinear Scalability",
+    source: "Gunther (2007), Guerrilla Capacity Planning, chapters 4 and 5; Gunther, Puglia, Tomasette (2015), Hadoop Superlinear Scalability",
     holds: "a law fitted to measurements; σ alone is Amdahl's law (the machine-repairman bound)",
     parameters: &[
         Parameter {

@@ -114,16 +114,10 @@ fn shown(model: &Model, pairs: &Pairs) -> String {
     format!("{} {}", model.name, pairs.join(" "))
 }
 
-/// Models that are being mended: asked only by name.
-const MENDED_NOW: [&str; 1] = ["mg1"];
-
 /// Only the model that TOLLWAY_MODEL names, where it does: for work on one.
 fn models() -> Vec<&'static Model> {
     let only = std::env::var("TOLLWAY_MODEL").ok();
-    let asked = |model: &&Model| match &only {
-        Some(name) => name == model.name,
-        None => !MENDED_NOW.contains(&model.name),
-    };
+    let asked = |model: &&Model| only.as_ref().is_none_or(|name| name == model.name);
     catalogue::all().into_iter().filter(asked).collect()
 }
 

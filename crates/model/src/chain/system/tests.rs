@@ -185,7 +185,7 @@ fn sleeping_servers_decompose() {
 
 #[test]
 fn bulks_that_take_any_number() {
-    // M/M[1,K]/1, K = 3: the root of μ(r + r² + r³) = λ gives the queue while busy (Chaudhry and Templeton 1983, §4.1).
+    // M/M[1,K]/1, K = 3: the root of μ(r + r² + r³) = λ gives the queue while busy (Chaudhry and Templeton 1983, A First Course in Bulk Queues).
     let found = station("service = 'exponential(2)'\nbulk = { most = 3 }");
     let (mut low, mut high) = (0.0f64, 1.0f64);
     for _ in 0..200 {

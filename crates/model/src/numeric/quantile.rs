@@ -14,7 +14,7 @@ pub(crate) const SHARES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99",
 pub(crate) fn of_survival(survival: impl Fn(f64) -> f64, share: f64, scale: f64) -> Result<f64> {
     let tail = tail(share)?;
     let start = survival(0.0);
-    if start <= tail {
+    if starts_at_zero(start, tail) {
         return Ok(0.0);
     }
     // The logarithm of most tails is nearly a straight line, where interpolation is at home.
@@ -36,6 +36,12 @@ pub(crate) fn of_survival(survival: impl Fn(f64) -> f64, share: f64, scale: f64)
         });
     }
     root::bracketed(|t| Ok(height(t)), low, high, 0.0)
+}
+
+/// Whether no more than `tail` are above zero, of the `above` who are: then zero is the quantile. What is equal within
+/// rounding counts: 1 − 0.9 is a little less than 0.1, and the share of those who wait is worked out as well.
+pub(crate) fn starts_at_zero(above: f64, tail: f64) -> bool {
+    above <= tail * (1.0 + 1e-12)
 }
 
 /// 1 − `share`.
@@ -74,6 +80,8 @@ mod tests {
     fn an_atom_at_zero_is_its_own_quantile() {
         assert_eq!(of_survival(|t| 0.4 * (-t).exp(), 0.6, 1.0).unwrap(), 0.0);
         assert!(of_survival(|t| 0.4 * (-t).exp(), 0.7, 1.0).unwrap() > 0.0);
+        // 1 − 0.9 is less than 0.1 in floating point.
+        assert_eq!(of_survival(|t| 0.1 * (-t).exp(), 0.9, 1.0).unwrap(), 0.0);
     }
 
     #[test]
