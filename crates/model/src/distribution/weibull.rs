@@ -141,7 +141,7 @@ impl Heavy {
             let rest = if residual { entire::decay(z) } else { below(z) };
             (x + self.turn - self.hazard(x)).exp() * rest
         };
-        quadrature::along_line(integrand, left, right, 1.0, least)
+        quadrature::along_line(integrand, left, right, 3.0, least)
     }
 }
 

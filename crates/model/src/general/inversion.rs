@@ -35,6 +35,18 @@ const MOST: usize = 1 << 16;
 /// # Errors
 /// Those of `transform`; when 35065 terms do not agree to 3e-7.
 pub fn survival(transform: impl Fn(Complex64) -> Result<Complex64>, t: f64) -> Result<f64> {
+    survival_of_share(1.0, transform, t)
+}
+
+/// `share` times that: the errors are those of the product, so that a small share takes few terms.
+///
+/// # Errors
+/// Those of [`survival`].
+pub(crate) fn survival_of_share(
+    share: f64,
+    transform: impl Fn(Complex64) -> Result<Complex64>,
+    t: f64,
+) -> Result<f64> {
     if !(t > 0.0 && t.is_finite()) {
         return Err(ModelError::parameter("t", format!("{t} is not usable"), "give a time above 0"));
     }
@@ -70,8 +82,8 @@ pub fn survival(transform: impl Fn(Complex64) -> Result<Complex64>, t: f64) -> R
             0..=MANY => 1e-9,
             _ => 3e-8,
         };
-        if apart <= enough {
-            return Ok(newest.clamp(0.0, 1.0));
+        if share * apart <= enough {
+            return Ok(share * newest.clamp(0.0, 1.0));
         }
         if full || !newest.is_finite() {
             return Err(ModelError::Numerical {
@@ -91,7 +103,7 @@ pub fn quantile(survival: impl Fn(f64) -> Result<f64>, share: f64, low: f64, hig
     let tail = (-share).ln_1p();
     // Values of the size of the inversion's error say no more than that t is too large.
     let excess = |ln_t: f64| Ok(survival(ln_t.exp())?.max(1e-12).ln() - tail);
-    Ok(root::bracketed(excess, low.ln(), high.ln(), 1e-11)?.exp())
+    Ok(root::bracketed(excess, low.ln(), high.ln(), 1e-10)?.exp())
 }
 
 /// P(N > n) from `generating`, Σ zⁿ P(N > n) for |z| < 1: a Fourier sum over a circle of radius 10^(−5/n). Absolute

@@ -115,7 +115,7 @@ impl Mg1 {
             None => {
                 let rest = |s| Ok(self.shortfall_of_two(s)?.1 / s);
                 let one = self.slack * self.load * self.service.residual_survival(t);
-                Ok(one + self.load * self.load * self.invert(rest, t)?)
+                Ok(one + self.beyond_two(rest, t)?)
             }
         }
     }
@@ -140,12 +140,16 @@ impl Mg1 {
             // 1 − Aφ = (1 − A) + A(1 − φ), A the transform of their waits.
             Ok(short / s + (1.0 - short) * self.service.mean() * residual)
         };
-        Ok(self.slack * known + self.load * self.load * self.invert(rest, t)?)
+        Ok(self.slack * known + self.beyond_two(rest, t)?)
     }
 
-    /// P(T > t) from its transform, T no shorter than a residual service, whose density is 1/m at most.
-    fn invert(&self, transform: impl Fn(Complex64) -> Result<Complex64>, t: f64) -> Result<f64> {
-        if t < 1e-17 * self.service.mean() { Ok(1.0) } else { inversion::survival(transform, t) }
+    /// ρ²P(T > t) from the transform of P(T > t), T no shorter than a residual service, whose density is 1/m at most.
+    fn beyond_two(&self, transform: impl Fn(Complex64) -> Result<Complex64>, t: f64) -> Result<f64> {
+        let share = self.load * self.load;
+        if t < 1e-17 * self.service.mean() {
+            return Ok(share);
+        }
+        inversion::survival_of_share(share, transform, t)
     }
 
     /// The time that a `share` of customers wait no longer than, seconds.

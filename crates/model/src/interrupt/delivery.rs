@@ -15,10 +15,10 @@ pub enum Way {
     Intercepted,
     /// Exit-less (ELI): a shadow interrupt table hands assigned interrupts to the guest, which ends them itself. Others,
     /// and those that come while the guest is not on its processor, are intercepted. Gordon et al. (2012), ELI:
-    /// Bare-Metal Performance for I/O Virtualization, sections 4 and 5.
+    /// Bare-Metal Performance for I/O Virtualization.
     Exitless,
     /// Direct (DID): external interrupts cause no exit at all while the guest runs; all others are intercepted. Tu et
-    /// al. (2015), A Comprehensive Implementation and Evaluation of Direct Interrupt Delivery, section 3.
+    /// al. (2015), A Comprehensive Implementation and Evaluation of Direct Interrupt Delivery.
     Direct,
 }
 

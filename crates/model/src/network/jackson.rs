@@ -186,7 +186,7 @@ pub(crate) const MODEL: Model = Model {
     assumptions: "Poisson arrivals from outside; exponential services at each station, independent of all else; where a \
                   customer goes next depends only on where it is; first come, first served; no limit on the queues",
     source: "Jackson (1957), Networks of Waiting Lines, Operations Research 5(4), 518–521; Kleinrock (1975), Queueing \
-             Systems I, section 4.8",
+             Systems I, chapter 4",
     holds: "exact, if each station is stable and every customer leaves in the end; up to 300 stations",
     parameters: &[
         Parameter {

@@ -1,13 +1,15 @@
 //! Every model of the catalogue, asked with what nobody should write and with what someone will: it answers with finite
 //! figures that fit each other, or with an error that names a parameter; soon, and never with a panic.
 
-mod invariants;
+mod asked;
 mod texts;
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -15,14 +17,14 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use tollway_model::catalogue::{self, Model};
 use tollway_model::{ModelError, Solution};
 
-/// An answer takes less than this, in a build that is not optimised.
+/// An answer takes less than this, of processor time.
 const PROMPT: Duration = Duration::from_secs(1);
 /// Past this there is no answer.
 const HANG: Duration = Duration::from_secs(20);
 
-type Pairs = Vec<(&'static str, String)>;
+type Pairs = Vec<(String, String)>;
 
-/// What came of a question, or the words of a panic; and how long it took.
+/// What came of a question, or the words of a panic; and what processor time it took.
 type Answer = (Result<Result<Solution, ModelError>, String>, Duration);
 
 /// A thread that asks models, given up where it does not answer.
@@ -37,16 +39,14 @@ impl Worker {
         let (tell, answer) = channel();
         std::thread::spawn(move || {
             for (model, pairs) in asked {
-                let begun = Instant::now();
-                let solved = catch_unwind(AssertUnwindSafe(|| {
-                    let given = model.given(pairs.iter().map(|(name, text)| (*name, text.as_str())))?;
-                    model.solve(&given)
-                }));
+                let begun = asked::processor_time();
+                let pairs: Vec<_> = pairs.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+                let solved = catch_unwind(AssertUnwindSafe(|| asked::answer(model, &pairs)));
                 let solved = solved.map_err(|panic| {
                     let told = panic.downcast_ref::<String>().cloned();
                     told.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string)).unwrap_or_default()
                 });
-                if tell.send((solved, begun.elapsed())).is_err() {
+                if tell.send((solved, asked::processor_time() - begun)).is_err() {
                     return;
                 }
             }
@@ -61,45 +61,36 @@ impl Worker {
         pairs: &Pairs,
         changed: Option<&str>,
     ) -> (Option<String>, bool) {
-        for attempt in 0.. {
-            self.ask.send((model, pairs.clone())).unwrap();
-            let Ok((solved, took)) = self.answer.recv_timeout(HANG) else {
-                *self = Worker::new();
-                return (Some(format!("no answer in {HANG:?}")), false);
-            };
-            if took > PROMPT && attempt < 2 {
-                continue; // perhaps something else was running
+        self.ask.send((model, pairs.clone())).unwrap();
+        let Ok((solved, took)) = self.answer.recv_timeout(HANG) else {
+            *self = Worker::new();
+            return (Some(format!("no answer in {HANG:?}")), false);
+        };
+        let wrong = (took > PROMPT).then(|| format!("it took {:.1} s", took.as_secs_f64()));
+        match solved {
+            Err(panic) => (Some(format!("panic: {panic}")), false),
+            Ok(answer) => {
+                let wrong = wrong.or_else(|| asked::wrong(model, &answer));
+                (wrong.or_else(|| changed.and_then(|name| unnamed(&answer, name))), answer.is_ok())
             }
-            let wrong = (took > PROMPT).then(|| format!("it took {:.1} s", took.as_secs_f64()));
-            return match solved {
-                Err(panic) => (Some(format!("panic: {panic}")), false),
-                Ok(Ok(_)) if changed.is_some() => (Some("figures where there is no value".into()), false),
-                Ok(Ok(solution)) => (wrong.or_else(|| invariants::broken(&solution)), true),
-                Ok(Err(error)) => (wrong.or_else(|| unnamed(model, &error, changed)), false),
-            };
         }
-        unreachable!()
     }
 }
 
-/// What is wrong with an error: it begins with a parameter's name, that of the one without a value where there is one.
-fn unnamed(model: &Model, error: &ModelError, changed: Option<&str>) -> Option<String> {
+/// What is wrong with the answer to a question where this parameter has no value: an error begins with its name.
+fn unnamed(answer: &Result<Solution, ModelError>, name: &str) -> Option<String> {
+    let Err(error) = answer else { return Some("figures where there is no value".into()) };
     let told = error.to_string();
-    let begins =
-        |name: &str| told.strip_prefix(name).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric));
-    let named = match changed {
-        Some(name) => begins(name),
-        None => model.parameters.iter().any(|p| begins(p.name) || told.contains(p.name)),
-    };
-    (!named).then(|| format!("an error that names no parameter: {told}"))
+    let begins = told.strip_prefix(name).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric));
+    (!begins).then(|| format!("{name} has no value, but: {told}"))
 }
 
 fn examples(model: &'static Model) -> Pairs {
-    model.parameters.iter().map(|p| (p.name, p.example.to_owned())).collect()
+    model.parameters.iter().map(|p| (p.name.to_owned(), p.example.to_owned())).collect()
 }
 
 fn with(pairs: &Pairs, name: &str, text: &str) -> Pairs {
-    pairs.iter().map(|(n, t)| (*n, if *n == name { text.to_owned() } else { t.clone() })).collect()
+    pairs.iter().map(|(n, t)| (n.clone(), if n == name { text.to_owned() } else { t.clone() })).collect()
 }
 
 fn shown(model: &Model, pairs: &Pairs) -> String {
@@ -153,7 +144,7 @@ fn the_ends_of_ranges_give_figures_that_fit_or_an_error() {
     let (mut worker, mut wrong, mut asked) = (Worker::new(), Vec::new(), 0);
     for model in models() {
         for parameter in model.parameters {
-            for text in texts::tried(parameter) {
+            for text in texts::tried(parameter).into_iter().chain(texts::OF_OTHER_KINDS.map(String::from)) {
                 let pairs = with(&examples(model), parameter.name, &text);
                 asked += 1;
                 if let (Some(told), _) = worker.judge(model, &pairs, None) {
@@ -203,7 +194,7 @@ fn values_at_random_give_figures_that_fit() {
         });
         for _ in 0..cases {
             let drawn = strategy.new_tree(&mut runner).unwrap().current();
-            let pairs: Pairs = model.parameters.iter().map(|p| p.name).zip(drawn).collect();
+            let pairs: Pairs = model.parameters.iter().map(|p| p.name.to_owned()).zip(drawn).collect();
             asked += 1;
             let (told, figures) = worker.judge(model, &pairs, None);
             *answered.entry(model.name).or_default() += usize::from(figures);
@@ -216,4 +207,61 @@ fn values_at_random_give_figures_that_fit() {
     let never: Vec<_> = answered.iter().filter(|(_, figures)| **figures * 50 < cases).collect();
     assert!(never.is_empty(), "hardly ever figures: {never:?}");
     finish(asked, &wrong);
+}
+
+/// Where a steady state ends: the largest value of a parameter that has one, to the last digit.
+#[test]
+fn at_the_edge_of_stability() {
+    let (mut worker, mut wrong, mut asked) = (Worker::new(), Vec::new(), 0);
+    let mut edges = 0;
+    for model in models() {
+        for parameter in model.parameters {
+            let Some(value) = texts::scalar(parameter) else { continue };
+            let at = |times: f64| with(&examples(model), parameter.name, &format!("{:e}", value * times));
+            let stable = |times: f64| {
+                let pairs = at(times);
+                let pairs: Vec<_> = pairs.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+                !matches!(asked::answer(model, &pairs), Err(ModelError::Unstable { .. }))
+            };
+            let (mut inside, mut outside) = match (stable(1e-3), stable(1e3)) {
+                (true, false) => (1e-3, 1e3),
+                (false, true) => (1e3, 1e-3),
+                _ => continue,
+            };
+            for _ in 0..60 {
+                let middle = 0.5 * (inside + outside);
+                *(if stable(middle) { &mut inside } else { &mut outside }) = middle;
+            }
+            edges += 1;
+            let inwards = (inside - outside).signum();
+            for times in [outside, inside, inside * (1.0 + inwards * 1e-15), inside * (1.0 + inwards * 1e-12)]
+            {
+                asked += 1;
+                if let (Some(told), _) = worker.judge(model, &at(times), None) {
+                    wrong.push(format!("{}: {told}", shown(model, &at(times))));
+                }
+            }
+        }
+    }
+    assert!(edges >= 20 || std::env::var_os("TOLLWAY_MODEL").is_some(), "only {edges} edges");
+    finish(asked, &wrong);
+}
+
+/// What a fuzzer found worth keeping (`make fuzz TARGET=model` goes on for longer).
+#[test]
+fn what_was_found_before() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/model");
+    let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
+    files.sort();
+    assert!(!files.is_empty());
+    let (mut worker, mut wrong) = (Worker::new(), Vec::new());
+    for file in &files {
+        let input = fs::read(file).unwrap();
+        let Some((model, pairs)) = asked::read(&input) else { panic!("{} is no question", file.display()) };
+        let pairs = pairs.into_iter().map(|(name, text)| (name.to_owned(), text.to_owned())).collect();
+        if let (Some(told), _) = worker.judge(model, &pairs, None) {
+            wrong.push(format!("{}: {told}", shown(model, &pairs)));
+        }
+    }
+    finish(files.len(), &wrong);
 }

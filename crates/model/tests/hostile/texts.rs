@@ -45,6 +45,43 @@ const EDGES: [&str; 19] = [
     "18446744073709551616",
 ];
 
+/// Texts of every kind, for parameters of every other.
+pub const OF_OTHER_KINDS: [&str; 28] = [
+    "1,2",
+    "1;2",
+    "1,2;3,4",
+    "1,,2",
+    ",",
+    ";",
+    "0,0",
+    "1e15,1e-15",
+    "1e-320",
+    "99999999999999999999",
+    "é",
+    "\u{0}",
+    "exponential(1us)",
+    "exponential(1e15)",
+    "exponential(1e-15)",
+    "constant(1us)",
+    "erlang(0, 1us)",
+    "exponential(NaN)",
+    "exponential(",
+    "((((((((",
+    "hyperexponential(0.5, 1e-15, 0.5, 1e15)",
+    "constant(1us);exponential(1s)",
+    "1/s",
+    "10M/s",
+    "1us",
+    "99.9%",
+    "100%",
+    "two",
+];
+
+/// The value of a parameter's example in base units, where it is a single rate or time.
+pub fn scalar(parameter: &Parameter) -> Option<f64> {
+    matches!(parameter.kind, Kind::Rate | Kind::Time).then(|| entries(parameter)[0])
+}
+
 /// The example's value in base units, of a scalar or of each entry of a list.
 fn entries(parameter: &Parameter) -> Vec<f64> {
     let read = |text: &str| match parameter.kind {
