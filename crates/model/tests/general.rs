@@ -1,8 +1,8 @@
 //! General arrivals and services, held against each other and against exact relatives.
 
 use proptest::prelude::*;
-use tollway_model::Distribution;
 use tollway_model::general::{GiM1, Md1, Mg1};
+use tollway_model::{Distribution, catalogue};
 
 fn read(text: &str) -> Distribution {
     text.parse().unwrap()
@@ -211,5 +211,53 @@ proptest! {
         prop_assert!((number / (queue.mean_response() / gaps.mean()) - 1.0).abs() < 1e-12);
         let wait = queue.wait_quantile(0.99).unwrap();
         prop_assert!(wait == 0.0 || (queue.wait_survival(wait) / 0.01 - 1.0).abs() < 1e-9);
+    }
+}
+
+/// At a load of 0.1 nine in ten do not wait, and 1 − 0.9 is less than 0.1 in floating point.
+#[test]
+fn who_does_not_wait_waits_for_zero_exactly() {
+    let asked: [(&str, &[(&str, &str)]); 8] = [
+        ("mm1", &[("lambda", "1/s"), ("mu", "10/s")]),
+        ("mmc", &[("lambda", "1/s"), ("mu", "10/s"), ("servers", "1")]),
+        ("mm1k", &[("lambda", "1/s"), ("mu", "10/s"), ("capacity", "1000")]),
+        ("mmck", &[("lambda", "1/s"), ("mu", "10/s"), ("servers", "1"), ("capacity", "1000")]),
+        ("md1", &[("lambda", "1/s"), ("service", "100ms")]),
+        ("mg1", &[("lambda", "1/s"), ("service", "exponential(100ms)")]),
+        ("mg1", &[("lambda", "1/s"), ("service", "lognormal(100ms, 2)")]),
+        ("gim1", &[("interarrival", "exponential(1)"), ("mu", "10/s")]),
+    ];
+    for (name, pairs) in asked {
+        let model = catalogue::find(name).unwrap();
+        let solution = model.solve(&model.given(pairs.iter().copied()).unwrap()).unwrap();
+        assert_eq!(solution.get("wait.p90"), Some(0.0), "{name}");
+        assert!(solution.get("wait.p99").unwrap() > 0.0, "{name}");
+    }
+}
+
+/// Two waits are no further apart than as many residual services as are added up, ρ/(1 − ρ), each by half of E|S − m|/m.
+#[test]
+fn nearly_constant_services_make_nearly_md1() {
+    let laws = [
+        "uniform(0.999999999, 1.000000001)",
+        "lognormal(1, 0.000001)",
+        "weibull(10000, 1)",
+        "erlang(10000, 1)",
+    ];
+    for load in [0.1, 0.5, 0.9] {
+        let constant = Md1::new(load, 1.0).unwrap();
+        for law in laws.map(read) {
+            let queue = Mg1::new(load, law.clone()).unwrap();
+            let apart = 1e-6 + load / (1.0 - load) * 0.5 * law.scv().sqrt();
+            for t in [1e-9, 0.3, 0.9999, 1.0, 1.0001, 1.5, 2.0, 2.5, 7.0] {
+                near(queue.wait_survival(t).unwrap(), constant.wait_survival(t), apart);
+            }
+            // A response is longer by a service, which moves its quantiles and not its probabilities.
+            for t in [0.5, 1.5, 1.9, 2.1, 3.0, 7.0] {
+                let slope = load + 5.0 * law.scv().sqrt();
+                let found = queue.response_survival(t).unwrap();
+                near(found, constant.response_survival(t), apart + slope * law.scv().sqrt());
+            }
+        }
     }
 }
