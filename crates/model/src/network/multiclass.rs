@@ -184,7 +184,7 @@ pub(crate) const MODEL: Model = Model {
     assumptions: "product form: at first-come-first-served stations exponential services of the same mean for all \
                   classes, else the processor is shared; routes do not depend on the state; no priorities",
     source: "Reiser and Lavenberg (1980), J. ACM 27(2), 313–322; Lazowska et al. (1984), Quantitative System \
-             Performance, sections 7.4.2.1 (exact) and 7.4.2.2 (approximate)",
+             Performance, chapter 7",
     holds: "exact while stations × Π (customers + 1) is up to 8e6, and times the classes up to 3e7; \
             method=schweitzer-bard: an approximation for any number, whose errors are mostly below 10 %",
     parameters: &[
