@@ -180,9 +180,98 @@ fn a_frozen_prediction_is_held_against_another_trace() {
 }
 
 #[test]
+fn times_as_floating_point_prints_them_are_constant_all_the_same() {
+    let bench = Bench::with(SHORT);
+    for epoch in [0.0, 1.7e9] {
+        let mut generator = Xoshiro256PlusPlus::seed_from_u64(9);
+        let mut text = String::from("arrival,start,end\n");
+        let (mut arrival, mut free) = (epoch, 0.0_f64);
+        for _ in 0..5000 {
+            arrival += -125e-6 * generator.random::<f64>().ln();
+            let start = free.max(arrival);
+            free = start + 70e-6;
+            writeln!(text, "{arrival},{start},{free}").unwrap();
+        }
+        fs::write(bench.file("constant.csv"), text).unwrap();
+        bench.ends(&["fit", "constant.csv", "--model", "md1"], 0);
+        bench.ends(&["fit", "constant.csv", "--model", "mm1"], 3);
+    }
+}
+
+#[test]
+fn a_model_without_a_steady_state_is_not_offered() {
+    let bench = Bench::with(SHORT);
+    let mut generator = Xoshiro256PlusPlus::seed_from_u64(2);
+    let mut text = String::from("gap_us,service_us\n");
+    for _ in 0..2000 {
+        let [gap, service] = [100.0, 120.0].map(|mean| -mean * generator.random::<f64>().ln());
+        writeln!(text, "{gap:.3},{service:.3}").unwrap();
+    }
+    fs::write(bench.file("over.csv"), text).unwrap();
+    let (told, _) = bench.ends(&["fit", "over.csv"], 0);
+    assert!(!told.contains("the nearest: "), "{told}");
+    assert!(told.contains("more comes than can be served, so the queue grows"), "{told}");
+    let document = json(&bench, &["fit", "over.csv"]);
+    assert!(document["models"].as_array().unwrap().iter().all(|m| m["command"].is_null()), "{document}");
+    let command = document["command"].as_str().unwrap();
+    assert!(told.contains(command), "{told}");
+    bench.ends(&command.split_whitespace().skip(1).collect::<Vec<_>>(), 0);
+}
+
+/// An M/M/1 queue whose completions are told eight at a time, or when the first has been held for 300 µs.
+#[test]
+fn how_completions_are_told_is_asked_of_the_model_and_held_against_the_delays() {
+    let bench = Bench::with(SHORT);
+    let mut generator = Xoshiro256PlusPlus::seed_from_u64(6);
+    let mut exponential = |mean: f64| -mean * generator.random::<f64>().ln();
+    let (mut arrival, mut free) = (0.0, 0.0_f64);
+    let customers: Vec<[f64; 3]> = (0..8000)
+        .map(|_| {
+            arrival += exponential(50.0);
+            let start = free.max(arrival);
+            free = start + exponential(30.0);
+            [arrival, start, free]
+        })
+        .collect();
+    let mut text = String::from("arrival_us,start_us,end_us,delivered_us");
+    let mut first = 0;
+    while first + 8 <= customers.len() {
+        let told = customers[first + 7][2].min(customers[first][2] + 300.0);
+        let held = customers[first..].iter().take_while(|c| c[2] <= told).count();
+        for [arrival, start, end] in &customers[first..first + held] {
+            write!(text, "\n{arrival:.3},{start:.3},{end:.3},{told:.3}").unwrap();
+        }
+        first += held;
+    }
+    fs::write(bench.file("told.csv"), text).unwrap();
+    let document = json(&bench, &["fit", "told.csv"]);
+    let delivery = &document["delivery"];
+    assert_eq!((delivery["model"].as_str(), delivery["rejected"].as_bool()), (Some("coalesce"), Some(false)));
+    assert!(delivery["mean_off"].as_f64().unwrap().abs() < 0.03, "{delivery}");
+    assert!(delivery["p99_off"].as_f64().unwrap().abs() < 0.03, "{delivery}");
+    let found = &document["coalescing"];
+    let within = |name: &str, truth: f64| {
+        let end = |end: &str| found[&format!("{name}_{end}")].as_f64().unwrap();
+        assert!(end("lo") <= truth && truth <= end("hi"), "{name}: {found}");
+    };
+    assert_eq!(found["count"], 8);
+    within("timer", 300e-6);
+    let command = delivery["command"].as_str().unwrap();
+    assert!(command.ends_with(" count=8 timer=300us"), "{command}");
+    let asked: Vec<&str> = command.split_whitespace().skip(1).chain(["--json"]).collect();
+    let answer: Value = serde_json::from_str(&bench.ends(&asked, 0).0).unwrap();
+    let figures = &answer["points"][0]["figures"];
+    within("rate", figures["interrupts.rate"].as_f64().unwrap());
+    within("batch_mean", figures["batch.mean"].as_f64().unwrap());
+    let (told, _) = bench.ends(&["fit", "told.csv"], 0);
+    assert!(told.contains(&format!("how completions are told: {command}\n")), "{told}");
+}
+
+#[test]
 fn two_customers_are_against_no_model() {
     let bench = Bench::with(SHORT);
     fs::write(bench.file("two.csv"), "arrival,start,end\n0,0,1\n2,2,3\n").unwrap();
     let document = json(&bench, &["fit", "two.csv"]);
     assert!(document["models"].as_array().unwrap().iter().all(|m| m["rejected"] == false), "{document}");
+    assert_eq!(document["notes"][0], "fewer than 10 values rule nothing out");
 }

@@ -102,6 +102,9 @@ fn what_cannot_be_kept_is_a_failed_check_unless_another_case_keeps_it() {
 #[test]
 fn what_is_no_plan_names_place_and_remedy() {
     let bench = Bench::with(SHORT);
+    fs::write(bench.file("binary.toml"), [0x7f, b'E', b'L', b'F', 0, 0xff]).unwrap();
+    fs::write(bench.file("binary"), [0x7f, b'E', b'L', b'F', 0, 0xff]).unwrap();
+    fs::write(bench.file("broken.toml"), "title = \"x\"\nvary lambda\n").unwrap();
     let asked = ["--vary=lambda", "--keep=response.p99<5ms"];
     for (arguments, says) in [
         (&["mm1", "mu=10k/s", "--vary=lambda"][..], "--keep: there is no level"),
@@ -127,10 +130,24 @@ fn what_is_no_plan_names_place_and_remedy() {
             &["nu=3", "--case=a: mm1 mu=1", "--case=b: mm1 mu=2", asked[0], asked[1]],
             "no case has such a parameter",
         ),
-        (&["missing.toml", asked[0], asked[1]], "file `missing.toml`"),
+        (
+            &["mm1", "mu=10k/s", asked[0], "--keep=response.p99<-5ms"],
+            "`response.p99<-5ms` has a negative bound",
+        ),
+        (
+            &["mm1", "mu=10k/s", asked[0], "--keep=response.p99<0ms"],
+            "`response.p99<0ms` leaves no room above 0",
+        ),
+        (&["missing.toml", asked[0], asked[1]], "file `missing.toml`: No such file"),
+        (&["/", asked[0], asked[1]], "file `/`: Is a directory"),
+        (&["/dev/null"], "file `/dev/null`: it is no plan: it is empty; name a plan"),
+        (&["binary.toml"], "file `binary.toml`: it is no plan: it is no text (UTF-8); name a plan"),
+        (&["binary"], "file `binary`: it is no plan: it is no text"),
+        (&["broken.toml"], "file `broken.toml`, line 2, column "),
         (&["short.toml", asked[0], asked[1]], "unknown field"),
     ] {
         let (out, err) = bench.ends(&[&["plan"], arguments].concat(), 2);
         assert!(err.contains(says) && out.is_empty(), "{arguments:?}: {err}");
+        assert_eq!(err.trim_end().lines().count(), 1, "{arguments:?}: {err}");
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
-use tollway_model::fit::{Fit, Options, Trace, fit};
+use tollway_model::fit::{Family, Fit, Options, Trace, fit};
 
 /// Customers of one server at a load of 0.7, as CSV in microseconds, fitted.
 fn queue(seed: u64, customers: u32, service: impl Fn(&mut dyn FnMut() -> f64) -> f64) -> Fit {
@@ -117,4 +117,56 @@ fn coalesced_completions_give_back_count_and_timer() {
     assert_eq!(coalescing.count, Some(8), "{coalescing:?}");
     assert!((coalescing.timer.unwrap().seconds - 60e-6).abs() < 3e-9, "{coalescing:?}");
     assert!(found.get("delay.mean").is_some_and(|e| e.value > 0.0));
+}
+
+/// A queue as a program that keeps seconds in floating point sees it: gaps and services are added to a clock that began
+/// at `epoch`, and written as `columns` says.
+fn in_floating_point(epoch: f64, tick: Option<f64>, columns: &str, write: fn(f64) -> String) -> Fit {
+    let mut generator = Xoshiro256PlusPlus::seed_from_u64(9);
+    let (mut arrival, mut free) = (epoch, 0.0_f64);
+    let mut text = columns.to_owned();
+    for _ in 0..4000 {
+        let gap = -100e-6 * generator.random::<f64>().ln();
+        arrival += tick.map_or(gap, |tick| (gap / tick).round() * tick);
+        let start = free.max(arrival);
+        free = start + 70e-6;
+        let readings = match columns {
+            "arrival,start,end" => vec![arrival, start, free],
+            "arrival,service" => vec![arrival, free - start],
+            _ => panic!("{columns}"),
+        };
+        let fields: Vec<String> = readings.into_iter().map(write).collect();
+        write!(text, "\n{}", fields.join(",")).unwrap();
+    }
+    fit(&Trace::read(text.as_bytes(), None).unwrap(), Options::default()).unwrap()
+}
+
+#[test]
+fn rounding_of_readings_is_never_a_rejection() {
+    let shortest: fn(f64) -> String = |x| format!("{x:?}");
+    let decimals: fn(f64) -> String = |x| format!("{x:.9}");
+    let exponents: fn(f64) -> String = |x| format!("{x:.16e}");
+    for epoch in [0.0, 1000.0, 1.7e9] {
+        for tick in [None, Some(1e-6)] {
+            for columns in ["arrival,start,end", "arrival,service"] {
+                for (at, write) in [shortest, decimals, exponents].into_iter().enumerate() {
+                    // Of a time that was written with few digits nobody knows that its readings had none to spare.
+                    if at == 1 && epoch > 1e9 && columns == "arrival,service" {
+                        continue;
+                    }
+                    let found = in_floating_point(epoch, tick, columns, write);
+                    let named = format!("{columns} since {epoch}, tick {tick:?}: {found:#?}");
+                    assert!(!found.model("md1").unwrap().rejected, "{named}");
+                    assert!(found.model("mm1").unwrap().rejected, "{named}");
+                    let services: Vec<_> = found.families.iter().filter(|f| f.of == "service").collect();
+                    assert!(services[0].family == Family::Constant && !services[0].rejected, "{named}");
+                    assert!(found.tests.iter().all(|t| !t.rejected), "{named}");
+                    assert!(!found.family("gap", Family::Exponential).unwrap().rejected, "{named}");
+                    let told = found.notes.iter().any(|n| n.starts_with("gaps are multiples of 1 µs"));
+                    let seen = tick.is_some() && epoch < 1e9;
+                    assert_eq!(told, seen, "{named}");
+                }
+            }
+        }
+    }
 }

@@ -127,6 +127,21 @@ impl FromStr for Level {
             return Err(unreadable("names no figure"));
         }
         let (limit, unit) = bound(limit).ok_or_else(|| unreadable("has no bound"))?;
+        let refused = |reason: &str, remedy: &str| {
+            Err(ModelError::parameter("keep", format!("`{text}` {reason}"), remedy))
+        };
+        match relation {
+            _ if limit < 0.0 => {
+                return refused("has a negative bound", "no figure is below 0: give a bound above it");
+            }
+            Relation::Below | Relation::AtMost if limit == 0.0 => {
+                return refused("leaves no room above 0", "give a bound above 0");
+            }
+            Relation::AtLeast if limit == 0.0 => {
+                return refused("is kept by everything", "give a bound above 0");
+            }
+            _ => {}
+        }
         Ok(Level { figure: figure.into(), relation, limit, unit, text: text.into() })
     }
 }
@@ -172,6 +187,24 @@ mod tests {
             let told = bad.parse::<Level>().unwrap_err().to_string();
             assert!(told.starts_with("keep: ") && told.contains("response.p99<500us"), "{told}");
         }
+    }
+
+    #[test]
+    fn negative_and_zero_bounds_are_refused_by_name() {
+        for (bad, told) in [
+            ("response.p99<-5ms", "`response.p99<-5ms` has a negative bound"),
+            ("throughput>=-1/s", "has a negative bound"),
+            ("loss<=0", "leaves no room above 0"),
+            ("response.mean<0us", "leaves no room above 0"),
+            ("throughput>=0", "is kept by everything"),
+        ] {
+            let error = bad.parse::<Level>().unwrap_err().to_string();
+            assert!(
+                error.starts_with("keep: ") && error.contains(told) && error.contains("above"),
+                "{error}"
+            );
+        }
+        assert!("throughput>0".parse::<Level>().is_ok());
     }
 
     #[test]

@@ -4,18 +4,19 @@ use serde::Serialize;
 use tollway_stats::benjamini_hochberg;
 
 use super::coalescing::{self, Coalescing};
+use super::delivery;
 use super::estimate::{Estimate, Moments, moments};
 use super::figures::{figures, observed};
-use super::goodness::Fitted;
-use super::queue::{CANDIDATES, Judged, Traffic, predict};
+use super::goodness::{FEWEST, Fitted};
+use super::queue::{CANDIDATES, Judged, Traffic, asked, predict};
 use super::requirement::{Requirement, requirements};
 use super::series::{Examined, examine};
-use super::text::{argument, rate_argument, time};
+use super::text::{argument, number, rate_argument, time};
 use super::{Family, Series, Trace};
 use crate::{ModelError, Result};
 
 /// Of all that is rejected, at most this share may be so wrongly; and of the models that are true, this share is.
-const LEVEL: f64 = 0.05;
+pub(super) const LEVEL: f64 = 0.05;
 
 /// Fewer who found the server idle say nothing of what waking it takes.
 const FEWEST_SETUPS: usize = 100;
@@ -86,9 +87,11 @@ pub struct Fit {
     pub families: Vec<FamilyVerdict>,
     /// How completions are told, where the trace has that.
     pub coalescing: Option<Coalescing>,
+    /// The model of how they are told, held against the delays of the trace.
+    pub delivery: Option<Judged>,
     /// Models of a queue: what is left first, the simplest first; then the rejected ones, the best prediction first.
     pub models: Vec<Judged>,
-    /// The command that asks the first model.
+    /// The command that asks the first model that has an answer.
     pub command: Option<String>,
     /// What a reader should know.
     pub notes: Vec<String>,
@@ -149,10 +152,24 @@ pub fn fit(trace: &Trace, options: Options) -> Result<Fit> {
             Vec::new()
         }
     };
-    let command = models
-        .first()
-        .map(|judged| judged.command.clone())
-        .or_else(|| coalesce(coalescing.as_ref()?, gaps.as_ref()?));
+    let load = estimates.iter().find(|e| e.name == "utilization").map(|e| e.value);
+    if let Some(load) =
+        load.filter(|load| *load >= 1.0 && models.iter().all(|judged| judged.command.is_none()))
+    {
+        notes.push(format!(
+            "utilization {}: more comes than can be served, so the queue grows for as long as the trace lasts, and no model of a steady state has an answer",
+            number(load)
+        ));
+    }
+    if gaps.iter().chain(&services).all(|series| series.values < FEWEST) {
+        notes.push(format!("fewer than {FEWEST} values rule nothing out"));
+    }
+    let delivery = coalescing.as_ref().zip(trace.deliveries.as_ref()).and_then(|(found, deliveries)| {
+        let rate = gaps.as_ref().map(|gaps| 1.0 / gaps.moments.mean);
+        delivery::judge(found, deliveries, rate, seed.wrapping_add(200))
+    });
+    let command = models.iter().chain(&delivery).find_map(|judged| judged.command.clone());
+    let command = command.or_else(|| growing(&models, gaps.as_ref()?, services.as_ref()?));
     Ok(Fit {
         customers: trace.customers,
         seed,
@@ -161,6 +178,7 @@ pub fn fit(trace: &Trace, options: Options) -> Result<Fit> {
         families: families(&gaps, &services),
         estimates,
         coalescing,
+        delivery,
         models,
         command,
         notes,
@@ -178,11 +196,10 @@ fn both<'a>(
 /// What a coarse clock, many values and dependence leave to be said.
 fn remarks(name: &str, series: &Examined) -> Vec<String> {
     let mut remarks = Vec::new();
-    if let Some(clock) = series.clock.filter(|clock| *clock > 1e-3 * series.moments.mean) {
-        let clock = time(clock);
-        remarks.push(format!(
-            "{name}s are multiples of {clock}: spread within that before families were fitted"
-        ));
+    if let Some(clock) = series.clock.filter(|clock| clock.unit > 1e-3 * series.moments.mean) {
+        let unit = time(clock.unit);
+        let are = if clock.ticks { "multiples of" } else { "known only to" };
+        remarks.push(format!("{name}s are {are} {unit}: spread within that before families were fitted"));
     }
     if series.tested < series.values {
         let (tested, values) = (series.tested, series.values);
@@ -235,7 +252,11 @@ fn of_series(of: &'static str, series: &Examined, sum: Option<f64>) -> Vec<Famil
     let rank = |v: &FamilyVerdict| {
         v.fitted.as_ref().map_or(f64::INFINITY, |f| {
             // A constant that holds has no density, and nothing is likelier.
-            if v.rejected { f.ks } else { f.bic.unwrap_or(f64::NEG_INFINITY) }
+            if !v.rejected {
+                return f.bic.unwrap_or(f64::NEG_INFINITY);
+            }
+            // As near to a thousandth, the simpler one.
+            (1e3 * f.ks).round() + 0.1 * f64::from(f.family.parameters())
         })
     };
     verdicts.sort_by(|a, b| {
@@ -265,7 +286,7 @@ fn models(
 ) -> Vec<Judged> {
     let setups = setups(trace, seed);
     let traffic = Traffic::of(gaps, services, setups.as_ref(), servers);
-    let observed = observed(trace);
+    let observed = trace.responses.as_ref().and_then(|responses| observed(&responses.values));
     let mut judged: Vec<(Judged, Vec<Requirement>)> = CANDIDATES
         .iter()
         .filter(|candidate| candidate.several == (servers > 1))
@@ -300,15 +321,19 @@ fn models(
     models
 }
 
-/// What to ask where only arrivals and deliveries are known.
-fn coalesce(found: &Coalescing, gaps: &Examined) -> Option<String> {
-    let lambda = rate_argument(1.0 / gaps.moments.mean);
-    let (count, timer) = (found.count, found.timer.map(|t| argument(t.seconds)));
-    if let Some(cap) = found.cap {
-        return Some(format!("tollway model cap lambda={lambda} cap={}", rate_argument(cap)));
-    }
-    (count.is_some() || timer.is_some()).then(|| {
-        let (count, timer) = (count.unwrap_or(0), timer.unwrap_or("0".into()));
-        format!("tollway model coalesce lambda={lambda} count={count} timer={timer}")
-    })
+/// What to ask where more comes than one server takes and nothing else is against M/M/1: how many are there when the trace
+/// ends.
+fn growing(models: &[Judged], gaps: &Examined, services: &Examined) -> Option<String> {
+    models.iter().find(|judged| judged.model == "mm1" && judged.reasons.len() == 1)?;
+    let (lambda, mu) = (1.0 / gaps.moments.mean, 1.0 / services.moments.mean);
+    let seconds = gaps.values as f64 * gaps.moments.mean;
+    // Room for twice as many as are left over, and for their spread.
+    let capacity = 2.0 * (lambda - mu) * seconds + 10.0 * (lambda * seconds).sqrt() + 100.0;
+    let arguments = [
+        ("lambda", rate_argument(lambda)),
+        ("mu", rate_argument(mu)),
+        ("capacity", format!("{capacity:.0}")),
+        ("time", argument(seconds)),
+    ];
+    asked("mm1-transient", &arguments)?.0.command
 }

@@ -4,12 +4,16 @@
 use serde::Serialize;
 
 use super::Deliveries;
+use super::estimate::moments;
 
 /// A rule must explain this share of interrupts, and five of them, to be seen at all.
 const LEAST_SHARE: f64 = 0.02;
 
 /// Times that differ by this share of themselves, or by what the clock tells apart, count as the same.
 const SAME: f64 = 1e-3;
+
+/// Seed of the intervals' resamples.
+const SEED: u64 = 1;
 
 /// How completions are told.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -18,8 +22,12 @@ pub struct Coalescing {
     pub interrupts: u64,
     /// Interrupts per second.
     pub rate: f64,
+    /// Its 95 % interval.
+    pub rate_interval: Option<(f64, f64)>,
     /// Completions told by one, on average.
     pub batch_mean: f64,
+    /// Its 95 % interval.
+    pub batch_interval: Option<(f64, f64)>,
     /// Interrupts by how many completions they told: entry i told i + 1.
     pub sizes: Vec<u64>,
     /// Completions after which an interrupt comes at once.
@@ -68,9 +76,17 @@ pub(super) fn detect(deliveries: &Deliveries) -> Option<Coalescing> {
     }
     // The last interrupt may be there because the trace ended.
     let rules = Rules::of(&batches[..interrupts - 1], deliveries.resolution);
+    // Neighbours may depend on each other: each begins where the one before ended.
+    let interval = |values: &[f64]| {
+        moments(values, true, SEED).and_then(|m| m.mean_interval).map(|interval| (interval.lo, interval.hi))
+    };
+    let gaps: Vec<f64> = batches.windows(2).map(|pair| pair[1].told - pair[0].told).collect();
+    let counted: Vec<f64> = batches.iter().map(|b| f64::from(b.size)).collect();
     Some(Coalescing {
         interrupts: interrupts as u64,
         rate: (interrupts - 1) as f64 / (last - first),
+        rate_interval: interval(&gaps).filter(|(lo, _)| *lo > 0.0).map(|(lo, hi)| (1.0 / hi, 1.0 / lo)),
+        batch_interval: interval(&counted),
         batch_mean: deliveries.told.len() as f64 / interrupts as f64,
         sizes,
         ..rules
@@ -110,7 +126,7 @@ impl Rules {
             for i in &by_timer {
                 explained[*i] = true;
             }
-            median(by_timer.iter().filter_map(|i| batches[*i].held).collect())
+            median(by_timer.iter().filter_map(|i| batches[*i].held).collect(), resolution)
         });
 
         let rest: Vec<u32> = left(batches, &explained).map(|b| b.size).collect();
@@ -127,7 +143,9 @@ impl Rules {
         let mut rules = Coalescing {
             interrupts: 0,
             rate: 0.0,
+            rate_interval: None,
             batch_mean: 0.0,
+            batch_interval: None,
             sizes: Vec::new(),
             count,
             timer,
@@ -167,16 +185,16 @@ fn left<'a>(batches: &'a [Batch], explained: &'a [bool]) -> impl Iterator<Item =
 }
 
 /// The median, and the order statistics that hold the true one in 95 % of the cases (Conover 1999, "Practical
-/// Nonparametric Statistics", section 3.2).
-fn median(mut values: Vec<f64>) -> Timer {
+/// Nonparametric Statistics", section 3.2), as far apart as readings are rounded at least.
+fn median(mut values: Vec<f64>, resolution: f64) -> Timer {
     values.sort_unstable_by(f64::total_cmp);
     let n = values.len() as f64;
     let at = |position: f64| values[position.clamp(0.0, n - 1.0) as usize];
     let reach = 0.98 * n.sqrt();
     Timer {
         seconds: at(0.5 * (n - 1.0)),
-        lo: at((0.5 * n - reach - 1.0).floor()),
-        hi: at((0.5 * n + reach).ceil()),
+        lo: (at((0.5 * n - reach - 1.0).floor()) - resolution).max(0.0),
+        hi: at((0.5 * n + reach).ceil()) + resolution,
     }
 }
 

@@ -114,19 +114,31 @@ pub(super) fn all_names() -> String {
     names.join(", ")
 }
 
-/// A number in femtoseconds, exactly where it is written in plain decimals, and how many decimals it has (`None` where
-/// it has an exponent).
-pub(super) fn femtoseconds(text: &str, unit: i128) -> Option<(i128, Option<u32>)> {
+/// A number as it was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Number {
+    /// Exact where it is written in plain decimals.
+    pub(super) femtoseconds: i128,
+    /// Digits after the point, as if there were no exponent.
+    pub(super) decimals: u32,
+    /// Digits after the zeros that it begins with.
+    pub(super) significant: u32,
+}
+
+/// A number of times of `unit` femtoseconds; `None` where it is none, or beyond [`LARGEST`].
+pub(super) fn femtoseconds(text: &str, unit: i128) -> Option<Number> {
     let (negative, digits) = match text.as_bytes() {
         [b'-', rest @ ..] => (true, rest),
         [b'+', rest @ ..] => (false, rest),
         rest => (false, rest),
     };
-    let (mut whole, mut scale, mut decimals, mut point, mut any) = (0_i128, unit, 0_u32, false, false);
+    let (mut whole, mut scale, mut point, mut any) = (0_i128, unit, false, false);
+    let (mut decimals, mut significant) = (0_u32, 0_u32);
     for byte in digits {
         match byte {
             b'0'..=b'9' => {
                 any = true;
+                significant += u32::from(significant > 0 || *byte > b'0');
                 let digit = i128::from(byte - b'0');
                 if !point {
                     whole = whole.checked_mul(10)?.checked_add(digit)?;
@@ -141,7 +153,7 @@ pub(super) fn femtoseconds(text: &str, unit: i128) -> Option<(i128, Option<u32>)
                 point = true;
                 whole = whole.checked_mul(unit)?;
             }
-            _ => return with_exponent(text, unit),
+            _ => return with_exponent(text, unit, decimals, significant),
         }
     }
     if !any {
@@ -150,15 +162,18 @@ pub(super) fn femtoseconds(text: &str, unit: i128) -> Option<(i128, Option<u32>)
     if !point {
         whole = whole.checked_mul(unit)?;
     }
-    (whole < LARGEST).then_some((if negative { -whole } else { whole }, Some(decimals)))
+    let femtoseconds = if negative { -whole } else { whole };
+    (whole < LARGEST).then_some(Number { femtoseconds, decimals, significant })
 }
 
 /// The largest time that is taken: 1e15 seconds.
 const LARGEST: i128 = 1_000_000_000_000_000 * FEMTOSECONDS;
 
-fn with_exponent(text: &str, unit: i128) -> Option<(i128, Option<u32>)> {
+fn with_exponent(text: &str, unit: i128, decimals: u32, significant: u32) -> Option<Number> {
     let value = text.parse::<f64>().ok()? * unit as f64;
-    (value.abs() < LARGEST as f64).then_some((value as i128, None))
+    let (_, exponent) = text.split_once(['e', 'E'])?;
+    let decimals = i64::from(decimals).saturating_sub(exponent.parse().ok()?).clamp(0, 1000) as u32;
+    (value.abs() < LARGEST as f64).then_some(Number { femtoseconds: value as i128, decimals, significant })
 }
 
 #[cfg(test)]
@@ -186,13 +201,16 @@ mod tests {
     #[test]
     fn decimals_are_read_to_the_last_digit() {
         let seconds = |text| femtoseconds(text, FEMTOSECONDS);
-        assert_eq!(seconds("1700000000.123456789"), Some((1_700_000_000_123_456_789_000_000, Some(9))));
+        let number =
+            |femtoseconds, decimals, significant| Some(Number { femtoseconds, decimals, significant });
+        assert_eq!(seconds("1700000000.123456789"), number(1_700_000_000_123_456_789_000_000, 9, 19));
         assert_eq!(
-            femtoseconds("1700000000123456789", 1_000_000).unwrap().0,
+            femtoseconds("1700000000123456789", 1_000_000).unwrap().femtoseconds,
             1_700_000_000_123_456_789_000_000
         );
-        assert_eq!(seconds("-.5"), Some((-FEMTOSECONDS / 2, Some(1))));
-        assert_eq!(seconds("2.5e-3"), Some((FEMTOSECONDS / 400, None)));
+        assert_eq!(seconds("-.5"), number(-FEMTOSECONDS / 2, 1, 1));
+        assert_eq!(seconds("2.5e-3"), number(FEMTOSECONDS / 400, 4, 2));
+        assert_eq!(seconds("0.050"), number(FEMTOSECONDS / 20, 3, 2));
         for bad in
             ["", "-", ".", "1.2.3", "NaN", "inf", "1e99", "0x10", "12s", "1e15", "999999999999999999999999"]
         {

@@ -92,9 +92,8 @@ fn of_dependent(name: &str, values: &[f64]) -> Vec<Estimate> {
     found
 }
 
-/// Responses as models must predict them; `None` where there are too few.
-pub(super) fn observed(trace: &Trace) -> Option<Observed> {
-    let values = &trace.responses.as_ref()?.values;
+/// Times that depend on each other, as models must predict them; `None` where there are too few.
+pub(super) fn observed(values: &[f64]) -> Option<Observed> {
     let length = values.len() / BATCHES;
     if length < 10 {
         return None;

@@ -9,6 +9,7 @@ mod column;
 mod counters;
 #[cfg(test)]
 mod coverage;
+mod delivery;
 mod estimate;
 mod family;
 mod figures;
@@ -19,6 +20,7 @@ mod likelihood;
 mod member;
 #[cfg(test)]
 mod oracle;
+mod precision;
 mod queue;
 mod reader;
 mod requirement;

@@ -6,7 +6,7 @@ use tollway_stats::Location;
 use super::estimate::Moments;
 use super::series::Examined;
 use super::text::{argument, rate_argument};
-use crate::{Distribution, catalogue};
+use crate::{Distribution, Solution, catalogue};
 
 /// What a model takes arrivals or services for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,18 +89,18 @@ pub struct Judged {
     pub p: f64,
     /// The same, adjusted for all models (Benjamini and Hochberg).
     pub q: f64,
-    /// Mean response that it predicts, seconds.
+    /// Mean response that it predicts (of how completions are told: mean delay), seconds.
     pub predicted_mean: Option<f64>,
     /// Prediction over observation, less 1.
     pub mean_off: Option<f64>,
     /// p-value against "the mean is as predicted", the errors of both taken as independent.
     pub mean_p: Option<f64>,
-    /// 99th percentile of the response that it predicts, seconds.
+    /// 99th percentile of the same, seconds.
     pub predicted_p99: Option<f64>,
     /// Prediction over observation, less 1.
     pub p99_off: Option<f64>,
-    /// The command that asks it.
-    pub command: String,
+    /// The command that asks it; `None` where it has no answer, as where no steady state is.
+    pub command: Option<String>,
 }
 
 /// What is known of the traffic, for predictions.
@@ -229,31 +229,41 @@ pub(super) struct Observed {
     pub(super) p99: f64,
 }
 
-/// Asks the calculator; `None` where the catalogue has no such model. Whether it is rejected is judged elsewhere.
-pub(super) fn predict(of: &Candidate, traffic: &Traffic, observed: Option<&Observed>) -> Option<Judged> {
-    let model = catalogue::find(of.name).ok()?;
-    let arguments = traffic.arguments(of);
+/// Asks the calculator; `None` where the catalogue has no such model. Nothing is judged or read from the answer yet.
+pub(super) fn asked(
+    name: &'static str,
+    arguments: &[(&'static str, String)],
+) -> Option<(Judged, Option<Solution>)> {
+    let model = catalogue::find(name).ok()?;
+    let given = model.given(arguments.iter().map(|(name, value)| (*name, value.as_str())));
+    let solution = given.and_then(|given| model.solve(&given)).ok();
     let quoted = arguments.iter().map(|(name, value)| {
         if value.contains(['(', ' ']) { format!("{name}='{value}'") } else { format!("{name}={value}") }
     });
-    let command = format!("tollway model {} {}", of.name, quoted.collect::<Vec<_>>().join(" "));
-    let given = model.given(arguments.iter().map(|(name, value)| (*name, value.as_str())));
-    let solution = given.and_then(|given| model.solve(&given)).ok();
-    let figure = |name: &str| solution.as_ref().and_then(|s| s.get(name));
-    let mut judged = Judged {
-        model: of.name,
+    let command = format!("tollway model {name} {}", quoted.collect::<Vec<_>>().join(" "));
+    let judged = Judged {
+        model: name,
         title: model.title,
         rejected: false,
         reasons: Vec::new(),
         p: 1.0,
         q: 1.0,
-        predicted_mean: figure("response.mean"),
+        predicted_mean: None,
         mean_off: None,
         mean_p: None,
-        predicted_p99: figure("response.p99"),
+        predicted_p99: None,
         p99_off: None,
-        command,
+        command: solution.is_some().then_some(command),
     };
+    Some((judged, solution))
+}
+
+/// What a model predicts; `None` where the catalogue has no such model. Whether it is rejected is judged elsewhere.
+pub(super) fn predict(of: &Candidate, traffic: &Traffic, observed: Option<&Observed>) -> Option<Judged> {
+    let (mut judged, solution) = asked(of.name, &traffic.arguments(of))?;
+    let figure = |name: &str| solution.as_ref().and_then(|s| s.get(name));
+    judged.predicted_mean = figure("response.mean");
+    judged.predicted_p99 = figure("response.p99");
     if let Some(observed) = observed {
         judged.mean_off = judged.predicted_mean.map(|mean| mean / observed.mean.estimate - 1.0);
         judged.mean_p = judged.predicted_mean.map(|mean| {

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::io::{BufRead, Read};
 
 use super::column::{Column, FEMTOSECONDS, Quantity, all_names, femtoseconds};
+use super::precision::{Precision, Seen};
 use super::trace::Trace;
 use crate::{ModelError, Result};
 
@@ -24,8 +25,8 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 pub(super) struct Table {
     /// Times in seconds: durations, or since the first reading of any clock.
     pub(super) times: HashMap<Quantity, Vec<f64>>,
-    /// The coarsest unit that a column is written in, seconds; 0 where an exponent hides it.
-    pub(super) resolution: HashMap<Quantity, f64>,
+    /// How exactly each is known.
+    pub(super) precision: HashMap<Quantity, Precision>,
     /// The class of each line, by its place among the names.
     pub(super) classes: Vec<u16>,
     /// Names of classes, in the order of their first line.
@@ -121,8 +122,8 @@ struct Rows {
     table: Table,
     /// In the order of `columns`; empty where nothing is kept.
     values: Vec<Vec<f64>>,
-    /// Most decimals that each has; `None` once there was an exponent.
-    decimals: Vec<Option<u32>>,
+    /// Digits of each.
+    seen: Vec<Option<Seen>>,
     origin: Option<i128>,
     class_places: HashMap<String, u16>,
     /// The line's times in femtoseconds, by column.
@@ -174,7 +175,7 @@ impl Rows {
         Ok(Rows {
             rising: rising.into_iter().filter_map(place).collect(),
             values: vec![Vec::new(); found.len()],
-            decimals: vec![Some(0); found.len()],
+            seen: found.iter().map(|column| column.as_ref().map(Seen::of)).collect(),
             row: vec![0; found.len()],
             columns: found,
             names,
@@ -201,14 +202,17 @@ impl Rows {
                 self.class(field, line)?;
                 continue;
             }
-            let (value, decimals) =
+            let number =
                 femtoseconds(field, column.unit).ok_or_else(|| self.bad(at, line, no_number(field)))?;
+            let value = number.femtoseconds;
             if value < 0 && !column.holds.is_stamp() {
                 let reason = format!("`{field}` is negative");
                 return Err(self.bad(at, line, (reason, "a time that something takes is 0 or above".into())));
             }
             self.row[at] = value;
-            self.decimals[at] = self.decimals[at].zip(decimals).map(|(most, new)| most.max(new));
+            if let Some(seen) = &mut self.seen[at] {
+                seen.add(field, &number);
+            }
             let from = if column.holds.is_stamp() { *self.origin.get_or_insert(value) } else { 0 };
             self.values[at].push((value - from) as f64 / FEMTOSECONDS as f64);
         }
@@ -250,13 +254,14 @@ impl Rows {
     }
 
     fn finish(mut self) -> Result<Table> {
-        let columns = self.columns.iter().zip(self.values).zip(&self.decimals);
-        for ((column, values), decimals) in columns {
-            let Some(column) = column.filter(|c| c.holds != Quantity::Class) else { continue };
-            let unit = column.unit as f64 / FEMTOSECONDS as f64;
-            let resolution = decimals.map_or(0.0, |decimals| unit * 0.1_f64.powi(decimals as i32));
-            self.table.resolution.insert(column.holds, resolution);
-            self.table.times.insert(column.holds, values);
+        let columns = self.columns.iter().zip(self.values).zip(&self.seen);
+        for ((column, values), seen) in columns {
+            let (Some(&Column { holds, .. }), Some(seen)) = (column.as_ref(), seen) else { continue };
+            if holds == Quantity::Class {
+                continue;
+            }
+            self.table.precision.insert(holds, seen.precision());
+            self.table.times.insert(holds, values);
         }
         Ok(self.table)
     }

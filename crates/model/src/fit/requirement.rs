@@ -35,25 +35,7 @@ pub(super) fn requirements(
         });
     }
     for (name, series, takes) in [("gap", gaps, of.gaps), ("service", services, of.services)] {
-        found.extend(family(name, series, takes));
-        found.extend(series.independence.map(|independence| Requirement {
-            p: independence.p,
-            against: format!(
-                "{name}s depend on each other: rank correlation of neighbours {} ({})",
-                text::number(independence.lag1),
-                p_value(independence.p)
-            ),
-        }));
-        let (first, second) = series.halves;
-        found.extend(series.stationarity.map(|stationarity| Requirement {
-            p: stationarity.p,
-            against: format!(
-                "{name}s change over the trace: mean {} in the first half, {} in the second ({})",
-                time(first),
-                time(second),
-                p_value(stationarity.p)
-            ),
-        }));
+        found.extend(of_series(name, series, takes));
     }
     if let (Some(p), Some(off), Some(mean)) = (judged.mean_p, judged.mean_off, judged.predicted_mean) {
         let seen = estimates.iter().find(|e| e.name == "response.mean").map(text::estimate);
@@ -62,6 +44,35 @@ pub(super) fn requirements(
             format!("mean response {} predicted, {seen} seen: {} ({})", time(mean), change(off), p_value(p));
         found.push(Requirement { p, against });
     }
+    found
+}
+
+/// That a process has no memory: its gaps are exponential and independent.
+pub(super) fn memoryless(name: &str, gaps: &Examined) -> Vec<Requirement> {
+    of_series(&format!("{name} gap"), gaps, Takes::Memoryless)
+}
+
+/// That a series is independent, has a level, and is of the family that a model takes it for.
+fn of_series(name: &str, series: &Examined, takes: Takes) -> Vec<Requirement> {
+    let mut found: Vec<Requirement> = family(name, series, takes).into_iter().collect();
+    found.extend(series.independence.map(|independence| Requirement {
+        p: independence.p,
+        against: format!(
+            "{name}s depend on each other: rank correlation of neighbours {} ({})",
+            text::number(independence.lag1),
+            p_value(independence.p)
+        ),
+    }));
+    let (first, second) = series.halves;
+    found.extend(series.stationarity.map(|stationarity| Requirement {
+        p: stationarity.p,
+        against: format!(
+            "{name}s change over the trace: mean {} in the first half, {} in the second ({})",
+            time(first),
+            time(second),
+            p_value(stationarity.p)
+        ),
+    }));
     found
 }
 

@@ -29,8 +29,8 @@ pub(super) struct Examined {
     pub(super) values: usize,
     /// Values that families were fitted to.
     pub(super) tested: usize,
-    /// The unit of the clock that values were spread within before families were fitted, seconds.
-    pub(super) clock: Option<f64>,
+    /// What values were spread within before families were fitted.
+    pub(super) clock: Option<Clock>,
     pub(super) moments: Moments,
     /// `None` where there are too few values, or all are equal.
     pub(super) independence: Option<Independence>,
@@ -41,6 +41,15 @@ pub(super) struct Examined {
     pub(super) range: (f64, f64),
     /// Every family: how it fits, or why it cannot be.
     pub(super) families: Vec<(Family, Result<Fitted, String>)>,
+}
+
+/// What a clock tells apart.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Clock {
+    /// Seconds.
+    pub(super) unit: f64,
+    /// Whether values are multiples of it; else they are only known to it.
+    pub(super) ticks: bool,
 }
 
 impl Examined {
@@ -73,7 +82,12 @@ pub(super) fn examine(series: &Series, seed: u64) -> Option<Examined> {
     let range = values.iter().fold((f64::INFINITY, 0.0_f64), |(lo, hi), x| (lo.min(*x), hi.max(*x)));
     // What is left of a constant is rounding, whose order says nothing.
     let differs = !is_constant(range.0, range.1, series.resolution);
-    let independence = independence(values, LAGS).ok().filter(|_| differs);
+    let levels = levels(&thinned(values), series.resolution);
+    let level = |value: &f64| levels[levels.partition_point(|level| level <= value).saturating_sub(1)];
+    // Nor does the order of what differs by rounding only.
+    let levelled: Vec<f64> = if levels.is_empty() { Vec::new() } else { values.iter().map(level).collect() };
+    let ordered = if levels.is_empty() { values } else { &levelled };
+    let independence = independence(ordered, LAGS).ok().filter(|_| differs);
     let mut moments = moments(values, depend(independence), seed)?;
     if !differs {
         moments = moments.of_a_constant();
@@ -89,26 +103,51 @@ pub(super) fn examine(series: &Series, seed: u64) -> Option<Examined> {
         clock,
         moments,
         independence,
-        stationarity: stationarity(values).ok().filter(|_| differs),
+        stationarity: stationarity(ordered).ok().filter(|_| differs),
         halves: (mean(first), mean(second)),
         range,
         families: Family::ALL.into_iter().zip(seed..).map(fit).collect(),
     })
 }
 
-/// The values that families are fitted to, in ascending order, and the unit of the clock where they had to be spread
-/// within it.
-fn tested(series: &Series, seed: u64) -> (Vec<f64>, Option<f64>) {
-    let all = &series.values;
+/// Values of a series, evenly spread over it, in ascending order.
+fn thinned(all: &[f64]) -> Vec<f64> {
     let count = all.len().min(MOST_TESTED);
     let mut values: Vec<f64> =
         (0..count).map(|i| all[(i as u128 * all.len() as u128 / count as u128) as usize]).collect();
     values.sort_unstable_by(f64::total_cmp);
+    values
+}
+
+/// The least value of each of a few levels, where values are apart by rounding only or by more than that; else none.
+fn levels(ascending: &[f64], resolution: f64) -> Vec<f64> {
+    let mut levels: Vec<f64> = Vec::new();
+    let mut last = f64::NEG_INFINITY;
+    for value in ascending {
+        if value - last > 2.0 * resolution {
+            levels.push(*value);
+        } else if value - levels.last().unwrap_or(value) > 2.0 * resolution {
+            return Vec::new();
+        }
+        last = *value;
+    }
+    if levels.len() * 10 > ascending.len() { Vec::new() } else { levels }
+}
+
+/// The values that families are fitted to, in ascending order, and what they had to be spread within.
+fn tested(series: &Series, seed: u64) -> (Vec<f64>, Option<Clock>) {
+    let mut values = thinned(&series.values);
+    let count = values.len();
+    let differs = !is_constant(values[0], values[count - 1], series.resolution);
+    let clock = clock(&values, series.resolution).filter(|_| differs);
+    if let Some(Clock { unit, ticks: true }) = clock {
+        for value in &mut values {
+            *value = (*value / unit).round() * unit;
+        }
+    }
     let ties = values.windows(2).filter(|pair| pair[0] == pair[1]).count();
-    let one = values.first() == values.last();
-    let tied = ties as f64 > TIES * count as f64;
-    let unit = unit(&values, series.resolution).filter(|_| tied && !one);
-    if let Some(unit) = unit {
+    let clock = clock.filter(|_| ties as f64 > TIES * count as f64);
+    if let Some(Clock { unit, .. }) = clock {
         // A reading stands for all times within its unit.
         let mut generator = Xoshiro256PlusPlus::seed_from_u64(seed);
         for value in &mut values {
@@ -116,18 +155,28 @@ fn tested(series: &Series, seed: u64) -> (Vec<f64>, Option<f64>) {
         }
         values.sort_unstable_by(f64::total_cmp);
     }
-    (values, unit)
+    (values, clock)
 }
 
-/// The largest unit that all values are multiples of, from the one that they are written in; `None` where that is not
-/// known.
-fn unit(values: &[f64], resolution: f64) -> Option<f64> {
+/// The largest unit that all values are multiples of, but for rounding; what they are known to where there is none;
+/// `None` where not even that is known.
+fn clock(values: &[f64], resolution: f64) -> Option<Clock> {
     if resolution <= 0.0 {
         return None;
     }
+    let most = values.last().filter(|most| **most > 0.0)?;
+    let fits = |unit: f64, dust: f64| {
+        values.iter().all(|value| (value - (value / unit).round() * unit).abs() <= dust)
+    };
+    // Multiples of so much more than rounding are no chance.
+    let decimal = (0..)
+        .map(|power| 10_f64.powi(most.log10().floor() as i32 - power))
+        .take_while(|unit| *unit >= 100.0 * resolution)
+        .find(|unit| fits(*unit, 1.5 * resolution));
+    let grid = decimal.unwrap_or(resolution);
     let mut common = 0_u64;
     for value in values {
-        let multiple = (value / resolution).round();
+        let multiple = (value / grid).round();
         if multiple > 9e15 {
             return None;
         }
@@ -136,7 +185,8 @@ fn unit(values: &[f64], resolution: f64) -> Option<f64> {
             break;
         }
     }
-    (common > 0).then_some(common as f64 * resolution)
+    let unit = common as f64 * grid;
+    (common > 0).then(|| Clock { unit, ticks: decimal.is_some() || fits(unit, 1e-3 * unit) })
 }
 
 fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
@@ -154,12 +204,34 @@ mod tests {
     fn a_coarse_clock_is_seen_through() {
         // Written in nanoseconds by a clock of 250 ns.
         let values: Vec<f64> = (0..4000_u32).map(|i| f64::from(250 * (i * i % 37)) * 1e-9).collect();
-        let (spread, unit) = tested(&Series { values: values.clone(), resolution: 1e-9 }, 1);
-        assert!((unit.unwrap() - 250e-9).abs() < 1e-15);
+        let (spread, clock) = tested(&Series { values: values.clone(), resolution: 1e-9 }, 1);
+        let clock = clock.unwrap();
+        assert!(clock.ticks && (clock.unit - 250e-9).abs() < 1e-15, "{clock:?}");
         assert!(spread.windows(2).all(|pair| pair[0] < pair[1]));
         assert!(spread.iter().all(|x| *x >= 0.0));
         assert_eq!(tested(&Series { values, resolution: 0.0 }, 1).1, None);
         assert_eq!(tested(&Series { values: vec![1e-6; 50], resolution: 1e-9 }, 1).1, None);
+    }
+
+    #[test]
+    fn ticks_are_seen_through_rounding() {
+        let dust = |i: u32| f64::from(i * 7 % 5) * 1e-16 - 2e-16;
+        let values: Vec<f64> = (0..4000).map(|i| f64::from(i * i % 37) * 1e-6 + dust(i)).collect();
+        let series = Series { values: values.iter().map(|v| v.max(0.0)).collect(), resolution: 4e-16 };
+        let clock = tested(&series, 1).1.unwrap();
+        assert!(clock.ticks && (clock.unit - 1e-6).abs() < 1e-15, "{clock:?}");
+    }
+
+    #[test]
+    fn the_order_of_what_differs_by_rounding_only_says_nothing() {
+        // Two services, each a little longer in the second half.
+        let dust = |i: u32| if i < 1000 { 0.0 } else { 1e-16 };
+        let value = |i: u32| if i.wrapping_mul(2_654_435_761) >> 31 == 0 { 3.3e-5 } else { 7.1e-5 };
+        let values: Vec<f64> = (0..2000).map(|i| value(i) + dust(i)).collect();
+        let known = examine(&Series { values: values.clone(), resolution: 1e-16 }, 1).unwrap();
+        assert!(known.stationarity.unwrap().p > 0.01, "{:?}", known.stationarity);
+        let unknown = examine(&Series { values, resolution: 0.0 }, 1).unwrap();
+        assert!(unknown.stationarity.unwrap().p < 1e-6, "{:?}", unknown.stationarity);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A trace as the fitter uses it: what was seen, in order of arrival, and what follows from it.
 
 use super::column::Quantity;
+use super::precision::Precision;
 use super::reader::Table;
 use crate::{ModelError, Result};
 
@@ -9,7 +10,7 @@ use crate::{ModelError, Result};
 pub struct Series {
     /// The times.
     pub values: Vec<f64>,
-    /// What the clock tells apart, in seconds; 0 where that is not known or finer than it matters.
+    /// By how much a value may be off because readings are rounded, in seconds; 0 where that is not known.
     pub resolution: f64,
 }
 
@@ -112,30 +113,33 @@ impl Trace {
 impl Table {
     fn series(&self, of: Quantity) -> Option<Series> {
         let values = self.times.get(&of)?.clone();
-        Some(Series { values, resolution: self.resolution[&of] })
+        Some(Series { values, resolution: self.precision[&of].resolution() })
     }
 
-    /// What differences between two columns are told apart by: the finer of their last digits, but no less than what
+    /// How exactly differences between two columns are known: by the finer of their last digits, but to no less than what
     /// readings are kept to (a femtosecond) and floating point rounds the largest of them to.
-    fn resolution_between(&self, from: Quantity, to: Quantity) -> f64 {
-        let written = self.resolution[&from].min(self.resolution[&to]);
+    fn precision_between(&self, from: Quantity, to: Quantity) -> Precision {
+        let (from_it, to_it) = (self.precision[&from], self.precision[&to]);
         let largest =
             [from, to].iter().flat_map(|of| &self.times[of]).fold(0.0_f64, |most, x| most.max(x.abs()));
-        written.max(1e-15).max(largest * f64::EPSILON)
+        Precision {
+            written: from_it.written.min(to_it.written).max(1e-15).max(largest * f64::EPSILON),
+            blur: from_it.blur.max(to_it.blur),
+        }
     }
 
     fn between(&self, from: Quantity, to: Quantity) -> Option<Series> {
         let (begun, ended) = (self.times.get(&from)?, self.times.get(&to)?);
-        let resolution = self.resolution_between(from, to);
-        let values = begun.iter().zip(ended).map(|(b, e)| rounded(e - b, resolution)).collect();
-        Some(Series { values, resolution })
+        let precision = self.precision_between(from, to);
+        let values = begun.iter().zip(ended).map(|(b, e)| rounded(e - b, precision)).collect();
+        Some(Series { values, resolution: precision.resolution() })
     }
 
     fn gaps(&self) -> Option<Series> {
         let arrivals = self.times.get(&Quantity::Arrival)?;
-        let resolution = self.resolution_between(Quantity::Arrival, Quantity::Arrival);
-        let values = arrivals.windows(2).map(|pair| rounded(pair[1] - pair[0], resolution)).collect();
-        Some(Series { values, resolution })
+        let precision = self.precision_between(Quantity::Arrival, Quantity::Arrival);
+        let values = arrivals.windows(2).map(|pair| rounded(pair[1] - pair[0], precision)).collect();
+        Some(Series { values, resolution: precision.resolution() })
     }
 
     /// Services where only arrivals and ends are known: those of one server that takes customers as they come.
@@ -152,31 +156,32 @@ impl Table {
             "service times are those of one server, first come first served: `start` is not in the trace"
                 .into(),
         );
-        let resolution = self.resolution_between(Quantity::Arrival, Quantity::End);
+        let precision = self.precision_between(Quantity::Arrival, Quantity::End);
         let mut free = f64::NEG_INFINITY;
         let values = arrivals.iter().zip(ends).map(|(arrival, end)| {
-            let service = rounded(end - arrival.max(free), resolution);
+            let service = rounded(end - arrival.max(free), precision);
             free = *end;
             service
         });
-        Some(Series { values: values.collect(), resolution })
+        Some(Series { values: values.collect(), resolution: precision.resolution() })
     }
 
     /// Waits of those who found nobody before them; `None` where none of them waited.
     fn setups(&self) -> Option<Series> {
         let [arrivals, starts, ends] =
             [Quantity::Arrival, Quantity::Start, Quantity::End].map(|of| self.times.get(&of));
-        let resolution =
-            self.resolution.get(&Quantity::Arrival)?.max(*self.resolution.get(&Quantity::Start)?);
+        let (arrivals, starts, ends) = (arrivals?, starts?, ends?);
+        let precision = self.precision_between(Quantity::Arrival, Quantity::Start);
+        let resolution = precision.resolution();
         let mut free = f64::NEG_INFINITY;
         let mut values = Vec::new();
-        for ((arrival, start), end) in arrivals?.iter().zip(starts?).zip(ends?) {
+        for ((arrival, start), end) in arrivals.iter().zip(starts).zip(ends) {
             if *arrival >= free {
-                values.push(rounded(start - arrival, resolution));
+                values.push(rounded(start - arrival, precision));
             }
             free = free.max(*end);
         }
-        values.iter().any(|wait| *wait > 0.0).then_some(Series { values, resolution })
+        values.iter().any(|wait| *wait > resolution).then_some(Series { values, resolution })
     }
 
     fn deliveries(&self) -> Option<Deliveries> {
@@ -190,16 +195,15 @@ impl Table {
         Some(Deliveries {
             told: order.iter().map(|i| told[*i]).collect(),
             completed: ends.map(|ends| order.iter().map(|i| ends[*i]).collect()),
-            resolution: self.resolution[&Quantity::Delivered],
+            resolution: self.precision[&Quantity::Delivered].resolution(),
         })
     }
 }
 
 /// A difference of two readings without the dust of floating point: a whole number of units of the clock.
-fn rounded(difference: f64, resolution: f64) -> f64 {
-    let units = (1.0 / resolution).round();
-    match resolution {
-        0.0 => difference,
+fn rounded(difference: f64, precision: Precision) -> f64 {
+    let units = (1.0 / precision.written).round();
+    match precision.written {
         // A whole number over a power of ten has no dust of its own.
         r if r < 1.0 => (difference * units).round() / units,
         r => (difference / r).round() * r,

@@ -32,9 +32,11 @@ pub struct FitDocument {
     pub families: Vec<FamilyDocument>,
     /// How completions are told.
     pub coalescing: Option<CoalescingDocument>,
+    /// The model of how they are told: its mean and 99th percentile are those of the delay.
+    pub delivery: Option<ModelVerdictDocument>,
     /// Models of the queue: what is left first, the simplest first.
     pub models: Vec<ModelVerdictDocument>,
-    /// The command that asks the first model.
+    /// The command that asks the first model that has an answer; null where none has.
     pub command: Option<String>,
     /// How a prediction made before did; null where none was given.
     pub check: Option<CheckDocument>,
@@ -115,8 +117,16 @@ pub struct CoalescingDocument {
     pub interrupts: u64,
     /// Interrupts per second.
     pub rate: f64,
+    /// Lower end of its 95 % interval; null where too little was seen.
+    pub rate_lo: Option<f64>,
+    /// Upper end of its 95 % interval; null where too little was seen.
+    pub rate_hi: Option<f64>,
     /// Completions told by one, on average.
     pub batch_mean: f64,
+    /// Lower end of its 95 % interval; null where too little was seen.
+    pub batch_mean_lo: Option<f64>,
+    /// Upper end of its 95 % interval; null where too little was seen.
+    pub batch_mean_hi: Option<f64>,
     /// Interrupts by how many completions they told: entry i told i + 1.
     pub sizes: Vec<u64>,
     /// Completions after which an interrupt comes at once; null where none was seen.
@@ -159,8 +169,8 @@ pub struct ModelVerdictDocument {
     pub predicted_p99: Option<f64>,
     /// Prediction over what was seen, less 1.
     pub p99_off: Option<f64>,
-    /// The command that asks it.
-    pub command: String,
+    /// The command that asks it; null where it has no answer, as where no steady state is.
+    pub command: Option<String>,
 }
 
 impl FitDocument {
@@ -176,6 +186,7 @@ impl FitDocument {
             tests: fit.tests.iter().map(test).collect(),
             families: fit.families.iter().map(FamilyDocument::of).collect(),
             coalescing: fit.coalescing.as_ref().map(CoalescingDocument::of),
+            delivery: fit.delivery.as_ref().map(ModelVerdictDocument::of),
             models: fit.models.iter().map(ModelVerdictDocument::of).collect(),
             command: fit.command.clone(),
             notes: fit.notes.clone(),
@@ -210,6 +221,7 @@ impl FitDocument {
             tests: BTreeMap::new(),
             families: Vec::new(),
             coalescing: None,
+            delivery: None,
             models: Vec::new(),
             command: None,
             check: None,
@@ -247,7 +259,11 @@ impl CoalescingDocument {
         CoalescingDocument {
             interrupts: found.interrupts,
             rate: found.rate,
+            rate_lo: found.rate_interval.map(|i| i.0),
+            rate_hi: found.rate_interval.map(|i| i.1),
             batch_mean: found.batch_mean,
+            batch_mean_lo: found.batch_interval.map(|i| i.0),
+            batch_mean_hi: found.batch_interval.map(|i| i.1),
             sizes: found.sizes.clone(),
             count: found.count,
             timer: found.timer.map(|t| t.seconds),

@@ -23,7 +23,7 @@ pub fn text(document: &FitDocument, width: Option<usize>) -> String {
     if let Some(found) = &document.coalescing {
         text += &format!("coalescing  {}\n", coalescing(found));
     }
-    if !document.models.is_empty() {
+    if !document.models.is_empty() || document.delivery.is_some() {
         text += &models(document).render(width);
     }
     if let Some(check) = &document.check {
@@ -32,11 +32,23 @@ pub fn text(document: &FitDocument, width: Option<usize>) -> String {
     for note in &document.notes {
         text += &format!("note        {}\n", printable(note));
     }
-    if let (Some(command), None) = (&document.command, &document.check) {
-        let first = document.models.first();
-        let word =
-            if first.is_some_and(|m| m.rejected) { "no model is left; the nearest" } else { "go on with" };
+    if document.check.is_none() {
+        text += &go_on(document);
+    }
+    text
+}
+
+/// The commands to go on with.
+fn go_on(document: &FitDocument) -> String {
+    let mut text = String::new();
+    let of_delivery = document.delivery.as_ref().and_then(|judged| judged.command.as_ref());
+    if let Some(command) = document.command.as_ref().filter(|command| Some(*command) != of_delivery) {
+        let of_rejected = document.models.iter().any(|m| m.rejected && m.command.as_ref() == Some(command));
+        let word = if of_rejected { "no model is left; the nearest" } else { "go on with" };
         text += &format!("{word}: {command}\n");
+    }
+    if let Some(command) = of_delivery {
+        text += &format!("how completions are told: {command}\n");
     }
     text
 }
@@ -104,11 +116,12 @@ fn families(document: &FitDocument) -> Table {
 
 fn models(document: &FitDocument) -> Table {
     let mut table = Table::new(Vec::new());
-    for judged in &document.models {
+    let of_queue = document.models.iter().map(|judged| (judged, "response"));
+    for (judged, what) in of_queue.chain(document.delivery.iter().map(|judged| (judged, "delay"))) {
         let verdict = if judged.rejected {
             format!("rejected: {}", judged.reasons.join("; "))
         } else {
-            format!("not rejected{}", predictions(judged))
+            format!("not rejected{}", predictions(judged, what))
         };
         table.across(2, Cell::plain(format!("{}: {verdict}", judged.title)));
     }
@@ -116,7 +129,7 @@ fn models(document: &FitDocument) -> Table {
 }
 
 /// What a model predicts, and how far off that is where it was seen.
-fn predictions(judged: &ModelVerdictDocument) -> String {
+fn predictions(judged: &ModelVerdictDocument, what: &str) -> String {
     let one = |name: &str, predicted: Option<f64>, off: Option<f64>| {
         let value = figure::text(predicted?, Unit::Seconds);
         let off = off.map_or_else(String::new, |off| format!(" ({})", per_cent(off)));
@@ -125,7 +138,7 @@ fn predictions(judged: &ModelVerdictDocument) -> String {
     let mean = one("mean", judged.predicted_mean, judged.mean_off);
     let p99 = one("p99", judged.predicted_p99, judged.p99_off);
     let both: Vec<String> = mean.into_iter().chain(p99).collect();
-    if both.is_empty() { String::new() } else { format!("; response predicted: {}", both.join(", ")) }
+    if both.is_empty() { String::new() } else { format!("; {what} predicted: {}", both.join(", ")) }
 }
 
 /// Each figure as predicted and as measured, and the verdict.
@@ -159,12 +172,18 @@ fn checked(document: &FitDocument, check: &CheckDocument) -> Table {
 }
 
 fn coalescing(found: &CoalescingDocument) -> String {
+    let told = |value: f64, lo: Option<f64>, hi: Option<f64>, unit: Unit| {
+        let interval =
+            lo.zip(hi).map(|(lo, hi)| format!(" [{}, {}]", figure::text(lo, unit), figure::text(hi, unit)));
+        figure::text(value, unit) + &interval.unwrap_or_default()
+    };
     let mut parts = vec![
-        figure::text(found.rate, Unit::PerSecond) + " interrupts",
-        format!("{} completions each", figure::text(found.batch_mean, Unit::Ratio)),
+        told(found.rate, found.rate_lo, found.rate_hi, Unit::PerSecond) + " interrupts",
+        told(found.batch_mean, found.batch_mean_lo, found.batch_mean_hi, Unit::Ratio) + " completions each",
     ];
     parts.extend(found.count.map(|count| format!("count {count}")));
-    parts.extend(found.timer.map(|timer| format!("timer {}", figure::text(timer, Unit::Seconds))));
+    let timer = |timer| format!("timer {}", told(timer, found.timer_lo, found.timer_hi, Unit::Seconds));
+    parts.extend(found.timer.map(timer));
     parts.extend(found.cap.map(|cap| format!("cap {}", figure::text(cap, Unit::PerSecond))));
     parts.extend(found.period.map(|period| format!("period {}", figure::text(period, Unit::Seconds))));
     parts.push(format!("{} explained", figure::text(found.explained, Unit::Share)));

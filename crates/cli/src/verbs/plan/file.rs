@@ -2,12 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use serde::Deserialize;
 use tollway_core::Error;
 
 use super::case::Case;
+
+/// The longest file that is read, in bytes.
+const LONGEST: u64 = 1 << 20;
 
 /// A plan as it is written; docs/plan.md shows one.
 #[derive(Clone, Debug, Deserialize)]
@@ -96,15 +101,31 @@ impl PlanFile {
     /// # Errors
     /// When it cannot be read, is not TOML, or has what no plan has: with line and column.
     pub fn read(file: &Path) -> Result<PlanFile, Error> {
-        let wrong = |reason: String, remedy: &str| Error::Input {
-            place: format!("file `{}`", file.display()),
+        let place = format!("file `{}`", file.display());
+        let wrong = |place: String, reason: String| Error::Input {
+            place,
             reason,
-            remedy: remedy.into(),
+            remedy: "name a plan; docs/plan.md shows what it is made of".into(),
         };
-        let text = std::fs::read_to_string(file)
-            .map_err(|error| wrong(error.to_string(), "name a plan that can be read"))?;
+        let mut bytes = Vec::new();
+        File::open(file)
+            .and_then(|file| file.take(LONGEST + 1).read_to_end(&mut bytes))
+            .map_err(|error| wrong(place.clone(), error.to_string()))?;
+        if bytes.len() as u64 > LONGEST {
+            return Err(wrong(place, format!("it is no plan: it is longer than {LONGEST} bytes")));
+        }
+        let text = String::from_utf8(bytes)
+            .map_err(|_| wrong(place.clone(), "it is no plan: it is no text (UTF-8)".into()))?;
+        if text.trim().is_empty() {
+            return Err(wrong(place, "it is no plan: it is empty".into()));
+        }
         toml::from_str(&text).map_err(|error| {
-            wrong(error.to_string().trim().into(), "docs/plan.md shows what a plan is made of")
+            let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or("");
+            let line = before.matches('\n').count() + 1;
+            let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
+            // The message may have lines of its own.
+            let reason = error.message().lines().collect::<Vec<_>>().join(", ");
+            wrong(format!("{place}, line {line}, column {column}"), reason)
         })
     }
 

@@ -49,7 +49,7 @@ impl Request {
         let mut file = PlanFile::default();
         let mut cases = options.case.iter().map(|text| Case::read(text)).collect::<Result<Vec<_>, _>>()?;
         match &options.what {
-            Some(name) if name.ends_with(".toml") => {
+            Some(name) if is_file(name) => {
                 file = PlanFile::read(Path::new(name))?;
                 cases.splice(0..0, file.cases());
             }
@@ -152,6 +152,12 @@ impl Request {
             false => Ok(answers),
         }
     }
+}
+
+/// Whether a word names a file rather than a model: by its ending, by a folder in it, or because there is one.
+fn is_file(name: &str) -> bool {
+    let is_path = name.contains('/') || Path::new(name).exists();
+    name.ends_with(".toml") || (is_path && !name.contains('=') && catalogue::find(name).is_err())
 }
 
 /// Refuses no case, too many, two of one name, and what is given to none of them.
