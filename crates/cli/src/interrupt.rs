@@ -11,6 +11,10 @@ use signal_hook::flag;
 /// A flag that an interruption sets. Call it before anything is measured.
 pub fn flag() -> Result<&'static AtomicBool> {
     static FLAG: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+    if let Some(set) = FLAG.get() {
+        // Registered twice, one signal would count as two.
+        return Ok(set);
+    }
     let set = FLAG.get_or_init(|| Arc::new(AtomicBool::new(false)));
     for signal in [SIGINT, SIGTERM] {
         // In this order: the second signal finds the flag set and ends the process.

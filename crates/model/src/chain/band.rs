@@ -4,13 +4,11 @@
 //! States are numbered anew first, breadth first over neighbours in either direction (Cuthill and McKee 1969), which
 //! keeps rates of queues near the diagonal.
 
-use super::Generator;
+use super::{Allowance, Generator};
+use crate::Result;
 
 /// The most numbers that may be kept (8 bytes each).
-const MOST_ENTRIES: usize = 30_000_000;
-
-/// The most multiplications that an elimination may take: some seconds.
-const MOST_WORK: f64 = 1e10;
+const MOST_ENTRIES: usize = 16_000_000;
 
 /// A chain in its band.
 pub(super) struct Band<'g> {
@@ -24,22 +22,25 @@ pub(super) struct Band<'g> {
 }
 
 impl<'g> Band<'g> {
-    /// The chain, if its band is narrow enough.
-    pub(super) fn new(generator: &'g Generator) -> Option<Self> {
+    /// The chain, if its band is narrow enough for so many steps.
+    pub(super) fn new(generator: &'g Generator, steps: f64) -> Option<Self> {
         let order = order(generator);
         let mut place = vec![0; order.len()];
         order.iter().enumerate().for_each(|(new, old)| place[*old] = new);
         let distance = |old: usize| generator.row(old).map(|(to, _)| place[to].abs_diff(place[old])).max();
         let width = (0..generator.len()).filter_map(distance).max().unwrap_or(0);
         let work = order.len() as f64 * (width * width) as f64;
-        let narrow = order.len().saturating_mul(width) <= MOST_ENTRIES && work <= MOST_WORK;
+        let narrow = order.len().saturating_mul(width) <= MOST_ENTRIES && work <= steps;
         narrow.then_some(Self { generator, width, order, place })
     }
 
     /// The probabilities, by the chain's own numbers.
-    pub(super) fn steady_state(&self) -> Vec<f64> {
+    ///
+    /// # Errors
+    /// When the allowance ends.
+    pub(super) fn steady_state(&self, allowance: &Allowance<'_>) -> Result<Vec<f64>> {
         let states = self.order.len();
-        let shares = self.eliminate();
+        let shares = self.eliminate(allowance)?;
         let mut weights: Vec<f64> = vec![1.0];
         for state in 1..states {
             let first = state.saturating_sub(self.width);
@@ -53,12 +54,12 @@ impl<'g> Band<'g> {
         let sum: f64 = weights.iter().sum();
         let mut probabilities = vec![0.0; states];
         self.order.iter().zip(weights).for_each(|(old, weight)| probabilities[*old] = weight / sum);
-        probabilities
+        Ok(probabilities)
     }
 
     /// Takes out one state after the other, the last one first: whoever went there goes on to where it leads. Answers, for
     /// each state and the `width` before it, with the rate from them over the rate at which it is left for them.
-    fn eliminate(&self) -> Vec<f64> {
+    fn eliminate(&self, allowance: &Allowance<'_>) -> Result<Vec<f64>> {
         let (width, states) = (self.width, self.order.len());
         let mut shares = vec![0.0; states * width];
         // Rows that an elimination still changes; each from `width` columns before the diagonal to as many after it.
@@ -75,6 +76,7 @@ impl<'g> Band<'g> {
         (states.saturating_sub(width + 1)..states).for_each(|row| load(&mut active, row));
         let mut onward = vec![0.0; width];
         for last in (1..states).rev() {
+            allowance.spend((width * width) as f64)?;
             let first = last.saturating_sub(width);
             let onward = &mut onward[..last - first];
             onward.copy_from_slice(&active[slot(last)..][first + width - last..width]);
@@ -93,7 +95,7 @@ impl<'g> Band<'g> {
                 load(&mut active, last - width - 1);
             }
         }
-        shares
+        Ok(shares)
     }
 }
 

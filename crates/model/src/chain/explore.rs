@@ -1,8 +1,8 @@
 //! From a rule to a chain: which states can be reached, and at what rates.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::hash::Hash;
+
+use indexmap::IndexSet;
 
 use super::Generator;
 use crate::{ModelError, Result};
@@ -26,15 +26,29 @@ pub fn explore<S: Clone + Eq + Hash>(
     most: usize,
     mut moves: impl FnMut(&S, &mut Vec<(S, f64)>),
 ) -> Result<Explored<S>> {
+    try_explore(start, most, |state, next| {
+        moves(state, next);
+        Ok(())
+    })
+}
+
+/// The same, by moves that may fail.
+///
+/// # Errors
+/// The same, and those of `moves`.
+pub(super) fn try_explore<S: Clone + Eq + Hash>(
+    start: S,
+    most: usize,
+    mut moves: impl FnMut(&S, &mut Vec<(S, f64)>) -> Result<()>,
+) -> Result<Explored<S>> {
     let failed = |reason: String| Err(ModelError::Numerical { method: "Markov chain", reason });
-    let mut numbers = HashMap::from([(start.clone(), 0)]);
-    let mut states = vec![start];
+    let mut states = IndexSet::from([start]);
     let mut next = Vec::new();
     let mut row = Vec::new();
     let mut generator = Generator::default();
     while generator.len() < states.len() {
         let here = generator.len();
-        moves(&states[here], &mut next);
+        moves(&states[here], &mut next)?;
         for (state, rate) in next.drain(..) {
             if !(rate >= 0.0 && rate.is_finite()) {
                 return failed(format!("{rate} is no rate"));
@@ -42,21 +56,15 @@ pub fn explore<S: Clone + Eq + Hash>(
             if rate == 0.0 {
                 continue;
             }
-            let number = match numbers.entry(state) {
-                Entry::Occupied(known) => *known.get(),
-                Entry::Vacant(new) => {
-                    if states.len() == most {
-                        return failed(format!("there are more than {most} states"));
-                    }
-                    states.push(new.key().clone());
-                    *new.insert(states.len() - 1)
-                }
-            };
+            let (number, _) = states.insert_full(state);
+            if number == most {
+                return failed(format!("there are more than {most} states"));
+            }
             row.push((number, rate));
         }
         generator.push_row(&mut row);
     }
-    Ok(Explored { states, generator })
+    Ok(Explored { states: states.into_iter().collect(), generator })
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The generator of a finite chain, row by row without its zeros.
 
-use super::{band, iterate};
+use super::{Allowance, band, iterate};
 use crate::{ModelError, Result};
 
 /// Rates between numbered states, per second. The diagonal is not stored: it is minus the sum of its row.
@@ -78,10 +78,18 @@ impl Generator {
     /// # Errors
     /// When some state is not left towards state 0 again, or the sweeps do not converge.
     pub fn steady_state(&self) -> Result<Vec<f64>> {
+        self.steady_state_within(&Allowance::default())
+    }
+
+    /// The same, if it costs no more than is allowed and nobody stops it.
+    ///
+    /// # Errors
+    /// The same, and when the allowance ends.
+    pub fn steady_state_within(&self, allowance: &Allowance<'_>) -> Result<Vec<f64>> {
         self.check_return()?;
-        match band::Band::new(self) {
-            Some(band) => Ok(band.steady_state()),
-            None => iterate::steady_state(self),
+        match band::Band::new(self, allowance.left()) {
+            Some(band) => band.steady_state(allowance),
+            None => iterate::steady_state(self, allowance),
         }
     }
 

@@ -2,31 +2,33 @@
 //! after each few of them (Koury, McAllister and Stewart 1984, *Iterative Methods for Computing Stationary
 //! Distributions of Nearly Completely Decomposable Markov Chains*).
 
-use super::Generator;
 use super::band::Band;
+use super::{Allowance, Generator};
 use crate::{ModelError, Result};
 
 /// How far flow into and out of states may differ, as a share of all flow.
 const TOLERANCE: f64 = 1e-13;
 
-/// The most multiplications that are spent: some seconds.
-const MOST_WORK: f64 = 5e9;
+/// Steps of an allowance for each rate of a sweep: it is somewhere in memory.
+const STEPS: f64 = 2.0;
 
 /// Sweeps, forwards and backwards, between aggregations.
 const SWEEPS: usize = 4;
 
-pub(super) fn steady_state(generator: &Generator) -> Result<Vec<f64>> {
+pub(super) fn steady_state(generator: &Generator, allowance: &Allowance<'_>) -> Result<Vec<f64>> {
     let states = generator.len();
     let sources = generator.transposed();
     let blocks = (states as f64).sqrt().ceil().min(400.0) as usize;
     let block = |state: usize| state * blocks / states;
     let mut pi = vec![1.0 / states as f64; states];
     let mut residual = f64::INFINITY;
-    let round = (2 * SWEEPS + 2) * generator.entries();
-    let rounds = (MOST_WORK / round as f64).ceil() as usize;
+    let sweep = STEPS * generator.entries() as f64;
+    let rounds = (allowance.left() / ((2 * SWEEPS + 2) as f64 * sweep)).ceil() as usize;
     for _ in 0..rounds {
-        aggregate(generator, &mut pi, blocks, block);
+        allowance.spend(2.0 * sweep)?;
+        aggregate(generator, &mut pi, blocks, block, allowance)?;
         for _ in 0..SWEEPS {
+            allowance.spend(2.0 * sweep)?;
             (0..states).for_each(|state| relax(generator, &sources, &mut pi, state));
             (0..states).rev().for_each(|state| relax(generator, &sources, &mut pi, state));
         }
@@ -50,7 +52,13 @@ fn relax(generator: &Generator, sources: &[Vec<(usize, f64)>], pi: &mut [f64], s
 }
 
 /// Scales blocks of states so that they are in balance with each other.
-fn aggregate(generator: &Generator, pi: &mut [f64], blocks: usize, block: impl Fn(usize) -> usize) {
+fn aggregate(
+    generator: &Generator,
+    pi: &mut [f64],
+    blocks: usize,
+    block: impl Fn(usize) -> usize,
+    allowance: &Allowance<'_>,
+) -> Result<()> {
     let mut mass = vec![0.0; blocks];
     pi.iter().enumerate().for_each(|(state, p)| mass[block(state)] += p);
     let mut flows = vec![0.0; blocks * blocks];
@@ -63,12 +71,13 @@ fn aggregate(generator: &Generator, pi: &mut [f64], blocks: usize, block: impl F
         let mut row = row.iter().copied().enumerate().filter(|(_, rate)| *rate > 0.0).collect();
         coarse.push_row(&mut row);
     }
-    if let Some(band) = Band::new(&coarse) {
-        let weights = band.steady_state();
+    if let Some(band) = Band::new(&coarse, allowance.left()) {
+        let weights = band.steady_state(allowance)?;
         if weights.iter().all(|weight| weight.is_finite()) {
             pi.iter_mut().enumerate().for_each(|(state, p)| *p *= weights[block(state)] / mass[block(state)]);
         }
     }
+    Ok(())
 }
 
 /// Σ |inflow − outflow| over the sum of all flow.
@@ -86,7 +95,7 @@ fn imbalance(generator: &Generator, sources: &[Vec<(usize, f64)>], pi: &[f64]) -
 
 #[cfg(test)]
 mod tests {
-    use crate::chain::explore;
+    use crate::chain::{Allowance, explore};
 
     #[test]
     fn sweeps_agree_with_elimination() {
@@ -97,7 +106,10 @@ mod tests {
             next.extend((*b > 0).then(|| ((*a, b - 1), 0.95)));
         });
         let generator = found.unwrap().generator;
-        let (exact, swept) = (generator.steady_state().unwrap(), super::steady_state(&generator).unwrap());
+        let (exact, swept) = (
+            generator.steady_state().unwrap(),
+            super::steady_state(&generator, &Allowance::default()).unwrap(),
+        );
         let wrong: f64 = exact.iter().zip(&swept).map(|(a, b)| (a - b).abs()).sum();
         assert!(wrong < 1e-10, "{wrong}");
     }

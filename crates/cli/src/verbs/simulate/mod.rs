@@ -12,6 +12,8 @@ use std::thread;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use tollway_model::chain::Allowance;
+use tollway_model::chain::system::{self as chain, Answer, Unsuited};
 use tollway_model::spec::{Spec, Stop};
 use tollway_sim::{Options, SimError, StoppedBy};
 
@@ -26,6 +28,9 @@ use progress::Progress;
 /// Customers of the short simulation that a dry run guesses the time by.
 const PROBE: u64 = 20_000;
 
+/// Share of what a chain may cost that a dry run spends to tell how long one takes.
+const CHAIN_PROBE: f64 = 0.05;
+
 /// Simulates what the file says.
 pub fn simulate(arguments: &Arguments, options: &args::Simulate) -> Result<Ending> {
     let spec = overridden(read::spec(&options.spec, &options.set)?, options)?;
@@ -35,8 +40,7 @@ pub fn simulate(arguments: &Arguments, options: &args::Simulate) -> Result<Endin
         output::check_writable(file)?;
     }
     if options.dry_run {
-        plan(arguments, options, &spec)?;
-        return Ok(Ending::Done);
+        return plan(arguments, options, &spec);
     }
     let progress = Progress::new(spec.stop.precision.is_some());
     let begun = Instant::now();
@@ -60,11 +64,14 @@ pub fn simulate(arguments: &Arguments, options: &args::Simulate) -> Result<Endin
         outcome => outcome?,
     };
     let threads = threads(options);
+    let chain = chain::solve(&spec, &Allowance::default().until(interrupt::flag()?));
+    let cut_short = outcome.stopped_by == StoppedBy::Interruption
+        || matches!(chain, Ok(Answer::Unsuited(Unsuited::Interrupted)));
     let document = SimulationDocument::of(&Made {
         spec: &spec,
         outcome: &outcome,
         formula: spec.formula(),
-        chain: tollway_model::chain::system::solve(&spec),
+        chain,
         seconds,
         threads,
     });
@@ -81,10 +88,10 @@ pub fn simulate(arguments: &Arguments, options: &args::Simulate) -> Result<Endin
     } else {
         output::text(&table::text(&document, output::width()))?;
     }
-    Ok(match outcome.stopped_by {
-        StoppedBy::Interruption => Ending::Interrupted,
-        _ if document.agrees() => Ending::Done,
-        _ => Ending::CheckFailed,
+    Ok(match () {
+        () if cut_short => Ending::Interrupted,
+        () if document.agrees() => Ending::Done,
+        () => Ending::CheckFailed,
     })
 }
 
@@ -104,39 +111,61 @@ fn threads(options: &args::Simulate) -> u64 {
 }
 
 /// What would be done, and about how long it would take: from a short simulation.
-fn plan(arguments: &Arguments, options: &args::Simulate, spec: &Spec) -> Result<()> {
+fn plan(arguments: &Arguments, options: &args::Simulate, spec: &Spec) -> Result<Ending> {
     let stop = &spec.stop;
     let short = Stop { customers: PROBE.min(stop.customers), precision: None, replications: 1 };
     let short = Spec { stop: short, ..spec.clone() };
+    let interrupted = interrupt::flag()?;
     let begun = Instant::now();
-    let probe = tollway_sim::simulate(&short, &Options { threads: 1, ..Options::default() })
-        .context("a short simulation, to tell the time that the whole takes")?;
+    let probe = Options { threads: 1, interrupted: Some(interrupted), ..Options::default() };
+    let probe = match tollway_sim::simulate(&short, &probe) {
+        Err(SimError::Interrupted) => return Ok(Ending::Interrupted),
+        probe => probe.context("a short simulation, to tell the time that the whole takes")?,
+    };
     let each = begun.elapsed().as_secs_f64() / (probe.customers + probe.warm_up).max(1) as f64;
     let customers = stop.customers.saturating_mul(stop.replications.into());
     let threads = threads(options);
     let at_once = threads.min(stop.replications.into()).max(1);
-    let seconds = each * customers as f64 / at_once as f64;
+    let simulation = each * customers as f64 / at_once as f64;
+    let Some(chain) = chain_seconds(spec) else { return Ok(Ending::Interrupted) };
+    let seconds = simulation + chain;
     let formula = spec.formula().map(|formula| formula.command());
     if arguments.json {
         return output::json(&serde_json::json!({
             "schema_version": 1, "title": spec.title, "sources": spec.sources.len(), "stations": spec.stations.len(),
             "coalescers": spec.coalescers.len(), "formula": formula, "customers": customers,
-            "replications": stop.replications, "threads": threads, "seconds": seconds,
-        }));
+            "replications": stop.replications, "threads": threads, "chain_seconds": chain, "seconds": seconds,
+        }))
+        .map(|()| Ending::Done);
     }
     let (sources, stations, coalescers) = (spec.sources.len(), spec.stations.len(), spec.coalescers.len());
     let mut text =
         format!("{}{sources} sources, {stations} stations, {coalescers} coalescers\n", titled(&spec.title));
     text += &format!("formula: {}\n", formula.as_deref().unwrap_or("none in the catalogue"));
     text += &format!(
-        "would simulate {} × {} customers{} on {threads} threads, seed {}: at most about {}\n",
+        "would simulate {} × {} customers{} on {threads} threads, seed {}: at most about {}, {} of it for the chain\n",
         stop.replications,
         figure::text(stop.customers as f64, tollway_model::Unit::Count),
         stop.precision.map(|p| format!(", or fewer until ±{} %", p * 100.0)).unwrap_or_default(),
         options.seed,
         figure::text(seconds, tollway_model::Unit::Seconds),
+        figure::text(chain, tollway_model::Unit::Seconds),
     );
-    Ok(output::text(&text)?)
+    output::text(&text)?;
+    Ok(Ending::Done)
+}
+
+/// The most seconds that the chain takes: a part of what it may cost is tried. `None` when somebody interrupted it.
+fn chain_seconds(spec: &Spec) -> Option<f64> {
+    let begun = Instant::now();
+    let allowance = Allowance::share(CHAIN_PROBE).until(interrupt::flag().ok()?);
+    let answer = chain::solve(spec, &allowance);
+    let seconds = begun.elapsed().as_secs_f64();
+    match answer {
+        Ok(Answer::Unsuited(Unsuited::Interrupted)) => None,
+        Ok(Answer::Unsuited(Unsuited::TooLong { .. })) => Some(seconds / CHAIN_PROBE),
+        _ => Some(seconds),
+    }
 }
 
 /// The title before what follows it.

@@ -6,7 +6,7 @@ use super::moves::{Event, Moves};
 use super::plan::{Plan, StationPlan};
 use super::state::State;
 use crate::spec::{Order, Spec};
-use crate::{Solution, Unit};
+use crate::{Result, Solution, Unit};
 
 /// Averages over time, and how often things happen.
 pub(super) struct Averages {
@@ -22,7 +22,9 @@ pub(super) struct Averages {
 }
 
 impl Averages {
-    pub(super) fn of(moves: &Moves<'_>, states: &[State], shares: &[f64]) -> Self {
+    /// # Errors
+    /// When the allowance ends.
+    pub(super) fn of(moves: &Moves<'_>, states: &[State], shares: &[f64]) -> Result<Self> {
         let plan = moves.plan;
         let table = |rows: usize| vec![vec![0.0; plan.kinds.len()]; rows];
         let stations = plan.stations.len();
@@ -35,13 +37,13 @@ impl Averages {
         };
         for (state, share) in states.iter().zip(shares).filter(|(_, share)| **share > 0.0) {
             averages.add_state(plan, state, *share);
-            for branch in moves.from(state) {
+            for branch in moves.from(state)? {
                 for event in branch.events {
                     *averages.rates.entry(event).or_default() += share * branch.rate;
                 }
             }
         }
-        averages
+        Ok(averages)
     }
 
     fn add_state(&mut self, plan: &Plan, state: &State, share: f64) {

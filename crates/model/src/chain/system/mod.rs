@@ -13,16 +13,16 @@ use figures::Averages;
 use moves::Moves;
 use plan::{Plan, Rhythm};
 
-use super::explore;
+use super::Allowance;
+use super::explore::try_explore;
 use crate::spec::Spec;
 use crate::{ModelError, Result, Solution};
 
 /// The most states of a chain.
 const MOST_STATES: usize = 100_000;
 
-/// The most that all states together remember: each has a number or more for every part of the system, and of those times
-/// and memory are made.
-const MOST_REMEMBERED: usize = 16 * MOST_STATES;
+/// The most that all states together remember: each has a number or more for every part of the system, some hundred bytes.
+const MOST_REMEMBERED: usize = 4 * MOST_STATES;
 
 /// How far the mean number of a station may be off because its queue was cut off, as a share of itself.
 const CUT: f64 = 1e-10;
@@ -74,6 +74,15 @@ pub enum Unsuited {
         /// Whether queues without limit are the reason.
         cut: bool,
     },
+    /// It takes too long.
+    #[error("its {states} states or more would take too long")]
+    TooLong {
+        /// That were found until then.
+        states: usize,
+    },
+    /// Somebody stopped it.
+    #[error("interrupted")]
+    Interrupted,
     /// The chain has no one steady state, or is too wide for its solution to converge.
     #[error("{why}")]
     Unsolved {
@@ -86,31 +95,44 @@ pub enum Unsuited {
 ///
 /// # Errors
 /// When a rate or a figure leaves the range of floating point.
-pub fn solve(spec: &Spec) -> Result<Answer> {
+pub fn solve(spec: &Spec, allowance: &Allowance<'_>) -> Result<Answer> {
     let plan = match Plan::of(spec) {
         Ok(plan) => plan,
         Err(why) => return Ok(Answer::Unsuited(why)),
     };
     let parts = spec.sources.len() + spec.stations.len() + spec.coalescers.len();
     let most = MOST_STATES.min(MOST_REMEMBERED / parts.max(1));
-    let mut moves = Moves { limits: first_limits(&plan), plan: &plan };
+    let mut moves = Moves { limits: first_limits(&plan), plan: &plan, allowance };
     loop {
-        let found = explore(moves.start(), most, |state, next| {
-            next.extend(moves.from(state).into_iter().map(|branch| (branch.state, branch.rate)));
+        let mut states = 0;
+        let found = moves.start().and_then(|start| {
+            try_explore(start, most, |state, next| {
+                states += 1;
+                next.extend(moves.from(state)?.into_iter().map(|branch| (branch.state, branch.rate)));
+                Ok(())
+            })
         });
         let found = match found {
             Ok(found) => found,
             Err(ModelError::Numerical { .. }) => {
+                if let Some(ended) = ended(allowance, states) {
+                    return Ok(Answer::Unsuited(ended));
+                }
                 let cut = plan.stations.iter().any(|station| station.capacity.is_none());
                 return Ok(Answer::Unsuited(Unsuited::TooManyStates { most, cut }));
             }
-            Err(other) => return Err(other),
-        };
-        let shares = match found.generator.steady_state() {
-            Ok(shares) => shares,
             Err(why) => return Ok(Answer::Unsuited(Unsuited::Unsolved { why: why.to_string() })),
         };
-        let averages = Averages::of(&moves, &found.states, &shares);
+        let shares = match found.generator.steady_state_within(allowance) {
+            Ok(shares) => shares,
+            Err(why) => {
+                let unsolved = || Unsuited::Unsolved { why: why.to_string() };
+                return Ok(Answer::Unsuited(ended(allowance, states).unwrap_or_else(unsolved)));
+            }
+        };
+        let Ok(averages) = Averages::of(&moves, &found.states, &shares) else {
+            return Ok(Answer::Unsuited(ended(allowance, states).unwrap_or(Unsuited::Interrupted)));
+        };
         let mut longer = false;
         for (i, limit) in moves.limits.iter_mut().enumerate() {
             let cut = averages.cut(i, *limit);
@@ -125,6 +147,15 @@ pub fn solve(spec: &Spec) -> Result<Answer> {
             let solution = averages.solution(spec, &plan).finite()?;
             return Ok(Answer::Solved { solution, states: found.states.len() });
         }
+    }
+}
+
+/// Why the allowance ended, if it did.
+fn ended(allowance: &Allowance<'_>, states: usize) -> Option<Unsuited> {
+    match () {
+        () if allowance.is_interrupted() => Some(Unsuited::Interrupted),
+        () if allowance.is_spent() => Some(Unsuited::TooLong { states }),
+        () => None,
     }
 }
 

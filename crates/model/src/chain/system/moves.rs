@@ -8,7 +8,9 @@ use std::collections::VecDeque;
 use super::phases::Phases;
 use super::plan::{Plan, Rhythm};
 use super::state::{Line, Served, Server, State, StationState};
+use crate::chain::Allowance;
 use crate::spec::Order;
+use crate::{ModelError, Result};
 
 /// Something that is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -77,16 +79,27 @@ impl Branch {
     }
 }
 
+/// The most ways that one event may go, chance deciding.
+const MOST_BRANCHES: usize = 10_000;
+
+/// Steps of an allowance for each part of a state that an event leads to.
+const STEPS: f64 = 20.0;
+
 /// A plan with the sizes that unlimited queues are cut off at.
 pub(super) struct Moves<'p> {
     pub plan: &'p Plan,
     /// By station.
     pub limits: Vec<u32>,
+    /// What looking for moves may still cost.
+    pub allowance: &'p Allowance<'p>,
 }
 
 impl Moves<'_> {
     /// A state that the system comes back to: nobody there, or all who do not think at their first part.
-    pub(super) fn start(&self) -> State {
+    ///
+    /// # Errors
+    /// When the allowance ends.
+    pub(super) fn start(&self) -> Result<State> {
         let sources = self.plan.sources.iter().map(|source| match &source.rhythm {
             Rhythm::Renewal(gaps) => vec![u32::from(gaps.starts[0].0)],
             Rhythm::Switching { .. } => vec![0],
@@ -115,15 +128,24 @@ impl Moves<'_> {
         let mut first = Branch::new(&state, 1.0, busy);
         // The first branch of each split is as good as any.
         while let Some(step) = first.steps.pop_front() {
+            self.spend(&first)?;
             let mut next = Vec::new();
             self.take(step, first, &mut next);
             first = next.swap_remove(0);
         }
-        first.state
+        Ok(first.state)
+    }
+
+    fn spend(&self, branch: &Branch) -> Result<()> {
+        let parts = self.plan.sources.len() + self.plan.routes.len() + 1;
+        self.allowance.spend(STEPS * parts as f64 + branch.steps.len() as f64)
     }
 
     /// All that can happen in a state.
-    pub(super) fn from(&self, state: &State) -> Vec<Branch> {
+    ///
+    /// # Errors
+    /// When the allowance ends, or an event can go too many ways.
+    pub(super) fn from(&self, state: &State) -> Result<Vec<Branch>> {
         let mut open = Vec::new();
         for (i, source) in self.plan.sources.iter().enumerate() {
             self.source_events(state, i, &source.rhythm, &mut open);
@@ -133,12 +155,18 @@ impl Moves<'_> {
         }
         let mut done = Vec::new();
         while let Some(mut branch) = open.pop() {
+            self.spend(&branch)?;
+            if open.len() + done.len() > MOST_BRANCHES {
+                let reason =
+                    format!("where its customers go can be decided in more than {MOST_BRANCHES} ways");
+                return Err(ModelError::parameter("batch, bulk or count", reason, "let fewer go together"));
+            }
             match branch.steps.pop_front() {
                 None => done.push(branch),
                 Some(step) => self.take(step, branch, &mut open),
             }
         }
-        done
+        Ok(done)
     }
 
     fn source_events(&self, state: &State, i: usize, rhythm: &Rhythm, open: &mut Vec<Branch>) {

@@ -2,11 +2,12 @@
 
 use super::{Answer, Unsuited, solve};
 use crate::Solution;
+use crate::chain::Allowance;
 use crate::markovian::{FiniteSource, Mm1, Mmc, Mmck};
 use crate::spec::Spec;
 
 fn answer(text: &str) -> Answer {
-    solve(&Spec::from_toml(text).unwrap().checked().unwrap()).unwrap()
+    solve(&Spec::from_toml(text).unwrap().checked().unwrap(), &Allowance::default()).unwrap()
 }
 
 fn solved(text: &str) -> Solution {
@@ -266,4 +267,38 @@ fn what_is_no_small_chain_says_why() {
         answer(&format!("{POISSON}[[station]]\nname = 'one'\nservice = 'exponential(0.999999)'")),
         Answer::Unsuited(Unsuited::TooManyStates { cut: true, .. })
     ));
+}
+
+#[test]
+fn what_would_take_too_long_or_too_much_is_given_up() {
+    // Thirty customers who each go one of two ways: 2³⁰ ways.
+    let batch = "[[source]]\nname = 'all'\ninterarrival = 'exponential(100)'\nbatch = [[30, 1.0]]\n\
+                 to = { one = 0.5, two = 0.5 }\n[[station]]\nname = 'one'\nservice = 'exponential(1)'\n\
+                 [[station]]\nname = 'two'\nservice = 'exponential(1)'\n";
+    let Answer::Unsuited(Unsuited::Unsolved { why }) = answer(batch) else { panic!("{batch}") };
+    assert!(why.contains("more than 10000 ways"), "{why}");
+    // Two hundred stations in a row: states of two hundred numbers each.
+    let mut row = POISSON.replace("name = 'all'", "name = 'all'\nto = 's0'");
+    for i in 0..200 {
+        let to = if i < 199 { format!("to = 's{}'\n", i + 1) } else { String::new() };
+        row += &format!("[[station]]\nname = 's{i}'\nservice = 'exponential(0.5)'\n{to}");
+    }
+    let begun = std::time::Instant::now();
+    let told = answer(&row);
+    assert!(
+        matches!(told, Answer::Unsuited(Unsuited::TooManyStates { most, .. }) if most < 2500),
+        "{told:?}"
+    );
+    assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
+}
+
+#[test]
+fn an_allowance_ends_it_and_so_does_an_interruption() {
+    let text = format!("{POISSON}[[station]]\nname = 'one'\nservice = 'exponential(0.99)'\n");
+    let spec = Spec::from_toml(&text).unwrap();
+    let told = solve(&spec, &Allowance::share(1e-4)).unwrap();
+    assert!(matches!(told, Answer::Unsuited(Unsuited::TooLong { states }) if states > 0), "{told:?}");
+    let flag = std::sync::atomic::AtomicBool::new(true);
+    let told = solve(&spec, &Allowance::default().until(&flag)).unwrap();
+    assert_eq!(told, Answer::Unsuited(Unsuited::Interrupted));
 }
