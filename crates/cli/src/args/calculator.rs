@@ -4,6 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+/// A whole number as people write it, 1e6 too.
+fn whole(text: &str) -> Result<u64, &'static str> {
+    tollway_model::quantity::whole(text).ok_or("it is no whole number; write it like 100000 or 1e5")
+}
+
 /// `tollway model`.
 #[derive(Debug, Args)]
 #[command(
@@ -45,7 +50,7 @@ pub struct Model {
                         simulation differs from an exact formula by more than chance and 0.5 %, or a law does not hold."
 )]
 pub struct Simulate {
-    /// The system (TOML): sources, stations, coalescers, when to stop.
+    /// The system (TOML): sources, stations, coalescers, when to stop; - reads it from standard input.
     #[arg(value_name = "SPEC")]
     pub spec: PathBuf,
 
@@ -55,7 +60,7 @@ pub struct Simulate {
     pub set: Vec<String>,
 
     /// Customers of each replication, after warm-up [default: the specification's].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole)]
     pub customers: Option<u64>,
 
     /// Stop when the 95 % interval of the mean response is within this share of it, such as 0.01 [default: the

@@ -30,6 +30,7 @@ mod one_or_many;
 mod parts;
 mod toml;
 mod trace;
+mod whole;
 
 pub use parts::{
     Adaptive, Arrivals, Bulk, ByClass, Class, Coalescer, Exit, Order, Population, Routes, Source, Station,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::whole;
 use crate::quantity::texts;
 use crate::{Distribution, ModelError};
 
@@ -15,7 +16,7 @@ pub struct Class {
     /// Its name.
     pub name: String,
     /// 0 is served first, where a station's order heeds priorities.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "whole::number")]
     pub priority: u32,
 }
 
@@ -49,7 +50,7 @@ pub(super) struct SourceTable {
     mmpp: Option<Switching>,
     trace: Option<TraceText>,
     closed: Option<Population>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "whole::with_shares")]
     batch: Vec<(u32, f64)>,
     to: Option<Routes>,
 }
@@ -133,6 +134,7 @@ pub struct Switching {
 #[serde(deny_unknown_fields)]
 pub struct Population {
     /// How many there are.
+    #[serde(deserialize_with = "whole::number")]
     pub customers: u32,
     /// Time between an answer and the next request; none where it is not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -156,12 +158,12 @@ pub struct Station {
     /// Its name.
     pub name: String,
     /// Servers that work side by side on one queue.
-    #[serde(default = "one")]
+    #[serde(default = "one", deserialize_with = "whole::number")]
     pub servers: u32,
     /// Time of one service.
     pub service: ByClass,
     /// The most customers that it holds, those in service included; who finds it full is lost.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "whole::number_or_none", skip_serializing_if = "Option::is_none")]
     pub capacity: Option<u32>,
     /// Who is served next.
     #[serde(default)]
@@ -197,9 +199,10 @@ pub enum Order {
 #[serde(deny_unknown_fields)]
 pub struct Bulk {
     /// A service waits until so many are there.
-    #[serde(default = "one")]
+    #[serde(default = "one", deserialize_with = "whole::number")]
     pub least: u32,
     /// It takes so many at most.
+    #[serde(deserialize_with = "whole::number")]
     pub most: u32,
     /// Added to the time of the service for each customer in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -212,7 +215,7 @@ pub struct Bulk {
 #[serde(deny_unknown_fields)]
 pub struct Wake {
     /// Until so many customers wait (N-policy), or …
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "whole::number_or_none", skip_serializing_if = "Option::is_none")]
     pub count: Option<u32>,
     /// … until the first of them has waited so long, seconds.
     #[serde(default, with = "texts::time_or_none", skip_serializing_if = "Option::is_none")]
@@ -255,7 +258,7 @@ pub struct Coalescer {
     /// Its name.
     pub name: String,
     /// As soon as so many are held.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "whole::number_or_none", skip_serializing_if = "Option::is_none")]
     pub count: Option<u32>,
     /// As soon as the first has been held so long, seconds.
     #[serde(default, with = "texts::time_or_none", skip_serializing_if = "Option::is_none")]
@@ -310,11 +313,13 @@ pub struct Exit(pub Option<Routes>);
 #[serde(deny_unknown_fields, default)]
 pub struct Stop {
     /// Customers that left, in each replication, after warm-up.
+    #[serde(deserialize_with = "whole::number")]
     pub customers: u64,
     /// When the half-width of the mean response is this share of the mean.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub precision: Option<f64>,
     /// Independent replications.
+    #[serde(deserialize_with = "whole::number")]
     pub replications: u32,
 }
 

@@ -97,32 +97,6 @@ fn unreadable(text: &str, error: &toml::de::Error) -> ModelError {
     };
     // The message may have lines of its own.
     let reason = error.message().lines().collect::<Vec<_>>().join(", ");
-    let remedy = whole(&reason).map_or_else(
-        || "docs/models.md has the form of a specification".into(),
-        |number| format!("write {number}"),
-    );
+    let remedy = "docs/models.md has the form of a specification";
     ModelError::parameter(place, reason, remedy)
-}
-
-/// What to write where TOML has taken a whole number, like 1e4, for one with a fraction.
-fn whole(reason: &str) -> Option<u64> {
-    let (number, expected) =
-        reason.strip_prefix("invalid type: floating point `")?.split_once("`, expected ")?;
-    expected.starts_with('u').then(|| crate::quantity::whole(number))?
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_count_with_an_exponent_is_told_without() {
-        for (written, remedy) in [("1e4", "write 10000"), ("2.5", "docs/models.md")] {
-            let told = Spec::from_toml(&format!("[stop]\ncustomers = {written}\n")).unwrap_err().to_string();
-            assert!(
-                told.starts_with("specification, line 2, column 13: ") && told.contains(remedy),
-                "{told}"
-            );
-        }
-    }
 }

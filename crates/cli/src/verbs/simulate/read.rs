@@ -1,7 +1,7 @@
 //! The files of a simulation: the specification, and the traces that it names, beside it.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 
 use anyhow::Result;
@@ -25,20 +25,31 @@ pub fn spec(file: &Path, changes: &[String]) -> Result<Spec> {
         })?;
         spec::gaps(&content).map_err(|error| error.within(name))
     };
-    Ok(Spec::from_toml_with(&content, trace).map_err(|error| error.within(&file.display().to_string()))?)
+    Ok(Spec::from_toml_with(&content, trace).map_err(|error| error.within(&name(file)))?)
+}
+
+/// The name of standard input.
+const STANDARD_INPUT: &str = "-";
+
+/// What a person calls it.
+fn name(file: &Path) -> String {
+    if file == Path::new(STANDARD_INPUT) { "standard input".into() } else { file.display().to_string() }
 }
 
 /// The text of a file that a person named.
 fn text(file: &Path) -> Result<String, Error> {
     let refused = |reason: String, remedy: &str| Error::Input {
-        place: format!("file `{}`", file.display()),
+        place: format!("file `{}`", name(file)),
         reason,
         remedy: remedy.into(),
     };
     let mut content = Vec::new();
-    File::open(file)
-        .and_then(|file| file.take(LONGEST + 1).read_to_end(&mut content))
-        .map_err(|error| refused(error.to_string(), "check its name"))?;
+    let mut read = |source: &mut dyn Read| source.take(LONGEST + 1).read_to_end(&mut content);
+    match file == Path::new(STANDARD_INPUT) {
+        true => read(&mut io::stdin().lock()),
+        false => File::open(file).and_then(|mut file| read(&mut file)),
+    }
+    .map_err(|error| refused(error.to_string(), "check its name"))?;
     if content.len() as u64 > LONGEST {
         return Err(refused(format!("it is longer than {LONGEST} bytes"), "name a shorter one"));
     }
