@@ -49,7 +49,8 @@ pub(crate) fn estimate(
     if bottom <= 0.0 || !top.is_finite() || !bottom.is_finite() {
         return Ok(None);
     }
-    let ratio = top / bottom;
+    // Nothing is below zero, but the difference of two areas that are alike may be, by rounding.
+    let ratio = (top / bottom).max(0.0);
     let value = figure.scale * ratio;
     let fewest = rows.iter().map(|rows| rows.iter().count() - 1).min().unwrap_or(0);
     let mut joined = (fewest / ENOUGH.div_ceil(rows.len())).max(1);
