@@ -5,6 +5,11 @@
 //! freedom less than there are replications: careful where the interval rests on more batches. Benjamini and Hochberg's
 //! procedure then picks those that differ, at a rate of 0.1 %: one sound simulation in a thousand is accused. What is too
 //! rare to have been seen often is not judged; where a time is drawn whose long values were too rare, nothing is.
+//!
+//! A run that happened to miss the longest queues has a mean too low and, for the same reason, an interval too narrow: the
+//! standard error of a loaded queue's mean grows as the square of the mean (Whitt 1989, Management Science 35:1341,
+//! "Planning queueing simulations"). Under the hypothesis it is therefore larger than the run's own, by the square of how
+//! much larger the exact value is.
 
 use tollway_model::Unit;
 use tollway_sim::{Estimate, Outcome, Scarce};
@@ -21,8 +26,11 @@ const RATE: f64 = 0.001;
 /// Independent events that must be expected before a share or a quantile is judged.
 const RARE: f64 = 100.0;
 
-/// A mean response known no better than this says nothing.
-const TOO_WIDE: f64 = 0.1;
+/// A mean response known no better than this says nothing: its interval is as wide as that of 1600 independent ones.
+const TOO_WIDE: f64 = 0.05;
+
+/// The figure that tells how long a simulation was.
+const RESPONSE: &str = "response.mean";
 
 /// How a figure compares with the exact one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,33 +45,39 @@ pub enum Judgement {
     NotJudged,
 }
 
-/// Judges figures that have an exact value, all of one simulation.
-pub fn judge(outcome: &Outcome, figures: &[(&Estimate, f64)]) -> Vec<Judgement> {
-    let nothing = why_not(outcome).is_some();
-    let independent = independent(outcome);
+/// Judges figures, all of one simulation, each with its exact value where there is one. `None` where there is none and
+/// the interval may be trusted.
+pub fn judge(outcome: &Outcome, figures: &[(&Estimate, Option<f64>)]) -> Vec<Option<Judgement>> {
+    let response = figures.iter().find(|(estimate, _)| estimate.name == RESPONSE);
+    let exact_response = response.and_then(|(_, exact)| *exact);
+    let nothing = why_not(outcome, exact_response).is_some();
+    let independent = independent(outcome, exact_response);
+    let seen = |estimate: &Estimate, exact: f64| !nothing && seen_often(estimate, exact, independent);
     let tests: Vec<Option<(Interval, f64)>> = figures
         .iter()
         .map(|(estimate, exact)| {
-            let interval = estimate.interval.filter(|_| !nothing)?;
-            let seen = seen_often(estimate, *exact, independent);
-            seen.then(|| (interval, p_value(&interval, *exact, outcome.replications)))
+            let (interval, exact) = (estimate.interval?, (*exact)?);
+            let p_value = || p_value(&interval, estimate.unit, exact, outcome.replications);
+            seen(estimate, exact).then(|| (interval, p_value()))
         })
         .collect();
     let p_values: Vec<f64> = tests.iter().flatten().map(|(_, p)| *p).collect();
     let mut differ = discoveries(&p_values, RATE).unwrap_or_default().into_iter();
-    let judged = tests.iter().zip(figures).map(|(test, (_, exact))| match test {
-        None => Judgement::NotJudged,
-        Some((interval, _)) => match differ.next() {
+    let judged = tests.iter().zip(figures).map(|(test, (estimate, exact))| match (test, exact) {
+        (Some((interval, _)), Some(exact)) => Some(match differ.next() {
             Some(true) => Judgement::Differs,
             _ if interval.contains(*exact) || same(interval.estimate, *exact) => Judgement::Within,
             _ => Judgement::Beside,
-        },
+        }),
+        (_, None) if estimate.interval.is_none() || seen(estimate, estimate.value) => None,
+        _ => Some(Judgement::NotJudged),
     });
     judged.collect()
 }
 
-/// Why nothing of this simulation is held against what is exact, if nothing is.
-pub fn why_not(outcome: &Outcome) -> Option<String> {
+/// Why nothing of this simulation is held against what is exact, if nothing is; the exact mean response, where there is
+/// one, tells more about how well it is known.
+pub fn why_not(outcome: &Outcome, exact_response: Option<f64>) -> Option<String> {
     let count = |n: f64| figure::text(n.round(), Unit::Count);
     if let Some(scarce) = outcome.scarcest.as_ref().filter(|scarce| scarce.expected() < RARE) {
         let Scarce { place, probability, draws } = scarce;
@@ -72,19 +86,27 @@ pub fn why_not(outcome: &Outcome) -> Option<String> {
             "{place}: long times have a probability of {probability:.1e}, {drawn} were drawn"
         ));
     }
-    let width = response_width(outcome).filter(|width| *width > TOO_WIDE)?;
+    let width = response_width(outcome, exact_response).filter(|width| *width > TOO_WIDE)?;
     Some(format!("the mean response is known to ±{:.0} % only", 100.0 * width))
 }
 
-fn response_width(outcome: &Outcome) -> Option<f64> {
-    outcome.get("response.mean")?.interval.as_ref()?.relative_half_width()
+/// Half the width of the mean response's interval, as a share of it.
+fn response_width(outcome: &Outcome, exact: Option<f64>) -> Option<f64> {
+    let interval = outcome.get(RESPONSE)?.interval.as_ref()?;
+    let missed = exact.map_or(1.0, |exact| missed(interval.estimate, exact));
+    Some(interval.relative_half_width()? * missed)
+}
+
+/// How much larger a mean is than what was seen of it, if it is larger.
+fn missed(value: f64, exact: f64) -> f64 {
+    if value > 0.0 { (exact / value).max(1.0) } else { 1.0 }
 }
 
 /// How many customers independent of each other would tell the mean response as well, were their responses exponential:
 /// in a long queue neighbours wait for the same reason.
-fn independent(outcome: &Outcome) -> f64 {
+fn independent(outcome: &Outcome, exact_response: Option<f64>) -> f64 {
     let customers = outcome.customers as f64;
-    response_width(outcome).map_or(customers, |width| (2.0 / width).powi(2).min(customers))
+    response_width(outcome, exact_response).map_or(customers, |width| (2.0 / width).powi(2).min(customers))
 }
 
 /// Whether only rounding is between them.
@@ -93,15 +115,17 @@ fn same(value: f64, exact: f64) -> bool {
 }
 
 /// The p-value of "the true value is within the margin of the exact one".
-fn p_value(interval: &Interval, exact: f64, replications: u32) -> f64 {
+fn p_value(interval: &Interval, unit: Unit, exact: f64, replications: u32) -> f64 {
     let distance = (interval.estimate - exact).abs();
+    let in_queues = matches!(unit, Unit::Seconds | Unit::Count);
     let degrees_of_freedom = f64::from(replications.max(4) - 1);
     // A quantile of Student's t is the half-width of an interval whose standard error is 1.
-    let unit = Location { estimate: 0.0, standard_error: 1.0, degrees_of_freedom, units: 1000 };
-    let quantile = unit.interval(interval.confidence).map_or(1.0, |interval| interval.hi);
+    let one = Location { estimate: 0.0, standard_error: 1.0, degrees_of_freedom, units: 1000 };
+    let quantile = one.interval(interval.confidence).map_or(1.0, |interval| interval.hi);
     // The lower end may have been cut off at zero.
     let standard_error = (interval.hi - interval.estimate).max(interval.estimate - interval.lo) / quantile;
-    let location = Location { estimate: distance, standard_error, ..unit };
+    let larger = if in_queues { missed(interval.estimate, exact).powi(2) } else { 1.0 };
+    let location = Location { estimate: distance, standard_error: larger * standard_error, ..one };
     (2.0 * location.p_greater(MARGIN * exact.abs())).min(1.0)
 }
 
@@ -145,7 +169,11 @@ mod tests {
 
     fn one(name: &'static str, value: f64, half: f64, unit: Unit, exact: f64) -> Judgement {
         let outcome = outcome(vec![figure(name, value, half, unit)]);
-        judge(&outcome, &[(&outcome.estimates[0], exact)])[0]
+        judged(&outcome, 0, exact)
+    }
+
+    fn judged(outcome: &Outcome, nth: usize, exact: f64) -> Judgement {
+        judge(outcome, &[(&outcome.estimates[nth], Some(exact))])[0].unwrap()
     }
 
     #[test]
@@ -175,8 +203,23 @@ mod tests {
         for (half, judgement) in [(0.01, Judgement::Differs), (0.04, Judgement::NotJudged)] {
             let response = figure("response.mean", 1.0, half, Unit::Seconds);
             let outcome = outcome(vec![response, figure("response.p99", 9.0, 0.1, Unit::Seconds)]);
-            assert_eq!(judge(&outcome, &[(&outcome.estimates[1], 4.6)]), [judgement]);
+            assert_eq!(judged(&outcome, 1, 4.6), judgement);
+            // Where nothing exact is known, the interval is not to be trusted all the same.
+            let alone = judge(&outcome, &[(&outcome.estimates[1], None)])[0];
+            assert_eq!(alone, (judgement == Judgement::NotJudged).then_some(judgement));
         }
+    }
+
+    #[test]
+    fn who_missed_the_longest_queues_knows_less_than_he_thinks() {
+        // Six standard errors below, and seven degrees of freedom: but the standard error is too small by (1/0.8)².
+        let half = 0.2 / 6.0 * 2.365;
+        assert_eq!(one("wait.mean", 0.8, half, Unit::Seconds, 1.0), Judgement::Beside);
+        assert_eq!(one("wait.mean", 1.2, half, Unit::Seconds, 1.0), Judgement::Differs);
+        assert_eq!(one("throughput", 0.8, half, Unit::PerSecond, 1.0), Judgement::Differs);
+        let short = outcome(vec![figure("response.mean", 1.0, 0.045, Unit::Seconds)]);
+        assert_eq!((why_not(&short, None), why_not(&short, Some(0.8))), (None, None));
+        assert!(why_not(&short, Some(1.25)).unwrap().contains("±6 %"));
     }
 
     #[test]
@@ -187,12 +230,12 @@ mod tests {
     #[test]
     fn nothing_is_judged_where_what_makes_it_was_not_seen() {
         let mut outcome = outcome(vec![figure("wait.mean", 1.0, 0.001, Unit::Seconds)]);
-        let mut judged = |draws| {
+        let mut of_draws = |draws| {
             let place = "station s: service".into();
             outcome.scarcest = Some(Scarce { place, probability: 1e-6, draws });
-            judge(&outcome, &[(&outcome.estimates[0], 2.0)])[0]
+            judged(&outcome, 0, 2.0)
         };
-        assert_eq!([judged(1e5), judged(1e9)], [Judgement::NotJudged, Judgement::Differs]);
+        assert_eq!([of_draws(1e5), of_draws(1e9)], [Judgement::NotJudged, Judgement::Differs]);
     }
 
     #[test]
@@ -203,7 +246,37 @@ mod tests {
             .map(|i| figure("wait.mean", if i == 0 { odd } else { 1.0 }, 0.02, Unit::Seconds))
             .collect();
         let outcome = outcome(estimates);
-        let figures: Vec<_> = outcome.estimates.iter().map(|estimate| (estimate, 1.0)).collect();
-        assert!(judge(&outcome, &figures).iter().all(|judgement| *judgement != Judgement::Differs));
+        let figures: Vec<_> = outcome.estimates.iter().map(|estimate| (estimate, Some(1.0))).collect();
+        assert!(judge(&outcome, &figures).iter().all(|judgement| *judgement != Some(Judgement::Differs)));
+    }
+
+    /// Figures that differ when what is simulated is held against the formula of the system it should be.
+    fn accused(simulated: &str, right: &str, seed: u64) -> usize {
+        let spec = |service: &str| {
+            let text = format!(
+                "[[source]]\nname = 's'\ninterarrival = 'exponential(100us)'\n[[station]]\nname = 'd'\n\
+                 service = '{service}'\n"
+            );
+            tollway_model::spec::Spec::from_toml(&text).unwrap()
+        };
+        let options = tollway_sim::Options { seed, ..tollway_sim::Options::default() };
+        let outcome = tollway_sim::simulate(&spec(simulated), &options).unwrap();
+        let exact = spec(right).formula().unwrap().solution.unwrap();
+        let figures: Vec<_> = outcome.estimates.iter().map(|e| (e, exact.get(&e.name))).collect();
+        judge(&outcome, &figures).iter().filter(|judged| **judged == Some(Judgement::Differs)).count()
+    }
+
+    /// What keeps sound simulations from being accused must not let wrong ones go: a simulator that serves 3 % too fast or
+    /// too slowly, or with another variance, is accused at the usual length, and the right one is not.
+    #[test]
+    fn a_wrong_simulation_is_caught_at_the_usual_length() {
+        let right = "exponential(80us)";
+        for seed in 1..=3 {
+            assert_eq!(accused(right, right, seed), 0, "{seed}");
+            for wrong in ["exponential(82.4us)", "exponential(77.6us)", "erlang(2, 80us)", "gamma(0.8, 80us)"]
+            {
+                assert!(accused(wrong, right, seed) >= 2, "{wrong} {seed}");
+            }
+        }
     }
 }

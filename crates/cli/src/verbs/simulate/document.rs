@@ -106,7 +106,7 @@ pub struct FigureDocument {
     /// Confidence of the interval.
     pub confidence: Option<f64>,
     /// Held against the formula, or against the chain where there is no formula: `within` (the interval has the exact value), `beside` (it has not, by chance or by less than 0.5 %), `differs`, or
-    /// `not-judged` (too rare).
+    /// `not-judged` (too little was seen of it, exact value or none: its interval may be too narrow).
     pub verdict: Option<String>,
 }
 
@@ -161,11 +161,9 @@ impl SimulationDocument {
         let by_formula = |name: &str| solution.and_then(|solution| solution.get(name));
         let by_chain = |name: &str| numerical.and_then(|solution| solution.get(name));
         let exact = |name: &str| by_formula(name).or_else(|| by_chain(name));
-        let compared: Vec<_> =
-            outcome.estimates.iter().filter_map(|e| exact(&e.name).map(|exact| (e, exact))).collect();
-        let mut verdicts: BTreeMap<&str, Judgement> =
-            compared.iter().map(|(estimate, _)| &*estimate.name).zip(judge(outcome, &compared)).collect();
-        for estimate in &outcome.estimates {
+        let compared: Vec<_> = outcome.estimates.iter().map(|e| (e, exact(&e.name))).collect();
+        let verdicts = judge(outcome, &compared);
+        for (estimate, verdict) in outcome.estimates.iter().zip(verdicts) {
             order.push((estimate.name.clone().into_owned(), estimate.unit));
             let figure = FigureDocument {
                 unit: figure::unit(estimate.unit).into(),
@@ -175,7 +173,7 @@ impl SimulationDocument {
                 low: estimate.interval.map(|interval| interval.lo),
                 high: estimate.interval.map(|interval| interval.hi),
                 confidence: estimate.interval.map(|interval| interval.confidence),
-                verdict: verdicts.remove(&*estimate.name).map(|judgement| word(judgement).into()),
+                verdict: verdict.map(|judgement| word(judgement).into()),
             };
             figures.insert(estimate.name.clone().into_owned(), figure);
         }
@@ -233,7 +231,7 @@ impl SimulationDocument {
                 seconds: made.seconds,
             },
             figures,
-            not_judged: why_not(outcome),
+            not_judged: why_not(outcome, exact("response.mean")),
             invariants: outcome
                 .invariants
                 .iter()
