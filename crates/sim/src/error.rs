@@ -35,6 +35,19 @@ pub enum SimError {
         /// Events since somebody left.
         events: u64,
     },
+    /// A sleeping server looks far more often than customers come.
+    #[error(
+        "{part}: wake: poll: it looks {each:.1e} times for each customer, {all:.1e} times in all, which would take long; \
+         give a longer poll, fewer customers, or one that is constant or exponential: their idle looks cost nothing"
+    )]
+    Looks {
+        /// The station.
+        part: String,
+        /// Looks for each customer.
+        each: f64,
+        /// Looks over all replications.
+        all: f64,
+    },
     /// More events than were allowed.
     #[error("{events} events were not enough; ask for fewer customers or allow more events")]
     Events {

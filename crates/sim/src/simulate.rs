@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rayon::prelude::*;
 use tollway_model::Unit;
-use tollway_model::spec::Spec;
+use tollway_model::spec::{Spec, Stop};
 
 use crate::SimError;
 use crate::engine::{Engine, Progress};
@@ -83,7 +83,7 @@ impl Watcher<'_> {
 fn run(spec: &Spec, system: &System, options: &Options) -> Result<Outcome, SimError> {
     let stop = &spec.stop;
     let replications = u64::from(stop.replications);
-    let warm_up = pilot(system, stop.customers, options)?;
+    let warm_up = pilot(system, stop, options)?;
     let of = (stop.customers + warm_up).saturating_mul(replications);
     let watcher = Watcher { options, of, customers: AtomicU64::new(0) };
     let lindley = options.lindley && system.is_lindley();
@@ -152,7 +152,9 @@ fn run(spec: &Spec, system: &System, options: &Options) -> Result<Outcome, SimEr
 }
 
 /// How many customers each replication leaves out at its beginning.
-fn pilot(system: &System, customers: u64, options: &Options) -> Result<u64, SimError> {
+fn pilot(system: &System, stop: &Stop, options: &Options) -> Result<u64, SimError> {
+    let customers = stop.customers;
+    let all = customers as f64 * f64::from(stop.replications);
     let mut engine = Engine::new(system, options.seed, PILOT)?;
     engine.record = Some(Series::new());
     let parts = (system.stations.len() + system.coalescers.len()) as u64;
@@ -163,6 +165,7 @@ fn pilot(system: &System, customers: u64, options: &Options) -> Result<u64, SimE
             if let Some(events) = options.events.filter(|events| engine.events > *events) {
                 return Err(SimError::Events { events });
             }
+            engine.check_looks(all)?;
             if options.interrupted.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
                 return Err(SimError::Interrupted);
             }

@@ -241,6 +241,28 @@ fn a_system_that_keeps_its_customers_is_an_error() {
 }
 
 #[test]
+fn too_many_looks_one_by_one_are_refused_before_they_are_made() {
+    let text = r#"
+        [[source]]
+        name = "s"
+        interarrival = "exponential(125us)"
+        [[station]]
+        name = "device"
+        service = "exponential(50us)"
+        wake = { poll = "uniform(0s, 2ns)" }
+    "#;
+    let spec = |customers, replications| spec(text, customers, replications);
+    match simulate(&spec(1_000_000, 8), &Options::default()) {
+        Err(SimError::Looks { part, each, all }) => {
+            assert_eq!(part, "station device");
+            assert!((0.5e5..1e5).contains(&each) && all == 8e6 * each, "{each} {all}");
+        }
+        other => panic!("{other:?}"),
+    }
+    assert!(simulate(&spec(50, 2), &Options::default()).is_ok());
+}
+
+#[test]
 fn looks_that_find_nobody_cost_nothing_and_are_counted() {
     for poll in ["constant(1ns)", "exponential(1ns)"] {
         let text = format!(

@@ -1,11 +1,15 @@
 //! Event by event: what happens next, and what follows from it.
 
+mod bulk;
 mod coalescer;
 mod flow;
 mod laws;
 mod plain;
+mod preemption;
+mod present;
 #[cfg(test)]
 mod schedules;
+mod serving;
 mod sharing;
 mod source;
 mod station;
@@ -33,6 +37,10 @@ const STUCK: u64 = 20_000_000;
 
 /// So many customers moving, or events, without any time passing are an error.
 const ZERO_TIME: u64 = 16_000_000;
+
+/// So many looks of sleeping servers tell how many there will be; and so many, some minutes, are too many.
+const ENOUGH_LOOKS: u64 = 20_000_000;
+const MOST_LOOKS: f64 = 1e10;
 
 /// Events between two looks at the clock of limits.
 const CHUNK: u32 = 1 << 14;
@@ -95,6 +103,8 @@ pub(crate) struct Engine<'s> {
     now: f64,
     /// Events processed.
     pub(crate) events: u64,
+    /// Events that were looks of a sleeping server.
+    looks: u64,
     /// Events when somebody left last, as far as it was looked at, and who had left then.
     last_leaving: u64,
     left_before: u64,
@@ -136,6 +146,7 @@ impl<'s> Engine<'s> {
             gathering: Vec::new(),
             now: 0.0,
             events: 0,
+            looks: 0,
             last_leaving: 0,
             left_before: 0,
             last_passing: 0,
@@ -286,6 +297,20 @@ impl<'s> Engine<'s> {
             return Err(self.stands_still(self.node_of(slot)));
         }
         Ok(())
+    }
+
+    /// Whether so many customers would take too many looks that find nobody, to go by what was simulated until now.
+    pub(crate) fn check_looks(&self, customers: f64) -> Flow {
+        if self.looks < ENOUGH_LOOKS {
+            return Ok(());
+        }
+        let each = self.looks as f64 / self.sums.left.max(1) as f64;
+        if each * customers <= MOST_LOOKS {
+            return Ok(());
+        }
+        let most = self.stations.iter().enumerate().max_by(|a, b| a.1.looks().total_cmp(&b.1.looks()));
+        let part = self.system.name(Node::Station(most.map_or(0, |(i, _)| i as u32)));
+        Err(Box::new(SimError::Looks { part, each, all: each * customers }))
     }
 
     /// The part that owns the slot.

@@ -7,6 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::Engine;
+use super::station::Station;
 use crate::error::Flow;
 
 #[derive(Clone, Debug, Default)]
@@ -82,5 +83,20 @@ impl Engine<'_> {
         let station = &mut self.stations[i];
         let node = station.to.draw(&mut station.stream);
         self.forward(customer, node)
+    }
+}
+
+impl Station<'_> {
+    /// One more is served, beside those who are already.
+    pub(super) fn share_begins(&mut self) {
+        self.served += 1;
+        self.begun += 1;
+        self.busy = self.inside.min(self.servers);
+    }
+
+    /// One of them was let go.
+    pub(super) fn share_ends(&mut self) {
+        self.served -= 1;
+        self.busy = self.inside.min(self.servers);
     }
 }

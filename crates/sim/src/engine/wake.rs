@@ -207,6 +207,7 @@ impl Engine<'_> {
 
     /// The server looks whether anybody is there.
     pub(super) fn poll(&mut self, i: usize) -> Flow {
+        self.looks += 1;
         let station = &mut self.stations[i];
         station.pass(self.now);
         let waiting = station.waiting();
