@@ -5,7 +5,7 @@ mod program;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use program::{Bench, SHORT, within};
 use serde_json::Value;
@@ -204,3 +204,71 @@ fn an_interruption_keeps_what_was_simulated() {
     assert!(figure(&document, "response.mean", "simulated") > 0.0);
     within(1.0, "a process stays", || bench.processes().is_empty());
 }
+
+#[test]
+fn an_interruption_ends_the_chain_and_keeps_what_was_simulated() {
+    let bench = Bench::with(SHORT);
+    fs::write(bench.file("long.toml"), LONG_CHAIN).unwrap();
+    // On a busy machine the simulation itself may be interrupted: then later.
+    let interrupted = [500, 1000, 2000, 4000].into_iter().find_map(|after| {
+        let child = bench.tollway(&["simulate", "long.toml", "--json"]).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(after));
+        // SAFETY: signals the child that was just started and is not yet waited for.
+        assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
+        let (out, _) = program::told(&child.wait_with_output().unwrap(), 130);
+        let document: Value = serde_json::from_str(&out).ok()?;
+        (document["simulation"]["stopped_by"] == "customers").then_some(document)
+    });
+    let document = interrupted.unwrap();
+    assert_eq!(document["chain"]["problem"], "interrupted");
+    assert!(figure(&document, "response.mean", "simulated") > 0.0);
+}
+
+#[test]
+fn a_dry_run_tells_what_the_chain_takes() {
+    let bench = Bench::with(SHORT);
+    fs::write(bench.file("long.toml"), LONG_CHAIN).unwrap();
+    let (out, _) = bench.ends(&["simulate", "long.toml", "--dry-run", "--json"], 0);
+    let told: Value = serde_json::from_str(&out).unwrap();
+    let begun = Instant::now();
+    bench.ends(&["simulate", "long.toml"], 0);
+    let (told, took) = (told["seconds"].as_f64().unwrap(), begun.elapsed().as_secs_f64());
+    assert!(told > 0.2 * took, "{told} s were told, {took} it took");
+}
+
+#[test]
+fn a_specification_from_standard_input() {
+    let bench = Bench::with(SHORT);
+    let text = fs::read_to_string(example("arrival")).unwrap();
+    fs::write(bench.file("in.toml"), text).unwrap();
+    let mut command = bench.tollway(&["simulate", "-", "--customers", "1e4", "--json"]);
+    let output = command.stdin(fs::File::open(bench.file("in.toml")).unwrap()).output().unwrap();
+    let (out, _) = program::told(&output, 0);
+    let document: Value = serde_json::from_str(&out).unwrap();
+    assert!(document["simulation"]["customers"].as_u64().unwrap() >= 80_000);
+}
+
+/// Seventy thousand states, wide: seconds.
+const LONG_CHAIN: &str = r#"
+    [[source]]
+    name = "s"
+    interarrival = "exponential(100us)"
+    to = "one"
+    [[station]]
+    name = "one"
+    service = "exponential(99us)"
+    capacity = 40
+    to = "two"
+    [[station]]
+    name = "two"
+    service = "exponential(98us)"
+    capacity = 40
+    to = { three = 0.9, one = 0.1 }
+    [[station]]
+    name = "three"
+    service = "exponential(97us)"
+    capacity = 40
+    [stop]
+    customers = 2000
+    replications = 4
+"#;
