@@ -15,8 +15,10 @@ const FEWEST: usize = 20;
 /// Whether neighbours resemble each other.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Independence {
-    /// Correlation of the ranks of direct neighbours, -1 to 1: the size of the effect.
-    pub lag1: f64,
+    /// The largest correlation of the ranks of two that far apart, -1 to 1: the size of the effect.
+    pub correlation: f64,
+    /// How far apart those are.
+    pub lag: usize,
     /// Ljung and Box's Q over `lags`.
     pub statistic: f64,
     /// Distances between values that were looked at: 1 to this.
@@ -49,7 +51,9 @@ pub fn independence(series: &[f64], lags: usize) -> Result<Independence, StatsEr
     let weighted = correlations.iter().zip(1..).map(|(r, lag)| r * r / (n - f64::from(lag)));
     let statistic = n * (n + 2.0) * weighted.sum::<f64>();
     let p = gamma_ur(0.5 * lags as f64, 0.5 * statistic.max(f64::MIN_POSITIVE));
-    Ok(Independence { lag1: correlations[0], statistic, lags, p })
+    let strongest = correlations.iter().zip(1..).max_by(|(a, _), (b, _)| a.abs().total_cmp(&b.abs()));
+    let (correlation, lag) = strongest.map_or((0.0, 1), |(r, lag)| (*r, lag));
+    Ok(Independence { correlation, lag, statistic, lags, p })
 }
 
 /// Whether the level of a series moves.
@@ -135,7 +139,7 @@ mod tests {
         let noise: Vec<f64> = (0..500).map(|_| generator.random()).collect();
         let sums: Vec<f64> = noise.windows(2).map(|pair| pair[0] + pair[1]).collect();
         let found = independence(&sums, 10).unwrap();
-        assert!(found.p < 1e-6 && (found.lag1 - 0.5).abs() < 0.15, "{found:?}");
+        assert!(found.p < 1e-6 && (found.correlation - 0.5).abs() < 0.15 && found.lag == 1, "{found:?}");
         assert!(stationarity(&sums).unwrap().p > 0.01);
         let moved: Vec<f64> =
             noise.iter().zip(0..).map(|(x, i)| x + if i < 200 { 0.0 } else { 0.5 }).collect();

@@ -4,12 +4,13 @@ use serde::Serialize;
 use tollway_stats::benjamini_hochberg;
 
 use super::coalescing::{self, Coalescing};
+use super::coupling::Coupling;
 use super::delivery;
 use super::estimate::{Estimate, Moments, moments};
 use super::figures::{figures, observed};
 use super::goodness::{FEWEST, Fitted};
 use super::queue::{CANDIDATES, Judged, Traffic, asked, predict};
-use super::requirement::{Requirement, requirements};
+use super::requirement::{Requirement, requirements, uncoupled};
 use super::series::{Examined, examine};
 use super::text::{argument, number, rate_argument, time};
 use super::{Family, Series, Trace};
@@ -81,7 +82,7 @@ pub struct Fit {
     pub servers: u32,
     /// Figures with intervals.
     pub estimates: Vec<Estimate>,
-    /// Tests of independence and of stationarity.
+    /// Tests of independence, of gaps and services from each other too, and of stationarity.
     pub tests: Vec<Test>,
     /// Families of gaps, then of services: what is left first, by BIC; then the rejected ones by distance.
     pub families: Vec<FamilyVerdict>,
@@ -144,8 +145,12 @@ pub fn fit(trace: &Trace, options: Options) -> Result<Fit> {
     for (name, series) in both(&gaps, &services) {
         notes.extend(remarks(name, series));
     }
+    let coupling = match (&trace.gaps, &trace.services) {
+        (Some(gaps), Some(services)) => Coupling::of(gaps, services),
+        _ => Coupling::default(),
+    };
     let models = match (&gaps, &services) {
-        (Some(gaps), Some(services)) => models(trace, gaps, services, servers, &estimates, seed),
+        (Some(gaps), Some(services)) => models(trace, gaps, services, &coupling, servers, &estimates, seed),
         _ => {
             let lacks = if gaps.is_none() { "arrivals" } else { "service times" };
             notes.push(format!("no verdict on queues: the trace has no {lacks}"));
@@ -174,7 +179,7 @@ pub fn fit(trace: &Trace, options: Options) -> Result<Fit> {
         customers: trace.customers,
         seed,
         servers,
-        tests: tests(&gaps, &services),
+        tests: tests(&gaps, &services, &coupling),
         families: families(&gaps, &services),
         estimates,
         coalescing,
@@ -201,6 +206,12 @@ fn remarks(name: &str, series: &Examined) -> Vec<String> {
         let are = if clock.ticks { "multiples of" } else { "known only to" };
         remarks.push(format!("{name}s are {are} {unit}: spread within that before families were fitted"));
     }
+    let longest = (series.range.1 / series.moments.mean - 1.0).powi(2) / series.values as f64;
+    if longest > 0.5 * series.moments.scv && series.moments.scv > 0.0 && series.values >= FEWEST {
+        let share = 100.0 * longest / series.moments.scv;
+        let most = time(series.range.1);
+        remarks.push(format!("{share:.0} % of the cv² of {name}s is the one of {most}: was that a {name}?"));
+    }
     if series.tested < series.values {
         let (tested, values) = (series.tested, series.values);
         remarks.push(format!("families were fitted to {tested} of {values} {name}s, evenly spread"));
@@ -208,8 +219,9 @@ fn remarks(name: &str, series: &Examined) -> Vec<String> {
     remarks
 }
 
-fn tests(gaps: &Option<Examined>, services: &Option<Examined>) -> Vec<Test> {
-    let mut found = Vec::new();
+fn tests(gaps: &Option<Examined>, services: &Option<Examined>, coupling: &Coupling) -> Vec<Test> {
+    let mut found: Vec<(String, f64)> =
+        coupling.tests().map(|(name, found)| (name.into(), found.p)).collect();
     for (name, series) in both(gaps, services) {
         found.extend(series.independence.map(|i| (format!("{name}.independence"), i.p)));
         found.extend(series.stationarity.map(|s| (format!("{name}.stationarity"), s.p)));
@@ -280,6 +292,7 @@ fn models(
     trace: &Trace,
     gaps: &Examined,
     services: &Examined,
+    coupling: &Coupling,
     servers: u32,
     estimates: &[Estimate],
     seed: u64,
@@ -293,7 +306,8 @@ fn models(
         .filter(|candidate| !candidate.setup || setups.is_some())
         .filter_map(|candidate| {
             let judged = predict(candidate, &traffic, observed.as_ref())?;
-            let wants = requirements(candidate, &judged, &traffic, gaps, services, estimates);
+            let mut wants = requirements(candidate, &judged, &traffic, gaps, services, estimates);
+            wants.extend(uncoupled(coupling));
             Some((judged, wants))
         })
         .collect();

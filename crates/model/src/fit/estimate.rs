@@ -68,7 +68,7 @@ pub(super) struct Moments {
     pub(super) mean_error: f64,
     /// Squared coefficient of variation.
     pub(super) scv: f64,
-    /// Its interval.
+    /// Its interval; `None` where too little was seen to tell, or one value makes it.
     pub(super) scv_interval: Option<Interval>,
     /// Standard error of its logarithm.
     pub(super) scv_error: Option<f64>,
@@ -111,7 +111,11 @@ pub(super) fn moments(values: &[f64], dependent: bool, seed: u64) -> Option<Mome
     };
     let (scv_interval, scv_error) = match studentised(&blocks, log_scv, how) {
         // From the variance with n in the denominator to the one with n − 1.
-        Ok((interval, error)) => (scaled(interval, scv / interval.estimate.exp()), Some(error)),
+        Ok((interval, error)) => {
+            // No sample has a cv² above its size: where the interval has, one value decides, and there is no telling.
+            let interval = scaled(interval, scv / interval.estimate.exp());
+            (interval.filter(|i| i.hi <= values.len() as f64), Some(error))
+        }
         Err(_) if scv == 0.0 => (Interval::new(0.0, 0.0, 0.0, CONFIDENCE).ok(), None),
         Err(_) => (None, None),
     };

@@ -7,6 +7,7 @@ mod analysis;
 mod coalescing;
 mod column;
 mod counters;
+mod coupling;
 #[cfg(test)]
 mod coverage;
 mod delivery;

@@ -1,7 +1,8 @@
 //! What a model takes for granted, each held against the trace, and the sentence that says so where it fails.
 
-use tollway_stats::Location;
+use tollway_stats::{Location, Spearman};
 
+use super::coupling::Coupling;
 use super::estimate::Estimate;
 use super::queue::{Candidate, Judged, Takes, Traffic};
 use super::series::Examined;
@@ -52,14 +53,31 @@ pub(super) fn memoryless(name: &str, gaps: &Examined) -> Vec<Requirement> {
     of_series(&format!("{name} gap"), gaps, Takes::Memoryless)
 }
 
+/// That services do not depend on the gaps beside them.
+pub(super) fn uncoupled(coupling: &Coupling) -> impl Iterator<Item = Requirement> {
+    let gaps = [(coupling.before, "the gaps before them"), (coupling.after, "the gaps after them")];
+    gaps.into_iter().filter_map(|(found, which)| {
+        let Spearman { rho, p, .. } = found?;
+        let (rho, p_value) = (text::number(rho), p_value(p));
+        Some(Requirement {
+            p,
+            against: format!("services depend on {which}: rank correlation {rho} ({p_value})"),
+        })
+    })
+}
+
 /// That a series is independent, has a level, and is of the family that a model takes it for.
 fn of_series(name: &str, series: &Examined, takes: Takes) -> Vec<Requirement> {
     let mut found: Vec<Requirement> = family(name, series, takes).into_iter().collect();
     found.extend(series.independence.map(|independence| Requirement {
         p: independence.p,
         against: format!(
-            "{name}s depend on each other: rank correlation of neighbours {} ({})",
-            text::number(independence.lag1),
+            "{name}s depend on each other: rank correlation of {} {} ({})",
+            match independence.lag {
+                1 => "neighbours".into(),
+                lag => format!("those {lag} apart"),
+            },
+            text::number(independence.correlation),
             p_value(independence.p)
         ),
     }));

@@ -50,6 +50,14 @@ pub struct Deliveries {
     pub resolution: f64,
 }
 
+impl Series {
+    /// One time after the other.
+    fn and_then(&self, next: &Series) -> Series {
+        let values = self.values.iter().zip(&next.values).map(|(first, second)| first + second).collect();
+        Series { values, resolution: self.resolution.max(next.resolution) }
+    }
+}
+
 impl Trace {
     /// From what was read.
     pub(super) fn of(mut table: Table) -> Result<Trace> {
@@ -89,6 +97,9 @@ impl Trace {
             table.series(Quantity::Response).or_else(|| table.between(Quantity::Arrival, Quantity::End));
         trace.services =
             table.series(Quantity::Service).or_else(|| table.between(Quantity::Start, Quantity::End));
+        if let (None, Some(waits), Some(services)) = (&trace.responses, &trace.waits, &trace.services) {
+            trace.responses = Some(waits.and_then(services));
+        }
         if trace.services.is_none() {
             trace.services = table.services_in_turn(&mut trace.notes);
         }
@@ -264,6 +275,8 @@ mod tests {
         assert_eq!(us(&trace.waits), [0.0, 3.0, 0.0]);
         assert_eq!(us(&trace.responses), [5.0, 6.0, 2.0]);
         assert_eq!(trace.setups, None);
+        let parts = read("gap_us,wait_us,service_us\n0,0,5\n2,3,3\n8,0,2\n").unwrap();
+        assert_eq!(us(&parts.responses), [5.0, 6.0, 2.0]);
         let woken = read("arrival_us,start_us,end_us\n0,1,5\n2,5,8\n8,8,9\n10,13,15\n").unwrap();
         assert_eq!(us(&woken.setups), [1.0, 0.0, 3.0]);
         assert_eq!(trace.servers_seen, Some(1));
