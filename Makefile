@@ -45,8 +45,8 @@ kill-test:                     ## kill 200 runs at random moments; each must go 
 coverage:                      ## how often 95 % intervals of simulations have the exact value: seeds 1 to 1000
 	TOLLWAY_COVERAGE_SEEDS=1000 $(CARGO) test --release --package tollway-sim --test coverage -- --nocapture
 
-long: setup-test               ## how often fits reject true models and wrong ones: ten times as many traces (about half an hour)
-	TOLLWAY_LONG=1 $(CARGO) test --release --package tollway-model -- --nocapture fit:: services
+long:                          ## how often fits reject true models and wrong ones: ten times as many traces (15 minutes)
+	TOLLWAY_LONG=1 $(CARGO) test --release --package tollway-model --lib --test verdicts -- --nocapture fit:: services
 
 guest-test: agent              ## eight Linux guests at once, and twenty started and stopped: what do they leave?
 	TOLLWAY_REQUIRE=qemu,agent TOLLWAY_GUESTS_AT_ONCE=8 TOLLWAY_GUEST_CYCLES=20 \

@@ -62,17 +62,21 @@ fn constant_services() {
 }
 
 #[test]
-fn services_in_nine_stages() {
-    let nine = |e: &mut dyn FnMut() -> f64| (0..9).map(|_| e()).sum::<f64>() / 9.0;
-    let fits: Vec<Fit> = (0..traces()).map(|seed| queue(seed, 2000, nine)).collect();
-    let count = rejected(&fits, "mg1");
-    eprintln!("mg1: rejected {count} times of {}", fits.len());
-    assert!(count <= few(traces()), "mg1: rejected {count} times of {}", fits.len());
-    for wrong in ["mm1", "md1", "gim1"] {
-        assert_eq!(rejected(&fits, wrong), fits.len(), "{wrong}");
+fn services_in_stages() {
+    for stages in [4, 9] {
+        let sum = |e: &mut dyn FnMut() -> f64| (0..stages).map(|_| e()).sum::<f64>() / f64::from(stages);
+        let fits: Vec<Fit> = (0..traces()).map(|seed| queue(seed, 2000, sum)).collect();
+        let count = rejected(&fits, "mg1");
+        eprintln!("{stages} stages: mg1: rejected {count} times of {}", fits.len());
+        assert!(count <= few(traces()), "mg1: rejected {count} times of {}", fits.len());
+        for wrong in ["mm1", "md1", "gim1"] {
+            let count = rejected(&fits, wrong);
+            eprintln!("{stages} stages: {wrong}: rejected {count} times of {}", fits.len());
+            assert_eq!(count, fits.len(), "{wrong}");
+        }
+        let command = fits[0].command.as_deref().unwrap();
+        assert!(command.starts_with("tollway model mg1 lambda="), "{command}");
     }
-    let command = fits[0].command.as_deref().unwrap();
-    assert!(command.starts_with("tollway model mg1 lambda="), "{command}");
 }
 
 #[test]

@@ -30,8 +30,15 @@ pub fn fits(input: &[u8]) -> bool {
             for p in found.tests.iter().map(|t| t.p).chain(found.models.iter().map(|m| m.p)) {
                 assert!((0.0..=1.0).contains(&p), "{p}");
             }
-            for judged in &found.models {
+            for judged in found.models.iter().chain(&found.delivery) {
                 assert_eq!(judged.rejected, !judged.reasons.is_empty(), "{judged:?}");
+                let figures = [judged.predicted_mean, judged.mean_off, judged.predicted_p99, judged.p99_off];
+                assert!(figures.iter().flatten().all(|x| x.is_finite()), "{judged:?}");
+            }
+            for (lo, hi) in
+                found.coalescing.iter().flat_map(|c| [c.rate_interval, c.batch_interval]).flatten()
+            {
+                assert!(lo <= hi && hi.is_finite(), "{lo} … {hi}");
             }
             true
         }
