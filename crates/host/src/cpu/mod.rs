@@ -6,6 +6,6 @@ mod slots;
 mod topology;
 
 pub use pinning::{allowed_cpus, current_cpu, pin_current_thread, set_affinity};
-pub use policy::{Policy, policy};
+pub use policy::{Policy, policy, set_policy};
 pub use slots::{Slots, choose_slots, choose_slots_from, slots};
 pub use topology::{Processor, Topology, parse_list};

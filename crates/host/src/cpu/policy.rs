@@ -1,5 +1,7 @@
 //! Under which scheduling policy the calling thread runs.
 
+use std::io;
+
 use serde::{Deserialize, Serialize};
 
 /// A policy of sched(7).
@@ -34,6 +36,25 @@ pub fn policy() -> Option<Policy> {
     }
 }
 
+/// Gives the calling thread a policy; real-time ones at their lowest priority, 1. They need CAP_SYS_NICE; SCHED_DEADLINE
+/// wants times as well (sched(7)) and is refused.
+pub fn set_policy(policy: Policy) -> io::Result<()> {
+    let (number, sched_priority) = match policy {
+        Policy::Other => (libc::SCHED_OTHER, 0),
+        Policy::Batch => (libc::SCHED_BATCH, 0),
+        Policy::Idle => (libc::SCHED_IDLE, 0),
+        Policy::Fifo => (libc::SCHED_FIFO, 1),
+        Policy::RoundRobin => (libc::SCHED_RR, 1),
+        Policy::Deadline => return Err(io::Error::from(io::ErrorKind::InvalidInput)),
+    };
+    let priority = libc::sched_param { sched_priority };
+    // SAFETY: `priority` is a live sched_param; 0 is the calling thread.
+    match unsafe { libc::sched_setscheduler(0, number, &priority) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -42,11 +63,13 @@ mod tests {
     fn a_thread_has_a_policy_and_it_changes() {
         std::thread::spawn(|| {
             assert!(policy().is_some());
-            let lowest = libc::sched_param { sched_priority: 0 };
-            // SAFETY: `lowest` is a live sched_param.
-            if unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &lowest) } == 0 {
-                assert_eq!(policy(), Some(Policy::Batch));
+            for asked in [Policy::Batch, Policy::Other, Policy::Fifo, Policy::RoundRobin] {
+                match set_policy(asked) {
+                    Ok(()) => assert_eq!(policy(), Some(asked)),
+                    Err(refused) => assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied, "{asked:?}"),
+                }
             }
+            assert!(set_policy(Policy::Deadline).is_err());
         })
         .join()
         .unwrap();
