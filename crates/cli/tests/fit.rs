@@ -172,6 +172,8 @@ fn a_frozen_prediction_is_held_against_another_trace() {
             bench.ends(&["fit", "second.csv", "--against", "frozen.json", "--tolerance", "3"], code);
         assert_eq!(text.contains("does not hold"), code == 3, "{text}");
     }
+    let (_, error) = bench.ends(&["fit", "-", "--against", "-"], 2);
+    assert!(error.contains("one of them as a file"), "{error}");
     for (content, told) in [("{}", "missing field"), ("", "EOF"), ("[1]", "invalid")] {
         fs::write(bench.file("frozen.json"), content).unwrap();
         let (_, error) = bench.ends(&["fit", "second.csv", "--against", "frozen.json"], 2);

@@ -28,8 +28,8 @@ pub struct Fit {
     #[arg(long, value_name = "NAME", requires = "trace")]
     pub model: Option<String>,
 
-    /// Hold a prediction against the trace: what `tollway model … --json` wrote before the trace was made. Exit code 3 if a
-    /// figure does not hold.
+    /// Hold a prediction against the trace: what `tollway model … --json` wrote before the trace was made; `-` reads it
+    /// from standard input. Exit code 3 if a figure does not hold.
     #[arg(long, value_name = "FILE", requires = "trace")]
     pub against: Option<PathBuf>,
 

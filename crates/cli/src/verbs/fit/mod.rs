@@ -22,6 +22,11 @@ const BUFFER: usize = 1 << 18;
 
 /// Fits and tells.
 pub fn fit(arguments: &Arguments, options: &args::Fit) -> Result<Ending> {
+    let stdin = Some(Path::new("-"));
+    if options.trace.as_deref() == stdin && options.against.as_deref() == stdin {
+        let reason = "the trace is to be read from standard input too";
+        return Err(ModelError::parameter("--against -", reason, "give one of them as a file").into());
+    }
     let mut document = match &options.trace {
         Some(file) => of_trace(file, options)?,
         None => of_counters(options)?,

@@ -145,7 +145,11 @@ fn predictions(judged: &ModelVerdictDocument, what: &str) -> String {
 fn checked(document: &FitDocument, check: &CheckDocument) -> Table {
     let mut table =
         Table::new([Align::Left, Align::Right, Align::Right, Align::Left, Align::Right, Align::Left]);
-    let title = format!("prediction of {}, frozen in {}", check.model, printable(&check.file));
+    let file = match check.file.as_str() {
+        "-" => "read from standard input".into(),
+        file => format!("frozen in {}", printable(file)),
+    };
+    let title = format!("prediction of {}, {file}", check.model);
     table.across(0, Cell::styled(title, BOLD));
     let heads = ["", "predicted", "measured", "95 % interval", "off", ""];
     table.row(heads.map(|text| Cell::styled(text, DIM)));
