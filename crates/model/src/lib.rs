@@ -13,6 +13,7 @@
 //! - [`capacity`]: how much load a model of the catalogue takes while it keeps a service level.
 
 pub mod capacity;
+mod card;
 pub mod catalogue;
 pub mod chain;
 mod check;

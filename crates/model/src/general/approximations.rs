@@ -1,7 +1,7 @@
 //! G/G/c by means and variations alone: Kingman, Krämer and Langenbach-Belz, Allen and Cunneen.
 
 use super::figures::Means;
-use crate::catalogue::{Family, Given, Kind, Model, Parameter};
+use crate::card::{Family, Given, Kind, Model, Parameter};
 use crate::markovian::Mmc;
 use crate::{Result, Solution, Unit, check};
 

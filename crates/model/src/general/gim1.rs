@@ -3,7 +3,7 @@
 use num_complex::Complex64;
 
 use super::figures::{Means, with_quantiles};
-use crate::catalogue::{Family, Given, Kind, Model, Parameter};
+use crate::card::{Family, Given, Kind, Model, Parameter};
 use crate::numeric::{quantile, root};
 use crate::{Distribution, Result, Solution, check};
 

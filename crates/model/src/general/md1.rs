@@ -1,7 +1,7 @@
 //! M/D/1: services that all take the same time, exactly.
 
 use super::figures::{Means, with_quantiles};
-use crate::catalogue::{Family, Given, Kind, Model, Parameter};
+use crate::card::{Family, Given, Kind, Model, Parameter};
 use crate::numeric::{entire, quantile, root};
 use crate::{Result, Solution, check};
 

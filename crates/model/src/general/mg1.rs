@@ -4,7 +4,7 @@ use num_complex::Complex64;
 
 use super::figures::{Means, with_quantiles};
 use super::{Md1, inversion};
-use crate::catalogue::{Family, Given, Kind, Model, Parameter};
+use crate::card::{Family, Given, Kind, Model, Parameter};
 use crate::numeric::quantile;
 use crate::{Distribution, Result, Solution, Unit, check};
 

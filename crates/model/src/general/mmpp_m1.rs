@@ -1,7 +1,7 @@
 //! MMPP/M/1: arrivals whose rate a hidden chain switches, exponential services.
 
 use super::figures::Means;
-use crate::catalogue::{Family, Given, Kind, Model, Parameter};
+use crate::card::{Family, Given, Kind, Model, Parameter};
 use crate::numeric::elimination::{Matrix, solve as eliminate, stationary};
 use crate::{ModelError, Result, Solution, check};
 

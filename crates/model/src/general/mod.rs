@@ -18,7 +18,7 @@ pub use mmpp_m1::MmppM1;
 pub use processor_sharing::Mg1Ps;
 pub use setup::Mg1Setup;
 
-use crate::catalogue::Model;
+use crate::card::Model;
 
 /// The models of this family.
 pub(crate) const MODELS: &[Model] = &[

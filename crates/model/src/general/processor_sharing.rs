@@ -1,6 +1,6 @@
 //! M/G/1 with processor sharing: all are served at once, each at an equal share of the server.
 
-use crate::catalogue::{Family, Given, Kind, Model, Parameter};
+use crate::card::{Family, Given, Kind, Model, Parameter};
 use crate::{Distribution, Result, Solution, Unit, check};
 
 /// One server that all customers share evenly, Poisson arrivals.

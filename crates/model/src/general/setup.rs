@@ -2,7 +2,7 @@
 
 use super::Mg1;
 use super::figures::Means;
-use crate::catalogue::{Family, Given, Kind, Model, Parameter};
+use crate::card::{Family, Given, Kind, Model, Parameter};
 use crate::{Distribution, Result, Solution, Unit};
 
 /// One server, Poisson arrivals; who comes to an empty system starts a setup, after which the server works until nobody

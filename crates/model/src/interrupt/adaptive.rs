@@ -1,6 +1,6 @@
 //! A cap that follows the load: what adaptive interrupt moderation does, as a mixture of caps.
 
-use crate::catalogue::{Family, Given, Kind, Model, Parameter};
+use crate::card::{Family, Given, Kind, Model, Parameter};
 use crate::interrupt::cap::Cap;
 use crate::interrupt::moderation::{self, Moderation};
 use crate::interrupt::parameters::COMPLETIONS;

@@ -1,6 +1,6 @@
 //! M/M^\[a,b\]/1: one service takes several completions, as a handler empties a ring up to its budget.
 
-use crate::catalogue::{Family, Given, Kind, Model, Parameter};
+use crate::card::{Family, Given, Kind, Model, Parameter};
 use crate::interrupt::means::Means;
 use crate::{ModelError, Result, Solution, Unit, check};
 

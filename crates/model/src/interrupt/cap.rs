@@ -1,6 +1,6 @@
 //! A cap on interrupts per second: what a NIC's throttle (ITR) or a card's interrupt limit does.
 
-use crate::catalogue::{Family, Given, Kind, Model, Parameter};
+use crate::card::{Family, Given, Kind, Model, Parameter};
 use crate::interrupt::moderation::{self, Moderation};
 use crate::interrupt::parameters::COMPLETIONS;
 use crate::{Result, Solution, check};

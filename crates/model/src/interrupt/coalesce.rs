@@ -1,6 +1,6 @@
 //! Completions held by count, by a timer from the first held, or by both: what a NIC's or disk's coalescing does.
 
-use crate::catalogue::{Family, Given, Kind, Model, Parameter};
+use crate::card::{Family, Given, Kind, Model, Parameter};
 use crate::interrupt::moderation::{self, Moderation};
 use crate::interrupt::parameters::{COMPLETIONS, MOST_HELD};
 use crate::interrupt::poisson::Poisson;

@@ -1,7 +1,7 @@
 //! How an interrupt reaches the machine that waits for it, as visits: switches, VM exits and injections, and what they
 //! cost. Exit-less and direct delivery change the visits, not their tolls.
 
-use crate::catalogue::{Family, Given, Kind, Model, Parameter};
+use crate::card::{Family, Given, Kind, Model, Parameter};
 use crate::interrupt::means::Load;
 use crate::interrupt::parameters::{LAMBDA, SERVICE};
 use crate::{Distribution, ModelError, Result, Solution, Unit, check};

@@ -34,7 +34,7 @@ pub use t_policy::TPolicy;
 pub use vacations::Vacations;
 pub use waits::Waits;
 
-use crate::catalogue::Model;
+use crate::card::Model;
 
 /// The models of this family.
 pub(crate) const MODELS: &[Model] = &[

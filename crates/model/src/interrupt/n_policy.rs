@@ -2,7 +2,7 @@
 
 use num_complex::Complex64;
 
-use crate::catalogue::{Family, Given, Model};
+use crate::card::{Family, Given, Model};
 use crate::interrupt::means::{Load, Means};
 use crate::interrupt::parameters::{COUNT, LAMBDA, MOST_HELD, SERVICE};
 use crate::interrupt::waits::{Parts, Waits, powers_between};

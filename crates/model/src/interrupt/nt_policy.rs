@@ -1,7 +1,7 @@
 //! Interrupts held by count and timer, whichever is first: the server begins when so many customers wait, or the first
 //! of them has waited so long.
 
-use crate::catalogue::{Family, Given, Model};
+use crate::card::{Family, Given, Model};
 use crate::interrupt::means::{Load, Means};
 use crate::interrupt::parameters::{COUNT, LAMBDA, MOST_HELD, SERVICE, TIMER};
 use crate::interrupt::poisson::Poisson;

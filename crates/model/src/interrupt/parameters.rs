@@ -1,6 +1,6 @@
 //! Parameters that several models of this family have, worded once.
 
-use crate::catalogue::{Kind, Parameter};
+use crate::card::{Kind, Parameter};
 
 /// The largest count of held customers that is taken.
 pub(super) const MOST_HELD: u64 = 1_000_000;

@@ -2,7 +2,7 @@
 
 use num_complex::Complex64;
 
-use crate::catalogue::{Family, Given, Model};
+use crate::card::{Family, Given, Model};
 use crate::interrupt::means::{Load, Means};
 use crate::interrupt::parameters::{LAMBDA, SERVICE, TIMER};
 use crate::interrupt::waits::{Parts, Waits};

@@ -2,7 +2,7 @@
 
 use num_complex::Complex64;
 
-use crate::catalogue::{Family, Given, Kind, Model, Parameter};
+use crate::card::{Family, Given, Kind, Model, Parameter};
 use crate::interrupt::means::{Load, Means};
 use crate::interrupt::parameters::{LAMBDA, SERVICE};
 use crate::interrupt::waits::{Parts, Waits};

@@ -2,7 +2,7 @@
 
 use super::birth_death;
 use super::mmc::MOST_SERVERS;
-use crate::catalogue::{Family, Given, Kind, Model, Parameter};
+use crate::card::{Family, Given, Kind, Model, Parameter};
 use crate::{ModelError, Result, Solution, Unit, check};
 
 /// M/G/c/c: who finds all servers busy is lost.

@@ -2,7 +2,7 @@
 
 use super::busy_period::BusyPeriod;
 use super::figures::Figures;
-use crate::catalogue::{Family, Given, Kind, Model, Parameter};
+use crate::card::{Family, Given, Kind, Model, Parameter};
 use crate::numeric::quantile;
 use crate::{Result, Solution, Unit, check};
 

@@ -2,7 +2,7 @@
 
 use super::birth_death;
 use super::mmck::Mmck;
-use crate::catalogue::{Family, Given, Kind, Model, Parameter};
+use crate::card::{Family, Given, Kind, Model, Parameter};
 use crate::chain::{Generator, explore};
 use crate::{ModelError, Result, Solution, Unit, check};
 

@@ -1,7 +1,7 @@
 //! M/M/1/K: one server and room for K customers. The chain of [`Mmck`] with one server, and a name of its own.
 
 use super::mmck::{MOST_ROOM, Mmck};
-use crate::catalogue::{Family, Given, Kind, Model, Parameter};
+use crate::card::{Family, Given, Kind, Model, Parameter};
 use crate::{Result, Solution};
 
 /// In the catalogue.

@@ -2,7 +2,7 @@
 
 use super::birth_death;
 use super::figures::Figures;
-use crate::catalogue::{Family, Given, Kind, Model, Parameter};
+use crate::card::{Family, Given, Kind, Model, Parameter};
 use crate::numeric::quantile;
 use crate::{ModelError, Result, Solution, check};
 

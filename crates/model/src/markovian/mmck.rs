@@ -4,7 +4,7 @@ use super::birth_death;
 use super::figures::Figures;
 use super::mmc::MOST_SERVERS;
 use super::sojourn::Sojourn;
-use crate::catalogue::{Family, Given, Kind, Model, Parameter};
+use crate::card::{Family, Given, Kind, Model, Parameter};
 use crate::{ModelError, Result, Solution, check};
 
 /// The largest room that is taken.

@@ -1,6 +1,6 @@
 //! M/M/∞: a server for everybody.
 
-use crate::catalogue::{Family, Given, Kind, Model, Parameter};
+use crate::card::{Family, Given, Kind, Model, Parameter};
 use crate::chain::poisson;
 use crate::numeric::quantile;
 use crate::{Result, Solution, Unit, check};

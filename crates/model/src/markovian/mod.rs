@@ -22,7 +22,7 @@ pub use mmc::Mmc;
 pub use mmck::Mmck;
 pub use mminf::MmInfinity;
 
-use crate::catalogue::Model;
+use crate::card::Model;
 
 /// The models of this family.
 pub(crate) const MODELS: &[Model] = &[

@@ -1,7 +1,7 @@
 //! Closed networks without solving them: between which figures the exact ones must lie.
 
 use super::closed;
-use crate::catalogue::{Family, Given, Kind, Model, Parameter};
+use crate::card::{Family, Given, Kind, Model, Parameter};
 use crate::{Result, Solution, Unit, check};
 
 /// What is known of a closed network: demands, customers, thinking.

@@ -1,6 +1,6 @@
 //! A cloud of several devices that serve several classes of requests: how they share the devices decides who waits.
 
-use crate::catalogue::{Family, Given, Kind, Model, Parameter};
+use crate::card::{Family, Given, Kind, Model, Parameter};
 use crate::markovian::Mmc;
 use crate::{Distribution, ModelError, Result, Solution, Unit, check};
 

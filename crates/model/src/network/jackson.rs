@@ -1,6 +1,6 @@
 //! Open networks: customers come, go from station to station by chance, and leave.
 
-use crate::catalogue::{Family, Given, Kind, Model, Parameter};
+use crate::card::{Family, Given, Kind, Model, Parameter};
 use crate::markovian::Mmc;
 use crate::{ModelError, Result, Solution, Unit, check};
 

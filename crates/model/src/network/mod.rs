@@ -17,7 +17,7 @@ pub use multiclass::{ClassFlow, ClassLoad, MulticlassFlows, MulticlassMva};
 pub use multiserver::{MultiserverMva, ServedAt};
 pub use mva::Mva;
 
-use crate::catalogue::Model;
+use crate::card::Model;
 
 /// The models of this family.
 pub(crate) const MODELS: &[Model] =

@@ -1,7 +1,7 @@
 //! Closed networks with several classes of customers: exact by recursion over population vectors, or approximate.
 
 use super::closed::{self, MOST_STATIONS};
-use crate::catalogue::{Family, Given, Kind, Model, Parameter};
+use crate::card::{Family, Given, Kind, Model, Parameter};
 use crate::{ModelError, Result, Solution, Unit, check};
 
 /// Figures that the exact recursion may keep, and steps that it may take.

@@ -6,7 +6,7 @@
 
 use super::closed::{self, Closed, Station};
 use super::wide::Wide;
-use crate::catalogue::{Family, Given, Kind, Model, Parameter};
+use crate::card::{Family, Given, Kind, Model, Parameter};
 use crate::{ModelError, Result, Solution, check};
 
 /// Steps, and constants kept, that are still prompt.

@@ -1,7 +1,7 @@
 //! Closed networks of single servers: exact mean value analysis.
 
 use super::closed::{self, Closed, Station};
-use crate::catalogue::{Family, Given, Kind, Model, Parameter};
+use crate::card::{Family, Given, Kind, Model, Parameter};
 use crate::{Result, Solution, check};
 
 /// Steps of the recursion that are still prompt.

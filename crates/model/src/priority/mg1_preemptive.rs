@@ -2,7 +2,7 @@
 
 use super::classes::{ClassMeans, Classes};
 use super::{LAMBDAS, SERVICES};
-use crate::catalogue::{Family, Given, Model};
+use crate::card::{Family, Given, Model};
 use crate::{Distribution, Result, Solution};
 
 /// One server, classes of Poisson arrivals; the first class that is there is served, within a class who came first.

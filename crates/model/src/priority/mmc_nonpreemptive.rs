@@ -2,7 +2,7 @@
 
 use super::LAMBDAS;
 use super::classes::{ClassMeans, Classes};
-use crate::catalogue::{Family, Given, Kind, Model, Parameter};
+use crate::card::{Family, Given, Kind, Model, Parameter};
 use crate::markovian::Mmc;
 use crate::{Result, Solution, Unit, check};
 

@@ -10,7 +10,7 @@ pub use mg1_nonpreemptive::Mg1NonPreemptive;
 pub use mg1_preemptive::Mg1Preemptive;
 pub use mmc_nonpreemptive::MmcNonPreemptive;
 
-use crate::catalogue::{Kind, Model, Parameter};
+use crate::card::{Kind, Model, Parameter};
 
 /// The models of this family.
 pub(crate) const MODELS: &[Model] =

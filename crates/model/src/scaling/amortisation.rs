@@ -1,6 +1,6 @@
 //! A fixed cost shared by a batch: what each pays, and how large a batch is large enough.
 
-use crate::catalogue::{Family, Given, Kind, Model, Parameter};
+use crate::card::{Family, Given, Kind, Model, Parameter};
 use crate::{ModelError, Result, Solution, Unit, check};
 
 /// The largest batch that is taken.

@@ -3,7 +3,7 @@
 
 use tollway_stats::Interval;
 
-use crate::catalogue::{Family, Given, Kind, Model, Parameter};
+use crate::card::{Family, Given, Kind, Model, Parameter};
 use crate::scaling::crossover::deviations;
 use crate::{ModelError, Result, Solution, Unit, check};
 

@@ -3,7 +3,7 @@
 use statrs::function::beta::inv_beta_reg;
 use statrs::function::erf::erfc_inv;
 
-use crate::catalogue::{Family, Given, Kind, Model, Parameter};
+use crate::card::{Family, Given, Kind, Model, Parameter};
 use crate::{ModelError, Result, Solution, Unit, check};
 
 /// Cost of a variant at size x: fixed + each·x, both estimated.

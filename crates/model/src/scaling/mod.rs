@@ -12,7 +12,7 @@ pub use crossover::{Crossover, Line, Sizes};
 pub use saturation::{Cores, Limit, Saturation};
 pub use usl::Usl;
 
-use crate::catalogue::Model;
+use crate::card::Model;
 
 /// The models of this family.
 pub(crate) const MODELS: &[Model] =

@@ -1,6 +1,6 @@
 //! Many tenants on one resource: the sum rises with each until something is used up.
 
-use crate::catalogue::{Family, Given, Kind, Model, Parameter};
+use crate::card::{Family, Given, Kind, Model, Parameter};
 use crate::{Result, Solution, Unit, check};
 
 /// The most tenants that are taken.

@@ -1,6 +1,6 @@
 //! The Universal Scalability Law: what contention and coherence leave of many tenants.
 
-use crate::catalogue::{Family, Given, Kind, Model, Parameter};
+use crate::card::{Family, Given, Kind, Model, Parameter};
 use crate::{Result, Solution, Unit, check};
 
 /// The most tenants that are taken.
