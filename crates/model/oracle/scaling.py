@@ -82,6 +82,33 @@ def bill(gates, measured, error, confidence):
     points.add("bill", given, figures, "sums; normal intervals of independent tolls")
 
 
+def latency(groups, measured, error, confidence):
+    """Groups one after the other; each is lanes at once; each lane is (time, error) one after the other."""
+    rows = []
+    for lanes in groups:
+        for number, lane in enumerate(lanes):
+            rows += [f"{t},{e},{0 if len(lanes) == 1 else number + 1}" for t, e in lane]
+    given = {"stages": ";".join(rows), "measured": measured, "error": error, "confidence": confidence}
+    m, z = exactly(measured), deviations(exactly(confidence), 0)
+    total, below, above = mpf(0), mpf(0), mpf(0)
+    for lanes in groups:
+        ends = []
+        for lane in lanes:
+            half = z * sqrt(sum(exactly(e) ** 2 for _, e in lane))
+            t = sum(exactly(t) for t, _ in lane)
+            ends.append((t, t - half, t + half))
+        t, lo, hi = (max(end[i] for end in ends) for i in range(3))
+        total, below, above = total + t, below + (t - lo) ** 2, above + (hi - t) ** 2
+    below, above, own = sqrt(below), sqrt(above), z * exactly(error)
+    figures = {
+        "path": total, "path.low": total - below, "path.high": total + above,
+        "hidden": sum(exactly(t) for lanes in groups for lane in lanes for t, _ in lane) - total,
+        "unexplained": m - total, "unexplained.low": m - total - sqrt(own**2 + above**2),
+        "unexplained.high": m - total + sqrt(own**2 + below**2), "unexplained.share": (m - total) / m,
+    }
+    points.add("latency", given, figures, "sums and maxima; MOVER on normal intervals")
+
+
 def usl(one, contention, coherence, tenants):
     given = {"one": one, "contention": contention, "coherence": coherence, "tenants": str(tenants)}
     one, s, k = map(exactly, (one, contention, coherence))
@@ -117,6 +144,12 @@ for gates, measured, error, confidence in [
     ([("1e6", "1e-6", "1e-8"), ("2", "1e3", "1e-3")], "1999.5", "0.25", "0.5"),
 ]:
     bill(gates, measured, error, confidence)
+for groups, measured, error, confidence in [
+    ([[[("5", "1")]], [[("9", "2")], [("4", "1"), ("8", "2")]], [[("3", "1")]]], "22", "1", "0.95"),
+    ([[[("120", "0.5")]], [[("340", "3")]], [[("75.25", "0.125")]]], "600", "4", "0.99"),
+    ([[[("10", "5")], [("9.5", "0.1")], [("9", "8")]], [[("1", "0")]]], "13", "0", "0.9"),
+]:
+    latency(groups, measured, error, confidence)
 for one, contention, coherence, tenants in [
     ("1000", "0.05", "0.002", 16), ("1000", "0.5", "0", 64), ("1", "0", "1e-9", 100000), ("1e6", "0.999", "0.9", 3),
 ]:

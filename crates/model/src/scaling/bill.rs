@@ -1,5 +1,5 @@
-//! Bills: what tolls explain of a cost that was measured end to end. Two ledgers, never mixed: work, which adds up over
-//! everybody, and latency, which adds up along the critical path only.
+//! The work ledger of a bill: what tolls explain of a cost that was measured end to end, added up over everybody. Latency
+//! has a ledger of its own (`latency.rs`); the two are never mixed.
 
 use tollway_stats::Interval;
 
@@ -65,95 +65,8 @@ pub fn work(gates: &[Gate], measured: Interval) -> Result<Bill> {
     Ok(Bill { sum, unexplained, unexplained_share, lines })
 }
 
-/// One stage of a latency, or several of them.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Stage {
-    /// Takes this time.
-    Takes(String, Interval),
-    /// One after the other: their times add.
-    Serial(Vec<Stage>),
-    /// At once: the longest counts, the others hide behind it.
-    Parallel(Vec<Stage>),
-}
-
-/// The longest way through stages.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CriticalPath {
-    /// The names of the stages on it, in order.
-    pub stages: Vec<String>,
-    /// Its time. The estimate takes the longest mean of those that run at once, which is a lower bound of the mean of the
-    /// longest where times vary.
-    pub time: Interval,
-}
-
-impl CriticalPath {
-    /// What was measured less the path's time.
-    ///
-    /// # Errors
-    /// When the confidences differ, or the numbers leave floating point.
-    pub fn unexplained(&self, measured: Interval) -> Result<Interval> {
-        if measured.confidence != self.time.confidence {
-            return Err(ModelError::parameter(
-                "measured",
-                "its interval has another confidence than the stages",
-                "give all intervals at one confidence",
-            ));
-        }
-        less(measured, self.time)
-    }
-}
-
-impl Stage {
-    /// The latency ledger: serial stages add (by MOVER, as [`work`] does), of parallel ones the one with the longest mean
-    /// counts, and each end of the interval is the longest of their ends.
-    ///
-    /// # Errors
-    /// When a list of stages is empty, a time is negative, or intervals differ in confidence.
-    pub fn critical_path(&self) -> Result<CriticalPath> {
-        match self {
-            Stage::Takes(name, time) => {
-                check::non_negative(&format!("stage {name}"), time.estimate)?;
-                Ok(CriticalPath { stages: vec![name.clone()], time: *time })
-            }
-            Stage::Serial(stages) => {
-                let parts = paths(stages)?;
-                let time = added(parts.iter().map(|part| part.time), parts[0].time.confidence)?;
-                Ok(CriticalPath { stages: parts.into_iter().flat_map(|part| part.stages).collect(), time })
-            }
-            Stage::Parallel(stages) => {
-                let parts = paths(stages)?;
-                let longest =
-                    |end: fn(&Interval) -> f64| parts.iter().map(|p| end(&p.time)).fold(0.0, f64::max);
-                let (lo, hi) = (longest(|t| t.lo), longest(|t| t.hi));
-                let confidence = parts[0].time.confidence;
-                let slowest = parts
-                    .into_iter()
-                    .reduce(|a, b| if b.time.estimate > a.time.estimate { b } else { a })
-                    .ok_or_else(none)?;
-                let time =
-                    Interval::new(slowest.time.estimate, lo, hi, confidence).map_err(|_| too_large())?;
-                Ok(CriticalPath { stages: slowest.stages, time })
-            }
-        }
-    }
-}
-
-/// The critical path of each stage of a list that is not empty, all at one confidence.
-fn paths(stages: &[Stage]) -> Result<Vec<CriticalPath>> {
-    let parts = stages.iter().map(Stage::critical_path).collect::<Result<Vec<_>>>()?;
-    let first = parts.first().ok_or_else(none)?;
-    match parts.iter().find(|part| part.time.confidence != first.time.confidence) {
-        None => Ok(parts),
-        Some(other) => Err(ModelError::parameter(
-            format!("stage {}", other.stages.join(", ")),
-            "its interval has another confidence than those beside it",
-            "give all intervals at one confidence",
-        )),
-    }
-}
-
 /// The sum of independent estimates.
-fn added(parts: impl Iterator<Item = Interval>, confidence: f64) -> Result<Interval> {
+pub(super) fn added(parts: impl Iterator<Item = Interval>, confidence: f64) -> Result<Interval> {
     let (mut estimate, mut below, mut above) = (0.0, 0.0_f64, 0.0_f64);
     for part in parts {
         estimate += part.estimate;
@@ -164,18 +77,14 @@ fn added(parts: impl Iterator<Item = Interval>, confidence: f64) -> Result<Inter
 }
 
 /// The difference of two independent estimates.
-fn less(measured: Interval, sum: Interval) -> Result<Interval> {
+pub(super) fn less(measured: Interval, sum: Interval) -> Result<Interval> {
     let estimate = measured.estimate - sum.estimate;
     let below = (measured.estimate - measured.lo).hypot(sum.hi - sum.estimate);
     let above = (measured.hi - measured.estimate).hypot(sum.estimate - sum.lo);
     Interval::new(estimate, estimate - below, estimate + above, measured.confidence).map_err(|_| too_large())
 }
 
-fn none() -> ModelError {
-    ModelError::parameter("stages", "there is none", "give at least one stage of each list")
-}
-
-fn too_large() -> ModelError {
+pub(super) fn too_large() -> ModelError {
     ModelError::Numerical { method: "bill", reason: "the sum leaves floating point".into() }
 }
 
@@ -186,7 +95,7 @@ pub(crate) const MODEL: Model = Model {
     family: Family::Scaling,
     summary: "visits × tolls added up, and what they leave unexplained of a measured cost",
     formula: "sum Σvᵢtᵢ; unexplained m − Σvᵢtᵢ; ends of intervals: estimate ± √(Σ(distance to that end)²)",
-    assumptions: "the work ledger: everybody's work adds up; tolls are means, each measured on its own and independent of the others (a toll that is paid at several gates stands in one row); visits are counted",
+    assumptions: "the work ledger: everybody's work adds up (latency has its own, `latency`); tolls are means, each measured on its own and independent of the others (a toll that is paid at several gates stands in one row); visits are counted",
     source: "Zou and Donner (2008), Construction of confidence limits about effect measures: a general approach (MOVER)",
     holds: "arithmetic; the interval is as good as those that go into it",
     parameters: &[
@@ -319,33 +228,9 @@ mod tests {
     }
 
     #[test]
-    fn latency_adds_along_the_critical_path_only() {
-        let takes = |name: &str, time| Stage::Takes(name.into(), time);
-        let path = Stage::Serial(vec![
-            takes("submit", about(5.0, 3.0, 3.0)),
-            Stage::Parallel(vec![
-                takes("prefetch", about(9.0, 1.0, 8.0)),
-                Stage::Serial(vec![
-                    takes("dma", about(4.0, 0.0, 0.0)),
-                    takes("device", about(8.0, 4.0, 4.0)),
-                ]),
-            ]),
-        ]);
-        let critical = path.critical_path().unwrap();
-        assert_eq!(critical.stages, ["submit", "dma", "device"]);
-        // Parallel: 12 in 8 … 17 (the slower ends of both); serial: √(3² + 4²) below, √(3² + 5²) above.
-        assert_eq!((critical.time.estimate, critical.time.lo), (17.0, 12.0));
-        assert!((critical.time.hi - (17.0 + 34_f64.sqrt())).abs() < 1e-12);
-        assert_eq!(critical.unexplained(about(20.0, 0.0, 0.0)).unwrap().estimate, 3.0);
-        assert!(Stage::Parallel(vec![]).critical_path().is_err());
-    }
-
-    #[test]
     fn intervals_of_different_confidence_do_not_mix() {
         let other = Interval::new(1.0, 0.9, 1.1, 0.9).unwrap();
         assert!(work(&[gate("exit", 1.0, other)], about(2.0, 0.1, 0.1)).is_err());
-        let stages = vec![Stage::Takes("a".into(), other), Stage::Takes("b".into(), about(1.0, 0.1, 0.1))];
-        assert!(Stage::Serial(stages).critical_path().is_err());
         assert!(work(&[], about(2.0, 0.1, 0.1)).is_err());
         assert!(work(&[gate("exit", -1.0, about(1.0, 0.1, 0.1))], about(2.0, 0.1, 0.1)).is_err());
     }

@@ -1,14 +1,16 @@
-//! How cost and rate grow: saturation, crossover, amortisation, bills.
+//! How cost and rate grow: saturation, crossover, amortisation, the two ledgers of a bill.
 
 mod amortisation;
 mod bill;
 mod crossover;
+mod latency;
 mod saturation;
 mod usl;
 
 pub use amortisation::Amortisation;
-pub use bill::{Bill, CriticalPath, Gate, Stage, work};
+pub use bill::{Bill, Gate, work};
 pub use crossover::{Crossover, Line, Sizes};
+pub use latency::{CriticalPath, Stage};
 pub use saturation::{Cores, Limit, Saturation};
 pub use usl::Usl;
 
@@ -16,4 +18,4 @@ use crate::card::Model;
 
 /// The models of this family.
 pub(crate) const MODELS: &[Model] =
-    &[saturation::MODEL, crossover::MODEL, amortisation::MODEL, bill::MODEL, usl::MODEL];
+    &[saturation::MODEL, crossover::MODEL, amortisation::MODEL, bill::MODEL, latency::MODEL, usl::MODEL];
