@@ -190,7 +190,7 @@ fn solve(given: &Given) -> Result<Solution> {
         .with("path.low", path.time.lo, Unit::AsGiven)
         .with("path.high", path.time.hi, Unit::AsGiven)
         .with("path.stages", path.stages.len() as f64, Unit::Count)
-        .with("hidden", all - path.time.estimate, Unit::AsGiven)
+        .with("hidden", (all - path.time.estimate).max(0.0), Unit::AsGiven)
         .with("unexplained", unexplained.estimate, Unit::AsGiven)
         .with("unexplained.low", unexplained.lo, Unit::AsGiven)
         .with("unexplained.high", unexplained.hi, Unit::AsGiven)

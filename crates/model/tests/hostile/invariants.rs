@@ -5,7 +5,7 @@ use tollway_model::Solution;
 const LEVELS: [&str; 4] = ["p50", "p90", "p99", "p999"];
 
 /// Figures that may be below zero: differences of what the user gave, and ends of intervals.
-const SIGNED: [&str; 4] = ["crossover", "unexplained", "sum.low", "sum.high"];
+const SIGNED: [&str; 5] = ["crossover", "unexplained", "sum.low", "sum.high", "path.low"];
 
 /// What is wrong with the figures; nothing in most cases.
 pub fn broken(solution: &Solution) -> Option<String> {
