@@ -6,6 +6,7 @@ mod figure;
 mod interrupt;
 mod laboratory;
 mod output;
+mod patience;
 mod progress_bar;
 mod verbs;
 

@@ -243,7 +243,7 @@ fn pages_show_what_the_program_prints() {
         // A blank line would end the block.
         timeless.filter(|line| !line.is_empty()).collect::<Vec<String>>().join("\n")
     };
-    for page in ["docs/models.md", "docs/plan.md", "docs/story.md"] {
+    for page in ["docs/models.md", "docs/plan.md", "docs/fit.md", "docs/story.md"] {
         let file = root.join(page);
         let then = fs::read_to_string(&file).unwrap();
         let now = with_output(&then, run);

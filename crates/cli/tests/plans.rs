@@ -5,6 +5,7 @@
 mod program;
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use program::{Bench, SHORT};
@@ -150,4 +151,17 @@ fn what_is_no_plan_names_place_and_remedy() {
         assert!(err.contains(says) && out.is_empty(), "{arguments:?}: {err}");
         assert_eq!(err.trim_end().lines().count(), 1, "{arguments:?}: {err}");
     }
+}
+
+#[test]
+fn who_waits_is_told_so() {
+    let bench = Bench::with(SHORT);
+    let slow =
+        ["plan", "mm1-transient", "mu=10000/s", "capacity=10000", "start=0", "time=1s", "--vary", "lambda"];
+    let mut child = bench.tollway(&[&slow[..], &["--keep", "number.mean<50"]].concat()).spawn().unwrap();
+    let mut told = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut told).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(told.starts_with("looking for the answer: 5 s"), "{told}");
 }

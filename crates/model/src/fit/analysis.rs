@@ -166,7 +166,8 @@ pub fn fit(trace: &Trace, options: Options) -> Result<Fit> {
             number(load)
         ));
     }
-    if gaps.iter().chain(&services).all(|series| series.values < FEWEST) {
+    let mut series = gaps.iter().chain(&services).peekable();
+    if series.peek().is_some() && series.all(|series| series.values < FEWEST) {
         notes.push(format!("fewer than {FEWEST} values rule nothing out"));
     }
     let delivery = coalescing.as_ref().zip(trace.deliveries.as_ref()).and_then(|(found, deliveries)| {

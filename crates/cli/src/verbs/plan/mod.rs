@@ -10,14 +10,14 @@ use anyhow::Result;
 
 use crate::args::{self, Arguments};
 use crate::exit::Ending;
-use crate::output;
+use crate::{output, patience};
 pub use document::PlanDocument;
 use request::Request;
 
 /// Plans what was asked for.
 pub fn plan(arguments: &Arguments, options: &args::Plan) -> Result<Ending> {
     let request = Request::read(options)?;
-    let answers = request.answers()?;
+    let answers = patience::telling("looking for the answer", || request.answers())?;
     let document = PlanDocument::of(&request, &answers);
     if arguments.json {
         output::json(&document)?;
