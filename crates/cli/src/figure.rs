@@ -41,8 +41,10 @@ pub struct Scale {
 const DECIMALS: f64 = 9.0;
 
 impl Scale {
-    /// The unit that fits the value; two digits of the half-width, and three of the value at least.
-    pub fn of(value: f64, half_width: f64, unit: Unit) -> Self {
+    /// The unit that fits the value or the other one beside it, whichever is larger; two digits of the half-width, and
+    /// three of the values at least.
+    pub fn of(value: f64, half_width: f64, other: f64, unit: Unit) -> Self {
+        let largest = value.abs().max(other.abs());
         let units: &[(f64, &str)] = match unit {
             Unit::Seconds => &[(1e-9, " ns"), (1e-6, " µs"), (1e-3, " ms"), (1.0, " s")],
             Unit::PerSecond => &[(1.0, " /s"), (1e3, " k/s"), (1e6, " M/s"), (1e9, " G/s")],
@@ -51,10 +53,10 @@ impl Scale {
             Unit::SecondsSquared => &[(1.0, " s²")],
             Unit::Ratio | Unit::AsGiven => &[(1.0, "")],
         };
-        let fits = |(size, _): &&(f64, &str)| value.abs() < 1000.0 * size;
+        let fits = |(size, _): &&(f64, &str)| largest < 1000.0 * size;
         let (size, unit) = units.iter().find(fits).or(units.last()).copied().unwrap_or((1.0, ""));
         let leading = |x: f64| (x.abs() / size).log10().floor();
-        let wanted = [(value, 2.0), (half_width, 1.0)].map(|(x, digits)| digits - leading(x));
+        let wanted = [(value, 2.0), (largest, 2.0), (half_width, 1.0)].map(|(x, digits)| digits - leading(x));
         // What is zero or has no width asks for no digit.
         let decimals = wanted.into_iter().filter(|d| d.is_finite()).fold(0.0, f64::max).min(DECIMALS);
         Scale { size, unit, decimals: decimals as usize }
@@ -145,11 +147,14 @@ mod tests {
 
     #[test]
     fn an_interval_shares_its_values_unit_and_shows_its_width() {
-        let scale = Scale::of(5.0123e-4, 1.3e-6, Unit::Seconds);
+        let scale = Scale::of(5.0123e-4, 1.3e-6, 5e-4, Unit::Seconds);
         assert_eq!([scale.full(5.0e-4), scale.bare(4.9993e-4)], ["500.0 µs", "499.9"]);
-        assert_eq!(Scale::of(0.8, 0.0004, Unit::Share).full(0.8), "80.000 %");
-        assert_eq!(Scale::of(8000.0, 0.0, Unit::PerSecond).full(8000.0), "8.00 k/s");
-        assert_eq!(Scale::of(0.0, 0.0, Unit::Count).full(0.0), "0");
+        // What was not seen is told in the unit of what is expected, and the other way round.
+        let scale = Scale::of(0.0, 0.0, 5.063, Unit::Seconds);
+        assert_eq!([scale.full(5.063), scale.full(0.0)], ["5.06 s", "0.00 s"]);
+        assert_eq!(Scale::of(0.8, 0.0004, 0.8, Unit::Share).full(0.8), "80.000 %");
+        assert_eq!(Scale::of(8000.0, 0.0, 8000.0, Unit::PerSecond).full(8000.0), "8.00 k/s");
+        assert_eq!(Scale::of(0.0, 0.0, 0.0, Unit::Count).full(0.0), "0");
     }
 
     #[test]

@@ -104,6 +104,49 @@ fn classes_coalescing_polling_and_a_network_against_their_formulas() {
     assert!(network["chain"]["states"].as_u64().unwrap() > 1000, "{}", network["chain"]);
 }
 
+/// Where hardly anybody waits, nothing is held against those who did not.
+#[test]
+fn sound_simulations_at_light_load_are_not_accused() {
+    let bench = Bench::with(SHORT);
+    let cases = [
+        ("arrival", "machine.interarrival=exponential(20ms)"),
+        ("arrival", "machine.interarrival=exponential(80ms)"),
+        ("coalescing", "completions.interarrival=exponential(20ms)"),
+        ("exits", "machines.interarrival=exponential(20ms)"),
+        ("exits", "machines.interarrival=exponential(1s)"),
+        ("machines", "machines.closed.think=exponential(1s)"),
+        ("moderation", "machine.interarrival=exponential(20ms)"),
+        ("polling", "machine.interarrival=exponential(20ms)"),
+        ("priorities", "signers.interarrival=exponential(1s)"),
+    ];
+    for (name, set) in cases {
+        for seed in ["1", "2", "3"] {
+            simulated(&bench, name, &["--customers", "20000", "--set", set, "--seed", seed]);
+        }
+    }
+    // Four servers, two loads.
+    for service in ["80us", "8us"] {
+        let text = format!(
+            "[[source]]\nname = 'a'\ninterarrival = 'exponential(1ms)'\n[[station]]\nname = 's'\nservers = 4\n\
+             service = 'exponential({service})'\n"
+        );
+        fs::write(bench.file("four.toml"), text).unwrap();
+        for seed in ["1", "2", "3"] {
+            bench.ends(&["simulate", "four.toml", "--customers", "50000", "--seed", seed], 0);
+        }
+    }
+}
+
+#[test]
+fn a_short_run_keeps_as_much_as_it_leaves_out() {
+    let bench = Bench::with(SHORT);
+    let service = "device.service=constant(1ns)";
+    let short = ["--set", service, "--customers", "2000", "--replications", "2"];
+    let document = simulated(&bench, "arrival", &short);
+    let run = &document["simulation"];
+    assert!(2 * run["warm_up"].as_u64().unwrap() <= run["customers"].as_u64().unwrap(), "{run}");
+}
+
 #[test]
 fn what_has_no_formula_is_simulated_all_the_same() {
     let bench = Bench::with(SHORT);
@@ -175,6 +218,7 @@ fn files_a_dry_run_and_precision() {
     let bench = Bench::with(SHORT);
     let file = example("exits");
     let (out, _) = bench.ends(&["simulate", &file, "--dry-run"], 0);
+    assert!(out.contains(": 1 source, 3 stations\n"), "{out}");
     assert!(out.contains("tollway model jackson") && out.contains("8 × 500000 customers"), "{out}");
     bench.ends(&["simulate", &file, "--customers", "20000", "--export", "x.csv"], 0);
     let csv = fs::read_to_string(bench.file("x.csv")).unwrap();

@@ -35,6 +35,11 @@ fn differences(rows: &[Rows], columns: &[Column], joined: usize) -> Vec<Vec<f64>
     rows.iter().map(of_one).collect()
 }
 
+/// Who the figure was seen on.
+pub(crate) fn count(figure: &Figure, rows: &[Rows]) -> f64 {
+    differences(rows, &[figure.count], 1).iter().flatten().sum()
+}
+
 /// The figure; `None` where what it is a share of never happened.
 ///
 /// # Errors

@@ -17,10 +17,18 @@ pub(crate) struct Figure {
     pub(crate) bottom: Vec<Column>,
     /// Multiplies the ratio.
     pub(crate) scale: f64,
+    /// Who it is seen on: of a wait, those who waited.
+    pub(crate) count: Column,
+}
+
+impl Figure {
+    fn on(self, count: Column) -> Self {
+        Figure { count, ..self }
+    }
 }
 
 fn figure(name: impl Into<Cow<'static, str>>, unit: Unit, top: Vec<Column>, bottom: Vec<Column>) -> Figure {
-    Figure { name: name.into(), unit, top, bottom, scale: 1.0 }
+    Figure { name: name.into(), unit, top, bottom, scale: 1.0, count: whole::LEFT }
 }
 
 /// All figures but quantiles, in the order a person reads them.
@@ -73,8 +81,10 @@ fn of_the_whole(system: &System, layout: Layout) -> Vec<Figure> {
     let number = stations(station::NUMBER).chain(coalescers(coalescer::NUMBER)).collect();
     figures.push(figure("number.mean", Unit::Count, number, time()));
     if system.stations.iter().any(has_queue) {
-        figures.push(figure("queue.mean", Unit::Count, stations(station::QUEUE).collect(), time()));
-        figures.push(figure("wait.mean", Unit::Seconds, vec![whole::WAIT], left()));
+        figures.push(
+            figure("queue.mean", Unit::Count, stations(station::QUEUE).collect(), time()).on(whole::WAITED),
+        );
+        figures.push(figure("wait.mean", Unit::Seconds, vec![whole::WAIT], left()).on(whole::WAITED));
         figures.push(figure("wait.probability", Unit::Share, vec![whole::WAITED], left()));
     }
     figures.push(figure("response.mean", Unit::Seconds, vec![whole::RESPONSE], left()));
@@ -94,8 +104,10 @@ fn of_the_whole(system: &System, layout: Layout) -> Vec<Figure> {
 
 fn of_station(prefix: &str, plan: &StationPlan, column: &dyn Fn(Column) -> Column) -> Vec<Figure> {
     let name = |what: &str| format!("{prefix}{what}");
-    let ratio =
-        |what: &str, unit, top: Column, bottom: Column| figure(name(what), unit, vec![top], vec![bottom]);
+    let ratio = |what: &str, unit, top: Column, bottom: Column| {
+        figure(name(what), unit, vec![top], vec![bottom]).on(column(station::BEGUN))
+    };
+    let waited = column(station::WAITED);
     let time = whole::TIME;
     let mut figures = vec![Figure {
         scale: 1.0 / f64::from(plan.servers),
@@ -104,13 +116,17 @@ fn of_station(prefix: &str, plan: &StationPlan, column: &dyn Fn(Column) -> Colum
     figures.push(ratio("throughput", Unit::PerSecond, column(station::LEFT), time));
     if plan.capacity.is_some() {
         let offered = vec![column(station::ARRIVED), column(station::LOST)];
-        figures.push(figure(name("loss"), Unit::Share, vec![column(station::LOST)], offered));
+        figures.push(
+            figure(name("loss"), Unit::Share, vec![column(station::LOST)], offered)
+                .on(column(station::BEGUN)),
+        );
     }
     figures.push(ratio("number.mean", Unit::Count, column(station::NUMBER), time));
     if has_queue(plan) {
-        figures.push(ratio("queue.mean", Unit::Count, column(station::QUEUE), time));
-        figures.push(ratio("wait.mean", Unit::Seconds, column(station::WAIT), column(station::BEGUN)));
-        figures.push(ratio("wait.probability", Unit::Share, column(station::WAITED), column(station::BEGUN)));
+        figures.push(ratio("queue.mean", Unit::Count, column(station::QUEUE), time).on(waited));
+        let begun = column(station::BEGUN);
+        figures.push(ratio("wait.mean", Unit::Seconds, column(station::WAIT), begun).on(waited));
+        figures.push(ratio("wait.probability", Unit::Share, waited, begun));
     }
     figures.push(ratio("response.mean", Unit::Seconds, column(station::RESPONSE), column(station::LEFT)));
     figures.extend(of_service(prefix, plan, column));
@@ -163,7 +179,7 @@ fn of_coalescer(prefix: &str, column: &dyn Fn(Column) -> Column) -> Vec<Figure> 
 /// Of a class or a source.
 fn of_kind(system: &System, prefix: &str, column: &dyn Fn(Column) -> Column) -> Vec<Figure> {
     let ratio = |what: &str, unit, top, bottom: Column| {
-        figure(format!("{prefix}{what}"), unit, vec![column(top)], vec![bottom])
+        figure(format!("{prefix}{what}"), unit, vec![column(top)], vec![bottom]).on(column(kind::LEFT))
     };
     let (time, left) = (whole::TIME, column(kind::LEFT));
     let mut figures = Vec::new();
@@ -176,7 +192,7 @@ fn of_kind(system: &System, prefix: &str, column: &dyn Fn(Column) -> Column) -> 
         figures.push(ratio("number.mean", Unit::Count, kind::NUMBER, time));
     }
     if system.stations.iter().any(has_queue) {
-        figures.push(ratio("wait.mean", Unit::Seconds, kind::WAIT, left));
+        figures.push(ratio("wait.mean", Unit::Seconds, kind::WAIT, left).on(column(kind::WAITED)));
         figures.push(ratio("wait.probability", Unit::Share, kind::WAITED, left));
     }
     figures.push(ratio("response.mean", Unit::Seconds, kind::RESPONSE, left));

@@ -17,6 +17,8 @@ pub struct Estimate {
     pub interval: Option<Interval>,
     /// The unit of the value.
     pub unit: Unit,
+    /// Customers that it was seen on, over all replications: of a wait, those who waited.
+    pub count: f64,
 }
 
 /// How it was simulated.
@@ -103,6 +105,8 @@ pub struct Outcome {
     pub replications: u32,
     /// Customers of each replication that were left out at its beginning.
     pub warm_up: u64,
+    /// Customers of each that should have been left out: more, where that would have been more than count.
+    pub transient: u64,
     /// Customers that count, over all replications.
     pub customers: u64,
     /// Events processed, over all replications, warm-up included.

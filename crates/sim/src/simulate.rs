@@ -8,7 +8,7 @@ use tollway_model::spec::{Spec, Stop};
 
 use crate::SimError;
 use crate::engine::{Engine, Progress};
-use crate::estimate::{estimate, quantile};
+use crate::estimate::{count, estimate, quantile};
 use crate::figures::figures;
 use crate::histogram::Histogram;
 use crate::lindley::Lindley;
@@ -83,7 +83,9 @@ impl Watcher<'_> {
 fn run(spec: &Spec, system: &System, options: &Options) -> Result<Outcome, SimError> {
     let stop = &spec.stop;
     let replications = u64::from(stop.replications);
-    let warm_up = pilot(system, stop, options)?;
+    let transient = pilot(system, stop, options)?;
+    // Not more is left out than counts: a run that should is too short, and that is told.
+    let warm_up = transient.min(stop.customers);
     let of = (stop.customers + warm_up).saturating_mul(replications);
     let watcher = Watcher { options, of, customers: AtomicU64::new(0) };
     let lindley = options.lindley && system.is_lindley();
@@ -132,7 +134,8 @@ fn run(spec: &Spec, system: &System, options: &Options) -> Result<Outcome, SimEr
     let mut estimates = Vec::new();
     for figure in &figures {
         if let Some((value, interval)) = estimate(figure, &rows, options.confidence)? {
-            estimates.push(Estimate { name: figure.name.clone(), value, interval, unit: figure.unit });
+            let count = count(figure, &rows);
+            estimates.push(Estimate { name: figure.name.clone(), value, interval, unit: figure.unit, count });
         }
     }
     estimates.extend(quantiles(&mut running, options.confidence)?);
@@ -143,6 +146,7 @@ fn run(spec: &Spec, system: &System, options: &Options) -> Result<Outcome, SimEr
         seed: options.seed,
         replications: running.len() as u32,
         warm_up,
+        transient,
         customers: running.iter().map(Replication::counted).sum(),
         events: running.iter().map(Replication::events).sum(),
         stopped_by,
@@ -188,6 +192,7 @@ fn quantiles(running: &mut [Replication], confidence: f64) -> Result<Vec<Estimat
         ("delay", |histograms| histograms.delays),
     ];
     let mut estimates = Vec::new();
+    let count = running.iter().map(|replication| replication.counted() as f64).sum();
     for (kind, pick) in kinds {
         let mut all = Histogram::new();
         let mut each = Vec::new();
@@ -204,6 +209,7 @@ fn quantiles(running: &mut [Replication], confidence: f64) -> Result<Vec<Estimat
                 value: value.value,
                 interval,
                 unit: Unit::Seconds,
+                count,
             });
         }
     }

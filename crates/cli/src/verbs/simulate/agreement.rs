@@ -29,6 +29,12 @@ const RARE: f64 = 100.0;
 /// A mean response known no better than this says nothing: its interval is as wide as that of 1600 independent ones.
 const TOO_WIDE: f64 = 0.05;
 
+/// Standard errors that the share of those who wait must be away from a quantile's, for the quantile to be judged.
+const EDGE: f64 = 6.0;
+
+/// The figure that tells how many wait.
+const PROBABILITY: &str = "wait.probability";
+
 /// The figure that tells how long a simulation was.
 const RESPONSE: &str = "response.mean";
 
@@ -52,7 +58,22 @@ pub fn judge(outcome: &Outcome, figures: &[(&Estimate, Option<f64>)]) -> Vec<Opt
     let exact_response = response.and_then(|(_, exact)| *exact);
     let nothing = why_not(outcome, exact_response).is_some();
     let independent = independent(outcome, exact_response);
-    let seen = |estimate: &Estimate, exact: f64| !nothing && seen_often(estimate, exact, independent);
+    // Waits are carried by those who wait: as many as are to be expected, where that is known.
+    let waiting = |prefix: &str| {
+        let is_it = |e: &Estimate| e.name.strip_suffix(PROBABILITY) == Some(prefix);
+        figures.iter().find(|(estimate, _)| is_it(estimate)).and_then(|(e, exact)| Some((e.count, (*exact)?)))
+    };
+    let seen = |estimate: &Estimate, exact: f64| {
+        let count = match carried_by_waits(&estimate.name).and_then(waiting) {
+            Some((customers, probability)) => customers * probability,
+            None => estimate.count,
+        };
+        let at_the_edge = waiting("").is_some_and(|(customers, probability)| {
+            estimate.name.starts_with("wait.p")
+                && at_the_edge(estimate, probability, customers.min(independent))
+        });
+        !nothing && !at_the_edge && seen_often(estimate, exact, independent.min(count))
+    };
     let tests: Vec<Option<(Interval, f64)>> = figures
         .iter()
         .map(|(estimate, exact)| {
@@ -79,15 +100,53 @@ pub fn judge(outcome: &Outcome, figures: &[(&Estimate, Option<f64>)]) -> Vec<Opt
 /// one, tells more about how well it is known.
 pub fn why_not(outcome: &Outcome, exact_response: Option<f64>) -> Option<String> {
     let count = |n: f64| figure::text(n.round(), Unit::Count);
+    // In every replication, if in the whole so many times more are needed.
+    let needed = |times: f64| match times * outcome.customers as f64 / f64::from(outcome.replications) {
+        customers if customers < 1e15 => format!("give it --customers {}", rounded_up(customers)),
+        _ => "no simulation is long enough".into(),
+    };
+    if outcome.transient > outcome.warm_up {
+        let (transient, warm_up) = (outcome.transient, outcome.warm_up);
+        return Some(format!(
+            "the first {transient} customers should be left out, and {warm_up} were; {}",
+            needed(transient as f64 / warm_up.max(1) as f64)
+        ));
+    }
     if let Some(scarce) = outcome.scarcest.as_ref().filter(|scarce| scarce.expected() < RARE) {
         let Scarce { place, probability, draws } = scarce;
         let drawn = count(*draws);
         return Some(format!(
-            "{place}: long times have a probability of {probability:.1e}, {drawn} were drawn"
+            "{place}: long times have a probability of {probability:.1e}, {drawn} were drawn; {}",
+            needed(RARE / scarce.expected())
         ));
     }
     let width = response_width(outcome, exact_response).filter(|width| *width > TOO_WIDE)?;
-    Some(format!("the mean response is known to ±{:.0} % only", 100.0 * width))
+    let needed = needed((width / TOO_WIDE).powi(2));
+    Some(format!("the mean response is known to ±{:.0} % only; {needed}", 100.0 * width))
+}
+
+/// A number of two digits, the next larger one, as --customers takes it.
+fn rounded_up(customers: f64) -> String {
+    let digit = 10_f64.powf(customers.log10().floor() - 1.0).max(1.0);
+    // The factor is for rounding.
+    format!("{:.0}", (customers / digit * (1.0 - 1e-9)).ceil() * digit)
+}
+
+/// What comes before the name of a figure that only those who wait make.
+fn carried_by_waits(name: &str) -> Option<&str> {
+    ["wait.mean", "queue.mean"].into_iter().find_map(|suffix| name.strip_suffix(suffix))
+}
+
+/// Whether chance decides if a quantile of the waits is zero: nearly so many do not wait as have less than it.
+fn at_the_edge(estimate: &Estimate, probability: f64, customers: f64) -> bool {
+    let Some(share) = beyond(&estimate.name) else { return false };
+    (probability - share).abs() * customers < EDGE * (customers * share).sqrt()
+}
+
+/// The share of what is larger than the quantile of that name.
+fn beyond(name: &str) -> Option<f64> {
+    let (_, digits) = name.rsplit_once(".p")?;
+    format!("0.{digits}").parse().ok().map(|share: f64| 1.0 - share)
 }
 
 /// Half the width of the mean response's interval, as a share of it.
@@ -131,10 +190,8 @@ fn p_value(interval: &Interval, unit: Unit, exact: f64, replications: u32) -> f6
 
 /// Whether what the figure counts happened often enough.
 fn seen_often(estimate: &Estimate, exact: f64, customers: f64) -> bool {
-    let quantile: Option<f64> =
-        estimate.name.rsplit_once(".p").and_then(|(_, digits)| format!("0.{digits}").parse().ok());
-    let share: f64 = match quantile {
-        Some(share) => 1.0 - share,
+    let share: f64 = match beyond(&estimate.name) {
+        Some(share) => share,
         None if estimate.unit == Unit::Share => exact.min(1.0 - exact),
         None => 1.0,
     };
@@ -149,7 +206,7 @@ mod tests {
 
     fn figure(name: &'static str, value: f64, half: f64, unit: Unit) -> Estimate {
         let interval = Interval::new(value, value - half, value + half, 0.95).ok();
-        Estimate { name: name.into(), value, interval, unit }
+        Estimate { name: name.into(), value, interval, unit, count: 80_000.0 }
     }
 
     fn outcome(estimates: Vec<Estimate>) -> Outcome {
@@ -159,6 +216,7 @@ mod tests {
             seed: 1,
             replications: 8,
             warm_up: 0,
+            transient: 0,
             customers: 80_000,
             events: 160_000,
             stopped_by: StoppedBy::Customers,
@@ -233,9 +291,60 @@ mod tests {
         let mut of_draws = |draws| {
             let place = "station s: service".into();
             outcome.scarcest = Some(Scarce { place, probability: 1e-6, draws });
+            let told = why_not(&outcome, None).unwrap_or_default();
+            assert_eq!(told.contains("give it --customers 10000000"), draws < 1e8, "{told}");
             judged(&outcome, 0, 2.0)
         };
         assert_eq!([of_draws(1e5), of_draws(1e9)], [Judgement::NotJudged, Judgement::Differs]);
+    }
+
+    #[test]
+    fn what_only_a_few_make_is_judged_when_they_are_enough() {
+        for (probability, judgement) in [(1e-3, Judgement::NotJudged), (2e-3, Judgement::Differs)] {
+            for name in ["wait.mean", "queue.mean"] {
+                let waits = figure(PROBABILITY, 0.0, 0.0, Unit::Share);
+                let outcome = outcome(vec![figure(name, 0.0, 0.0, Unit::Seconds), waits]);
+                let [one, share] = [0, 1].map(|i| &outcome.estimates[i]);
+                assert_eq!(
+                    judge(&outcome, &[(one, Some(1e-9)), (share, Some(probability))])[0],
+                    Some(judgement)
+                );
+            }
+        }
+        // Without a probability, those who were seen count.
+        let mut outcome = outcome(vec![figure("class.a.wait.mean", 1.0, 0.0, Unit::Seconds)]);
+        assert_eq!(judged(&outcome, 0, 2.0), Judgement::Differs);
+        outcome.estimates[0].count = 99.0;
+        assert_eq!(judged(&outcome, 0, 2.0), Judgement::NotJudged);
+    }
+
+    #[test]
+    fn a_quantile_that_chance_makes_zero_is_not_judged() {
+        let of = |probability| {
+            let waits = figure(PROBABILITY, probability, 0.001, Unit::Share);
+            let outcome = outcome(vec![figure("wait.p99", 0.0, 0.0, Unit::Seconds), waits]);
+            let [one, share] = [0, 1].map(|i| &outcome.estimates[i]);
+            judge(&outcome, &[(one, Some(1e-9)), (share, Some(probability))])[0]
+        };
+        assert_eq!([0.0101, 0.02].map(of), [Some(Judgement::NotJudged), Some(Judgement::Differs)]);
+    }
+
+    #[test]
+    fn a_run_that_ought_to_leave_out_more_than_it_has_is_not_judged() {
+        let mut outcome = outcome(vec![figure("wait.mean", 1.0, 0.001, Unit::Seconds)]);
+        outcome.warm_up = 10_000;
+        outcome.transient = 25_000;
+        assert_eq!(judged(&outcome, 0, 2.0), Judgement::NotJudged);
+        assert!(why_not(&outcome, None).unwrap().ends_with("give it --customers 25000"));
+    }
+
+    #[test]
+    fn the_customers_that_are_needed_have_two_digits() {
+        for (customers, says) in
+            [(10_000_000.0, "10000000"), (1234.0, "1300"), (3.2, "4"), (1e9 + 1.0, "1000000000")]
+        {
+            assert_eq!(rounded_up(customers), says);
+        }
     }
 
     #[test]

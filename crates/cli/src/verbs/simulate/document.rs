@@ -139,11 +139,16 @@ pub struct Made<'a> {
 /// Formula and chain may be apart by this share: the chain's queues are cut off where little is lost.
 const CHAIN: f64 = 1e-6;
 
+/// What is smaller than this share of a response, of the throughput, of one, is rounding.
+const NOTHING: f64 = 1e-6;
+
 impl FigureDocument {
-    /// How far the chain is from the formula, as a share of the figure.
-    fn chain_apart(&self) -> Option<f64> {
+    /// How far the chain is from the formula, as a share of the figure, or of what would be something.
+    fn chain_apart(&self, typical: f64) -> Option<f64> {
         let (formula, chain) = (self.formula?, self.chain?);
-        Some(if formula == chain { 0.0 } else { (formula - chain).abs() / formula.abs().max(chain.abs()) })
+        let apart = (formula - chain).abs();
+        let least = NOTHING * typical;
+        Some(if apart == 0.0 { 0.0 } else { apart / formula.abs().max(chain.abs()).max(least) })
     }
 }
 
@@ -194,7 +199,14 @@ impl SimulationDocument {
                 }
             });
         }
-        let from_formula = figures.values().filter_map(FigureDocument::chain_apart).reduce(f64::max);
+        let typical = |unit: Unit| match unit {
+            Unit::Seconds => exact("response.mean").unwrap_or(0.0),
+            Unit::PerSecond => exact("throughput").unwrap_or(0.0),
+            Unit::Share | Unit::Count => 1.0,
+            _ => 0.0,
+        };
+        let apart = order.iter().filter_map(|(name, unit)| figures[name].chain_apart(typical(*unit)));
+        let from_formula = apart.reduce(f64::max);
         let problem = match &made.chain {
             Ok(chain::Answer::Solved { .. }) => None,
             Ok(chain::Answer::Unsuited(why)) => Some(why.to_string()),

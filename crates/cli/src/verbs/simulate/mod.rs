@@ -138,9 +138,13 @@ fn plan(arguments: &Arguments, options: &args::Simulate, spec: &Spec) -> Result<
         }))
         .map(|()| Ending::Done);
     }
-    let (sources, stations, coalescers) = (spec.sources.len(), spec.stations.len(), spec.coalescers.len());
-    let mut text =
-        format!("{}{sources} sources, {stations} stations, {coalescers} coalescers\n", titled(&spec.title));
+    let parts = [
+        many(spec.sources.len(), "source"),
+        many(spec.stations.len(), "station"),
+        many(spec.coalescers.len(), "coalescer"),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    let mut text = format!("{}{}\n", titled(&spec.title), parts.join(", "));
     text += &format!("formula: {}\n", formula.as_deref().unwrap_or("none in the catalogue"));
     text += &format!(
         "would simulate {} × {} customers{} on {threads} threads, seed {}: at most about {}, {} of it for the chain\n",
@@ -165,6 +169,15 @@ fn chain_seconds(spec: &Spec) -> Option<f64> {
         Ok(Answer::Unsuited(Unsuited::Interrupted)) => None,
         Ok(Answer::Unsuited(Unsuited::TooLong { .. })) => Some(seconds / CHAIN_PROBE),
         _ => Some(seconds),
+    }
+}
+
+/// So many of them, if there is any.
+fn many(n: usize, what: &str) -> Option<String> {
+    match n {
+        0 => None,
+        1 => Some(format!("1 {what}")),
+        _ => Some(format!("{n} {what}s")),
     }
 }
 

@@ -72,7 +72,8 @@ fn texts(figure: &FigureDocument, unit: Unit) -> Texts {
             interval: String::new(),
         };
     };
-    let scale = figure::Scale::of(value, 0.5 * (high - low), unit);
+    let exact = figure.formula.or(figure.chain).filter(|exact| exact.is_finite()).unwrap_or(value);
+    let scale = figure::Scale::of(value, 0.5 * (high - low), exact, unit);
     let exactly = |value: Option<f64>| value.map_or_else(|| "–".into(), |value| scale.full(value));
     Texts {
         formula: exactly(figure.formula),
@@ -145,7 +146,7 @@ fn closing(document: &SimulationDocument) -> Vec<String> {
     let exact =
         if document.formula.as_ref().is_some_and(|f| f.problem.is_none()) { "formula" } else { "chain" };
     if let Some(reason) = &document.not_judged {
-        lines.push(format!("not judged: {reason}; give it more --customers"));
+        lines.push(format!("not judged: {reason}"));
     }
     if within + beside + differ > 0 {
         lines.push(if differ == 0 {
