@@ -341,7 +341,7 @@ mod tests {
     #[test]
     fn the_customers_that_are_needed_have_two_digits() {
         for (customers, says) in
-            [(10_000_000.0, "10000000"), (1234.0, "1300"), (3.2, "4"), (1e9 + 1.0, "1000000000")]
+            [(10_000_000.0, "10000000"), (1234.0, "1300"), (3.2, "4"), (1e9 + 0.5, "1000000000")]
         {
             assert_eq!(rounded_up(customers), says);
         }
