@@ -6,7 +6,8 @@
 //! - A specification with numbers instead of names: `system`, `sampler`, `stream`.
 //! - One replication: event by event (`engine`, with `calendar` and `customers`) or by `lindley`.
 //! - What is summed up meanwhile: `totals`, `histogram`; which figures that makes: `figures`.
-//! - From sums to intervals: `warm_up`, `replication`, `estimate`; whether enough was seen: `rarity`.
+//! - From sums to intervals: `warm_up`, `replication`, `estimate`; whether enough was seen: `rarity`,
+//!   `rare_kinds`.
 
 mod calendar;
 mod customers;
@@ -18,6 +19,7 @@ mod histogram;
 mod lindley;
 mod options;
 mod outcome;
+mod rare_kinds;
 mod rarity;
 mod replication;
 mod sampler;

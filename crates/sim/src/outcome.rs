@@ -83,6 +83,8 @@ pub struct Scarce {
     pub probability: f64,
     /// How many times were drawn, over all replications.
     pub draws: f64,
+    /// How the names of the figures begin that hang on it; none where all do.
+    pub figures: Vec<String>,
 }
 
 impl Scarce {
@@ -113,8 +115,10 @@ pub struct Outcome {
     pub events: u64,
     /// What ended it.
     pub stopped_by: StoppedBy,
-    /// The distribution whose long times came least often.
+    /// The distribution whose long times came least often, of those that all figures hang on.
     pub scarcest: Option<Scarce>,
+    /// Those that only some figures hang on.
+    pub scarce: Vec<Scarce>,
     /// Laws that were checked.
     pub invariants: Vec<Invariant>,
 }

@@ -8,6 +8,7 @@ use tollway_model::Distribution;
 use tollway_model::spec::{Arrivals, ByClass, Source, Spec};
 
 use crate::outcome::Scarce;
+use crate::rare_kinds::Kind;
 use crate::totals::{Column, Layout, kind, station, whole};
 
 /// The probability with which exponential times must occur among times of no length, for the sum of both to have these
@@ -19,11 +20,12 @@ fn probability(second: f64, third: f64) -> f64 {
 }
 
 fn of_law(place: String, law: &Distribution, draws: f64) -> Scarce {
-    Scarce { place, probability: probability(law.moment(2), law.moment(3)), draws }
+    Scarce { place, probability: probability(law.moment(2), law.moment(3)), draws, figures: Vec::new() }
 }
 
-/// The one whose long times are expected least often; of totals over all replications.
-pub(crate) fn scarcest(spec: &Spec, layout: Layout, totals: &[f64]) -> Option<Scarce> {
+/// The one whose long times are expected least often, of those that all figures hang on, and all that only some do; of
+/// totals over all replications.
+pub(crate) fn scarce(spec: &Spec, layout: Layout, totals: &[f64]) -> (Option<Scarce>, Vec<Scarce>) {
     let mut seen = Vec::new();
     for (i, s) in spec.stations.iter().enumerate() {
         let of = |column: Column| totals[layout.station(i, column)];
@@ -34,11 +36,10 @@ pub(crate) fn scarcest(spec: &Spec, layout: Layout, totals: &[f64]) -> Option<Sc
                 for (nth, class) in spec.classes.iter().enumerate() {
                     let Some(law) = laws.get(&class.name) else { continue };
                     let left = totals[layout.class(nth, kind::LEFT)];
-                    seen.push(of_law(
-                        place(&format!("service of {}", class.name)),
-                        law,
-                        left.min(of(station::SERVICES)),
-                    ));
+                    let draws = left.min(of(station::SERVICES));
+                    let figures = Kind::class(spec, layout, totals, nth).figures(draws);
+                    let place = place(&format!("service of {}", class.name));
+                    seen.push(Scarce { figures, ..of_law(place, law, draws) });
                 }
             }
         }
@@ -58,7 +59,10 @@ pub(crate) fn scarcest(spec: &Spec, layout: Layout, totals: &[f64]) -> Option<Sc
         let place = |what: &str| format!("source {}: {what}", source.name);
         let arrivals = entered / batch_moment(source, 1);
         match &source.arrivals {
-            Arrivals::Interarrival(law) => seen.push(of_law(place("interarrival"), law, arrivals)),
+            Arrivals::Interarrival(law) => {
+                let figures = Kind::source(spec, layout, totals, i).figures(entered * bunch(source));
+                seen.push(Scarce { figures, ..of_law(place("interarrival"), law, arrivals) });
+            }
             Arrivals::Closed(population) => {
                 population.think.iter().for_each(|law| seen.push(of_law(place("think"), law, entered)));
             }
@@ -66,14 +70,26 @@ pub(crate) fn scarcest(spec: &Spec, layout: Layout, totals: &[f64]) -> Option<Sc
         }
         if let Arrivals::Mmpp(switching) = &source.arrivals {
             let draws = totals[whole::TIME] / switching.stays.iter().sum::<f64>();
-            seen.push(Scarce { place: place("a round of its states"), probability: 1.0, draws });
+            seen.push(Scarce {
+                place: place("a round of its states"),
+                probability: 1.0,
+                draws,
+                figures: Vec::new(),
+            });
         }
         if !source.batch.is_empty() {
             let probability = probability(batch_moment(source, 2), batch_moment(source, 3));
-            seen.push(Scarce { place: place("batch"), probability, draws: arrivals });
+            let figures = Kind::source(spec, layout, totals, i).figures(entered * bunch(source));
+            seen.push(Scarce { place: place("batch"), probability, draws: arrivals, figures });
         }
     }
-    seen.into_iter().min_by(|one, other| one.expected().total_cmp(&other.expected()))
+    let (all, some): (Vec<_>, Vec<_>) = seen.into_iter().partition(|scarce| scarce.figures.is_empty());
+    (all.into_iter().min_by(|one, other| one.expected().total_cmp(&other.expected())), some)
+}
+
+/// How many times the work of one customer counts, squared, where several come together.
+fn bunch(source: &Source) -> f64 {
+    batch_moment(source, 2) / batch_moment(source, 1)
 }
 
 /// A moment of the number of customers that come together.

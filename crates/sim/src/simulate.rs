@@ -14,7 +14,7 @@ use crate::histogram::Histogram;
 use crate::lindley::Lindley;
 use crate::options::{Done, Options};
 use crate::outcome::{Engine as EngineName, Estimate, Invariant, Outcome, StoppedBy};
-use crate::rarity::scarcest;
+use crate::rarity::scarce;
 use crate::replication::{Histograms, Machine, Replication, Rows, Watch};
 use crate::system::{Node, System};
 use crate::totals::{Layout, station, whole};
@@ -140,6 +140,7 @@ fn run(spec: &Spec, system: &System, options: &Options) -> Result<Outcome, SimEr
     }
     estimates.extend(quantiles(&mut running, options.confidence)?);
     let (invariants, totals) = laws(system, &mut running)?;
+    let (scarcest, scarce) = scarce(spec, Layout::new(system), &totals);
     Ok(Outcome {
         estimates,
         engine: if lindley { EngineName::Lindley } else { EngineName::Events },
@@ -150,7 +151,8 @@ fn run(spec: &Spec, system: &System, options: &Options) -> Result<Outcome, SimEr
         customers: running.iter().map(Replication::counted).sum(),
         events: running.iter().map(Replication::events).sum(),
         stopped_by,
-        scarcest: scarcest(spec, Layout::new(system), &totals),
+        scarcest,
+        scarce,
         invariants,
     })
 }

@@ -72,7 +72,10 @@ pub fn judge(outcome: &Outcome, figures: &[(&Estimate, Option<f64>)]) -> Vec<Opt
             estimate.name.starts_with("wait.p")
                 && at_the_edge(estimate, probability, customers.min(independent))
         });
-        !nothing && !at_the_edge && seen_often(estimate, exact, independent.min(count))
+        !nothing
+            && !hangs(outcome, &estimate.name)
+            && !at_the_edge
+            && seen_often(estimate, exact, independent.min(count))
     };
     let tests: Vec<Option<(Interval, f64)>> = figures
         .iter()
@@ -99,30 +102,50 @@ pub fn judge(outcome: &Outcome, figures: &[(&Estimate, Option<f64>)]) -> Vec<Opt
 /// Why nothing of this simulation is held against what is exact, if nothing is; the exact mean response, where there is
 /// one, tells more about how well it is known.
 pub fn why_not(outcome: &Outcome, exact_response: Option<f64>) -> Option<String> {
-    let count = |n: f64| figure::text(n.round(), Unit::Count);
-    // In every replication, if in the whole so many times more are needed.
-    let needed = |times: f64| match times * outcome.customers as f64 / f64::from(outcome.replications) {
-        customers if customers < 1e15 => format!("give it --customers {}", rounded_up(customers)),
-        _ => "no simulation is long enough".into(),
-    };
     if outcome.transient > outcome.warm_up {
         let (transient, warm_up) = (outcome.transient, outcome.warm_up);
         return Some(format!(
             "the first {transient} customers should be left out, and {warm_up} were; {}",
-            needed(transient as f64 / warm_up.max(1) as f64)
+            needed(outcome, transient as f64 / warm_up.max(1) as f64)
         ));
     }
     if let Some(scarce) = outcome.scarcest.as_ref().filter(|scarce| scarce.expected() < RARE) {
-        let Scarce { place, probability, draws } = scarce;
-        let drawn = count(*draws);
-        return Some(format!(
-            "{place}: long times have a probability of {probability:.1e}, {drawn} were drawn; {}",
-            needed(RARE / scarce.expected())
-        ));
+        return Some(too_few(outcome, scarce));
     }
     let width = response_width(outcome, exact_response).filter(|width| *width > TOO_WIDE)?;
-    let needed = needed((width / TOO_WIDE).powi(2));
+    let needed = needed(outcome, (width / TOO_WIDE).powi(2));
     Some(format!("the mean response is known to ±{:.0} % only; {needed}", 100.0 * width))
+}
+
+/// Those of which too few came, each with how the names of the figures begin that hang on it, and why.
+pub fn short(outcome: &Outcome) -> Vec<(&[String], String)> {
+    let few = outcome.scarce.iter().filter(|scarce| scarce.expected() < RARE);
+    few.map(|scarce| (&scarce.figures[..], too_few(outcome, scarce))).collect()
+}
+
+/// Whether a figure hangs on something of which too few came.
+fn hangs(outcome: &Outcome, name: &str) -> bool {
+    let mut few = outcome.scarce.iter().filter(|scarce| scarce.expected() < RARE);
+    few.any(|scarce| scarce.figures.iter().any(|begin| name.starts_with(begin)))
+}
+
+/// What was seen too seldom, and how many customers it takes.
+fn too_few(outcome: &Outcome, scarce: &Scarce) -> String {
+    let Scarce { place, probability, draws, .. } = scarce;
+    let drawn = figure::text(draws.round(), Unit::Count);
+    let needed = needed(outcome, RARE / scarce.expected());
+    if *probability > 0.5 {
+        return format!("{place}: only {drawn} came; {needed}");
+    }
+    format!("{place}: long times have a probability of {probability:.1e}, {drawn} were drawn; {needed}")
+}
+
+/// In every replication, if in the whole so many times more are needed.
+fn needed(outcome: &Outcome, times: f64) -> String {
+    match times * outcome.customers as f64 / f64::from(outcome.replications) {
+        customers if customers < 1e15 => format!("give it --customers {}", rounded_up(customers)),
+        _ => "no simulation is long enough".into(),
+    }
 }
 
 /// A number of two digits, the next larger one, as --customers takes it.
@@ -221,6 +244,7 @@ mod tests {
             events: 160_000,
             stopped_by: StoppedBy::Customers,
             scarcest: None,
+            scarce: Vec::new(),
             invariants: Vec::new(),
         }
     }
@@ -290,12 +314,26 @@ mod tests {
         let mut outcome = outcome(vec![figure("wait.mean", 1.0, 0.001, Unit::Seconds)]);
         let mut of_draws = |draws| {
             let place = "station s: service".into();
-            outcome.scarcest = Some(Scarce { place, probability: 1e-6, draws });
+            outcome.scarcest = Some(Scarce { place, probability: 1e-6, draws, figures: Vec::new() });
             let told = why_not(&outcome, None).unwrap_or_default();
             assert_eq!(told.contains("give it --customers 10000000"), draws < 1e8, "{told}");
             judged(&outcome, 0, 2.0)
         };
         assert_eq!([of_draws(1e5), of_draws(1e9)], [Judgement::NotJudged, Judgement::Differs]);
+    }
+
+    #[test]
+    fn a_rare_class_silences_its_own_figures_only() {
+        let names = ["class.rare.wait.mean", "wait.mean"];
+        let mut outcome = outcome(names.map(|name| figure(name, 1.0, 0.001, Unit::Seconds)).to_vec());
+        let place = "source r: interarrival".into();
+        let figures = vec!["class.rare.".into()];
+        outcome.scarce.push(Scarce { place, probability: 1.0, draws: 30.0, figures });
+        assert_eq!([0, 1].map(|nth| judged(&outcome, nth, 2.0)), [Judgement::NotJudged, Judgement::Differs]);
+        let told = short(&outcome);
+        assert_eq!(told[0].1, "source r: interarrival: only 30 came; give it --customers 34000");
+        outcome.scarce[0].draws = 100.0;
+        assert_eq!((judged(&outcome, 0, 2.0), short(&outcome).len()), (Judgement::Differs, 0));
     }
 
     #[test]

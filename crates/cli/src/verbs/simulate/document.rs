@@ -9,7 +9,7 @@ use tollway_model::spec::{Formula, Spec};
 use tollway_model::{ModelError, Unit};
 use tollway_sim::{Engine, Outcome, StoppedBy};
 
-use super::agreement::{Judgement, judge, why_not};
+use super::agreement::{Judgement, judge, short, why_not};
 use crate::figure;
 
 /// One specification, solved in every way that there is. Times in seconds, rates per second.
@@ -30,6 +30,8 @@ pub struct SimulationDocument {
     pub figures: BTreeMap<String, FigureDocument>,
     /// Why no figure was held against what is exact: too little was seen of what makes them.
     pub not_judged: Option<String>,
+    /// What only some figures were not judged for.
+    pub short: Vec<ShortDocument>,
     /// Laws that must hold whatever was simulated.
     pub invariants: Vec<InvariantDocument>,
     /// The names of the figures, in the order in which a person reads them.
@@ -108,6 +110,16 @@ pub struct FigureDocument {
     /// Held against the formula, or against the chain where there is no formula: `within` (the interval has the exact value), `beside` (it has not, by chance or by less than 0.5 %), `differs`, or
     /// `not-judged` (too little was seen of it, exact value or none: its interval may be too narrow).
     pub verdict: Option<String>,
+}
+
+/// Something of which too little was seen, and the figures that hang on it.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ShortDocument {
+    /// How their names begin.
+    pub figures: Vec<String>,
+    /// What, and how many customers it takes.
+    pub reason: String,
 }
 
 /// A law, held against what was seen.
@@ -244,6 +256,10 @@ impl SimulationDocument {
             },
             figures,
             not_judged: why_not(outcome, exact("response.mean")),
+            short: short(outcome)
+                .into_iter()
+                .map(|(figures, reason)| ShortDocument { figures: figures.to_vec(), reason })
+                .collect(),
             invariants: outcome
                 .invariants
                 .iter()

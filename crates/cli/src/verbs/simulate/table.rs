@@ -37,6 +37,7 @@ pub fn text(document: &SimulationDocument, width: Option<usize>) -> String {
             Some("beside") => "~",
             // Without an interval it was not rarity: there were too few replications.
             Some("not-judged") if document.not_judged.is_some() => "short",
+            Some("not-judged") if hangs(document, name) => "short",
             Some("not-judged") if figure.low.is_some() => "rare",
             _ => "",
         };
@@ -52,6 +53,11 @@ pub fn text(document: &SimulationDocument, width: Option<usize>) -> String {
         table.across(0, Cell::plain(line));
     }
     table.render(width)
+}
+
+/// Whether too little was seen of what the figure hangs on.
+fn hangs(document: &SimulationDocument, name: &str) -> bool {
+    document.short.iter().flat_map(|short| &short.figures).any(|begin| name.starts_with(begin))
 }
 
 /// A figure's values, all in one unit and with the decimals that its interval is worth.
@@ -147,6 +153,10 @@ fn closing(document: &SimulationDocument) -> Vec<String> {
         if document.formula.as_ref().is_some_and(|f| f.problem.is_none()) { "formula" } else { "chain" };
     if let Some(reason) = &document.not_judged {
         lines.push(format!("not judged: {reason}"));
+    }
+    for short in document.short.iter().filter(|_| document.not_judged.is_none()) {
+        let figures: Vec<String> = short.figures.iter().map(|begin| format!("{begin}*")).collect();
+        lines.push(format!("not judged: {}: {}", figures.join(", "), short.reason));
     }
     if within + beside + differ > 0 {
         lines.push(if differ == 0 {
