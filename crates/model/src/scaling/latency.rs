@@ -47,7 +47,7 @@ impl CriticalPath {
 }
 
 impl Stage {
-    /// The latency ledger: serial stages add (by MOVER, as [`work`] does), of parallel ones the one with the longest mean
+    /// The latency ledger: serial stages add (by MOVER, as [`work`](super::work) does), of parallel ones the one with the longest mean
     /// counts, and each end of the interval is the longest of their ends.
     ///
     /// # Errors
