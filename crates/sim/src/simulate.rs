@@ -108,7 +108,12 @@ fn run(spec: &Spec, system: &System, options: &Options) -> Result<Outcome, SimEr
     let mut target = first;
     let stopped_by = loop {
         let advance = |replication: &mut Replication| replication.advance(target, &watcher);
-        let reached: Vec<bool> = running.par_iter_mut().map(advance).collect::<Result<_, SimError>>()?;
+        // Outside a pool of its own, rayon would take every processor.
+        let reached: Vec<bool> = if options.threads == 1 {
+            running.iter_mut().map(advance).collect::<Result<_, SimError>>()?
+        } else {
+            running.par_iter_mut().map(advance).collect::<Result<_, SimError>>()?
+        };
         if reached.contains(&false) || watcher.is_interrupted() && target < stop.customers {
             break StoppedBy::Interruption;
         }

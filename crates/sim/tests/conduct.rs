@@ -2,6 +2,8 @@
 //! instead of a panic or an endless run.
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::collections::HashSet;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use tollway_model::ModelError;
@@ -89,6 +91,20 @@ fn the_same_seed_gives_the_same_outcome_for_any_number_of_threads() {
             assert_eq!(of(7, threads), one);
         }
         assert_ne!(of(8, 1).estimates, one.estimates);
+    }
+}
+
+#[test]
+fn no_more_threads_than_asked_for_are_at_work() {
+    let spec = spec(include_str!("../../../examples/simulate/priorities.toml"), 200_000, 8);
+    for threads in [1, 2] {
+        let seen = Mutex::new(HashSet::new());
+        let progress = |_| {
+            seen.lock().unwrap().insert(std::thread::current().id());
+        };
+        simulated(&spec, Options { threads, progress: Some(&progress), ..Options::default() });
+        let seen = seen.lock().unwrap().len();
+        assert!((1..=threads).contains(&seen), "{seen} at work for {threads}");
     }
 }
 
