@@ -11,8 +11,8 @@ fn main() {
     let number = |i: usize, default| arguments.get(i).map_or(default, |a| a.parse().expect("a whole number"));
     let (customers, stations, threads) = (number(0, 20_000_000), number(2, 1), number(3, 1));
     let lindley = arguments.get(1).is_some_and(|a| a == "lindley");
-    // As many as `simulate` makes by itself on two threads: whoever is done first takes what the other left.
-    let replications = 4 * threads;
+    // On several threads as many as `simulate` makes by itself: whoever is done first takes what the other left.
+    let replications = if threads == 1 { 1 } else { 4 * threads };
     let mut text =
         format!("[stop]\ncustomers = {}\nreplications = {replications}\n", customers / replications);
     for i in 0..stations {
