@@ -12,6 +12,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tollway-sim", &["core", "stats", "model"]),
     ("tollway-payload", &[]),
     ("tollway-host", &["core", "stats"]),
+    ("tollway-wire", &["core", "host"]),
     ("tollway-store", &["core", "stats"]),
     ("tollway-load", &["core", "stats"]),
     ("tollway-tenant", &["core", "host"]),
@@ -19,7 +20,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tollway-report", &["core", "stats", "store"]),
     ("tollway-null", PATH),
     ("tollway-crossings", PATH),
-    ("tollway-all", &["core", "null", "crossings"]),
+    ("tollway-capture", PATH),
+    ("tollway-all", &["core", "null", "crossings", "capture"]),
     ("tollway-agent", &["core", "host", "tenant", "all"]),
     (
         "tollway",
