@@ -56,6 +56,12 @@ pub enum Requirement {
     Loopback,
     /// A folder whose file system does O_DIRECT.
     DirectIo,
+    /// Network namespaces of our own.
+    NetworkNamespaces,
+    /// Sockets that see whole frames.
+    PacketSockets,
+    /// AF_XDP sockets, and XDP programs that feed them.
+    AfXdp,
 }
 
 /// Something that this machine lacks: what, why it is known, what to do about it.

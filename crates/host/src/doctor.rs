@@ -85,6 +85,9 @@ pub fn examine() -> Doctor {
     doctor.add("io_uring", met(Requirement::IoUring, ""));
     doctor.add("POSIX message queues", met(Requirement::PosixQueues, ""));
     doctor.add("loopback networking", met(Requirement::Loopback, ""));
+    doctor.add("network namespaces", met(Requirement::NetworkNamespaces, ""));
+    doctor.add("packet sockets", met(Requirement::PacketSockets, ""));
+    doctor.add("AF_XDP sockets", met(Requirement::AfXdp, ""));
     let folder = scratch::folder();
     doctor.add("direct input and output", met(Requirement::DirectIo, &format!("in {}", folder.display())));
     doctor.add("hardware performance counters", PerfCounters::hardware().map(|_| ok("")));

@@ -16,6 +16,7 @@ mod found;
 pub mod gap;
 pub mod kvm;
 pub mod meters;
+mod network;
 pub mod requirement;
 pub mod samplers;
 pub mod scratch;

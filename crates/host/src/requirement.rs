@@ -14,6 +14,7 @@ use crate::cpu::allowed_cpus;
 use crate::features::{Features, Virtualisation};
 use crate::found::{Found, line};
 use crate::kvm;
+use crate::network;
 use crate::scratch::{self, FOLDER};
 
 /// The counter itself, and that this run counts by it.
@@ -50,6 +51,9 @@ pub fn check(requirement: &Requirement) -> Result<(), Missing> {
         Requirement::PosixQueues => posix_queues(),
         Requirement::Loopback => loopback(),
         Requirement::DirectIo => direct_io(&scratch::folder()),
+        Requirement::NetworkNamespaces => network::namespaces(),
+        Requirement::PacketSockets => network::packet_sockets(),
+        Requirement::AfXdp => network::af_xdp(),
     }
 }
 
@@ -259,6 +263,9 @@ mod tests {
             Requirement::PosixQueues,
             Requirement::Loopback,
             Requirement::DirectIo,
+            Requirement::NetworkNamespaces,
+            Requirement::PacketSockets,
+            Requirement::AfXdp,
         ];
         for requirement in all {
             match check(&requirement) {
@@ -291,8 +298,15 @@ mod tests {
     fn probes_leave_no_descriptor_open() {
         let open = || std::fs::read_dir("/proc/self/fd").unwrap().count();
         let all = || {
-            for r in [Requirement::Kvm, Requirement::IoUring, Requirement::PosixQueues, Requirement::DirectIo]
-            {
+            for r in [
+                Requirement::Kvm,
+                Requirement::IoUring,
+                Requirement::PosixQueues,
+                Requirement::DirectIo,
+                Requirement::NetworkNamespaces,
+                Requirement::PacketSockets,
+                Requirement::AfXdp,
+            ] {
                 let _ = check(&r);
             }
         };

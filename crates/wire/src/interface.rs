@@ -1,0 +1,150 @@
+//! What is known about an interface: of the network namespace that the calling thread is in, asked of the kernel each
+//! time.
+
+use crate::WireError;
+use crate::netlink::{IFINFO, Netlink, Request, attributes};
+
+/// Facts of an interface at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// The kernel's number of it.
+    pub index: u32,
+    /// Its name.
+    pub name: String,
+    /// What its frames are: an ARPHRD_ number (linux/if_arp.h); 1 is Ethernet, 772 loopback.
+    pub hardware: u16,
+    /// Its hardware address, if it is six bytes long.
+    pub address: Option<[u8; 6]>,
+    /// Largest payload of a frame, in bytes.
+    pub mtu: u32,
+    /// Whether it is switched on (IFF_UP).
+    pub up: bool,
+    /// Whether it is up and can carry frames (IFF_RUNNING): a cable is plugged in, a peer is up.
+    pub running: bool,
+    /// Receive queues that it was made with.
+    pub receive_queues: u32,
+    /// Transmit queues that it was made with.
+    pub transmit_queues: u32,
+    /// What made it: "veth", "bridge", …; `None` for hardware and loopback.
+    pub kind: Option<String>,
+    /// What the kernel and the driver count.
+    pub counters: Counters,
+}
+
+/// What an interface has seen since it was made. 64-bit. Source: `struct rtnl_link_stats64` (linux/if_link.h).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Good frames received. Some drivers count frames that the host then had no room for.
+    pub received: u64,
+    /// Frames sent.
+    pub sent: u64,
+    /// Bytes received.
+    pub received_bytes: u64,
+    /// Bytes sent.
+    pub sent_bytes: u64,
+    /// Frames received and then thrown away, for want of memory or because a queue was full.
+    pub receive_dropped: u64,
+    /// Frames that the hardware had no buffer for: `rx_missed_errors`.
+    pub receive_missed: u64,
+    /// Damaged frames received: `rx_errors`.
+    pub receive_errors: u64,
+    /// Frames that were not sent for want of resources.
+    pub send_dropped: u64,
+}
+
+impl Counters {
+    /// Word `i` of the structure: rx_packets, tx_packets, rx_bytes, tx_bytes, rx_errors, tx_errors, rx_dropped,
+    /// tx_dropped, multicast, collisions, rx_length_errors, rx_over_errors, rx_crc_errors, rx_frame_errors,
+    /// rx_fifo_errors, rx_missed_errors, …
+    fn parse(bytes: &[u8]) -> Counters {
+        let word = |i: usize| {
+            bytes.get(8 * i..8 * i + 8).and_then(|b| b.try_into().ok()).map_or(0, u64::from_ne_bytes)
+        };
+        Counters {
+            received: word(0),
+            sent: word(1),
+            received_bytes: word(2),
+            sent_bytes: word(3),
+            receive_errors: word(4),
+            receive_dropped: word(6),
+            send_dropped: word(7),
+            receive_missed: word(15),
+        }
+    }
+}
+
+impl Interface {
+    /// The one of that name.
+    ///
+    /// # Errors
+    /// [`WireError::Input`] if there is none.
+    pub fn named(name: &str) -> Result<Interface, WireError> {
+        // IFNAMSIZ is 16, with the zero byte.
+        if name.is_empty() || name.len() > 15 {
+            return Err(WireError::no_interface(name));
+        }
+        let mut request = Request::link(libc::RTM_GETLINK, 0, 0, 0, 0);
+        request.text(libc::IFLA_IFNAME, name);
+        let mut found = None;
+        Netlink::open()?.ask(request, |body| found = Interface::parse(body)).map_err(|error| match error
+            .raw_os_error()
+        {
+            Some(libc::ENODEV) => WireError::no_interface(name),
+            _ => WireError::system(format!("asking about interface {name}"), error),
+        })?;
+        found.ok_or_else(|| WireError::no_interface(name))
+    }
+
+    /// All that there are, by their index.
+    ///
+    /// # Errors
+    /// If the kernel does not tell.
+    pub fn all() -> Result<Vec<Interface>, WireError> {
+        let mut found = Vec::new();
+        let request = Request::link(libc::RTM_GETLINK, libc::NLM_F_DUMP, 0, 0, 0);
+        Netlink::open()?
+            .ask(request, |body| found.extend(Interface::parse(body)))
+            .map_err(|error| WireError::system("listing interfaces", error))?;
+        found.sort_by_key(|interface: &Interface| interface.index);
+        Ok(found)
+    }
+
+    fn parse(body: &[u8]) -> Option<Interface> {
+        let word = |at: usize| Some(u32::from_ne_bytes(body.get(at..at + 4)?.try_into().ok()?));
+        let flags = word(8)?;
+        let mut interface = Interface {
+            index: word(4)?,
+            name: String::new(),
+            hardware: u16::from_ne_bytes(body.get(2..4)?.try_into().ok()?),
+            address: None,
+            mtu: 0,
+            up: flags & libc::IFF_UP as u32 != 0,
+            running: flags & libc::IFF_RUNNING as u32 != 0,
+            receive_queues: 1,
+            transmit_queues: 1,
+            kind: None,
+            counters: Counters::default(),
+        };
+        for (kind, value) in attributes(body.get(IFINFO..)?) {
+            let number = || value.try_into().map_or(0, u32::from_ne_bytes);
+            match kind {
+                libc::IFLA_IFNAME => interface.name = text(value),
+                libc::IFLA_ADDRESS => interface.address = value.try_into().ok(),
+                libc::IFLA_MTU => interface.mtu = number(),
+                libc::IFLA_NUM_RX_QUEUES => interface.receive_queues = number(),
+                libc::IFLA_NUM_TX_QUEUES => interface.transmit_queues = number(),
+                libc::IFLA_STATS64 => interface.counters = Counters::parse(value),
+                libc::IFLA_LINKINFO => {
+                    let info = attributes(value).find(|(kind, _)| *kind == libc::IFLA_INFO_KIND);
+                    interface.kind = info.map(|(_, value)| text(value));
+                }
+                _ => {}
+            }
+        }
+        Some(interface)
+    }
+}
+
+fn text(value: &[u8]) -> String {
+    String::from_utf8_lossy(value).trim_end_matches('\0').to_owned()
+}

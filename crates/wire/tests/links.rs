@@ -1,0 +1,163 @@
+//! Namespaces and what is in them, against the kernel's own account of it.
+
+use std::process::Command;
+
+use tollway_core::Requirement;
+use tollway_host::requirement::{check, skip_test};
+use tollway_wire::{
+    Cable, End, Interface, Namespace, PacketSocket, delete_link, move_link, set_mtu, set_up, veth_pair,
+};
+
+/// Whether this process may make namespaces; says so if not.
+fn may() -> bool {
+    match check(&Requirement::NetworkNamespaces).and_then(|()| check(&Requirement::PacketSockets)) {
+        Ok(()) => true,
+        Err(missing) => {
+            skip_test(&["netns", "packet"], &missing);
+            false
+        }
+    }
+}
+
+#[test]
+fn a_veth_pair_is_as_it_was_described() {
+    if !may() {
+        return;
+    }
+    let namespace = Namespace::new().unwrap();
+    let address = [2, 0, 0, 0, 0, 7];
+    namespace
+        .run(|| {
+            let one = End { mtu: Some(900), address: Some(address), queues: 3, ..End::new("one") };
+            veth_pair(&one, &End::new("two")).unwrap();
+            let one = Interface::named("one").unwrap();
+            assert_eq!((one.mtu, one.address, one.hardware), (900, Some(address), 1));
+            assert_eq!((one.receive_queues, one.transmit_queues), (3, 3));
+            assert_eq!(one.kind.as_deref(), Some("veth"));
+            assert_eq!((one.up, one.running), (false, false));
+            set_up("one", true).unwrap();
+            assert!(!Interface::named("one").unwrap().running, "its peer is down");
+            set_up("two", true).unwrap();
+            let one = Interface::named("one").unwrap();
+            assert_eq!((one.up, one.running), (true, true));
+            set_mtu("one", 1400).unwrap();
+            assert_eq!(Interface::named("one").unwrap().mtu, 1400);
+            let names: Vec<String> = Interface::all().unwrap().into_iter().map(|i| i.name).collect();
+            assert_eq!(names, ["lo", "two", "one"]);
+            assert!(Interface::named("lo").unwrap().up);
+            delete_link("two").unwrap();
+            assert_eq!(Interface::all().unwrap().len(), 1, "its peer went with it");
+        })
+        .unwrap();
+}
+
+#[test]
+fn an_end_can_be_made_in_another_namespace_and_moved() {
+    if !may() {
+        return;
+    }
+    let (here, there) = (Namespace::new().unwrap(), Namespace::new().unwrap());
+    here.run(|| veth_pair(&End::new("near"), &End::new("far").within(&there)).unwrap()).unwrap();
+    assert_eq!(here.run(|| Interface::all().unwrap().len()).unwrap(), 2);
+    there.run(|| assert!(Interface::named("far").is_ok())).unwrap();
+    here.run(|| move_link("near", &there).unwrap()).unwrap();
+    assert_eq!(here.run(|| Interface::all().unwrap().len()).unwrap(), 1);
+    assert_eq!(there.run(|| Interface::all().unwrap().len()).unwrap(), 3);
+}
+
+#[test]
+fn what_cannot_be_is_told_with_place_and_remedy() {
+    if !may() {
+        return;
+    }
+    let namespace = Namespace::new().unwrap();
+    let said = namespace
+        .run(|| {
+            veth_pair(&End::new("a"), &End::new("b")).unwrap();
+            [
+                Interface::named("nowhere").unwrap_err().to_string(),
+                Interface::named("a name that is too long").unwrap_err().to_string(),
+                set_up("nowhere", true).unwrap_err().to_string(),
+                veth_pair(&End::new("a"), &End::new("c")).unwrap_err().to_string(),
+                set_mtu("a", 7).unwrap_err().to_string(),
+                PacketSocket::open()
+                    .unwrap()
+                    .bind(&Interface { index: 999, ..Interface::named("a").unwrap() })
+                    .unwrap_err()
+                    .to_string(),
+            ]
+        })
+        .unwrap();
+    let wanted = ["nowhere", "too long", "nowhere", "a name is taken", "a to 7", "interface a"];
+    for (said, wanted) in said.iter().zip(wanted) {
+        println!("{said}");
+        assert!(said.contains(wanted), "{said}");
+    }
+}
+
+#[test]
+fn nobody_speaks_on_a_cable_and_what_is_sent_is_counted() {
+    if !may() {
+        return;
+    }
+    let cable = Cable::new().unwrap();
+    cable
+        .namespace()
+        .run(|| {
+            std::thread::sleep(std::time::Duration::from_millis(300));
+            let quiet = Interface::named(Cable::RIGHT).unwrap().counters;
+            assert_eq!((quiet.received, quiet.sent), (0, 0));
+            let socket = PacketSocket::open().unwrap();
+            socket.bind_deaf(&Interface::named(Cable::LEFT).unwrap()).unwrap();
+            (0..10).for_each(|_| socket.send(&[0xff; 60]).unwrap());
+            assert_eq!(Interface::named(Cable::LEFT).unwrap().counters.sent, 10);
+            let right = Interface::named(Cable::RIGHT).unwrap().counters;
+            assert_eq!((right.received, right.received_bytes), (10, 600));
+        })
+        .unwrap();
+}
+
+#[test]
+fn nothing_is_left_of_a_namespace() {
+    if !may() {
+        return;
+    }
+    // Namespaces of this machine, with a name or held by a process: those that other tests of this program have now are
+    // few.
+    let namespaces = || {
+        let mut found = std::collections::HashSet::new();
+        for process in std::fs::read_dir("/proc").unwrap().flatten() {
+            for folder in ["ns", "fd"] {
+                for entry in std::fs::read_dir(process.path().join(folder)).into_iter().flatten().flatten() {
+                    let target = std::fs::read_link(entry.path()).unwrap_or_default();
+                    if target.to_string_lossy().starts_with("net:[") {
+                        found.insert(target);
+                    }
+                }
+            }
+        }
+        found.len()
+    };
+    let named = || std::fs::read_dir("/run/netns").map_or(0, Iterator::count);
+    let before = (namespaces(), named());
+    for _ in 0..100 {
+        drop(Cable::new().unwrap());
+    }
+    assert!(namespaces() < before.0 + 20, "{} before, {} after", before.0, namespaces());
+    assert_eq!(named(), before.1);
+}
+
+#[test]
+fn ip_of_iproute2_agrees() {
+    if !may() {
+        return;
+    }
+    let cable = Cable::new().unwrap();
+    let shown = cable.namespace().run(|| Command::new("ip").args(["-o", "link"]).output()).unwrap();
+    let Ok(shown) = shown else {
+        println!("skipped: no program ip");
+        return;
+    };
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    assert!(shown.contains("left@right") && shown.matches("LOWER_UP").count() == 3, "{shown}");
+}
