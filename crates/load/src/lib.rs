@@ -2,10 +2,12 @@
 //!
 //! [`repeat`] is the closed loop: the next operation begins when the last has ended. It is the one timing loop of the
 //! program, so every figure has the same floor, which `paths/null` measures. [`follow`] is the open loop: operations begin
-//! when a [`Schedule`] says.
+//! when a [`Schedule`] says, which is a stretch of an endless stream: [`Regular`], [`Poisson`], [`Bursts`], [`OnOff`].
 
+mod arrivals;
 mod closed;
 mod open;
 
+pub use arrivals::{Bursts, OnOff, Poisson, Regular};
 pub use closed::{SAMPLE_TICKS, STAMP_FROM_TICKS, Work, delay, repeat, wait_until};
 pub use open::{Lateness, Schedule, follow};

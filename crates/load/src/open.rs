@@ -4,10 +4,9 @@
 //! sender that is late, because it was interrupted or because sending blocks, must not hide the wait it causes
 //! ("coordinated omission"). How late it was is kept on its own.
 
-use rand::{RngExt, SeedableRng, rngs::StdRng};
 use tollway_core::{Clock, Ticks};
 
-use crate::wait_until;
+use crate::{Poisson, Regular, wait_until};
 
 /// When requests begin, in ticks after the start; rising.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,27 +17,17 @@ pub struct Schedule {
 impl Schedule {
     /// Independent exponential gaps of this mean, in ticks: a Poisson stream. The same seed gives the same schedule.
     pub fn poisson(mean_gap: f64, requests: usize, seed: u64) -> Self {
-        let mut rng = StdRng::seed_from_u64(seed);
-        Self::from_gaps(requests, || {
-            let uniform: f64 = rng.random();
-            // In (0, 1], so that its logarithm is finite.
-            -(1.0 - uniform).ln() * mean_gap
-        })
+        Self::of(Poisson::with_mean(mean_gap, seed), requests)
     }
 
-    /// Always the same gap, in ticks.
+    /// Always the same gap, in ticks, before the first one too.
     pub fn regular(gap: f64, requests: usize) -> Self {
-        Self::from_gaps(requests, || gap)
+        Self::of(Regular::every(gap).skip(1), requests)
     }
 
-    fn from_gaps(requests: usize, mut gap: impl FnMut() -> f64) -> Self {
-        // Added up before they are rounded: the rate is kept however short the gaps.
-        let mut at = 0.0;
-        let starts = (0..requests).map(|_| {
-            at += gap();
-            at as Ticks
-        });
-        Schedule { starts: starts.collect() }
+    /// The first so many of any stream.
+    pub fn of(starts: impl Iterator<Item = Ticks>, requests: usize) -> Self {
+        Schedule { starts: starts.take(requests).collect() }
     }
 
     /// The intended starts, in ticks after the start of the schedule.

@@ -12,6 +12,7 @@ mod interface;
 mod link;
 mod namespace;
 mod netlink;
+pub mod send;
 mod socket;
 
 pub use cable::Cable;
