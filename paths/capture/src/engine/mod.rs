@@ -1,6 +1,7 @@
 //! Capturing, without the laboratory.
 
 mod accounting;
+pub mod bpf;
 mod packet;
 
 pub use accounting::Accounting;

@@ -1,0 +1,409 @@
+//! The interpreter: a checked program, decoded once, run on packet after packet.
+//!
+//! What libpcap's `bpf_filter` looks up for each instruction is settled before: where jumps go, where a load ends. Two
+//! common pairs are one operation: a load from the packet with the test of what it loaded, and a run of `jeq` that all
+//! go to the same place. A pair stands where its first instruction stood, and its second stays in its place for
+//! those that jump to it.
+
+use super::check::Program;
+use super::instruction::{Alu, Meaning, Operand, SCRATCH_WORDS, Test, Width};
+
+/// What a decoded instruction does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    LoadWord,
+    LoadHalf,
+    LoadByte,
+    LoadWordAtX,
+    LoadHalfAtX,
+    LoadByteAtX,
+    LoadLength,
+    LoadConstant,
+    LoadScratch,
+    LoadXLength,
+    LoadXConstant,
+    LoadXScratch,
+    LoadXHeader,
+    Store,
+    StoreX,
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Or,
+    And,
+    ShiftLeft,
+    ShiftRight,
+    Mod,
+    Xor,
+    AddX,
+    SubX,
+    MulX,
+    DivX,
+    OrX,
+    AndX,
+    ShiftLeftX,
+    ShiftRightX,
+    ModX,
+    XorX,
+    Negate,
+    Jump,
+    Equal,
+    Greater,
+    GreaterOrEqual,
+    AnyBit,
+    EqualX,
+    GreaterX,
+    GreaterOrEqualX,
+    AnyBitX,
+    /// A is one of a run of constants.
+    OneOf,
+    // A load and the test of what it loaded.
+    WordEqual,
+    HalfEqual,
+    ByteEqual,
+    WordAnyBit,
+    HalfAnyBit,
+    ByteAnyBit,
+    HalfAtXEqual,
+    ReturnConstant,
+    ReturnA,
+    Tax,
+    Txa,
+}
+
+/// A decoded instruction.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    kind: Kind,
+    /// Where it goes on if its test holds; or how many constants a run has.
+    holds: u16,
+    /// Where it goes on if not.
+    fails: u16,
+    /// The constant, offset or word of scratch memory.
+    k: u32,
+    /// For loads from the packet: how long it must be. For pairs: what is tested against.
+    second: u32,
+}
+
+/// A program ready to be interpreted.
+#[derive(Clone, Debug)]
+pub struct Interpreter {
+    steps: Box<[Step]>,
+    /// The constant of each instruction: a run of them is what `OneOf` looks through.
+    constants: Box<[u32]>,
+}
+
+impl Interpreter {
+    /// Decodes a program.
+    pub fn new(program: &Program) -> Self {
+        let meanings: Vec<Meaning> = program.meanings().collect();
+        let steps = (0..meanings.len()).map(|at| decode(&meanings, at)).collect();
+        Interpreter { steps, constants: program.instructions().iter().map(|i| i.k).collect() }
+    }
+
+    /// How many bytes of the packet to keep, 0 if it is not wanted. `bytes` is what was kept of it so far.
+    ///
+    /// Loads see the first 2³² − 1 bytes.
+    pub fn run(&self, bytes: &[u8], wire_length: u32) -> u32 {
+        let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        let packet = bytes.as_ptr();
+        let mut scratch = [0u32; SCRATCH_WORDS as usize];
+        let (mut a, mut x) = (0u32, 0u32);
+        let mut at = 0usize;
+
+        // Each of these is called when the end of the load was compared with the packet's length.
+        let word = |k: usize| {
+            // SAFETY: the four bytes from k on are the packet's.
+            unsafe { u32::from_be(packet.add(k).cast::<u32>().read_unaligned()) }
+        };
+        let half = |k: usize| {
+            // SAFETY: the two bytes from k on are the packet's.
+            u32::from(unsafe { u16::from_be(packet.add(k).cast::<u16>().read_unaligned()) })
+        };
+        let byte = |k: usize| {
+            // SAFETY: the byte at k is the packet's.
+            u32::from(unsafe { *packet.add(k) })
+        };
+        // A load at x + k. Offsets are below 2³¹ and X below 2³²: the sum fits 64 bits.
+        let beyond = |x: u32, step: &Step| u64::from(x) + u64::from(step.second) > u64::from(length);
+
+        macro_rules! load {
+            ($read:ident, $step:ident) => {{
+                if $step.second > length {
+                    return 0;
+                }
+                a = $read($step.k as usize);
+                at += 1;
+            }};
+            ($read:ident, $step:ident, x) => {{
+                if beyond(x, $step) {
+                    return 0;
+                }
+                a = $read(x as usize + $step.k as usize);
+                at += 1;
+            }};
+        }
+        macro_rules! test {
+            ($step:ident, $holds:expr) => {
+                at = usize::from(if $holds { $step.holds } else { $step.fails })
+            };
+        }
+        // A pair has no room for the load's end: it is computed.
+        macro_rules! pair {
+            ($read:ident, $size:literal, $step:ident, |$a:ident, $c:ident| $holds:expr) => {{
+                if u64::from($step.k) + $size > u64::from(length) {
+                    return 0;
+                }
+                a = $read($step.k as usize);
+                let ($a, $c) = (a, $step.second);
+                test!($step, $holds)
+            }};
+        }
+        macro_rules! arithmetic {
+            ($value:expr) => {{
+                a = $value;
+                at += 1;
+            }};
+        }
+
+        loop {
+            // SAFETY: a checked program goes on within itself until it returns, and every step is decoded from the
+            // instruction with its number.
+            let step = unsafe { self.steps.get_unchecked(at) };
+            match step.kind {
+                Kind::LoadWord => load!(word, step),
+                Kind::LoadHalf => load!(half, step),
+                Kind::LoadByte => load!(byte, step),
+                Kind::LoadWordAtX => load!(word, step, x),
+                Kind::LoadHalfAtX => load!(half, step, x),
+                Kind::LoadByteAtX => load!(byte, step, x),
+                Kind::LoadLength => arithmetic!(wire_length),
+                Kind::LoadConstant => arithmetic!(step.k),
+                Kind::LoadScratch => arithmetic!(scratch[step.k as usize & 15]),
+                Kind::LoadXLength => {
+                    x = wire_length;
+                    at += 1;
+                }
+                Kind::LoadXConstant => {
+                    x = step.k;
+                    at += 1;
+                }
+                Kind::LoadXScratch => {
+                    x = scratch[step.k as usize & 15];
+                    at += 1;
+                }
+                Kind::LoadXHeader => {
+                    if step.second > length {
+                        return 0;
+                    }
+                    x = (byte(step.k as usize) & 0xf) << 2;
+                    at += 1;
+                }
+                Kind::Store => {
+                    scratch[step.k as usize & 15] = a;
+                    at += 1;
+                }
+                Kind::StoreX => {
+                    scratch[step.k as usize & 15] = x;
+                    at += 1;
+                }
+                Kind::Add => arithmetic!(a.wrapping_add(step.k)),
+                Kind::Sub => arithmetic!(a.wrapping_sub(step.k)),
+                Kind::Mul => arithmetic!(a.wrapping_mul(step.k)),
+                // `max` costs nothing beside the division, and spares the compiler's check for 0.
+                Kind::Div => arithmetic!(a / step.k.max(1)),
+                Kind::Mod => arithmetic!(a % step.k.max(1)),
+                Kind::Or => arithmetic!(a | step.k),
+                Kind::And => arithmetic!(a & step.k),
+                Kind::Xor => arithmetic!(a ^ step.k),
+                Kind::ShiftLeft => arithmetic!(a.wrapping_shl(step.k)),
+                Kind::ShiftRight => arithmetic!(a.wrapping_shr(step.k)),
+                Kind::AddX => arithmetic!(a.wrapping_add(x)),
+                Kind::SubX => arithmetic!(a.wrapping_sub(x)),
+                Kind::MulX => arithmetic!(a.wrapping_mul(x)),
+                Kind::DivX => match a.checked_div(x) {
+                    Some(quotient) => arithmetic!(quotient),
+                    None => return 0,
+                },
+                Kind::ModX => match a.checked_rem(x) {
+                    Some(rest) => arithmetic!(rest),
+                    None => return 0,
+                },
+                Kind::OrX => arithmetic!(a | x),
+                Kind::AndX => arithmetic!(a & x),
+                Kind::XorX => arithmetic!(a ^ x),
+                Kind::ShiftLeftX => arithmetic!(a.checked_shl(x).unwrap_or(0)),
+                Kind::ShiftRightX => arithmetic!(a.checked_shr(x).unwrap_or(0)),
+                Kind::Negate => arithmetic!(a.wrapping_neg()),
+                Kind::Jump => at = usize::from(step.holds),
+                Kind::Equal => test!(step, a == step.k),
+                Kind::Greater => test!(step, a > step.k),
+                Kind::GreaterOrEqual => test!(step, a >= step.k),
+                Kind::AnyBit => test!(step, a & step.k != 0),
+                Kind::EqualX => test!(step, a == x),
+                Kind::GreaterX => test!(step, a > x),
+                Kind::GreaterOrEqualX => test!(step, a >= x),
+                Kind::AnyBitX => test!(step, a & x != 0),
+                Kind::OneOf => {
+                    let run = step.k as usize..step.k as usize + step.second as usize;
+                    // SAFETY: the run is of instructions of this program, and each has its constant.
+                    let run = unsafe { self.constants.get_unchecked(run) };
+                    test!(step, run.contains(&a))
+                }
+                Kind::WordEqual => pair!(word, 4, step, |a, c| a == c),
+                Kind::HalfEqual => pair!(half, 2, step, |a, c| a == c),
+                Kind::ByteEqual => pair!(byte, 1, step, |a, c| a == c),
+                Kind::WordAnyBit => pair!(word, 4, step, |a, c| a & c != 0),
+                Kind::HalfAnyBit => pair!(half, 2, step, |a, c| a & c != 0),
+                Kind::ByteAnyBit => pair!(byte, 1, step, |a, c| a & c != 0),
+                Kind::HalfAtXEqual => {
+                    if u64::from(x) + u64::from(step.k) + 2 > u64::from(length) {
+                        return 0;
+                    }
+                    a = half(x as usize + step.k as usize);
+                    test!(step, a == step.second)
+                }
+                Kind::ReturnConstant => return step.k,
+                Kind::ReturnA => return a,
+                Kind::Tax => {
+                    x = a;
+                    at += 1;
+                }
+                Kind::Txa => arithmetic!(x),
+            }
+        }
+    }
+}
+
+/// The step that stands for the instruction `at`, and for the next one where they make a pair.
+fn decode(meanings: &[Meaning], at: usize) -> Step {
+    let plain = |kind, k| Step { kind, holds: 0, fails: 0, k, second: 0 };
+    let target = |at: usize, skip: u32| (at + 1 + skip as usize) as u16;
+    let load = |kind, width: Width, k: u32| Step { second: k + width.bytes(), ..plain(kind, k) };
+    match meanings[at] {
+        Meaning::LoadAbsolute(width, k) => {
+            if let Some(step) = pair(meanings, at) {
+                return step;
+            }
+            let kind = match width {
+                Width::Word => Kind::LoadWord,
+                Width::Half => Kind::LoadHalf,
+                Width::Byte => Kind::LoadByte,
+            };
+            load(kind, width, k)
+        }
+        Meaning::LoadIndirect(width, k) => {
+            if let Some(step) = pair(meanings, at) {
+                return step;
+            }
+            let kind = match width {
+                Width::Word => Kind::LoadWordAtX,
+                Width::Half => Kind::LoadHalfAtX,
+                Width::Byte => Kind::LoadByteAtX,
+            };
+            load(kind, width, k)
+        }
+        Meaning::LoadLength => plain(Kind::LoadLength, 0),
+        Meaning::LoadImmediate(k) => plain(Kind::LoadConstant, k),
+        Meaning::LoadScratch(k) => plain(Kind::LoadScratch, k),
+        Meaning::LoadXLength => plain(Kind::LoadXLength, 0),
+        Meaning::LoadXImmediate(k) => plain(Kind::LoadXConstant, k),
+        Meaning::LoadXScratch(k) => plain(Kind::LoadXScratch, k),
+        Meaning::LoadXHeader(k) => load(Kind::LoadXHeader, Width::Byte, k),
+        Meaning::Store(k) => plain(Kind::Store, k),
+        Meaning::StoreX(k) => plain(Kind::StoreX, k),
+        Meaning::Arithmetic(alu, operand) => {
+            let (with_k, with_x) = match alu {
+                Alu::Add => (Kind::Add, Kind::AddX),
+                Alu::Sub => (Kind::Sub, Kind::SubX),
+                Alu::Mul => (Kind::Mul, Kind::MulX),
+                Alu::Div => (Kind::Div, Kind::DivX),
+                Alu::Or => (Kind::Or, Kind::OrX),
+                Alu::And => (Kind::And, Kind::AndX),
+                Alu::ShiftLeft => (Kind::ShiftLeft, Kind::ShiftLeftX),
+                Alu::ShiftRight => (Kind::ShiftRight, Kind::ShiftRightX),
+                Alu::Mod => (Kind::Mod, Kind::ModX),
+                Alu::Xor => (Kind::Xor, Kind::XorX),
+            };
+            match operand {
+                Operand::K(k) => plain(with_k, k),
+                Operand::X => plain(with_x, 0),
+            }
+        }
+        Meaning::Negate => plain(Kind::Negate, 0),
+        Meaning::Jump(skip) => Step { holds: target(at, skip), ..plain(Kind::Jump, 0) },
+        Meaning::Branch(test, operand, jt, jf) => {
+            if let Some(step) = run_of_equals(meanings, at) {
+                return step;
+            }
+            let (with_k, with_x) = match test {
+                Test::Equal => (Kind::Equal, Kind::EqualX),
+                Test::Greater => (Kind::Greater, Kind::GreaterX),
+                Test::GreaterOrEqual => (Kind::GreaterOrEqual, Kind::GreaterOrEqualX),
+                Test::AnyBit => (Kind::AnyBit, Kind::AnyBitX),
+            };
+            let step = match operand {
+                Operand::K(k) => plain(with_k, k),
+                Operand::X => plain(with_x, 0),
+            };
+            Step { holds: target(at, jt.into()), fails: target(at, jf.into()), ..step }
+        }
+        Meaning::ReturnConstant(k) => plain(Kind::ReturnConstant, k),
+        Meaning::ReturnA => plain(Kind::ReturnA, 0),
+        Meaning::Tax => plain(Kind::Tax, 0),
+        Meaning::Txa => plain(Kind::Txa, 0),
+    }
+}
+
+/// A load and the test behind it, unless that test begins a run.
+fn pair(meanings: &[Meaning], at: usize) -> Option<Step> {
+    let Some(&Meaning::Branch(test, Operand::K(second), jt, jf)) = meanings.get(at + 1) else {
+        return None;
+    };
+    if equals(meanings, at + 1) > 1 {
+        return None;
+    }
+    let (kind, k) = match (meanings[at], test) {
+        (Meaning::LoadAbsolute(Width::Word, k), Test::Equal) => (Kind::WordEqual, k),
+        (Meaning::LoadAbsolute(Width::Half, k), Test::Equal) => (Kind::HalfEqual, k),
+        (Meaning::LoadAbsolute(Width::Byte, k), Test::Equal) => (Kind::ByteEqual, k),
+        (Meaning::LoadAbsolute(Width::Word, k), Test::AnyBit) => (Kind::WordAnyBit, k),
+        (Meaning::LoadAbsolute(Width::Half, k), Test::AnyBit) => (Kind::HalfAnyBit, k),
+        (Meaning::LoadAbsolute(Width::Byte, k), Test::AnyBit) => (Kind::ByteAnyBit, k),
+        (Meaning::LoadIndirect(Width::Half, k), Test::Equal) => (Kind::HalfAtXEqual, k),
+        _ => return None,
+    };
+    let target = |skip: u8| (at + 2 + usize::from(skip)) as u16;
+    Some(Step { kind, holds: target(jt), fails: target(jf), k, second })
+}
+
+/// How many `jeq` from `at` on all go to the same place if they hold, and to the next of them if not.
+fn equals(meanings: &[Meaning], at: usize) -> usize {
+    let mut goal = None;
+    for (number, meaning) in meanings.iter().enumerate().skip(at) {
+        let &Meaning::Branch(Test::Equal, Operand::K(_), jt, jf) = meaning else { return number - at };
+        let target = number + 1 + usize::from(jt);
+        if *goal.get_or_insert(target) != target {
+            return number - at;
+        }
+        if jf != 0 {
+            return number + 1 - at;
+        }
+    }
+    meanings.len() - at
+}
+
+/// Those of them as one step, where there are at least two.
+fn run_of_equals(meanings: &[Meaning], at: usize) -> Option<Step> {
+    let count = equals(meanings, at);
+    let last = at + count.checked_sub(1)?;
+    let (&Meaning::Branch(_, _, jt, _), &Meaning::Branch(_, _, _, jf)) =
+        (meanings.get(at)?, meanings.get(last)?)
+    else {
+        return None;
+    };
+    let holds = (at + 1 + usize::from(jt)) as u16;
+    let fails = (last + 1 + usize::from(jf)) as u16;
+    (count > 1).then_some(Step { kind: Kind::OneOf, holds, fails, k: at as u32, second: count as u32 })
+}

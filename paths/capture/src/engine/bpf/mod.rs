@@ -1,0 +1,24 @@
+//! The machine for classic BPF: programs that say of a packet how many of its bytes to keep.
+//!
+//! ```text
+//! expression ── compile (libpcap) ─┐
+//! text of -dd, -ddd ── read ───────┴→ Program (checked) ─→ Filter (machine code or interpreter) ─→ verdict
+//! ```
+//!
+//! A verdict is the number of bytes to keep, 0 for a packet that is not wanted, and it is the one that libpcap's
+//! `bpf_filter` comes to; [`check`] says what is refused, and where Linux differs.
+
+pub mod check;
+#[cfg(feature = "libpcap")]
+mod compile;
+mod filter;
+mod instruction;
+mod interpret;
+mod print;
+
+pub use check::{Fault, Program, Refused};
+#[cfg(feature = "libpcap")]
+pub use compile::{Uncompiled, compile};
+pub use filter::Filter;
+pub use instruction::{Alu, Instruction, MAX_LENGTH, Meaning, NEGATIVE, Operand, SCRATCH_WORDS, Test, Width};
+pub use interpret::Interpreter;
