@@ -27,7 +27,7 @@ pub struct Instruction {
 }
 
 /// How much a load takes from the packet, in network order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Width {
     /// Four bytes.
     Word,

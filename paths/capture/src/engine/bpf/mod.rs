@@ -14,6 +14,8 @@ mod compile;
 mod filter;
 mod instruction;
 mod interpret;
+#[cfg(target_arch = "x86_64")]
+mod jit;
 mod print;
 
 pub use check::{Fault, Program, Refused};
@@ -22,3 +24,5 @@ pub use compile::{Uncompiled, compile};
 pub use filter::Filter;
 pub use instruction::{Alu, Instruction, MAX_LENGTH, Meaning, NEGATIVE, Operand, SCRATCH_WORDS, Test, Width};
 pub use interpret::Interpreter;
+#[cfg(target_arch = "x86_64")]
+pub use jit::Machine;

@@ -1,0 +1,162 @@
+//! Whoever decides on a packet comes to the same verdict: our machine code, our interpreter, libpcap's `bpf_filter`
+//! (feature `libpcap`), Linux with the program attached to a socket, and a plain machine that lives in these tests.
+//!
+//! `make verdicts` compares a hundred million times (TOLLWAY_LONG).
+
+#[path = "verdicts/compare.rs"]
+mod compare;
+#[path = "verdicts/oracles.rs"]
+mod oracles;
+#[path = "verdicts/packets.rs"]
+mod packets;
+#[path = "verdicts/programs.rs"]
+mod programs;
+
+use compare::{Compared, compare};
+use oracles::Linux;
+use tollway_capture::engine::bpf::{Instruction, Program};
+
+/// A generator that is the same everywhere: SplitMix64 (Steele, Lea and Flood, 2014).
+#[derive(Clone, Debug)]
+pub struct Random(pub u64);
+
+impl Random {
+    /// 64 bits.
+    pub fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `end`, which is small.
+    pub fn below(&mut self, end: u64) -> u64 {
+        ((u128::from(self.bits()) * u128::from(end)) >> 64) as u64
+    }
+}
+
+/// Programs against packets, until so many verdicts were compared.
+fn search(seed: u64, verdicts: u64) -> Compared {
+    let mut random = Random(seed);
+    let mut linux = Linux::new().map_err(|e| eprintln!("without Linux: {e}")).ok();
+    let mut total = Compared::default();
+    let mut pool = Vec::new();
+    while total.verdicts < verdicts {
+        // A pool of packets serves a hundred programs.
+        if total.programs % 100 == 0 {
+            pool = compare::packets(&mut random, 512);
+        }
+        let program = programs::program(&mut random);
+        let from = random.below(256) as usize;
+        total.add(&compare(&program, &pool[from..from + 256], &mut random, linux.as_mut()));
+    }
+    total
+}
+
+#[test]
+fn programs_and_packets_of_all_kinds() {
+    let long = std::env::var_os("TOLLWAY_LONG").is_some();
+    let (threads, verdicts) = if long { (2, 50_000_000) } else { (2, 500_000) };
+    let seed = std::env::var("TOLLWAY_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(1);
+    let counts = std::thread::scope(|scope| {
+        let threads: Vec<_> =
+            (0..threads).map(|t| scope.spawn(move || search(seed * 1000 + t, verdicts))).collect();
+        threads.into_iter().map(|t| t.join()).collect::<Vec<_>>()
+    });
+    let mut total = Compared::default();
+    for count in counts {
+        match count {
+            Ok(count) => total.add(&count),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+    println!("{total:?}");
+    // The generator must make programs that decide: neither nothing nor everything is kept.
+    let share = total.kept as f64 / total.verdicts as f64;
+    assert!((0.05..0.95).contains(&share), "{share} of the packets are kept");
+}
+
+#[test]
+fn packets_cut_short_anywhere() {
+    let mut random = Random(7);
+    let mut linux = Linux::new().ok();
+    let whole: Vec<Vec<u8>> =
+        (0..40).map(|_| packets::packet(&mut random)).filter(|p| p.len() > 40).collect();
+    for _ in 0..100 {
+        let program = programs::program(&mut random);
+        let packet = &whole[random.below(whole.len() as u64) as usize];
+        let cut: Vec<Vec<u8>> = (0..=packet.len()).map(|length| packet[..length].to_vec()).collect();
+        compare(&program, &cut, &mut random, linux.as_mut());
+    }
+}
+
+/// Bytes of any kind, mostly codes that exist: whatever is taken runs, and both others take it too.
+#[test]
+fn bytes_that_nobody_compiled() {
+    let mut random = Random(11);
+    let linux = Linux::new().ok();
+    let mut taken = 0;
+    for round in 0..40_000 {
+        let length = 1 + random.below(6) as usize;
+        let mut list = if round % 2 == 0 {
+            programs::instructions(&mut random, length)
+        } else {
+            vec![Instruction { code: 6, jt: 0, jf: 0, k: 1 }; length]
+        };
+        for _ in 0..random.below(3) {
+            let at = random.below(list.len() as u64) as usize;
+            let bits = random.bits();
+            let code = if bits & 1 == 0 { (bits >> 1) as u16 & 0xff } else { (bits >> 1) as u16 };
+            list[at] = match random.below(4) {
+                0 => Instruction {
+                    code,
+                    jt: (bits >> 17) as u8,
+                    jf: (bits >> 25) as u8,
+                    k: (bits >> 32) as u32,
+                },
+                1 => Instruction { code, jt: 0, jf: 0, k: (bits >> 60) as u32 },
+                2 => Instruction { k: (bits >> 32) as u32, ..list[at] },
+                _ => Instruction { code: code & 0xff, ..list[at] },
+            };
+        }
+        let Ok(program) = Program::new(list.clone()) else { continue };
+        taken += 1;
+        #[cfg(feature = "libpcap")]
+        assert!(oracles::libpcap_takes(&list), "libpcap refuses\n{}", program.to_text());
+        let packets = compare::packets(&mut random, 4);
+        compare(&program, &packets, &mut random, None);
+        if let Some(linux) = &linux
+            && round % 16 < 2
+        {
+            let reads = list.iter().any(|i| matches!(i.code, 0x60 | 0x61));
+            assert!(linux.attach(&list).is_ok() || reads, "Linux refuses\n{}", program.to_text());
+        }
+    }
+    assert!(taken > 5_000, "only {taken} were taken");
+}
+
+/// libpcap's `bpf_image` prints what we print, instruction by instruction.
+#[cfg(feature = "libpcap")]
+#[test]
+fn instructions_are_printed_as_libpcap_prints_them() {
+    let mut random = Random(3);
+    let known = (0..=0xffu16).flat_map(|code| {
+        // Numbers of all sizes; the negative ones reach what Linux knows of a packet.
+        let ks =
+            [0, 1, 14, 0x1fff, 0x7fff_ffff, 0x8000_0000, 0xffff_f000, 0xffff_f02c, 0xffff_f030, u32::MAX];
+        ks.map(|k| Instruction { code, jt: 3, jf: 200, k })
+    });
+    let ancillary = (0..64).map(|beyond| Instruction { code: 0x20, jt: 0, jf: 0, k: 0xffff_f000 + beyond });
+    for instruction in known.chain(ancillary) {
+        let number = random.below(4096) as usize;
+        let ours = format!("({number:03}) {}", instruction.display(number));
+        let theirs = oracles::libpcap_text(instruction, number);
+        // libpcap's target of a `ja` that nobody takes overflows; ours tells where it would go.
+        let overflows = instruction.code == 5 && instruction.k > 4096;
+        // Its printer does not know `ldx #pktlen` (0x81), which its machine runs.
+        if instruction.meaning().is_some() && !overflows && instruction.code != 0x81 {
+            assert_eq!(ours, theirs, "{instruction:?}");
+        }
+    }
+}
