@@ -22,7 +22,7 @@ const ANCILLARY: [&str; 16] = [
     "xor_x",
     "vlan_tci",
     "vlanp",
-    "pay_off",
+    "poff",
     "random",
     "vlan_tpid",
 ];
