@@ -2,6 +2,7 @@
 
 mod accounting;
 pub mod bpf;
+pub mod file;
 mod packet;
 
 pub use accounting::Accounting;

@@ -1,0 +1,263 @@
+//! From one file through a filter into another: the fastest way, chosen by what the two files have in common.
+
+use super::error::Error;
+use super::pcap::{self, Header, RECORD_HEADER, Record};
+use super::pcapng::Described;
+use super::reader::{Captured, Decoder, Format, Reader};
+use super::resolution::Resolution;
+use super::sink::Sink;
+use crate::engine::{Accounting, LinkType, Packet, Timestamp};
+
+/// How to copy.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Copy {
+    /// Stop after so many packets that the filter wanted.
+    pub count: Option<u64>,
+    /// Bytes kept of a packet at most; `None`: as the filter and the file that is written say.
+    pub snapshot: Option<u32>,
+    /// The one link type that packets may have, because a filter was made for it; `None`: any.
+    pub link_type: Option<LinkType>,
+    /// Write what there is before waiting for more to read, so that a reader of the copy lags behind no longer than this.
+    pub flush: bool,
+}
+
+/// What was copied, and how it ended.
+#[derive(Debug)]
+pub struct Copied {
+    /// Packets read.
+    pub read: u64,
+    /// Those that the filter wanted and that were handed to the writer.
+    pub written: u64,
+    /// How it ended. After an error, what came before it has been handed to the writer.
+    pub ended: Result<(), Error>,
+}
+
+impl Copied {
+    /// The same as an account: a file drops nothing; what was lost before it was written is not known.
+    pub fn accounting(&self) -> Accounting {
+        Accounting {
+            offered: Some(self.read),
+            filtered_out: Some(self.read - self.written),
+            delivered: self.written,
+            dropped: Some(0),
+            lost_before: None,
+        }
+    }
+}
+
+impl Copy {
+    /// Copies packets for which `filter` (bytes kept, length on the wire) tells how many bytes to keep: 0 is none of it, as
+    /// of classic BPF.
+    ///
+    /// The caller finishes the writer.
+    pub fn run(
+        &self,
+        reader: &mut Reader,
+        sink: &mut impl Sink,
+        filter: impl Fn(&[u8], u32) -> u32,
+    ) -> Copied {
+        let mut copied = Copied { read: 0, written: 0, ended: Ok(()) };
+        copied.ended = match (&reader.decoder, sink.pcap()) {
+            (Decoder::Pcap(header), Some(writer)) => {
+                let header = *header;
+                if let Err(error) =
+                    self.suits(reader, &reader.describe(0)).and_then(|()| writer.suits(header.link_type))
+                {
+                    Err(error)
+                } else if header.is_plain() && header.resolution == writer.resolution() {
+                    self.records::<true>(reader, &header, writer, filter, &mut copied)
+                } else {
+                    self.records::<false>(reader, &header, writer, filter, &mut copied)
+                }
+            }
+            _ => self.packets(reader, sink, filter, &mut copied),
+        };
+        copied
+    }
+
+    /// Refuses an interface whose packets cannot go where the others go.
+    fn suits(&self, reader: &Reader, interface: &Described) -> Result<(), Error> {
+        let found = interface.link_type;
+        let refuse = |reason, remedy| Err(Error::Format { file: reader.name().into(), reason, remedy });
+        if let Some(wanted) = self.link_type
+            && found != wanted
+        {
+            return refuse(
+                format!("an interface has link type {}, and the filter is for {}", found.0, wanted.0),
+                "leave the filter out",
+            );
+        }
+        if reader.is_swapped() && HOST_ORDER.contains(&found.0) {
+            return refuse(
+                format!("packets of link type {} have numbers in the other byte order", found.0),
+                "copy it on a machine of the byte order on which it was written",
+            );
+        }
+        Ok(())
+    }
+
+    fn count(&self) -> u64 {
+        self.count.unwrap_or(u64::MAX)
+    }
+
+    /// Any format into any other.
+    fn packets(
+        &self,
+        reader: &mut Reader,
+        sink: &mut impl Sink,
+        filter: impl Fn(&[u8], u32) -> u32,
+        copied: &mut Copied,
+    ) -> Result<(), Error> {
+        let snapshot = self.snapshot.unwrap_or(u32::MAX);
+        let mut described = 0;
+        let mut latest = Timestamp(0);
+        while copied.written < self.count() {
+            let Some(found) = reader.find()? else { break };
+            while described <= found.interface {
+                let interface = reader.describe(described);
+                self.suits(reader, &interface)?;
+                sink.describe(&interface)?;
+                described += 1;
+            }
+            let Captured { interface, packet } = reader.show(&found);
+            let keep = filter(packet.bytes, packet.wire_length).min(snapshot) as usize;
+            if keep > 0 {
+                let packet = Packet { bytes: &packet.bytes[..packet.bytes.len().min(keep)], ..packet };
+                sink.write(interface, &packet)?;
+                copied.written += 1;
+                if self.flush {
+                    sink.flush()?;
+                }
+            }
+            copied.read += 1;
+            latest = latest.max(packet.timestamp);
+            reader.pass_over(&found);
+        }
+        if let Format::PcapNg(interfaces) = reader.format() {
+            for (number, interface) in (0..described).zip(interfaces) {
+                if let Some(statistics) = &interface.statistics {
+                    sink.conclude(number, statistics, latest)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// pcap into pcap, window by window. `PLAIN`: records of the one are records of the other.
+    fn records<const PLAIN: bool>(
+        &self,
+        reader: &mut Reader,
+        header: &Header,
+        writer: &mut pcap::Writer,
+        filter: impl Fn(&[u8], u32) -> u32,
+        copied: &mut Copied,
+    ) -> Result<(), Error> {
+        let cut = header.snapshot.min(writer.snapshot()).min(self.snapshot.unwrap_or(u32::MAX));
+        let mut batch = Batch { header, cut, wanted: self.count(), at: 0, read: 0, written: 0 };
+        loop {
+            let window = reader.input.window();
+            let outcome = batch.run::<PLAIN>(window, writer, &filter);
+            reader.input.advance(batch.at);
+            reader.packets += batch.read;
+            copied.read += batch.read;
+            copied.written += batch.written;
+            outcome?;
+            if copied.written >= self.count() {
+                return Ok(());
+            }
+            if self.flush {
+                writer.flush()?;
+            }
+            if reader.find()?.is_none() {
+                return Ok(());
+            }
+            batch = Batch { wanted: batch.wanted - batch.written, at: 0, read: 0, written: 0, ..batch };
+        }
+    }
+}
+
+/// The records that are whole in a window.
+struct Batch<'a> {
+    header: &'a Header,
+    /// Bytes written of a packet at most.
+    cut: u32,
+    /// Stop after so many written.
+    wanted: u64,
+    /// How far it has come in the window.
+    at: usize,
+    read: u64,
+    written: u64,
+}
+
+impl Batch<'_> {
+    #[inline]
+    fn run<const PLAIN: bool>(
+        &mut self,
+        window: &[u8],
+        writer: &mut pcap::Writer,
+        filter: &impl Fn(&[u8], u32) -> u32,
+    ) -> Result<(), Error> {
+        let header = self.header;
+        let begin = if PLAIN { RECORD_HEADER } else { header.record_header };
+        // Records next to each other that are written as they are, in one piece.
+        let mut run = self.at..self.at;
+        while self.written < self.wanted
+            && let Some(head) = window.get(self.at..self.at + begin)
+        {
+            let record = if PLAIN { Record::read_plain(head) } else { Record::read(header, head) };
+            let end = self.at + begin + record.stored as usize;
+            let Some(stored) = window.get(self.at + begin..end) else { break };
+            if record.stored > header.longest {
+                break;
+            }
+            let bytes = &stored[..stored.len().min(header.snapshot as usize)];
+            let keep = filter(bytes, record.wire_length).min(self.cut);
+            if PLAIN && keep >= record.stored && keep > 0 {
+                if run.end != self.at {
+                    writer.write_plain(&window[run])?;
+                    run = self.at..end;
+                }
+                run.end = end;
+            } else if keep > 0 {
+                writer.write_plain(&window[run])?;
+                run = end..end;
+                let fraction = header.resolution.convert(record.fraction, writer.resolution());
+                let bytes = &bytes[..bytes.len().min(keep as usize)];
+                writer.write_record(Record { fraction, ..record }, bytes)?;
+            }
+            self.read += 1;
+            self.written += u64::from(keep != 0);
+            self.at = end;
+        }
+        writer.write_plain(&window[run])
+    }
+}
+
+/// Link types in which some numbers are in the byte order of the machine that captured: USB on Linux (189, 220), netfilter
+/// logs (239), OpenBSD's packet-filter logs (117), packet metadata of macOS (258).
+/// Source: <https://www.tcpdump.org/linktypes.html>.
+const HOST_ORDER: [u32; 5] = [117, 189, 220, 239, 258];
+
+impl Reader {
+    /// An interface as it goes into another file.
+    fn describe(&self, interface: u32) -> Described {
+        match self.format() {
+            Format::Pcap(header) => Described {
+                link_type: header.link_type,
+                snapshot: header.snapshot,
+                name: None,
+                resolution: header.resolution,
+            },
+            Format::PcapNg(interfaces) => {
+                let interface = &interfaces[interface as usize];
+                let fine = interface.ticks_per_second() > 1_000_000;
+                Described {
+                    link_type: interface.link_type,
+                    snapshot: interface.snapshot,
+                    name: interface.name.clone(),
+                    resolution: if fine { Resolution::Nanos } else { Resolution::Micros },
+                }
+            }
+        }
+    }
+}

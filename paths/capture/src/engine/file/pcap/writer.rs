@@ -1,0 +1,176 @@
+//! Writes pcap files, byte for byte as tcpdump does: version 2.4, this machine's byte order.
+
+use super::super::error::Error;
+use super::super::limits::snapshot_length;
+use super::super::output::Output;
+use super::super::resolution::Resolution;
+use super::RECORD_HEADER;
+use super::header::{FILE_HEADER, Header};
+use super::record::Record;
+use crate::engine::{LinkType, Packet};
+
+/// What the header of a pcap file shall say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// What the packets are.
+    pub link_type: LinkType,
+    /// The upper bits of the link type's word, as of [`Header::link_extension`]; mostly 0.
+    pub link_extension: u32,
+    /// Bytes kept of a packet at most; 0: all of it. Longer ones are cut.
+    pub snapshot: u32,
+    /// Unit of the fractions of a second.
+    pub resolution: Resolution,
+}
+
+impl Layout {
+    /// Whole packets of a link type, in microseconds: what `tcpdump -w` writes.
+    pub fn new(link_type: LinkType) -> Layout {
+        Layout { link_type, link_extension: 0, snapshot: 0, resolution: Resolution::Micros }
+    }
+}
+
+impl From<&Header> for Layout {
+    /// As the file was that has been read, but for the resolution: microseconds, unless somebody asks for more.
+    fn from(header: &Header) -> Layout {
+        Layout {
+            link_type: header.link_type,
+            link_extension: header.link_extension,
+            snapshot: header.snapshot,
+            resolution: Resolution::Micros,
+        }
+    }
+}
+
+/// Writes a pcap file.
+pub struct Writer {
+    output: Output,
+    link_type: LinkType,
+    snapshot: u32,
+    resolution: Resolution,
+}
+
+impl Writer {
+    /// Begins a file: its header is in the buffer when this returns.
+    ///
+    /// # Errors
+    /// None now; if the buffer had to be written, that it could not be.
+    pub fn new(mut output: Output, layout: Layout) -> Result<Writer, Error> {
+        let link_type = today(layout.link_type);
+        let snapshot = snapshot_length(layout.snapshot, link_type);
+        output.set_boundary(boundary);
+        let word = link_type.0 | layout.link_extension;
+        output.append(&Header::to_bytes(word, snapshot, layout.resolution))?;
+        Ok(Writer { output, link_type, snapshot, resolution: layout.resolution })
+    }
+
+    /// Writes a packet, cut to the snapshot length.
+    ///
+    /// # Errors
+    /// If the system takes no more.
+    #[inline]
+    pub fn write(&mut self, packet: &Packet<'_>) -> Result<(), Error> {
+        let nanos = packet.timestamp.0;
+        let record = Record {
+            seconds: (nanos / 1_000_000_000) as u32,
+            fraction: (nanos % 1_000_000_000) as u32 / self.resolution.nanos(),
+            stored: packet.bytes.len() as u32,
+            wire_length: packet.wire_length,
+        };
+        self.write_record(record, packet.bytes)
+    }
+
+    /// Writes a record whose fraction is in this file's unit already; what it says of `stored` is not believed.
+    #[inline]
+    pub(in super::super) fn write_record(&mut self, record: Record, bytes: &[u8]) -> Result<(), Error> {
+        let bytes = &bytes[..bytes.len().min(self.snapshot as usize)];
+        let buffer = self.output.reserve(RECORD_HEADER + bytes.len())?;
+        let mut header = [0; RECORD_HEADER];
+        header[0..4].copy_from_slice(&record.seconds.to_ne_bytes());
+        header[4..8].copy_from_slice(&record.fraction.to_ne_bytes());
+        header[8..12].copy_from_slice(&(bytes.len() as u32).to_ne_bytes());
+        header[12..16].copy_from_slice(&record.wire_length.to_ne_bytes());
+        buffer[..RECORD_HEADER].copy_from_slice(&header);
+        buffer[RECORD_HEADER..].copy_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Writes whole records as they are: of this machine's byte order and this file's unit, and none too long.
+    #[inline]
+    pub(in super::super) fn write_plain(&mut self, records: &[u8]) -> Result<(), Error> {
+        self.output.append(records)
+    }
+
+    /// Refuses packets of another link type than the header says.
+    pub(in super::super) fn suits(&self, link_type: LinkType) -> Result<(), Error> {
+        if today(link_type) == self.link_type {
+            return Ok(());
+        }
+        Err(Error::Format {
+            file: self.output.name().into(),
+            reason: format!(
+                "a pcap file of link type {} cannot have packets of {}",
+                self.link_type.0, link_type.0
+            ),
+            remedy: "write pcapng",
+        })
+    }
+
+    /// Bytes kept of a packet at most.
+    pub fn snapshot(&self) -> u32 {
+        self.snapshot
+    }
+
+    /// Unit of the fractions of a second.
+    pub fn resolution(&self) -> Resolution {
+        self.resolution
+    }
+
+    /// Bytes of the file so far.
+    pub fn length(&self) -> u64 {
+        self.output.length()
+    }
+
+    /// Hands all that waits to the system.
+    ///
+    /// # Errors
+    /// If the system does not take it.
+    pub fn flush(&mut self) -> Result<(), Error> {
+        self.output.flush()
+    }
+
+    /// Writes the rest and ends the file.
+    ///
+    /// # Errors
+    /// If the system does not take it.
+    pub fn finish(self) -> Result<(), Error> {
+        self.output.finish()
+    }
+}
+
+/// The largest end of a record at or before `limit`; at the file's start its header is one.
+fn boundary(bytes: &[u8], limit: usize, at_start: bool) -> usize {
+    let mut at = if at_start { FILE_HEADER } else { 0 };
+    if at > limit {
+        return 0;
+    }
+    while let Some(stored) = bytes.get(at + 8..at + 12) {
+        let stored = u32::from_ne_bytes([stored[0], stored[1], stored[2], stored[3]]);
+        match at.checked_add(RECORD_HEADER + stored as usize) {
+            Some(end) if end <= limit => at = end,
+            _ => break,
+        }
+    }
+    at
+}
+
+/// Numbers that BSD systems used of their own for what has one of the registry now, as libpcap translates them.
+fn today(link_type: LinkType) -> LinkType {
+    LinkType(match link_type.0 {
+        11 => 100,
+        12 => 101,
+        15 => 102,
+        16 => 103,
+        19 => 106,
+        other => other,
+    })
+}

@@ -1,0 +1,32 @@
+//! The unit in which files write parts of a second.
+
+/// The unit of the fraction of a second in a pcap file, and of the clock of the pcapng files that we write.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Resolution {
+    /// 10⁻⁶ s: what tcpdump writes unless it is told otherwise.
+    #[default]
+    Micros,
+    /// 10⁻⁹ s.
+    Nanos,
+}
+
+impl Resolution {
+    /// How many nanoseconds the unit has.
+    #[inline]
+    pub(super) fn nanos(self) -> u32 {
+        match self {
+            Resolution::Micros => 1000,
+            Resolution::Nanos => 1,
+        }
+    }
+
+    /// A fraction of a second, counted in this unit, in another one. What is finer is cut off.
+    #[inline]
+    pub(super) fn convert(self, fraction: u32, to: Resolution) -> u32 {
+        match (self, to) {
+            (Resolution::Micros, Resolution::Nanos) => fraction.wrapping_mul(1000),
+            (Resolution::Nanos, Resolution::Micros) => fraction / 1000,
+            _ => fraction,
+        }
+    }
+}

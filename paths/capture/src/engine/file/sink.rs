@@ -1,0 +1,82 @@
+//! What packets of several interfaces can be written to.
+
+use super::error::Error;
+use super::pcapng::{Described, Statistics};
+use super::{pcap, pcapng};
+use crate::engine::{Packet, Timestamp};
+
+/// Takes packets: a file in either format, or several files in turn.
+pub trait Sink {
+    /// Is told of each interface, in order, before its first packet.
+    ///
+    /// # Errors
+    /// If the system takes no more, or the interface does not go into the format.
+    fn describe(&mut self, interface: &Described) -> Result<(), Error>;
+
+    /// Is told at the end what an interface counted, where that is known.
+    ///
+    /// # Errors
+    /// If the system takes no more.
+    fn conclude(&mut self, interface: u32, statistics: &Statistics, now: Timestamp) -> Result<(), Error>;
+
+    /// Writes a packet of an interface.
+    ///
+    /// # Errors
+    /// If the system takes no more, or the packet does not go into the format.
+    fn write(&mut self, interface: u32, packet: &Packet<'_>) -> Result<(), Error>;
+
+    /// Hands all that waits to the system.
+    ///
+    /// # Errors
+    /// If the system does not take it.
+    fn flush(&mut self) -> Result<(), Error>;
+
+    /// The one pcap file that all packets go to, where there is one: records can then be copied as they are.
+    fn pcap(&mut self) -> Option<&mut pcap::Writer> {
+        None
+    }
+}
+
+impl Sink for pcap::Writer {
+    /// All its packets are of one link type, as its header says already.
+    fn describe(&mut self, interface: &Described) -> Result<(), Error> {
+        self.suits(interface.link_type)
+    }
+
+    /// The format has no place for it.
+    fn conclude(&mut self, _: u32, _: &Statistics, _: Timestamp) -> Result<(), Error> {
+        Ok(())
+    }
+
+    #[inline]
+    fn write(&mut self, _interface: u32, packet: &Packet<'_>) -> Result<(), Error> {
+        pcap::Writer::write(self, packet)
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        pcap::Writer::flush(self)
+    }
+
+    fn pcap(&mut self) -> Option<&mut pcap::Writer> {
+        Some(self)
+    }
+}
+
+impl Sink for pcapng::Writer {
+    fn describe(&mut self, interface: &Described) -> Result<(), Error> {
+        self.add_interface(interface).map(drop)
+    }
+
+    fn conclude(&mut self, interface: u32, statistics: &Statistics, now: Timestamp) -> Result<(), Error> {
+        self.write_statistics(interface, statistics, now)
+    }
+
+    #[inline]
+    fn write(&mut self, interface: u32, packet: &Packet<'_>) -> Result<(), Error> {
+        pcapng::Writer::write(self, interface, packet)
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        pcapng::Writer::flush(self)
+    }
+}
