@@ -221,9 +221,9 @@ impl Batch<'_> {
             } else if keep > 0 {
                 writer.write_plain(&window[run])?;
                 run = end..end;
-                let fraction = header.resolution.convert(record.fraction, writer.resolution());
                 let bytes = &bytes[..bytes.len().min(keep as usize)];
-                writer.write_record(Record { fraction, ..record }, bytes)?;
+                let timestamp = record.timestamp(header.resolution);
+                writer.write(&Packet { timestamp, bytes, wire_length: record.wire_length })?;
             }
             self.read += 1;
             self.written += u64::from(keep != 0);

@@ -19,14 +19,4 @@ impl Resolution {
             Resolution::Nanos => 1,
         }
     }
-
-    /// A fraction of a second, counted in this unit, in another one. What is finer is cut off.
-    #[inline]
-    pub(super) fn convert(self, fraction: u32, to: Resolution) -> u32 {
-        match (self, to) {
-            (Resolution::Micros, Resolution::Nanos) => fraction.wrapping_mul(1000),
-            (Resolution::Nanos, Resolution::Micros) => fraction / 1000,
-            _ => fraction,
-        }
-    }
 }

@@ -2,6 +2,7 @@
 
 use super::super::error::Fault;
 use super::super::order::Order;
+use super::super::resolution::Resolution;
 use super::super::step::{Found, Step};
 use super::header::{Header, Lengths};
 use crate::engine::Timestamp;
@@ -48,6 +49,13 @@ impl Record {
         let (stored, wire_length) = if swap { (second, first) } else { (first, second) };
         Record { seconds: order.u32(bytes, 0), fraction: order.u32(bytes, 4), stored, wire_length }
     }
+
+    /// When it was seen. A fraction of a second may lie, and be more than one.
+    #[inline]
+    pub fn timestamp(&self, resolution: Resolution) -> Timestamp {
+        let nanos = u64::from(self.fraction) * u64::from(resolution.nanos());
+        Timestamp(u64::from(self.seconds) * 1_000_000_000 + nanos)
+    }
 }
 
 impl Header {
@@ -74,9 +82,8 @@ impl Header {
             return Step::Need(length, "a packet");
         }
         let kept = record.stored.min(self.snapshot) as usize;
-        let nanos = u64::from(record.fraction) * u64::from(self.resolution.nanos());
-        let timestamp = Timestamp(u64::from(record.seconds) * 1_000_000_000 + nanos);
         let bytes = begin..begin + kept;
+        let timestamp = record.timestamp(self.resolution);
         Step::Packet(Found { timestamp, wire_length: record.wire_length, interface: 0, bytes, length })
     }
 }

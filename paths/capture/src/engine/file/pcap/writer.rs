@@ -6,7 +6,6 @@ use super::super::output::Output;
 use super::super::resolution::Resolution;
 use super::RECORD_HEADER;
 use super::header::{FILE_HEADER, Header};
-use super::record::Record;
 use crate::engine::{LinkType, Packet};
 
 /// What the header of a pcap file shall say.
@@ -66,32 +65,29 @@ impl Writer {
     /// Writes a packet, cut to the snapshot length.
     ///
     /// # Errors
-    /// If the system takes no more.
+    /// If the system takes no more, or the packet is of a time after 2106: seconds are 32 bits wide.
     #[inline]
     pub fn write(&mut self, packet: &Packet<'_>) -> Result<(), Error> {
         let nanos = packet.timestamp.0;
-        let record = Record {
-            seconds: (nanos / 1_000_000_000) as u32,
-            fraction: (nanos % 1_000_000_000) as u32 / self.resolution.nanos(),
-            stored: packet.bytes.len() as u32,
-            wire_length: packet.wire_length,
-        };
-        self.write_record(record, packet.bytes)
+        let Ok(seconds) = u32::try_from(nanos / 1_000_000_000) else { return Err(self.too_late()) };
+        let fraction = (nanos % 1_000_000_000) as u32 / self.resolution.nanos();
+        let bytes = &packet.bytes[..packet.bytes.len().min(self.snapshot as usize)];
+        let place = self.output.reserve(RECORD_HEADER + bytes.len())?;
+        place[0..4].copy_from_slice(&seconds.to_ne_bytes());
+        place[4..8].copy_from_slice(&fraction.to_ne_bytes());
+        place[8..12].copy_from_slice(&(bytes.len() as u32).to_ne_bytes());
+        place[12..16].copy_from_slice(&packet.wire_length.to_ne_bytes());
+        place[RECORD_HEADER..].copy_from_slice(bytes);
+        Ok(())
     }
 
-    /// Writes a record whose fraction is in this file's unit already; what it says of `stored` is not believed.
-    #[inline]
-    pub(in super::super) fn write_record(&mut self, record: Record, bytes: &[u8]) -> Result<(), Error> {
-        let bytes = &bytes[..bytes.len().min(self.snapshot as usize)];
-        let buffer = self.output.reserve(RECORD_HEADER + bytes.len())?;
-        let mut header = [0; RECORD_HEADER];
-        header[0..4].copy_from_slice(&record.seconds.to_ne_bytes());
-        header[4..8].copy_from_slice(&record.fraction.to_ne_bytes());
-        header[8..12].copy_from_slice(&(bytes.len() as u32).to_ne_bytes());
-        header[12..16].copy_from_slice(&record.wire_length.to_ne_bytes());
-        buffer[..RECORD_HEADER].copy_from_slice(&header);
-        buffer[RECORD_HEADER..].copy_from_slice(bytes);
-        Ok(())
+    #[cold]
+    fn too_late(&self) -> Error {
+        Error::Format {
+            file: self.output.name().into(),
+            reason: "a packet is of a time after 2106, which pcap has no room for".into(),
+            remedy: "write pcapng",
+        }
     }
 
     /// Writes whole records as they are: of this machine's byte order and this file's unit, and none too long.
