@@ -1,5 +1,6 @@
 //! Any bytes as a capture file: read to the end, or refused at a place; the same however they come; and what was read is
 //! what a copy has, in either format.
+#![allow(dead_code, reason = "each test needs a part of it")]
 
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
