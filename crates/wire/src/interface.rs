@@ -145,6 +145,67 @@ impl Interface {
     }
 }
 
+/// An interface that is looked at again and again: by its number, and in the namespace in which it was found, whatever
+/// the calling thread is in by then.
+pub struct Watch {
+    netlink: Netlink,
+    first: Interface,
+}
+
+impl Watch {
+    /// The interface of that name, as it is now and later.
+    ///
+    /// # Errors
+    /// [`WireError::Input`] if there is none.
+    pub fn on(name: &str) -> Result<Watch, WireError> {
+        Ok(Watch { first: Interface::named(name)?, netlink: Netlink::open()? })
+    }
+
+    /// As it was when the watch began.
+    pub fn first(&self) -> &Interface {
+        &self.first
+    }
+
+    /// As it is now.
+    ///
+    /// # Errors
+    /// [`WireError::Lost`] if it has gone.
+    pub fn look(&self) -> Result<Interface, WireError> {
+        let mut found = None;
+        let request = Request::link(libc::RTM_GETLINK, 0, self.first.index, 0, 0);
+        let asked = self.netlink.ask(request, |body| found = Interface::parse(body));
+        match (asked, found) {
+            (Ok(()), Some(found)) => Ok(found),
+            (Err(error), _) if error.raw_os_error() != Some(libc::ENODEV) => {
+                Err(WireError::system(format!("asking about interface {}", self.first.name), error))
+            }
+            _ => Err(self.lost("it has gone", "capture again when it is back")),
+        }
+    }
+
+    /// Nothing, if frames can still come.
+    ///
+    /// # Errors
+    /// [`WireError::Lost`] if it is down or has gone.
+    pub fn must_be_up(&self) -> Result<(), WireError> {
+        match self.look()?.up {
+            true => Ok(()),
+            false => {
+                let remedy = format!("switch it on (ip link set {} up) and capture again", self.first.name);
+                Err(self.lost("it is down", remedy))
+            }
+        }
+    }
+
+    fn lost(&self, reason: &str, remedy: impl Into<String>) -> WireError {
+        WireError::Lost {
+            interface: self.first.name.clone(),
+            reason: reason.into(),
+            remedy: remedy.into(),
+        }
+    }
+}
+
 fn text(value: &[u8]) -> String {
     String::from_utf8_lossy(value).trim_end_matches('\0').to_owned()
 }
