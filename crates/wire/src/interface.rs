@@ -109,6 +109,11 @@ impl Interface {
         Ok(found)
     }
 
+    /// Whether what is sent over it comes back (ARPHRD_LOOPBACK).
+    pub fn is_loopback(&self) -> bool {
+        self.hardware == libc::ARPHRD_LOOPBACK
+    }
+
     fn parse(body: &[u8]) -> Option<Interface> {
         let word = |at: usize| Some(u32::from_ne_bytes(body.get(at..at + 4)?.try_into().ok()?));
         let flags = word(8)?;
@@ -198,11 +203,7 @@ impl Watch {
     }
 
     fn lost(&self, reason: &str, remedy: impl Into<String>) -> WireError {
-        WireError::Lost {
-            interface: self.first.name.clone(),
-            reason: reason.into(),
-            remedy: remedy.into(),
-        }
+        WireError::Lost { interface: self.first.name.clone(), reason: reason.into(), remedy: remedy.into() }
     }
 }
 

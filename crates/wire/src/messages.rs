@@ -3,6 +3,7 @@
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::time::Duration;
 
 use crate::ring::{Received, TAG, Tag};
 use crate::{PacketSocket, WireError};
@@ -13,6 +14,9 @@ const CONTROL: usize = 16;
 /// More than any frame has: 64 KiB, its header, and tags. Not a multiple of a page, so that the frames of a batch do not
 /// compete for the same sets of the cache.
 const LARGEST_FRAME: usize = (64 << 10) + 128;
+
+/// After which time arriving frames are surely stamped.
+const STAMPS_BEGIN: Duration = Duration::from_millis(5);
 
 /// A socket and the memory into which a batch of frames is read.
 pub struct Messages {
@@ -39,6 +43,9 @@ impl Messages {
     /// If the kernel has no auxiliary data.
     pub fn new(socket: PacketSocket, batch: usize, snapshot: usize) -> Result<Messages, WireError> {
         socket.auxiliary_data()?;
+        // The kernel begins to stamp arriving frames a moment after it was asked to (net_enable_timestamp defers it to a
+        // work queue); those that came before would get the time at which they are read.
+        std::thread::sleep(STAMPS_BEGIN);
         let stride = (TAG + snapshot.min(LARGEST_FRAME)).next_multiple_of(64);
         let batch = batch.max(1);
         let mut frames = vec![0u8; stride * batch];
@@ -66,8 +73,9 @@ impl Messages {
     /// Hands over at most `limit` of the frames that are there, without waiting, and says how many there were.
     ///
     /// # Errors
-    /// What the kernel answers: ENETDOWN once, when the interface went down or away.
-    pub fn read(&mut self, limit: u64, mut sink: impl FnMut(Received<'_>)) -> io::Result<u64> {
+    /// What the kernel answers: ENETDOWN once, when the interface went down or away. Frames that came before wait still.
+    #[inline]
+    pub fn read(&mut self, limit: u64, mut sink: impl FnMut(Received<'_>)) -> Result<u64, WireError> {
         let mut seen = 0;
         while seen < limit {
             if self.next == self.filled {
@@ -75,8 +83,7 @@ impl Messages {
                 match self.fill() {
                     Ok(filled) => self.filled = filled,
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                    // What came before is told first; the kernel tells an error of the interface only once.
-                    Err(error) => return Err(error),
+                    Err(error) => return Err(WireError::system("receiving frames", error)),
                 }
             }
             sink(self.frame(self.next));

@@ -22,6 +22,18 @@ pub enum FanoutMode {
     Random,
 }
 
+impl FanoutMode {
+    fn number(self) -> u32 {
+        match self {
+            FanoutMode::Hash => libc::PACKET_FANOUT_HASH,
+            FanoutMode::RoundRobin => libc::PACKET_FANOUT_LB,
+            FanoutMode::Cpu => libc::PACKET_FANOUT_CPU,
+            FanoutMode::Queue => libc::PACKET_FANOUT_QM,
+            FanoutMode::Random => libc::PACKET_FANOUT_RND,
+        }
+    }
+}
+
 /// A group of sockets of this network namespace that share the frames of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fanout {
@@ -177,19 +189,25 @@ impl PacketSocket {
         self.set(libc::SOL_PACKET, libc::PACKET_TIMESTAMP, &flags, "choosing who stamps")
     }
 
+    /// Makes a group of a number that nobody uses, joins it, and says which it is. After [`PacketSocket::bind`]. Linux 4.13
+    /// and later.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn found_group(&self, mode: FanoutMode) -> Result<Fanout, WireError> {
+        let value = (mode.number() | libc::PACKET_FANOUT_FLAG_UNIQUEID) << 16;
+        self.set(libc::SOL_PACKET, libc::PACKET_FANOUT, &value, "making a fan-out group")?;
+        let number: u32 = option(self.as_fd(), libc::SOL_PACKET, libc::PACKET_FANOUT)
+            .map_err(|error| WireError::system("asking for a fan-out group's number", error))?;
+        Ok(Fanout { group: number as u16, mode })
+    }
+
     /// Joins a group that shares an interface's frames. After [`PacketSocket::bind`].
     ///
     /// # Errors
     /// A group of another mode or interface.
     pub fn join(&self, fanout: Fanout) -> Result<(), WireError> {
-        let mode = match fanout.mode {
-            FanoutMode::Hash => libc::PACKET_FANOUT_HASH,
-            FanoutMode::RoundRobin => libc::PACKET_FANOUT_LB,
-            FanoutMode::Cpu => libc::PACKET_FANOUT_CPU,
-            FanoutMode::Queue => libc::PACKET_FANOUT_QM,
-            FanoutMode::Random => libc::PACKET_FANOUT_RND,
-        };
-        let value = u32::from(fanout.group) | mode << 16;
+        let value = u32::from(fanout.group) | fanout.mode.number() << 16;
         let doing = format!("joining fan-out group {}", fanout.group);
         self.set(libc::SOL_PACKET, libc::PACKET_FANOUT, &value, &doing).map_err(|error| match error.errno() {
             Some(libc::EINVAL) => WireError::input(

@@ -75,10 +75,8 @@ pub fn wait(socket: BorrowedFd<'_>, stop: Option<&Stop>, timeout: Duration) -> R
     };
     // Without a stop the socket stands in for it, and is not asked twice.
     let wake = stop.map_or(socket, |stop| stop.shared.wake.as_fd());
-    let mut both = [
-        PollFd::from_borrowed_fd(socket, PollFlags::IN),
-        PollFd::from_borrowed_fd(wake, PollFlags::IN),
-    ];
+    let mut both =
+        [PollFd::from_borrowed_fd(socket, PollFlags::IN), PollFd::from_borrowed_fd(wake, PollFlags::IN)];
     let polled = &mut both[..if stop.is_some() { 2 } else { 1 }];
     match poll(polled, Some(&timeout)) {
         Ok(0) => return Ok(Woken::TimedOut),

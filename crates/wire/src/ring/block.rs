@@ -41,9 +41,8 @@ fn half(bytes: &[u8; HEADER], at: usize) -> u16 {
 impl Walk {
     /// At the first frame of a block that the kernel has handed over.
     pub fn start(block: &[u8]) -> Walk {
-        let word = |at: usize| {
-            block.get(at..at + 4).and_then(|b| b.try_into().ok()).map_or(0, u32::from_ne_bytes)
-        };
+        let word =
+            |at: usize| block.get(at..at + 4).and_then(|b| b.try_into().ok()).map_or(0, u32::from_ne_bytes);
         Walk { at: word(FIRST) as usize, left: word(FRAMES) }
     }
 

@@ -114,7 +114,9 @@ mod tests {
         for buffer in [1, 70_000, 2 << 20, 64 << 20] {
             for frame in [60, 1518, 65_549, 262_144] {
                 let geometry = Geometry::of_blocks(buffer, frame).unwrap();
-                assert!(geometry.block.is_power_of_two() && geometry.block > frame + 100 && geometry.blocks >= 2);
+                assert!(
+                    geometry.block.is_power_of_two() && geometry.block > frame + 100 && geometry.blocks >= 2
+                );
             }
         }
         assert!(Geometry::of_blocks(0, 60).is_err());

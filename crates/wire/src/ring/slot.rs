@@ -26,9 +26,8 @@ impl Slot {
     pub fn read(slot: &[u8]) -> Result<Slot, Damaged> {
         let damaged = |what| Damaged { at: 0, what };
         let header = slot.first_chunk::<HEADER>().ok_or(damaged("that it is not inside the slot"))?;
-        let word = |at: usize| {
-            u32::from_ne_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
-        };
+        let word =
+            |at: usize| u32::from_ne_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
         let half = |at: usize| u16::from_ne_bytes([header[at], header[at + 1]]);
         let status = word(0);
         let read = Slot {

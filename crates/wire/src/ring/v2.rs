@@ -32,11 +32,7 @@ impl SlotRing {
     ///
     /// # Errors
     /// Too large a ring, or no memory for it.
-    pub fn new(
-        socket: PacketSocket,
-        geometry: Geometry,
-        large_frames: bool,
-    ) -> Result<SlotRing, WireError> {
+    pub fn new(socket: PacketSocket, geometry: Geometry, large_frames: bool) -> Result<SlotRing, WireError> {
         let request = libc::tpacket_req {
             tp_block_size: geometry.block as u32,
             tp_block_nr: geometry.blocks as u32,
@@ -81,7 +77,11 @@ impl SlotRing {
             self.memory.word(at).store(libc::TP_STATUS_KERNEL, Ordering::Release);
             self.advance();
             read.map_err(|damaged| {
-                WireError::input("the kernel's ring", damaged.to_string(), "report it with the kernel's version")
+                WireError::input(
+                    "the kernel's ring",
+                    damaged.to_string(),
+                    "report it with the kernel's version",
+                )
             })?;
             seen += 1;
         }

@@ -28,11 +28,7 @@ impl BlockRing {
     ///
     /// # Errors
     /// Too large a ring, or no memory for it.
-    pub fn new(
-        socket: PacketSocket,
-        geometry: Geometry,
-        patience: Duration,
-    ) -> Result<BlockRing, WireError> {
+    pub fn new(socket: PacketSocket, geometry: Geometry, patience: Duration) -> Result<BlockRing, WireError> {
         let request = libc::tpacket_req3 {
             tp_block_size: geometry.block as u32,
             tp_block_nr: geometry.blocks as u32,
@@ -70,7 +66,11 @@ impl BlockRing {
                 self.turn = (self.turn + 1) % self.geometry.blocks;
             }
             seen += gone.map_err(|damaged| {
-                WireError::input("the kernel's ring", damaged.to_string(), "report it with the kernel's version")
+                WireError::input(
+                    "the kernel's ring",
+                    damaged.to_string(),
+                    "report it with the kernel's version",
+                )
             })?;
         }
         Ok(seen)
@@ -99,7 +99,9 @@ pub(super) fn map_ring<T: Copy>(
     socket.set(libc::SOL_PACKET, libc::PACKET_VERSION, &version, "choosing the ring's version")?;
     socket.set(libc::SOL_PACKET, libc::PACKET_RESERVE, &(TAG as u32), "reserving room in the ring")?;
     let out_of_memory = |error: WireError| match error.errno() {
-        Some(libc::ENOMEM) => WireError::input(&doing, "the kernel has no memory for it", "ask for a smaller buffer"),
+        Some(libc::ENOMEM) => {
+            WireError::input(&doing, "the kernel has no memory for it", "ask for a smaller buffer")
+        }
         _ => error,
     };
     socket.set(libc::SOL_PACKET, libc::PACKET_RX_RING, request, &doing).map_err(out_of_memory)?;

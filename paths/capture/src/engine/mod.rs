@@ -4,6 +4,7 @@ mod accounting;
 pub mod bpf;
 pub mod file;
 mod packet;
+pub mod source;
 
 pub use accounting::Accounting;
 pub use packet::{LinkType, Packet, Timestamp};

@@ -1,0 +1,172 @@
+//! What cannot be opened, what ends in the middle, and what is left behind.
+
+use std::time::{Duration, Instant};
+
+use tollway_capture::engine::source::{Kind, Read, Settings, Source};
+use tollway_wire::{Cable, delete_link, set_mtu, set_up};
+
+use crate::cable::{now, numbered, on_a_cable, open, settings};
+
+#[test]
+fn errors_name_the_place_and_the_remedy() {
+    on_a_cable(|_| {
+        let said = |interface: &str, settings: &Settings| {
+            Source::open(interface, settings).err().expect("an error").to_string()
+        };
+        for kind in Kind::ALL {
+            let error = said("nowhere", &settings(kind));
+            assert!(error.contains("nowhere") && error.contains("ip link"), "{error}");
+            set_up(Cable::RIGHT, false).unwrap();
+            let error = said(Cable::RIGHT, &settings(kind));
+            assert!(error.contains("right") && error.contains("ip link set right up"), "{error}");
+            set_up(Cable::RIGHT, true).unwrap();
+        }
+        let error = said(Cable::RIGHT, &Settings { buffer: 1 << 40, ..settings(Kind::TpacketV3) });
+        assert!(error.contains("less than 4 GiB"), "{error}");
+        let error = said(Cable::RIGHT, &Settings { queue: 5, ..settings(Kind::AfXdp) });
+        assert!(error.contains("1 receive queues"), "{error}");
+        let first = open(&settings(Kind::AfXdp));
+        let error = said(Cable::RIGHT, &settings(Kind::AfXdp));
+        assert!(error.contains("has an XDP program already"), "{error}");
+        drop(first);
+        open(&settings(Kind::AfXdp));
+        set_mtu(Cable::RIGHT, 9000).unwrap();
+        let error = said(Cable::RIGHT, &settings(Kind::AfXdp));
+        assert!(error.contains("MTU"), "{error}");
+    });
+}
+
+#[test]
+fn who_may_not_is_told_what_would_allow_it() {
+    on_a_cable(|_| {
+        // Effective capabilities of this thread alone are given up; it ends with the test.
+        let none = [0u32; 6];
+        // _LINUX_CAPABILITY_VERSION_3
+        let header = [0x2008_0522u32, 0];
+        // SAFETY: capset reads two words of the header and six of the sets.
+        let given_up = unsafe { libc::syscall(libc::SYS_capset, header.as_ptr(), none.as_ptr()) };
+        assert_eq!(given_up, 0);
+        for kind in Kind::ALL {
+            let error = Source::open(Cable::RIGHT, &settings(kind)).err().expect("not allowed");
+            let tollway_core::Error::Missing(missing) = error.into() else { panic!("{kind}") };
+            println!("{missing}");
+            assert!(missing.remedy.contains("CAP_"), "{missing}");
+        }
+    });
+}
+
+/// Reads until it ends, and says how many frames came and what the error was.
+fn until_the_end(source: &mut Source) -> (u64, String) {
+    let (mut frames, begun) = (0, Instant::now());
+    loop {
+        match source.read(u64::MAX, Duration::from_millis(50), |_| now(), |_| frames += 1) {
+            Ok(_) => assert!(begun.elapsed() < Duration::from_secs(5), "it does not notice"),
+            Err(error) => return (frames, error.to_string()),
+        }
+    }
+}
+
+#[test]
+fn an_interface_that_goes_down_ends_it_and_what_came_before_is_kept() {
+    on_a_cable(|sender| {
+        for kind in Kind::ALL {
+            let mut source = open(&Settings { immediate: false, ..settings(kind) });
+            sender.numbered(0..100, 60);
+            set_up(Cable::RIGHT, false).unwrap();
+            let (frames, error) = until_the_end(&mut source);
+            assert_eq!(frames, 100, "{kind}");
+            assert!(error.contains("right: it is down") && error.contains("ip link set right up"), "{error}");
+            let books = source.finish(|_| now(), |_| ()).unwrap();
+            assert_eq!((books.delivered, books.balances()), (100, Some(true)), "{kind}");
+            set_up(Cable::RIGHT, true).unwrap();
+        }
+    });
+}
+
+#[test]
+fn an_interface_that_goes_away_ends_it_and_what_came_before_is_kept() {
+    for kind in Kind::ALL {
+        on_a_cable(|sender| {
+            let mut source = open(&Settings { immediate: false, ..settings(kind) });
+            sender.numbered(0..100, 60);
+            delete_link(Cable::LEFT).unwrap();
+            let (frames, error) = until_the_end(&mut source);
+            assert_eq!(frames, 100, "{kind}");
+            assert!(error.contains("right: it has gone"), "{error}");
+            let books = source.finish(|_| now(), |_| ()).unwrap();
+            // Its counters went with it: what it lost is not known any more.
+            assert_eq!((books.delivered, books.lost_before), (100, None), "{kind}");
+        });
+    }
+}
+
+#[test]
+fn a_stop_ends_a_wait_at_once_and_a_signal_returns() {
+    on_a_cable(|sender| {
+        for kind in Kind::ALL {
+            let mut source = open(&settings(kind));
+            let stop = source.stop();
+            let begun = Instant::now();
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    std::thread::sleep(Duration::from_millis(50));
+                    stop.stop();
+                });
+                let read = source.read(1, Duration::from_secs(20), |_| now(), |_| ()).unwrap();
+                assert_eq!(read, Read::Stopped, "{kind}");
+            });
+            assert!(begun.elapsed() < Duration::from_secs(5), "{kind}");
+            assert_eq!(source.read(1, Duration::ZERO, |_| now(), |_| ()).unwrap(), Read::Stopped);
+            sender.send(&numbered(1, 60));
+            let books = source.finish(|_| now(), |_| ()).unwrap();
+            assert_eq!(books.delivered, 1, "{kind}: what came is told, stopped or not");
+        }
+        // A signal whose handler does nothing but return.
+        extern "C" fn nothing(_: i32) {}
+        // SAFETY: a handler that does nothing, for a signal that nobody else here uses; without SA_RESTART.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = nothing as extern "C" fn(i32) as usize;
+            libc::sigaction(libc::SIGUSR2, &raw const action, std::ptr::null_mut());
+        }
+        let mut source = open(&settings(Kind::TpacketV3));
+        // SAFETY: the number of the thread that calls.
+        let thread = unsafe { libc::pthread_self() };
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                std::thread::sleep(Duration::from_millis(50));
+                // SAFETY: that thread lives: it waits for this one.
+                unsafe { libc::pthread_kill(thread, libc::SIGUSR2) };
+            });
+            let read = source.read(1, Duration::from_secs(20), |_| now(), |_| ()).unwrap();
+            assert_eq!(read, Read::Interrupted);
+        });
+    });
+}
+
+#[test]
+fn nothing_is_left_after_a_hundred_sources() {
+    on_a_cable(|sender| {
+        let count = |folder: &str| std::fs::read_dir(folder).unwrap().count();
+        let maps = || std::fs::read_to_string("/proc/self/maps").unwrap();
+        let mapped = |what: &str| maps().lines().filter(|line| line.contains(what)).count();
+        let cycle = |kind| {
+            let mut source = open(&settings(kind));
+            sender.numbered(0..3, 60);
+            source.finish(|_| now(), |_| ()).unwrap();
+        };
+        Kind::ALL.into_iter().for_each(cycle);
+        let before =
+            (count("/proc/self/fd"), count("/proc/self/task"), mapped("socket:"), maps().lines().count());
+        for kind in Kind::ALL {
+            (0..100).for_each(|_| cycle(kind));
+        }
+        let after =
+            (count("/proc/self/fd"), count("/proc/self/task"), mapped("socket:"), maps().lines().count());
+        // Other tests of this program run at the same time, a few at once; a leak is a hundred times as much.
+        assert!(after.0 < before.0 + 60 && after.1 < before.1 + 20, "{before:?} {after:?}");
+        assert!(after.2 < before.2 + 20 && after.3 < before.3 + 60, "{before:?} {after:?}");
+        // No program is left on the interface either: there is room for another.
+        open(&settings(Kind::AfXdp));
+    });
+}
