@@ -54,7 +54,7 @@ impl Mapping {
     /// If it is not inside, or not aligned.
     #[inline]
     pub fn word(&self, at: usize) -> &AtomicU32 {
-        assert!(at % 4 == 0 && at.checked_add(4).is_some_and(|end| end <= self.length));
+        assert!(at.is_multiple_of(4) && at.checked_add(4).is_some_and(|end| end <= self.length));
         // SAFETY: inside the mapping, which is aligned to a page and lives as long as the reference; atomic, so that the
         // kernel may write at the same time.
         unsafe { AtomicU32::from_ptr(self.start.as_ptr().add(at).cast()) }
