@@ -1,5 +1,6 @@
 //! The command line: verbs, options, and the words that a person reads about them.
 
+mod bill;
 mod calculator;
 mod fit;
 mod plan;
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub use bill::Bill;
 pub use calculator::{Model, Simulate};
 pub use fit::Fit;
 pub use plan::Plan;
@@ -45,6 +47,8 @@ pub enum Verb {
     Run(Run),
     /// Measure presets of a path, or your own.
     Measure(Measure),
+    /// What an operation of a path costs gate by gate, against what it costs end to end.
+    Bill(Bill),
     /// Compare two runs of the store, or run two builds or two settings in turns.
     Compare(Compare),
     /// Show a run of the store again: on the terminal, or as a page.

@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 pub enum Boundary {
     /// No boundary at all: the floor under every other figure.
     Floor,
+    /// None either: a piece of work within a program that a path cannot do without.
+    Work,
     /// A program and the kernel it runs on.
     UserKernel,
     /// A virtual machine and what runs it.
@@ -26,7 +28,7 @@ pub enum Boundary {
 
 impl Boundary {
     /// All boundaries, in the order in which a price list shows them.
-    pub const ALL: [Boundary; 7] = [
+    pub const ALL: [Boundary; 8] = [
         Boundary::Floor,
         Boundary::CpuDevice,
         Boundary::UserKernel,
@@ -34,12 +36,14 @@ impl Boundary {
         Boundary::CoreCore,
         Boundary::MemoryMemory,
         Boundary::GuestHost,
+        Boundary::Work,
     ];
 
     /// The name as a person reads it.
     pub fn title(self) -> &'static str {
         match self {
             Boundary::Floor => "no boundary",
+            Boundary::Work => "within a program",
             Boundary::UserKernel => "user ↔ kernel",
             Boundary::GuestHost => "guest ↔ host",
             Boundary::CpuDevice => "CPU ↔ device",

@@ -1,7 +1,7 @@
 //! Every crossing that has a price, as one closed list.
 //!
 //! A closed list makes a toll key checkable when it is compiled: a path that needs a toll names it here, and
-//! `paths/crossings` has a test that it measures every one of them.
+//! `paths/all` has a test that some path measures every one of them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -91,6 +91,14 @@ crossings! {
     ExitCpuid = "exit-cpuid", GuestHost, "CPUID of a micro-guest, answered by the kernel";
     ExitVmcall = "exit-vmcall", GuestHost, "hypercall of a micro-guest";
     GuestDoorbell = "guest-doorbell", GuestHost, "doorbell of a micro-guest wakes a process, answered through memory";
+
+    FrameHandOver = "frame-hand-over", Work, "driver hands a frame over";
+    PacketFilter = "packet-filter", Work, "packet filter";
+    PacketStamp = "packet-stamp", CpuDevice, "timestamp of a packet";
+    BufferPlace = "buffer-place", Work, "place in the packet buffer, and header";
+    BufferCopy = "buffer-copy", MemoryMemory, "copy into the packet buffer";
+    BufferRead = "buffer-read", UserKernel, "read of a batch of packets";
+    PacketLook = "packet-look", Work, "application looks at a packet";
 }
 
 impl fmt::Display for Crossing {

@@ -4,9 +4,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Toll, TollKey};
 
+/// Which figure of a point a prediction speaks of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Quoted {
+    /// The median, which is what a price list quotes.
+    #[default]
+    Median,
+    /// The work: the mean, less what something else took meanwhile. It adds up.
+    Work,
+}
+
 /// What a point is predicted to cost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Forecast {
+    /// Of which figure it speaks.
+    #[serde(default)]
+    pub of: Quoted,
     /// Ticks per operation.
     pub ticks: f64,
     /// Lower end of the prediction's interval, in ticks.

@@ -35,7 +35,7 @@ pub use boundary::Boundary;
 pub use clock::{Clock, Ticks};
 pub use crossing::Crossing;
 pub use error::{Error, Result};
-pub use forecast::{Forecast, TollSource};
+pub use forecast::{Forecast, Quoted, TollSource};
 pub use guest::{DiskFormat, GuestDevice, GuestSpec};
 pub use guest_facts::{Accelerator, GuestFacts, KvmKind, LinuxGuestFacts};
 pub use params::{Axis, Domain, Params, Value};

@@ -161,6 +161,33 @@ pub struct Gate {
     pub visits: Visits,
     /// The toll that explains it, if one is measured on its own.
     pub toll: Option<TollKey>,
+    /// What of that toll another gate has already: a long read less a short one is the copying alone.
+    #[serde(default)]
+    pub less: Option<TollKey>,
+}
+
+impl Gate {
+    /// A gate with a toll, passed once an operation.
+    pub fn new(name: impl Into<String>, role: impl Into<String>, toll: TollKey) -> Gate {
+        Gate { name: name.into(), role: role.into(), visits: Visits::Fixed(1.0), toll: Some(toll), less: None }
+    }
+
+    /// A gate whose visits are counted and which has no toll of its own.
+    pub fn counted(name: impl Into<String>, role: impl Into<String>) -> Gate {
+        Gate { name: name.into(), role: role.into(), visits: Visits::Counted, toll: None, less: None }
+    }
+
+    /// The same gate, passed so often.
+    pub fn visits(mut self, visits: Visits) -> Gate {
+        self.visits = visits;
+        self
+    }
+
+    /// The same gate less what another one has of its toll.
+    pub fn less(mut self, toll: TollKey) -> Gate {
+        self.less = Some(toll);
+        self
+    }
 }
 
 /// How a variant runs at one point of its axes.

@@ -119,6 +119,7 @@ impl TollKey {
                 Crossing::ClockVdso,
                 Some("process-cputime" | "thread-cputime" | "realtime-alarm" | "boottime-alarm"),
             ) => Boundary::UserKernel,
+            (Crossing::PacketStamp, Some("system-call")) => Boundary::UserKernel,
             (crossing, _) => crossing.boundary(),
         }
     }
@@ -246,8 +247,13 @@ pub struct Toll {
     pub lo: f64,
     /// Upper end of the median's 95 % interval, in ticks.
     pub hi: f64,
-    /// Mean over trials of the trials' means, in ticks per operation: what a bill adds up.
-    pub mean: f64,
+    /// Mean over trials of the trials' means, in ticks per operation, less what something else took meanwhile: what a
+    /// bill adds up.
+    pub work: f64,
+    /// Lower end of its 95 % interval, in ticks.
+    pub work_lo: f64,
+    /// Upper end of its 95 % interval, in ticks.
+    pub work_hi: f64,
     /// Ticks per second of the clock it was measured with.
     pub hz: f64,
     /// The run that it was measured in.

@@ -282,6 +282,7 @@ fn spec_of(point: &Point, registry: &Registry, side: Option<&String>) -> Result<
         operation: point.plan.operation.clone(),
         toll: point.plan.provides.clone(),
         boundary: point.plan.provides.as_ref().map(|k| k.boundary()),
+        gates: point.plan.gates.clone(),
         title: point.title(),
         caveats: variant.caveats().into(),
     })

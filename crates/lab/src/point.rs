@@ -1,7 +1,7 @@
 //! From presets to points: every combination of axes, checked against the variants that are to run it.
 
 use serde::{Deserialize, Serialize};
-use tollway_core::{Error, Params, Plan, Preset, Registry, Result, TrialSpec, Variant};
+use tollway_core::{Error, Params, Plan, Preset, Registry, Result, TollKey, TrialSpec, Value, Variant};
 
 /// A variant at one point of its axes, ready to be tried.
 #[derive(Clone, Debug)]
@@ -72,7 +72,8 @@ pub fn parse_preset(name: &str, text: &str) -> Result<Preset> {
     }
 }
 
-/// All points of the selection, in the order of the presets; a point that two presets name is kept once.
+/// All points of the selection, in the order of the presets; a point that two presets name is kept once. Points that
+/// measure tolls which these need, and which the selection does not have, follow.
 pub fn points(registry: &Registry, selection: &Selection) -> Result<Vec<Point>> {
     let mut points: Vec<Point> = Vec::new();
     for preset in &selection.presets {
@@ -99,6 +100,16 @@ pub fn points(registry: &Registry, selection: &Selection) -> Result<Vec<Point>> 
             }
         }
     }
+    let chosen = points.len();
+    for at in 0..chosen {
+        for key in points[at].plan.needs.clone() {
+            if !points.iter().any(|p| p.plan.provides.as_ref() == Some(&key))
+                && let Some(provider) = provider(registry, &key, &points[at])?
+            {
+                points.push(provider);
+            }
+        }
+    }
     if points.is_empty() {
         return Err(Error::Input {
             place: "selection".into(),
@@ -111,6 +122,39 @@ pub fn points(registry: &Registry, selection: &Selection) -> Result<Vec<Point>> 
         });
     }
     Ok(points)
+}
+
+/// The point that measures that toll, tried as the one that needs it; `None` where no path measures it.
+///
+/// A variant that measures a crossing has its name, and axes named like the parts of its key.
+fn provider(registry: &Registry, key: &TollKey, needing: &Point) -> Result<Option<Point>> {
+    let name = key.crossing.name();
+    let own_first = registry.paths.iter().filter(|p| p.name == needing.path);
+    for path in own_first.chain(registry.paths.iter().filter(|p| p.name != needing.path)) {
+        let Some(variant) = path.variants.iter().find(|v| v.name() == name) else { continue };
+        let mut params = Params::new();
+        for axis in variant.axes() {
+            let value = match axis.name {
+                "kind" => key.kind.clone().map(Value::Text),
+                "tenant" => key.tenant.map(|t| Value::Text(t.name().into())),
+                "placement" => key.placement.map(|p| Value::Text(p.name().into())),
+                "warmth" => key.warmth.map(|w| Value::Text(w.name().into())),
+                "size" => key.size.map(Value::Int),
+                "depth" => key.depth.map(|d| Value::Int(d.into())),
+                _ => None,
+            };
+            if let Some(value) = value {
+                params.set(axis.name, value);
+            }
+        }
+        let Ok(params) = params.complete(&variant.axes()) else { continue };
+        let plan = variant.plan(&params)?;
+        if plan.provides.as_ref() == Some(key) {
+            let spec = needing.spec.clone();
+            return Ok(Some(Point { path: path.name.into(), variant: name.into(), params, plan, spec }));
+        }
+    }
+    Ok(None)
 }
 
 fn chosen(point: &Point, only: &[String]) -> bool {

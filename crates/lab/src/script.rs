@@ -16,6 +16,10 @@ pub struct Request {
     pub sides: Vec<Side>,
     /// The seed of everything random.
     pub seed: u64,
+    /// Whether points that predict themselves are measured together with the tolls they need, in the same blocks: nothing
+    /// is predicted then, and the tolls are as new as they can be.
+    #[serde(default)]
+    pub together: bool,
 }
 
 /// What the store keeps as the plan of a run.

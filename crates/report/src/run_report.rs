@@ -19,7 +19,8 @@ impl RunReport {
     /// Where the store cannot be read or has no such run.
     pub fn from_store(store: &Store, run: RunId) -> Result<RunReport> {
         let record = store.record(run)?;
-        let document = RunDocument::of(&record);
+        let mut document = RunDocument::of(&record);
+        document.bills = crate::bill::of_run(store, run, document.run.hz)?;
         let distributions = record
             .points
             .iter()
@@ -41,6 +42,18 @@ impl RunReport {
     /// unwrapped text without bars. Styles are in it as escape sequences: write it through `anstream`.
     pub fn terminal(&self, width: Option<usize>) -> String {
         crate::terminal::run(&self.document, width)
+    }
+
+    /// What was measured, where and how quietly, for a terminal.
+    pub fn head(&self, width: Option<usize>) -> String {
+        crate::terminal::head(&self.document, width)
+    }
+
+    /// The bills alone, for a terminal.
+    pub fn bills(&self, width: Option<usize>) -> String {
+        let bills: Vec<String> =
+            self.document.bills.iter().map(|b| crate::bill::terminal::bill(b, width)).collect();
+        bills.join("\n")
     }
 
     /// The document as JSON, with a newline at the end.

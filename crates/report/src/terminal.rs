@@ -27,6 +27,7 @@ pub(crate) fn run(document: &RunDocument, width: Option<usize>) -> String {
     out.push_str(&price_list(document, width));
     for more in
         [host_against_guest::terminal::table(document, width), tenants(document, width)].into_iter().flatten()
+        .chain(document.bills.iter().map(|bill| crate::bill::terminal::bill(bill, width)))
     {
         out.push('\n');
         out.push_str(&more);
@@ -38,7 +39,7 @@ pub(crate) fn run(document: &RunDocument, width: Option<usize>) -> String {
     out
 }
 
-fn head(document: &RunDocument, width: Option<usize>) -> String {
+pub(crate) fn head(document: &RunDocument, width: Option<usize>) -> String {
     let (run, quality) = (&document.run, &document.quality);
     let state = match run.ended {
         Some(ended) => format!("{} in {}", run.state, lasted(run.started, ended)),

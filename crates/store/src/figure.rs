@@ -2,6 +2,7 @@
 
 use rusqlite::Statement;
 use serde::{Deserialize, Serialize};
+use tollway_core::Quoted;
 use tollway_stats::{figure, summary, t_interval};
 
 pub use tollway_stats::Interval;
@@ -35,7 +36,7 @@ pub struct Figure {
     pub p99: Option<Interval>,
     /// What was predicted for it, if anything was.
     pub prediction: Option<Prediction>,
-    /// What became of that, against the median; [`grade`] compares with anything else.
+    /// What became of that, against the figure that it speaks of; [`grade`] compares with anything else.
     pub grade: Option<Grade>,
 }
 
@@ -74,9 +75,13 @@ impl Columns {
         Ok(columns)
     }
 
-    fn figure(&self, point: PointId, prediction: Option<Prediction>) -> Figure {
+    fn figure(&self, point: PointId, prediction: Option<Prediction>, work: Option<Interval>) -> Figure {
         let median = cost(figure(&self.medians, CONFIDENCE).ok());
-        let grade = match (&prediction, &median) {
+        let predicted = match prediction.as_ref().map(|p| p.forecast.of) {
+            Some(Quoted::Work) => &work,
+            _ => &median,
+        };
+        let grade = match (&prediction, predicted) {
             (Some(p), Some(measured)) => Some(grade(&p.forecast, measured)),
             _ => None,
         };
@@ -119,7 +124,9 @@ impl Store {
         }
         let prediction = self.prediction(point)?;
         let columns = self.sql(|db| Columns::read(&mut *db.prepare_cached(Columns::SQL)?, point))?;
-        Ok((columns.trials > 0).then(|| columns.figure(point, prediction)))
+        let adds_up = prediction.as_ref().is_some_and(|p| p.forecast.of == Quoted::Work);
+        let work = if adds_up { self.work(point)? } else { None };
+        Ok((columns.trials > 0).then(|| columns.figure(point, prediction, work)))
     }
 
     /// The figures of all points of a run that have one, in the order in which the points were added.

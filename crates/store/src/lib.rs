@@ -22,6 +22,7 @@ mod schema;
 mod store;
 mod toll;
 mod trial;
+mod work;
 
 pub use error::{Result, StoreError};
 pub use export::{PointRecord, RunRecord};
@@ -35,3 +36,4 @@ pub use schema::{APPLICATION_ID, VERSION};
 pub use store::Store;
 pub use toll::Tolls;
 pub use trial::{NewTrial, Trial};
+pub use work::BlockWork;

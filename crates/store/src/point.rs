@@ -3,7 +3,7 @@
 use rusqlite::types::Type;
 use rusqlite::{OptionalExtension, Row, TransactionBehavior, params};
 use serde::{Deserialize, Serialize};
-use tollway_core::{Boundary, Missing, Params, TollKey};
+use tollway_core::{Boundary, Gate, Missing, Params, TollKey};
 
 use crate::column::{UnknownWord, from_json, from_word, json, unusable, word};
 use crate::{PointId, Result, RunId, Store, StoreError};
@@ -25,6 +25,9 @@ pub struct PointSpec {
     pub toll: Option<TollKey>,
     /// The boundary that a price list shows it under.
     pub boundary: Option<Boundary>,
+    /// What an operation passes.
+    #[serde(default)]
+    pub gates: Vec<Gate>,
     /// What a person reads.
     pub title: String,
     /// What a reader of its figures must know; may be empty.
@@ -77,7 +80,7 @@ pub struct Point {
 }
 
 const COLUMNS: &str = "id, run, state, missing, error, batch, trials, side, path, variant, params, operation, toll, \
-                       boundary, title, caveats";
+                       boundary, title, caveats, gates";
 
 impl Store {
     /// Adds points to a run, all or none, in this order.
@@ -88,17 +91,17 @@ impl Store {
                 if let Some(toll) = &p.toll {
                     self.exactly(toll)?;
                 }
-                Ok((p, self.exactly(&p.params)?, p.boundary.and_then(word)))
+                Ok((p, self.exactly(&p.params)?, self.exactly(&p.gates)?, p.boundary.and_then(word)))
             })
             .collect::<Result<Vec<_>>>()?;
         let added = (|| {
             let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let mut insert = transaction.prepare_cached(
-                "INSERT INTO point (run, side, path, variant, toll, boundary, operation, title, params, caveats)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+                "INSERT INTO point (run, side, path, variant, toll, boundary, operation, title, params, caveats, gates)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
             )?;
             let mut ids = Vec::with_capacity(rows.len());
-            for (p, values, boundary) in &rows {
+            for (p, values, gates, boundary) in &rows {
                 let toll = p.toll.as_ref().map(TollKey::to_string);
                 ids.push(PointId(insert.insert(params![
                     run,
@@ -111,6 +114,7 @@ impl Store {
                     p.title,
                     values,
                     p.caveats,
+                    gates,
                 ])?));
             }
             drop(insert);
@@ -206,6 +210,7 @@ fn read_point(row: &Row<'_>) -> rusqlite::Result<Point> {
             boundary: row.get::<_, Option<String>>(13)?.map(|_| from_word(row, 13)).transpose()?,
             title: row.get(14)?,
             caveats: row.get(15)?,
+            gates: from_json(row, 16)?,
         },
     })
 }

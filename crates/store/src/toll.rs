@@ -34,7 +34,8 @@ impl Tolls {
     pub fn in_ticks_of(mut self, hz: f64) -> Tolls {
         for toll in self.0.values_mut() {
             let scale = hz / toll.hz;
-            for ticks in [&mut toll.median, &mut toll.lo, &mut toll.hi, &mut toll.mean] {
+            let Toll { median, lo, hi, work, work_lo, work_hi, .. } = toll;
+            for ticks in [median, lo, hi, work, work_lo, work_hi] {
                 *ticks *= scale;
             }
             toll.hz = hz;
@@ -105,13 +106,15 @@ impl Store {
                 continue;
             }
             let Some(figure) = self.figure(point)? else { continue };
-            let (Some(median), Some(mean)) = (figure.median, figure.mean) else { continue };
+            let (Some(median), Some(work)) = (figure.median, self.work(point)?.or(figure.mean)) else { continue };
             let toll = Toll {
                 key: key.clone(),
                 median: median.estimate,
                 lo: median.lo,
                 hi: median.hi,
-                mean: mean.estimate,
+                work: work.estimate,
+                work_lo: work.lo,
+                work_hi: work.hi,
                 hz,
                 run: run.0,
             };

@@ -1,4 +1,4 @@
-//! Every crossing that has a name has a price: each is measured by some point of a path's quick preset.
+//! Every crossing that has a name has a price: each is measured by some point of a path's quick preset, or for one.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,9 @@ fn priced() -> BTreeSet<Crossing> {
         for (name, params) in preset.points() {
             let variant = path.variant(&name).unwrap();
             let params = params.complete(&variant.axes()).unwrap();
-            priced.extend(variant.plan(&params).unwrap().provides.map(|key| key.crossing));
+            let plan = variant.plan(&params).unwrap();
+            // What a point needs is measured with it.
+            priced.extend(plan.provides.iter().chain(&plan.needs).map(|key| key.crossing));
         }
     }
     priced

@@ -9,7 +9,7 @@
 //! well the model holds.
 
 use tollway_core::{
-    Crossing, Error, Forecast, Missing, Params, Result, TenantKind, Toll, TollKey, TollSource,
+    Crossing, Error, Forecast, Missing, Params, Quoted, Result, TenantKind, Toll, TollKey, TollSource,
 };
 
 /// The depths that determine the model.
@@ -62,6 +62,7 @@ fn forecast(depth: u64, one: &Toll, two: &Toll) -> Forecast {
         squares.sum::<f64>().sqrt()
     };
     Forecast {
+        of: Quoted::Median,
         ticks,
         lo: ticks - reach(true),
         hi: ticks + reach(false),
@@ -83,7 +84,7 @@ mod tests {
     }
 
     fn toll(depth: u32, median: f64, lo: f64, hi: f64) -> Toll {
-        Toll { key: nop(TenantKind::Process, depth), median, lo, hi, mean: median, hz: 1e9, run: 1 }
+        Toll { key: nop(TenantKind::Process, depth), median, lo, hi, work: median, work_lo: lo, work_hi: hi, hz: 1e9, run: 1 }
     }
 
     fn at(depth: u64) -> Params {

@@ -2,7 +2,7 @@
 
 use tollway_core::{
     Actor, Address, Crossing, Error, Gate, Params, Place, Plan, Recorder, Result, Role, Tally, TollKey,
-    Variant, Visits, Window,
+    Variant, Window,
 };
 use tollway_host::clock::RunClock;
 use tollway_load::repeat;
@@ -48,12 +48,7 @@ impl Variant for Nothing {
         Ok(Plan {
             operation: "nothing".into(),
             roles: vec![Role::measured("idler")],
-            gates: vec![Gate {
-                name: self.name.into(),
-                role: "idler".into(),
-                visits: Visits::Fixed(1.0),
-                toll: Some(key.clone()),
-            }],
+            gates: vec![Gate::new(self.name, "idler", key.clone())],
             provides: Some(key),
             needs: Vec::new(),
             requires: Vec::new(),

@@ -125,6 +125,7 @@ fn in_turns(
         presets: vec![laboratory::preset(&registry, path, name)?],
         only: options.only.clone(),
         resume: false,
+        together: false,
     };
     let request = measure::request(&lab, &options.repeats, work, sides)?;
     if options.repeats.dry_run {

@@ -28,7 +28,7 @@ pub fn measure(arguments: &Arguments, options: &Measure) -> Result<Ending> {
         (None, None) => "measure".into(),
     };
     let lab = laboratory::lab(&registry)?;
-    let work = Work { title, presets, only: options.only.clone(), resume: options.resume };
+    let work = Work { title, presets, only: options.only.clone(), resume: options.resume, together: false };
     let Some((store, ended)) = carry_out(arguments, &options.repeats, &lab, work)? else {
         return Ok(Ending::Done);
     };
@@ -47,6 +47,8 @@ pub struct Work {
     pub only: Vec<String>,
     /// Whether to go on with an unfinished run instead.
     pub resume: bool,
+    /// Whether tolls and what needs them are measured in the same blocks.
+    pub together: bool,
 }
 
 /// Measures into the store; `None` where it was a dry run, which is then told.
@@ -92,7 +94,7 @@ pub fn request(
     if let Some(seconds) = repeats.time {
         fit_to(seconds, &mut selection.presets, &points, sides.len().max(1));
     }
-    let request = Request { title: work.title, selection, sides, seed: repeats.seed };
+    let request = Request { title: work.title, selection, sides, seed: repeats.seed, together: work.together };
     if let Some(asked) = repeats.time {
         let least = lab.estimate(&request)?.seconds;
         if least > asked * 1.2 {

@@ -1,6 +1,7 @@
 //! One file a verb.
 
 pub mod agent;
+pub mod bill;
 pub mod compare;
 pub mod doctor;
 pub mod export;

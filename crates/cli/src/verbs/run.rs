@@ -22,7 +22,7 @@ pub fn run(arguments: &Arguments, options: &Run) -> Result<Ending> {
     output::tell(super::doctor::brief(&super::doctor::examine(false)).trim_end());
     let lab = laboratory::lab(&registry)?;
     let work =
-        Work { title: format!("run {}", paths.join(" ")), presets, only: Vec::new(), resume: options.resume };
+        Work { title: format!("run {}", paths.join(" ")), presets, only: Vec::new(), resume: options.resume, together: false };
     let Some((store, ended)) = measure::carry_out(arguments, &options.repeats, &lab, work)? else {
         return Ok(Ending::Done);
     };

@@ -65,6 +65,26 @@ pub fn work(gates: &[Gate], measured: Interval) -> Result<Bill> {
     Ok(Bill { sum, unexplained, unexplained_share, lines })
 }
 
+/// A sum of independent estimates, each with its weight, which may be below 0. Give each estimate once.
+///
+/// # Errors
+/// When intervals differ in confidence or the sum leaves floating point.
+pub fn weighted(parts: &[(f64, Interval)]) -> Result<Interval> {
+    let confidence = parts.first().map_or(0.95, |(_, part)| part.confidence);
+    if parts.iter().any(|(_, part)| part.confidence != confidence) {
+        return Err(ModelError::parameter(
+            "parts",
+            "their intervals differ in confidence",
+            "give all intervals at one confidence",
+        ));
+    }
+    let turned = parts.iter().map(|(weight, part)| {
+        let [estimate, one, other] = [part.estimate, part.lo, part.hi].map(|end| weight * end);
+        Interval { estimate, lo: one.min(other), hi: one.max(other), confidence }
+    });
+    added(turned, confidence)
+}
+
 /// The sum of independent estimates.
 pub(super) fn added(parts: impl Iterator<Item = Interval>, confidence: f64) -> Result<Interval> {
     let (mut estimate, mut below, mut above) = (0.0, 0.0_f64, 0.0_f64);
@@ -225,6 +245,15 @@ mod tests {
             })
             .count();
         assert!((covered as f64 / f64::from(runs) - 0.95).abs() < 0.0062, "{covered}");
+    }
+
+    #[test]
+    fn a_weight_below_zero_turns_its_interval() {
+        // 3 × 100 − 2 × 50: below by √(3² + (2 × 2.5)²), above by √(12² + (2 × 2)²).
+        let sum = weighted(&[(3.0, about(100.0, 1.0, 4.0)), (-2.0, about(50.0, 2.0, 2.5))]).unwrap();
+        assert_eq!(sum.estimate, 200.0);
+        assert!((sum.lo - (200.0 - 34_f64.sqrt())).abs() < 1e-12, "{sum:?}");
+        assert!((sum.hi - (200.0 + 160_f64.sqrt())).abs() < 1e-12, "{sum:?}");
     }
 
     #[test]

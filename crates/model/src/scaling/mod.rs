@@ -8,7 +8,7 @@ mod saturation;
 mod usl;
 
 pub use amortisation::Amortisation;
-pub use bill::{Bill, Gate, work};
+pub use bill::{Bill, Gate, weighted, work};
 pub use crossover::{Crossover, Line, Sizes};
 pub use latency::{CriticalPath, Stage};
 pub use saturation::{Cores, Limit, Saturation};

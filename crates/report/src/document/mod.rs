@@ -3,6 +3,7 @@
 //! Base units throughout: ticks of the run's clock and nanoseconds for what an operation costs, hertz, shares from 0 to 1.
 //! A document refuses fields that it does not know, so that a reader of version 1 cannot misread version 2.
 
+mod bill;
 mod comparison;
 mod figure;
 mod guests;
@@ -12,6 +13,7 @@ mod run;
 mod schema;
 mod tenants;
 
+pub use bill::{BillDocument, GateDocument};
 pub use comparison::{
     ComparedDocument, ComparisonDocument, Difference, OnlyIn, RatioDocument, SideDocument, VerdictDocument,
 };

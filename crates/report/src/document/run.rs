@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tollway_store::RunRecord;
 
-use super::{GuestsDocument, HostAgainstGuestDocument, PointDocument, SCHEMA_VERSION};
+use super::{BillDocument, GuestsDocument, HostAgainstGuestDocument, PointDocument, SCHEMA_VERSION};
 
 /// Everything that a report of a run says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -28,6 +28,8 @@ pub struct RunDocument {
     pub remarks: Vec<RemarkDocument>,
     /// Its points, in the order in which they were planned.
     pub points: Vec<PointDocument>,
+    /// What points cost gate by gate, of those that pass gates with tolls.
+    pub bills: Vec<BillDocument>,
     /// What the same crossings cost in this machine and in its guests; null where none was measured in several kinds
     /// of tenants.
     pub host_against_guest: Option<HostAgainstGuestDocument>,
@@ -129,6 +131,7 @@ impl RunDocument {
             quality: QualityDocument::of(record),
             remarks: Vec::new(),
             points: record.points.iter().map(|p| PointDocument::of(p, spec.hz)).collect(),
+            bills: Vec::new(),
             host_against_guest: None,
         };
         document.host_against_guest = crate::host_against_guest::of(record, &document);

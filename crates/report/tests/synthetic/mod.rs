@@ -10,7 +10,7 @@ use jiff::{Timestamp, ToSpan};
 use serde_json::json;
 use tempfile::TempDir;
 use tollway_core::{
-    Crossing, Forecast, Missing, Params, Placement, Recorder, Tally, TenantKind, TollKey, Warmth,
+    Crossing, Forecast, Missing, Params, Placement, Quoted, Recorder, Tally, TenantKind, TollKey, Warmth,
 };
 use tollway_store::{NewTrial, PointId, PointSpec, PointState, RunId, RunSpec, RunState, Store};
 
@@ -111,6 +111,7 @@ pub fn toll(key: TollKey) -> PointSpec {
             }
             None => String::new(),
         },
+        gates: Vec::new(),
         toll: Some(key),
     }
 }
@@ -240,6 +241,7 @@ pub fn price_list(store: &mut Store) -> RunId {
     let specs: Vec<PointSpec> = costs.iter().map(|(key, _)| toll(key.clone())).collect();
     let ids = store.add_points(run, &specs).unwrap();
     let forecast = |ticks: f64, from: &[TollKey]| Forecast {
+        of: Quoted::Median,
         ticks,
         lo: ticks * 0.9,
         hi: ticks * 1.1,

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use tollway_core::{
     Actor, Address, Axis, Crossing, Domain, Error, Gate, Params, Place, Placement, Plan, Recorder,
-    Requirement, Result, Role, Tally, TenantKind, Value, Variant, Visits, Window,
+    Requirement, Result, Role, Tally, TenantKind, Value, Variant, Window,
 };
 use tollway_host::clock::RunClock;
 use tollway_host::descriptor;
@@ -147,12 +147,7 @@ impl<E: Exchange> Variant for Duo<E> {
         };
         Ok(settled(Plan {
             operation: self.operation.into(),
-            gates: vec![Gate {
-                name: self.crossing.name().into(),
-                role: caller.name.clone(),
-                visits: Visits::Fixed(1.0),
-                toll: Some(key.clone()),
-            }],
+            gates: vec![Gate::new(self.crossing.name(), &caller.name, key.clone())],
             roles: vec![server, caller],
             provides: Some(key),
             needs: Vec::new(),

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use tollway_core::{
     Actor, Address, Axis, Crossing, Error, Forecast, Gate, Params, Place, Plan, Recorder, Requirement,
-    Result, Role, Tally, TenantKind, TollKey, TollSource, Variant, Visits, Window,
+    Result, Role, Tally, TenantKind, TollKey, TollSource, Variant, Window,
 };
 use tollway_host::clock::RunClock;
 use tollway_load::{Work, repeat};
@@ -139,18 +139,8 @@ impl<O: Operation> Variant for Solo<O> {
             Some(doorbells) => Role::measured("caller").tenant(TenantKind::MicroGuest).doorbells(doorbells),
             None => Role::measured("caller").tenant(params.tenant()?),
         };
-        let mut gates = vec![Gate {
-            name: self.crossing.name().into(),
-            role: "caller".into(),
-            visits: Visits::Fixed(1.0),
-            toll: Some(key.clone()),
-        }];
-        gates.extend(self.counted.map(|name| Gate {
-            name: name.into(),
-            role: "caller".into(),
-            visits: Visits::Counted,
-            toll: None,
-        }));
+        let mut gates = vec![Gate::new(self.crossing.name(), "caller", key.clone())];
+        gates.extend(self.counted.map(|name| Gate::counted(name, "caller")));
         let needs = self.prediction.map(|p| (p.needs)(params)).transpose()?.unwrap_or_default();
         Ok(settled(Plan {
             operation: self.operation.into(),

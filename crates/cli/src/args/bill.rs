@@ -1,0 +1,36 @@
+//! `tollway bill` on the command line.
+
+use clap::Args;
+
+use super::Repeats;
+
+/// `tollway bill`.
+#[derive(Debug, Args)]
+pub struct Bill {
+    /// The path.
+    #[arg(value_name = "PATH", required_unless_present = "of")]
+    pub path: Option<String>,
+
+    /// Where on its axes, as `AXIS=VALUE`; `tollway list PATH` names them [default: each axis's own].
+    #[arg(value_name = "AXIS=VALUE", value_parser = setting)]
+    pub settings: Vec<(String, String)>,
+
+    /// Only this variant; may be given again [default: every one that passes gates].
+    #[arg(long, value_name = "NAME")]
+    pub variant: Vec<String>,
+
+    /// Show the bills of a run of the store instead of measuring.
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["path", "settings", "variant"])]
+    pub of: Option<i64>,
+
+    /// How often and how long.
+    #[command(flatten)]
+    pub repeats: Repeats,
+}
+
+fn setting(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((axis, value)) if !axis.is_empty() && !value.is_empty() => Ok((axis.into(), value.into())),
+        _ => Err("write AXIS=VALUE, for instance size=1514".into()),
+    }
+}

@@ -1,0 +1,112 @@
+//! `tollway bill`: what an operation of a path costs, gate by gate, against what it costs end to end.
+
+use anyhow::Result;
+use tollway_core::{Case, Error, OneOrMany, Path, Preset, PresetHead, TrialSpec, Value, Variant};
+use tollway_lab::point::{Selection, points};
+use tollway_report::RunReport;
+use tollway_store::{RunId, RunState, Store};
+
+use super::measure::{self, Work};
+use crate::args::{Arguments, Bill};
+use crate::exit::Ending;
+use crate::laboratory;
+use crate::output;
+
+/// How a bill's points are tried where nothing else is said: blocks enough for an interval that tells 5 % apart.
+const TRIAL: TrialSpec = TrialSpec { window_ms: 20.0, warmup_ms: 3.0, runs: 12, repeats: 2 };
+
+/// Measures tolls and paths in the same blocks and prints the bills.
+pub fn bill(arguments: &Arguments, options: &Bill) -> Result<Ending> {
+    let Some(path) = &options.path else {
+        return stored(arguments, options.of.unwrap_or_default());
+    };
+    let registry = tollway_all::registry();
+    let preset = preset(registry.path(path)?, options)?;
+    let lab = laboratory::lab(&registry)?;
+    let title = format!("bill {path}");
+    let work = Work { title, presets: vec![preset], only: Vec::new(), resume: false, together: true };
+    let Some((store, ended)) = measure::carry_out(arguments, &options.repeats, &lab, work)? else {
+        return Ok(Ending::Done);
+    };
+    let report = RunReport::from_store(&store, ended.run)?;
+    if let Some(file) = &options.repeats.export {
+        measure::export(file, &report)?;
+    }
+    show(arguments, &report)?;
+    if ended.state == RunState::Complete && report.document().bills.iter().any(|b| b.closes == Some(false)) {
+        return Ok(Ending::CheckFailed);
+    }
+    Ok(measure::ending(&ended, &options.repeats))
+}
+
+/// Prints the bills of a run of the store.
+fn stored(arguments: &Arguments, run: i64) -> Result<Ending> {
+    let store = Store::open_read_only(&arguments.store)?;
+    let report = RunReport::from_store(&store, RunId(run))?;
+    if report.document().bills.is_empty() {
+        return Err(Error::Input {
+            place: format!("run {run}"),
+            reason: "none of its points passes gates whose tolls it has".into(),
+            remedy: "`tollway bill PATH` measures one that does".into(),
+        }
+        .into());
+    }
+    show(arguments, &report)?;
+    Ok(Ending::Done)
+}
+
+fn show(arguments: &Arguments, report: &RunReport) -> Result<()> {
+    if arguments.json {
+        return output::json(report.document());
+    }
+    let head = format!("{}\n", report.head(output::width()).trim_end());
+    Ok(output::text(&format!("{head}\n{}", report.bills(output::width())))?)
+}
+
+/// The points of a bill as a preset.
+fn preset(path: &Path, options: &Bill) -> Result<Preset> {
+    let variants = match &options.variant[..] {
+        [] => with_gates(path, options),
+        some => some.to_vec(),
+    };
+    if variants.is_empty() {
+        return Err(Error::Input {
+            place: format!("path `{}`", path.name),
+            reason: "none of its variants passes gates: each is a toll itself".into(),
+            remedy: format!("`tollway measure {}` measures them", path.name),
+        }
+        .into());
+    }
+    let mut axes = Case::default();
+    axes.0.insert("variant".into(), OneOrMany::Many(variants.into_iter().map(Value::Text).collect()));
+    for (axis, value) in &options.settings {
+        axes.0.insert(axis.clone(), OneOrMany::One(value_of(value)));
+    }
+    Ok(Preset {
+        preset: PresetHead { name: "bill".into(), path: path.name.into(), about: String::new() },
+        axes,
+        case: Vec::new(),
+        trial: TRIAL,
+    })
+}
+
+/// The variants that need tolls to be explained and have all axes that were named.
+fn with_gates(path: &Path, options: &Bill) -> Vec<String> {
+    let fits = |variant: &&Box<dyn Variant>| {
+        let axes = variant.axes();
+        let has = |name: &String| axes.iter().any(|axis| axis.name == name);
+        let params = tollway_core::Params::new().complete(&axes);
+        let plan = params.and_then(|params| variant.plan(&params));
+        plan.is_ok_and(|plan| plan.provides.is_none() && !plan.needs.is_empty())
+            && options.settings.iter().all(|(name, _)| has(name))
+    };
+    path.variants.iter().filter(fits).map(|variant| variant.name().to_string()).collect()
+}
+
+fn value_of(text: &str) -> Value {
+    match (text.parse::<u64>(), text.parse::<f64>()) {
+        (Ok(whole), _) => Value::Int(whole),
+        (_, Ok(real)) => Value::Real(real),
+        _ => Value::Text(text.into()),
+    }
+}

@@ -1,0 +1,183 @@
+//! Bills: visits × tolls, gate by gate, against the end-to-end cost that was measured on its own.
+//!
+//! Tolls and path are paired by block: what a block's tolls come to is taken from what the path cost in that block, and
+//! the interval is that of the differences. So a machine that was slower for a while leaves nothing unexplained. A toll
+//! that two gates share, or that one has less than another, enters each block's sum as it is: nothing counts twice.
+
+pub(crate) mod terminal;
+
+use std::collections::BTreeMap;
+
+use tollway_core::{Gate, TollKey, Visits};
+use tollway_stats::{Interval, summary, t_interval};
+use tollway_store::{BlockWork, Point, PointState, RunId, Store};
+
+use crate::Result;
+use crate::document::{BillDocument, Estimate, GateDocument, Span};
+
+/// Confidence of the intervals.
+const CONFIDENCE: f64 = 0.95;
+
+/// A bill closes where what is unexplained is within this share of the whole.
+const SHARE: f64 = 0.05;
+
+/// Or within so many times its resolution.
+const RESOLUTIONS: f64 = 2.0;
+
+/// Values by block.
+type ByBlock = BTreeMap<u32, f64>;
+
+/// The bills of all points of a run that have gates and are no toll themselves.
+pub(crate) fn of_run(store: &Store, run: RunId, hz: f64) -> Result<Vec<BillDocument>> {
+    let points = store.points(run)?;
+    let mut tolls = Tolls { store, points: &points, known: BTreeMap::new() };
+    let mut bills = Vec::new();
+    for point in points.iter().filter(|p| p.spec.toll.is_none() && p.spec.side.is_none()) {
+        let explained = point.spec.gates.iter().any(|gate| gate.toll.is_some());
+        let failed = matches!(point.state, PointState::Failed(_));
+        if explained && !failed {
+            bills.extend(bill(store, &mut tolls, point, hz)?);
+        }
+    }
+    Ok(bills)
+}
+
+/// The tolls that a run measured, block by block.
+struct Tolls<'a> {
+    store: &'a Store,
+    points: &'a [Point],
+    known: BTreeMap<TollKey, std::result::Result<ByBlock, String>>,
+}
+
+impl Tolls<'_> {
+    /// The work of one crossing in each block, or why it is not known.
+    fn of(&mut self, key: &TollKey) -> Result<std::result::Result<ByBlock, String>> {
+        if let Some(known) = self.known.get(key) {
+            return Ok(known.clone());
+        }
+        let measures = |p: &&Point| p.spec.toll.as_ref() == Some(key) && p.spec.side.is_none();
+        let found = match self.points.iter().find(measures) {
+            None => Err(format!("the run has no toll `{key}`; measure it in the same run")),
+            Some(point) => match &point.state {
+                PointState::Skipped(missing) => Err(format!("skipped: {missing}")),
+                PointState::Failed(why) => Err(format!("its toll failed: {why}")),
+                _ => Ok(ticks(&self.store.work_by_block(point.id)?)),
+            },
+        };
+        self.known.insert(key.clone(), found.clone());
+        Ok(found)
+    }
+}
+
+fn ticks(blocks: &[BlockWork]) -> ByBlock {
+    blocks.iter().map(|b| (b.block, b.ticks)).collect()
+}
+
+/// A gate's figures by block.
+struct Passed {
+    visits: Option<f64>,
+    a_visit: ByBlock,
+    cost: ByBlock,
+}
+
+fn bill(store: &Store, tolls: &mut Tolls<'_>, point: &Point, hz: f64) -> Result<Option<BillDocument>> {
+    let work = store.work_by_block(point.id)?;
+    let measured = ticks(&work);
+    let Some(whole) = interval(measured.values().copied()) else { return Ok(None) };
+    let mut gates = Vec::new();
+    let mut sum: ByBlock = measured.keys().map(|block| (*block, 0.0)).collect();
+    let (mut explained, mut all_known) = (false, true);
+    for gate in &point.spec.gates {
+        let passed = passed(gate, &work, tolls)?;
+        if let Ok(passed) = &passed {
+            explained = true;
+            sum = sum.iter().filter_map(|(b, s)| Some((*b, s + passed.cost.get(b)?))).collect();
+        }
+        all_known &= passed.is_ok();
+        gates.push(document(gate, passed, whole.estimate, hz));
+    }
+    let rest = interval(sum.iter().map(|(block, sum)| measured[block] - sum)).filter(|_| explained);
+    let resolution = rest.map(|r| r.half_width());
+    Ok(Some(BillDocument {
+        point: point.id.0,
+        path: point.spec.path.clone(),
+        variant: point.spec.variant.clone(),
+        params: point.spec.params.to_string(),
+        operation: point.spec.operation.clone(),
+        gates,
+        sum: interval(sum.values().copied()).filter(|_| explained).map(|s| Estimate::of_ticks(&s, hz)),
+        measured: Estimate::of_ticks(&whole, hz),
+        unexplained: rest.map(|r| Estimate::of_ticks(&r, hz)),
+        unexplained_share: rest.map(|r| r.estimate / whole.estimate),
+        resolution_ticks: resolution,
+        closes: rest.filter(|_| all_known).map(|r| {
+            r.estimate.abs() <= (SHARE * whole.estimate).max(RESOLUTIONS * resolution.unwrap_or_default())
+        }),
+    }))
+}
+
+/// What a gate costs in each block, or why that is not known.
+fn passed(gate: &Gate, work: &[BlockWork], tolls: &mut Tolls<'_>) -> Result<std::result::Result<Passed, String>> {
+    let counted = |b: &BlockWork| b.visits.get(&gate.name).copied();
+    let visits: ByBlock = match gate.visits {
+        Visits::Fixed(n) => work.iter().map(|b| (b.block, n)).collect(),
+        Visits::Counted => work.iter().filter_map(|b| Some((b.block, counted(b)?))).collect(),
+        Visits::PerByte(_) => return Ok(Err("how many bytes an operation has is not known".into())),
+    };
+    if visits.len() < work.len() {
+        return Ok(Err("its visits were not counted in every block".into()));
+    }
+    let Some(key) = &gate.toll else {
+        return Ok(Err("no instrument of this machine sees it alone".into()));
+    };
+    let mut a_visit = match tolls.of(key)? {
+        Ok(toll) => toll,
+        Err(why) => return Ok(Err(why)),
+    };
+    if let Some(less) = &gate.less {
+        match tolls.of(less)? {
+            Ok(less) => a_visit = a_visit.iter().filter_map(|(b, t)| Some((*b, t - less.get(b)?))).collect(),
+            Err(why) => return Ok(Err(why)),
+        }
+    }
+    let cost = a_visit.iter().filter_map(|(b, t)| Some((*b, t * visits.get(b)?))).collect();
+    let mean: Vec<f64> = visits.values().copied().collect();
+    Ok(Ok(Passed { visits: summary::mean(&mean).ok(), a_visit, cost }))
+}
+
+fn document(gate: &Gate, passed: std::result::Result<Passed, String>, whole: f64, hz: f64) -> GateDocument {
+    let mut row = GateDocument {
+        name: gate.name.clone(),
+        role: gate.role.clone(),
+        visits: match gate.visits {
+            Visits::Fixed(n) => Some(n),
+            _ => None,
+        },
+        counted: gate.visits == Visits::Counted,
+        toll: gate.toll.as_ref().map(TollKey::to_string),
+        less: gate.less.as_ref().map(TollKey::to_string),
+        a_visit: None,
+        cost: None,
+        share: None,
+        unknown: None,
+    };
+    match passed {
+        Err(why) => row.unknown = Some(why),
+        Ok(passed) => {
+            let cost = interval(passed.cost.values().copied());
+            row.visits = passed.visits;
+            row.a_visit = interval(passed.a_visit.values().copied()).map(|i| Span {
+                estimate: i.estimate,
+                lo: i.lo,
+                hi: i.hi,
+            });
+            row.share = cost.map(|c| c.estimate / whole);
+            row.cost = cost.map(|c| Estimate::of_ticks(&c, hz));
+        }
+    }
+    row
+}
+
+fn interval(values: impl Iterator<Item = f64>) -> Option<Interval> {
+    t_interval(&values.collect::<Vec<_>>(), CONFIDENCE).ok()
+}

@@ -1,0 +1,110 @@
+//! Bills as text for a terminal.
+
+use anstyle::Style;
+
+use crate::columns::{Align, Cell, Table, printable};
+use crate::document::{BillDocument, GateDocument, Span};
+use crate::number::{count, percent};
+
+const DIM: Style = Style::new().dimmed();
+const BOLD: Style = Style::new().bold();
+
+/// The longest bar.
+const BAR: usize = 20;
+
+/// Columns of a terminal from which on there is room for bars and intervals.
+const WITH_BARS: usize = 96;
+
+/// A bill; for a terminal of `width` columns, or unwrapped.
+pub(crate) fn bill(bill: &BillDocument, width: Option<usize>) -> String {
+    let bars = width.is_some_and(|w| w >= WITH_BARS);
+    let mut table =
+        Table::new([Align::Left, Align::Right, Align::Right, Align::Right, Align::Left, Align::Right, Align::Left]);
+    let title = format!("Bill of {} {}", bill.path, bill.variant);
+    table.across(0, Cell::styled(printable(&title), BOLD));
+    table.across(2, Cell::styled(printable(&bill.params), DIM));
+    let per = format!("per {}", printable(&bill.operation));
+    let heads = ["  gate", &per, "toll", "cycles", "95 % interval", "share", ""];
+    table.row(heads.map(|h| Cell::styled(h, DIM)));
+    for gate in &bill.gates {
+        table.row(row(gate, bars));
+    }
+    let line = |name: &str, cycles: String, interval: String, share: String| {
+        let plain = |text: String| Cell::plain(text);
+        vec![
+            Cell::styled(format!("  {name}"), BOLD),
+            plain(String::new()),
+            plain(String::new()),
+            Cell::styled(cycles, BOLD),
+            plain(interval),
+            plain(share),
+        ]
+    };
+    if let Some(sum) = &bill.sum {
+        table.row(line("sum", count(sum.ticks.estimate), ends(&sum.ticks), String::new()));
+    }
+    let measured = &bill.measured.ticks;
+    table.row(line("measured end to end", count(measured.estimate), ends(measured), String::new()));
+    if let Some(rest) = &bill.unexplained {
+        let share = bill.unexplained_share.map(signed_percent).unwrap_or_default();
+        table.row(line("unexplained", signed(rest.ticks.estimate), ends(&rest.ticks), share));
+    }
+    for gate in &bill.gates {
+        if let Some(why) = &gate.unknown {
+            table.across(2, Cell::styled(printable(&format!("{}: unknown: {why}", gate.name)), DIM));
+        }
+    }
+    table.across(2, Cell::styled(verdict(bill), DIM));
+    table.render(width)
+}
+
+fn row(gate: &GateDocument, bars: bool) -> Vec<Cell> {
+    let of = |text: Option<String>| Cell::plain(text.unwrap_or_else(|| "–".into()));
+    let cost = gate.cost.as_ref().map(|c| c.ticks);
+    let bar = match gate.share {
+        Some(share) if bars => "█".repeat((share.clamp(0.0, 1.0) * BAR as f64).round() as usize),
+        _ => String::new(),
+    };
+    vec![
+        Cell::plain(format!("  {}", printable(&gate.name))),
+        of(gate.visits.map(|n| often(n, gate.counted))),
+        of(gate.a_visit.map(|t| count(t.estimate))),
+        of(cost.map(|c| count(c.estimate))),
+        Cell::plain(cost.map(|c| ends(&c)).unwrap_or_default()),
+        of(gate.share.map(percent)),
+        Cell::plain(bar),
+    ]
+}
+
+/// How often a gate is passed: `1`, `0.52`, `1/3250`; `#` before it where that was counted.
+fn often(visits: f64, counted: bool) -> String {
+    let text = match 1.0 / visits {
+        every if every >= 10.0 && every.is_finite() => format!("1/{}", every.round()),
+        _ => count(visits),
+    };
+    if counted { format!("#{text}") } else { text }
+}
+
+fn ends(span: &Span) -> String {
+    format!("[{}, {}]", count(span.lo), count(span.hi))
+}
+
+fn signed(x: f64) -> String {
+    if x < 0.0 { format!("−{}", count(-x)) } else { format!("+{}", count(x)) }
+}
+
+fn signed_percent(share: f64) -> String {
+    if share < 0.0 { format!("−{}", percent(-share)) } else { format!("+{}", percent(share)) }
+}
+
+/// Whether it closes, in words.
+fn verdict(bill: &BillDocument) -> String {
+    let resolution = bill.resolution_ticks.map(count).unwrap_or_default();
+    match bill.closes {
+        Some(true) => format!("closes: within 5 % of the whole, or twice its resolution of {resolution} c"),
+        Some(false) => {
+            format!("does not close: beyond 5 % of the whole and twice its resolution of {resolution} c")
+        }
+        None => "does not say whether it closes: not every gate is known".into(),
+    }
+}

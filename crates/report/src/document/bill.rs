@@ -1,0 +1,64 @@
+//! The document of a bill: a path's cost as the sum of its gates.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Estimate, Span};
+
+/// What an operation of a path costs, gate by gate, against what it cost end to end. All figures are work: means, less
+/// what something else took meanwhile, paired by the blocks of the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BillDocument {
+    /// The point that was measured end to end.
+    pub point: i64,
+    /// Its path.
+    pub path: String,
+    /// Its variant.
+    pub variant: String,
+    /// Its parameters, as `name=value`.
+    pub params: String,
+    /// What one operation is.
+    pub operation: String,
+    /// The gates, in the order in which an operation passes them.
+    pub gates: Vec<GateDocument>,
+    /// All gates that are explained.
+    pub sum: Option<Estimate>,
+    /// What was measured end to end, on its own.
+    pub measured: Estimate,
+    /// What was measured less the sum; below 0 where the gates come to more. Null where nothing is explained.
+    pub unexplained: Option<Estimate>,
+    /// The share of it in what was measured.
+    pub unexplained_share: Option<f64>,
+    /// What the bill can tell apart: half of the width of the interval of what is unexplained, in ticks.
+    pub resolution_ticks: Option<f64>,
+    /// Whether what is unexplained is within 5 % of the whole, or within twice the resolution; null where a gate is not
+    /// known.
+    pub closes: Option<bool>,
+}
+
+/// A gate of a bill.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GateDocument {
+    /// Its name.
+    pub name: String,
+    /// The role that pays for it.
+    pub role: String,
+    /// How often an operation passes it; null where that was to be counted and was not.
+    pub visits: Option<f64>,
+    /// Whether they were counted while the path ran.
+    pub counted: bool,
+    /// The toll's key; null where the gate has none.
+    pub toll: Option<String>,
+    /// The key of what is taken off that toll because another gate has it.
+    pub less: Option<String>,
+    /// What one visit costs, in ticks.
+    pub a_visit: Option<Span>,
+    /// What the gate costs an operation.
+    pub cost: Option<Estimate>,
+    /// Its share in what was measured end to end.
+    pub share: Option<f64>,
+    /// Why its cost is not known, and what would help.
+    pub unknown: Option<String>,
+}

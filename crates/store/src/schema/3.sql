@@ -1,0 +1,3 @@
+-- What an operation of a point passes, as its variant planned it: what a bill adds up.
+
+ALTER TABLE point ADD COLUMN gates TEXT NOT NULL DEFAULT '[]';  -- JSON: name, role, visits, toll

@@ -1,0 +1,279 @@
+//! The whole path in one process, in the designs that the study compares.
+
+use tollway_core::{
+    Actor, Address, Axis, Crossing, Error, Forecast, Gate, Params, Place, Plan, Recorder, Result, Role, Tally,
+    TollKey, TollSource, Variant, Visits, Window,
+};
+use tollway_host::clock::RunClock;
+use tollway_load::{Work, delay, repeat};
+
+use super::gates::{RING, SEED, machine_for};
+use crate::engine::bpf::Filter;
+use crate::engine::in_process::{ClockKind, Driver, InProcess, Locking, TransferBy};
+use crate::params::{
+    self, BUFFERS, CLOCKS, GateDesign, LOCKS, MACHINES, Machine, Setting, TRAFFICS, TRANSFERS, word,
+};
+use crate::predict;
+
+/// A design of the whole path.
+struct Whole {
+    name: &'static str,
+    about: &'static str,
+    machine: Machine,
+    gates: GateDesign,
+}
+
+const BEFORE: GateDesign = GateDesign {
+    clock: ClockKind::SystemCall,
+    transfer: TransferBy::Driver,
+    locking: Locking::PerFrame,
+    batched: true,
+};
+
+const AFTER: GateDesign = GateDesign {
+    clock: ClockKind::Tsc,
+    transfer: TransferBy::Copy,
+    locking: Locking::None,
+    batched: true,
+};
+
+pub(super) fn variants() -> Vec<Box<dyn Variant>> {
+    let of = |name, about, machine, gates| Box::new(Whole { name, about, machine, gates }) as Box<dyn Variant>;
+    let interpreted = Machine::Interpreter;
+    vec![
+        of(
+            "before",
+            "the study's original: interpreter, clock by system call, copy by the driver, a lock per frame",
+            interpreted,
+            BEFORE,
+        ),
+        of("after", "all its improvements: JIT, time-stamp counter, plain copy, no lock", Machine::Jit, AFTER),
+        of("jit", "the original, but the filter is machine code", Machine::Jit, BEFORE),
+        of(
+            "vdso",
+            "the original, but the kernel's clock is read in user space",
+            interpreted,
+            GateDesign { clock: ClockKind::Vdso, ..BEFORE },
+        ),
+        of(
+            "tsc",
+            "the original, but packets are stamped by the time-stamp counter",
+            interpreted,
+            GateDesign { clock: ClockKind::Tsc, ..BEFORE },
+        ),
+        of(
+            "plain-copy",
+            "the original, but the tap copies the frame itself",
+            interpreted,
+            GateDesign { transfer: TransferBy::Copy, ..BEFORE },
+        ),
+        of(
+            "plain-tap",
+            "the original, but the tap takes no lock",
+            interpreted,
+            GateDesign { locking: Locking::None, ..BEFORE },
+        ),
+        of(
+            "unbatched",
+            "the original, but every packet is read on its own",
+            interpreted,
+            GateDesign { batched: false, ..BEFORE },
+        ),
+    ]
+}
+
+impl Whole {
+    fn setting(&self, params: &Params) -> Result<Setting> {
+        Setting::of(params, self.machine, self.gates)
+    }
+}
+
+/// What a packet passes, in order.
+fn gates(setting: &Setting) -> Vec<Gate> {
+    let role = "path";
+    let design = &setting.design;
+    let (kept, record) = (u64::from(setting.kept()), setting.record());
+    let buffer = word(BUFFERS, &design.buffer);
+    let packets = setting.packets_a_read();
+    let of = TollKey::of;
+    let place = of(Crossing::BufferPlace);
+    let locked = place.clone().kind(format!("{}-{buffer}", word(LOCKS, &design.locking))).size(kept);
+    let alone = place.kind(format!("{}-{buffer}", word(LOCKS, &Locking::None))).size(kept);
+    let copied = of(Crossing::BufferCopy).kind(format!("{}-{buffer}", word(TRANSFERS, &design.transfer))).size(kept);
+    let read = |packets: u64| {
+        of(Crossing::BufferRead).kind(buffer).size(packets * record as u64).depth(packets as u32)
+    };
+    let filter = format!(
+        "{}-{}-{}",
+        word(MACHINES, &setting.machine),
+        setting.filter.name,
+        word(TRAFFICS, &setting.traffic)
+    );
+    let a_read = Visits::Fixed(1.0 / packets as f64);
+    let mut gates = vec![
+        Gate::new("driver hands over", role, of(Crossing::FrameHandOver)),
+        Gate::new("filter", role, of(Crossing::PacketFilter).kind(filter).size(setting.size as u64)),
+        Gate::new("timestamp", role, of(Crossing::PacketStamp).kind(word(CLOCKS, &design.clock))),
+        Gate::new("place and header", role, locked),
+        Gate::new("copy 1", role, copied).less(alone),
+        Gate::new("read: the call", role, read(1)).visits(a_read),
+    ];
+    if packets > 1 {
+        gates.push(Gate::new("copy 2", role, read(packets)).less(read(1)).visits(a_read));
+    }
+    gates.push(Gate::new("application", role, of(Crossing::PacketLook).size(kept).depth(packets as u32)));
+    gates
+}
+
+impl Variant for Whole {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn about(&self) -> &str {
+        self.about
+    }
+
+    fn caveats(&self) -> &str {
+        "One process, one thread: driver, tap, reader and application take turns. Frames lie ready in the driver's ring; \
+         there is no adapter and no interrupt. Each gate is passed by a group of frames before the next gate is; with \
+         `group=1`, the study's order, the processor overlaps the gates of neighbouring frames, and the sum of the gates \
+         is more than the whole."
+    }
+
+    fn axes(&self) -> Vec<Axis> {
+        let mut axes = vec![
+            params::filter(),
+            params::traffic(),
+            params::size(),
+            params::snapshot(),
+            params::group(),
+            params::buffer(),
+            params::planted(),
+        ];
+        if self.gates.batched {
+            axes.push(params::batch());
+        }
+        axes
+    }
+
+    fn plan(&self, params: &Params) -> Result<Plan> {
+        let gates = gates(&self.setting(params)?);
+        let mut needs: Vec<TollKey> = gates.iter().flat_map(|g| g.toll.iter().chain(&g.less)).cloned().collect();
+        needs.sort();
+        needs.dedup();
+        Ok(Plan {
+            operation: "packet".into(),
+            roles: vec![Role::measured("path")],
+            gates,
+            provides: None,
+            needs,
+            requires: Vec::new(),
+            guests: Vec::new(),
+        })
+    }
+
+    fn actor(&self, _: &str, params: &Params) -> Result<Box<dyn Actor>> {
+        Ok(Box::new(WholeActor { setting: self.setting(params)?, path: None, done: 0 }))
+    }
+
+    fn predict(&self, params: &Params, tolls: &dyn TollSource) -> Option<Result<Forecast>> {
+        Some(self.setting(params).and_then(|setting| predict::sum(&gates(&setting), tolls)))
+    }
+}
+
+/// The filter as a function.
+struct Run(Filter);
+
+impl Run {
+    #[inline(always)]
+    fn filter(&self) -> impl FnMut(&[u8], u32) -> u32 + '_ {
+        |bytes, length| self.0.run(bytes, length)
+    }
+}
+
+struct WholeActor {
+    setting: Setting,
+    path: Option<Passing>,
+    done: u64,
+}
+
+/// The path at work: one call brings as many packets as a read.
+struct Passing {
+    path: InProcess,
+    filter: Run,
+    groups: u32,
+    group: u32,
+    planted: u32,
+    failed: Option<Error>,
+}
+
+impl Work for Passing {
+    #[inline]
+    fn once(&mut self) {
+        for _ in 0..self.groups {
+            if let Err(error) = self.path.step(&mut self.filter.filter()) {
+                self.failed = Some(error);
+            }
+            if self.planted > 0 {
+                (0..self.group).for_each(|_| delay(self.planted));
+            }
+        }
+    }
+
+    fn operations(&self) -> u32 {
+        self.groups * self.group
+    }
+}
+
+/// Groups of a call where each packet is read on its own.
+const UNBATCHED_GROUPS: u32 = 4;
+
+impl Actor for WholeActor {
+    fn ready(&mut self, _: &Place) -> Result<Address> {
+        let Setting { filter, traffic, machine, design, size, planted } = &self.setting;
+        let frames = filter.frames(*traffic, RING, *size, SEED);
+        let driver = Driver::new(frames.iter().map(|f| &f[..]))?;
+        let groups = match self.setting.packets_a_read() as u32 / design.group {
+            0 => UNBATCHED_GROUPS,
+            groups => groups,
+        };
+        self.path = Some(Passing {
+            path: InProcess::new(driver, *design)?,
+            filter: Run(machine_for(*machine, filter)?),
+            groups,
+            group: design.group,
+            planted: *planted,
+            failed: None,
+        });
+        Ok(Address::none())
+    }
+
+    fn run(&mut self, window: &Window, recorder: &mut Recorder) -> Result<()> {
+        if let Some(path) = &mut self.path {
+            self.done = repeat(RunClock::chosen(), window, recorder, path);
+        }
+        Ok(())
+    }
+
+    fn verify(&mut self) -> Result<()> {
+        let Some(Passing { path, failed, .. }) = &mut self.path else {
+            return Err(Error::Wrong("the path was never walked".into()));
+        };
+        if let Some(error) = failed.take() {
+            return Err(error);
+        }
+        path.drain()?;
+        let account = path.accounting();
+        let all = account.offered == Some(self.done) && account.delivered == self.done;
+        match account.balances() {
+            Some(true) if all && self.done > 0 => Ok(()),
+            _ => Err(Error::Wrong(format!("of {} packets these became: {account:?}", self.done))),
+        }
+    }
+
+    fn tally(&mut self) -> Tally {
+        let reads = self.path.as_ref().map_or(0, |p| p.path.reads());
+        Tally::default().counter("operations", self.done).counter("reads", reads)
+    }
+}
