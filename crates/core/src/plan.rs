@@ -169,7 +169,13 @@ pub struct Gate {
 impl Gate {
     /// A gate with a toll, passed once an operation.
     pub fn new(name: impl Into<String>, role: impl Into<String>, toll: TollKey) -> Gate {
-        Gate { name: name.into(), role: role.into(), visits: Visits::Fixed(1.0), toll: Some(toll), less: None }
+        Gate {
+            name: name.into(),
+            role: role.into(),
+            visits: Visits::Fixed(1.0),
+            toll: Some(toll),
+            less: None,
+        }
     }
 
     /// A gate whose visits are counted and which has no toll of its own.

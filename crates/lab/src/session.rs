@@ -89,8 +89,8 @@ impl Session<'_> {
         let boots = timing::boots(pending.iter().map(|p| &self.points[*p].plan));
         let seconds = boots + pending.iter().map(each).sum::<f64>();
         self.progress.planned(trials, seconds);
-        let (first, last): (Vec<usize>, Vec<usize>) =
-            (0..self.points.len()).partition(|p| self.request.together || self.points[*p].plan.needs.is_empty());
+        let (first, last): (Vec<usize>, Vec<usize>) = (0..self.points.len())
+            .partition(|p| self.request.together || self.points[*p].plan.needs.is_empty());
         self.progress.stage("pilots");
         if !self.pilots()? {
             return Ok(false);

@@ -25,8 +25,9 @@ pub(crate) fn run(document: &RunDocument, width: Option<usize>) -> String {
     let mut out = head(document, width);
     out.push('\n');
     out.push_str(&price_list(document, width));
-    for more in
-        [host_against_guest::terminal::table(document, width), tenants(document, width)].into_iter().flatten()
+    for more in [host_against_guest::terminal::table(document, width), tenants(document, width)]
+        .into_iter()
+        .flatten()
         .chain(document.bills.iter().map(|bill| crate::bill::terminal::bill(bill, width)))
     {
         out.push('\n');

@@ -106,7 +106,9 @@ impl Store {
                 continue;
             }
             let Some(figure) = self.figure(point)? else { continue };
-            let (Some(median), Some(work)) = (figure.median, self.work(point)?.or(figure.mean)) else { continue };
+            let (Some(median), Some(work)) = (figure.median, self.work(point)?.or(figure.mean)) else {
+                continue;
+            };
             let toll = Toll {
                 key: key.clone(),
                 median: median.estimate,

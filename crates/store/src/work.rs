@@ -68,7 +68,8 @@ impl Store {
                 .query_row([point], |row| row.get(0))
                 .optional()?;
             let mut sums: BTreeMap<u32, Sums> = BTreeMap::new();
-            let mut statement = db.prepare_cached("SELECT block, spread, tally FROM trial WHERE point = ?1")?;
+            let mut statement =
+                db.prepare_cached("SELECT block, spread, tally FROM trial WHERE point = ?1")?;
             let mut rows = statement.query([point])?;
             while let (Some(row), Some(hz)) = (rows.next()?, hz) {
                 sums.entry(row.get(0)?).or_default().add(&spread(row)?, &from_json(row, 2)?, hz);

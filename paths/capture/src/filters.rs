@@ -87,10 +87,16 @@ impl StudyFilter {
             let mut parts = line.split(' ').map(str::parse::<u32>);
             let mut next = || parts.next()?.ok();
             let (code, jt, jf, k) = (next()?, next()?, next()?, next()?);
-            Some(Instruction { code: code.try_into().ok()?, jt: jt.try_into().ok()?, jf: jf.try_into().ok()?, k })
+            Some(Instruction {
+                code: code.try_into().ok()?,
+                jt: jt.try_into().ok()?,
+                jf: jf.try_into().ok()?,
+                k,
+            })
         };
         let instructions = self.program.lines().skip(1).map_while(numbers).collect();
-        Program::new(instructions).map_err(|e| Error::Wrong(format!("the filter `{}` is damaged: {e}", self.name)))
+        Program::new(instructions)
+            .map_err(|e| Error::Wrong(format!("the filter `{}` is damaged: {e}", self.name)))
     }
 
     /// So many frames of `size` bytes that it wants, always the same for a seed.

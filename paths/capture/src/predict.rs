@@ -18,11 +18,14 @@ pub(crate) fn sum(gates: &[Gate], tolls: &dyn TollSource) -> Result<Forecast> {
     for gate in gates {
         // Those of this path are all fixed.
         let Visits::Fixed(visits) = gate.visits else { continue };
-        for (key, weight) in gate.toll.iter().map(|k| (k, visits)).chain(gate.less.iter().map(|k| (k, -visits))) {
+        for (key, weight) in
+            gate.toll.iter().map(|k| (k, visits)).chain(gate.less.iter().map(|k| (k, -visits)))
+        {
             *weights.entry(key).or_default() += weight;
         }
     }
-    let parts = weights.iter().map(|(key, weight)| Ok((*weight, known(key, tolls)?))).collect::<Result<Vec<_>>>()?;
+    let parts =
+        weights.iter().map(|(key, weight)| Ok((*weight, known(key, tolls)?))).collect::<Result<Vec<_>>>()?;
     let sum = weighted(&parts).map_err(|e| Error::Wrong(e.to_string()))?;
     Ok(Forecast {
         of: Quoted::Work,
@@ -61,7 +64,17 @@ mod tests {
                 (Crossing::BufferRead, Some(_)) => 30_000.0,
                 _ => return None,
             };
-            Some(Toll { key: key.clone(), median: 0.0, lo: 0.0, hi: 0.0, work, work_lo: work * 0.9, work_hi: work * 1.1, hz: 1e9, run: 1 })
+            Some(Toll {
+                key: key.clone(),
+                median: 0.0,
+                lo: 0.0,
+                hi: 0.0,
+                work,
+                work_lo: work * 0.9,
+                work_hi: work * 1.1,
+                hz: 1e9,
+                run: 1,
+            })
         }
     }
 

@@ -84,7 +84,17 @@ mod tests {
     }
 
     fn toll(depth: u32, median: f64, lo: f64, hi: f64) -> Toll {
-        Toll { key: nop(TenantKind::Process, depth), median, lo, hi, work: median, work_lo: lo, work_hi: hi, hz: 1e9, run: 1 }
+        Toll {
+            key: nop(TenantKind::Process, depth),
+            median,
+            lo,
+            hi,
+            work: median,
+            work_lo: lo,
+            work_hi: hi,
+            hz: 1e9,
+            run: 1,
+        }
     }
 
     fn at(depth: u64) -> Params {

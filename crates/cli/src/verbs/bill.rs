@@ -2,7 +2,6 @@
 
 use anyhow::Result;
 use tollway_core::{Case, Error, OneOrMany, Path, Preset, PresetHead, TrialSpec, Value, Variant};
-use tollway_lab::point::{Selection, points};
 use tollway_report::RunReport;
 use tollway_store::{RunId, RunState, Store};
 

@@ -21,8 +21,13 @@ pub fn run(arguments: &Arguments, options: &Run) -> Result<Ending> {
     output::check_writable(&options.html)?;
     output::tell(super::doctor::brief(&super::doctor::examine(false)).trim_end());
     let lab = laboratory::lab(&registry)?;
-    let work =
-        Work { title: format!("run {}", paths.join(" ")), presets, only: Vec::new(), resume: options.resume, together: false };
+    let work = Work {
+        title: format!("run {}", paths.join(" ")),
+        presets,
+        only: Vec::new(),
+        resume: options.resume,
+        together: false,
+    };
     let Some((store, ended)) = measure::carry_out(arguments, &options.repeats, &lab, work)? else {
         return Ok(Ending::Done);
     };

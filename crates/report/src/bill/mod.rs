@@ -117,7 +117,11 @@ fn bill(store: &Store, tolls: &mut Tolls<'_>, point: &Point, hz: f64) -> Result<
 }
 
 /// What a gate costs in each block, or why that is not known.
-fn passed(gate: &Gate, work: &[BlockWork], tolls: &mut Tolls<'_>) -> Result<std::result::Result<Passed, String>> {
+fn passed(
+    gate: &Gate,
+    work: &[BlockWork],
+    tolls: &mut Tolls<'_>,
+) -> Result<std::result::Result<Passed, String>> {
     let counted = |b: &BlockWork| b.visits.get(&gate.name).copied();
     let visits: ByBlock = match gate.visits {
         Visits::Fixed(n) => work.iter().map(|b| (b.block, n)).collect(),

@@ -18,8 +18,15 @@ const WITH_BARS: usize = 96;
 /// A bill; for a terminal of `width` columns, or unwrapped.
 pub(crate) fn bill(bill: &BillDocument, width: Option<usize>) -> String {
     let bars = width.is_some_and(|w| w >= WITH_BARS);
-    let mut table =
-        Table::new([Align::Left, Align::Right, Align::Right, Align::Right, Align::Left, Align::Right, Align::Left]);
+    let mut table = Table::new([
+        Align::Left,
+        Align::Right,
+        Align::Right,
+        Align::Right,
+        Align::Left,
+        Align::Right,
+        Align::Left,
+    ]);
     let title = format!("Bill of {} {}", bill.path, bill.variant);
     table.across(0, Cell::styled(printable(&title), BOLD));
     table.across(2, Cell::styled(printable(&bill.params), DIM));

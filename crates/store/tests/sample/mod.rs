@@ -7,8 +7,8 @@ use std::path::Path;
 use jiff::Timestamp;
 use serde_json::json;
 use tollway_core::{
-    Accelerator, ActorRecord, Boundary, Crossing, Forecast, Gate, GuestFacts, KvmKind, LinuxGuestFacts, Missing,
-    Params, Quoted, Recorder, Spread, Tally, TenantKind, TollKey,
+    Accelerator, ActorRecord, Boundary, Crossing, Forecast, Gate, GuestFacts, KvmKind, LinuxGuestFacts,
+    Missing, Params, Quoted, Recorder, Spread, Tally, TenantKind, TollKey,
 };
 use tollway_store::{NewTrial, PointId, PointSpec, PointState, RunId, RunSpec, Store};
 
@@ -103,7 +103,14 @@ pub fn guests() -> GuestFacts {
 }
 
 pub fn forecast(ticks: f64) -> Forecast {
-    Forecast { of: Quoted::Median, ticks, lo: ticks * 0.9, hi: ticks * 1.1, model: "2 × pipe".into(), from: vec![pipe()] }
+    Forecast {
+        of: Quoted::Median,
+        ticks,
+        lo: ticks * 0.9,
+        hi: ticks * 1.1,
+        model: "2 × pipe".into(),
+        from: vec![pipe()],
+    }
 }
 
 pub fn missing() -> Missing {

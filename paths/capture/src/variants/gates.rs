@@ -169,7 +169,9 @@ impl Alone for HandOver {
         let first = self.group.handed.first().copied();
         match self.handed {
             n if n > 0 && first.is_some() && self.group.handed.len() == GROUP => Ok(()),
-            n => Err(Error::Wrong(format!("{n} frames were handed over, {:?} last", self.group.handed.len()))),
+            n => {
+                Err(Error::Wrong(format!("{n} frames were handed over, {:?} last", self.group.handed.len())))
+            }
         }
     }
 }
@@ -355,7 +357,8 @@ struct Placing(Appending);
 impl Alone for Placing {
     fn prepare(params: &Params) -> Result<Self> {
         let (lock, bytes) = split(params)?;
-        Appending::prepare(params.int("size")? as usize, meant(BUFFERS, bytes)?, meant(LOCKS, lock)?).map(Placing)
+        Appending::prepare(params.int("size")? as usize, meant(BUFFERS, bytes)?, meant(LOCKS, lock)?)
+            .map(Placing)
     }
 
     fn verify(&mut self) -> Result<()> {

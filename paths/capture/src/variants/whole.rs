@@ -1,8 +1,8 @@
 //! The whole path in one process, in the designs that the study compares.
 
 use tollway_core::{
-    Actor, Address, Axis, Crossing, Error, Forecast, Gate, Params, Place, Plan, Recorder, Result, Role, Tally,
-    TollKey, TollSource, Variant, Visits, Window,
+    Actor, Address, Axis, Crossing, Error, Forecast, Gate, Params, Place, Plan, Recorder, Result, Role,
+    Tally, TollKey, TollSource, Variant, Visits, Window,
 };
 use tollway_host::clock::RunClock;
 use tollway_load::{Work, delay, repeat};
@@ -30,15 +30,12 @@ const BEFORE: GateDesign = GateDesign {
     batched: true,
 };
 
-const AFTER: GateDesign = GateDesign {
-    clock: ClockKind::Tsc,
-    transfer: TransferBy::Copy,
-    locking: Locking::None,
-    batched: true,
-};
+const AFTER: GateDesign =
+    GateDesign { clock: ClockKind::Tsc, transfer: TransferBy::Copy, locking: Locking::None, batched: true };
 
 pub(super) fn variants() -> Vec<Box<dyn Variant>> {
-    let of = |name, about, machine, gates| Box::new(Whole { name, about, machine, gates }) as Box<dyn Variant>;
+    let of =
+        |name, about, machine, gates| Box::new(Whole { name, about, machine, gates }) as Box<dyn Variant>;
     let interpreted = Machine::Interpreter;
     vec![
         of(
@@ -47,7 +44,12 @@ pub(super) fn variants() -> Vec<Box<dyn Variant>> {
             interpreted,
             BEFORE,
         ),
-        of("after", "all its improvements: JIT, time-stamp counter, plain copy, no lock", Machine::Jit, AFTER),
+        of(
+            "after",
+            "all its improvements: JIT, time-stamp counter, plain copy, no lock",
+            Machine::Jit,
+            AFTER,
+        ),
         of("jit", "the original, but the filter is machine code", Machine::Jit, BEFORE),
         of(
             "vdso",
@@ -99,7 +101,8 @@ fn gates(setting: &Setting) -> Vec<Gate> {
     let place = of(Crossing::BufferPlace);
     let locked = place.clone().kind(format!("{}-{buffer}", word(LOCKS, &design.locking))).size(kept);
     let alone = place.kind(format!("{}-{buffer}", word(LOCKS, &Locking::None))).size(kept);
-    let copied = of(Crossing::BufferCopy).kind(format!("{}-{buffer}", word(TRANSFERS, &design.transfer))).size(kept);
+    let copied =
+        of(Crossing::BufferCopy).kind(format!("{}-{buffer}", word(TRANSFERS, &design.transfer))).size(kept);
     let read = |packets: u64| {
         of(Crossing::BufferRead).kind(buffer).size(packets * record as u64).depth(packets as u32)
     };
@@ -159,7 +162,8 @@ impl Variant for Whole {
 
     fn plan(&self, params: &Params) -> Result<Plan> {
         let gates = gates(&self.setting(params)?);
-        let mut needs: Vec<TollKey> = gates.iter().flat_map(|g| g.toll.iter().chain(&g.less)).cloned().collect();
+        let mut needs: Vec<TollKey> =
+            gates.iter().flat_map(|g| g.toll.iter().chain(&g.less)).cloned().collect();
         needs.sort();
         needs.dedup();
         Ok(Plan {

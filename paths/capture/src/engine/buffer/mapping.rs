@@ -21,8 +21,9 @@ impl TwiceMapped {
     pub(super) fn new(memory: &OwnedFd, len: usize) -> Result<TwiceMapped> {
         let refused = |e| Error::system(format!("mapping a buffer of {len} bytes"), e);
         // SAFETY: a new mapping at an address of the kernel's choice overlaps nothing that Rust knows of.
-        let start = unsafe { mmap_anonymous(ptr::null_mut(), 2 * len, ProtFlags::empty(), MapFlags::PRIVATE) }
-            .map_err(refused)?;
+        let start =
+            unsafe { mmap_anonymous(ptr::null_mut(), 2 * len, ProtFlags::empty(), MapFlags::PRIVATE) }
+                .map_err(refused)?;
         let start = NonNull::new(start.cast::<u8>())
             .ok_or_else(|| Error::system("mapping a buffer", "the kernel mapped address 0"))?;
         let mapped = TwiceMapped { start, len };
@@ -30,7 +31,8 @@ impl TwiceMapped {
             let access = ProtFlags::READ | ProtFlags::WRITE;
             let flags = MapFlags::SHARED | MapFlags::FIXED | MapFlags::POPULATE;
             // SAFETY: the place lies within the mapping made above, which nothing uses yet and which this one replaces.
-            unsafe { mmap(start.as_ptr().add(half).cast(), len, access, flags, memory, 0) }.map_err(refused)?;
+            unsafe { mmap(start.as_ptr().add(half).cast(), len, access, flags, memory, 0) }
+                .map_err(refused)?;
         }
         Ok(mapped)
     }
