@@ -5,6 +5,9 @@
 //! go to the same place. A pair stands where its first instruction stood, and its second stays in its place for
 //! those that jump to it.
 
+use std::hint::cold_path;
+use std::mem::MaybeUninit;
+
 use super::check::Program;
 use super::instruction::{Alu, Meaning, Operand, SCRATCH_WORDS, Test, Width};
 
@@ -108,7 +111,7 @@ impl Interpreter {
     pub fn run(&self, bytes: &[u8], wire_length: u32) -> u32 {
         let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         let packet = bytes.as_ptr();
-        let mut scratch = [0u32; SCRATCH_WORDS as usize];
+        let mut scratch = [const { MaybeUninit::<u32>::uninit() }; SCRATCH_WORDS as usize];
         let (mut a, mut x) = (0u32, 0u32);
         let mut at = 0usize;
 
@@ -124,6 +127,10 @@ impl Interpreter {
         let byte = |k: usize| {
             // SAFETY: the byte at k is the packet's.
             u32::from(unsafe { *packet.add(k) })
+        };
+        let word_of = |scratch: &[MaybeUninit<u32>; SCRATCH_WORDS as usize], step: &Step| {
+            // SAFETY: a checked program writes a word on every way that leads to where it reads it.
+            unsafe { scratch[step.k as usize & 15].assume_init() }
         };
         // A load at x + k. Offsets are below 2³¹ and X below 2³²: the sum fits 64 bits.
         let beyond = |x: u32, step: &Step| u64::from(x) + u64::from(step.second) > u64::from(length);
@@ -144,9 +151,15 @@ impl Interpreter {
                 at += 1;
             }};
         }
+        // A branch and not a choice of two numbers: a guess of where it goes on need not wait for the packet's bytes.
         macro_rules! test {
             ($step:ident, $holds:expr) => {
-                at = usize::from(if $holds { $step.holds } else { $step.fails })
+                if $holds {
+                    cold_path();
+                    at = usize::from($step.holds);
+                } else {
+                    at = usize::from($step.fails);
+                }
             };
         }
         // A pair has no room for the load's end: it is computed.
@@ -180,7 +193,7 @@ impl Interpreter {
                 Kind::LoadByteAtX => load!(byte, step, x),
                 Kind::LoadLength => arithmetic!(wire_length),
                 Kind::LoadConstant => arithmetic!(step.k),
-                Kind::LoadScratch => arithmetic!(scratch[step.k as usize & 15]),
+                Kind::LoadScratch => arithmetic!(word_of(&scratch, step)),
                 Kind::LoadXLength => {
                     x = wire_length;
                     at += 1;
@@ -190,7 +203,7 @@ impl Interpreter {
                     at += 1;
                 }
                 Kind::LoadXScratch => {
-                    x = scratch[step.k as usize & 15];
+                    x = word_of(&scratch, step);
                     at += 1;
                 }
                 Kind::LoadXHeader => {
@@ -201,11 +214,11 @@ impl Interpreter {
                     at += 1;
                 }
                 Kind::Store => {
-                    scratch[step.k as usize & 15] = a;
+                    scratch[step.k as usize & 15].write(a);
                     at += 1;
                 }
                 Kind::StoreX => {
-                    scratch[step.k as usize & 15] = x;
+                    scratch[step.k as usize & 15].write(x);
                     at += 1;
                 }
                 Kind::Add => arithmetic!(a.wrapping_add(step.k)),

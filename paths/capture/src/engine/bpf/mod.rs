@@ -17,6 +17,7 @@ mod interpret;
 #[cfg(target_arch = "x86_64")]
 mod jit;
 mod print;
+mod read;
 
 pub use check::{Fault, Program, Refused};
 #[cfg(feature = "libpcap")]
@@ -26,3 +27,4 @@ pub use instruction::{Alu, Instruction, MAX_LENGTH, Meaning, NEGATIVE, Operand, 
 pub use interpret::Interpreter;
 #[cfg(target_arch = "x86_64")]
 pub use jit::Machine;
+pub use read::{LineFault, Unreadable};
