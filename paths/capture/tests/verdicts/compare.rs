@@ -1,7 +1,8 @@
 //! One program, many packets: everybody who decides must come to the same verdict.
 
 use super::oracles::{self, BATCH, Linux, Rules};
-use super::{Random, packets};
+use super::packets;
+use super::random::Random;
 use tollway_capture::engine::bpf::{Filter, Program};
 
 /// What was compared.

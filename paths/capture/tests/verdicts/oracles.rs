@@ -137,8 +137,14 @@ pub enum Rules {
     Linux,
 }
 
-/// The plain machine: one instruction after the other, every byte looked up by itself.
+/// The plain machine's verdict.
 pub fn plain(program: &Program, bytes: &[u8], wire_length: u32, rules: Rules) -> u32 {
+    judge(program, bytes, wire_length, rules).unwrap_or(0)
+}
+
+/// The plain machine: one instruction after the other, every byte looked up by itself. `None` where a load beyond the
+/// packet or a division by 0 ended the program, which is verdict 0.
+pub fn judge(program: &Program, bytes: &[u8], wire_length: u32, rules: Rules) -> Option<u32> {
     let (mut a, mut x, mut scratch, mut at) = (0u32, 0u32, [0u32; 16], 0usize);
     let load = |from: u64, width: Width| -> Option<u32> {
         (0..u64::from(width.bytes())).try_fold(0u32, |value, i| {
@@ -154,24 +160,15 @@ pub fn plain(program: &Program, bytes: &[u8], wire_length: u32, rules: Rules) ->
             Operand::X => x,
         };
         match meaning {
-            Meaning::LoadAbsolute(width, k) => match load(k.into(), width) {
-                Some(value) => a = value,
-                None => return 0,
-            },
+            Meaning::LoadAbsolute(width, k) => a = load(k.into(), width)?,
             Meaning::LoadIndirect(width, k) => {
                 let from = match rules {
                     Rules::Libpcap => u64::from(x) + u64::from(k),
                     Rules::Linux => u64::from(x.wrapping_add(k)),
                 };
-                match load(from, width) {
-                    Some(value) => a = value,
-                    None => return 0,
-                }
+                a = load(from, width)?;
             }
-            Meaning::LoadXHeader(k) => match load(k.into(), Width::Byte) {
-                Some(value) => x = 4 * (value % 16),
-                None => return 0,
-            },
+            Meaning::LoadXHeader(k) => x = 4 * (load(k.into(), Width::Byte)? % 16),
             Meaning::LoadLength => a = wire_length,
             Meaning::LoadXLength => x = wire_length,
             Meaning::LoadImmediate(k) => a = k,
@@ -187,7 +184,7 @@ pub fn plain(program: &Program, bytes: &[u8], wire_length: u32, rules: Rules) ->
                     Alu::Add => a.wrapping_add(by),
                     Alu::Sub => a.wrapping_sub(by),
                     Alu::Mul => a.wrapping_mul(by),
-                    Alu::Div | Alu::Mod if by == 0 => return 0,
+                    Alu::Div | Alu::Mod if by == 0 => return None,
                     Alu::Div => a / by,
                     Alu::Mod => a % by,
                     Alu::Or => a | by,
@@ -209,8 +206,8 @@ pub fn plain(program: &Program, bytes: &[u8], wire_length: u32, rules: Rules) ->
                 };
                 at += usize::from(if holds { jt } else { jf });
             }
-            Meaning::ReturnConstant(k) => return k,
-            Meaning::ReturnA => return a,
+            Meaning::ReturnConstant(k) => return Some(k),
+            Meaning::ReturnA => return Some(a),
             Meaning::Tax => x = a,
             Meaning::Txa => a = x,
         }

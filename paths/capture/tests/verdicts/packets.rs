@@ -1,6 +1,6 @@
 //! Packets: of every kind that filters look into, damaged, cut short, random.
 
-use super::Random;
+use super::random::Random;
 
 /// Ports and addresses that generated programs look for, so that some packets are found.
 pub const PORTS: [u16; 10] = [22, 25, 53, 80, 110, 143, 443, 993, 3306, 8080];

@@ -1,7 +1,7 @@
 //! Programs that no compiler makes: any instruction anywhere, but mostly such that a packet gets through some of them.
 
-use super::Random;
 use super::packets::PORTS;
+use super::random::Random;
 use tollway_capture::engine::bpf::{Alu, Instruction, Meaning, Operand, Program, Test, Width};
 
 const WIDTHS: [Width; 3] = [Width::Word, Width::Half, Width::Byte];

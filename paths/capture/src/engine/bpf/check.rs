@@ -8,7 +8,7 @@
 //! | with an unknown code | refused | some are taken, and stop the process when they run | refused |
 //! | that does not end with `ret` | refused | refused | refused |
 //! | that jumps beyond its end | refused | refused | refused |
-//! | that jumps backward (`ja` of 2³¹ or more) | refused | taken: it may run for ever | refused |
+//! | that jumps backward (`ja` of 2³¹ or more; `protochain` is such a loop) | refused | taken: it may run for ever | refused |
 //! | with scratch memory beyond `M[15]` | refused | refused | refused |
 //! | that reads scratch memory before it wrote there | refused | taken: reads whatever is there | refused |
 //! | that divides by the constant 0 | refused | refused | refused |
@@ -110,7 +110,8 @@ impl Fault {
         match self {
             Fault::UnknownCode(_) => "compile the filter again, for classic BPF and not for eBPF",
             Fault::JumpBeyondEnd { .. } => {
-                "jumps skip so many instructions, counted from the next one, and only forward"
+                "jumps skip so many instructions, counted from the next one, and only forward (libpcap's protochain is a loop: \
+                 it cannot be run here, nor by the kernel)"
             }
             Fault::NoReturn => "end the program with `ret`",
             Fault::DivisionByZero => "divide by another number",

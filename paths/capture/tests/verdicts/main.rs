@@ -3,38 +3,20 @@
 //!
 //! `make verdicts` compares a hundred million times (TOLLWAY_LONG).
 
-#[path = "verdicts/compare.rs"]
 mod compare;
-#[path = "verdicts/oracles.rs"]
+#[cfg(feature = "libpcap")]
+mod expressions;
+#[cfg(feature = "libpcap")]
+mod list;
 mod oracles;
-#[path = "verdicts/packets.rs"]
 mod packets;
-#[path = "verdicts/programs.rs"]
 mod programs;
+mod random;
 
 use compare::{Compared, compare};
 use oracles::Linux;
+use random::Random;
 use tollway_capture::engine::bpf::{Instruction, Program};
-
-/// A generator that is the same everywhere: SplitMix64 (Steele, Lea and Flood, 2014).
-#[derive(Clone, Debug)]
-pub struct Random(pub u64);
-
-impl Random {
-    /// 64 bits.
-    pub fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// A number below `end`, which is small.
-    pub fn below(&mut self, end: u64) -> u64 {
-        ((u128::from(self.bits()) * u128::from(end)) >> 64) as u64
-    }
-}
 
 /// Programs against packets, until so many verdicts were compared.
 fn search(seed: u64, verdicts: u64) -> Compared {
