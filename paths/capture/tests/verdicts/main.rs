@@ -64,13 +64,26 @@ fn packets_cut_short_anywhere() {
     let mut random = Random(7);
     let mut linux = Linux::new().ok();
     let whole: Vec<Vec<u8>> =
-        (0..40).map(|_| packets::packet(&mut random)).filter(|p| p.len() > 40).collect();
-    for _ in 0..100 {
-        let program = programs::program(&mut random);
+        (0..80).map(|_| packets::packet(&mut random)).filter(|p| p.len() > 40).collect();
+    let generated = (0..200).map(|_| programs::program(&mut random)).collect();
+    for program in [generated, compiled()].concat() {
         let packet = &whole[random.below(whole.len() as u64) as usize];
         let cut: Vec<Vec<u8>> = (0..=packet.len()).map(|length| packet[..length].to_vec()).collect();
         compare(&program, &cut, &mut random, linux.as_mut());
     }
+}
+
+/// What libpcap makes of expressions.
+#[cfg(feature = "libpcap")]
+fn compiled() -> Vec<Program> {
+    use tollway_capture::engine::{LinkType, bpf};
+    let compile = |e: &String| bpf::compile(e, LinkType::ETHERNET, 262_144, e.len() % 2 == 0).ok();
+    list::expressions().iter().filter_map(compile).collect()
+}
+
+#[cfg(not(feature = "libpcap"))]
+fn compiled() -> Vec<Program> {
+    Vec::new()
 }
 
 /// Bytes of any kind, mostly codes that exist: whatever is taken runs, and both others take it too.

@@ -50,6 +50,9 @@ fn constant(random: &mut Random) -> u32 {
 /// A program that is taken: what the checks refuse is drawn again.
 pub fn program(random: &mut Random) -> Program {
     loop {
+        if random.below(8) == 0 {
+            return membership(random);
+        }
         let length = match random.below(8) {
             0 => 1 + random.below(4),
             1 => 60 + random.below(100),
@@ -59,6 +62,33 @@ pub fn program(random: &mut Random) -> Program {
             return program;
         }
     }
+}
+
+/// Is a field one of a set of constants? Most of these sets have values that packets have.
+fn membership(random: &mut Random) -> Program {
+    let mut list: Vec<Instruction> = Vec::new();
+    let (width, at, field): (_, _, fn(&mut Random) -> u32) = match random.below(4) {
+        0 => (Width::Word, pick(random, &[26, 30]), |r| 0x0a00_0000 | r.below(16) as u32),
+        1 => (Width::Byte, pick(random, &[15, 20, 23, 47, 53]), |r| r.below(256) as u32),
+        _ => (Width::Half, pick(random, &[34, 36, 54, 56]), |r| u32::from(pick(r, &PORTS))),
+    };
+    if width == Width::Half && random.below(2) == 0 {
+        list.push(Meaning::LoadXHeader(14).into());
+        list.push(Meaning::LoadIndirect(width, at - 20).into());
+    } else {
+        list.push(Meaning::LoadAbsolute(width, at).into());
+    }
+    if random.below(4) == 0 {
+        // The value is needed as a number.
+        list.push(Meaning::Arithmetic(Alu::And, Operand::K(u32::MAX)).into());
+    }
+    let count = 2 + random.below(if random.below(8) == 0 { 150 } else { 12 });
+    for left in (0..count).rev() {
+        let k = if random.below(8) == 0 { constant(random) } else { field(random) };
+        list.push(Meaning::Branch(Test::Equal, Operand::K(k), left as u8 + 1, 0).into());
+    }
+    list.extend([Meaning::ReturnConstant(random.below(2) as u32).into(), Meaning::ReturnConstant(20).into()]);
+    Program::new(list).expect("every jump is to the end")
 }
 
 /// Instructions, most of which are possible where they stand.
@@ -75,6 +105,8 @@ pub fn instructions(random: &mut Random, length: usize) -> Vec<Instruction> {
         let left = body - list.len();
         if random.below(12) == 0 && left > 4 {
             run(random, &mut list, left);
+        } else if random.below(12) == 0 && left > 8 {
+            ports(random, &mut list, left);
         } else {
             list.push(meaning(random, words, left).into());
         }
@@ -97,6 +129,20 @@ fn run(random: &mut Random, list: &mut Vec<Instruction>, left: usize) {
             if several && random.below(3) == 0 { random.below(u64::from(to_end) + 1) as u8 } else { to_end };
         let k = if random.below(4) == 0 { constant(random) } else { u32::from(pick(random, &PORTS)) };
         list.push(Meaning::Branch(Test::Equal, Operand::K(k), jt, 0).into());
+    }
+}
+
+/// What compilers make of ports: the header's length in X, then fields behind it, each compared with several constants.
+fn ports(random: &mut Random, list: &mut Vec<Instruction>, left: usize) {
+    let end = list.len() + left;
+    list.push(Meaning::LoadXHeader(if random.below(4) == 0 { offset(random) } else { 14 }).into());
+    for _ in 0..=random.below(3) {
+        if list.len() + 4 > end {
+            return;
+        }
+        let from = [14, 14, 16, 16, 18, 20, 27, 34, 60][random.below(9) as usize];
+        list.push(Meaning::LoadIndirect(pick(random, &WIDTHS), from).into());
+        run(random, list, end - list.len());
     }
 }
 
