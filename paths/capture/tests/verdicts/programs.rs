@@ -87,7 +87,8 @@ fn membership(random: &mut Random) -> Program {
         let k = if random.below(8) == 0 { constant(random) } else { field(random) };
         list.push(Meaning::Branch(Test::Equal, Operand::K(k), left as u8 + 1, 0).into());
     }
-    list.extend([Meaning::ReturnConstant(random.below(2) as u32).into(), Meaning::ReturnConstant(20).into()]);
+    list.push(Meaning::ReturnConstant(random.below(2) as u32).into());
+    list.push(Meaning::ReturnConstant(20).into());
     Program::new(list).expect("every jump is to the end")
 }
 
