@@ -82,7 +82,8 @@ fn membership(random: &mut Random) -> Program {
         // The value is needed as a number.
         list.push(Meaning::Arithmetic(Alu::And, Operand::K(u32::MAX)).into());
     }
-    let count = 2 + random.below(if random.below(8) == 0 { 150 } else { 12 });
+    let most = pick(random, &[12, 12, 12, 12, 150]);
+    let count = 2 + random.below(most);
     for left in (0..count).rev() {
         let k = if random.below(8) == 0 { constant(random) } else { field(random) };
         list.push(Meaning::Branch(Test::Equal, Operand::K(k), left as u8 + 1, 0).into());
