@@ -5,7 +5,7 @@ STAGE    = scripts/stage
 FUZZ_SECONDS ?= 600
 TARGET  ?= payload
 
-.PHONY: run test agent guard bench truth kill-test coverage long guest-test fuzz oracle audit setup-guest clean help
+.PHONY: run test agent guard bench truth kill-test coverage long verdicts guest-test fuzz oracle audit setup-guest clean help
 
 run: setup-run agent           ## set up, build, run the main job: price list and report.html
 	$(CARGO) build --release --package tollway
@@ -47,6 +47,9 @@ coverage:                      ## how often 95 % intervals of simulations have t
 
 long:                          ## how often fits reject true models and wrong ones: ten times as many traces (15 minutes)
 	TOLLWAY_LONG=1 $(CARGO) test --release --package tollway-model --lib --test verdicts -- --nocapture fit:: services
+
+verdicts: setup-run            ## filters: 10^8 verdicts of machine code, interpreter, libpcap and the kernel compared (5 minutes)
+	TOLLWAY_LONG=1 $(CARGO) test --release --package tollway-capture --features libpcap --test verdicts -- --nocapture
 
 guest-test: agent              ## eight Linux guests at once, and twenty started and stopped: what do they leave?
 	TOLLWAY_REQUIRE=qemu,agent TOLLWAY_GUESTS_AT_ONCE=8 TOLLWAY_GUEST_CYCLES=20 \

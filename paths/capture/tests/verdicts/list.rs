@@ -161,11 +161,11 @@ const SIMPLE: &[&str] = &[
     "ip[0] = 0x45 or ip[0] != 0x45",
 ];
 
-/// The simple ones, and many made of two or three of them.
-pub fn expressions() -> Vec<String> {
+/// The simple ones, and others made of two or three of them until there are so many.
+pub fn expressions(count: usize) -> Vec<String> {
     let mut random = Random(17);
     let mut list: Vec<String> = SIMPLE.iter().map(|s| (*s).to_owned()).collect();
-    while list.len() < 400 {
+    while list.len() < count {
         let mut term = || {
             let one = SIMPLE[1 + random.below(SIMPLE.len() as u64 - 1) as usize];
             // What looks behind a tag changes what all that follows looks at.

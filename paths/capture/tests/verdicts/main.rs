@@ -77,8 +77,8 @@ fn packets_cut_short_anywhere() {
 #[cfg(feature = "libpcap")]
 fn compiled() -> Vec<Program> {
     use tollway_capture::engine::{LinkType, bpf};
-    let compile = |e: &String| bpf::compile(e, LinkType::ETHERNET, 262_144, e.len() % 2 == 0).ok();
-    list::expressions().iter().filter_map(compile).collect()
+    let compile = |e: &String| bpf::compile(e, LinkType::ETHERNET, 262_144, e.len().is_multiple_of(2)).ok();
+    list::expressions(400).iter().filter_map(compile).collect()
 }
 
 #[cfg(not(feature = "libpcap"))]
