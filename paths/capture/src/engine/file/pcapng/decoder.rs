@@ -10,7 +10,6 @@ use super::block::{
 };
 use super::interface::Interface;
 use super::statistics::Statistics;
-use crate::engine::Timestamp;
 
 /// Blocks of other types up to this length are looked at whole, so that their second length is checked.
 const CHECKED: u32 = 64 << 10;
@@ -183,7 +182,8 @@ impl Decoder {
         }))
     }
 
-    /// Section 4.4: of the section's first interface, without a time; what was kept is what the snapshot length allows.
+    /// Section 4.4: of the section's first interface, at the zero of its clock as there is no time; what was kept is what the
+    /// snapshot length allows.
     fn simple_packet(&self, body: &[u8]) -> Result<Step, Fault> {
         let of = self.known(0)?;
         let interface = &self.interfaces[of];
@@ -192,7 +192,7 @@ impl Decoder {
         self.check(captured, interface, body.len() - 4)?;
         let begin = HEAD + 4;
         Ok(Step::Packet(Found {
-            timestamp: Timestamp(0),
+            timestamp: interface.time(0)?,
             wire_length,
             interface: of as u32,
             bytes: begin..begin + captured as usize,

@@ -1,0 +1,13 @@
+//! Capture files: see `paths/capture/tests/packet_file/harness.rs`.
+#![no_main]
+
+#[path = "../../paths/capture/tests/packet_file/harness.rs"]
+mod harness;
+
+use libfuzzer_sys::{Corpus, fuzz_target};
+
+fuzz_target!(|input: &[u8]| -> Corpus {
+    // What is refused teaches the fuzzer something too.
+    harness::check(input);
+    Corpus::Keep
+});
