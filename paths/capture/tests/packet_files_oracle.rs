@@ -22,8 +22,7 @@ use pcap_file::pcapng::blocks::interface_description::{
 use pcap_file::pcapng::{Block, PcapNgReader, PcapNgWriter};
 use pcap_file::{DataLink, Endianness, TsResolution};
 use tollway_capture::engine::LinkType;
-use tollway_capture::engine::file::pcapng::Described;
-use tollway_capture::engine::file::{Copy, Format, Input, Output, Reader, Resolution, pcap, pcapng};
+use tollway_capture::engine::file::{Copy, Format, Input, Reader, Resolution, pcap, pcapng};
 use tollway_core::Missing;
 use tollway_host::requirement::skip_test;
 
@@ -338,6 +337,8 @@ fn pcapng_files_of_the_crate_pcap_file() {
 #[test]
 fn files_we_write_by_libpcap() {
     use ::pcap::{Capture, Linktype, Precision};
+    use tollway_capture::engine::file::Output;
+    use tollway_capture::engine::file::pcapng::Described;
     use tollway_capture::engine::{Packet, Timestamp};
 
     let folder = tempfile::tempdir().expect("a folder");
