@@ -20,6 +20,11 @@ pub trait Variant: Send + Sync {
         Vec::new()
     }
 
+    /// The variant that this one is a change of, if it is one: what a change brings is predicted and measured against it.
+    fn changes(&self) -> Option<&str> {
+        None
+    }
+
     /// How it runs at a point. `params` are [complete](Params::complete).
     fn plan(&self, params: &Params) -> Result<Plan>;
 

@@ -283,6 +283,7 @@ fn spec_of(point: &Point, registry: &Registry, side: Option<&String>) -> Result<
         toll: point.plan.provides.clone(),
         boundary: point.plan.provides.as_ref().map(|k| k.boundary()),
         gates: point.plan.gates.clone(),
+        changes: variant.changes().map(Into::into),
         title: point.title(),
         caveats: variant.caveats().into(),
     })

@@ -52,7 +52,7 @@ impl Progress for Impatient<'_> {
 
 fn request(seed: u64, sides: Vec<Side>) -> Request {
     let selection = Selection { presets: vec![preset(&["good", "other-good"], 3, 2)], only: Vec::new() };
-    Request { title: "t".into(), selection, sides, seed }
+    Request { title: "t".into(), selection, sides, seed, together: false }
 }
 
 fn fresh() -> (tempfile::TempDir, Store) {

@@ -20,7 +20,7 @@ impl RunReport {
     pub fn from_store(store: &Store, run: RunId) -> Result<RunReport> {
         let record = store.record(run)?;
         let mut document = RunDocument::of(&record);
-        document.bills = crate::bill::of_run(store, run, document.run.hz)?;
+        (document.bills, document.changes) = crate::bill::of_run(store, run, document.run.hz)?;
         let distributions = record
             .points
             .iter()
@@ -51,9 +51,7 @@ impl RunReport {
 
     /// The bills alone, for a terminal.
     pub fn bills(&self, width: Option<usize>) -> String {
-        let bills: Vec<String> =
-            self.document.bills.iter().map(|b| crate::bill::terminal::bill(b, width)).collect();
-        bills.join("\n")
+        crate::bill::terminal::all(&self.document, width).join("\n")
     }
 
     /// The document as JSON, with a newline at the end.

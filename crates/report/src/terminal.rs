@@ -28,7 +28,7 @@ pub(crate) fn run(document: &RunDocument, width: Option<usize>) -> String {
     for more in [host_against_guest::terminal::table(document, width), tenants(document, width)]
         .into_iter()
         .flatten()
-        .chain(document.bills.iter().map(|bill| crate::bill::terminal::bill(bill, width)))
+        .chain(crate::bill::terminal::all(document, width))
     {
         out.push('\n');
         out.push_str(&more);

@@ -28,6 +28,9 @@ pub struct PointSpec {
     /// What an operation passes.
     #[serde(default)]
     pub gates: Vec<Gate>,
+    /// The variant that this one is a change of.
+    #[serde(default)]
+    pub changes: Option<String>,
     /// What a person reads.
     pub title: String,
     /// What a reader of its figures must know; may be empty.
@@ -80,7 +83,7 @@ pub struct Point {
 }
 
 const COLUMNS: &str = "id, run, state, missing, error, batch, trials, side, path, variant, params, operation, toll, \
-                       boundary, title, caveats, gates";
+                       boundary, title, caveats, gates, changes";
 
 impl Store {
     /// Adds points to a run, all or none, in this order.
@@ -97,8 +100,8 @@ impl Store {
         let added = (|| {
             let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let mut insert = transaction.prepare_cached(
-                "INSERT INTO point (run, side, path, variant, toll, boundary, operation, title, params, caveats, gates)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+                "INSERT INTO point (run, side, path, variant, toll, boundary, operation, title, params, caveats, gates, \
+                 changes) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
             )?;
             let mut ids = Vec::with_capacity(rows.len());
             for (p, values, gates, boundary) in &rows {
@@ -115,6 +118,7 @@ impl Store {
                     values,
                     p.caveats,
                     gates,
+                    p.changes,
                 ])?));
             }
             drop(insert);
@@ -211,6 +215,7 @@ fn read_point(row: &Row<'_>) -> rusqlite::Result<Point> {
             title: row.get(14)?,
             caveats: row.get(15)?,
             gates: from_json(row, 16)?,
+            changes: row.get(17)?,
         },
     })
 }

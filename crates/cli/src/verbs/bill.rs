@@ -91,7 +91,7 @@ fn preset(path: &Path, options: &Bill) -> Result<Preset> {
 
 /// The variants that need tolls to be explained and have all axes that were named.
 fn with_gates(path: &Path, options: &Bill) -> Vec<String> {
-    let fits = |variant: &&Box<dyn Variant>| {
+    let fits = |variant: &&dyn Variant| {
         let axes = variant.axes();
         let has = |name: &String| axes.iter().any(|axis| axis.name == name);
         let params = tollway_core::Params::new().complete(&axes);
@@ -99,7 +99,7 @@ fn with_gates(path: &Path, options: &Bill) -> Vec<String> {
         plan.is_ok_and(|plan| plan.provides.is_none() && !plan.needs.is_empty())
             && options.settings.iter().all(|(name, _)| has(name))
     };
-    path.variants.iter().filter(fits).map(|variant| variant.name().to_string()).collect()
+    path.variants.iter().map(|v| &**v).filter(fits).map(|variant| variant.name().to_string()).collect()
 }
 
 fn value_of(text: &str) -> Value {

@@ -4,6 +4,7 @@
 //! the interval is that of the differences. So a machine that was slower for a while leaves nothing unexplained. A toll
 //! that two gates share, or that one has less than another, enters each block's sum as it is: nothing counts twice.
 
+mod changes;
 pub(crate) mod terminal;
 
 use std::collections::BTreeMap;
@@ -13,7 +14,7 @@ use tollway_stats::{Interval, summary, t_interval};
 use tollway_store::{BlockWork, Point, PointState, RunId, Store};
 
 use crate::Result;
-use crate::document::{BillDocument, Estimate, GateDocument, Span};
+use crate::document::{BillDocument, ChangeDocument, Estimate, GateDocument, Span};
 
 /// Confidence of the intervals.
 const CONFIDENCE: f64 = 0.95;
@@ -27,8 +28,12 @@ const RESOLUTIONS: f64 = 2.0;
 /// Values by block.
 type ByBlock = BTreeMap<u32, f64>;
 
-/// The bills of all points of a run that have gates and are no toll themselves.
-pub(crate) fn of_run(store: &Store, run: RunId, hz: f64) -> Result<Vec<BillDocument>> {
+/// The bills of all points of a run that have gates and are no toll themselves, and what their changes bring.
+pub(crate) fn of_run(
+    store: &Store,
+    run: RunId,
+    hz: f64,
+) -> Result<(Vec<BillDocument>, Vec<ChangeDocument>)> {
     let points = store.points(run)?;
     let mut tolls = Tolls { store, points: &points, known: BTreeMap::new() };
     let mut bills = Vec::new();
@@ -39,7 +44,18 @@ pub(crate) fn of_run(store: &Store, run: RunId, hz: f64) -> Result<Vec<BillDocum
             bills.extend(bill(store, &mut tolls, point, hz)?);
         }
     }
-    Ok(bills)
+    let changes = changes::of(store, &bills, hz)?;
+    Ok((bills.into_iter().map(|b| b.document).collect(), changes))
+}
+
+/// A bill, and what it was made of.
+struct Billed<'p> {
+    point: &'p Point,
+    /// What the gates come to in each block; `None` where one of them is not known.
+    sum: Option<ByBlock>,
+    /// What the whole cost in each block.
+    measured: ByBlock,
+    document: BillDocument,
 }
 
 /// The tolls that a run measured, block by block.
@@ -80,7 +96,7 @@ struct Passed {
     cost: ByBlock,
 }
 
-fn bill(store: &Store, tolls: &mut Tolls<'_>, point: &Point, hz: f64) -> Result<Option<BillDocument>> {
+fn bill<'p>(store: &Store, tolls: &mut Tolls<'_>, point: &'p Point, hz: f64) -> Result<Option<Billed<'p>>> {
     let work = store.work_by_block(point.id)?;
     let measured = ticks(&work);
     let Some(whole) = interval(measured.values().copied()) else { return Ok(None) };
@@ -98,7 +114,7 @@ fn bill(store: &Store, tolls: &mut Tolls<'_>, point: &Point, hz: f64) -> Result<
     }
     let rest = interval(sum.iter().map(|(block, sum)| measured[block] - sum)).filter(|_| explained);
     let resolution = rest.map(|r| r.half_width());
-    Ok(Some(BillDocument {
+    let document = BillDocument {
         point: point.id.0,
         path: point.spec.path.clone(),
         variant: point.spec.variant.clone(),
@@ -113,7 +129,8 @@ fn bill(store: &Store, tolls: &mut Tolls<'_>, point: &Point, hz: f64) -> Result<
         closes: rest.filter(|_| all_known).map(|r| {
             r.estimate.abs() <= (SHARE * whole.estimate).max(RESOLUTIONS * resolution.unwrap_or_default())
         }),
-    }))
+    };
+    Ok(Some(Billed { point, sum: all_known.then_some(sum), measured, document }))
 }
 
 /// What a gate costs in each block, or why that is not known.

@@ -3,7 +3,7 @@
 use anstyle::Style;
 
 use crate::columns::{Align, Cell, Table, printable};
-use crate::document::{BillDocument, GateDocument, Span};
+use crate::document::{BillDocument, ChangeDocument, GateDocument, RunDocument, Span};
 use crate::number::{count, percent};
 
 const DIM: Style = Style::new().dimmed();
@@ -14,6 +14,45 @@ const BAR: usize = 20;
 
 /// Columns of a terminal from which on there is room for bars and intervals.
 const WITH_BARS: usize = 96;
+
+/// Every bill of a run, and then what changes bring.
+pub(crate) fn all(document: &RunDocument, width: Option<usize>) -> Vec<String> {
+    let bills = document.bills.iter().map(|b| bill(b, width));
+    bills.chain((!document.changes.is_empty()).then(|| changes(&document.changes, width))).collect()
+}
+
+/// What changes bring, predicted and measured.
+fn changes(changes: &[ChangeDocument], width: Option<usize>) -> String {
+    let mut table = Table::new([
+        Align::Left,
+        Align::Right,
+        Align::Left,
+        Align::Right,
+        Align::Left,
+        Align::Right,
+        Align::Left,
+    ]);
+    table.row(["What a change saves, in cycles", "predicted", "95 %", "measured", "95 %", "", ""].map(|h| {
+        Cell::styled(h, if h.starts_with("What") { BOLD } else { DIM })
+    }));
+    for change in changes {
+        let (predicted, measured) = (&change.predicted.ticks, &change.measured.ticks);
+        table.row([
+            Cell::plain(format!("  {} instead of {}", printable(&change.variant), printable(&change.instead_of))),
+            Cell::plain(signless(predicted.estimate)),
+            Cell::styled(ends(predicted), DIM),
+            Cell::plain(signless(measured.estimate)),
+            Cell::styled(ends(measured), DIM),
+            Cell::plain(signed_percent(-change.share)),
+            Cell::plain(if change.holds { "holds" } else { "missed" }),
+        ]);
+    }
+    if changes.iter().any(|c| !c.frozen) {
+        let note = "tolls and paths were measured together: what was predicted was not written down first";
+        table.across(2, Cell::styled(note, DIM));
+    }
+    table.render(width)
+}
 
 /// A bill; for a terminal of `width` columns, or unwrapped.
 pub(crate) fn bill(bill: &BillDocument, width: Option<usize>) -> String {
@@ -93,7 +132,11 @@ fn often(visits: f64, counted: bool) -> String {
 }
 
 fn ends(span: &Span) -> String {
-    format!("[{}, {}]", count(span.lo), count(span.hi))
+    format!("[{}, {}]", signless(span.lo), signless(span.hi))
+}
+
+fn signless(x: f64) -> String {
+    if x < 0.0 { format!("−{}", count(-x)) } else { count(x) }
 }
 
 fn signed(x: f64) -> String {

@@ -62,3 +62,32 @@ pub struct GateDocument {
     /// Why its cost is not known, and what would help.
     pub unknown: Option<String>,
 }
+
+/// What a change of a path brings: how much less an operation costs than in the variant that it changes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChangeDocument {
+    /// The point of the changed variant.
+    pub point: i64,
+    /// The point of the variant that it changes.
+    pub original: i64,
+    /// The path.
+    pub path: String,
+    /// The changed variant.
+    pub variant: String,
+    /// The variant that it changes.
+    pub instead_of: String,
+    /// The parameters of both.
+    pub params: String,
+    /// What it was predicted to save, from the tolls of the gates: below 0 where it costs more.
+    pub predicted: Estimate,
+    /// What it saved, measured end to end.
+    pub measured: Estimate,
+    /// The share of that in what the original cost.
+    pub share: f64,
+    /// Whether the prediction was in the store before either was measured. Where not, the tolls were measured together
+    /// with what they explain.
+    pub frozen: bool,
+    /// Whether the prediction is within 10 % of what was measured, or one lies in the interval of the other.
+    pub holds: bool,
+}

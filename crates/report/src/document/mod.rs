@@ -13,7 +13,7 @@ mod run;
 mod schema;
 mod tenants;
 
-pub use bill::{BillDocument, GateDocument};
+pub use bill::{BillDocument, ChangeDocument, GateDocument};
 pub use comparison::{
     ComparedDocument, ComparisonDocument, Difference, OnlyIn, RatioDocument, SideDocument, VerdictDocument,
 };

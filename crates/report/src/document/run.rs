@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tollway_store::RunRecord;
 
-use super::{BillDocument, GuestsDocument, HostAgainstGuestDocument, PointDocument, SCHEMA_VERSION};
+use super::{BillDocument, ChangeDocument, GuestsDocument, HostAgainstGuestDocument, PointDocument, SCHEMA_VERSION};
 
 /// Everything that a report of a run says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -30,6 +30,8 @@ pub struct RunDocument {
     pub points: Vec<PointDocument>,
     /// What points cost gate by gate, of those that pass gates with tolls.
     pub bills: Vec<BillDocument>,
+    /// What changes of a path bring, predicted and measured.
+    pub changes: Vec<ChangeDocument>,
     /// What the same crossings cost in this machine and in its guests; null where none was measured in several kinds
     /// of tenants.
     pub host_against_guest: Option<HostAgainstGuestDocument>,
@@ -132,6 +134,7 @@ impl RunDocument {
             remarks: Vec::new(),
             points: record.points.iter().map(|p| PointDocument::of(p, spec.hz)).collect(),
             bills: Vec::new(),
+            changes: Vec::new(),
             host_against_guest: None,
         };
         document.host_against_guest = crate::host_against_guest::of(record, &document);

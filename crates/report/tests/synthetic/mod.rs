@@ -112,6 +112,7 @@ pub fn toll(key: TollKey) -> PointSpec {
             None => String::new(),
         },
         gates: Vec::new(),
+        changes: None,
         toll: Some(key),
     }
 }

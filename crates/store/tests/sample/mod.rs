@@ -41,6 +41,7 @@ pub fn point_spec(toll: Option<TollKey>) -> PointSpec {
         toll,
         boundary: Some(Boundary::ProcessProcess),
         title: "pipe round trip, across cores".into(),
+        changes: None,
         gates: vec![Gate::new("pipe", "caller", pipe())],
         caveats: "two system calls a side are in it".into(),
     }

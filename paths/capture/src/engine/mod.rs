@@ -2,8 +2,8 @@
 
 mod accounting;
 pub mod bpf;
-pub mod file;
 pub mod buffer;
+pub mod file;
 pub mod in_process;
 mod packet;
 pub mod source;

@@ -528,17 +528,24 @@ impl Work for Reading {
 struct Looking {
     filled: Filled,
     read: usize,
+    /// How often the same batch is walked between two stamps: a short one takes less than a stamp.
+    walks: u32,
 }
+
+/// Packets between two stamps at the least.
+const LOOKED_AT: usize = 2000;
 
 impl Alone for Looking {
     fn prepare(params: &Params) -> Result<Self> {
         let (kept, packets) = (params.int("size")? as u32, params.int("depth")? as usize);
         let room = packets * room_for(kept);
         let bytes = (2 * room).next_power_of_two();
-        Ok(Looking { filled: Filled::prepare(bytes, packets, kept, room)?, read: 0 })
+        let walks = LOOKED_AT.div_ceil(packets) as u32;
+        Ok(Looking { filled: Filled::prepare(bytes, packets, kept, room)?, read: 0, walks })
     }
 
     fn verify(&mut self) -> Result<()> {
+        self.filled.application.packets /= u64::from(self.walks);
         self.filled.verify()
     }
 }
@@ -547,12 +554,14 @@ impl Work for Looking {
     #[inline]
     fn once(&mut self) {
         let Filled { user_buffer, application, .. } = &mut self.filled;
-        application.take(crate::engine::buffer::Batch::of(&user_buffer[..self.read]));
+        for _ in 0..self.walks {
+            application.take(crate::engine::buffer::Batch::of(black_box(&user_buffer[..self.read])));
+        }
         black_box(application);
     }
 
     fn operations(&self) -> u32 {
-        self.filled.packets as u32
+        self.filled.packets as u32 * self.walks
     }
 
     fn uses_up(&self) -> bool {

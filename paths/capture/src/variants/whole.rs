@@ -23,6 +23,9 @@ struct Whole {
     gates: GateDesign,
 }
 
+/// The variant that the others are changes of.
+const ORIGINAL: &str = "before";
+
 const BEFORE: GateDesign = GateDesign {
     clock: ClockKind::SystemCall,
     transfer: TransferBy::Driver,
@@ -39,7 +42,7 @@ pub(super) fn variants() -> Vec<Box<dyn Variant>> {
     let interpreted = Machine::Interpreter;
     vec![
         of(
-            "before",
+            ORIGINAL,
             "the study's original: interpreter, clock by system call, copy by the driver, a lock per frame",
             interpreted,
             BEFORE,
@@ -142,6 +145,10 @@ impl Variant for Whole {
          there is no adapter and no interrupt. Each gate is passed by a group of frames before the next gate is; with \
          `group=1`, the study's order, the processor overlaps the gates of neighbouring frames, and the sum of the gates \
          is more than the whole."
+    }
+
+    fn changes(&self) -> Option<&str> {
+        (self.name != ORIGINAL).then_some(ORIGINAL)
     }
 
     fn axes(&self) -> Vec<Axis> {
