@@ -14,7 +14,7 @@ const BATCH: usize = 64;
 pub struct Many {
     outlet: Outlet,
     slots: Box<[[u8; SLOT]]>,
-    lengths: [usize; BATCH],
+    lengths: Box<[usize; BATCH]>,
     filled: usize,
     counts: Counts,
 }
@@ -27,7 +27,7 @@ impl Many {
     pub fn open(interface: &Interface) -> Result<Many, WireError> {
         let outlet = Outlet::open(interface)?;
         let slots = vec![[0; SLOT]; BATCH].into_boxed_slice();
-        Ok(Many { outlet, slots, lengths: [0; BATCH], filled: 0, counts: Counts::default() })
+        Ok(Many { outlet, slots, lengths: Box::new([0; BATCH]), filled: 0, counts: Counts::default() })
     }
 
     /// Offers frames from `first` on to the kernel; how many it took, or -1.

@@ -4,6 +4,7 @@ mod accounting;
 pub mod bpf;
 pub mod buffer;
 pub mod file;
+pub mod generate;
 pub mod in_process;
 mod packet;
 pub mod source;

@@ -1,0 +1,147 @@
+//! What a generator did, against what it was to do.
+
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use tollway_core::Ticks;
+use tollway_host::gap::Gaps;
+use tollway_wire::WireError;
+
+/// A distribution of errors, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Errors {
+    /// Half of them are below.
+    pub p50: f64,
+    /// 99 of a hundred are below.
+    pub p99: f64,
+    /// The largest.
+    pub max: f64,
+}
+
+/// Why a generator stopped.
+#[derive(Debug)]
+pub enum Ended {
+    /// All frames that were asked for are sent, or the file is at its end.
+    Done,
+    /// The time is over.
+    TimeOver,
+    /// It was told to stop.
+    Stopped,
+    /// The interface went down or away, or takes no such frame.
+    Lost(WireError),
+    /// The file that was replayed is damaged from here on; what came before was sent.
+    Damaged(String),
+}
+
+/// What was sent, and how well it kept to its schedule.
+///
+/// A moment of sending is the reading of the clock before the system call that hands the frame over. Frames that were due
+/// in the past go in one call, so their gaps are 0; the kernel sends them one after the other.
+#[derive(Debug)]
+pub struct Report {
+    /// The interface's name.
+    pub interface: String,
+    /// The interface's number.
+    pub index: u32,
+    /// Frames that the kernel took.
+    pub sent: u64,
+    /// Bytes of those, without check sequences.
+    pub bytes: u64,
+    /// Frames that the kernel refused with ENOBUFS: the device's queue was full. They are lost, but by
+    /// [`Method::Ring`](super::Method) only delayed.
+    pub no_buffers: u64,
+    /// The same with EAGAIN: the socket's memory was in flight.
+    pub try_again: u64,
+    /// Frames of a file that could not be sent: shorter than an Ethernet header, or longer than the interface takes.
+    pub skipped: u64,
+    /// Frames of a file that were cut short when captured, and sent with zeros in place of what is missing.
+    pub padded: u64,
+    /// From the first frame's moment to the last's.
+    pub elapsed: Duration,
+    /// Frames per second, sent or refused, from the first's moment to the last's; `None` for fewer than two.
+    pub rate: Option<f64>,
+    /// How much faster than the schedule the same frames went, relative (0.001: 0.1 %); `None` where the schedule gives them
+    /// no time (full speed) or there are fewer than two.
+    pub rate_error: Option<f64>,
+    /// How far gaps between two frames were from the schedule's, more or less.
+    pub gap_errors: Errors,
+    /// How long after it was due a frame was handed over.
+    pub lateness: Errors,
+    /// Time that was taken from the sender while it waited, as gaps of more than 2 µs between readings of the clock. What
+    /// was taken while it was in the kernel is not in it.
+    pub preempted: Gaps,
+    /// Processor time of the sending thread, waiting included.
+    pub processor: Duration,
+    /// System calls made for sending.
+    pub calls: u64,
+    /// Ticks per second of the clock, by which nanoseconds were reckoned.
+    pub hz: f64,
+    /// Why it stopped.
+    pub ended: Ended,
+}
+
+impl Report {
+    /// Frames that the kernel refused.
+    pub fn refused(&self) -> u64 {
+        self.no_buffers + self.try_again
+    }
+}
+
+/// Collects errors while frames are sent; does not allocate.
+pub(super) struct Punctuality {
+    gap_errors: Histogram<u64>,
+    lateness: Histogram<u64>,
+    frames: u64,
+    first: (Ticks, Ticks),
+    last: (Ticks, Ticks),
+}
+
+impl Punctuality {
+    pub(super) fn new() -> Punctuality {
+        // Up to 2^40 ticks, some minutes; three digits.
+        let empty = || Histogram::new_with_bounds(1, 1 << 40, 3).expect("the bounds are constants it takes");
+        Punctuality { gap_errors: empty(), lateness: empty(), frames: 0, first: (0, 0), last: (0, 0) }
+    }
+
+    /// A frame that was due at one moment and handed over at another, not before.
+    #[inline]
+    pub(super) fn frame(&mut self, due: Ticks, sent: Ticks) {
+        let late = sent.saturating_sub(due);
+        self.lateness.saturating_record(late);
+        if self.frames == 0 {
+            self.first = (due, sent);
+        } else {
+            let before = self.last.1.saturating_sub(self.last.0);
+            self.gap_errors.saturating_record(late.abs_diff(before));
+        }
+        self.last = (due, sent);
+        self.frames += 1;
+    }
+
+    pub(super) fn gap_errors(&self, hz: f64) -> Errors {
+        errors(&self.gap_errors, hz)
+    }
+
+    pub(super) fn lateness(&self, hz: f64) -> Errors {
+        errors(&self.lateness, hz)
+    }
+
+    pub(super) fn elapsed(&self, hz: f64) -> Duration {
+        Duration::from_secs_f64((self.last.1 - self.first.1) as f64 / hz)
+    }
+
+    pub(super) fn rate(&self, hz: f64) -> Option<f64> {
+        let ticks = self.last.1 - self.first.1;
+        (self.frames > 1 && ticks > 0).then(|| (self.frames - 1) as f64 / (ticks as f64 / hz))
+    }
+
+    pub(super) fn rate_error(&self) -> Option<f64> {
+        let (due, sent) = (self.last.0 - self.first.0, self.last.1 - self.first.1);
+        (due > 0 && sent > 0).then(|| due as f64 / sent as f64 - 1.0)
+    }
+}
+
+fn errors(of: &Histogram<u64>, hz: f64) -> Errors {
+    let ns = |ticks: u64| ticks as f64 / hz * 1e9;
+    Errors { p50: ns(of.value_at_quantile(0.5)), p99: ns(of.value_at_quantile(0.99)), max: ns(of.max()) }
+}
