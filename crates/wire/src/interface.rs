@@ -1,7 +1,10 @@
 //! What is known about an interface: of the network namespace that the calling thread is in, asked of the kernel each
 //! time.
 
+use std::os::fd::{AsFd, AsRawFd};
+
 use crate::WireError;
+use crate::call::done;
 use crate::netlink::{IFINFO, Netlink, Request, attributes};
 
 /// Facts of an interface at one moment.
@@ -107,6 +110,33 @@ impl Interface {
             .map_err(|error| WireError::system("listing interfaces", error))?;
         found.sort_by_key(|interface: &Interface| interface.index);
         Ok(found)
+    }
+
+    /// The driver's name: "veth", "virtio_net", "igb", … It is asked of the interface of this name in the calling thread's
+    /// namespace.
+    ///
+    /// # Errors
+    /// If the interface has gone, or its driver does not tell (loopback has none).
+    pub fn driver(&self) -> Result<String, WireError> {
+        /// `SIOCETHTOOL` (linux/sockios.h) and `ETHTOOL_GDRVINFO` (linux/ethtool.h).
+        const ETHTOOL: libc::Ioctl = 0x8946;
+        const GET_DRIVER: u32 = 3;
+        /// `struct ethtool_drvinfo`: the command, then the driver's name in 32 bytes; 196 bytes in all.
+        const NAME: std::ops::Range<usize> = 4..36;
+        let mut info = [0u8; 196];
+        info[..4].copy_from_slice(&GET_DRIVER.to_ne_bytes());
+        // SAFETY: all-zero is a valid ifreq.
+        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+        for (to, from) in request.ifr_name.iter_mut().zip(self.name.bytes().take(15)) {
+            *to = from as libc::c_char;
+        }
+        request.ifr_ifru.ifru_data = info.as_mut_ptr().cast();
+        let netlink = Netlink::open()?;
+        // SAFETY: the kernel reads the request and writes 196 bytes to `info`; both live on.
+        let told = unsafe { libc::ioctl(netlink.as_fd().as_raw_fd(), ETHTOOL, &raw mut request) };
+        done(told)
+            .map_err(|error| WireError::system(format!("asking for the driver of {}", self.name), error))?;
+        Ok(text(info[NAME].split(|byte| *byte == 0).next().unwrap_or_default()))
     }
 
     /// Whether what is sent over it comes back (ARPHRD_LOOPBACK).

@@ -2,7 +2,7 @@
 //! linux/netlink.h, linux/rtnetlink.h.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use crate::WireError;
 use crate::call::{done, set_option};
@@ -138,6 +138,12 @@ impl Netlink {
                 }
             }
         }
+    }
+}
+
+impl AsFd for Netlink {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
     }
 }
 

@@ -34,6 +34,8 @@ fn a_veth_pair_is_as_it_was_described() {
             assert_eq!((one.mtu, one.address, one.hardware), (900, Some(address), 1));
             assert_eq!((one.receive_queues, one.transmit_queues), (3, 3));
             assert_eq!(one.kind.as_deref(), Some("veth"));
+            assert_eq!(one.driver().unwrap(), "veth");
+            println!("{}", Interface::named("lo").unwrap().driver().unwrap_err());
             assert_eq!((one.up, one.running), (false, false));
             set_up("one", true).unwrap();
             assert!(!Interface::named("one").unwrap().running, "its peer is down");

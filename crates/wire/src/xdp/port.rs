@@ -146,7 +146,7 @@ impl Port {
         if count == 0 {
             return Ok(0);
         }
-        // As many chunks are free as frames were taken: the fill ring has an entry for every chunk.
+        // There is room: see `rings`.
         let free = self.fill.indices.free(self.fill.consumer().load(Ordering::Acquire));
         if free.is_none_or(|free| free < count) {
             return Err(damaged("fewer free entries than frames"));
@@ -299,17 +299,19 @@ fn rings(socket: BorrowedFd<'_>, memory: &Mapping, chunks: &Chunks) -> io::Resul
     };
     let set = |option: i32, entries: u32| set_option(socket, libc::SOL_XDP, option, &entries);
     set_option(socket, libc::SOL_XDP, libc::XDP_UMEM_REG, &area)?;
-    set(libc::XDP_UMEM_FILL_RING, chunks.count)?;
+    // The kernel tells how far it has emptied the fill ring only when it has used up what it saw there: so until then
+    // every chunk can be in it twice, as an old entry and as a new one.
+    set(libc::XDP_UMEM_FILL_RING, 2 * chunks.count)?;
     set(libc::XDP_UMEM_COMPLETION_RING, 2)?;
     set(libc::XDP_RX_RING, chunks.count)?;
     let offsets: libc::xdp_mmap_offsets = option(socket, libc::SOL_XDP, libc::XDP_MMAP_OFFSETS)?;
-    let ring = |at: libc::xdp_ring_offset, entry: usize, which: i64| -> io::Result<Ring> {
-        let length = at.desc as usize + entry * chunks.count as usize;
+    let ring = |at: libc::xdp_ring_offset, entry: usize, entries: u32, which: i64| -> io::Result<Ring> {
+        let length = at.desc as usize + entry * entries as usize;
         let memory = Mapping::of(socket, length, which)?;
-        Ok(Ring { memory, at, indices: Indices::new(chunks.count, 0) })
+        Ok(Ring { memory, at, indices: Indices::new(entries, 0) })
     };
-    let receive = ring(offsets.rx, 16, libc::XDP_PGOFF_RX_RING)?;
-    let fill = ring(offsets.fr, 8, libc::XDP_UMEM_PGOFF_FILL_RING as i64)?;
+    let receive = ring(offsets.rx, 16, chunks.count, libc::XDP_PGOFF_RX_RING)?;
+    let fill = ring(offsets.fr, 8, 2 * chunks.count, libc::XDP_UMEM_PGOFF_FILL_RING as i64)?;
     Ok((receive, fill))
 }
 

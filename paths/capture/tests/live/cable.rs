@@ -90,6 +90,17 @@ pub fn open(settings: &Settings) -> Source {
     Source::open(Cable::RIGHT, settings).unwrap()
 }
 
+/// Of so many frames sent, how many can have come to a source that was opened before: `None` if the kernel lost some on
+/// the cable (its queue of frames was full, on a machine with other work), for then the source cannot know.
+pub fn arrived(kind: Kind, sent: u64) -> Option<u64> {
+    let lost = Interface::named(Cable::LEFT).unwrap().counters.send_dropped;
+    if lost > 0 {
+        println!("{kind}: the cable lost {lost}");
+    }
+    // A program sees what it sees: what was lost before is the sender's loss.
+    if kind == Kind::AfXdp { Some(sent - lost) } else { (lost == 0).then_some(sent) }
+}
+
 /// The time of day.
 pub fn now() -> Timestamp {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();

@@ -1,7 +1,8 @@
 //! Frames come whole, in order, with their length and a timestamp.
 
 use tollway_capture::engine::LinkType;
-use tollway_capture::engine::source::{Kind, Settings};
+use tollway_capture::engine::source::{Details, Kind, Settings};
+use tollway_wire::xdp::Mode;
 
 use crate::cable::{drain, now, numbered, on_a_cable, open, settings, tagged};
 
@@ -94,6 +95,21 @@ fn a_limit_stops_in_the_middle_and_nothing_is_lost_by_it() {
                 assert!(numbers.len() > before && numbers.len() - before <= limit as usize, "{kind}");
             }
             assert!(numbers.iter().copied().eq(0..100), "{kind}");
+        }
+    });
+}
+
+#[test]
+fn af_xdp_says_where_its_program_runs_and_both_places_do() {
+    on_a_cable(|sender| {
+        for mode in [Mode::Native, Mode::Generic] {
+            let mut source = open(&Settings { xdp_mode: Some(mode), ..settings(Kind::AfXdp) });
+            sender.numbered(0..100, 60);
+            let (kept, books) = drain(&mut source);
+            assert_eq!((kept.len(), books.balances()), (100, Some(true)), "{mode:?} {books:?}");
+            // A veth end has no memory of its own to be written to by a driver.
+            let Details::Port { mode: told, zero_copy, .. } = source.details().unwrap() else { panic!() };
+            assert_eq!((told, zero_copy), (mode, false));
         }
     });
 }

@@ -41,6 +41,27 @@ pub struct Counts {
     pub dropped: u64,
 }
 
+/// What else is known of a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Details {
+    /// recvmsg, recvmmsg, TPACKET_V2: nothing.
+    Plain,
+    /// TPACKET_V3.
+    Blocks {
+        /// How often the ring was full and stood still.
+        freezes: u64,
+    },
+    /// AF_XDP.
+    Port {
+        /// Where the program runs.
+        mode: Mode,
+        /// Whether the driver writes to this process's memory itself, without a copy.
+        zero_copy: bool,
+        /// How often the kernel looked for memory for a frame and found none.
+        fill_ring_empty: u64,
+    },
+}
+
 impl Engine {
     /// Opens a socket, gives it filter and memory, and only then has it hear the interface.
     pub fn open(interface: &Interface, settings: &Settings) -> Result<Engine, SourceError> {
@@ -131,6 +152,19 @@ impl Engine {
         }
         let counts = self.socket().map(PacketSocket::counts).transpose()?.unwrap_or_default();
         Ok(Counts { passed: counts.passed, dropped: counts.dropped })
+    }
+
+    /// What else is known.
+    pub fn details(&mut self) -> Result<Details, WireError> {
+        Ok(match self {
+            Engine::Messages(_) | Engine::Slots(_) => Details::Plain,
+            Engine::Blocks(ring) => Details::Blocks { freezes: ring.socket().counts()?.freezes },
+            Engine::Port(port) => Details::Port {
+                mode: port.redirect().mode(),
+                zero_copy: port.is_zero_copy(),
+                fill_ring_empty: port.losses()?.fill_ring_empty,
+            },
+        })
     }
 
     /// The error that waits on the socket.

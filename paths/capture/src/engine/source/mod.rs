@@ -20,6 +20,7 @@ use std::time::Duration;
 use tollway_wire::{Interface, Stop, Watch, WireError, Woken, wait};
 
 use self::books::Books;
+pub use self::engine::Details;
 use self::engine::Engine;
 use super::bpf::Filter;
 use super::{Accounting, LinkType, Packet, Timestamp};
@@ -55,6 +56,8 @@ pub struct Source {
     snapshot: u32,
     /// How long frames can wait in the kernel before they are handed over.
     patience: Duration,
+    /// How long more frames are waited for once there are some: less than the buffer takes to fill.
+    nap: Duration,
     stop: Stop,
     books: Books,
     /// An error was told by the socket; what came before it is read first.
@@ -123,6 +126,7 @@ impl Source {
             only_tagged: in_kernel && settings.placement == Placement::Kernel,
             snapshot: settings.snapshot,
             patience: if settings.immediate { Duration::from_millis(1) } else { settings.patience },
+            nap: nap(settings),
             watch,
             in_trouble: false,
         })
@@ -164,7 +168,7 @@ impl Source {
         match wait(self.engine.as_fd(), Some(&self.stop), timeout)? {
             Woken::Stopped => return Ok(Read::Stopped),
             Woken::Interrupted => return Ok(Read::Interrupted),
-            Woken::Ready => {}
+            Woken::Ready => self.nap(),
             Woken::TimedOut => self.in_trouble |= self.watch.must_be_up().is_err(),
             Woken::Trouble => self.in_trouble = true,
         }
@@ -172,6 +176,13 @@ impl Source {
             0 if self.in_trouble => self.after_trouble(limit, stamp, sink),
             0 => Ok(Read::Idle),
             frames => Ok(Read::Frames(frames)),
+        }
+    }
+
+    /// Lets some more frames come: to be woken costs more than to read hundreds.
+    fn nap(&self) {
+        if !self.nap.is_zero() {
+            std::thread::sleep(self.nap);
         }
     }
 
@@ -249,6 +260,14 @@ impl Source {
         Ok(self.books.accounting())
     }
 
+    /// What there is to tell of the way that frames take.
+    ///
+    /// # Errors
+    /// If the kernel does not tell.
+    pub fn details(&mut self) -> Result<Details, SourceError> {
+        Ok(self.engine.details()?)
+    }
+
     /// Who says how many frames were offered.
     pub fn offered_by(&self) -> OfferedBy {
         self.books.offered_by()
@@ -283,6 +302,17 @@ impl Source {
         }
         Ok(self.books.accounting())
     }
+}
+
+/// A tenth of the time in which a buffer fills with a million short frames a second (about 800 bytes of the kernel's
+/// memory each), at the most a millisecond. TPACKET_V3 does its waiting in the kernel.
+fn nap(settings: &Settings) -> Duration {
+    const BYTES_PER_MILLISECOND: u64 = 8 << 20;
+    if settings.immediate || settings.kind == Kind::TpacketV3 {
+        return Duration::ZERO;
+    }
+    let nap = Duration::from_micros(settings.buffer as u64 * 1000 / BYTES_PER_MILLISECOND);
+    nap.min(Duration::from_millis(1)).min(settings.patience)
 }
 
 /// An interface that frames can come from.

@@ -81,10 +81,10 @@ pub struct Settings {
     pub buffer: usize,
     /// Whether the interface hands over frames that are for others.
     pub promiscuous: bool,
-    /// Whether each packet is handed over at once; else TPACKET_V3 waits for up to [`Settings::patience`] until a block
-    /// is full. Its resolution is 1 ms.
+    /// Whether each packet is handed over at once (TPACKET_V3: within 1 ms). Else packets may wait for others to come, so
+    /// that one wake-up serves many: TPACKET_V3 until a block is full, the others up to 1 ms.
     pub immediate: bool,
-    /// How long TPACKET_V3 waits for a block to become full.
+    /// How long packets may wait for others at the most.
     pub patience: Duration,
     /// Whether frames that this machine sends are captured too. On the loopback interface they never are: there every
     /// frame comes back.
