@@ -38,7 +38,7 @@ fn overload(sender: &Sender, asked: &Settings) {
     let about = format!("{} {:?} {}: {books:?}", asked.kind, asked.placement, asked.filter.is_some());
     println!("{about}");
     assert_eq!(books.delivered, kept.len() as u64 + slowly, "{about}");
-    assert!(books.dropped.unwrap() > 10_000, "{about}");
+    assert!(books.dropped.unwrap() > 5_000, "{about}");
     let arrived = arrived(asked.kind, 20_000);
     assert_eq!((books.offered, books.balances()), (arrived, arrived.map(|_| true)), "{about}");
     if arrived.is_some() {
