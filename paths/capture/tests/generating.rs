@@ -113,13 +113,34 @@ fn arrived(report: &Report, heard: &Heard, count: u64) {
     assert!(heard.ages.0 >= 0 && heard.ages.1 < 2_000_000_000, "{:?}", heard.ages);
 }
 
-/// The mean rate within 0.1 %, by the sender's clock and by the kernel's. A sender that shares its processor cannot always
-/// catch up in time: another run is judged then, and the reason told. The excuse is the processor time that it was not
-/// given; without it a miss is a failure.
+/// Puts the calling thread, and those it starts, before all that is not real-time. Refused, it stays as it was.
+fn before_others() {
+    let priority = libc::sched_param { sched_priority: 10 };
+    // SAFETY: the kernel reads one sched_param.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const priority) };
+}
+
+/// Whether other threads of this machine want processors at most moments of a tenth of a second.
+fn others_are_at_work() -> bool {
+    let running = |_| {
+        thread::sleep(Duration::from_millis(5));
+        let load = std::fs::read_to_string("/proc/loadavg").unwrap();
+        let (running, _) = load.split(' ').nth(3).unwrap().split_once('/').unwrap();
+        running.parse::<u32>().unwrap()
+    };
+    // The one that asks runs.
+    (0..20).map(running).filter(|running| *running > 1).count() > 10
+}
+
+/// The mean rate within 0.1 %, by the sender's clock and by the kernel's. Where others are at work the sender cannot always
+/// catch up in time, nor is a processor as fast that shares its core: another run is judged then, and the reason told.
+/// Where nobody is, and the sender was given its processor but for what is kept from real-time threads (5 %,
+/// sched_rt_runtime_us), a miss is a failure.
 fn keeps_its_rate(rate: f64, count: u64) {
     at_a_cable(|| {
         const TRIES: usize = 5;
-        let mut shared = false;
+        let mut excused = false;
+        before_others();
         for attempt in 1..=TRIES {
             let (report, heard) = heard(&generator(rate, count));
             arrived(&report, &heard, count);
@@ -145,14 +166,12 @@ fn keeps_its_rate(rate: f64, count: u64) {
             if mine.abs() < 1e-3 && kernels.abs() < 1e-3 {
                 return;
             }
-            shared |= given < 0.99;
-            println!("try {attempt} of {TRIES}: not within 0.1 %");
+            let busy = others_are_at_work();
+            excused |= busy || given < 0.94;
+            println!("try {attempt} of {TRIES}: not within 0.1 %; others are at work: {busy}");
         }
-        assert!(shared, "not within 0.1 % with a processor for itself");
-        skip_test(
-            &["quiet"],
-            &"the sender was not given a whole processor: too busy a machine to judge a rate",
-        );
+        assert!(excused, "not within 0.1 % on a machine of its own");
+        skip_test(&["quiet"], &"the machine is too busy to judge a rate: run this where nothing else does");
     });
 }
 
