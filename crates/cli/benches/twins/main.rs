@@ -10,6 +10,7 @@
 
 mod bar;
 mod figures;
+mod generate;
 mod ours;
 mod program;
 mod quiet;
@@ -32,6 +33,7 @@ use tollway_stats::{Interval, paired_ratio};
 
 use bar::{Row, Verdict};
 use figures::{FIGURES, Figure, Kind};
+use generate::Generators;
 use ours::Ours;
 use program::ProgramBars;
 use quiet::{Noise, Round};
@@ -68,6 +70,9 @@ struct Options {
     /// Where other people's simulators are.
     #[arg(long, value_name = "FOLDER")]
     peers: Option<PathBuf>,
+    /// Also the bar of the traffic generator, with the capture path's example `replaying` here.
+    #[arg(long, value_name = "EXAMPLE")]
+    replayer: Option<PathBuf>,
     /// What `cargo bench` adds.
     #[arg(long, hide = true)]
     bench: bool,
@@ -142,6 +147,9 @@ fn main() -> Result<ExitCode> {
     }
     if let (Some(ours), Some(peers)) = (&options.simulator, &options.peers) {
         rows.extend(Simulators { ours, peers }.measure(options.rounds, options.seed)?);
+    }
+    if let Some(ours) = &options.replayer {
+        rows.extend(Generators { ours }.measure(options.rounds, options.seed, &options.only));
     }
     println!(
         "{} rounds, two pairs each, seed {}, processors {cpus:?}; ticks of the time-stamp counter",
