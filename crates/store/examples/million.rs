@@ -98,6 +98,8 @@ fn point() -> PointSpec {
         boundary: None,
         title: "nothing at all".into(),
         caveats: "x".repeat(300),
+        gates: Vec::new(),
+        changes: None,
     }
 }
 
