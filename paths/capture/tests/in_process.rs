@@ -138,12 +138,13 @@ fn a_planted_delay_is_in_the_whole() {
 fn settings_that_do_not_go_together_are_refused_with_a_remedy() {
     let path = tollway_capture::path();
     let variant = path.variant("before").unwrap();
-    let refused = |settings: &[(&str, u64)]| {
+    let refused = |settings: &[(&str, Value)]| {
         let mut params = Params::new();
-        settings.iter().for_each(|(name, value)| params.set(*name, *value));
+        settings.iter().for_each(|(name, value)| params.set(*name, value.clone()));
         let params = params.complete(&variant.axes()).unwrap();
         variant.plan(&params).unwrap_err().to_string()
     };
-    assert!(refused(&[("batch", 100)]).contains("or 0 to read each packet on its own"));
-    assert!(refused(&[("size", 1514), ("group", 256), ("batch", 1 << 22)]).contains("a larger buffer"));
+    assert!(refused(&[("batch", Value::Int(100))]).contains("or 0 to read each packet on its own"));
+    let small = [("size", Value::Int(1514)), ("buffer", Value::Text("64KiB".into()))];
+    assert!(refused(&small).contains("a larger buffer"));
 }

@@ -14,7 +14,8 @@ pub(super) fn of(store: &Store, bills: &[Billed<'_>], hz: f64) -> Result<Vec<Cha
     let mut changes = Vec::new();
     for changed in bills {
         let Some(name) = &changed.point.spec.changes else { continue };
-        let Some(original) = bills.iter().find(|b| b.point.spec.variant == *name && same_place(b, changed)) else {
+        let Some(original) = bills.iter().find(|b| b.point.spec.variant == *name && same_place(b, changed))
+        else {
             continue;
         };
         let (Some(before), Some(after)) = (&original.sum, &changed.sum) else { continue };

@@ -29,11 +29,7 @@ const RESOLUTIONS: f64 = 2.0;
 type ByBlock = BTreeMap<u32, f64>;
 
 /// The bills of all points of a run that have gates and are no toll themselves, and what their changes bring.
-pub(crate) fn of_run(
-    store: &Store,
-    run: RunId,
-    hz: f64,
-) -> Result<(Vec<BillDocument>, Vec<ChangeDocument>)> {
+pub(crate) fn of_run(store: &Store, run: RunId, hz: f64) -> Result<(Vec<BillDocument>, Vec<ChangeDocument>)> {
     let points = store.points(run)?;
     let mut tolls = Tolls { store, points: &points, known: BTreeMap::new() };
     let mut bills = Vec::new();

@@ -32,13 +32,18 @@ fn changes(changes: &[ChangeDocument], width: Option<usize>) -> String {
         Align::Right,
         Align::Left,
     ]);
-    table.row(["What a change saves, in cycles", "predicted", "95 %", "measured", "95 %", "", ""].map(|h| {
-        Cell::styled(h, if h.starts_with("What") { BOLD } else { DIM })
-    }));
+    table.row(
+        ["What a change saves, in cycles", "predicted", "95 %", "measured", "95 %", "", ""]
+            .map(|h| Cell::styled(h, if h.starts_with("What") { BOLD } else { DIM })),
+    );
     for change in changes {
         let (predicted, measured) = (&change.predicted.ticks, &change.measured.ticks);
         table.row([
-            Cell::plain(format!("  {} instead of {}", printable(&change.variant), printable(&change.instead_of))),
+            Cell::plain(format!(
+                "  {} instead of {}",
+                printable(&change.variant),
+                printable(&change.instead_of)
+            )),
             Cell::plain(signless(predicted.estimate)),
             Cell::styled(ends(predicted), DIM),
             Cell::plain(signless(measured.estimate)),

@@ -7,7 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tollway_store::RunRecord;
 
-use super::{BillDocument, ChangeDocument, GuestsDocument, HostAgainstGuestDocument, PointDocument, SCHEMA_VERSION};
+use super::{
+    BillDocument, ChangeDocument, GuestsDocument, HostAgainstGuestDocument, PointDocument, SCHEMA_VERSION,
+};
 
 /// Everything that a report of a run says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -42,32 +42,32 @@ pub(super) fn variants() -> Vec<Box<dyn Variant>> {
             Crossing::PacketFilter,
             "Frames follow each other in groups of 50, from a ring of 256 that stays in the cache: a processor may begin \
              with the next before the last is done. With mixed traffic its guesses of branches are in it.",
-            vec![words("kind", "machine, filter and traffic", FILTER_KINDS), params::size()],
+            vec![kind("machine, filter and traffic", FILTER_KINDS, "jit-ports-uniform"), params::size()],
         )),
         Box::new(Lone::<Stamping>::new(
             Crossing::PacketStamp,
             "The reading and its conversion to nanoseconds since 1970. The counter is held to the kernel's clock once a \
              second, which is in it.",
-            vec![words("kind", "the clock", &["system-call", "vdso", "tsc"])],
+            vec![kind("the clock", &["system-call", "vdso", "tsc"], "tsc")],
         )),
         Box::new(Lone::<Placing>::new(
             Crossing::BufferPlace,
             "Room is found, the 20-byte header written, the reader told once a group; the reader gives the room back \
              unread. `locked` takes a lock for each frame that nobody else wants.",
-            vec![words("kind", "lock and buffer", PLACE_KINDS), kept()],
+            vec![kind("lock and buffer", PLACE_KINDS, "alone-1MiB"), kept()],
         )),
         Box::new(Lone::<Copying>::new(
             Crossing::BufferCopy,
             "Place, header and copy of a frame together: the copy alone is this less `buffer-place`, since the header's \
              write has the memory of the buffer fetched already. The frames stay in the cache.",
-            vec![words("kind", "who copies, and the buffer", COPY_KINDS), kept()],
+            vec![kind("who copies, and the buffer", COPY_KINDS, "plain-1MiB"), kept()],
         )),
         Box::new(Lone::<Reading>::new(
             Crossing::BufferRead,
             "One pread of whole packets that were just appended, from shared memory to a private buffer. The whole call, \
              not a packet's share of it.",
             vec![
-                words("kind", "the buffer", params::BUFFER_NAMES),
+                kind("the buffer", params::BUFFER_NAMES, "1MiB"),
                 whole("size", "bytes of the read", 24, 1 << 24, 250_000),
                 whole("depth", "packets of the read", 1, 1 << 20, 3125),
             ],
@@ -125,8 +125,8 @@ const COPY_KINDS: &[&str] = &[
     "plain-64MiB",
 ];
 
-fn words(name: &'static str, about: &'static str, words: &'static [&'static str]) -> Axis {
-    Axis { name, about, domain: Domain::Words(words), default: Value::Text(words[0].into()) }
+fn kind(about: &'static str, words: &'static [&'static str], default: &str) -> Axis {
+    Axis { name: "kind", about, domain: Domain::Words(words), default: Value::Text(default.into()) }
 }
 
 fn whole(name: &'static str, about: &'static str, lo: u64, hi: u64, default: u64) -> Axis {
