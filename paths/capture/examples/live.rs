@@ -2,12 +2,15 @@
 //!
 //! ```text
 //! live compare RATE FRAMES [KIND …]     each kind and tcpdump in turns: "max" or frames a second, and how many
+//! live cost KIND|tcpdump RATE FRAMES FILE     one of them, as a line of numbers
 //! live capture INTERFACE KIND FILE      one capture, until SIGINT; FILE "none": only counted
 //! ```
 //!
-//! `compare` sends from one processor; the capture is a process of its own on another, whose processor time (user and
-//! system, the start of the program included) is told by the kernel when it has ended. "Cycles" are of the reading loop
-//! alone: ticks of the time-stamp counter in calls that gave frames, a frame; tcpdump does not tell its own.
+//! The sender is on one processor, the capture a process of its own on another. "ns" is its processor time (user and
+//! system, of /proc/PID/schedstat) from when it listened until the last frame was in, a frame; its start, which the
+//! kernel's search for contiguous memory makes vary by 50 ms, is not in it, for tcpdump as for ours. "c" are cycles of
+//! the reading loop alone: ticks of the time-stamp counter in calls that gave frames, a frame, on average and in the best
+//! call; tcpdump does not tell its own.
 
 use std::error::Error;
 use std::io::{BufRead, BufReader, Read as _};
@@ -27,7 +30,7 @@ use tollway_wire::{Cable, Interface, Stop};
 
 type Anything<T> = Result<T, Box<dyn Error>>;
 
-/// Turns of `compare`; the least processor time of each counts.
+/// Turns of `compare`.
 const TURNS: usize = 3;
 /// Bytes of the kernel's memory, of every kind and of tcpdump.
 const BUFFER: usize = 16 << 20;
@@ -36,7 +39,11 @@ fn main() -> Anything<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words[..] {
-        ["compare", rate, frames, ref kinds @ ..] => compare(rate, frames.parse()?, kinds),
+        ["compare", rate, frames, ref kinds @ ..] => compare(rate_of(rate)?, frames.parse()?, kinds),
+        ["cost", what, rate, frames, file] => {
+            println!("{}", cost(what, file, rate_of(rate)?, frames.parse()?)?);
+            Ok(())
+        }
         ["capture", interface, kind, file] => capture(interface, kind.parse()?, file),
         _ => Err("live compare RATE FRAMES [KIND …], or live capture INTERFACE KIND FILE".into()),
     }
@@ -103,13 +110,8 @@ fn drive(source: &mut Source, mut sink: impl FnMut(Packet<'_>)) -> Anything<()> 
         }
     }
     let books = source.finish(stamp, &mut sink)?;
-    println!(
-        "{} {} {} {:.1} {best:.1}",
-        books.delivered,
-        books.dropped.map_or(-1, |n| n as i64),
-        books.lost_before.map_or(-1, |n| n as i64),
-        cycles as f64 / frames.max(1) as f64,
-    );
+    let (dropped, mean) = (books.dropped.unwrap_or_default(), cycles as f64 / frames.max(1) as f64);
+    println!("{} {dropped} {mean:.1} {:.1}", books.delivered, best.min(mean));
     Ok(())
 }
 
@@ -122,7 +124,6 @@ fn now() -> Timestamp {
 struct Outcome {
     captured: u64,
     dropped: i64,
-    lost_before: i64,
     sent: u64,
     /// Frames a second that the sender reached.
     rate: f64,
@@ -132,46 +133,39 @@ struct Outcome {
     cycles: (f64, f64),
 }
 
-fn compare(rate: &str, frames: u64, kinds: &[&str]) -> Anything<()> {
-    let rate = if rate == "max" { None } else { Some(rate.parse::<f64>()?) };
+/// Frames a second; `None`: as many as go.
+fn rate_of(word: &str) -> Anything<Option<f64>> {
+    Ok(if word == "max" { None } else { Some(word.parse()?) })
+}
+
+fn compare(rate: Option<f64>, frames: u64, kinds: &[&str]) -> Anything<()> {
     let all = Kind::ALL.map(Kind::name);
     let kinds = if kinds.is_empty() { &all } else { kinds };
-    println!(
-        "{:12}{:>6}{:>9}{:>9}{:>8}{:>8}{:>8}{:>8}{:>8}",
-        "source", "file", "sent", "captured", "dropped", "M/s", "ns", "c", "best c"
-    );
+    println!("                         sent  captured  dropped    M/s     ns      c best c");
     for _ in 0..TURNS {
-        for file in ["none", "/dev/null"] {
-            for kind in kinds {
-                let command =
-                    [&std::env::current_exe()?.display().to_string(), "capture", Cable::RIGHT, kind, file];
-                row(kind, file, &one(&command, rate, frames)?);
-            }
+        for kind in kinds {
+            println!("{kind:11}none      {}", cost(kind, "none", rate, frames)?);
+            println!("{kind:11}/dev/null {}", cost(kind, "/dev/null", rate, frames)?);
         }
-        let buffer = (BUFFER >> 10).to_string();
-        row(
-            "tcpdump",
-            "/dev/null",
-            &one(&["tcpdump", "-i", Cable::RIGHT, "-B", &buffer, "-w", "/dev/null"], rate, frames)?,
-        );
-        println!();
+        println!("tcpdump    /dev/null {}", cost("tcpdump", "/dev/null", rate, frames)?);
     }
     Ok(())
 }
 
-fn row(name: &str, file: &str, o: &Outcome) {
-    println!(
-        "{name:12}{:>6}{:9}{:9}{:8}{:8.3}{:8.1}{:8.1}{:8.1}   lost before: {}",
-        &file[file.len() - 4..],
-        o.sent,
-        o.captured,
-        o.dropped,
-        o.rate / 1e6,
-        o.cost,
-        o.cycles.0,
-        o.cycles.1,
-        o.lost_before
-    );
+fn cost(what: &str, file: &str, rate: Option<f64>, frames: u64) -> Anything<Outcome> {
+    let (this, buffer) = (std::env::current_exe()?.display().to_string(), (BUFFER >> 10).to_string());
+    match what {
+        "tcpdump" => one(&["tcpdump", "-i", Cable::RIGHT, "-B", &buffer, "-w", file], rate, frames),
+        kind => one(&[&this, "capture", Cable::RIGHT, kind, file], rate, frames),
+    }
+}
+
+impl std::fmt::Display for Outcome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Outcome { sent, captured, dropped, rate, cost, cycles } = self;
+        let rate = rate / 1e6;
+        write!(f, "{sent:8} {captured:9} {dropped:8} {rate:6.3} {cost:6.1} {:6.1} {:6.1}", cycles.0, cycles.1)
+    }
 }
 
 /// Runs a capture on a new cable while frames are sent.
@@ -197,6 +191,7 @@ fn one_there(command: &[&str], rate: Option<f64>, frames: u64) -> Anything<Outco
     }
     // It may say so a little before it does.
     std::thread::sleep(Duration::from_millis(100));
+    let spent = processor_time(child.id())?;
     let mut sender = Many::open(&Interface::named(Cable::LEFT)?)?;
     let begun = Instant::now();
     while sender.counts().frames < frames {
@@ -214,26 +209,21 @@ fn one_there(command: &[&str], rate: Option<f64>, frames: u64) -> Anything<Outco
     let sent = sender.counts().frames;
     let rate = sent as f64 / begun.elapsed().as_secs_f64();
     std::thread::sleep(Duration::from_millis(300));
+    let spent = processor_time(child.id())? - spent;
     // SAFETY: the number of a child that has not been waited for.
     unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
-    // SAFETY: all-zero is a valid rusage.
-    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     let (mut out, mut err) = (String::new(), String::new());
     child.stdout.take().ok_or("no standard output")?.read_to_string(&mut out)?;
     said.read_to_string(&mut err)?;
-    let mut status = 0;
-    // SAFETY: the child of above, a number and a structure that live on.
-    unsafe { libc::wait4(child.id() as i32, &raw mut status, 0, &raw mut usage) };
-    let nanos = |t: libc::timeval| t.tv_sec as f64 * 1e9 + t.tv_usec as f64 * 1e3;
-    let spent = nanos(usage.ru_utime) + nanos(usage.ru_stime);
+    child.wait()?;
     let figures: Vec<f64> = out.split_whitespace().filter_map(|w| w.parse().ok()).collect();
     let of_tcpdump = |what: &str| -> f64 {
         let line = err.lines().find(|line| line.contains(what));
         line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(f64::NAN)
     };
-    let (captured, dropped, lost_before, cycles) = match figures[..] {
-        [captured, dropped, lost, mean, best] => (captured, dropped, lost, (mean, best)),
-        _ => (of_tcpdump("captured"), of_tcpdump("dropped by kernel"), -1.0, (f64::NAN, f64::NAN)),
+    let (captured, dropped, cycles) = match figures[..] {
+        [captured, dropped, mean, best] => (captured, dropped, (mean, best)),
+        _ => (of_tcpdump("captured"), of_tcpdump("dropped by kernel"), (f64::NAN, f64::NAN)),
     };
     if captured.is_nan() {
         return Err(format!("{}: {out}{err}", command[0]).into());
@@ -241,12 +231,17 @@ fn one_there(command: &[&str], rate: Option<f64>, frames: u64) -> Anything<Outco
     Ok(Outcome {
         captured: captured as u64,
         dropped: dropped as i64,
-        lost_before: lost_before as i64,
         sent,
         rate,
         cost: spent / captured.max(1.0),
         cycles,
     })
+}
+
+/// Nanoseconds of processor time of a process of one thread, so far.
+fn processor_time(process: u32) -> Anything<f64> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/schedstat"))?;
+    Ok(text.split_whitespace().next().ok_or("an empty schedstat")?.parse()?)
 }
 
 /// Keeps this thread on a processor.

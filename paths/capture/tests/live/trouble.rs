@@ -1,11 +1,13 @@
 //! What cannot be opened, what ends in the middle, and what is left behind.
 
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use tollway_capture::engine::source::{Kind, Read, Settings, Source};
 use tollway_wire::{Cable, delete_link, set_mtu, set_up};
 
-use crate::cable::{now, numbered, on_a_cable, open, settings};
+use crate::cable::{drain, now, numbered, on_a_cable, open, settings};
 
 #[test]
 fn errors_name_the_place_and_the_remedy() {
@@ -168,5 +170,36 @@ fn nothing_is_left_after_a_hundred_sources() {
         assert!(after.2 < before.2 + 20 && after.3 < before.3 + 60, "{before:?} {after:?}");
         // No program is left on the interface either: there is room for another.
         open(&settings(Kind::AfXdp));
+    });
+}
+
+/// What the next test runs in a process of its own: captures until it is killed.
+#[test]
+#[ignore = "never ends"]
+fn captures_until_it_is_killed() {
+    let mut source = open(&settings(Kind::AfXdp));
+    println!("captures");
+    loop {
+        source.read(1, Duration::from_secs(60), |_| now(), |_| ()).unwrap();
+    }
+}
+
+#[test]
+fn a_killed_capture_leaves_no_program_on_the_interface() {
+    on_a_cable(|sender| {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["trouble::captures_until_it_is_killed", "--exact", "--ignored", "--nocapture"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = BufReader::new(child.stdout.take().unwrap()).lines();
+        assert!(said.any(|line| line.unwrap().contains("captures")));
+        let refused = Source::open(Cable::RIGHT, &settings(Kind::AfXdp)).err().unwrap().to_string();
+        assert!(refused.contains("has an XDP program already"), "{refused}");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let mut source = open(&settings(Kind::AfXdp));
+        sender.numbered(0..10, 60);
+        assert_eq!(drain(&mut source).0.len(), 10);
     });
 }

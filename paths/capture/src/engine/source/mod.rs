@@ -15,7 +15,7 @@ mod kernel_filter;
 mod settings;
 
 use std::os::fd::AsFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tollway_wire::{Interface, Stop, Watch, WireError, Woken, wait};
 
@@ -44,11 +44,15 @@ pub enum Read {
 
 /// The most frames of one call: so that a call ends, and the stop is looked at, however fast frames come.
 const BATCH: u64 = 65_536;
+/// To ask an interface costs as much as some hundred frames.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
 
 /// An open capture on one interface.
 pub struct Source {
     engine: Engine,
     watch: Watch,
+    /// When the interface was last asked whether it is up.
+    looked: Instant,
     link_type: LinkType,
     filter: Option<Filter>,
     /// Whether the filter here decides only upon frames with a VLAN tag, the kernel upon the others.
@@ -128,6 +132,7 @@ impl Source {
             patience: if settings.immediate { Duration::from_millis(1) } else { settings.patience },
             nap: nap(settings),
             watch,
+            looked: Instant::now(),
             in_trouble: false,
         })
     }
@@ -169,13 +174,21 @@ impl Source {
             Woken::Stopped => return Ok(Read::Stopped),
             Woken::Interrupted => return Ok(Read::Interrupted),
             Woken::Ready => self.nap(),
-            Woken::TimedOut => self.in_trouble |= self.watch.must_be_up().is_err(),
+            Woken::TimedOut => self.look_after_interface(),
             Woken::Trouble => self.in_trouble = true,
         }
         match self.take(limit, &mut stamp, &mut sink)? {
             0 if self.in_trouble => self.after_trouble(limit, stamp, sink),
             0 => Ok(Read::Idle),
             frames => Ok(Read::Frames(frames)),
+        }
+    }
+
+    /// Not every kind of socket tells that its interface went down; so when nothing comes, it is asked now and then.
+    fn look_after_interface(&mut self) {
+        if self.looked.elapsed() >= BETWEEN_LOOKS {
+            self.looked = Instant::now();
+            self.in_trouble |= self.watch.must_be_up().is_err();
         }
     }
 
