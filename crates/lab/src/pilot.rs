@@ -1,10 +1,7 @@
 //! The pilot: each point is run once before anything is timed. It must verify; it finds the batch size, which is then
 //! frozen for the run, and how many steps of delay a planted slowdown takes.
 
-use std::time::Instant;
-
-use tollway_core::{Clock, Result, TrialSpec};
-use tollway_host::clock::RunClock;
+use tollway_core::{Result, TrialSpec};
 
 use crate::crew::{Crew, Job, Outcome};
 use crate::guests::Guests;
@@ -15,28 +12,11 @@ const WINDOW_MS: f64 = 2.0;
 /// Length of a pilot's warm-up, in milliseconds: a generator of random numbers is drained, caches are warm.
 const WARMUP_MS: f64 = 2.0;
 
-/// Steps of the delay that are timed to learn what one takes.
-const STEPS: u32 = 1 << 16;
-
 /// Plays a pilot; `job.batch` and the lengths in `job.spec` are the pilot's own.
 pub(crate) fn play(crew: &mut Crew<'_>, job: &Job<'_>, guests: &mut Guests) -> Result<Outcome> {
     let spec =
         TrialSpec { window_ms: job.spec.window_ms.min(WINDOW_MS), warmup_ms: WARMUP_MS, ..job.spec.clone() };
     crew.play(&Job { spec: &spec, batch: 0, planted: 0, ..*job }, guests)
-}
-
-/// Ticks that one step of the planted delay takes: the shortest of several timings.
-pub(crate) fn ticks_per_step() -> f64 {
-    let clock = RunClock::chosen();
-    let begun = Instant::now();
-    let mut shortest = f64::INFINITY;
-    while begun.elapsed().as_millis() < 20 {
-        let from = clock.open();
-        tollway_load::delay(STEPS);
-        let ticks = clock.close().saturating_sub(from);
-        shortest = shortest.min(ticks as f64 / f64::from(STEPS));
-    }
-    shortest.max(f64::MIN_POSITIVE)
 }
 
 /// Steps of delay that make a sample of `ticks` slower by the share `planted`; at least one. The delay is planted once

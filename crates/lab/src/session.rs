@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use tollway_core::{Error, GuestFacts, Missing, TenantKind};
+use tollway_host::clock::RunClock;
 use tollway_store::{NewTrial, PointId, PointState, RunId, RunState, Store, TrialMark};
 use tollway_tenant::Executable;
 
@@ -205,7 +206,7 @@ impl Session<'_> {
         let executable = side.executable(&self.lab.own);
         let mut crew = self.crew(&executable);
         let planting = self.sides.iter().any(|s| s.planted > 0.0);
-        let ticks_per_step = if planting { pilot::ticks_per_step() } else { 1.0 };
+        let ticks_per_step = if planting { tollway_load::ticks_per_step(RunClock::chosen()) } else { 1.0 };
         for point in 0..self.points.len() {
             if self.interrupted() {
                 return Ok(false);

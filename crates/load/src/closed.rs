@@ -5,6 +5,7 @@
 //! which keeps their tail.
 
 use std::hint::{black_box, spin_loop};
+use std::time::{Duration, Instant};
 
 use tollway_core::{Clock, Recorder, Ticks, Window};
 
@@ -90,6 +91,22 @@ pub fn delay(steps: u32) {
     for _ in 0..steps {
         x = black_box(x.wrapping_mul(x));
     }
+}
+
+/// Steps of one timing of [`ticks_per_step`].
+const STEPS: u32 = 10_000;
+
+/// Ticks that one step of [`delay`] takes: the shortest of 20 ms of timings.
+pub fn ticks_per_step(clock: impl Clock) -> f64 {
+    let begun = Instant::now();
+    let mut shortest = f64::INFINITY;
+    while begun.elapsed() < Duration::from_millis(20) {
+        let from = clock.open();
+        delay(STEPS);
+        let ticks = clock.close().saturating_sub(from);
+        shortest = shortest.min(ticks as f64 / f64::from(STEPS));
+    }
+    shortest.max(f64::MIN_POSITIVE)
 }
 
 /// So many calls between two stamps, and a planted delay after them.

@@ -9,5 +9,5 @@ mod closed;
 mod open;
 
 pub use arrivals::{Bursts, OnOff, Poisson, Regular};
-pub use closed::{SAMPLE_TICKS, STAMP_FROM_TICKS, Work, delay, repeat, wait_until};
+pub use closed::{SAMPLE_TICKS, STAMP_FROM_TICKS, Work, delay, repeat, ticks_per_step, wait_until};
 pub use open::{Lateness, Schedule, follow};

@@ -122,7 +122,7 @@ pub(crate) fn buffer() -> Axis {
 pub(crate) fn planted() -> Axis {
     Axis {
         name: "planted",
-        about: "steps of a delay per frame that no gate owns, to see it unexplained",
+        about: "cycles of a delay per frame that no gate owns, to see it unexplained",
         domain: Domain::Whole(0, 1_000_000),
         default: Value::Int(0),
     }
@@ -137,6 +137,7 @@ pub(crate) struct Setting {
     pub(crate) design: Design,
     /// Bytes of a frame.
     pub(crate) size: usize,
+    /// Cycles of the delay per frame that no gate owns.
     pub(crate) planted: u32,
 }
 

@@ -5,7 +5,7 @@ use tollway_core::{
     Tally, TollKey, TollSource, Variant, Visits, Window,
 };
 use tollway_host::clock::RunClock;
-use tollway_load::{Work, delay, repeat};
+use tollway_load::{Work, delay, repeat, ticks_per_step};
 
 use super::gates::{RING, SEED, machine_for};
 use crate::engine::bpf::Filter;
@@ -215,6 +215,7 @@ struct Passing {
     filter: Run,
     groups: u32,
     group: u32,
+    /// Steps of the delay per frame that no gate owns.
     planted: u32,
     failed: Option<Error>,
 }
@@ -254,7 +255,10 @@ impl Actor for WholeActor {
             filter: Run(machine_for(*machine, filter)?),
             groups,
             group: design.group,
-            planted: *planted,
+            planted: match planted {
+                0 => 0,
+                cycles => (f64::from(*cycles) / ticks_per_step(RunClock::chosen())).round().max(1.0) as u32,
+            },
             failed: None,
         });
         Ok(Address::none())
