@@ -4,10 +4,13 @@
 #![expect(missing_docs, reason = "what gungraun's macros make is public and has no docs")]
 
 use std::hint::black_box;
+use std::io::Cursor;
+use std::path::Path;
 
 use gungraun::prelude::*;
 use gungraun::{Callgrind, EventKind};
-use tollway_capture::engine::Timestamp;
+use tollway_capture::engine::file::{Copied, Copy, Input, Output, Reader, pcap};
+use tollway_capture::engine::{LinkType, Timestamp};
 use tollway_capture::engine::generate::{Flows, Frames, Group, Sizes, Stamp, Transport};
 
 fn at_most(instructions: u64) -> LibraryBenchmarkConfig {
@@ -46,5 +49,43 @@ fn generate((mut frames, mut slot): (Frames, Vec<u8>)) -> (Vec<u8>, usize) {
     (slot, bytes)
 }
 
-library_benchmark_group!(name = capture, benchmarks = generate);
+/// A file of a thousand packets of 60 bytes, and where they go.
+fn thousand_packets() -> (Reader, pcap::Writer) {
+    let mut file = Vec::new();
+    for word in [0xa1b2_c3d4, u32::from_ne_bytes([2, 0, 4, 0]), 0, 0, 262_144, 1] {
+        file.extend(u32::to_ne_bytes(word));
+    }
+    for i in 0..1000u32 {
+        [1_700_000_000, i, 60, 60].iter().for_each(|word| file.extend(word.to_ne_bytes()));
+        file.extend([i as u8; 60]);
+    }
+    let reader = Reader::new(Input::from_read("made", Cursor::new(file))).expect("a capture file");
+    let to = Output::create(Path::new("/dev/null")).expect("every Linux has it");
+    let writer = pcap::Writer::new(to, pcap::Layout::new(LinkType::ETHERNET)).expect("in the buffer");
+    (reader, writer)
+}
+
+fn copy_packets(
+    (mut reader, mut writer): (Reader, pcap::Writer),
+    filter: impl Fn(&[u8], u32) -> u32,
+) -> (Reader, pcap::Writer, Copied) {
+    let copied = Copy::default().run(black_box(&mut reader), &mut writer, filter);
+    (reader, writer, copied)
+}
+
+// One run of all records: measured 0.
+#[library_benchmark(config = at_most(1))]
+#[bench::thousand_packets(setup = thousand_packets)]
+fn copy_all(of: (Reader, pcap::Writer)) -> (Reader, pcap::Writer, Copied) {
+    copy_packets(of, |_, _| u32::MAX)
+}
+
+// As many pieces as packets that are wanted: measured 0.
+#[library_benchmark(config = at_most(1))]
+#[bench::thousand_packets(setup = thousand_packets)]
+fn copy_every_other(of: (Reader, pcap::Writer)) -> (Reader, pcap::Writer, Copied) {
+    copy_packets(of, |bytes, _| if bytes[0] & 1 == 0 { u32::MAX } else { 0 })
+}
+
+library_benchmark_group!(name = capture, benchmarks = [generate, copy_all, copy_every_other]);
 main!(library_benchmark_groups = capture);

@@ -10,6 +10,7 @@
 
 mod bar;
 mod figures;
+mod files;
 mod generate;
 mod ours;
 mod program;
@@ -32,6 +33,7 @@ use tollway_host::cpu::allowed_cpus;
 use tollway_stats::{Interval, paired_ratio};
 
 use bar::{Row, Verdict};
+use files::Files;
 use figures::{FIGURES, Figure, Kind};
 use generate::Generators;
 use ours::Ours;
@@ -73,6 +75,9 @@ struct Options {
     /// Also the bar of the traffic generator, with the capture path's example `replaying` here.
     #[arg(long, value_name = "EXAMPLE")]
     replayer: Option<PathBuf>,
+    /// Also the bars of capture files, with the capture path's example `copy` here.
+    #[arg(long, value_name = "EXAMPLE")]
+    copier: Option<PathBuf>,
     /// What `cargo bench` adds.
     #[arg(long, hide = true)]
     bench: bool,
@@ -150,6 +155,9 @@ fn main() -> Result<ExitCode> {
     }
     if let Some(ours) = &options.replayer {
         rows.extend(Generators { ours }.measure(options.rounds, options.seed, &options.only));
+    }
+    if let Some(ours) = &options.copier {
+        rows.extend(Files { ours }.measure(options.rounds, options.seed, &options.only)?);
     }
     println!(
         "{} rounds, two pairs each, seed {}, processors {cpus:?}; ticks of the time-stamp counter",

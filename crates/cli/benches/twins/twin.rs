@@ -30,6 +30,11 @@ impl Twins {
         Self::compile_all("../sim/benches/peers", ["lindley", "heap"])
     }
 
+    /// Compiles the plain writer that copies of files are held against.
+    pub fn compile_writer() -> Result<Self> {
+        Self::compile_all("benches/twins", ["write"])
+    }
+
     fn compile_all(sources: &str, programs: impl IntoIterator<Item = &'static str>) -> Result<Self> {
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join(sources);
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("twins");

@@ -4,7 +4,10 @@ mod accounting;
 pub mod bpf;
 pub mod buffer;
 pub mod file;
+<<<<<<< HEAD
 pub mod generate;
+=======
+>>>>>>> fc5ca51 (Bench: capture files beside tcpdump and plain writes)
 pub mod in_process;
 mod packet;
 pub mod source;
