@@ -10,8 +10,8 @@ use std::path::Path;
 use gungraun::prelude::*;
 use gungraun::{Callgrind, EventKind};
 use tollway_capture::engine::file::{Copied, Copy, Input, Output, Reader, pcap};
-use tollway_capture::engine::{LinkType, Timestamp};
 use tollway_capture::engine::generate::{Flows, Frames, Group, Sizes, Stamp, Transport};
+use tollway_capture::engine::{LinkType, Timestamp};
 
 fn at_most(instructions: u64) -> LibraryBenchmarkConfig {
     let mut callgrind = Callgrind::default();

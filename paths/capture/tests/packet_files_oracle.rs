@@ -22,7 +22,9 @@ use pcap_file::pcapng::blocks::interface_description::{
 use pcap_file::pcapng::{Block, PcapNgReader, PcapNgWriter};
 use pcap_file::{DataLink, Endianness, TsResolution};
 use tollway_capture::engine::LinkType;
-use tollway_capture::engine::file::{Copy, Format, Input, Reader, Resolution, pcap, pcapng};
+use tollway_capture::engine::file::{
+    Copy, Format, Input, Reader, Resolution, Rotating, Rotation, pcap, pcapng,
+};
 use tollway_core::Missing;
 use tollway_host::requirement::skip_test;
 
@@ -238,6 +240,53 @@ fn packets_are_those_that_tcpdump_prints() {
             }
             assert!(compared >= 2);
         }
+    }
+}
+
+/// A folder's files by name.
+fn files_of(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut files: Vec<_> = fs::read_dir(folder)
+        .expect("a folder")
+        .map(|entry| {
+            let entry = entry.expect("a file");
+            (entry.file_name().to_string_lossy().into_owned(), fs::read(entry.path()).expect("readable"))
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn files_in_turn_are_those_of_tcpdump() {
+    if !tcpdump() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let packets: Vec<made::Made> =
+        (0..4000).map(|i| (1_700_000_000 + i / 1000, i % 1000, vec![i as u8; 1400], 1400)).collect();
+    let from = folder.path().join("from");
+    fs::write(&from, PCAP.file(&packets)).expect("written");
+    for files in [None, Some(1), Some(3), Some(11)] {
+        let (theirs, ours) = (folder.path().join("theirs"), folder.path().join("ours"));
+        for folder in [&theirs, &ours] {
+            let _ = fs::remove_dir_all(folder);
+            fs::create_dir(folder).expect("a folder");
+        }
+        let mut command = Command::new("tcpdump");
+        command.args(["-Z", "root", "-n", "-C", "1", "-r"]).arg(&from).arg("-w").arg(theirs.join("to"));
+        command.args(files.map(|n| format!("-W{n}")));
+        assert!(command.output().expect("it was there").status.success());
+
+        let mut reader = Reader::open(&from).expect("sound");
+        let rotation = Rotation { bytes: Some(1_000_000), files, ..Rotation::default() };
+        let layout = pcap::Layout { snapshot: 65535, ..pcap::Layout::new(LinkType::ETHERNET) };
+        let mut writer = Rotating::new(&ours.join("to"), layout, rotation);
+        Copy::default().run(&mut reader, &mut writer, |_, _| u32::MAX).ended.expect("sound");
+        writer.finish().expect("written");
+        let (ours, theirs) = (files_of(&ours), files_of(&theirs));
+        let names = |files: &[(String, Vec<u8>)]| files.iter().map(|f| f.0.clone()).collect::<Vec<_>>();
+        assert_eq!(names(&ours), names(&theirs), "{files:?} files");
+        assert!(ours == theirs, "{files:?} files");
     }
 }
 

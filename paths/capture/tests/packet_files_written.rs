@@ -16,7 +16,7 @@ use harness::{contents, output, read};
 use made::{PCAP, packets};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use tollway_capture::engine::file::pcapng::Described;
-use tollway_capture::engine::file::{Error, Output, Resolution, Sink, pcap, pcapng};
+use tollway_capture::engine::file::{Error, Output, Resolution, Rotating, Rotation, Sink, pcap, pcapng};
 use tollway_capture::engine::{LinkType, Packet, Timestamp};
 
 const INTERFACE: Described =
@@ -214,4 +214,42 @@ fn a_file_that_is_not_finished_is_written_all_the_same() {
     let mut file = file;
     file.flush().expect("memory");
     assert_eq!(contents(file).len(), 100);
+}
+
+#[test]
+fn files_by_time() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (bytes, files, expected) in [
+        // Three seconds each, from each one's first packet on.
+        (None, None, vec![("100", 3), ("104", 2), ("108", 1)]),
+        (None, Some(2), vec![("100", 3), ("104", 2)]),
+        (Some(24 + 76), None, vec![("100", 2), ("1001", 1), ("104", 2), ("108", 1)]),
+    ] {
+        let rotation = Rotation { bytes, seconds: Some(3), files };
+        let name = folder.path().join("%s");
+        let mut writer = Rotating::new(&name, pcap::Layout::new(LinkType::ETHERNET), rotation);
+        for second in [100, 101, 102, 104, 106, 108] {
+            let timestamp = Timestamp(second * 1_000_000_000);
+            writer.write(0, &Packet { timestamp, bytes: &[0; 60], wire_length: 60 }).expect("written");
+            assert_eq!(writer.is_over(), files.is_some() && second == 108);
+        }
+        writer.finish().expect("written");
+        for (name, packets) in expected {
+            let path = folder.path().join(name);
+            let (got, ended) = read(Cursor::new(fs::read(&path).expect(name)));
+            ended.expect("sound");
+            assert_eq!(got.len(), packets, "{name}");
+            fs::remove_file(path).expect("it was there");
+        }
+        assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0);
+    }
+}
+
+#[test]
+fn without_packets_there_is_a_file_with_a_header() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let name = folder.path().join("to");
+    let rotation = Rotation { bytes: Some(1), ..Rotation::default() };
+    Rotating::new(&name, pcap::Layout::new(LinkType::ETHERNET), rotation).finish().expect("written");
+    assert_eq!(fs::read(&name).expect("there").len(), 24);
 }

@@ -4,10 +4,7 @@ mod accounting;
 pub mod bpf;
 pub mod buffer;
 pub mod file;
-<<<<<<< HEAD
 pub mod generate;
-=======
->>>>>>> fc5ca51 (Bench: capture files beside tcpdump and plain writes)
 pub mod in_process;
 mod packet;
 pub mod source;

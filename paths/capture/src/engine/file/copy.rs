@@ -124,6 +124,9 @@ impl Copy {
             if keep > 0 {
                 let packet = Packet { bytes: &packet.bytes[..packet.bytes.len().min(keep)], ..packet };
                 sink.write(interface, &packet)?;
+                if sink.is_over() {
+                    break;
+                }
                 copied.written += 1;
                 if self.flush {
                     sink.flush()?;

@@ -19,6 +19,7 @@ pub mod pcap;
 pub mod pcapng;
 mod reader;
 mod resolution;
+mod rotation;
 mod sink;
 mod step;
 
@@ -30,4 +31,5 @@ pub use order::Order;
 pub use output::Output;
 pub use reader::{Captured, Format, Reader};
 pub use resolution::Resolution;
+pub use rotation::{Rotating, Rotation};
 pub use sink::Sink;

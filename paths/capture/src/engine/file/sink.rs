@@ -31,6 +31,11 @@ pub trait Sink {
     /// If the system does not take it.
     fn flush(&mut self) -> Result<(), Error>;
 
+    /// Whether it takes no more packets, and that is no error.
+    fn is_over(&self) -> bool {
+        false
+    }
+
     /// The one pcap file that all packets go to, where there is one: records can then be copied as they are.
     fn pcap(&mut self) -> Option<&mut pcap::Writer> {
         None
