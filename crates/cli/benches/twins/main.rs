@@ -33,8 +33,8 @@ use tollway_host::cpu::allowed_cpus;
 use tollway_stats::{Interval, paired_ratio};
 
 use bar::{Row, Verdict};
-use files::Files;
 use figures::{FIGURES, Figure, Kind};
+use files::Files;
 use generate::Generators;
 use ours::Ours;
 use program::ProgramBars;
