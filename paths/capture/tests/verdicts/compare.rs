@@ -1,7 +1,10 @@
 //! One program, many packets: everybody who decides must come to the same verdict.
 
-use super::oracles::{self, BATCH, Linux, Rules};
+#[cfg(feature = "libpcap")]
+use super::libpcap;
+use super::linux::{BATCH, Linux};
 use super::packets;
+use super::plain::{self, Rules};
 use super::random::Random;
 use tollway_capture::engine::bpf::{Filter, Program};
 
@@ -50,11 +53,11 @@ impl<'a> Engines<'a> {
     /// # Panics
     /// If they disagree.
     pub fn verdict(&self, bytes: &[u8], wire_length: u32) -> u32 {
-        let expected = oracles::plain(self.program, bytes, wire_length, Rules::Libpcap);
+        let expected = plain::verdict(self.program, bytes, wire_length, Rules::Libpcap);
         let interpreted = self.interpreter.run(bytes, wire_length);
         let translated = self.machine.run(bytes, wire_length);
         #[cfg(feature = "libpcap")]
-        let libpcap = oracles::libpcap(self.program, bytes, wire_length);
+        let libpcap = libpcap::verdict(self.program, bytes, wire_length);
         #[cfg(not(feature = "libpcap"))]
         let libpcap = expected;
         if [interpreted, translated, libpcap] != [expected; 3] {
@@ -113,8 +116,8 @@ fn with_linux(program: &Program, packets: &[Vec<u8>], linux: &mut Linux, compare
         let mut arrived = arrived.into_iter();
         for bytes in batch {
             let length = bytes.len() as u32;
-            let expected = oracles::plain(program, bytes, length, Rules::Linux);
-            let differs = expected != oracles::plain(program, bytes, length, Rules::Libpcap);
+            let expected = plain::verdict(program, bytes, length, Rules::Linux);
+            let differs = expected != plain::verdict(program, bytes, length, Rules::Libpcap);
             assert!(!differs || program.linux_may_differ(), "Linux differs\n{}", program.to_text());
             compared.linux_differs += u64::from(differs);
             compared.linux += 1;

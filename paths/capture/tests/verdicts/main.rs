@@ -6,15 +6,19 @@
 mod compare;
 #[cfg(feature = "libpcap")]
 mod expressions;
+mod harness;
+#[cfg(feature = "libpcap")]
+mod libpcap;
+mod linux;
 #[cfg(feature = "libpcap")]
 mod list;
-mod oracles;
 mod packets;
+mod plain;
 mod programs;
 mod random;
 
 use compare::{Compared, compare};
-use oracles::Linux;
+use linux::Linux;
 use random::Random;
 use tollway_capture::engine::bpf::{Instruction, Program};
 
@@ -118,7 +122,7 @@ fn bytes_that_nobody_compiled() {
         let Ok(program) = Program::new(list.clone()) else { continue };
         taken += 1;
         #[cfg(feature = "libpcap")]
-        assert!(oracles::libpcap_takes(&list), "libpcap refuses\n{}", program.to_text());
+        assert!(libpcap::takes(&list), "libpcap refuses\n{}", program.to_text());
         let packets = compare::packets(&mut random, 4);
         compare(&program, &packets, &mut random, None);
         if let Some(linux) = &linux
@@ -146,7 +150,7 @@ fn instructions_are_printed_as_libpcap_prints_them() {
     for instruction in known.chain(ancillary) {
         let number = random.below(4096) as usize;
         let ours = format!("({number:03}) {}", instruction.display(number));
-        let theirs = oracles::libpcap_text(instruction, number);
+        let theirs = libpcap::text(instruction, number);
         // libpcap's target of a `ja` that nobody takes overflows; ours tells where it would go.
         let overflows = instruction.code == 5 && instruction.k > 4096;
         // Its printer does not know `ldx #pktlen` (0x81), which its machine runs.
@@ -154,4 +158,14 @@ fn instructions_are_printed_as_libpcap_prints_them() {
             assert_eq!(ours, theirs, "{instruction:?}");
         }
     }
+}
+
+/// What a fuzzer found worth keeping; `make fuzz TARGET=bpf` goes on for longer.
+#[test]
+fn what_was_kept() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/bpf");
+    let files = std::fs::read_dir(folder).unwrap().map(|file| std::fs::read(file.unwrap().path()).unwrap());
+    let (all, ran) =
+        files.fold((0, 0), |(all, ran), input| (all + 1, ran + usize::from(harness::run(&input))));
+    assert!(ran >= 20, "{ran} of {all} inputs are programs");
 }
