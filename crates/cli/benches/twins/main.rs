@@ -11,6 +11,7 @@
 mod bar;
 mod figures;
 mod files;
+mod filters;
 mod generate;
 mod ours;
 mod program;
@@ -159,6 +160,7 @@ fn main() -> Result<ExitCode> {
     if let Some(ours) = &options.copier {
         rows.extend(Files { ours }.measure(options.rounds, options.seed, &options.only)?);
     }
+    rows.extend(filters::measure(options.rounds, options.seed, &options.only));
     println!(
         "{} rounds, two pairs each, seed {}, processors {cpus:?}; ticks of the time-stamp counter",
         options.rounds, options.seed

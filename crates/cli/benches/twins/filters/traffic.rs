@@ -4,29 +4,31 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 /// Every frame is that long: the shortest Ethernet frame without its check sequence.
-pub const LENGTH: usize = 60;
+const LENGTH: usize = 60;
 /// From one frame to the next, in bytes.
 const STRIDE: usize = 64;
+
+/// Frames in a part of the traffic.
+const PART: usize = 8192;
+const PARTS: usize = 8;
 
 /// Frames one after the other.
 pub struct Traffic {
     bytes: Vec<u8>,
-    /// How often all of them are shown in one trial.
-    pub times: usize,
 }
 
 impl Traffic {
     /// One TCP segment, again and again.
     pub fn hot(from: [u8; 4], to: [u8; 4], ports: [u16; 2]) -> Self {
-        Traffic { bytes: frame(from, to, ports, 0x0800, 6), times: 65_536 }
+        Traffic { bytes: frame(from, to, ports, 0x0800, 6) }
     }
 
-    /// 8192 different frames: of ten, eight IPv4, one IPv6 and one ARP; of ten in IPv4, six TCP, three UDP and one
-    /// ICMP; addresses and ports are of the lists half of the time.
+    /// Different frames: of ten, eight IPv4, one IPv6 and one ARP; of ten in IPv4, six TCP, three UDP and one ICMP;
+    /// addresses and ports are of the lists half of the time.
     pub fn random(addresses: &[[u8; 4]], ports: &[u16], seed: u64) -> Self {
         let mut rng = StdRng::seed_from_u64(seed);
         let mut bytes = Vec::new();
-        for _ in 0..8192 {
+        for _ in 0..PARTS * PART {
             let mut address = |listed: &[[u8; 4]]| match rng.random::<bool>() {
                 true => listed[rng.random_range(0..listed.len())],
                 false => rng.random(),
@@ -41,12 +43,21 @@ impl Traffic {
             let protocol = [6, 6, 6, 6, 6, 6, 17, 17, 17, 1][rng.random_range(0..10)];
             bytes.extend(frame(from, to, ports, kind, protocol));
         }
-        Traffic { bytes, times: 8 }
+        Traffic { bytes }
     }
 
-    /// The frames.
-    pub fn frames(&self) -> impl Iterator<Item = &[u8]> {
-        self.bytes.chunks_exact(STRIDE).map(|chunk| &chunk[..LENGTH])
+    /// The parts; of a hot packet, the same again.
+    pub fn parts(&self) -> impl Iterator<Item = &[u8]> {
+        let parts = self.bytes.chunks(PART * STRIDE).cycle();
+        parts.take(PARTS)
+    }
+
+    /// The frames of a part.
+    pub fn frames(part: &[u8]) -> impl ExactSizeIterator<Item = &[u8]> {
+        // One frame stands for as many as a part has.
+        let (frames, times) = (part.len() / STRIDE, PART);
+        let mask = frames.next_power_of_two() - 1;
+        (0..times).map(move |at| &part[(at & mask) * STRIDE..][..LENGTH])
     }
 }
 

@@ -106,10 +106,8 @@ impl Interpreter {
     }
 
     /// How many bytes of the packet to keep, 0 if it is not wanted. `bytes` is what was kept of it so far.
-    ///
-    /// Loads see the first 2³² − 1 bytes.
     pub fn run(&self, bytes: &[u8], wire_length: u32) -> u32 {
-        let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        let length = bytes.len() as u64;
         let packet = bytes.as_ptr();
         let mut scratch = [const { MaybeUninit::<u32>::uninit() }; SCRATCH_WORDS as usize];
         let (mut a, mut x) = (0u32, 0u32);
@@ -133,11 +131,11 @@ impl Interpreter {
             unsafe { scratch[step.k as usize & 15].assume_init() }
         };
         // A load at x + k. Offsets are below 2³¹ and X below 2³²: the sum fits 64 bits.
-        let beyond = |x: u32, step: &Step| u64::from(x) + u64::from(step.second) > u64::from(length);
+        let beyond = |x: u32, step: &Step| u64::from(x) + u64::from(step.second) > length;
 
         macro_rules! load {
             ($read:ident, $step:ident) => {{
-                if $step.second > length {
+                if u64::from($step.second) > length {
                     return 0;
                 }
                 a = $read($step.k as usize);
@@ -165,7 +163,7 @@ impl Interpreter {
         // A pair has no room for the load's end: it is computed.
         macro_rules! pair {
             ($read:ident, $size:literal, $step:ident, |$a:ident, $c:ident| $holds:expr) => {{
-                if u64::from($step.k) + $size > u64::from(length) {
+                if u64::from($step.k) + $size > length {
                     return 0;
                 }
                 a = $read($step.k as usize);
@@ -207,7 +205,7 @@ impl Interpreter {
                     at += 1;
                 }
                 Kind::LoadXHeader => {
-                    if step.second > length {
+                    if u64::from(step.second) > length {
                         return 0;
                     }
                     x = (byte(step.k as usize) & 0xf) << 2;
@@ -271,7 +269,7 @@ impl Interpreter {
                 Kind::HalfAnyBit => pair!(half, 2, step, |a, c| a & c != 0),
                 Kind::ByteAnyBit => pair!(byte, 1, step, |a, c| a & c != 0),
                 Kind::HalfAtXEqual => {
-                    if u64::from(x) + u64::from(step.k) + 2 > u64::from(length) {
+                    if u64::from(x) + u64::from(step.k) + 2 > length {
                         return 0;
                     }
                     a = half(x as usize + step.k as usize);

@@ -165,10 +165,11 @@ impl Emitter<'_> {
     }
 
     fn compare_length(&mut self, length: u32) {
-        match i8::try_from(length) {
-            // dynasm has no name for this form of `cmp`.
-            Ok(short) => asm!(self ; .u8 0x83, 0xfe ; .i8 short),
-            Err(_) => asm!(self ; cmp esi, DWORD length as i32),
+        match (i8::try_from(length), i32::try_from(length)) {
+            // dynasm has no name for this form of `cmp`: `cmp rsi, imm8`.
+            (Ok(short), _) => asm!(self ; .u8 0x48, 0x83, 0xfe ; .i8 short),
+            (_, Ok(long)) => asm!(self ; cmp rsi, DWORD long),
+            _ => asm!(self ; mov r9d, DWORD length as i32 ; cmp rsi, r9),
         }
     }
 
@@ -401,7 +402,7 @@ impl Emitter<'_> {
             (Test::AnyBit, _) => asm!(self ; test eax, DWORD k as i32),
             (Test::Equal, 0) => asm!(self ; test eax, eax),
             _ => match i8::try_from(k as i32) {
-                // As above: `cmp eax, imm8`.
+                // Likewise `cmp eax, imm8`.
                 Ok(short) => asm!(self ; .u8 0x83, 0xf8 ; .i8 short),
                 Err(_) => asm!(self ; cmp eax, DWORD k as i32),
             },

@@ -65,11 +65,9 @@ impl Machine {
     }
 
     /// How many bytes of the packet to keep, 0 if it is not wanted. `bytes` is what was kept of it so far.
-    ///
-    /// Loads see the first 2³² − 1 bytes.
     #[inline]
     pub fn run(&self, bytes: &[u8], wire_length: u32) -> u32 {
-        (self.entry)(bytes.as_ptr(), bytes.len().min(u32::MAX as usize), wire_length)
+        (self.entry)(bytes.as_ptr(), bytes.len(), wire_length)
     }
 
     /// The machine code, with its tables of constants.
