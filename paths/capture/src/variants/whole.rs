@@ -215,7 +215,7 @@ struct Passing {
     filter: Run,
     groups: u32,
     group: u32,
-    /// Steps of the delay per frame that no gate owns.
+    /// Steps of the delay per group that no gate owns.
     planted: u32,
     failed: Option<Error>,
 }
@@ -228,7 +228,8 @@ impl Work for Passing {
                 self.failed = Some(error);
             }
             if self.planted > 0 {
-                (0..self.group).for_each(|_| delay(self.planted));
+                // One delay a group: several short ones would run in each other's shadow.
+                delay(self.planted);
             }
         }
     }
@@ -257,7 +258,10 @@ impl Actor for WholeActor {
             group: design.group,
             planted: match planted {
                 0 => 0,
-                cycles => (f64::from(*cycles) / ticks_per_step(RunClock::chosen())).round().max(1.0) as u32,
+                cycles => {
+                    let ticks = f64::from(*cycles) * f64::from(design.group);
+                    (ticks / ticks_per_step(RunClock::chosen())).round().max(1.0) as u32
+                }
             },
             failed: None,
         });
