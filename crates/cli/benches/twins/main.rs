@@ -13,6 +13,7 @@ mod figures;
 mod files;
 mod filters;
 mod generate;
+mod live;
 mod ours;
 mod program;
 mod quiet;
@@ -37,6 +38,7 @@ use bar::{Row, Verdict};
 use figures::{FIGURES, Figure, Kind};
 use files::Files;
 use generate::Generators;
+use live::Live;
 use ours::Ours;
 use program::ProgramBars;
 use quiet::{Noise, Round};
@@ -79,6 +81,9 @@ struct Options {
     /// Also the bars of capture files, with the capture path's example `copy` here.
     #[arg(long, value_name = "EXAMPLE")]
     copier: Option<PathBuf>,
+    /// Also the bars of live capture, with the capture path's example `live` here.
+    #[arg(long, value_name = "EXAMPLE")]
+    live: Option<PathBuf>,
     /// What `cargo bench` adds.
     #[arg(long, hide = true)]
     bench: bool,
@@ -161,6 +166,9 @@ fn main() -> Result<ExitCode> {
         rows.extend(Files { ours }.measure(options.rounds, options.seed, &options.only)?);
     }
     rows.extend(filters::measure(options.rounds, options.seed, &options.only));
+    if let Some(example) = &options.live {
+        rows.extend(Live { example }.measure(options.rounds, options.seed, &options.only));
+    }
     println!(
         "{} rounds, two pairs each, seed {}, processors {cpus:?}; ticks of the time-stamp counter",
         options.rounds, options.seed
