@@ -1,8 +1,12 @@
 //! Frames come whole, in order, with their length and a timestamp.
 
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+
 use tollway_capture::engine::LinkType;
-use tollway_capture::engine::source::{Details, Kind, Settings};
+use tollway_capture::engine::source::{Details, Kind, Settings, Source};
 use tollway_wire::xdp::Mode;
+use tollway_wire::{Cable, set_mtu};
 
 use crate::cable::{drain, now, numbered, on_a_cable, open, settings, tagged};
 
@@ -110,6 +114,63 @@ fn af_xdp_says_where_its_program_runs_and_both_places_do() {
             // A veth end has no memory of its own to be written to by a driver.
             let Details::Port { mode: told, zero_copy, .. } = source.details().unwrap() else { panic!() };
             assert_eq!((told, zero_copy), (mode, false));
+        }
+    });
+}
+
+#[test]
+fn what_this_machine_sends_is_captured_if_that_is_wanted() {
+    on_a_cable(|sender| {
+        for kind in [Kind::Recv, Kind::Recvmmsg, Kind::TpacketV2, Kind::TpacketV3] {
+            for outgoing in [true, false] {
+                let mut source = Source::open(Cable::LEFT, &Settings { outgoing, ..settings(kind) }).unwrap();
+                sender.numbered(0..100, 60);
+                let (kept, books) = drain(&mut source);
+                assert_eq!(kept.len(), if outgoing { 100 } else { 0 }, "{kind} {outgoing}");
+                assert_eq!(books.balances(), Some(true), "{kind} {outgoing}: {books:?}");
+            }
+        }
+    });
+}
+
+#[test]
+fn on_the_loopback_interface_a_frame_comes_once() {
+    on_a_cable(|_| {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let to = socket.local_addr().unwrap();
+        for kind in [Kind::Recv, Kind::Recvmmsg, Kind::TpacketV2, Kind::TpacketV3] {
+            let mut source = Source::open("lo", &settings(kind)).unwrap();
+            assert_eq!(source.link_type(), LinkType::ETHERNET);
+            (0..10u8).for_each(|i| assert_eq!(socket.send_to(&[i; 33], to).unwrap(), 33));
+            let (kept, books) = drain(&mut source);
+            let payloads: Vec<u8> = kept.iter().map(|packet| *packet.bytes.last().unwrap()).collect();
+            assert!(payloads.iter().copied().eq(0..10), "{kind}: {payloads:?}");
+            // Ethernet, IPv4 and UDP have 42 bytes of headers.
+            assert!(kept.iter().all(|packet| packet.bytes.len() == 75), "{kind}");
+            assert_eq!(books.balances(), Some(true), "{kind}: {books:?}");
+        }
+    });
+}
+
+#[test]
+fn segments_that_are_cut_later_come_whole() {
+    on_a_cable(|_| {
+        // Over loopback TCP hands over up to 64 KiB at once, whatever fits into a frame.
+        set_mtu("lo", 1500).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut out = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut into, _) = listener.accept().unwrap();
+        for kind in [Kind::Recv, Kind::Recvmmsg, Kind::TpacketV2, Kind::TpacketV3] {
+            let mut source = Source::open("lo", &settings(kind)).unwrap();
+            std::thread::scope(|scope| {
+                scope.spawn(|| out.write_all(&[7; 200_000]).unwrap());
+                into.read_exact(&mut [0; 200_000]).unwrap();
+            });
+            let (kept, books) = drain(&mut source);
+            let longest = kept.iter().map(|packet| packet.bytes.len()).max().unwrap();
+            assert!(longest > 10_000, "{kind}: {longest}");
+            assert!(kept.iter().all(|p| p.bytes.len() == p.wire_length as usize), "{kind}");
+            assert_eq!(books.balances(), Some(true), "{kind}: {books:?}");
         }
     });
 }
