@@ -6,6 +6,7 @@
 
 mod changes;
 pub(crate) mod terminal;
+pub(crate) mod words;
 
 use std::collections::BTreeMap;
 

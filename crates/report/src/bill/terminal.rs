@@ -3,8 +3,10 @@
 use anstyle::Style;
 
 use crate::columns::{Align, Cell, Table, printable};
-use crate::document::{BillDocument, ChangeDocument, GateDocument, RunDocument, Span};
+use crate::document::{BillDocument, ChangeDocument, GateDocument, RunDocument};
 use crate::number::{count, percent};
+
+use super::words::{ends, often, signed, signed_percent, signless, verdict};
 
 const DIM: Style = Style::new().dimmed();
 const BOLD: Style = Style::new().bold();
@@ -125,41 +127,4 @@ fn row(gate: &GateDocument, bars: bool) -> Vec<Cell> {
         of(gate.share.map(percent)),
         Cell::plain(bar),
     ]
-}
-
-/// How often a gate is passed: `1`, `0.52`, `1/3250`; `#` before it where that was counted.
-fn often(visits: f64, counted: bool) -> String {
-    let text = match 1.0 / visits {
-        every if every >= 10.0 && every.is_finite() => format!("1/{}", every.round()),
-        _ => count(visits),
-    };
-    if counted { format!("#{text}") } else { text }
-}
-
-fn ends(span: &Span) -> String {
-    format!("[{}, {}]", signless(span.lo), signless(span.hi))
-}
-
-fn signless(x: f64) -> String {
-    if x < 0.0 { format!("−{}", count(-x)) } else { count(x) }
-}
-
-fn signed(x: f64) -> String {
-    if x < 0.0 { format!("−{}", count(-x)) } else { format!("+{}", count(x)) }
-}
-
-fn signed_percent(share: f64) -> String {
-    if share < 0.0 { format!("−{}", percent(-share)) } else { format!("+{}", percent(share)) }
-}
-
-/// Whether it closes, in words.
-fn verdict(bill: &BillDocument) -> String {
-    let resolution = bill.resolution_ticks.map(count).unwrap_or_default();
-    match bill.closes {
-        Some(true) => format!("closes: within 5 % of the whole, or twice its resolution of {resolution} c"),
-        Some(false) => {
-            format!("does not close: beyond 5 % of the whole and twice its resolution of {resolution} c")
-        }
-        None => "does not say whether it closes: not every gate is known".into(),
-    }
 }

@@ -3,6 +3,7 @@
 //! Titles, parameters and errors are other people's text: every template escapes, and the page forbids itself scripts
 //! and anything from elsewhere.
 
+mod bills;
 mod distribution;
 mod evidence;
 mod guests;
@@ -18,12 +19,13 @@ use crate::Result;
 use crate::document::RunDocument;
 
 /// The templates, by name: the ending decides how a value is escaped.
-const TEMPLATES: [(&str, &str); 8] = [
+const TEMPLATES: [(&str, &str); 9] = [
     ("page.html", include_str!("../../templates/page.html")),
     ("overview.html", include_str!("../../templates/overview.html")),
     ("prices.html", include_str!("../../templates/prices.html")),
     ("guests.html", include_str!("../../templates/guests.html")),
     ("tenants.html", include_str!("../../templates/tenants.html")),
+    ("bills.html", include_str!("../../templates/bills.html")),
     ("predictions.html", include_str!("../../templates/predictions.html")),
     ("method.html", include_str!("../../templates/method.html")),
     ("style.css", include_str!("../../templates/style.css")),

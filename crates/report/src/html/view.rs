@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::bills::BillsView;
 use super::distribution::Distribution;
 use super::evidence::{PredictionView, QualityView, caveats, fingerprint, method, models};
 use super::guests::{GuestsView, TenantsView};
@@ -30,6 +31,7 @@ pub(crate) struct Page {
     groups: Vec<GroupView>,
     guests: Option<GuestsView>,
     tenants: Option<TenantsView>,
+    bills: Option<BillsView>,
     predictions: Vec<PredictionView>,
     prediction_model: Vec<String>,
     quality: QualityView,
@@ -126,6 +128,7 @@ impl Page {
             groups: groups.iter().enumerate().map(|(i, g)| GroupView::of(i, g, scale, &shape)).collect(),
             guests: GuestsView::of(document),
             tenants: TenantsView::of(document),
+            bills: BillsView::of(document),
             predictions: document.points.iter().filter_map(PredictionView::of).collect(),
             prediction_model: models(document),
             quality: QualityView::of(document),
