@@ -8,6 +8,7 @@ mod plan;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use tollway_capture_tool::args::Capture;
 
 pub use bill::Bill;
 pub use calculator::{Model, Simulate};
@@ -49,6 +50,8 @@ pub enum Verb {
     Measure(Measure),
     /// What an operation of a path costs gate by gate, against what it costs end to end.
     Bill(Bill),
+    /// Capture packets: from an interface or a file, filtered, into a file or on the terminal.
+    Capture(Box<Capture>),
     /// Compare two runs of the store, or run two builds or two settings in turns.
     Compare(Compare),
     /// Show a run of the store again: on the terminal, or as a page.
@@ -299,6 +302,10 @@ pub enum SchemaOf {
     Plan,
     /// What `fit` prints with --json.
     Fit,
+    /// What `capture` prints with --json.
+    Capture,
+    /// What `capture generate` prints with --json.
+    Traffic,
 }
 
 fn milliseconds(text: &str) -> Result<f64, String> {

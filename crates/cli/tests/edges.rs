@@ -22,11 +22,31 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tollway-crossings", PATH),
     ("tollway-capture", PATH),
     ("tollway-all", &["core", "null", "crossings", "capture"]),
+    ("tollway-capture-tool", TOOL),
     ("tollway-agent", &["core", "host", "tenant", "all"]),
     (
         "tollway",
-        &["core", "stats", "model", "sim", "host", "store", "tenant", "lab", "report", "agent", "all"],
+        &[
+            "core",
+            "stats",
+            "model",
+            "sim",
+            "host",
+            "store",
+            "tenant",
+            "lab",
+            "report",
+            "agent",
+            "all",
+            "capture-tool",
+        ],
     ),
+];
+
+/// What every tool may depend on: all below the program, but no other tool.
+const TOOL: &[&str] = &[
+    "core", "stats", "model", "sim", "host", "load", "wire", "store", "tenant", "lab", "report", "all",
+    "capture",
 ];
 
 /// What every path may depend on: never the lab, the store, the report, a tenant, or another path.

@@ -7,6 +7,8 @@ use anyhow::{Context, Result};
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
 use schemars::schema_for;
+use tollway_capture_tool::document::CaptureDocument;
+use tollway_capture_tool::generate::GenerateDocument;
 use tollway_report::document::{Document, schema};
 
 use super::fit::FitDocument;
@@ -42,6 +44,8 @@ pub fn generate(options: &Generate) -> Result<Ending> {
             SchemaOf::Plan => schema_for!(PlanDocument).into(),
             SchemaOf::Simulation => schema_for!(SimulationDocument).into(),
             SchemaOf::Fit => schema_for!(FitDocument).into(),
+            SchemaOf::Capture => schema_for!(CaptureDocument).into(),
+            SchemaOf::Traffic => schema_for!(GenerateDocument).into(),
         })?,
     }
     Ok(Ending::Done)

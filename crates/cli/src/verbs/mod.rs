@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub mod bill;
+pub mod capture;
 pub mod compare;
 pub mod doctor;
 pub mod export;

@@ -273,6 +273,11 @@ impl Source {
         Ok(self.books.accounting())
     }
 
+    /// Frames that waited to be read when [`Source::accounting`] was last asked for.
+    pub fn waiting(&self) -> u64 {
+        self.books.waiting()
+    }
+
     /// What there is to tell of the way that frames take.
     ///
     /// # Errors
@@ -343,7 +348,10 @@ fn watch(interface: &str) -> Result<Watch, SourceError> {
 }
 
 /// What frames of an interface begin with. Source: linux/if_arp.h; packet(7) on SOCK_RAW.
-fn link_type(interface: &Interface) -> Result<LinkType, SourceError> {
+///
+/// # Errors
+/// A kind of interface that is not known here.
+pub fn link_type(interface: &Interface) -> Result<LinkType, SourceError> {
     /// `ARPHRD_RAWIP`.
     const RAW_IP: u16 = 519;
     match interface.hardware {

@@ -1,0 +1,279 @@
+//! `tollway capture` on files: against tcpdump, through pipes, with what is damaged, mistyped or in the way.
+
+#[allow(dead_code, reason = "other tests need more of it")]
+mod program;
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use program::{Bench, SHORT, skip};
+use serde_json::Value;
+use tollway_capture::engine::file::{Output, pcap};
+use tollway_capture::engine::generate::{Flows, Frames, Stamp};
+use tollway_capture::engine::{LinkType, Packet, Timestamp};
+
+/// A folder with `web.pcap`: so many frames of sizes from 64 to 1518 bytes, half of which are to web ports.
+fn bench(frames: u64) -> Bench {
+    let bench = Bench::with(SHORT);
+    let output = Output::create(&bench.file("web.pcap")).unwrap();
+    let mut writer = pcap::Writer::new(output, pcap::Layout::new(LinkType::ETHERNET)).unwrap();
+    let sizes = "64-1518".parse().unwrap();
+    let mut made = Frames::new(&Flows::web(0.5).unwrap(), &sizes, 1).unwrap();
+    for number in 0..frames {
+        let mut slot = [0; 2048];
+        let length = made.write(&mut slot, &Stamp { number, time: number });
+        let timestamp = Timestamp(1_700_000_000_000_000_000 + number * 1_000_000);
+        writer.write(&Packet { timestamp, bytes: &slot[..length], wire_length: length as u32 }).unwrap();
+    }
+    writer.finish().unwrap();
+    bench
+}
+
+fn has_tcpdump() -> bool {
+    let found = Command::new("tcpdump").arg("--version").output().is_ok_and(|o| o.status.success());
+    if !found {
+        skip("no comparison with tcpdump", "tcpdump", "install tcpdump");
+    }
+    found
+}
+
+fn tcpdump(bench: &Bench, arguments: &[&str]) -> Vec<u8> {
+    // It would give up being root, and with it the folder.
+    let output =
+        Command::new("tcpdump").args(["-Z", "root"]).args(arguments).current_dir(bench.path()).output();
+    let output = output.unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
+#[test]
+fn files_are_those_of_tcpdump() {
+    let bench = bench(2000);
+    if !has_tcpdump() {
+        return;
+    }
+    for filter in ["", "tcp", "tcp port 80 or tcp port 443", "udp and greater 600", "host 198.18.0.7", "arp"]
+    {
+        for more in [&[][..], &["-c", "7"], &["-O"], &["--time-stamp-precision", "nano"]] {
+            let copy = |file| [&["-r", "web.pcap", "-w", file], more, &[filter]].concat();
+            let ours = [&["capture"], &copy("ours.pcap")[..]].concat();
+            let (out, err) = bench.ends(&ours, 0);
+            assert!(out.is_empty() && err.contains(" captured\n"), "{ours:?}: {out}{err}");
+            tcpdump(&bench, &copy("theirs.pcap"));
+            let read = |file| fs::read(bench.file(file)).unwrap();
+            assert!(read("ours.pcap") == read("theirs.pcap"), "{ours:?}");
+        }
+    }
+}
+
+#[test]
+fn programs_are_those_of_tcpdump() {
+    let bench = bench(1);
+    if !has_tcpdump() {
+        return;
+    }
+    let filters = [
+        "",
+        "ip",
+        "tcp port 80 or tcp port 443",
+        "vlan 5 and udp",
+        "ip6 and tcp[13] & 2 != 0",
+        "ether host 02:00:00:00:00:01 or arp",
+        "net 10.0.0.0/8 and not port 53",
+        "icmp[0] = 8 and ip[2:2] > 100",
+    ];
+    for filter in filters {
+        for letters in [&["-d"][..], &["-dd"], &["-ddd"], &["-d", "-O"]] {
+            let arguments = [&["-r", "web.pcap"], letters, &[filter]].concat();
+            let (ours, _) = bench.ends(&[&["capture"], &arguments[..]].concat(), 0);
+            assert_eq!(ours.as_bytes(), tcpdump(&bench, &arguments), "{arguments:?}");
+        }
+    }
+}
+
+#[test]
+fn programs_serve_as_filters() {
+    let bench = bench(200);
+    let count = |arguments: &[&str]| -> Value {
+        let whole = [&["capture", "-r", "web.pcap", "--json"], arguments].concat();
+        let document: Value = serde_json::from_str(&bench.ends(&whole, 0).0).unwrap();
+        document["packets"].clone()
+    };
+    let filter = "tcp port 80 or tcp port 443";
+    let expected = count(&[filter]);
+    let captured = expected["captured"].as_u64().unwrap();
+    assert!((60..140).contains(&captured), "{expected}");
+    assert_eq!(expected["filtered_out"], 200 - captured);
+    assert_eq!(expected["balances"], Value::Null, "what was lost before it was a file is not known");
+    let (numbers, _) = bench.ends(&["capture", "-ddd", filter], 0);
+    let (c, _) = bench.ends(&["capture", "-dd", filter], 0);
+    fs::write(bench.file("numbers"), &numbers).unwrap();
+    fs::write(bench.file("c"), c).unwrap();
+    fs::write(bench.file("words"), "# the web\ntcp port 80 # plain\n or tcp port 443\n").unwrap();
+    for file in ["numbers", "c", "words"] {
+        assert_eq!(count(&["-F", file]), expected, "{file}");
+    }
+    assert_eq!(count(&["--bytecode", &numbers.trim().replace('\n', ",")]), expected);
+    assert_eq!(count(&["-O", filter]), expected);
+    let (listing, _) = bench.ends(&["capture", "--machine-code", filter], 0);
+    assert!(listing.contains("ldh      [12]") && listing.contains("ret"), "{listing}");
+}
+
+#[test]
+fn packets_are_printed_in_a_line_each() {
+    let bench = bench(3);
+    let (out, err) = bench.ends(&["capture", "-r", "web.pcap", "-tt", "-n"], 0);
+    let lines: Vec<&str> = out.lines().collect();
+    assert_eq!(lines.len(), 3, "{out}");
+    assert!(lines[0].starts_with("1700000000.000000 IP 198.18.0."), "{out}");
+    assert!(lines[1].starts_with("1700000000.001000 IP 198.18.0."), "{out}");
+    assert!(lines.iter().all(|line| line.contains(" > 198.19.0.") && line.contains("length ")), "{out}");
+    assert!(err.contains("3 captured") && err.contains("0 filtered out") && err.contains("3 read"), "{err}");
+    let (out, _) = bench.ends(&["capture", "-r", "web.pcap", "-t", "-e", "-X", "-c", "1"], 0);
+    assert!(out.contains("ethertype IPv4 (0x0800), length ") && out.contains("\t0x0000:  4500 "), "{out}");
+}
+
+#[test]
+fn pipes_at_both_ends() {
+    let bench = bench(500);
+    let (read, write) = (["-r", "-"], ["-w", "-"]);
+    let mut command = bench.tollway(&[&["capture"], &read[..], &write[..], &["tcp"]].concat());
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    let bytes = fs::read(bench.file("web.pcap")).unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let writer = std::thread::spawn(move || stdin.write_all(&bytes));
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    bench.ends(&["capture", "-r", "web.pcap", "-w", "direct.pcap", "tcp"], 0);
+    assert!(output.stdout == fs::read(bench.file("direct.pcap")).unwrap());
+}
+
+#[test]
+fn a_reader_that_has_gone_is_no_error() {
+    let bench = bench(5000);
+    for arguments in [&["capture", "-r", "web.pcap"][..], &["capture", "-r", "web.pcap", "-w", "-"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = bench.tollway(arguments).stdout(writer).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
+fn pcapng_is_written_and_read() {
+    let bench = bench(100);
+    bench.ends(&["capture", "-r", "web.pcap", "-w", "web.pcapng", "--format", "pcapng"], 0);
+    assert_eq!(fs::read(bench.file("web.pcapng")).unwrap()[..4], [0x0a, 0x0d, 0x0d, 0x0a]);
+    bench.ends(&["capture", "-r", "web.pcapng", "-w", "back.pcap"], 0);
+    assert!(fs::read(bench.file("web.pcap")).unwrap() == fs::read(bench.file("back.pcap")).unwrap());
+}
+
+#[test]
+fn of_a_damaged_file_what_came_before_is_kept() {
+    let bench = bench(100);
+    let whole = fs::read(bench.file("web.pcap")).unwrap();
+    fs::write(bench.file("cut.pcap"), &whole[..whole.len() - 5]).unwrap();
+    let (_, err) = bench.ends(&["capture", "-r", "cut.pcap", "-w", "kept.pcap"], 1);
+    assert!(err.contains("cut.pcap, byte ") && err.contains("after 99 packets"), "{err}");
+    assert!(err.contains("99 captured"), "{err}");
+    let kept = fs::read(bench.file("kept.pcap")).unwrap();
+    assert!(whole.starts_with(&kept) && kept.len() > whole.len() - 1600);
+    let (out, _) = bench.ends(&["capture", "-r", "cut.pcap", "--json"], 1);
+    let document: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(document["ended"], "source-failed");
+    assert_eq!(document["packets"]["captured"], 99);
+    for (content, says) in
+        [(&b"GIF89a"[..], "neither pcap nor pcapng"), (b"\x1f\x8b\x08\0\0", "gzip"), (b"", "header")]
+    {
+        fs::write(bench.file("other"), content).unwrap();
+        let (_, err) = bench.ends(&["capture", "-r", "other"], 1);
+        assert!(err.contains("other, byte 0") && err.contains(says), "{err}");
+    }
+}
+
+/// Ends with that code and says each of these on standard error.
+fn refused(bench: &Bench, arguments: &[&str], code: i32, says: &[&str]) {
+    let (out, err) = bench.ends(arguments, code);
+    assert!(out.is_empty(), "{out}");
+    for word in says {
+        assert!(err.contains(word), "{arguments:?} does not say `{word}`:\n{err}");
+    }
+}
+
+#[test]
+fn what_is_mistyped_is_refused_with_the_remedy() {
+    let bench = bench(1);
+    let b = &bench;
+    refused(b, &["capture"], 2, &["-i IF", "give one of these: ", "lo"]);
+    refused(b, &["capture", "-i", "nowhere9"], 2, &["nowhere9", "give one of these: ", "lo"]);
+    refused(b, &["capture", "-i", "lo", "-r", "web.pcap"], 2, &["--read"]);
+    refused(
+        b,
+        &["capture", "-r", "web.pcap", "tcp prot 80"],
+        2,
+        &["at character 5, `prot`", "pcap-filter(7)"],
+    );
+    refused(b, &["capture", "-r", "web.pcap", "port nosuchservice"], 2, &["`nosuchservice`"]);
+    refused(b, &["capture", "-r", "web.pcap", "(tcp"], 2, &["at its end"]);
+    refused(b, &["capture", "-r", "web.pcap", "-c", "0"], 2, &["--count"]);
+    refused(b, &["capture", "-r", "web.pcap", "-s", "262145"], 2, &["--snapshot-length"]);
+    refused(b, &["capture", "-r", "web.pcap", "-w", "web.pcap"], 2, &["it is the file that is read"]);
+    refused(b, &["capture", "-r", "web.pcap", "-w", "./web.pcap"], 2, &["it is the file that is read"]);
+    refused(
+        b,
+        &["capture", "-r", "web.pcap", "-w", "no/where.pcap"],
+        1,
+        &["no/where.pcap", "check that its folder"],
+    );
+    refused(b, &["capture", "-r", "none.pcap"], 1, &["opening none.pcap"]);
+    refused(b, &["capture", "-r", "web.pcap", "-y", "RAW"], 2, &["-y 101", "leave -y out"]);
+    refused(b, &["capture", "-r", "web.pcap", "-y", "TOKEN"], 2, &["EN10MB"]);
+    refused(b, &["capture", "-r", "web.pcap", "-F", "none"], 2, &["filter file none"]);
+    refused(b, &["capture", "-r", "web.pcap", "--bytecode", "1,6 0 0"], 2, &["--bytecode", "four"]);
+    refused(b, &["capture", "-r", "web.pcap", "--json", "-w", "-"], 2, &["--json"]);
+    refused(b, &["capture", "-r", "web.pcap", "-Z", "nobody-of-this-name"], 2, &["no such user"]);
+    refused(b, &["capture", "generate", "-i", "lo", "--rate", "10"], 2, &["--count or --time"]);
+    refused(
+        b,
+        &["capture", "generate", "-i", "nowhere9", "--rate", "10", "--count", "1"],
+        2,
+        &["nowhere9", "lo"],
+    );
+    refused(b, &["capture", "generate", "--rate", "10", "--count", "1"], 2, &["--interface"]);
+    refused(b, &["capture", "generate", "-i", "lo", "--count", "1"], 2, &["--rate"]);
+    for wrong in ["0", "-1", "nan", "fast"] {
+        refused(b, &["capture", "generate", "-i", "lo", "--count", "1", "--rate", wrong], 2, &["rate"]);
+    }
+}
+
+#[test]
+fn a_snapshot_cuts_and_0_cuts_nothing() {
+    let bench = bench(50);
+    bench.ends(&["capture", "-r", "web.pcap", "-w", "cut.pcap", "-s", "60"], 0);
+    let cut = fs::read(bench.file("cut.pcap")).unwrap();
+    assert_eq!((cut.len(), u32::from_ne_bytes(cut[16..20].try_into().unwrap())), (24 + 50 * 76, 60));
+    bench.ends(&["capture", "-r", "web.pcap", "-w", "all.pcap", "-s", "0"], 0);
+    assert!(fs::read(bench.file("web.pcap")).unwrap() == fs::read(bench.file("all.pcap")).unwrap());
+}
+
+#[test]
+fn interfaces_are_listed() {
+    let bench = Bench::with(SHORT);
+    let (out, _) = bench.ends(&["capture", "-D"], 0);
+    assert!(out.contains(".lo [") && out.contains("loopback, mtu "), "{out}");
+    let document: Value = serde_json::from_str(&bench.ends(&["capture", "-D", "--json"], 0).0).unwrap();
+    assert!(document["interfaces"].as_array().unwrap().iter().any(|one| one["name"] == "lo"), "{document}");
+}
+
+#[test]
+fn full_disks_are_told_and_what_fitted_is_whole() {
+    let bench = bench(1000);
+    if !Path::new("/dev/full").exists() {
+        return;
+    }
+    let (_, err) = bench.ends(&["capture", "-r", "web.pcap", "-w", "/dev/full"], 1);
+    assert!(err.contains("/dev/full") && err.contains("No space left"), "{err}");
+}

@@ -1,0 +1,281 @@
+//! `tollway capture -i` on a cable of its own: against tcpdump, by every way, called off, without privileges.
+
+#[allow(dead_code, reason = "other tests need more of it")]
+mod program;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStderr, Command, Output};
+use std::thread::sleep;
+use std::time::Duration;
+
+use program::{Bench, SHORT};
+use serde_json::Value;
+use tollway_capture::engine::file::Reader;
+use tollway_core::Requirement;
+use tollway_host::requirement::{check, skip_test};
+use tollway_wire::Cable;
+
+/// Frames of a test.
+const FRAMES: u64 = 20_000;
+const FILTER: &str = "tcp port 80 or tcp port 443";
+
+/// A cable, if this machine lets us have one.
+fn cable() -> Option<Cable> {
+    for requirement in [Requirement::NetworkNamespaces, Requirement::PacketSockets] {
+        if let Err(missing) = check(&requirement) {
+            skip_test(&["netns", "packet"], &missing);
+            return None;
+        }
+    }
+    Some(Cable::new().unwrap())
+}
+
+/// A capture that listens.
+struct Listening {
+    child: Child,
+    said: BufReader<ChildStderr>,
+}
+
+impl Listening {
+    fn start(cable: &Cable, mut command: Command) -> Listening {
+        let mut child = cable.namespace().run(|| command.spawn()).unwrap().unwrap();
+        let mut said = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        while !line.contains("listening on") {
+            line.clear();
+            assert_ne!(said.read_line(&mut line).unwrap(), 0, "it ended before it listened: {line}");
+        }
+        // tcpdump says so a little before it does.
+        sleep(Duration::from_millis(100));
+        Listening { child, said }
+    }
+
+    fn signal(&self, signal: i32) {
+        // SAFETY: the number of a child that has not been waited for.
+        assert_eq!(unsafe { libc::kill(self.child.id() as i32, signal) }, 0);
+    }
+
+    /// Waits for its end, which is this exit code.
+    fn ends(mut self, code: i32) -> (String, String) {
+        let mut stderr = Vec::new();
+        let mut stdout = Vec::new();
+        self.child.stdout.take().unwrap().read_to_end(&mut stdout).unwrap();
+        self.said.read_to_end(&mut stderr).unwrap();
+        program::told(&Output { status: self.child.wait().unwrap(), stdout, stderr }, code)
+    }
+
+    fn called_off(self, signal: i32) -> (String, String) {
+        self.signal(signal);
+        self.ends(0)
+    }
+}
+
+/// `tollway capture -i right`, which listens.
+fn listen(bench: &Bench, cable: &Cable, arguments: &[&str]) -> Listening {
+    Listening::start(cable, bench.tollway(&[&["capture", "-i", Cable::RIGHT], arguments].concat()))
+}
+
+/// Sends frames, half of them to web ports.
+fn send(bench: &Bench, cable: &Cable, frames: u64, rate: &str) -> Value {
+    let frames = frames.to_string();
+    let arguments = [
+        "capture",
+        "generate",
+        "-i",
+        Cable::LEFT,
+        "--count",
+        &frames,
+        "--rate",
+        rate,
+        "--match",
+        "0.5",
+        "--mix",
+    ];
+    let mut command = bench.tollway(&[&arguments[..], &["imix", "--json"]].concat());
+    let output = cable.namespace().run(|| command.output()).unwrap().unwrap();
+    let report: Value = serde_json::from_str(&program::told(&output, 0).0).unwrap();
+    assert_eq!(
+        report["sent"].as_u64().unwrap() + report["refused"].as_u64().unwrap(),
+        frames.parse::<u64>().unwrap()
+    );
+    report
+}
+
+fn document(out: &str) -> Value {
+    serde_json::from_str(out).unwrap_or_else(|error| panic!("{error}: {out}"))
+}
+
+/// Length on the wire and bytes of each packet of a file.
+fn packets(bench: &Bench, file: &str) -> Vec<(u32, Vec<u8>)> {
+    let mut reader = Reader::open(&bench.file(file)).unwrap();
+    let mut all = Vec::new();
+    while let Some(captured) = reader.next().unwrap() {
+        all.push((captured.packet.wire_length, captured.packet.bytes.to_vec()));
+    }
+    all
+}
+
+#[test]
+fn what_is_captured_is_what_tcpdump_captures() {
+    let Some(cable) = cable() else { return };
+    let bench = Bench::with(SHORT);
+    if Command::new("tcpdump").arg("--version").output().is_err() {
+        return skip_test(&["tcpdump"], &"no comparison with tcpdump → install tcpdump");
+    }
+    let mut theirs = Command::new("tcpdump");
+    bench.set_up(&mut theirs);
+    theirs.args(["-Z", "root", "-i", Cable::RIGHT, "-B", "16384", "-w", "theirs.pcap", FILTER]);
+    let theirs = Listening::start(&cable, theirs);
+    let ours = listen(&bench, &cable, &["-w", "ours.pcap", "--json", FILTER]);
+    let sent = send(&bench, &cable, FRAMES, "50k")["sent"].as_u64().unwrap();
+    sleep(Duration::from_millis(300));
+    theirs.called_off(libc::SIGINT);
+    let (out, _) = ours.called_off(libc::SIGINT);
+    let told = document(&out);
+    let ours = packets(&bench, "ours.pcap");
+    assert!(ours == packets(&bench, "theirs.pcap"), "the files differ");
+    assert_eq!(told["packets"]["captured"].as_u64(), Some(ours.len() as u64), "{told}");
+    assert_eq!(told["packets"]["offered"].as_u64(), Some(sent), "{told}");
+    assert_eq!(told["packets"]["balances"], true, "{told}");
+    assert_eq!(told["ended"], "called-off");
+}
+
+#[test]
+fn every_way_captures_all_and_balances() {
+    let Some(cable) = cable() else { return };
+    let bench = Bench::with(SHORT);
+    for way in ["recv", "recvmmsg", "v2", "v3", "xdp", "auto"] {
+        if way == "xdp"
+            && let Err(missing) = check(&Requirement::AfXdp)
+        {
+            skip_test(&["af-xdp"], &missing);
+            continue;
+        }
+        for place in ["kernel", "user", "both"] {
+            let arguments = ["-w", "all.pcap", "--json", "--source", way, "--filter-in", place, FILTER];
+            let capture = listen(&bench, &cable, &arguments);
+            let sent = send(&bench, &cable, 5000, "50k")["sent"].as_u64().unwrap();
+            let told = document(&capture.called_off(libc::SIGTERM).0);
+            let packets = &told["packets"];
+            let of = |name: &str| {
+                packets[name].as_u64().unwrap_or_else(|| panic!("{way}, {place}: {name}: {told}"))
+            };
+            assert_eq!(of("offered"), sent, "{way}, {place}: {told}");
+            assert_eq!(of("captured") + of("filtered_out"), sent, "{way}, {place}: {told}");
+            assert_eq!(packets["balances"], true, "{way}, {place}: {told}");
+            assert_eq!(self::packets(&bench, "all.pcap").len() as u64, of("captured"), "{way}, {place}");
+        }
+    }
+}
+
+#[test]
+fn several_cores_share_the_packets_out() {
+    let Some(cable) = cable() else { return };
+    let bench = Bench::with(SHORT);
+    let capture = listen(&bench, &cable, &["-w", "all.pcap", "--json", "--cores", "3"]);
+    let sent = send(&bench, &cable, FRAMES, "50k")["sent"].as_u64().unwrap();
+    let told = document(&capture.called_off(libc::SIGINT).0);
+    assert_eq!(told["packets"]["captured"].as_u64(), Some(sent), "{told}");
+    assert_eq!(told["packets"]["balances"], true, "{told}");
+    assert_eq!(packets(&bench, "all.pcap").len() as u64, sent);
+}
+
+#[test]
+fn it_ends_after_the_packets_that_were_asked_for() {
+    let Some(cable) = cable() else { return };
+    let bench = Bench::with(SHORT);
+    for cores in ["1", "2"] {
+        let arguments = ["-w", "ten.pcap", "-c", "10", "--json", "--cores", cores, "--immediate-mode"];
+        let capture = listen(&bench, &cable, &arguments);
+        send(&bench, &cable, 2000, "20k");
+        let told = document(&capture.ends(0).0);
+        assert_eq!(told["ended"], "count", "{told}");
+        assert_eq!(told["packets"]["captured"], 10, "{told}");
+        assert_eq!(told["packets"]["balances"], true, "{told}");
+        assert_eq!(packets(&bench, "ten.pcap").len(), 10);
+    }
+}
+
+#[test]
+fn packets_are_printed_as_they_come() {
+    let Some(cable) = cable() else { return };
+    let bench = Bench::with(SHORT);
+    let capture = listen(&bench, &cable, &["-c", "20", "-n", "-t", "--immediate-mode", FILTER]);
+    send(&bench, &cable, 200, "1k");
+    let (out, err) = capture.ends(0);
+    assert_eq!(out.lines().count(), 20, "{out}");
+    assert!(out.lines().all(|line| line.starts_with("IP 198.18.0.") && line.contains("Flags [")), "{out}");
+    assert!(err.contains("20 captured") && err.contains("filtered out (kernel)"), "{err}");
+}
+
+/// A line of /proc/…/status.
+fn status(pid: u32, name: &str) -> String {
+    let all = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = all.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(":\t"));
+    line.unwrap().to_owned()
+}
+
+#[test]
+fn privileges_are_gone_while_it_captures() {
+    let Some(cable) = cable() else { return };
+    let bench = Bench::with(SHORT);
+    for (arguments, user) in [(&["-w", "a.pcap"][..], "0"), (&["-w", "b.pcap", "-Z", "nobody"], "65534")] {
+        for cores in ["1", "2"] {
+            let capture = listen(&bench, &cable, &[arguments, &["--cores", cores]].concat());
+            let pid = capture.child.id();
+            for set in ["CapEff", "CapPrm", "CapInh", "CapAmb"] {
+                assert_eq!(status(pid, set), "0000000000000000", "{set}");
+            }
+            assert_eq!(status(pid, "NoNewPrivs"), "1");
+            assert_eq!(status(pid, "Uid"), [user; 4].join("\t"));
+            for thread in fs::read_dir(format!("/proc/{pid}/task")).unwrap() {
+                let text = fs::read_to_string(thread.unwrap().path().join("status")).unwrap();
+                assert!(text.contains("CapEff:\t0000000000000000"), "{text}");
+            }
+            // What was opened before still serves.
+            send(&bench, &cable, 100, "10k");
+            let (_, err) = capture.called_off(libc::SIGINT);
+            assert!(err.contains("100 captured") && err.contains(": the account balances"), "{err}");
+        }
+    }
+}
+
+#[test]
+fn an_interface_that_goes_is_told_and_what_came_is_kept() {
+    let Some(cable) = cable() else { return };
+    let bench = Bench::with(SHORT);
+    let capture = listen(&bench, &cable, &["-w", "kept.pcap"]);
+    send(&bench, &cable, 100, "10k");
+    cable.namespace().run(|| tollway_wire::delete_link(Cable::LEFT)).unwrap().unwrap();
+    let (_, err) = capture.ends(1);
+    assert!(err.contains("100 captured") && err.contains("interface right"), "{err}");
+    assert_eq!(packets(&bench, "kept.pcap").len(), 100);
+}
+
+#[test]
+fn without_privileges_it_says_what_would_help() {
+    let Some(cable) = cable() else { return };
+    let bench = Bench::with(SHORT);
+    let ours = env!("CARGO_BIN_EXE_tollway");
+    let nobody = ["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", ours];
+    for arguments in [
+        &["capture", "-i", Cable::RIGHT][..],
+        &["capture", "generate", "-i", Cable::LEFT, "--count", "1", "--rate", "full"],
+    ] {
+        let mut command = Command::new("setpriv");
+        bench.set_up(&mut command);
+        // The program may lie where nobody else looks.
+        command.args(nobody).args(arguments).current_dir("/");
+        let output = match cable.namespace().run(|| command.output()).unwrap() {
+            Ok(output) if output.status.code() != Some(127) => output,
+            _ => return println!("skipped: no setpriv, or it cannot run the program as nobody"),
+        };
+        let err = String::from_utf8_lossy(&output.stderr).into_owned();
+        if err.contains("failed to execute") {
+            return println!("skipped: nobody may not run the program where it lies");
+        }
+        assert_eq!(output.status.code(), Some(1), "{err}");
+        assert!(err.contains("sudo setcap cap_net_raw,cap_net_admin=ep"), "{err}");
+    }
+}

@@ -1,0 +1,277 @@
+//! A packet as one line: who to whom, by which protocol, and how long.
+//!
+//! In the manner of tcpdump, for Ethernet, VLAN tags, ARP, IPv4, IPv6, TCP, UDP and ICMP. What is not decoded is named by
+//! its number; what was cut off is marked `[cut]`.
+
+use std::fmt::{self, Display, Formatter};
+use std::net::IpAddr;
+
+use etherparse::{
+    ArpPacketSlice, EtherType, Icmpv4Slice, Icmpv4Type, Icmpv6Slice, Icmpv6Type, IpNumber, LaxLinkExtSlice,
+    LaxNetSlice, LaxSlicedPacket, LinkSlice, TcpSlice, TransportSlice,
+};
+use tollway_capture::engine::{LinkType, Packet};
+
+/// A hardware address.
+struct Hardware([u8; 6]);
+
+impl Display for Hardware {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let [a, b, c, d, e, g] = self.0;
+        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
+    }
+}
+
+/// A packet to be shown in one line.
+pub struct Line<'a> {
+    /// It.
+    pub packet: &'a Packet<'a>,
+    /// What it begins with.
+    pub link: LinkType,
+    /// Whether to show that as well.
+    pub link_header: bool,
+}
+
+/// Length of the link's header, after which the network's begins.
+pub fn link_header_length(link: LinkType) -> usize {
+    match link {
+        LinkType::ETHERNET => 14,
+        LinkType::LINUX_SLL => 16,
+        LinkType::LINUX_SLL2 => 20,
+        _ => 0,
+    }
+}
+
+impl Display for Line<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let bytes = self.packet.bytes;
+        match self.link {
+            LinkType::ETHERNET => match LaxSlicedPacket::from_ethernet(bytes) {
+                Ok(sliced) => self.ethernet(f, &sliced),
+                Err(_) => write!(f, "[cut] Ethernet, length {}", self.packet.wire_length),
+            },
+            LinkType::RAW => self.network(f, bytes, None),
+            LinkType::LINUX_SLL => {
+                self.network(f, bytes.get(16..).unwrap_or_default(), ether_type(bytes, 14))
+            }
+            LinkType::LINUX_SLL2 => {
+                self.network(f, bytes.get(20..).unwrap_or_default(), ether_type(bytes, 0))
+            }
+            other => write!(f, "{}, length {}", crate::link_type::name(other), self.packet.wire_length),
+        }
+    }
+}
+
+fn ether_type(bytes: &[u8], at: usize) -> Option<EtherType> {
+    let word = bytes.get(at..at + 2)?;
+    Some(EtherType(u16::from_be_bytes([word[0], word[1]])))
+}
+
+impl Line<'_> {
+    /// What follows a header that is not shown.
+    fn network(&self, f: &mut Formatter<'_>, bytes: &[u8], kind: Option<EtherType>) -> fmt::Result {
+        let kind = kind.unwrap_or(match bytes.first().map(|first| first >> 4) {
+            Some(6) => EtherType::IPV6,
+            _ => EtherType::IPV4,
+        });
+        self.inner(f, &LaxSlicedPacket::from_ether_type(kind, bytes), kind)
+    }
+
+    fn ethernet(&self, f: &mut Formatter<'_>, sliced: &LaxSlicedPacket<'_>) -> fmt::Result {
+        let Some(LinkSlice::Ethernet2(header)) = &sliced.link else { return f.write_str("[cut]") };
+        let mut kind = header.ether_type();
+        // A length, not a type: IEEE 802.3, 3.2.6.
+        let is_length = kind.0 < 1536;
+        let undecoded = sliced.net.is_none();
+        if self.link_header || undecoded || is_length {
+            let (from, to) = (Hardware(header.source()), Hardware(header.destination()));
+            write!(f, "{from} > {to}, ")?;
+            if is_length {
+                return write!(f, "802.3, length {}", kind.0);
+            }
+            write!(f, "ethertype {}, length {}: ", named(kind), self.packet.wire_length)?;
+        }
+        for tag in &sliced.link_exts {
+            if let LaxLinkExtSlice::Vlan(tag) = tag {
+                kind = tag.ether_type();
+                write!(
+                    f,
+                    "vlan {}, p {}, ",
+                    tag.vlan_identifier().value(),
+                    tag.priority_code_point().value()
+                )?;
+                if self.link_header {
+                    write!(f, "ethertype {}, ", named(kind))?;
+                }
+            }
+        }
+        self.inner(f, sliced, kind)
+    }
+
+    fn inner(&self, f: &mut Formatter<'_>, sliced: &LaxSlicedPacket<'_>, kind: EtherType) -> fmt::Result {
+        match &sliced.net {
+            Some(LaxNetSlice::Arp(packet)) => arp(f, packet),
+            Some(LaxNetSlice::Ipv4(ip)) => {
+                let header = ip.header();
+                let (from, to) = (header.source_addr().into(), header.destination_addr().into());
+                let payload = usize::from(header.total_len()).saturating_sub(header.slice().len());
+                let offset = header.fragments_offset().value();
+                let fragment = header.more_fragments() || offset > 0;
+                let flow = Flow { name: "IP", from, to, kind: ip.payload_ip_number(), payload };
+                flow.show(f, sliced.transport.as_ref())?;
+                if fragment {
+                    let more = if header.more_fragments() { "+" } else { "" };
+                    write!(f, " (frag at {}{more})", u32::from(offset) * 8)?;
+                }
+                Ok(())
+            }
+            Some(LaxNetSlice::Ipv6(ip)) => {
+                let header = ip.header();
+                let (from, to) = (header.source_addr().into(), header.destination_addr().into());
+                let extensions = ip.extensions().slice().len();
+                let payload = usize::from(header.payload_length()).saturating_sub(extensions);
+                let flow = Flow { name: "IP6", from, to, kind: ip.payload().ip_number, payload };
+                flow.show(f, sliced.transport.as_ref())
+            }
+            None => match sliced.stop_err {
+                Some(_) => write!(f, "{} [cut]", named(kind)),
+                None => write!(f, "{} not decoded", named(kind)),
+            },
+        }
+    }
+}
+
+/// Both ends of an IP packet, and what it carries.
+struct Flow {
+    name: &'static str,
+    from: IpAddr,
+    to: IpAddr,
+    kind: IpNumber,
+    /// Bytes behind the IP headers, as those say.
+    payload: usize,
+}
+
+impl Flow {
+    fn show(&self, f: &mut Formatter<'_>, transport: Option<&TransportSlice<'_>>) -> fmt::Result {
+        let Flow { name, from, to, payload, .. } = self;
+        match transport {
+            Some(TransportSlice::Tcp(tcp)) => {
+                let (source, destination) = (tcp.source_port(), tcp.destination_port());
+                write!(f, "{name} {from}.{source} > {to}.{destination}: ")?;
+                show_tcp(f, tcp, payload.saturating_sub(tcp.header_slice().len()))
+            }
+            Some(TransportSlice::Udp(udp)) => {
+                let (source, destination) = (udp.source_port(), udp.destination_port());
+                let length = udp.length().saturating_sub(8);
+                write!(f, "{name} {from}.{source} > {to}.{destination}: UDP, length {length}")
+            }
+            Some(TransportSlice::Icmpv4(icmp)) => {
+                write!(f, "{name} {from} > {to}: ICMP {}, length {payload}", Icmp4(icmp))
+            }
+            Some(TransportSlice::Icmpv6(icmp)) => {
+                write!(f, "{name} {from} > {to}: ICMP6, {}, length {payload}", Icmp6(icmp))
+            }
+            _ => {
+                write!(f, "{name} {from} > {to}: ")?;
+                let decoded = [IpNumber::TCP, IpNumber::UDP, IpNumber::ICMP, IpNumber::IPV6_ICMP];
+                let cut = if decoded.contains(&self.kind) { " [cut]" } else { "" };
+                match self.kind.keyword_str() {
+                    Some(keyword) => write!(f, "{keyword}{cut}, length {payload}"),
+                    None => write!(f, "ip-proto-{}{cut}, length {payload}", self.kind.0),
+                }
+            }
+        }
+    }
+}
+
+fn show_tcp(f: &mut Formatter<'_>, tcp: &TcpSlice<'_>, length: usize) -> fmt::Result {
+    f.write_str("Flags [")?;
+    let flags = [
+        (tcp.fin(), 'F'),
+        (tcp.syn(), 'S'),
+        (tcp.rst(), 'R'),
+        (tcp.psh(), 'P'),
+        (tcp.ack(), '.'),
+        (tcp.urg(), 'U'),
+        (tcp.ece(), 'E'),
+        (tcp.cwr(), 'W'),
+    ];
+    if flags.iter().all(|(set, _)| !set) {
+        f.write_str("none")?;
+    }
+    for (_, letter) in flags.into_iter().filter(|(set, _)| *set) {
+        write!(f, "{letter}")?;
+    }
+    let sequence = tcp.sequence_number();
+    match length {
+        0 => write!(f, "], seq {sequence}")?,
+        _ => write!(f, "], seq {sequence}:{}", sequence.wrapping_add(length as u32))?,
+    }
+    if tcp.ack() {
+        write!(f, ", ack {}", tcp.acknowledgment_number())?;
+    }
+    write!(f, ", win {}, length {length}", tcp.window_size())
+}
+
+struct Icmp4<'a>(&'a Icmpv4Slice<'a>);
+
+impl Display for Icmp4<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self.0.icmp_type() {
+            Icmpv4Type::EchoRequest(echo) => write!(f, "echo request, id {}, seq {}", echo.id, echo.seq),
+            Icmpv4Type::EchoReply(echo) => write!(f, "echo reply, id {}, seq {}", echo.id, echo.seq),
+            Icmpv4Type::DestinationUnreachable(_) => write!(f, "unreachable, code {}", self.0.code_u8()),
+            Icmpv4Type::TimeExceeded(_) => f.write_str("time exceeded"),
+            Icmpv4Type::Redirect(_) => f.write_str("redirect"),
+            _ => write!(f, "type {}, code {}", self.0.type_u8(), self.0.code_u8()),
+        }
+    }
+}
+
+struct Icmp6<'a>(&'a Icmpv6Slice<'a>);
+
+impl Display for Icmp6<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self.0.icmp_type() {
+            Icmpv6Type::EchoRequest(echo) => write!(f, "echo request, id {}, seq {}", echo.id, echo.seq),
+            Icmpv6Type::EchoReply(echo) => write!(f, "echo reply, id {}, seq {}", echo.id, echo.seq),
+            Icmpv6Type::RouterSolicitation => f.write_str("router solicitation"),
+            Icmpv6Type::RouterAdvertisement(_) => f.write_str("router advertisement"),
+            Icmpv6Type::NeighborSolicitation => f.write_str("neighbor solicitation"),
+            Icmpv6Type::NeighborAdvertisement(_) => f.write_str("neighbor advertisement"),
+            Icmpv6Type::DestinationUnreachable(_) => write!(f, "unreachable, code {}", self.0.code_u8()),
+            Icmpv6Type::PacketTooBig { mtu } => write!(f, "packet too big, mtu {mtu}"),
+            _ => write!(f, "type {}, code {}", self.0.type_u8(), self.0.code_u8()),
+        }
+    }
+}
+
+fn arp(f: &mut Formatter<'_>, packet: &ArpPacketSlice<'_>) -> fmt::Result {
+    let whole = packet.to_packet();
+    let four = |bytes: &[u8]| <[u8; 4]>::try_from(bytes).ok().map(|b| IpAddr::from(b).to_string());
+    let of = |bytes: &[u8]| four(bytes).unwrap_or_else(|| "?".into());
+    let (sender, target) = (of(whole.sender_protocol_addr()), of(whole.target_protocol_addr()));
+    let length = packet.slice().len();
+    match whole.operation.0 {
+        1 => write!(f, "ARP, Request who-has {target} tell {sender}, length {length}"),
+        2 => {
+            let hardware = <[u8; 6]>::try_from(whole.sender_hw_addr()).map(Hardware);
+            match hardware {
+                Ok(hardware) => write!(f, "ARP, Reply {sender} is-at {hardware}, length {length}"),
+                Err(_) => write!(f, "ARP, Reply {sender}, length {length}"),
+            }
+        }
+        other => write!(f, "ARP, operation {other}, length {length}"),
+    }
+}
+
+fn named(kind: EtherType) -> String {
+    match kind {
+        EtherType::IPV4 => "IPv4 (0x0800)".into(),
+        EtherType::IPV6 => "IPv6 (0x86dd)".into(),
+        EtherType::ARP => "ARP (0x0806)".into(),
+        EtherType::VLAN_TAGGED_FRAME => "802.1Q (0x8100)".into(),
+        EtherType::PROVIDER_BRIDGING => "802.1ad (0x88a8)".into(),
+        EtherType(other) => format!("{other:#06x}"),
+    }
+}

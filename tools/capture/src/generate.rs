@@ -1,0 +1,244 @@
+//! `tollway capture generate`: frames at an exact rate over the one interface that is named.
+
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+
+use anyhow::Result;
+use schemars::JsonSchema;
+use serde::Serialize;
+use tollway_capture::engine::generate::{
+    Ended, Errors, Flows, Generator, Group, Method, ReplayPace, Report, Schedule, Sizes, Traffic, Transport,
+};
+use tollway_core::Error;
+
+use crate::args::generate::{Generate, Rate, SendWay, Timing};
+use crate::{interfaces, privileges, signals};
+
+/// What a generator did. Times in nanoseconds.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GenerateDocument {
+    /// Version of this form.
+    pub schema_version: u32,
+    /// The interface.
+    pub interface: String,
+    /// Frames that the kernel took.
+    pub sent: u64,
+    /// Bytes of those, without check sequences.
+    pub bytes: u64,
+    /// Frames that the kernel refused because a queue was full: ENOBUFS, EAGAIN.
+    pub refused: u64,
+    /// Frames of a replayed file that could not be sent.
+    pub skipped: u64,
+    /// Frames of a replayed file that had been cut, sent with zeros in place of what is missing.
+    pub padded: u64,
+    /// From the first frame to the last, in seconds.
+    pub seconds: f64,
+    /// Frames per second that were asked for; null where the interface decides, or a file.
+    pub rate_asked: Option<f64>,
+    /// Frames per second, sent or refused; null for fewer than two.
+    pub rate: Option<f64>,
+    /// How much faster than the schedule, relative: 0.001 is 0.1 %.
+    pub rate_error: Option<f64>,
+    /// How far gaps between two frames were from the schedule's.
+    pub gap_error: ErrorsDocument,
+    /// How long after it was due a frame was handed over.
+    pub lateness: ErrorsDocument,
+    /// Time taken from the sender while it waited: how often.
+    pub preemptions: u64,
+    /// System calls made for sending.
+    pub calls: u64,
+    /// Processor time of the sender, waiting included, in seconds.
+    pub processor_seconds: f64,
+    /// How it ended: `done`, `time-over`, `called-off`, `lost`, `damaged`.
+    pub ended: String,
+    /// What went wrong, where something did.
+    pub error: Option<String>,
+}
+
+/// A distribution of errors, in nanoseconds.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ErrorsDocument {
+    /// Half of them are below.
+    pub p50_ns: f64,
+    /// 99 of a hundred are below.
+    pub p99_ns: f64,
+    /// The largest.
+    pub max_ns: f64,
+}
+
+impl From<Errors> for ErrorsDocument {
+    fn from(errors: Errors) -> Self {
+        ErrorsDocument { p50_ns: errors.p50, p99_ns: errors.p99, max_ns: errors.max }
+    }
+}
+
+/// Sends what the command line says.
+///
+/// # Errors
+/// What was asked for cannot be, or the interface was lost on the way.
+pub fn run(options: &Generate, json: bool) -> Result<()> {
+    interfaces::named(&options.interface)?;
+    let generator = generator(options)?;
+    let stop = signals::call_off(Vec::new())?;
+    let ready = generator.open().map_err(|error| match error.into() {
+        Error::Missing(missing) => Error::Missing(interfaces::allowed(missing)),
+        other => other,
+    })?;
+    privileges::drop(options.relinquish_privileges.as_deref())?;
+    let report = ready.run(&stop);
+    let asked = match &generator.traffic {
+        Traffic::Made { schedule, .. } => schedule.rate(),
+        Traffic::Replay { pace: ReplayPace::Rate(rate), .. } => Some(*rate),
+        Traffic::Replay { .. } => None,
+    };
+    let document = document(report, asked);
+    let mut out = io::stdout().lock();
+    if json {
+        serde_json::to_writer_pretty(&mut out, &document).map_err(io::Error::from)?;
+        writeln!(out)?;
+    } else {
+        out.write_all(text(&document).as_bytes())?;
+    }
+    match document.error {
+        Some(error) => Err(anyhow::anyhow!("{error}")),
+        None => Ok(()),
+    }
+}
+
+fn generator(options: &Generate) -> Result<Generator, Error> {
+    let rate = match options.rate {
+        Some(Rate::PerSecond(rate)) => Some(rate),
+        Some(Rate::Full) | None => None,
+    };
+    let needs_rate = |name: &str| {
+        rate.ok_or_else(|| Error::Input {
+            place: format!("--schedule {name}"),
+            reason: "it needs a rate".into(),
+            remedy: "give --rate in frames per second".into(),
+        })
+    };
+    let schedule = match &options.schedule {
+        Timing::Replay(file) => {
+            let pace = match options.rate {
+                Some(Rate::PerSecond(rate)) => ReplayPace::Rate(rate),
+                Some(Rate::Full) => ReplayPace::FullSpeed,
+                None => ReplayPace::Gaps(1.0),
+            };
+            let traffic = Traffic::Replay { file: file.clone(), pace };
+            return Ok(of(options, traffic));
+        }
+        Timing::Constant if options.rate == Some(Rate::Full) => Schedule::FullSpeed,
+        Timing::Constant => Schedule::Constant { rate: needs_rate("constant")? },
+        Timing::Poisson => Schedule::Poisson { rate: needs_rate("poisson")? },
+        Timing::Burst(length) => Schedule::Bursts { rate: needs_rate("burst")?, length: *length, peak: None },
+    };
+    if options.count.is_none() && options.time.is_none() {
+        return Err(Error::Input {
+            place: "generate".into(),
+            reason: "nothing says when it ends".into(),
+            remedy: "give --count or --time".into(),
+        });
+    }
+    let sizes = match (&options.mix, options.size) {
+        (Some(mix), _) => mix.parse::<Sizes>()?,
+        (None, size) => size.to_string().parse::<Sizes>()?,
+    };
+    let flows = match (options.matching, options.flows) {
+        (Some(share), _) => Flows::web(share)?,
+        (None, flows) => Group::v4(Transport::Udp).addresses(flows, 1).into(),
+    };
+    Ok(of(options, Traffic::Made { flows, sizes, schedule, seed: options.seed }))
+}
+
+fn of(options: &Generate, traffic: Traffic) -> Generator {
+    Generator {
+        interface: options.interface.clone(),
+        traffic,
+        count: options.count,
+        time: options.time,
+        method: match options.send_by {
+            SendWay::Send => Method::Send,
+            SendWay::Sendmmsg => Method::SendMany,
+            SendWay::Ring => Method::Ring,
+        },
+    }
+}
+
+fn document(report: Report, rate_asked: Option<f64>) -> GenerateDocument {
+    let refused = report.refused();
+    let (ended, error) = match report.ended {
+        Ended::Done => ("done", None),
+        Ended::TimeOver => ("time-over", None),
+        Ended::Stopped => ("called-off", None),
+        Ended::Lost(error) => ("lost", Some(error.to_string())),
+        Ended::Damaged(error) => ("damaged", Some(error)),
+    };
+    GenerateDocument {
+        schema_version: 1,
+        interface: report.interface,
+        sent: report.sent,
+        bytes: report.bytes,
+        refused,
+        skipped: report.skipped,
+        padded: report.padded,
+        seconds: report.elapsed.as_secs_f64(),
+        rate_asked,
+        rate: report.rate,
+        rate_error: report.rate_error,
+        gap_error: report.gap_errors.into(),
+        lateness: report.lateness.into(),
+        preemptions: report.preempted.count,
+        calls: report.calls,
+        processor_seconds: report.processor.as_secs_f64(),
+        ended: ended.into(),
+        error,
+    }
+}
+
+fn text(document: &GenerateDocument) -> String {
+    let mut text = String::new();
+    let mut row = |name: &str, value: String| {
+        let _ = writeln!(text, "{name:<10} {value}");
+    };
+    let d = document;
+    row("sent", format!("{} frames, {} bytes, over {} in {:.3} s", d.sent, d.bytes, d.interface, d.seconds));
+    if let Some(rate) = d.rate {
+        let error = d.rate_error.map_or(String::new(), |e| format!(", {:+.4} % of the schedule", e * 100.0));
+        row("rate", format!("{rate:.1} frames/s{error}"));
+    }
+    for (name, errors) in [("gap error", &d.gap_error), ("lateness", &d.lateness)] {
+        let [p50, p99, max] = [errors.p50_ns, errors.p99_ns, errors.max_ns].map(time);
+        row(name, format!("p50 {p50} · p99 {p99} · max {max}"));
+    }
+    row("refused", format!("{} frames, for a queue was full", d.refused));
+    if d.skipped + d.padded > 0 {
+        row("altered", format!("{} frames of the file skipped, {} padded with zeros", d.skipped, d.padded));
+    }
+    let busy = d.processor_seconds;
+    row(
+        "sender",
+        format!("{} calls, {busy:.3} s of processor time, interrupted {} times", d.calls, d.preemptions),
+    );
+    row("ended", d.ended.clone());
+    text
+}
+
+/// Nanoseconds with three digits and a unit.
+fn time(nanoseconds: f64) -> String {
+    let (value, unit) = match nanoseconds {
+        n if n >= 1e9 => (n / 1e9, "s"),
+        n if n >= 1e6 => (n / 1e6, "ms"),
+        n if n >= 1e3 => (n / 1e3, "µs"),
+        n => (n, "ns"),
+    };
+    let digits = if value >= 100.0 {
+        0
+    } else if value >= 10.0 {
+        1
+    } else {
+        2
+    };
+    format!("{value:.digits$} {unit}")
+}

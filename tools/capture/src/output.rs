@@ -1,0 +1,136 @@
+//! Where packets go: a file in either format, lines of text, or nowhere but into the count.
+
+use std::fs;
+use std::io::{self, IsTerminal, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use tollway_capture::engine::file::pcapng::{Described, Statistics};
+use tollway_capture::engine::file::{self, Output, Resolution, Sink, pcap, pcapng};
+use tollway_capture::engine::{Packet, Timestamp};
+use tollway_core::Error;
+
+use crate::args::{FileFormat, Options, Precision};
+use crate::print::Printer;
+
+/// A sink that ends.
+pub trait Ends: Sink {
+    /// Writes the rest; how many bytes a file has got, if it is one.
+    ///
+    /// # Errors
+    /// If the system does not take it.
+    fn end(self) -> Result<Option<u64>, file::Error>;
+}
+
+impl Ends for pcap::Writer {
+    fn end(mut self) -> Result<Option<u64>, file::Error> {
+        self.flush()?;
+        let length = self.length();
+        self.finish().map(|()| Some(length))
+    }
+}
+
+impl Ends for pcapng::Writer {
+    fn end(mut self) -> Result<Option<u64>, file::Error> {
+        self.flush()?;
+        let length = self.length();
+        self.finish().map(|()| Some(length))
+    }
+}
+
+/// Counts and forgets.
+pub struct Nowhere;
+
+impl Sink for Nowhere {
+    fn describe(&mut self, _: &Described) -> Result<(), file::Error> {
+        Ok(())
+    }
+
+    fn conclude(&mut self, _: u32, _: &Statistics, _: Timestamp) -> Result<(), file::Error> {
+        Ok(())
+    }
+
+    fn write(&mut self, _: u32, _: &Packet<'_>) -> Result<(), file::Error> {
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), file::Error> {
+        Ok(())
+    }
+}
+
+impl Ends for Nowhere {
+    fn end(self) -> Result<Option<u64>, file::Error> {
+        Ok(None)
+    }
+}
+
+impl<W: Write> Ends for Printer<W> {
+    fn end(mut self) -> Result<Option<u64>, file::Error> {
+        self.flush().map(|()| None)
+    }
+}
+
+/// What is done with a sink of whichever kind, once it is open.
+pub trait Job {
+    /// What comes of it.
+    type Outcome;
+
+    /// Does it.
+    ///
+    /// # Errors
+    /// Whatever goes wrong.
+    fn run<S: Ends + Send>(self, sink: S) -> Result<Self::Outcome>;
+}
+
+/// The unit that times are written in.
+pub fn resolution(options: &Options) -> Resolution {
+    match options.ways.time_stamp_precision {
+        Precision::Micro => Resolution::Micros,
+        Precision::Nano => Resolution::Nanos,
+    }
+}
+
+/// Whether packets are printed on a terminal, where somebody waits for them.
+pub fn prints_on_terminal(options: &Options) -> bool {
+    options.write.is_none() && io::stdout().is_terminal()
+}
+
+/// Opens what packets go to and does the job with it. `json`: standard output is for the document alone.
+///
+/// # Errors
+/// A file that cannot be made, and whatever goes wrong with the job.
+pub fn with<J: Job>(options: &Options, layout: pcap::Layout, json: bool, job: J) -> Result<J::Outcome> {
+    let Some(file) = &options.write else {
+        if json {
+            return job.run(Nowhere);
+        }
+        return job.run(Printer::new(io::stdout(), options));
+    };
+    let remedy = "check that its folder exists, that it may be written to, and that there is room";
+    let output = Output::create(file).context(remedy)?;
+    match options.ways.format {
+        FileFormat::Pcap => job.run(pcap::Writer::new(output, layout)?),
+        FileFormat::Pcapng => {
+            let application = concat!("tollway ", env!("CARGO_PKG_VERSION"));
+            job.run(pcapng::Writer::new(output, application)?)
+        }
+    }
+}
+
+/// Refuses to write over what is being read.
+///
+/// # Errors
+/// If the two are one file.
+pub fn must_differ(read: &Path, write: &Path) -> Result<(), Error> {
+    let identity = |path| fs::metadata(path).ok().filter(|m| m.is_file()).map(|m| (m.dev(), m.ino()));
+    match (identity(read), identity(write)) {
+        (Some(one), Some(other)) if one == other => Err(Error::Input {
+            place: format!("-w {}", write.display()),
+            reason: "it is the file that is read, and would be emptied".into(),
+            remedy: "write to another file".into(),
+        }),
+        _ => Ok(()),
+    }
+}

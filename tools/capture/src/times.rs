@@ -1,0 +1,132 @@
+//! Times of packets as they are printed: by tcpdump's -t, -tt, -ttt, -tttt, -ttttt.
+
+use std::fmt::Write;
+
+use jiff::tz::TimeZone;
+use tollway_capture::engine::Timestamp;
+
+/// Nanoseconds in a second.
+const SECOND: u64 = 1_000_000_000;
+
+/// How times are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Style {
+    OfDay,
+    None,
+    Since1970,
+    SinceBefore,
+    WithDate,
+    SinceFirst,
+}
+
+/// Writes times.
+pub struct Times {
+    style: Style,
+    nanoseconds: bool,
+    zone: TimeZone,
+    /// A second, and how it is written.
+    second: Option<(u64, String)>,
+    /// The first packet's time, or that of the one before.
+    reference: Option<Timestamp>,
+}
+
+impl Times {
+    /// By how often -t was given.
+    pub fn new(letters: u8, nanoseconds: bool) -> Times {
+        let style = match letters {
+            0 => Style::OfDay,
+            1 => Style::None,
+            2 => Style::Since1970,
+            3 => Style::SinceBefore,
+            4 => Style::WithDate,
+            _ => Style::SinceFirst,
+        };
+        let zone = match style {
+            Style::OfDay | Style::WithDate => TimeZone::system(),
+            _ => TimeZone::UTC,
+        };
+        Times { style, nanoseconds, zone, second: None, reference: None }
+    }
+
+    /// Appends the time of the next packet, and a blank.
+    pub fn write(&mut self, time: Timestamp, line: &mut String) {
+        let seconds = time.0 / SECOND;
+        match self.style {
+            Style::None => return,
+            Style::Since1970 => {
+                let _ = write!(line, "{seconds}");
+            }
+            Style::OfDay | Style::WithDate => match &self.second {
+                Some((known, text)) if *known == seconds => line.push_str(text),
+                _ => {
+                    let text = self.local(seconds);
+                    line.push_str(&text);
+                    self.second = Some((seconds, text));
+                }
+            },
+            Style::SinceBefore | Style::SinceFirst => {
+                let reference = *self.reference.get_or_insert(time);
+                if self.style == Style::SinceBefore {
+                    self.reference = Some(time);
+                }
+                let (sign, since) = match time.0.checked_sub(reference.0) {
+                    Some(since) => (" ", since),
+                    None => ("-", reference.0 - time.0),
+                };
+                let (s, rest) = (since / SECOND, since % SECOND);
+                let _ = write!(line, "{sign}{:02}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
+                return self.fraction(rest, line);
+            }
+        }
+        self.fraction(time.0 % SECOND, line);
+    }
+
+    fn fraction(&self, nanoseconds: u64, line: &mut String) {
+        let _ = if self.nanoseconds {
+            write!(line, ".{nanoseconds:09} ")
+        } else {
+            write!(line, ".{:06} ", nanoseconds / 1000)
+        };
+    }
+
+    /// A second of the zone's time of day. Those that calendars here have no room for are shown as they are.
+    fn local(&self, seconds: u64) -> String {
+        let moment = i64::try_from(seconds).ok().and_then(|s| jiff::Timestamp::from_second(s).ok());
+        let Some(moment) = moment else { return seconds.to_string() };
+        let format = if self.style == Style::WithDate { "%Y-%m-%d %H:%M:%S" } else { "%H:%M:%S" };
+        moment.to_zoned(self.zone.clone()).strftime(format).to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(letters: u8, nanoseconds: bool, times: &[u64]) -> Vec<String> {
+        let mut all = Times { zone: TimeZone::UTC, ..Times::new(letters, nanoseconds) };
+        let one = |time: &u64| {
+            let mut line = String::new();
+            all.write(Timestamp(*time), &mut line);
+            line
+        };
+        times.iter().map(one).collect()
+    }
+
+    #[test]
+    fn times_are_written_as_tcpdump_does() {
+        let times = [1_700_000_000_123_456_789, 1_700_000_001_000_000_000, 1_699_999_999_000_000_000];
+        assert_eq!(written(0, false, &times[..1]), ["22:13:20.123456 "]);
+        assert_eq!(written(0, true, &times[..1]), ["22:13:20.123456789 "]);
+        assert_eq!(written(1, false, &times[..1]), [""]);
+        assert_eq!(written(2, false, &times[..1]), ["1700000000.123456 "]);
+        assert_eq!(
+            written(3, false, &times),
+            [" 00:00:00.000000 ", " 00:00:00.876543 ", "-00:00:02.000000 "]
+        );
+        assert_eq!(written(4, false, &times[..1]), ["2023-11-14 22:13:20.123456 "]);
+        assert_eq!(
+            written(5, false, &times),
+            [" 00:00:00.000000 ", " 00:00:00.876543 ", "-00:00:01.123456 "]
+        );
+    }
+}
