@@ -10,8 +10,8 @@ use std::process::Command;
 use program::{Bench, SHORT};
 
 const VERBS: &[&str] = &[
-    "run", "measure", "bill", "capture", "compare", "report", "export", "history", "model", "simulate", "plan",
-    "fit", "list", "doctor", "generate",
+    "run", "measure", "bill", "capture", "compare", "report", "export", "history", "model", "simulate",
+    "plan", "fit", "list", "doctor", "generate",
 ];
 
 /// The text with every figure in it made the same: how many variants there are is not what is pinned.
