@@ -79,7 +79,7 @@ fn programs_are_those_of_tcpdump() {
         "ip",
         "tcp port 80 or tcp port 443",
         "vlan 5 and udp",
-        "ip6 and tcp[13] & 2 != 0",
+        "ip6 or tcp[13] & 2 != 0",
         "ether host 02:00:00:00:00:01 or arp",
         "net 10.0.0.0/8 and not port 53",
         "icmp[0] = 8 and ip[2:2] > 100",

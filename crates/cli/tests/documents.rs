@@ -152,9 +152,14 @@ fn the_calculators_documents_are_as_their_schemas_say() {
         &bench,
         &["simulate", &file.to_string_lossy(), "--customers", "1000", "--replications", "2", "--json"],
     );
-    for (name, documents) in
-        [("model", vec![point, sweep]), ("plan", vec![kept, never]), ("simulation", vec![simulated])]
-    {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/capture/web.pcap");
+    let captured = json(&bench, &["capture", "-r", &file.to_string_lossy(), "--json", "tcp port 80"]);
+    for (name, documents) in [
+        ("model", vec![point, sweep]),
+        ("plan", vec![kept, never]),
+        ("simulation", vec![simulated]),
+        ("capture", vec![captured]),
+    ] {
         let schema = json(&bench, &["generate", "schema", name]);
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("schema/{name}.json"));
         if std::env::var_os("TOLLWAY_REWRITE").is_some() {
@@ -243,7 +248,7 @@ fn pages_show_what_the_program_prints() {
         // A blank line would end the block.
         timeless.filter(|line| !line.is_empty()).collect::<Vec<String>>().join("\n")
     };
-    for page in ["docs/models.md", "docs/plan.md", "docs/fit.md", "docs/story.md"] {
+    for page in ["docs/models.md", "docs/plan.md", "docs/fit.md", "docs/story.md", "docs/capture.md"] {
         let file = root.join(page);
         let then = fs::read_to_string(&file).unwrap();
         let now = with_output(&then, run);

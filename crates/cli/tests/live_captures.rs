@@ -3,13 +3,16 @@
 #[allow(dead_code, reason = "other tests need more of it")]
 mod program;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
+use std::os::fd::OwnedFd;
 use std::process::{Child, ChildStderr, Command, Output};
 use std::thread::sleep;
 use std::time::Duration;
 
-use program::{Bench, SHORT};
+use program::{Bench, SHORT, within};
+use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 use serde_json::Value;
 use tollway_capture::engine::file::Reader;
 use tollway_core::Requirement;
@@ -71,6 +74,13 @@ impl Listening {
     }
 }
 
+/// What is asked of a document that was printed: each of its schema's fields and no other.
+fn has_the_fields_of(bench: &Bench, schema: &str, document: &Value) {
+    let schema: Value = serde_json::from_str(&bench.ends(&["generate", "schema", schema], 0).0).unwrap();
+    let names = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<BTreeSet<_>>();
+    assert_eq!(names(&schema["properties"]), names(document));
+}
+
 /// `tollway capture -i right`, which listens.
 fn listen(bench: &Bench, cable: &Cable, arguments: &[&str]) -> Listening {
     Listening::start(cable, bench.tollway(&[&["capture", "-i", Cable::RIGHT], arguments].concat()))
@@ -125,11 +135,17 @@ fn what_is_captured_is_what_tcpdump_captures() {
     }
     let mut theirs = Command::new("tcpdump");
     bench.set_up(&mut theirs);
-    theirs.args(["-Z", "root", "-i", Cable::RIGHT, "-B", "16384", "-w", "theirs.pcap", FILTER]);
+    theirs.args(["-Z", "root", "-i", Cable::RIGHT, "-B", "16384", "-U", "-w", "theirs.pcap", FILTER]);
     let theirs = Listening::start(&cable, theirs);
-    let ours = listen(&bench, &cable, &["-w", "ours.pcap", "--json", FILTER]);
-    let sent = send(&bench, &cable, FRAMES, "50k")["sent"].as_u64().unwrap();
-    sleep(Duration::from_millis(300));
+    let ours = listen(&bench, &cable, &["-U", "-w", "ours.pcap", "--json", FILTER]);
+    let report = send(&bench, &cable, FRAMES, "50k");
+    let sent = report["sent"].as_u64().unwrap();
+    // What tcpdump has not read when it is called off it loses.
+    let length = |file| fs::metadata(bench.file(file)).unwrap().len();
+    within(20.0, "one of them has less", || {
+        sleep(Duration::from_millis(300));
+        length("ours.pcap") == length("theirs.pcap")
+    });
     theirs.called_off(libc::SIGINT);
     let (out, _) = ours.called_off(libc::SIGINT);
     let told = document(&out);
@@ -139,6 +155,8 @@ fn what_is_captured_is_what_tcpdump_captures() {
     assert_eq!(told["packets"]["offered"].as_u64(), Some(sent), "{told}");
     assert_eq!(told["packets"]["balances"], true, "{told}");
     assert_eq!(told["ended"], "called-off");
+    has_the_fields_of(&bench, "capture", &told);
+    has_the_fields_of(&bench, "traffic", &report);
 }
 
 #[test]
@@ -278,4 +296,40 @@ fn without_privileges_it_says_what_would_help() {
         assert_eq!(output.status.code(), Some(1), "{err}");
         assert!(err.contains("sudo setcap cap_net_raw,cap_net_admin=ep"), "{err}");
     }
+}
+
+/// What a person at a terminal of 100 columns sees on standard error until the program has ended.
+fn seen_on_a_terminal(cable: &Cable, mut command: Command, meanwhile: impl FnOnce(u32)) -> String {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let terminal: OwnedFd = ioctl_tiocgptpeer(&master, OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    command.stderr(terminal);
+    let mut child = cable.namespace().run(|| command.spawn()).unwrap().unwrap();
+    // It holds the terminal open otherwise, and the reader never sees its end.
+    drop(command);
+    let reader = std::thread::spawn(move || {
+        let (mut seen, mut master) = (Vec::new(), fs::File::from(master));
+        // Linux answers EIO once nobody has the terminal open.
+        let _ = master.read_to_end(&mut seen);
+        String::from_utf8_lossy(&seen).into_owned()
+    });
+    meanwhile(child.id());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    reader.join().unwrap()
+}
+
+#[test]
+fn on_a_terminal_a_line_tells_how_it_goes() {
+    let Some(cable) = cable() else { return };
+    let bench = Bench::with(SHORT);
+    let command = bench.tollway(&["capture", "-i", Cable::RIGHT, "-w", "all.pcap"]);
+    let seen = seen_on_a_terminal(&cable, command, |pid| {
+        sleep(Duration::from_millis(300));
+        send(&bench, &cable, 20_000, "10k");
+        // SAFETY: the number of a child that has not been waited for.
+        assert_eq!(unsafe { libc::kill(pid as i32, libc::SIGINT) }, 0);
+    });
+    assert!(seen.contains("\r") && seen.contains("packets/s") && seen.contains("CPU "), "{seen:?}");
+    assert!(seen.contains("20000 captured"), "{seen:?}");
 }

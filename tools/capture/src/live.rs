@@ -238,7 +238,8 @@ impl Job for Capturing<'_> {
         let is_full = self.count.is_some_and(|count| captured >= count);
         let (bytes, ended, error) = match (written, source_failed) {
             (Err(error), _) => (None, Ended::OutputFailed, Some(error.into())),
-            (Ok(bytes), Some(error)) => (bytes, Ended::SourceFailed, Some(Error::from(error).into())),
+            // Nothing that somebody wrote is wrong: not of the kind that a refused command line is.
+            (Ok(bytes), Some(error)) => (bytes, Ended::SourceFailed, Some(anyhow::anyhow!("{error}"))),
             (Ok(bytes), None) if is_full && !called_off.load(Ordering::Relaxed) => {
                 (bytes, Ended::Count, None)
             }

@@ -26,6 +26,9 @@ const ENDINGS: [&str; 14] = [
     " /8",
 ];
 
+/// Signs of two characters.
+const PAIRS: [&str; 8] = ["!=", "==", "<=", ">=", "<<", ">>", "&&", "||"];
+
 /// More words than this are not tried out.
 const MOST: usize = 400;
 
@@ -93,6 +96,7 @@ fn words(expression: &str) -> Vec<Range<usize>> {
         match words.last_mut() {
             _ if c.is_whitespace() => joins = false,
             Some(last) if joins && is_word(c) => last.end = end,
+            Some(last) if last.end == at && PAIRS.contains(&&expression[last.start..end]) => last.end = end,
             _ => {
                 words.push(at..end);
                 joins = is_word(c);

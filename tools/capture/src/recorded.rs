@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::Result;
 use tollway_capture::engine::LinkType;
 use tollway_capture::engine::bpf::Filter;
-use tollway_capture::engine::file::{self, Copied, Copy, Fault, Format, Input, Reader, Sink, pcap};
+use tollway_capture::engine::file::{self, Copied, Copy, Format, Input, Reader, Sink, pcap};
 use tollway_core::Error;
 use tollway_wire::Stop;
 
@@ -133,19 +133,17 @@ impl Job for Copying<'_> {
         let written = sink.end();
         let called_off = self.called_off.load(Ordering::Relaxed);
         let is_full = self.copy.count.is_some_and(|count| copied.written >= count);
-        let (ended, error) = match (copied.ended, &written) {
-            (_, Err(_)) => (Ended::OutputFailed, None),
-            (Ok(()), _) if is_full => (Ended::Count, None),
-            (Ok(()), _) => (Ended::EndOfFile, None),
-            (Err(file::Error::System { doing: "reading", .. }), _) if called_off => (Ended::CalledOff, None),
-            (Err(file::Error::Damaged { fault: Fault::CutShort { .. }, .. }), _) if called_off => {
-                (Ended::CalledOff, None)
+        // A writer that has failed says less the second time.
+        let (bytes, ended, error) = match (copied.ended, written) {
+            (Err(error @ file::Error::System { doing: "writing", .. }), _) | (Ok(()), Err(error)) => {
+                (None, Ended::OutputFailed, Some(error.into()))
             }
-            (Err(error), _) => (Ended::SourceFailed, Some(damaged(error))),
-        };
-        let (bytes, error) = match written {
-            Ok(bytes) => (bytes, error),
-            Err(error) => (None, Some(error.into())),
+            (Ok(()), Ok(bytes)) if is_full => (bytes, Ended::Count, None),
+            (Ok(()), Ok(bytes)) => (bytes, Ended::EndOfFile, None),
+            (Err(file::Error::System { doing: "reading", .. }), Ok(bytes)) if called_off => {
+                (bytes, Ended::CalledOff, None)
+            }
+            (Err(error), written) => (written.unwrap_or_default(), Ended::SourceFailed, Some(damaged(error))),
         };
         Ok(Outcome { packets, bytes, ended, error })
     }
