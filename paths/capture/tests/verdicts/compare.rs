@@ -20,6 +20,8 @@ pub struct Compared {
     pub linux: u64,
     /// Those of them that differ from libpcap's, as the two rules say that they must.
     pub linux_differs: u64,
+    /// Batches that Linux was asked about again, since a packet was lost.
+    pub linux_again: u64,
     /// Packets that were kept.
     pub kept: u64,
 }
@@ -31,6 +33,7 @@ impl Compared {
         self.verdicts += other.verdicts;
         self.linux += other.linux;
         self.linux_differs += other.linux_differs;
+        self.linux_again += other.linux_again;
         self.kept += other.kept;
     }
 }
@@ -112,8 +115,7 @@ fn with_linux(program: &Program, packets: &[Vec<u8>], linux: &mut Linux, compare
         return;
     }
     for batch in packets.chunks(BATCH) {
-        let arrived = linux.pass(batch).unwrap_or_else(|e| panic!("sending packets to ourselves: {e}"));
-        let mut arrived = arrived.into_iter();
+        let mut wanted = Vec::with_capacity(batch.len());
         for bytes in batch {
             let length = bytes.len() as u32;
             let expected = plain::verdict(program, bytes, length, Rules::Linux);
@@ -122,12 +124,17 @@ fn with_linux(program: &Program, packets: &[Vec<u8>], linux: &mut Linux, compare
             compared.linux_differs += u64::from(differs);
             compared.linux += 1;
             if expected != 0 {
-                let kept = &bytes[..bytes.len().min(expected as usize)];
-                let next = arrived.next();
-                assert_eq!(next, Some(kept), "of {bytes:02x?} Linux keeps\n{}", program.to_text());
+                wanted.push(&bytes[..bytes.len().min(expected as usize)]);
             }
         }
-        assert_eq!(arrived.next(), None, "Linux keeps what is not wanted\n{}", program.to_text());
+        // Short of memory, Linux loses a packet now and then without a word (`sk_filter_trim_cap` refuses those from
+        // its reserves). What it decides it decides again.
+        let mut arrived = linux.pass(batch).unwrap_or_else(|e| panic!("sending packets to ourselves: {e}"));
+        if arrived != wanted {
+            compared.linux_again += 1;
+            arrived = linux.pass(batch).unwrap_or_else(|e| panic!("sending packets to ourselves: {e}"));
+        }
+        assert!(arrived == wanted, "Linux keeps {arrived:02x?}\nof {batch:02x?}\n{}", program.to_text());
     }
 }
 

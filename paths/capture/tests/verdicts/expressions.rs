@@ -71,7 +71,9 @@ fn the_optimiser_does_not_change_verdicts() {
         "{compared} verdicts compared, {refused} expressions not compiled, {cut_short} differ on packets cut short"
     );
     println!("libpcap's optimiser changes verdicts of {} expressions: {differ:#?}", differ.len());
-    assert!(refused < expressions.len(), "{refused} of {} were not compiled", 3 * expressions.len());
+    // Many that are put together can never be true, which libpcap says as an error.
+    let tried = 3 * expressions.len();
+    assert!(refused < tried / 2, "{refused} of {tried} were not compiled");
     let known = |d: &&String| list::KNOWN_TO_DIFFER.iter().any(|known| d.starts_with(known));
     // Its mistakes are not ours to mend: among 20,000 expressions there are some, among the usual ones only those known.
     let most = if long { expressions.len() / 500 } else { 0 };
