@@ -19,6 +19,10 @@ pub fn path() -> Path {
         variants: variants::all(),
         presets: &[
             ("quick", include_str!("../presets/quick.toml")),
+            ("filter", include_str!("../presets/filter.toml")),
+            ("copies", include_str!("../presets/copies.toml")),
+            ("batch", include_str!("../presets/batch.toml")),
+            ("interrupts", include_str!("../presets/interrupts.toml")),
             ("breakdown", include_str!("../presets/breakdown.toml")),
         ],
     }

@@ -98,6 +98,16 @@ pub(crate) fn group() -> Axis {
     }
 }
 
+/// Whether groups are announced.
+pub(crate) fn interrupt() -> Axis {
+    Axis {
+        name: "interrupt",
+        about: "whether a signal announces each group, as an interrupt does",
+        domain: Domain::Words(&["none", "signal"]),
+        default: Value::Text("none".into()),
+    }
+}
+
 /// Bytes of a read.
 pub(crate) fn batch() -> Axis {
     Axis {
@@ -137,6 +147,8 @@ pub(crate) struct Setting {
     pub(crate) design: Design,
     /// Bytes of a frame.
     pub(crate) size: usize,
+    /// Whether a signal announces each group.
+    pub(crate) interrupted: bool,
     /// Cycles of the delay per frame that no gate owns.
     pub(crate) planted: u32,
 }
@@ -159,6 +171,7 @@ impl Setting {
                 snapshot: params.int("snapshot")? as u32,
             },
             size: params.int("size")? as usize,
+            interrupted: params.word("interrupt")? == "signal",
             planted: params.int("planted")? as u32,
         };
         let (group, room) = (setting.design.group as usize, setting.record());

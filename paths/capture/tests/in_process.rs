@@ -128,6 +128,13 @@ fn every_variant_runs_and_verifies() {
 }
 
 #[test]
+fn an_interrupt_is_served_for_each_group() {
+    let settings = |word: &str| [("interrupt", Value::Text(word.into())), ("group", Value::Int(1))];
+    let (without, with) = (run("after", &settings("none")).0, run("after", &settings("signal")).0);
+    assert!(with > without + 300.0, "{without} without, {with} with a signal for each frame");
+}
+
+#[test]
 fn a_planted_delay_is_in_the_whole() {
     let without = run("after", &[]).0;
     let with = run("after", &[("planted", Value::Int(5000))]).0;

@@ -104,6 +104,18 @@ pub(super) fn less(measured: Interval, sum: Interval) -> Result<Interval> {
     Interval::new(estimate, estimate - below, estimate + above, measured.confidence).map_err(|_| too_large())
 }
 
+/// An estimate with a standard error, given as the parameter `name`, as an interval that reaches so many standard errors.
+pub(super) fn with_error(
+    name: &str,
+    estimate: f64,
+    error: f64,
+    deviations: f64,
+    confidence: f64,
+) -> Result<Interval> {
+    let half = deviations * check::non_negative(name, error)?;
+    Interval::new(estimate, estimate - half, estimate + half, confidence).map_err(|_| too_large())
+}
+
 pub(super) fn too_large() -> ModelError {
     ModelError::Numerical { method: "bill", reason: "the sum leaves floating point".into() }
 }
@@ -154,10 +166,7 @@ pub(crate) const MODEL: Model = Model {
 fn solve(given: &Given) -> Result<Solution> {
     let confidence = given.number("confidence")?;
     let deviations = deviations(confidence, None)?;
-    let interval = |name: &str, estimate: f64, error: f64| {
-        let half = deviations * check::non_negative(name, error)?;
-        Interval::new(estimate, estimate - half, estimate + half, confidence).map_err(|_| too_large())
-    };
+    let interval = |name: &str, estimate, error| with_error(name, estimate, error, deviations, confidence);
     let gates = given.rows("gates")?.into_iter().enumerate().map(|(i, row)| {
         let (visits, toll, error) = match row[..] {
             [visits, toll] => (visits, toll, 0.0),

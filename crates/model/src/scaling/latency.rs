@@ -3,7 +3,7 @@
 
 use tollway_stats::Interval;
 
-use super::bill::{added, less, too_large};
+use super::bill::{added, less, too_large, with_error};
 use crate::card::{Family, Given, Kind, Model, Parameter};
 use crate::scaling::crossover::deviations;
 use crate::{ModelError, Result, Solution, Unit, check};
@@ -145,10 +145,7 @@ pub(crate) const MODEL: Model = Model {
 fn solve(given: &Given) -> Result<Solution> {
     let confidence = given.number("confidence")?;
     let deviations = deviations(confidence, None)?;
-    let interval = |name: &str, estimate: f64, error: f64| {
-        let half = deviations * check::non_negative(name, error)?;
-        Interval::new(estimate, estimate - half, estimate + half, confidence).map_err(|_| too_large())
-    };
+    let interval = |name: &str, estimate, error| with_error(name, estimate, error, deviations, confidence);
     let rows = given.rows("stages")?;
     check::count("stages", rows.len() as u64, 1, 100_000)?;
     let mut way = Vec::new();

@@ -9,7 +9,7 @@ use tollway_load::{Work, delay, repeat, ticks_per_step};
 
 use super::gates::{RING, SEED, machine_for};
 use crate::engine::bpf::Filter;
-use crate::engine::in_process::{ClockKind, Driver, InProcess, Locking, TransferBy};
+use crate::engine::in_process::{ClockKind, Driver, InProcess, Interrupt, Locking, TransferBy};
 use crate::params::{
     self, BUFFERS, CLOCKS, GateDesign, LOCKS, MACHINES, Machine, Setting, TRAFFICS, TRANSFERS, word,
 };
@@ -127,6 +127,10 @@ fn gates(setting: &Setting) -> Vec<Gate> {
     if packets > 1 {
         gates.push(Gate::new("copy 2", role, read(packets)).less(read(1)).visits(a_read));
     }
+    if setting.interrupted {
+        let interrupt = Gate::new("interrupt", role, of(Crossing::Signal));
+        gates.insert(0, interrupt.visits(Visits::Fixed(1.0 / f64::from(design.group))));
+    }
     gates.push(Gate::new("application", role, of(Crossing::PacketLook).size(kept).depth(packets as u32)));
     gates
 }
@@ -142,7 +146,7 @@ impl Variant for Whole {
 
     fn caveats(&self) -> &str {
         "One process, one thread: driver, tap, reader and application take turns. Frames lie ready in the driver's ring; \
-         there is no adapter and no interrupt. Each gate is passed by a group of frames before the next gate is; with \
+         there is no adapter, and an interrupt is a signal, where one is asked for. Each gate is passed by a group of frames before the next gate is; with \
          `group=1`, the study's order, the processor overlaps the gates of neighbouring frames, and the sum of the gates \
          is more than the whole."
     }
@@ -159,6 +163,7 @@ impl Variant for Whole {
             params::snapshot(),
             params::group(),
             params::buffer(),
+            params::interrupt(),
             params::planted(),
         ];
         if self.gates.batched {
@@ -213,6 +218,7 @@ struct WholeActor {
 struct Passing {
     path: InProcess,
     filter: Run,
+    interrupt: Option<Interrupt>,
     groups: u32,
     group: u32,
     /// Steps of the delay per group that no gate owns.
@@ -224,6 +230,9 @@ impl Work for Passing {
     #[inline]
     fn once(&mut self) {
         for _ in 0..self.groups {
+            if let Some(interrupt) = &mut self.interrupt {
+                interrupt.raise();
+            }
             if let Err(error) = self.path.step(&mut self.filter.filter()) {
                 self.failed = Some(error);
             }
@@ -244,7 +253,7 @@ const UNBATCHED_GROUPS: u32 = 4;
 
 impl Actor for WholeActor {
     fn ready(&mut self, _: &Place) -> Result<Address> {
-        let Setting { filter, traffic, machine, design, size, planted } = &self.setting;
+        let Setting { filter, traffic, machine, design, size, interrupted, planted } = &self.setting;
         let frames = filter.frames(*traffic, RING, *size, SEED);
         let driver = Driver::new(frames.iter().map(|f| &f[..]))?;
         let groups = match self.setting.packets_a_read() as u32 / design.group {
@@ -254,6 +263,7 @@ impl Actor for WholeActor {
         self.path = Some(Passing {
             path: InProcess::new(driver, *design)?,
             filter: Run(machine_for(*machine, filter)?),
+            interrupt: interrupted.then(Interrupt::new).transpose()?,
             groups,
             group: design.group,
             planted: match planted {
@@ -276,11 +286,14 @@ impl Actor for WholeActor {
     }
 
     fn verify(&mut self) -> Result<()> {
-        let Some(Passing { path, failed, .. }) = &mut self.path else {
+        let Some(Passing { path, interrupt, failed, .. }) = &mut self.path else {
             return Err(Error::Wrong("the path was never walked".into()));
         };
         if let Some(error) = failed.take() {
             return Err(error);
+        }
+        if let Some(interrupt) = interrupt {
+            interrupt.verify()?;
         }
         path.drain()?;
         let account = path.accounting();
