@@ -1,0 +1,87 @@
+//! `tollway bill`: real gates of a real path, added up.
+
+#[allow(dead_code, reason = "other tests need more of it")]
+mod program;
+
+use program::{Bench, SHORT, told};
+use serde_json::Value;
+
+/// The only bill of a document.
+fn bill(text: &str) -> Value {
+    let document: Value = serde_json::from_str(text).unwrap();
+    let bills = document["bills"].as_array().unwrap();
+    assert_eq!(bills.len(), 1);
+    bills[0].clone()
+}
+
+/// Measures a bill of the capture path after its improvements; with exit code 0 or 3, as it closes or not.
+fn measured(bench: &Bench, planted: &str) -> Value {
+    let arguments =
+        ["bill", "capture", "--json", "--variant", "after", "--runs", "8", planted, "batch=16384"];
+    let output = bench.tollway(&arguments).output().unwrap();
+    let bill = bill(&String::from_utf8(output.stdout).unwrap());
+    assert_eq!(output.status.code(), Some(if bill["closes"] == true { 0 } else { 3 }), "{bill}");
+    bill
+}
+
+/// Every gate has a cost, the sum is that of the rows, and it is near to the whole.
+#[test]
+fn the_gates_of_the_capture_path_explain_it() {
+    let bench = Bench::with(SHORT);
+    // On a busy machine one bill may be off; that three in a row are is a defect.
+    let closing = (0..3).map(|_| measured(&bench, "planted=0")).find(|bill| bill["closes"] == true);
+    let bill = closing.expect("a bill that closes");
+    let rows: f64 = bill["gates"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|g| g["cost"]["ticks"]["estimate"].as_f64().unwrap())
+        .sum();
+    let sum = bill["sum"]["ticks"]["estimate"].as_f64().unwrap();
+    assert!((rows / sum - 1.0).abs() < 1e-9, "{rows} and {sum}");
+    assert_eq!(bill["gates"].as_array().unwrap().len(), 8);
+}
+
+/// A delay of 100 cycles that no gate owns is unexplained, and about as long as it is.
+#[test]
+fn a_planted_delay_is_unexplained() {
+    let bench = Bench::with(SHORT);
+    let found = (0..3).any(|_| {
+        let bill = measured(&bench, "planted=100");
+        let rest = bill["unexplained"]["ticks"]["estimate"].as_f64().unwrap();
+        bill["closes"] == false && (70.0..160.0).contains(&rest)
+    });
+    assert!(found);
+}
+
+#[test]
+fn a_run_of_the_store_is_shown_again() {
+    let bench = Bench::with(SHORT);
+    let (first, _) = told(
+        &bench
+            .tollway(&["bill", "capture", "--variant", "after", "--runs", "3", "group=8"])
+            .output()
+            .unwrap(),
+        0,
+    );
+    let (again, _) = told(&bench.tollway(&["bill", "--of", "1"]).output().unwrap(), 0);
+    assert_eq!(first, again);
+    assert!(again.contains("Bill of capture after") && again.contains("unexplained"), "{again}");
+}
+
+#[test]
+fn what_cannot_be_billed_is_refused_with_the_remedy() {
+    let bench = Bench::with(SHORT);
+    let refused = |arguments: &[&str], says: &[&str]| {
+        let (_, err) = told(&bench.tollway(arguments).output().unwrap(), 2);
+        for word in says {
+            assert!(err.contains(word), "{arguments:?} does not say `{word}`:\n{err}");
+        }
+    };
+    refused(&["bill"], &["PATH"]);
+    refused(&["bill", "nowhere"], &["`nowhere`", "capture"]);
+    refused(&["bill", "crossings"], &["each is a toll itself", "tollway measure crossings"]);
+    refused(&["bill", "capture", "size"], &["AXIS=VALUE"]);
+    refused(&["bill", "capture", "--variant", "after", "size=5"], &["size", "60"]);
+    refused(&["bill", "capture", "--variant", "none"], &["`none`", "tollway list capture"]);
+}
