@@ -275,3 +275,75 @@ fn named(kind: EtherType) -> String {
         EtherType(other) => format!("{other:#06x}"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tollway_capture::engine::Timestamp;
+
+    fn line(bytes: &[u8], link: LinkType) -> String {
+        let packet = Packet { timestamp: Timestamp(0), bytes, wire_length: bytes.len() as u32 };
+        Line { packet: &packet, link, link_header: false }.to_string()
+    }
+
+    const ADDRESSES: [u8; 12] = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
+
+    fn frame(rest: &[&[u8]]) -> Vec<u8> {
+        [&ADDRESSES[..], &rest.concat()].concat()
+    }
+
+    #[test]
+    fn protocols_have_a_line() {
+        let ip = [0x45, 0, 0, 28, 0, 0, 0, 0, 64, 1, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+        let echo = [8, 0, 0, 0, 0, 7, 0, 3];
+        assert_eq!(
+            line(&frame(&[&[8, 0], &ip, &echo]), LinkType::ETHERNET),
+            "IP 10.0.0.1 > 10.0.0.2: ICMP echo request, id 7, seq 3, length 8"
+        );
+        assert_eq!(
+            line(&frame(&[&[0x81, 0, 0xa0, 5, 8, 0], &ip, &echo]), LinkType::ETHERNET),
+            "vlan 5, p 5, IP 10.0.0.1 > 10.0.0.2: ICMP echo request, id 7, seq 3, length 8"
+        );
+        let request = [0, 1, 8, 0, 6, 4, 0, 1, 2, 0, 0, 0, 0, 2, 10, 0, 0, 1, 0, 0, 0, 0, 0, 0, 10, 0, 0, 2];
+        assert_eq!(
+            line(&frame(&[&[8, 6], &request]), LinkType::ETHERNET),
+            "ARP, Request who-has 10.0.0.2 tell 10.0.0.1, length 28"
+        );
+        let mut six = vec![0x60, 0, 0, 0, 0, 8, 17, 64];
+        six.extend([0x20, 1, 0xd, 0xb8].iter().chain([0; 11].iter()).chain(&[1]));
+        six.extend([0x20, 1, 0xd, 0xb8].iter().chain([0; 11].iter()).chain(&[2]));
+        six.extend([0, 53, 0x80, 1, 0, 8, 0, 0]);
+        assert_eq!(line(&six, LinkType::RAW), "IP6 2001:db8::1.53 > 2001:db8::2.32769: UDP, length 0");
+        assert_eq!(
+            line(&frame(&[&[0x88, 0xb5, 1]]), LinkType::ETHERNET),
+            "02:00:00:00:00:02 > 02:00:00:00:00:01, ethertype 0x88b5, length 15: 0x88b5 not decoded"
+        );
+        assert_eq!(line(&[1, 2, 3], LinkType(147)), "link type 147, length 3");
+    }
+
+    #[test]
+    fn whatever_comes_there_is_a_line() {
+        // A generator of no merit: enough to have every field be anything.
+        let mut state = 1u64;
+        let mut next = move || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as u8
+        };
+        let links = [LinkType::ETHERNET, LinkType::RAW, LinkType::LINUX_SLL, LinkType::LINUX_SLL2];
+        for round in 0..40_000 {
+            let mut bytes: Vec<u8> = (0..usize::from(next() % 120)).map(|_| next()).collect();
+            let types = [[8, 0], [0x86, 0xdd], [8, 6], [0x81, 0], [0x88, 0xa8], [0, 9]];
+            if let Some(place) = bytes.get_mut(12..14) {
+                place.copy_from_slice(&types[round % types.len()]);
+            }
+            if let Some(first) = bytes.get_mut(14) {
+                *first = [0x45, 0x60, 0x4f, 0x00][usize::from(next() % 4)];
+            }
+            if let Some(protocol) = bytes.get_mut(23) {
+                *protocol = [1, 6, 17, 58, 44, 0][usize::from(next() % 6)];
+            }
+            let text = line(&bytes, links[round / 7 % links.len()]);
+            assert!(!text.is_empty() && !text.contains('\n'));
+        }
+    }
+}

@@ -1,4 +1,4 @@
-//! Bars of capture files: a file through a filter by our copier and by tcpdump, and a whole file copied against plain
+//! Bars of capture files: a file through a filter by `tollway capture` and by tcpdump, and a whole file copied against plain
 //! writes of the same bytes; in turns, each a process of its own.
 //!
 //! The outputs are compared byte for byte before anything is timed.
@@ -27,11 +27,11 @@ const FILTER: &str = "udp";
 /// Bytes that plain writes hand over at once.
 const PLAIN: &str = "1048576";
 
-/// What was built beside this benchmark.
-pub struct Files<'a> {
-    /// Our example `copy`.
-    pub ours: &'a Path,
-}
+/// Our program.
+const TOLLWAY: &str = env!("CARGO_BIN_EXE_tollway");
+
+/// The bars of files.
+pub struct Files;
 
 /// What is compared.
 #[derive(Clone, Copy)]
@@ -48,7 +48,7 @@ const TASKS: &[(&str, Task, Bar)] = &[
     ("file: bandwidth / plain writes", Task::ToFile, Bar::AtLeast(0.9, "")),
 ];
 
-impl Files<'_> {
+impl Files {
     /// Measures all of them.
     pub fn measure(&self, rounds: u32, seed: u64, only: &[String]) -> Result<Vec<Row>> {
         let wanted = |name: &str| only.is_empty() || only.iter().any(|o| name.contains(o.as_str()));
@@ -56,7 +56,7 @@ impl Files<'_> {
         if tasks.is_empty() {
             return Ok(Vec::new());
         }
-        let bench = Bench::prepare(self.ours, seed)?;
+        let bench = Bench::prepare(seed)?;
         let mut rng = StdRng::seed_from_u64(seed);
         Ok(tasks
             .into_iter()
@@ -66,27 +66,26 @@ impl Files<'_> {
 }
 
 /// The file that is read, and the programs.
-struct Bench<'a> {
-    ours: &'a Path,
+struct Bench {
     plain: PathBuf,
     folder: PathBuf,
     from: PathBuf,
 }
 
-impl Drop for Bench<'_> {
+impl Drop for Bench {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
-impl<'a> Bench<'a> {
-    fn prepare(ours: &'a Path, seed: u64) -> Result<Bench<'a>> {
+impl Bench {
+    fn prepare(seed: u64) -> Result<Bench> {
         let plain = Twins::compile_writer()?.program("write");
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("capture-files");
         fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
         let from = folder.join("from.pcap");
         traffic(&from, seed).with_context(|| format!("writing {}", from.display()))?;
-        Ok(Bench { ours, plain, folder, from })
+        Ok(Bench { plain, folder, from })
     }
 
     fn row(&self, name: &str, task: Task, bar: Bar, rounds: u32, rng: &mut StdRng) -> Row {
@@ -146,14 +145,14 @@ impl<'a> Bench<'a> {
             }
             Task::ToFile => {
                 let to = self.folder.join("to.pcap");
-                let mut command = if ours { Command::new(self.ours) } else { Command::new(&self.plain) };
-                command.arg(&self.from).arg(&to);
-                if !ours {
-                    command.arg(PLAIN);
-                }
-                let output = command.output().context("starting a copier")?;
+                let output = self.copying(ours, &to).output().context("starting a copier")?;
                 let said = String::from_utf8_lossy(&output.stdout);
-                let seconds = said.split(' ').next().and_then(|s| s.trim().parse::<f64>().ok());
+                let seconds = if ours {
+                    let document: Option<serde_json::Value> = serde_json::from_str(&said).ok();
+                    document.and_then(|document| document["seconds"].as_f64())
+                } else {
+                    said.split(' ').next().and_then(|s| s.trim().parse::<f64>().ok())
+                };
                 let length = fs::metadata(&to).with_context(|| to.display().to_string())?.len();
                 fs::remove_file(&to)?;
                 // The next one shall not meet this one's pages on their way to the disk.
@@ -166,11 +165,24 @@ impl<'a> Bench<'a> {
         }
     }
 
+    /// A copy of the whole file, which tells on standard output how long it took.
+    fn copying(&self, ours: bool, to: &Path) -> Command {
+        let mut command;
+        if ours {
+            command = Command::new(TOLLWAY);
+            command.args(["capture", "--json", "-r"]).arg(&self.from).arg("-w").arg(to);
+        } else {
+            command = Command::new(&self.plain);
+            command.arg(&self.from).arg(to).arg(PLAIN);
+        }
+        command
+    }
+
     /// The processor time, user's and system's, of a process that filters.
     fn filtering(&self, ours: bool, filter: &str, to: &Path) -> Result<Duration> {
         let mut command = if ours {
-            let mut command = Command::new(self.ours);
-            command.arg(&self.from).arg(to);
+            let mut command = Command::new(TOLLWAY);
+            command.args(["capture", "-n", "-r"]).arg(&self.from).arg("-w").arg(to);
             command
         } else {
             let mut command = Command::new("tcpdump");
@@ -193,9 +205,8 @@ impl<'a> Bench<'a> {
                 self.filtering(false, filter, &theirs)?;
             }
             Task::ToFile => {
-                processor_time(Command::new(self.ours).arg(&self.from).arg(&ours).stdout(Stdio::null()))?;
-                let mut plain = Command::new(&self.plain);
-                processor_time(plain.arg(&self.from).arg(&theirs).arg(PLAIN).stdout(Stdio::null()))?;
+                processor_time(self.copying(true, &ours).stdout(Stdio::null()))?;
+                processor_time(self.copying(false, &theirs).stdout(Stdio::null()))?;
             }
         }
         let (of_ours, of_theirs) = (fs::read(&ours)?, fs::read(&theirs)?);

@@ -78,9 +78,9 @@ struct Options {
     /// Also the bar of the traffic generator, with the capture path's example `replaying` here.
     #[arg(long, value_name = "EXAMPLE")]
     replayer: Option<PathBuf>,
-    /// Also the bars of capture files, with the capture path's example `copy` here.
-    #[arg(long, value_name = "EXAMPLE")]
-    copier: Option<PathBuf>,
+    /// Also the bars of capture files.
+    #[arg(long)]
+    files: bool,
     /// Also the bars of live capture, with the capture path's example `live` here.
     #[arg(long, value_name = "EXAMPLE")]
     live: Option<PathBuf>,
@@ -162,8 +162,8 @@ fn main() -> Result<ExitCode> {
     if let Some(ours) = &options.replayer {
         rows.extend(Generators { ours }.measure(options.rounds, options.seed, &options.only));
     }
-    if let Some(ours) = &options.copier {
-        rows.extend(Files { ours }.measure(options.rounds, options.seed, &options.only)?);
+    if options.files {
+        rows.extend(Files.measure(options.rounds, options.seed, &options.only)?);
     }
     rows.extend(filters::measure(options.rounds, options.seed, &options.only));
     if let Some(example) = &options.live {

@@ -31,7 +31,8 @@ impl ProgramBars<'_> {
     /// Measures all of them.
     pub fn measure(&self) -> Vec<Row> {
         vec![
-            row("--version, whole process", Bar::AtMost(20.0, "ms"), start_up()),
+            row("--version, whole process", Bar::AtMost(20.0, "ms"), start_up(&["--version"])),
+            row("capture -d ip, whole process", Bar::AtMost(10.0, "ms"), start_up(&["capture", "-d", "ip"])),
             row("memory of a quick run, peak", Bar::AtMost(300.0, "MB"), memory()),
             row("store: list 10^6 trials", Bar::AtMost(1000.0, "ms"), listing(self.million)),
         ]
@@ -46,13 +47,12 @@ fn row(name: &str, bar: Bar, measured: Result<Interval>) -> Row {
     Row { name: name.into(), measured, bar: bar.to_string(), verdict, ..Row::default() }
 }
 
-/// Milliseconds from start to end of `tollway --version`.
-fn start_up() -> Result<Interval> {
+/// Milliseconds from start to end of `tollway` with these arguments, which leave it little to do.
+fn start_up(arguments: &[&str]) -> Result<Interval> {
     let mut times = Vec::with_capacity(STARTS);
     for _ in 0..STARTS {
         let begun = Instant::now();
-        let output =
-            Command::new(TOLLWAY).arg("--version").output().context("starting `tollway --version`")?;
+        let output = Command::new(TOLLWAY).args(arguments).output().context("starting `tollway`")?;
         times.push(begun.elapsed().as_secs_f64() * 1e3);
         succeeded(output.status, &output.stderr)?;
     }
