@@ -32,7 +32,7 @@ pub fn choices() -> String {
 /// What is missing at an interface, with what a person at a terminal would do about it.
 pub fn allowed(missing: Missing) -> Missing {
     let remedy = "run it with sudo, or allow it once and for all users: \
-                  sudo setcap cap_net_raw,cap_net_admin=ep \"$(command -v tollway)\"";
+                  sudo setcap cap_net_raw=ep \"$(command -v tollway)\"";
     Missing { remedy: remedy.into(), ..missing }
 }
 

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use tollway_capture::engine::file::pcapng::{Described, Statistics};
 use tollway_capture::engine::file::{self, Output, Resolution, Sink, pcap, pcapng};
 use tollway_capture::engine::{Packet, Timestamp};
@@ -108,8 +108,9 @@ pub fn with<J: Job>(options: &Options, layout: pcap::Layout, json: bool, job: J)
         }
         return job.run(Printer::new(io::stdout(), options));
     };
-    let remedy = "check that its folder exists, that it may be written to, and that there is room";
-    let output = Output::create(file).context(remedy)?;
+    let output = Output::create(file).map_err(|error| {
+        anyhow::anyhow!("{error}; check that its folder exists and that it may be written to")
+    })?;
     match options.ways.format {
         FileFormat::Pcap => job.run(pcap::Writer::new(output, layout)?),
         FileFormat::Pcapng => {

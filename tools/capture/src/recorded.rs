@@ -94,6 +94,8 @@ fn open(path: &Path, stop: Stop) -> Result<Reader, file::Error> {
         offset: 0,
         source,
     })?;
+    // Only a hint: what is not a file cannot take it.
+    let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::Sequential);
     Reader::new(Input::from_read(name, signals::Stoppable::new(file, stop)))
 }
 
@@ -111,7 +113,7 @@ fn damaged(error: file::Error) -> anyhow::Error {
             let remedy = fault.remedy();
             anyhow::anyhow!("{error}; {remedy}")
         }
-        file::Error::System { .. } | file::Error::Format { .. } => error.into(),
+        file::Error::System { .. } | file::Error::Format { .. } => anyhow::anyhow!("{error}"),
     }
 }
 

@@ -1,6 +1,6 @@
 //! A capture that has ended: told in words or as a document, and as an error if it was one.
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use tollway_capture::engine::bpf::{Filter, Program};
 
 use crate::args::{FileFormat, FilterPlace, Options, SourceWay};
@@ -64,7 +64,8 @@ impl Session {
             format: format.into(),
             bytes: outcome.bytes,
         });
-        let error = outcome.error.filter(|error| !is_broken_pipe(error));
+        // What the system answered is in the error's own words already, and need not follow them again.
+        let error = outcome.error.filter(|error| !is_broken_pipe(error)).map(|error| anyhow!("{error}"));
         let document = CaptureDocument {
             schema_version: SCHEMA_VERSION,
             source,
@@ -75,7 +76,7 @@ impl Session {
             user_seconds: user.as_secs_f64(),
             system_seconds: system.as_secs_f64(),
             ended: outcome.ended,
-            error: error.as_ref().map(|error| format!("{error:#}")),
+            error: error.as_ref().map(ToString::to_string),
         };
         Session { document, error }
     }
