@@ -48,7 +48,7 @@ coverage:                      ## how often 95 % intervals of simulations have t
 long:                          ## how often fits reject true models and wrong ones: ten times as many traces (15 minutes)
 	TOLLWAY_LONG=1 $(CARGO) test --release --package tollway-model --lib --test verdicts -- --nocapture fit:: services
 
-verdicts: setup-run            ## filters: 10^8 verdicts of machine code, interpreter, libpcap and the kernel compared (5 minutes)
+verdicts: setup-run            ## filters: 10^8 verdicts of machine code, interpreter, libpcap and the kernel compared (10 minutes)
 	TOLLWAY_LONG=1 $(CARGO) test --release --package tollway-capture --features libpcap --test verdicts -- --nocapture
 
 guest-test: agent              ## eight Linux guests at once, and twenty started and stopped: what do they leave?

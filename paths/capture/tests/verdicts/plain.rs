@@ -7,7 +7,7 @@ use tollway_capture::engine::bpf::{Alu, Meaning, Operand, Program, Test, Width};
 pub enum Rules {
     /// libpcap's, and ours.
     Libpcap,
-    /// Linux's: shifts by the low five bits of X, and x + k wraps around.
+    /// Linux's: shifts by the low five bits of X; x + k wraps around, and may be negative.
     Linux,
 }
 
@@ -38,7 +38,7 @@ pub fn judge(program: &Program, bytes: &[u8], wire_length: u32, rules: Rules) ->
             Meaning::LoadIndirect(width, k) => {
                 let from = match rules {
                     Rules::Libpcap => u64::from(x) + u64::from(k),
-                    Rules::Linux => u64::from(x.wrapping_add(k)),
+                    Rules::Linux => linux_offset(x.wrapping_add(k))?,
                 };
                 a = load(from, width)?;
             }
@@ -85,5 +85,17 @@ pub fn judge(program: &Program, bytes: &[u8], wire_length: u32, rules: Rules) ->
             Meaning::Tax => x = a,
             Meaning::Txa => a = x,
         }
+    }
+}
+
+/// Where Linux looks for an offset. From 2³¹ on it is a negative number: SKF_NET_OFF (−0x100000) and more is the
+/// network header, which a Unix socket's packets have at their first byte; below that is the link header, which they lack.
+/// Source: `bpf_internal_load_pointer_neg_helper` in kernel/bpf/core.c.
+fn linux_offset(offset: u32) -> Option<u64> {
+    const NETWORK: i32 = -0x10_0000;
+    match offset as i32 {
+        offset @ 0.. => Some(offset as u64),
+        offset @ NETWORK.. => Some((offset - NETWORK) as u64),
+        _ => None,
     }
 }

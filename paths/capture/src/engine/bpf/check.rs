@@ -20,9 +20,10 @@
 //!
 //! Verdicts are libpcap's: A and X begin as 0; a load beyond what was kept of the packet ends the program with
 //! verdict 0, and so does a division by an X of 0; `#pktlen` is the length on the wire. Linux does the same but for two
-//! things, which only show when X has a strange value: it shifts by the low five bits of X where an X of 32 or more
-//! makes 0 here, and `[x + k]` wraps around at 2³² where that is beyond the packet here. [`Program::linux_may_differ`]
-//! says whether a program has instructions of these kinds.
+//! things, which only show when X has a strange value. It shifts by the low five bits of X, where an X of 32 or more
+//! makes 0 here. And its `[x + k]` wraps around at 2³² and is negative from 2³¹ on, where it means the network header
+//! (SKF_NET_OFF) or the link header (SKF_LL_OFF): all that is beyond the packet here. [`Program::linux_may_differ`] says
+//! whether a program has instructions of these kinds.
 
 use std::fmt;
 
@@ -158,7 +159,7 @@ impl Program {
     }
 
     /// Whether Linux may come to another verdict than libpcap and this machine: with an X of 32 or more shifted by, or
-    /// with one so large that x + k passes 2³². See the module's documentation.
+    /// with one so large that x + k reaches 2³¹. See the module's documentation.
     pub fn linux_may_differ(&self) -> bool {
         self.meanings().any(|meaning| {
             matches!(
