@@ -46,7 +46,14 @@ impl Namespace {
     /// # Errors
     /// If /proc is not mounted.
     pub fn current() -> Result<Namespace, WireError> {
-        let path = "/proc/thread-self/ns/net";
+        Namespace::at("/proc/thread-self/ns/net")
+    }
+
+    /// The one that a file stands for: /proc/PID/fd/N is how another process of this user reaches one that has no name.
+    ///
+    /// # Errors
+    /// If there is no such file, or this process may not open it. That it is no network namespace shows when it is entered.
+    pub fn at(path: &str) -> Result<Namespace, WireError> {
         let file = File::open(path).map_err(|error| WireError::system(format!("opening {path}"), error))?;
         Ok(Namespace { descriptor: file.into() })
     }

@@ -4,9 +4,12 @@
 //! ports. libpcap's compiler of today makes programs that execute 3, 21 and 52 for the frames below. The programs are
 //! kept as numbers (`tcpdump -ddd -y EN10MB -s 262144`), so that the agent of guests needs no libpcap; a test compiles the expressions anew.
 
+use std::net::Ipv4Addr;
+
 use tollway_core::{Error, Result};
 
 use crate::engine::bpf::{Instruction, Program};
+use crate::engine::generate::{Addresses, Group, Ports, Transport};
 
 /// A filter with traffic that it wants.
 #[derive(Clone, Copy, Debug)]
@@ -105,6 +108,18 @@ impl StudyFilter {
         (0..count).map(|_| self.frame(traffic, size, &mut random)).collect()
     }
 
+    /// Flows of uniform traffic: all of it is wanted, and takes the longest way through the filter.
+    pub fn flows(&self) -> Group {
+        let port = self.ports[self.ports.len() - 1];
+        Group {
+            sources: Addresses { first: Ipv4Addr::new(10, 2, 0, 0).into(), count: 1 << 16 },
+            destinations: Addresses { first: Ipv4Addr::new(10, 1, 0, self.hosts).into(), count: 1 },
+            source_ports: Ports { first: 40_000, count: 20_000 },
+            destination_ports: Ports::one(port),
+            ..Group::v4(Transport::Tcp)
+        }
+    }
+
     fn frame(&self, traffic: Traffic, size: usize, random: &mut Random) -> Vec<u8> {
         let (host, port) = match traffic {
             Traffic::Uniform => (self.hosts, self.ports[self.ports.len() - 1]),
@@ -149,6 +164,7 @@ impl Random {
 mod tests {
     use super::*;
     use crate::engine::bpf::Filter;
+    use crate::engine::generate::{Frames, HEAD, Size, Sizes, Stamp};
 
     #[test]
     fn every_frame_is_wanted_by_its_filter() {
@@ -158,6 +174,20 @@ mod tests {
                 for frame in filter.frames(traffic, 200, 60, 3) {
                     assert_eq!(machine.run(&frame, 60), 262_144, "{} {traffic:?}", filter.name);
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn every_frame_of_its_flows_is_wanted() {
+        let size = Sizes::Fixed(Size::SHORTEST);
+        for filter in FILTERS {
+            let machine = Filter::interpreted(&filter.program().unwrap());
+            let mut frames = Frames::new(&filter.flows().into(), &size, 3).unwrap();
+            for number in 0..200 {
+                let mut frame = [0; HEAD];
+                let length = frames.write(&mut frame, &Stamp { number, time: 0 });
+                assert_eq!(machine.run(&frame[..length], 60), 262_144, "{}", filter.name);
             }
         }
     }

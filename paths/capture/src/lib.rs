@@ -24,6 +24,8 @@ pub fn path() -> Path {
             ("batch", include_str!("../presets/batch.toml")),
             ("interrupts", include_str!("../presets/interrupts.toml")),
             ("breakdown", include_str!("../presets/breakdown.toml")),
+            ("live", include_str!("../presets/live.toml")),
+            ("overload", include_str!("../presets/overload.toml")),
         ],
     }
 }

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use tollway_core::Ticks;
+use tollway_core::{Clock, Ticks};
 use tollway_host::clock::{RunClock, calibrate};
 use tollway_host::samplers::thread_time;
 use tollway_wire::Interface;
 use tollway_wire::send::{Many, Ring, Single, Transmit, longest};
 
-use super::pace::{Due, Limits, Timer, follow};
+use super::pace::{AWAKE, Due, Limits, Timer, follow};
 use super::replay::Replay;
 use super::schedule::Arrivals;
 use super::{Flows, Frames, GenerateError, ReplayPace, Report, Schedule, Sizes, Stamp};
@@ -144,6 +144,15 @@ enum Outlet {
 }
 
 impl Ready {
+    /// The same, but what is due at that moment of the run's clock or later is not sent. To be called right before it
+    /// runs; it sends for a millisecond at the least.
+    pub fn until(mut self, end: Ticks) -> Ready {
+        let awake = (self.timer.hz * AWAKE) as Ticks;
+        let begin = self.timer.clock.now() + awake;
+        self.limits.time = self.limits.time.min(end.saturating_sub(begin).max(awake));
+        self
+    }
+
     /// Sends until the count is reached, the time or the file is over, the interface is lost, or `stop` becomes true (heard
     /// within 20 ms). Keeps a processor busy; does not allocate.
     pub fn run(self, stop: &AtomicBool) -> Report {

@@ -51,8 +51,8 @@ pub(super) struct Timer<C> {
 /// A longer wait than this is slept through but for its last millisecond; the kernel wakes sleepers some 50 µs late
 /// (timerslack, prctl(2)).
 const SLEEP_FROM: f64 = 2e-3;
-/// The end of a wait, which is spent reading the clock.
-const AWAKE: f64 = 1e-3;
+/// The end of a wait, which is spent reading the clock; the first frame is waited for as long, in seconds.
+pub(super) const AWAKE: f64 = 1e-3;
 /// How long a request to stop may go unheard, in seconds.
 const HEARING: f64 = 0.02;
 /// The most frames whose due times are remembered until they are handed over.

@@ -1,0 +1,262 @@
+//! The capture's end: makes the cable, reads from it, and at the end holds its books against what the generator sent.
+
+use std::time::{Duration, Instant};
+
+use tollway_core::{Actor, Address, Clock, Error, Place, Recorder, Result, Tally, Window};
+use tollway_host::clock::{RunClock, hz};
+use tollway_host::samplers::thread_time;
+use tollway_load::{delay, ticks_per_step};
+use tollway_wire::{Cable, Watch};
+
+use super::meeting::{Note, Sent, address};
+use super::observer::Observer;
+use super::setting::Setting;
+use super::{FILTERING, READING};
+use crate::engine::in_process::{Clock as PacketClock, ClockKind};
+use crate::engine::source::{Read, Source, SourceError};
+use crate::engine::{Accounting, Timestamp};
+
+/// The most packets of a read: so that the window's end is seen in time.
+const MOST: u64 = 4096;
+
+/// The fewest packets of a sample: reading the thread's clock costs some 300 cycles.
+const LEAST: u64 = 64;
+
+/// How long after the window's end the generator may take to say what it sent.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How long frames may be on their way once all are sent.
+const QUIET: Duration = Duration::from_millis(20);
+
+pub(super) struct Capture {
+    setting: Setting,
+    listening: Option<Listening>,
+    counts: Counts,
+    ended: Option<Books>,
+}
+
+struct Listening {
+    cable: Cable,
+    note: Note,
+    source: Source,
+    /// The generator's end of the cable.
+    far: Watch,
+    observer: Observer,
+    clock: PacketClock,
+    /// Ticks of the run's clock in a nanosecond.
+    ticks: f64,
+}
+
+/// What reading took.
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    /// Reads that brought frames.
+    reads: u64,
+    /// Frames that they brought, wanted or not.
+    frames: u64,
+}
+
+/// What became of every frame.
+#[derive(Clone, Copy, Debug)]
+struct Books {
+    sent: Sent,
+    /// Frames that the cable carried, by the counters of the generator's end, and those that it lost.
+    carried: u64,
+    lost: u64,
+    source: Accounting,
+}
+
+impl Capture {
+    pub(super) fn new(setting: Setting) -> Capture {
+        Capture { setting, listening: None, counts: Counts::default(), ended: None }
+    }
+}
+
+impl Listening {
+    fn begin(setting: &Setting) -> Result<Listening> {
+        let cable = Cable::new()?;
+        let settings = setting.source()?;
+        let (source, far) = cable.namespace().run(|| -> Result<_, SourceError> {
+            Ok((Source::open(Cable::RIGHT, &settings)?, Watch::on(Cable::LEFT)?))
+        })??;
+        let steps = match setting.work {
+            0 => 0,
+            cycles => (f64::from(cycles) / ticks_per_step(RunClock::chosen())).round().max(1.0) as u32,
+        };
+        Ok(Listening {
+            cable,
+            note: Note::new()?,
+            source,
+            far,
+            observer: Observer::new(setting.size.handed(), setting.kept(), steps),
+            clock: PacketClock::new(ClockKind::Vdso)?,
+            ticks: hz()? / 1e9,
+        })
+    }
+
+    /// One read, which waits for frames for at most `timeout`; false if none came.
+    #[inline]
+    fn read(&mut self, timeout: Duration, counts: &mut Counts) -> Result<bool> {
+        let Listening { source, observer, clock, .. } = self;
+        // AF_XDP frames have no stamp of the kernel's.
+        let stamp = |kernel: Option<Timestamp>| kernel.unwrap_or_else(|| clock.now());
+        match source.read(MOST, timeout, stamp, |packet| observer.look(packet))? {
+            Read::Frames(frames) => {
+                counts.reads += 1;
+                counts.frames += frames;
+                Ok(true)
+            }
+            Read::Idle | Read::Interrupted | Read::Stopped => Ok(false),
+        }
+    }
+
+    /// Reads until the window closes; a sample is what reads cost that brought some packets. Returns whether there is one.
+    fn measure(&mut self, window: &Window, recorder: &mut Recorder, counts: &mut Counts) -> Result<bool> {
+        let clock = RunClock::chosen();
+        let (mut opened, mut recorded) = (false, false);
+        let mut spent = thread_time::thread();
+        let mut seen = self.observer.packets();
+        loop {
+            let now = clock.now();
+            if now >= window.close {
+                return Ok(recorded);
+            }
+            if !opened && now >= window.open {
+                (opened, spent, seen) = (true, thread_time::thread(), self.observer.packets());
+            }
+            let left = (window.close - now) as f64 / self.ticks;
+            let came = self.read(Duration::from_nanos(left as u64), counts)?;
+            let packets = self.observer.packets() - seen;
+            if !came || !opened || packets < LEAST {
+                continue;
+            }
+            if window.planted > 0 {
+                delay(window.planted);
+            }
+            let now = thread_time::thread();
+            recorder.set_batch(packets as u32);
+            recorder.sample(((now - spent).as_nanos() as f64 * self.ticks) as u64);
+            (recorded, spent, seen) = (true, now, self.observer.packets());
+        }
+    }
+
+    /// Reads the rest, until nothing has come for a while after the generator said what it sent.
+    fn drain(&mut self, counts: &mut Counts) -> Result<Books> {
+        self.observer.steps = 0;
+        let begun = Instant::now();
+        let sent = loop {
+            let heard = self.note.read();
+            let came = self.read(QUIET, counts)?;
+            match heard {
+                Some(sent) if !came => break sent,
+                None if begun.elapsed() > PATIENCE => {
+                    let reason = "it did not say what it sent within two seconds of the window's end".into();
+                    return Err(Error::Tenant { tenant: super::GENERATOR.into(), reason });
+                }
+                _ => {}
+            }
+        };
+        let Listening { source, observer, clock, far, .. } = self;
+        let before = observer.packets();
+        let stamp = |kernel: Option<Timestamp>| kernel.unwrap_or_else(|| clock.now());
+        let source = source.finish(stamp, |packet| observer.look(packet))?;
+        if observer.packets() > before {
+            counts.reads += 1;
+            counts.frames += observer.packets() - before;
+        }
+        let (first, now) = (far.first().counters, far.look()?.counters);
+        Ok(Books {
+            sent,
+            carried: now.sent - first.sent,
+            lost: now.send_dropped - first.send_dropped,
+            source,
+        })
+    }
+}
+
+impl Books {
+    /// Whether every frame that was sent is accounted for, once.
+    ///
+    /// # Errors
+    /// Which counts do not go together.
+    fn balance(&self, setting: &Setting, seen: u64) -> Result<()> {
+        let wrong = |what: &str| Err(Error::Wrong(format!("{what}: {self:?}, {seen} seen")));
+        let Books { sent, carried, lost, source } = self;
+        // A kernel may count what the cable lost as sent, or refuse it.
+        if *carried > sent.taken || sent.taken - carried > *lost {
+            return wrong("the cable did not carry what was sent");
+        }
+        if source.delivered != seen {
+            return wrong("not what was delivered was seen");
+        }
+        let Some(dropped) = source.dropped else { return wrong("it is not known what was dropped") };
+        let Some(unwanted) = carried.checked_sub(source.delivered + dropped) else {
+            return wrong("more was delivered and dropped than was sent");
+        };
+        if source.filtered_out.is_some_and(|filtered| filtered != unwanted)
+            || source.balances() == Some(false)
+        {
+            return wrong("delivered, dropped and filtered out do not add up to what was sent");
+        }
+        // What passes the filter here found room before; in the kernel it is the other way round.
+        let filtered = if setting.filters_first() { *carried } else { carried - dropped };
+        let (share, filtered) = (1.0 - setting.share, filtered as f64);
+        // Six standard deviations of a binomial count: one in 5e8 is beyond.
+        let likely = 6.0 * (filtered * share * (1.0 - share)).sqrt();
+        if (unwanted as f64 - filtered * share).abs() > likely {
+            return wrong(&format!(
+                "the filter should have refused {share} of {filtered} frames, ± {likely:.0}"
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl Actor for Capture {
+    fn ready(&mut self, _: &Place) -> Result<Address> {
+        let listening = self.listening.insert(Listening::begin(&self.setting)?);
+        Ok(address(&listening.cable, &listening.note))
+    }
+
+    fn run(&mut self, window: &Window, recorder: &mut Recorder) -> Result<()> {
+        let Some(listening) = &mut self.listening else { return Ok(()) };
+        let begun = thread_time::thread();
+        let recorded = listening.measure(window, recorder, &mut self.counts)?;
+        self.ended = Some(listening.drain(&mut self.counts)?);
+        let packets = listening.observer.packets();
+        if !recorded && packets > 0 {
+            // The window was too short for a sample: all of the run is one.
+            let spent = (thread_time::thread() - begun).as_nanos() as f64;
+            recorder.set_batch(u32::try_from(packets).unwrap_or(u32::MAX));
+            recorder.sample((spent * listening.ticks) as u64);
+        }
+        // Samples cover different numbers of packets, so that none of them can be told from one that was interrupted.
+        recorder.set_batch(1);
+        Ok(())
+    }
+
+    fn verify(&mut self) -> Result<()> {
+        let (Some(listening), Some(books)) = (&self.listening, &self.ended) else {
+            return Err(Error::Wrong("nothing was captured".into()));
+        };
+        listening.observer.verify()?;
+        books.balance(&self.setting, listening.observer.packets())
+    }
+
+    fn tally(&mut self) -> Tally {
+        let Counts { reads, frames } = self.counts;
+        let (Some(listening), Some(books)) = (&self.listening, &self.ended) else { return Tally::default() };
+        let Books { carried, lost, source, .. } = books;
+        let dropped = source.dropped.unwrap_or_default();
+        let tally = Tally::default()
+            .counter("operations", source.delivered)
+            .counter("delivered", source.delivered)
+            .counter("dropped", dropped)
+            .counter("filtered_out", carried.saturating_sub(source.delivered + dropped))
+            .counter("lost_on_cable", *lost)
+            .counter("reordered", listening.observer.reordered())
+            .counter("reads", reads)
+            .visited(READING, reads);
+        if self.setting.filters_here() { tally.visited(FILTERING, frames) } else { tally }
+    }
+}

@@ -1,0 +1,240 @@
+//! The live variants, each with its two actors in threads of this process: what was sent is accounted for to the frame,
+//! with filters wherever they run, and when the application is too slow.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use tollway_core::{
+    Actor, Address, Clock, Params, Place, Recorder, Requirement, Result, Spread, Tally, TenantKind, Value,
+    Window,
+};
+use tollway_host::clock::{RunClock, hz};
+use tollway_host::cpu;
+use tollway_host::requirement::{check, skip_test};
+
+const VARIANTS: [&str; 5] = ["live-recv", "live-recvmmsg", "live-v2", "live-v3", "live-xdp"];
+
+/// Two trials at once would take each other's processors.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// What a trial brought.
+struct Trial {
+    spread: Spread,
+    counters: BTreeMap<String, u64>,
+    visits: BTreeMap<String, u64>,
+}
+
+impl Trial {
+    fn count(&self, name: &str) -> u64 {
+        self.counters[name]
+    }
+
+    /// Ticks of the capture's thread a packet.
+    fn cost(&self) -> f64 {
+        self.spread.mean().unwrap()
+    }
+
+    fn packets_a_read(&self) -> f64 {
+        self.count("operations") as f64 / self.count("reads") as f64
+    }
+}
+
+/// Whether this machine has what live variants need; says what it lacks.
+fn can_run() -> bool {
+    let needs = [
+        (Requirement::NetworkNamespaces, "netns"),
+        (Requirement::PacketSockets, "packet"),
+        (Requirement::AfXdp, "af-xdp"),
+        (Requirement::Cores(2), "cores"),
+    ];
+    let lacking =
+        needs.into_iter().find_map(|(need, word)| check(&need).err().map(|missing| (word, missing)));
+    if let Some((word, missing)) = &lacking {
+        skip_test(&[word], missing);
+    }
+    lacking.is_none()
+}
+
+fn params(variant: &str, settings: &[(&str, Value)]) -> Result<Params> {
+    let path = tollway_capture::path();
+    let mut params = Params::new();
+    settings.iter().for_each(|(name, value)| params.set(*name, value.clone()));
+    params.complete(&path.variant(variant)?.axes())
+}
+
+/// A trial of so many milliseconds.
+fn play(variant: &str, milliseconds: f64, settings: &[(&str, Value)]) -> Result<Trial> {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let path = tollway_capture::path();
+    let (variant, params) = (path.variant(variant)?, params(variant, settings)?);
+    let (cpus, ticks) = (cpu::allowed_cpus()?, hz()? / 1e3);
+    let mut ready: Vec<(Box<dyn Actor>, u32)> = Vec::new();
+    let mut peers: Vec<Address> = Vec::new();
+    for role in &variant.plan(&params)?.roles {
+        let mut actor = variant.actor(&role.name, &params)?;
+        let place =
+            Place { tenant: TenantKind::Process, peers: peers.clone(), doorbells: Vec::new(), exits: None };
+        peers.push(actor.ready(&place)?);
+        ready.push((actor, cpus[role.core as usize]));
+    }
+    let warm = RunClock::chosen().now() + (2.0 * ticks) as u64;
+    let open = warm + (10.0 * ticks) as u64;
+    let window = Window { warm, open, close: open + (milliseconds * ticks) as u64, batch: 0, planted: 0 };
+    let results: Vec<Result<_>> = thread::scope(|scope| {
+        let run = |(mut actor, cpu): (Box<dyn Actor>, u32)| {
+            scope.spawn(move || {
+                cpu::pin_current_thread(cpu)?;
+                let mut recorder = Recorder::new();
+                actor.run(&window, &mut recorder)?;
+                actor.park();
+                actor.verify()?;
+                Ok((recorder.spread(), actor.tally()))
+            })
+        };
+        let running: Vec<_> = ready.into_iter().map(run).collect();
+        running.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let (mut spread, mut tally) = (Spread::default(), Tally::default());
+    for result in results {
+        let (recorded, counted) = result?;
+        if recorded.samples() > 0 {
+            spread = recorded;
+        }
+        tally.merge(&counted);
+    }
+    let trial = Trial { spread, counters: tally.counters, visits: tally.visits };
+    println!("{} {params}: {:.0} c, {:?} {:?}", variant.name(), trial.cost(), trial.counters, trial.visits);
+    Ok(trial)
+}
+
+fn word(word: &str) -> Value {
+    Value::Text(word.into())
+}
+
+#[test]
+fn every_variant_accounts_for_every_frame() {
+    if !can_run() {
+        return;
+    }
+    for variant in VARIANTS {
+        for (rate, immediate) in [(148_809, "no"), (20_000, "yes"), (0, "no")] {
+            let settings = [("rate", Value::Int(rate)), ("immediate", word(immediate))];
+            let trial = play(variant, 50.0, &settings).unwrap();
+            let (sent, delivered) = (trial.count("sent"), trial.count("delivered"));
+            assert!(delivered > 0 && delivered <= sent && trial.count("reads") > 0, "{variant}");
+            assert!((1..=delivered).contains(&trial.spread.ops) && trial.cost() > 1.0, "{variant}");
+            if rate > 0 {
+                // 60 ms, and a machine that is busy with something else for some of them.
+                let expected = rate as f64 * 0.06;
+                assert!(sent as f64 > 0.2 * expected && (sent as f64) < 1.1 * expected, "{variant}: {sent}");
+            }
+        }
+    }
+}
+
+#[test]
+fn filters_are_accounted_for_wherever_they_run() {
+    if !can_run() {
+        return;
+    }
+    for variant in VARIANTS {
+        for place in ["user", "kernel", "both"] {
+            for (filter, share, size) in [("ports", 100, 60), ("addresses", 30, 300), ("ip", 50, 1514)] {
+                let settings = [
+                    ("filter", word(filter)),
+                    ("where", word(place)),
+                    ("share", Value::Int(share)),
+                    ("size", Value::Int(size)),
+                    ("rate", Value::Int(50_000)),
+                ];
+                if variant == "live-xdp" && place != "user" {
+                    assert!(params(variant, &settings).is_err());
+                    continue;
+                }
+                let trial = play(variant, 20.0, &settings).unwrap();
+                let (delivered, refused) = (trial.count("delivered"), trial.count("filtered_out"));
+                assert_eq!(refused > 0, share < 100, "{variant} {place} {filter}");
+                let passed = trial.visits.get("filter").copied();
+                match place {
+                    "user" => assert_eq!(passed, Some(delivered + refused), "{variant}"),
+                    "kernel" => assert_eq!(passed, None, "{variant}"),
+                    _ => assert_eq!(passed, Some(delivered), "{variant}"),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_cut_and_what_is_long_arrives_as_it_should() {
+    if !can_run() {
+        return;
+    }
+    for variant in VARIANTS {
+        for (size, snapshot) in [(1514, 262_144), (1514, 98), (60, 14)] {
+            let settings = [
+                ("size", Value::Int(size)),
+                ("snapshot", Value::Int(snapshot)),
+                ("rate", Value::Int(50_000)),
+            ];
+            assert!(play(variant, 20.0, &settings).unwrap().count("delivered") > 0);
+        }
+    }
+}
+
+#[test]
+fn an_application_that_is_too_slow_reads_more_at_once_then_drops_and_still_balances() {
+    if !can_run() {
+        return;
+    }
+    for variant in ["live-v2", "live-v3", "live-recv"] {
+        let trial = |work: u64| {
+            let settings = [
+                ("immediate", word("yes")),
+                ("buffer", word("256KiB")),
+                ("work", Value::Int(work)),
+                ("rate", Value::Int(100_000)),
+            ];
+            play(variant, 50.0, &settings).unwrap()
+        };
+        let (fast, slow) = (trial(0), trial(100_000));
+        assert!(slow.count("dropped") > slow.count("sent") / 4, "{variant}");
+        assert!(slow.packets_a_read() > 2.0 * fast.packets_a_read(), "{variant}");
+        assert!(slow.cost() > 60_000.0, "{variant}: {}", slow.cost());
+    }
+}
+
+#[test]
+fn settings_that_do_not_go_together_are_refused_with_a_remedy() {
+    let path = tollway_capture::path();
+    let refused = |settings: &[(&str, Value)]| {
+        let variant = path.variant("live-v3").unwrap();
+        variant.plan(&params("live-v3", settings).unwrap()).unwrap_err().to_string()
+    };
+    assert!(refused(&[("share", Value::Int(50))]).contains("choose a `filter`"));
+    let half_of_ip = [("share", Value::Int(50)), ("filter", word("ip"))];
+    assert!(refused(&half_of_ip).contains("`size` 76"));
+    assert!(refused(&[("share", Value::Int(0)), ("filter", word("ip"))]).contains("1 to 100"));
+}
+
+#[test]
+fn a_generator_without_a_capture_says_so() {
+    let path = tollway_capture::path();
+    let variant = path.variant("live-v3").unwrap();
+    let params = params("live-v3", &[]).unwrap();
+    let mut generator = variant.actor("generator", &params).unwrap();
+    let place = |address: &str| Place {
+        tenant: TenantKind::Process,
+        peers: vec![Address(address.into())],
+        doorbells: Vec::new(),
+        exits: None,
+    };
+    for (address, says) in
+        [("", "no address"), ("1 2", "no address"), ("4294967295 3 4", "/proc/4294967295/fd/3")]
+    {
+        let error = generator.ready(&place(address)).unwrap_err().to_string();
+        assert!(error.contains(says), "{address}: {error}");
+    }
+    assert!(variant.actor("tap", &params).err().unwrap().to_string().contains("capture, generator"));
+}
