@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! live compare RATE FRAMES [KIND …]     each kind and tcpdump in turns: "max" or frames a second, and how many
-//! live cost KIND|tcpdump RATE FRAMES FILE     one of them, as a line of numbers
+//! live cost KIND|tcpdump|./tollway RATE FRAMES FILE     one of them, as a line of numbers
 //! live capture INTERFACE KIND FILE      one capture, until SIGINT; FILE "none": only counted
 //! ```
 //!
@@ -156,6 +156,8 @@ fn cost(what: &str, file: &str, rate: Option<f64>, frames: u64) -> Anything<Outc
     let (this, buffer) = (std::env::current_exe()?.display().to_string(), (BUFFER >> 10).to_string());
     match what {
         "tcpdump" => one(&["tcpdump", "-i", Cable::RIGHT, "-B", &buffer, "-w", file], rate, frames),
+        // The tool itself, with its defaults.
+        path if path.contains('/') => one(&[path, "capture", "-i", Cable::RIGHT, "-w", file], rate, frames),
         kind => one(&[&this, "capture", Cable::RIGHT, kind, file], rate, frames),
     }
 }
@@ -217,13 +219,13 @@ fn one_there(command: &[&str], rate: Option<f64>, frames: u64) -> Anything<Outco
     said.read_to_string(&mut err)?;
     child.wait()?;
     let figures: Vec<f64> = out.split_whitespace().filter_map(|w| w.parse().ok()).collect();
-    let of_tcpdump = |what: &str| -> f64 {
+    let in_words = |what: &str| -> f64 {
         let line = err.lines().find(|line| line.contains(what));
         line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(f64::NAN)
     };
     let (captured, dropped, cycles) = match figures[..] {
         [captured, dropped, mean, best] => (captured, dropped, (mean, best)),
-        _ => (of_tcpdump("captured"), of_tcpdump("dropped by kernel"), (f64::NAN, f64::NAN)),
+        _ => (in_words("captured"), in_words("dropped"), (f64::NAN, f64::NAN)),
     };
     if captured.is_nan() {
         return Err(format!("{}: {out}{err}", command[0]).into());

@@ -20,6 +20,8 @@ use crate::bar::{Bar, Row, Verdict};
 /// The shortest frames of Fast Ethernet, and how many are sent of them: two seconds.
 const LINE_RATE: &str = "148809";
 const TWO_SECONDS: &str = "300000";
+/// Our program.
+const TOLLWAY: &str = env!("CARGO_BIN_EXE_tollway");
 /// As many as the sender gives, and how many of them.
 const FULL_SPEED: &str = "max";
 const A_MILLION: &str = "1000000";
@@ -59,7 +61,9 @@ impl Live<'_> {
             };
             rows.push(Row { name, bar: bar.to_string(), verdict, ..row });
         };
-        row("live: to a file / tcpdump".into(), Bar::AtMost(0.76, ""), &|| self.beside_tcpdump(rounds, seed));
+        row("live: tollway capture -w / tcpdump -w".into(), Bar::AtMost(0.76, ""), &|| {
+            self.beside_tcpdump(rounds, seed)
+        });
         row("live: loop of tpacket-v3".into(), Bar::AtMost(40.0, "c"), &|| self.cycles(rounds));
         let lost = Bar::AtMost(0.0, "lost");
         row("live: tpacket-v3 at full speed".into(), lost, &|| {
@@ -82,7 +86,7 @@ impl Live<'_> {
             for ours_first in [first, !first] {
                 let mut pair = (f64::NAN, f64::NAN);
                 for ours_turn in [ours_first, !ours_first] {
-                    let what = if ours_turn { "tpacket-v3" } else { "tcpdump" };
+                    let what = if ours_turn { TOLLWAY } else { "tcpdump" };
                     let trial = self.play(what, LINE_RATE, TWO_SECONDS, "/dev/null")?;
                     // tcpdump leaves unread what is in the kernel's memory when it is told to end.
                     let enough = if ours_turn { trial.sent } else { 0.9 * trial.sent };
