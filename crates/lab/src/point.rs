@@ -12,6 +12,8 @@ pub struct Point {
     pub variant: String,
     /// One value for each axis.
     pub params: Params,
+    /// Those of them that are not the axis's default: what a reader has to know.
+    pub departures: Params,
     /// How the variant runs there.
     pub plan: Plan,
     /// How it is tried.
@@ -26,7 +28,7 @@ impl Point {
         match (&self.plan.provides, crossing) {
             (Some(key), _) => key.title(),
             (None, Some(key)) if measured > 1 => format!("{}, {measured} tenants", key.title()),
-            (None, _) => format!("{} {} {}", self.path, self.variant, self.params).trim_end().into(),
+            (None, _) => format!("{} {} {}", self.path, self.variant, self.departures).trim_end().into(),
         }
     }
 
@@ -90,8 +92,9 @@ pub fn points(registry: &Registry, selection: &Selection) -> Result<Vec<Point>> 
             let params =
                 params.complete(&variant.axes()).map_err(|e| in_preset(&preset.preset.name, &name, e))?;
             let plan = variant.plan(&params)?;
-            let point =
-                Point { path: path.name.into(), variant: name, params, plan, spec: preset.trial.clone() };
+            let departures = departures(&params, variant);
+            let spec = preset.trial.clone();
+            let point = Point { path: path.name.into(), variant: name, params, departures, plan, spec };
             let twice = points
                 .iter()
                 .any(|p| p.path == point.path && p.variant == point.variant && p.params == point.params);
@@ -151,10 +154,29 @@ fn provider(registry: &Registry, key: &TollKey, needing: &Point) -> Result<Optio
         let plan = variant.plan(&params)?;
         if plan.provides.as_ref() == Some(key) {
             let spec = needing.spec.clone();
-            return Ok(Some(Point { path: path.name.into(), variant: name.into(), params, plan, spec }));
+            let departures = departures(&params, &**variant);
+            return Ok(Some(Point {
+                path: path.name.into(),
+                variant: name.into(),
+                params,
+                departures,
+                plan,
+                spec,
+            }));
         }
     }
     Ok(None)
+}
+
+/// The values that are not the defaults of their axes.
+fn departures(params: &Params, variant: &dyn Variant) -> Params {
+    let mut departures = Params::new();
+    for axis in variant.axes() {
+        if let Some(value) = params.get(axis.name).filter(|value| **value != axis.default) {
+            departures.set(axis.name, value.clone());
+        }
+    }
+    departures
 }
 
 fn chosen(point: &Point, only: &[String]) -> bool {
