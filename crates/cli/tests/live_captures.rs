@@ -216,6 +216,34 @@ fn it_ends_after_the_packets_that_were_asked_for() {
 }
 
 #[test]
+fn signals_that_come_together_are_one() {
+    let Some(cable) = cable() else { return };
+    let bench = Bench::with(SHORT);
+    for _ in 0..5 {
+        let capture = listen(&bench, &cable, &["-w", "all.pcap"]);
+        send(&bench, &cable, 100, "10k");
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGINT] {
+            capture.signal(signal);
+            sleep(Duration::from_micros(300));
+        }
+        let (_, err) = capture.ends(0);
+        assert!(err.contains("100 captured"), "{err}");
+        assert_eq!(packets(&bench, "all.pcap").len(), 100);
+    }
+}
+
+#[test]
+fn more_queues_than_there_are_is_refused() {
+    let Some(cable) = cable() else { return };
+    let bench = Bench::with(SHORT);
+    let arguments = ["capture", "-i", Cable::RIGHT, "-w", "x.pcap", "--source", "xdp", "--cores", "2"];
+    let mut command = bench.tollway(&arguments);
+    let output = cable.namespace().run(|| command.output()).unwrap().unwrap();
+    let (_, err) = program::told(&output, 2);
+    assert!(err.contains("--cores 2") && err.contains("right has 1"), "{err}");
+}
+
+#[test]
 fn packets_are_printed_as_they_come() {
     let Some(cable) = cable() else { return };
     let bench = Bench::with(SHORT);

@@ -67,7 +67,7 @@ pub struct Options {
     /// Memory for packets that wait to be read, in KiB.
     #[arg(
         short = 'B', long, value_name = "KIB", default_value_t = 16_384,
-        value_parser = clap::value_parser!(u32).range(64..=4_194_304)
+        value_parser = clap::value_parser!(u32).range(64..=4_194_303)
     )]
     pub buffer_size: u32,
 

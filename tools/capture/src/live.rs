@@ -49,6 +49,17 @@ pub fn run(options: &Options, name: &str, asked: &Asked, json: bool) -> Result<S
     let snapshot = options.snapshot_length.filter(|bytes| *bytes > 0).unwrap_or(Settings::WHOLE);
     let program = asked.wanted(link, snapshot, !options.program.no_optimize)?;
     let settings = settings(options, snapshot, program.clone());
+    if settings.kind == Kind::AfXdp && options.ways.cores > interface.receive_queues {
+        return Err(Error::Input {
+            place: format!("--cores {}", options.ways.cores),
+            reason: format!(
+                "AF_XDP has a receive queue for each, and {name} has {}",
+                interface.receive_queues
+            ),
+            remedy: "give no more, or take another source".into(),
+        }
+        .into());
+    }
     let sources = Source::open_group(name, &settings, options.ways.cores)
         .map_err(|error| unopened(error, settings.kind))?;
     let stops: Vec<Stop> = sources.iter().map(Source::stop).collect();

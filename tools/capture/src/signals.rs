@@ -1,15 +1,20 @@
-//! Ctrl-C and SIGTERM: the first ends the capture well, the second ends the program at once.
+//! Ctrl-C and SIGTERM: the first ends the capture well, another one a second later ends the program at once. Those that
+//! come together are one: timeout(1) sends two, to the process and to its group.
 
 use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use rustix::time::{ClockId, clock_gettime};
 use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::{flag, low_level};
+use signal_hook::low_level;
 use tollway_wire::{Stop, Woken, wait};
+
+/// How much later another signal means that somebody is out of patience.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Has signals call off what `stops` are of. To be called before anything is captured, and once.
 ///
@@ -17,21 +22,25 @@ use tollway_wire::{Stop, Woken, wait};
 /// If the system takes no handler.
 pub fn call_off(stops: Vec<Stop>) -> Result<Arc<AtomicBool>> {
     let called = Arc::new(AtomicBool::new(false));
+    // When the first came, in nanoseconds; 0 before that.
+    let first = Arc::new(AtomicU64::new(0));
     for signal in [SIGINT, SIGTERM] {
-        let stops = stops.clone();
-        let set = Arc::clone(&called);
-        // In this order: the second signal finds the flag set and ends the process.
-        flag::register_conditional_shutdown(signal, 130, Arc::clone(&called))
-            .and_then(|_| {
-                // SAFETY: what it does is allowed in a handler: it sets flags and writes to eventfds.
-                unsafe {
-                    low_level::register(signal, move || {
-                        set.store(true, Ordering::Relaxed);
-                        stops.iter().for_each(Stop::stop);
-                    })
+        let (stops, called, first) = (stops.clone(), Arc::clone(&called), Arc::clone(&first));
+        let handler = move || {
+            let now = clock_gettime(ClockId::Monotonic);
+            let now = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
+            match first.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed) {
+                Err(first) if now.saturating_sub(first) > PATIENCE.as_nanos() as u64 => low_level::exit(130),
+                Err(_) => {}
+                Ok(_) => {
+                    called.store(true, Ordering::Relaxed);
+                    stops.iter().for_each(Stop::stop);
                 }
-            })
-            .context("taking notice of interruptions")?;
+            }
+        };
+        // SAFETY: what it does is allowed in a handler: it reads a clock, sets flags, writes to eventfds, or ends the
+        // process without running anything.
+        unsafe { low_level::register(signal, handler) }.context("taking notice of interruptions")?;
     }
     Ok(called)
 }
