@@ -68,6 +68,62 @@ fn files_are_those_of_tcpdump() {
     }
 }
 
+/// The files of the folder whose names begin so, by name, with their content.
+fn files(bench: &Bench, begin: &str) -> Vec<(String, Vec<u8>)> {
+    let mut files: Vec<(String, Vec<u8>)> = fs::read_dir(bench.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with(begin))
+        .map(|path| (path.display().to_string().replace(begin, ""), fs::read(&path).unwrap()))
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn files_in_turn_are_those_of_tcpdump() {
+    let bench = bench(4000);
+    if !has_tcpdump() {
+        return;
+    }
+    for more in [&["-C", "1"][..], &["-C", "1", "-W", "2"]] {
+        let copy = |file| [&["-r", "web.pcap", "-w", file], more].concat();
+        bench.ends(&[&["capture"], &copy("ours")[..]].concat(), 0);
+        tcpdump(&bench, &copy("theirs"));
+        let (ours, theirs) = (files(&bench, "ours"), files(&bench, "theirs"));
+        assert!(ours.len() >= 2 && ours == theirs, "{more:?}: {} and {} files", ours.len(), theirs.len());
+        for begin in ["ours", "theirs"] {
+            for entry in fs::read_dir(bench.path()).unwrap() {
+                let path = entry.unwrap().path();
+                if path.file_name().unwrap().to_str().unwrap().starts_with(begin) {
+                    fs::remove_file(path).unwrap();
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn files_by_time_end_when_there_are_enough() {
+    // A packet a millisecond: 4 seconds.
+    let bench = bench(4000);
+    let (_, err) =
+        bench.ends(&["capture", "-r", "web.pcap", "-w", "part-%s.pcap", "-G", "1", "-W", "2", "--json"], 0);
+    assert!(err.is_empty(), "{err}");
+    let parts = files(&bench, "part-");
+    assert_eq!(parts.len(), 2);
+    let (out, _) = bench.ends(&["capture", "-r", "part-1700000001.pcap", "--json"], 0);
+    let document: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(document["packets"]["captured"], 1000);
+    refused(&bench, &["capture", "-r", "web.pcap", "-C", "1"], 2, &["--write"]);
+    refused(
+        &bench,
+        &["capture", "-r", "web.pcap", "-w", "x", "-C", "1", "--format", "pcapng"],
+        2,
+        &["-C, -G", "leave out --format pcapng"],
+    );
+}
+
 #[test]
 fn programs_are_those_of_tcpdump() {
     let bench = bench(1);

@@ -1,12 +1,14 @@
 //! `tollway capture` on the command line.
 
 pub mod generate;
+mod rotation;
 
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Subcommand, ValueEnum};
 
 use generate::Generate;
+use rotation::FilesInTurn;
 
 /// `tollway capture`.
 #[derive(Debug, Args)]
@@ -98,6 +100,10 @@ pub struct Options {
     /// The filter, in one piece.
     #[command(flatten)]
     pub program: ProgramOptions,
+
+    /// Several files in turn.
+    #[command(flatten)]
+    pub in_turn: FilesInTurn,
 
     /// How packets are printed.
     #[command(flatten)]

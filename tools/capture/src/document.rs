@@ -124,6 +124,8 @@ pub enum Ended {
     EndOfFile,
     /// As many packets came as were asked for.
     Count,
+    /// As many files are full as were asked for (-G with -W).
+    Files,
     /// It was called off: Ctrl-C, SIGTERM.
     CalledOff,
     /// Reading failed: a damaged file, an interface that has gone.

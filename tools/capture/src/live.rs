@@ -241,6 +241,7 @@ impl Job for Capturing<'_> {
             dropped: books.dropped,
             delivered: Some(captured),
         };
+        let files_full = sink.is_over();
         let written = match failed {
             Some(error) => Err(error),
             None => sink.conclude(0, &statistics, now()).and_then(|()| sink.end()),
@@ -254,6 +255,7 @@ impl Job for Capturing<'_> {
             (Ok(bytes), None) if is_full && !called_off.load(Ordering::Relaxed) => {
                 (bytes, Ended::Count, None)
             }
+            (Ok(bytes), None) if files_full => (bytes, Ended::Files, None),
             (Ok(bytes), None) => (bytes, Ended::CalledOff, None),
         };
         Ok(Outcome { packets, bytes, ended, error })
@@ -345,10 +347,11 @@ impl<S: Ends> Turn<'_, '_, S> {
         let common = self.common;
         let shared =
             self.shared.get_or_insert_with(|| common.shared.lock().unwrap_or_else(|e| e.into_inner()));
-        if shared.captured >= common.count || shared.failed.is_some() {
+        if shared.captured >= common.count || shared.failed.is_some() || shared.sink.is_over() {
             return;
         }
         match shared.sink.write(0, packet) {
+            Ok(()) if shared.sink.is_over() => common.call_off(),
             Ok(()) => {
                 shared.captured += 1;
                 shared.bytes += packet.bytes.len() as u64;

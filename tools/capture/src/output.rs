@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use tollway_capture::engine::file::pcapng::{Described, Statistics};
-use tollway_capture::engine::file::{self, Output, Resolution, Sink, pcap, pcapng};
+use tollway_capture::engine::file::{self, Output, Resolution, Rotating, Sink, pcap, pcapng};
 use tollway_capture::engine::{Packet, Timestamp};
 use tollway_core::Error;
 
@@ -36,6 +36,13 @@ impl Ends for pcapng::Writer {
         self.flush()?;
         let length = self.length();
         self.finish().map(|()| Some(length))
+    }
+}
+
+impl Ends for Rotating {
+    /// How many bytes all files together have is not counted.
+    fn end(self) -> Result<Option<u64>, file::Error> {
+        self.finish().map(|()| None)
     }
 }
 
@@ -108,6 +115,17 @@ pub fn with<J: Job>(options: &Options, layout: pcap::Layout, json: bool, job: J)
         }
         return job.run(Printer::new(io::stdout(), options));
     };
+    if let Some(rotation) = options.in_turn.rotation() {
+        if options.ways.format != FileFormat::Pcap || file.as_os_str() == "-" {
+            return Err(Error::Input {
+                place: "-C, -G".into(),
+                reason: "files in turn are pcap files with names".into(),
+                remedy: "leave out --format pcapng, and give -w a name".into(),
+            }
+            .into());
+        }
+        return job.run(Rotating::new(file, layout, rotation));
+    }
     let output = Output::create(file).map_err(|error| {
         anyhow::anyhow!("{error}; check that its folder exists and that it may be written to")
     })?;

@@ -132,6 +132,7 @@ impl Job for Copying<'_> {
         privileges::drop(self.user)?;
         let copied = copied(&self.copy, &mut self.reader, &mut sink, self.filter);
         let packets = PacketsDocument::of(&copied.accounting(), 0, OfferedBy::File);
+        let files_full = sink.is_over();
         let written = sink.end();
         let called_off = self.called_off.load(Ordering::Relaxed);
         let is_full = self.copy.count.is_some_and(|count| copied.written >= count);
@@ -141,6 +142,7 @@ impl Job for Copying<'_> {
                 (None, Ended::OutputFailed, Some(error.into()))
             }
             (Ok(()), Ok(bytes)) if is_full => (bytes, Ended::Count, None),
+            (Ok(()), Ok(bytes)) if files_full => (bytes, Ended::Files, None),
             (Ok(()), Ok(bytes)) => (bytes, Ended::EndOfFile, None),
             (Err(file::Error::System { doing: "reading", .. }), Ok(bytes)) if called_off => {
                 (bytes, Ended::CalledOff, None)
