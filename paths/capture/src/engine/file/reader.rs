@@ -45,7 +45,7 @@ impl Decoder {
 pub struct Captured<'a> {
     /// It.
     pub packet: Packet<'a>,
-    /// Which of [`Reader::interfaces`] saw it; 0 in a pcap file.
+    /// Which of the interfaces of its file saw it; 0 in a pcap file.
     pub interface: u32,
 }
 
