@@ -134,6 +134,18 @@ fn every_variant_accounts_for_every_frame() {
 }
 
 #[test]
+fn a_window_that_is_too_short_for_a_sample_has_one() {
+    if !can_run() {
+        return;
+    }
+    for variant in VARIANTS {
+        let trial = play(variant, 2.0, &[("rate", Value::Int(500))]).unwrap();
+        assert!((1..20).contains(&trial.count("delivered")), "{variant}");
+        assert_eq!((trial.spread.samples(), trial.spread.ops), (1, trial.count("delivered")), "{variant}");
+    }
+}
+
+#[test]
 fn filters_are_accounted_for_wherever_they_run() {
     if !can_run() {
         return;

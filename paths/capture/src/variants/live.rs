@@ -80,8 +80,8 @@ impl Variant for Live {
     }
 
     fn caveats(&self) -> &str {
-        "Processor time of the capture's thread (CLOCK_THREAD_CPUTIME_ID), not elapsed time; a sample is the reads that \
-         brought at least 64 packets, and reading the clock is in it: 5 cycles a packet at the most. The path through \
+        "Processor time of the capture's thread (CLOCK_THREAD_CPUTIME_ID), not elapsed time; a sample is 64 packets of reads \
+         that brought as many or more, and reading the clock is in it: 5 cycles a packet at the most. The path through \
          the kernel up to the socket's memory runs on the generator's core and is not in it; an interrupt on the \
          capture's core is. A veth pair has no adapter and no interrupt of its own. The application sums up each packet's \
          first bytes and checks its number."
