@@ -15,7 +15,7 @@ pub struct Bill {
     #[arg(value_name = "AXIS=VALUE", value_parser = setting)]
     pub settings: Vec<(String, String)>,
 
-    /// Only this variant; may be given again [default: every one that passes gates].
+    /// Only this variant; may be given again [default: every one whose gates all have tolls].
     #[arg(long, value_name = "NAME")]
     pub variant: Vec<String>,
 

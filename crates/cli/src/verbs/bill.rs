@@ -1,7 +1,7 @@
 //! `tollway bill`: what an operation of a path costs, gate by gate, against what it costs end to end.
 
 use anyhow::Result;
-use tollway_core::{Case, Error, OneOrMany, Path, Preset, PresetHead, TrialSpec, Value, Variant};
+use tollway_core::{Case, Error, OneOrMany, Path, Plan, Preset, PresetHead, TrialSpec, Value, Variant};
 use tollway_report::RunReport;
 use tollway_store::{RunId, RunState, Store};
 
@@ -89,15 +89,17 @@ fn preset(path: &Path, options: &Bill) -> Result<Preset> {
     })
 }
 
-/// The variants that need tolls to be explained and have all axes that were named.
+/// The variants all of whose gates have tolls and that have all axes that were named; others are shown when they are asked
+/// for by name.
 fn with_gates(path: &Path, options: &Bill) -> Vec<String> {
     let fits = |variant: &&dyn Variant| {
         let axes = variant.axes();
         let has = |name: &String| axes.iter().any(|axis| axis.name == name);
         let params = tollway_core::Params::new().complete(&axes);
         let plan = params.and_then(|params| variant.plan(&params));
-        plan.is_ok_and(|plan| plan.provides.is_none() && !plan.needs.is_empty())
-            && options.settings.iter().all(|(name, _)| has(name))
+        let explained =
+            |plan: Plan| plan.provides.is_none() && plan.gates.iter().all(|gate| gate.toll.is_some());
+        plan.is_ok_and(explained) && options.settings.iter().all(|(name, _)| has(name))
     };
     path.variants.iter().map(|v| &**v).filter(fits).map(|variant| variant.name().to_string()).collect()
 }
