@@ -57,13 +57,11 @@ fn a_planted_delay_is_unexplained() {
 #[test]
 fn a_run_of_the_store_is_shown_again() {
     let bench = Bench::with(SHORT);
-    let (first, _) = told(
-        &bench
-            .tollway(&["bill", "capture", "--variant", "after", "--runs", "3", "group=8"])
-            .output()
-            .unwrap(),
-        0,
-    );
+    let measured = ["bill", "capture", "--variant", "after", "--runs", "3"];
+    let output = bench.tollway(&measured).output().unwrap();
+    // With so few blocks it may close or not.
+    let code = output.status.code().filter(|code| [0, 3].contains(code)).unwrap();
+    let (first, _) = told(&output, code);
     let (again, _) = told(&bench.tollway(&["bill", "--of", "1"]).output().unwrap(), 0);
     assert_eq!(first, again);
     assert!(again.contains("Bill of capture after") && again.contains("unexplained"), "{again}");
