@@ -88,7 +88,6 @@ fn ticks(blocks: &[BlockWork]) -> ByBlock {
 
 /// A gate's figures by block.
 struct Passed {
-    visits: Option<f64>,
     a_visit: ByBlock,
     cost: ByBlock,
 }
@@ -101,13 +100,14 @@ fn bill<'p>(store: &Store, tolls: &mut Tolls<'_>, point: &'p Point, hz: f64) -> 
     let mut sum: ByBlock = measured.keys().map(|block| (*block, 0.0)).collect();
     let (mut explained, mut all_known) = (false, true);
     for gate in &point.spec.gates {
-        let passed = passed(gate, &work, tolls)?;
+        let visits = visits(gate, &work);
+        let passed = passed(gate, visits.as_ref(), tolls)?;
         if let Ok(passed) = &passed {
             explained = true;
             sum = sum.iter().filter_map(|(b, s)| Some((*b, s + passed.cost.get(b)?))).collect();
         }
         all_known &= passed.is_ok();
-        gates.push(document(gate, passed, whole.estimate, hz));
+        gates.push(document(gate, visits.as_ref(), passed, whole.estimate, hz));
     }
     let rest = interval(sum.iter().map(|(block, sum)| measured[block] - sum)).filter(|_| explained);
     let resolution = rest.map(|r| r.half_width());
@@ -130,21 +130,25 @@ fn bill<'p>(store: &Store, tolls: &mut Tolls<'_>, point: &'p Point, hz: f64) -> 
     Ok(Some(Billed { point, sum: all_known.then_some(sum), measured, document }))
 }
 
+/// How often a gate is passed in each block; `None` where that is not known.
+fn visits(gate: &Gate, work: &[BlockWork]) -> Option<ByBlock> {
+    match gate.visits {
+        Visits::Fixed(n) => Some(work.iter().map(|b| (b.block, n)).collect()),
+        Visits::Counted => work.iter().map(|b| Some((b.block, *b.visits.get(&gate.name)?))).collect(),
+        // How many bytes an operation has is not known here.
+        Visits::PerByte(_) => None,
+    }
+}
+
 /// What a gate costs in each block, or why that is not known.
 fn passed(
     gate: &Gate,
-    work: &[BlockWork],
+    visits: Option<&ByBlock>,
     tolls: &mut Tolls<'_>,
 ) -> Result<std::result::Result<Passed, String>> {
-    let counted = |b: &BlockWork| b.visits.get(&gate.name).copied();
-    let visits: ByBlock = match gate.visits {
-        Visits::Fixed(n) => work.iter().map(|b| (b.block, n)).collect(),
-        Visits::Counted => work.iter().filter_map(|b| Some((b.block, counted(b)?))).collect(),
-        Visits::PerByte(_) => return Ok(Err("how many bytes an operation has is not known".into())),
-    };
-    if visits.len() < work.len() {
+    let Some(visits) = visits else {
         return Ok(Err("its visits were not counted in every block".into()));
-    }
+    };
     let Some(key) = &gate.toll else {
         return Ok(Err("no instrument of this machine sees it alone".into()));
     };
@@ -159,18 +163,21 @@ fn passed(
         }
     }
     let cost = a_visit.iter().filter_map(|(b, t)| Some((*b, t * visits.get(b)?))).collect();
-    let mean: Vec<f64> = visits.values().copied().collect();
-    Ok(Ok(Passed { visits: summary::mean(&mean).ok(), a_visit, cost }))
+    Ok(Ok(Passed { a_visit, cost }))
 }
 
-fn document(gate: &Gate, passed: std::result::Result<Passed, String>, whole: f64, hz: f64) -> GateDocument {
+fn document(
+    gate: &Gate,
+    visits: Option<&ByBlock>,
+    passed: std::result::Result<Passed, String>,
+    whole: f64,
+    hz: f64,
+) -> GateDocument {
+    let visits: Option<Vec<f64>> = visits.map(|v| v.values().copied().collect());
     let mut row = GateDocument {
         name: gate.name.clone(),
         role: gate.role.clone(),
-        visits: match gate.visits {
-            Visits::Fixed(n) => Some(n),
-            _ => None,
-        },
+        visits: visits.and_then(|v| summary::mean(&v).ok()),
         counted: gate.visits == Visits::Counted,
         toll: gate.toll.as_ref().map(TollKey::to_string),
         less: gate.less.as_ref().map(TollKey::to_string),
@@ -183,7 +190,6 @@ fn document(gate: &Gate, passed: std::result::Result<Passed, String>, whole: f64
         Err(why) => row.unknown = Some(why),
         Ok(passed) => {
             let cost = interval(passed.cost.values().copied());
-            row.visits = passed.visits;
             row.a_visit = interval(passed.a_visit.values().copied()).map(|i| Span {
                 estimate: i.estimate,
                 lo: i.lo,
