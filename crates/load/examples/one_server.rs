@@ -6,7 +6,8 @@
 //! ```
 //!
 //! The client sends by a Poisson schedule; the server sleeps in `read` until there is work, and works for a time between
-//! half and one and a half of `--work`. So arrivals are Poisson and services uniform, and whoever finds the server idle
+//! half and one and a half of `--work`. Its thread runs under SCHED_FIFO where that is permitted (as root), so that nobody
+//! else takes its processor; where it is not, the example says so. So arrivals are Poisson and services uniform, and whoever finds the server idle
 //! pays for its being woken: [docs/story.md](../../../docs/story.md) tells how a fit finds that out. Columns: arrival, as
 //! the schedule has it, begin and end of service.
 
