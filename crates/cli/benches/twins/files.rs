@@ -18,6 +18,7 @@ use tollway_stats::{Interval, paired_ratio};
 
 use crate::CONFIDENCE;
 use crate::bar::{Bar, Row, Verdict};
+use crate::turns::in_turns;
 use crate::twin::Twins;
 
 /// Packets of the file, each of 60 bytes; about half of them are UDP.
@@ -104,20 +105,7 @@ impl Bench {
 
     /// Both sides twice a round, in both orders.
     fn compare(&self, task: Task, bar: Bar, rounds: u32, rng: &mut StdRng, empty: Row) -> Result<Row> {
-        let mut pairs = Vec::with_capacity(rounds as usize);
-        for _ in 0..rounds {
-            let first: bool = rng.random();
-            let mut block = Vec::with_capacity(2);
-            for ours_first in [first, !first] {
-                let mut pair = (f64::NAN, f64::NAN);
-                for ours_turn in [ours_first, !ours_first] {
-                    let took = self.play(task, ours_turn)?;
-                    if ours_turn { pair.1 = took } else { pair.0 = took }
-                }
-                block.push(pair);
-            }
-            pairs.push(block);
-        }
+        let pairs = in_turns(rounds, rng, |ours| self.play(task, ours))?;
         let side = |of: fn(&(f64, f64)) -> f64| -> Result<Interval> {
             let blocks: Vec<Vec<f64>> = pairs.iter().map(|block| block.iter().map(of).collect()).collect();
             Ok(tollway_stats::figure(&blocks, CONFIDENCE)?)

@@ -8,13 +8,14 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 use rand::rngs::StdRng;
-use rand::{RngExt, SeedableRng};
+use rand::SeedableRng;
 use tollway_core::{Missing, Requirement};
 use tollway_host::requirement::check;
 use tollway_stats::{Interval, paired_ratio};
 
 use crate::CONFIDENCE;
 use crate::bar::{Bar, Row, Verdict};
+use crate::turns::in_turns;
 
 const NAME: &str = "generator: full speed / tcpreplay";
 const BAR: Bar = Bar::AtMost(1.0, "");
@@ -45,23 +46,7 @@ impl Generators<'_> {
     /// Both sides twice a round, in both orders.
     fn compare(&self, rounds: u32, seed: u64, empty: Row) -> Result<Row> {
         let mut rng = StdRng::seed_from_u64(seed);
-        let mut pairs = Vec::with_capacity(rounds as usize);
-        for _ in 0..rounds {
-            let first: bool = rng.random();
-            let mut block = Vec::with_capacity(2);
-            for ours_first in [first, !first] {
-                let mut pair = (f64::NAN, f64::NAN);
-                for ours_turn in [ours_first, !ours_first] {
-                    if ours_turn {
-                        pair.1 = self.play("tollway")?
-                    } else {
-                        pair.0 = self.play("tcpreplay")?
-                    }
-                }
-                block.push(pair);
-            }
-            pairs.push(block);
-        }
+        let pairs = in_turns(rounds, &mut rng, |ours| self.play(if ours { "tollway" } else { "tcpreplay" }))?;
         let side = |of: fn(&(f64, f64)) -> f64| -> Result<Interval> {
             let blocks: Vec<Vec<f64>> = pairs.iter().map(|block| block.iter().map(of).collect()).collect();
             Ok(tollway_stats::figure(&blocks, CONFIDENCE)?)

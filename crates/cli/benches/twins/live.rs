@@ -9,13 +9,14 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use rand::rngs::StdRng;
-use rand::{RngExt, SeedableRng};
+use rand::SeedableRng;
 use tollway_core::{Missing, Requirement};
 use tollway_host::requirement::check;
 use tollway_stats::{Interval, paired_ratio};
 
 use crate::CONFIDENCE;
 use crate::bar::{Bar, Row, Verdict};
+use crate::turns::in_turns;
 
 /// The shortest frames of Fast Ethernet, and how many are sent of them: two seconds.
 const LINE_RATE: &str = "148809";
@@ -79,24 +80,14 @@ impl Live<'_> {
     /// Both sides twice a round, in both orders. A trial that lost a frame has no figure.
     fn beside_tcpdump(&self, rounds: u32, seed: u64) -> Result<(Row, Interval)> {
         let mut rng = StdRng::seed_from_u64(seed);
-        let mut pairs = Vec::with_capacity(rounds as usize);
-        for _ in 0..rounds {
-            let first: bool = rng.random();
-            let mut block = Vec::with_capacity(2);
-            for ours_first in [first, !first] {
-                let mut pair = (f64::NAN, f64::NAN);
-                for ours_turn in [ours_first, !ours_first] {
-                    let what = if ours_turn { TOLLWAY } else { "tcpdump" };
-                    let trial = self.play(what, LINE_RATE, TWO_SECONDS, "/dev/null")?;
-                    // tcpdump leaves unread what is in the kernel's memory when it is told to end.
-                    let enough = if ours_turn { trial.sent } else { 0.9 * trial.sent };
-                    ensure!(trial.captured >= enough, "{what}: {} of {} frames", trial.captured, trial.sent);
-                    *(if ours_turn { &mut pair.1 } else { &mut pair.0 }) = trial.nanos;
-                }
-                block.push(pair);
-            }
-            pairs.push(block);
-        }
+        let pairs = in_turns(rounds, &mut rng, |ours| {
+            let what = if ours { TOLLWAY } else { "tcpdump" };
+            let trial = self.play(what, LINE_RATE, TWO_SECONDS, "/dev/null")?;
+            // tcpdump leaves unread what is in the kernel's memory when it is told to end.
+            let enough = if ours { trial.sent } else { 0.9 * trial.sent };
+            ensure!(trial.captured >= enough, "{what}: {} of {} frames", trial.captured, trial.sent);
+            Ok(trial.nanos)
+        })?;
         let measured = paired_ratio(&pairs)?.interval(CONFIDENCE)?;
         let side = |of: fn(&(f64, f64)) -> f64| -> Result<String> {
             let blocks: Vec<Vec<f64>> = pairs.iter().map(|block| block.iter().map(of).collect()).collect();

@@ -19,6 +19,7 @@ mod program;
 mod quiet;
 mod simulators;
 mod tenants;
+mod turns;
 mod twin;
 
 use std::io::{self, IsTerminal};

@@ -34,13 +34,6 @@ impl Producer {
         self.memory.len()
     }
 
-    /// Bytes that the consumer has not read yet.
-    #[inline]
-    pub fn used(&mut self) -> usize {
-        self.tail = self.indices.read();
-        (self.head - self.tail) as usize
-    }
-
     /// A place for a packet, with its header written; `None` where the buffer is too full, and the packet is lost.
     /// The consumer does not see it before [`publish`](Producer::publish).
     #[inline(always)]

@@ -106,11 +106,6 @@ impl Driver {
 }
 
 impl Frames {
-    /// How many there are.
-    pub fn count(&self) -> usize {
-        self.lengths.len()
-    }
-
     /// Bytes of the longest.
     pub fn longest(&self) -> u32 {
         self.lengths.iter().copied().max().unwrap_or_default().into()
