@@ -7,8 +7,8 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result};
-use rand::rngs::StdRng;
 use rand::SeedableRng;
+use rand::rngs::StdRng;
 use tollway_core::{Missing, Requirement};
 use tollway_host::requirement::check;
 use tollway_stats::{Interval, paired_ratio};

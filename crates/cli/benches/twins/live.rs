@@ -8,8 +8,8 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use rand::rngs::StdRng;
 use rand::SeedableRng;
+use rand::rngs::StdRng;
 use tollway_core::{Missing, Requirement};
 use tollway_host::requirement::check;
 use tollway_stats::{Interval, paired_ratio};

@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
+use rand::SeedableRng;
 use rand::rngs::StdRng;
-use rand::{RngExt, SeedableRng};
 use tollway_stats::paired_ratio;
 
 use crate::CONFIDENCE;
 use crate::bar::{Bar, Row, Verdict};
+use crate::turns::in_turns;
 use crate::twin::Twins;
 
 /// The task: arrivals and services per second.
@@ -139,23 +140,11 @@ impl Contest {
 
     /// Both sides twice a round, in both orders; rates are millions of customers per second.
     fn measure(&self, rounds: u32, rng: &mut StdRng, empty: Row) -> Result<Row> {
-        let mut pairs = Vec::with_capacity(rounds as usize);
-        for _ in 0..rounds {
-            let first: bool = rng.random();
-            let mut block = Vec::with_capacity(2);
-            for ours_first in [first, !first] {
-                let mut pair = (1.0, f64::NAN);
-                for ours_turn in [ours_first, !ours_first] {
-                    match (ours_turn, &self.peer) {
-                        (true, _) => pair.1 = self.ours.rate()?,
-                        (false, Some(peer)) => pair.0 = peer.rate()?,
-                        (false, None) => {}
-                    }
-                }
-                block.push(pair);
-            }
-            pairs.push(block);
-        }
+        let pairs = in_turns(rounds, rng, |ours| match (ours, &self.peer) {
+            (true, _) => self.ours.rate(),
+            (false, Some(peer)) => peer.rate(),
+            (false, None) => Ok(1.0),
+        })?;
         let median = |of: fn(&(f64, f64)) -> f64| -> Result<f64> {
             let blocks: Vec<Vec<f64>> = pairs.iter().map(|block| block.iter().map(of).collect()).collect();
             Ok(tollway_stats::figure(&blocks, CONFIDENCE)?.estimate)
