@@ -255,3 +255,29 @@ fn a_generator_without_a_capture_says_so() {
     }
     assert!(variant.actor("tap", &params).err().unwrap().to_string().contains("capture, generator"));
 }
+
+#[test]
+fn an_application_that_stops_now_and_then_needs_the_memory_for_it() {
+    if !can_run() {
+        return;
+    }
+    // One stall of 50 ms in a window of 500: 5,000 frames, for which 256 KiB have no room and 16 MiB have.
+    let trial = |buffer: &str, stall: u64| {
+        let settings = [
+            ("buffer", word(buffer)),
+            ("stall", Value::Int(stall)),
+            ("rate", Value::Int(100_000)),
+            ("patience", Value::Int(1)),
+        ];
+        play("live-v2", 500.0, &settings).unwrap()
+    };
+    let (small, large) = (trial("256KiB", 50), trial("16MiB", 50));
+    assert!(small.count("dropped") > 3_000, "{:?}", small.counters);
+    for stalled in [&small, &large] {
+        assert!(stalled.count("longest_between_reads_ns") >= 50_000_000, "{:?}", stalled.counters);
+    }
+    assert!(large.count("dropped") < small.count("dropped") / 2, "{:?}", large.counters);
+    // It sleeps: the packets cost no more for it.
+    assert!(large.cost() < 10_000.0, "{}", large.cost());
+    assert!(large.count("read_late") < large.count("delivered") / 10, "{:?}", large.counters);
+}

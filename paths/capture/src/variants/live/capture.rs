@@ -10,7 +10,7 @@ use tollway_wire::{Cable, Watch};
 
 use super::meeting::{Note, Sent, address};
 use super::observer::Observer;
-use super::setting::Setting;
+use super::setting::{STALLS_APART, Setting};
 use super::{FILTERING, READING};
 use crate::engine::in_process::{Clock as PacketClock, ClockKind};
 use crate::engine::source::{Read, Source, SourceError};
@@ -54,6 +54,10 @@ struct Counts {
     reads: u64,
     /// Frames that they brought, wanted or not.
     frames: u64,
+    /// Those of them that were read after the window had closed.
+    late: u64,
+    /// The longest time from one read's beginning to the next one's, in ticks: what came meanwhile found room, or did not.
+    longest: u64,
 }
 
 /// What became of every frame.
@@ -111,18 +115,36 @@ impl Listening {
     }
 
     /// Reads until the window closes, and records what that cost. Returns whether it recorded anything.
-    fn measure(&mut self, window: &Window, recorder: &mut Recorder, counts: &mut Counts) -> Result<bool> {
+    fn measure(
+        &mut self,
+        window: &Window,
+        stall: Duration,
+        recorder: &mut Recorder,
+        counts: &mut Counts,
+    ) -> Result<bool> {
         let clock = RunClock::chosen();
         let (mut opened, mut recorded) = (false, false);
         let mut spent = thread_time::thread();
         let mut seen = self.observer.packets();
+        let between_stalls = (stall.as_nanos() as f64 * self.ticks) as u64 * STALLS_APART;
+        // The first in the middle, so that the window ends as it began.
+        let mut next_stall = window.open + between_stalls / 2;
+        let mut before = window.close;
         loop {
             let now = clock.now();
+            if opened {
+                counts.longest = counts.longest.max(now.saturating_sub(before));
+                before = now;
+            }
             if now >= window.close {
                 return Ok(recorded);
             }
             if !opened && now >= window.open {
-                (opened, spent, seen) = (true, thread_time::thread(), self.observer.packets());
+                (opened, spent, seen, before) = (true, thread_time::thread(), self.observer.packets(), now);
+            }
+            if between_stalls > 0 && now >= next_stall {
+                next_stall += between_stalls;
+                std::thread::sleep(stall);
             }
             let left = (window.close - now) as f64 / self.ticks;
             let came = self.read(Duration::from_nanos(left as u64), counts)?;
@@ -233,8 +255,10 @@ impl Actor for Capture {
     fn run(&mut self, window: &Window, recorder: &mut Recorder) -> Result<()> {
         let Some(listening) = &mut self.listening else { return Ok(()) };
         let begun = thread_time::thread();
-        let recorded = listening.measure(window, recorder, &mut self.counts)?;
+        let recorded = listening.measure(window, self.setting.stall, recorder, &mut self.counts)?;
+        let in_time = self.counts.frames;
         self.ended = Some(listening.drain(&mut self.counts)?);
+        self.counts.late = self.counts.frames - in_time;
         let packets = listening.observer.packets();
         if !recorded && packets > 0 {
             // The window was too short for a sample: all of the run is one.
@@ -255,10 +279,11 @@ impl Actor for Capture {
     }
 
     fn tally(&mut self) -> Tally {
-        let Counts { reads, frames } = self.counts;
+        let Counts { reads, frames, late, longest } = self.counts;
         let (Some(listening), Some(books)) = (&self.listening, &self.ended) else { return Tally::default() };
         let Books { carried, lost, source, .. } = books;
         let dropped = source.dropped.unwrap_or_default();
+        let longest = (longest as f64 / listening.ticks) as u64;
         let tally = Tally::default()
             .counter("operations", source.delivered)
             .counter("delivered", source.delivered)
@@ -267,6 +292,8 @@ impl Actor for Capture {
             .counter("lost_on_cable", *lost)
             .counter("reordered", listening.observer.reordered())
             .counter("reads", reads)
+            .counter("read_late", late)
+            .counter("longest_between_reads_ns", longest)
             .visited(READING, reads);
         if self.setting.filters_here() { tally.visited(FILTERING, frames) } else { tally }
     }

@@ -33,7 +33,12 @@ pub(super) struct Setting {
     patience: Duration,
     /// Cycles that the application spends on a packet besides looking at it.
     pub(super) work: u32,
+    /// How long the application stops, once in [`STALLS_APART`] times as long.
+    pub(super) stall: Duration,
 }
+
+/// How far apart stalls begin, in lengths of one.
+pub(super) const STALLS_APART: u64 = 10;
 
 pub(super) fn axes(kind: Kind) -> Vec<Axis> {
     let is_xdp = kind == Kind::AfXdp;
@@ -76,6 +81,13 @@ pub(super) fn axes(kind: Kind) -> Vec<Axis> {
         ),
         whole("patience", "how long a packet may wait for others at the most, in milliseconds", 1, 1000, 10),
         whole("work", "cycles that the application spends on each packet besides", 0, 1_000_000, 0),
+        whole(
+            "stall",
+            "how long the application stops, once in ten times as long, in milliseconds; 0: never",
+            0,
+            1000,
+            0,
+        ),
     ]
 }
 
@@ -97,6 +109,7 @@ impl Setting {
             immediate: params.word("immediate")? == "yes",
             patience: Duration::from_millis(params.int("patience")?),
             work: params.int("work")? as u32,
+            stall: Duration::from_millis(params.int("stall")?),
         };
         let refused = |reason: &str, remedy: String| {
             let place =
