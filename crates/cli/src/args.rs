@@ -4,6 +4,7 @@ mod bill;
 mod calculator;
 mod fit;
 mod plan;
+mod reproduce;
 
 use std::path::PathBuf;
 
@@ -14,6 +15,7 @@ pub use bill::Bill;
 pub use calculator::{Model, Simulate};
 pub use fit::Fit;
 pub use plan::Plan;
+pub use reproduce::Reproduce;
 
 /// Measures what every crossing between a program and the machine costs.
 #[derive(Debug, Parser)]
@@ -50,6 +52,8 @@ pub enum Verb {
     Measure(Measure),
     /// What an operation of a path costs gate by gate, against what it costs end to end.
     Bill(Bill),
+    /// What has become of published claims: runs what tests them, writes REPRODUCTION.md.
+    Reproduce(Reproduce),
     /// Capture packets: from an interface or a file, filtered, into a file or on the terminal.
     Capture(Box<Capture>),
     /// Compare two runs of the store, or run two builds or two settings in turns.
@@ -240,7 +244,7 @@ pub struct History {
 /// `tollway list`.
 #[derive(Debug, Args)]
 pub struct List {
-    /// A path, or `tolls` for every crossing that has a price [default: the paths].
+    /// A path, `tolls` for every crossing that has a price, or `claims` for what was published [default: the paths].
     #[arg(value_name = "PATH")]
     pub what: Option<String>,
 }
@@ -294,6 +298,8 @@ pub enum SchemaOf {
     Run,
     /// What `compare` prints with --json.
     Comparison,
+    /// What `reproduce` prints with --json.
+    Reproduction,
     /// What `model NAME KEY=VALUE …` prints with --json.
     Model,
     /// What `simulate` prints with --json.

@@ -25,6 +25,7 @@ fn main() -> ExitCode {
         Verb::Run(options) => verbs::run::run(&arguments, options),
         Verb::Measure(options) => verbs::measure::measure(&arguments, options),
         Verb::Bill(options) => verbs::bill::bill(&arguments, options),
+        Verb::Reproduce(options) => verbs::reproduce::reproduce(&arguments, options),
         Verb::Capture(options) => verbs::capture::capture(&arguments, options),
         Verb::Compare(options) => verbs::compare::compare(&arguments, options),
         Verb::Report(options) => verbs::report::report(&arguments, options),

@@ -14,6 +14,7 @@
 mod actor;
 mod actor_record;
 mod boundary;
+mod claim;
 mod clock;
 mod crossing;
 mod error;
@@ -32,6 +33,7 @@ mod toll;
 pub use actor::{Actor, Address, Doorbell, ExitCounts, Exits, Place, Window};
 pub use actor_record::ActorRecord;
 pub use boundary::Boundary;
+pub use claim::{Claim, Claims, Metric, Provenance, Quantity, Relation, Series};
 pub use clock::{Clock, Ticks};
 pub use crossing::Crossing;
 pub use error::{Error, Result};

@@ -49,6 +49,8 @@ pub struct Path {
     pub variants: Vec<Box<dyn Variant>>,
     /// Its named experiments: file name and TOML text.
     pub presets: &'static [(&'static str, &'static str)],
+    /// What was published about it, as TOML text ([`Claims`](crate::Claims)); empty where nothing was.
+    pub claims: &'static str,
 }
 
 impl Path {

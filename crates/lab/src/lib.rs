@@ -7,6 +7,7 @@
 //! come last: the tolls they need are measured first, and the prediction is frozen in the store before the first
 //! trial that tests it.
 
+mod claims;
 mod counters;
 pub mod crew;
 pub mod guests;
@@ -23,6 +24,7 @@ mod session;
 pub mod side;
 mod timing;
 
+pub use claims::claims;
 pub use lab::{Ended, Lab, LabError};
 pub use script::Request;
 pub use timing::{Estimate, Forecasted, fit_to};

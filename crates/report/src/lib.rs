@@ -18,6 +18,7 @@
 //! about it, what failed says so, noisy figures are marked, and the p99 of batches is not taken for that of operations.
 
 mod bill;
+mod claim;
 pub mod columns;
 mod compare;
 mod csv;
@@ -35,6 +36,7 @@ mod run_report;
 mod tenants;
 mod terminal;
 
+pub use claim::Reproduction;
 pub use compare::{Comparison, Proof};
 pub use csv::lines as csv_lines;
 pub use error::{ReportError, Result};

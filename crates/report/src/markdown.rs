@@ -173,7 +173,7 @@ pub(crate) fn comparison(document: &ComparisonDocument) -> String {
 }
 
 /// Text that came from elsewhere, so that it neither breaks a table nor becomes markup.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -29,6 +29,8 @@ pub struct BlockWork {
     pub ticks: f64,
     /// How often each counted gate was passed, per operation.
     pub visits: BTreeMap<String, f64>,
+    /// What the actors counted besides, in all its trials.
+    pub counters: BTreeMap<String, u64>,
 }
 
 /// Sums over a block's trials.
@@ -37,6 +39,7 @@ struct Sums {
     ops: f64,
     ticks: f64,
     passed: BTreeMap<String, f64>,
+    counters: BTreeMap<String, u64>,
     /// Operations during which visits were counted; warm-up included.
     counted: f64,
 }
@@ -50,12 +53,15 @@ impl Sums {
         for (gate, visits) in &tally.visits {
             *self.passed.entry(gate.clone()).or_default() += *visits as f64;
         }
+        for (name, count) in &tally.counters {
+            *self.counters.entry(name.clone()).or_default() += count;
+        }
     }
 
     fn of_block(self, block: u32) -> BlockWork {
-        let Sums { ops, ticks, passed, counted } = self;
+        let Sums { ops, ticks, passed, counters, counted } = self;
         let visits = passed.into_iter().map(|(gate, n)| (gate, n / counted)).collect();
-        BlockWork { block, ticks: ticks / ops, visits }
+        BlockWork { block, ticks: ticks / ops, visits, counters }
     }
 }
 
@@ -106,8 +112,10 @@ mod tests {
         }
         let spread = recorder.spread();
         let mut sums = Sums::default();
-        sums.add(&spread, &Tally::default().visited("read", 50_000), 2.5e9);
+        sums.add(&spread, &Tally::default().visited("read", 50_000).counter("dropped", 7), 2.5e9);
+        sums.add(&spread, &Tally::default().visited("read", 50_000).counter("dropped", 2), 2.5e9);
         let work = sums.of_block(3);
+        assert_eq!(work.counters["dropped"], 9);
         assert!(spread.mean().unwrap() > 120.0);
         assert!((work.ticks - 100.0).abs() < 0.1, "{work:?}");
         assert_eq!(work.visits["read"], 0.5);

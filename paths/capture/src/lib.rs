@@ -27,5 +27,6 @@ pub fn path() -> Path {
             ("live", include_str!("../presets/live.toml")),
             ("overload", include_str!("../presets/overload.toml")),
         ],
+        claims: include_str!("../claims.toml"),
     }
 }

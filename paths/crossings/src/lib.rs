@@ -23,5 +23,6 @@ pub fn path() -> Path {
             ("host-guest", include_str!("../presets/host-guest.toml")),
             ("tenants", include_str!("../presets/tenants.toml")),
         ],
+        claims: "",
     }
 }

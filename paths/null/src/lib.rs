@@ -14,5 +14,6 @@ pub fn path() -> Path {
         question: "What does measuring itself cost?",
         variants: vec![Box::new(nothing::Nothing::BATCHED), Box::new(nothing::Nothing::STAMPED)],
         presets: &[("quick", include_str!("../presets/quick.toml"))],
+        claims: "",
     }
 }

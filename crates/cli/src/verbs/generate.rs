@@ -40,6 +40,7 @@ pub fn generate(options: &Generate) -> Result<Ending> {
         Generated::Schema { document } => output::json(&match document {
             SchemaOf::Run => schema(Document::Run),
             SchemaOf::Comparison => schema(Document::Comparison),
+            SchemaOf::Reproduction => schema(Document::Reproduction),
             SchemaOf::Model => schema_for!(ModelDocument).into(),
             SchemaOf::Plan => schema_for!(PlanDocument).into(),
             SchemaOf::Simulation => schema_for!(SimulationDocument).into(),

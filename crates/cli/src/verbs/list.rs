@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use serde_json::json;
-use tollway_core::{Crossing, Domain, Path, Registry};
+use tollway_core::{Crossing, Domain, Metric, Path, Registry};
 
 use crate::args::{Arguments, List};
 use crate::exit::Ending;
@@ -14,6 +14,7 @@ pub fn list(arguments: &Arguments, options: &List) -> Result<Ending> {
     match options.what.as_deref() {
         None => paths(arguments, &registry)?,
         Some("tolls") => tolls(arguments)?,
+        Some("claims") => claims(arguments, &registry)?,
         Some(name) => variants(arguments, registry.path(name)?)?,
     }
     Ok(Ending::Done)
@@ -34,7 +35,8 @@ fn paths(arguments: &Arguments, registry: &Registry) -> Result<()> {
         text += &format!("{:10}  {}\n", path.name, path.question);
         text += &format!("{:10}  {} variants · presets: {}\n", "", path.variants.len(), presets.join(", "));
     }
-    text += "tollway list PATH shows the variants of a path, tollway list tolls every crossing that has a price.\n";
+    text += "tollway list PATH shows the variants of a path, tollway list tolls every crossing that has a price, tollway list \
+             claims what was published.\n";
     Ok(output::text(&text)?)
 }
 
@@ -51,6 +53,34 @@ fn tolls(arguments: &Arguments) -> Result<()> {
         .map(|c| format!("{:18}  {:18}  {}\n", c.name(), c.boundary().title(), c.title()))
         .collect();
     Ok(output::text(&lines.concat())?)
+}
+
+/// What was published, and what would test it.
+fn claims(arguments: &Arguments, registry: &Registry) -> Result<()> {
+    let (mut all, mut text) = (Vec::new(), String::new());
+    for path in &registry.paths {
+        for claim in tollway_lab::claims(path)?.claim {
+            let id = format!("{}.{}", path.name, claim.id);
+            let untestable = match &claim.metric {
+                Metric::None(why) => Some(why),
+                _ => None,
+            };
+            text += &format!("{id}  (published: {})\n    {}\n", claim.published, claim.says);
+            text += &match untestable {
+                None => format!("    preset {}; expected: {}\n", claim.preset, claim.expected),
+                Some(why) => format!("    not testable: {why}\n"),
+            };
+            all.push(json!({
+                "claim": id, "says": claim.says, "source": claim.source, "provenance": claim.provenance.title(),
+                "published": claim.published, "expected": claim.expected, "preset": claim.preset,
+                "untestable": untestable,
+            }));
+        }
+    }
+    if arguments.json {
+        return output::json(&json!({ "schema_version": 1, "claims": all }));
+    }
+    Ok(output::text(&text)?)
 }
 
 fn variants(arguments: &Arguments, path: &Path) -> Result<()> {

@@ -14,5 +14,6 @@ pub mod measure;
 pub mod model;
 pub mod plan;
 pub mod report;
+pub mod reproduce;
 pub mod run;
 pub mod simulate;

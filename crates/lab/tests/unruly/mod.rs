@@ -153,7 +153,9 @@ impl Actor for Player {
 /// The registry that has this path alone.
 pub fn registry() -> Registry {
     let variants = (0..VARIANTS.len()).map(|at| Box::new(Unruly(at)) as Box<dyn Variant>).collect();
-    Registry { paths: vec![Path { name: "unruly", question: "What is borne?", variants, presets: &[] }] }
+    Registry {
+        paths: vec![Path { name: "unruly", question: "What is borne?", variants, presets: &[], claims: "" }],
+    }
 }
 
 /// A preset of these variants with short trials.

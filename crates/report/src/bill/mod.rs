@@ -27,12 +27,12 @@ const SHARE: f64 = 0.05;
 const RESOLUTIONS: f64 = 2.0;
 
 /// Values by block.
-type ByBlock = BTreeMap<u32, f64>;
+pub(crate) type ByBlock = BTreeMap<u32, f64>;
 
 /// The bills of all points of a run that have gates and are no toll themselves, and what their changes bring.
 pub(crate) fn of_run(store: &Store, run: RunId, hz: f64) -> Result<(Vec<BillDocument>, Vec<ChangeDocument>)> {
     let points = store.points(run)?;
-    let mut tolls = Tolls { store, points: &points, known: BTreeMap::new() };
+    let mut tolls = Tolls::of_run(store, &points);
     let mut bills = Vec::new();
     for point in points.iter().filter(|p| p.spec.toll.is_none() && p.spec.side.is_none()) {
         let explained = point.spec.gates.iter().any(|gate| gate.toll.is_some());
@@ -56,13 +56,26 @@ struct Billed<'p> {
 }
 
 /// The tolls that a run measured, block by block.
-struct Tolls<'a> {
+pub(crate) struct Tolls<'a> {
     store: &'a Store,
     points: &'a [Point],
     known: BTreeMap<TollKey, std::result::Result<ByBlock, String>>,
 }
 
-impl Tolls<'_> {
+impl<'a> Tolls<'a> {
+    pub(crate) fn of_run(store: &'a Store, points: &'a [Point]) -> Tolls<'a> {
+        Tolls { store, points, known: BTreeMap::new() }
+    }
+
+    /// What a gate of a point costs in each block, an operation and a visit, or why that is not known.
+    pub(crate) fn gate(
+        &mut self,
+        gate: &Gate,
+        work: &[BlockWork],
+    ) -> Result<std::result::Result<Passed, String>> {
+        passed(gate, visits(gate, work).as_ref(), self)
+    }
+
     /// The work of one crossing in each block, or why it is not known.
     fn of(&mut self, key: &TollKey) -> Result<std::result::Result<ByBlock, String>> {
         if let Some(known) = self.known.get(key) {
@@ -82,14 +95,14 @@ impl Tolls<'_> {
     }
 }
 
-fn ticks(blocks: &[BlockWork]) -> ByBlock {
+pub(crate) fn ticks(blocks: &[BlockWork]) -> ByBlock {
     blocks.iter().map(|b| (b.block, b.ticks)).collect()
 }
 
 /// A gate's figures by block.
-struct Passed {
-    a_visit: ByBlock,
-    cost: ByBlock,
+pub(crate) struct Passed {
+    pub(crate) a_visit: ByBlock,
+    pub(crate) cost: ByBlock,
 }
 
 fn bill<'p>(store: &Store, tolls: &mut Tolls<'_>, point: &'p Point, hz: f64) -> Result<Option<Billed<'p>>> {

@@ -4,6 +4,7 @@
 //! A document refuses fields that it does not know, so that a reader of version 1 cannot misread version 2.
 
 mod bill;
+mod claim;
 mod comparison;
 mod figure;
 mod guests;
@@ -14,6 +15,7 @@ mod schema;
 mod tenants;
 
 pub use bill::{BillDocument, ChangeDocument, GateDocument};
+pub use claim::{ClaimDocument, ClaimVerdict, PathClaimsDocument, ReproductionDocument};
 pub use comparison::{
     ComparedDocument, ComparisonDocument, Difference, OnlyIn, RatioDocument, SideDocument, VerdictDocument,
 };

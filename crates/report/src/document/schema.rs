@@ -2,7 +2,7 @@
 
 use schemars::schema_for;
 
-use super::{ComparisonDocument, RunDocument};
+use super::{ComparisonDocument, ReproductionDocument, RunDocument};
 
 /// A document that has a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,17 +11,20 @@ pub enum Document {
     Run,
     /// A comparison.
     Comparison,
+    /// What became of claims.
+    Reproduction,
 }
 
 impl Document {
     /// All of them.
-    pub const ALL: [Document; 2] = [Document::Run, Document::Comparison];
+    pub const ALL: [Document; 3] = [Document::Run, Document::Comparison, Document::Reproduction];
 
     /// Its name on the command line and, with `.json`, its file.
     pub fn name(self) -> &'static str {
         match self {
             Document::Run => "run",
             Document::Comparison => "comparison",
+            Document::Reproduction => "reproduction",
         }
     }
 }
@@ -31,6 +34,7 @@ pub fn schema(document: Document) -> serde_json::Value {
     let schema = match document {
         Document::Run => schema_for!(RunDocument),
         Document::Comparison => schema_for!(ComparisonDocument),
+        Document::Reproduction => schema_for!(ReproductionDocument),
     };
     schema.into()
 }

@@ -1,0 +1,192 @@
+//! `tollway reproduce`: what has become of what was published, measured here and now.
+
+use anyhow::Result;
+use tollway_core::{Claims, Error, Preset, Registry};
+use tollway_report::{Reproduction, RunReport};
+use tollway_store::{RunId, RunState, Store};
+
+use super::measure::{self, Work};
+use crate::args::{Arguments, Reproduce};
+use crate::exit::Ending;
+use crate::laboratory;
+use crate::output;
+
+/// The claims of each path that has some.
+type ByPath = Vec<(String, Claims)>;
+
+/// Runs the presets that test claims, judges them and writes the page.
+pub fn reproduce(arguments: &Arguments, options: &Reproduce) -> Result<Ending> {
+    let registry = tollway_all::registry();
+    let claims = chosen(&registry, &options.claims)?;
+    output::check_writable(&options.page)?;
+    if let Some(run) = options.of {
+        let store = Store::open_read_only(&arguments.store)?;
+        show(arguments, options, &store, RunId(run), &claims)?;
+        return Ok(Ending::Done);
+    }
+    let lab = laboratory::lab(&registry)?;
+    let work = Work {
+        title: format!("reproduce {}", options.claims.join(" ")).trim_end().into(),
+        presets: presets(&registry, &claims)?,
+        only: Vec::new(),
+        resume: options.resume,
+        together: false,
+    };
+    let Some((store, ended)) = measure::carry_out(arguments, &options.repeats, &lab, work)? else {
+        return Ok(Ending::Done);
+    };
+    if let Some(file) = &options.repeats.export {
+        measure::export(file, &RunReport::from_store(&store, ended.run)?)?;
+    }
+    if ended.state == RunState::Complete {
+        show(arguments, options, &store, ended.run, &claims)?;
+    } else {
+        output::tell("not all was measured: no claim is judged; `tollway reproduce --resume` goes on");
+    }
+    Ok(measure::ending(&ended, &options.repeats))
+}
+
+fn show(
+    arguments: &Arguments,
+    options: &Reproduce,
+    store: &Store,
+    run: RunId,
+    claims: &[(String, Claims)],
+) -> Result<()> {
+    let of_run = of_run(store, run, claims)?;
+    let reproduction = Reproduction::from_store(store, run, &of_run)?;
+    output::write(&options.page, &reproduction.markdown())?;
+    if arguments.json {
+        return output::json(reproduction.document());
+    }
+    let head = RunReport::from_store(store, run)?.head(output::width());
+    let table = reproduction.terminal(output::width());
+    output::text(&format!("{}\n\n{table}{} · run {run}", head.trim_end(), options.page.display()))?;
+    Ok(())
+}
+
+/// The claims that a person named, by their names or those of their paths; all where none is named.
+fn chosen(registry: &Registry, names: &[String]) -> Result<ByPath> {
+    let mut known = Vec::new();
+    let mut chosen = ByPath::new();
+    for path in &registry.paths {
+        let mut claims = tollway_lab::claims(path)?;
+        known.extend(claims.claim.iter().map(|c| format!("{}.{}", path.name, c.id)));
+        claims.claim.retain(|c| {
+            names.is_empty()
+                || names.iter().any(|n| *n == path.name || *n == format!("{}.{}", path.name, c.id))
+        });
+        if !claims.claim.is_empty() {
+            chosen.push((path.name.to_string(), claims));
+        }
+    }
+    let is_known =
+        |name: &&String| known.contains(name) || known.iter().any(|k| k.split('.').next() == Some(name));
+    match names.iter().find(|name| !is_known(name)) {
+        None => Ok(chosen),
+        Some(name) => Err(Error::Input {
+            place: format!("claim `{name}`"),
+            reason: "there is none of that name, nor a path with claims".into(),
+            remedy: format!("there are: {}", known.join(", ")),
+        }
+        .into()),
+    }
+}
+
+/// The presets that test these claims, each once.
+fn presets(registry: &Registry, claims: &[(String, Claims)]) -> Result<Vec<Preset>> {
+    let mut presets: Vec<Preset> = Vec::new();
+    for (path, of_path) in claims {
+        for claim in of_path.claim.iter().filter(|c| c.relation.is_some()) {
+            if !presets.iter().any(|p| p.preset.path == *path && p.preset.name == claim.preset) {
+                presets.push(laboratory::preset(registry, path, &claim.preset)?);
+            }
+        }
+    }
+    if presets.is_empty() {
+        return Err(Error::Input {
+            place: "claims".into(),
+            reason: "none of them can be tested on any machine that Tollway knows of".into(),
+            remedy: "`tollway list claims` says why; name others".into(),
+        }
+        .into());
+    }
+    Ok(presets)
+}
+
+/// Those of the claims that a run has measured anything for, and those that nothing can be measured for.
+fn of_run(store: &Store, run: RunId, claims: &[(String, Claims)]) -> Result<ByPath> {
+    let points = store.points(run)?;
+    let mut kept = ByPath::new();
+    for (path, of_path) in claims {
+        if !points.iter().any(|p| p.spec.path == *path) {
+            continue;
+        }
+        let mut of_path = of_path.clone();
+        of_path.claim.retain(|claim| {
+            let quantities = claim.quantities();
+            let measured = |q: &&tollway_core::Quantity| {
+                points
+                    .iter()
+                    .any(|p| p.spec.path == *path && p.spec.variant == q.variant && p.spec.params == q.point)
+            };
+            quantities.is_empty() || quantities.iter().any(measured)
+        });
+        kept.push((path.clone(), of_path));
+    }
+    if kept.iter().all(|(_, c)| c.claim.iter().all(|c| c.relation.is_none())) {
+        return Err(Error::Input {
+            place: format!("run {run}"),
+            reason: "it measured nothing that a claim is about".into(),
+            remedy: "`tollway reproduce` measures what they need".into(),
+        }
+        .into());
+    }
+    Ok(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn claims_are_named_by_path_or_name_and_the_rest_is_refused() {
+        let registry = tollway_all::registry();
+        let all = chosen(&registry, &[]).unwrap();
+        assert!(all.iter().any(|(path, claims)| path == "capture" && claims.claim.len() > 10));
+        let one = chosen(&registry, &["capture.timestamp".into()]).unwrap();
+        assert_eq!((one.len(), one[0].1.claim.len()), (1, 1));
+        assert_eq!(chosen(&registry, &["capture".into()]).unwrap()[0], all[0]);
+        let error = chosen(&registry, &["capture.nonsense".into()]).unwrap_err().to_string();
+        assert!(error.contains("capture.timestamp"), "{error}");
+        assert!(chosen(&registry, &["null".into()]).is_err());
+        let untestable = chosen(&registry, &["capture.driver-is-half-of-the-rest".into()]).unwrap();
+        assert!(presets(&registry, &untestable).unwrap_err().to_string().contains("name others"));
+    }
+
+    /// A claim whose points its preset does not have could never be judged.
+    #[test]
+    fn every_claim_is_about_points_of_its_preset_and_gates_of_its_points() {
+        let registry = tollway_all::registry();
+        for (name, claims) in chosen(&registry, &[]).unwrap() {
+            for claim in &claims.claim {
+                let preset = laboratory::preset(&registry, &name, &claim.preset).unwrap();
+                let selection = tollway_lab::point::Selection { presets: vec![preset], only: Vec::new() };
+                let points = tollway_lab::point::points(&registry, &selection).unwrap();
+                let mut wanted: Vec<&tollway_core::Quantity> = claim.quantities();
+                while let Some(quantity) = wanted.pop() {
+                    let point = points
+                        .iter()
+                        .find(|p| p.variant == quantity.variant && p.params == quantity.point)
+                        .unwrap_or_else(|| panic!("{}: {} {}", claim.id, quantity.variant, quantity.point));
+                    let gates = quantity.gates.iter().chain(&quantity.without).chain(&quantity.visit);
+                    for gate in gates {
+                        let found = point.plan.gates.iter().find(|g| g.name == *gate);
+                        assert!(found.is_some_and(|g| g.toll.is_some()), "{}: gate `{gate}`", claim.id);
+                    }
+                    wanted.extend(quantity.less.as_deref());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! The figure that tests a claim, from the trials of a run.
+//!
+//! Everything is worked out block by block first, so that what drifted for both sides of a ratio cancels, and the
+//! interval is that of the blocks' figures.
+
+use std::collections::BTreeMap;
+
+use tollway_core::{Metric, Quantity};
+use tollway_stats::{Interval, paired_ratio, spearman, summary, t_interval};
+use tollway_store::{Point, PointState, RunId, Store};
+
+use crate::Result;
+use crate::bill::{ByBlock, Tolls, ticks};
+
+/// Share of intervals that hold the true value.
+const CONFIDENCE: f64 = 0.95;
+
+/// A figure, or why there is none.
+type Found<T> = std::result::Result<T, String>;
+
+/// What a run measured.
+pub(super) struct Measured<'a> {
+    store: &'a Store,
+    points: &'a [Point],
+    tolls: Tolls<'a>,
+}
+
+impl<'a> Measured<'a> {
+    pub(super) fn of(store: &'a Store, points: &'a [Point]) -> Measured<'a> {
+        Measured { store, points, tolls: Tolls::of_run(store, points) }
+    }
+
+    /// The figure of a metric of that path, with its interval.
+    pub(super) fn metric(&mut self, path: &str, metric: &Metric) -> Result<Found<Interval>> {
+        Ok(match metric {
+            Metric::Value(of) => self.quantity(path, of)?.and_then(|of| mean(of.into_values())),
+            Metric::Ratio { of, to } => {
+                let (of, to) = (self.quantity(path, of)?, self.quantity(path, to)?);
+                of.and_then(|of| ratio(&of, &to?))
+            }
+            Metric::Bend(series) => self.series(path, &series.each)?.and_then(|each| {
+                let x: Vec<f64> = series.each.iter().map(|(x, _)| *x).collect();
+                bend(&x, &each)
+            }),
+            Metric::Rank(series) => self.series(path, &series.each)?.and_then(|each| {
+                let x: Vec<f64> = series.each.iter().map(|(x, _)| *x).collect();
+                mean(each.iter().map(|y| spearman(&x, y).map_or(0.0, |s| s.rho)))
+            }),
+            Metric::None(why) => Err(why.clone()),
+        })
+    }
+
+    /// What was predicted for a metric of that path, where all of it was.
+    pub(super) fn predicted(&self, path: &str, metric: &Metric) -> Result<Option<f64>> {
+        Ok(match metric {
+            Metric::Value(of) => self.forecast(path, of)?,
+            Metric::Ratio { of, to } => {
+                self.forecast(path, of)?.zip(self.forecast(path, to)?).map(|(of, to)| of / to)
+            }
+            Metric::Bend(_) | Metric::Rank(_) | Metric::None(_) => None,
+        })
+    }
+
+    /// A series' quantities, all of them block by block.
+    fn series(&mut self, path: &str, each: &[(f64, Quantity)]) -> Result<Found<Vec<Vec<f64>>>> {
+        let mut columns = Vec::new();
+        for (_, quantity) in each {
+            match self.quantity(path, quantity)? {
+                Ok(found) => columns.push(found),
+                Err(why) => return Ok(Err(why)),
+            }
+        }
+        let Some(first) = columns.first() else { return Ok(Err("the series has no point".into())) };
+        let row = |block: &u32| columns.iter().map(|c| c.get(block).copied()).collect::<Option<Vec<f64>>>();
+        Ok(Ok(first.keys().filter_map(row).collect()))
+    }
+
+    fn quantity(&mut self, path: &str, quantity: &Quantity) -> Result<Found<ByBlock>> {
+        let point = match self.point(path, quantity) {
+            Ok(point) => point,
+            Err(why) => return Ok(Err(why)),
+        };
+        let blocks = self.store.work_by_block(point.id)?;
+        let mut found = match (&quantity.visit, &quantity.counter) {
+            (None, None) if quantity.gates.is_empty() => ticks(&blocks),
+            (None, None) => BTreeMap::from_iter(blocks.iter().map(|b| (b.block, 0.0))),
+            (_, Some(counter)) => {
+                let count =
+                    |block: &tollway_store::BlockWork, name: &String| Some(*block.counters.get(name)? as f64);
+                let a_block = |block| {
+                    let per = quantity.per.as_ref().map_or(Some(1.0), |per| count(block, per))?;
+                    Some((block.block, count(block, counter)? / per))
+                };
+                blocks.iter().filter_map(a_block).filter(|(_, x)| x.is_finite()).collect()
+            }
+            (Some(_), None) => BTreeMap::new(),
+        };
+        let gates = quantity.gates.iter().map(|g| (g, 1.0)).chain(quantity.without.iter().map(|g| (g, -1.0)));
+        for (name, sign) in gates.chain(quantity.visit.iter().map(|g| (g, 0.0))) {
+            let Some(gate) = point.spec.gates.iter().find(|g| g.name == *name) else {
+                return Ok(Err(format!("`{}` has no gate `{name}`", point.spec.title)));
+            };
+            let passed = match self.tolls.gate(gate, &blocks)? {
+                Ok(passed) => passed,
+                Err(why) => return Ok(Err(format!("gate `{name}` of `{}`: {why}", point.spec.title))),
+            };
+            if sign == 0.0 {
+                found = passed.a_visit;
+            } else {
+                found = found
+                    .iter()
+                    .filter_map(|(block, sum)| Some((*block, sum + sign * passed.cost.get(block)?)))
+                    .collect();
+            }
+        }
+        if let Some(less) = &quantity.less {
+            match self.quantity(path, less)? {
+                Ok(less) => {
+                    found = found.iter().filter_map(|(b, x)| Some((*b, x - less.get(b)?))).collect();
+                }
+                Err(why) => return Ok(Err(why)),
+            }
+        }
+        Ok(if found.is_empty() {
+            Err(format!(
+                "`{}` was not measured in the same blocks as what it is held against",
+                point.spec.title
+            ))
+        } else {
+            Ok(found)
+        })
+    }
+
+    fn forecast(&self, path: &str, quantity: &Quantity) -> Result<Option<f64>> {
+        let parts = !quantity.gates.is_empty() || !quantity.without.is_empty();
+        if parts || quantity.visit.is_some() || quantity.counter.is_some() {
+            return Ok(None);
+        }
+        let Ok(point) = self.point(path, quantity) else { return Ok(None) };
+        let whole = self.store.prediction(point.id)?.map(|p| p.forecast.ticks);
+        Ok(match &quantity.less {
+            None => whole,
+            Some(less) => whole.zip(self.forecast(path, less)?).map(|(whole, less)| whole - less),
+        })
+    }
+
+    /// The point of a quantity, if it was measured.
+    fn point(&self, path: &str, quantity: &Quantity) -> Found<&'a Point> {
+        let is = |p: &&Point| {
+            let spec = &p.spec;
+            spec.path == path && spec.variant == quantity.variant && spec.params == quantity.point
+        };
+        let named = || format!("`{} {}`", quantity.variant, quantity.at).replace(" `", "`");
+        let point =
+            self.points.iter().find(is).ok_or_else(|| format!("the run does not have {}", named()))?;
+        match &point.state {
+            PointState::Skipped(missing) => Err(format!("{} was skipped: {missing}", named())),
+            PointState::Failed(why) => Err(format!("{} failed: {why}", named())),
+            PointState::Pending | PointState::Done => Ok(point),
+        }
+    }
+}
+
+/// Points of a run.
+pub(super) fn points(store: &Store, run: RunId) -> Result<Vec<Point>> {
+    Ok(store.points(run)?.into_iter().filter(|p| p.spec.side.is_none()).collect())
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Found<Interval> {
+    t_interval(&values.collect::<Vec<_>>(), CONFIDENCE).map_err(|e| e.to_string())
+}
+
+/// Pairs of a block's figures; on logarithms where that can be.
+fn ratio(of: &ByBlock, to: &ByBlock) -> Found<Interval> {
+    let pairs: Vec<(f64, f64)> = of.iter().filter_map(|(b, of)| Some((*to.get(b)?, *of))).collect();
+    if pairs.iter().all(|(to, of)| *to > 0.0 && *of > 0.0) {
+        let blocks: Vec<[(f64, f64); 1]> = pairs.into_iter().map(|pair| [pair]).collect();
+        return paired_ratio(&blocks).and_then(|r| r.interval(CONFIDENCE)).map_err(|e| e.to_string());
+    }
+    if pairs.iter().all(|(to, _)| *to == 0.0) {
+        return Err("what it is divided by is 0".into());
+    }
+    mean(pairs.into_iter().map(|(to, of)| of / to).filter(|r| r.is_finite()))
+}
+
+/// The distance from the line of least squares of the point that is farthest from it on average, over the line's rise.
+fn bend(x: &[f64], blocks: &[Vec<f64>]) -> Found<Interval> {
+    let failed = |e: tollway_stats::StatsError| e.to_string();
+    let middle = summary::mean(x).map_err(failed)?;
+    let (least, most) =
+        x.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), x| (lo.min(*x), hi.max(*x)));
+    let spread: f64 = x.iter().map(|x| (x - middle).powi(2)).sum();
+    let mut distances: Vec<Vec<f64>> = vec![Vec::new(); x.len()];
+    for y in blocks {
+        let level = summary::mean(y).map_err(failed)?;
+        let slope = x.iter().zip(y).map(|(x, y)| (x - middle) * (y - level)).sum::<f64>() / spread;
+        let rise = slope.abs() * (most - least);
+        for ((x, y), distances) in x.iter().zip(y).zip(&mut distances) {
+            distances.push((y - level - slope * (x - middle)) / rise);
+        }
+    }
+    let farthest = distances
+        .iter()
+        .filter_map(|d| mean(d.iter().copied()).ok())
+        .max_by(|a, b| a.estimate.abs().total_cmp(&b.estimate.abs()))
+        .ok_or("fewer than two blocks were measured")?;
+    let sign = farthest.estimate.signum();
+    let (a, b) = (sign * farthest.lo, sign * farthest.hi);
+    Interval::new(farthest.estimate.abs(), a.min(b), a.max(b), CONFIDENCE).map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_straight_line_has_no_bend_and_a_knee_has_one() {
+        let x = [1.0, 2.0, 3.0, 4.0];
+        let straight: Vec<Vec<f64>> =
+            (0..5).map(|b| x.iter().map(|x| 7.0 + f64::from(b) + 3.0 * x).collect()).collect();
+        assert!(bend(&x, &straight).unwrap().hi < 1e-9);
+        let falling: Vec<Vec<f64>> = (0..5).map(|_| x.iter().map(|x| 9.0 - 2.0 * x).collect()).collect();
+        assert!(bend(&x, &falling).unwrap().hi < 1e-9);
+        // y = 0, 0, 0, 1: the line rises by 0.3 a step and by 0.9 in all; the third point is 0.4 below it, the last 0.3 above.
+        let knee: Vec<Vec<f64>> = (0..5).map(|_| vec![0.0, 0.0, 0.0, 1.0]).collect();
+        let found = bend(&x, &knee).unwrap();
+        assert!((found.estimate - 0.4 / 0.9).abs() < 1e-9, "{found:?}");
+        assert!(found.lo > 0.3);
+    }
+
+    #[test]
+    fn a_ratio_pairs_its_blocks() {
+        let of = BTreeMap::from([(0, 20.0), (1, 44.0), (2, 62.0), (3, 80.0)]);
+        let to = BTreeMap::from([(0, 10.0), (1, 20.0), (2, 30.0), (7, 1.0)]);
+        let found = ratio(&of, &to).unwrap();
+        assert!((found.estimate - (2.0 * 2.2 * (62.0 / 30.0_f64)).cbrt()).abs() < 0.01, "{found:?}");
+        // A difference may lie on either side of 0.
+        let of = BTreeMap::from([(0, -1.0), (1, 1.0), (2, 0.0)]);
+        let found = ratio(&of, &to).unwrap();
+        assert!(found.contains(0.0) && found.lo < 0.0, "{found:?}");
+        assert!(ratio(&of, &BTreeMap::from([(0, 0.0), (1, 0.0)])).is_err());
+    }
+}

@@ -1,0 +1,85 @@
+//! Claims in words.
+
+use tollway_core::{Metric, Quantity, Series};
+
+use crate::bill::words::signless;
+use crate::document::{ClaimDocument, ClaimVerdict, Span};
+
+/// What is measured, as `filter + copy 1 of before / before`.
+pub(super) fn metric(metric: &Metric) -> String {
+    match metric {
+        Metric::Value(of) => quantity(of),
+        Metric::Ratio { of, to } => format!("{} / {}", quantity(of), quantity(to)),
+        Metric::Bend(of) => format!("bend of {}", series(of)),
+        Metric::Rank(of) => format!("rank correlation of {}", series(of)),
+        Metric::None(_) => "–".into(),
+    }
+}
+
+fn series(series: &Series) -> String {
+    format!("{} along {}", quantity(&series.of), series.axis)
+}
+
+fn quantity(of: &Quantity) -> String {
+    let at = of.at.to_string();
+    let point = if at.is_empty() { of.variant.clone() } else { format!("{} {at}", of.variant) };
+    let mut text = match (&of.visit, &of.counter, &of.per) {
+        (Some(gate), ..) => format!("a {gate} of {point}"),
+        (None, Some(counter), Some(per)) => format!("{counter} for each of {per} of {point}"),
+        (None, Some(counter), None) => format!("{counter} of {point}"),
+        (None, None, _) if !of.gates.is_empty() => format!("{} of {point}", of.gates.join(" + ")),
+        (None, None, _) => point,
+    };
+    for gate in &of.without {
+        text += &format!(" without {gate}");
+    }
+    match &of.less {
+        Some(less) => format!("({text} − {})", quantity(less)),
+        None => text,
+    }
+}
+
+/// Why a claim that was measured has its verdict.
+pub(super) fn why(verdict: ClaimVerdict, measured: Option<Span>, least: f64, most: f64) -> String {
+    let range = range(least, most);
+    match (verdict, measured) {
+        (ClaimVerdict::Reproduced, _) => format!("all of the interval is {range}"),
+        (ClaimVerdict::Expired, Some(span)) if span.hi < least => format!("below {}", signless(least)),
+        (ClaimVerdict::Expired, _) => format!("above {}", signless(most)),
+        _ => format!("only part of the interval is {range}"),
+    }
+}
+
+/// Where a figure has to be: `from 3.10 to 5.00`, `at least 0.900`.
+fn range(least: f64, most: f64) -> String {
+    match (least.is_finite(), most.is_finite()) {
+        (true, true) => format!("from {} to {}", signless(least), signless(most)),
+        (true, false) => format!("at least {}", signless(least)),
+        _ => format!("at most {}", signless(most)),
+    }
+}
+
+/// What the claim demands of its figure; empty where it demands nothing.
+pub(super) fn demanded(claim: &ClaimDocument) -> String {
+    match (claim.at_least, claim.at_most) {
+        (None, None) => String::new(),
+        (least, most) => range(least.unwrap_or(f64::NEG_INFINITY), most.unwrap_or(f64::INFINITY)),
+    }
+}
+
+/// How many there are of each verdict: `7 reproduced, 5 expired`.
+pub(super) fn tally<'a>(claims: impl Iterator<Item = &'a ClaimDocument> + Clone) -> String {
+    let of = |verdict: ClaimVerdict| {
+        let n = claims.clone().filter(|c| c.verdict == verdict).count();
+        (n > 0).then(|| format!("{n} {}", verdict.title()))
+    };
+    ClaimVerdict::ALL.into_iter().filter_map(of).collect::<Vec<_>>().join(", ")
+}
+
+/// A figure and its interval; a dash where there is none.
+pub(super) fn figure(measured: Option<Span>) -> (String, String) {
+    match measured {
+        Some(span) => (signless(span.estimate), format!("[{}, {}]", signless(span.lo), signless(span.hi))),
+        None => ("–".into(), String::new()),
+    }
+}

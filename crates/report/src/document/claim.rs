@@ -1,0 +1,101 @@
+//! The document of a reproduction: what was published, predicted and measured, and what has become of each claim.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{MachineDocument, RunHead, Span};
+
+/// What has become of the claims that a run tested.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "A reproduction by Tollway")]
+pub struct ReproductionDocument {
+    /// The version of this document.
+    pub schema_version: u32,
+    /// The run that tested them.
+    pub run: RunHead,
+    /// The machine.
+    pub machine: MachineDocument,
+    /// By path, in the order of their files.
+    pub paths: Vec<PathClaimsDocument>,
+}
+
+/// The claims about one path.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PathClaimsDocument {
+    /// The path.
+    pub path: String,
+    /// What the sources leave open, or what is different here.
+    pub conditions: Vec<String>,
+    /// The claims.
+    pub claims: Vec<ClaimDocument>,
+}
+
+/// A claim and what has become of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClaimDocument {
+    /// Path and name, as `capture.jit`.
+    pub id: String,
+    /// What was claimed.
+    pub says: String,
+    /// Where.
+    pub source: String,
+    /// `quoted`, `read off a figure` or `derived`.
+    pub provenance: String,
+    /// The published figure.
+    pub published: String,
+    /// Whether it could be expected to hold here, and why.
+    pub expected: String,
+    /// The preset that tests it.
+    pub preset: String,
+    /// What was measured, in words.
+    pub metric: String,
+    /// The least that the figure has to be if the claim holds; null where there is no such limit.
+    pub at_least: Option<f64>,
+    /// The most that it may be; null where there is no such limit.
+    pub at_most: Option<f64>,
+    /// What was predicted from tolls before it was measured; null where nothing was.
+    pub predicted: Option<f64>,
+    /// What was measured; null where that could not be.
+    pub measured: Option<Span>,
+    /// What has become of it.
+    pub verdict: ClaimVerdict,
+    /// Why, in one sentence.
+    pub why: String,
+}
+
+/// What has become of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClaimVerdict {
+    /// The whole interval lies where the claim says.
+    Reproduced,
+    /// No part of the interval lies where the claim says.
+    Expired,
+    /// The interval lies partly there.
+    NotSeparable,
+    /// It could not be measured here.
+    NotTestable,
+}
+
+impl ClaimVerdict {
+    /// Every one, in the order in which they are counted.
+    pub const ALL: [ClaimVerdict; 4] = [
+        ClaimVerdict::Reproduced,
+        ClaimVerdict::Expired,
+        ClaimVerdict::NotSeparable,
+        ClaimVerdict::NotTestable,
+    ];
+
+    /// What a person reads.
+    pub fn title(self) -> &'static str {
+        match self {
+            ClaimVerdict::Reproduced => "reproduced",
+            ClaimVerdict::Expired => "expired",
+            ClaimVerdict::NotSeparable => "not separable",
+            ClaimVerdict::NotTestable => "not testable here",
+        }
+    }
+}
