@@ -9,11 +9,18 @@ use serde::{Deserialize, Serialize};
 pub struct Tally {
     /// How often each gate with [`Visits::Counted`](crate::Visits::Counted) was passed.
     pub visits: BTreeMap<String, u64>,
+    /// How often a sampling profiler found an actor at each part of its work: a gate's name, or several joined by
+    /// [`AND`](Tally::AND) where it cannot tell them apart; no name for what is no gate's.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub samples: BTreeMap<String, u64>,
     /// Anything else worth counting.
     pub counters: BTreeMap<String, u64>,
 }
 
 impl Tally {
+    /// Joins the names of gates that a profiler cannot tell apart.
+    pub const AND: &str = " + ";
+
     /// The same tally with one more counter.
     pub fn counter(mut self, name: impl Into<String>, count: u64) -> Self {
         self.counters.insert(name.into(), count);
@@ -26,10 +33,19 @@ impl Tally {
         self
     }
 
+    /// The same tally with a part's samples.
+    pub fn sampled(mut self, part: impl Into<String>, count: u64) -> Self {
+        self.samples.insert(part.into(), count);
+        self
+    }
+
     /// Adds another actor's counts.
     pub fn merge(&mut self, other: &Tally) {
         for (name, n) in &other.visits {
             *self.visits.entry(name.clone()).or_default() += n;
+        }
+        for (part, n) in &other.samples {
+            *self.samples.entry(part.clone()).or_default() += n;
         }
         for (name, n) in &other.counters {
             *self.counters.entry(name.clone()).or_default() += n;

@@ -17,6 +17,7 @@ pub mod gap;
 pub mod kvm;
 pub mod meters;
 mod network;
+pub mod profiler;
 pub mod requirement;
 pub mod samplers;
 pub mod scratch;

@@ -21,6 +21,7 @@ mod bill;
 mod claim;
 pub mod columns;
 mod compare;
+mod counted;
 mod csv;
 pub mod document;
 mod error;

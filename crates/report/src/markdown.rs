@@ -68,7 +68,7 @@ pub(crate) fn run(document: &RunDocument) -> String {
             );
         }
     }
-    out + &host_against_guest(document) + &tenants(document)
+    out + &host_against_guest(document) + &tenants(document) + &counts(document)
 }
 
 /// What the same crossings cost in this machine and in its guests; empty where that was not measured.
@@ -108,6 +108,16 @@ fn host_against_guest(document: &RunDocument) -> String {
         out += &format!("- {}\n", escaped(&setback));
     }
     out
+}
+
+/// What actors counted; empty where there is nothing to tell.
+fn counts(document: &RunDocument) -> String {
+    let rows = crate::counted::rows(document);
+    if rows.is_empty() {
+        return String::new();
+    }
+    let lines = rows.iter().map(|(title, counts)| format!("- {}: {}\n", escaped(title), escaped(counts)));
+    format!("\n## {}\n\n{}", crate::counted::TITLE, lines.collect::<String>())
 }
 
 /// What each tenant got; empty where there is nothing to tell.

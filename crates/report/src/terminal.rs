@@ -7,7 +7,7 @@ use crate::document::{PointDocument, RunDocument, SampleKind};
 use crate::history::lasted;
 use crate::number::{count, interval, percent, share_of, time};
 use crate::price_list::{Group, QUIET_ENOUGH, groups};
-use crate::{host_against_guest, machine, tenants};
+use crate::{counted, host_against_guest, machine, tenants};
 
 /// Columns of a terminal from which on there is room for bars.
 const WITH_BARS: usize = 96;
@@ -25,11 +25,12 @@ pub(crate) fn run(document: &RunDocument, width: Option<usize>) -> String {
     let mut out = head(document, width);
     out.push('\n');
     out.push_str(&price_list(document, width));
-    for more in [host_against_guest::terminal::table(document, width), tenants(document, width)]
-        .into_iter()
-        .flatten()
-        .chain(crate::bill::terminal::all(document, width))
-    {
+    let tables = [
+        host_against_guest::terminal::table(document, width),
+        tenants(document, width),
+        counts(document, width),
+    ];
+    for more in tables.into_iter().flatten().chain(crate::bill::terminal::all(document, width)) {
         out.push('\n');
         out.push_str(&more);
     }
@@ -182,6 +183,20 @@ impl Marks {
 }
 
 /// What each tenant got; `None` where there is nothing to tell.
+fn counts(document: &RunDocument, width: Option<usize>) -> Option<String> {
+    let rows = counted::rows(document);
+    if rows.is_empty() {
+        return None;
+    }
+    let mut table = Table::new([Align::Left, Align::Left]);
+    table.across(0, Cell::styled(counted::TITLE, BOLD));
+    for (title, counts) in rows {
+        table.across(2, Cell::plain(title));
+        table.across(4, Cell::styled(counts, DIM));
+    }
+    Some(table.render(width))
+}
+
 fn tenants(document: &RunDocument, width: Option<usize>) -> Option<String> {
     let rows = tenants::rows(document);
     if rows.is_empty() {

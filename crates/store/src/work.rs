@@ -31,6 +31,8 @@ pub struct BlockWork {
     pub visits: BTreeMap<String, f64>,
     /// What the actors counted besides, in all its trials.
     pub counters: BTreeMap<String, u64>,
+    /// How often a sampling profiler found each part of the work, in all its trials.
+    pub samples: BTreeMap<String, u64>,
 }
 
 /// Sums over a block's trials.
@@ -40,6 +42,7 @@ struct Sums {
     ticks: f64,
     passed: BTreeMap<String, f64>,
     counters: BTreeMap<String, u64>,
+    samples: BTreeMap<String, u64>,
     /// Operations during which visits were counted; warm-up included.
     counted: f64,
 }
@@ -56,12 +59,15 @@ impl Sums {
         for (name, count) in &tally.counters {
             *self.counters.entry(name.clone()).or_default() += count;
         }
+        for (part, count) in &tally.samples {
+            *self.samples.entry(part.clone()).or_default() += count;
+        }
     }
 
     fn of_block(self, block: u32) -> BlockWork {
-        let Sums { ops, ticks, passed, counters, counted } = self;
+        let Sums { ops, ticks, passed, counters, samples, counted } = self;
         let visits = passed.into_iter().map(|(gate, n)| (gate, n / counted)).collect();
-        BlockWork { block, ticks: ticks / ops, visits, counters }
+        BlockWork { block, ticks: ticks / ops, visits, counters, samples }
     }
 }
 

@@ -138,6 +138,16 @@ pub(crate) fn planted() -> Axis {
     }
 }
 
+/// Samples of where the path is.
+pub(crate) fn profile() -> Axis {
+    Axis {
+        name: "profile",
+        about: "how often a second a timer's signal looks which gate the path is at; 0: never",
+        domain: Domain::Whole(0, 20_000),
+        default: Value::Int(0),
+    }
+}
+
 /// A point of the whole path, and what follows from it.
 #[derive(Clone, Debug)]
 pub(crate) struct Setting {
@@ -151,6 +161,8 @@ pub(crate) struct Setting {
     pub(crate) interrupted: bool,
     /// Cycles of the delay per frame that no gate owns.
     pub(crate) planted: u32,
+    /// Samples per second of where the path is.
+    pub(crate) profile: u32,
 }
 
 impl Setting {
@@ -173,6 +185,7 @@ impl Setting {
             size: params.int("size")? as usize,
             interrupted: params.word("interrupt")? == "signal",
             planted: params.int("planted")? as u32,
+            profile: params.int("profile")? as u32,
         };
         let (group, room) = (setting.design.group as usize, setting.record());
         let batch = setting.design.batch;

@@ -5,6 +5,7 @@
 //! that two gates share, or that one has less than another, enters each block's sum as it is: nothing counts twice.
 
 mod changes;
+pub(crate) mod profile;
 pub(crate) mod terminal;
 pub(crate) mod words;
 
@@ -130,6 +131,7 @@ fn bill<'p>(store: &Store, tolls: &mut Tolls<'_>, point: &'p Point, hz: f64) -> 
         variant: point.spec.variant.clone(),
         params: point.spec.params.to_string(),
         operation: point.spec.operation.clone(),
+        profile: profile::of(&work, &gates),
         gates,
         sum: interval(sum.values().copied()).filter(|_| explained).map(|s| Estimate::of_ticks(&s, hz)),
         measured: Estimate::of_ticks(&whole, hz),

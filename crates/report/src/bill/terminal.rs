@@ -3,7 +3,7 @@
 use anstyle::Style;
 
 use crate::columns::{Align, Cell, Table, printable};
-use crate::document::{BillDocument, ChangeDocument, GateDocument, RunDocument};
+use crate::document::{BillDocument, ChangeDocument, GateDocument, ProfileDocument, RunDocument};
 use crate::number::{count, percent};
 
 use super::words::{ends, often, signed, signed_percent, signless, verdict};
@@ -108,6 +108,29 @@ pub(crate) fn bill(bill: &BillDocument, width: Option<usize>) -> String {
         }
     }
     table.across(2, Cell::styled(verdict(bill), DIM));
+    let profile = bill.profile.as_ref().map(|p| profile(p, width)).unwrap_or_default();
+    table.render(width) + &profile
+}
+
+/// What a sampling profiler saw, beside the bill.
+fn profile(profile: &ProfileDocument, width: Option<usize>) -> String {
+    let mut table = Table::new([Align::Left, Align::Right, Align::Left, Align::Right]);
+    let heads = [
+        format!("  sampled while it ran, {} times", profile.samples),
+        "share".into(),
+        "95 %".into(),
+        "in the bill".into(),
+    ];
+    table.row(heads.map(|h| Cell::styled(h, DIM)));
+    for part in &profile.parts {
+        let (share, ends) = super::profile::share(&part.share);
+        table.row([
+            Cell::plain(format!("  {}", printable(&super::profile::title(part)))),
+            Cell::plain(share),
+            Cell::styled(ends, DIM),
+            Cell::plain(part.billed.map_or("–".into(), percent)),
+        ]);
+    }
     table.render(width)
 }
 

@@ -46,7 +46,7 @@ fn row(claim: &ClaimDocument) -> String {
         escaped(&claim.id),
         escaped(&claim.published),
         claim.predicted.map_or("–".into(), signless),
-        escaped(&ends),
+        ends,
         claim.verdict.title(),
     )
 }

@@ -35,10 +35,36 @@ pub struct BillDocument {
     /// Whether what is unexplained is within 5 % of the whole, or within twice the resolution; null where a gate is not
     /// known.
     pub closes: Option<bool>,
+    /// What a sampling profiler saw while the path ran whole; null where none did.
+    pub profile: Option<ProfileDocument>,
+}
+
+/// Where a sampling profiler found a path: an instrument of its own, beside the tolls.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProfileDocument {
+    /// How many samples, in all trials.
+    pub samples: u64,
+    /// The parts of the work, in the order of the gates.
+    pub parts: Vec<PartDocument>,
+}
+
+/// A part of a path's work.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PartDocument {
+    /// The gate, or several that the profiler cannot tell apart; none for what is no gate's.
+    pub gates: Vec<String>,
+    /// How many of the samples.
+    pub samples: u64,
+    /// The share of them, with its interval over blocks.
+    pub share: Span,
+    /// The share that the bill has for these gates; null where it knows one of them not.
+    pub billed: Option<f64>,
 }
 
 /// A gate of a bill.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GateDocument {
     /// Its name.

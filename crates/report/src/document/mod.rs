@@ -14,7 +14,7 @@ mod run;
 mod schema;
 mod tenants;
 
-pub use bill::{BillDocument, ChangeDocument, GateDocument};
+pub use bill::{BillDocument, ChangeDocument, GateDocument, PartDocument, ProfileDocument};
 pub use claim::{ClaimDocument, ClaimVerdict, PathClaimsDocument, ReproductionDocument};
 pub use comparison::{
     ComparedDocument, ComparisonDocument, Difference, OnlyIn, RatioDocument, SideDocument, VerdictDocument,

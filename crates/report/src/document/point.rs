@@ -63,6 +63,8 @@ pub struct PointDocument {
     pub p99: Option<Estimate>,
     /// The trials' smallest samples: the median of them and the range in which they lie; null with fewer than two trials.
     pub min: Option<Estimate>,
+    /// What its actors counted, in all trials together.
+    pub counters: BTreeMap<String, u64>,
     /// What was predicted before the first trial.
     pub prediction: Option<PredictionDocument>,
     /// What each of its tenants got; null where a single actor was measured, in no guest.
@@ -185,6 +187,7 @@ impl PointDocument {
             mean: estimate(figure.and_then(|f| f.mean)),
             p99: estimate(figure.and_then(|f| f.p99)),
             min: figure.and_then(|_| smallest(record)).map(|i| Estimate::of_ticks(&i, hz)),
+            counters: crate::counted::totals(record),
             prediction: record
                 .prediction
                 .as_ref()

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use crate::bill::words;
+use crate::bill::{profile, words};
 use crate::columns::printable;
-use crate::document::{BillDocument, ChangeDocument, RunDocument};
+use crate::document::{BillDocument, ChangeDocument, PartDocument, ProfileDocument, RunDocument};
 use crate::number::{count, percent};
 
 /// Colours of gates; further gates share the last.
@@ -46,6 +46,14 @@ struct BillView {
     sums: Vec<Vec<String>>,
     verdict: String,
     closes: Option<bool>,
+    sampled: Option<SampledView>,
+}
+
+/// What a sampling profiler saw.
+#[derive(Serialize)]
+struct SampledView {
+    samples: u64,
+    rows: Vec<[String; 4]>,
 }
 
 #[derive(Serialize)]
@@ -157,7 +165,18 @@ impl BillView {
             sums,
             verdict: words::verdict(bill),
             closes: bill.closes,
+            sampled: bill.profile.as_ref().map(SampledView::of),
         }
+    }
+}
+
+impl SampledView {
+    fn of(profile: &ProfileDocument) -> SampledView {
+        let row = |part: &PartDocument| {
+            let (share, ends) = profile::share(&part.share);
+            [printable(&profile::title(part)), share, ends, part.billed.map_or("–".into(), percent)]
+        };
+        SampledView { samples: profile.samples, rows: profile.parts.iter().map(row).collect() }
     }
 }
 

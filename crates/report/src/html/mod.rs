@@ -19,12 +19,13 @@ use crate::Result;
 use crate::document::RunDocument;
 
 /// The templates, by name: the ending decides how a value is escaped.
-const TEMPLATES: [(&str, &str); 9] = [
+const TEMPLATES: [(&str, &str); 10] = [
     ("page.html", include_str!("../../templates/page.html")),
     ("overview.html", include_str!("../../templates/overview.html")),
     ("prices.html", include_str!("../../templates/prices.html")),
     ("guests.html", include_str!("../../templates/guests.html")),
     ("tenants.html", include_str!("../../templates/tenants.html")),
+    ("counts.html", include_str!("../../templates/counts.html")),
     ("bills.html", include_str!("../../templates/bills.html")),
     ("predictions.html", include_str!("../../templates/predictions.html")),
     ("method.html", include_str!("../../templates/method.html")),

@@ -31,6 +31,7 @@ pub(crate) struct Page {
     groups: Vec<GroupView>,
     guests: Option<GuestsView>,
     tenants: Option<TenantsView>,
+    counts: CountsView,
     bills: Option<BillsView>,
     predictions: Vec<PredictionView>,
     prediction_model: Vec<String>,
@@ -98,6 +99,13 @@ struct FigureView {
     shape: Option<Shape>,
 }
 
+/// What actors counted.
+#[derive(Serialize)]
+struct CountsView {
+    title: &'static str,
+    rows: Vec<(String, String)>,
+}
+
 /// A small histogram.
 #[derive(Serialize)]
 struct Shape {
@@ -128,6 +136,7 @@ impl Page {
             groups: groups.iter().enumerate().map(|(i, g)| GroupView::of(i, g, scale, &shape)).collect(),
             guests: GuestsView::of(document),
             tenants: TenantsView::of(document),
+            counts: CountsView { title: crate::counted::TITLE, rows: crate::counted::rows(document) },
             bills: BillsView::of(document),
             predictions: document.points.iter().filter_map(PredictionView::of).collect(),
             prediction_model: models(document),

@@ -258,7 +258,7 @@ struct Stamping {
 impl Alone for Stamping {
     fn prepare(params: &Params) -> Result<Self> {
         let (mut driver, _) = driver(StudyFilter::named("ip")?, Traffic::Uniform, 60)?;
-        let group = filtered(&mut driver, u32::MAX);
+        let group = filtered(&mut driver, GROUP, u32::MAX);
         Ok(Stamping { group, clock: Clock::new(meant(CLOCKS, params.word("kind")?)?)? })
     }
 
@@ -286,11 +286,11 @@ impl Work for Stamping {
 }
 
 /// A group of wanted frames, of which `snapshot` bytes are kept.
-fn filtered(driver: &mut Driver, snapshot: u32) -> Group {
+fn filtered(driver: &mut Driver, frames: usize, snapshot: u32) -> Group {
     let mut group = Group::with_capacity(GROUP);
-    driver.poll(GROUP as u32, &mut group);
+    driver.poll(frames as u32, &mut group);
     group.filter(driver.frames(), &mut |_, length| length, snapshot);
-    group.stamps = vec![Timestamp(1); GROUP];
+    group.stamps = vec![Timestamp(1); frames];
     group
 }
 
@@ -303,6 +303,8 @@ struct Appending {
     groups: usize,
     /// Groups until the buffer is emptied.
     until_emptied: usize,
+    /// Frames of a group: 50, or as many as the buffer has room for.
+    frames: usize,
     placed: u64,
 }
 
@@ -311,10 +313,11 @@ impl Appending {
         // The frames are at least as long as their headers; what is kept of them is as long as asked.
         let (mut driver, _) = driver(StudyFilter::named("ip")?, Traffic::Uniform, size)?;
         let (producer, consumer) = buffer(bytes)?;
-        let until_emptied = (bytes / 2 / (GROUP * room_for(size as u32))).clamp(1, GROUPS_A_READ);
-        let group = filtered(&mut driver, size as u32);
+        let frames = GROUP.min(bytes / 2 / room_for(size as u32));
+        let until_emptied = (bytes / 2 / (frames * room_for(size as u32))).clamp(1, GROUPS_A_READ);
+        let group = filtered(&mut driver, frames, size as u32);
         let buffer = Shared::new(producer, locking);
-        Ok(Appending { driver, group, buffer, consumer, groups: 0, until_emptied, placed: 0 })
+        Ok(Appending { driver, group, buffer, consumer, groups: 0, until_emptied, frames, placed: 0 })
     }
 
     #[inline(always)]
@@ -344,9 +347,11 @@ impl Appending {
                 return Err(Error::Wrong("a frame was not copied as it is".into()));
             }
         }
-        match self.group.places.len() == GROUP && self.placed > 0 {
+        match self.group.places.len() == self.frames && self.placed > 0 {
             true => Ok(()),
-            false => Err(Error::Wrong(format!("{} of {GROUP} frames found room", self.group.places.len()))),
+            false => {
+                Err(Error::Wrong(format!("{} of {} frames found room", self.group.places.len(), self.frames)))
+            }
         }
     }
 }
@@ -376,7 +381,7 @@ impl Work for Placing {
     }
 
     fn operations(&self) -> u32 {
-        (GROUP * GROUPS) as u32
+        (self.0.frames * GROUPS) as u32
     }
 }
 
@@ -411,7 +416,7 @@ impl Work for Copying {
     }
 
     fn operations(&self) -> u32 {
-        (GROUP * GROUPS) as u32
+        (self.appending.frames * GROUPS) as u32
     }
 }
 

@@ -5,11 +5,12 @@ use tollway_core::{
     Tally, TollKey, TollSource, Variant, Visits, Window,
 };
 use tollway_host::clock::RunClock;
+use tollway_host::profiler::{self, PARTS, Profiler};
 use tollway_load::{Work, delay, repeat, ticks_per_step};
 
 use super::gates::{RING, SEED, machine_for};
 use crate::engine::bpf::Filter;
-use crate::engine::in_process::{ClockKind, Driver, InProcess, Interrupt, Locking, TransferBy};
+use crate::engine::in_process::{ClockKind, Driver, InProcess, Interrupt, Locking, Part, TransferBy};
 use crate::params::{
     self, BUFFERS, CLOCKS, GateDesign, LOCKS, MACHINES, Machine, Setting, TRAFFICS, TRANSFERS, word,
 };
@@ -165,6 +166,7 @@ impl Variant for Whole {
             params::buffer(),
             params::interrupt(),
             params::planted(),
+            params::profile(),
         ];
         if self.gates.batched {
             axes.push(params::batch());
@@ -190,7 +192,7 @@ impl Variant for Whole {
     }
 
     fn actor(&self, _: &str, params: &Params) -> Result<Box<dyn Actor>> {
-        Ok(Box::new(WholeActor { setting: self.setting(params)?, path: None, done: 0 }))
+        Ok(Box::new(WholeActor { setting: self.setting(params)?, path: None, done: 0, samples: [0; PARTS] }))
     }
 
     fn predict(&self, params: &Params, tolls: &dyn TollSource) -> Option<Result<Forecast>> {
@@ -208,10 +210,27 @@ impl Run {
     }
 }
 
+/// Parts of the work, as the profiler counts them: what is no gate's, the interrupt, and those of the path from there on.
+const ELSEWHERE: u8 = 0;
+const INTERRUPT: u8 = 1;
+const FIRST: u8 = 2;
+
+/// The gates of the parts from the first on. The profiler cannot tell a read's call from its copy.
+const OF_PARTS: [(Part, &[&str]); 7] = [
+    (Part::Driver, &["driver hands over"]),
+    (Part::Filter, &["filter"]),
+    (Part::Timestamp, &["timestamp"]),
+    (Part::Place, &["place and header"]),
+    (Part::Copy, &["copy 1"]),
+    (Part::Read, &["read: the call", "copy 2"]),
+    (Part::Application, &["application"]),
+];
+
 struct WholeActor {
     setting: Setting,
     path: Option<Passing>,
     done: u64,
+    samples: [u64; PARTS],
 }
 
 /// The path at work: one call brings as many packets as a read.
@@ -223,6 +242,8 @@ struct Passing {
     group: u32,
     /// Steps of the delay per group that no gate owns.
     planted: u32,
+    /// Whether a profiler is told where the path is.
+    profiled: bool,
     failed: Option<Error>,
 }
 
@@ -231,9 +252,20 @@ impl Work for Passing {
     fn once(&mut self) {
         for _ in 0..self.groups {
             if let Some(interrupt) = &mut self.interrupt {
+                if self.profiled {
+                    profiler::at(INTERRUPT);
+                }
                 interrupt.raise();
             }
-            if let Err(error) = self.path.step(&mut self.filter.filter()) {
+            let filter = &mut self.filter.filter();
+            let stepped = if self.profiled {
+                let stepped = self.path.step_watched(filter, &mut |part| profiler::at(FIRST + part as u8));
+                profiler::at(ELSEWHERE);
+                stepped
+            } else {
+                self.path.step(filter)
+            };
+            if let Err(error) = stepped {
                 self.failed = Some(error);
             }
             if self.planted > 0 {
@@ -253,7 +285,7 @@ const UNBATCHED_GROUPS: u32 = 4;
 
 impl Actor for WholeActor {
     fn ready(&mut self, _: &Place) -> Result<Address> {
-        let Setting { filter, traffic, machine, design, size, interrupted, planted } = &self.setting;
+        let Setting { filter, traffic, machine, design, size, interrupted, planted, profile } = &self.setting;
         let frames = filter.frames(*traffic, RING, *size, SEED);
         let driver = Driver::new(frames.iter().map(|f| &f[..]))?;
         let groups = match self.setting.packets_a_read() as u32 / design.group {
@@ -273,6 +305,7 @@ impl Actor for WholeActor {
                     (ticks / ticks_per_step(RunClock::chosen())).round().max(1.0) as u32
                 }
             },
+            profiled: *profile > 0,
             failed: None,
         });
         Ok(Address::none())
@@ -280,7 +313,14 @@ impl Actor for WholeActor {
 
     fn run(&mut self, window: &Window, recorder: &mut Recorder) -> Result<()> {
         if let Some(path) = &mut self.path {
+            let profiler = match self.setting.profile {
+                0 => None,
+                often => Some(Profiler::begin(often, window.open)?),
+            };
             self.done = repeat(RunClock::chosen(), window, recorder, path);
+            if let Some(profiler) = profiler {
+                self.samples = profiler.end();
+            }
         }
         Ok(())
     }
@@ -306,6 +346,19 @@ impl Actor for WholeActor {
 
     fn tally(&mut self) -> Tally {
         let reads = self.path.as_ref().map_or(0, |p| p.path.reads());
-        Tally::default().counter("operations", self.done).counter("reads", reads)
+        let tally = Tally::default().counter("operations", self.done).counter("reads", reads);
+        if self.setting.profile == 0 {
+            return tally;
+        }
+        let gates = gates(&self.setting);
+        let samples = |part: u8| self.samples[usize::from(part)];
+        let tally = tally.sampled("", samples(ELSEWHERE));
+        let tally =
+            if self.setting.interrupted { tally.sampled("interrupt", samples(INTERRUPT)) } else { tally };
+        OF_PARTS.iter().fold(tally, |tally, (part, names)| {
+            let passed = |name: &&&str| gates.iter().any(|gate| gate.name == **name);
+            let names: Vec<&str> = names.iter().filter(passed).copied().collect();
+            tally.sampled(names.join(Tally::AND), samples(FIRST + *part as u8))
+        })
     }
 }

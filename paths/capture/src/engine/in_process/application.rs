@@ -1,9 +1,7 @@
 //! The application: reads batches and looks at each packet.
 
-use tollway_core::Result;
-
 use crate::engine::Packet;
-use crate::engine::buffer::{Batch, Consumer};
+use crate::engine::buffer::Batch;
 
 /// Counts packets and bytes, and adds up what it saw so that it has to look.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,14 +30,5 @@ impl Application {
         for packet in batch.packets() {
             self.look(packet);
         }
-    }
-
-    /// Reads one batch and looks at its packets.
-    ///
-    /// # Errors
-    /// As of [`Consumer::read`].
-    pub fn read(&mut self, from: &mut Consumer, into: &mut [u8]) -> Result<()> {
-        self.take(from.read(into)?);
-        Ok(())
     }
 }

@@ -15,5 +15,5 @@ pub use application::Application;
 pub use clock::{Clock, ClockKind};
 pub use driver::{Driver, FrameId, Frames, Receive, Transfer, poll_into};
 pub use interrupt::Interrupt;
-pub use path::{Design, InProcess};
+pub use path::{Design, InProcess, Part};
 pub use tap::{Group, Locking, Shared, TransferBy, Wanted};

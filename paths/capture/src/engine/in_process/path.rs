@@ -40,6 +40,25 @@ impl Design {
     }
 }
 
+/// A part of the path, in the order in which they are done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The driver hands frames over.
+    Driver,
+    /// The filter.
+    Filter,
+    /// The timestamps.
+    Timestamp,
+    /// Places in the buffer, and headers.
+    Place,
+    /// Copy 1.
+    Copy,
+    /// The read, with copy 2.
+    Read,
+    /// The application looks at packets.
+    Application,
+}
+
 /// The whole path.
 #[derive(Debug)]
 pub struct InProcess {
@@ -91,17 +110,35 @@ impl InProcess {
     /// As of [`Consumer::read`].
     #[inline]
     pub fn step(&mut self, filter: &mut impl FnMut(&[u8], u32) -> u32) -> Result<()> {
+        self.step_watched(filter, &mut |_| ())
+    }
+
+    /// The same, for somebody who is told before each part begins.
+    ///
+    /// # Errors
+    /// As of [`Consumer::read`].
+    #[inline]
+    pub fn step_watched(
+        &mut self,
+        filter: &mut impl FnMut(&[u8], u32) -> u32,
+        watch: &mut impl FnMut(Part),
+    ) -> Result<()> {
         let Self { driver, clock, group, buffer, design, .. } = self;
+        watch(Part::Driver);
         self.offered += u64::from(driver.poll(design.group, group));
+        watch(Part::Filter);
         group.filter(driver.frames(), filter, design.snapshot);
         self.wanted += group.wanted.len() as u64;
+        watch(Part::Timestamp);
         group.stamp(clock);
+        watch(Part::Place);
         self.dropped += group.place(buffer);
+        watch(Part::Copy);
         let producer = buffer.producer();
         group.copy(driver.frames(), design.transfer, producer);
         producer.publish();
         if self.consumer.available() >= self.threshold {
-            self.drain()?;
+            self.drain_watched(watch)?;
         }
         Ok(())
     }
@@ -111,8 +148,16 @@ impl InProcess {
     /// # Errors
     /// As of [`Consumer::read`].
     pub fn drain(&mut self) -> Result<()> {
+        self.drain_watched(&mut |_| ())
+    }
+
+    #[inline]
+    fn drain_watched(&mut self, watch: &mut impl FnMut(Part)) -> Result<()> {
         while self.consumer.available() > 0 {
-            self.application.read(&mut self.consumer, &mut self.user_buffer)?;
+            watch(Part::Read);
+            let batch = self.consumer.read(&mut self.user_buffer)?;
+            watch(Part::Application);
+            self.application.take(batch);
         }
         Ok(())
     }

@@ -1,0 +1,44 @@
+//! What actors counted besides their operations: frames sent, delivered, dropped.
+
+use std::collections::BTreeMap;
+
+use tollway_store::PointRecord;
+
+use crate::columns::printable;
+use crate::document::RunDocument;
+use crate::number::count;
+
+/// The title.
+pub(crate) const TITLE: &str = "What was counted, in a trial on average";
+
+/// What is counted of every point.
+const OF_EVERY_POINT: &str = "operations";
+
+/// The fewest counters that are worth a line: with one only, it says how the operations were done.
+const FEWEST: usize = 2;
+
+/// The sums over all trials.
+pub(crate) fn totals(record: &PointRecord) -> BTreeMap<String, u64> {
+    let mut totals = BTreeMap::new();
+    for (name, n) in record.measured.iter().flat_map(|trial| &trial.tally.counters) {
+        *totals.entry(name.clone()).or_default() += n;
+    }
+    totals
+}
+
+/// A line for each point that counts something: its title, and the counts.
+pub(crate) fn rows(document: &RunDocument) -> Vec<(String, String)> {
+    let mut rows = Vec::new();
+    for point in document.points.iter().filter(|p| p.toll.is_none() && p.trials > 0) {
+        let of_interest = point.counters.iter().filter(|(name, _)| *name != OF_EVERY_POINT);
+        let counts: Vec<String> = of_interest
+            .map(|(name, n)| {
+                format!("{} {}", name.replace('_', " "), count(*n as f64 / f64::from(point.trials)))
+            })
+            .collect();
+        if counts.len() >= FEWEST {
+            rows.push((printable(&point.label()), printable(&counts.join(" · "))));
+        }
+    }
+    rows
+}
