@@ -66,6 +66,10 @@ pub struct Axis {
 }
 
 impl Axis {
+    /// The name of an axis that asks a sampling profiler to look on. Its samples disturb what they look at, so points that
+    /// differ in nothing else go together: the figures of the one that nobody looks at, the profile of the other.
+    pub const PROFILE: &str = "profile";
+
     /// Refuses a value outside the domain, naming the axis and what it takes.
     pub fn check(&self, value: &Value) -> Result<()> {
         let fits = match (&self.domain, value) {

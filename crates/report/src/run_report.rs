@@ -54,6 +54,11 @@ impl RunReport {
         crate::bill::terminal::all(&self.document, width).join("\n")
     }
 
+    /// The bills as bars, each cut into its gates, for a terminal; empty where there is none.
+    pub fn drawn(&self, width: Option<usize>) -> String {
+        crate::bill::drawn::all(&self.document, width)
+    }
+
     /// The document as JSON, with a newline at the end.
     ///
     /// # Errors

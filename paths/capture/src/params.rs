@@ -141,7 +141,7 @@ pub(crate) fn planted() -> Axis {
 /// Samples of where the path is.
 pub(crate) fn profile() -> Axis {
     Axis {
-        name: "profile",
+        name: Axis::PROFILE,
         about: "how often a second a timer's signal looks which gate the path is at; 0: never",
         domain: Domain::Whole(0, 20_000),
         default: Value::Int(0),
@@ -185,7 +185,7 @@ impl Setting {
             size: params.int("size")? as usize,
             interrupted: params.word("interrupt")? == "signal",
             planted: params.int("planted")? as u32,
-            profile: params.int("profile")? as u32,
+            profile: params.int(Axis::PROFILE)? as u32,
         };
         let (group, room) = (setting.design.group as usize, setting.record());
         let batch = setting.design.batch;

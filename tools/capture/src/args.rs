@@ -1,6 +1,7 @@
 //! `tollway capture` on the command line.
 
 pub mod generate;
+pub mod profile;
 mod rotation;
 
 use std::path::PathBuf;
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, Subcommand, ValueEnum};
 
 use generate::Generate;
+use profile::Profile;
 use rotation::FilesInTurn;
 
 /// `tollway capture`.
@@ -37,6 +39,8 @@ pub struct Capture {
 pub enum What {
     /// Send frames at an exact rate, on the one interface that is named.
     Generate(Box<Generate>),
+    /// Where a captured packet's cycles go on this machine: gate by gate, sampled, and drawn.
+    Profile(Profile),
 }
 
 /// What is captured, and what becomes of it.

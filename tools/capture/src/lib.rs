@@ -35,7 +35,7 @@ use anyhow::Result;
 use tollway_capture::engine::LinkType;
 use tollway_core::Error;
 
-use args::{Capture, Options, What};
+use args::Options;
 use filter::Asked;
 use session::Session;
 
@@ -43,12 +43,8 @@ use session::Session;
 ///
 /// # Errors
 /// What was asked for cannot be, or went wrong on its way; what came before is kept.
-pub fn run(capture: &Capture, json: bool) -> Result<()> {
-    if let Some(What::Generate(options)) = &capture.what {
-        return generate::run(options, json);
-    }
+pub fn run(options: &Options, json: bool) -> Result<()> {
     let begun = Instant::now();
-    let options = &capture.options;
     if options.list_interfaces {
         return interfaces::list(json);
     }

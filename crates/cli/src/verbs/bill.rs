@@ -1,12 +1,13 @@
 //! `tollway bill`: what an operation of a path costs, gate by gate, against what it costs end to end.
 
 use anyhow::Result;
-use tollway_core::{Case, Error, OneOrMany, Path, Plan, Preset, PresetHead, TrialSpec, Value, Variant};
+use tollway_capture_tool::args::profile::Profile;
+use tollway_core::{Axis, Case, Error, OneOrMany, Path, Plan, Preset, PresetHead, TrialSpec, Value, Variant};
 use tollway_report::RunReport;
 use tollway_store::{RunId, RunState, Store};
 
 use super::measure::{self, Work};
-use crate::args::{Arguments, Bill};
+use crate::args::{Arguments, Bill, Repeats};
 use crate::exit::Ending;
 use crate::laboratory;
 use crate::output;
@@ -20,7 +21,7 @@ pub fn bill(arguments: &Arguments, options: &Bill) -> Result<Ending> {
         return stored(arguments, options.of.unwrap_or_default());
     };
     let registry = tollway_all::registry();
-    let preset = preset(registry.path(path)?, options)?;
+    let preset = preset(registry.path(path)?, &options.variant, &options.settings)?;
     let lab = laboratory::lab(&registry)?;
     let title = format!("bill {path}");
     let work = Work { title, presets: vec![preset], only: Vec::new(), resume: false, together: true };
@@ -36,6 +37,43 @@ pub fn bill(arguments: &Arguments, options: &Bill) -> Result<Ending> {
         return Ok(Ending::CheckFailed);
     }
     Ok(measure::ending(&ended, &options.repeats))
+}
+
+/// `tollway capture profile`: the bills of the capture path drawn, with what a sampling profiler saw.
+pub fn profile(arguments: &Arguments, options: &Profile) -> Result<Ending> {
+    let registry = tollway_all::registry();
+    output::check_writable(&options.page)?;
+    let repeats = Repeats {
+        runs: options.runs,
+        warmup: None,
+        time: options.time.map(f64::from),
+        seed: options.seed,
+        dry_run: false,
+        strict: false,
+        export: None,
+    };
+    let mut preset = preset(registry.path("capture")?, &options.design, &options.settings)?;
+    if options.samples > 0 {
+        let samples = [0, u64::from(options.samples)].map(Value::Int);
+        preset.axes.0.insert(Axis::PROFILE.into(), OneOrMany::Many(samples.into()));
+    }
+    let lab = laboratory::lab(&registry)?;
+    let title = "profile of capture".into();
+    let work = Work { title, presets: vec![preset], only: Vec::new(), resume: false, together: true };
+    let Some((store, ended)) = measure::carry_out(arguments, &repeats, &lab, work)? else {
+        return Ok(Ending::Done);
+    };
+    let report = RunReport::from_store(&store, ended.run)?;
+    output::write(&options.page, &report.html()?)?;
+    if arguments.json {
+        output::json(report.document())?;
+    } else {
+        let (head, drawn) = (report.head(output::width()), report.drawn(output::width()));
+        let bills = report.bills(output::width());
+        let page = options.page.display();
+        output::text(&format!("{}\n\n{drawn}\n{bills}\n{page} · run {}", head.trim_end(), ended.run))?;
+    }
+    Ok(measure::ending(&ended, &repeats))
 }
 
 /// Prints the bills of a run of the store.
@@ -63,9 +101,9 @@ fn show(arguments: &Arguments, report: &RunReport) -> Result<()> {
 }
 
 /// The points of a bill as a preset.
-fn preset(path: &Path, options: &Bill) -> Result<Preset> {
-    let variants = match &options.variant[..] {
-        [] => with_gates(path, options),
+fn preset(path: &Path, variants: &[String], settings: &[(String, String)]) -> Result<Preset> {
+    let variants = match variants {
+        [] => with_gates(path, settings),
         some => some.to_vec(),
     };
     if variants.is_empty() {
@@ -78,7 +116,7 @@ fn preset(path: &Path, options: &Bill) -> Result<Preset> {
     }
     let mut axes = Case::default();
     axes.0.insert("variant".into(), OneOrMany::Many(variants.into_iter().map(Value::Text).collect()));
-    for (axis, value) in &options.settings {
+    for (axis, value) in settings {
         axes.0.insert(axis.clone(), OneOrMany::One(value_of(value)));
     }
     Ok(Preset {
@@ -91,7 +129,7 @@ fn preset(path: &Path, options: &Bill) -> Result<Preset> {
 
 /// The variants all of whose gates have tolls and that have all axes that were named; others are shown when they are asked
 /// for by name.
-fn with_gates(path: &Path, options: &Bill) -> Vec<String> {
+fn with_gates(path: &Path, settings: &[(String, String)]) -> Vec<String> {
     let fits = |variant: &&dyn Variant| {
         let axes = variant.axes();
         let has = |name: &String| axes.iter().any(|axis| axis.name == name);
@@ -99,7 +137,7 @@ fn with_gates(path: &Path, options: &Bill) -> Vec<String> {
         let plan = params.and_then(|params| variant.plan(&params));
         let explained =
             |plan: Plan| plan.provides.is_none() && plan.gates.iter().all(|gate| gate.toll.is_some());
-        plan.is_ok_and(explained) && options.settings.iter().all(|(name, _)| has(name))
+        plan.is_ok_and(explained) && settings.iter().all(|(name, _)| has(name))
     };
     path.variants.iter().map(|v| &**v).filter(fits).map(|variant| variant.name().to_string()).collect()
 }

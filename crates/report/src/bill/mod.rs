@@ -5,6 +5,7 @@
 //! that two gates share, or that one has less than another, enters each block's sum as it is: nothing counts twice.
 
 mod changes;
+pub(crate) mod drawn;
 pub(crate) mod profile;
 pub(crate) mod terminal;
 pub(crate) mod words;
@@ -42,6 +43,7 @@ pub(crate) fn of_run(store: &Store, run: RunId, hz: f64) -> Result<(Vec<BillDocu
             bills.extend(bill(store, &mut tolls, point, hz)?);
         }
     }
+    let bills = profile::beside_what_nobody_looked_at(bills);
     let changes = changes::of(store, &bills, hz)?;
     Ok((bills.into_iter().map(|b| b.document).collect(), changes))
 }

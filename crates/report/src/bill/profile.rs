@@ -1,9 +1,9 @@
 //! What a sampling profiler saw while a path ran whole, beside what its gates cost when each is measured on its own.
 
-use tollway_core::Tally;
+use tollway_core::{Axis, Tally};
 use tollway_store::BlockWork;
 
-use super::{interval, words};
+use super::{Billed, interval, words};
 use crate::document::{GateDocument, PartDocument, ProfileDocument, Span};
 
 /// The parts in the order of the gates; `None` where nobody sampled.
@@ -36,13 +36,46 @@ fn part(name: &str, work: &[BlockWork], gates: &[GateDocument]) -> Option<PartDo
         "" => Vec::new(),
         some => some.split(Tally::AND).map(String::from).collect(),
     };
-    let billed = own.iter().map(|name| gates.iter().find(|g| g.name == *name)?.share);
     Some(PartDocument {
         samples: work.iter().filter_map(|b| b.samples.get(name)).sum(),
         share: Span { estimate: share.estimate, lo: share.lo.max(0.0), hi: share.hi.min(1.0) },
-        billed: billed.collect::<Option<Vec<f64>>>().filter(|b| !b.is_empty()).map(|b| b.iter().sum()),
+        billed: billed(&own, gates),
         gates: own,
     })
+}
+
+/// The share that gates of these names have in a bill.
+fn billed(names: &[String], gates: &[GateDocument]) -> Option<f64> {
+    let shares = names.iter().map(|name| gates.iter().find(|g| g.name == *name)?.share);
+    shares.collect::<Option<Vec<f64>>>().filter(|b| !b.is_empty()).map(|b| b.iter().sum())
+}
+
+/// Bills of points that somebody looked at go, where there is the same point that nobody looked at; it gets their profile.
+pub(super) fn beside_what_nobody_looked_at(bills: Vec<Billed<'_>>) -> Vec<Billed<'_>> {
+    let (looked_at, mut kept): (Vec<_>, Vec<_>) =
+        bills.into_iter().partition(|b| b.document.profile.is_some());
+    for bill in looked_at {
+        let spec = &bill.point.spec;
+        let params = spec.params.clone().without(Axis::PROFILE);
+        let same = kept.iter_mut().find(|other| {
+            let other = &other.point.spec;
+            other.path == spec.path
+                && other.variant == spec.variant
+                && other.params.clone().without(Axis::PROFILE) == params
+        });
+        match same {
+            Some(other) => {
+                let mut profile = bill.document.profile;
+                for part in profile.iter_mut().flat_map(|p| &mut p.parts) {
+                    part.billed = billed(&part.gates, &other.document.gates);
+                }
+                other.document.profile = profile;
+            }
+            None => kept.push(bill),
+        }
+    }
+    kept.sort_by_key(|bill| bill.document.point);
+    kept
 }
 
 /// A part's name for people.

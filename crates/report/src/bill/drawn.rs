@@ -1,0 +1,109 @@
+//! Bills drawn for a terminal as the study's figures are: a bar for each path, cut into its gates, all on one scale.
+
+use anstyle::{AnsiColor, Style};
+
+use crate::columns::{Align, Cell, Table, paint, printable};
+use crate::document::{BillDocument, RunDocument};
+use crate::number::{count, percent};
+
+const BOLD: Style = Style::new().bold();
+
+/// Colours of gates, in turns.
+const COLOURS: [AnsiColor; 6] = [
+    AnsiColor::Blue,
+    AnsiColor::Yellow,
+    AnsiColor::Red,
+    AnsiColor::Green,
+    AnsiColor::Magenta,
+    AnsiColor::Cyan,
+];
+
+/// Columns where nothing says how wide the terminal is.
+const COLUMNS: usize = 80;
+
+/// Columns that a bar leaves to its cost.
+const COST: usize = 10;
+
+/// The bars, and what each gate costs in each; empty where there is no bill.
+pub(crate) fn all(document: &RunDocument, width: Option<usize>) -> String {
+    let bills = &document.bills;
+    let name = |bill: &BillDocument| printable(&bill.variant);
+    let longest = bills.iter().map(whole).fold(0.0, f64::max);
+    if longest <= 0.0 {
+        return String::new();
+    }
+    let names = bills.iter().map(|b| name(b).chars().count()).max().unwrap_or_default();
+    let room = width.unwrap_or(COLUMNS).saturating_sub(names + COST + 4).max(10);
+    let mut gates: Vec<&str> = Vec::new();
+    for gate in bills.iter().flat_map(|b| &b.gates).filter(|g| g.cost.is_some()) {
+        if !gates.contains(&gate.name.as_str()) {
+            gates.push(&gate.name);
+        }
+    }
+    let mut out = paint("Where the cycles go", BOLD) + "\n";
+    for bill in bills {
+        let bar = bar(bill, &gates, room as f64 / longest);
+        let measured = count(bill.measured.ticks.estimate);
+        out += &format!("  {:names$}  {bar} {measured} c\n", name(bill));
+    }
+    out + "\n" + &legend(bills, &gates, width)
+}
+
+/// What is drawn of a bill: all that its gates cost, or what was measured where that is more.
+fn whole(bill: &BillDocument) -> f64 {
+    let sum: f64 = bill.gates.iter().filter_map(|g| Some(g.cost?.ticks.estimate.max(0.0))).sum();
+    sum.max(bill.measured.ticks.estimate)
+}
+
+/// A gate's letter and style.
+fn mark(gates: &[&str], name: &str) -> (char, Style) {
+    let at = gates.iter().position(|g| *g == name).unwrap_or_default();
+    let letter = char::from(b'a' + u8::try_from(at % 26).unwrap_or_default());
+    (letter, COLOURS[at % COLOURS.len()].on_default())
+}
+
+/// The gates in their order, each as long as it costs; what is unexplained is dots.
+fn bar(bill: &BillDocument, gates: &[&str], columns: f64) -> String {
+    let (mut out, mut reached, mut ticks) = (String::new(), 0, 0.0);
+    let mut draw = |letter: char, style: Style, cost: f64| {
+        ticks += cost;
+        // Ends are rounded, not lengths, so that the whole is as long as it should be.
+        let end = (ticks * columns).round() as usize;
+        let text: String = std::iter::repeat_n(letter, end.saturating_sub(reached)).collect();
+        reached = reached.max(end);
+        out += &paint(&text, style);
+    };
+    for gate in &bill.gates {
+        let Some(cost) = gate.cost.map(|c| c.ticks.estimate).filter(|c| *c > 0.0) else { continue };
+        let (letter, style) = mark(gates, &gate.name);
+        draw(letter, style, cost);
+    }
+    let rest = bill.unexplained.map_or(0.0, |r| r.ticks.estimate);
+    if rest > 0.0 {
+        draw('·', Style::new(), rest);
+    }
+    out
+}
+
+/// Each gate's letter, and what it costs in each bill.
+fn legend(bills: &[BillDocument], gates: &[&str], width: Option<usize>) -> String {
+    let mut aligns = vec![Align::Left];
+    aligns.extend(bills.iter().flat_map(|_| [Align::Right, Align::Right]));
+    let mut table = Table::new(aligns);
+    let mut heads = vec![Cell::plain("")];
+    heads.extend(bills.iter().flat_map(|b| [Cell::plain(printable(&b.variant)), Cell::plain("")]));
+    table.row(heads);
+    for name in gates {
+        let (letter, style) = mark(gates, name);
+        let mut cells = vec![Cell::styled(format!("  {letter}  {}", printable(name)), style)];
+        for bill in bills {
+            let gate = bill.gates.iter().find(|g| g.name == *name);
+            let cost = gate.and_then(|g| Some((g.cost?.ticks.estimate, g.share?)));
+            let (cycles, share) =
+                cost.map_or(("–".into(), String::new()), |(c, s)| (super::words::signless(c), percent(s)));
+            cells.extend([Cell::plain(cycles), Cell::plain(share)]);
+        }
+        table.row(cells);
+    }
+    table.render(width)
+}
