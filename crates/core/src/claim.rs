@@ -231,14 +231,20 @@ impl Claim {
         Ok(self)
     }
 
-    /// Every quantity that it needs, once it is complete.
+    /// Every quantity that it needs, with what others are less by, once it is complete.
     pub fn quantities(&self) -> Vec<&Quantity> {
-        match &self.metric {
+        let mut all: Vec<&Quantity> = match &self.metric {
             Metric::Value(of) => vec![of],
             Metric::Ratio { of, to } => vec![of, to],
             Metric::Bend(series) | Metric::Rank(series) => series.each.iter().map(|(_, q)| q).collect(),
             Metric::None(_) => Vec::new(),
+        };
+        let mut at = 0;
+        while let Some(quantity) = all.get(at) {
+            all.extend(quantity.less.as_deref());
+            at += 1;
         }
+        all
     }
 }
 

@@ -2,84 +2,12 @@
 
 mod synthetic;
 
-use synthetic::{Behaviour, Made, Noise};
-use tollway_core::{Crossing, Gate, Params, Tally, TollKey, Visits};
+use synthetic::Made;
+use synthetic::billed::{BLOCKS, SUM, gates, path, run};
+use tollway_core::{Crossing, Gate, TollKey};
 use tollway_report::RunReport;
 use tollway_report::document::BillDocument;
-use tollway_store::{PointId, PointSpec, RunId};
-
-const BLOCKS: u32 = 12;
-
-fn read(size: u64) -> TollKey {
-    TollKey::of(Crossing::BufferRead).size(size)
-}
-
-fn stamp() -> TollKey {
-    TollKey::of(Crossing::PacketStamp)
-}
-
-/// What a packet passes: a stamp, a read every hundred packets, whose short form is the call alone, and a wake that is
-/// counted.
-fn gates() -> Vec<Gate> {
-    let often = Visits::Fixed(0.01);
-    vec![
-        Gate::new("timestamp", "path", stamp()),
-        Gate::new("call", "path", read(84)).visits(often),
-        Gate::new("copy 2", "path", read(8400)).less(read(84)).visits(often),
-        Gate::new("wake", "path", TollKey::of(Crossing::Futex)).visits(Visits::Counted),
-    ]
-}
-
-/// 30 + 0.01 × 2000 + 0.25 × 4000.
-const SUM: f64 = 1050.0;
-
-fn path(variant: &str, gates: Vec<Gate>) -> PointSpec {
-    PointSpec {
-        path: "capture".into(),
-        variant: variant.into(),
-        params: Params::new().with("size", 60),
-        operation: "packet".into(),
-        toll: None,
-        boundary: None,
-        title: format!("capture {variant}"),
-        changes: (variant != "before").then(|| "before".into()),
-        gates,
-        ..synthetic::toll(stamp())
-    }
-}
-
-/// A run with the tolls and these paths, each with what it costs. In every other block the machine is slower by a third.
-fn run(made: &mut Made, paths: &[(PointSpec, f64)]) -> RunId {
-    let tolls =
-        [(stamp(), 30.0), (read(84), 300.0), (read(8400), 2000.0), (TollKey::of(Crossing::Futex), 4000.0)];
-    let run = made.store.begin_run(&synthetic::spec("bills", &[])).unwrap();
-    let mut specs: Vec<PointSpec> = tolls.iter().map(|(key, _)| synthetic::toll(key.clone())).collect();
-    specs.extend(paths.iter().map(|(spec, _)| spec.clone()));
-    let ids = made.store.add_points(run, &specs).unwrap();
-    let costs = tolls.iter().map(|(_, ticks)| *ticks).chain(paths.iter().map(|(_, ticks)| *ticks));
-    let points: Vec<(PointId, f64)> = ids.into_iter().zip(costs).collect();
-    let mut noise = Noise::seeded(3);
-    let mut ordinal = 0;
-    for block in 0..BLOCKS {
-        let level = if block % 2 == 0 { 1.0 } else { 1.33 };
-        for (point, ticks) in &points {
-            let behaviour = Behaviour { within: 0.001, ..Behaviour::calm(*ticks) };
-            let mut trial = behaviour.trial(&mut noise, level, block, ordinal);
-            // Without the tail that other tests want: the mean is what was asked for.
-            let mut recorder = tollway_core::Recorder::new();
-            recorder.set_batch(100);
-            (0..200).for_each(|_| recorder.sample((ticks * level * 100.0) as u64));
-            trial.spread = recorder.spread();
-            trial.tally = Tally::default().counter("operations", 40_000).visited("wake", 10_000);
-            made.store.record_trial(*point, &trial).unwrap();
-            ordinal += 1;
-        }
-    }
-    for (point, _) in &points {
-        made.store.set_point_state(*point, &tollway_store::PointState::Done).unwrap();
-    }
-    run
-}
+use tollway_store::PointSpec;
 
 fn bills(paths: &[(PointSpec, f64)]) -> (Vec<BillDocument>, RunReport) {
     let mut made = Made::new();
@@ -141,4 +69,26 @@ fn a_change_is_predicted_from_its_gates_and_held_against_what_it_saved() {
     assert_eq!((changes[0].holds, changes[1].holds, changes[0].frozen), (true, false, false));
     assert!((changes[0].share - 1000.0 / SUM).abs() < 1e-3);
     assert!(report.terminal(Some(100)).contains("awake instead of before"));
+}
+
+/// What somebody looked at costs more: the bill is of what nobody looked at, and has the profile of the other.
+#[test]
+fn a_profile_goes_to_the_bill_that_it_does_not_disturb() {
+    let point = |profile: u64| {
+        let mut spec = path("before", gates());
+        spec.params.set("profile", profile);
+        spec
+    };
+    let (alone, _) = bills(&[(point(2000), SUM + 50.0)]);
+    assert_eq!(alone.len(), 1);
+    assert_eq!(alone[0].profile.as_ref().map(|p| p.samples), Some(u64::from(BLOCKS) * 100));
+    let (both, report) = bills(&[(point(0), SUM), (point(2000), SUM + 50.0)]);
+    assert_eq!(both.len(), 1);
+    assert!(both[0].unexplained.unwrap().ticks.estimate.abs() < 0.5);
+    let part = &both[0].profile.as_ref().unwrap().parts[0];
+    assert_eq!((part.gates.join(","), part.share.estimate), ("call,copy 2".into(), 0.25));
+    // (3 + 17) of 1050.
+    assert!((part.billed.unwrap() - 20.0 / SUM).abs() < 1e-4, "{part:?}");
+    assert!(report.drawn(Some(80)).contains("wake"), "{}", report.drawn(Some(80)));
+    assert!(report.html().unwrap().contains("Sampled while it ran, 1200 times"));
 }

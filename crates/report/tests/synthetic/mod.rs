@@ -4,6 +4,7 @@
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 
+pub mod billed;
 pub mod guests;
 
 use jiff::{Timestamp, ToSpan};
