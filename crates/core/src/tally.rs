@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Spread;
+
 /// Counts by name. Counts of several actors add up.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Tally {
@@ -13,8 +15,21 @@ pub struct Tally {
     /// [`AND`](Tally::AND) where it cannot tell them apart; no name for what is no gate's.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub samples: BTreeMap<String, u64>,
+    /// How long what passed was at each stage of its critical path, in order; the last is the whole. Not every operation
+    /// need be timed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<Stage>,
     /// Anything else worth counting.
     pub counters: BTreeMap<String, u64>,
+}
+
+/// A stage of a critical path.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stage {
+    /// From where to where.
+    pub name: String,
+    /// How long it took, in ticks; a sample is one operation.
+    pub spread: Spread,
 }
 
 impl Tally {
@@ -39,6 +54,12 @@ impl Tally {
         self
     }
 
+    /// The same tally with one more stage.
+    pub fn stage(mut self, name: impl Into<String>, spread: Spread) -> Self {
+        self.stages.push(Stage { name: name.into(), spread });
+        self
+    }
+
     /// Adds another actor's counts.
     pub fn merge(&mut self, other: &Tally) {
         for (name, n) in &other.visits {
@@ -46,6 +67,12 @@ impl Tally {
         }
         for (part, n) in &other.samples {
             *self.samples.entry(part.clone()).or_default() += n;
+        }
+        for stage in &other.stages {
+            match self.stages.iter_mut().find(|s| s.name == stage.name) {
+                Some(same) => same.spread.merge(&stage.spread),
+                None => self.stages.push(stage.clone()),
+            }
         }
         for (name, n) in &other.counters {
             *self.counters.entry(name.clone()).or_default() += n;

@@ -6,6 +6,7 @@
 
 mod changes;
 pub(crate) mod drawn;
+pub(crate) mod latency;
 pub(crate) mod profile;
 pub(crate) mod terminal;
 pub(crate) mod words;
@@ -134,6 +135,7 @@ fn bill<'p>(store: &Store, tolls: &mut Tolls<'_>, point: &'p Point, hz: f64) -> 
         params: point.spec.params.to_string(),
         operation: point.spec.operation.clone(),
         profile: profile::of(&work, &gates),
+        latency: latency::of(&store.stages(point.id)?, hz),
         gates,
         sum: interval(sum.values().copied()).filter(|_| explained).map(|s| Estimate::of_ticks(&s, hz)),
         measured: Estimate::of_ticks(&whole, hz),

@@ -3,7 +3,9 @@
 use anstyle::Style;
 
 use crate::columns::{Align, Cell, Table, printable};
-use crate::document::{BillDocument, ChangeDocument, GateDocument, ProfileDocument, RunDocument};
+use crate::document::{
+    BillDocument, ChangeDocument, GateDocument, LatencyDocument, ProfileDocument, RunDocument,
+};
 use crate::number::{count, percent};
 
 use super::words::{ends, often, signed, signed_percent, signless, verdict};
@@ -109,7 +111,24 @@ pub(crate) fn bill(bill: &BillDocument, width: Option<usize>) -> String {
     }
     table.across(2, Cell::styled(verdict(bill), DIM));
     let profile = bill.profile.as_ref().map(|p| profile(p, width)).unwrap_or_default();
-    table.render(width) + &profile
+    let latency = bill.latency.as_ref().map(|l| latency(l, &bill.operation, width)).unwrap_or_default();
+    table.render(width) + &profile + &latency
+}
+
+/// The ledger of latency.
+fn latency(latency: &LatencyDocument, operation: &str, width: Option<usize>) -> String {
+    let mut table = Table::new([Align::Left, Align::Right, Align::Right, Align::Right, Align::Right]);
+    let mut heads =
+        vec![format!("  how long a {} is on its way ({} timed)", printable(operation), latency.timed)];
+    heads.extend(super::latency::HEADS.map(String::from));
+    table.row(heads.into_iter().map(|h| Cell::styled(h, DIM)).collect::<Vec<_>>());
+    for stage in &latency.stages {
+        let mut cells = vec![Cell::plain(format!("  {}", printable(&stage.name)))];
+        cells.extend(super::latency::cells(stage).map(Cell::plain));
+        table.row(cells);
+    }
+    table.across(2, Cell::styled(super::latency::LEGEND, DIM));
+    table.render(width)
 }
 
 /// What a sampling profiler saw, beside the bill.

@@ -37,6 +37,34 @@ pub struct BillDocument {
     pub closes: Option<bool>,
     /// What a sampling profiler saw while the path ran whole; null where none did.
     pub profile: Option<ProfileDocument>,
+    /// How long what passed was on its way; null where nothing was timed.
+    pub latency: Option<LatencyDocument>,
+}
+
+/// How long what passed was on its way: the other ledger. Means of stages add up, quantiles do not.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LatencyDocument {
+    /// Operations that were timed, in all trials.
+    pub timed: u64,
+    /// The stages of the critical path in order; the last is the whole.
+    pub stages: Vec<StageDocument>,
+}
+
+/// A stage of a critical path. Each figure has its interval over blocks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StageDocument {
+    /// From where to where.
+    pub name: String,
+    /// The mean.
+    pub mean: Estimate,
+    /// The median.
+    pub p50: Estimate,
+    /// The 99th percentile.
+    pub p99: Estimate,
+    /// The 99.9th percentile; null where a block has too few samples to have one.
+    pub p999: Option<Estimate>,
 }
 
 /// Where a sampling profiler found a path: an instrument of its own, beside the tolls.

@@ -14,7 +14,9 @@ mod run;
 mod schema;
 mod tenants;
 
-pub use bill::{BillDocument, ChangeDocument, GateDocument, PartDocument, ProfileDocument};
+pub use bill::{
+    BillDocument, ChangeDocument, GateDocument, LatencyDocument, PartDocument, ProfileDocument, StageDocument,
+};
 pub use claim::{ClaimDocument, ClaimVerdict, PathClaimsDocument, ReproductionDocument};
 pub use comparison::{
     ComparedDocument, ComparisonDocument, Difference, OnlyIn, RatioDocument, SideDocument, VerdictDocument,

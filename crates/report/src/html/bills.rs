@@ -2,9 +2,11 @@
 
 use serde::Serialize;
 
-use crate::bill::{profile, words};
+use crate::bill::{latency, profile, words};
 use crate::columns::printable;
-use crate::document::{BillDocument, ChangeDocument, PartDocument, ProfileDocument, RunDocument};
+use crate::document::{
+    BillDocument, ChangeDocument, LatencyDocument, PartDocument, ProfileDocument, RunDocument,
+};
 use crate::number::{count, percent};
 
 /// Colours of gates; further gates share the last.
@@ -47,6 +49,16 @@ struct BillView {
     verdict: String,
     closes: Option<bool>,
     sampled: Option<SampledView>,
+    latency: Option<LatencyView>,
+}
+
+/// How long what passed was on its way.
+#[derive(Serialize)]
+struct LatencyView {
+    timed: u64,
+    heads: [&'static str; 4],
+    rows: Vec<(String, [String; 4])>,
+    legend: &'static str,
 }
 
 /// What a sampling profiler saw.
@@ -166,6 +178,18 @@ impl BillView {
             verdict: words::verdict(bill),
             closes: bill.closes,
             sampled: bill.profile.as_ref().map(SampledView::of),
+            latency: bill.latency.as_ref().map(LatencyView::of),
+        }
+    }
+}
+
+impl LatencyView {
+    fn of(ledger: &LatencyDocument) -> LatencyView {
+        LatencyView {
+            timed: ledger.timed,
+            heads: latency::HEADS,
+            rows: ledger.stages.iter().map(|s| (printable(&s.name), latency::cells(s))).collect(),
+            legend: latency::LEGEND,
         }
     }
 }
