@@ -82,6 +82,14 @@ impl RunReport {
     /// # Errors
     /// None that a stored run can bring about.
     pub fn html(&self) -> Result<String> {
-        crate::html::page(&self.document, &self.distributions)
+        crate::html::page(&self.document, &self.distributions, false)
+    }
+
+    /// The same page with the bills first, for a run that was made for them.
+    ///
+    /// # Errors
+    /// As of [`html`](Self::html).
+    pub fn html_of_bills(&self) -> Result<String> {
+        crate::html::page(&self.document, &self.distributions, true)
     }
 }

@@ -64,7 +64,7 @@ pub fn profile(arguments: &Arguments, options: &Profile) -> Result<Ending> {
         return Ok(Ending::Done);
     };
     let report = RunReport::from_store(&store, ended.run)?;
-    output::write(&options.page, &report.html()?)?;
+    output::write(&options.page, &report.html_of_bills()?)?;
     if arguments.json {
         output::json(report.document())?;
     } else {

@@ -33,7 +33,12 @@ const TEMPLATES: [(&str, &str); 10] = [
 ];
 
 /// The page of a run.
-pub(crate) fn page(document: &RunDocument, distributions: &[Option<Distribution>]) -> Result<String> {
+/// The page of a run. A path's bills come behind the price list, or where they are what the page is about, before it.
+pub(crate) fn page(
+    document: &RunDocument,
+    distributions: &[Option<Distribution>],
+    bills_first: bool,
+) -> Result<String> {
     let mut environment = Environment::new();
     // Lines that hold only a tag leave nothing behind.
     let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?;
@@ -43,6 +48,6 @@ pub(crate) fn page(document: &RunDocument, distributions: &[Option<Distribution>
     for (name, text) in TEMPLATES {
         environment.add_template(name, text)?;
     }
-    let page = view::Page::of(document, distributions);
+    let page = view::Page::of(document, distributions, bills_first);
     Ok(environment.get_template("page.html")?.render(value::Serde(page))?)
 }

@@ -33,6 +33,7 @@ pub(crate) struct Page {
     tenants: Option<TenantsView>,
     counts: CountsView,
     bills: Option<BillsView>,
+    bills_first: bool,
     predictions: Vec<PredictionView>,
     prediction_model: Vec<String>,
     quality: QualityView,
@@ -114,7 +115,11 @@ struct Shape {
 }
 
 impl Page {
-    pub(crate) fn of(document: &RunDocument, distributions: &[Option<Distribution>]) -> Page {
+    pub(crate) fn of(
+        document: &RunDocument,
+        distributions: &[Option<Distribution>],
+        bills_first: bool,
+    ) -> Page {
         let run = &document.run;
         let scale = Scale::of(document);
         let groups = groups(document);
@@ -138,6 +143,7 @@ impl Page {
             tenants: TenantsView::of(document),
             counts: CountsView { title: crate::counted::TITLE, rows: crate::counted::rows(document) },
             bills: BillsView::of(document),
+            bills_first,
             predictions: document.points.iter().filter_map(PredictionView::of).collect(),
             prediction_model: models(document),
             quality: QualityView::of(document),
