@@ -12,7 +12,7 @@ use tollway_tenant::{Agent, Executable};
 
 use crate::guests::Guests;
 use crate::noise::Watch;
-use crate::point::{self, Point};
+use crate::point::Point;
 use crate::progress::Progress;
 use crate::restore;
 use crate::script::{Request, Script};
@@ -95,7 +95,7 @@ pub struct Lab<'a> {
 impl Lab<'_> {
     /// What the request would do, without doing it.
     pub fn estimate(&self, request: &Request) -> Result<Estimate, LabError> {
-        let points = point::points(self.registry, &request.selection)?;
+        let points = request.points(self.registry)?;
         let sides = request.sides.len().max(1);
         let plans = points.iter().filter(|p| lacking(p).is_none()).map(|p| &p.plan);
         let mut estimate = Estimate { points: Vec::new(), trials: 0, seconds: timing::boots(plans) };
@@ -126,7 +126,7 @@ impl Lab<'_> {
         progress: &mut dyn Progress,
     ) -> Result<Ended, LabError> {
         restore::abandoned(store, &self.machine)?;
-        let points = point::points(self.registry, &request.selection)?;
+        let points = request.points(self.registry)?;
         self.sides_start(request)?;
         let before = standing(&request.sides)?;
         let script = Script { request: request.clone(), before };
@@ -169,7 +169,7 @@ impl Lab<'_> {
         }
         let script: Script = serde_json::from_value(left.run.spec.plan.clone())
             .map_err(|e| refuse(format!("the plan of run {run} cannot be read ({e})"), "start a new run"))?;
-        let points = point::points(self.registry, &script.request.selection)?;
+        let points = script.request.points(self.registry)?;
         let specs = specs(&points, self.registry, &script.request)?;
         self.sides_start(&script.request)?;
         store.reopen_run(run)?;

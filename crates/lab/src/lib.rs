@@ -26,5 +26,5 @@ mod timing;
 
 pub use claims::claims;
 pub use lab::{Ended, Lab, LabError};
-pub use script::Request;
+pub use script::{Foretold, Request};
 pub use timing::{Estimate, Forecasted, fit_to};

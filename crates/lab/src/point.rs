@@ -77,6 +77,21 @@ pub fn parse_preset(name: &str, text: &str) -> Result<Preset> {
 /// All points of the selection, in the order of the presets; a point that two presets name is kept once. Points that
 /// measure tolls which these need, and which the selection does not have, follow.
 pub fn points(registry: &Registry, selection: &Selection) -> Result<Vec<Point>> {
+    let mut points = named(registry, selection)?;
+    for at in 0..points.len() {
+        for key in points[at].plan.needs.clone() {
+            if !points.iter().any(|p| p.plan.provides.as_ref() == Some(&key))
+                && let Some(provider) = provider(registry, &key, &points[at])?
+            {
+                points.push(provider);
+            }
+        }
+    }
+    Ok(points)
+}
+
+/// As [`points`], but only those that the presets name.
+pub fn named(registry: &Registry, selection: &Selection) -> Result<Vec<Point>> {
     let mut points: Vec<Point> = Vec::new();
     for preset in &selection.presets {
         let path = registry.path(&preset.preset.path)?;
@@ -100,16 +115,6 @@ pub fn points(registry: &Registry, selection: &Selection) -> Result<Vec<Point>> 
                 .any(|p| p.path == point.path && p.variant == point.variant && p.params == point.params);
             if !twice && chosen(&point, &selection.only) {
                 points.push(point);
-            }
-        }
-    }
-    let chosen = points.len();
-    for at in 0..chosen {
-        for key in points[at].plan.needs.clone() {
-            if !points.iter().any(|p| p.plan.provides.as_ref() == Some(&key))
-                && let Some(provider) = provider(registry, &key, &points[at])?
-            {
-                points.push(provider);
             }
         }
     }

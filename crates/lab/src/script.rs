@@ -1,8 +1,9 @@
 //! What a run is asked to do, and what the store keeps of that so that it can be taken up again.
 
 use serde::{Deserialize, Serialize};
+use tollway_core::{Forecast, Params, Registry, Result};
 
-use crate::point::Selection;
+use crate::point::{self, Point, Selection};
 use crate::side::{Setting, Side};
 
 /// What a run is to do.
@@ -20,6 +21,36 @@ pub struct Request {
     /// is predicted then, and the tolls are as new as they can be.
     #[serde(default)]
     pub together: bool,
+    /// Whether only the points that the presets name are measured, without the tolls that those need.
+    #[serde(default)]
+    pub without_tolls: bool,
+    /// What whoever asks predicts of these points: it is frozen before the first trial of any of them.
+    #[serde(default)]
+    pub foretold: Vec<Foretold>,
+}
+
+impl Request {
+    /// Its points.
+    ///
+    /// # Errors
+    /// What of the selection cannot be used.
+    pub fn points(&self, registry: &Registry) -> Result<Vec<Point>> {
+        let points = if self.without_tolls { point::named } else { point::points };
+        points(registry, &self.selection)
+    }
+}
+
+/// A prediction that does not come from the variant itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Foretold {
+    /// The path's name.
+    pub path: String,
+    /// The variant's name.
+    pub variant: String,
+    /// A value for each of its axes.
+    pub params: Params,
+    /// What the point will cost.
+    pub forecast: Forecast,
 }
 
 /// What the store keeps as the plan of a run.

@@ -96,6 +96,7 @@ impl Session<'_> {
         if !self.pilots()? {
             return Ok(false);
         }
+        self.foretell()?;
         self.progress.stage("tolls");
         let mut ordinal = 0;
         if !self.play_all(&first, &mut ordinal)? {
@@ -348,6 +349,25 @@ impl Session<'_> {
             lost_ticks: gaps.share().unwrap_or_default() * window,
             actors,
         })
+    }
+
+    /// Freezes the predictions that came with the request, of points that have no trial yet.
+    fn foretell(&mut self) -> Result<(), LabError> {
+        for at in 0..self.entries.len() {
+            let entry = &self.entries[at];
+            let (id, point) = (entry.id, &self.points[entry.point]);
+            let Some(foretold) = self.request.foretold.iter().find(|foretold| {
+                (&foretold.path, &foretold.variant, &foretold.params)
+                    == (&point.path, &point.variant, &point.params)
+            }) else {
+                continue;
+            };
+            let begun = self.done.iter().any(|mark| mark.point == id);
+            if entry.state == PointState::Pending && !begun && self.store.prediction(id)?.is_none() {
+                self.store.predict(id, &foretold.forecast, Timestamp::now())?;
+            }
+        }
+        Ok(())
     }
 
     /// Freezes the predictions of these points, made from the tolls of this run, else of this machine.

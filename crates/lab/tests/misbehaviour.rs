@@ -57,7 +57,15 @@ fn beside_good_ones(variant: &str, seconds: f64) -> (PointState, u32) {
         presets: vec![preset(&["good", variant, "other-good"], RUNS, REPEATS)],
         only: Vec::new(),
     };
-    let request = Request { title: variant.into(), selection, sides: Vec::new(), seed: 3, together: false };
+    let request = Request {
+        title: variant.into(),
+        selection,
+        sides: Vec::new(),
+        seed: 3,
+        together: false,
+        without_tolls: false,
+        foretold: Vec::new(),
+    };
     let mut counted = Counted::default();
     let ended = within(seconds, || lab(&registry, &calm).run(&mut store, &request, &mut counted).unwrap());
 

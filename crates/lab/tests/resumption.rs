@@ -52,7 +52,15 @@ impl Progress for Impatient<'_> {
 
 fn request(seed: u64, sides: Vec<Side>) -> Request {
     let selection = Selection { presets: vec![preset(&["good", "other-good"], 3, 2)], only: Vec::new() };
-    Request { title: "t".into(), selection, sides, seed, together: false }
+    Request {
+        title: "t".into(),
+        selection,
+        sides,
+        seed,
+        together: false,
+        without_tolls: false,
+        foretold: Vec::new(),
+    }
 }
 
 fn fresh() -> (tempfile::TempDir, Store) {

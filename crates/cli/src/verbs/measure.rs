@@ -94,8 +94,15 @@ pub fn request(
     if let Some(seconds) = repeats.time {
         fit_to(seconds, &mut selection.presets, &points, sides.len().max(1));
     }
-    let request =
-        Request { title: work.title, selection, sides, seed: repeats.seed, together: work.together };
+    let request = Request {
+        title: work.title,
+        selection,
+        sides,
+        seed: repeats.seed,
+        together: work.together,
+        without_tolls: false,
+        foretold: Vec::new(),
+    };
     if let Some(asked) = repeats.time {
         let least = lab.estimate(&request)?.seconds;
         if least > asked * 1.2 {

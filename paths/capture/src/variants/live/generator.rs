@@ -2,12 +2,13 @@
 
 use std::sync::atomic::AtomicBool;
 
-use tollway_core::{Actor, Address, Error, Place, Recorder, Result, Tally, Window};
+use tollway_core::{Actor, Address, Clock, Error, Place, Recorder, Result, Tally, Window};
+use tollway_host::clock::RunClock;
 use tollway_wire::Cable;
 
-use super::SENDING;
 use super::meeting::{Note, Sent, meet};
 use super::setting::Setting;
+use super::{GENERATOR, SENDING};
 use crate::engine::generate::{Ended, Generator, Method, Ready, Sizes, Traffic};
 use crate::variants::gates::SEED;
 
@@ -15,11 +16,13 @@ pub(super) struct Sender {
     setting: Setting,
     ready: Option<(Ready, Note)>,
     sent: Sent,
+    /// Whether it began when all was over: a machine that is busy with something else.
+    too_late: bool,
 }
 
 impl Sender {
     pub(super) fn new(setting: Setting) -> Sender {
-        Sender { setting, ready: None, sent: Sent::default() }
+        Sender { setting, ready: None, sent: Sent::default(), too_late: false }
     }
 }
 
@@ -44,6 +47,7 @@ impl Actor for Sender {
 
     fn run(&mut self, window: &Window, _: &mut Recorder) -> Result<()> {
         let Some((ready, note)) = self.ready.take() else { return Ok(()) };
+        self.too_late = RunClock::chosen().now() >= window.close;
         let report = ready.until(window.close).run(&AtomicBool::new(false));
         self.sent = Sent { taken: report.sent, refused: report.refused() };
         note.write(self.sent);
@@ -55,6 +59,10 @@ impl Actor for Sender {
 
     fn verify(&mut self) -> Result<()> {
         match self.sent.taken {
+            0 if self.too_late => Err(Error::Tenant {
+                tenant: GENERATOR.into(),
+                reason: "it got no processor before the window had closed".into(),
+            }),
             0 => Err(Error::Wrong("no frame was sent".into())),
             _ => Ok(()),
         }
