@@ -312,6 +312,8 @@ pub enum SchemaOf {
     Capture,
     /// What `capture generate` prints with --json.
     Traffic,
+    /// What `capture advise` prints with --json.
+    Advice,
 }
 
 fn milliseconds(text: &str) -> Result<f64, String> {

@@ -56,6 +56,8 @@ impl Told {
 
 impl Progress for Told {
     fn planned(&mut self, trials: u64, seconds: f64) {
+        // A second run begins anew.
+        self.bar.reset();
         self.bar.set_length(trials);
         self.begun = Instant::now();
         self.line(&format!("measuring: {trials} trials, about {}", minutes(seconds)));

@@ -159,6 +159,8 @@ fn the_calculators_documents_are_as_their_schemas_say() {
         ("plan", vec![kept, never]),
         ("simulation", vec![simulated]),
         ("capture", vec![captured]),
+        // Such a document is held against it in `advice.rs`.
+        ("advice", vec![]),
     ] {
         let schema = json(&bench, &["generate", "schema", name]);
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("schema/{name}.json"));

@@ -32,7 +32,10 @@ fn help_texts_are_as_they_were_read_over() {
     for verb in VERBS {
         insta::assert_snapshot!(format!("help-{verb}"), bench.ends(&[verb, "--help"], 0).0);
     }
-    insta::assert_snapshot!("help-capture-generate", bench.ends(&["capture", "generate", "--help"], 0).0);
+    for command in ["generate", "advise"] {
+        let (help, _) = bench.ends(&["capture", command, "--help"], 0);
+        insta::assert_snapshot!(format!("help-capture-{command}"), help);
+    }
     for generated in ["completions", "man", "models", "schema"] {
         let (help, _) = bench.ends(&["generate", generated, "--help"], 0);
         insta::assert_snapshot!(format!("help-generate-{generated}"), help);
@@ -93,8 +96,8 @@ fn man_pages_render() {
     let mut pages: Vec<_> =
         fs::read_dir(bench.file("made/pages")).unwrap().map(|e| e.unwrap().path()).collect();
     pages.sort();
-    // One of the program, one for each verb, one below capture, four below generate.
-    assert_eq!(pages.len(), 1 + VERBS.len() + 1 + 4, "{pages:?}");
+    // One of the program, one for each verb, three below capture, four below generate.
+    assert_eq!(pages.len(), 1 + VERBS.len() + 3 + 4, "{pages:?}");
     for page in &pages {
         let text = fs::read_to_string(page).unwrap();
         let name = page.file_stem().unwrap().to_string_lossy();

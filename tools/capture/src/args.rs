@@ -1,5 +1,6 @@
 //! `tollway capture` on the command line.
 
+pub mod advise;
 pub mod generate;
 pub mod profile;
 mod rotation;
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Subcommand, ValueEnum};
 
+use advise::Advise;
 use generate::Generate;
 use profile::Profile;
 use rotation::FilesInTurn;
@@ -37,6 +39,8 @@ pub struct Capture {
 /// What else there is to do than to capture.
 #[derive(Debug, Subcommand)]
 pub enum What {
+    /// Which source, how large a buffer, how many packets a read and cores: measured here, predicted, and proved.
+    Advise(Box<Advise>),
     /// Send frames at an exact rate, on the one interface that is named.
     Generate(Box<Generate>),
     /// Where a captured packet's cycles go on this machine: gate by gate, sampled, and drawn.

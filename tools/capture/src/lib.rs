@@ -8,6 +8,7 @@
 //!
 //! It is mounted in the program as a verb. The letters are tcpdump's where there is one; the words are ours.
 
+pub mod advise;
 pub mod args;
 mod counters;
 mod decode;

@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
 use schemars::schema_for;
+use tollway_capture_tool::advise::document::AdviceDocument;
 use tollway_capture_tool::document::CaptureDocument;
 use tollway_capture_tool::generate::GenerateDocument;
 use tollway_report::document::{Document, schema};
@@ -46,6 +47,7 @@ pub fn generate(options: &Generate) -> Result<Ending> {
             SchemaOf::Simulation => schema_for!(SimulationDocument).into(),
             SchemaOf::Fit => schema_for!(FitDocument).into(),
             SchemaOf::Capture => schema_for!(CaptureDocument).into(),
+            SchemaOf::Advice => schema_for!(AdviceDocument).into(),
             SchemaOf::Traffic => schema_for!(GenerateDocument).into(),
         })?,
     }

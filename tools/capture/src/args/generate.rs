@@ -98,7 +98,7 @@ pub enum SendWay {
     Ring,
 }
 
-fn rate(text: &str) -> Result<Rate, String> {
+pub(super) fn rate(text: &str) -> Result<Rate, String> {
     if text == "full" {
         return Ok(Rate::Full);
     }
