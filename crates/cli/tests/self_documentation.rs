@@ -10,8 +10,22 @@ use std::process::Command;
 use program::{Bench, SHORT};
 
 const VERBS: &[&str] = &[
-    "run", "measure", "bill", "capture", "compare", "report", "export", "history", "model", "simulate",
-    "plan", "fit", "list", "doctor", "generate",
+    "run",
+    "measure",
+    "bill",
+    "reproduce",
+    "capture",
+    "compare",
+    "report",
+    "export",
+    "history",
+    "model",
+    "simulate",
+    "plan",
+    "fit",
+    "list",
+    "doctor",
+    "generate",
 ];
 
 /// The text with every figure in it made the same: how many variants there are is not what is pinned.
@@ -32,7 +46,7 @@ fn help_texts_are_as_they_were_read_over() {
     for verb in VERBS {
         insta::assert_snapshot!(format!("help-{verb}"), bench.ends(&[verb, "--help"], 0).0);
     }
-    for command in ["generate", "advise"] {
+    for command in ["generate", "advise", "profile"] {
         let (help, _) = bench.ends(&["capture", command, "--help"], 0);
         insta::assert_snapshot!(format!("help-capture-{command}"), help);
     }
