@@ -30,7 +30,14 @@ pub fn run(options: &Options, path: &Path, asked: &Asked, json: bool) -> Result<
     }
     let stop = Stop::new()?;
     let called_off = signals::call_off(vec![stop.clone()])?;
-    let reader = open(path, stop).map_err(damaged)?;
+    let reader = open(path, stop).map_err(|error| match &error {
+        file::Error::System { doing: "reading", file, .. } if called_off.load(Ordering::Relaxed) => {
+            anyhow::anyhow!(
+                "called off before {file} had given the header of a capture file: nothing was read"
+            )
+        }
+        _ => damaged(error),
+    })?;
     let (link_type, snapshot) = first_interface(&reader);
     if let Some(wanted) = options.program.linktype
         && LinkType(wanted) != link_type

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use rustix::fs::{FileType, Stat, fstat};
 use rustix::time::{ClockId, clock_gettime};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::low_level;
@@ -49,26 +50,36 @@ pub fn call_off(stops: Vec<Stop>) -> Result<Arc<AtomicBool>> {
 pub struct Stoppable<R> {
     source: R,
     stop: Stop,
+    /// It may have nothing to read for long. A regular file always has, or has ended.
+    waits: bool,
 }
 
 impl<R: Read + AsFd> Stoppable<R> {
     /// Reads from `source` until it is called off.
     pub fn new(source: R, stop: Stop) -> Self {
-        Stoppable { source, stop }
+        let regular = |status: Stat| FileType::from_raw_mode(status.st_mode) == FileType::RegularFile;
+        let waits = !fstat(&source).is_ok_and(regular);
+        Stoppable { source, stop, waits }
+    }
+
+    /// Until there is something to read. What has gone wrong is told by reading.
+    fn wait(&self) -> io::Result<()> {
+        /// So long, and then again.
+        const LONG: Duration = Duration::from_secs(3600);
+        let waits = || wait(self.source.as_fd(), Some(&self.stop), LONG).map_err(io::Error::other);
+        while let Woken::TimedOut | Woken::Interrupted = waits()? {}
+        Ok(())
     }
 }
 
 impl<R: Read + AsFd> Read for Stoppable<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        /// So long, and then again.
-        const LONG: Duration = Duration::from_secs(3600);
-        loop {
-            match wait(self.source.as_fd(), Some(&self.stop), LONG).map_err(io::Error::other)? {
-                Woken::Stopped => return Err(io::Error::other("called off")),
-                Woken::TimedOut | Woken::Interrupted => {}
-                // What has gone wrong is told by reading.
-                Woken::Ready | Woken::Trouble => return self.source.read(buffer),
-            }
+        if self.waits {
+            self.wait()?;
         }
+        if self.stop.is_stopped() {
+            return Err(io::Error::other("called off"));
+        }
+        self.source.read(buffer)
     }
 }

@@ -1,6 +1,9 @@
 //! Bars of capture files: a file through a filter by `tollway capture` and by tcpdump, and a whole file copied against plain
 //! writes of the same bytes; in turns, each a process of its own.
 //!
+//! Where the files are matters: a file system that keeps its pages in large pieces is read faster than one that has each
+//! for itself, as tmpfs has. So both are measured, the folder of the build and `/dev/shm`.
+//!
 //! The outputs are compared byte for byte before anything is timed.
 
 use std::fs::{self, File};
@@ -13,6 +16,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
+use tempfile::TempDir;
 use tollway_core::Missing;
 use tollway_stats::{Interval, paired_ratio};
 
@@ -34,6 +38,18 @@ const TOLLWAY: &str = env!("CARGO_BIN_EXE_tollway");
 /// The bars of files.
 pub struct Files;
 
+/// Where Linux has a tmpfs for everybody. Source: filesystems/tmpfs.rst of Linux.
+const TMPFS: &str = "/dev/shm";
+
+/// Where the files are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Among what is built.
+    Build,
+    /// In memory.
+    Tmpfs,
+}
+
 /// What is compared.
 #[derive(Clone, Copy)]
 enum Task {
@@ -43,64 +59,85 @@ enum Task {
     ToFile,
 }
 
-const TASKS: &[(&str, Task, Bar)] = &[
-    ("file: half filtered / tcpdump", Task::Nowhere { filter: FILTER }, Bar::AtMost(0.25, "")),
-    ("file: nothing filtered / tcpdump", Task::Nowhere { filter: "" }, Bar::AtMost(0.25, "")),
-    ("file: bandwidth / plain writes", Task::ToFile, Bar::AtLeast(0.9, "")),
+const TASKS: &[(&str, Place, Task, Bar)] = &[
+    ("file: half filtered / tcpdump", Place::Build, Task::Nowhere { filter: FILTER }, Bar::AtMost(0.25, "")),
+    (
+        "file: half filtered, tmpfs / tcpdump",
+        Place::Tmpfs,
+        Task::Nowhere { filter: FILTER },
+        Bar::AtMost(0.25, ""),
+    ),
+    ("file: nothing filtered / tcpdump", Place::Build, Task::Nowhere { filter: "" }, Bar::AtMost(0.25, "")),
+    ("file: bandwidth / plain writes", Place::Build, Task::ToFile, Bar::AtLeast(0.9, "")),
+    ("file: bandwidth, tmpfs / plain writes", Place::Tmpfs, Task::ToFile, Bar::AtLeast(0.9, "")),
 ];
 
 impl Files {
     /// Measures all of them.
     pub fn measure(&self, rounds: u32, seed: u64, only: &[String]) -> Result<Vec<Row>> {
         let wanted = |name: &str| only.is_empty() || only.iter().any(|o| name.contains(o.as_str()));
-        let tasks: Vec<_> = TASKS.iter().filter(|(name, ..)| wanted(name)).collect();
-        if tasks.is_empty() {
-            return Ok(Vec::new());
-        }
-        let bench = Bench::prepare(seed)?;
         let mut rng = StdRng::seed_from_u64(seed);
-        Ok(tasks
-            .into_iter()
-            .map(|(name, task, bar)| bench.row(name, *task, *bar, rounds, &mut rng))
-            .collect())
+        let mut rows = Vec::new();
+        for place in [Place::Build, Place::Tmpfs] {
+            let tasks: Vec<_> = TASKS.iter().filter(|(name, at, ..)| *at == place && wanted(name)).collect();
+            if tasks.is_empty() {
+                continue;
+            }
+            if let Some(missing) = (place == Place::Tmpfs).then(no_tmpfs).flatten() {
+                rows.extend(tasks.iter().map(|(name, .., bar)| skipped(name, *bar, &missing)));
+                continue;
+            }
+            let bench = Bench::prepare(place, seed)?;
+            rows.extend(
+                tasks.into_iter().map(|(name, _, task, bar)| bench.row(name, *task, *bar, rounds, &mut rng)),
+            );
+        }
+        Ok(rows)
     }
+}
+
+fn empty(name: &str, bar: Bar) -> Row {
+    Row { name: name.into(), bar: bar.to_string(), ..Row::default() }
+}
+
+fn skipped(name: &str, bar: Bar, missing: &Missing) -> Row {
+    Row { verdict: Verdict::Skipped(missing.to_string()), ..empty(name, bar) }
 }
 
 /// The file that is read, and the programs.
 struct Bench {
     plain: PathBuf,
-    folder: PathBuf,
+    folder: TempDir,
     from: PathBuf,
 }
 
-impl Drop for Bench {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.folder);
-    }
-}
-
 impl Bench {
-    fn prepare(seed: u64) -> Result<Bench> {
+    fn prepare(place: Place, seed: u64) -> Result<Bench> {
         let plain = Twins::compile_writer()?.program("write");
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("capture-files");
-        fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
-        let from = folder.join("from.pcap");
+        let parent = match place {
+            Place::Build => Path::new(env!("CARGO_TARGET_TMPDIR")),
+            Place::Tmpfs => Path::new(TMPFS),
+        };
+        let folder = tempfile::Builder::new()
+            .prefix("capture-files")
+            .tempdir_in(parent)
+            .with_context(|| format!("making a folder in {}", parent.display()))?;
+        let from = folder.path().join("from.pcap");
         traffic(&from, seed).with_context(|| format!("writing {}", from.display()))?;
         Ok(Bench { plain, folder, from })
     }
 
     fn row(&self, name: &str, task: Task, bar: Bar, rounds: u32, rng: &mut StdRng) -> Row {
-        let empty = Row { name: name.into(), bar: bar.to_string(), ..Row::default() };
         let missing = match task {
             Task::Nowhere { .. } => no_tcpdump(),
             Task::ToFile => None,
         };
         if let Some(missing) = missing {
-            return Row { verdict: Verdict::Skipped(missing.to_string()), ..empty };
+            return skipped(name, bar, &missing);
         }
-        self.check(task)
-            .and_then(|()| self.compare(task, bar, rounds, rng, empty.clone()))
-            .unwrap_or_else(|error| Row { verdict: Verdict::Broken(format!("{error:#}")), ..empty })
+        self.check(task).and_then(|()| self.compare(task, bar, rounds, rng, empty(name, bar))).unwrap_or_else(
+            |error| Row { verdict: Verdict::Broken(format!("{error:#}")), ..empty(name, bar) },
+        )
     }
 
     /// Both sides twice a round, in both orders.
@@ -132,7 +169,7 @@ impl Bench {
                 Ok(time.as_secs_f64() * 1e9 / f64::from(PACKETS))
             }
             Task::ToFile => {
-                let to = self.folder.join("to.pcap");
+                let to = self.folder.path().join("to.pcap");
                 let output = self.copying(ours, &to).output().context("starting a copier")?;
                 let said = String::from_utf8_lossy(&output.stdout);
                 let seconds = if ours {
@@ -186,7 +223,7 @@ impl Bench {
 
     /// Whether both sides write the same bytes.
     fn check(&self, task: Task) -> Result<()> {
-        let (ours, theirs) = (self.folder.join("ours.pcap"), self.folder.join("theirs.pcap"));
+        let (ours, theirs) = (self.folder.path().join("ours.pcap"), self.folder.path().join("theirs.pcap"));
         match task {
             Task::Nowhere { filter } => {
                 self.filtering(true, filter, &ours)?;
@@ -209,6 +246,12 @@ impl Bench {
 fn no_tcpdump() -> Option<Missing> {
     let there = Command::new("tcpdump").arg("--version").output().is_ok_and(|o| o.status.success());
     let missing = || Missing::new("tcpdump", "there is no program of that name", "apt-get install tcpdump");
+    (!there).then(missing)
+}
+
+fn no_tmpfs() -> Option<Missing> {
+    let there = rustix::fs::statfs(TMPFS).is_ok_and(|s| s.f_type == libc::TMPFS_MAGIC);
+    let missing = || Missing::new("tmpfs", "there is none at /dev/shm", "mount -t tmpfs tmpfs /dev/shm");
     (!there).then(missing)
 }
 

@@ -8,6 +8,12 @@ use super::resolution::Resolution;
 use super::sink::Sink;
 use crate::engine::{Accounting, LinkType, Packet, Timestamp};
 
+/// Records decided on before any of them is copied. With its bytes that is about what a first-level cache has.
+const STRETCH: usize = 512;
+
+/// How long such a stretch gets at most, in bytes, but for its last record.
+const STRETCH_BYTES: usize = 32 << 10;
+
 /// How to copy.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Copy {
@@ -200,39 +206,116 @@ impl Batch<'_> {
         writer: &mut pcap::Writer,
         filter: &impl Fn(&[u8], u32) -> u32,
     ) -> Result<(), Error> {
+        if PLAIN { self.plain(window, writer, filter) } else { self.translated(window, writer, filter) }
+    }
+
+    /// The record that comes next, where its bytes begin, and how many of them are kept; `None` if it is not whole.
+    #[inline]
+    fn decide<const PLAIN: bool>(
+        &self,
+        window: &[u8],
+        at: usize,
+        filter: &impl Fn(&[u8], u32) -> u32,
+    ) -> Option<(Record, usize, u32)> {
         let header = self.header;
-        let begin = if PLAIN { RECORD_HEADER } else { header.record_header };
-        // Records next to each other that are written as they are, in one piece.
-        let mut run = self.at..self.at;
-        while self.written < self.wanted
-            && let Some(head) = window.get(self.at..self.at + begin)
-        {
-            let record = if PLAIN { Record::read_plain(head) } else { Record::read(header, head) };
-            let end = self.at + begin + record.stored as usize;
-            let Some(stored) = window.get(self.at + begin..end) else { break };
-            if record.stored > header.longest {
-                break;
-            }
-            let bytes = &stored[..stored.len().min(header.snapshot as usize)];
-            let keep = filter(bytes, record.wire_length).min(self.cut);
-            if PLAIN && keep >= record.stored && keep > 0 {
-                if run.end != self.at {
-                    writer.write_plain(&window[run])?;
-                    run = self.at..end;
-                }
-                run.end = end;
-            } else if keep > 0 {
-                writer.write_plain(&window[run])?;
-                run = end..end;
-                let bytes = &bytes[..bytes.len().min(keep as usize)];
-                let timestamp = record.timestamp(header.resolution);
-                writer.write(&Packet { timestamp, bytes, wire_length: record.wire_length })?;
-            }
-            self.read += 1;
-            self.written += u64::from(keep != 0);
-            self.at = end;
+        let begin = at + if PLAIN { RECORD_HEADER } else { header.record_header };
+        let head = window.get(at..begin)?;
+        let record = if PLAIN { Record::read_plain(head) } else { Record::read(header, head) };
+        let stored = window.get(begin..begin + record.stored as usize)?;
+        if record.stored > header.longest {
+            return None;
         }
-        writer.write_plain(&window[run])
+        let bytes = &stored[..stored.len().min(header.snapshot as usize)];
+        let keep = filter(bytes, record.wire_length).min(self.cut);
+        Some((record, begin, keep))
+    }
+
+    /// Records that are written as they are, but for those that are cut.
+    ///
+    /// A stretch of them is decided on first and copied then: the processor cannot foresee what the filter says, and what
+    /// it guesses wrong it has to undo. So no jump but those of the filter itself depends on what it says.
+    fn plain(
+        &mut self,
+        window: &[u8],
+        writer: &mut pcap::Writer,
+        filter: &impl Fn(&[u8], u32) -> u32,
+    ) -> Result<(), Error> {
+        let mut wanted = [(0, 0); STRETCH];
+        // Stretches next to each other of which everything is wanted, in one piece.
+        let mut run = self.at..self.at;
+        loop {
+            let (begin, mut at) = (self.at, self.at);
+            let (mut read, mut found) = (0, 0);
+            let room = usize::try_from(self.wanted - self.written).map_or(STRETCH, |rest| rest.min(STRETCH));
+            let mut shorter = None;
+            while found < room
+                && at - begin < STRETCH_BYTES
+                && let Some((record, bytes, keep)) = self.decide::<true>(window, at, filter)
+            {
+                if keep < record.stored && keep > 0 {
+                    shorter = Some((record, bytes, keep));
+                    break;
+                }
+                let end = bytes + record.stored as usize;
+                wanted[found] = (at, end);
+                found += usize::from(keep > 0);
+                read += 1;
+                at = end;
+            }
+            if found == read {
+                run.end = at;
+            } else {
+                writer.write_plain(&window[run])?;
+                run = at..at;
+                writer.gather_plain(window, &wanted[..found])?;
+            }
+            self.at = at;
+            self.read += read as u64;
+            self.written += found as u64;
+            if let Some((record, bytes, keep)) = shorter {
+                writer.write_plain(&window[run])?;
+                self.write(window, writer, record, bytes, keep)?;
+                run = self.at..self.at;
+            } else if read == 0 {
+                return writer.write_plain(&window[run]);
+            }
+        }
+    }
+
+    /// Records that are written anew.
+    fn translated(
+        &mut self,
+        window: &[u8],
+        writer: &mut pcap::Writer,
+        filter: &impl Fn(&[u8], u32) -> u32,
+    ) -> Result<(), Error> {
+        while self.written < self.wanted
+            && let Some((record, bytes, keep)) = self.decide::<false>(window, self.at, filter)
+        {
+            self.write(window, writer, record, bytes, keep)?;
+        }
+        Ok(())
+    }
+
+    /// Writes as much of a packet as is kept, and goes on behind it.
+    fn write(
+        &mut self,
+        window: &[u8],
+        writer: &mut pcap::Writer,
+        record: Record,
+        begin: usize,
+        keep: u32,
+    ) -> Result<(), Error> {
+        if keep > 0 {
+            let length = record.stored.min(self.header.snapshot).min(keep) as usize;
+            let bytes = &window[begin..begin + length];
+            let timestamp = record.timestamp(self.header.resolution);
+            writer.write(&Packet { timestamp, bytes, wire_length: record.wire_length })?;
+        }
+        self.read += 1;
+        self.written += u64::from(keep > 0);
+        self.at = begin + record.stored as usize;
+        Ok(())
     }
 }
 

@@ -16,6 +16,12 @@ const BUFFER: usize = 256 << 10;
 /// From how many bytes on something is written from where it is, not through the buffer.
 const DIRECT: usize = 64 << 10;
 
+/// What short records are copied by, in bytes: less work than to call for each as many bytes as it has.
+const CHUNK: usize = 32;
+
+/// From how many bytes on such a call is less work.
+const LONG: usize = 512;
+
 /// The largest end of a record at or before a limit; whether the bytes begin at the file's start is told.
 pub(super) type Boundary = fn(bytes: &[u8], limit: usize, at_start: bool) -> usize;
 
@@ -106,6 +112,20 @@ impl Output {
         Ok(())
     }
 
+    /// Writes whole records that lie apart: where in `bytes` each begins and ends.
+    pub(super) fn gather(&mut self, bytes: &[u8], records: &[(usize, usize)]) -> Result<(), Error> {
+        let length: usize = records.iter().map(|(begin, end)| end - begin).sum();
+        // The last one may be followed by what is left of its last chunk.
+        self.make_room(length + CHUNK)?;
+        let mut place = &mut self.buffer[self.waiting..];
+        for &(begin, end) in records {
+            copy_short(&bytes[begin..], place, end - begin);
+            place = &mut place[end - begin..];
+        }
+        self.waiting += length;
+        Ok(())
+    }
+
     /// Writes what waits if there is no room for `length` bytes more.
     #[inline]
     fn make_room(&mut self, length: usize) -> Result<(), Error> {
@@ -171,6 +191,20 @@ impl Output {
 
     fn error(&self, source: io::Error) -> Error {
         Error::System { doing: "writing", file: self.name.clone(), offset: self.written, source }
+    }
+}
+
+/// Copies the first `length` bytes, which both have. What comes behind them in `to`, up to a chunk, is overwritten.
+#[inline]
+fn copy_short(from: &[u8], to: &mut [u8], length: usize) {
+    let whole = length.next_multiple_of(CHUNK);
+    match (from.get(..whole), to.get_mut(..whole)) {
+        (Some(from), Some(to)) if length < LONG => {
+            for (from, to) in from.as_chunks::<CHUNK>().0.iter().zip(to.as_chunks_mut::<CHUNK>().0) {
+                *to = *from;
+            }
+        }
+        _ => to[..length].copy_from_slice(&from[..length]),
     }
 }
 

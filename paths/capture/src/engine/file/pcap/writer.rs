@@ -96,6 +96,16 @@ impl Writer {
         self.output.append(records)
     }
 
+    /// The same for records that are not next to each other: where in `bytes` each begins and ends.
+    #[inline]
+    pub(in super::super) fn gather_plain(
+        &mut self,
+        bytes: &[u8],
+        records: &[(usize, usize)],
+    ) -> Result<(), Error> {
+        self.output.gather(bytes, records)
+    }
+
     /// Refuses packets of another link type than the header says.
     pub(in super::super) fn suits(&self, link_type: LinkType) -> Result<(), Error> {
         if today(link_type) == self.link_type {
