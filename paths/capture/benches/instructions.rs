@@ -74,15 +74,15 @@ fn copy_packets(
     (reader, writer, copied)
 }
 
-// One run of all records: measured 26_831.
-#[library_benchmark(config = at_most(27_700))]
+// One run of all records, each noted on its own in case the next is not wanted: measured 32_123.
+#[library_benchmark(config = at_most(33_200))]
 #[bench::thousand_packets(setup = thousand_packets)]
 fn copy_all(of: (Reader, pcap::Writer)) -> (Reader, pcap::Writer, Copied) {
     copy_packets(of, |_, _| u32::MAX)
 }
 
-// As many pieces as packets that are wanted: measured 81_644.
-#[library_benchmark(config = at_most(84_000))]
+// As many pieces as packets that are wanted: measured 79_780.
+#[library_benchmark(config = at_most(82_300))]
 #[bench::thousand_packets(setup = thousand_packets)]
 fn copy_every_other(of: (Reader, pcap::Writer)) -> (Reader, pcap::Writer, Copied) {
     copy_packets(of, |bytes, _| if bytes[0] & 1 == 0 { u32::MAX } else { 0 })

@@ -244,12 +244,13 @@ impl Batch<'_> {
         // Stretches next to each other of which everything is wanted, in one piece.
         let mut run = self.at..self.at;
         loop {
-            let (begin, mut at) = (self.at, self.at);
+            let mut at = self.at;
             let (mut read, mut found) = (0, 0);
             let room = usize::try_from(self.wanted - self.written).map_or(STRETCH, |rest| rest.min(STRETCH));
+            let end = window.len().min(at + STRETCH_BYTES);
             let mut shorter = None;
-            while found < room
-                && at - begin < STRETCH_BYTES
+            while read < room
+                && at < end
                 && let Some((record, bytes, keep)) = self.decide::<true>(window, at, filter)
             {
                 if keep < record.stored && keep > 0 {
@@ -257,7 +258,7 @@ impl Batch<'_> {
                     break;
                 }
                 let end = bytes + record.stored as usize;
-                wanted[found] = (at, end);
+                wanted[found % STRETCH] = (at, end);
                 found += usize::from(keep > 0);
                 read += 1;
                 at = end;
