@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use program::{Bench, SHORT, skip};
+use program::{Bench, SHORT, skip, told, within};
 use serde_json::Value;
 use tollway_capture::engine::file::{Output, pcap};
 use tollway_capture::engine::generate::{Flows, Frames, Stamp};
@@ -205,6 +205,39 @@ fn pipes_at_both_ends() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     bench.ends(&["capture", "-r", "web.pcap", "-w", "direct.pcap", "tcp"], 0);
     assert!(output.stdout == fs::read(bench.file("direct.pcap")).unwrap());
+}
+
+/// Whether a process has a handler for SIGINT. Source: proc_pid_status(5), SigCgt.
+fn takes_interruptions(process: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+    u64::from_str_radix(caught.trim(), 16).unwrap() & 1 << (libc::SIGINT - 1) != 0
+}
+
+#[test]
+fn called_off_before_a_header_came_or_after_it() {
+    let bench = bench(3);
+    let whole = fs::read(bench.file("web.pcap")).unwrap();
+    for (given, code, says) in [
+        (&[][..], 1, "called off before standard input had given the header"),
+        (&whole[..10], 1, "called off before standard input had given the header"),
+        (&whole[..], 0, "3 captured"),
+    ] {
+        let mut command = bench.tollway(&["capture", "-r", "-", "-U", "-w", "copy.pcap"]);
+        let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(given).unwrap();
+        within(10.0, "it takes no interruptions", || takes_interruptions(child.id()));
+        if code == 0 {
+            let copied =
+                || fs::metadata(bench.file("copy.pcap")).is_ok_and(|m| m.len() == whole.len() as u64);
+            within(10.0, "nothing is copied", copied);
+        }
+        // SAFETY: it asks for a signal to a process of our own that nobody has waited for.
+        assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
+        let (_, err) = told(&child.wait_with_output().unwrap(), code);
+        assert!(err.contains(says), "{err}");
+    }
 }
 
 #[test]
