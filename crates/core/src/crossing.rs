@@ -99,6 +99,12 @@ crossings! {
     BufferCopy = "buffer-copy", MemoryMemory, "copy into the packet buffer";
     BufferRead = "buffer-read", UserKernel, "read of a batch of packets";
     PacketLook = "packet-look", Work, "application looks at a packet";
+
+    PacketSend = "packet-send", UserKernel, "frame sent by a packet socket";
+    PacketTake = "packet-take", UserKernel, "frame that lies ready, taken from a live source";
+    PacketWait = "packet-wait", UserKernel, "wait for packets";
+    PacketCheck = "packet-check", Work, "application looks at a packet and checks its number";
+    PacketWork = "packet-work", Work, "work of the application on a packet";
 }
 
 impl fmt::Display for Crossing {

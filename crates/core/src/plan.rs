@@ -164,6 +164,13 @@ pub struct Gate {
     /// What of that toll another gate has already: a long read less a short one is the copying alone.
     #[serde(default)]
     pub less: Option<TollKey>,
+    /// Whether another role than the measured one pays for it: it is listed apart and is no part of a bill's sum.
+    #[serde(default)]
+    pub apart: bool,
+    /// Whether its cost is what is saved by switching it off: the toll with it less the toll without. It is shown, and
+    /// never makes a bill close.
+    #[serde(default)]
+    pub knock_out: bool,
 }
 
 impl Gate {
@@ -175,12 +182,28 @@ impl Gate {
             visits: Visits::Fixed(1.0),
             toll: Some(toll),
             less: None,
+            apart: false,
+            knock_out: false,
         }
     }
 
     /// A gate whose visits are counted and which has no toll of its own.
     pub fn counted(name: impl Into<String>, role: impl Into<String>) -> Gate {
-        Gate { name: name.into(), role: role.into(), visits: Visits::Counted, toll: None, less: None }
+        Gate {
+            name: name.into(),
+            role: role.into(),
+            visits: Visits::Counted,
+            toll: None,
+            less: None,
+            apart: false,
+            knock_out: false,
+        }
+    }
+
+    /// The same gate, explained by that toll.
+    pub fn toll(mut self, toll: TollKey) -> Gate {
+        self.toll = Some(toll);
+        self
     }
 
     /// The same gate, passed so often.
@@ -193,6 +216,16 @@ impl Gate {
     pub fn less(mut self, toll: TollKey) -> Gate {
         self.less = Some(toll);
         self
+    }
+
+    /// The same gate, of which only a knock-out is known: what its toll is more than `without`.
+    pub fn knock_out(self, without: TollKey) -> Gate {
+        Gate { knock_out: true, ..self.less(without) }
+    }
+
+    /// The same gate, paid by another role than the measured one.
+    pub fn apart(self) -> Gate {
+        Gate { apart: true, ..self }
     }
 }
 

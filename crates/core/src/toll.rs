@@ -136,8 +136,10 @@ impl TollKey {
             Some(TenantKind::Process) | None => {}
             Some(guest) => notes.push(format!("in a {}", guest.title())),
         }
-        if let Some(size) = self.size {
-            notes.push(bytes(size));
+        match self.size {
+            Some(cycles) if self.crossing == Crossing::PacketWork => notes.push(format!("{cycles} cycles")),
+            Some(size) => notes.push(bytes(size)),
+            None => {}
         }
         if let Some(depth) = self.depth {
             notes.push(format!("{depth} at once"));

@@ -77,9 +77,25 @@ pub fn parse_preset(name: &str, text: &str) -> Result<Preset> {
 /// All points of the selection, in the order of the presets; a point that two presets name is kept once. Points that
 /// measure tolls which these need, and which the selection does not have, follow.
 pub fn points(registry: &Registry, selection: &Selection) -> Result<Vec<Point>> {
+    with_tolls(registry, selection, |plan| plan.needs.clone())
+}
+
+/// As [`points`], but with the tolls of all gates as well: a bill is not complete without them, a prediction may be.
+pub fn billed(registry: &Registry, selection: &Selection) -> Result<Vec<Point>> {
+    with_tolls(registry, selection, |plan| {
+        let of_gates = plan.gates.iter().flat_map(|gate| gate.toll.iter().chain(&gate.less));
+        plan.needs.iter().chain(of_gates).cloned().collect()
+    })
+}
+
+fn with_tolls(
+    registry: &Registry,
+    selection: &Selection,
+    tolls: impl Fn(&Plan) -> Vec<TollKey>,
+) -> Result<Vec<Point>> {
     let mut points = named(registry, selection)?;
     for at in 0..points.len() {
-        for key in points[at].plan.needs.clone() {
+        for key in tolls(&points[at].plan) {
             if !points.iter().any(|p| p.plan.provides.as_ref() == Some(&key))
                 && let Some(provider) = provider(registry, &key, &points[at])?
             {

@@ -35,7 +35,11 @@ impl Request {
     /// # Errors
     /// What of the selection cannot be used.
     pub fn points(&self, registry: &Registry) -> Result<Vec<Point>> {
-        let points = if self.without_tolls { point::named } else { point::points };
+        let points = match (self.without_tolls, self.together) {
+            (true, _) => point::named,
+            (false, true) => point::billed,
+            (false, false) => point::points,
+        };
         points(registry, &self.selection)
     }
 }

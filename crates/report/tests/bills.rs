@@ -57,6 +57,60 @@ fn a_gate_that_is_not_known_is_said_to_be_and_the_bill_does_not_claim_to_close()
 }
 
 #[test]
+fn what_another_role_pays_is_listed_apart_and_no_part_of_the_sum() {
+    let mut gates = gates();
+    gates.insert(0, Gate::new("send", "generator", read(8400)).apart());
+    gates.insert(1, Gate::new("tap", "generator", read(84)).knock_out(read(8400)).apart());
+    gates.insert(2, Gate::counted("adapter", "generator").apart());
+    let (bills, report) = bills(&[(path("before", gates), SUM)]);
+    let bill = &bills[0];
+    let mood = (1.0 + 1.33) / 2.0;
+    assert!((bill.sum.unwrap().ticks.estimate - SUM * mood).abs() < 0.5, "{bill:?}");
+    assert_eq!((bill.closes, bill.gates.len()), (Some(true), 4), "nothing that is apart decides");
+    let rows: Vec<_> = bill.apart.iter().map(|g| (g.name.as_str(), g.knock_out, g.share)).collect();
+    assert_eq!(rows, [("send", false, None), ("tap", true, None), ("adapter", false, None)]);
+    assert!((bill.apart[1].cost.unwrap().ticks.estimate + 1700.0 * mood).abs() < 1.0);
+    let text = report.bills(Some(100));
+    let lines: Vec<&str> = text.lines().collect();
+    let at =
+        |what: &str| lines.iter().position(|l| l.contains(what)).unwrap_or_else(|| panic!("{what}: {text}"));
+    assert!(at("unexplained") < at("paid by the generator, not in the sum"));
+    assert!(
+        at("paid by the generator") < at("tap (knock-out)") && lines[at("tap (")].contains('−'),
+        "{text}"
+    );
+    assert!(text.contains("knock-out: what is saved by switching it off"), "{text}");
+    let page = report.html().unwrap();
+    for says in ["paid by the generator, not in the sum", "tap (knock-out)", "knock-out: what is saved"] {
+        assert!(page.contains(says), "{says}");
+    }
+}
+
+#[test]
+fn a_knock_out_never_makes_a_bill_close() {
+    // The wake is known only by what the read costs with it and without: the figures would add up.
+    let mut gates = gates();
+    gates[3] =
+        Gate::new("wake", "path", read(8400)).knock_out(read(84)).visits(Visits::Fixed(1000.0 / 1700.0));
+    let (bills, report) = bills(&[(path("before", gates), SUM)]);
+    let bill = &bills[0];
+    assert_eq!(bill.closes, None);
+    let mood = (1.0 + 1.33) / 2.0;
+    assert!((bill.sum.unwrap().ticks.estimate - 50.0 * mood).abs() < 0.5);
+    assert!((bill.unexplained.unwrap().ticks.estimate - 1000.0 * mood).abs() < 0.5, "{bill:?}");
+    let wake = bill.gates.iter().find(|g| g.name == "wake").unwrap();
+    assert!(wake.knock_out && (wake.cost.unwrap().ticks.estimate - 1000.0 * mood).abs() < 0.5);
+    assert!(report.terminal(Some(100)).contains("not every gate was measured alone"));
+}
+
+#[test]
+fn a_path_none_of_whose_tolls_were_to_be_measured_has_no_bill() {
+    let gates = vec![Gate::new("mystery", "path", TollKey::of(Crossing::Pipe))];
+    let (bills, _) = bills(&[(path("before", gates), SUM)]);
+    assert!(bills.is_empty(), "{bills:?}");
+}
+
+#[test]
 fn a_change_is_predicted_from_its_gates_and_held_against_what_it_saved() {
     let faster: Vec<Gate> = gates().into_iter().filter(|g| g.name != "wake").collect();
     let honest = path("awake", faster.clone());

@@ -25,6 +25,7 @@ pub fn path() -> Path {
             ("interrupts", include_str!("../presets/interrupts.toml")),
             ("breakdown", include_str!("../presets/breakdown.toml")),
             ("live", include_str!("../presets/live.toml")),
+            ("live-gates", include_str!("../presets/live-gates.toml")),
             ("overload", include_str!("../presets/overload.toml")),
         ],
         claims: include_str!("../claims.toml"),

@@ -127,16 +127,19 @@ fn preset(path: &Path, variants: &[String], settings: &[(String, String)]) -> Re
     })
 }
 
-/// The variants all of whose gates have tolls and that have all axes that were named; others are shown when they are asked
-/// for by name.
+/// The variants that run anywhere, all of whose gates have tolls and that have all axes that were named; others are shown
+/// when they are asked for by name.
 fn with_gates(path: &Path, settings: &[(String, String)]) -> Vec<String> {
     let fits = |variant: &&dyn Variant| {
         let axes = variant.axes();
         let has = |name: &String| axes.iter().any(|axis| axis.name == name);
         let params = tollway_core::Params::new().complete(&axes);
         let plan = params.and_then(|params| variant.plan(&params));
-        let explained =
-            |plan: Plan| plan.provides.is_none() && plan.gates.iter().all(|gate| gate.toll.is_some());
+        let explained = |plan: Plan| {
+            plan.provides.is_none()
+                && plan.requires.is_empty()
+                && plan.gates.iter().all(|gate| gate.toll.is_some())
+        };
         plan.is_ok_and(explained) && settings.iter().all(|(name, _)| has(name))
     };
     path.variants.iter().map(|v| &**v).filter(fits).map(|variant| variant.name().to_string()).collect()

@@ -88,13 +88,8 @@ pub fn request(
     work: Work,
     sides: Vec<tollway_lab::side::Side>,
 ) -> Result<Request> {
-    let mut selection = Selection { presets: laboratory::adjust(work.presets, repeats)?, only: work.only };
-    // A selection that cannot be used is told before there is a store.
-    let points = point::points(lab.registry, &selection)?;
-    if let Some(seconds) = repeats.time {
-        fit_to(seconds, &mut selection.presets, &points, sides.len().max(1));
-    }
-    let request = Request {
+    let selection = Selection { presets: laboratory::adjust(work.presets, repeats)?, only: work.only };
+    let mut request = Request {
         title: work.title,
         selection,
         sides,
@@ -103,6 +98,11 @@ pub fn request(
         without_tolls: false,
         foretold: Vec::new(),
     };
+    // A selection that cannot be used is told before there is a store.
+    let points = request.points(lab.registry)?;
+    if let Some(seconds) = repeats.time {
+        fit_to(seconds, &mut request.selection.presets, &points, request.sides.len().max(1));
+    }
     if let Some(asked) = repeats.time {
         let least = lab.estimate(&request)?.seconds;
         if least > asked * 1.2 {

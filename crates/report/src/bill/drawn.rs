@@ -3,7 +3,7 @@
 use anstyle::{AnsiColor, Style};
 
 use crate::columns::{Align, Cell, Table, paint, printable};
-use crate::document::{BillDocument, RunDocument};
+use crate::document::{BillDocument, GateDocument, RunDocument};
 use crate::number::{count, percent};
 
 const BOLD: Style = Style::new().bold();
@@ -51,8 +51,13 @@ pub(crate) fn all(document: &RunDocument, width: Option<usize>) -> String {
 
 /// What is drawn of a bill: all that its gates cost, or what was measured where that is more.
 fn whole(bill: &BillDocument) -> f64 {
-    let sum: f64 = bill.gates.iter().filter_map(|g| Some(g.cost?.ticks.estimate.max(0.0))).sum();
+    let sum: f64 = bill.gates.iter().filter_map(drawn).sum();
     sum.max(bill.measured.ticks.estimate)
+}
+
+/// What a gate costs, if it is part of the sum and more than nothing.
+fn drawn(gate: &GateDocument) -> Option<f64> {
+    gate.cost.filter(|_| !gate.knock_out).map(|c| c.ticks.estimate).filter(|c| *c > 0.0)
 }
 
 /// A gate's letter and style.
@@ -74,7 +79,7 @@ fn bar(bill: &BillDocument, gates: &[&str], columns: f64) -> String {
         out += &paint(&text, style);
     };
     for gate in &bill.gates {
-        let Some(cost) = gate.cost.map(|c| c.ticks.estimate).filter(|c| *c > 0.0) else { continue };
+        let Some(cost) = drawn(gate) else { continue };
         let (letter, style) = mark(gates, &gate.name);
         draw(letter, style, cost);
     }

@@ -3,6 +3,9 @@
 //! Tolls and path are paired by block: what a block's tolls come to is taken from what the path cost in that block, and
 //! the interval is that of the differences. So a machine that was slower for a while leaves nothing unexplained. A toll
 //! that two gates share, or that one has less than another, enters each block's sum as it is: nothing counts twice.
+//!
+//! A gate that another role pays for is no part of the sum. One of which only a knock-out is known is shown with its
+//! interval, and a bill that has one among the gates it adds up does not claim to close.
 
 mod changes;
 pub(crate) mod drawn;
@@ -38,7 +41,7 @@ pub(crate) fn of_run(store: &Store, run: RunId, hz: f64) -> Result<(Vec<BillDocu
     let mut tolls = Tolls::of_run(store, &points);
     let mut bills = Vec::new();
     for point in points.iter().filter(|p| p.spec.toll.is_none() && p.spec.side.is_none()) {
-        let explained = point.spec.gates.iter().any(|gate| gate.toll.is_some());
+        let explained = point.spec.gates.iter().any(|gate| tolls.has(gate));
         let failed = matches!(point.state, PointState::Failed(_));
         if explained && !failed {
             bills.extend(bill(store, &mut tolls, point, hz)?);
@@ -80,6 +83,11 @@ impl<'a> Tolls<'a> {
         passed(gate, visits(gate, work).as_ref(), self)
     }
 
+    /// Whether the run was to measure what explains a gate.
+    fn has(&self, gate: &Gate) -> bool {
+        gate.toll.is_some() && self.points.iter().any(|point| point.spec.toll == gate.toll)
+    }
+
     /// The work of one crossing in each block, or why it is not known.
     fn of(&mut self, key: &TollKey) -> Result<std::result::Result<ByBlock, String>> {
         if let Some(known) = self.known.get(key) {
@@ -113,18 +121,23 @@ fn bill<'p>(store: &Store, tolls: &mut Tolls<'_>, point: &'p Point, hz: f64) -> 
     let work = store.work_by_block(point.id)?;
     let measured = ticks(&work);
     let Some(whole) = interval(measured.values().copied()) else { return Ok(None) };
-    let mut gates = Vec::new();
+    let (mut gates, mut apart) = (Vec::new(), Vec::new());
     let mut sum: ByBlock = measured.keys().map(|block| (*block, 0.0)).collect();
     let (mut explained, mut all_known) = (false, true);
     for gate in &point.spec.gates {
         let visits = visits(gate, &work);
         let passed = passed(gate, visits.as_ref(), tolls)?;
-        if let Ok(passed) = &passed {
+        if gate.apart {
+            apart.push(document(gate, visits.as_ref(), passed, None, hz));
+            continue;
+        }
+        let counts = passed.as_ref().ok().filter(|_| !gate.knock_out);
+        if let Some(passed) = counts {
             explained = true;
             sum = sum.iter().filter_map(|(b, s)| Some((*b, s + passed.cost.get(b)?))).collect();
         }
-        all_known &= passed.is_ok();
-        gates.push(document(gate, visits.as_ref(), passed, whole.estimate, hz));
+        all_known &= counts.is_some();
+        gates.push(document(gate, visits.as_ref(), passed, Some(whole.estimate), hz));
     }
     let rest = interval(sum.iter().map(|(block, sum)| measured[block] - sum)).filter(|_| explained);
     let resolution = rest.map(|r| r.half_width());
@@ -137,6 +150,7 @@ fn bill<'p>(store: &Store, tolls: &mut Tolls<'_>, point: &'p Point, hz: f64) -> 
         profile: profile::of(&work, &gates),
         latency: latency::of(&store.stages(point.id)?, hz),
         gates,
+        apart,
         sum: interval(sum.values().copied()).filter(|_| explained).map(|s| Estimate::of_ticks(&s, hz)),
         measured: Estimate::of_ticks(&whole, hz),
         unexplained: rest.map(|r| Estimate::of_ticks(&r, hz)),
@@ -189,7 +203,7 @@ fn document(
     gate: &Gate,
     visits: Option<&ByBlock>,
     passed: std::result::Result<Passed, String>,
-    whole: f64,
+    whole: Option<f64>,
     hz: f64,
 ) -> GateDocument {
     let visits: Option<Vec<f64>> = visits.map(|v| v.values().copied().collect());
@@ -203,6 +217,7 @@ fn document(
         a_visit: None,
         cost: None,
         share: None,
+        knock_out: gate.knock_out,
         unknown: None,
     };
     match passed {
@@ -214,7 +229,7 @@ fn document(
                 lo: i.lo,
                 hi: i.hi,
             });
-            row.share = cost.map(|c| c.estimate / whole);
+            row.share = cost.zip(whole).map(|(c, whole)| c.estimate / whole);
             row.cost = cost.map(|c| Estimate::of_ticks(&c, hz));
         }
     }

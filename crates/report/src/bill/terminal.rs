@@ -8,7 +8,7 @@ use crate::document::{
 };
 use crate::number::{count, percent};
 
-use super::words::{ends, often, signed, signed_percent, signless, verdict};
+use super::words::{self, ends, often, signed, signed_percent, signless, verdict};
 
 const DIM: Style = Style::new().dimmed();
 const BOLD: Style = Style::new().bold();
@@ -104,7 +104,17 @@ pub(crate) fn bill(bill: &BillDocument, width: Option<usize>) -> String {
         let share = bill.unexplained_share.map(signed_percent).unwrap_or_default();
         table.row(line("unexplained", signed(rest.ticks.estimate), ends(&rest.ticks), share));
     }
-    for gate in &bill.gates {
+    for (title, gates) in words::others(bill) {
+        table.across(0, Cell::styled(format!("  {title}"), DIM));
+        for gate in gates {
+            table.row(row(gate, bars));
+        }
+    }
+    let gates = || bill.gates.iter().chain(&bill.apart);
+    if gates().any(|gate| gate.knock_out) {
+        table.across(2, Cell::styled(words::KNOCK_OUT, DIM));
+    }
+    for gate in gates() {
         if let Some(why) = &gate.unknown {
             table.across(2, Cell::styled(printable(&format!("{}: unknown: {why}", gate.name)), DIM));
         }
@@ -161,10 +171,10 @@ fn row(gate: &GateDocument, bars: bool) -> Vec<Cell> {
         _ => String::new(),
     };
     vec![
-        Cell::plain(format!("  {}", printable(&gate.name))),
+        Cell::plain(format!("  {}", words::name(gate))),
         of(gate.visits.map(|n| often(n, gate.counted))),
-        of(gate.a_visit.map(|t| count(t.estimate))),
-        of(cost.map(|c| count(c.estimate))),
+        of(gate.a_visit.map(|t| signless(t.estimate))),
+        of(cost.map(|c| signless(c.estimate))),
         Cell::plain(cost.map(|c| ends(&c)).unwrap_or_default()),
         of(gate.share.map(percent)),
         Cell::plain(bar),

@@ -20,8 +20,11 @@ pub struct BillDocument {
     pub params: String,
     /// What one operation is.
     pub operation: String,
-    /// The gates, in the order in which an operation passes them.
+    /// The gates that the measured role pays for, in the order in which an operation passes them.
     pub gates: Vec<GateDocument>,
+    /// The gates that other roles pay for: no part of the sum, nor of what was measured.
+    #[serde(default)]
+    pub apart: Vec<GateDocument>,
     /// All gates that are explained.
     pub sum: Option<Estimate>,
     /// What was measured end to end, on its own.
@@ -111,8 +114,12 @@ pub struct GateDocument {
     pub a_visit: Option<Span>,
     /// What the gate costs an operation.
     pub cost: Option<Estimate>,
-    /// Its share in what was measured end to end.
+    /// Its share in what was measured end to end; null where another role pays for it.
     pub share: Option<f64>,
+    /// Whether the cost is what is saved by switching the gate off, since it cannot be measured alone: it is no part of the
+    /// sum.
+    #[serde(default)]
+    pub knock_out: bool,
     /// Why its cost is not known, and what would help.
     pub unknown: Option<String>,
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::bill::{latency, profile, words};
 use crate::columns::printable;
 use crate::document::{
-    BillDocument, ChangeDocument, LatencyDocument, PartDocument, ProfileDocument, RunDocument,
+    BillDocument, ChangeDocument, GateDocument, LatencyDocument, PartDocument, ProfileDocument, RunDocument,
 };
 use crate::number::{count, percent};
 
@@ -46,6 +46,9 @@ struct BillView {
     operation: String,
     rows: Vec<GateView>,
     sums: Vec<Vec<String>>,
+    /// What other roles pay for: a title for each, and its gates.
+    others: Vec<(String, Vec<GateView>)>,
+    knock_out: Option<&'static str>,
     verdict: String,
     closes: Option<bool>,
     sampled: Option<SampledView>,
@@ -112,7 +115,9 @@ impl Bar {
         let mut parts = Vec::new();
         for gate in &bill.gates {
             // A difference of tolls may come out below nothing; there is nothing to draw of it then.
-            let Some(ticks) = gate.cost.map(|c| c.ticks.estimate).filter(|t| *t > 0.0) else { continue };
+            // What is no part of the sum is no part of the bar.
+            let cost = gate.cost.filter(|_| !gate.knock_out).map(|c| c.ticks.estimate);
+            let Some(ticks) = cost.filter(|t| *t > 0.0) else { continue };
             let title = format!("{}: {} cycles", printable(&gate.name), count(ticks));
             parts.push(Part { x: share(x), width: share(ticks), colour: colour(&gate.name), title });
             x += ticks;
@@ -128,24 +133,6 @@ impl Bar {
 
 impl BillView {
     fn of(bill: &BillDocument, colour: &dyn Fn(&str) -> usize) -> BillView {
-        let text = |value: Option<String>| value.unwrap_or_else(|| "–".into());
-        let rows = bill.gates.iter().map(|gate| {
-            let cost = gate.cost.map(|c| c.ticks);
-            let less = gate.less.as_ref().map(|less| format!(" less {less}")).unwrap_or_default();
-            GateView {
-                colour: colour(&gate.name),
-                name: printable(&gate.name),
-                key: printable(&gate.toll.as_ref().map(|key| format!("{key}{less}")).unwrap_or_default()),
-                cells: vec![
-                    text(gate.visits.map(|n| words::often(n, gate.counted))),
-                    text(gate.a_visit.map(|t| words::signless(t.estimate))),
-                    text(cost.map(|c| words::signless(c.estimate))),
-                    text(cost.map(|c| words::ends(&c))),
-                    text(gate.share.map(percent)),
-                ],
-                unknown: gate.unknown.as_deref().map(printable),
-            }
-        });
         let mut sums = Vec::new();
         let line = |name: &str, cycles: String, interval: String, share: String| {
             vec![name.to_string(), cycles, interval, share]
@@ -173,8 +160,15 @@ impl BillView {
             title: printable(&format!("{} {}", bill.path, bill.variant)),
             params: printable(&bill.params),
             operation: printable(&bill.operation),
-            rows: rows.collect(),
+            rows: bill.gates.iter().map(|gate| GateView::of(gate, colour(&gate.name))).collect(),
             sums,
+            others: words::others(bill)
+                .into_iter()
+                .map(|(title, gates)| {
+                    (title, gates.into_iter().map(|gate| GateView::of(gate, COLOURS - 1)).collect())
+                })
+                .collect(),
+            knock_out: bill.gates.iter().chain(&bill.apart).any(|g| g.knock_out).then_some(words::KNOCK_OUT),
             verdict: words::verdict(bill),
             closes: bill.closes,
             sampled: bill.profile.as_ref().map(SampledView::of),
@@ -201,6 +195,27 @@ impl SampledView {
             [printable(&profile::title(part)), share, ends, part.billed.map_or("–".into(), percent)]
         };
         SampledView { samples: profile.samples, rows: profile.parts.iter().map(row).collect() }
+    }
+}
+
+impl GateView {
+    fn of(gate: &GateDocument, colour: usize) -> GateView {
+        let text = |value: Option<String>| value.unwrap_or_else(|| "–".into());
+        let cost = gate.cost.map(|c| c.ticks);
+        let less = gate.less.as_ref().map(|less| format!(" less {less}")).unwrap_or_default();
+        GateView {
+            colour,
+            name: words::name(gate),
+            key: printable(&gate.toll.as_ref().map(|key| format!("{key}{less}")).unwrap_or_default()),
+            cells: vec![
+                text(gate.visits.map(|n| words::often(n, gate.counted))),
+                text(gate.a_visit.map(|t| words::signless(t.estimate))),
+                text(cost.map(|c| words::signless(c.estimate))),
+                text(cost.map(|c| words::ends(&c))),
+                text(gate.share.map(percent)),
+            ],
+            unknown: gate.unknown.as_deref().map(printable),
+        }
     }
 }
 

@@ -9,16 +9,23 @@
 //! The figure is the processor time of the capture's thread a packet, user and system: waiting costs nothing. What the
 //! kernel does on the generator's core no instrument of this machine tells apart, and the bill says so.
 
+mod alone;
 mod capture;
+mod checking;
+mod filler;
 mod generator;
 mod meeting;
 mod observer;
 mod setting;
+mod taking;
+mod turns;
 
 use tollway_core::{
     Actor, Axis, Crossing, Error, Gate, Params, Plan, Requirement, Result, Role, TollKey, Variant, Visits,
 };
+use tollway_host::samplers::usage::Usage;
 
+use self::alone::Tolls;
 use self::capture::Capture;
 use self::generator::Sender;
 use self::setting::Setting;
@@ -28,8 +35,15 @@ const CAPTURE: &str = "capture";
 const GENERATOR: &str = "generator";
 
 /// Gates whose visits are counted, as tallies name them.
-const SENDING: &str = "send, driver and tap (kernel)";
-const READING: &str = "wake-up and read";
+const SENDING: &str = "send";
+const TAPPING: &str = "driver and tap";
+const FILTERING_BEFORE: &str = "filter (kernel)";
+const WAKING: &str = "wait: sleep and wake-up";
+const WAITING: &str = "wait: frames are there";
+const NAPPING: &str = "nap for more";
+const LOOKING: &str = "read: finds no more";
+const TAKING_FIRST: &str = "read: first frame after sleep";
+const TAKING: &str = "read: further frames";
 const FILTERING: &str = "filter";
 
 /// Capture by one kind of source.
@@ -41,7 +55,7 @@ struct Live {
 
 pub(super) fn variants() -> Vec<Box<dyn Variant>> {
     let of = |name, about, kind| Box::new(Live { name, about, kind }) as Box<dyn Variant>;
-    vec![
+    let mut all = vec![
         of("live-recv", "an interface, a system call and a copy for each packet", Kind::Recv),
         of(
             "live-recvmmsg",
@@ -51,23 +65,62 @@ pub(super) fn variants() -> Vec<Box<dyn Variant>> {
         of("live-v2", "an interface, packets in a ring of slots shared with the kernel", Kind::TpacketV2),
         of("live-v3", "an interface, packets in a ring of blocks shared with the kernel", Kind::TpacketV3),
         of("live-xdp", "an interface, packets taken before the kernel's network stack (AF_XDP)", Kind::AfXdp),
-    ]
+    ];
+    all.extend(alone::variants());
+    all.extend(checking::variants());
+    all
 }
 
+/// What a packet passes: on the generator's core first, which is not measured, then on the capture's.
 fn gates(setting: &Setting) -> Vec<Gate> {
-    let mut gates = vec![Gate::counted(SENDING, GENERATOR), Gate::counted(READING, CAPTURE)];
+    let tolls = Tolls(setting);
+    let size = setting.size.handed() as u64;
+    let counted = |name, role| Gate::counted(name, role);
+    let mut gates = vec![
+        counted(SENDING, GENERATOR).toll(tolls.sent_unheard()).apart(),
+        counted(TAPPING, GENERATOR).toll(tolls.sent_heard()).knock_out(tolls.sent_unheard()).apart(),
+    ];
+    if setting.filters_first() && setting.filter.is_some() {
+        gates.push(counted(FILTERING_BEFORE, GENERATOR).apart());
+    }
+    gates.push(counted(WAKING, CAPTURE).toll(tolls.asleep()));
+    gates.push(counted(WAITING, CAPTURE).toll(tolls.ready()));
+    if setting.naps() {
+        gates.push(counted(NAPPING, CAPTURE).toll(tolls.nap()));
+    }
+    gates.push(counted(LOOKING, CAPTURE).toll(tolls.nothing()));
+    // No toll was measured of frames that are cut.
+    let whole = setting.kept() == setting.size.handed();
+    for (name, toll) in [(TAKING_FIRST, tolls.take_one()), (TAKING, tolls.take())] {
+        let take = counted(name, CAPTURE);
+        gates.push(if whole { take.toll(toll) } else { take });
+    }
     if let Some(filter) = setting.filter.filter(|_| setting.filters_here()) {
         // Traffic of which only a share is wanted takes ways through the filter that no toll was measured on.
-        let kind = format!("jit-{}-uniform", filter.name);
-        let toll = TollKey::of(Crossing::PacketFilter).kind(kind).size(setting.size.handed() as u64);
-        let gate = Gate::counted(FILTERING, CAPTURE);
-        gates.push(Gate { toll: (setting.share == 1.0).then_some(toll), ..gate });
+        let toll =
+            TollKey::of(Crossing::PacketFilter).kind(format!("jit-{}-uniform", filter.name)).size(size);
+        let gate = counted(FILTERING, CAPTURE);
+        gates.push(if setting.share == 1.0 { gate.toll(toll) } else { gate });
     }
     if setting.kind == Kind::AfXdp {
         gates.push(Gate::new("timestamp", CAPTURE, TollKey::of(Crossing::PacketStamp).kind("vdso")));
     }
-    gates.push(Gate::counted("application", CAPTURE).visits(Visits::Fixed(1.0)));
+    let check = TollKey::of(Crossing::PacketCheck).size(size);
+    let application = counted("application", CAPTURE).visits(Visits::Fixed(1.0));
+    gates.push(if whole { application.toll(check) } else { application });
+    if setting.work > 0 {
+        let work = TollKey::of(Crossing::PacketWork).size(u64::from(setting.work));
+        gates.push(Gate::new("its work", CAPTURE, work));
+    }
     gates
+}
+
+/// How often the calling thread slept so far.
+fn sleeps() -> Result<u64> {
+    match Usage::read() {
+        Ok(usage) => Ok(usage.voluntary),
+        Err(missing) => Err(Error::system("counting context switches", missing)),
+    }
 }
 
 impl Variant for Live {
@@ -101,7 +154,8 @@ impl Variant for Live {
         Ok(Plan {
             operation: "packet".into(),
             roles: vec![Role::measured(CAPTURE), Role::serving(GENERATOR).core(1)],
-            needs: gates.iter().filter_map(|gate| gate.toll.clone()).collect(),
+            // Nothing is predicted from them: a bill has them measured.
+            needs: Vec::new(),
             gates,
             provides: None,
             requires,

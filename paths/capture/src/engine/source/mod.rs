@@ -42,6 +42,17 @@ pub enum Read {
     Stopped,
 }
 
+/// What reading took so far, besides frames.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Steps {
+    /// Looks into the kernel's memory. Each that was not cut short by a limit ended by finding no further frame.
+    pub looks: u64,
+    /// Waits for frames, asleep or not.
+    pub waits: u64,
+    /// Naps after a wait, in which more frames came.
+    pub naps: u64,
+}
+
 /// The most frames of one call: so that a call ends, and the stop is looked at, however fast frames come.
 const BATCH: u64 = 65_536;
 /// To ask an interface costs as much as some hundred frames.
@@ -64,6 +75,7 @@ pub struct Source {
     nap: Duration,
     stop: Stop,
     books: Books,
+    steps: Steps,
     /// An error was told by the socket; what came before it is read first.
     in_trouble: bool,
 }
@@ -130,7 +142,8 @@ impl Source {
             only_tagged: in_kernel && settings.placement == Placement::Kernel,
             snapshot: settings.snapshot,
             patience: if settings.immediate { Duration::from_millis(1) } else { settings.patience },
-            nap: nap(settings),
+            nap: settings.nap(),
+            steps: Steps::default(),
             watch,
             looked: Instant::now(),
             in_trouble: false,
@@ -170,7 +183,7 @@ impl Source {
         if limit == 0 {
             return Ok(Read::Idle);
         }
-        match wait(self.engine.as_fd(), Some(&self.stop), timeout)? {
+        match self.wait(timeout)? {
             Woken::Stopped => return Ok(Read::Stopped),
             Woken::Interrupted => return Ok(Read::Interrupted),
             Woken::Ready => self.nap(),
@@ -193,20 +206,40 @@ impl Source {
     }
 
     /// Lets some more frames come: to be woken costs more than to read hundreds.
-    fn nap(&self) {
+    fn nap(&mut self) {
         if !self.nap.is_zero() {
+            self.steps.naps += 1;
             std::thread::sleep(self.nap);
         }
     }
 
-    /// What is in the kernel's memory, without waiting.
+    /// Waits until there are packets, for at most `timeout`: as [`Source::read`] does when there are none.
+    ///
+    /// # Errors
+    /// If the kernel does not let us wait.
+    pub fn wait(&mut self, timeout: Duration) -> Result<Woken, SourceError> {
+        self.steps.waits += 1;
+        Ok(wait(self.engine.as_fd(), Some(&self.stop), timeout)?)
+    }
+
+    /// What reading took so far, besides frames.
+    pub fn steps(&self) -> Steps {
+        self.steps
+    }
+
+    /// Hands over the packets that are in the kernel's memory, at most `limit`, without waiting, and says how many frames
+    /// were read.
+    ///
+    /// # Errors
+    /// As [`Source::read`].
     #[inline]
-    fn take(
+    pub fn take(
         &mut self,
         limit: u64,
         stamp: &mut impl FnMut(Option<Timestamp>) -> Timestamp,
         sink: &mut impl FnMut(Packet<'_>),
     ) -> Result<u64, SourceError> {
+        self.steps.looks += 1;
         let (filter, only_tagged, snapshot) = (self.filter.as_ref(), self.only_tagged, self.snapshot);
         let (mut read, mut delivered) = (0u64, 0u64);
         let result = self.engine.read(limit.min(BATCH), |frame| {
@@ -320,17 +353,6 @@ impl Source {
         }
         Ok(self.books.accounting())
     }
-}
-
-/// A tenth of the time in which a buffer fills with a million short frames a second (about 800 bytes of the kernel's
-/// memory each), at the most a millisecond. TPACKET_V3 does its waiting in the kernel.
-fn nap(settings: &Settings) -> Duration {
-    const BYTES_PER_MILLISECOND: u64 = 8 << 20;
-    if settings.immediate || settings.kind == Kind::TpacketV3 {
-        return Duration::ZERO;
-    }
-    let nap = Duration::from_micros(settings.buffer as u64 * 1000 / BYTES_PER_MILLISECOND);
-    nap.min(Duration::from_millis(1)).min(settings.patience)
 }
 
 /// An interface that frames can come from.

@@ -5,15 +5,19 @@ use std::time::{Duration, Instant};
 use tollway_core::{Actor, Address, Clock, Error, Place, Recorder, Result, Tally, Window};
 use tollway_host::clock::{RunClock, hz};
 use tollway_host::samplers::thread_time;
-use tollway_load::{delay, ticks_per_step};
+use tollway_load::delay;
 use tollway_wire::{Cable, Watch};
 
+use super::checking::steps;
 use super::meeting::{Note, Sent, address};
 use super::observer::Observer;
 use super::setting::{STALLS_APART, Setting};
-use super::{FILTERING, READING};
+use super::sleeps;
+use super::{
+    FILTERING, FILTERING_BEFORE, LOOKING, NAPPING, SENDING, TAKING, TAKING_FIRST, TAPPING, WAITING, WAKING,
+};
 use crate::engine::in_process::{Clock as PacketClock, ClockKind};
-use crate::engine::source::{Read, Source, SourceError};
+use crate::engine::source::{Read, Source, SourceError, Steps};
 use crate::engine::{Accounting, Timestamp};
 
 /// The most packets of a read: so that the window's end is seen in time.
@@ -31,6 +35,7 @@ const QUIET: Duration = Duration::from_millis(20);
 pub(super) struct Capture {
     setting: Setting,
     listening: Option<Listening>,
+    /// What went with the packets that were recorded.
     counts: Counts,
     ended: Option<Books>,
 }
@@ -47,17 +52,47 @@ struct Listening {
     ticks: f64,
 }
 
-/// What reading took.
-#[derive(Clone, Copy, Default)]
+/// What reading took, up to some moment or since.
+#[derive(Clone, Copy, Debug, Default)]
 struct Counts {
+    /// Packets that the application saw.
+    packets: u64,
     /// Reads that brought frames.
     reads: u64,
+    /// Those of them before which the thread slept.
+    after_sleep: u64,
     /// Frames that they brought, wanted or not.
     frames: u64,
-    /// Those of them that were read after the window had closed.
+    /// Looks into the kernel's memory, waits and naps.
+    steps: Steps,
+    /// How often the thread slept: in waits, naps and stalls.
+    sleeps: u64,
+    /// Stalls that were asked for.
+    stalls: u64,
+    /// Frames that were read after the window had closed.
     late: u64,
     /// The longest time from one read's beginning to the next one's, in ticks: what came meanwhile found room, or did not.
     longest: u64,
+}
+
+impl Counts {
+    fn since(&self, before: &Counts) -> Counts {
+        let (steps, then) = (&self.steps, &before.steps);
+        Counts {
+            packets: self.packets - before.packets,
+            reads: self.reads - before.reads,
+            after_sleep: self.after_sleep - before.after_sleep,
+            frames: self.frames - before.frames,
+            steps: Steps {
+                looks: steps.looks - then.looks,
+                waits: steps.waits - then.waits,
+                naps: steps.naps - then.naps,
+            },
+            sleeps: self.sleeps - before.sleeps,
+            stalls: self.stalls - before.stalls,
+            ..*self
+        }
+    }
 }
 
 /// What became of every frame.
@@ -83,16 +118,12 @@ impl Listening {
         let (source, far) = cable.namespace().run(|| -> Result<_, SourceError> {
             Ok((Source::open(Cable::RIGHT, &settings)?, Watch::on(Cable::LEFT)?))
         })??;
-        let steps = match setting.work {
-            0 => 0,
-            cycles => (f64::from(cycles) / ticks_per_step(RunClock::chosen())).round().max(1.0) as u32,
-        };
         Ok(Listening {
             cable,
             note: Note::new()?,
             source,
             far,
-            observer: Observer::new(setting.size.handed(), setting.kept(), steps),
+            observer: Observer::new(setting.size.handed(), setting.kept(), steps(setting.work)),
             clock: PacketClock::new(ClockKind::Vdso)?,
             ticks: hz()? / 1e9,
         })
@@ -102,11 +133,21 @@ impl Listening {
     #[inline]
     fn read(&mut self, timeout: Duration, counts: &mut Counts) -> Result<bool> {
         let Listening { source, observer, clock, .. } = self;
+        let waits = source.steps().waits;
         // AF_XDP frames have no stamp of the kernel's.
         let stamp = |kernel: Option<Timestamp>| kernel.unwrap_or_else(|| clock.now());
-        match source.read(MOST, timeout, stamp, |packet| observer.look(packet))? {
+        let read = source.read(MOST, timeout, stamp, |packet| observer.look(packet))?;
+        counts.steps = source.steps();
+        counts.packets = observer.packets();
+        let mut slept = false;
+        if counts.steps.waits > waits {
+            let before = std::mem::replace(&mut counts.sleeps, sleeps()?);
+            slept = counts.sleeps > before;
+        }
+        match read {
             Read::Frames(frames) => {
                 counts.reads += 1;
+                counts.after_sleep += u64::from(slept);
                 counts.frames += frames;
                 Ok(true)
             }
@@ -114,16 +155,17 @@ impl Listening {
         }
     }
 
-    /// Reads until the window closes, and records what that cost. Returns whether it recorded anything.
+    /// Reads until the window closes, and records what that cost. Returns what went with the packets recorded; `None`
+    /// where none was.
     fn measure(
         &mut self,
         window: &Window,
         stall: Duration,
         recorder: &mut Recorder,
         counts: &mut Counts,
-    ) -> Result<bool> {
+    ) -> Result<Option<Counts>> {
         let clock = RunClock::chosen();
-        let (mut opened, mut recorded) = (false, false);
+        let (mut opened, mut recorded) = (None, None);
         let mut spent = thread_time::thread();
         let mut seen = self.observer.packets();
         let between_stalls = (stall.as_nanos() as f64 * self.ticks) as u64 * STALLS_APART;
@@ -132,26 +174,26 @@ impl Listening {
         let mut before = window.close;
         loop {
             let now = clock.now();
-            if opened {
+            if opened.is_some() {
                 counts.longest = counts.longest.max(now.saturating_sub(before));
                 before = now;
             }
             if now >= window.close {
                 return Ok(recorded);
             }
-            if !opened && now >= window.open {
-                (opened, spent, seen, before) = (true, thread_time::thread(), self.observer.packets(), now);
+            if opened.is_none() && now >= window.open {
+                (opened, spent, seen) = (Some(*counts), thread_time::thread(), self.observer.packets());
+                before = now;
             }
             if between_stalls > 0 && now >= next_stall {
                 next_stall += between_stalls;
+                counts.stalls += 1;
                 std::thread::sleep(stall);
             }
             let left = (window.close - now) as f64 / self.ticks;
             let came = self.read(Duration::from_nanos(left as u64), counts)?;
             let packets = self.observer.packets() - seen;
-            if !came || !opened || packets < LEAST {
-                continue;
-            }
+            let Some(opened) = opened.as_ref().filter(|_| came && packets >= LEAST) else { continue };
             if window.planted > 0 {
                 // What is planted is a share of what one operation takes: see the last line of `run`.
                 delay(window.planted.saturating_mul(packets as u32));
@@ -159,7 +201,7 @@ impl Listening {
             let now = thread_time::thread();
             let ticks = ((now - spent).as_nanos() as f64 * self.ticks) as u64;
             record(recorder, packets, ticks);
-            (recorded, spent, seen) = (true, now, self.observer.packets());
+            (recorded, spent, seen) = (Some(counts.since(opened)), now, self.observer.packets());
         }
     }
 
@@ -255,12 +297,16 @@ impl Actor for Capture {
     fn run(&mut self, window: &Window, recorder: &mut Recorder) -> Result<()> {
         let Some(listening) = &mut self.listening else { return Ok(()) };
         let begun = thread_time::thread();
-        let recorded = listening.measure(window, self.setting.stall, recorder, &mut self.counts)?;
-        let in_time = self.counts.frames;
-        self.ended = Some(listening.drain(&mut self.counts)?);
-        self.counts.late = self.counts.frames - in_time;
+        let first = Counts { sleeps: sleeps()?, ..Counts::default() };
+        let mut counts = first;
+        let recorded = listening.measure(window, self.setting.stall, recorder, &mut counts)?;
+        let in_time = counts.frames;
+        self.ended = Some(listening.drain(&mut counts)?);
+        let (late, longest) = (counts.frames - in_time, counts.longest);
         let packets = listening.observer.packets();
-        if !recorded && packets > 0 {
+        let counts = recorded.unwrap_or(Counts { packets, ..counts.since(&first) });
+        self.counts = Counts { late, longest, ..counts };
+        if recorded.is_none() && packets > 0 {
             // The window was too short for a sample: all of the run is one.
             let spent = (thread_time::thread() - begun).as_nanos() as f64;
             record(recorder, packets, (spent * listening.ticks) as u64);
@@ -279,13 +325,18 @@ impl Actor for Capture {
     }
 
     fn tally(&mut self) -> Tally {
-        let Counts { reads, frames, late, longest } = self.counts;
+        let Counts { packets, reads, after_sleep, frames, steps, sleeps, stalls, late, longest } =
+            self.counts;
         let (Some(listening), Some(books)) = (&self.listening, &self.ended) else { return Tally::default() };
         let Books { carried, lost, source, .. } = books;
         let dropped = source.dropped.unwrap_or_default();
         let longest = (longest as f64 / listening.ticks) as u64;
+        let asleep = sleeps.saturating_sub(steps.naps + stalls).min(steps.waits);
+        // What was sent is known of the whole run, and what was recorded is a part of it.
+        let part = packets as f64 / source.delivered.max(1) as f64;
+        let sent = (*carried as f64 * part).round() as u64;
         let tally = Tally::default()
-            .counter("operations", source.delivered)
+            .counter("operations", packets)
             .counter("delivered", source.delivered)
             .counter("dropped", dropped)
             .counter("filtered_out", carried.saturating_sub(source.delivered + dropped))
@@ -294,8 +345,18 @@ impl Actor for Capture {
             .counter("reads", reads)
             .counter("read_late", late)
             .counter("longest_between_reads_ns", longest)
-            .visited(READING, reads);
-        if self.setting.filters_here() { tally.visited(FILTERING, frames) } else { tally }
+            .visited(SENDING, sent)
+            .visited(TAPPING, sent)
+            .visited(WAKING, asleep)
+            .visited(WAITING, steps.waits - asleep)
+            .visited(NAPPING, steps.naps)
+            .visited(LOOKING, steps.looks)
+            .visited(TAKING_FIRST, after_sleep)
+            .visited(TAKING, frames - after_sleep);
+        match self.setting.filters_here() {
+            true => tally.visited(FILTERING, frames),
+            false => tally.visited(FILTERING_BEFORE, sent),
+        }
     }
 }
 

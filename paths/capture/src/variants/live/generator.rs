@@ -28,7 +28,7 @@ impl Sender {
 
 impl Actor for Sender {
     fn ready(&mut self, place: &Place) -> Result<Address> {
-        let (namespace, note) = meet(place)?;
+        let (namespace, note) = meet::<Note>(place)?;
         let generator = Generator {
             interface: Cable::LEFT.into(),
             traffic: Traffic::Made {
@@ -70,6 +70,6 @@ impl Actor for Sender {
 
     fn tally(&mut self) -> Tally {
         let Sent { taken, refused } = self.sent;
-        Tally::default().counter("sent", taken).counter("refused", refused).visited(SENDING, taken)
+        Tally::default().counter("sent", taken).counter("refused", refused)
     }
 }

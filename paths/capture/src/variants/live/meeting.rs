@@ -1,5 +1,6 @@
 //! How capture and generator find each other, in one process or in two: the generator opens, by their numbers, two
-//! descriptors of the capture's process: the namespace with the cable, and a page on which it says at the end what it sent.
+//! descriptors of the capture's process: the namespace with the cable, and a page on which they say things to each other;
+//! here, at the end, what was sent.
 
 use std::fs::OpenOptions;
 use std::os::fd::{AsFd, AsRawFd};
@@ -49,22 +50,34 @@ impl Note {
     }
 }
 
+impl AsRef<SharedPages> for Note {
+    fn as_ref(&self) -> &SharedPages {
+        &self.0
+    }
+}
+
+impl From<SharedPages> for Note {
+    fn from(page: SharedPages) -> Note {
+        Note(page)
+    }
+}
+
 /// Where the generator finds both, for as long as they live here.
-pub(super) fn address(cable: &Cable, note: &Note) -> Address {
-    let (cable, note) = (cable.namespace().as_fd().as_raw_fd(), note.0.as_fd().as_raw_fd());
-    Address(format!("{} {cable} {note}", std::process::id()))
+pub(super) fn address(cable: &Cable, page: &impl AsRef<SharedPages>) -> Address {
+    let (cable, page) = (cable.namespace().as_fd().as_raw_fd(), page.as_ref().as_fd().as_raw_fd());
+    Address(format!("{} {cable} {page}", std::process::id()))
 }
 
 /// Opens both.
-pub(super) fn meet(place: &Place) -> Result<(Namespace, Note)> {
+pub(super) fn meet<P: From<SharedPages>>(place: &Place) -> Result<(Namespace, P)> {
     let numbers: Vec<u32> =
         place.peers.iter().flat_map(|peer| peer.0.split(' ')).map_while(|word| word.parse().ok()).collect();
-    let &[process, cable, note] = &numbers[..] else {
+    let &[process, cable, page] = &numbers[..] else {
         return Err(Error::Wrong(format!("{:?} is no address of a capture", place.peers)));
     };
     let namespace = Namespace::at(&format!("/proc/{process}/fd/{cable}"))?;
-    let path = format!("/proc/{process}/fd/{note}");
+    let path = format!("/proc/{process}/fd/{page}");
     let page = OpenOptions::new().read(true).write(true).open(&path);
     let page = page.map_err(|error| Error::system(format!("opening {path}"), error))?;
-    Ok((namespace, Note(SharedPages::from_fd(page.into())?)))
+    Ok((namespace, SharedPages::from_fd(page.into())?.into()))
 }

@@ -28,7 +28,7 @@ pub(super) struct Setting {
     /// Frames per second; 0: as fast as the interface takes them.
     rate: u64,
     snapshot: u32,
-    buffer: usize,
+    pub(super) buffer: usize,
     immediate: bool,
     patience: Duration,
     /// Cycles that the application spends on a packet besides looking at it.
@@ -138,6 +138,11 @@ impl Setting {
     /// Bytes kept of each frame.
     pub(super) fn kept(&self) -> usize {
         self.size.handed().min(self.snapshot as usize)
+    }
+
+    /// Whether more frames are waited for once there are some.
+    pub(super) fn naps(&self) -> bool {
+        !self.source().is_ok_and(|settings| settings.nap().is_zero())
     }
 
     pub(super) fn source(&self) -> Result<source::Settings> {

@@ -1,0 +1,106 @@
+//! Trials of live variants, each with its actors in threads of this process.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use tollway_core::{
+    Actor, Address, Clock, Params, Place, Recorder, Requirement, Result, Spread, Tally, TenantKind, Value,
+    Window,
+};
+use tollway_host::clock::{RunClock, hz};
+use tollway_host::cpu;
+use tollway_host::requirement::{check, skip_test};
+
+/// Two trials at once would take each other's processors.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// What a trial brought.
+pub struct Trial {
+    pub spread: Spread,
+    pub counters: BTreeMap<String, u64>,
+    pub visits: BTreeMap<String, u64>,
+}
+
+impl Trial {
+    pub fn count(&self, name: &str) -> u64 {
+        self.counters[name]
+    }
+
+    /// Ticks of the capture's thread a packet.
+    pub fn cost(&self) -> f64 {
+        self.spread.mean().unwrap()
+    }
+}
+
+/// Whether this machine has what live variants need; says what it lacks.
+pub fn can_run() -> bool {
+    let needs = [
+        (Requirement::NetworkNamespaces, "netns"),
+        (Requirement::PacketSockets, "packet"),
+        (Requirement::AfXdp, "af-xdp"),
+        (Requirement::Cores(2), "cores"),
+    ];
+    let lacking =
+        needs.into_iter().find_map(|(need, word)| check(&need).err().map(|missing| (word, missing)));
+    if let Some((word, missing)) = &lacking {
+        skip_test(&[word], missing);
+    }
+    lacking.is_none()
+}
+
+pub fn params(variant: &str, settings: &[(&str, Value)]) -> Result<Params> {
+    let path = tollway_capture::path();
+    let mut params = Params::new();
+    settings.iter().for_each(|(name, value)| params.set(*name, value.clone()));
+    params.complete(&path.variant(variant)?.axes())
+}
+
+/// A trial of so many milliseconds.
+pub fn play(variant: &str, milliseconds: f64, settings: &[(&str, Value)]) -> Result<Trial> {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let path = tollway_capture::path();
+    let (variant, params) = (path.variant(variant)?, params(variant, settings)?);
+    let (cpus, ticks) = (cpu::allowed_cpus()?, hz()? / 1e3);
+    let mut ready: Vec<(Box<dyn Actor>, u32)> = Vec::new();
+    let mut peers: Vec<Address> = Vec::new();
+    for role in &variant.plan(&params)?.roles {
+        let mut actor = variant.actor(&role.name, &params)?;
+        let place =
+            Place { tenant: TenantKind::Process, peers: peers.clone(), doorbells: Vec::new(), exits: None };
+        peers.push(actor.ready(&place)?);
+        ready.push((actor, cpus[role.core as usize]));
+    }
+    let warm = RunClock::chosen().now() + (2.0 * ticks) as u64;
+    let open = warm + (10.0 * ticks) as u64;
+    let window = Window { warm, open, close: open + (milliseconds * ticks) as u64, batch: 0, planted: 0 };
+    let results: Vec<Result<_>> = thread::scope(|scope| {
+        let run = |(mut actor, cpu): (Box<dyn Actor>, u32)| {
+            scope.spawn(move || {
+                cpu::pin_current_thread(cpu)?;
+                let mut recorder = Recorder::new();
+                actor.run(&window, &mut recorder)?;
+                actor.park();
+                actor.verify()?;
+                Ok((recorder.spread(), actor.tally()))
+            })
+        };
+        let running: Vec<_> = ready.into_iter().map(run).collect();
+        running.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let (mut spread, mut tally) = (Spread::default(), Tally::default());
+    for result in results {
+        let (recorded, counted) = result?;
+        if recorded.samples() > 0 {
+            spread = recorded;
+        }
+        tally.merge(&counted);
+    }
+    let trial = Trial { spread, counters: tally.counters, visits: tally.visits };
+    println!("{} {params}: {:.0} c, {:?} {:?}", variant.name(), trial.cost(), trial.counters, trial.visits);
+    Ok(trial)
+}
+
+pub fn word(word: &str) -> Value {
+    Value::Text(word.into())
+}
