@@ -3,8 +3,8 @@
 mod synthetic;
 
 use synthetic::Made;
-use synthetic::billed::{BLOCKS, SUM, gates, path, run};
-use tollway_core::{Crossing, Gate, TollKey};
+use synthetic::billed::{BLOCKS, SUM, gates, path, read, run};
+use tollway_core::{Crossing, Gate, TollKey, Visits};
 use tollway_report::RunReport;
 use tollway_report::document::BillDocument;
 use tollway_store::PointSpec;
