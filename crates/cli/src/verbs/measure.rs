@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use tollway_core::Preset;
-use tollway_lab::point::{self, Selection};
+use tollway_lab::point::Selection;
 use tollway_lab::{Ended, Estimate, Lab, Request, fit_to};
 use tollway_report::RunReport;
 use tollway_store::{RunState, Store};

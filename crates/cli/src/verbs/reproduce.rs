@@ -172,7 +172,7 @@ mod tests {
             for claim in &claims.claim {
                 let preset = laboratory::preset(&registry, &name, &claim.preset).unwrap();
                 let selection = tollway_lab::point::Selection { presets: vec![preset], only: Vec::new() };
-                let points = tollway_lab::point::points(&registry, &selection, false).unwrap();
+                let points = tollway_lab::point::points(&registry, &selection).unwrap();
                 for quantity in claim.quantities() {
                     let point = points
                         .iter()

@@ -6,9 +6,9 @@ use tollway_core::{Actor, Address, Clock, Error, Place, Recorder, Result, Tally,
 use tollway_host::clock::RunClock;
 use tollway_wire::Cable;
 
+use super::GENERATOR;
 use super::meeting::{Note, Sent, meet};
 use super::setting::Setting;
-use super::{GENERATOR, SENDING};
 use crate::engine::generate::{Ended, Generator, Method, Ready, Sizes, Traffic};
 use crate::variants::gates::SEED;
 
