@@ -2,7 +2,9 @@
 
 use anyhow::Result;
 use tollway_capture_tool::args::profile::Profile;
-use tollway_core::{Axis, Case, Error, OneOrMany, Path, Plan, Preset, PresetHead, TrialSpec, Value, Variant};
+use tollway_core::{
+    Axis, Case, Error, OneOrMany, Params, Path, Plan, Preset, PresetHead, TrialSpec, Value, Variant,
+};
 use tollway_report::RunReport;
 use tollway_store::{RunId, RunState, Store};
 
@@ -14,6 +16,9 @@ use crate::output;
 
 /// How a bill's points are tried where nothing else is said: blocks enough for an interval that tells 5 % apart.
 const TRIAL: TrialSpec = TrialSpec { window_ms: 20.0, warmup_ms: 3.0, runs: 12, repeats: 2 };
+
+/// Where one role waits for another, batches and sleeps take longer to come round.
+const TRIAL_OF_SEVERAL: TrialSpec = TrialSpec { window_ms: 100.0, warmup_ms: 10.0, ..TRIAL };
 
 /// Measures tolls and paths in the same blocks and prints the bills.
 pub fn bill(arguments: &Arguments, options: &Bill) -> Result<Ending> {
@@ -114,6 +119,8 @@ fn preset(path: &Path, variants: &[String], settings: &[(String, String)]) -> Re
         }
         .into());
     }
+    let trial =
+        if variants.iter().any(|name| has_several_roles(path, name)) { TRIAL_OF_SEVERAL } else { TRIAL };
     let mut axes = Case::default();
     axes.0.insert("variant".into(), OneOrMany::Many(variants.into_iter().map(Value::Text).collect()));
     for (axis, value) in settings {
@@ -123,8 +130,13 @@ fn preset(path: &Path, variants: &[String], settings: &[(String, String)]) -> Re
         preset: PresetHead { name: "bill".into(), path: path.name.into(), about: String::new() },
         axes,
         case: Vec::new(),
-        trial: TRIAL,
+        trial,
     })
+}
+
+fn has_several_roles(path: &Path, variant: &str) -> bool {
+    let plan = path.variant(variant).and_then(|v| v.plan(&Params::new().complete(&v.axes())?));
+    plan.is_ok_and(|plan| plan.roles.len() > 1)
 }
 
 /// The variants that run anywhere, all of whose gates have tolls and that have all axes that were named; others are shown
@@ -133,7 +145,7 @@ fn with_gates(path: &Path, settings: &[(String, String)]) -> Vec<String> {
     let fits = |variant: &&dyn Variant| {
         let axes = variant.axes();
         let has = |name: &String| axes.iter().any(|axis| axis.name == name);
-        let params = tollway_core::Params::new().complete(&axes);
+        let params = Params::new().complete(&axes);
         let plan = params.and_then(|params| variant.plan(&params));
         let explained = |plan: Plan| {
             plan.provides.is_none()

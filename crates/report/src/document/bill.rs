@@ -64,8 +64,8 @@ pub struct StageDocument {
     pub mean: Estimate,
     /// The median.
     pub p50: Estimate,
-    /// The 99th percentile.
-    pub p99: Estimate,
+    /// The 99th percentile; null where a block has too few samples to have one.
+    pub p99: Option<Estimate>,
     /// The 99.9th percentile; null where a block has too few samples to have one.
     pub p999: Option<Estimate>,
 }

@@ -14,6 +14,7 @@ mod capture;
 mod checking;
 mod filler;
 mod generator;
+mod latency;
 mod meeting;
 mod observer;
 mod setting;

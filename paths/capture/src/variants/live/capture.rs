@@ -9,6 +9,7 @@ use tollway_load::delay;
 use tollway_wire::{Cable, Watch};
 
 use super::checking::steps;
+use super::latency::Latency;
 use super::meeting::{Note, Sent, address};
 use super::observer::Observer;
 use super::setting::{STALLS_APART, Setting};
@@ -17,7 +18,7 @@ use super::{
     FILTERING, FILTERING_BEFORE, LOOKING, NAPPING, SENDING, TAKING, TAKING_FIRST, TAPPING, WAITING, WAKING,
 };
 use crate::engine::in_process::{Clock as PacketClock, ClockKind};
-use crate::engine::source::{Read, Source, SourceError, Steps};
+use crate::engine::source::{Kind, Read, Source, SourceError, Steps};
 use crate::engine::{Accounting, Timestamp};
 
 /// The most packets of a read: so that the window's end is seen in time.
@@ -47,6 +48,7 @@ struct Listening {
     /// The generator's end of the cable.
     far: Watch,
     observer: Observer,
+    latency: Latency,
     clock: PacketClock,
     /// Ticks of the run's clock in a nanosecond.
     ticks: f64,
@@ -113,6 +115,7 @@ impl Capture {
 
 impl Listening {
     fn begin(setting: &Setting) -> Result<Listening> {
+        let ticks = hz()? / 1e9;
         let cable = Cable::new()?;
         let settings = setting.source()?;
         let (source, far) = cable.namespace().run(|| -> Result<_, SourceError> {
@@ -124,19 +127,24 @@ impl Listening {
             source,
             far,
             observer: Observer::new(setting.size.handed(), setting.kept(), steps(setting.work)),
+            // AF_XDP frames have no stamp of the kernel's.
+            latency: Latency::new(PacketClock::new(ClockKind::Vdso)?, ticks, setting.kind != Kind::AfXdp),
             clock: PacketClock::new(ClockKind::Vdso)?,
-            ticks: hz()? / 1e9,
+            ticks,
         })
     }
 
     /// One read, which waits for frames for at most `timeout`; false if none came.
     #[inline]
     fn read(&mut self, timeout: Duration, counts: &mut Counts) -> Result<bool> {
-        let Listening { source, observer, clock, .. } = self;
+        let Listening { source, observer, latency, clock, .. } = self;
         let waits = source.steps().waits;
-        // AF_XDP frames have no stamp of the kernel's.
         let stamp = |kernel: Option<Timestamp>| kernel.unwrap_or_else(|| clock.now());
-        let read = source.read(MOST, timeout, stamp, |packet| observer.look(packet))?;
+        latency.begin(observer.packets());
+        let read = source.read(MOST, timeout, stamp, |packet| {
+            latency.see(&packet);
+            observer.look(packet);
+        })?;
         counts.steps = source.steps();
         counts.packets = observer.packets();
         let mut slept = false;
@@ -183,6 +191,7 @@ impl Listening {
             }
             if opened.is_none() && now >= window.open {
                 (opened, spent, seen) = (Some(*counts), thread_time::thread(), self.observer.packets());
+                self.latency.on = true;
                 before = now;
             }
             if between_stalls > 0 && now >= next_stall {
@@ -208,6 +217,7 @@ impl Listening {
     /// Reads the rest, until nothing has come for a while after the generator said what it sent.
     fn drain(&mut self, counts: &mut Counts) -> Result<Books> {
         self.observer.steps = 0;
+        self.latency.on = false;
         let begun = Instant::now();
         let sent = loop {
             let heard = self.note.read();
@@ -353,6 +363,7 @@ impl Actor for Capture {
             .visited(LOOKING, steps.looks)
             .visited(TAKING_FIRST, after_sleep)
             .visited(TAKING, frames - after_sleep);
+        let tally = listening.latency.told(tally);
         match self.setting.filters_here() {
             true => tally.visited(FILTERING, frames),
             false => tally.visited(FILTERING_BEFORE, sent),
@@ -365,7 +376,6 @@ mod tests {
     use tollway_core::Params;
 
     use super::*;
-    use crate::engine::source::Kind;
     use crate::variants::live::setting;
 
     fn setting(place: &str, share: u64) -> Setting {
