@@ -48,7 +48,7 @@ fn a_wait_that_sleeps_slept_and_costs_more_than_one_that_need_not() {
     }
     let wait = |kind: &str| play("packet-wait", 20.0, &[("kind", word(kind))]).unwrap();
     for source in SOURCES {
-        let (asleep, ready) = (wait(&format!("{source}-asleep")), wait(&format!("{source}-ready")));
+        let (asleep, ready) = (wait(&format!("{source}-asleep-100us")), wait(&format!("{source}-ready")));
         assert!(asleep.cost() > ready.cost(), "{source}: {} {}", asleep.cost(), ready.cost());
         assert!(asleep.count("sent") >= asleep.spread.ops, "{source}: a frame wakes it each time");
     }
@@ -180,4 +180,23 @@ fn frames_that_find_no_room_are_refused_with_a_remedy() {
     };
     assert!(refused("packet-take", "recv-64KiB", 17).contains("take 16 or fewer"));
     assert!(refused("packet-send", "none", 0).contains("take 1 or more"));
+}
+
+#[test]
+fn the_toll_of_a_wait_is_that_of_a_sleep_about_as_long() {
+    let path = tollway_capture::path();
+    for (variant, rate, immediate, kind) in [
+        ("live-recv", 148_809, "no", "recv-asleep-10us"),
+        ("live-recv", 0, "no", "recv-asleep-10us"),
+        ("live-xdp", 900, "yes", "af-xdp-asleep-1ms"),
+        ("live-v2", 1, "yes", "tpacket-v2-asleep-10ms"),
+        ("live-v3", 148_809, "no", "tpacket-v3-asleep-10ms"),
+        ("live-v3", 148_809, "yes", "tpacket-v3-asleep-1ms"),
+    ] {
+        let settings = [("rate", Value::Int(rate)), ("immediate", word(immediate))];
+        let variant = path.variant(variant).unwrap();
+        let plan = variant.plan(&params(variant.name(), &settings).unwrap()).unwrap();
+        let wait = plan.gates.iter().find(|gate| gate.name == "wait: sleep and wake-up").unwrap();
+        assert_eq!(wait.toll.as_ref().unwrap().kind.as_deref(), Some(kind));
+    }
 }

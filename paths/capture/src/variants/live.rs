@@ -6,8 +6,10 @@
 //! ╰──────────── the generator's core pays ─────────────╯                       ╰───── the capture's core pays ─────╯
 //! ```
 //!
-//! The figure is the processor time of the capture's thread a packet, user and system: waiting costs nothing. What the
-//! kernel does on the generator's core no instrument of this machine tells apart, and the bill says so.
+//! The figure is the processor time of the capture's thread a packet, user and system: waiting costs nothing but to fall
+//! asleep and to wake up. Each gate of the capture's is measured alone (`alone.rs`, `checking.rs`). What the kernel does on
+//! the generator's core is listed apart, and of driver and tap only a knock-out is known: sending with a socket that hears
+//! it, less sending without.
 
 mod alone;
 mod capture;
@@ -135,9 +137,11 @@ impl Variant for Live {
 
     fn caveats(&self) -> &str {
         "Processor time of the capture's thread (CLOCK_THREAD_CPUTIME_ID), not elapsed time; a sample is 64 packets of reads \
-         that brought as many or more, and reading the clock is in it: 5 cycles a packet at the most. The path through \
+         that brought as many or more. Reading the clock is in it, 5 cycles a packet at the most, and asking, after a wait, \
+         whether the thread slept (300 cycles). The path through \
          the kernel up to the socket's memory runs on the generator's core and is not in it; an interrupt on the \
-         capture's core is. A veth pair has no adapter and no interrupt of its own. The application sums up each packet's \
+         capture's core is. What ends a core's halt (interrupt, idle task, exit to the hypervisor) is charged to no thread. \
+         A veth pair has no adapter and no interrupt of its own. The application sums up each packet's \
          first bytes and checks its number."
     }
 

@@ -1,5 +1,7 @@
 //! The gates of a live capture, each alone, as variants: what they measure are the tolls that its bill adds up.
 
+use std::time::Duration;
+
 use tollway_core::{
     Actor, Axis, Crossing, Domain, Error, Gate, Params, Plan, Requirement, Result, Role, TollKey, Value,
     Variant,
@@ -37,13 +39,13 @@ pub(super) fn variants() -> Vec<Box<dyn Variant>> {
         }),
         Box::new(Lone {
             crossing: Crossing::PacketWait,
-            caveats: "Processor time of the thread that waits. `asleep`: one poll(2), in which it sleeps for half a millisecond \
-                      until the other core sends a frame; `ready`: one that finds a frame at once; `nap`: the sleep in which \
+            caveats: "Processor time of the thread that waits. `asleep`: one poll(2), in which it sleeps until the other core \
+                      sends a frame after the time that the kind names: the longer the sleep, the colder the core; `ready`: one that finds a frame at once; `nap`: the sleep in which \
                       more frames come, as long as the buffer allows. What a sleeping thread cannot be charged for is not in \
                       it: the idle task, the interrupt or the hypervisor's exit that ends its halt. Waking it is the \
                       sender's. Reading the clock is in it: some 300 cycles.",
             kinds: WAITS,
-            default: "tpacket-v3-asleep",
+            default: "tpacket-v3-asleep-10ms",
             of_frames: false,
         }),
         Box::new(Lone {
@@ -71,13 +73,50 @@ macro_rules! kinds {
 
 const SOURCES: &[&str] = kinds!(; "recv" "recvmmsg" "tpacket-v2" "tpacket-v3" "af-xdp");
 const HEARERS: &[&str] = kinds!("none", ; "recv" "recvmmsg" "tpacket-v2" "tpacket-v3" "af-xdp");
-const WAITS: &[&str] = kinds!(
-    "recv-asleep", "recv-ready", "recvmmsg-asleep", "recvmmsg-ready", "tpacket-v2-asleep", "tpacket-v2-ready",
-    "tpacket-v3-asleep", "tpacket-v3-ready", "af-xdp-asleep", "af-xdp-ready", ; "nap"
-);
+const WAITS: &[&str] = &[
+    "recv-ready",
+    "recv-asleep-10us",
+    "recv-asleep-100us",
+    "recv-asleep-1ms",
+    "recv-asleep-10ms",
+    "recvmmsg-ready",
+    "recvmmsg-asleep-10us",
+    "recvmmsg-asleep-100us",
+    "recvmmsg-asleep-1ms",
+    "recvmmsg-asleep-10ms",
+    "tpacket-v2-ready",
+    "tpacket-v2-asleep-10us",
+    "tpacket-v2-asleep-100us",
+    "tpacket-v2-asleep-1ms",
+    "tpacket-v2-asleep-10ms",
+    "tpacket-v3-ready",
+    "tpacket-v3-asleep-10us",
+    "tpacket-v3-asleep-100us",
+    "tpacket-v3-asleep-1ms",
+    "tpacket-v3-asleep-10ms",
+    "af-xdp-ready",
+    "af-xdp-asleep-10us",
+    "af-xdp-asleep-100us",
+    "af-xdp-asleep-1ms",
+    "af-xdp-asleep-10ms",
+    "nap-64KiB",
+    "nap-256KiB",
+    "nap-1MiB",
+    "nap-4MiB",
+    "nap-16MiB",
+    "nap-64MiB",
+];
+
+/// How long a wait sleeps.
+const SLEEPS: &[(&str, Duration)] = &[
+    ("10us", Duration::from_micros(10)),
+    ("100us", Duration::from_micros(100)),
+    ("1ms", Duration::from_millis(1)),
+    ("10ms", Duration::from_millis(10)),
+];
 
 /// What else than frames a kind's last part names.
-const ASLEEP: &str = "asleep";
+const ASLEEP: &str = "-asleep";
 const READY: &str = "ready";
 const NAP: &str = "nap";
 const NOBODY: &str = "none";
@@ -111,9 +150,13 @@ impl Tolls<'_> {
         self.frames(Crossing::PacketSend, NOBODY.into(), self.depth())
     }
 
-    /// Of a wait that sleeps.
+    /// Of a wait that sleeps, about as long as it is expected to.
     pub(super) fn asleep(&self) -> TollKey {
-        TollKey::of(Crossing::PacketWait).kind(format!("{}-{ASLEEP}", self.0.kind))
+        let expected = self.0.sleep().as_secs_f64();
+        let far = |sleep: &Duration| (sleep.as_secs_f64() / expected).ln().abs();
+        let nearest = SLEEPS.iter().min_by(|(_, a), (_, b)| far(a).total_cmp(&far(b)));
+        let long = nearest.map_or("", |(name, _)| name);
+        TollKey::of(Crossing::PacketWait).kind(format!("{}{ASLEEP}-{long}", self.0.kind))
     }
 
     /// Of one that need not.
@@ -154,7 +197,7 @@ impl Lone {
     fn point(&self, params: &Params) -> Result<Point> {
         let kind = params.word("kind")?;
         let (first, last) = kind.rsplit_once('-').unwrap_or((kind, ""));
-        let source: Option<Kind> = first.parse().ok();
+        let source: Option<Kind> = first.trim_end_matches(ASLEEP).parse().ok();
         let mut live = Params::new().with("immediate", "yes");
         if BUFFERS.iter().any(|(name, _)| *name == last) {
             live.set("buffer", Value::Text(last.into()));
@@ -183,8 +226,10 @@ impl Lone {
             (Crossing::PacketTake, _) if frames == 0 => Passed::Nothing,
             (Crossing::PacketTake, _) => Passed::Frames(frames),
             (_, READY) => Passed::Ready,
-            (_, ASLEEP) => Passed::Asleep,
-            _ => Passed::Nap,
+            (_, long) => match SLEEPS.iter().find(|(name, _)| *name == long) {
+                Some((_, long)) => Passed::Asleep(*long),
+                None => Passed::Nap,
+            },
         };
         if frames > 0 && kind != NOBODY {
             room(&setting, frames)?;
@@ -258,7 +303,7 @@ impl Variant for Lone {
             operation: match passed {
                 Passed::Frames(_) | Passed::Drained(_) => "packet",
                 Passed::Nothing => "look",
-                Passed::Ready | Passed::Asleep => "wait",
+                Passed::Ready | Passed::Asleep(_) => "wait",
                 Passed::Nap => "nap",
             }
             .into(),

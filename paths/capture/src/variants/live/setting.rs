@@ -140,6 +140,17 @@ impl Setting {
         self.size.handed().min(self.snapshot as usize)
     }
 
+    /// How long a wait sleeps, if it does: until the next frame comes, or a block of TPACKET_V3 is handed over.
+    pub(super) fn sleep(&self) -> Duration {
+        const LEAST: Duration = Duration::from_micros(1);
+        match (self.kind, self.immediate, self.rate) {
+            (Kind::TpacketV3, true, _) => Duration::from_millis(1),
+            (Kind::TpacketV3, false, _) => self.patience,
+            (_, _, 0) => LEAST,
+            (_, _, rate) => Duration::from_secs_f64(1.0 / (rate as f64 * self.share.max(0.01))).max(LEAST),
+        }
+    }
+
     /// Whether more frames are waited for once there are some.
     pub(super) fn naps(&self) -> bool {
         !self.source().is_ok_and(|settings| settings.nap().is_zero())

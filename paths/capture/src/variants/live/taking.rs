@@ -26,16 +26,13 @@ pub(super) enum Passed {
     Nothing,
     /// A wait that finds frames at once.
     Ready,
-    /// A wait that sleeps until there are some.
-    Asleep,
+    /// A wait that sleeps so long until there are some.
+    Asleep(Duration),
     /// A nap.
     Nap,
     /// Nothing: sending is what is timed. So many frames lie in the socket then, if there is one.
     Drained(u64),
 }
-
-/// How long the generator lets the capture sleep.
-const ASLEEP: Duration = Duration::from_micros(500);
 
 /// So long after they were sent all frames have arrived; with TPACKET_V3 a block that is not full was handed over: two of
 /// the kernel's timers of 1 ms, and a tick.
@@ -185,8 +182,8 @@ impl Ready {
                 self.drain(size)?;
                 Ok((found == TOGETHER).then_some((spent, TOGETHER)))
             }
-            Passed::Asleep => {
-                self.ask(1, ASLEEP);
+            Passed::Asleep(long) => {
+                self.ask(1, long);
                 let switches = sleeps()?;
                 let begun = thread_time::thread();
                 let woken = self.wait()?;
