@@ -8,8 +8,8 @@ use tollway_stats::Interval;
 use super::measured::{Load, Measured, Way, exactly};
 use super::setup::{Asked, Setup};
 
-/// Of its time an application that stalls now and then has this part: a stall in ten of its lengths.
-const BETWEEN_STALLS: f64 = 0.9;
+/// How far apart stalls begin, in lengths of one: as in the live variants.
+const STALLS_APART: f64 = 10.0;
 
 /// What wake-ups may cost a packet more than in endless batches.
 const WAKE_UPS: f64 = 0.05;
@@ -65,10 +65,10 @@ pub fn predict(setup: Setup, asked: &Asked, measured: &Measured) -> Result<Optio
     let Some(room) = measured.room(setup.kind) else { return Ok(None) };
     // A reader that is never idle never sleeps, however it would wait.
     let busy = measured.way(setup.kind, false, setup.buffer).unwrap_or(way);
-    let free = if asked.stall.is_zero() { 1.0 } else { BETWEEN_STALLS };
-    let processor =
-        quotient(scaled(measured.share, measured.hz * free), plus(busy.full.cycles, f64::from(asked.work)));
-    let buffer = bridged(room.frames(setup.buffer), asked.stall.as_secs_f64(), busy.full.pause);
+    let work = work(asked, measured);
+    let available = between_stalls(measured.share, asked.stall.as_secs_f64(), measured.pause);
+    let processor = quotient(scaled(available, measured.hz), plus(busy.full.cycles, work));
+    let buffer = bridged(room.frames(setup.buffer), asked.stall.as_secs_f64(), measured.pause);
     let one = least(&[(Limit::Processor, processor), (Limit::Buffer, buffer)]);
     let cores = u64::from(setup.cores);
     let all = |one: f64, sender: f64| -> Result<f64> {
@@ -86,7 +86,7 @@ pub fn predict(setup: Setup, asked: &Asked, measured: &Measured) -> Result<Optio
     let cycles = if asked.rate.is_some() { way.light.cycles } else { way.full.cycles };
     Ok(Some(Predicted {
         setup,
-        cycles: plus(cycles, f64::from(asked.work)),
+        cycles: plus(cycles, work),
         processor: scaled(processor, cores as f64),
         buffer: scaled(buffer, cores as f64),
         sender,
@@ -95,28 +95,45 @@ pub fn predict(setup: Setup, asked: &Asked, measured: &Measured) -> Result<Optio
     }))
 }
 
-/// Cycles a packet at a rate, application included. Wake-ups are about as many a second at any rate below full speed, so
+/// Cycles a packet at a rate, without the application's work. Wake-ups are about as many a second at any rate below full speed, so
 /// what they add to a packet goes by the packets that share them: cost = each + wake-ups / rate, through what was measured
-/// at two rates.
-pub fn cycles_at(way: &Way, rate: f64, work: u32) -> Interval {
+/// at two rates. Below the lower of them it is bounded by what would be if packets cost nothing but wake-ups.
+pub fn cycles_at(way: &Way, rate: f64) -> Interval {
     let (light, full) = (&way.light, &way.full);
     let (few, many) = (light.carried.estimate, full.carried.estimate);
     // Two rates that are nearly one tell nothing of others.
-    let part = if many > few * 1.2 { (many / rate - 1.0) / (many / few - 1.0) } else { 0.0 };
+    let part = if many > few * 1.2 { (many / rate - 1.0) / (many / few - 1.0) } else { 1.0 };
     let part = part.max(0.0);
-    let estimate = part * light.cycles.estimate + (1.0 - part) * full.cycles.estimate;
-    let far = |a: fn(&Interval) -> f64, b: fn(&Interval) -> f64| {
-        let other = if part > 1.0 { b(&full.cycles) } else { a(&full.cycles) };
-        part * a(&light.cycles) + (1.0 - part) * other
-    };
-    let (lo, hi) = (far(|i| i.lo, |i| i.hi), far(|i| i.hi, |i| i.lo));
-    // Nothing costs less than at full speed; where that is what the line says, it says nothing of the rate.
-    let floor = full.cycles.lo.min(light.cycles.lo);
-    let estimate = estimate.max(floor);
-    plus(
-        Interval { estimate, lo: lo.clamp(floor, estimate), hi: hi.max(estimate), ..light.cycles },
-        f64::from(work),
-    )
+    let line = |of: fn(&Interval) -> f64| part * of(&light.cycles) + (1.0 - part) * of(&full.cycles);
+    if part <= 1.0 {
+        let estimate = line(|i| i.estimate);
+        let (lo, hi) = (line(|i| i.lo), line(|i| i.hi));
+        Interval { estimate, lo: lo.min(estimate), hi: hi.max(estimate), ..light.cycles }
+    } else {
+        let (lo, hi) = (light.cycles.lo, light.cycles.hi * (few / rate).max(1.0));
+        Interval { estimate: line(|i| i.estimate).clamp(lo, hi), lo, hi, ..light.cycles }
+    }
+}
+
+/// Cycles of the application a packet.
+pub fn work(asked: &Asked, measured: &Measured) -> Interval {
+    scaled(measured.work, f64::from(asked.work))
+}
+
+/// What of a share of a processor is left by an application that stalls once in ten lengths of a stall. It stalls for
+/// longer than it would, by up to a pause.
+fn between_stalls(share: Interval, stall: f64, pause: Interval) -> Interval {
+    if stall == 0.0 {
+        return share;
+    }
+    let free = |late: f64| (1.0 - (stall + late) / (STALLS_APART * stall)).max(0.5);
+    Interval {
+        // It ends at any time within a pause, if at all.
+        estimate: share.estimate * free(0.5 * pause.lo),
+        lo: share.lo * free(pause.estimate),
+        hi: share.hi * free(0.0),
+        ..share
+    }
 }
 
 /// How long packets should wait for others, in milliseconds: until wake-ups cost next to nothing, but no longer than they
@@ -134,14 +151,13 @@ pub fn patience(setup: Setup, asked: &Asked, measured: &Measured) -> Result<Opti
     if let (Some(batched), Some(at_once)) = (batched, at_once)
         && let Some((wake_up, each)) = price_of_wake_up(batched, at_once)
     {
-        let each = each + f64::from(asked.work);
+        let each = each + work(asked, measured).estimate;
         let model = Amortisation::new(wake_up, each).map_err(|e| Error::Wrong(e.to_string()))?;
         if let Ok(Some(batch)) = model.batch_within(WAKE_UPS) {
             patience = (batch / asked.light_rate() * 1e3).ceil().clamp(1.0, 1000.0) as u32;
         }
     }
-    let pause = batched.map_or(0.0, |load| (load.pause - f64::from(asked.delay) / 1e3).max(0.0));
-    let pause = pause + asked.stall.as_secs_f64();
+    let pause = measured.pause.hi + asked.stall.as_secs_f64();
     if let Some(least) = measured.room(setup.kind).and_then(|r| r.least_patience(setup.buffer, pause)) {
         patience = patience.max(least);
     }
@@ -157,12 +173,15 @@ pub fn price_of_wake_up(batched: &Load, at_once: &Load) -> Option<(f64, f64)> {
     (often > 1.2 * rarely && wake_up > 0.0 && each > 0.0).then_some((wake_up, each))
 }
 
-/// The rate at which a buffer of so many frames is full just when a pause ends: one as long as the longest that was seen,
-/// after a stall. One twice or half as long cannot be excluded.
-fn bridged(frames: f64, stall: f64, pause: f64) -> Interval {
+/// The rate at which a buffer of so many frames is full just when a pause ends, or a stall and what follows it: seldom a long
+/// pause.
+fn bridged(frames: f64, stall: f64, pause: Interval) -> Interval {
     // A clock's tick, where no pause was seen.
     let rate = |pause: f64| frames / (stall + pause).max(1e-6);
-    Interval { lo: rate(2.0 * pause), hi: rate(0.5 * pause), ..exactly(rate(pause)) }
+    match stall {
+        0.0 => Interval { lo: rate(pause.hi), hi: rate(pause.lo), ..exactly(rate(pause.estimate)) },
+        _ => Interval { lo: rate(pause.estimate), hi: rate(0.0), ..exactly(rate(pause.lo)) },
+    }
 }
 
 /// The least of some bounds, end by end, and which it is.
@@ -173,9 +192,12 @@ fn least(bounds: &[(Limit, Interval); 2]) -> (Limit, Interval) {
     (limit, Interval { lo: of(|i| i.lo), hi: of(|i| i.hi), ..exactly(of(|i| i.estimate)) })
 }
 
-/// An estimate and so much more, which is certain.
-fn plus(of: Interval, more: f64) -> Interval {
-    Interval { estimate: of.estimate + more, lo: of.lo + more, hi: of.hi + more, ..of }
+/// The sum of two independent estimates.
+pub fn plus(a: Interval, b: Interval) -> Interval {
+    let estimate = a.estimate + b.estimate;
+    let below = (a.estimate - a.lo).hypot(b.estimate - b.lo);
+    let above = (a.hi - a.estimate).hypot(b.hi - b.estimate);
+    Interval { estimate, lo: estimate - below, hi: estimate + above, ..a }
 }
 
 fn scaled(of: Interval, factor: f64) -> Interval {

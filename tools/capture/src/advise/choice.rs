@@ -5,7 +5,7 @@ use tollway_core::Result;
 use tollway_stats::Interval;
 
 use super::capacity::{Limit, Predicted, patience, predict, quotient};
-use super::measured::Measured;
+use super::measured::{Measured, exactly};
 use super::setup::{Asked, Setup, size_word, source_word};
 
 /// What a way must take beyond the rate that was asked for.
@@ -147,8 +147,12 @@ fn best(asked: &Asked, measured: &Measured) -> Result<Option<Predicted>> {
     all.retain(|p| {
         p.rate.estimate >= needed.unwrap_or(most * SAME) || (needed, p.limit) == (None, Limit::Sender)
     });
-    // A buffer is to bridge a pause that is twice as long as any that was seen, if there is one.
-    let roomy = |p: &Predicted| p.buffer.lo >= needed.unwrap_or(p.rate.estimate);
+    // A buffer is to bridge the longest pause that was seen, if there is one that does.
+    let longest = asked.stall.as_secs_f64() + measured.pause.hi;
+    let roomy = |p: &Predicted| {
+        let frames = measured.room(p.setup.kind).map_or(0.0, |room| room.frames(p.setup.buffer));
+        frames * f64::from(p.setup.cores) >= needed.unwrap_or(p.rate.estimate) * longest
+    };
     if all.iter().any(roomy) {
         all.retain(roomy);
     }
@@ -181,7 +185,7 @@ fn changes(now: &Predicted, best: &Predicted, asked: &Asked, measured: &Measured
         let mut next: Option<(usize, Change)> = None;
         for (place, part) in left.iter().enumerate() {
             let Some(after) = predict(with(at.setup, *part, &best.setup), asked, measured)? else { continue };
-            let gain = gain(&at, &after, asked);
+            let Some(gain) = gain((at.setup, asked), (after.setup, asked), measured)? else { continue };
             if next.as_ref().is_none_or(|(_, change)| gain.estimate > change.gain.estimate) {
                 let (from, to) = (part.named(&at.setup), part.named(&best.setup));
                 let worth = worth(&gain);
@@ -197,9 +201,8 @@ fn changes(now: &Predicted, best: &Predicted, asked: &Asked, measured: &Measured
     let end = at;
     for change in changes.iter_mut().filter(|change| change.worth == Worth::No) {
         let without = with(end.setup, change.what, &now.setup);
-        if let Some(without) = predict(without, asked, measured)?
-            && worth(&gain(&without, &end, asked)) == Worth::Yes
-        {
+        let gain = gain((without, asked), (end.setup, asked), measured)?;
+        if gain.is_some_and(|gain| worth(&gain) == Worth::Yes) {
             change.worth = Worth::WithTheOthers;
         }
     }
@@ -229,7 +232,7 @@ fn half_the_work(end: &Predicted, asked: &Asked, measured: &Measured) -> Result<
     }
     let faster = Asked { work: asked.work / 2, ..asked.clone() };
     let Some(after) = predict(end.setup, &faster, measured)? else { return Ok(None) };
-    let gain = gain(end, &after, asked);
+    let Some(gain) = gain((end.setup, asked), (end.setup, &faster), measured)? else { return Ok(None) };
     Ok(Some(Change {
         what: Part::Application,
         from: format!("{} cycles", asked.work),
@@ -242,15 +245,18 @@ fn half_the_work(end: &Predicted, asked: &Asked, measured: &Measured) -> Result<
 }
 
 /// How many times as good: by the rate as far as it is needed; where both take enough, or all that the sender gives, by
-/// cycles.
-fn gain(before: &Predicted, after: &Predicted, asked: &Asked) -> Interval {
-    let needed = asked.rate.map(|rate| rate * HEADROOM);
+/// cycles. What both have in common, the share of a processor that there is, is in no doubt here.
+fn gain(before: (Setup, &Asked), after: (Setup, &Asked), measured: &Measured) -> Result<Option<Interval>> {
+    let sure = Measured { share: exactly(measured.share.estimate), ..measured.clone() };
+    let of = |(setup, asked): (Setup, &Asked)| predict(setup, asked, &sure);
+    let needed = after.1.rate.map(|rate| rate * HEADROOM);
+    let (Some(before), Some(after)) = (of(before)?, of(after)?) else { return Ok(None) };
     let is_enough = |p: &Predicted| needed.map_or(p.limit == Limit::Sender, |rate| p.rate.estimate >= rate);
-    if is_enough(before) && is_enough(after) {
-        return quotient(before.cycles, after.cycles);
+    if is_enough(&before) && is_enough(&after) {
+        return Ok(Some(quotient(before.cycles, after.cycles)));
     }
     let most = needed.unwrap_or(f64::INFINITY);
-    quotient(capped(after.rate, most), capped(before.rate, most))
+    Ok(Some(quotient(capped(after.rate, most), capped(before.rate, most))))
 }
 
 fn capped(of: Interval, most: f64) -> Interval {

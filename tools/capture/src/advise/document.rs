@@ -22,8 +22,12 @@ pub struct AdviceDocument {
     pub run: i64,
     /// Ticks of the time-stamp counter in a second.
     pub hz: f64,
-    /// Share of a processor that a thread gets here which always wants it.
+    /// Share of a processor that a thread gets here which always wants it: in the worst of four trials, from the worst to
+    /// the median.
     pub processor_share: Figure,
+    /// How long nobody reads here for want of a processor, in seconds: in the worst of four trials, from the median to the
+    /// worst.
+    pub pause_seconds: Figure,
     /// What is advised.
     pub advised: PredictedDocument,
     /// What today's way is predicted to do; null where it could not be measured.
@@ -210,8 +214,10 @@ pub struct TriedRate {
     pub carried: f64,
     /// Trials.
     pub trials: u32,
-    /// Trials in which nothing was dropped and reading kept up.
+    /// Trials in which nothing was dropped.
     pub without_loss: u32,
+    /// Trials in which reading kept up: what waited at the end was no more than came within a short while.
+    pub kept_up: u32,
     /// Frames dropped, in all trials.
     pub dropped: u64,
 }
@@ -311,6 +317,7 @@ impl AdviceDocument {
             run,
             hz: measured.hz,
             processor_share: measured.share.into(),
+            pause_seconds: measured.pause.into(),
             advised: (&advice.best).into(),
             now: advice.now.as_ref().map(PredictedDocument::from),
             changes: advice.changes.iter().map(change).collect(),

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use tollway_capture::engine::source::Kind;
-use tollway_core::Registry;
+use tollway_core::{Params, Registry, Value};
+use tollway_stats::summary::quantile;
 use tollway_stats::{Interval, figure};
 use tollway_store::{Point, PointState, Result, RunId, Store, Trial};
 
@@ -13,6 +14,9 @@ use super::setup::{Asked, Setup};
 
 /// Confidence of all intervals.
 pub const CONFIDENCE: f64 = 0.95;
+
+/// Blocks in which advice is tried: what is measured here is to foretell them.
+pub const BLOCKS_AHEAD: u32 = 4;
 
 /// One source at one rate.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,8 +53,14 @@ pub struct Way {
 pub struct Measured {
     /// Ticks of the time-stamp counter in a second.
     pub hz: f64,
-    /// Share of a processor that a thread gets here which always wants it: the sender at full speed.
+    /// Share of a processor that a thread gets here which always wants it, in the worst of [`BLOCKS_AHEAD`] trials: a rate
+    /// is without loss only where it is in each. From the worst that was seen to the median.
     pub share: Interval,
+    /// How long nobody reads for want of a processor, in seconds, at the most: in the worst of [`BLOCKS_AHEAD`] trials, from
+    /// the median to the worst that was seen. It is the machine's doing, not a source's.
+    pub pause: Interval,
+    /// Cycles that one of the application's took, its own caches and interruptions included: about 1.
+    pub work: Interval,
     /// The sources, those handed over in batches first.
     pub ways: Vec<Way>,
     /// How many frames buffers hold.
@@ -90,6 +100,8 @@ pub fn read(
     let mut measured = Measured {
         hz,
         share: share(&trials).unwrap_or(exactly(1.0)),
+        pause: exactly(0.0),
+        work: exactly(1.0),
         ways: Vec::new(),
         rooms: Vec::new(),
         left_out: Vec::new(),
@@ -113,6 +125,25 @@ pub fn read(
                     measured.left_out.push((setup.kind, why));
                 }
             }
+        }
+    }
+    // At full speed nobody waits for packets.
+    let at_full = |trial: &&Trial| {
+        let point = points.iter().find(|point| point.id == trial.point);
+        let rate = point.and_then(|p| p.spec.params.get("rate").cloned());
+        rate == Some(Value::Int(0))
+    };
+    let pauses: Vec<f64> = trials
+        .iter()
+        .filter(at_full)
+        .map(|trial| Books::of(trial, warmup_ms).count("longest_between_reads_ns") as f64 / 1e9)
+        .collect();
+    measured.pause = pause(&pauses).unwrap_or(exactly(0.0));
+    if let Some((setup, params)) = at_work(asked, registry, setups)? {
+        let point = points.iter().find(|p| p.spec.variant == setup.variant() && p.spec.params == params);
+        let busy = point.and_then(|point| load(point, &trials, warmup_ms).ok());
+        if let (Some(busy), Some(way)) = (busy, measured.way(setup.kind, setup.immediate, setup.buffer)) {
+            measured.work = less(&busy.cycles, &way.full.cycles, f64::from(asked.work));
         }
     }
     let ways = &measured.ways;
@@ -176,23 +207,58 @@ impl Books<'_> {
     }
 }
 
-/// Share of a processor that senders at full speed got, who never wait.
+/// Share of a processor that senders got, who never wait.
 fn share(trials: &[Trial]) -> Option<Interval> {
-    let mut blocks = Blocks::new();
-    for trial in trials {
-        let sender = trial.actors.iter().find(|actor| actor.role == "generator");
-        if let Some(share) = sender.and_then(tollway_core::ActorRecord::share) {
-            blocks.entry(trial.block).or_default().push(share.min(1.0));
-        }
-    }
-    interval(&blocks).map(|i| Interval { hi: i.hi.min(1.0), ..i })
+    let sender = |trial: &Trial| trial.actors.iter().find(|actor| actor.role == "generator")?.share();
+    let shares: Vec<f64> = trials.iter().filter_map(sender).map(|share| share.clamp(0.01, 1.0)).collect();
+    let at = |probability: f64| quantile(&shares, probability).ok();
+    let worst_ahead = 1.0 / f64::from(BLOCKS_AHEAD + 1);
+    Some(Interval { estimate: at(worst_ahead)?, lo: at(0.0)?, hi: at(0.5)?, confidence: CONFIDENCE })
 }
 
-/// The median over blocks; never below a tenth of itself, since what costs nothing would promise everything.
+/// How long nobody read, by the longest times of trials.
+fn pause(pauses: &[f64]) -> Option<Interval> {
+    let at = |probability: f64| quantile(pauses, probability).ok();
+    let worst_ahead = 1.0 - 1.0 / f64::from(BLOCKS_AHEAD + 1);
+    Some(Interval { estimate: at(worst_ahead)?, lo: at(0.5)?, hi: at(1.0)?, confidence: CONFIDENCE })
+}
+
+/// The point that tells what the application's work takes: the first source that is read in blocks, at full speed, with it.
+/// `None` where there is no work.
+pub fn at_work(
+    asked: &Asked,
+    registry: &Registry,
+    setups: &[Setup],
+) -> tollway_core::Result<Option<(Setup, Params)>> {
+    let Some(setup) = setups.iter().find(|s| s.kind == Kind::TpacketV3).filter(|_| asked.work > 0) else {
+        return Ok(None);
+    };
+    let params = setup.params(asked, registry, 0)?.with("work", u64::from(asked.work));
+    Ok(Some((*setup, params)))
+}
+
+/// One cost less another that is independent, in units of what it should be.
+fn less(of: &Interval, without: &Interval, unit: f64) -> Interval {
+    let estimate = of.estimate - without.estimate;
+    let below = (of.estimate - of.lo).hypot(without.hi - without.estimate);
+    let above = (of.hi - of.estimate).hypot(without.estimate - without.lo);
+    // Work that cost less than half of itself was not seen, but noise was.
+    let share = |cycles: f64| (cycles / unit).max(0.5);
+    Interval { lo: share(estimate - below), hi: share(estimate + above), ..exactly(share(estimate)) }
+}
+
+/// The median over blocks, and where that of [`BLOCKS_AHEAD`] more will lie: their scatter is added to its own. Never below
+/// a tenth of itself, since what costs nothing would promise everything.
 fn interval(blocks: &Blocks) -> Option<Interval> {
     let blocks: Vec<&Vec<f64>> = blocks.values().collect();
     let of = figure(&blocks, CONFIDENCE).ok()?;
-    (of.estimate > 0.0).then(|| Interval { lo: of.lo.max(of.estimate / 10.0), ..of })
+    let wider = (1.0 + blocks.len() as f64 / f64::from(BLOCKS_AHEAD)).sqrt();
+    let (below, above) = (wider * (of.estimate - of.lo), wider * (of.hi - of.estimate));
+    (of.estimate > 0.0).then(|| Interval {
+        lo: (of.estimate - below).max(of.estimate / 10.0),
+        hi: of.estimate + above,
+        ..of
+    })
 }
 
 /// A figure without doubt.

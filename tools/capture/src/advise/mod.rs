@@ -23,7 +23,7 @@ use std::path::Path;
 use anyhow::Result;
 use serde::Serialize;
 use tollway_capture::engine::source::Kind;
-use tollway_core::{Case, Error, OneOrMany, Preset, PresetHead, TrialSpec, Value};
+use tollway_core::{Case, Error, Preset, PresetHead, TrialSpec};
 use tollway_lab::point::Selection;
 use tollway_lab::progress::Progress;
 use tollway_lab::{Ended, Estimate, Lab, Request};
@@ -47,7 +47,7 @@ const TRIAL: TrialSpec = TrialSpec { window_ms: 150.0, warmup_ms: 20.0, runs: 6,
 const SHORTEST_WINDOW: f64 = 40.0;
 
 /// What a trial takes besides its window and warm-up, in seconds: a cable and its two ends are made anew.
-const OVERHEAD: f64 = 0.08;
+const OVERHEAD: f64 = 0.12;
 
 /// How advice ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +85,8 @@ pub fn run(
     let session = Session { lab, asked, seed: options.seed, seconds };
     let setups = session.setups();
     let request = session.first(&setups)?;
-    let estimate = lab.estimate(&request)?;
+    let mut estimate = lab.estimate(&request)?;
+    estimate.seconds += OVERHEAD * estimate.trials as f64;
     if options.dry_run {
         return plan(&estimate, options.apply, json);
     }
@@ -160,13 +161,11 @@ impl Session<'_> {
         let mut cases = Vec::new();
         for setup in setups {
             for rate in [self.asked.light_rate() as u64, 0] {
-                let mut case = Case::default();
-                for (axis, value) in setup.params(&self.asked, registry, rate)?.iter() {
-                    case.0.insert(axis.into(), OneOrMany::One(value.clone()));
-                }
-                case.0.insert("variant".into(), OneOrMany::One(Value::Text(setup.variant().into())));
-                cases.push(case);
+                cases.push(apply::case(setup, &setup.params(&self.asked, registry, rate)?));
             }
+        }
+        if let Some((setup, params)) = measured::at_work(&self.asked, registry, setups)? {
+            cases.push(apply::case(&setup, &params));
         }
         let preset = Preset {
             preset: PresetHead { name: "advise".into(), path: PATH.into(), about: String::new() },

@@ -36,7 +36,7 @@ fn head(asked: &Asked, run: i64, measured: &Measured) -> String {
         wants.push(format!("stalls of {} ms", asked.stall.as_millis()));
     }
     let mut text = format!(
-        "Advice for {}\nmeasured on a cable of its own (run {run}); a thread that wants a processor gets {} of it\n",
+        "Advice for {}\nmeasured on a cable of its own (run {run}); a thread that always wants a processor gets {} of it\n",
         wants.join(", "),
         share(&measured.share)
     );
@@ -55,22 +55,21 @@ fn sources(asked: &Asked, measured: &Measured, advice: &Advice, width: Option<us
     (aligns[0], aligns[8]) = (Align::Left, Align::Left);
     let mut table = Table::new(aligns);
     let cells = |texts: [String; 9]| texts.map(Cell::plain);
-    let light = count(asked.light_rate());
     table.row(cells([
         "source".into(),
-        format!("c/packet at {light}/s"),
-        "packets a read".into(),
-        "c/packet at full speed".into(),
-        "a core takes".into(),
-        "the buffer".into(),
-        "sender gives".into(),
+        format!("c at {}/s", count(asked.light_rate())),
+        "a read".into(),
+        "c at full".into(),
+        "core takes".into(),
+        "buffer".into(),
+        "sender".into(),
         "without loss".into(),
         "95 % interval".into(),
     ]));
     for predicted in &advice.sources {
         let setup = predicted.setup;
         let Some(way) = measured.way(setup.kind, setup.immediate, setup.buffer) else { continue };
-        let rate = |of: &Interval| format!("{}/s", count(of.estimate));
+        let rate = |of: &Interval| count(of.estimate);
         table.row(cells([
             source_word(setup.kind).into(),
             count(way.light.cycles.estimate),
@@ -88,7 +87,8 @@ fn sources(asked: &Asked, measured: &Measured, advice: &Advice, width: Option<us
     }
     let mut text = table.render(width);
     text += &format!(
-        "takes and \"without loss\" are predicted, for one core and {}, with the application's work{}\n",
+        "c: cycles a packet without the application's work; a read: packets it brings; then frames/s, predicted for one core \
+         and {} with that work{}\n",
         size_word(advice.best.setup.buffer),
         if asked.stall.is_zero() { "" } else { " and stalls" }
     );
@@ -107,12 +107,11 @@ fn verdict(asked: &Asked, measured: &Measured, advice: &Advice) -> String {
         text += &format!("         {}\n", margin(rate, best));
     }
     if let Some((_, room)) = measured.rooms.iter().find(|(kind, _)| *kind == best.setup.kind) {
-        let pause = measured.way(best.setup.kind, false, best.setup.buffer).map_or(0.0, |w| w.full.pause);
         text += &format!(
             "         the buffer holds {} frames, {} bytes each; nobody read for up to {} ms here, stalls come on top\n",
             count(room.frames(best.setup.buffer)),
             plain(room.bytes),
-            plain(pause * 1e3)
+            plain(measured.pause.hi * 1e3)
         );
     }
     let light = |immediate| measured.way(best.setup.kind, immediate, best.setup.buffer).map(|w| &w.light);
@@ -228,15 +227,22 @@ pub fn applied(run: i64, tried: &[Tried], width: Option<usize>) -> String {
 
 fn way(tried: &Tried, width: Option<usize>) -> String {
     let predicted = &tried.predicted;
-    let mut table = Table::new(vec![Align::Right, Align::Right, Align::Right, Align::Right]);
-    let cells = |texts: [String; 4]| texts.map(Cell::plain);
-    table.row(cells(["    asked".into(), "carried".into(), "trials without loss".into(), "dropped".into()]));
+    let mut table = Table::new(vec![Align::Right; 5]);
+    let cells = |texts: [String; 5]| texts.map(Cell::plain);
+    table.row(cells([
+        "    asked".into(),
+        "carried".into(),
+        "without loss".into(),
+        "kept up".into(),
+        "dropped".into(),
+    ]));
     for rate in &tried.rates {
         let asked = if rate.asked == 0 { "full".into() } else { format!("{}/s", count(rate.asked as f64)) };
         table.row(cells([
             format!("    {asked}"),
             format!("{}/s", count(rate.carried)),
             format!("{} of {}", rate.without_loss, rate.trials),
+            format!("{} of {}", rate.kept_up, rate.trials),
             rate.dropped.to_string(),
         ]));
     }
