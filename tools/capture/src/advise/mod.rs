@@ -46,6 +46,9 @@ const TRIAL: TrialSpec = TrialSpec { window_ms: 150.0, warmup_ms: 20.0, runs: 6,
 /// The shortest window of a trial, in milliseconds: blocks that are handed over after 10 ms come several times.
 const SHORTEST_WINDOW: f64 = 40.0;
 
+/// The fewest blocks that give intervals.
+const FEWEST_BLOCKS: u32 = 3;
+
 /// What a trial takes besides its window and warm-up, in seconds: a cable and its two ends are made anew.
 const OVERHEAD: f64 = 0.12;
 
@@ -185,11 +188,14 @@ impl Session<'_> {
         Request { foretold: apply::foretold(plans), ..request }
     }
 
-    /// With windows cut to the time that there is, but for no less than so many milliseconds.
+    /// With windows cut to the time that there is, but for no less than so many milliseconds, and then blocks.
     fn request(&self, title: &str, mut preset: Preset, least_ms: f64) -> Request {
         if let Some(seconds) = self.seconds {
             let trial = &mut preset.trial;
-            let trials = preset.case.len() as f64 * f64::from(trial.runs);
+            let points = preset.case.len() as f64;
+            let shortest = points * ((least_ms + trial.warmup_ms) / 1e3 + OVERHEAD);
+            trial.runs = ((seconds / shortest) as u32).clamp(FEWEST_BLOCKS.min(trial.runs), trial.runs);
+            let trials = points * f64::from(trial.runs);
             let window = (seconds / trials - OVERHEAD) * 1e3 - trial.warmup_ms;
             trial.window_ms = window.clamp(least_ms, trial.window_ms.max(least_ms));
         }

@@ -56,7 +56,7 @@ pub struct Advise {
     #[arg(long)]
     pub apply: bool,
 
-    /// Seconds that the whole may take; windows are cut to fit, but not below what gives figures.
+    /// Seconds that the whole may take; windows and blocks are cut to fit, but not below what gives figures.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub time: Option<f64>,
 
