@@ -253,6 +253,10 @@ fn gain(before: (Setup, &Asked), after: (Setup, &Asked), measured: &Measured) ->
     let (Some(before), Some(after)) = (of(before)?, of(after)?) else { return Ok(None) };
     let is_enough = |p: &Predicted| needed.map_or(p.limit == Limit::Sender, |rate| p.rate.estimate >= rate);
     if is_enough(&before) && is_enough(&after) {
+        if before.cycles == after.cycles {
+            // The same figures, not two that happen to agree.
+            return Ok(Some(exactly(1.0)));
+        }
         return Ok(Some(quotient(before.cycles, after.cycles)));
     }
     let most = needed.unwrap_or(f64::INFINITY);
