@@ -12,6 +12,7 @@
 //! it, less sending without.
 
 mod alone;
+mod books;
 mod capture;
 mod checking;
 mod filler;
