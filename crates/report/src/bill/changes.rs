@@ -1,6 +1,6 @@
 //! What changes of a path bring: predicted from the tolls of their gates, and measured.
 
-use tollway_store::Store;
+use tollway_store::{PointSpec, Store};
 
 use super::{Billed, ByBlock, interval};
 use crate::Result;
@@ -35,6 +35,7 @@ pub(super) fn of(store: &Store, bills: &[Billed<'_>], hz: f64) -> Result<Vec<Cha
             variant: changed.point.spec.variant.clone(),
             instead_of: name.clone(),
             params: changed.point.spec.params.to_string(),
+            departures: departures(&changed.point.spec),
             predicted: Estimate::of_ticks(&predicted, hz),
             measured: Estimate::of_ticks(&measured, hz),
             share: measured.estimate / original.document.measured.ticks.estimate,
@@ -43,6 +44,12 @@ pub(super) fn of(store: &Store, bills: &[Billed<'_>], hz: f64) -> Result<Vec<Cha
         });
     }
     Ok(changes)
+}
+
+/// What a point's title says besides its path and variant.
+fn departures(spec: &PointSpec) -> String {
+    let named = format!("{} {}", spec.path, spec.variant);
+    spec.title.strip_prefix(&named).unwrap_or_default().trim().into()
 }
 
 /// Whether all parameters that both have are the same.

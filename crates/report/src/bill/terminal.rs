@@ -43,11 +43,7 @@ fn changes(changes: &[ChangeDocument], width: Option<usize>) -> String {
     for change in changes {
         let (predicted, measured) = (&change.predicted.ticks, &change.measured.ticks);
         table.row([
-            Cell::plain(format!(
-                "  {} instead of {}",
-                printable(&change.variant),
-                printable(&change.instead_of)
-            )),
+            Cell::plain(format!("  {}", words::change(change))),
             Cell::plain(signless(predicted.estimate)),
             Cell::styled(ends(predicted), DIM),
             Cell::plain(signless(measured.estimate)),

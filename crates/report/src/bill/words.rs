@@ -1,7 +1,7 @@
 //! The figures of a bill in words, for the terminal and the page alike.
 
 use crate::columns::printable;
-use crate::document::{BillDocument, GateDocument, Span};
+use crate::document::{BillDocument, ChangeDocument, GateDocument, Span};
 use crate::number::{count, percent};
 
 /// How often a gate is passed: `1.00`, `0.520`, `1/3250`; `#` before it where that was counted.
@@ -57,6 +57,12 @@ pub(crate) fn others(bill: &BillDocument) -> Vec<(String, Vec<&GateDocument>)> {
 
 /// A bill whose resolution is more than this share of the whole would close with a tenth of it missing.
 const COARSE: f64 = 0.05;
+
+/// What a change is, and where: `after instead of before, group=1`.
+pub(crate) fn change(change: &ChangeDocument) -> String {
+    let at = if change.departures.is_empty() { String::new() } else { format!(", {}", change.departures) };
+    printable(&format!("{} instead of {}{at}", change.variant, change.instead_of))
+}
 
 /// Whether a bill closes.
 pub(crate) fn verdict(bill: &BillDocument) -> String {

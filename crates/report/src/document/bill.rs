@@ -140,6 +140,8 @@ pub struct ChangeDocument {
     pub instead_of: String,
     /// The parameters of both.
     pub params: String,
+    /// Those of them that are not their axes' defaults.
+    pub departures: String,
     /// What it was predicted to save, from the tolls of the gates: below 0 where it costs more.
     pub predicted: Estimate,
     /// What it saved, measured end to end.

@@ -222,7 +222,7 @@ impl GateView {
 fn change(change: &ChangeDocument) -> Vec<String> {
     let (predicted, measured) = (&change.predicted.ticks, &change.measured.ticks);
     vec![
-        printable(&format!("{} instead of {}", change.variant, change.instead_of)),
+        words::change(change),
         words::signless(predicted.estimate),
         words::ends(predicted),
         words::signless(measured.estimate),
