@@ -6,7 +6,7 @@ use tollway_store::PointRecord;
 
 use crate::columns::printable;
 use crate::document::RunDocument;
-use crate::number::count;
+use crate::number::{count, time};
 
 /// The title.
 pub(crate) const TITLE: &str = "What was counted, in a trial on average";
@@ -31,14 +31,30 @@ pub(crate) fn rows(document: &RunDocument) -> Vec<(String, String)> {
     let mut rows = Vec::new();
     for point in document.points.iter().filter(|p| p.toll.is_none() && p.trials > 0) {
         let of_interest = point.counters.iter().filter(|(name, _)| *name != OF_EVERY_POINT);
-        let counts: Vec<String> = of_interest
-            .map(|(name, n)| {
-                format!("{} {}", name.replace('_', " "), count(*n as f64 / f64::from(point.trials)))
-            })
-            .collect();
+        let counts: Vec<String> =
+            of_interest.map(|(name, n)| say(name, *n as f64 / f64::from(point.trials))).collect();
         if counts.len() >= FEWEST {
             rows.push((printable(&point.label()), printable(&counts.join(" · "))));
         }
     }
     rows
+}
+
+/// A counter in words. One of nanoseconds says so in its name.
+fn say(name: &str, value: f64) -> String {
+    match name.strip_suffix("_ns") {
+        Some(name) => format!("{} {}", name.replace('_', " "), time(value)),
+        None => format!("{} {}", name.replace('_', " "), count(value)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::say;
+
+    #[test]
+    fn counters_are_words_and_times_have_their_unit() {
+        assert_eq!(say("lost_on_cable", 0.0), "lost on cable 0");
+        assert_eq!(say("longest_between_reads_ns", 14.2e6), "longest between reads 14.2 ms");
+    }
 }
