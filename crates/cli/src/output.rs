@@ -99,10 +99,13 @@ pub fn check_writable(file: &Path) -> Result<(), Error> {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
     };
-    if folder.is_dir() && !file.is_dir() {
+    let is_dash = file == Path::new("-");
+    if folder.is_dir() && !file.is_dir() && !is_dash {
         return Ok(());
     }
-    let (reason, remedy) = if file.is_dir() {
+    let (reason, remedy) = if is_dash {
+        ("standard output has the results already", "name a file")
+    } else if file.is_dir() {
         ("it is a folder", "name a file in it")
     } else {
         ("its folder does not exist", "make the folder, or name another file")
@@ -114,8 +117,18 @@ pub fn check_writable(file: &Path) -> Result<(), Error> {
     })
 }
 
-/// Writes a file whole: beside it first, then in its place, so that a run killed meanwhile leaves the old one.
+/// Writes a file whole: beside it first, then in its place, so that a run killed meanwhile leaves the old one. What a link
+/// leads to is written, not the link; a device or a pipe is written to, not replaced.
 pub fn write(file: &Path, content: &str) -> Result<()> {
+    let written = match fs::canonicalize(file) {
+        Ok(there) if there.is_file() => replace(&there, content),
+        Ok(device) => fs::write(device, content),
+        Err(_) => replace(file, content),
+    };
+    written.with_context(|| format!("writing {}; check that its folder exists and has room", file.display()))
+}
+
+fn replace(file: &Path, content: &str) -> io::Result<()> {
     let mut beside = file.as_os_str().to_owned();
     beside.push(".part");
     let written = fs::write(&beside, content).and_then(|()| fs::rename(&beside, file));
@@ -123,5 +136,35 @@ pub fn write(file: &Path, content: &str) -> Result<()> {
         // The error that matters is the first one.
         let _ = fs::remove_file(&beside);
     }
-    written.with_context(|| format!("writing {}; check that its folder exists and has room", file.display()))
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_link_stays_a_link_and_a_device_a_device() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        write(&file, "old").unwrap();
+        symlink(&file, &link).unwrap();
+        write(&link, "new").unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "new");
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        // A link to a device: whoever may, would replace what it leads to.
+        let device = folder.path().join("null");
+        symlink("/dev/null", &device).unwrap();
+        write(&device, "gone").unwrap();
+        assert!(fs::symlink_metadata(&device).unwrap().is_symlink());
+        assert!(!fs::metadata("/dev/null").unwrap().is_file());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
+    }
+
+    #[test]
+    fn a_dash_is_no_file() {
+        assert!(check_writable(Path::new("-")).unwrap_err().to_string().contains("name a file"));
+    }
 }

@@ -82,4 +82,8 @@ fn what_cannot_be_billed_is_refused_with_the_remedy() {
     refused(&["bill", "capture", "size"], &["AXIS=VALUE"]);
     refused(&["bill", "capture", "--variant", "after", "size=5"], &["size", "60"]);
     refused(&["bill", "capture", "--variant", "none"], &["`none`", "tollway list capture"]);
+    refused(&["bill", "capture", "nosuch=1"], &["axis `nosuch`", "tollway list capture"]);
+    refused(&["bill", "capture", "rate=0"], &["that run anywhere", "--variant"]);
+    refused(&["bill", "capture", "--variant", "packet-filter"], &["a toll itself", "--only packet-filter"]);
+    refused(&["capture", "profile", "--design", "live-v3"], &["`live-v3`", "tollway bill capture"]);
 }

@@ -89,3 +89,16 @@ fn a_profile_is_drawn_sampled_and_written() {
     let (_, err) = told(&bench.tollway(&["capture", "profile", "size"]).output().unwrap(), 2);
     assert!(err.contains("AXIS=VALUE"), "{err}");
 }
+
+#[test]
+fn a_page_of_some_claims_leaves_that_of_all_alone() {
+    let bench = Bench::with(SHORT);
+    let page = bench.file("REPRODUCTION.md");
+    fs::write(&page, "all").unwrap();
+    let (out, _) =
+        told(&bench.tollway(&["reproduce", "capture.batched-read", "--runs", "2"]).output().unwrap(), 0);
+    assert!(out.contains("capture.batched-read") && !out.contains("REPRODUCTION.md"), "{out}");
+    assert_eq!(fs::read_to_string(&page).unwrap(), "all");
+    let (_, err) = told(&bench.tollway(&["reproduce", "--of", "999"]).output().unwrap(), 1);
+    assert!(err.contains("999") && !err.contains("nothing that a claim"), "{err}");
+}

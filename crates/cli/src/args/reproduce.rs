@@ -17,9 +17,9 @@ pub struct Reproduce {
     #[arg(long, value_name = "RUN", conflicts_with_all = ["runs", "warmup", "time", "dry_run", "strict", "export"])]
     pub of: Option<i64>,
 
-    /// Where the page goes.
-    #[arg(long, value_name = "FILE", default_value = "REPRODUCTION.md")]
-    pub page: PathBuf,
+    /// Where the page goes [default: REPRODUCTION.md with all claims, nowhere with some].
+    #[arg(long, value_name = "FILE")]
+    pub page: Option<PathBuf>,
 
     /// How often and how long.
     #[command(flatten)]

@@ -37,6 +37,12 @@ pub fn bill(arguments: &Arguments, options: &Bill) -> Result<Ending> {
     if let Some(file) = &options.repeats.export {
         measure::export(file, &report)?;
     }
+    if report.document().bills.is_empty() && !arguments.json {
+        // What was skipped or failed says why.
+        output::text(&report.terminal(output::width()))?;
+        output::tell("no bill: nothing that passes gates was measured");
+        return Ok(measure::ending(&ended, &options.repeats));
+    }
     show(arguments, &report)?;
     if ended.state == RunState::Complete && report.document().bills.iter().any(|b| b.closes == Some(false)) {
         return Ok(Ending::CheckFailed);
@@ -53,11 +59,22 @@ pub fn profile(arguments: &Arguments, options: &Profile) -> Result<Ending> {
         warmup: None,
         time: options.time.map(f64::from),
         seed: options.seed,
-        dry_run: false,
+        dry_run: options.dry_run,
         strict: false,
         export: None,
     };
     let mut preset = preset(registry.path("capture")?, &options.design, &options.settings)?;
+    for name in &options.design {
+        let axes = registry.path("capture")?.variant(name)?.axes();
+        if !axes.iter().any(|axis| axis.name == Axis::PROFILE) {
+            return Err(Error::Input {
+                place: format!("design `{name}`"),
+                reason: "it is no design of the path in one process, which alone can be sampled".into(),
+                remedy: format!("`tollway bill capture --variant {name}` has its bill"),
+            }
+            .into());
+        }
+    }
     if options.samples > 0 {
         let samples = [0, u64::from(options.samples)].map(Value::Int);
         preset.axes.0.insert(Axis::PROFILE.into(), OneOrMany::Many(samples.into()));
@@ -107,17 +124,34 @@ fn show(arguments: &Arguments, report: &RunReport) -> Result<()> {
 
 /// The points of a bill as a preset.
 fn preset(path: &Path, variants: &[String], settings: &[(String, String)]) -> Result<Preset> {
+    let refused = |place: String, reason: &str, remedy: String| {
+        Err(Error::Input { place, reason: reason.into(), remedy }.into())
+    };
+    let list = format!("`tollway list {}` names them", path.name);
+    let has = |axis: &String| path.variants.iter().any(|v| v.axes().iter().any(|a| a.name == axis));
+    if let Some((axis, _)) = settings.iter().find(|(axis, _)| !has(axis)) {
+        return refused(format!("axis `{axis}`"), "no variant of this path has such an axis", list);
+    }
     let variants = match variants {
         [] => with_gates(path, settings),
         some => some.to_vec(),
     };
     if variants.is_empty() {
-        return Err(Error::Input {
-            place: format!("path `{}`", path.name),
-            reason: "none of its variants passes gates: each is a toll itself".into(),
-            remedy: format!("`tollway measure {}` measures them", path.name),
+        if settings.is_empty() {
+            let remedy = format!("`tollway measure {}` measures them", path.name);
+            let place = format!("path `{}`", path.name);
+            return refused(place, "none of its variants passes gates: each is a toll itself", remedy);
         }
-        .into());
+        let reason = "none of its variants that run anywhere passes gates and has these axes";
+        return refused(format!("path `{}`", path.name), reason, format!("name one with --variant; {list}"));
+    }
+    for name in &variants {
+        let variant = path.variant(name)?;
+        let plan = Params::new().complete(&variant.axes()).and_then(|params| variant.plan(&params));
+        if plan.is_ok_and(|plan| plan.provides.is_some()) {
+            let remedy = format!("`tollway measure {} --only {name}` measures it", path.name);
+            return refused(format!("variant `{name}`"), "it is a toll itself, so it has no bill", remedy);
+        }
     }
     let trial =
         if variants.iter().any(|name| has_several_roles(path, name)) { TRIAL_OF_SEVERAL } else { TRIAL };

@@ -1,5 +1,7 @@
 //! `tollway reproduce`: what has become of what was published, measured here and now.
 
+use std::path::{Path, PathBuf};
+
 use anyhow::Result;
 use tollway_core::{Claims, Error, Preset, Registry};
 use tollway_report::{Reproduction, RunReport};
@@ -18,10 +20,15 @@ type ByPath = Vec<(String, Claims)>;
 pub fn reproduce(arguments: &Arguments, options: &Reproduce) -> Result<Ending> {
     let registry = tollway_all::registry();
     let claims = chosen(&registry, &options.claims)?;
-    output::check_writable(&options.page)?;
+    // A page of some claims does not take the place of that of all.
+    let page = match &options.page {
+        None if options.claims.is_empty() => Some(PathBuf::from("REPRODUCTION.md")),
+        page => page.clone(),
+    };
+    page.as_deref().map_or(Ok(()), output::check_writable)?;
     if let Some(run) = options.of {
         let store = Store::open_read_only(&arguments.store)?;
-        show(arguments, options, &store, RunId(run), &claims)?;
+        show(arguments, page.as_deref(), &store, RunId(run), &claims)?;
         return Ok(Ending::Done);
     }
     let lab = laboratory::lab(&registry)?;
@@ -39,7 +46,7 @@ pub fn reproduce(arguments: &Arguments, options: &Reproduce) -> Result<Ending> {
         measure::export(file, &RunReport::from_store(&store, ended.run)?)?;
     }
     if ended.state == RunState::Complete {
-        show(arguments, options, &store, ended.run, &claims)?;
+        show(arguments, page.as_deref(), &store, ended.run, &claims)?;
     } else {
         output::tell("not all was measured: no claim is judged; `tollway reproduce --resume` goes on");
     }
@@ -48,20 +55,23 @@ pub fn reproduce(arguments: &Arguments, options: &Reproduce) -> Result<Ending> {
 
 fn show(
     arguments: &Arguments,
-    options: &Reproduce,
+    page: Option<&Path>,
     store: &Store,
     run: RunId,
     claims: &[(String, Claims)],
 ) -> Result<()> {
     let of_run = of_run(store, run, claims)?;
     let reproduction = Reproduction::from_store(store, run, &of_run)?;
-    output::write(&options.page, &reproduction.markdown())?;
+    if let Some(page) = page {
+        output::write(page, &reproduction.markdown())?;
+    }
     if arguments.json {
         return output::json(reproduction.document());
     }
     let head = RunReport::from_store(store, run)?.head(output::width());
     let table = reproduction.terminal(output::width());
-    output::text(&format!("{}\n\n{table}{} · run {run}", head.trim_end(), options.page.display()))?;
+    let page = page.map(|page| format!("{} · ", page.display())).unwrap_or_default();
+    output::text(&format!("{}\n\n{table}{page}run {run}", head.trim_end()))?;
     Ok(())
 }
 
@@ -116,6 +126,7 @@ fn presets(registry: &Registry, claims: &[(String, Claims)]) -> Result<Vec<Prese
 
 /// Those of the claims that a run has measured everything for, and those that nothing can be measured for.
 fn of_run(store: &Store, run: RunId, claims: &[(String, Claims)]) -> Result<ByPath> {
+    store.run(run)?;
     let points = store.points(run)?;
     let mut kept = ByPath::new();
     for (path, of_path) in claims {

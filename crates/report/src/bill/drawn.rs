@@ -69,25 +69,32 @@ fn mark(gates: &[&str], name: &str) -> (char, Style) {
 
 /// The gates in their order, each as long as it costs; what is unexplained is dots.
 fn bar(bill: &BillDocument, gates: &[&str], columns: f64) -> String {
-    let (mut out, mut reached, mut ticks) = (String::new(), 0, 0.0);
-    let mut draw = |letter: char, style: Style, cost: f64| {
-        ticks += cost;
-        // Ends are rounded, not lengths, so that the whole is as long as it should be.
-        let end = (ticks * columns).round() as usize;
-        let text: String = std::iter::repeat_n(letter, end.saturating_sub(reached)).collect();
-        reached = reached.max(end);
-        out += &paint(&text, style);
-    };
+    let mut parts: Vec<(char, Style, f64)> = Vec::new();
     for gate in &bill.gates {
-        let Some(cost) = drawn(gate) else { continue };
+        let Some(cost) = gate.cost.map(|c| c.ticks.estimate).filter(|c| *c > 0.0) else { continue };
         let (letter, style) = mark(gates, &gate.name);
-        draw(letter, style, cost);
+        parts.push((letter, style, cost));
     }
     let rest = bill.unexplained.map_or(0.0, |r| r.ticks.estimate);
     if rest > 0.0 {
-        draw('·', Style::new(), rest);
+        parts.push(('·', Style::new(), rest));
     }
-    out
+    let lengths = lengths(&parts.iter().map(|(.., cost)| cost * columns).collect::<Vec<_>>());
+    let draw = |((letter, style, _), length): (&(char, Style, f64), usize)| {
+        paint(&std::iter::repeat_n(*letter, length).collect::<String>(), *style)
+    };
+    parts.iter().zip(lengths).map(draw).collect()
+}
+
+/// Whole columns for each length, so that the bar is as long as all of them and no shorter part has more than a longer
+/// one: what rounding leaves goes to the largest remainders (the method of Hamilton, as of seats in a parliament).
+fn lengths(exact: &[f64]) -> Vec<usize> {
+    let mut whole: Vec<usize> = exact.iter().map(|x| x.floor() as usize).collect();
+    let left = (exact.iter().sum::<f64>().round() as usize).saturating_sub(whole.iter().sum());
+    let mut order: Vec<usize> = (0..exact.len()).collect();
+    order.sort_by(|a, b| exact[*b].fract().total_cmp(&exact[*a].fract()));
+    order.into_iter().take(left).for_each(|at| whole[at] += 1);
+    whole
 }
 
 /// Each gate's letter, and what it costs in each bill.
@@ -111,4 +118,16 @@ fn legend(bills: &[BillDocument], gates: &[&str], width: Option<usize>) -> Strin
         table.row(cells);
     }
     table.render(width)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lengths;
+
+    #[test]
+    fn a_bar_is_as_long_as_its_parts_and_none_is_longer_than_a_larger_one() {
+        assert_eq!(lengths(&[0.45, 0.84, 2.4, 0.78, 0.55, 0.03, 1.3, 0.62]), [0, 1, 2, 1, 1, 0, 1, 1]);
+        assert_eq!(lengths(&[0.4, 0.4]), [1, 0]);
+        assert_eq!(lengths(&[]), [] as [usize; 0]);
+    }
 }

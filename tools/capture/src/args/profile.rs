@@ -38,6 +38,10 @@ pub struct Profile {
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,
 
+    /// Say what would be done, how long it would take and what it needs; do nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+
     /// Where the page goes.
     #[arg(long, value_name = "FILE", default_value = "capture-profile.html")]
     pub page: PathBuf,
