@@ -198,4 +198,18 @@ mod tests {
             }
         }
     }
+
+    /// The page that is checked in has been made with the claims as they stand.
+    #[test]
+    fn the_page_has_every_claim() {
+        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../REPRODUCTION.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        for (name, claims) in chosen(&tollway_all::registry(), &[]).unwrap() {
+            let rows = page.lines().filter(|line| line.starts_with(&format!("| {name}."))).count();
+            assert_eq!(rows, claims.claim.len(), "`tollway reproduce` makes REPRODUCTION.md anew");
+            for claim in &claims.claim {
+                assert!(page.contains(&format!("| {name}.{} |", claim.id)), "{} is not there", claim.id);
+            }
+        }
+    }
 }
