@@ -4,18 +4,21 @@ use super::words::{demanded, figure, tally};
 use crate::bill::words::signless;
 use crate::document::{ClaimDocument, ReproductionDocument};
 use crate::markdown::escaped;
+use crate::number::share_of;
 
 pub(super) fn reproduction(document: &ReproductionDocument, machine: &[String]) -> String {
     let run = &document.run;
     let mut out = format!(
         "# Reproduction\n\nWhat was published, what was predicted from tolls before it was measured, what was measured, and \
-         what has become of each claim. Written by `tollway reproduce`.\n\n{} · {} · Tollway {} · seed {} · run {} ({})\n",
+         what has become of each claim. Written by `tollway reproduce`.\n\n{} · {} · Tollway {} · seed {} · run {} ({}), {} trials, {} of them quiet\n",
         run.started.strftime("%Y-%m-%d"),
         escaped(&machine.join(" · ")),
         escaped(&run.version),
         run.seed,
         run.id,
         escaped(&run.state),
+        document.quality.trials,
+        share_of(document.quality.quiet, document.quality.trials),
     );
     out += "\nA claim is a hypothesis. It is *reproduced* where all of the measured interval (95 %) lies where the claim \
             says, *expired* where none of it does, *not separable* where part of it does, and *not testable here* where \

@@ -11,8 +11,7 @@ use tollway_store::{RunId, Store};
 use self::measured::Measured;
 use crate::Result;
 use crate::document::{
-    ClaimDocument, ClaimVerdict, MachineDocument, PathClaimsDocument, ReproductionDocument, RunDocument,
-    RunHead, SCHEMA_VERSION, Span,
+    ClaimDocument, ClaimVerdict, PathClaimsDocument, ReproductionDocument, RunDocument, SCHEMA_VERSION, Span,
 };
 
 /// What has become of claims, by the trials of one run.
@@ -42,11 +41,9 @@ impl Reproduction {
             });
         }
         let machine = crate::machine::summary(&record);
-        let RunDocument { run, machine: MachineDocument { id, fingerprint }, .. } = record;
-        let machine_document = MachineDocument { id, fingerprint };
-        let run: RunHead = run;
+        let RunDocument { run, machine: of_run, quality, .. } = record;
         let document =
-            ReproductionDocument { schema_version: SCHEMA_VERSION, run, machine: machine_document, paths };
+            ReproductionDocument { schema_version: SCHEMA_VERSION, run, machine: of_run, quality, paths };
         Ok(Reproduction { document, machine })
     }
 

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{MachineDocument, RunHead, Span};
+use super::{MachineDocument, QualityDocument, RunHead, Span};
 
 /// What has become of the claims that a run tested.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -16,6 +16,8 @@ pub struct ReproductionDocument {
     pub run: RunHead,
     /// The machine.
     pub machine: MachineDocument,
+    /// How quiet it was.
+    pub quality: QualityDocument,
     /// By path, in the order of their files.
     pub paths: Vec<PathClaimsDocument>,
 }
