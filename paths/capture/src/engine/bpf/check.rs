@@ -119,9 +119,7 @@ impl Fault {
             Fault::ShiftTooFar(_) => "shift by 31 at most",
             Fault::NoSuchScratch(_) => "use M[0] to M[15]",
             Fault::ScratchUnwritten(_) => "write it first (st, stx)",
-            Fault::NegativeOffset(_) => {
-                "compile the filter for packets of a file, or let the kernel run it (SO_ATTACH_FILTER)"
-            }
+            Fault::NegativeOffset(_) => "filters here look at a packet's bytes alone",
         }
     }
 }
