@@ -365,4 +365,30 @@ fn full_disks_are_told_and_what_fitted_is_whole() {
     }
     let (_, err) = bench.ends(&["capture", "-r", "web.pcap", "-w", "/dev/full"], 1);
     assert!(err.contains("/dev/full") && err.contains("No space left"), "{err}");
+    // What lay in the buffer and could not be written is not captured.
+    for format in ["pcap", "pcapng"] {
+        for more in ["", "tcp", "-s 100", "-C 1"] {
+            if more == "-C 1" && format == "pcapng" {
+                continue;
+            }
+            // 64 KiB, in blocks of 512 bytes.
+            let script = format!(
+                "trap '' XFSZ; ulimit -f 128; exec \"$0\" capture -r web.pcap -w kept --format {format} --json {more}"
+            );
+            let mut command = Command::new("sh");
+            command.args(["-c", &script, env!("CARGO_BIN_EXE_tollway")]);
+            bench.set_up(&mut command);
+            let (out, err) = told(&command.output().unwrap(), 1);
+            assert!(err.contains("too large"), "{err}");
+            let document: Value = serde_json::from_str(&out).unwrap();
+            let packets = |name: &str| document["packets"][name].as_u64().unwrap();
+            let (all, _) = bench.ends(&["capture", "-r", "kept", "--json"], 0);
+            let all: Value = serde_json::from_str(&all).unwrap();
+            assert_eq!(packets("captured"), all["packets"]["captured"].as_u64().unwrap(), "{more}");
+            assert!(packets("captured") > 0 && packets("after_end") > 0, "{document}");
+            let fates = packets("captured") + packets("after_end") + packets("filtered_out");
+            assert_eq!(packets("offered"), fates);
+            assert_eq!(document["output"]["bytes"], fs::metadata(bench.file("kept")).unwrap().len());
+        }
+    }
 }

@@ -16,7 +16,9 @@ use harness::{contents, output, read};
 use made::{PCAP, packets};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use tollway_capture::engine::file::pcapng::Described;
-use tollway_capture::engine::file::{Error, Output, Resolution, Rotating, Rotation, Sink, pcap, pcapng};
+use tollway_capture::engine::file::{
+    Content, Error, Output, Resolution, Rotating, Rotation, Sink, pcap, pcapng,
+};
 use tollway_capture::engine::{LinkType, Packet, Timestamp};
 
 const INTERFACE: Described =
@@ -34,8 +36,8 @@ fn packet(bytes: &[u8], i: u64) -> Packet<'_> {
     Packet { timestamp: Timestamp(1_700_000_000_000_000_000 + i), bytes, wire_length: 2000 }
 }
 
-/// Writes packets until it is refused: how many, and the error.
-fn write_on(writer: &mut impl Sink, bytes: &[u8], flush: bool) -> (u64, Error) {
+/// Writes packets until it is refused: how many, the error, and what the file is said to have.
+fn write_on(writer: &mut impl Sink, bytes: &[u8], flush: bool) -> (u64, Error, Content) {
     for i in 0.. {
         let written =
             writer.write(0, &packet(bytes, i)).and_then(|()| if flush { writer.flush() } else { Ok(()) });
@@ -44,7 +46,7 @@ fn write_on(writer: &mut impl Sink, bytes: &[u8], flush: bool) -> (u64, Error) {
                 writer.write(0, &packet(bytes, i)).and_then(|()| writer.flush()).is_err(),
                 "once is enough"
             );
-            return (i, error);
+            return (i, error, writer.content().expect("a file"));
         }
     }
     unreachable!("it is full")
@@ -58,7 +60,7 @@ fn a_full_file_stays_valid() {
             for ng in [false, true] {
                 let file = full_at(full);
                 let to = Output::from_file("full", file.try_clone().expect("a descriptor"));
-                let (written, error) = if ng {
+                let (written, error, content) = if ng {
                     let mut writer = pcapng::Writer::new(to, "test").expect("in the buffer");
                     writer.add_interface(&INTERFACE).expect("in the buffer");
                     write_on(&mut writer, &bytes, flush)
@@ -73,13 +75,16 @@ fn a_full_file_stays_valid() {
                 let left = contents(file);
                 assert_eq!((name.as_str(), *offset), ("full", left.len() as u64), "{error}");
                 assert!(left.len() as u64 <= full);
+                assert_eq!(content.bytes, left.len() as u64);
                 if left.is_empty() {
                     // Not even the file's header had room: the system counts in pages.
                     assert!(full < 4096);
+                    assert_eq!(content.packets, 0);
                     continue;
                 }
                 let (got, ended) = read(Cursor::new(left.clone()));
                 ended.unwrap_or_else(|e| panic!("{e} of {} bytes, full at {full}, pcapng: {ng}", left.len()));
+                assert_eq!(content.packets, got.len() as u64);
                 assert!(got.len() as u64 <= written + 1, "{} of {written}", got.len());
                 // Nothing that the system took is given away but a part of a packet.
                 let per_packet = (length + 44) as u64;

@@ -75,7 +75,7 @@ pub struct OutputDocument {
     pub file: String,
     /// `pcap` or `pcapng`.
     pub format: String,
-    /// Its bytes; null where writing failed.
+    /// Its bytes, or those of all files in turn; null where that is not known. Where writing failed: what is whole.
     pub bytes: Option<u64>,
 }
 
@@ -87,7 +87,7 @@ pub struct PacketsDocument {
     pub offered: Option<u64>,
     /// Those that were written, printed or counted.
     pub captured: u64,
-    /// Wanted, but read after the end: after as many as -c asked for, or after writing had failed.
+    /// Wanted, but not written: read after as many as -c asked for, or not in the file when writing had failed.
     pub after_end: u64,
     /// Those that the filter did not want.
     pub filtered_out: Option<u64>,
@@ -158,7 +158,7 @@ impl CaptureDocument {
         if packets.after_end > 0 {
             lines.push(counted(
                 Some(packets.after_end),
-                "wanted, but came after the end (-c, or a file that could not be written)",
+                "wanted, but not written: after the end (-c), or no room in the file",
             ));
         }
         let by_filter = match &self.filter {

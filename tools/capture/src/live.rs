@@ -246,17 +246,19 @@ impl Job for Capturing<'_> {
             Some(error) => Err(error),
             None => sink.conclude(0, &statistics, now()).and_then(|()| sink.end()),
         };
-        let packets = PacketsDocument::of(&books, books.delivered - captured, offered_by);
+        let content = sink.content();
+        let bytes = content.map(|content| content.bytes);
+        // Those are not captured that were handed over, and could then not be written.
+        let written_packets = content.map_or(captured, |content| content.packets);
+        let packets = PacketsDocument::of(&books, books.delivered - written_packets, offered_by);
         let is_full = self.count.is_some_and(|count| captured >= count);
-        let (bytes, ended, error) = match (written, source_failed) {
-            (Err(error), _) => (None, Ended::OutputFailed, Some(error.into())),
+        let (ended, error) = match (written, source_failed) {
+            (Err(error), _) => (Ended::OutputFailed, Some(error.into())),
             // Nothing that somebody wrote is wrong: not of the kind that a refused command line is.
-            (Ok(bytes), Some(error)) => (bytes, Ended::SourceFailed, Some(anyhow::anyhow!("{error}"))),
-            (Ok(bytes), None) if is_full && !called_off.load(Ordering::Relaxed) => {
-                (bytes, Ended::Count, None)
-            }
-            (Ok(bytes), None) if files_full => (bytes, Ended::Files, None),
-            (Ok(bytes), None) => (bytes, Ended::CalledOff, None),
+            (Ok(()), Some(error)) => (Ended::SourceFailed, Some(anyhow::anyhow!("{error}"))),
+            (Ok(()), None) if is_full && !called_off.load(Ordering::Relaxed) => (Ended::Count, None),
+            (Ok(()), None) if files_full => (Ended::Files, None),
+            (Ok(()), None) => (Ended::CalledOff, None),
         };
         Ok(Outcome { packets, bytes, ended, error })
     }

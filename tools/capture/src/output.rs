@@ -16,33 +16,28 @@ use crate::print::Printer;
 
 /// A sink that ends.
 pub trait Ends: Sink {
-    /// Writes the rest; how many bytes a file has got, if it is one.
+    /// Writes the rest. [`Sink::content`] says then how much it was in all.
     ///
     /// # Errors
     /// If the system does not take it.
-    fn end(self) -> Result<Option<u64>, file::Error>;
+    fn end(&mut self) -> Result<(), file::Error>;
 }
 
 impl Ends for pcap::Writer {
-    fn end(mut self) -> Result<Option<u64>, file::Error> {
-        self.flush()?;
-        let length = self.length();
-        self.finish().map(|()| Some(length))
+    fn end(&mut self) -> Result<(), file::Error> {
+        self.flush()
     }
 }
 
 impl Ends for pcapng::Writer {
-    fn end(mut self) -> Result<Option<u64>, file::Error> {
-        self.flush()?;
-        let length = self.length();
-        self.finish().map(|()| Some(length))
+    fn end(&mut self) -> Result<(), file::Error> {
+        self.flush()
     }
 }
 
 impl Ends for Rotating {
-    /// How many bytes all files together have is not counted.
-    fn end(self) -> Result<Option<u64>, file::Error> {
-        self.finish().map(|()| None)
+    fn end(&mut self) -> Result<(), file::Error> {
+        self.finish()
     }
 }
 
@@ -68,14 +63,14 @@ impl Sink for Nowhere {
 }
 
 impl Ends for Nowhere {
-    fn end(self) -> Result<Option<u64>, file::Error> {
-        Ok(None)
+    fn end(&mut self) -> Result<(), file::Error> {
+        Ok(())
     }
 }
 
 impl<W: Write> Ends for Printer<W> {
-    fn end(mut self) -> Result<Option<u64>, file::Error> {
-        self.flush().map(|()| None)
+    fn end(&mut self) -> Result<(), file::Error> {
+        self.flush()
     }
 }
 

@@ -138,23 +138,27 @@ impl Job for Copying<'_> {
     fn run<S: Ends + Send>(mut self, mut sink: S) -> Result<Outcome> {
         privileges::drop(self.user)?;
         let copied = copied(&self.copy, &mut self.reader, &mut sink, self.filter);
-        let packets = PacketsDocument::of(&copied.accounting(), 0, OfferedBy::File);
         let files_full = sink.is_over();
         let written = sink.end();
+        let content = sink.content();
+        let bytes = content.map(|content| content.bytes);
+        // What was handed over, and could then not be written.
+        let lost = content.map_or(0, |content| copied.written.saturating_sub(content.packets));
+        let packets = PacketsDocument::of(&copied.accounting(), lost, OfferedBy::File);
         let called_off = self.called_off.load(Ordering::Relaxed);
         let is_full = self.copy.count.is_some_and(|count| copied.written >= count);
         // A writer that has failed says less the second time.
-        let (bytes, ended, error) = match (copied.ended, written) {
+        let (ended, error) = match (copied.ended, written) {
             (Err(error @ file::Error::System { doing: "writing", .. }), _) | (Ok(()), Err(error)) => {
-                (None, Ended::OutputFailed, Some(error.into()))
+                (Ended::OutputFailed, Some(error.into()))
             }
-            (Ok(()), Ok(bytes)) if is_full => (bytes, Ended::Count, None),
-            (Ok(()), Ok(bytes)) if files_full => (bytes, Ended::Files, None),
-            (Ok(()), Ok(bytes)) => (bytes, Ended::EndOfFile, None),
-            (Err(file::Error::System { doing: "reading", .. }), Ok(bytes)) if called_off => {
-                (bytes, Ended::CalledOff, None)
+            (Ok(()), Ok(())) if is_full => (Ended::Count, None),
+            (Ok(()), Ok(())) if files_full => (Ended::Files, None),
+            (Ok(()), Ok(())) => (Ended::EndOfFile, None),
+            (Err(file::Error::System { doing: "reading", .. }), Ok(())) if called_off => {
+                (Ended::CalledOff, None)
             }
-            (Err(error), written) => (written.unwrap_or_default(), Ended::SourceFailed, Some(damaged(error))),
+            (Err(error), _) => (Ended::SourceFailed, Some(damaged(error))),
         };
         Ok(Outcome { packets, bytes, ended, error })
     }

@@ -32,7 +32,8 @@ pub struct Copy {
 pub struct Copied {
     /// Packets read.
     pub read: u64,
-    /// Those that the filter wanted and that were handed to the writer.
+    /// Those that the filter wanted and that were handed to the writer. If writing failed, [`Sink::content`] says how many
+    /// of them are in the file.
     pub written: u64,
     /// How it ended. After an error, what came before it has been handed to the writer.
     pub ended: Result<(), Error>,
@@ -243,6 +244,7 @@ impl Batch<'_> {
         let mut wanted = [(0, 0); STRETCH];
         // Stretches next to each other of which everything is wanted, in one piece.
         let mut run = self.at..self.at;
+        let mut in_run = 0;
         loop {
             let mut at = self.at;
             let (mut read, mut found) = (0, 0);
@@ -265,20 +267,21 @@ impl Batch<'_> {
             }
             if found == read {
                 run.end = at;
+                in_run += found as u64;
             } else {
-                writer.write_plain(&window[run])?;
-                run = at..at;
+                writer.write_plain(&window[run], in_run)?;
+                (run, in_run) = (at..at, 0);
                 writer.gather_plain(window, &wanted[..found])?;
             }
             self.at = at;
             self.read += read as u64;
             self.written += found as u64;
             if let Some((record, bytes, keep)) = shorter {
-                writer.write_plain(&window[run])?;
+                writer.write_plain(&window[run], in_run)?;
                 self.write(window, writer, record, bytes, keep)?;
-                run = self.at..self.at;
+                (run, in_run) = (self.at..self.at, 0);
             } else if read == 0 {
-                return writer.write_plain(&window[run]);
+                return writer.write_plain(&window[run], in_run);
             }
         }
     }

@@ -32,4 +32,4 @@ pub use output::Output;
 pub use reader::{Captured, Format, Reader};
 pub use resolution::Resolution;
 pub use rotation::{Rotating, Rotation};
-pub use sink::Sink;
+pub use sink::{Content, Sink};

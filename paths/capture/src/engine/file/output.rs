@@ -22,8 +22,9 @@ const CHUNK: usize = 32;
 /// From how many bytes on such a call is less work.
 const LONG: usize = 512;
 
-/// The largest end of a record at or before a limit; whether the bytes begin at the file's start is told.
-pub(super) type Boundary = fn(bytes: &[u8], limit: usize, at_start: bool) -> usize;
+/// The largest end of a record at or before a limit, and how many packets there are up to it; whether the bytes begin at
+/// the file's start is told.
+pub(super) type Boundary = fn(bytes: &[u8], limit: usize, at_start: bool) -> (usize, u64);
 
 /// A file that is being written.
 pub struct Output {
@@ -36,6 +37,10 @@ pub struct Output {
     waiting: usize,
     /// Bytes that the system has taken.
     written: u64,
+    /// Packets in them.
+    packets: u64,
+    /// Packets that wait in the buffer.
+    packets_waiting: u64,
     boundary: Boundary,
     /// A write has failed; nothing more is written.
     failed: bool,
@@ -73,7 +78,9 @@ impl Output {
             buffer: vec![0; BUFFER],
             waiting: 0,
             written: 0,
-            boundary: |_, _, _| 0,
+            packets: 0,
+            packets_waiting: 0,
+            boundary: |_, _, _| (0, 0),
             failed: false,
         }
     }
@@ -88,31 +95,40 @@ impl Output {
         self.written + self.waiting as u64
     }
 
+    /// Packets handed in so far; once a write has failed, those that are whole in what the system has taken.
+    pub fn packets(&self) -> u64 {
+        self.packets + self.packets_waiting
+    }
+
     pub(super) fn set_boundary(&mut self, boundary: Boundary) {
         self.boundary = boundary;
     }
 
-    /// The next `length` bytes of the file, to be filled in now.
+    /// The next `length` bytes of the file, to be filled in now with a packet.
     #[inline]
     pub(super) fn reserve(&mut self, length: usize) -> Result<&mut [u8], Error> {
         self.make_room(length)?;
         let begin = self.waiting;
         self.waiting += length;
+        self.packets_waiting += 1;
         Ok(&mut self.buffer[begin..begin + length])
     }
 
-    /// Writes whole records.
+    /// Writes whole records, which have so many packets.
     #[inline]
-    pub(super) fn append(&mut self, records: &[u8]) -> Result<(), Error> {
+    pub(super) fn append(&mut self, records: &[u8], packets: u64) -> Result<(), Error> {
         if records.len() >= DIRECT {
             self.flush()?;
-            return self.hand_over(records);
+            return self.hand_over(records, packets);
         }
-        self.reserve(records.len())?.copy_from_slice(records);
+        self.make_room(records.len())?;
+        self.buffer[self.waiting..][..records.len()].copy_from_slice(records);
+        self.waiting += records.len();
+        self.packets_waiting += packets;
         Ok(())
     }
 
-    /// Writes whole records that lie apart: where in `bytes` each begins and ends.
+    /// Writes packets that lie apart: where in `bytes` each begins and ends.
     pub(super) fn gather(&mut self, bytes: &[u8], records: &[(usize, usize)]) -> Result<(), Error> {
         let length: usize = records.iter().map(|(begin, end)| end - begin).sum();
         // The last one may be followed by what is left of its last chunk.
@@ -123,6 +139,7 @@ impl Output {
             place = &mut place[end - begin..];
         }
         self.waiting += length;
+        self.packets_waiting += records.len() as u64;
         Ok(())
     }
 
@@ -144,9 +161,10 @@ impl Output {
     /// If the system does not take it.
     pub fn flush(&mut self) -> Result<(), Error> {
         let buffer = std::mem::take(&mut self.buffer);
-        let outcome = self.hand_over(&buffer[..self.waiting]);
+        let outcome = self.hand_over(&buffer[..self.waiting], self.packets_waiting);
         self.buffer = buffer;
         self.waiting = 0;
+        self.packets_waiting = 0;
         outcome
     }
 
@@ -159,7 +177,7 @@ impl Output {
     }
 
     /// What there is of the file, as soon as something has gone wrong: whole records, where that can be.
-    fn hand_over(&mut self, records: &[u8]) -> Result<(), Error> {
+    fn hand_over(&mut self, records: &[u8], packets: u64) -> Result<(), Error> {
         if self.failed {
             return Err(self.error(ErrorKind::BrokenPipe.into()));
         }
@@ -173,6 +191,7 @@ impl Output {
             }
         }
         self.written += done as u64;
+        self.packets += packets;
         Ok(())
     }
 
@@ -180,7 +199,8 @@ impl Output {
     #[cold]
     fn give_up(&mut self, records: &[u8], done: usize, source: io::Error) -> Error {
         self.failed = true;
-        let whole = (self.boundary)(records, done, self.written == 0);
+        let (whole, packets) = (self.boundary)(records, done, self.written == 0);
+        self.packets += packets;
         let cut = self.begin.is_some_and(|begin| {
             let end = begin + self.written + whole as u64;
             self.file.set_len(end).is_ok() && self.file.seek(SeekFrom::Start(end)).is_ok()

@@ -14,7 +14,7 @@ use super::error::Error;
 use super::output::Output;
 use super::pcap::{Layout, Writer};
 use super::pcapng::{Described, Statistics};
-use super::sink::Sink;
+use super::sink::{Content, Sink};
 use crate::engine::{Packet, Timestamp};
 
 /// When the next file begins, and how many there are.
@@ -35,6 +35,8 @@ pub struct Rotating {
     layout: Layout,
     rotation: Rotation,
     writer: Option<Writer>,
+    /// What the files before this one were given.
+    before: Content,
     /// The number of this file, counted over one time if there is a limit of time.
     number: u32,
     /// Files begun by time.
@@ -46,18 +48,27 @@ pub struct Rotating {
 impl Rotating {
     /// Begins with the first packet: a name by time needs one.
     pub fn new(name: &Path, layout: Layout, rotation: Rotation) -> Rotating {
-        Rotating { name: name.to_owned(), layout, rotation, writer: None, number: 0, times: 0, begun: None }
+        Rotating {
+            name: name.to_owned(),
+            layout,
+            rotation,
+            writer: None,
+            before: Content::default(),
+            number: 0,
+            times: 0,
+            begun: None,
+        }
     }
 
     /// Writes the rest and ends the last file. Without a packet there is one file, with a header only.
     ///
     /// # Errors
     /// If the system does not take it.
-    pub fn finish(mut self) -> Result<(), Error> {
+    pub fn finish(&mut self) -> Result<(), Error> {
         if self.times == 0 && self.writer.is_none() {
             self.begin(0)?;
         }
-        self.writer.take().map_or(Ok(()), Writer::finish)
+        self.flush()
     }
 
     /// The file for a packet of this second; `None` if there are no more.
@@ -79,9 +90,9 @@ impl Rotating {
 
     #[cold]
     fn next(&mut self, late: bool, seconds: u64) -> Result<(), Error> {
-        if let Some(writer) = self.writer.take() {
-            writer.finish()?;
-        }
+        self.flush()?;
+        self.before = self.all();
+        self.writer = None;
         match self.begun {
             Some(_) if !late => {
                 self.number += 1;
@@ -101,6 +112,12 @@ impl Rotating {
             return Ok(());
         }
         self.begin(seconds)
+    }
+
+    /// What all files were given, those too that were written anew since.
+    fn all(&self) -> Content {
+        let Content { packets, bytes } = self.writer.as_ref().map(Writer::content).unwrap_or_default();
+        Content { packets: self.before.packets + packets, bytes: self.before.bytes + bytes }
     }
 
     /// How many files are written again and again.
@@ -168,6 +185,10 @@ impl Sink for Rotating {
 
     fn flush(&mut self) -> Result<(), Error> {
         self.writer.as_mut().map_or(Ok(()), Writer::flush)
+    }
+
+    fn content(&self) -> Option<Content> {
+        Some(self.all())
     }
 }
 

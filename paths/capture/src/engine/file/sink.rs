@@ -5,6 +5,15 @@ use super::pcapng::{Described, Statistics};
 use super::{pcap, pcapng};
 use crate::engine::{Packet, Timestamp};
 
+/// What a file has, or several together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Content {
+    /// Whole packets.
+    pub packets: u64,
+    /// Bytes, those of headers too.
+    pub bytes: u64,
+}
+
 /// Takes packets: a file in either format, or several files in turn.
 pub trait Sink {
     /// Is told of each interface, in order, before its first packet.
@@ -30,6 +39,11 @@ pub trait Sink {
     /// # Errors
     /// If the system does not take it.
     fn flush(&mut self) -> Result<(), Error>;
+
+    /// What is written, where that is to a file: once a write has failed, what of it is whole.
+    fn content(&self) -> Option<Content> {
+        None
+    }
 
     /// Whether it takes no more packets, and that is no error.
     fn is_over(&self) -> bool {
@@ -62,6 +76,10 @@ impl Sink for pcap::Writer {
         pcap::Writer::flush(self)
     }
 
+    fn content(&self) -> Option<Content> {
+        Some(pcap::Writer::content(self))
+    }
+
     fn pcap(&mut self) -> Option<&mut pcap::Writer> {
         Some(self)
     }
@@ -83,5 +101,9 @@ impl Sink for pcapng::Writer {
 
     fn flush(&mut self) -> Result<(), Error> {
         pcapng::Writer::flush(self)
+    }
+
+    fn content(&self) -> Option<Content> {
+        Some(pcapng::Writer::content(self))
     }
 }

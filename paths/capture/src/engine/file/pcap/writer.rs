@@ -4,6 +4,7 @@ use super::super::error::Error;
 use super::super::limits::snapshot_length;
 use super::super::output::Output;
 use super::super::resolution::Resolution;
+use super::super::sink::Content;
 use super::RECORD_HEADER;
 use super::header::{FILE_HEADER, Header};
 use crate::engine::{LinkType, Packet};
@@ -58,7 +59,7 @@ impl Writer {
         let snapshot = snapshot_length(layout.snapshot, link_type);
         output.set_boundary(boundary);
         let word = link_type.0 | layout.link_extension;
-        output.append(&Header::to_bytes(word, snapshot, layout.resolution))?;
+        output.append(&Header::to_bytes(word, snapshot, layout.resolution), 0)?;
         Ok(Writer { output, link_type, snapshot, resolution: layout.resolution })
     }
 
@@ -90,10 +91,10 @@ impl Writer {
         }
     }
 
-    /// Writes whole records as they are: of this machine's byte order and this file's unit, and none too long.
+    /// Writes so many whole records as they are: of this machine's byte order and this file's unit, and none too long.
     #[inline]
-    pub(in super::super) fn write_plain(&mut self, records: &[u8]) -> Result<(), Error> {
-        self.output.append(records)
+    pub(in super::super) fn write_plain(&mut self, records: &[u8], packets: u64) -> Result<(), Error> {
+        self.output.append(records, packets)
     }
 
     /// The same for records that are not next to each other: where in `bytes` each begins and ends.
@@ -136,6 +137,11 @@ impl Writer {
         self.output.length()
     }
 
+    /// What the file has so far; once a write has failed, what of it is whole.
+    pub fn content(&self) -> Content {
+        Content { packets: self.output.packets(), bytes: self.output.length() }
+    }
+
     /// Hands all that waits to the system.
     ///
     /// # Errors
@@ -153,20 +159,24 @@ impl Writer {
     }
 }
 
-/// The largest end of a record at or before `limit`; at the file's start its header is one.
-fn boundary(bytes: &[u8], limit: usize, at_start: bool) -> usize {
+/// The largest end of a record at or before `limit`, at the file's start that of its header too, and the packets up to it.
+fn boundary(bytes: &[u8], limit: usize, at_start: bool) -> (usize, u64) {
     let mut at = if at_start { FILE_HEADER } else { 0 };
     if at > limit {
-        return 0;
+        return (0, 0);
     }
+    let mut packets = 0;
     while let Some(stored) = bytes.get(at + 8..at + 12) {
         let stored = u32::from_ne_bytes([stored[0], stored[1], stored[2], stored[3]]);
         match at.checked_add(RECORD_HEADER + stored as usize) {
-            Some(end) if end <= limit => at = end,
+            Some(end) if end <= limit => {
+                at = end;
+                packets += 1;
+            }
             _ => break,
         }
     }
-    at
+    (at, packets)
 }
 
 /// Numbers that BSD systems used of their own for what has one of the registry now, as libpcap translates them.

@@ -4,6 +4,7 @@ use super::super::error::Error;
 use super::super::limits::snapshot_length;
 use super::super::output::Output;
 use super::super::resolution::Resolution;
+use super::super::sink::Content;
 use super::block::{HEAD, INTERFACE, PACKET, SECTION, STATISTICS, TAIL, padded};
 use super::interface::{IF_NAME, IF_TSRESOL};
 use super::options;
@@ -163,12 +164,17 @@ impl Writer {
         block.extend_from_slice(&length.to_ne_bytes());
         block.extend_from_slice(body);
         block.extend_from_slice(&length.to_ne_bytes());
-        self.output.append(&block)
+        self.output.append(&block, 0)
     }
 
     /// Bytes of the file so far.
     pub fn length(&self) -> u64 {
         self.output.length()
+    }
+
+    /// What the file has so far; once a write has failed, what of it is whole.
+    pub fn content(&self) -> Content {
+        Content { packets: self.output.packets(), bytes: self.output.length() }
     }
 
     /// Hands all that waits to the system.
@@ -188,15 +194,18 @@ impl Writer {
     }
 }
 
-/// The largest end of a block at or before `limit`.
-fn boundary(bytes: &[u8], limit: usize, _at_start: bool) -> usize {
-    let mut at = 0;
+/// The largest end of a block at or before `limit`, and the packets up to it.
+fn boundary(bytes: &[u8], limit: usize, _at_start: bool) -> (usize, u64) {
+    let (mut at, mut packets) = (0, 0);
     while let Some(length) = bytes.get(at + 4..at + 8) {
         let length = u32::from_ne_bytes([length[0], length[1], length[2], length[3]]) as usize;
         match at.checked_add(length) {
-            Some(end) if end <= limit && length > 0 => at = end,
+            Some(end) if end <= limit && length > 0 => {
+                packets += u64::from(bytes[at..at + 4] == PACKET.to_ne_bytes());
+                at = end;
+            }
             _ => break,
         }
     }
-    at
+    (at, packets)
 }
