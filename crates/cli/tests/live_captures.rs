@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::fd::OwnedFd;
 use std::process::{Child, ChildStderr, Command, Output};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use program::{Bench, SHORT, within};
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
@@ -289,14 +289,24 @@ fn privileges_are_gone_while_it_captures() {
 
 #[test]
 fn an_interface_that_goes_is_told_and_what_came_is_kept() {
-    let Some(cable) = cable() else { return };
-    let bench = Bench::with(SHORT);
-    let capture = listen(&bench, &cable, &["-w", "kept.pcap"]);
-    send(&bench, &cable, 100, "10k");
-    cable.namespace().run(|| tollway_wire::delete_link(Cable::LEFT)).unwrap().unwrap();
-    let (_, err) = capture.ends(1);
-    assert!(err.contains("100 captured") && err.contains("interface right"), "{err}");
-    assert_eq!(packets(&bench, "kept.pcap").len(), 100);
+    for way in ["recv", "v2", "v3", "xdp"] {
+        if way == "xdp"
+            && let Err(missing) = check(&Requirement::AfXdp)
+        {
+            skip_test(&["af-xdp"], &missing);
+            continue;
+        }
+        let Some(cable) = cable() else { return };
+        let bench = Bench::with(SHORT);
+        let capture = listen(&bench, &cable, &["-w", "kept.pcap", "--source", way]);
+        send(&bench, &cable, 100, "10k");
+        let gone = Instant::now();
+        cable.namespace().run(|| tollway_wire::delete_link(Cable::LEFT)).unwrap().unwrap();
+        let (_, err) = capture.ends(1);
+        assert!(gone.elapsed() < Duration::from_secs(10), "{way} does not notice");
+        assert!(err.contains("100 captured") && err.contains("interface right: it has gone"), "{way}: {err}");
+        assert_eq!(packets(&bench, "kept.pcap").len(), 100);
+    }
 }
 
 #[test]

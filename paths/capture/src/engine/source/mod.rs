@@ -57,6 +57,8 @@ pub struct Steps {
 const BATCH: u64 = 65_536;
 /// To ask an interface costs as much as some hundred frames.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
+/// An AF_XDP socket does not wake who waits on it when its interface goes down or away: so long goes unnoticed.
+const UNNOTICED: Duration = Duration::from_secs(1);
 
 /// An open capture on one interface.
 pub struct Source {
@@ -160,7 +162,8 @@ impl Source {
         self.stop.clone()
     }
 
-    /// Hands over the packets that are there, at most `limit`; if there are none, waits for some, for at most `timeout`.
+    /// Hands over the packets that are there, at most `limit`; if there are none, waits for some, for at most `timeout`
+    /// (AF_XDP: at most a second, to look whether the interface is still there).
     /// `stamp` is given the kernel's timestamp, where it has one, and answers that of the packet.
     ///
     /// # Errors
@@ -183,6 +186,10 @@ impl Source {
         if limit == 0 {
             return Ok(Read::Idle);
         }
+        let timeout = match self.engine {
+            Engine::Port(_) => timeout.min(UNNOTICED),
+            _ => timeout,
+        };
         match self.wait(timeout)? {
             Woken::Stopped => return Ok(Read::Stopped),
             Woken::Interrupted => return Ok(Read::Interrupted),
