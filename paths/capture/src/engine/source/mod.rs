@@ -187,6 +187,8 @@ impl Source {
             return Ok(Read::Idle);
         }
         let timeout = match self.engine {
+            // recv tells of an error once: who waits after that is not woken by it.
+            _ if self.in_trouble => Duration::ZERO,
             Engine::Port(_) => timeout.min(UNNOTICED),
             _ => timeout,
         };
