@@ -310,6 +310,20 @@ fn an_interface_that_goes_is_told_and_what_came_is_kept() {
 }
 
 #[test]
+fn frames_sent_to_an_end_that_is_down_are_refused_and_said_to_be() {
+    let Some(cable) = cable() else { return };
+    let bench = Bench::with(SHORT);
+    let arguments = ["capture", "generate", "-i", Cable::LEFT, "--count", "50", "--rate", "5k"];
+    let mut command = bench.tollway(&arguments);
+    let down = || tollway_wire::set_up(Cable::RIGHT, false).map(|()| command.output());
+    let output = cable.namespace().run(down).unwrap().unwrap().unwrap();
+    let (out, err) = program::told(&output, 1);
+    assert!(out.contains("sent       0 frames") && !out.contains("frames/s"), "{out}");
+    assert!(out.contains("50 frames, 50 of them since the interface had no carrier"), "{out}");
+    assert!(err.contains("interface left: it had no carrier for 50 frames"), "{err}");
+}
+
+#[test]
 fn without_privileges_it_says_what_would_help() {
     let Some(cable) = cable() else { return };
     let bench = Bench::with(SHORT);

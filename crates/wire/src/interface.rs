@@ -24,6 +24,8 @@ pub struct Interface {
     pub up: bool,
     /// Whether it is up and can carry frames (IFF_RUNNING): a cable is plugged in, a peer is up.
     pub running: bool,
+    /// Whether it has a carrier, which is known a moment before [`Interface::running`] says so.
+    pub carrier: bool,
     /// Receive queues that it was made with.
     pub receive_queues: u32,
     /// Transmit queues that it was made with.
@@ -155,6 +157,7 @@ impl Interface {
             mtu: 0,
             up: flags & libc::IFF_UP as u32 != 0,
             running: flags & libc::IFF_RUNNING as u32 != 0,
+            carrier: true,
             receive_queues: 1,
             transmit_queues: 1,
             kind: None,
@@ -166,6 +169,7 @@ impl Interface {
                 libc::IFLA_IFNAME => interface.name = text(value),
                 libc::IFLA_ADDRESS => interface.address = value.try_into().ok(),
                 libc::IFLA_MTU => interface.mtu = number(),
+                libc::IFLA_CARRIER => interface.carrier = value != [0],
                 libc::IFLA_NUM_RX_QUEUES => interface.receive_queues = number(),
                 libc::IFLA_NUM_TX_QUEUES => interface.transmit_queues = number(),
                 libc::IFLA_STATS64 => interface.counters = Counters::parse(value),
@@ -182,6 +186,7 @@ impl Interface {
 
 /// An interface that is looked at again and again: by its number, and in the namespace in which it was found, whatever
 /// the calling thread is in by then.
+#[derive(Debug)]
 pub struct Watch {
     netlink: Netlink,
     first: Interface,
@@ -193,7 +198,15 @@ impl Watch {
     /// # Errors
     /// [`WireError::Input`] if there is none.
     pub fn on(name: &str) -> Result<Watch, WireError> {
-        Ok(Watch { first: Interface::named(name)?, netlink: Netlink::open()? })
+        Watch::of(Interface::named(name)?)
+    }
+
+    /// An interface that was found in the calling thread's namespace.
+    ///
+    /// # Errors
+    /// If the kernel cannot be asked.
+    pub fn of(first: Interface) -> Result<Watch, WireError> {
+        Ok(Watch { first, netlink: Netlink::open()? })
     }
 
     /// As it was when the watch began.

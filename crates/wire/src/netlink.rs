@@ -92,6 +92,7 @@ pub fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
 }
 
 /// A socket to the kernel's routing tables of the namespace that the thread is in.
+#[derive(Debug)]
 pub struct Netlink {
     socket: OwnedFd,
 }

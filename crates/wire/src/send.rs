@@ -19,6 +19,7 @@ pub use outlet::longest;
 pub use ring::Ring;
 pub use single::Single;
 
+use self::outlet::Refusal;
 use crate::WireError;
 
 /// Bytes of a slot. The longest Ethernet frame without jumbo frames has 1518 of them (with a VLAN tag, without its check
@@ -33,10 +34,14 @@ pub struct Counts {
     pub frames: u64,
     /// Bytes of those, as handed over: without the check sequence.
     pub bytes: u64,
-    /// Frames that it refused with ENOBUFS: the device's queue was full.
+    /// Frames that it refused with ENOBUFS while the interface had no carrier: its cable was unplugged, its other end down.
+    pub no_carrier: u64,
+    /// Frames that it refused with ENOBUFS for another reason, mostly a full queue of the device.
     pub no_buffers: u64,
     /// Frames that it refused with EAGAIN: the socket's memory was in flight.
     pub try_again: u64,
+    /// System calls of a [`Ring`] that it refused: their frames are offered again, and refused only if they never go.
+    pub put_off: u64,
     /// System calls made for it.
     pub calls: u64,
 }
@@ -44,7 +49,15 @@ pub struct Counts {
 impl Counts {
     /// Frames that the kernel refused.
     pub fn refused(&self) -> u64 {
-        self.no_buffers + self.try_again
+        self.no_carrier + self.no_buffers + self.try_again
+    }
+
+    fn refuse(&mut self, frames: u64, why: Refusal) {
+        *match why {
+            Refusal::NoCarrier => &mut self.no_carrier,
+            Refusal::NoBuffers => &mut self.no_buffers,
+            Refusal::TryAgain => &mut self.try_again,
+        } += frames;
     }
 }
 
@@ -64,7 +77,7 @@ pub trait Transmit {
     ///
     /// # Errors
     /// [`WireError`] if no further frame can be sent: the interface went down or is gone, or a frame is longer than it
-    /// takes. A frame refused for want of room is no error: it is counted.
+    /// takes. A frame refused for want of room or of a carrier is no error: it is counted.
     fn flush(&mut self) -> Result<(), WireError>;
 
     /// What was handed over so far, batches flushed.

@@ -14,7 +14,7 @@ use tollway_capture::engine::source::{Read, Settings, Source};
 use tollway_capture::engine::{Packet, Timestamp};
 use tollway_core::Requirement;
 use tollway_host::requirement::{check, skip_test};
-use tollway_wire::{Cable, set_mtu, set_up};
+use tollway_wire::{Cable, Interface, set_mtu, set_up};
 
 /// One at a time: each wants a processor for itself.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -261,9 +261,9 @@ fn a_capture_file_is_sent_as_it_came() {
                 (heard.sequence.received(), heard.sequence.reordered(), heard.bytes),
                 (3000, 0, 600_000)
             );
-            // At its end it may be as late as its processor was taken away.
+            // At its begin and its end it may be as late as its processor was taken away.
             let off = report.elapsed.as_secs_f64() - seconds;
-            assert!(off > -1e-3 && off < 1e-3 + report.lateness.max / 1e9, "{report:?}");
+            assert!(off.abs() < 1e-3 + report.lateness.max / 1e9, "{report:?}");
         }
         let traffic = Traffic::Replay { file: "no/such/file".into(), pace: ReplayPace::FullSpeed };
         let error = Generator { traffic, ..generator(1.0, 1) }.open().unwrap_err().to_string();
@@ -307,6 +307,49 @@ fn an_interface_that_goes_down_ends_it_and_what_was_sent_is_told() {
         });
         assert!(matches!(report.ended, Ended::Lost(_)) && report.sent > 0, "{report:?}");
         assert_eq!((report.interface.as_str(), report.bytes), (Cable::LEFT, report.sent * 60));
+    });
+}
+
+#[test]
+fn frames_refused_while_the_other_end_is_down_are_not_sent() {
+    at_a_cable(|| {
+        for method in [Method::Send, Method::SendMany, Method::Ring] {
+            let ready = Generator { method, ..generator(2000.0, 1200) }.open().unwrap();
+            let sent_before = Interface::named(Cable::LEFT).unwrap().counters.sent;
+            let report = thread::scope(|scope| {
+                let running = scope.spawn(|| ready.run(&AtomicBool::new(false)));
+                thread::sleep(Duration::from_millis(200));
+                set_up(Cable::RIGHT, false).unwrap();
+                thread::sleep(Duration::from_millis(200));
+                set_up(Cable::RIGHT, true).unwrap();
+                running.join().unwrap()
+            });
+            assert!(matches!(report.ended, Ended::Done), "{report:?}");
+            assert_eq!(report.sent + report.refused(), 1200, "{report:?}");
+            let sent = Interface::named(Cable::LEFT).unwrap().counters.sent - sent_before;
+            // At the moment when it goes down a frame may be taken and lost.
+            assert!(report.sent >= sent && report.sent - sent <= 2, "{sent} were sent: {report:?}");
+            if method == Method::Ring {
+                assert!(report.refused() == 0 && report.put_off > 100, "{report:?}");
+                continue;
+            }
+            assert!(report.no_carrier > 100 && report.put_off == 0, "{report:?}");
+            // One that met the end of it may have been asked for too late.
+            assert!(report.no_buffers < 40 && report.try_again == 0, "{report:?}");
+            let share = report.sent as f64 / 1200.0;
+            let off = report.rate_error.unwrap() + 1.0 - share;
+            assert!(off.abs() < 0.02 && (report.rate.unwrap() / 2000.0 - share).abs() < 0.02, "{report:?}");
+        }
+    });
+}
+
+#[test]
+fn what_waits_in_a_ring_at_the_end_was_refused() {
+    at_a_cable(|| {
+        let ready = Generator { method: Method::Ring, ..generator(2000.0, 100) }.open().unwrap();
+        set_up(Cable::RIGHT, false).unwrap();
+        let report = ready.run(&AtomicBool::new(false));
+        assert_eq!((report.sent, report.no_carrier, report.rate), (0, 100, None), "{report:?}");
     });
 }
 

@@ -26,8 +26,12 @@ pub struct GenerateDocument {
     pub sent: u64,
     /// Bytes of those, without check sequences.
     pub bytes: u64,
-    /// Frames that the kernel refused because a queue was full: ENOBUFS, EAGAIN.
+    /// Frames that the kernel refused: ENOBUFS, EAGAIN. They were not sent.
     pub refused: u64,
+    /// Those of them that were refused while the interface had no carrier: its other end was down.
+    pub refused_without_carrier: u64,
+    /// Calls by a ring that the kernel refused; their frames went later, or are among the refused.
+    pub put_off: u64,
     /// Frames of a replayed file that could not be sent.
     pub skipped: u64,
     /// Frames of a replayed file that had been cut, sent with zeros in place of what is missing.
@@ -36,9 +40,9 @@ pub struct GenerateDocument {
     pub seconds: f64,
     /// Frames per second that were asked for; null where the interface decides, or a file.
     pub rate_asked: Option<f64>,
-    /// Frames per second, sent or refused; null for fewer than two.
+    /// Frames per second that the kernel took; null for fewer than two.
     pub rate: Option<f64>,
-    /// How much faster than the schedule, relative: 0.001 is 0.1 %.
+    /// How much faster than the schedule, relative: 0.001 is 0.1 %. Frames refused make it slower.
     pub rate_error: Option<f64>,
     /// How far gaps between two frames were from the schedule's.
     pub gap_error: ErrorsDocument,
@@ -168,6 +172,13 @@ fn of(options: &Generate, traffic: Traffic) -> Generator {
 
 fn document(report: Report, rate_asked: Option<f64>) -> GenerateDocument {
     let refused = report.refused();
+    let without = report.no_carrier;
+    let down = (without > 0).then(|| {
+        format!(
+            "interface {name}: it had no carrier for {without} frames; see that its cable is plugged in, and its other end up",
+            name = report.interface
+        )
+    });
     let (ended, error) = match report.ended {
         Ended::Done => ("done", None),
         Ended::TimeOver => ("time-over", None),
@@ -175,12 +186,15 @@ fn document(report: Report, rate_asked: Option<f64>) -> GenerateDocument {
         Ended::Lost(error) => ("lost", Some(error.to_string())),
         Ended::Damaged(error) => ("damaged", Some(error)),
     };
+    let error = error.or(down);
     GenerateDocument {
         schema_version: 1,
         interface: report.interface,
         sent: report.sent,
         bytes: report.bytes,
         refused,
+        refused_without_carrier: report.no_carrier,
+        put_off: report.put_off,
         skipped: report.skipped,
         padded: report.padded,
         seconds: report.elapsed.as_secs_f64(),
@@ -212,7 +226,18 @@ fn text(document: &GenerateDocument) -> String {
         let [p50, p99, max] = [errors.p50_ns, errors.p99_ns, errors.max_ns].map(time);
         row(name, format!("p50 {p50} · p99 {p99} · max {max}"));
     }
-    row("refused", format!("{} frames, for a queue was full", d.refused));
+    let reason = match (d.refused, d.refused_without_carrier) {
+        (0, _) => String::new(),
+        (_, 0) => ": the kernel had no buffers, mostly for a full queue".into(),
+        (_, without) => format!(", {without} of them since the interface had no carrier"),
+    };
+    row("refused", format!("{} frames{reason}", d.refused));
+    if d.put_off > 0 {
+        row(
+            "put off",
+            format!("{} calls: their frames went later than gap error and lateness tell", d.put_off),
+        );
+    }
     if d.skipped + d.padded > 0 {
         row("altered", format!("{} frames of the file skipped, {} padded with zeros", d.skipped, d.padded));
     }

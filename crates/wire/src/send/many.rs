@@ -89,9 +89,12 @@ impl Transmit for Many {
             }
             // An error is told only of the first frame offered: after a frame that was taken the kernel returns the count
             // and keeps quiet, and the next call meets the error.
-            match self.outlet.judge(self.lengths[first], &mut self.counts)? {
+            match self.outlet.judge(self.lengths[first])? {
                 Fate::AskAgain => {}
-                Fate::Refused => first += 1,
+                Fate::Refused(why) => {
+                    self.counts.refuse(1, why);
+                    first += 1;
+                }
             }
         }
         Ok(())

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
-use super::outlet::{Fate, Outlet};
+use super::outlet::{Fate, Outlet, Refusal};
 use super::{Counts, SLOT, Transmit};
 use crate::{Interface, WireError};
 
@@ -43,6 +43,8 @@ pub struct Ring {
     /// Those that the kernel took, in order.
     taken: u64,
     flushed: u64,
+    /// Why the kernel took no more when it was last offered some.
+    why: Refusal,
     counts: Counts,
 }
 
@@ -74,7 +76,8 @@ impl Ring {
                 NonNull::new(start.cast()).ok_or_else(|| io::Error::other("it is at address 0"))
             })
             .map_err(|error| WireError::system("mapping the ring to send from", error))?;
-        Ok(Ring { outlet, start, committed: 0, taken: 0, flushed: 0, counts: Counts::default() })
+        let (why, counts) = (Refusal::NoBuffers, Counts::default());
+        Ok(Ring { outlet, start, committed: 0, taken: 0, flushed: 0, why, counts })
     }
 
     fn at(&self, number: u64) -> *mut u8 {
@@ -155,16 +158,23 @@ impl Transmit for Ring {
                 break;
             }
             let length = self.length(self.taken);
-            match self.outlet.judge(length, &mut self.counts)? {
+            match self.outlet.judge(length)? {
                 Fate::AskAgain => {}
-                Fate::Refused => break,
+                Fate::Refused(why) => {
+                    self.counts.put_off += 1;
+                    self.why = why;
+                    break;
+                }
             }
         }
         self.count()
     }
 
+    /// What still waits in the ring was refused so far.
     fn counts(&self) -> Counts {
-        self.counts
+        let mut counts = self.counts;
+        counts.refuse(self.flushed - self.taken, self.why);
+        counts
     }
 }
 

@@ -50,9 +50,12 @@ impl Transmit for Single {
                 self.counts.bytes += length as u64;
                 return Ok(());
             }
-            match self.outlet.judge(length, &mut self.counts)? {
+            match self.outlet.judge(length)? {
                 Fate::AskAgain => {}
-                Fate::Refused => return Ok(()),
+                Fate::Refused(why) => {
+                    self.counts.refuse(1, why);
+                    return Ok(());
+                }
             }
         }
     }

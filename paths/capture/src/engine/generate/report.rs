@@ -47,21 +47,25 @@ pub struct Report {
     pub sent: u64,
     /// Bytes of those, without check sequences.
     pub bytes: u64,
-    /// Frames that the kernel refused with ENOBUFS: the device's queue was full. They are lost, but by
-    /// [`Method::Ring`](super::Method) only delayed.
+    /// Frames that the kernel refused with ENOBUFS while the interface had no carrier: its other end was down.
+    pub no_carrier: u64,
+    /// Frames that it refused with ENOBUFS for another reason, mostly a full queue of the device.
     pub no_buffers: u64,
     /// The same with EAGAIN: the socket's memory was in flight.
     pub try_again: u64,
+    /// Calls by [`Method::Ring`](super::Method) that the kernel refused. Their frames went later, or count as refused at the
+    /// end; gaps and lateness do not tell of the delay.
+    pub put_off: u64,
     /// Frames of a file that could not be sent: shorter than an Ethernet header, or longer than the interface takes.
     pub skipped: u64,
     /// Frames of a file that were cut short when captured, and sent with zeros in place of what is missing.
     pub padded: u64,
     /// From the first frame's moment to the last's.
     pub elapsed: Duration,
-    /// Frames per second, sent or refused, from the first's moment to the last's; `None` for fewer than two.
+    /// Frames per second that the kernel took, from the first's moment to the last's; `None` for fewer than two.
     pub rate: Option<f64>,
-    /// How much faster than the schedule the same frames went, relative (0.001: 0.1 %); `None` where the schedule gives them
-    /// no time (full speed) or there are fewer than two.
+    /// How far that is from the schedule's rate, relative (0.001: 0.1 % faster), so frames refused make it slower; `None`
+    /// where the schedule gives frames no time (full speed) or there are fewer than two.
     pub rate_error: Option<f64>,
     /// How far gaps between two frames were from the schedule's, more or less.
     pub gap_errors: Errors,
@@ -83,7 +87,7 @@ pub struct Report {
 impl Report {
     /// Frames that the kernel refused.
     pub fn refused(&self) -> u64 {
-        self.no_buffers + self.try_again
+        self.no_carrier + self.no_buffers + self.try_again
     }
 }
 
@@ -130,14 +134,17 @@ impl Punctuality {
         Duration::from_secs_f64((self.last.1 - self.first.1) as f64 / hz)
     }
 
-    pub(super) fn rate(&self, hz: f64) -> Option<f64> {
+    /// Of the frames that the kernel took.
+    pub(super) fn rate(&self, taken: u64, hz: f64) -> Option<f64> {
         let ticks = self.last.1 - self.first.1;
-        (self.frames > 1 && ticks > 0).then(|| (self.frames - 1) as f64 / (ticks as f64 / hz))
+        (taken > 1 && ticks > 0).then(|| (taken - 1) as f64 / (ticks as f64 / hz))
     }
 
-    pub(super) fn rate_error(&self) -> Option<f64> {
+    /// Of the frames that the kernel took, against all that were due in the same time.
+    pub(super) fn rate_error(&self, taken: u64) -> Option<f64> {
         let (due, sent) = (self.last.0 - self.first.0, self.last.1 - self.first.1);
-        (due > 0 && sent > 0).then(|| due as f64 / sent as f64 - 1.0)
+        let share = taken.saturating_sub(1) as f64 / self.frames.saturating_sub(1) as f64;
+        (taken > 1 && due > 0 && sent > 0).then(|| share * due as f64 / sent as f64 - 1.0)
     }
 }
 
