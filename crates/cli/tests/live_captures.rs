@@ -233,6 +233,34 @@ fn signals_that_come_together_are_one() {
 }
 
 #[test]
+fn a_closed_terminal_ends_it_well_and_the_file_lags_a_second_at_most() {
+    let Some(cable) = cable() else { return };
+    let bench = Bench::with(SHORT);
+    for cores in ["1", "2"] {
+        let capture = listen(&bench, &cable, &["-w", "hung-up.pcap", "--cores", cores]);
+        let length = || fs::metadata(bench.file("hung-up.pcap")).unwrap().len();
+        assert_eq!(length(), 24, "the header is not there");
+        send(&bench, &cable, 10, "10k");
+        within(5.0, "packets are not written while it captures", || {
+            packets(&bench, "hung-up.pcap").len() == 10
+        });
+        let (_, err) = capture.called_off(libc::SIGHUP);
+        assert!(err.contains("10 captured"), "{err}");
+        assert_eq!(packets(&bench, "hung-up.pcap").len(), 10);
+    }
+    // nohup(1)
+    let mut command = Command::new("nohup");
+    command.args([env!("CARGO_BIN_EXE_tollway"), "capture", "-i", Cable::RIGHT, "-w", "kept-on.pcap"]);
+    bench.set_up(&mut command);
+    let capture = Listening::start(&cable, command);
+    capture.signal(libc::SIGHUP);
+    sleep(Duration::from_millis(300));
+    send(&bench, &cable, 10, "10k");
+    let (_, err) = capture.called_off(libc::SIGTERM);
+    assert!(err.contains("10 captured"), "{err}");
+}
+
+#[test]
 fn more_queues_than_there_are_is_refused() {
     let Some(cable) = cable() else { return };
     let bench = Bench::with(SHORT);

@@ -126,7 +126,7 @@ pub enum Ended {
     Count,
     /// As many files are full as were asked for (-G with -W).
     Files,
-    /// It was called off: Ctrl-C, SIGTERM.
+    /// It was called off: Ctrl-C, SIGTERM, SIGHUP.
     CalledOff,
     /// Reading failed: a damaged file, an interface that has gone.
     SourceFailed,

@@ -28,6 +28,8 @@ use crate::{interfaces, link_type, privileges, say, signals};
 const SHARED_BATCH: u64 = 4096;
 /// The kernel's counters have 32 bits: they are looked at so often.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
+/// What waits to be written is written so often at least.
+const WRITE_EVERY: Duration = Duration::from_secs(1);
 
 /// Captures on an interface that is given as `-i`.
 ///
@@ -182,13 +184,14 @@ impl Job for Capturing<'_> {
     fn run<S: Ends + Send>(self, mut sink: S) -> Result<Outcome> {
         let Capturing { sources, stops, clock, described, counters, called_off, .. } = self;
         privileges::drop(self.user)?;
-        sink.describe(&described)?;
-        if self.flush {
-            sink.flush()?;
+        // Who looks at the file meanwhile finds a header.
+        let begun = sink.describe(&described).and_then(|()| sink.flush());
+        if begun.is_err() {
+            stops.iter().for_each(Stop::stop);
         }
         let alone = sources.len() == 1;
         let common = Common {
-            shared: Mutex::new(Shared { sink, captured: 0, bytes: 0, failed: None }),
+            shared: Mutex::new(Shared { sink, captured: 0, bytes: 0, failed: begun.err() }),
             captured: AtomicU64::new(0),
             count: self.count.unwrap_or(u64::MAX),
             batch: if alone { u64::MAX } else { SHARED_BATCH },
@@ -281,6 +284,7 @@ impl<S: Ends> Common<'_, S> {
         };
         let every = counters.as_ref().map_or(LOOK_EVERY, |_| Counters::EVERY);
         let mut looked = Instant::now();
+        let mut written = looked;
         let mut failed = None;
         loop {
             let left = self.count.saturating_sub(self.captured.load(Ordering::Relaxed));
@@ -288,7 +292,8 @@ impl<S: Ends> Common<'_, S> {
                 break;
             }
             let mut turn = Turn { common: self, shared: None };
-            let read = source.read(left.min(self.batch), every, &mut stamp, |packet| turn.take(&packet));
+            let read = source
+                .read(left.min(self.batch), every.min(WRITE_EVERY), &mut stamp, |packet| turn.take(&packet));
             turn.end();
             match read {
                 Ok(Read::Stopped) => break,
@@ -298,6 +303,11 @@ impl<S: Ends> Common<'_, S> {
                     self.call_off();
                     break;
                 }
+            }
+            // One thread does it for all.
+            if number == 0 && written.elapsed() >= WRITE_EVERY {
+                written = Instant::now();
+                self.flush(&mut self.shared.lock().unwrap_or_else(|e| e.into_inner()));
             }
             if looked.elapsed() >= every {
                 looked = Instant::now();
@@ -329,6 +339,15 @@ impl<S: Ends> Common<'_, S> {
             let (captured, bytes) = (shared.captured, shared.bytes);
             drop(shared);
             counters.show(captured, bytes, dropped, waiting);
+        }
+    }
+
+    fn flush(&self, shared: &mut Shared<S>) {
+        if shared.failed.is_none()
+            && let Err(error) = shared.sink.flush()
+        {
+            shared.failed = Some(error);
+            self.call_off();
         }
     }
 
@@ -367,12 +386,8 @@ impl<S: Ends> Turn<'_, '_, S> {
 
     fn end(self) {
         let Some(mut shared) = self.shared else { return };
-        if self.common.flush
-            && shared.failed.is_none()
-            && let Err(error) = shared.sink.flush()
-        {
-            shared.failed = Some(error);
-            self.common.call_off();
+        if self.common.flush {
+            self.common.flush(&mut shared);
         }
         self.common.captured.store(shared.captured, Ordering::Relaxed);
         if shared.captured >= self.common.count {

@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: the first ends the capture well, another one a second later ends the program at once. Those that
+//! Ctrl-C, SIGTERM and SIGHUP (the terminal is closed): the first ends the capture well, another one a second later ends the program at once. Those that
 //! come together are one: timeout(1) sends two, to the process and to its group.
 
 use std::io::{self, Read};
@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use rustix::fs::{FileType, Stat, fstat};
 use rustix::time::{ClockId, clock_gettime};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level;
 use tollway_wire::{Stop, Woken, wait};
 
@@ -25,7 +25,10 @@ pub fn call_off(stops: Vec<Stop>) -> Result<Arc<AtomicBool>> {
     let called = Arc::new(AtomicBool::new(false));
     // When the first came, in nanoseconds; 0 before that.
     let first = Arc::new(AtomicU64::new(0));
-    for signal in [SIGINT, SIGTERM] {
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        if signal == SIGHUP && is_ignored(signal) {
+            continue;
+        }
         let (stops, called, first) = (stops.clone(), Arc::clone(&called), Arc::clone(&first));
         let handler = move || {
             let now = clock_gettime(ClockId::Monotonic);
@@ -44,6 +47,16 @@ pub fn call_off(stops: Vec<Stop>) -> Result<Arc<AtomicBool>> {
         unsafe { low_level::register(signal, handler) }.context("taking notice of interruptions")?;
     }
     Ok(called)
+}
+
+/// Whether whoever started this program had the signal ignored, as nohup(1) does.
+fn is_ignored(signal: i32) -> bool {
+    // SAFETY: all-zero bytes are a valid sigaction, which is filled in; without a new action nothing is changed.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, std::ptr::null(), &raw mut action) == 0
+            && action.sa_sigaction == libc::SIG_IGN
+    }
 }
 
 /// Something to read that can be called off.
