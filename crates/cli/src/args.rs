@@ -8,7 +8,9 @@ mod reproduce;
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use tollway_capture_tool::args::Capture;
 
 pub use bill::Bill;
@@ -41,6 +43,36 @@ pub struct Arguments {
     /// What to do.
     #[command(subcommand)]
     pub verb: Verb,
+}
+
+impl Arguments {
+    /// Those of this process.
+    ///
+    /// # Errors
+    /// What is no command line of this program.
+    pub fn read() -> Result<Arguments, clap::Error> {
+        let mut command = Arguments::command();
+        let matches = command.try_get_matches_from_mut(std::env::args_os())?;
+        if let Some(("capture", capture)) = matches.subcommand()
+            && let Some((word, _)) = capture.subcommand()
+            && is_capturing(capture)
+        {
+            let text = format!(
+                "`{word}` is a command of its own, and what stands before it is for capturing; write `tollway capture \
+                 {word}` with its own options behind it, or, if `{word}` is a word of the filter, `--` before the filter"
+            );
+            return Err(command.error(ErrorKind::ArgumentConflict, text));
+        }
+        Arguments::from_arg_matches(&matches)
+    }
+}
+
+/// Whether anything was given that is neither for every verb nor a default.
+fn is_capturing(capture: &ArgMatches) -> bool {
+    let global = ["store", "json"];
+    capture.ids().any(|id| {
+        !global.contains(&id.as_str()) && capture.value_source(id.as_str()) == Some(ValueSource::CommandLine)
+    })
 }
 
 /// What to do.

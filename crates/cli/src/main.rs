@@ -12,12 +12,10 @@ mod verbs;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 use args::{Arguments, Verb};
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    let arguments = match Arguments::read() {
         Ok(arguments) => arguments,
         Err(error) => return exit::of_usage(&error),
     };

@@ -339,6 +339,23 @@ fn what_is_mistyped_is_refused_with_the_remedy() {
 }
 
 #[test]
+fn a_word_of_the_filter_is_no_command() {
+    let bench = bench(10);
+    let says = ["`advise` is a command of its own", "`--` before the filter"];
+    for before in [&["-r", "web.pcap"][..], &["-n"], &["-i", "lo", "--json"]] {
+        refused(&bench, &[&["capture"], before, &["advise"]].concat(), 2, &says);
+    }
+    refused(&bench, &["capture", "-r", "web.pcap", "--", "advise"], 2, &["filter `advise`"]);
+    // What is for every verb may stand anywhere.
+    refused(
+        &bench,
+        &["capture", "--json", "generate", "-i", "lo", "--rate", "10"],
+        2,
+        &["--count or --time"],
+    );
+}
+
+#[test]
 fn a_snapshot_cuts_and_0_cuts_nothing() {
     let bench = bench(50);
     bench.ends(&["capture", "-r", "web.pcap", "-w", "cut.pcap", "-s", "60"], 0);
