@@ -116,6 +116,18 @@ fn files_by_time_end_when_there_are_enough() {
     let document: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(document["packets"]["captured"], 1000);
     refused(&bench, &["capture", "-r", "web.pcap", "-C", "1"], 2, &["--write"]);
+    for name in ["same", "same-%H"] {
+        refused(
+            &bench,
+            &["capture", "-r", "web.pcap", "-w", name, "-G", "1"],
+            2,
+            &["-G 1, -w same", "%H%M%S"],
+        );
+    }
+    assert_eq!(files(&bench, "same"), []);
+    let (_, err) = bench.ends(&["capture", "-r", "web.pcap", "-w", "all-%s", "-G", "1"], 0);
+    let bytes: usize = files(&bench, "all-").iter().map(|(_, content)| content.len()).sum();
+    assert!(err.contains(&format!(" {bytes} bytes written")), "{bytes}: {err}");
     refused(
         &bench,
         &["capture", "-r", "web.pcap", "-w", "x", "-C", "1", "--format", "pcapng"],

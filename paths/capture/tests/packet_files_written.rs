@@ -251,6 +251,23 @@ fn files_by_time() {
 }
 
 #[test]
+fn names_by_time_must_differ() {
+    let repeats = |name: &str, seconds, files| {
+        Rotation { bytes: None, seconds: Some(seconds), files }.repeats(Path::new(name))
+    };
+    for (name, seconds) in [("f", 5), ("f%%", 5), ("f-%H", 5), ("f-%H", 1800), ("f-%M", 3600), ("%Y", 86_400)]
+    {
+        assert!(repeats(name, seconds, None), "{name} {seconds}");
+        assert!(repeats(name, seconds, Some(2)), "{name} {seconds}");
+        assert!(!repeats(name, seconds, Some(1)), "{name} {seconds}: there is one file");
+    }
+    for (name, seconds) in [("%s", 1), ("f-%H%M%S", 5), ("f-%H", 7200), ("f-%M", 90), ("%F", 90_000)] {
+        assert!(!repeats(name, seconds, None), "{name} {seconds}");
+    }
+    assert!(!Rotation { bytes: Some(1), seconds: None, files: None }.repeats(Path::new("f")));
+}
+
+#[test]
 fn without_packets_there_is_a_file_with_a_header() {
     let folder = tempfile::tempdir().expect("a folder");
     let name = folder.path().join("to");

@@ -119,6 +119,15 @@ pub fn with<J: Job>(options: &Options, layout: pcap::Layout, json: bool, job: J)
             }
             .into());
         }
+        if rotation.repeats(file) {
+            return Err(Error::Input {
+                place: format!("-G {}, -w {}", rotation.seconds.unwrap_or_default(), file.display()),
+                reason: "files that follow each other would have the same name, and each would be emptied for the next"
+                    .into(),
+                remedy: "put the time into the name, as strftime(3) writes it: %Y%m%d-%H%M%S".into(),
+            }
+            .into());
+        }
         return job.run(Rotating::new(file, layout, rotation));
     }
     let output = Output::create(file).map_err(|error| {

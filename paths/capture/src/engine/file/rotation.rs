@@ -29,6 +29,18 @@ pub struct Rotation {
     pub files: Option<u32>,
 }
 
+impl Rotation {
+    /// Whether files of this name follow each other by time under one and the same name, so that each would be emptied
+    /// for the next.
+    pub fn repeats(&self, name: &Path) -> bool {
+        let Some(seconds) = self.seconds else { return false };
+        let only_one = self.files == Some(1) && self.bytes.is_none();
+        let name = |number: u64| by_time(name, number * u64::from(seconds));
+        // A part of the time that is coarser than a file's may differ between some neighbours.
+        !only_one && (0..4).any(|number| name(number) == name(number + 1))
+    }
+}
+
 /// Writes pcap files in turn.
 pub struct Rotating {
     name: PathBuf,
