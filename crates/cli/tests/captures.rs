@@ -333,6 +333,13 @@ fn what_is_mistyped_is_refused_with_the_remedy() {
     refused(b, &["capture", "-r", "web.pcap", "-y", "RAW"], 2, &["-y 101", "leave -y out"]);
     refused(b, &["capture", "-r", "web.pcap", "-y", "TOKEN"], 2, &["EN10MB"]);
     refused(b, &["capture", "-r", "web.pcap", "-F", "none"], 2, &["filter file none"]);
+    refused(
+        b,
+        &["capture", "-d", "-F", "/dev/zero"],
+        2,
+        &["filter file /dev/zero", "longer than 1048576 bytes"],
+    );
+    refused(b, &["capture", "-d", "-F", "."], 2, &["filter file ."]);
     refused(b, &["capture", "-r", "web.pcap", "--bytecode", "1,6 0 0"], 2, &["--bytecode", "four"]);
     refused(b, &["capture", "-r", "web.pcap", "--json", "-w", "-"], 2, &["--json"]);
     refused(b, &["capture", "-r", "web.pcap", "-Z", "nobody-of-this-name"], 2, &["no such user"]);

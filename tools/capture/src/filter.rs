@@ -1,7 +1,8 @@
 //! The filter: an expression in libpcap's language, or a program as numbers; and what of an expression libpcap did not
 //! understand.
 
-use std::fs;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use tollway_capture::engine::LinkType;
@@ -12,7 +13,7 @@ use crate::args::Options;
 use crate::position;
 
 /// The longest filter that is read from a file, in bytes.
-const LONGEST: u64 = 16 << 20;
+const LONGEST: u64 = 1 << 20;
 
 /// What somebody asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,11 +114,15 @@ fn read(file: &Path) -> Result<String> {
         remedy: remedy.into(),
     };
     let readable = "name a file that can be read";
-    let facts = fs::metadata(file).map_err(|error| refused(error.to_string(), readable))?;
-    if facts.len() > LONGEST || facts.is_dir() {
-        return Err(refused("it is no filter".into(), "name a file with an expression or a program"));
+    let mut text = String::new();
+    // One byte more than there may be shows that it is longer; what is no regular file has no length to ask for.
+    let read = File::open(file).and_then(|file| file.take(LONGEST + 1).read_to_string(&mut text));
+    let length = read.map_err(|error| refused(error.to_string(), readable))?;
+    if length as u64 > LONGEST {
+        let reason = format!("it is longer than {LONGEST} bytes");
+        return Err(refused(reason, "name a file with an expression or a program"));
     }
-    fs::read_to_string(file).map_err(|error| refused(error.to_string(), readable))
+    Ok(text)
 }
 
 /// Remarks go from a `#` to the end of the line, as tcpdump has it.
