@@ -330,6 +330,19 @@ fn what_is_mistyped_is_refused_with_the_remedy() {
         &["no/where.pcap", "check that its folder"],
     );
     refused(b, &["capture", "-r", "none.pcap"], 1, &["opening none.pcap"]);
+    for (option, value) in [("--source", "v3"), ("--cores", "2"), ("--filter-in", "user"), ("--clock", "tsc")]
+    {
+        refused(
+            b,
+            &["capture", "-r", "web.pcap", option, value],
+            2,
+            &[option, "cannot be used with", "--read"],
+        );
+    }
+    refused(b, &["capture", "-r", "web.pcap", "-w", "x", "-W", "2"], 2, &["--file-size", "--rotate-seconds"]);
+    for option in ["-d", "--machine-code"] {
+        refused(b, &["capture", option, "tcp", "--json"], 2, &["--json", "-ddd"]);
+    }
     refused(b, &["capture", "-r", "web.pcap", "-y", "RAW"], 2, &["-y 101", "leave -y out"]);
     refused(b, &["capture", "-r", "web.pcap", "-y", "TOKEN"], 2, &["EN10MB"]);
     refused(b, &["capture", "-r", "web.pcap", "-F", "none"], 2, &["filter file none"]);

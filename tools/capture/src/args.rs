@@ -181,19 +181,22 @@ pub struct Printing {
 #[command(next_help_heading = "Ways")]
 pub struct Ways {
     /// By which way packets come from the kernel.
-    #[arg(long, value_enum, value_name = "WAY", default_value = "auto")]
+    #[arg(long, value_enum, value_name = "WAY", default_value = "auto", conflicts_with = "read")]
     pub source: SourceWay,
 
     /// Where the filter runs. In the kernel what is not wanted is never copied; in user space all is counted.
-    #[arg(long, value_enum, value_name = "WHERE", default_value = "kernel")]
+    #[arg(long, value_enum, value_name = "WHERE", default_value = "kernel", conflicts_with = "read")]
     pub filter_in: FilterPlace,
 
     /// Share the packets out over so many threads, by flow (AF_XDP: a receive queue each).
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
+    #[arg(
+        long, value_name = "N", default_value_t = 1, conflicts_with = "read",
+        value_parser = clap::value_parser!(u32).range(1..=256)
+    )]
     pub cores: u32,
 
     /// Whose time packets are stamped with: the kernel's when they came, or ours when they were read.
-    #[arg(long, value_enum, value_name = "CLOCK", default_value = "kernel")]
+    #[arg(long, value_enum, value_name = "CLOCK", default_value = "kernel", conflicts_with = "read")]
     pub clock: StampClock,
 
     /// Unit of times in files and in print.

@@ -51,6 +51,13 @@ pub fn run(options: &Options, json: bool) -> Result<()> {
     }
     let asked = Asked::of(options)?;
     if options.program.dump > 0 || options.program.machine_code {
+        if json {
+            return Err(usage(
+                "--json",
+                "a filter's program is printed as text",
+                "leave it out; -ddd is for programs",
+            ));
+        }
         return show_program(options, &asked);
     }
     let is_stdout = options.write.as_deref() == Some(Path::new("-"));
