@@ -272,6 +272,20 @@ fn more_queues_than_there_are_is_refused() {
 }
 
 #[test]
+fn an_interface_may_be_given_by_its_number() {
+    let Some(cable) = cable() else { return };
+    let bench = Bench::with(SHORT);
+    let mut list = bench.tollway(&["capture", "-D"]);
+    let (out, _) = program::told(&cable.namespace().run(|| list.output()).unwrap().unwrap(), 0);
+    let right =
+        |line: &str| line.split_once(&format!(".{} ", Cable::RIGHT)).map(|(number, _)| number.to_owned());
+    let number = out.lines().find_map(right).unwrap();
+    let capture = Listening::start(&cable, bench.tollway(&["capture", "-i", &number, "--json"]));
+    let told = document(&capture.called_off(libc::SIGINT).0);
+    assert_eq!(told["source"]["interface"], Cable::RIGHT);
+}
+
+#[test]
 fn packets_are_printed_as_they_come() {
     let Some(cable) = cable() else { return };
     let bench = Bench::with(SHORT);

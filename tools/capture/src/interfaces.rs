@@ -8,15 +8,21 @@ use tollway_capture::engine::source::link_type;
 use tollway_core::{Error, Missing};
 use tollway_wire::{Interface, WireError};
 
-/// The one of that name.
+/// The one of that name, or of the number that -D prints before it.
 ///
 /// # Errors
 /// If there is none: with those that there are.
 pub fn named(name: &str) -> Result<Interface, Error> {
-    Interface::named(name).map_err(|error| match error {
-        WireError::Input { place, reason, .. } => Error::Input { place, reason, remedy: choices() },
-        other => other.into(),
-    })
+    let all = || Interface::all().unwrap_or_default();
+    Interface::named(name)
+        .or_else(|error| {
+            let number = name.parse::<u32>().ok();
+            number.and_then(|number| all().into_iter().find(|one| one.index == number)).ok_or(error)
+        })
+        .map_err(|error| match error {
+            WireError::Input { place, reason, .. } => Error::Input { place, reason, remedy: choices() },
+            other => other.into(),
+        })
 }
 
 /// What to name instead.

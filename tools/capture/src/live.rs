@@ -37,6 +37,7 @@ const WRITE_EVERY: Duration = Duration::from_secs(1);
 /// No such interface, privileges that are lacking, a filter that is none. What goes wrong later is in the outcome.
 pub fn run(options: &Options, name: &str, asked: &Asked, json: bool) -> Result<Session> {
     let interface = interfaces::named(name)?;
+    let name = interface.name.as_str();
     let link = source::link_type(&interface).map_err(Error::from)?;
     if let Some(wanted) = options.program.linktype.map(LinkType)
         && wanted != link
