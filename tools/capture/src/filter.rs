@@ -61,7 +61,12 @@ impl Asked {
         };
         compile(text, link, snapshot, optimize).map_err(|error| match error {
             Uncompiled::Libpcap { expression, reason } => position::located(&expression, link, reason),
-            other => other.into(),
+            other => match other.into() {
+                Error::Input { reason, remedy, .. } => {
+                    Error::Input { place: format!("filter `{}`", position::shortened(text)), reason, remedy }
+                }
+                other => other,
+            },
         })
     }
 

@@ -43,14 +43,25 @@ pub fn located(expression: &str, link: LinkType, reason: String) -> Error {
         Some(place) if place.is_empty() => ", at its end".into(),
         Some(place) => {
             let character = expression[..place.start].chars().count() + 1;
-            format!(", at character {character}, `{}`", &expression[place])
+            format!(", at character {character}, `{}`", shortened(&expression[place]))
         }
         None => String::new(),
     };
     Error::Input {
-        place: format!("filter `{expression}`{at}"),
+        place: format!("filter `{}`{at}", shortened(expression)),
         reason: format!("libpcap says: {}", reason.trim_start_matches("libpcap error: ")),
         remedy: "see pcap-filter(7) for the language".into(),
+    }
+}
+
+/// More characters of an expression than this are not told again.
+const TOLD: usize = 200;
+
+/// What fits into a message of a text.
+pub fn shortened(text: &str) -> String {
+    match text.char_indices().nth(TOLD) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.into(),
     }
 }
 
@@ -117,6 +128,15 @@ mod tests {
                 located(&expression, LinkType::ETHERNET, reason).to_string()
             }
             other => panic!("{expression}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn of_a_long_expression_the_beginning_is_told() {
+        let long = format!("{}port x y", "host 1.2.3.4 or ".repeat(2500));
+        for (expression, says) in [(long, "`host 1.2.3.4 or "), ("é".repeat(20_000), "`éé")] {
+            let error = place(&expression);
+            assert!(error.len() < 2000 && error.contains(says) && error.contains('…'), "{error}");
         }
     }
 
