@@ -292,6 +292,8 @@ fn of_a_damaged_file_what_came_before_is_kept() {
         fs::write(bench.file("other"), content).unwrap();
         let (_, err) = bench.ends(&["capture", "-r", "other"], 1);
         assert!(err.contains("other, byte 0") && err.contains(says), "{err}");
+        let (_, err) = bench.ends(&["capture", "generate", "-i", "lo", "--schedule", "replay:other"], 1);
+        assert!(err.contains("other, byte 0") && err.contains(says), "{err}");
     }
 }
 
@@ -319,6 +321,17 @@ fn what_is_mistyped_is_refused_with_the_remedy() {
     );
     refused(b, &["capture", "-r", "web.pcap", "port nosuchservice"], 2, &["`nosuchservice`"]);
     refused(b, &["capture", "-r", "web.pcap", "(tcp"], 2, &["at its end"]);
+    // 40 KB that libpcap does not understand, and as many whose program is too long.
+    for (word, end) in [("host 1.2.3.4 or ", "port x y"), ("ip[1] * ip[2] + ", "1 = 2")] {
+        let long = word.repeat(2500) + end;
+        let (_, err) = bench.ends(&["capture", "-r", "web.pcap", "-O", &long], 2);
+        assert!(
+            err.contains(word) && err.contains('…') && err.len() < 2000,
+            "{} bytes: {:.2000}",
+            err.len(),
+            err
+        );
+    }
     refused(b, &["capture", "-r", "web.pcap", "-c", "0"], 2, &["--count"]);
     refused(b, &["capture", "-r", "web.pcap", "-s", "262145"], 2, &["--snapshot-length"]);
     refused(b, &["capture", "-r", "web.pcap", "-w", "web.pcap"], 2, &["it is the file that is read"]);
@@ -365,7 +378,12 @@ fn what_is_mistyped_is_refused_with_the_remedy() {
     );
     refused(b, &["capture", "generate", "--rate", "10", "--count", "1"], 2, &["--interface"]);
     refused(b, &["capture", "generate", "-i", "lo", "--count", "1"], 2, &["--rate"]);
-    for wrong in ["0", "-1", "nan", "fast"] {
+    let replay = ["capture", "generate", "-i", "lo", "--schedule", "replay:web.pcap"];
+    for option in [["--mix", "imix"], ["--size", "64"], ["--match", "0.5"], ["--flows", "1"]] {
+        let arguments = [&replay[..], &option].concat();
+        refused(b, &arguments, 2, &[option[0], "its frames are sent as they are"]);
+    }
+    for wrong in ["0", "-1", "nan", "fast", "1e308"] {
         refused(b, &["capture", "generate", "-i", "lo", "--count", "1", "--rate", wrong], 2, &["rate"]);
     }
 }
@@ -385,6 +403,13 @@ fn a_word_of_the_filter_is_no_command() {
         2,
         &["--count or --time"],
     );
+}
+
+#[test]
+fn a_file_without_packets_is_not_replayed() {
+    let bench = bench(0);
+    let arguments = ["capture", "generate", "-i", "lo", "--schedule", "replay:web.pcap"];
+    refused(&bench, &arguments, 1, &["the file to replay: it has no packets", "give a capture"]);
 }
 
 #[test]

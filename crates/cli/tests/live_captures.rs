@@ -363,6 +363,8 @@ fn frames_sent_to_an_end_that_is_down_are_refused_and_said_to_be() {
     assert!(out.contains("sent       0 frames") && !out.contains("frames/s"), "{out}");
     assert!(out.contains("50 frames, 50 of them since the interface had no carrier"), "{out}");
     assert!(err.contains("interface left: it had no carrier for 50 frames"), "{err}");
+    // Of fifty none is the hundredth.
+    assert!(out.contains("lateness   p50 ") && !out.contains("p99"), "{out}");
 }
 
 #[test]

@@ -7,7 +7,8 @@ use anyhow::Result;
 use schemars::JsonSchema;
 use serde::Serialize;
 use tollway_capture::engine::generate::{
-    Ended, Errors, Flows, Generator, Group, Method, ReplayPace, Report, Schedule, Sizes, Traffic, Transport,
+    Ended, Errors, Flows, GenerateError, Generator, Group, Method, ReplayPace, Report, Schedule, Sizes,
+    Traffic, Transport,
 };
 use tollway_core::Error;
 
@@ -64,12 +65,12 @@ pub struct GenerateDocument {
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ErrorsDocument {
-    /// Half of them are below.
-    pub p50_ns: f64,
-    /// 99 of a hundred are below.
-    pub p99_ns: f64,
-    /// The largest.
-    pub max_ns: f64,
+    /// Half of them are below; null for fewer than two.
+    pub p50_ns: Option<f64>,
+    /// 99 of a hundred are below; null for fewer than a hundred.
+    pub p99_ns: Option<f64>,
+    /// The largest; null for none.
+    pub max_ns: Option<f64>,
 }
 
 impl From<Errors> for ErrorsDocument {
@@ -86,9 +87,13 @@ pub fn run(options: &Generate, json: bool) -> Result<()> {
     interfaces::named(&options.interface)?;
     let generator = generator(options)?;
     let stop = signals::call_off(Vec::new())?;
-    let ready = generator.open().map_err(|error| match error.into() {
-        Error::Missing(missing) => Error::Missing(interfaces::allowed(missing)),
-        other => other,
+    let ready = generator.open().map_err(|error| match error {
+        // As of a file that is read (-r): nothing that somebody wrote is wrong.
+        GenerateError::File(_) | GenerateError::Replay(_) => anyhow::anyhow!("{error}"),
+        error => match error.into() {
+            Error::Missing(missing) => Error::Missing(interfaces::allowed(missing)).into(),
+            other => other.into(),
+        },
     })?;
     privileges::drop(options.relinquish_privileges.as_deref())?;
     let report = ready.run(&stop);
@@ -125,6 +130,19 @@ fn generator(options: &Generate) -> Result<Generator, Error> {
     };
     let schedule = match &options.schedule {
         Timing::Replay(file) => {
+            let given = [
+                ("--mix", options.mix.is_some()),
+                ("--size", options.size.is_some()),
+                ("--match", options.matching.is_some()),
+                ("--flows", options.flows.is_some()),
+            ];
+            if let Some((option, _)) = given.iter().find(|(_, is_given)| *is_given) {
+                return Err(Error::Input {
+                    place: (*option).into(),
+                    reason: "a file is replayed: its frames are sent as they are".into(),
+                    remedy: "leave it out, or take another --schedule".into(),
+                });
+            }
             let pace = match options.rate {
                 Some(Rate::PerSecond(rate)) => ReplayPace::Rate(rate),
                 Some(Rate::Full) => ReplayPace::FullSpeed,
@@ -147,11 +165,11 @@ fn generator(options: &Generate) -> Result<Generator, Error> {
     }
     let sizes = match (&options.mix, options.size) {
         (Some(mix), _) => mix.parse::<Sizes>()?,
-        (None, size) => size.to_string().parse::<Sizes>()?,
+        (None, size) => size.unwrap_or(64).to_string().parse::<Sizes>()?,
     };
     let flows = match (options.matching, options.flows) {
         (Some(share), _) => Flows::web(share)?,
-        (None, flows) => Group::v4(Transport::Udp).addresses(flows, 1).into(),
+        (None, flows) => Group::v4(Transport::Udp).addresses(flows.unwrap_or(1), 1).into(),
     };
     Ok(of(options, Traffic::Made { flows, sizes, schedule, seed: options.seed }))
 }
@@ -223,8 +241,10 @@ fn text(document: &GenerateDocument) -> String {
         row("rate", format!("{rate:.1} frames/s{error}"));
     }
     for (name, errors) in [("gap error", &d.gap_error), ("lateness", &d.lateness)] {
-        let [p50, p99, max] = [errors.p50_ns, errors.p99_ns, errors.max_ns].map(time);
-        row(name, format!("p50 {p50} · p99 {p99} · max {max}"));
+        let told = [("p50", errors.p50_ns), ("p99", errors.p99_ns), ("max", errors.max_ns)];
+        let told = told.into_iter().filter_map(|(what, ns)| Some(format!("{what} {}", time(ns?))));
+        let told = told.collect::<Vec<_>>().join(" · ");
+        row(name, if told.is_empty() { "unknown: too few frames".into() } else { told });
     }
     let reason = match (d.refused, d.refused_without_carrier) {
         (0, _) => String::new(),

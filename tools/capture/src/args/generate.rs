@@ -24,9 +24,9 @@ pub struct Generate {
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub rate: Option<Rate>,
 
-    /// Bytes of a frame on the wire: 64 to 1518.
-    #[arg(long, value_name = "BYTES", default_value_t = 64, conflicts_with = "mix")]
-    pub size: u16,
+    /// Bytes of a frame on the wire: 64 to 1518. Without it 64.
+    #[arg(long, value_name = "BYTES", conflicts_with = "mix")]
+    pub size: Option<u16>,
 
     /// Several sizes: `imix`, a range `64-1518`, or weighted `64:7,594:4,1518:1`.
     #[arg(long, value_name = "MIX")]
@@ -44,9 +44,9 @@ pub struct Generate {
     #[arg(long, value_name = "SCHEDULE", default_value = "constant", value_parser = timing)]
     pub schedule: Timing,
 
-    /// UDP from so many addresses.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65_535))]
-    pub flows: u32,
+    /// UDP from so many addresses. Without it one.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_535))]
+    pub flows: Option<u32>,
 
     /// This share of the frames, 0 to 1, matches `tcp port 80 or tcp port 443`; the rest is TCP and UDP to other ports.
     #[arg(long = "match", value_name = "SHARE", conflicts_with = "flows", value_parser = share)]
@@ -109,8 +109,8 @@ pub(super) fn rate(text: &str) -> Result<Rate, String> {
         _ => (bare, 1.0),
     };
     match digits.trim().parse::<f64>() {
-        Ok(number) if number.is_finite() && number > 0.0 => Ok(Rate::PerSecond(number * factor)),
-        _ => Err("give frames per second, like 148809 or 100k, or `full`".into()),
+        Ok(number) if (1e-3..=1e9).contains(&(number * factor)) => Ok(Rate::PerSecond(number * factor)),
+        _ => Err("give frames per second from 0.001 to 1e9, like 148809 or 100k, or `full`".into()),
     }
 }
 
@@ -151,7 +151,7 @@ mod tests {
         assert_eq!(rate("1.5M"), Ok(Rate::PerSecond(1.5e6)));
         assert_eq!(rate("100k/s"), Ok(Rate::PerSecond(1e5)));
         assert_eq!(rate("full"), Ok(Rate::Full));
-        for text in ["", "0", "-1", "nan", "k", "inf", "ten"] {
+        for text in ["", "0", "-1", "nan", "k", "inf", "ten", "1e308", "1001M", "1e-9"] {
             assert!(rate(text).is_err(), "{text}");
         }
         assert_eq!(timing("burst:50"), Ok(Timing::Burst(50)));

@@ -18,6 +18,9 @@ pub enum GenerateError {
         /// What to ask instead.
         remedy: String,
     },
+    /// Nothing of the file to replay can be sent.
+    #[error("the file to replay: {0}; give a capture of Ethernet frames")]
+    Replay(String),
     /// The interface.
     #[error(transparent)]
     Wire(#[from] WireError),
@@ -40,6 +43,11 @@ impl From<GenerateError> for Error {
     fn from(error: GenerateError) -> Error {
         match error {
             GenerateError::Input { place, reason, remedy } => Error::Input { place, reason, remedy },
+            GenerateError::Replay(reason) => Error::Input {
+                place: "the file to replay".into(),
+                reason,
+                remedy: "give a capture of Ethernet frames".into(),
+            },
             GenerateError::Wire(error) => error.into(),
             GenerateError::File(error) => error.into(),
         }

@@ -124,9 +124,13 @@ impl<R: Recorded> Replay<R> {
             Replay { from, clock, most, next, length: 0, due: None, ended: None, skipped: 0, padded: 0 };
         replay.advance();
         match replay.ended.take() {
-            Some(reason) if replay.due.is_none() => {
-                Err(GenerateError::input("the file to replay", reason, "give a capture of Ethernet frames"))
-            }
+            Some(reason) if replay.due.is_none() => Err(GenerateError::Replay(reason)),
+            None if replay.due.is_none() => Err(GenerateError::Replay(match replay.skipped {
+                0 => "it has no packets".into(),
+                skipped => {
+                    format!("of its {skipped} packets none has from {SHORTEST} to {} bytes", replay.most)
+                }
+            })),
             ended => Ok(Replay { ended, ..replay }),
         }
     }
@@ -257,6 +261,15 @@ mod tests {
         let raw = Tape(vec![(1, 60, 60)].into_iter(), LinkType::RAW);
         let error = Replay::of(raw, ReplayPace::FullSpeed, 2e9, 1514).err().unwrap();
         assert!(error.to_string().contains("link type is 101"), "{error}");
+    }
+
+    #[test]
+    fn a_file_of_which_nothing_can_be_sent_is_refused() {
+        for (frames, says) in [(vec![], "it has no packets"), (vec![(5, 13, 13)], "of its 1 packets none")] {
+            let tape = Tape(frames.into_iter(), LinkType::ETHERNET);
+            let error = Replay::of(tape, ReplayPace::FullSpeed, 2e9, 1514).err().unwrap().to_string();
+            assert!(error.contains(says), "{error}");
+        }
     }
 
     #[test]

@@ -7,15 +7,15 @@ use tollway_core::Ticks;
 use tollway_host::gap::Gaps;
 use tollway_wire::WireError;
 
-/// A distribution of errors, in nanoseconds.
+/// A distribution of errors, in nanoseconds. What there are too few of to tell is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Errors {
-    /// Half of them are below.
-    pub p50: f64,
-    /// 99 of a hundred are below.
-    pub p99: f64,
+    /// Half of them are below: of two or more.
+    pub p50: Option<f64>,
+    /// 99 of a hundred are below: of a hundred or more.
+    pub p99: Option<f64>,
     /// The largest.
-    pub max: f64,
+    pub max: Option<f64>,
 }
 
 /// Why a generator stopped.
@@ -149,6 +149,28 @@ impl Punctuality {
 }
 
 fn errors(of: &Histogram<u64>, hz: f64) -> Errors {
-    let ns = |ticks: u64| ticks as f64 / hz * 1e9;
-    Errors { p50: ns(of.value_at_quantile(0.5)), p99: ns(of.value_at_quantile(0.99)), max: ns(of.max()) }
+    let of_at_least = |count: u64, quantile: f64| {
+        (of.len() >= count).then(|| of.value_at_quantile(quantile) as f64 / hz * 1e9)
+    };
+    Errors { p50: of_at_least(2, 0.5), p99: of_at_least(100, 0.99), max: of_at_least(1, 1.0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_too_few_tell_is_not_told() {
+        let after = |frames: u64| {
+            let mut punctuality = Punctuality::new();
+            (0..frames).for_each(|number| punctuality.frame(number * 1000, number * 1000 + 8));
+            (punctuality.lateness(1e9), punctuality.gap_errors(1e9))
+        };
+        assert_eq!(after(0), (Errors::default(), Errors::default()));
+        assert_eq!(after(1).0, Errors { max: Some(8.0), ..Errors::default() });
+        assert_eq!(after(1).1, Errors::default());
+        assert_eq!(after(99).0, Errors { p50: Some(8.0), p99: None, max: Some(8.0) });
+        assert_eq!(after(100).0, Errors { p50: Some(8.0), p99: Some(8.0), max: Some(8.0) });
+        assert_eq!(after(100).1.p99, None);
+    }
 }
