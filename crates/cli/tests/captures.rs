@@ -439,6 +439,18 @@ fn full_disks_are_told_and_what_fitted_is_whole() {
     }
     let (_, err) = bench.ends(&["capture", "-r", "web.pcap", "-w", "/dev/full"], 1);
     assert!(err.contains("/dev/full") && err.contains("No space left"), "{err}");
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = bench.tollway(&["capture", "-r", "web.pcap"]).stdout(full).output().unwrap();
+    let (_, err) = told(&output, 1);
+    assert!(err.contains(" 0 captured") && err.contains("standard output at byte 0: No space"), "{err}");
+    // 4 KiB of text, of which the last line is not whole.
+    let script = "trap '' XFSZ; ulimit -f 8; exec \"$0\" capture -r web.pcap > printed";
+    let mut command = Command::new("sh");
+    command.args(["-c", script, env!("CARGO_BIN_EXE_tollway")]);
+    bench.set_up(&mut command);
+    let (_, err) = told(&command.output().unwrap(), 1);
+    let lines = fs::read(bench.file("printed")).unwrap().iter().filter(|byte| **byte == b'\n').count();
+    assert!(lines > 0 && err.contains(&format!(" {lines} captured")), "{lines}: {err}");
     // What lay in the buffer and could not be written is not captured.
     for format in ["pcap", "pcapng"] {
         for more in ["", "tcp", "-s 100", "-C 1"] {

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -108,7 +109,9 @@ pub fn with<J: Job>(options: &Options, layout: pcap::Layout, json: bool, job: J)
         if json {
             return job.run(Nowhere);
         }
-        return job.run(Printer::new(io::stdout(), options));
+        // Without the standard library's buffer, which would take what the system did not.
+        let out = fs::File::from(io::stdout().as_fd().try_clone_to_owned()?);
+        return job.run(Printer::new(out, options));
     };
     if let Some(rotation) = options.in_turn.rotation() {
         if options.ways.format != FileFormat::Pcap || file.as_os_str() == "-" {

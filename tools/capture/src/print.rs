@@ -1,10 +1,10 @@
 //! Packets as lines of text on a stream.
 
 use std::fmt::Write as _;
-use std::io::{BufWriter, Write};
+use std::io::{ErrorKind, Write};
 
 use tollway_capture::engine::file::pcapng::{Described, Statistics};
-use tollway_capture::engine::file::{self, Sink};
+use tollway_capture::engine::file::{self, Content, Sink};
 use tollway_capture::engine::{LinkType, Packet, Timestamp};
 
 use crate::args::{Options, Precision};
@@ -23,13 +23,17 @@ struct Dump {
 
 /// Prints packets.
 pub struct Printer<W: Write> {
-    out: BufWriter<W>,
+    out: W,
+    /// Text that waits to be written, and where each packet's ends in it.
+    waiting: Vec<u8>,
+    ends: Vec<usize>,
+    /// What was written.
+    content: Content,
     times: Times,
     links: Vec<LinkType>,
     link_header: bool,
     dump: Option<Dump>,
     every_line: bool,
-    written: u64,
     line: String,
 }
 
@@ -43,19 +47,26 @@ impl<W: Write> Printer<W> {
             (_, ascii) => Some(Dump { with_link_header: ascii > 1, with_ascii: true }),
         };
         Printer {
-            out: BufWriter::with_capacity(BUFFER, out),
+            out,
+            waiting: Vec::with_capacity(BUFFER),
+            ends: Vec::new(),
+            content: Content::default(),
             times: Times::new(printing.times, options.ways.time_stamp_precision == Precision::Nano),
             links: Vec::new(),
             link_header: printing.link_header,
             dump,
             every_line: printing.line_buffered,
-            written: 0,
             line: String::new(),
         }
     }
 
     fn failed(&self, source: std::io::Error) -> file::Error {
-        file::Error::System { doing: "writing", file: "standard output".into(), offset: self.written, source }
+        file::Error::System {
+            doing: "writing",
+            file: "standard output".into(),
+            offset: self.content.bytes,
+            source,
+        }
     }
 }
 
@@ -79,15 +90,34 @@ impl<W: Write> Sink for Printer<W> {
             let from = if dump.with_link_header { 0 } else { link_header_length(link) };
             bytes(packet.bytes.get(from..).unwrap_or_default(), dump.with_ascii, &mut line);
         }
-        self.written += line.len() as u64;
-        let outcome = self.out.write_all(line.as_bytes()).map_err(|error| self.failed(error));
+        self.waiting.extend_from_slice(line.as_bytes());
+        self.ends.push(self.waiting.len());
         self.line = line;
-        outcome?;
-        if self.every_line { self.flush() } else { Ok(()) }
+        if self.every_line || self.waiting.len() >= BUFFER { self.flush() } else { Ok(()) }
     }
 
     fn flush(&mut self) -> Result<(), file::Error> {
-        self.out.flush().map_err(|error| self.failed(error))
+        let mut done = 0;
+        let mut outcome = Ok(());
+        while done < self.waiting.len() && outcome.is_ok() {
+            match self.out.write(&self.waiting[done..]) {
+                Ok(0) => outcome = Err(ErrorKind::WriteZero.into()),
+                Ok(count) => done += count,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => outcome = Err(error),
+            }
+        }
+        self.content.bytes += done as u64;
+        self.content.packets += self.ends.partition_point(|end| *end <= done) as u64;
+        // After a failure nothing is written a second time.
+        self.waiting.clear();
+        self.ends.clear();
+        outcome.and_then(|()| self.out.flush()).map_err(|error| self.failed(error))
+    }
+
+    fn content(&self) -> Option<Content> {
+        let Content { packets, bytes } = self.content;
+        Some(Content { packets: packets + self.ends.len() as u64, bytes: bytes + self.waiting.len() as u64 })
     }
 }
 
