@@ -132,9 +132,21 @@ fn others_are_at_work() -> bool {
     (0..20).map(running).filter(|running| *running > 1).count() > 10
 }
 
+/// So many times a rate is what a sender must be able to give, to catch up in time with what pauses cost it.
+const TO_CATCH_UP: f64 = 1.2;
+
+/// What this machine sends at this moment at the most: processors that are shared swing by half.
+fn most_frames_a_second() -> f64 {
+    let mut generator = generator(1.0, 100_000);
+    if let Traffic::Made { schedule, .. } = &mut generator.traffic {
+        *schedule = Schedule::FullSpeed;
+    }
+    heard(&generator).0.rate.unwrap()
+}
+
 /// The mean rate within 0.1 %, by the sender's clock and by the kernel's. Where others are at work the sender cannot always
 /// catch up in time, nor is a processor as fast that shares its core: another run is judged then, and the reason told.
-/// Where nobody is, and the sender was given its processor but for what is kept from real-time threads (5 %,
+/// Where nobody is, the machine can send a fifth more, and the sender was given its processor but for what is kept from real-time threads (5 %,
 /// sched_rt_runtime_us), a miss is a failure.
 fn keeps_its_rate(rate: f64, count: u64) {
     at_a_cable(|| {
@@ -166,11 +178,13 @@ fn keeps_its_rate(rate: f64, count: u64) {
             if mine.abs() < 1e-3 && kernels.abs() < 1e-3 {
                 return;
             }
-            let busy = others_are_at_work();
-            excused |= busy || given < 0.94;
-            println!("try {attempt} of {TRIES}: not within 0.1 %; others are at work: {busy}");
+            let (busy, most) = (others_are_at_work(), most_frames_a_second());
+            excused |= busy || given < 0.94 || most < TO_CATCH_UP * rate;
+            println!(
+                "try {attempt} of {TRIES}: not within 0.1 %; others are at work: {busy}; at full speed {most:.0} frames/s"
+            );
         }
-        assert!(excused, "not within 0.1 % on a machine of its own");
+        assert!(excused, "not within 0.1 % on a machine of its own that can send more");
         skip_test(&["quiet"], &"the machine is too busy to judge a rate: run this where nothing else does");
     });
 }
