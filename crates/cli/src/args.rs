@@ -12,6 +12,7 @@ use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use tollway_capture_tool::args::Capture;
+use tollway_entropy_tool::args::Entropy;
 
 pub use bill::Bill;
 pub use calculator::{Model, Simulate};
@@ -88,6 +89,8 @@ pub enum Verb {
     Reproduce(Reproduce),
     /// Capture packets: from an interface or a file, filtered, into a file or on the terminal.
     Capture(Box<Capture>),
+    /// Random number generators: how fast, how good, shared out fairly.
+    Entropy(Box<Entropy>),
     /// Compare two runs of the store, or run two builds or two settings in turns.
     Compare(Compare),
     /// Show a run of the store again: on the terminal, or as a page.
@@ -346,6 +349,8 @@ pub enum SchemaOf {
     Traffic,
     /// What `capture advise` prints with --json.
     Advice,
+    /// What `entropy speed` prints with --json.
+    EntropySpeed,
 }
 
 fn milliseconds(text: &str) -> Result<f64, String> {

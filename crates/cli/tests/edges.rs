@@ -21,8 +21,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tollway-null", PATH),
     ("tollway-crossings", PATH),
     ("tollway-capture", PATH),
+    ("tollway-entropy", PATH),
     ("tollway-all", &["core", "null", "crossings", "capture"]),
     ("tollway-capture-tool", TOOL),
+    ("tollway-entropy-tool", TOOL),
     ("tollway-agent", &["core", "host", "tenant", "all"]),
     (
         "tollway",
@@ -39,6 +41,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "agent",
             "all",
             "capture-tool",
+            "entropy-tool",
         ],
     ),
 ];
@@ -46,7 +49,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
 /// What every tool may depend on: all below the program, but no other tool.
 const TOOL: &[&str] = &[
     "core", "stats", "model", "sim", "host", "load", "wire", "store", "tenant", "lab", "report", "all",
-    "capture",
+    "capture", "entropy",
 ];
 
 /// What every path may depend on: never the lab, the store, the report, a tenant, or another path.

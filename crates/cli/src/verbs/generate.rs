@@ -10,6 +10,7 @@ use schemars::schema_for;
 use tollway_capture_tool::advise::document::AdviceDocument;
 use tollway_capture_tool::document::CaptureDocument;
 use tollway_capture_tool::generate::GenerateDocument;
+use tollway_entropy_tool::speed::SpeedDocument;
 use tollway_report::document::{Document, schema};
 
 use super::fit::FitDocument;
@@ -48,6 +49,7 @@ pub fn generate(options: &Generate) -> Result<Ending> {
             SchemaOf::Fit => schema_for!(FitDocument).into(),
             SchemaOf::Capture => schema_for!(CaptureDocument).into(),
             SchemaOf::Advice => schema_for!(AdviceDocument).into(),
+            SchemaOf::EntropySpeed => schema_for!(SpeedDocument).into(),
             SchemaOf::Traffic => schema_for!(GenerateDocument).into(),
         })?,
     }

@@ -5,6 +5,7 @@ pub mod bill;
 pub mod capture;
 pub mod compare;
 pub mod doctor;
+pub mod entropy;
 pub mod export;
 pub mod fit;
 pub mod generate;

@@ -1,5 +1,7 @@
-//! Processors: which there are, which this process may use, which of them a plan's slots get, and staying there.
+//! Processors: which there are, which this process may use, which of them a plan's slots get, and staying there;
+//! the random numbers that they draw.
 
+pub mod draw;
 mod pinning;
 mod policy;
 mod slots;

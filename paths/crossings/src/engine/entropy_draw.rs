@@ -1,70 +1,25 @@
 //! Random numbers out of the processor.
 
-use std::arch::x86_64::{_rdrand64_step, _rdseed64_step};
 use std::hint::spin_loop;
 use std::marker::PhantomData;
 
 use tollway_core::{Error, Missing, Params, Place, Result, Tally};
+pub use tollway_host::cpu::draw::{Instruction, Rdrand, Rdseed};
 
 use super::Operation;
 
-/// An instruction that draws 64 bits.
-pub trait Instruction: Send + 'static {
-    /// Its name in processor manuals.
-    const NAME: &'static str;
-    /// How often it is tried before a draw is given up.
+/// How often a draw of an instruction is tried before it is given up.
+pub trait Tried: Instruction {
+    /// So often.
     const TRIES: u32;
-
-    /// Whether this processor has it.
-    fn exists() -> bool;
-
-    /// One try; `false` where the generator had nothing to give. Only where it [`exists`](Instruction::exists).
-    fn step(into: &mut u64) -> bool;
 }
 
-/// RDRAND: the output of a deterministic generator that the processor reseeds. Ten tries, as Intel's guide to its
-/// generator has it (section 5.2.1): ten failures in a row mean that it is broken.
-pub struct Rdrand;
-
-/// RDSEED: conditioned entropy, which runs dry when it is drawn from faster than it comes.
-pub struct Rdseed;
-
-impl Instruction for Rdrand {
-    const NAME: &'static str = "RDRAND";
-    const TRIES: u32 = 10;
-
-    fn exists() -> bool {
-        is_x86_feature_detected!("rdrand")
-    }
-
-    #[inline(always)]
-    fn step(into: &mut u64) -> bool {
-        #[target_feature(enable = "rdrand")]
-        fn draw(into: &mut u64) -> bool {
-            _rdrand64_step(into) == 1
-        }
-        // SAFETY: `exists` was asked when the operation was prepared.
-        unsafe { draw(into) }
-    }
+impl Tried for Rdrand {
+    const TRIES: u32 = Rdrand::TRIES;
 }
 
-impl Instruction for Rdseed {
-    const NAME: &'static str = "RDSEED";
+impl Tried for Rdseed {
     const TRIES: u32 = 10_000;
-
-    fn exists() -> bool {
-        is_x86_feature_detected!("rdseed")
-    }
-
-    #[inline(always)]
-    fn step(into: &mut u64) -> bool {
-        #[target_feature(enable = "rdseed")]
-        fn draw(into: &mut u64) -> bool {
-            _rdseed64_step(into) == 1
-        }
-        // SAFETY: `exists` was asked when the operation was prepared.
-        unsafe { draw(into) }
-    }
 }
 
 /// One draw of 64 bits, tried until it succeeds.
@@ -76,7 +31,7 @@ pub struct Draw<I> {
     instruction: PhantomData<I>,
 }
 
-impl<I: Instruction> Operation for Draw<I> {
+impl<I: Tried> Operation for Draw<I> {
     fn prepare(_: &Params, _: &Place) -> Result<Self> {
         if !I::exists() {
             return Err(Error::Missing(Missing::new(

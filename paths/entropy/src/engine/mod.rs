@@ -1,0 +1,3 @@
+//! Sources of entropy and what is done with them.
+
+pub mod source;

@@ -1,0 +1,83 @@
+//! A device, a file or a pipe that random bytes are read from.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use super::{Claim, Counts, Error, Source};
+
+/// Bytes read from a descriptor, in reads as large as what is asked for.
+#[derive(Debug)]
+pub struct Device {
+    name: String,
+    file: File,
+    counts: Counts,
+    claim: Claim,
+}
+
+impl Device {
+    /// What nobody has measured: one bit a byte is credited, and health tests allow for as much unevenness. Say so where
+    /// more is known ([`Device::claiming`]).
+    pub const CAUTIOUS: Claim = Claim { evenness: 1.0, entropy: 1.0 };
+
+    /// Opens what is at `path`.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let name = path.display().to_string();
+        match File::open(path) {
+            Ok(file) => Ok(Device::of(file, name)),
+            Err(reason) => Err(Error::System { source_name: name, doing: "opening it", reason }),
+        }
+    }
+
+    /// Reads from an open file.
+    pub fn of(file: File, name: impl Into<String>) -> Self {
+        Device { name: name.into(), file, counts: Counts::default(), claim: Device::CAUTIOUS }
+    }
+
+    /// The same, of which that is known.
+    pub fn claiming(self, claim: Claim) -> Self {
+        Device { claim, ..self }
+    }
+}
+
+impl Source for Device {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn fill(&mut self, mut into: &mut [u8]) -> Result<(), Error> {
+        while !into.is_empty() {
+            self.counts.draws += 1;
+            match self.file.read(into) {
+                Ok(0) => {
+                    return Err(Error::Ended { source_name: self.name.clone(), bytes: self.counts.bytes });
+                }
+                Ok(read) => {
+                    self.counts.bytes += read as u64;
+                    into = &mut into[read..];
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => self.counts.failures += 1,
+                Err(reason) => {
+                    self.counts.failures += 1;
+                    return Err(Error::System {
+                        source_name: self.name.clone(),
+                        doing: "reading from it",
+                        reason,
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    fn claim(&self) -> Claim {
+        self.claim
+    }
+}

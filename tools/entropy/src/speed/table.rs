@@ -1,0 +1,88 @@
+//! What was found, for people.
+
+use std::fmt::Write;
+
+use super::document::{Limit, SourceSpeed, SpeedDocument, ThreadsSpeed};
+
+/// Everything.
+pub fn of(document: &SpeedDocument) -> String {
+    let mut text = String::new();
+    let _ = writeln!(
+        text,
+        "{:<12} {:>7}  {:>10}  {:<24} {:>12}  {:>8}  {:>10}",
+        "source", "threads", "rate", "95 % interval", "draws/s", "failed", "processors"
+    );
+    for source in &document.sources {
+        for speed in &source.threads {
+            text.push_str(&row(&source.source, speed));
+        }
+        let _ = writeln!(text, "  {}", words(source));
+    }
+    for reason in &document.skipped {
+        let _ = writeln!(text, "skipped: {reason}");
+    }
+    text
+}
+
+fn row(source: &str, speed: &ThreadsSpeed) -> String {
+    let rate = speed.bytes_per_second;
+    format!(
+        "{source:<12} {:>7}  {:>10}  {:<24} {:>12}  {:>8}  {:>10.2}\n",
+        speed.threads,
+        bytes(rate.value),
+        format!("[{}, {}]", bytes(rate.lo), bytes(rate.hi)),
+        count(speed.draws_per_second),
+        share(speed.failure_share),
+        speed.processors,
+    )
+}
+
+/// What limits it, in a sentence.
+fn words(source: &SourceSpeed) -> String {
+    let (one, all) = (bytes(source.thread_cap), bytes(source.shared_cap));
+    match source.limit {
+        Limit::Thread => format!("each thread has a cap of its own, {one}; together they had {all}"),
+        Limit::Shared => {
+            format!(
+                "shared: {all} is all there is, however many draw, also from other machines on this processor"
+            )
+        }
+        Limit::Both => format!("a thread has at most {one}, all together {all}"),
+        Limit::Unknown if source.threads.len() == 1 => {
+            format!("one thread has {one}; what several share needs --threads 2 or more")
+        }
+        Limit::Unknown => format!("one thread has {one}, all {all}; the intervals leave open what limits it"),
+    }
+}
+
+/// A rate in decimal units.
+fn bytes(per_second: f64) -> String {
+    let (value, unit) = match per_second {
+        r if r >= 1e9 => (r / 1e9, "GB/s"),
+        r if r >= 1e6 => (r / 1e6, "MB/s"),
+        r if r >= 1e3 => (r / 1e3, "kB/s"),
+        r => (r, "B/s"),
+    };
+    format!("{} {unit}", digits(value))
+}
+
+fn count(value: f64) -> String {
+    match value {
+        v if v >= 1e6 => format!("{} M", digits(v / 1e6)),
+        v if v >= 1e3 => format!("{} k", digits(v / 1e3)),
+        v => digits(v),
+    }
+}
+
+/// Three significant digits.
+fn digits(value: f64) -> String {
+    match value {
+        v if v >= 100.0 => format!("{v:.0}"),
+        v if v >= 10.0 => format!("{v:.1}"),
+        v => format!("{v:.2}"),
+    }
+}
+
+fn share(of_one: f64) -> String {
+    if of_one == 0.0 { "none".into() } else { format!("{:.2} %", 100.0 * of_one) }
+}
