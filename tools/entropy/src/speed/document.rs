@@ -144,9 +144,11 @@ fn limit(threads: &[ThreadsSpeed]) -> Limit {
     let (Some(one), Some(most)) = (threads.first(), threads.last().filter(|t| t.threads > 1)) else {
         return Limit::Unknown;
     };
-    // What the most threads would have if each had what one has, in the processors that they were given.
+    // How many times what one has the most would have, if each were limited by itself: threads that compute have what
+    // their processors allow.
+    let computes = one.processors > 0.5;
+    let proportion = if computes { most.processors / one.processors } else { f64::from(most.threads) };
     let (one, all) = (one.bytes_per_second, most.bytes_per_second);
-    let proportion = most.processors;
     if all.lo > 0.8 * proportion * one.value {
         Limit::Thread
     } else if all.hi < 1.2 * one.value {
