@@ -1,3 +1,4 @@
 //! Sources of entropy and what is done with them.
 
+pub mod condition;
 pub mod source;
