@@ -22,7 +22,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tollway-crossings", PATH),
     ("tollway-capture", PATH),
     ("tollway-entropy", PATH),
-    ("tollway-all", &["core", "null", "crossings", "capture"]),
+    ("tollway-all", &["core", "null", "crossings", "capture", "entropy"]),
     ("tollway-capture-tool", TOOL),
     ("tollway-entropy-tool", TOOL),
     ("tollway-agent", &["core", "host", "tenant", "all"]),

@@ -105,6 +105,9 @@ crossings! {
     PacketWait = "packet-wait", UserKernel, "wait for packets";
     PacketCheck = "packet-check", Work, "application looks at a packet and checks its number";
     PacketWork = "packet-work", Work, "work of the application on a packet";
+
+    EntropyDraw = "entropy-draw", CpuDevice, "64 bits drawn from a generator";
+    EntropyReduce = "entropy-reduce", Work, "512 samples of 128 bits reduced to one (AES-CBC-MAC)";
 }
 
 impl fmt::Display for Crossing {

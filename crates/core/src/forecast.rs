@@ -13,6 +13,39 @@ pub enum Quoted {
     Median,
     /// The work: the mean, less what something else took meanwhile. It adds up.
     Work,
+    /// The pace: what passes on the clock from one operation of an actor to its next, waiting included, by the mean rate
+    /// of all measured actors. It is what those get who share something.
+    Pace,
+}
+
+/// What those get who share something, by two caps: that of one alone and that of all together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sharing {
+    /// Ticks an operation of one that has a processor to itself.
+    pub alone: f64,
+    /// Ticks between two operations of all together, at the least.
+    pub together: f64,
+    /// How many share it.
+    pub tenants: u32,
+    /// The processors that they have.
+    pub processors: u32,
+    /// What an operation gives, for people: `bit of seed-grade entropy`.
+    pub gives: String,
+    /// How much of that an operation gives.
+    pub amount: f64,
+}
+
+impl Sharing {
+    /// Ticks from one operation of a tenant to its next, if each has that share of a processor: the reciprocal of
+    /// min(share / alone, 1 / (tenants × together)).
+    pub fn pace(&self, share: f64) -> f64 {
+        (self.alone / share).max(f64::from(self.tenants) * self.together)
+    }
+
+    /// The share of a processor that each has where nobody else wants any.
+    pub fn fair_share(&self) -> f64 {
+        (f64::from(self.processors) / f64::from(self.tenants)).min(1.0)
+    }
 }
 
 /// What a point is predicted to cost.
@@ -31,6 +64,10 @@ pub struct Forecast {
     pub model: String,
     /// The tolls that it was made from.
     pub from: Vec<TollKey>,
+    /// Of many who share something: by which caps. With it the prediction can be had for the processor time that tenants
+    /// really got.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sharing: Option<Sharing>,
 }
 
 /// Where a prediction takes its tolls from.

@@ -75,10 +75,11 @@ impl Columns {
         Ok(columns)
     }
 
-    fn figure(&self, point: PointId, prediction: Option<Prediction>, work: Option<Interval>) -> Figure {
+    /// `other`: what the prediction speaks of, where that is not the median.
+    fn figure(&self, point: PointId, prediction: Option<Prediction>, other: Option<Interval>) -> Figure {
         let median = cost(figure(&self.medians, CONFIDENCE).ok());
         let predicted = match prediction.as_ref().map(|p| p.forecast.of) {
-            Some(Quoted::Work) => &work,
+            Some(Quoted::Work | Quoted::Pace) => &other,
             _ => &median,
         };
         let grade = match (&prediction, predicted) {
@@ -124,9 +125,12 @@ impl Store {
         }
         let prediction = self.prediction(point)?;
         let columns = self.sql(|db| Columns::read(&mut *db.prepare_cached(Columns::SQL)?, point))?;
-        let adds_up = prediction.as_ref().is_some_and(|p| p.forecast.of == Quoted::Work);
-        let work = if adds_up { self.work(point)? } else { None };
-        Ok((columns.trials > 0).then(|| columns.figure(point, prediction, work)))
+        let other = match prediction.as_ref().map(|p| p.forecast.of) {
+            Some(Quoted::Work) => self.work(point)?,
+            Some(Quoted::Pace) => self.pace(point)?,
+            Some(Quoted::Median) | None => None,
+        };
+        Ok((columns.trials > 0).then(|| columns.figure(point, prediction, other)))
     }
 
     /// The figures of all points of a run that have one, in the order in which the points were added.

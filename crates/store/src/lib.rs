@@ -14,6 +14,7 @@ mod export;
 mod figure;
 mod holder;
 mod id;
+mod pace;
 mod point;
 mod prediction;
 mod resume;

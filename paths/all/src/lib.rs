@@ -4,5 +4,12 @@ use tollway_core::Registry;
 
 /// Every path that this program knows, in the order in which they are shown.
 pub fn registry() -> Registry {
-    Registry { paths: vec![tollway_crossings::path(), tollway_capture::path(), tollway_null::path()] }
+    Registry {
+        paths: vec![
+            tollway_crossings::path(),
+            tollway_capture::path(),
+            tollway_entropy::path(),
+            tollway_null::path(),
+        ],
+    }
 }

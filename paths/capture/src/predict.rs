@@ -34,6 +34,7 @@ pub(crate) fn sum(gates: &[Gate], tolls: &dyn TollSource) -> Result<Forecast> {
         hi: sum.hi,
         model: "sum of the gates, visits × tolls".into(),
         from: weights.into_keys().cloned().collect(),
+        sharing: None,
     })
 }
 

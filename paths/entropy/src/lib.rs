@@ -3,3 +3,23 @@
 //! [`engine`] is the real thing, of use without the laboratory: sources, tests of randomness, a fair server.
 
 pub mod engine;
+mod params;
+mod predict;
+mod variants;
+
+use tollway_core::Path;
+
+/// The path `entropy`.
+pub fn path() -> Path {
+    Path {
+        name: "entropy",
+        question: "What does each of many tenants get of one random number generator?",
+        variants: variants::all(),
+        presets: &[
+            ("quick", include_str!("../presets/quick.toml")),
+            ("caps", include_str!("../presets/caps.toml")),
+            ("scale", include_str!("../presets/scale.toml")),
+        ],
+        claims: "",
+    }
+}

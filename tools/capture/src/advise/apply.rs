@@ -149,6 +149,7 @@ pub fn foretold(plans: &[Plan]) -> Vec<Foretold> {
             hi: cycles.hi,
             model: claim(&plan.predicted),
             from: Vec::new(),
+            sharing: None,
         },
     };
     plans.iter().flat_map(|plan| plan.points.iter().map(|(_, p, cycles)| of(plan, p, cycles))).collect()

@@ -1,0 +1,62 @@
+//! Pace: what passes on the clock from one operation of an actor to its next, waiting included.
+//!
+//! It is worked out of rates, by the mean over a trial's measured actors: those who share something get, all together, what
+//! there is of it, however unevenly.
+
+use std::collections::BTreeMap;
+
+use rusqlite::OptionalExtension;
+use tollway_core::ActorRecord;
+use tollway_stats::{Interval, figure};
+
+use crate::column::from_json;
+use crate::{PointId, Result, Store};
+
+/// Share of intervals that hold the true value.
+const CONFIDENCE: f64 = 0.95;
+
+impl Store {
+    /// The pace of a point's measured actors, in ticks per operation: median over blocks of the median over trials. `None`
+    /// where a trial has no rate, or there are fewer than two.
+    pub fn pace(&self, point: PointId) -> Result<Option<Interval>> {
+        let trials = self.sql(|db| {
+            let hz: Option<f64> = db
+                .prepare_cached("SELECT hz FROM run JOIN point ON point.run = run.id WHERE point.id = ?1")?
+                .query_row([point], |row| row.get(0))
+                .optional()?;
+            let mut trials: BTreeMap<u32, Vec<Option<f64>>> = BTreeMap::new();
+            let mut statement = db.prepare_cached("SELECT block, actors FROM trial WHERE point = ?1")?;
+            let mut rows = statement.query([point])?;
+            while let (Some(row), Some(hz)) = (rows.next()?, hz) {
+                let actors: Vec<ActorRecord> = from_json(row, 1)?;
+                trials.entry(row.get(0)?).or_default().push(pace(&actors, hz));
+            }
+            Ok(trials)
+        })?;
+        let blocks: Option<Vec<Vec<f64>>> =
+            trials.into_values().map(|block| block.into_iter().collect()).collect();
+        Ok(blocks.and_then(|blocks| figure(&blocks, CONFIDENCE).ok()))
+    }
+}
+
+/// Ticks an operation, by the mean rate of those that were measured; `None` where they did nothing.
+fn pace(actors: &[ActorRecord], hz: f64) -> Option<f64> {
+    let rates: Vec<f64> = actors.iter().filter_map(ActorRecord::rate).collect();
+    let sum: f64 = rates.iter().sum();
+    (sum > 0.0).then(|| hz * rates.len() as f64 / sum)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uneven_tenants_have_the_pace_of_their_mean_rate() {
+        let actor = |ops| ActorRecord { ops, window_ns: Some(1_000_000_000), ..ActorRecord::default() };
+        // 300 and 100 a second, and one that was not measured: 200 a second each, 5 ms of a 1 GHz clock.
+        let actors = [actor(Some(300)), actor(Some(100)), actor(None)];
+        assert_eq!(pace(&actors, 1e9), Some(5e6));
+        assert_eq!(pace(&[actor(Some(0))], 1e9), None);
+        assert_eq!(pace(&[], 1e9), None);
+    }
+}

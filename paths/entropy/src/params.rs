@@ -1,0 +1,38 @@
+//! The axes that variants share.
+
+use tollway_core::{Axis, Domain, TenantKind, Value};
+
+/// Where draws come from, and what is done with them.
+pub(crate) fn kind() -> Axis {
+    Axis {
+        name: "kind",
+        about: "the source: rdrand, rdseed, getrandom; rdrand-512 reduces RDRAND to seed grade on its way",
+        domain: Domain::Words(&["rdrand", "rdseed", "rdrand-512", "getrandom"]),
+        default: Value::Text("rdrand".into()),
+    }
+}
+
+/// How many draw at once, each on a processor of its own.
+pub(crate) fn depth() -> Axis {
+    Axis {
+        name: "depth",
+        about: "how many draw at once, each on a processor of its own",
+        domain: Domain::Whole(1, 1024),
+        default: Value::Int(1),
+    }
+}
+
+/// How many share a generator.
+pub(crate) fn tenants() -> Axis {
+    Axis {
+        name: "tenants",
+        about: "how many draw at once, each in a tenant of its own, spread over the processors",
+        domain: Domain::Whole(1, 256),
+        default: Value::Int(1),
+    }
+}
+
+/// Where they live.
+pub(crate) fn tenant() -> Axis {
+    TenantKind::axis(&["process", "thread", "micro-guest", "linux-guest"])
+}

@@ -1,0 +1,89 @@
+//! What each of many tenants gets of a generator: min(c₁, C/n), from the cap of one alone and the cap of all together.
+
+use tollway_core::{Error, Forecast, Quoted, Result, Sharing, Toll};
+use tollway_model::scaling::{Cores, Saturation};
+
+use crate::engine::condition::SAMPLES;
+
+/// How far the law may be off and still hold: what the study's curve was off at the most, near the break and beyond it.
+const TOLERANCE: f64 = 0.1;
+
+/// Bits of seed-grade entropy that a draw of 64 bits gives, after the reduction.
+const SEED_BITS_A_DRAW: f64 = 64.0 / SAMPLES as f64;
+
+/// The pace of each of `tenants` on so many processors, from what a draw costs one alone and one of as many as there are
+/// processors.
+///
+/// # Errors
+/// A toll is nothing that a rate can be made of.
+pub(crate) fn shared(alone: &Toll, all: &Toll, tenants: u32, processors: u32) -> Result<Forecast> {
+    let wrong = |e: tollway_model::ModelError| Error::Wrong(e.to_string());
+    let sharing = Sharing {
+        alone: alone.work,
+        together: all.work / f64::from(processors),
+        tenants,
+        processors,
+        gives: "bit of seed-grade entropy".into(),
+        amount: SEED_BITS_A_DRAW,
+    };
+    // Rates are per tick here.
+    let law = Saturation::new(1.0 / sharing.alone, 1.0 / sharing.together)
+        .and_then(|law| law.on(Cores { cores: f64::from(processors), share: 1.0, each: 1.0 }))
+        .map_err(wrong)?;
+    let ticks = f64::from(tenants) / law.throughput(tenants.into()).0;
+    let precision = (alone.work_hi / alone.work_lo).max(all.work_hi / all.work_lo).sqrt() - 1.0;
+    let margin = 1.0 + TOLERANCE + precision;
+    Ok(Forecast {
+        of: Quoted::Pace,
+        ticks,
+        lo: ticks / margin,
+        hi: ticks * margin,
+        model: format!(
+            "saturation: min(c₁, C/n), on {processors} processors; ± 10 % and what the caps are uncertain by"
+        ),
+        from: vec![alone.key.clone(), all.key.clone()],
+        sharing: Some(sharing),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use tollway_core::{Crossing, TollKey};
+
+    use super::*;
+
+    fn toll(ticks: f64) -> Toll {
+        let key = TollKey::of(Crossing::EntropyDraw);
+        let (lo, hi) = (0.99 * ticks, 1.01 * ticks);
+        Toll { key, median: ticks, lo, hi, work: ticks, work_lo: lo, work_hi: hi, hz: 1e9, run: 1 }
+    }
+
+    #[test]
+    fn an_instruction_of_each_core_is_shared_by_time() {
+        // 80 ticks whether one or two draw: two processors have a draw in 40.
+        let at = |n| shared(&toll(80.0), &toll(80.0), n, 2).unwrap();
+        assert_eq!([1, 2, 4, 60].map(|n| at(n).ticks), [80.0, 80.0, 160.0, 2400.0]);
+        // With half of what was hoped for of the processors it takes twice as long.
+        let sharing = at(60).sharing.unwrap();
+        assert_eq!(sharing.fair_share(), 1.0 / 30.0);
+        assert_eq!(sharing.pace(1.0 / 60.0), 4800.0);
+    }
+
+    #[test]
+    fn a_generator_with_a_cap_is_shared_from_the_first() {
+        // One has all there is in 60,000 ticks; two have it in turns.
+        let at = |n| shared(&toll(60_000.0), &toll(120_000.0), n, 2).unwrap();
+        assert_eq!([1, 2, 3, 60].map(|n| at(n).ticks), [60_000.0, 120_000.0, 180_000.0, 3_600_000.0]);
+        // Processor time is not what they lack.
+        assert_eq!(at(60).sharing.unwrap().pace(1.0 / 59.0), 3_600_000.0);
+    }
+
+    #[test]
+    fn the_study_broke_between_ten_and_eleven() {
+        // 73 MB/s a thread, 760 MB/s in all: 48 threads of which each has 760/48 when all draw (ticks of a nanosecond).
+        let at = |n| 8e9 / shared(&toll(8e9 / 73e6), &toll(8e9 / (760e6 / 48.0)), n, 48).unwrap().ticks;
+        assert!((at(10) / 73e6 - 1.0).abs() < 1e-9 && (at(11) / (760e6 / 11.0) - 1.0).abs() < 1e-9);
+        // In decimal units 1140.6 kbit/s of seed-grade entropy up to ten (the study has 1168, with 1024 for 1000).
+        assert!((at(1) * 8.0 / 512.0 - 1_140_625.0).abs() < 1e-6);
+    }
+}

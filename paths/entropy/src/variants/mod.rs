@@ -1,0 +1,12 @@
+//! What is put on trial: a generator drawn from by one, by all processors, and by many tenants that share it.
+
+mod drawer;
+mod drawing;
+mod scale;
+
+use tollway_core::Variant;
+
+/// Every variant.
+pub(crate) fn all() -> Vec<Box<dyn Variant>> {
+    vec![Box::new(drawing::Drawing), Box::new(scale::Scale)]
+}
