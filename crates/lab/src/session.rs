@@ -7,6 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tollway_core::{Error, GuestFacts, Missing, TenantKind};
 use tollway_host::clock::RunClock;
+use tollway_host::gap::Gaps;
 use tollway_store::{NewTrial, PointId, PointState, RunId, RunState, Store, TrialMark};
 use tollway_tenant::Executable;
 
@@ -329,10 +330,14 @@ impl Session<'_> {
         let meters =
             serde_json::to_value(Counters::of(&outcome)).map_err(|e| Error::system("writing counters", e))?;
         let actors = outcome.actors.iter().map(|played| counters::record(played, &point.spec)).collect();
+        // Where more actors than processors take turns, it is of their own making that they see gaps and begin late.
+        let in_all: u32 = point.plan.roles.iter().map(|role| role.count).sum();
+        let crowded = in_all as usize > self.lab.cpus.len();
+        let gaps = if crowded { Gaps::default() } else { gaps };
         let noise = self.watch.after_trial(outcome.after, agents, gaps);
         // Its first samples are those of an actor that was not warm yet.
         let late = outcome.actors.iter().map(|a| a.ran.late).max().unwrap_or_default() as f64 / self.lab.hz;
-        let noise = if late * 1e3 > point.spec.warmup_ms {
+        let noise = if late * 1e3 > point.spec.warmup_ms && !crowded {
             let late = format!("an actor began {:.1} ms late", late * 1e3);
             Some(noise.map_or(late.clone(), |noise| format!("{noise}, {late}")))
         } else {

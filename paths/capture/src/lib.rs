@@ -6,7 +6,6 @@
 pub mod engine;
 pub mod filters;
 mod params;
-mod predict;
 mod variants;
 
 use tollway_core::Path;

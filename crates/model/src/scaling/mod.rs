@@ -3,6 +3,7 @@
 mod amortisation;
 mod bill;
 mod crossover;
+mod gates;
 mod latency;
 mod saturation;
 mod usl;
@@ -10,6 +11,7 @@ mod usl;
 pub use amortisation::Amortisation;
 pub use bill::{Bill, Gate, weighted, work};
 pub use crossover::{Crossover, Line, Sizes};
+pub use gates::sum_of_gates;
 pub use latency::{CriticalPath, Stage};
 pub use saturation::{Cores, Limit, Saturation};
 pub use usl::Usl;

@@ -14,7 +14,7 @@ use crate::engine::in_process::{ClockKind, Driver, InProcess, Interrupt, Locking
 use crate::params::{
     self, BUFFERS, CLOCKS, GateDesign, LOCKS, MACHINES, Machine, Setting, TRAFFICS, TRANSFERS, word,
 };
-use crate::predict;
+use tollway_model::scaling::sum_of_gates;
 
 /// A design of the whole path.
 struct Whole {
@@ -196,7 +196,7 @@ impl Variant for Whole {
     }
 
     fn predict(&self, params: &Params, tolls: &dyn TollSource) -> Option<Result<Forecast>> {
-        Some(self.setting(params).and_then(|setting| predict::sum(&gates(&setting), tolls)))
+        Some(self.setting(params).and_then(|setting| sum_of_gates(&gates(&setting), tolls)))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use tollway_core::{
     Actor, Address, CpuFeature, Error, Params, Place, Plan, Recorder, Requirement, Result, Role, Tally,
-    TenantKind, TollKey, Window,
+    TenantKind, Window,
 };
 use tollway_host::clock::RunClock;
 use tollway_load::{Work, repeat};
@@ -21,7 +21,7 @@ pub(super) const ROLE: &str = "drawer";
 ///
 /// # Errors
 /// The source needs a kernel, and there is none in a micro-guest.
-pub(super) fn plan(params: &Params, count: u32, gate: TollKey) -> Result<Plan> {
+pub(super) fn plan(params: &Params, count: u32) -> Result<Plan> {
     let (kind, tenant) = (params.word("kind")?, params.tenant()?);
     if kind == "getrandom" && tenant == TenantKind::MicroGuest {
         return Err(Error::Input {
@@ -51,7 +51,7 @@ pub(super) fn plan(params: &Params, count: u32, gate: TollKey) -> Result<Plan> {
     Ok(Plan {
         operation: OPERATION.into(),
         roles: vec![role],
-        gates: vec![tollway_core::Gate::new("draw", ROLE, gate)],
+        gates: Vec::new(),
         provides: None,
         needs: Vec::new(),
         requires,

@@ -1,7 +1,7 @@
 //! `entropy-draw`: what a draw costs one that has the generator to itself, and each of several that draw at once. From
 //! these two caps follows what many tenants get.
 
-use tollway_core::{Actor, Axis, Crossing, Params, Plan, Requirement, Result, TollKey, Variant};
+use tollway_core::{Actor, Axis, Crossing, Gate, Params, Plan, Requirement, Result, TollKey, Variant};
 
 use super::drawer;
 use crate::params;
@@ -36,7 +36,8 @@ impl Variant for Drawing {
     fn plan(&self, params: &Params) -> Result<Plan> {
         let depth = u32::try_from(params.int("depth")?).unwrap_or(u32::MAX);
         let key = key(params, depth)?;
-        let mut plan = drawer::plan(params, depth, key.clone())?;
+        let mut plan = drawer::plan(params, depth)?;
+        plan.gates.push(Gate::new("draw", drawer::ROLE, key.clone()));
         plan.provides = Some(key);
         plan.requires.push(Requirement::Cores(depth));
         Ok(plan)

@@ -3,10 +3,11 @@
 mod drawer;
 mod drawing;
 mod scale;
+mod seeds;
 
 use tollway_core::Variant;
 
 /// Every variant.
 pub(crate) fn all() -> Vec<Box<dyn Variant>> {
-    vec![Box::new(drawing::Drawing), Box::new(scale::Scale)]
+    vec![Box::new(drawing::Drawing), Box::new(seeds::Reducing), Box::new(seeds::Seed), Box::new(scale::Scale)]
 }

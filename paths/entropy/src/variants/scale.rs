@@ -36,7 +36,7 @@ impl Variant for Scale {
     fn plan(&self, params: &Params) -> Result<Plan> {
         let tenants = u32::try_from(params.int("tenants")?).unwrap_or(u32::MAX);
         let (alone, together) = (key(params, 1)?, key(params, processors()?)?);
-        let mut plan = drawer::plan(params, tenants, alone.clone())?;
+        let mut plan = drawer::plan(params, tenants)?;
         plan.needs.push(alone.clone());
         if together != alone {
             plan.needs.push(together);

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use tollway_core::{Error, Forecast, Gate, Missing, Quoted, Result, TollKey, TollSource, Visits};
-use tollway_model::scaling::weighted;
 use tollway_stats::Interval;
+
+use super::weighted;
 
 /// Confidence of the intervals of tolls.
 const CONFIDENCE: f64 = 0.95;
@@ -13,7 +14,7 @@ const CONFIDENCE: f64 = 0.95;
 ///
 /// # Errors
 /// Names the toll that is not known.
-pub(crate) fn sum(gates: &[Gate], tolls: &dyn TollSource) -> Result<Forecast> {
+pub fn sum_of_gates(gates: &[Gate], tolls: &dyn TollSource) -> Result<Forecast> {
     let mut weights: BTreeMap<&TollKey, f64> = BTreeMap::new();
     for gate in gates {
         // Those of this path are all fixed.
@@ -88,7 +89,7 @@ mod tests {
             Gate::new("call", "path", read(84)).visits(often),
             Gate::new("copy 2", "path", read(252_000)).less(read(84)).visits(often),
         ];
-        let forecast = sum(&gates, &Known).unwrap();
+        let forecast = sum_of_gates(&gates, &Known).unwrap();
         assert!((forecast.ticks - 40.0).abs() < 1e-9);
         // ±3 and ±1; the short read cancels.
         assert!((forecast.hi - 40.0 - 10_f64.sqrt()).abs() < 1e-9, "{forecast:?}");
@@ -96,7 +97,8 @@ mod tests {
 
     #[test]
     fn a_toll_that_is_not_known_is_named() {
-        let error = sum(&[Gate::new("tap", "path", TollKey::of(Crossing::Pipe))], &Known).unwrap_err();
+        let error =
+            sum_of_gates(&[Gate::new("tap", "path", TollKey::of(Crossing::Pipe))], &Known).unwrap_err();
         assert!(error.to_string().contains("toll pipe"), "{error}");
     }
 }
