@@ -13,6 +13,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tollway-payload", &[]),
     ("tollway-host", &["core", "stats"]),
     ("tollway-wire", &["core", "host"]),
+    ("tollway-virtio", &["core", "host"]),
     ("tollway-store", &["core", "stats"]),
     ("tollway-load", &["core", "stats"]),
     ("tollway-tenant", &["core", "host"]),

@@ -1,0 +1,51 @@
+//! What a device adds to the protocol.
+
+use super::Refused;
+
+/// A device. Tenants are numbered as their sockets were given to the [`Reception`](super::Reception), which calls all of
+/// this from its one thread: nothing here may wait.
+pub trait Device: Send + Sync {
+    /// Its own feature bits, and of the common ones VIRTIO_F_VERSION_1 (32), VIRTIO_F_EVENT_IDX (29) and
+    /// VIRTIO_F_INDIRECT_DESC (28) as it likes.
+    fn features(&self) -> u64;
+
+    /// How many queues it has: 1 to 255.
+    fn queues(&self) -> usize {
+        1
+    }
+
+    /// The largest size of a queue that it takes: a power of two, at most 32,768.
+    fn queue_size(&self) -> u16 {
+        256
+    }
+
+    /// Answers a message that the protocol leaves to devices, such as those of crypto sessions (26, 27): the body of
+    /// the reply. None: unknown.
+    fn answer(&self, tenant: usize, request: u32, body: &[u8]) -> Option<Vec<u8>> {
+        let _ = (tenant, request, body);
+        None
+    }
+
+    /// Feature bits of the protocol that it needs besides.
+    fn protocol_features(&self) -> u64 {
+        0
+    }
+
+    /// Something happened to a tenant.
+    fn event(&self, tenant: usize, event: Event<'_>);
+}
+
+/// What happens to a tenant's connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event<'a> {
+    /// A peer connected.
+    Connected,
+    /// A queue runs from now on; there may be buffers in it already.
+    Started(usize),
+    /// A queue does not run any more.
+    Stopped(usize),
+    /// A message was refused, or a queue could not start; the connection may be kept.
+    Refused(&'a Refused),
+    /// The connection is gone. All queues were stopped before.
+    Gone,
+}

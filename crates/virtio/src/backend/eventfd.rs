@@ -1,0 +1,77 @@
+//! Eventfds of a peer: the only kind of descriptor by which it may be called or call.
+//!
+//! A write to a pipe, a socket or a file can wait for the peer, or for a file system that the peer is. A write to an
+//! eventfd waits only when its counter is full, and not even then without O_NONBLOCK being cleared; a full counter says
+//! what the write would have said.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
+
+use super::Refused;
+
+/// What /proc says of a descriptor that is an eventfd (eventfd(2)).
+const LINK: &[u8] = b"anon_inode:[eventfd]";
+
+/// An eventfd of a peer.
+#[derive(Debug)]
+pub(crate) struct Eventfd(OwnedFd);
+
+impl Eventfd {
+    /// Takes a descriptor if it is an eventfd. `what`: for the error.
+    pub(crate) fn new(descriptor: OwnedFd, what: &'static str) -> Result<Eventfd, Refused> {
+        use std::os::fd::AsRawFd;
+        let link = format!("/proc/self/fd/{}", descriptor.as_raw_fd());
+        let is = rustix::fs::readlink(link, Vec::new()).is_ok_and(|to| to.as_bytes() == LINK);
+        let nonblocking = is && {
+            let flags = fcntl_getfl(&descriptor);
+            flags.is_ok_and(|flags| fcntl_setfl(&descriptor, flags | OFlags::NONBLOCK).is_ok())
+        };
+        if nonblocking { Ok(Eventfd(descriptor)) } else { Err(Refused::Eventfd(what)) }
+    }
+
+    /// Adds one to it. Whether the kernel did: not if it is full, which tells its reader as much.
+    pub(crate) fn signal(&self) -> bool {
+        loop {
+            match rustix::io::write(&self.0, &1u64.to_ne_bytes()) {
+                Err(Errno::INTR) => {}
+                done => return done.is_ok(),
+            }
+        }
+    }
+}
+
+impl AsFd for Eventfd {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::event::{EventfdFlags, eventfd};
+
+    use super::*;
+
+    #[test]
+    fn a_full_one_and_one_that_blocks_hold_nobody_up() {
+        let theirs = eventfd(0, EventfdFlags::empty()).unwrap();
+        let bell = Eventfd::new(theirs.try_clone().unwrap(), "call").unwrap();
+        assert!(bell.signal());
+        let mut count = [0; 8];
+        rustix::io::read(&theirs, &mut count).unwrap();
+        assert_eq!(u64::from_ne_bytes(count), 1);
+        rustix::io::write(&theirs, &(u64::MAX - 1).to_ne_bytes()).unwrap();
+        assert!(!bell.signal(), "it is full");
+    }
+
+    #[test]
+    fn pipes_sockets_and_files_are_refused() {
+        let (read, write) = rustix::pipe::pipe().unwrap();
+        let (socket, _other) = std::os::unix::net::UnixStream::pair().unwrap();
+        for descriptor in [read, write, socket.into(), tempfile::tempfile().unwrap().into()] {
+            assert_eq!(Eventfd::new(descriptor, "call").unwrap_err(), Refused::Eventfd("call"));
+        }
+    }
+}

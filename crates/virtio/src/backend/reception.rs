@@ -1,0 +1,182 @@
+//! The thread that peers talk to: accepts one at a time for each tenant and reads what they tell, each its share.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Instant;
+
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::event::{EventfdFlags, Timespec, eventfd};
+use rustix::io::Errno;
+use tollway_core::{Error, Result};
+
+use super::session::{Session, Surroundings};
+use super::{Device, Event, Kicks, Port, Refused};
+use crate::Bucket;
+use crate::socket::Listener;
+
+/// Messages a second that a peer may send; QEMU sends some forty when it starts a device.
+const MESSAGES: u64 = 1000;
+/// Messages that it may send at once.
+const BURST: u64 = 500;
+
+const STOP: u64 = u64::MAX;
+
+/// Where one tenant connects.
+struct Door {
+    listener: Listener,
+    port: Arc<Port>,
+    session: Option<Session>,
+    messages: Bucket,
+    /// Until when nothing of it is read, since it sent too much.
+    parked: Option<u64>,
+}
+
+/// Reads the messages of all tenants of one device.
+pub struct Reception<D> {
+    device: Arc<D>,
+    kicks: Arc<Kicks>,
+    doors: Vec<Door>,
+    epoll: OwnedFd,
+    stop: Arc<OwnedFd>,
+    begun: Instant,
+}
+
+/// Ends a [`Reception`] from another thread.
+#[derive(Clone, Debug)]
+pub struct Stopper(Arc<OwnedFd>);
+
+impl Stopper {
+    /// Has it end; it does so at once.
+    pub fn stop(&self) {
+        // Full: it was told before.
+        let _ = rustix::io::write(&*self.0, &1u64.to_ne_bytes());
+    }
+}
+
+impl<D: Device> Reception<D> {
+    /// For tenants that connect to these sockets.
+    ///
+    /// # Errors
+    /// [`Error::System`] if the kernel refuses.
+    pub fn new(device: Arc<D>, kicks: Arc<Kicks>, listeners: Vec<Listener>) -> Result<Reception<D>> {
+        let failed = |e: Errno| Error::system("preparing to wait for peers", e);
+        let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(failed)?;
+        let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(failed)?;
+        epoll::add(&epoll, &stop, EventData::new_u64(STOP), EventFlags::IN).map_err(failed)?;
+        let mut doors = Vec::new();
+        for (tenant, listener) in listeners.into_iter().enumerate() {
+            epoll::add(&epoll, &listener, EventData::new_u64(tenant as u64), EventFlags::IN)
+                .map_err(failed)?;
+            let port = Arc::new(Port::new(device.queues()));
+            let messages = Bucket::new(MESSAGES, BURST, 0);
+            doors.push(Door { listener, port, session: None, messages, parked: None });
+        }
+        Ok(Reception { device, kicks, doors, epoll, stop: Arc::new(stop), begun: Instant::now() })
+    }
+
+    /// The tenants' queues, in the order of their sockets.
+    pub fn ports(&self) -> Vec<Arc<Port>> {
+        self.doors.iter().map(|door| door.port.clone()).collect()
+    }
+
+    /// What ends it.
+    pub fn stopper(&self) -> Stopper {
+        Stopper(self.stop.clone())
+    }
+
+    /// Serves peers until it is stopped; then all queues are stopped, and the sockets are removed.
+    ///
+    /// # Errors
+    /// [`Error::System`] if the kernel refuses what it must not refuse.
+    pub fn run(mut self) -> Result<()> {
+        let mut events = Vec::with_capacity(64);
+        let ended = loop {
+            let now = self.begun.elapsed().as_nanos() as u64;
+            let most = self.unpark(now).map(|at| Timespec {
+                tv_sec: (at.saturating_sub(now) / 1_000_000_000) as i64,
+                tv_nsec: (at.saturating_sub(now) % 1_000_000_000) as i64,
+            });
+            events.clear();
+            match epoll::wait(&self.epoll, spare_capacity(&mut events), most.as_ref()) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => break Err(Error::system("waiting for peers", error)),
+            }
+            if events.iter().any(|event| event.data.u64() == STOP) {
+                break Ok(());
+            }
+            let now = self.begun.elapsed().as_nanos() as u64;
+            for event in &events {
+                self.look(event.data.u64() as usize, now);
+            }
+        };
+        for tenant in 0..self.doors.len() {
+            self.close(tenant, None);
+        }
+        ended
+    }
+
+    /// One message of a tenant, or its connection. There is no more than one before the others had their turn.
+    fn look(&mut self, tenant: usize, now: u64) {
+        let door = &mut self.doors[tenant];
+        let Some(session) = &mut door.session else { return self.open(tenant) };
+        if door.messages.level(now) == 0 {
+            door.parked = Some(door.messages.ready_at(BURST / 10, now));
+            let _ = epoll::delete(&self.epoll, &*session);
+            return;
+        }
+        door.messages.take(1);
+        let around = Surroundings { device: &*self.device, tenant, port: &door.port, kicks: &self.kicks };
+        match session.step(&around) {
+            Ok(Some(_)) => {}
+            Ok(None) => self.close(tenant, None),
+            Err(refused) => self.close(tenant, Some(refused)),
+        }
+    }
+
+    /// Lets those be heard again that were silenced for long enough; when the next one is due.
+    fn unpark(&mut self, now: u64) -> Option<u64> {
+        let mut next = None;
+        for (tenant, door) in self.doors.iter_mut().enumerate() {
+            let Some(until) = door.parked else { continue };
+            if until > now {
+                next = Some(next.map_or(until, |other: u64| other.min(until)));
+                continue;
+            }
+            door.parked = None;
+            if let Some(session) = &door.session {
+                let _ = epoll::add(&self.epoll, session, EventData::new_u64(tenant as u64), EventFlags::IN);
+            }
+        }
+        next
+    }
+
+    /// Accepts a peer. The next one waits at the door until this one has gone.
+    fn open(&mut self, tenant: usize) {
+        let door = &mut self.doors[tenant];
+        // It may have gone again; and if descriptors have run out, the next look tries again.
+        let Ok(stream) = door.listener.accept() else { return };
+        let session = Session::new(stream, self.device.queues());
+        let key = EventData::new_u64(tenant as u64);
+        if epoll::add(&self.epoll, &session, key, EventFlags::IN).is_err() {
+            return;
+        }
+        let _ = epoll::delete(&self.epoll, &door.listener);
+        door.session = Some(session);
+        self.device.event(tenant, Event::Connected);
+    }
+
+    fn close(&mut self, tenant: usize, refused: Option<Refused>) {
+        let door = &mut self.doors[tenant];
+        let Some(mut session) = door.session.take() else { return };
+        if let Some(refused) = &refused {
+            self.device.event(tenant, Event::Refused(refused));
+        }
+        session.end(&Surroundings { device: &*self.device, tenant, port: &door.port, kicks: &self.kicks });
+        let _ = epoll::delete(&self.epoll, &session);
+        door.parked = None;
+        let key = EventData::new_u64(tenant as u64);
+        let _ = epoll::add(&self.epoll, door.listener.as_fd(), key, EventFlags::IN);
+        self.device.event(tenant, Event::Gone);
+    }
+}

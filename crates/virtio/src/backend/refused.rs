@@ -1,0 +1,80 @@
+//! What a peer can do wrong, one word each, so that it can be counted and told.
+
+/// Why a peer lost its connection, or a queue of it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refused {
+    /// The connection ended, or broke within a message.
+    #[error("the connection broke: {0}")]
+    Connection(String),
+    /// It does not read what it is answered.
+    #[error("it does not read its answers")]
+    Deaf,
+    /// A header that is none of vhost-user, version 1.
+    #[error("message {request}: no header of vhost-user 1 (flags {flags:#x}, {size} bytes)")]
+    Header {
+        /// The message's number.
+        request: u32,
+        /// Its flags.
+        flags: u32,
+        /// How long it says it is.
+        size: u32,
+    },
+    /// A known message whose content does not fit.
+    #[error("message {request}: {reason}")]
+    Message {
+        /// The message's number.
+        request: u32,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A message that neither the protocol's part here nor the device knows.
+    #[error("message {0} is not known here")]
+    Unknown(u32),
+    /// More descriptors came along than any message has.
+    #[error("a message with too many descriptors")]
+    Descriptors,
+    /// Memory that cannot be used.
+    #[error("memory: {0}")]
+    Memory(String),
+    /// A descriptor that is no eventfd, where one is needed.
+    #[error(
+        "the descriptor of {0} is no eventfd; pipes and files are not taken, since a write to them can wait"
+    )]
+    Eventfd(&'static str),
+    /// The rings of a queue are not where they could be used.
+    #[error("queue: {0}")]
+    Rings(String),
+    /// More buffers are said to be there than the queue has.
+    #[error("the available ring's index is {0} ahead, more than the queue's size")]
+    AvailableIndex(u16),
+    /// A descriptor outside of its table.
+    #[error("descriptor {0} is outside of its table")]
+    DescriptorIndex(u16),
+    /// A chain that comes back to itself, or is longer than its table.
+    #[error("a chain of more descriptors than its table has")]
+    Loop,
+    /// An empty buffer.
+    #[error("a descriptor of no bytes")]
+    Empty,
+    /// More than 2^32 − 1 bytes (VIRTIO 1.2, 2.7.5.2).
+    #[error("a chain of more than 4 GiB")]
+    TooLong,
+    /// A buffer outside of the memory that is shared.
+    #[error("{len} bytes at {address:#x} are not in the memory shared")]
+    Outside {
+        /// Where it would begin, as the guest counts.
+        address: u64,
+        /// How long it would be.
+        len: u32,
+    },
+    /// A readable descriptor after a writable one (VIRTIO 1.2, 2.7.4.2).
+    #[error("a readable descriptor after a writable one")]
+    Order,
+    /// A buffer that the device cannot use.
+    #[error("{0}")]
+    Unfit(&'static str),
+    /// A table of descriptors within another, one that goes on, or none where the driver did not ask for such.
+    #[error("an indirect table: {0}")]
+    Indirect(&'static str),
+}

@@ -1,0 +1,21 @@
+//! Both ends of vhost-user, the protocol by which one process serves a virtio device of another.
+//!
+//! ```text
+//!   socket    where peers connect; taken over from a killed server, removed at the end
+//!   backend   the serving end: messages, memory, queues; a device is what implements `backend::Device`
+//!   frontend  the using end: a process that plays a guest with one queue, for tests and measurements
+//!   bucket    a limit on a rate
+//! ```
+//!
+//! The serving end believes nothing. A guest's memory and its messages are the guest's: whatever stands there is copied
+//! once, checked, and then used, and what is wrong costs the peer its connection or its queue and nobody else anything.
+//!
+//! Sources: QEMU, "Vhost-user Protocol" (docs/interop/vhost-user.rst); OASIS, "Virtual I/O Device (VIRTIO) 1.2",
+//! sections 2.6 to 2.7 (virtqueues) and 6 (feature bits).
+
+pub mod backend;
+mod bucket;
+pub mod frontend;
+pub mod socket;
+
+pub use bucket::Bucket;
