@@ -1,4 +1,5 @@
 //! Sources of entropy and what is done with them.
 
 pub mod condition;
+pub mod serve;
 pub mod source;

@@ -1,0 +1,253 @@
+//! The bound in the module's text, held on a simulated clock: any weights, any requests, any rate of the source.
+
+use proptest::prelude::*;
+
+use super::*;
+
+const Q: usize = 4096;
+
+/// A tenant of the simulation.
+#[derive(Clone, Debug)]
+struct Guest {
+    share: Share,
+    /// Bytes of each of its requests.
+    request: u64,
+    /// Whether it goes away at times; else it wants something from beginning to end.
+    comes_and_goes: bool,
+    got: u64,
+    /// Bytes left of what it asked for.
+    asked: u64,
+}
+
+/// A small generator, so that a failure can be played again from its seed.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, n: u64) -> u64 {
+        // Constants of Knuth's MMIX.
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.0 >> 33) % n
+    }
+}
+
+/// A worker of the simulation: it draws, which takes long, and then hands out what it drew, which does not.
+#[derive(Clone, Copy)]
+struct Worker {
+    ready: u64,
+    /// The tenant and the bytes that it is handing out.
+    turn: Option<(usize, usize)>,
+}
+
+/// Plays `turns` turns with `workers` workers; `look` sees the guests after each.
+fn play(
+    guests: &mut [Guest],
+    workers: usize,
+    turns: usize,
+    seed: u64,
+    mut look: impl FnMut(&[Guest], u64),
+) -> u64 {
+    let mut dice = Dice(seed);
+    let shares: Vec<Share> = guests.iter().map(|guest| guest.share).collect();
+    let mut fair = Fair::new(Q, &shares, 0);
+    for (tenant, guest) in guests.iter_mut().enumerate() {
+        guest.asked = guest.request;
+        fair.want(tenant, 0);
+    }
+    let mut workers = vec![Worker { ready: 0, turn: None }; workers];
+    let (mut done, mut now) = (0, 0);
+    while done < turns {
+        let first = workers.iter_mut().min_by_key(|worker| worker.ready).expect("a worker");
+        now = first.ready.max(now);
+        if let Some((tenant, bytes)) = first.turn.take() {
+            let guest = &mut guests[tenant];
+            guest.got += bytes as u64;
+            guest.asked -= bytes as u64;
+            if guest.asked == 0 && !(guest.comes_and_goes && dice.below(3) == 0) {
+                guest.asked = guest.request;
+            }
+            let more = (guest.asked > 0).then_some(guest.asked);
+            fair.done(tenant, bytes, more, now);
+            first.ready = now + 1 + dice.below(20_000);
+            done += 1;
+            look(guests, now);
+        } else {
+            // Full blocks mostly, and the rest of one at times.
+            let most = if dice.below(4) > 0 { Q } else { 1 + dice.below(Q as u64) as usize };
+            match fair.next(most, now) {
+                Some(grant) => {
+                    let bytes = grant.bytes.min(guests[grant.tenant].asked as usize);
+                    first.turn = Some((grant.tenant, bytes));
+                    first.ready = now + 1 + dice.below(500);
+                }
+                None => {
+                    first.ready = fair.due(now).unwrap_or(now + 1000).max(now + 1);
+                    let may_have = |guest: &&Guest| guest.asked > 0 && guest.share.limit.is_none();
+                    let waiting = guests.iter().filter(may_have).count();
+                    let served = workers.iter().filter(|worker| worker.turn.is_some()).count();
+                    assert!(waiting <= served, "it rests although somebody may have something");
+                }
+            }
+        }
+        for (tenant, guest) in guests.iter_mut().enumerate() {
+            if guest.asked == 0 && dice.below(10) == 0 {
+                guest.asked = guest.request;
+                fair.want(tenant, now);
+            }
+        }
+    }
+    now
+}
+
+fn guest(comes_and_goes: bool) -> impl Strategy<Value = Guest> {
+    (1u32..20, prop_oneof![Just(64u64), 1u64..5000, Just(1 << 20)]).prop_map(move |(weight, request)| Guest {
+        share: Share { weight, limit: None },
+        request,
+        comes_and_goes,
+        got: 0,
+        asked: 0,
+    })
+}
+
+/// How far two guests' service ever came apart, over any stretch, and the bound; in bytes of weight 1.
+fn apart(guests: &mut [Guest], workers: usize, seed: u64) -> (f64, f64) {
+    let of = |guest: &Guest| guest.got as f64 / f64::from(guest.share.weight);
+    let (mut least, mut most) = (0.0f64, 0.0f64);
+    play(guests, workers, 2000, seed, |guests, _| {
+        let difference = of(&guests[0]) - of(&guests[1]);
+        (least, most) = (least.min(difference), most.max(difference));
+    });
+    let quanta = if workers == 1 { 1 } else { workers + 1 };
+    let quantum = (Q * quanta) as f64;
+    let bound = guests[..2].iter().map(|guest| quantum / f64::from(guest.share.weight)).sum();
+    (most - least, bound)
+}
+
+proptest! {
+    #[test]
+    fn two_that_always_want_differ_by_a_quantum_each(
+        mut guests in prop::collection::vec(guest(false), 2),
+        others in prop::collection::vec(guest(true), 0..5),
+        seed: u64,
+    ) {
+        guests.extend(others);
+        let (apart, bound) = apart(&mut guests, 1, seed);
+        prop_assert!(apart <= bound + 1e-6, "{apart} > {bound}");
+    }
+
+    #[test]
+    fn and_by_one_more_for_each_worker_where_there_are_several(
+        mut guests in prop::collection::vec(guest(false), 2),
+        others in prop::collection::vec(guest(true), 0..5),
+        workers in 2usize..5,
+        seed: u64,
+    ) {
+        for guest in &mut guests {
+            guest.request = 1 << 20;
+            guest.share.weight = 1;
+        }
+        guests.extend(others);
+        let (apart, bound) = apart(&mut guests, workers, seed);
+        prop_assert!(apart <= bound + 1e-6, "{apart} > {bound}");
+    }
+
+    #[test]
+    fn limits_hold_over_any_stretch_from_the_start(
+        rate in 10_000u64..1_000_000_000, burst in 1u64..100_000,
+        others in prop::collection::vec(guest(true), 0..4), seed: u64,
+    ) {
+        let limited = Guest {
+            share: Share { weight: 3, limit: Some((rate, burst)) },
+            request: 10_000, comes_and_goes: false, got: 0, asked: 0,
+        };
+        let mut guests = vec![limited];
+        guests.extend(others);
+        let end = play(&mut guests, 1, 2000, seed, |guests, now| {
+            let most = burst + (u128::from(now) * u128::from(rate) / 1_000_000_000) as u64;
+            assert!(guests[0].got <= most, "{} > {most}", guests[0].got);
+        });
+        let _ = end;
+    }
+}
+
+#[test]
+fn a_limited_tenant_gets_its_limit_and_the_rest_goes_to_others() {
+    let guest = |limit| Guest {
+        share: Share { weight: 1, limit },
+        request: 1 << 20,
+        comes_and_goes: false,
+        got: 0,
+        asked: 0,
+    };
+    let mut guests = [guest(Some((1_000_000, 10_000))), guest(None), guest(None)];
+    let end = play(&mut guests, 1, 100_000, 1, |_, _| ());
+    let due = 10_000.0 + end as f64 / 1e9 * 1e6;
+    assert!((guests[0].got as f64 / due - 1.0).abs() < 0.01, "{} of {due}", guests[0].got);
+    assert!((guests[1].got as f64 / guests[2].got as f64 - 1.0).abs() < 0.001);
+}
+
+#[test]
+fn weights_divide_what_there_is() {
+    let mut guests: Vec<Guest> = [1, 2, 5]
+        .map(|weight| Guest {
+            share: Share { weight, limit: None },
+            request: 1 << 20,
+            comes_and_goes: false,
+            got: 0,
+            asked: 0,
+        })
+        .into();
+    play(&mut guests, 1, 80_000, 7, |_, _| ());
+    let each: Vec<f64> =
+        guests.iter().map(|guest| guest.got as f64 / f64::from(guest.share.weight)).collect();
+    assert!(each.iter().all(|got| (got / each[0] - 1.0).abs() < 0.001), "{each:?}");
+}
+
+#[test]
+fn who_was_idle_has_saved_nothing_up() {
+    let mut fair = Fair::new(Q, &[Share::default(), Share::default()], 0);
+    fair.want(0, 0);
+    for _ in 0..1000 {
+        let grant = fair.next(Q, 0).unwrap();
+        assert_eq!(grant, Grant { tenant: 0, bytes: Q });
+        fair.done(0, Q, Some(Q as u64), 0);
+    }
+    fair.want(1, 0);
+    let mut turns = [0; 2];
+    for _ in 0..10 {
+        let grant = fair.next(Q, 0).unwrap();
+        turns[grant.tenant] += 1;
+        fair.done(grant.tenant, Q, Some(Q as u64), 0);
+    }
+    assert_eq!(turns, [5, 5]);
+}
+
+#[test]
+fn a_kick_during_a_turn_is_not_lost() {
+    let mut fair = Fair::new(Q, &[Share::default()], 0);
+    fair.want(0, 0);
+    fair.next(Q, 0).unwrap();
+    assert_eq!((fair.next(Q, 0), fair.due(0)), (None, None));
+    fair.want(0, 0);
+    fair.done(0, 0, None, 5);
+    assert_eq!(fair.due(5), Some(5));
+    fair.next(Q, 7).unwrap();
+    fair.done(0, 0, None, 7);
+    assert_eq!(fair.due(7), None);
+    assert_eq!(fair.waits(0, 7), Waits { turns: 2, total: 2, longest: 2, limited: 0 });
+}
+
+#[test]
+fn a_new_limit_counts_from_now_on() {
+    let mut fair = Fair::new(Q, &[Share::default()], 0);
+    fair.change(0, Share { weight: 1, limit: Some((1000, 100)) }, 0);
+    fair.want(0, 0);
+    assert_eq!(fair.next(Q, 0).unwrap().bytes, 100);
+    fair.done(0, 100, Some(500), 0);
+    // Wants 500, but a full bucket has 100, which take a tenth of a second.
+    assert_eq!(fair.next(Q, 0), None);
+    assert_eq!(fair.due(0), Some(100_000_000));
+    assert_eq!(fair.waits(0, 40).limited, 40);
+    fair.change(0, Share::default(), 50);
+    assert_eq!(fair.next(Q, 50).unwrap().bytes, Q);
+    assert_eq!(fair.waits(0, 50).limited, 50);
+}

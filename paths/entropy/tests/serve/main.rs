@@ -1,0 +1,7 @@
+//! The device served for real: tenants are processes that speak vhost-user, some of them hostile, and who serves and
+//! who is served is killed.
+
+mod fairness;
+mod killed;
+mod numbered;
+mod player;
