@@ -1,5 +1,6 @@
 //! Sources of entropy and what is done with them.
 
 pub mod condition;
+pub mod health;
 pub mod serve;
 pub mod source;

@@ -95,6 +95,16 @@ pub enum Error {
         /// How many bytes it gave before.
         bytes: u64,
     },
+    /// Its health tests found that it has broken.
+    #[error("{source_name} has failed its health tests: {test}: {detail}")]
+    Unhealthy {
+        /// Which source.
+        source_name: String,
+        /// Which test ([`crate::engine::health`]).
+        test: &'static str,
+        /// What was found.
+        detail: String,
+    },
     /// The operating system refused.
     #[error("{source_name}: {doing}: {reason}")]
     System {
