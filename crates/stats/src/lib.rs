@@ -6,6 +6,7 @@
 //! - A centre with its error: [`Interval`], and [`Location`], which can be tested as well.
 //! - Where intervals come from: [`figure()`] for the price list, [`bootstrap`] for any statistic,
 //!   [`batch_means()`] for correlated series.
+//! - How often something rare happens: [`proportion()`].
 //! - Two sides compared: [`paired_ratio`], [`unpaired_ratio`], and without a model of the noise
 //!   [`mann_whitney`], [`signed_rank()`], [`spearman`].
 //! - What a trace is: [`goodness_of_fit`] to a distribution, [`serial`] independence and stationarity, [`counts`],
@@ -28,6 +29,7 @@ pub mod goodness_of_fit;
 mod interval;
 mod location;
 mod median_bootstrap;
+mod proportion;
 mod rank_sum;
 mod ranks;
 mod ratio;
@@ -47,6 +49,7 @@ pub use false_discovery::{benjamini_hochberg, discoveries};
 pub use figure::figure;
 pub use interval::Interval;
 pub use location::{Location, t_interval};
+pub use proportion::proportion;
 pub use rank_sum::{MannWhitney, mann_whitney};
 pub use ratio::{Pairing, Ratio, paired_ratio, unpaired_ratio};
 pub use signed_rank::{SignedRank, signed_rank};

@@ -3,4 +3,5 @@
 pub mod condition;
 pub mod health;
 pub mod serve;
+pub mod fips;
 pub mod source;
