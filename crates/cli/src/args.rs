@@ -66,6 +66,14 @@ impl Arguments {
         }
         Arguments::from_arg_matches(&matches)
     }
+
+    /// The exit code of a command line that is none: of `entropy test` that of rngtest, in whose place it is.
+    pub fn usage_code() -> u8 {
+        let mut words = std::env::args_os().skip(1).filter(|word| !word.as_encoded_bytes().starts_with(b"-"));
+        let is_rngtest =
+            words.any(|word| word == "entropy") && words.next().is_some_and(|word| word == "test");
+        if is_rngtest { tollway_entropy_tool::test::USAGE } else { 2 }
+    }
 }
 
 /// Whether anything was given that is neither for every verb nor a default.
@@ -351,6 +359,8 @@ pub enum SchemaOf {
     Advice,
     /// What `entropy speed` prints with --json.
     EntropySpeed,
+    /// What `entropy test` prints with --json.
+    EntropyTest,
 }
 
 fn milliseconds(text: &str) -> Result<f64, String> {

@@ -10,6 +10,7 @@ use tollway_model::ModelError;
 use tollway_model::capacity::CapacityError;
 use tollway_sim::SimError;
 
+use crate::args::Arguments;
 use crate::output;
 
 /// How a verb ended that did not err.
@@ -23,6 +24,8 @@ pub enum Ending {
     RequirementMissing,
     /// It was interrupted; what was measured is kept.
     Interrupted,
+    /// With the exit code of a program in whose place it was.
+    Standing(u8),
 }
 
 impl Ending {
@@ -32,6 +35,7 @@ impl Ending {
             Ending::CheckFailed => 3,
             Ending::RequirementMissing => 4,
             Ending::Interrupted => 130,
+            Ending::Standing(code) => code,
         }
     }
 }
@@ -54,7 +58,7 @@ pub fn of_usage(error: &clap::Error) -> ExitCode {
     let _ = error.print();
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => ExitCode::SUCCESS,
-        _ => ExitCode::from(2),
+        _ => ExitCode::from(Arguments::usage_code()),
     }
 }
 

@@ -13,7 +13,8 @@ use tollway_entropy::engine::fips::{
 };
 
 fn main() {
-    let mut arguments = std::env::args().skip(1).map(|a| a.parse::<u64>().expect("BLOCKS and SEED are numbers"));
+    let mut arguments =
+        std::env::args().skip(1).map(|a| a.parse::<u64>().expect("BLOCKS and SEED are numbers"));
     let blocks = arguments.next().unwrap_or(1_000_000);
     let seed = arguments.next().unwrap_or(1);
     let begun = Instant::now();

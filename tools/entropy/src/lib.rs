@@ -3,22 +3,35 @@
 //! | command | does |
 //! |---|---|
 //! | `speed` | how fast each source is, alone and shared |
+//! | `test` | how good a stream is, in the place of rngtest |
 //!
 //! It is mounted in the program as a verb; each command is a module here, its options one in [`args`].
 
 pub mod args;
 pub mod speed;
+pub mod test;
 
 use anyhow::Result;
 
 use args::{Entropy, What};
 
+/// How a command ended that did not err.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// All was done.
+    Done,
+    /// With the exit code of the program in whose place it is.
+    Standing(u8),
+}
+
 /// Does what the command line says. `json`: tells it as a document on standard output.
 ///
 /// # Errors
 /// What was asked for cannot be, or went wrong on its way.
-pub fn run(options: &Entropy, json: bool) -> Result<()> {
+pub fn run(options: &Entropy, json: bool) -> Result<Ending> {
     match &options.what {
-        What::Speed(options) => speed::run(options, json),
+        What::Speed(options) => speed::run(options, json)?,
+        What::Test(options) => return Ok(Ending::Standing(test::run(options, json)?)),
     }
+    Ok(Ending::Done)
 }

@@ -9,6 +9,8 @@ use crate::exit::Ending;
 
 /// Does what an operator wants of a generator.
 pub fn entropy(arguments: &Arguments, options: &Entropy) -> Result<Ending> {
-    tool::run(options, arguments.json)?;
-    Ok(Ending::Done)
+    Ok(match tool::run(options, arguments.json)? {
+        tool::Ending::Done => Ending::Done,
+        tool::Ending::Standing(code) => Ending::Standing(code),
+    })
 }

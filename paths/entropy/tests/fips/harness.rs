@@ -10,13 +10,18 @@ pub fn check(input: &[u8]) {
     let Some((&[how, first, second], pattern)) = input.split_first_chunk() else { return };
     let bootstrap = if how & 1 == 0 { Bootstrap::Compared } else { Bootstrap::ThrownAway };
     // A pattern shorter than a block makes a block or two.
-    let stream = pattern.repeat(if pattern.is_empty() { 1 } else { (usize::from(how) * 32).div_ceil(pattern.len()) });
+    let stream =
+        pattern.repeat(if pattern.is_empty() { 1 } else { (usize::from(how) * 32).div_ceil(pattern.len()) });
     let sizes = [usize::from(first) * 16 + 1, usize::from(second) + 1];
     check_stream(&stream, bootstrap, sizes.into_iter().cycle());
 }
 
 /// All implementations on a stream in chunks of these sizes.
-pub fn check_stream(stream: &[u8], bootstrap: Bootstrap, sizes: impl Iterator<Item = usize> + Clone) -> Vec<u8> {
+pub fn check_stream(
+    stream: &[u8],
+    bootstrap: Bootstrap,
+    sizes: impl Iterator<Item = usize> + Clone,
+) -> Vec<u8> {
     let mut before = &stream[..stream.len().min(bootstrap.bytes())];
     let blocks = stream[before.len()..].chunks_exact(BLOCK_BYTES);
     before = &before[before.len().saturating_sub(4)..];

@@ -14,7 +14,8 @@ pub const POKER_SQUARES: RangeInclusive<u32> = 1_563_176..=1_576_928;
 
 /// Runs of length 1, 2, 3, 4, 5, and 6 or more, of zeros as of ones, in a block that passes the runs test. Source: FIPS
 /// 140-2, section 4.9.1 (2001-10-10).
-pub const RUNS: [RangeInclusive<u16>; 6] = [2315..=2685, 1114..=1386, 527..=723, 240..=384, 103..=209, 103..=209];
+pub const RUNS: [RangeInclusive<u16>; 6] =
+    [2315..=2685, 1114..=1386, 527..=723, 240..=384, 103..=209, 103..=209];
 
 /// The longest run that passes. Source: FIPS 140-2, section 4.9.1 (2001-10-10): none of 26 or more.
 pub const LONGEST_RUN: u32 = 25;
@@ -36,8 +37,7 @@ pub enum Test {
 
 impl Test {
     /// All of them, in rngtest's order.
-    pub const ALL: [Test; 5] =
-        [Test::Monobit, Test::Poker, Test::Runs, Test::LongRun, Test::ContinuousRun];
+    pub const ALL: [Test; 5] = [Test::Monobit, Test::Poker, Test::Runs, Test::LongRun, Test::ContinuousRun];
 
     /// As rngtest has it in its lines.
     pub fn title(self) -> &'static str {

@@ -92,9 +92,7 @@ impl Lanes for Avx2 {
 
     #[inline(always)]
     unsafe fn choose(self, yes: Self, no: Self) -> Self {
-        unsafe {
-            Avx2(_mm256_or_si256(_mm256_and_si256(self.0, yes.0), _mm256_andnot_si256(self.0, no.0)))
-        }
+        unsafe { Avx2(_mm256_or_si256(_mm256_and_si256(self.0, yes.0), _mm256_andnot_si256(self.0, no.0))) }
     }
 
     #[inline(always)]
@@ -124,12 +122,10 @@ impl Lanes for Avx2 {
     unsafe fn count(tally: &mut __m256i, plane: Self) {
         unsafe {
             let half = _mm256_set1_epi8(0x0f);
-            let table = _mm256_broadcastsi128_si256(_mm_setr_epi8(
-                0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4,
-            ));
+            let table =
+                _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
             let low = _mm256_shuffle_epi8(table, _mm256_and_si256(plane.0, half));
-            let high =
-                _mm256_shuffle_epi8(table, _mm256_and_si256(_mm256_srli_epi16::<4>(plane.0), half));
+            let high = _mm256_shuffle_epi8(table, _mm256_and_si256(_mm256_srli_epi16::<4>(plane.0), half));
             *tally = _mm256_add_epi8(*tally, _mm256_add_epi8(low, high));
         }
     }
@@ -145,10 +141,8 @@ impl Lanes for Avx2 {
                     let shift = _mm_cvtsi32_si128(16 * k as i32);
                     packed = _mm256_or_si256(packed, _mm256_sll_epi64(sums, shift));
                 }
-                let two = _mm_add_epi64(
-                    _mm256_castsi256_si128(packed),
-                    _mm256_extracti128_si256::<1>(packed),
-                );
+                let two =
+                    _mm_add_epi64(_mm256_castsi256_si128(packed), _mm256_extracti128_si256::<1>(packed));
                 unpack(totals, (_mm_cvtsi128_si64(two) + _mm_extract_epi64::<1>(two)) as u64);
             }
         }
