@@ -4,4 +4,5 @@ pub mod condition;
 pub mod health;
 pub mod serve;
 pub mod fips;
+pub mod serve;
 pub mod source;

@@ -45,7 +45,7 @@ pub fn stream(recipe: &str) -> Vec<u8> {
     match (kind, &n[..]) {
         ("random", &[seed, bytes]) => Random(seed as u64).bytes(bytes),
         ("constant", &[byte, bytes]) => vec![byte as u8; bytes],
-        ("counter", &[bytes]) => (0..bytes as u32).map(|i| (i / 4 >> (8 * (i % 4))) as u8).collect(),
+        ("counter", &[bytes]) => (0..bytes as u32).map(|i| ((i / 4) >> (8 * (i % 4))) as u8).collect(),
         ("period", &[seed, period, bytes]) => {
             Random(seed as u64).bytes(period).into_iter().cycle().take(bytes).collect()
         }

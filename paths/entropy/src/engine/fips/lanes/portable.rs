@@ -139,11 +139,12 @@ impl Lanes for Portable {
 
     #[inline(always)]
     unsafe fn totals<const N: usize>(tallies: [Self::Tally; N]) -> [u32; N] {
-        // Pairs of bytes, whose sums over all words fit into 16 bits; then these four.
+        // Pairs of bytes side by side, whose sums over all words fit into 16 bits; then these four.
+        const ONES: u64 = 0x0001_0001_0001_0001;
+        const LOW: u64 = 0xff * ONES;
         let sums = |tally: [u64; WORDS]| -> u64 {
-            tally.iter().map(|word| (word & SIXTEENS * 0xff) + (word >> 8 & SIXTEENS * 0xff)).sum()
+            tally.iter().map(|word| (word & LOW) + ((word >> 8) & LOW)).sum()
         };
-        const SIXTEENS: u64 = 0x0001_0001_0001_0001;
-        tallies.map(|tally| (sums(tally).wrapping_mul(SIXTEENS) >> 48) as u32)
+        tallies.map(|tally| (sums(tally).wrapping_mul(ONES) >> 48) as u32)
     }
 }
