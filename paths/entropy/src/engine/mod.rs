@@ -1,8 +1,7 @@
 //! Sources of entropy and what is done with them.
 
 pub mod condition;
-pub mod health;
-pub mod serve;
 pub mod fips;
+pub mod health;
 pub mod serve;
 pub mod source;
