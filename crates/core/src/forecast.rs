@@ -21,17 +21,17 @@ pub enum Quoted {
 /// What those get who share something, by two caps: that of one alone and that of all together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sharing {
-    /// Ticks an operation of one that has a processor to itself.
+    /// Ticks of processor time of an operation for which there is always something to be had: a cap of each.
     pub alone: f64,
-    /// Ticks between two operations of all together, at the least.
+    /// Ticks between two operations of all together, at the least: the cap that they share.
     pub together: f64,
     /// How many share it.
     pub tenants: u32,
     /// The processors that they have.
     pub processors: u32,
-    /// What an operation gives, for people: `bit of seed-grade entropy`.
+    /// In what a person counts rates: `bit/s of seed-grade entropy`.
     pub gives: String,
-    /// How much of that an operation gives.
+    /// How much of that an operation a second is.
     pub amount: f64,
 }
 

@@ -29,7 +29,7 @@ pub(crate) fn totals(record: &PointRecord) -> BTreeMap<String, u64> {
 /// A line for each point that counts something: its title, and the counts.
 pub(crate) fn rows(document: &RunDocument) -> Vec<(String, String)> {
     let mut rows = Vec::new();
-    for point in document.points.iter().filter(|p| p.toll.is_none() && p.trials > 0) {
+    for point in document.points.iter().filter(|p| p.toll.is_none() && p.trials > 0 && !p.on_a_curve()) {
         let of_interest = point.counters.iter().filter(|(name, _)| *name != OF_EVERY_POINT);
         let counts: Vec<String> =
             of_interest.map(|(name, n)| say(name, *n as f64 / f64::from(point.trials))).collect();

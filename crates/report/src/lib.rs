@@ -34,6 +34,7 @@ pub mod number;
 mod price_list;
 mod remark;
 mod run_report;
+mod sharing;
 mod tenants;
 mod terminal;
 

@@ -21,11 +21,12 @@ pub(crate) struct Group<'a> {
 }
 
 /// All groups that have a point, boundaries first, in the order of [`Boundary::ALL`]. Points that the table of hosts and
-/// guests shows beside a process of this machine are left to it.
+/// guests shows beside a process of this machine are left to it, and those of a curve to that.
 pub(crate) fn groups(document: &RunDocument) -> Vec<Group<'_>> {
     let elsewhere =
         |p: &PointDocument| document.host_against_guest.as_ref().is_some_and(|table| table.has_alone(p.id));
-    let points: Vec<&PointDocument> = document.points.iter().filter(|p| !elsewhere(p)).collect();
+    let points: Vec<&PointDocument> =
+        document.points.iter().filter(|p| !elsewhere(p) && !p.on_a_curve()).collect();
     let of = |title: &str, chosen: &dyn Fn(&PointDocument) -> bool| {
         Group::of(title.into(), points.iter().copied().filter(|p| chosen(p)))
     };

@@ -46,7 +46,7 @@ pub(crate) const LEGEND: &str = "Three numbers are the least, the median and the
 pub(crate) fn rows(document: &RunDocument) -> Vec<TenantsRow> {
     let mut rows = Vec::new();
     let mut single: Vec<(TenantKind, Vec<f64>, Vec<f64>)> = Vec::new();
-    for point in &document.points {
+    for point in document.points.iter().filter(|p| !p.on_a_curve()) {
         let Some(tenants) = &point.tenants else { continue };
         match tenants.measured {
             0 => {}

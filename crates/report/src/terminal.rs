@@ -30,7 +30,12 @@ pub(crate) fn run(document: &RunDocument, width: Option<usize>) -> String {
         tenants(document, width),
         counts(document, width),
     ];
-    for more in tables.into_iter().flatten().chain(crate::bill::terminal::all(document, width)) {
+    for more in tables
+        .into_iter()
+        .flatten()
+        .chain(crate::bill::terminal::all(document, width))
+        .chain(crate::sharing::terminal::all(document, width))
+    {
         out.push('\n');
         out.push_str(&more);
     }

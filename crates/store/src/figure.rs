@@ -36,6 +36,8 @@ pub struct Figure {
     pub p99: Option<Interval>,
     /// What was predicted for it, if anything was.
     pub prediction: Option<Prediction>,
+    /// The figure that it speaks of, if there is one.
+    pub foretold: Option<Interval>,
     /// What became of that, against the figure that it speaks of; [`grade`] compares with anything else.
     pub grade: Option<Grade>,
 }
@@ -94,6 +96,7 @@ impl Columns {
             batch: self.batch,
             median,
             mean: cost(mean_of_blocks(&self.means)),
+            foretold: prediction.as_ref().and(*predicted),
             p99: cost(figure(&self.p99s, CONFIDENCE).ok()),
             prediction,
             grade,

@@ -11,19 +11,29 @@ const TOLERANCE: f64 = 0.1;
 /// Bits of seed-grade entropy that a draw of 64 bits gives, after the reduction.
 const SEED_BITS_A_DRAW: f64 = 64.0 / SAMPLES as f64;
 
-/// The pace of each of `tenants` on so many processors, from what a draw costs one alone and one of as many as there are
-/// processors.
+/// The tolls of a draw that caps are made of.
+pub(crate) struct Caps {
+    /// One that finds the generator rested: what the instruction takes.
+    pub(crate) draw: Toll,
+    /// One after the other, by one that has the generator to itself.
+    pub(crate) alone: Toll,
+    /// One after the other, by as many at once as there are processors.
+    pub(crate) all: Toll,
+}
+
+/// The pace of each of `tenants` on so many processors: c₁ is what a draw costs where there is always something to draw, C the
+/// most that was ever drawn, by one that has the generator to itself or by all processors at once.
 ///
 /// # Errors
 /// A toll is nothing that a rate can be made of.
-pub(crate) fn shared(alone: &Toll, all: &Toll, tenants: u32, processors: u32) -> Result<Forecast> {
+pub(crate) fn shared(caps: &Caps, tenants: u32, processors: u32) -> Result<Forecast> {
     let wrong = |e: tollway_model::ModelError| Error::Wrong(e.to_string());
     let sharing = Sharing {
-        alone: alone.work,
-        together: all.work / f64::from(processors),
+        alone: caps.draw.work,
+        together: caps.alone.work.min(caps.all.work / f64::from(processors)),
         tenants,
         processors,
-        gives: "bit of seed-grade entropy".into(),
+        gives: "bit/s of seed-grade entropy".into(),
         amount: SEED_BITS_A_DRAW,
     };
     // Rates are per tick here.
@@ -31,7 +41,8 @@ pub(crate) fn shared(alone: &Toll, all: &Toll, tenants: u32, processors: u32) ->
         .and_then(|law| law.on(Cores { cores: f64::from(processors), share: 1.0, each: 1.0 }))
         .map_err(wrong)?;
     let ticks = f64::from(tenants) / law.throughput(tenants.into()).0;
-    let precision = (alone.work_hi / alone.work_lo).max(all.work_hi / all.work_lo).sqrt() - 1.0;
+    let width = |toll: &Toll| (toll.work_hi / toll.work_lo).sqrt() - 1.0;
+    let precision = width(&caps.draw).max(width(&caps.all)).min(TOLERANCE);
     let margin = 1.0 + TOLERANCE + precision;
     Ok(Forecast {
         of: Quoted::Pace,
@@ -41,7 +52,7 @@ pub(crate) fn shared(alone: &Toll, all: &Toll, tenants: u32, processors: u32) ->
         model: format!(
             "saturation: min(c₁, C/n), on {processors} processors; ± 10 % and what the caps are uncertain by"
         ),
-        from: vec![alone.key.clone(), all.key.clone()],
+        from: vec![caps.draw.key.clone(), caps.alone.key.clone(), caps.all.key.clone()],
         sharing: Some(sharing),
     })
 }
@@ -58,10 +69,14 @@ mod tests {
         Toll { key, median: ticks, lo, hi, work: ticks, work_lo: lo, work_hi: hi, hz: 1e9, run: 1 }
     }
 
+    fn caps(draw: f64, alone: f64, all: f64) -> Caps {
+        Caps { draw: toll(draw), alone: toll(alone), all: toll(all) }
+    }
+
     #[test]
     fn an_instruction_of_each_core_is_shared_by_time() {
         // 80 ticks whether one or two draw: two processors have a draw in 40.
-        let at = |n| shared(&toll(80.0), &toll(80.0), n, 2).unwrap();
+        let at = |n| shared(&caps(80.0, 80.0, 80.0), n, 2).unwrap();
         assert_eq!([1, 2, 4, 60].map(|n| at(n).ticks), [80.0, 80.0, 160.0, 2400.0]);
         // With half of what was hoped for of the processors it takes twice as long.
         let sharing = at(60).sharing.unwrap();
@@ -71,17 +86,19 @@ mod tests {
 
     #[test]
     fn a_generator_with_a_cap_is_shared_from_the_first() {
-        // One has all there is in 60,000 ticks; two have it in turns.
-        let at = |n| shared(&toll(60_000.0), &toll(120_000.0), n, 2).unwrap();
+        // One draw takes 2000 ticks, and the next is there after 60,000; two have them in turns.
+        let at = |n| shared(&caps(2000.0, 60_000.0, 120_000.0), n, 2).unwrap();
         assert_eq!([1, 2, 3, 60].map(|n| at(n).ticks), [60_000.0, 120_000.0, 180_000.0, 3_600_000.0]);
-        // Processor time is not what they lack.
-        assert_eq!(at(60).sharing.unwrap().pace(1.0 / 59.0), 3_600_000.0);
+        // Processor time is not what they lack, until there is hardly any.
+        let sharing = at(60).sharing.unwrap();
+        assert_eq!((sharing.pace(1.0 / 90.0), sharing.pace(1.0 / 3600.0)), (3_600_000.0, 7_200_000.0));
     }
 
     #[test]
     fn the_study_broke_between_ten_and_eleven() {
         // 73 MB/s a thread, 760 MB/s in all: 48 threads of which each has 760/48 when all draw (ticks of a nanosecond).
-        let at = |n| 8e9 / shared(&toll(8e9 / 73e6), &toll(8e9 / (760e6 / 48.0)), n, 48).unwrap().ticks;
+        let one = 8e9 / 73e6;
+        let at = |n| 8e9 / shared(&caps(one, one, 48.0 * 8e9 / 760e6), n, 48).unwrap().ticks;
         assert!((at(10) / 73e6 - 1.0).abs() < 1e-9 && (at(11) / (760e6 / 11.0) - 1.0).abs() < 1e-9);
         // In decimal units 1140.6 kbit/s of seed-grade entropy up to ten (the study has 1168, with 1024 for 1000).
         assert!((at(1) * 8.0 / 512.0 - 1_140_625.0).abs() < 1e-6);

@@ -12,6 +12,7 @@ mod host_against_guest;
 mod point;
 mod run;
 mod schema;
+pub(crate) mod sharing;
 mod tenants;
 
 pub use bill::{
@@ -25,10 +26,12 @@ pub use figure::{Estimate, Range, Span};
 pub use guests::{GuestsDocument, LinuxGuestsDocument};
 pub use host_against_guest::{AcrossTenantsDocument, HostAgainstGuestDocument, InTenantDocument};
 pub use point::{
-    GradeDocument, MissingDocument, OutcomeDocument, PointDocument, PredictionDocument, SampleKind,
+    GradeDocument, MissingDocument, OutcomeDocument, PointDocument, PredictionDocument, QuotedDocument,
+    SampleKind,
 };
 pub use run::{MachineDocument, NoiseDocument, QualityDocument, RemarkDocument, RunDocument, RunHead};
 pub use schema::{Document, schema};
+pub use sharing::{ErrorsDocument, SharedPoint, SharingDocument};
 pub use tenants::{ActorDocument, TenantsDocument};
 
 /// The version of the documents; it changes when a field is renamed, removed or takes another meaning.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tollway_core::{Boundary, Missing, TollKey, Value};
-use tollway_store::{Grade, Outcome, PointRecord, PointState, Prediction};
+use tollway_core::{Boundary, Missing, Quoted, TollKey, Value};
+use tollway_store::{Figure, Outcome, PointRecord, PointState, Prediction};
 
 use super::{Estimate, Span, TenantsDocument};
 
@@ -117,6 +117,10 @@ pub struct PredictionDocument {
     pub ticks: Span,
     /// What it says, in nanoseconds.
     pub ns: Span,
+    /// Of which figure it speaks.
+    pub of: QuotedDocument,
+    /// That figure, as it was measured; null where there is none.
+    pub measured: Option<Estimate>,
     /// The formula, in words.
     pub model: String,
     /// The tolls that it was made from.
@@ -126,7 +130,19 @@ pub struct PredictionDocument {
     pub grade: Option<GradeDocument>,
 }
 
-/// What became of a prediction, against the measured median.
+/// Which figure of a point a prediction speaks of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum QuotedDocument {
+    /// The median.
+    Median,
+    /// The mean, less what something else took meanwhile.
+    Work,
+    /// What passes on the clock from one operation of an actor to its next, by the mean rate of all measured actors.
+    Pace,
+}
+
+/// What became of a prediction, against the figure that it speaks of.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GradeDocument {
@@ -140,7 +156,7 @@ pub struct GradeDocument {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OutcomeDocument {
-    /// The measured median lies in the prediction's interval.
+    /// The measured figure lies in the prediction's interval.
     Holds,
     /// It does not.
     Missed,
@@ -188,12 +204,14 @@ impl PointDocument {
             p99: estimate(figure.and_then(|f| f.p99)),
             min: figure.and_then(|_| smallest(record)).map(|i| Estimate::of_ticks(&i, hz)),
             counters: crate::counted::totals(record),
-            prediction: record
-                .prediction
-                .as_ref()
-                .map(|p| PredictionDocument::of(p, figure.and_then(|f| f.grade), hz)),
+            prediction: record.prediction.as_ref().map(|p| PredictionDocument::of(p, figure, hz)),
             tenants: figure.and_then(|_| TenantsDocument::of(record)),
         }
+    }
+
+    /// Whether it belongs to a curve of those who share something, which shows what it is about.
+    pub(crate) fn on_a_curve(&self) -> bool {
+        self.prediction.as_ref().is_some_and(|p| p.of == QuotedDocument::Pace && p.measured.is_some())
     }
 
     /// Whether its figures come mostly from trials that were not quiet.
@@ -229,16 +247,22 @@ impl From<&Missing> for MissingDocument {
 }
 
 impl PredictionDocument {
-    fn of(prediction: &Prediction, grade: Option<Grade>, hz: f64) -> PredictionDocument {
+    fn of(prediction: &Prediction, figure: Option<&Figure>, hz: f64) -> PredictionDocument {
         let forecast = &prediction.forecast;
         let ticks = Span { estimate: forecast.ticks, lo: forecast.lo, hi: forecast.hi };
         PredictionDocument {
             made_at: prediction.made_at,
             ticks,
             ns: ticks.times(1e9 / hz),
+            of: match forecast.of {
+                Quoted::Median => QuotedDocument::Median,
+                Quoted::Work => QuotedDocument::Work,
+                Quoted::Pace => QuotedDocument::Pace,
+            },
+            measured: figure.and_then(|f| f.foretold).map(|i| Estimate::of_ticks(&i, hz)),
             model: forecast.model.clone(),
             from: forecast.from.clone(),
-            grade: grade.map(|g| GradeDocument {
+            grade: figure.and_then(|f| f.grade).map(|g| GradeDocument {
                 ratio: g.ratio,
                 outcome: match g.outcome {
                     Outcome::Holds => OutcomeDocument::Holds,

@@ -9,6 +9,7 @@ use tollway_store::RunRecord;
 
 use super::{
     BillDocument, ChangeDocument, GuestsDocument, HostAgainstGuestDocument, PointDocument, SCHEMA_VERSION,
+    SharingDocument,
 };
 
 /// Everything that a report of a run says.
@@ -34,6 +35,8 @@ pub struct RunDocument {
     pub bills: Vec<BillDocument>,
     /// What changes of a path bring, predicted and measured.
     pub changes: Vec<ChangeDocument>,
+    /// What each gets of those who share something, by how many they are.
+    pub sharing: Vec<SharingDocument>,
     /// What the same crossings cost in this machine and in its guests; null where none was measured in several kinds
     /// of tenants.
     pub host_against_guest: Option<HostAgainstGuestDocument>,
@@ -136,9 +139,11 @@ impl RunDocument {
             remarks: Vec::new(),
             points: record.points.iter().map(|p| PointDocument::of(p, spec.hz)).collect(),
             bills: Vec::new(),
+            sharing: Vec::new(),
             changes: Vec::new(),
             host_against_guest: None,
         };
+        document.sharing = super::sharing::of_run(record, &document.points);
         document.host_against_guest = crate::host_against_guest::of(record, &document);
         document.remarks = crate::remark::remarks(&document);
         document

@@ -34,13 +34,13 @@ pub(crate) struct QualityView {
 
 impl PredictionView {
     pub(crate) fn of(point: &PointDocument) -> Option<PredictionView> {
-        let prediction = point.prediction.as_ref()?;
+        let prediction = point.prediction.as_ref().filter(|_| !point.on_a_curve())?;
         // Positions on a scale from half to twice the prediction, logarithmic.
         let x = |ns: f64| {
             let share = 0.5 + 0.5 * (ns / prediction.ns.estimate).log2();
             if share.is_finite() { (share.clamp(0.0, 1.0) * 1e4).round() / 100.0 } else { 50.0 }
         };
-        let measured = point.median.map(|m| m.ns);
+        let measured = prediction.measured.map(|m| m.ns);
         let (lo, hi) = (x(prediction.ns.lo), x(prediction.ns.hi));
         let over = measured.map(|m| Span {
             estimate: m.estimate / prediction.ns.estimate,

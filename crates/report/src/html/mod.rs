@@ -8,6 +8,7 @@ mod distribution;
 mod evidence;
 mod guests;
 mod scale;
+mod sharing;
 mod view;
 
 pub(crate) use distribution::Distribution;
@@ -19,7 +20,7 @@ use crate::Result;
 use crate::document::RunDocument;
 
 /// The templates, by name: the ending decides how a value is escaped.
-const TEMPLATES: [(&str, &str); 10] = [
+const TEMPLATES: [(&str, &str); 11] = [
     ("page.html", include_str!("../../templates/page.html")),
     ("overview.html", include_str!("../../templates/overview.html")),
     ("prices.html", include_str!("../../templates/prices.html")),
@@ -27,12 +28,12 @@ const TEMPLATES: [(&str, &str); 10] = [
     ("tenants.html", include_str!("../../templates/tenants.html")),
     ("counts.html", include_str!("../../templates/counts.html")),
     ("bills.html", include_str!("../../templates/bills.html")),
+    ("sharing.html", include_str!("../../templates/sharing.html")),
     ("predictions.html", include_str!("../../templates/predictions.html")),
     ("method.html", include_str!("../../templates/method.html")),
     ("style.css", include_str!("../../templates/style.css")),
 ];
 
-/// The page of a run.
 /// The page of a run. A path's bills come behind the price list, or where they are what the page is about, before it.
 pub(crate) fn page(
     document: &RunDocument,

@@ -7,6 +7,7 @@ use super::distribution::Distribution;
 use super::evidence::{PredictionView, QualityView, caveats, fingerprint, method, models};
 use super::guests::{GuestsView, TenantsView};
 use super::scale::{Scale, Tick};
+use super::sharing::SharingView;
 use crate::columns::printable;
 use crate::document::{PointDocument, RunDocument, SampleKind};
 use crate::history::lasted;
@@ -34,6 +35,7 @@ pub(crate) struct Page {
     counts: CountsView,
     bills: Option<BillsView>,
     bills_first: bool,
+    sharing: Vec<SharingView>,
     predictions: Vec<PredictionView>,
     prediction_model: Vec<String>,
     quality: QualityView,
@@ -144,6 +146,7 @@ impl Page {
             counts: CountsView { title: crate::counted::TITLE, rows: crate::counted::rows(document) },
             bills: BillsView::of(document),
             bills_first,
+            sharing: SharingView::all(document),
             predictions: document.points.iter().filter_map(PredictionView::of).collect(),
             prediction_model: models(document),
             quality: QualityView::of(document),

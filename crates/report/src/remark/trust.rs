@@ -13,7 +13,7 @@ pub(super) fn predictions(facts: &Facts<'_>) -> Option<String> {
         .iter()
         .filter_map(|p| {
             let prediction = p.prediction.as_ref()?;
-            Some((p, prediction, prediction.grade?, p.median?))
+            Some((p, prediction, prediction.grade?, prediction.measured?))
         })
         .collect();
     let with = |wanted| graded.iter().filter(|(_, _, grade, _)| grade.outcome == wanted).count();

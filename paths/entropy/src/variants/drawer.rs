@@ -1,11 +1,11 @@
 //! The actor that draws, 64 bits an operation, from whichever source, and its part in a plan.
 
 use tollway_core::{
-    Actor, Address, CpuFeature, Error, Params, Place, Plan, Recorder, Requirement, Result, Role, Tally,
-    TenantKind, Window,
+    Actor, Address, Clock, CpuFeature, Error, Params, Place, Plan, Recorder, Requirement, Result, Role,
+    Tally, TenantKind, Window,
 };
 use tollway_host::clock::RunClock;
-use tollway_load::{Work, repeat};
+use tollway_load::{Work, repeat, wait_until};
 
 use crate::engine::condition::{INPUT, Reduction, SAMPLE, STREAMS};
 use crate::engine::source::{Counts, Getrandom, Rdrand, Rdseed, Source};
@@ -31,7 +31,7 @@ pub(super) fn plan(params: &Params, count: u32) -> Result<Plan> {
         });
     }
     let feature = match kind {
-        "rdseed" => Some(Requirement::Cpu(CpuFeature::Rdseed)),
+        "rdseed" | "rdseed-rested" => Some(Requirement::Cpu(CpuFeature::Rdseed)),
         "getrandom" => None,
         _ => Some(Requirement::Cpu(CpuFeature::Rdrand)),
     };
@@ -66,6 +66,7 @@ pub(super) fn plan(params: &Params, count: u32) -> Result<Plan> {
 pub(super) fn actor(params: &Params) -> Result<Box<dyn Actor>> {
     Ok(match params.word("kind")? {
         "rdseed" => Box::new(Drawer::of(Seeds(Rdseed::open()?))),
+        "rdseed-rested" => Box::new(Drawer::of(Rested(Rdseed::open()?))),
         "getrandom" => Box::new(Drawer::of(Asked { kernel: Getrandom::default(), last: 0 })),
         "rdrand-512" => Box::new(Drawer::of(Reduced::new()?)),
         _ => Box::new(Drawer::of(Draws(Rdrand::open()?))),
@@ -76,6 +77,9 @@ pub(super) fn actor(params: &Params) -> Result<Box<dyn Actor>> {
 trait Drawing: Send {
     /// Draws in one call.
     const AT_ONCE: u32 = 1;
+
+    /// Before each draw, untimed: how long the generator is left alone to fill, in ticks.
+    const REST: u64 = 0;
 
     /// Draws; the last 64 bits, and whether it failed.
     fn draw(&mut self) -> Result<u64, crate::engine::source::Error>;
@@ -101,6 +105,22 @@ struct Seeds(Rdseed);
 
 impl Drawing for Seeds {
     #[inline(always)]
+    fn draw(&mut self) -> Result<u64, crate::engine::source::Error> {
+        self.0.draw()
+    }
+
+    fn counts(&self) -> Counts {
+        self.0.counts()
+    }
+}
+
+/// RDSEED that is given time to fill.
+struct Rested(Rdseed);
+
+impl Drawing for Rested {
+    // Several times what any generator known takes for a sample: AMD's Zen 5 has 128 bits in 47 µs.
+    const REST: u64 = 500_000;
+
     fn draw(&mut self) -> Result<u64, crate::engine::source::Error> {
         self.0.draw()
     }
@@ -192,6 +212,15 @@ impl<D: Drawing> Work for &mut Drawer<D> {
 
     fn operations(&self) -> u32 {
         D::AT_ONCE
+    }
+
+    fn uses_up(&self) -> bool {
+        D::REST > 0
+    }
+
+    fn restock(&mut self) {
+        let clock = RunClock::chosen();
+        wait_until(clock, clock.now() + D::REST);
     }
 }
 

@@ -10,8 +10,8 @@ use crate::params;
 pub(super) struct Drawing;
 
 /// The key of that toll.
-pub(super) fn key(params: &Params, depth: u32) -> Result<TollKey> {
-    Ok(TollKey::of(Crossing::EntropyDraw).kind(params.word("kind")?).tenant(params.tenant()?).depth(depth))
+pub(super) fn key(params: &Params, kind: &str, depth: u32) -> Result<TollKey> {
+    Ok(TollKey::of(Crossing::EntropyDraw).kind(kind).tenant(params.tenant()?).depth(depth))
 }
 
 impl Variant for Drawing {
@@ -35,7 +35,7 @@ impl Variant for Drawing {
 
     fn plan(&self, params: &Params) -> Result<Plan> {
         let depth = u32::try_from(params.int("depth")?).unwrap_or(u32::MAX);
-        let key = key(params, depth)?;
+        let key = key(params, params.word("kind")?, depth)?;
         let mut plan = drawer::plan(params, depth)?;
         plan.gates.push(Gate::new("draw", drawer::ROLE, key.clone()));
         plan.provides = Some(key);

@@ -1,10 +1,13 @@
 //! `scale`: one generator, many tenants. What each gets is predicted from two caps, and then measured.
 
-use tollway_core::{Actor, Axis, Error, Forecast, Params, Plan, Result, TollSource, Variant};
+use tollway_core::{
+    Actor, Axis, Error, Forecast, Missing, Params, Plan, Result, TollKey, TollSource, Variant,
+};
 use tollway_host::cpu::allowed_cpus;
 
 use super::drawer;
 use super::drawing::key;
+use crate::predict::Caps;
 use crate::{params, predict};
 
 /// So many tenants, more than processors if need be.
@@ -13,6 +16,14 @@ pub(super) struct Scale;
 /// Processors that tenants are spread over: those that this process may run on.
 fn processors() -> Result<u32> {
     Ok(allowed_cpus()?.len() as u32)
+}
+
+/// The tolls that the caps are made of: a draw that finds the generator rested, one after the other alone, and by all.
+fn keys(params: &Params) -> Result<[TollKey; 3]> {
+    let kind = params.word("kind")?;
+    // RDSEED runs dry; what others take does not depend on what was drawn before.
+    let rested = if kind == "rdseed" { "rdseed-rested" } else { kind };
+    Ok([key(params, rested, 1)?, key(params, kind, 1)?, key(params, kind, processors()?)?])
 }
 
 impl Variant for Scale {
@@ -35,11 +46,11 @@ impl Variant for Scale {
 
     fn plan(&self, params: &Params) -> Result<Plan> {
         let tenants = u32::try_from(params.int("tenants")?).unwrap_or(u32::MAX);
-        let (alone, together) = (key(params, 1)?, key(params, processors()?)?);
         let mut plan = drawer::plan(params, tenants)?;
-        plan.needs.push(alone.clone());
-        if together != alone {
-            plan.needs.push(together);
+        for key in keys(params)? {
+            if !plan.needs.contains(&key) {
+                plan.needs.push(key);
+            }
         }
         Ok(plan)
     }
@@ -49,20 +60,19 @@ impl Variant for Scale {
     }
 
     fn predict(&self, params: &Params, tolls: &dyn TollSource) -> Option<Result<Forecast>> {
+        let known = |key: TollKey| {
+            tolls.toll(&key).ok_or_else(|| {
+                Error::Missing(Missing::new(
+                    format!("toll {key}"),
+                    "it was not measured on this machine",
+                    "measure the preset `caps` first",
+                ))
+            })
+        };
         let forecast = || {
             let tenants = u32::try_from(params.int("tenants")?).unwrap_or(u32::MAX);
-            let processors = processors()?;
-            let known = |depth| {
-                let key = key(params, depth)?;
-                tolls.toll(&key).ok_or_else(|| {
-                    Error::Missing(tollway_core::Missing::new(
-                        format!("toll {key}"),
-                        "it was not measured on this machine",
-                        "measure the preset `caps` first",
-                    ))
-                })
-            };
-            predict::shared(&known(1)?, &known(processors)?, tenants, processors)
+            let [draw, alone, all] = keys(params)?.map(known);
+            predict::shared(&Caps { draw: draw?, alone: alone?, all: all? }, tenants, processors()?)
         };
         Some(forecast())
     }
