@@ -33,7 +33,7 @@ pub(crate) fn caps(curve: &SharingDocument) -> String {
         format!("they share from {:.1} on", curve.break_point)
     };
     format!(
-        "one alone has {alone}, all together have {together} at the most: {from} ({} processors)",
+        "cap of each {alone}, cap of all together {together}: {from} ({} processors)",
         curve.processors
     )
 }
