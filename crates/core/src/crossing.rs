@@ -107,6 +107,7 @@ crossings! {
     PacketWork = "packet-work", Work, "work of the application on a packet";
 
     EntropyDraw = "entropy-draw", CpuDevice, "64 bits drawn from a generator";
+    FipsTest = "fips-test", Work, "FIPS 140-2 tests of a block of 20,000 bits";
     EntropyReduce = "entropy-reduce", Work, "512 samples of 128 bits reduced to one (AES-CBC-MAC)";
 }
 

@@ -19,6 +19,9 @@ pub fn path() -> Path {
             ("quick", include_str!("../presets/quick.toml")),
             ("caps", include_str!("../presets/caps.toml")),
             ("scale", include_str!("../presets/scale.toml")),
+            ("time-slices", include_str!("../presets/time-slices.toml")),
+            ("fips", include_str!("../presets/fips.toml")),
+            ("guest-chain", include_str!("../presets/guest-chain.toml")),
         ],
         claims: "",
     }

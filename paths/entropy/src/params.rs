@@ -13,6 +13,36 @@ pub(crate) fn kind() -> Axis {
     }
 }
 
+/// The stream that is tested.
+pub(crate) fn stream() -> Axis {
+    Axis {
+        name: "kind",
+        about: "where the stream comes from; rdrand-512 is RDRAND reduced to seed grade",
+        domain: Domain::Words(&["rdrand", "rdseed", "rdrand-512", "getrandom"]),
+        default: Value::Text("rdrand".into()),
+    }
+}
+
+/// What a guest's kernel is fed from.
+pub(crate) fn chain() -> Axis {
+    Axis {
+        name: "kind",
+        about: "what the guest's kernel is fed from: RDRAND reduced to seed grade, or the virtio device that the host fills",
+        domain: Domain::Words(&["rdrand-512", "hwrng"]),
+        default: Value::Text("rdrand-512".into()),
+    }
+}
+
+/// How many guests.
+pub(crate) fn guests() -> Axis {
+    Axis {
+        name: "tenants",
+        about: "how many guests, each with one virtual processor",
+        domain: Domain::Whole(1, 60),
+        default: Value::Int(1),
+    }
+}
+
 /// How many draw at once, each on a processor of its own.
 pub(crate) fn depth() -> Axis {
     Axis {

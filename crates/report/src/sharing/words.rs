@@ -32,10 +32,7 @@ pub(crate) fn caps(curve: &SharingDocument) -> String {
     } else {
         format!("they share from {:.1} on", curve.break_point)
     };
-    format!(
-        "cap of each {alone}, cap of all together {together}: {from} ({} processors)",
-        curve.processors
-    )
+    format!("cap of each {alone}, cap of all together {together}: {from} ({} processors)", curve.processors)
 }
 
 /// How far the law is off.

@@ -7,7 +7,9 @@ use tollway_core::{
 use tollway_host::clock::RunClock;
 use tollway_load::{Work, repeat, wait_until};
 
+use super::blocks::{counted, judge};
 use crate::engine::condition::{INPUT, Reduction, SAMPLE, STREAMS};
+use crate::engine::fips::{self, Bootstrap};
 use crate::engine::source::{Counts, Getrandom, Rdrand, Rdseed, Source};
 
 /// What an operation is.
@@ -86,6 +88,11 @@ trait Drawing: Send {
 
     /// What it did.
     fn counts(&self) -> Counts;
+
+    /// Blocks that were put to the FIPS tests.
+    fn tested(&self) -> fips::Tally {
+        fips::Tally::default()
+    }
 }
 
 struct Draws(Rdrand);
@@ -151,11 +158,13 @@ impl Drawing for Asked {
     }
 }
 
-/// RDRAND on its way through the reduction; an operation is still a draw.
+/// RDRAND on its way through the reduction, and what comes out through the FIPS tests; an operation is still a draw.
 struct Reduced {
     source: Rdrand,
     reduction: Reduction,
     samples: Box<[u8]>,
+    stream: fips::Stream,
+    tally: fips::Tally,
 }
 
 impl Reduced {
@@ -163,7 +172,13 @@ impl Reduced {
         let mut source = Rdrand::open()?;
         let mut key = [0; SAMPLE];
         source.fill(&mut key)?;
-        Ok(Reduced { source, reduction: Reduction::new(&key), samples: vec![0; STREAMS * INPUT].into() })
+        Ok(Reduced {
+            source,
+            reduction: Reduction::new(&key),
+            samples: vec![0; STREAMS * INPUT].into(),
+            stream: fips::Stream::new(Bootstrap::Compared),
+            tally: fips::Tally::default(),
+        })
     }
 }
 
@@ -174,12 +189,17 @@ impl Drawing for Reduced {
         self.source.fill(&mut self.samples)?;
         let mut outputs = [[0; SAMPLE]; STREAMS];
         self.reduction.reduce(&self.samples, &mut outputs);
+        self.stream.push(outputs.as_flattened(), |_, failed| self.tally.add(failed));
         let [last, _] = outputs[STREAMS - 1].as_chunks().0 else { return Ok(0) };
         Ok(u64::from_ne_bytes(*last))
     }
 
     fn counts(&self) -> Counts {
         self.source.counts()
+    }
+
+    fn tested(&self) -> fips::Tally {
+        self.tally
     }
 }
 
@@ -245,6 +265,7 @@ impl<D: Drawing> Actor for Drawer<D> {
             let (repeated, done) = (self.repeated, self.done);
             return Err(Error::Wrong(format!("{repeated} of {done} draws repeated the one before")));
         }
+        judge(&self.source.tested())?;
         match self.given_up {
             0 => Ok(()),
             n => Err(Error::Wrong(format!("{n} of {} draws were given up: the source is dry", self.done))),
@@ -253,9 +274,13 @@ impl<D: Drawing> Actor for Drawer<D> {
 
     fn tally(&mut self) -> Tally {
         let counts = self.source.counts();
-        Tally::default()
+        let tally = Tally::default()
             .counter("operations", self.done)
             .counter("tries", counts.draws)
-            .counter("failures", counts.failures)
+            .counter("failures", counts.failures);
+        match self.source.tested() {
+            tested if tested.blocks() > 0 => counted(tally, &tested),
+            _ => tally,
+        }
     }
 }

@@ -1,7 +1,9 @@
 //! What is put on trial: a generator drawn from by one, by all processors, and by many tenants that share it.
 
+mod blocks;
 mod drawer;
 mod drawing;
+mod guest_chain;
 mod scale;
 mod seeds;
 
@@ -9,5 +11,13 @@ use tollway_core::Variant;
 
 /// Every variant.
 pub(crate) fn all() -> Vec<Box<dyn Variant>> {
-    vec![Box::new(drawing::Drawing), Box::new(seeds::Reducing), Box::new(seeds::Seed), Box::new(scale::Scale)]
+    vec![
+        Box::new(drawing::Drawing),
+        Box::new(seeds::Reducing),
+        Box::new(seeds::Seed),
+        Box::new(blocks::Testing),
+        Box::new(blocks::Stream),
+        Box::new(scale::Scale),
+        Box::new(guest_chain::GuestChain),
+    ]
 }
