@@ -49,8 +49,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
 
 /// What every tool may depend on: all below the program, but no other tool.
 const TOOL: &[&str] = &[
-    "core", "stats", "model", "sim", "host", "load", "wire", "store", "tenant", "lab", "report", "all",
-    "capture", "entropy",
+    "core", "stats", "model", "sim", "host", "load", "wire", "virtio", "store", "tenant", "lab", "report",
+    "all", "capture", "entropy",
 ];
 
 /// What every path may depend on: never the lab, the store, the report, a tenant, or another path.

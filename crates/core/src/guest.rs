@@ -69,7 +69,11 @@ pub enum GuestDevice {
     VhostUser {
         /// What it is: `blk`, `rng`, `crypto`, ….
         kind: String,
-        /// The path of the socket, on which the server listens.
+        /// The path of the socket.
         socket: String,
+        /// Whether the machine listens there and waits, as it starts, for its server to connect; else the server listens
+        /// already.
+        #[serde(default)]
+        listens: bool,
     },
 }

@@ -174,7 +174,7 @@ fn every_device_does_what_it_is_for() {
         GuestDevice::HostNetwork,
         GuestDevice::Rng { bytes_per_second: None },
         GuestDevice::Crypto,
-        GuestDevice::VhostUser { kind: "blk".into(), socket },
+        GuestDevice::VhostUser { kind: "blk".into(), socket, listens: false },
     ]);
     let mut other = start(vec![
         GuestDevice::Wire(WIRE),
@@ -321,8 +321,11 @@ fn devices_that_cannot_be_are_refused_before_anything_starts() {
         }
     };
     let disk = |mib| GuestDevice::Disk { format: DiskFormat::Raw, mib, mounted: false };
-    let vhost =
-        |kind: &str, socket: &str| GuestDevice::VhostUser { kind: kind.into(), socket: socket.into() };
+    let vhost = |kind: &str, socket: &str| GuestDevice::VhostUser {
+        kind: kind.into(),
+        socket: socket.into(),
+        listens: false,
+    };
     let present = std::env::current_exe().unwrap().display().to_string();
     for (device, text) in [
         (disk(0), "no such size"),
@@ -346,7 +349,8 @@ fn devices_that_cannot_be_are_refused_before_anything_starts() {
 
 /// A vhost-user crypto device whose socket is none: QEMU itself ends, unless we refuse first.
 fn refused_or_none(boot: &Boot, socket: &str) -> Option<Error> {
-    let devices = vec![GuestDevice::VhostUser { kind: "crypto".into(), socket: socket.into() }];
+    let devices =
+        vec![GuestDevice::VhostUser { kind: "crypto".into(), socket: socket.into(), listens: false }];
     let spec = GuestSpec { devices, ..GuestSpec::default() };
     LinuxGuest::start(boot, &GuestOptions { spec, ..GuestOptions::default() }).err()
 }

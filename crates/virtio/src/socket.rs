@@ -10,8 +10,38 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, Mode, flock};
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with};
+use rustix::net::{
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with,
+};
 use tollway_core::{Error, Result};
+
+/// Where two sides meet: one of them listens, the other connects.
+#[derive(Debug)]
+pub enum Meeting {
+    /// The peer connects here.
+    Listen(Listener),
+    /// The peer listens there (`server=on` of QEMU's chardev), and is called until it answers.
+    Call(PathBuf),
+}
+
+impl Meeting {
+    /// The peer, if it is there, without waiting for it.
+    ///
+    /// # Errors
+    /// It is not there, or there is no descriptor for it.
+    pub fn meet(&self) -> io::Result<UnixStream> {
+        match self {
+            Meeting::Listen(listener) => listener.accept(),
+            Meeting::Call(path) => {
+                let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+                let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+                // Its queue of callers may be full: then this one calls again later.
+                connect(&socket, &SocketAddrUnix::new(path)?)?;
+                Ok(socket.into())
+            }
+        }
+    }
+}
 
 /// How many peers may wait to be accepted.
 const BACKLOG: i32 = 16;

@@ -1,10 +1,12 @@
 //! `tollway entropy` on the command line.
 
+pub mod serve;
 pub mod speed;
 pub mod test;
 
 use clap::{Args, Subcommand};
 
+use serve::{Serve, Status};
 use speed::Speed;
 use test::Test;
 
@@ -23,4 +25,8 @@ pub enum What {
     Speed(Speed),
     /// How good a stream is: the FIPS 140-2 tests, in the place of rngtest, with a verdict.
     Test(Test),
+    /// One generator for many virtual machines: a virtio-rng device for each, over vhost-user, fair to all.
+    Serve(Serve),
+    /// How it is going: what a server counts, as JSON.
+    Status(Status),
 }

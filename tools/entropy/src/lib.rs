@@ -4,10 +4,13 @@
 //! |---|---|
 //! | `speed` | how fast each source is, alone and shared |
 //! | `test` | how good a stream is, in the place of rngtest |
+//! | `serve` | one generator for many virtual machines, over vhost-user |
+//! | `status` | how that is going |
 //!
 //! It is mounted in the program as a verb; each command is a module here, its options one in [`args`].
 
 pub mod args;
+pub mod serve;
 pub mod speed;
 pub mod test;
 
@@ -32,6 +35,8 @@ pub fn run(options: &Entropy, json: bool) -> Result<Ending> {
     match &options.what {
         What::Speed(options) => speed::run(options, json)?,
         What::Test(options) => return Ok(Ending::Standing(test::run(options, json)?)),
+        What::Serve(options) => serve::run(options, json)?,
+        What::Status(options) => serve::ask(&options.socket)?,
     }
     Ok(Ending::Done)
 }

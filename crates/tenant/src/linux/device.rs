@@ -52,8 +52,8 @@ impl Devices {
                 GuestDevice::HostNetwork => devices.add_host_network()?,
                 GuestDevice::Rng { bytes_per_second } => devices.add_rng(number, *bytes_per_second)?,
                 GuestDevice::Crypto => devices.add_crypto(number),
-                GuestDevice::VhostUser { kind, socket } => {
-                    devices.add_vhost_user(number, qemu, kind, socket)?
+                GuestDevice::VhostUser { kind, socket, listens } => {
+                    devices.add_vhost_user(number, qemu, kind, socket, *listens)?
                 }
             }
         }
@@ -116,7 +116,14 @@ impl Devices {
         self.modules.extend(["algif_skcipher", CRYPTO]);
     }
 
-    fn add_vhost_user(&mut self, number: usize, qemu: &Qemu, kind: &str, socket: &str) -> Result<()> {
+    fn add_vhost_user(
+        &mut self,
+        number: usize,
+        qemu: &Qemu,
+        kind: &str,
+        socket: &str,
+        listens: bool,
+    ) -> Result<()> {
         let input = |reason: &str, remedy: &str| Error::Input {
             place: format!("vhost-user device of a guest: {kind} at {socket}"),
             reason: reason.into(),
@@ -128,11 +135,12 @@ impl Devices {
                 "use an absolute one without commas",
             ));
         }
-        if !Path::new(socket).exists() {
+        if !listens && !Path::new(socket).exists() {
             return Err(input("there is no such socket", "start the process that serves it first"));
         }
         self.shared_memory = true;
-        self.say("-chardev", format!("socket,id=vhost{number},path={socket}"));
+        let side = if listens { ",server=on,wait=on" } else { "" };
+        self.say("-chardev", format!("socket,id=vhost{number},path={socket}{side}"));
         match kind {
             "blk" => {
                 self.say("-device", format!("vhost-user-blk-pci,chardev=vhost{number}"));

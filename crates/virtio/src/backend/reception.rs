@@ -1,6 +1,6 @@
 //! The thread that peers talk to: accepts one at a time for each tenant and reads what they tell, each its share.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -13,18 +13,23 @@ use tollway_core::{Error, Result};
 use super::session::{Session, Surroundings};
 use super::{Device, Event, Kicks, Port, Refused};
 use crate::Bucket;
-use crate::socket::Listener;
+use crate::socket::Meeting;
 
 /// Messages a second that a peer may send; QEMU sends some forty when it starts a device.
 const MESSAGES: u64 = 1000;
 /// Messages that it may send at once.
 const BURST: u64 = 500;
 
+/// How often a peer is called that listens and does not answer, in nanoseconds.
+const AGAIN: u64 = 250_000_000;
+
 const STOP: u64 = u64::MAX;
 
 /// Where one tenant connects.
 struct Door {
-    listener: Listener,
+    meeting: Meeting,
+    /// When a peer that listens is called next.
+    call_at: u64,
     port: Arc<Port>,
     session: Option<Session>,
     messages: Bucket,
@@ -55,22 +60,24 @@ impl Stopper {
 }
 
 impl<D: Device> Reception<D> {
-    /// For tenants that connect to these sockets.
+    /// For tenants that are met there.
     ///
     /// # Errors
     /// [`Error::System`] if the kernel refuses.
-    pub fn new(device: Arc<D>, kicks: Arc<Kicks>, listeners: Vec<Listener>) -> Result<Reception<D>> {
+    pub fn new(device: Arc<D>, kicks: Arc<Kicks>, meetings: Vec<Meeting>) -> Result<Reception<D>> {
         let failed = |e: Errno| Error::system("preparing to wait for peers", e);
         let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(failed)?;
         let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(failed)?;
         epoll::add(&epoll, &stop, EventData::new_u64(STOP), EventFlags::IN).map_err(failed)?;
         let mut doors = Vec::new();
-        for (tenant, listener) in listeners.into_iter().enumerate() {
-            epoll::add(&epoll, &listener, EventData::new_u64(tenant as u64), EventFlags::IN)
-                .map_err(failed)?;
+        for (tenant, meeting) in meetings.into_iter().enumerate() {
+            if let Meeting::Listen(listener) = &meeting {
+                let key = EventData::new_u64(tenant as u64);
+                epoll::add(&epoll, listener, key, EventFlags::IN).map_err(failed)?;
+            }
             let port = Arc::new(Port::new(device.queues()));
             let messages = Bucket::new(MESSAGES, BURST, 0);
-            doors.push(Door { listener, port, session: None, messages, parked: None });
+            doors.push(Door { meeting, call_at: 0, port, session: None, messages, parked: None });
         }
         Ok(Reception { device, kicks, doors, epoll, stop: Arc::new(stop), begun: Instant::now() })
     }
@@ -93,7 +100,7 @@ impl<D: Device> Reception<D> {
         let mut events = Vec::with_capacity(64);
         let ended = loop {
             let now = self.begun.elapsed().as_nanos() as u64;
-            let most = self.unpark(now).map(|at| Timespec {
+            let most = self.due(now).map(|at| Timespec {
                 tv_sec: (at.saturating_sub(now) / 1_000_000_000) as i64,
                 tv_nsec: (at.saturating_sub(now) % 1_000_000_000) as i64,
             });
@@ -134,34 +141,45 @@ impl<D: Device> Reception<D> {
         }
     }
 
-    /// Lets those be heard again that were silenced for long enough; when the next one is due.
-    fn unpark(&mut self, now: u64) -> Option<u64> {
+    /// Calls those that listen, and lets those be heard again that were silenced for long enough; when there is
+    /// something of this to do next.
+    fn due(&mut self, now: u64) -> Option<u64> {
         let mut next = None;
-        for (tenant, door) in self.doors.iter_mut().enumerate() {
-            let Some(until) = door.parked else { continue };
-            if until > now {
-                next = Some(next.map_or(until, |other: u64| other.min(until)));
-                continue;
+        for tenant in 0..self.doors.len() {
+            let door = &mut self.doors[tenant];
+            if matches!(door.meeting, Meeting::Call(_)) && door.session.is_none() && door.call_at <= now {
+                door.call_at = now + AGAIN;
+                self.open(tenant);
             }
-            door.parked = None;
-            if let Some(session) = &door.session {
-                let _ = epoll::add(&self.epoll, session, EventData::new_u64(tenant as u64), EventFlags::IN);
+            let door = &mut self.doors[tenant];
+            if door.parked.is_some_and(|until| until <= now) {
+                door.parked = None;
+                if let Some(session) = &door.session {
+                    let key = EventData::new_u64(tenant as u64);
+                    let _ = epoll::add(&self.epoll, session, key, EventFlags::IN);
+                }
+            }
+            let calls = matches!(door.meeting, Meeting::Call(_)) && door.session.is_none();
+            for at in door.parked.into_iter().chain(calls.then_some(door.call_at)) {
+                next = Some(next.map_or(at, |other: u64| other.min(at)));
             }
         }
         next
     }
 
-    /// Accepts a peer. The next one waits at the door until this one has gone.
+    /// Takes in a peer. The next one waits at the door until this one has gone.
     fn open(&mut self, tenant: usize) {
         let door = &mut self.doors[tenant];
         // It may have gone again; and if descriptors have run out, the next look tries again.
-        let Ok(stream) = door.listener.accept() else { return };
+        let Ok(stream) = door.meeting.meet() else { return };
         let session = Session::new(stream, self.device.queues());
         let key = EventData::new_u64(tenant as u64);
         if epoll::add(&self.epoll, &session, key, EventFlags::IN).is_err() {
             return;
         }
-        let _ = epoll::delete(&self.epoll, &door.listener);
+        if let Meeting::Listen(listener) = &door.meeting {
+            let _ = epoll::delete(&self.epoll, listener);
+        }
         door.session = Some(session);
         self.device.event(tenant, Event::Connected);
     }
@@ -176,7 +194,9 @@ impl<D: Device> Reception<D> {
         let _ = epoll::delete(&self.epoll, &session);
         door.parked = None;
         let key = EventData::new_u64(tenant as u64);
-        let _ = epoll::add(&self.epoll, door.listener.as_fd(), key, EventFlags::IN);
+        if let Meeting::Listen(listener) = &door.meeting {
+            let _ = epoll::add(&self.epoll, listener, key, EventFlags::IN);
+        }
         self.device.event(tenant, Event::Gone);
     }
 }

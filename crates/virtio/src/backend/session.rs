@@ -77,8 +77,9 @@ impl Session {
             Arrived::Nothing => return Ok(Some(false)),
             Arrived::End => return Ok(None),
         };
-        let acknowledged =
-            message.header.need_reply && self.protocol.contains(VhostUserProtocolFeatures::REPLY_ACK);
+        // Whether this was negotiated is not asked: QEMU's vhost-user-rng does not negotiate again with a server that has
+        // come anew, and waits all the same.
+        let acknowledged = message.header.need_reply;
         let reply = match self.handle(&mut message, around) {
             Ok(Some(body)) => Some(body),
             Ok(None) => acknowledged.then(|| 0u64.to_ne_bytes().into()),

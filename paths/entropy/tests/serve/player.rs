@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use tollway_entropy::engine::serve::{Options as ServeOptions, Server, Share, Supply, Tenant, Unwatched};
 use tollway_virtio::frontend::{Frontend, Options};
-use tollway_virtio::socket::Listener;
+use tollway_virtio::socket::{Listener, Meeting};
 
 use super::numbered::{Numbered, number};
 
@@ -255,7 +255,7 @@ pub fn supply(source: Numbered) -> Supply {
 pub fn tenants(folder: &Path, names: &[&str]) -> Vec<Tenant> {
     let tenant = |name: &&str| Tenant {
         name: (*name).into(),
-        listener: Listener::bind(&folder.join(format!("{name}.sock")), 0o600).unwrap(),
+        meeting: Meeting::Listen(Listener::bind(&folder.join(format!("{name}.sock")), 0o600).unwrap()),
         share: Share::default(),
     };
     names.iter().map(tenant).collect()

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tollway_core::{Error, Result};
 use tollway_virtio::backend::{Device, Event, Kicks, Reception, Stopper};
-use tollway_virtio::socket::Listener;
+use tollway_virtio::socket::Meeting;
 
 use super::seat::Seat;
 use super::status::{Status, TenantStatus, WorkerStatus};
@@ -20,13 +20,16 @@ const FEATURES: u64 = 1 << 28 | 1 << 29 | 1 << 32;
 /// The most bytes of a turn, unless told otherwise.
 const QUANTUM: usize = 4096;
 
+/// How long the end may take.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// Somebody to serve.
 #[derive(Debug)]
 pub struct Tenant {
     /// Its name.
     pub name: String,
-    /// Where it connects.
-    pub listener: Listener,
+    /// Where its virtual machine is met.
+    pub meeting: Meeting,
     /// What it is entitled to.
     pub share: Share,
 }
@@ -257,8 +260,8 @@ impl Server {
             tell: Box::new(tell),
             rest: (Mutex::new(()), Condvar::new()),
         });
-        let (names, listeners) = tenants.into_iter().map(|tenant| (tenant.name, tenant.listener)).unzip();
-        let reception = Reception::new(shared.clone(), shared.kicks.clone(), listeners)?;
+        let (names, meetings) = tenants.into_iter().map(|tenant| (tenant.name, tenant.meeting)).unzip();
+        let reception = Reception::new(shared.clone(), shared.kicks.clone(), meetings)?;
         for (seat, port) in shared.seats.iter().zip(reception.ports()) {
             seat.is_at(port);
         }
@@ -328,14 +331,19 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.shared.end();
         self.stopper.stop();
+        // A source may be waiting in the kernel for bytes that never come. Its thread has nobody to serve any more, and
+        // is left behind.
+        let deadline = Instant::now() + PATIENCE;
         for thread in self.threads.drain(..) {
-            while !thread.is_finished() {
+            while !thread.is_finished() && Instant::now() < deadline {
                 // Each ring wakes one worker.
                 self.shared.kicks.ring();
                 thread::sleep(Duration::from_micros(200));
             }
-            // A thread that panicked has said so.
-            let _ = thread.join();
+            if thread.is_finished() {
+                // One that panicked has said so.
+                let _ = thread.join();
+            }
         }
     }
 }

@@ -1,0 +1,242 @@
+//! What to serve, to whom: from the command line or from a file.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use serde::Deserialize;
+use tollway_core::Error;
+use tollway_entropy::engine::source::Kind;
+
+use crate::args::serve::{Serve, TenantOption, mode, share};
+
+/// All that a server is told.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Config {
+    pub(super) tenants: Vec<TenantOption>,
+    pub(super) source: Kind,
+    pub(super) conditioned: bool,
+    pub(super) threads: u32,
+    pub(super) status: Option<PathBuf>,
+    pub(super) mode: u32,
+    pub(super) quantum: usize,
+}
+
+/// A file, word by word.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    #[serde(default = "rdrand")]
+    source: String,
+    #[serde(default)]
+    conditioned: bool,
+    #[serde(default = "one")]
+    threads: u32,
+    status: Option<PathBuf>,
+    #[serde(default = "private")]
+    mode: String,
+    #[serde(default = "quantum")]
+    quantum: usize,
+    #[serde(default)]
+    tenant: Vec<WrittenTenant>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenTenant {
+    name: String,
+    socket: PathBuf,
+    #[serde(default)]
+    connect: bool,
+    limit: Option<u64>,
+    burst: Option<u64>,
+    #[serde(default = "one")]
+    weight: u32,
+}
+
+fn rdrand() -> String {
+    "rdrand".into()
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn private() -> String {
+    "600".into()
+}
+
+fn quantum() -> usize {
+    4096
+}
+
+fn wrong(place: &str, reason: impl Into<String>, remedy: &str) -> anyhow::Error {
+    Error::Input { place: place.into(), reason: reason.into(), remedy: remedy.into() }.into()
+}
+
+impl Config {
+    /// As the command line has it.
+    pub(super) fn of(options: &Serve) -> Result<Config> {
+        if let Some(file) = &options.config {
+            return Config::read(file);
+        }
+        let config = Config {
+            tenants: options.tenants.clone(),
+            source: options.source.clone(),
+            conditioned: options.conditioned,
+            threads: options.threads,
+            status: options.status.clone(),
+            mode: options.mode,
+            quantum: options.quantum as usize,
+        };
+        config.checked("the command line")
+    }
+
+    /// As a file has it.
+    pub(super) fn read(file: &Path) -> Result<Config> {
+        let place = file.display().to_string();
+        let text = fs::read_to_string(file)
+            .map_err(|e| wrong(&place, e.to_string(), "name a file that can be read"))?;
+        Config::parse(&text, &place)
+    }
+
+    fn parse(text: &str, place: &str) -> Result<Config> {
+        let remedy = "examples/entropy/serve.toml has every word";
+        let written: Written =
+            toml::from_str(text).map_err(|e| wrong(place, e.to_string().trim_end(), remedy))?;
+        let mut tenants = Vec::new();
+        for tenant in written.tenant {
+            let share = share(tenant.limit, tenant.burst, tenant.weight)
+                .map_err(|e| wrong(&format!("{place}: tenant {}", tenant.name), e, "change it there"))?;
+            tenants.push(TenantOption {
+                name: tenant.name,
+                socket: tenant.socket,
+                connect: tenant.connect,
+                share,
+            });
+        }
+        let source = written.source.parse().map_err(|e: String| wrong(place, e, "change `source`"))?;
+        let config = Config {
+            tenants,
+            source,
+            conditioned: written.conditioned,
+            threads: written.threads,
+            status: written.status,
+            mode: mode(&written.mode).map_err(|e| wrong(place, e, "change `mode`"))?,
+            quantum: written.quantum,
+        };
+        config.checked(place)
+    }
+
+    fn checked(self, place: &str) -> Result<Config> {
+        if self.tenants.is_empty() {
+            return Err(wrong(place, "there is no tenant", "name one at least"));
+        }
+        let mut names = BTreeSet::new();
+        let mut sockets: BTreeSet<&Path> = self.status.iter().map(PathBuf::as_path).collect();
+        for TenantOption { name, socket, .. } in &self.tenants {
+            let usable =
+                !name.is_empty() && name.len() <= 64 && !name.contains(|c: char| c.is_control() || c == '"');
+            if !usable {
+                return Err(wrong(place, format!("`{name}` is no name"), "use 1 to 64 ordinary characters"));
+            }
+            if socket.as_os_str().is_empty() {
+                return Err(wrong(place, format!("{name} has no socket"), "write NAME=SOCKET"));
+            }
+            if !names.insert(name) {
+                return Err(wrong(place, format!("two tenants are called {name}"), "rename one"));
+            }
+            if !sockets.insert(socket) {
+                return Err(wrong(
+                    place,
+                    format!("{} is named twice", socket.display()),
+                    "name another socket",
+                ));
+            }
+        }
+        if !(1..=256).contains(&self.threads) {
+            return Err(wrong(place, format!("{} threads", self.threads), "use 1 to 256"));
+        }
+        if !(64..=65_536).contains(&self.quantum) {
+            return Err(wrong(place, format!("a quantum of {}", self.quantum), "use 64 to 65536 bytes"));
+        }
+        if let (Kind::Path(path), 2..) = (&self.source, self.threads) {
+            let reason =
+                format!("several threads would read {} each, and hand out the same bytes", path.display());
+            return Err(wrong(place, reason, "use one thread"));
+        }
+        Ok(self)
+    }
+
+    /// What another has that cannot be taken over while serving.
+    pub(super) fn differs(&self, other: &Config) -> Vec<&'static str> {
+        let sockets = |config: &Config| {
+            config
+                .tenants
+                .iter()
+                .map(|t| (t.name.clone(), t.socket.clone(), t.connect))
+                .collect::<BTreeSet<_>>()
+        };
+        let mut found = Vec::new();
+        let mut say = |differs: bool, what| found.extend(differs.then_some(what));
+        say(sockets(self) != sockets(other), "tenants and their sockets");
+        say(self.source != other.source || self.conditioned != other.conditioned, "the source");
+        say(self.threads != other.threads, "threads");
+        say(self.status != other.status, "the status socket");
+        say(self.mode != other.mode, "permissions");
+        say(self.quantum != other.quantum, "the quantum");
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tollway_entropy::engine::serve::Share;
+
+    use super::*;
+
+    const EXAMPLE: &str = include_str!("../../../../examples/entropy/serve.toml");
+
+    #[test]
+    fn the_example_is_read_whole() {
+        let config = Config::parse(EXAMPLE, "example").unwrap();
+        let names: Vec<&str> = config.tenants.iter().map(|tenant| tenant.name.as_str()).collect();
+        assert_eq!(names, ["web", "database"]);
+        assert!(config.tenants[1].connect && !config.tenants[0].connect);
+        assert_eq!(config.tenants[1].share, Share { weight: 2, limit: Some((1_000_000, 65_536)) });
+        assert_eq!((config.source.clone(), config.conditioned), (Kind::Rdrand, true));
+        assert_eq!((config.threads, config.mode, config.quantum), (2, 0o660, 4096));
+        assert!(config.status.is_some());
+        assert!(config.differs(&config).is_empty());
+        let mut other = config.clone();
+        other.tenants.reverse();
+        other.tenants[0].share.weight = 9;
+        assert!(config.differs(&other).is_empty());
+        other.tenants[0].socket = "elsewhere".into();
+        other.threads = 1;
+        assert_eq!(config.differs(&other), ["tenants and their sockets", "threads"]);
+    }
+
+    #[test]
+    fn what_cannot_be_served_is_refused_with_place_and_remedy() {
+        let tenant = "[[tenant]]\nname = \"a\"\nsocket = \"a.sock\"\n";
+        for (text, told) in [
+            ("", "no tenant"),
+            ("sauce = 1", "unknown field"),
+            ("threads = 0\n[[tenant]]\nname = \"a\"\nsocket = \"s\"", "use 1 to 256"),
+            ("quantum = 1\n[[tenant]]\nname = \"a\"\nsocket = \"s\"", "64 to 65536"),
+            ("mode = \"7\"\n[[tenant]]\nname = \"a\"\nsocket = \"s\"", "change `mode`"),
+            ("source = \"dice\"\n[[tenant]]\nname = \"a\"\nsocket = \"s\"", "no source `dice`"),
+            ("source = \"./f\"\nthreads = 2\n[[tenant]]\nname = \"a\"\nsocket = \"s\"", "same bytes"),
+            ("status = \"s\"\n[[tenant]]\nname = \"a\"\nsocket = \"s\"", "named twice"),
+            (&format!("{tenant}{tenant}"), "two tenants are called a"),
+            (&format!("{tenant}weight = 0"), "tenant a: weight 0"),
+            ("[[tenant]]\nname = \"\"\nsocket = \"s\"", "is no name"),
+            ("[[tenant]]\nname = \"a\"\nsocket = \"\"", "has no socket"),
+        ] {
+            let error = Config::parse(text, "file.toml").unwrap_err().to_string();
+            assert!(error.starts_with("file.toml") && error.contains(told), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! `tollway entropy serve`: one generator for many virtual machines.
+
+mod config;
+mod document;
+mod log;
+mod status;
+
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Context, Result};
+use rustix::event::{PollFd, PollFlags, poll};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use tollway_core::Error;
+use tollway_entropy::engine::condition::Conditioned;
+use tollway_entropy::engine::serve::{Options, Server, Supply, Tenant, Unwatched};
+use tollway_entropy::engine::source::Source;
+use tollway_virtio::socket::{Listener, Meeting};
+
+use crate::args::serve::Serve;
+use config::Config;
+pub use document::StatusDocument;
+use log::Log;
+pub use status::ask;
+
+/// Serves until a signal ends it.
+///
+/// # Errors
+/// What was asked for cannot be.
+pub fn run(options: &Serve, json: bool) -> Result<()> {
+    let config = Config::of(options)?;
+    let signals = Signals::new()?;
+    let supplies = (0..config.threads).map(|_| supply(&config)).collect::<Result<Vec<_>>>()?;
+    let status = config.status.as_deref().map(|path| Listener::bind(path, config.mode)).transpose()?;
+    let mut tenants = Vec::new();
+    for tenant in &config.tenants {
+        let meeting = if tenant.connect {
+            Meeting::Call(tenant.socket.clone())
+        } else {
+            Meeting::Listen(Listener::bind(&tenant.socket, config.mode)?)
+        };
+        tenants.push(Tenant { name: tenant.name.clone(), meeting, share: tenant.share });
+    }
+    let log = Arc::new(Log::new(config.tenants.iter().map(|tenant| tenant.name.clone()).collect()));
+    let teller = log.clone();
+    let server = Server::start(tenants, supplies, Options { quantum: config.quantum }, move |told| {
+        teller.tell(&told)
+    })?;
+    say_ready(&config, json)?;
+    wait(&signals, options, config, &server, status.as_ref(), &log)?;
+    log.say("stopping", &[]);
+    server.stop();
+    Ok(())
+}
+
+fn supply(config: &Config) -> Result<Supply> {
+    let source = config.source.open().map_err(Error::from)?;
+    let source: Box<dyn Source> =
+        if config.conditioned { Box::new(Conditioned::of(source).map_err(Error::from)?) } else { source };
+    Ok(Supply { source, watch: Box::new(Unwatched) })
+}
+
+/// One line, as soon as virtual machines can connect.
+fn say_ready(config: &Config, json: bool) -> Result<()> {
+    let at = |path: &Path| path.display().to_string();
+    let mut out = io::stdout().lock();
+    if json {
+        let tenants = config.tenants.iter().map(|tenant| (tenant.name.clone(), at(&tenant.socket).into()));
+        let line = serde_json::json!({
+            "ready": true,
+            "source": config.source.to_string(),
+            "tenants": serde_json::Value::Object(tenants.collect()),
+            "status": config.status.as_deref().map(at),
+        });
+        writeln!(out, "{line}")?;
+    } else {
+        let tenants: Vec<String> = config
+            .tenants
+            .iter()
+            .map(|tenant| format!("{} at {}", tenant.name, at(&tenant.socket)))
+            .collect();
+        let status =
+            config.status.as_deref().map_or("no status".into(), |path| format!("status at {}", at(path)));
+        writeln!(out, "ready: {}; {status}", tenants.join(", "))?;
+    }
+    out.flush()?;
+    Ok(())
+}
+
+/// Answers who asks for the state, and takes limits over, until it is told to end.
+fn wait(
+    signals: &Signals,
+    options: &Serve,
+    mut config: Config,
+    server: &Server,
+    status: Option<&Listener>,
+    log: &Log,
+) -> Result<()> {
+    loop {
+        let mut watched = vec![PollFd::new(&signals.woken, PollFlags::IN)];
+        watched.extend(status.map(|listener| PollFd::from_borrowed_fd(listener.as_fd(), PollFlags::IN)));
+        match poll(&mut watched, None) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(Error::system("waiting for signals", error).into()),
+        }
+        signals.drain();
+        if signals.end.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        if signals.reload.swap(false, Ordering::Relaxed) {
+            match &options.config {
+                None => log.say("reload", &[("reason", "there is no --config to read again")]),
+                Some(file) => match Config::read(file) {
+                    Err(error) => log.say("reload-refused", &[("reason", &format!("{error:#}"))]),
+                    Ok(new) => {
+                        take_over(&mut config, &new, server);
+                        let kept = config.differs(&new).join(", ");
+                        log.say(
+                            "reloaded",
+                            &[("needs-a-new-start", if kept.is_empty() { "nothing" } else { &kept })],
+                        );
+                    }
+                },
+            }
+        }
+        if let Some(listener) = status {
+            status::answer(listener, server);
+        }
+    }
+}
+
+/// Takes over what tenants of the same name are entitled to.
+fn take_over(config: &mut Config, new: &Config, server: &Server) {
+    for (number, tenant) in config.tenants.iter_mut().enumerate() {
+        let Some(wanted) = new.tenants.iter().find(|other| other.name == tenant.name) else { continue };
+        if wanted.share != tenant.share {
+            tenant.share = wanted.share;
+            server.change(number, wanted.share);
+        }
+    }
+}
+
+/// Signals, as something to wait for.
+struct Signals {
+    woken: UnixStream,
+    end: Arc<AtomicBool>,
+    reload: Arc<AtomicBool>,
+}
+
+impl Signals {
+    fn new() -> Result<Signals> {
+        let doing = "taking notice of signals";
+        let (woken, waker) = UnixStream::pair().context(doing)?;
+        woken.set_nonblocking(true).context(doing)?;
+        let (end, reload) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        for (signal, flag) in [(SIGTERM, &end), (SIGINT, &end), (SIGHUP, &reload)] {
+            // In this order: who is woken finds the flag.
+            signal_hook::flag::register(signal, flag.clone()).context(doing)?;
+            signal_hook::low_level::pipe::register(signal, waker.try_clone().context(doing)?)
+                .context(doing)?;
+        }
+        Ok(Signals { woken, end, reload })
+    }
+
+    fn drain(&self) {
+        let mut bytes = [0; 64];
+        while (&self.woken).read(&mut bytes).is_ok_and(|read| read > 0) {}
+    }
+}
