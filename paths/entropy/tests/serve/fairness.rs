@@ -7,7 +7,7 @@ use std::time::Duration;
 use tollway_entropy::engine::serve::{Server, Status};
 
 use super::numbered::Numbered;
-use super::player::{Player, serve, supply, words};
+use super::player::{Player, serve, words};
 
 const NAMES: [&str; 5] = ["a", "b", "c", "d", "modest"];
 
@@ -28,8 +28,8 @@ fn window(server: &Server, length: Duration) -> (Vec<f64>, f64) {
 fn greedy_tenants_get_the_same_and_a_modest_one_all_it_asks_for() {
     let folder = tempfile::tempdir().unwrap();
     let first = Numbered::new(RATE / 2);
-    let supplies = vec![supply(first.another()), supply(first)];
-    let server = serve(folder.path(), &NAMES, supplies);
+    let second = first.another();
+    let server = serve(folder.path(), &NAMES, vec![Box::new(first), Box::new(second)]);
     let sockets: Vec<PathBuf> = NAMES.iter().map(|n| folder.path().join(format!("{n}.sock"))).collect();
     let mut greedy: Vec<Player> = sockets[..4].iter().map(|socket| Player::start("greedy", socket)).collect();
     greedy.iter_mut().for_each(|player| drop(player.hear("ready")));

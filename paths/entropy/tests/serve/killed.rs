@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::numbered::Numbered;
-use super::player::{PATIENCE, Player, serve, supply, words};
+use super::player::{PATIENCE, Player, serve, words};
 
 /// Kills the server while two tenants draw, and starts another in its place, which takes its sockets over.
 #[test]
@@ -51,7 +51,7 @@ fn tenants_of_a_killed_server_go_on_with_the_next() {
 fn a_killed_tenant_harms_nobody_and_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let sockets = ["a", "b"].map(|name| folder.path().join(format!("{name}.sock")));
-    let server = serve(folder.path(), &["a", "b"], vec![supply(Numbered::new(4_000_000))]);
+    let server = serve(folder.path(), &["a", "b"], vec![Box::new(Numbered::new(4_000_000))]);
     let mut steady = Player::start("greedy", &sockets[0]);
     steady.hear("ready");
     for round in 1..=5 {

@@ -2,6 +2,7 @@
 //! who is served is killed.
 
 mod fairness;
+mod health;
 mod killed;
 mod numbered;
 mod player;

@@ -9,7 +9,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tollway_entropy::engine::serve::{Options as ServeOptions, Server, Share, Supply, Tenant, Unwatched};
+use tollway_entropy::engine::serve::{Options as ServeOptions, Server, Share, Tenant};
+use tollway_entropy::engine::source::Source;
 use tollway_virtio::frontend::{Frontend, Options};
 use tollway_virtio::socket::{Listener, Meeting};
 
@@ -231,7 +232,7 @@ fn modest(socket: &Path, told: &mpsc::Receiver<String>) {
 
 /// A server of two tenants, `a.sock` and `b.sock` in a folder, whose words begin where a file says.
 fn server(folder: &Path, told: &mpsc::Receiver<String>) {
-    let _server = serve(folder, &["a", "b"], vec![supply(Numbered::starting(RATE, first_word(folder)))]);
+    let _server = serve(folder, &["a", "b"], vec![Box::new(Numbered::starting(RATE, first_word(folder)))]);
     println!("ready");
     while told.recv().is_ok() {}
 }
@@ -246,11 +247,6 @@ fn first_word(folder: &Path) -> u64 {
     file.metadata().unwrap().len() << 32
 }
 
-/// A supply that nobody watches.
-pub fn supply(source: Numbered) -> Supply {
-    Supply { source: Box::new(source), watch: Box::new(Unwatched) }
-}
-
 /// Tenants of these names, all alike, at sockets in a folder.
 pub fn tenants(folder: &Path, names: &[&str]) -> Vec<Tenant> {
     let tenant = |name: &&str| Tenant {
@@ -262,7 +258,7 @@ pub fn tenants(folder: &Path, names: &[&str]) -> Vec<Tenant> {
 }
 
 /// A server for them.
-pub fn serve(folder: &Path, names: &[&str], supplies: Vec<Supply>) -> Server {
+pub fn serve(folder: &Path, names: &[&str], sources: Vec<Box<dyn Source>>) -> Server {
     let tell = |told| println!("{told:?}");
-    Server::start(tenants(folder, names), supplies, ServeOptions::default(), tell).unwrap()
+    Server::start(tenants(folder, names), sources, ServeOptions::default(), tell).unwrap()
 }

@@ -17,7 +17,8 @@ use rustix::event::{PollFd, PollFlags, poll};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use tollway_core::Error;
 use tollway_entropy::engine::condition::Conditioned;
-use tollway_entropy::engine::serve::{Options, Server, Supply, Tenant, Unwatched};
+use tollway_entropy::engine::health::{Monitored, Settings};
+use tollway_entropy::engine::serve::{Options, Server, Tenant};
 use tollway_entropy::engine::source::Source;
 use tollway_virtio::socket::{Listener, Meeting};
 
@@ -34,7 +35,7 @@ pub use status::ask;
 pub fn run(options: &Serve, json: bool) -> Result<()> {
     let config = Config::of(options)?;
     let signals = Signals::new()?;
-    let supplies = (0..config.threads).map(|_| supply(&config)).collect::<Result<Vec<_>>>()?;
+    let sources = (0..config.threads).map(|_| source(&config)).collect::<Result<Vec<_>>>()?;
     let status = config.status.as_deref().map(|path| Listener::bind(path, config.mode)).transpose()?;
     let mut tenants = Vec::new();
     for tenant in &config.tenants {
@@ -47,9 +48,8 @@ pub fn run(options: &Serve, json: bool) -> Result<()> {
     }
     let log = Arc::new(Log::new(config.tenants.iter().map(|tenant| tenant.name.clone()).collect()));
     let teller = log.clone();
-    let server = Server::start(tenants, supplies, Options { quantum: config.quantum }, move |told| {
-        teller.tell(&told)
-    })?;
+    let server =
+        Server::start(tenants, sources, Options { quantum: config.quantum }, move |told| teller.tell(&told))?;
     say_ready(&config, json)?;
     wait(&signals, options, config, &server, status.as_ref(), &log)?;
     log.say("stopping", &[]);
@@ -57,11 +57,13 @@ pub fn run(options: &Serve, json: bool) -> Result<()> {
     Ok(())
 }
 
-fn supply(config: &Config) -> Result<Supply> {
-    let source = config.source.open().map_err(Error::from)?;
-    let source: Box<dyn Source> =
-        if config.conditioned { Box::new(Conditioned::of(source).map_err(Error::from)?) } else { source };
-    Ok(Supply { source, watch: Box::new(Unwatched) })
+/// What one thread draws from: the source, under health tests, and conditioned if that is wanted.
+fn source(config: &Config) -> Result<Box<dyn Source>> {
+    let source = Monitored::new(config.source.open().map_err(Error::from)?, Settings::default())?;
+    if !config.conditioned {
+        return Ok(Box::new(source));
+    }
+    Ok(Box::new(Conditioned::of(source).map_err(Error::from)?))
 }
 
 /// One line, as soon as virtual machines can connect.

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   reception (tollway-virtio)  peers, messages, memory, queues
-//!   worker                      one thread each: source → watch → a block of bytes → buffers of whoever's turn it is
+//!   worker                      one thread each: source → a block of bytes → buffers of whoever's turn it is
 //!   fair                        whose turn it is, and how much it may have
 //!   seat                        one tenant's queue, the buffer that is being filled, what was counted
 //!   server                      all of them together: start, status, change, stop
@@ -11,17 +11,18 @@
 //!
 //! A worker draws a block ahead, at most as long as one turn, and hands each of its bytes out once; what was handed out
 //! is wiped. There is no pool that one tenant could drain for the others.
+//!
+//! A worker whose source fails serves nobody until it gives again: guests wait. Under health tests
+//! ([`Monitored`](super::health::Monitored)) that is after the start-up test has been passed.
 
 mod fair;
 mod seat;
 mod server;
 mod status;
 mod told;
-mod watch;
 mod worker;
 
 pub use fair::{Fair, Grant, Share};
-pub use server::{Options, Server, Supply, Tenant};
+pub use server::{Options, Server, Tenant};
 pub use status::{Status, TenantStatus, WorkerStatus};
 pub use told::Told;
-pub use watch::{Unwatched, Watch};

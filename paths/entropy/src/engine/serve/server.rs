@@ -11,7 +11,7 @@ use tollway_virtio::socket::Meeting;
 
 use super::seat::Seat;
 use super::status::{Status, TenantStatus, WorkerStatus};
-use super::{Fair, Grant, Share, Told, Watch, worker};
+use super::{Fair, Grant, Share, Told, worker};
 use crate::engine::source::{Counts, Source};
 
 /// VIRTIO 1.2, 6: VIRTIO_F_INDIRECT_DESC, VIRTIO_F_EVENT_IDX, VIRTIO_F_VERSION_1. The device has no bits of its own (5.4.3).
@@ -32,14 +32,6 @@ pub struct Tenant {
     pub meeting: Meeting,
     /// What it is entitled to.
     pub share: Share,
-}
-
-/// What a worker draws from.
-pub struct Supply {
-    /// The source.
-    pub source: Box<dyn Source>,
-    /// What judges it.
-    pub watch: Box<dyn Watch>,
 }
 
 /// How it serves.
@@ -141,9 +133,9 @@ impl Shared {
     }
 
     /// Notes how a worker's source is; `reason`: what is wrong with it.
-    pub(super) fn report(&self, worker: usize, supply: &Supply, reason: Option<String>) {
+    pub(super) fn report(&self, worker: usize, source: &dyn Source, reason: Option<String>) {
         let mut status = self.workers[worker].lock().unwrap_or_else(PoisonError::into_inner);
-        status.counts = supply.source.counts();
+        status.counts = source.counts();
         let healthy = reason.is_none();
         status.failures += u64::from(status.healthy && !healthy);
         status.healthy = healthy;
@@ -217,14 +209,14 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts: one thread for messages, and one for each supply. `tell` is called by all of them, and must not wait
+    /// Starts: one thread for messages, and one for each source. `tell` is called by all of them, and must not wait
     /// long.
     ///
     /// # Errors
     /// [`Error::Input`] for options that cannot be; [`Error::System`] if the kernel refuses.
     pub fn start(
         tenants: Vec<Tenant>,
-        supplies: Vec<Supply>,
+        sources: Vec<Box<dyn Source>>,
         options: Options,
         tell: impl Fn(Told) + Send + Sync + 'static,
     ) -> Result<Server> {
@@ -233,16 +225,16 @@ impl Server {
             reason: reason.into(),
             remedy: remedy.into(),
         };
-        if tenants.is_empty() || supplies.is_empty() {
+        if tenants.is_empty() || sources.is_empty() {
             return Err(wrong("there is nobody to serve, or nothing", "name a tenant and a source"));
         }
         if !(64..=65_536).contains(&options.quantum) {
             return Err(wrong("the quantum is too small or too large", "let it be 64 to 65,536 bytes"));
         }
         let shares: Vec<Share> = tenants.iter().map(|tenant| tenant.share).collect();
-        let workers = supplies.iter().map(|supply| {
+        let workers = sources.iter().map(|source| {
             Mutex::new(WorkerStatus {
-                source: supply.source.name().into(),
+                source: source.name().into(),
                 counts: Counts::default(),
                 healthy: false,
                 reason: None,
@@ -272,8 +264,8 @@ impl Server {
             stopper: reception.stopper(),
             threads: Vec::new(),
         };
-        for (number, supply) in supplies.into_iter().enumerate() {
-            server.thread(format!("worker-{number}"), move |shared| worker::work(shared, number, supply))?;
+        for (number, source) in sources.into_iter().enumerate() {
+            server.thread(format!("worker-{number}"), move |shared| worker::work(shared, number, source))?;
         }
         server.thread("reception".into(), move |_| reception.run())?;
         Ok(server)

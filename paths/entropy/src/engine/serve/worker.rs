@@ -7,9 +7,11 @@ use tollway_core::Result;
 use zeroize::Zeroizing;
 
 use super::Told;
-use super::server::{Shared, Supply};
+use super::server::Shared;
+use crate::engine::source::Source;
 
-/// How long a worker whose source failed waits before it tries again.
+/// How long a worker whose source failed waits before it asks again; a source under health tests has a hold-off of its own
+/// besides.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// Bytes drawn and not yet handed out.
@@ -38,42 +40,31 @@ impl Block {
 }
 
 /// Serves until it is told to stop.
-pub(super) fn work(shared: &Shared, number: usize, mut supply: Supply) -> Result<()> {
+pub(super) fn work(shared: &Shared, number: usize, mut source: Box<dyn Source>) -> Result<()> {
     let size = shared.quantum;
     let mut block = Block { bytes: Zeroizing::new(vec![0; size]), at: size };
     let mut kicked = Vec::new();
-    // The first test is no recovery.
-    let mut failing = true;
-    let mut failed_before = false;
+    let mut failing = false;
     while !shared.stop.load(Ordering::Acquire) {
-        if failing {
-            let started = supply.watch.start(&mut *supply.source);
-            shared.report(number, &supply, started.as_ref().err().cloned());
-            match started {
-                Ok(()) if failed_before => shared.tell(Told::Recovered(number)),
-                Ok(()) => {}
-                Err(reason) => {
-                    if !failed_before {
-                        shared.tell(Told::Failing { worker: number, reason });
-                    }
-                    failed_before = true;
-                    shared.rest(PAUSE);
-                    continue;
-                }
-            }
-            failing = false;
-        }
         if block.left() == 0 {
-            if let Err(reason) = draw(&mut supply, &mut block) {
+            if let Err(error) = source.fill(&mut block.bytes) {
                 block.wipe();
-                (failing, failed_before) = (true, true);
-                shared.report(number, &supply, Some(reason.clone()));
-                shared.tell(Told::Failing { worker: number, reason });
-                // Nobody else may be awake for what this one has noticed.
-                shared.kicks.ring();
+                shared.report(number, &*source, Some(error.to_string()));
+                if !failing {
+                    shared.tell(Told::Failing { worker: number, reason: error.to_string() });
+                    // Another one may sleep and not know that there is something to do.
+                    shared.kicks.ring();
+                }
+                failing = true;
+                shared.rest(PAUSE);
                 continue;
             }
-            shared.report(number, &supply, None);
+            block.at = 0;
+            shared.report(number, &*source, None);
+            if failing {
+                shared.tell(Told::Recovered(number));
+            }
+            failing = false;
         }
         let most = shared.doze();
         shared.kicks.wait(&mut kicked, most)?;
@@ -89,12 +80,5 @@ pub(super) fn work(shared: &Shared, number: usize, mut supply: Supply) -> Result
             }
         }
     }
-    Ok(())
-}
-
-fn draw(supply: &mut Supply, block: &mut Block) -> std::result::Result<(), String> {
-    supply.source.fill(&mut block.bytes).map_err(|e| e.to_string())?;
-    supply.watch.look(&block.bytes)?;
-    block.at = 0;
     Ok(())
 }
