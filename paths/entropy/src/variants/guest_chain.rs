@@ -152,7 +152,8 @@ impl Actor for Reader {
         let clock = RunClock::chosen();
         wait_until(clock, window.warm);
         let mut block = [0; BLOCK_BYTES];
-        while clock.now() < window.close {
+        // A block at least, however late it was before the feeder left it the processor.
+        while clock.now() < window.close || self.tally.blocks() == 0 {
             self.random.read_exact(&mut block).map_err(|e| Error::system("reading /dev/random", e))?;
             self.bytes += block.len() as u64;
             self.stream.push(&block, |_, failed| self.tally.add(failed));
