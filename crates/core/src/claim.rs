@@ -99,6 +99,9 @@ pub struct Quantity {
     /// Where on its axes, other than at their defaults.
     #[serde(default)]
     pub at: Params,
+    /// Which figure of the point.
+    #[serde(default)]
+    pub what: Figured,
     /// Only these gates of its bill, in ticks an operation, instead of the whole.
     #[serde(default)]
     pub gates: Vec<String>,
@@ -120,6 +123,21 @@ pub struct Quantity {
     /// The point, with a value for every axis; known once the claim is [complete](Claim::complete).
     #[serde(skip)]
     pub point: Params,
+}
+
+/// Which figure of a point a quantity is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Figured {
+    /// What an operation costs, in ticks; all that a quantity says of gates, counters and visits is about that.
+    #[default]
+    Cost,
+    /// The pace of its tenants: ticks from one operation of a tenant to its next, waiting included, by their mean rate.
+    Pace,
+    /// What was predicted of the point before it was measured, in ticks.
+    Predicted,
+    /// The rate of the fastest tenant over that of the slowest.
+    Unevenness,
 }
 
 /// A quantity while something varies.

@@ -33,7 +33,7 @@ mod toll;
 pub use actor::{Actor, Address, Doorbell, ExitCounts, Exits, Place, Window};
 pub use actor_record::ActorRecord;
 pub use boundary::Boundary;
-pub use claim::{Claim, Claims, Metric, Provenance, Quantity, Relation, Series};
+pub use claim::{Claim, Claims, Figured, Metric, Provenance, Quantity, Relation, Series};
 pub use clock::{Clock, Ticks};
 pub use crossing::Crossing;
 pub use error::{Error, Result};

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use rusqlite::OptionalExtension;
 use tollway_core::ActorRecord;
-use tollway_stats::{Interval, figure};
+use tollway_stats::{Interval, figure, summary};
 
 use crate::column::from_json;
 use crate::{PointId, Result, Store};
@@ -19,7 +19,30 @@ impl Store {
     /// The pace of a point's measured actors, in ticks per operation: median over blocks of the median over trials. `None`
     /// where a trial has no rate, or there are fewer than two.
     pub fn pace(&self, point: PointId) -> Result<Option<Interval>> {
-        let trials = self.sql(|db| {
+        let trials = self.of_tenants(point, pace)?;
+        let blocks: Option<Vec<Vec<f64>>> =
+            trials.into_values().map(|block| block.into_iter().collect()).collect();
+        Ok(blocks.and_then(|blocks| figure(&blocks, CONFIDENCE).ok()))
+    }
+
+    /// The same block by block: the mean over a block's trials. Blocks with a trial that has none are left out.
+    pub fn pace_by_block(&self, point: PointId) -> Result<BTreeMap<u32, f64>> {
+        Ok(means(self.of_tenants(point, pace)?))
+    }
+
+    /// The rate of the fastest measured actor over that of the slowest, block by block: the mean over a block's trials. Blocks
+    /// in which one got nothing are left out.
+    pub fn unevenness_by_block(&self, point: PointId) -> Result<BTreeMap<u32, f64>> {
+        Ok(means(self.of_tenants(point, |actors, _| unevenness(actors))?))
+    }
+
+    /// A number made of each trial's actors and the ticks of a second, by block.
+    fn of_tenants(
+        &self,
+        point: PointId,
+        number: impl Fn(&[ActorRecord], f64) -> Option<f64>,
+    ) -> Result<BTreeMap<u32, Vec<Option<f64>>>> {
+        self.sql(|db| {
             let hz: Option<f64> = db
                 .prepare_cached("SELECT hz FROM run JOIN point ON point.run = run.id WHERE point.id = ?1")?
                 .query_row([point], |row| row.get(0))
@@ -29,14 +52,26 @@ impl Store {
             let mut rows = statement.query([point])?;
             while let (Some(row), Some(hz)) = (rows.next()?, hz) {
                 let actors: Vec<ActorRecord> = from_json(row, 1)?;
-                trials.entry(row.get(0)?).or_default().push(pace(&actors, hz));
+                trials.entry(row.get(0)?).or_default().push(number(&actors, hz));
             }
             Ok(trials)
-        })?;
-        let blocks: Option<Vec<Vec<f64>>> =
-            trials.into_values().map(|block| block.into_iter().collect()).collect();
-        Ok(blocks.and_then(|blocks| figure(&blocks, CONFIDENCE).ok()))
+        })
     }
+}
+
+fn means(blocks: BTreeMap<u32, Vec<Option<f64>>>) -> BTreeMap<u32, f64> {
+    let mean = |trials: Vec<Option<f64>>| {
+        let trials: Option<Vec<f64>> = trials.into_iter().collect();
+        summary::mean(&trials?).ok()
+    };
+    blocks.into_iter().filter_map(|(block, trials)| Some((block, mean(trials)?))).collect()
+}
+
+/// The fastest over the slowest; `None` where there is none, or one did nothing.
+fn unevenness(actors: &[ActorRecord]) -> Option<f64> {
+    let rates = || actors.iter().filter_map(ActorRecord::rate);
+    let slowest = rates().reduce(f64::min).filter(|slowest| *slowest > 0.0)?;
+    Some(rates().fold(slowest, f64::max) / slowest)
 }
 
 /// Ticks an operation, by the mean rate of those that were measured; `None` where they did nothing.
@@ -58,5 +93,7 @@ mod tests {
         assert_eq!(pace(&actors, 1e9), Some(5e6));
         assert_eq!(pace(&[actor(Some(0))], 1e9), None);
         assert_eq!(pace(&[], 1e9), None);
+        assert_eq!(unevenness(&actors), Some(3.0));
+        assert_eq!((unevenness(&[actor(Some(0)), actor(Some(1))]), unevenness(&[])), (None, None));
     }
 }

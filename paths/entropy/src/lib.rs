@@ -23,6 +23,6 @@ pub fn path() -> Path {
             ("fips", include_str!("../presets/fips.toml")),
             ("guest-chain", include_str!("../presets/guest-chain.toml")),
         ],
-        claims: "",
+        claims: include_str!("../claims.toml"),
     }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use tollway_core::{Metric, Quantity};
+use tollway_core::{Figured, Metric, Quantity};
 use tollway_stats::{Interval, paired_ratio, spearman, summary, t_interval};
 use tollway_store::{Point, PointState, RunId, Store};
 
@@ -80,6 +80,16 @@ impl<'a> Measured<'a> {
             Ok(point) => point,
             Err(why) => return Ok(Err(why)),
         };
+        let of_all = match quantity.what {
+            Figured::Cost => None,
+            Figured::Pace => Some(self.store.pace_by_block(point.id)?),
+            Figured::Unevenness => Some(self.store.unevenness_by_block(point.id)?),
+            Figured::Predicted => Some(self.predicted_by_block(point)?),
+        };
+        if let Some(found) = of_all {
+            let nothing = || format!("`{}` has no such figure", point.spec.title);
+            return Ok(if found.is_empty() { Err(nothing()) } else { Ok(found) });
+        }
         let blocks = self.store.work_by_block(point.id)?;
         let mut found = match (&quantity.visit, &quantity.counter) {
             (None, None) if quantity.gates.is_empty() => ticks(&blocks),
@@ -131,9 +141,17 @@ impl<'a> Measured<'a> {
         })
     }
 
+    /// What was predicted, the same for each block that was measured.
+    fn predicted_by_block(&self, point: &Point) -> Result<ByBlock> {
+        let Some(prediction) = self.store.prediction(point.id)? else { return Ok(ByBlock::new()) };
+        let blocks = self.store.work_by_block(point.id)?;
+        Ok(blocks.iter().map(|b| (b.block, prediction.forecast.ticks)).collect())
+    }
+
     fn forecast(&self, path: &str, quantity: &Quantity) -> Result<Option<f64>> {
         let parts = !quantity.gates.is_empty() || !quantity.without.is_empty();
-        if parts || quantity.visit.is_some() || quantity.counter.is_some() {
+        let other = quantity.what != Figured::Cost;
+        if other || parts || quantity.visit.is_some() || quantity.counter.is_some() {
             return Ok(None);
         }
         let Ok(point) = self.point(path, quantity) else { return Ok(None) };

@@ -1,6 +1,6 @@
 //! Claims in words.
 
-use tollway_core::{Metric, Quantity, Series};
+use tollway_core::{Figured, Metric, Quantity, Series};
 
 use crate::bill::words::signless;
 use crate::document::{ClaimDocument, ClaimVerdict, Span};
@@ -30,6 +30,12 @@ fn quantity(of: &Quantity) -> String {
         (None, None, _) if !of.gates.is_empty() => format!("{} of {point}", of.gates.join(" + ")),
         (None, None, _) => point,
     };
+    match of.what {
+        Figured::Cost => {}
+        Figured::Pace => text = format!("pace of {text}"),
+        Figured::Predicted => text = format!("what was predicted of {text}"),
+        Figured::Unevenness => text = format!("fastest / slowest tenant of {text}"),
+    }
     for gate in &of.without {
         text += &format!(" without {gate}");
     }
