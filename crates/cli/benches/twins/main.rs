@@ -17,6 +17,7 @@ mod live;
 mod ours;
 mod program;
 mod quiet;
+mod reduction;
 mod simulators;
 mod tenants;
 mod turns;
@@ -167,6 +168,7 @@ fn main() -> Result<ExitCode> {
         rows.extend(Files.measure(options.rounds, options.seed, &options.only)?);
     }
     rows.extend(filters::measure(options.rounds, options.seed, &options.only));
+    rows.extend(reduction::measure(options.rounds, options.seed, &options.only, &cpus));
     if let Some(example) = &options.live {
         rows.extend(Live { example }.measure(options.rounds, options.seed, &options.only));
     }
