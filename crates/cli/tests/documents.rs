@@ -155,8 +155,11 @@ fn the_calculators_documents_are_as_their_schemas_say() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/capture/web.pcap");
     let captured = json(&bench, &["capture", "-r", &file.to_string_lossy(), "--json", "tcp port 80"]);
     let speed = json(&bench, &["entropy", "speed", "getrandom", "--time", "0.01", "--runs", "2", "--json"]);
+    let (tested, _) = bench.ends(&["entropy", "test", "/dev/zero", "-c", "2", "--json"], 1);
+    let tested: Value = serde_json::from_str(&tested).unwrap();
     for (name, documents) in [
         ("entropy-speed", vec![speed]),
+        ("entropy-test", vec![tested]),
         ("model", vec![point, sweep]),
         ("plan", vec![kept, never]),
         ("simulation", vec![simulated]),
