@@ -14,7 +14,7 @@ use tollway_entropy::engine::source::Kind;
   qemu-system-x86_64 … -object memory-backend-memfd,id=memory,size=1G,share=on -machine memory-backend=memory \\
     -chardev socket,id=rng,path=/run/user/1000/web.sock -device vhost-user-rng-pci,chardev=rng
 
-The guest's driver is virtio-rng. docs/entropy.md has what becomes of guests when this server ends and comes again. SIGHUP reads the weights \
+The guest's driver is virtio-rng. docs/entropy-serve.md has what becomes of guests when this server ends and comes again. SIGHUP reads the weights \
                   and limits of --config again; SIGTERM and SIGINT end it, and remove its sockets.")]
 pub struct Serve {
     /// Somebody to serve: a name, and the socket where its virtual machine connects, or, with `connect`, listens.

@@ -1,0 +1,252 @@
+//! Peers that keep to no protocol, at a device that counts: each harms itself only.
+
+mod counting;
+
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use counting::{PATIENCE, Seen, Served};
+use tollway_virtio::backend::Refused;
+use tollway_virtio::frontend::{Frontend, Options};
+use vhost::VhostBackend;
+use vhost::vhost_user::VhostUserFrontend;
+
+/// A message: its number, flags (version 1; 8 asks for an answer), its body.
+fn message(request: u32, flags: u32, body: &[u8]) -> Vec<u8> {
+    let header = [request, flags, body.len() as u32].into_iter().flat_map(u32::to_ne_bytes);
+    header.chain(body.iter().copied()).collect()
+}
+
+fn words(words: &[u64]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+}
+
+/// Draws a buffer, and how long it took.
+fn draw(frontend: &mut Frontend) -> Duration {
+    let begun = Instant::now();
+    frontend.offer(0, 64).unwrap();
+    frontend.kick();
+    assert_eq!(frontend.wait(PATIENCE).unwrap().expect("nothing came").bytes, 64);
+    begun.elapsed()
+}
+
+/// Sends bytes with descriptors beside.
+fn send(stream: &UnixStream, bytes: &[u8], descriptors: &[OwnedFd]) -> std::io::Result<()> {
+    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+    let borrowed: Vec<_> = descriptors.iter().map(AsFd::as_fd).collect();
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(16))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    assert!(control.push(SendAncillaryMessage::ScmRights(&borrowed)));
+    sendmsg(stream, &[std::io::IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL)?;
+    Ok(())
+}
+
+#[test]
+fn half_a_message_holds_nobody_up_and_is_awaited() {
+    let served = Served::start(2);
+    let mut stalled = served.connect(0);
+    stalled.set_read_timeout(Some(PATIENCE)).unwrap();
+    let features = message(1, 1, &[]);
+    let mut frontend = Frontend::connect(&served.socket(1), &Options::default()).unwrap();
+    for part in features.chunks(5) {
+        stalled.write_all(part).unwrap();
+        draw(&mut frontend);
+    }
+    let mut answer = [0; 20];
+    stalled.read_exact(&mut answer).unwrap();
+    assert_eq!(answer[..12], message(1, 5, &[0; 8])[..12]);
+}
+
+#[test]
+fn a_flood_is_read_at_a_rate_and_nobody_waits_for_it() {
+    let served = Served::start(2);
+    let mut flood = served.connect(0);
+    flood.set_write_timeout(Some(Duration::from_millis(500))).unwrap();
+    let mut frontend = Frontend::connect(&served.socket(1), &Options::default()).unwrap();
+    let many = message(3, 1, &[]).repeat(10_000);
+    let begun = Instant::now();
+    let sender = thread::spawn(move || {
+        let mut sent = 0;
+        while begun.elapsed() < Duration::from_secs(1) {
+            match flood.write(&many) {
+                Ok(bytes) => sent += bytes,
+                Err(_) => break,
+            }
+        }
+        sent / 12
+    });
+    let mut slowest = Duration::ZERO;
+    while begun.elapsed() < Duration::from_secs(1) {
+        slowest = slowest.max(draw(&mut frontend));
+        // A new connection has its turn, too.
+        frontend.reconnect().unwrap();
+    }
+    let sent = sender.join().unwrap();
+    println!("{sent} messages sent, the slowest draw took {slowest:?}");
+    assert!(slowest < Duration::from_secs(1), "{slowest:?}");
+}
+
+#[test]
+fn what_no_peer_should_say_ends_its_connection_only() {
+    let served = Served::start(2);
+    let mut frontend = Frontend::connect(&served.socket(1), &Options::default()).unwrap();
+    let region =
+        |count: u32| [words(&[u64::from(count)]), words(&[0, 4096, 0, 0]).repeat(count as usize)].concat();
+    for (bytes, told) in [
+        (message(1, 0, &[]), "no header"),
+        (message(1, 1, &[0; 4097]), "no header"),
+        (message(99, 1, &[]), "message 99 is not known"),
+        (message(26, 1, &[0; 1072]), "message 26 is not known"),
+        (message(2, 1, &[0; 4]), "message 2: 4 bytes where 8 belong"),
+        (message(2, 1, &words(&[u64::MAX])), "was not offered"),
+        (message(16, 1, &words(&[u64::MAX])), "was not offered"),
+        (message(5, 1, &[]), "too short"),
+        (message(5, 1, &region(9)), "9 regions"),
+        (message(5, 1, &region(2)), "2 regions with 0 files"),
+        (message(8, 1, &words(&[5 << 32])), "power of two"),
+        (message(8, 1, &words(&[8 << 32 | 7])), "queue 7 of 1"),
+        (message(9, 1, &words(&[1, 0, 0, 0, 0])), "queue 1 of 1"),
+        (message(10, 1, &words(&[1 << 52])), "16 bits"),
+        (message(12, 1, &words(&[0])), "0x0 with 0 descriptors"),
+        (message(12, 1, &words(&[0x100])), "without a kick descriptor"),
+        (message(18, 1, &words(&[2 << 32])), "neither on nor off"),
+    ] {
+        let mut peer = served.connect(0);
+        peer.set_read_timeout(Some(PATIENCE)).unwrap();
+        peer.write_all(&bytes).unwrap();
+        // Closed, also where bytes of it were not read.
+        let mut rest = Vec::new();
+        let _ = peer.read_to_end(&mut rest);
+        let refused = served.wait_for(|seen| match seen {
+            Seen::Refused(0, refused) => Some(refused.to_string()),
+            _ => None,
+        });
+        assert!(refused.contains(told), "{refused}, not {told}");
+        served.wait_for(|seen| matches!(seen, Seen::Gone(0)).then_some(()));
+        draw(&mut frontend);
+    }
+}
+
+#[test]
+fn descriptors_that_are_not_eventfds_are_refused() {
+    let served = Served::start(1);
+    for request in [12, 13, 14] {
+        let peer = served.connect(0);
+        let pipe = rustix::pipe::pipe().unwrap().1;
+        send(&peer, &message(request, 1, &words(&[0])), &[pipe]).unwrap();
+        let refused = served.wait_for(|seen| match seen {
+            Seen::Refused(0, refused) => Some(refused.clone()),
+            _ => None,
+        });
+        assert!(matches!(refused, Refused::Eventfd(_)), "{refused}");
+        drop(peer);
+        served.wait_for(|seen| matches!(seen, Seen::Gone(0)).then_some(()));
+    }
+}
+
+#[test]
+fn a_peer_that_does_not_read_its_answers_is_left() {
+    let served = Served::start(1);
+    let mut peer = served.connect(0);
+    let many = message(1, 1, &[]).repeat(400);
+    let refused = loop {
+        // In time the socket is full of answers, at a thousand a second.
+        if peer.write_all(&many).is_err() {
+            break served.wait_for(|seen| match seen {
+                Seen::Refused(0, refused) => Some(refused.clone()),
+                _ => None,
+            });
+        }
+    };
+    assert_eq!(refused, Refused::Deaf);
+}
+
+#[test]
+fn a_second_peer_waits_until_the_first_has_gone() {
+    let served = Served::start(1);
+    let mut first = Frontend::connect(&served.socket(0), &Options::default()).unwrap();
+    let mut second = served.connect(0);
+    second.write_all(&message(1, 1, &[])).unwrap();
+    second.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+    let mut answer = [0; 20];
+    assert!(second.read_exact(&mut answer).is_err(), "it was answered");
+    draw(&mut first);
+    drop(first);
+    second.set_read_timeout(Some(PATIENCE)).unwrap();
+    second.read_exact(&mut answer).unwrap();
+}
+
+#[test]
+fn a_queue_stops_at_once_says_where_and_goes_on_there() {
+    let served = Served::start(1);
+    let mut frontend = Frontend::connect(&served.socket(0), &Options::default()).unwrap();
+    for _ in 0..3 {
+        draw(&mut frontend);
+    }
+    let messages = frontend.messages().unwrap();
+    assert_eq!(messages.get_vring_base(0).unwrap(), 3);
+    served.wait_for(|seen| matches!(seen, Seen::Stopped(0)).then_some(()));
+    frontend.offer(0, 64).unwrap();
+    frontend.kick_anyway();
+    assert_eq!(frontend.wait(Duration::from_millis(100)).unwrap(), None, "a stopped queue was served");
+    let messages = frontend.messages().unwrap();
+    let kick = vmm_sys_util::eventfd::EventFd::new(0).unwrap();
+    messages.set_vring_base(0, 3).unwrap();
+    messages.set_vring_kick(0, &kick).unwrap();
+    assert_eq!(frontend.wait(PATIENCE).unwrap().expect("it was offered before").bytes, 64);
+    let messages = frontend.messages().unwrap();
+    messages.set_vring_enable(0, false).unwrap();
+    served.wait_for(|seen| matches!(seen, Seen::Stopped(0)).then_some(()));
+}
+
+#[test]
+fn every_one_of_several_refused_messages_is_answered_when_it_asks() {
+    let served = Served::start(1);
+    let mut peer = served.connect(0);
+    peer.set_read_timeout(Some(PATIENCE)).unwrap();
+    for _ in 0..3 {
+        // 8: an answer is wanted.
+        peer.write_all(&message(8, 9, &words(&[5 << 32]))).unwrap();
+        let mut answer = [0; 20];
+        peer.read_exact(&mut answer).unwrap();
+        assert_eq!(answer[12..], 1u64.to_ne_bytes(), "not refused");
+    }
+    peer.write_all(&message(8, 9, &words(&[8 << 32]))).unwrap();
+    let mut answer = [0; 20];
+    peer.read_exact(&mut answer).unwrap();
+    assert_eq!(answer[12..], 0u64.to_ne_bytes());
+}
+
+#[test]
+fn random_messages_never_stop_it() {
+    use rand_xoshiro::Xoshiro256PlusPlus;
+    use rand_xoshiro::rand_core::{Rng, SeedableRng};
+    let served = Served::start(2);
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(11);
+    let mut frontend = Frontend::connect(&served.socket(1), &Options::default()).unwrap();
+    for _ in 0..300 {
+        let mut peer = served.connect(0);
+        for _ in 0..random.next_u32() % 12 {
+            let mut body = vec![0; [0, 8, 8, 8, 40, 72][random.next_u32() as usize % 6]];
+            random.fill_bytes(&mut body);
+            for byte in &mut body {
+                *byte = if random.next_u32() % 4 > 0 { *byte & 1 } else { *byte };
+            }
+            let bytes = message(random.next_u32() % 45, 1 | (random.next_u32() & 8), &body);
+            let sent = if random.next_u32() % 3 == 0 {
+                let memory = tollway_host::shared::SharedPages::new(8192).unwrap();
+                send(&peer, &bytes, &[memory.as_fd().try_clone_to_owned().unwrap()])
+            } else {
+                peer.write_all(&bytes)
+            };
+            if sent.is_err() {
+                break;
+            }
+        }
+    }
+    draw(&mut frontend);
+    served.stop();
+}
