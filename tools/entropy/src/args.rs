@@ -1,11 +1,13 @@
 //! `tollway entropy` on the command line.
 
+pub mod feed;
 pub mod serve;
 pub mod speed;
 pub mod test;
 
 use clap::{Args, Subcommand};
 
+use feed::Feed;
 use serve::{Serve, Status};
 use speed::Speed;
 use test::Test;
@@ -25,8 +27,10 @@ pub enum What {
     Speed(Speed),
     /// How good a stream is: the FIPS 140-2 tests, in the place of rngtest, with a verdict.
     Test(Test),
+    /// Keeps the kernel's generator fed, in the place of rngd: tested, credited with no more than is there.
+    Feed(Feed),
     /// One generator for many virtual machines: a virtio-rng device for each, over vhost-user, fair to all.
     Serve(Serve),
-    /// How it is going: what a server counts, as JSON.
+    /// How it is going: what `serve` or `feed` counts, as JSON.
     Status(Status),
 }

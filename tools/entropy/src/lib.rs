@@ -3,6 +3,7 @@
 //! | command | does |
 //! |---|---|
 //! | `speed` | how fast each source is, alone and shared |
+//! | `feed` | keeps the kernel's generator fed, in the place of rngd |
 //! | `test` | how good a stream is, in the place of rngtest |
 //! | `serve` | one generator for many virtual machines, over vhost-user |
 //! | `status` | how that is going |
@@ -10,8 +11,12 @@
 //! It is mounted in the program as a verb; each command is a module here, its options one in [`args`].
 
 pub mod args;
+pub mod feed;
+mod log;
 pub mod serve;
+mod signals;
 pub mod speed;
+mod status;
 pub mod test;
 
 use anyhow::Result;
@@ -34,9 +39,10 @@ pub enum Ending {
 pub fn run(options: &Entropy, json: bool) -> Result<Ending> {
     match &options.what {
         What::Speed(options) => speed::run(options, json)?,
+        What::Feed(options) => feed::run(options, json)?,
         What::Test(options) => return Ok(Ending::Standing(test::run(options, json)?)),
         What::Serve(options) => serve::run(options, json)?,
-        What::Status(options) => serve::ask(&options.socket)?,
+        What::Status(options) => status::ask(&options.socket)?,
     }
     Ok(Ending::Done)
 }

@@ -60,6 +60,11 @@ impl Reduction {
     }
 }
 
+/// What may be assumed of bytes that were reduced from such.
+pub fn reduced(claim: Claim) -> Claim {
+    Claim { evenness: 8.0, entropy: (claim.entropy * SAMPLES as f64).min(8.0) }
+}
+
 /// A source whose bytes go through the reduction.
 pub struct Conditioned<S> {
     source: S,
@@ -113,7 +118,7 @@ impl<S: Source> Source for Conditioned<S> {
     }
 
     fn claim(&self) -> Claim {
-        Claim { evenness: 8.0, entropy: (self.source.claim().entropy * SAMPLES as f64).min(8.0) }
+        reduced(self.source.claim())
     }
 }
 

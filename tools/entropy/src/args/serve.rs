@@ -54,7 +54,7 @@ pub struct Serve {
 /// `tollway entropy status`.
 #[derive(Debug, Args)]
 pub struct Status {
-    /// The socket that `serve` was given as --status.
+    /// The socket that `serve` or `feed` was given as --status.
     #[arg(value_name = "SOCKET")]
     pub socket: PathBuf,
 }

@@ -1,11 +1,12 @@
 //! What happens, as lines on standard error: `time=… event=… tenant=… reason="…"`.
 
-use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use tollway_entropy::engine::serve::Told;
 use tollway_virtio::Bucket;
+
+use crate::log::say;
 
 /// Lines of one tenant that come at once, and in a second from then on: what it does must not fill the log.
 const BURST: u64 = 20;
@@ -26,12 +27,7 @@ impl Log {
 
     /// A line about the server itself.
     pub(super) fn say(&self, event: &str, fields: &[(&str, &str)]) {
-        let mut line = format!("time={:.3} event={event}", jiff::Timestamp::now());
-        for (name, value) in fields {
-            line.push_str(&format!(" {name}={}", quoted(value)));
-        }
-        // Nobody is left to tell where standard error is closed.
-        let _ = writeln!(io::stderr(), "{line}");
+        say(event, fields);
     }
 
     /// A line about something that happened while serving, unless there were too many about that tenant.
@@ -73,22 +69,9 @@ impl Log {
     }
 }
 
-/// A value as one word: what comes from a peer must not look like another field or line.
-fn quoted(value: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:".contains(c);
-    if !value.is_empty() && value.chars().all(plain) { value.into() } else { format!("{value:?}") }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn values_are_one_word_each() {
-        assert_eq!(quoted("/run/a.sock"), "/run/a.sock");
-        assert_eq!(quoted("two words\nevent=other"), r#""two words\nevent=other""#);
-        assert_eq!(quoted(""), r#""""#);
-    }
 
     #[test]
     fn one_tenant_does_not_fill_the_log() {

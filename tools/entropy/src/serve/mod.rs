@@ -3,18 +3,15 @@
 mod config;
 mod document;
 mod log;
-mod status;
 
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use rustix::event::{PollFd, PollFlags, poll};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::SIGHUP;
 use tollway_core::Error;
 use tollway_entropy::engine::condition::Conditioned;
 use tollway_entropy::engine::health::{Monitored, Settings};
@@ -23,10 +20,11 @@ use tollway_entropy::engine::source::Source;
 use tollway_virtio::socket::{Listener, Meeting};
 
 use crate::args::serve::Serve;
+use crate::signals::Signals;
+use crate::status;
 use config::Config;
 pub use document::StatusDocument;
 use log::Log;
-pub use status::ask;
 
 /// Serves until a signal ends it.
 ///
@@ -34,7 +32,7 @@ pub use status::ask;
 /// What was asked for cannot be.
 pub fn run(options: &Serve, json: bool) -> Result<()> {
     let config = Config::of(options)?;
-    let signals = Signals::new()?;
+    let signals = Signals::new(SIGHUP)?;
     let sources = (0..config.threads).map(|_| source(&config)).collect::<Result<Vec<_>>>()?;
     let status = config.status.as_deref().map(|path| Listener::bind(path, config.mode)).transpose()?;
     let mut tenants = Vec::new();
@@ -103,17 +101,17 @@ fn wait(
     log: &Log,
 ) -> Result<()> {
     loop {
-        let mut watched = vec![PollFd::new(&signals.woken, PollFlags::IN)];
+        let mut watched = vec![PollFd::new(signals, PollFlags::IN)];
         watched.extend(status.map(|listener| PollFd::from_borrowed_fd(listener.as_fd(), PollFlags::IN)));
         match poll(&mut watched, None) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(Error::system("waiting for signals", error).into()),
         }
         signals.drain();
-        if signals.end.load(Ordering::Relaxed) {
+        if signals.end() {
             return Ok(());
         }
-        if signals.reload.swap(false, Ordering::Relaxed) {
+        if signals.take_asked() {
             match &options.config {
                 None => log.say("reload", &[("reason", "there is no --config to read again")]),
                 Some(file) => match Config::read(file) {
@@ -130,7 +128,7 @@ fn wait(
             }
         }
         if let Some(listener) = status {
-            status::answer(listener, server);
+            status::answer(listener, || StatusDocument::from(server.status()));
         }
     }
 }
@@ -143,33 +141,5 @@ fn take_over(config: &mut Config, new: &Config, server: &Server) {
             tenant.share = wanted.share;
             server.change(number, wanted.share);
         }
-    }
-}
-
-/// Signals, as something to wait for.
-struct Signals {
-    woken: UnixStream,
-    end: Arc<AtomicBool>,
-    reload: Arc<AtomicBool>,
-}
-
-impl Signals {
-    fn new() -> Result<Signals> {
-        let doing = "taking notice of signals";
-        let (woken, waker) = UnixStream::pair().context(doing)?;
-        woken.set_nonblocking(true).context(doing)?;
-        let (end, reload) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-        for (signal, flag) in [(SIGTERM, &end), (SIGINT, &end), (SIGHUP, &reload)] {
-            // In this order: who is woken finds the flag.
-            signal_hook::flag::register(signal, flag.clone()).context(doing)?;
-            signal_hook::low_level::pipe::register(signal, waker.try_clone().context(doing)?)
-                .context(doing)?;
-        }
-        Ok(Signals { woken, end, reload })
-    }
-
-    fn drain(&self) {
-        let mut bytes = [0; 64];
-        while (&self.woken).read(&mut bytes).is_ok_and(|read| read > 0) {}
     }
 }

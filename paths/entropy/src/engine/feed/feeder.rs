@@ -7,17 +7,61 @@ use std::time::{Duration, Instant};
 use tollway_core::Error as Refused;
 use zeroize::{Zeroize, Zeroizing};
 
-use super::sink::wait_for;
+use super::sink::rest;
 use super::{MOST_BYTES, PORTION_BITS, RESEED_INTERVAL, Sink, Woken};
-use crate::engine::source::{self, Source};
+use crate::engine::source::{self, Claim, Source};
 
 /// Feeds.
 pub struct Feeder<S, K> {
     source: S,
     sink: K,
-    portion: Zeroizing<Vec<u8>>,
+    buffer: Zeroizing<Vec<u8>>,
     bits: u32,
     fed: Fed,
+}
+
+/// A feeding of a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Portion {
+    /// Its bytes.
+    pub bytes: usize,
+    /// Bits that they are credited with.
+    pub bits: u32,
+}
+
+impl Portion {
+    /// So many bytes of the source of that name and claim; without a number as many as hold [`PORTION_BITS`].
+    ///
+    /// # Errors
+    /// Nothing of it can be credited, as of this kernel's own output, or not a bit of so many bytes.
+    pub fn of(name: &str, claim: Claim, bytes: Option<usize>) -> Result<Portion, Refused> {
+        let entropy = claim.entropy.min(8.0);
+        let wrong = |reason: String, remedy: String| Refused::Input {
+            place: format!("feeding from {name}"),
+            reason,
+            remedy,
+        };
+        if entropy.is_nan() || entropy <= 0.0 {
+            return Err(wrong(
+                "nothing of it can be credited: what comes from this kernel's own generator, or out of a seed that is \
+                 known, adds nothing to what the kernel knows"
+                    .into(),
+                "take a source of its own: rdrand, rdseed, /dev/hwrng".into(),
+            ));
+        }
+        let needed = |bits: u32| (f64::from(bits) / entropy).ceil() as usize;
+        let bytes = bytes.unwrap_or_else(|| needed(PORTION_BITS).min(MOST_BYTES));
+        let bits = (bytes as f64 * entropy).floor() as u32;
+        if bytes > MOST_BYTES {
+            let remedy = format!("give {MOST_BYTES} at most");
+            return Err(wrong(format!("{bytes} bytes are too many at a time"), remedy));
+        }
+        if bits == 0 {
+            let remedy = format!("give at least {} bytes", needed(1));
+            return Err(wrong(format!("{bytes} bytes of it hold less than one bit"), remedy));
+        }
+        Ok(Portion { bytes, bits })
+    }
 }
 
 /// What was fed so far.
@@ -120,42 +164,18 @@ impl Ended {
 }
 
 impl<S: Source, K: Sink> Feeder<S, K> {
-    /// From `source` into `sink`, so many bytes at a time; without a number as many as hold [`PORTION_BITS`].
+    /// From `source` into `sink`, so many bytes at a time ([`Portion::of`]).
     ///
     /// # Errors
-    /// Nothing of the source can be credited, as of this kernel's own output, or not a bit of so many bytes.
+    /// There is no such portion.
     pub fn new(source: S, sink: K, bytes: Option<usize>) -> Result<Self, Refused> {
-        let (name, entropy) = (source.name().to_owned(), source.claim().entropy.min(8.0));
-        let wrong = |reason: String, remedy: String| Refused::Input {
-            place: format!("feeding from {name}"),
-            reason,
-            remedy,
-        };
-        if entropy.is_nan() || entropy <= 0.0 {
-            return Err(wrong(
-                "nothing of it can be credited: what comes from this kernel's own generator, or out of a seed that is \
-                 known, adds nothing to what the kernel knows"
-                    .into(),
-                "take a source of its own: rdrand, rdseed, /dev/hwrng".into(),
-            ));
-        }
-        let needed = |bits: u32| (f64::from(bits) / entropy).ceil() as usize;
-        let bytes = bytes.unwrap_or_else(|| needed(PORTION_BITS).min(MOST_BYTES));
-        let bits = (bytes as f64 * entropy).floor() as u32;
-        if bytes > MOST_BYTES {
-            let remedy = format!("give {MOST_BYTES} at most");
-            return Err(wrong(format!("{bytes} bytes are too many at a time"), remedy));
-        }
-        if bits == 0 {
-            let remedy = format!("give at least {} bytes", needed(1));
-            return Err(wrong(format!("{bytes} bytes of it hold less than one bit"), remedy));
-        }
-        Ok(Feeder { source, sink, portion: vec![0; bytes].into(), bits, fed: Fed::default() })
+        let Portion { bytes, bits } = Portion::of(source.name(), source.claim(), bytes)?;
+        Ok(Feeder { source, sink, buffer: vec![0; bytes].into(), bits, fed: Fed::default() })
     }
 
-    /// Bytes of a feeding, and the bits that they are credited with.
-    pub fn portion(&self) -> (usize, u32) {
-        (self.portion.len(), self.bits)
+    /// What a feeding is.
+    pub fn portion(&self) -> Portion {
+        Portion { bytes: self.buffer.len(), bits: self.bits }
     }
 
     /// What was fed so far.
@@ -173,18 +193,18 @@ impl<S: Source, K: Sink> Feeder<S, K> {
     /// # Errors
     /// The source gives nothing, and then nothing is fed; or the sink takes nothing.
     pub fn feed(&mut self) -> Result<Receipt, Error> {
-        let drawn = self.source.fill(&mut self.portion);
+        let drawn = self.source.fill(&mut self.buffer);
         let before = self.sink.available().ok();
         let taken = drawn
             .map_err(Error::from)
-            .and_then(|()| self.sink.credit(&self.portion, self.bits).map_err(Error::from));
-        self.portion.as_mut_slice().zeroize();
+            .and_then(|()| self.sink.credit(&self.buffer, self.bits).map_err(Error::from));
+        self.buffer.as_mut_slice().zeroize();
         taken?;
         self.fed.portions += 1;
-        self.fed.bytes += self.portion.len() as u64;
+        self.fed.bytes += self.buffer.len() as u64;
         self.fed.bits += u64::from(self.bits);
         let available = before.zip(self.sink.available().ok());
-        Ok(Receipt { bytes: self.portion.len(), bits: self.bits, available })
+        Ok(Receipt { bytes: self.buffer.len(), bits: self.bits, available })
     }
 
     /// Feeds at that pace until there is something to read in `stop`. A source that fails is tried again and again.
@@ -205,16 +225,16 @@ impl<S: Source, K: Sink> Feeder<S, K> {
                         told(Event::Recovered);
                     }
                     told(Event::Fed(receipt, self.fed));
-                    match wait_for(None, pace.pause.min(pace.interval), Some(stop))? {
+                    match rest(pace.pause.min(pace.interval), stop)? {
                         Woken::Stopped => Woken::Stopped,
                         _ => self.sink.wait(pace.interval.saturating_sub(pace.pause), Some(stop))?,
                     }
                 }
-                Err(Error::Source(error)) if may_pass(&error) => {
+                Err(Error::Source(error)) if error.may_pass() => {
                     let wait = retry.map_or(pace.retry, |last: Duration| (2 * last).min(pace.longest_retry));
                     retry = Some(wait);
                     told(Event::Failed { error: &error, retry_in: wait });
-                    wait_for(None, wait, Some(stop))?
+                    rest(wait, stop)?
                 }
                 Err(error) => return Err(error),
             };
@@ -239,13 +259,5 @@ impl<S: Source, K: Sink> Feeder<S, K> {
             bits: self.fed.bits - before.bits,
         };
         Ok(Ended { fed, seconds: begun.elapsed().as_secs_f64() })
-    }
-}
-
-/// Whether the source may give again later.
-fn may_pass(error: &source::Error) -> bool {
-    match error {
-        source::Error::Missing(_) | source::Error::Ended { .. } => false,
-        source::Error::Dry { .. } | source::Error::Unhealthy { .. } | source::Error::System { .. } => true,
     }
 }

@@ -18,9 +18,9 @@ mod sink;
 
 use std::time::Duration;
 
-pub use feeder::{Ended, Error, Event, Fed, Feeder, Pace, Receipt};
+pub use feeder::{Ended, Error, Event, Fed, Feeder, Pace, Portion, Receipt};
 pub use kernel::Kernel;
-pub use sink::{Recording, Sink, Woken};
+pub use sink::{Recording, Sink, Woken, rest};
 
 /// Bits that a feeding brings, where nothing else is asked for: twice the kernel's 256 (`POOL_BITS` in
 /// `drivers/char/random.c`).

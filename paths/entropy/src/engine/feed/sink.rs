@@ -62,6 +62,14 @@ pub(super) fn wait_for(
     }
 }
 
+/// Waits that long, or until there is something to read in `stop`.
+///
+/// # Errors
+/// Nobody can wait for that.
+pub fn rest(time: Duration, stop: BorrowedFd<'_>) -> io::Result<Woken> {
+    wait_for(None, time, Some(stop))
+}
+
 /// Remembers what it was fed, in the place of a kernel.
 #[derive(Debug, Default)]
 pub struct Recording {

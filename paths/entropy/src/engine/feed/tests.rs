@@ -54,7 +54,7 @@ fn no_more_is_credited_than_is_claimed() {
         (0.001, None, (65_536, 65)),
     ] {
         let mut feeder = feeder(entropy, bytes).unwrap();
-        assert_eq!(feeder.portion(), portion, "{entropy}");
+        assert_eq!(feeder.portion(), Portion { bytes: portion.0, bits: portion.1 }, "{entropy}");
         let receipt = feeder.feed().unwrap();
         assert_eq!((receipt.bytes, receipt.bits), portion);
         feeder.feed().unwrap();
@@ -234,7 +234,7 @@ fn this_kernel_is_fed() {
     };
     let source = Conditioned::of(Monitored::new(source, Settings::default()).unwrap()).unwrap();
     let mut feeder = Feeder::new(source, kernel, None).unwrap();
-    assert_eq!(feeder.portion(), (64, 512));
+    assert_eq!(feeder.portion(), Portion { bytes: 64, bits: 512 });
     let receipt = feeder.feed().unwrap();
     let (before, after) = receipt.available.expect("RNDGETENTCNT is as old as the device");
     // Every kernel has at least as much afterwards, but for what others read meanwhile from one before 5.18.

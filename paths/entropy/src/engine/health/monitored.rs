@@ -68,6 +68,13 @@ pub struct Health {
     pub started: u64,
 }
 
+impl Default for Health {
+    /// Of a source that nothing was drawn from yet.
+    fn default() -> Self {
+        Health { state: State::Starting, tested: 0, alarms: Alarms::default(), started: 0 }
+    }
+}
+
 /// Lets others see how a source is while it is in use.
 #[derive(Clone, Debug)]
 pub struct Watch(Arc<Mutex<Health>>);
@@ -120,10 +127,9 @@ impl<S: Source> Monitored<S> {
     /// No test can be derived from its claim or the settings.
     pub fn new(source: S, settings: Settings) -> Result<Self, Refused> {
         let limits = Limits::new(source.claim().evenness, settings.bits)?;
-        let health = Health { state: State::Starting, tested: 0, alarms: Alarms::default(), started: 0 };
         Ok(Monitored {
             tests: Continuous::new(&limits),
-            watch: Watch(Arc::new(Mutex::new(health))),
+            watch: Watch(Arc::default()),
             hold_off: settings.hold_off,
             phase: Phase::Starting,
             source,

@@ -117,6 +117,16 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// Whether it may be gone when the source is asked again.
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Error::Missing(_) | Error::Ended { .. } => false,
+            Error::Dry { .. } | Error::Unhealthy { .. } | Error::System { .. } => true,
+        }
+    }
+}
+
 impl From<Error> for tollway_core::Error {
     fn from(error: Error) -> Self {
         match error {

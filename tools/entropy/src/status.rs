@@ -6,11 +6,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
+use serde::Serialize;
 use tollway_core::Error;
-use tollway_entropy::engine::serve::Server;
 use tollway_virtio::socket::Listener;
-
-use super::document::StatusDocument;
 
 /// How long an answer may take: who does not read it must not hold up the next.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -19,12 +17,11 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const LONGEST: u64 = 16 << 20;
 
 /// Answers whoever has connected.
-pub(super) fn answer(listener: &Listener, server: &Server) {
+pub fn answer<D: Serialize>(listener: &Listener, document: impl Fn() -> D) {
     while let Ok(mut stream) = listener.accept() {
         // It went away, or does not read: its own loss.
         let _ = stream.set_write_timeout(Some(PATIENCE)).and_then(|()| {
-            let document = StatusDocument::from(server.status());
-            let mut text = serde_json::to_vec_pretty(&document).map_err(io::Error::from)?;
+            let mut text = serde_json::to_vec_pretty(&document()).map_err(io::Error::from)?;
             text.push(b'\n');
             stream.write_all(&text)
         });
@@ -41,7 +38,7 @@ pub fn ask(socket: &Path) -> Result<()> {
         reason,
         remedy: remedy.into(),
     };
-    let remedy = "name the socket that `tollway entropy serve` was given as --status";
+    let remedy = "name the socket that `tollway entropy serve` or `feed` was given as --status";
     let stream = UnixStream::connect(socket).map_err(|e| wrong(e.to_string(), remedy))?;
     stream.set_read_timeout(Some(10 * PATIENCE))?;
     let mut text = String::new();
