@@ -361,6 +361,8 @@ pub enum SchemaOf {
     EntropySpeed,
     /// What `entropy test` prints with --json.
     EntropyTest,
+    /// What `entropy feed` prints with --json, at SIGUSR1 and at its status socket.
+    EntropyFeed,
 }
 
 fn milliseconds(text: &str) -> Result<f64, String> {

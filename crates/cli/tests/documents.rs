@@ -4,6 +4,7 @@
 mod program;
 
 use std::fs;
+use std::io::Read;
 use std::path::Path;
 use std::process::Command;
 
@@ -157,9 +158,14 @@ fn the_calculators_documents_are_as_their_schemas_say() {
     let speed = json(&bench, &["entropy", "speed", "getrandom", "--time", "0.01", "--runs", "2", "--json"]);
     let (tested, _) = bench.ends(&["entropy", "test", "/dev/zero", "-c", "2", "--json"], 1);
     let tested: Value = serde_json::from_str(&tested).unwrap();
+    let mut bytes = [0; 8192];
+    fs::File::open("/dev/urandom").unwrap().read_exact(&mut bytes).unwrap();
+    fs::write(bench.file("bytes"), bytes).unwrap();
+    let feed = json(&bench, &["entropy", "feed", "--dry-run", "--json", "--source", "./bytes"]);
     for (name, documents) in [
         ("entropy-speed", vec![speed]),
         ("entropy-test", vec![tested]),
+        ("entropy-feed", vec![feed]),
         ("model", vec![point, sweep]),
         ("plan", vec![kept, never]),
         ("simulation", vec![simulated]),
