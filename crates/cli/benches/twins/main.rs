@@ -12,6 +12,7 @@ mod bar;
 mod figures;
 mod files;
 mod filters;
+mod fips;
 mod generate;
 mod live;
 mod ours;
@@ -168,6 +169,7 @@ fn main() -> Result<ExitCode> {
         rows.extend(Files.measure(options.rounds, options.seed, &options.only)?);
     }
     rows.extend(filters::measure(options.rounds, options.seed, &options.only));
+    rows.extend(fips::measure(options.rounds, options.seed, &options.only));
     rows.extend(reduction::measure(options.rounds, options.seed, &options.only, &cpus));
     if let Some(example) = &options.live {
         rows.extend(Live { example }.measure(options.rounds, options.seed, &options.only));

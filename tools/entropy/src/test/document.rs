@@ -23,7 +23,7 @@ pub struct TestDocument {
     pub blocks: BlocksDocument,
     /// Share of the blocks that failed, and what that says.
     pub verdict: VerdictDocument,
-    /// Blocks that were there before, as far as is remembered: exactly for 100,000 blocks, mostly for 500,000.
+    /// Blocks that were there before, as far as is remembered: almost surely all of 100,000 blocks, most of 500,000.
     pub duplicate_blocks: u64,
     /// Bits a second that were read; null without a block.
     pub input_bits_per_second: Option<RatesDocument>,
