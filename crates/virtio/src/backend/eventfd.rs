@@ -33,6 +33,10 @@ impl Eventfd {
 
     /// Adds one to it. Whether the kernel did: not if it is full, which tells its reader as much.
     pub(crate) fn signal(&self) -> bool {
+        // The peer may have cleared the flag, which both share, and filled the counter.
+        if fcntl_setfl(&self.0, OFlags::RDWR | OFlags::NONBLOCK).is_err() {
+            return false;
+        }
         loop {
             match rustix::io::write(&self.0, &1u64.to_ne_bytes()) {
                 Err(Errno::INTR) => {}
@@ -64,6 +68,8 @@ mod tests {
         assert_eq!(u64::from_ne_bytes(count), 1);
         rustix::io::write(&theirs, &(u64::MAX - 1).to_ne_bytes()).unwrap();
         assert!(!bell.signal(), "it is full");
+        fcntl_setfl(&theirs, OFlags::RDWR).unwrap();
+        assert!(!bell.signal(), "it is full, and blocks its writers");
     }
 
     #[test]

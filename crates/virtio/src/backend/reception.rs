@@ -20,7 +20,8 @@ const MESSAGES: u64 = 1000;
 /// Messages that it may send at once.
 const BURST: u64 = 500;
 
-/// How often a peer is called that listens and does not answer, in nanoseconds.
+/// How often a peer is called that listens and does not answer, in nanoseconds; and how long a peer waits that could not be
+/// taken in, for instance since this process has too many descriptors open.
 const AGAIN: u64 = 250_000_000;
 
 const STOP: u64 = u64::MAX;
@@ -28,8 +29,8 @@ const STOP: u64 = u64::MAX;
 /// Where one tenant connects.
 struct Door {
     meeting: Meeting,
-    /// When a peer that listens is called next.
-    call_at: u64,
+    /// When to look for a peer that no event announces: one that is called, or could not be taken in.
+    look_at: Option<u64>,
     port: Arc<Port>,
     session: Option<Session>,
     messages: Bucket,
@@ -77,7 +78,8 @@ impl<D: Device> Reception<D> {
             }
             let port = Arc::new(Port::new(device.queues()));
             let messages = Bucket::new(MESSAGES, BURST, 0);
-            doors.push(Door { meeting, call_at: 0, port, session: None, messages, parked: None });
+            let look_at = matches!(meeting, Meeting::Call(_)).then_some(0);
+            doors.push(Door { meeting, look_at, port, session: None, messages, parked: None });
         }
         Ok(Reception { device, kicks, doors, epoll, stop: Arc::new(stop), begun: Instant::now() })
     }
@@ -126,7 +128,7 @@ impl<D: Device> Reception<D> {
     /// One message of a tenant, or its connection. There is no more than one before the others had their turn.
     fn look(&mut self, tenant: usize, now: u64) {
         let door = &mut self.doors[tenant];
-        let Some(session) = &mut door.session else { return self.open(tenant) };
+        let Some(session) = &mut door.session else { return self.open(tenant, now) };
         if door.messages.level(now) == 0 {
             door.parked = Some(door.messages.ready_at(BURST / 10, now));
             let _ = epoll::delete(&self.epoll, &*session);
@@ -146,10 +148,8 @@ impl<D: Device> Reception<D> {
     fn due(&mut self, now: u64) -> Option<u64> {
         let mut next = None;
         for tenant in 0..self.doors.len() {
-            let door = &mut self.doors[tenant];
-            if matches!(door.meeting, Meeting::Call(_)) && door.session.is_none() && door.call_at <= now {
-                door.call_at = now + AGAIN;
-                self.open(tenant);
+            if self.doors[tenant].look_at.is_some_and(|at| at <= now) {
+                self.look_again(tenant, now);
             }
             let door = &mut self.doors[tenant];
             if door.parked.is_some_and(|until| until <= now) {
@@ -159,29 +159,45 @@ impl<D: Device> Reception<D> {
                     let _ = epoll::add(&self.epoll, session, key, EventFlags::IN);
                 }
             }
-            let calls = matches!(door.meeting, Meeting::Call(_)) && door.session.is_none();
-            for at in door.parked.into_iter().chain(calls.then_some(door.call_at)) {
+            for at in door.parked.into_iter().chain(door.look_at) {
                 next = Some(next.map_or(at, |other: u64| other.min(at)));
             }
         }
         next
     }
 
-    /// Takes in a peer. The next one waits at the door until this one has gone.
-    fn open(&mut self, tenant: usize) {
+    /// Calls a peer, or has its socket announce it again.
+    fn look_again(&mut self, tenant: usize, now: u64) {
         let door = &mut self.doors[tenant];
-        // It may have gone again; and if descriptors have run out, the next look tries again.
-        let Ok(stream) = door.meeting.meet() else { return };
-        let session = Session::new(stream, self.device.queues());
-        let key = EventData::new_u64(tenant as u64);
-        if epoll::add(&self.epoll, &session, key, EventFlags::IN).is_err() {
-            return;
+        door.look_at = None;
+        match &door.meeting {
+            Meeting::Call(_) => self.open(tenant, now),
+            Meeting::Listen(listener) => {
+                let _ = epoll::add(&self.epoll, listener, EventData::new_u64(tenant as u64), EventFlags::IN);
+            }
         }
+    }
+
+    /// Takes in a peer. The next one waits at the door until this one has gone.
+    fn open(&mut self, tenant: usize, now: u64) {
+        let door = &mut self.doors[tenant];
+        let key = EventData::new_u64(tenant as u64);
+        let met = door.meeting.meet().and_then(|stream| {
+            let session = Session::new(stream, self.device.queues());
+            epoll::add(&self.epoll, &session, key, EventFlags::IN)?;
+            Ok(session)
+        });
+        // Its socket would announce the next one, or this one again and again.
         if let Meeting::Listen(listener) = &door.meeting {
             let _ = epoll::delete(&self.epoll, listener);
         }
-        door.session = Some(session);
-        self.device.event(tenant, Event::Connected);
+        match met {
+            Ok(session) => {
+                (door.session, door.look_at) = (Some(session), None);
+                self.device.event(tenant, Event::Connected);
+            }
+            Err(_) => door.look_at = Some(now + AGAIN),
+        }
     }
 
     fn close(&mut self, tenant: usize, refused: Option<Refused>) {
@@ -193,10 +209,9 @@ impl<D: Device> Reception<D> {
         session.end(&Surroundings { device: &*self.device, tenant, port: &door.port, kicks: &self.kicks });
         let _ = epoll::delete(&self.epoll, &session);
         door.parked = None;
-        let key = EventData::new_u64(tenant as u64);
-        if let Meeting::Listen(listener) = &door.meeting {
-            let _ = epoll::add(&self.epoll, listener, key, EventFlags::IN);
-        }
+        // At once where it is a socket that tells of the next one.
+        let wait = if matches!(door.meeting, Meeting::Call(_)) { AGAIN } else { 0 };
+        door.look_at = Some(self.begun.elapsed().as_nanos() as u64 + wait);
         self.device.event(tenant, Event::Gone);
     }
 }

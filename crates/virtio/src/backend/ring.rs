@@ -173,6 +173,14 @@ impl Ring {
         Ok(wanted && self.call.as_ref().is_some_and(Eventfd::signal))
     }
 
+    /// Calls the driver, who may wait for a call that never came: whoever served it before may have been killed when it had
+    /// given a buffer back and not called yet. To be called for nothing is nothing to a driver.
+    pub(super) fn call_anyway(&self) {
+        if let Some(call) = &self.call {
+            call.signal();
+        }
+    }
+
     fn wants_call(&mut self) -> Result<bool, Error> {
         let memory = self.memory.guest();
         if !self.queue.needs_notification(memory)? {

@@ -203,6 +203,7 @@ impl Session {
                 self.queues[queue].call = call;
                 if let Some(ring) = &mut around.port.rings()[queue] {
                     ring.call = running;
+                    ring.call_anyway();
                 }
             }
             FrontendReq::SET_VRING_ERR => {
@@ -295,6 +296,7 @@ impl Session {
         ring.error = eventfd(&setup.error, "error")?;
         let watched = around.kicks.watch(&**kick, around.tenant, queue);
         watched.map_err(|e| Refused::Rings(format!("its kicks cannot be waited for: {e}")))?;
+        ring.call_anyway();
         around.port.rings()[queue] = Some(ring);
         around.device.event(around.tenant, Event::Started(queue));
         Ok(())

@@ -7,7 +7,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 /// Chains that are tried; `TOLLWAY_CHAINS` is another number of them.
-const CHAINS: u64 = 200_000;
+const CHAINS: u64 = 100_000;
 
 #[test]
 fn what_is_taken_and_what_is_refused_is_by_the_rules() {

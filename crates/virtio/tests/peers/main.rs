@@ -250,3 +250,18 @@ fn random_messages_never_stop_it() {
     draw(&mut frontend);
     served.stop();
 }
+
+/// A server that was killed between giving a buffer back and calling leaves a driver that sleeps: the next one calls.
+#[test]
+fn whoever_takes_a_queue_over_calls() {
+    let served = Served::start(1);
+    let mut frontend = Frontend::connect(&served.socket(0), &Options::default()).unwrap();
+    let messages = frontend.messages().unwrap();
+    let call = vmm_sys_util::eventfd::EventFd::new(vmm_sys_util::eventfd::EFD_NONBLOCK).unwrap();
+    messages.set_vring_call(0, &call).unwrap();
+    assert_eq!(call.read().unwrap(), 1, "not when it is told whom to call");
+    messages.set_vring_enable(0, false).unwrap();
+    assert!(call.read().is_err());
+    messages.set_vring_enable(0, true).unwrap();
+    assert_eq!(call.read().unwrap(), 1, "not when it begins");
+}

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Resource, getrlimit, setrlimit};
 use signal_hook::consts::SIGHUP;
 use tollway_core::Error;
 use tollway_entropy::engine::condition::Conditioned;
@@ -33,6 +34,7 @@ use log::Log;
 pub fn run(options: &Serve, json: bool) -> Result<()> {
     let config = Config::of(options)?;
     let signals = Signals::new(SIGHUP)?;
+    raise_descriptors();
     let sources = (0..config.threads).map(|_| source(&config)).collect::<Result<Vec<_>>>()?;
     let status = config.status.as_deref().map(|path| Listener::bind(path, config.mode)).transpose()?;
     let mut tenants = Vec::new();
@@ -53,6 +55,14 @@ pub fn run(options: &Serve, json: bool) -> Result<()> {
     log.say("stopping", &[]);
     server.stop();
     Ok(())
+}
+
+/// Has this process as many descriptors as it may: a machine takes a dozen, and the usual limit is 1024.
+fn raise_descriptors() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // Then there are as many as there are.
+    let _ = setrlimit(Resource::Nofile, limit);
 }
 
 /// What one thread draws from: the source, under health tests, and conditioned if that is wanted.

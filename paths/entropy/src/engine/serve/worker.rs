@@ -1,29 +1,49 @@
 //! A thread that draws from a source of its own and hands out what it drew.
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tollway_core::Result;
 use zeroize::Zeroizing;
 
 use super::Told;
 use super::server::Shared;
-use crate::engine::source::Source;
+use crate::engine::source::{Error, Source};
 
 /// How long a worker whose source failed waits before it asks again; a source under health tests has a hold-off of its own
 /// besides.
 const PAUSE: Duration = Duration::from_millis(500);
 
+/// How long a draw should take at most: who comes meanwhile waits for it.
+const DRAW: Duration = Duration::from_millis(1);
+
+/// The least that is drawn at once, in bytes: what Linux's virtio-rng asks for. Draws are multiples of it.
+const LEAST: usize = 64;
+
 /// Bytes drawn and not yet handed out.
 struct Block {
     bytes: Zeroizing<Vec<u8>>,
-    /// The first that was not handed out.
+    /// How many of these are drawn at once.
+    size: usize,
+    /// The first that was not handed out, and the end of those drawn.
     at: usize,
+    end: usize,
 }
 
 impl Block {
     fn left(&self) -> usize {
-        self.bytes.len() - self.at
+        self.end - self.at
+    }
+
+    /// Draws a block; of a slow source a smaller one the next time.
+    fn draw(&mut self, source: &mut dyn Source) -> std::result::Result<(), Error> {
+        let begun = Instant::now();
+        source.fill(&mut self.bytes[..self.size])?;
+        (self.at, self.end) = (0, self.size);
+        let fits = self.size as f64 * DRAW.as_secs_f64() / begun.elapsed().as_secs_f64().max(1e-9);
+        let size = (fits as usize).clamp(LEAST, 2 * self.size).min(self.bytes.len());
+        self.size = size - size % LEAST;
+        Ok(())
     }
 
     /// Wipes what was handed out.
@@ -35,19 +55,19 @@ impl Block {
 
     fn wipe(&mut self) {
         zeroize::Zeroize::zeroize(self.bytes.as_mut_slice());
-        self.at = self.bytes.len();
+        self.at = self.end;
     }
 }
 
 /// Serves until it is told to stop.
 pub(super) fn work(shared: &Shared, number: usize, mut source: Box<dyn Source>) -> Result<()> {
-    let size = shared.quantum;
-    let mut block = Block { bytes: Zeroizing::new(vec![0; size]), at: size };
+    let size = shared.quantum.next_multiple_of(LEAST);
+    let mut block = Block { bytes: Zeroizing::new(vec![0; size]), size, at: 0, end: 0 };
     let mut kicked = Vec::new();
     let mut failing = false;
     while !shared.stop.load(Ordering::Acquire) {
         if block.left() == 0 {
-            if let Err(error) = source.fill(&mut block.bytes) {
+            if let Err(error) = block.draw(&mut *source) {
                 block.wipe();
                 shared.report(number, &*source, Some(error.to_string()));
                 if !failing {
@@ -59,7 +79,6 @@ pub(super) fn work(shared: &Shared, number: usize, mut source: Box<dyn Source>) 
                 shared.rest(PAUSE);
                 continue;
             }
-            block.at = 0;
             shared.report(number, &*source, None);
             if failing {
                 shared.tell(Told::Recovered(number));
