@@ -107,7 +107,10 @@ pub(super) fn lay_out(mappings: &[Mapping], first: u64, limit: u64) -> Result<Ve
     let mut slots: Vec<Slot> = Vec::with_capacity(mappings.len());
     for mapping in mappings {
         match slots.last_mut() {
-            Some(last) if mapping.range.start - last.range.end < NEAR => last.range.end = mapping.range.end,
+            // The kernel tells its list page by page: what another thread changes meanwhile may be in it twice.
+            Some(last) if mapping.range.start.saturating_sub(last.range.end) < NEAR => {
+                last.range.end = last.range.end.max(mapping.range.end);
+            }
             _ => slots.push(Slot { range: mapping.range.clone(), physical: 0 }),
         }
     }
@@ -170,6 +173,14 @@ ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsysca
             assert_eq!(slot.physical as usize % LARGE, slot.range.start % LARGE);
         }
         assert!(slots.windows(2).all(|w| w[0].physical + w[0].range.len() as u64 <= w[1].physical));
+    }
+
+    /// A list that changed while it was read has a range twice, the second time longer.
+    #[test]
+    fn a_mapping_told_twice_is_one() {
+        let maps = "1000-3000 rw-p 00000000 00:00 0 \n2000-5000 rw-p 00000000 00:00 0 \n2000-4000 rw-p 00000000 00:00 0 \n";
+        let slots = lay_out(&visible(maps, &[]), 1 << 32, 1 << 30).unwrap();
+        assert_eq!(slots.iter().map(|s| s.range.clone()).collect::<Vec<_>>(), [0x1000..0x5000]);
     }
 
     /// A hole in the middle of a mapping leaves both ends.
