@@ -107,11 +107,12 @@ impl Frontend {
         }
         let event_index = self.options.event_index && offered & 1 << VIRTIO_RING_F_EVENT_IDX != 0;
         let wanted = protocol | VERSION_1 | u64::from(event_index) << VIRTIO_RING_F_EVENT_IDX;
-        if !messages.get_protocol_features()?.contains(VhostUserProtocolFeatures::REPLY_ACK) {
-            return Err(SetUp::Device("the device does not acknowledge messages"));
+        // A device that does not acknowledge is believed: what it refuses is seen when nothing comes.
+        let acknowledged = messages.get_protocol_features()? & VhostUserProtocolFeatures::REPLY_ACK;
+        messages.set_protocol_features(acknowledged)?;
+        if !acknowledged.is_empty() {
+            messages.set_hdr_flags(VhostUserHeaderFlag::NEED_REPLY);
         }
-        messages.set_protocol_features(VhostUserProtocolFeatures::REPLY_ACK)?;
-        messages.set_hdr_flags(VhostUserHeaderFlag::NEED_REPLY);
         messages.set_features(wanted & offered)?;
         let lost = self.queue.reset(event_index);
         let pages = self.queue.pages();
@@ -142,6 +143,8 @@ impl Frontend {
         messages.set_vring_call(0, &connection.call)?;
         messages.set_vring_kick(0, &connection.kick)?;
         messages.set_vring_enable(0, true)?;
+        // Without acknowledgements: what was answered after it was done after it. A kick before that may be lost.
+        messages.get_features()?;
         Ok(lost)
     }
 
