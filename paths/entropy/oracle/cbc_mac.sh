@@ -1,5 +1,5 @@
 #!/bin/sh
-# Has openssl make the MACs that `src/engine/condition.rs` is held against: AES-128-CBC from a zero vector over 8192
+# Has openssl make the MACs that `src/engine/condition/mod.rs` is held against: AES-128-CBC from a zero vector over 8192
 # bytes each; the last block is the MAC. Prints one a line: sh cbc_mac.sh > cbc_mac.txt
 set -eu
 key=$(printf 'tollway 512 to 1' | od -An -tx1 | tr -d ' \n')

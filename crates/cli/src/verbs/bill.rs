@@ -3,7 +3,8 @@
 use anyhow::Result;
 use tollway_capture_tool::args::profile::Profile;
 use tollway_core::{
-    Axis, Case, Error, OneOrMany, Params, Path, Plan, Preset, PresetHead, TrialSpec, Value, Variant,
+    Axis, Case, Error, OneOrMany, Params, Path, Plan, Preset, PresetHead, Requirement, TrialSpec, Value,
+    Variant,
 };
 use tollway_report::RunReport;
 use tollway_store::{RunId, RunState, Store};
@@ -182,8 +183,10 @@ fn with_gates(path: &Path, settings: &[(String, String)]) -> Vec<String> {
         let params = Params::new().complete(&axes);
         let plan = params.and_then(|params| variant.plan(&params));
         let explained = |plan: Plan| {
+            // An instruction that a processor lacks is told when the point is skipped.
             plan.provides.is_none()
-                && plan.requires.is_empty()
+                && plan.requires.iter().all(|needed| matches!(needed, Requirement::Cpu(_)))
+                && !plan.gates.is_empty()
                 && plan.gates.iter().all(|gate| gate.toll.is_some())
         };
         plan.is_ok_and(explained) && settings.iter().all(|(name, _)| has(name))
