@@ -363,6 +363,8 @@ pub enum SchemaOf {
     EntropyTest,
     /// What `entropy feed` prints with --json, at SIGUSR1 and at its status socket.
     EntropyFeed,
+    /// What the status socket of `entropy serve` answers with.
+    EntropyServe,
 }
 
 fn milliseconds(text: &str) -> Result<f64, String> {

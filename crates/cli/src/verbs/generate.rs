@@ -11,6 +11,7 @@ use tollway_capture_tool::advise::document::AdviceDocument;
 use tollway_capture_tool::document::CaptureDocument;
 use tollway_capture_tool::generate::GenerateDocument;
 use tollway_entropy_tool::feed::FeedDocument;
+use tollway_entropy_tool::serve::StatusDocument;
 use tollway_entropy_tool::speed::SpeedDocument;
 use tollway_entropy_tool::test::TestDocument;
 use tollway_report::document::{Document, schema};
@@ -53,6 +54,7 @@ pub fn generate(options: &Generate) -> Result<Ending> {
             SchemaOf::Advice => schema_for!(AdviceDocument).into(),
             SchemaOf::EntropySpeed => schema_for!(SpeedDocument).into(),
             SchemaOf::EntropyFeed => schema_for!(FeedDocument).into(),
+            SchemaOf::EntropyServe => schema_for!(StatusDocument).into(),
             SchemaOf::EntropyTest => schema_for!(TestDocument).into(),
             SchemaOf::Traffic => schema_for!(GenerateDocument).into(),
         })?,
