@@ -180,7 +180,8 @@ ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsysca
     fn a_mapping_told_twice_is_one() {
         let maps = "1000-3000 rw-p 00000000 00:00 0 \n2000-5000 rw-p 00000000 00:00 0 \n2000-4000 rw-p 00000000 00:00 0 \n";
         let slots = lay_out(&visible(maps, &[]), 1 << 32, 1 << 30).unwrap();
-        assert_eq!(slots.iter().map(|s| s.range.clone()).collect::<Vec<_>>(), [0x1000..0x5000]);
+        assert_eq!(slots.len(), 1);
+        assert_eq!(slots[0].range, 0x1000..0x5000);
     }
 
     /// A hole in the middle of a mapping leaves both ends.
