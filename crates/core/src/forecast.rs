@@ -33,6 +33,20 @@ pub struct Sharing {
     pub gives: String,
     /// How much of that an operation a second is.
     pub amount: f64,
+    /// What was published of the same, on another machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<PublishedLaw>,
+}
+
+/// A published curve of the same law.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PublishedLaw {
+    /// Where, and on what machine.
+    pub source: String,
+    /// The cap of each, in the unit of the curve that it stands beside.
+    pub one: f64,
+    /// The cap of all together.
+    pub shared: f64,
 }
 
 impl Sharing {

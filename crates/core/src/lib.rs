@@ -37,7 +37,7 @@ pub use claim::{Claim, Claims, Figured, Metric, Provenance, Quantity, Relation, 
 pub use clock::{Clock, Ticks};
 pub use crossing::Crossing;
 pub use error::{Error, Result};
-pub use forecast::{Forecast, Quoted, Sharing, TollSource};
+pub use forecast::{Forecast, PublishedLaw, Quoted, Sharing, TollSource};
 pub use guest::{DiskFormat, GuestDevice, GuestSpec};
 pub use guest_facts::{Accelerator, GuestFacts, KvmKind, LinuxGuestFacts};
 pub use params::{Axis, Domain, Params, Value};

@@ -20,9 +20,14 @@ impl Store {
     /// where a trial has no rate, or there are fewer than two.
     pub fn pace(&self, point: PointId) -> Result<Option<Interval>> {
         let trials = self.of_tenants(point, pace)?;
-        let blocks: Option<Vec<Vec<f64>>> =
-            trials.into_values().map(|block| block.into_iter().collect()).collect();
-        Ok(blocks.and_then(|blocks| figure(&blocks, CONFIDENCE).ok()))
+        // On logarithms, so that neither a pace nor the rate that it is the reciprocal of can come out below nothing.
+        let logs: Option<Vec<Vec<f64>>> = trials
+            .into_values()
+            .map(|block| block.into_iter().map(|pace| Some(pace?.ln())).collect())
+            .collect();
+        let found = logs.and_then(|blocks| figure(&blocks, CONFIDENCE).ok());
+        let ends = found.map(|log| [log.estimate, log.lo, log.hi].map(f64::exp));
+        Ok(ends.and_then(|[estimate, lo, hi]| Interval::new(estimate, lo, hi, CONFIDENCE).ok()))
     }
 
     /// The same block by block: the mean over a block's trials. Blocks with a trial that has none are left out.

@@ -1,6 +1,6 @@
 //! What each of many tenants gets of a generator: min(c₁, C/n), from the cap of one alone and the cap of all together.
 
-use tollway_core::{Error, Forecast, Quoted, Result, Sharing, Toll};
+use tollway_core::{Error, Forecast, PublishedLaw, Quoted, Result, Sharing, Toll};
 use tollway_model::scaling::{Cores, Saturation};
 
 use crate::engine::condition::SAMPLES;
@@ -10,6 +10,15 @@ const TOLERANCE: f64 = 0.1;
 
 /// Bits of seed-grade entropy that a draw of 64 bits gives, after the reduction.
 const SEED_BITS_A_DRAW: f64 = 64.0 / SAMPLES as f64;
+
+/// The curve of the study that the law is from: 73 MB/s of one thread, 760 MB/s of two processors, over 512, in bit/s.
+pub(crate) fn of_the_study() -> PublishedLaw {
+    PublishedLaw {
+        source: "two Xeon E5-2650 v2, 60 guests (73 MB/s of a thread, 760 MB/s of all)".into(),
+        one: 73e6 * 8.0 / SAMPLES as f64,
+        shared: 760e6 * 8.0 / SAMPLES as f64,
+    }
+}
 
 /// The tolls of a draw that caps are made of.
 pub(crate) struct Caps {
@@ -26,7 +35,12 @@ pub(crate) struct Caps {
 ///
 /// # Errors
 /// A toll is nothing that a rate can be made of.
-pub(crate) fn shared(caps: &Caps, tenants: u32, processors: u32) -> Result<Forecast> {
+pub(crate) fn shared(
+    caps: &Caps,
+    tenants: u32,
+    processors: u32,
+    published: Option<PublishedLaw>,
+) -> Result<Forecast> {
     let wrong = |e: tollway_model::ModelError| Error::Wrong(e.to_string());
     let sharing = Sharing {
         alone: caps.draw.work,
@@ -35,6 +49,7 @@ pub(crate) fn shared(caps: &Caps, tenants: u32, processors: u32) -> Result<Forec
         processors,
         gives: "bit/s of seed-grade entropy".into(),
         amount: SEED_BITS_A_DRAW,
+        published,
     };
     // Rates are per tick here.
     let law = Saturation::new(1.0 / sharing.alone, 1.0 / sharing.together)
@@ -76,7 +91,7 @@ mod tests {
     #[test]
     fn an_instruction_of_each_core_is_shared_by_time() {
         // 80 ticks whether one or two draw: two processors have a draw in 40.
-        let at = |n| shared(&caps(80.0, 80.0, 80.0), n, 2).unwrap();
+        let at = |n| shared(&caps(80.0, 80.0, 80.0), n, 2, None).unwrap();
         assert_eq!([1, 2, 4, 60].map(|n| at(n).ticks), [80.0, 80.0, 160.0, 2400.0]);
         // With half of what was hoped for of the processors it takes twice as long.
         let sharing = at(60).sharing.unwrap();
@@ -87,7 +102,7 @@ mod tests {
     #[test]
     fn a_generator_with_a_cap_is_shared_from_the_first() {
         // One draw takes 2000 ticks, and the next is there after 60,000; two have them in turns.
-        let at = |n| shared(&caps(2000.0, 60_000.0, 120_000.0), n, 2).unwrap();
+        let at = |n| shared(&caps(2000.0, 60_000.0, 120_000.0), n, 2, None).unwrap();
         assert_eq!([1, 2, 3, 60].map(|n| at(n).ticks), [60_000.0, 120_000.0, 180_000.0, 3_600_000.0]);
         // Processor time is not what they lack, until there is hardly any.
         let sharing = at(60).sharing.unwrap();
@@ -98,9 +113,11 @@ mod tests {
     fn the_study_broke_between_ten_and_eleven() {
         // 73 MB/s a thread, 760 MB/s in all: 48 threads of which each has 760/48 when all draw (ticks of a nanosecond).
         let one = 8e9 / 73e6;
-        let at = |n| 8e9 / shared(&caps(one, one, 48.0 * 8e9 / 760e6), n, 48).unwrap().ticks;
+        let at = |n| 8e9 / shared(&caps(one, one, 48.0 * 8e9 / 760e6), n, 48, None).unwrap().ticks;
         assert!((at(10) / 73e6 - 1.0).abs() < 1e-9 && (at(11) / (760e6 / 11.0) - 1.0).abs() < 1e-9);
         // In decimal units 1140.6 kbit/s of seed-grade entropy up to ten (the study has 1168, with 1024 for 1000).
         assert!((at(1) * 8.0 / 512.0 - 1_140_625.0).abs() < 1e-6);
+        let study = of_the_study();
+        assert!((study.one - 1_140_625.0).abs() < 1e-6 && (study.shared / study.one - 10.41).abs() < 0.01);
     }
 }

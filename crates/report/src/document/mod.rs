@@ -31,7 +31,7 @@ pub use point::{
 };
 pub use run::{MachineDocument, NoiseDocument, QualityDocument, RemarkDocument, RunDocument, RunHead};
 pub use schema::{Document, schema};
-pub use sharing::{ErrorsDocument, SharedPoint, SharingDocument};
+pub use sharing::{ErrorsDocument, PublishedDocument, SharedPoint, SharingDocument};
 pub use tenants::{ActorDocument, TenantsDocument};
 
 /// The version of the documents; it changes when a field is renamed, removed or takes another meaning.

@@ -33,6 +33,8 @@ pub struct SharingDocument {
     pub alone: f64,
     /// The rate of all together, C, that the predictions were made with.
     pub together: f64,
+    /// What was published of the same, on another machine; null where nothing was.
+    pub published: Option<PublishedDocument>,
     /// Tenants from which on they share, C/c₁: not before one, and not beyond the processors where each has a cap of its own.
     pub break_point: f64,
     /// By number of tenants.
@@ -43,6 +45,18 @@ pub struct SharingDocument {
     pub unscaled_error: ErrorsDocument,
     /// Trials in which a tenant got nothing.
     pub starved_trials: u32,
+}
+
+/// A published curve of the same law.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PublishedDocument {
+    /// Where, and on what machine.
+    pub source: String,
+    /// The cap of each.
+    pub one: f64,
+    /// The cap of all together.
+    pub shared: f64,
 }
 
 /// How far off predictions are, as shares of what was predicted, without sign.
@@ -77,7 +91,7 @@ pub struct SharedPoint {
     pub error: Option<f64>,
     /// Measured over predicted, less one.
     pub unscaled_error: f64,
-    /// What each tenant got, over all trials.
+    /// What each tenant got: the median over all trials.
     pub each: Vec<f64>,
     /// Trials in which a tenant got nothing.
     pub starved_trials: u32,
@@ -110,6 +124,11 @@ pub(crate) fn of_run(record: &RunRecord, points: &[PointDocument]) -> Vec<Sharin
                 processors: sharing.processors,
                 alone: sharing.amount * hz / sharing.alone,
                 together: sharing.amount * hz / sharing.together,
+                published: sharing.published.as_ref().map(|law| PublishedDocument {
+                    source: law.source.clone(),
+                    one: law.one,
+                    shared: law.shared,
+                }),
                 break_point: (sharing.alone / sharing.together).max(1.0),
                 points: vec![shared],
                 error: None,
@@ -172,7 +191,7 @@ impl SharedPoint {
             unscaled_error: measured.estimate / predicted - 1.0,
             each: each
                 .into_values()
-                .filter_map(|rates| mean(rates.into_iter().map(Some)))
+                .filter_map(|rates| tollway_stats::summary::median(&rates).ok())
                 .map(|rate| sharing.amount * rate)
                 .collect(),
             starved_trials,

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::columns::printable;
 use crate::document::{RunDocument, SharedPoint, SharingDocument};
 use crate::number::count;
 use crate::sharing::words;
@@ -31,6 +32,8 @@ pub(super) struct SharingView {
     /// Each tenant, as a path of dots.
     each: String,
     ticks_each: Vec<(f64, String)>,
+    /// The published curve, and what it is of.
+    published: Option<(String, String)>,
     /// Where more tenants share than there are processors.
     crowded: Option<f64>,
     processors: u32,
@@ -94,7 +97,9 @@ impl SharingView {
         let points = &curve.points;
         let most = |of: &dyn Fn(&SharedPoint) -> f64| points.iter().map(of).fold(0.0, f64::max);
         let x = Scale::to(most(&|p| f64::from(p.tenants)), WIDTH);
-        let y = Scale::to(most(&|p| p.measured.estimate.max(p.predicted)), HEIGHT);
+        let published = |n: f64| curve.published.as_ref().map(|law| law.one.min(law.shared / n));
+        let drawn = |p: &SharedPoint| p.measured.estimate.max(p.predicted);
+        let y = Scale::to(most(&|p| drawn(p).max(published(p.tenants.into()).unwrap_or(0.0))), HEIGHT);
         let top = Scale::to(most(&|p| p.each.iter().copied().fold(0.0, f64::max)), HEIGHT);
         let line = |of: &dyn Fn(&SharedPoint) -> Option<f64>| -> String {
             let at = points.iter().filter_map(|p| Some((x.at(p.tenants.into()), y.up(of(p)?))));
@@ -120,6 +125,10 @@ impl SharingView {
             measured: points.iter().map(|p| Mark::of(p, &x, &y)).collect(),
             each: dots.map(|(x, y)| format!("M{x} {y}h0")).collect(),
             ticks_each: labels(&top, &|value| top.up(value)),
+            published: curve
+                .published
+                .as_ref()
+                .map(|law| (line(&|p| published(p.tenants.into())), printable(&law.source))),
             crowded: (x.most > curve.processors.into()).then(|| x.at(f64::from(curve.processors) + 0.5)),
             processors: curve.processors,
         }

@@ -3,7 +3,26 @@
 use tollway_core::{Boundary, Crossing, Placement, TenantKind, Warmth};
 
 use super::{Facts, times};
-use crate::number::time;
+use crate::number::{percent, time};
+
+/// How well the law of those who share something holds.
+pub(super) fn sharing(facts: &Facts<'_>) -> Option<String> {
+    let curve = facts.document.sharing.iter().find(|curve| curve.points.len() > 2)?;
+    let (first, last) = (curve.points.first()?, curve.points.last()?);
+    let errors = curve.error.as_ref().unwrap_or(&curve.unscaled_error);
+    let starved = match curve.starved_trials {
+        0 => "nobody got nothing".into(),
+        n => format!("in {n} trials somebody got nothing"),
+    };
+    Some(format!(
+        "What each of {} to {} tenants gets was predicted from two caps, min(c₁, C/n): it is off by {} in the median, by {} at most (with {}); {starved}.",
+        first.tenants,
+        last.tenants,
+        percent(errors.median),
+        percent(errors.greatest),
+        errors.greatest_at
+    ))
+}
 
 /// The dearest crossing, in system calls; two whose intervals overlap share the place.
 pub(super) fn dearest(facts: &Facts<'_>) -> Option<String> {

@@ -20,7 +20,8 @@ const ENOUGH: usize = 6;
 type Rule = (&'static str, fn(&Facts<'_>) -> Option<String>);
 
 /// Rules about what crossings cost, the most remarkable first.
-const COSTS: [Rule; 9] = [
+const COSTS: [Rule; 10] = [
+    ("sharing", costs::sharing),
     ("dearest-in-guests", virtualisation::dearest_in_guests),
     ("free-in-guests", virtualisation::free_in_guests),
     ("dearest", costs::dearest),

@@ -11,6 +11,8 @@ pub(super) fn predictions(facts: &Facts<'_>) -> Option<String> {
         .document
         .points
         .iter()
+        // Curves say themselves how far off they are.
+        .filter(|p| !p.on_a_curve())
         .filter_map(|p| {
             let prediction = p.prediction.as_ref()?;
             Some((p, prediction, prediction.grade?, prediction.measured?))

@@ -11,7 +11,7 @@ pub(crate) const HEADS: [&str; 8] =
 /// What the columns mean.
 pub(crate) const LEGEND: &str = "Predicted is min(c₁ × share, C/n), with the share of a processor that tenants really got; c₁ and C \
     were measured and frozen before. Beside it stands the same for a fair share of the processors. Least and most are over \
-    tenants, each over all trials.";
+    tenants, each the median over all trials.";
 
 /// What a curve is of.
 pub(crate) fn title(curve: &SharingDocument) -> String {
