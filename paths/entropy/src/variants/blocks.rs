@@ -8,6 +8,7 @@ use tollway_host::clock::RunClock;
 use tollway_load::{Work, repeat};
 use tollway_model::scaling::sum_of_gates;
 
+use super::drawer::ASKED;
 use crate::engine::condition::{Conditioned, SAMPLE};
 use crate::engine::fips::{self, BLOCK_BYTES, Block, Finding, Tester, Verdict};
 use crate::engine::source::{Getrandom, Rdrand, Rdseed, Seeded, Source};
@@ -61,7 +62,7 @@ impl Variant for Testing {
     fn actor(&self, _: &str, _: &Params) -> Result<Box<dyn Actor>> {
         let mut blocks = vec![[0; BLOCK_BYTES]; BLOCKS];
         Seeded::new(1).fill(blocks.as_flattened_mut())?;
-        Ok(Box::new(Worker::of(blocks, None)))
+        Ok(Box::new(Worker::of(blocks, None, usize::MAX)))
     }
 }
 
@@ -113,7 +114,9 @@ impl Variant for Stream {
             "rdrand-512" => (Box::new(Conditioned::of(Rdrand::open()?)?), BLOCKS),
             _ => (Box::new(Rdrand::open()?), BLOCKS),
         };
-        Ok(Box::new(Worker::of(vec![[0; BLOCK_BYTES]; blocks], Some(source))))
+        // As its toll was measured.
+        let portion = if params.word("kind")? == "getrandom" { ASKED } else { usize::MAX };
+        Ok(Box::new(Worker::of(vec![[0; BLOCK_BYTES]; blocks], Some(source), portion)))
     }
 
     fn predict(&self, params: &Params, tolls: &dyn TollSource) -> Option<Result<Forecast>> {
@@ -125,6 +128,8 @@ struct Worker {
     blocks: Vec<Block>,
     /// Where blocks come from; nowhere if the same are tested again.
     source: Option<Box<dyn Source>>,
+    /// Bytes drawn at once.
+    portion: usize,
     tester: Tester,
     tally: fips::Tally,
     dry: u64,
@@ -132,16 +137,18 @@ struct Worker {
 }
 
 impl Worker {
-    fn of(blocks: Vec<Block>, source: Option<Box<dyn Source>>) -> Worker {
+    fn of(blocks: Vec<Block>, source: Option<Box<dyn Source>>, portion: usize) -> Worker {
         let (tester, tally) = (Tester::new([0; 4]), fips::Tally::default());
-        Worker { blocks, source, tester, tally, dry: 0, done: 0 }
+        Worker { blocks, source, portion, tester, tally, dry: 0, done: 0 }
     }
 }
 
 impl Work for &mut Worker {
     fn once(&mut self) {
         if let Some(source) = &mut self.source {
-            self.dry += u64::from(source.fill(self.blocks.as_flattened_mut()).is_err());
+            for portion in self.blocks.as_flattened_mut().chunks_mut(self.portion) {
+                self.dry += u64::from(source.fill(portion).is_err());
+            }
         }
         for block in &self.blocks {
             self.tally.add(self.tester.test(std::hint::black_box(block)));

@@ -143,8 +143,11 @@ struct Asked {
     last: u64,
 }
 
+/// Bytes that the kernel is asked for at once.
+pub(super) const ASKED: usize = 1024;
+
 impl Drawing for Asked {
-    const AT_ONCE: u32 = 128;
+    const AT_ONCE: u32 = (ASKED / 8) as u32;
 
     fn draw(&mut self) -> Result<u64, crate::engine::source::Error> {
         let mut bytes = [[0; 8]; Self::AT_ONCE as usize];
