@@ -2,7 +2,7 @@
 
 use tollway_core::{
     Actor, Address, Axis, CpuFeature, Crossing, Error, Forecast, Gate, Params, Place, Plan, Recorder,
-    Requirement, Result, Role, Tally, TollKey, TollSource, Variant, Visits, Window,
+    Requirement, Result, Tally, TollKey, TollSource, Variant, Visits, Window,
 };
 use tollway_host::clock::RunClock;
 use tollway_load::{Work, repeat};
@@ -30,15 +30,7 @@ fn tests() -> Gate {
 }
 
 fn plan(gates: Vec<Gate>) -> Plan {
-    Plan {
-        operation: "block of 20,000 bits".into(),
-        roles: vec![Role::measured(ROLE)],
-        gates,
-        provides: None,
-        needs: Vec::new(),
-        requires: Vec::new(),
-        guests: Vec::new(),
-    }
+    super::plan_of_one("block of 20,000 bits", ROLE, gates)
 }
 
 impl Variant for Testing {

@@ -50,15 +50,7 @@ pub(super) fn plan(params: &Params, count: u32) -> Result<Plan> {
         }
         TenantKind::Thread | TenantKind::Process => requires.extend(feature),
     }
-    Ok(Plan {
-        operation: OPERATION.into(),
-        roles: vec![role],
-        gates: Vec::new(),
-        provides: None,
-        needs: Vec::new(),
-        requires,
-        guests: Vec::new(),
-    })
+    Ok(Plan { roles: vec![role], requires, ..super::plan_of_one(OPERATION, ROLE, Vec::new()) })
 }
 
 /// The actor for that source.

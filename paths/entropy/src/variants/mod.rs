@@ -7,7 +7,7 @@ mod guest_chain;
 mod scale;
 mod seeds;
 
-use tollway_core::Variant;
+use tollway_core::{Gate, Plan, Role, Variant};
 
 /// Every variant.
 pub(crate) fn all() -> Vec<Box<dyn Variant>> {
@@ -20,4 +20,17 @@ pub(crate) fn all() -> Vec<Box<dyn Variant>> {
         Box::new(scale::Scale),
         Box::new(guest_chain::GuestChain),
     ]
+}
+
+/// A plan with one actor.
+fn plan_of_one(operation: &str, role: &str, gates: Vec<Gate>) -> Plan {
+    Plan {
+        operation: operation.into(),
+        roles: vec![Role::measured(role)],
+        gates,
+        provides: None,
+        needs: Vec::new(),
+        requires: Vec::new(),
+        guests: Vec::new(),
+    }
 }

@@ -3,7 +3,7 @@
 
 use tollway_core::{
     Actor, Address, CpuFeature, Crossing, Error, Forecast, Gate, Params, Place, Plan, Recorder, Requirement,
-    Result, Role, Tally, TollKey, TollSource, Variant, Visits, Window,
+    Result, Tally, TollKey, TollSource, Variant, Visits, Window,
 };
 use tollway_host::clock::RunClock;
 use tollway_load::{Work, repeat};
@@ -33,15 +33,7 @@ fn reduction() -> Gate {
 }
 
 fn plan(gates: Vec<Gate>) -> Plan {
-    Plan {
-        operation: "seed-grade value of 128 bits".into(),
-        roles: vec![Role::measured(ROLE)],
-        gates,
-        provides: None,
-        needs: Vec::new(),
-        requires: Vec::new(),
-        guests: Vec::new(),
-    }
+    super::plan_of_one("seed-grade value of 128 bits", ROLE, gates)
 }
 
 impl Variant for Seed {
