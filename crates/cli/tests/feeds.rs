@@ -266,7 +266,7 @@ fn a_source_that_starves_counts_as_broken() {
     within(10.0, "it does not notice", || {
         sleep(Duration::from_millis(300));
         source.write_all(&bytes[..16]).unwrap();
-        log(&bench).contains("bytes a second, and 1000 are the least")
+        log(&bench).contains("are the least")
     });
     running.ends_well(Signal::TERM);
 }
@@ -290,4 +290,31 @@ fn a_source_that_never_answers_holds_nobody_up() {
         assert!(!socket.exists());
         drop(other_end);
     }
+}
+
+#[test]
+fn a_source_that_stops_is_noticed_while_it_is_waited_for() {
+    let bench = Bench::with(SHORT);
+    if !may_feed(&bench) {
+        return;
+    }
+    pipe(&bench);
+    let options = ["--source", "./pipe", "--entropy", "8", "--interval", "0.1", "--status", "status"];
+    let mut running = Running::new(&bench, &options);
+    let mut source = File::options().write(true).open(bench.file("pipe")).unwrap();
+    source.write_all(&good(START_UP + 64 + 28)).unwrap();
+    assert!(running.line().starts_with("ready"));
+    let socket = bench.file("status");
+    assert_eq!(ask(&socket)["health"]["state"], "healthy");
+    within(10.0, "it does not notice", || events(&bench, "source-failing") == 1);
+    let health = &ask(&socket)["health"];
+    assert_eq!((&health["state"], &health["test"]), (&"failed".into(), &"rate".into()));
+    assert_eq!(health["alarms"]["rate"], 1);
+    sleep(Duration::from_secs(2));
+    source.write_all(&good(36 + START_UP + 20 * 64)).unwrap();
+    within(10.0, "it does not recover", || events(&bench, "source-recovered") == 1);
+    assert_eq!(events(&bench, "source-failing"), 1, "{}", log(&bench));
+    let health = &ask(&socket)["health"];
+    assert_eq!((&health["state"], &health["alarms"]["rate"]), (&"healthy".into(), &1.into()));
+    running.ends_well(Signal::TERM);
 }

@@ -11,6 +11,7 @@ use std::os::fd::AsFd;
 use tollway_core::Error;
 use tollway_entropy::engine::feed::{Event, Fed, Kernel, Pace, Woken, rest};
 use tollway_entropy::engine::health::Watch;
+use tollway_entropy::engine::source;
 
 use super::document::FeedDocument;
 use super::pipeline::{Pipeline, Plan};
@@ -24,6 +25,8 @@ pub struct Known {
     pub plan: Option<Plan>,
     pub fed: Fed,
     pub last: Option<Instant>,
+    /// It was said that the source keeps it waiting; the failure that this becomes is no news.
+    stalled: bool,
 }
 
 impl Known {
@@ -56,6 +59,16 @@ impl Progress {
         self.with(|known| known.fed)
     }
 
+    /// Says so once where the source keeps the thread waiting that feeds.
+    pub fn look(&self) {
+        self.with(|known| {
+            let reason = known.watch.as_ref().and_then(Watch::stalled);
+            let (Some(reason), Some(plan), false) = (reason, &known.plan, known.stalled) else { return };
+            say("source-failing", &[("source", &plan.source), ("reason", &reason)]);
+            known.stalled = true;
+        });
+    }
+
     /// How it is going.
     pub fn document(&self) -> FeedDocument {
         self.with(|known| FeedDocument::of(self.begun, self.interval, known))
@@ -82,7 +95,7 @@ pub fn work(
         if !error.may_pass() {
             return Err(Error::from(error).into());
         }
-        failing(&plan, &error, retry);
+        failing(progress, &plan, &error, retry);
         if rest(retry, stop.as_fd())? == Woken::Stopped {
             return Ok(());
         }
@@ -99,13 +112,16 @@ pub fn work(
                 say("fed", &[("source", &plan.source), ("bytes", &bytes), ("bits", &bits)]);
             }
         }
-        Event::Failed { error, retry_in } => failing(&plan, error, retry_in),
+        Event::Failed { error, retry_in } => failing(progress, &plan, error, retry_in),
         Event::Recovered => say("source-recovered", &[("source", &plan.source)]),
     });
     Ok(outcome.map_err(Error::from)?)
 }
 
-fn failing(plan: &Plan, error: &tollway_entropy::engine::source::Error, retry_in: Duration) {
+fn failing(progress: &Progress, plan: &Plan, error: &source::Error, retry_in: Duration) {
+    if progress.with(|known| std::mem::take(&mut known.stalled)) {
+        return;
+    }
     let (reason, seconds) = (error.to_string(), retry_in.as_secs_f64().to_string());
     say("source-failing", &[("source", &plan.source), ("reason", &reason), ("retry-in", &seconds)]);
 }

@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Result;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -67,7 +68,10 @@ fn raise_descriptors() {
 
 /// What one thread draws from: the source, under health tests, and conditioned if that is wanted.
 fn source(config: &Config) -> Result<Box<dyn Source>> {
-    let source = Monitored::new(config.source.open().map_err(Error::from)?, Settings::default())?;
+    // One that stops is noticed after eight seconds.
+    let settings =
+        Settings { least_rate: Some(64.0), rate_over: Duration::from_secs(8), ..Settings::default() };
+    let source = Monitored::new(config.source.open().map_err(Error::from)?, settings)?;
     if !config.conditioned {
         return Ok(Box::new(source));
     }

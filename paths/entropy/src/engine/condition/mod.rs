@@ -155,6 +155,10 @@ impl<S: Source> Source for Conditioned<S> {
     fn claim(&self) -> Claim {
         reduced(self.source.claim())
     }
+
+    fn watch(&self) -> Option<super::health::Watch> {
+        self.source.watch()
+    }
 }
 
 #[cfg(test)]

@@ -147,9 +147,17 @@ fn it_feeds_at_once_then_as_wanted_then_once_in_a_while() {
 fn nothing_of_a_source_that_fails_is_fed() {
     let settings =
         Settings { hold_off: Duration::ZERO, longest_hold_off: Duration::ZERO, ..Settings::default() };
-    for fault in [Fault::Stuck(7), Fault::Repeating { period: 32 }, Fault::Biased { of: 4 }, Fault::Dry] {
+    let clocked = Settings { least_rate: Some(20e3), rate_over: Duration::from_millis(40), ..settings };
+    for (fault, until, settings) in [
+        (Fault::Stuck(7), 40_000, settings),
+        (Fault::Repeating { period: 32 }, 40_000, settings),
+        (Fault::Repeating { period: 4096 }, 40_000, settings),
+        (Fault::Biased { of: 4 }, 40_000, settings),
+        (Fault::Dry, 40_000, settings),
+        (Fault::Slow(Duration::from_millis(100)), 20_000, clocked),
+    ] {
         // The start-up test, some feedings, a fault for some start-up tests, and good bytes again.
-        let planted = Planted::new(Seeded::new(2), fault, 10_000, 40_000);
+        let planted = Planted::new(Seeded::new(2), fault, 10_000, until);
         let source = Trusted(Monitored::new(planted, settings).unwrap(), 8.0);
         let feeder = Feeder::new(source, Recording::default(), Some(1000)).unwrap();
         let pace = Pace { interval: Duration::from_millis(1), ..quick() };

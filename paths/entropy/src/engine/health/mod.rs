@@ -8,7 +8,7 @@
 //! | [`Test::Words`] | a 64-bit word too often in a row | a generator that hands out the same draw again |
 //! | [`Test::Constant`] | words all zeros or all ones | RDRAND of some AMD processors after suspending, RDSEED where it fails and says it did not |
 //! | [`Test::Recurrence`] | bytes that have been there within the last 4096 | repeats with any period up to 4096 |
-//! | [`Test::Rate`] | fewer bytes a second than configured | a source that starves |
+//! | [`Test::Rate`] | fewer bytes a second than configured | a source that starves, or stops |
 //! | [`Test::Supply`] | the source fails by itself | a source that is dry or gone |
 //!
 //! A repeat with a period between 21 and 4096 bytes passes the standard's two tests unless the byte that a window begins with
@@ -20,6 +20,7 @@
 //! sample.
 
 mod binomial;
+mod clocked;
 mod continuous;
 mod estimate;
 mod limits;
@@ -29,13 +30,15 @@ mod proportion;
 mod recurrence;
 mod repetition;
 mod self_test;
+mod watch;
 mod words;
 
 pub use continuous::{Alarms, Continuous, Test};
 pub use estimate::{Estimate, histogram, most_common_value};
 pub use limits::Limits;
-pub use monitored::{Health, Monitored, Settings, State, Watch};
+pub use monitored::{Monitored, Settings};
 pub use self_test::{Outcome, SelfTest};
+pub use watch::{Health, State, Watch};
 
 #[cfg(test)]
 mod tests;

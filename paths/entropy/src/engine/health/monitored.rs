@@ -1,13 +1,13 @@
 //! A source that gives nothing unless it has just shown that it works.
 
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tollway_core::Error as Refused;
 use zeroize::Zeroize;
 
+use super::clocked::Clocked;
 use super::self_test::{Outcome, unhealthy};
-use super::{Alarms, Continuous, Limits, SelfTest, Test};
+use super::{Alarms, Continuous, Health, Limits, SelfTest, State, Test, Watch};
 use crate::engine::source::{Claim, Counts, Error, Source};
 
 /// How a source is watched.
@@ -15,7 +15,8 @@ use crate::engine::source::{Claim, Counts, Error, Source};
 pub struct Settings {
     /// A good source raises an alarm with probability 2^-this, a sample and test ([`Limits`]).
     pub bits: f64,
-    /// Fewer bytes a second, while it is being drawn from, are an alarm.
+    /// Fewer bytes a second, while it is being drawn from, are an alarm: also while it is being waited for
+    /// ([`Watch::health`]).
     pub least_rate: Option<f64>,
     /// For so long it must have been drawn from before its rate is judged.
     pub rate_over: Duration,
@@ -39,57 +40,6 @@ impl Default for Settings {
     }
 }
 
-/// How a source is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum State {
-    /// The start-up test has not been passed yet.
-    Starting,
-    /// It has, and nothing was found since.
-    Healthy,
-    /// It gives nothing until the start-up test has been passed again.
-    Failed {
-        /// Whose alarm it was.
-        test: Test,
-        /// What was found.
-        detail: String,
-    },
-}
-
-/// What is known of a source's health.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Health {
-    /// How it is.
-    pub state: State,
-    /// Bytes that went through the tests, those of start-up tests included.
-    pub tested: u64,
-    /// Alarms so far.
-    pub alarms: Alarms,
-    /// Start-up tests that were passed.
-    pub started: u64,
-}
-
-impl Default for Health {
-    /// Of a source that nothing was drawn from yet.
-    fn default() -> Self {
-        Health { state: State::Starting, tested: 0, alarms: Alarms::default(), started: 0 }
-    }
-}
-
-/// Lets others see how a source is while it is in use.
-#[derive(Clone, Debug)]
-pub struct Watch(Arc<Mutex<Health>>);
-
-impl Watch {
-    /// As of the last draw.
-    pub fn health(&self) -> Health {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn change(&self, change: impl FnOnce(&mut Health)) {
-        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
-    }
-}
-
 /// A source under all health tests. Before its first byte the start-up test is passed; once an alarm has been raised, nothing is
 /// given, neither of the block in which it was nor of any other, until [`Monitored::recover`], or the first draw after
 /// the hold-off, has passed the start-up test again.
@@ -97,7 +47,7 @@ impl Watch {
 /// What was given before an alarm is not called back: a source that begins to repeat itself is found within the next
 /// 8224 bytes, one that is stuck within a few.
 pub struct Monitored<S> {
-    source: S,
+    source: Clocked<S>,
     settings: Settings,
     limits: Limits,
     tests: Continuous,
@@ -105,9 +55,6 @@ pub struct Monitored<S> {
     phase: Phase,
     /// The next wait.
     hold_off: Duration,
-    /// Since the rate was judged: bytes, and time spent drawing.
-    drawn: u64,
-    drawing: Duration,
 }
 
 /// What the next draw does.
@@ -127,16 +74,15 @@ impl<S: Source> Monitored<S> {
     /// No test can be derived from its claim or the settings.
     pub fn new(source: S, settings: Settings) -> Result<Self, Refused> {
         let limits = Limits::new(source.claim().evenness, settings.bits)?;
+        let watch = Watch::default();
         Ok(Monitored {
             tests: Continuous::new(&limits),
-            watch: Watch(Arc::default()),
+            source: Clocked::new(source, &settings, watch.clone()),
+            watch,
             hold_off: settings.hold_off,
             phase: Phase::Starting,
-            source,
             settings,
             limits,
-            drawn: 0,
-            drawing: Duration::ZERO,
         })
     }
 
@@ -169,8 +115,7 @@ impl<S: Source> Monitored<S> {
     /// It did not, and has failed.
     pub fn recover(&mut self) -> Result<(), Error> {
         let test = SelfTest::start_up(&self.limits);
-        let begun = Instant::now();
-        (self.drawn, self.drawing) = (0, Duration::ZERO);
+        self.source.reset();
         let Outcome { bytes, alarms, passed } = test.run(&mut self.source, &mut self.tests);
         self.watch.change(|health| {
             health.alarms += alarms;
@@ -179,7 +124,6 @@ impl<S: Source> Monitored<S> {
         if let Err(error) = passed {
             return Err(self.fail_by(error, alarms));
         }
-        self.judge_rate(bytes, begun.elapsed())?;
         let since = match self.phase {
             Phase::Healthy(since) => since,
             Phase::Starting | Phase::Failed { .. } => Instant::now(),
@@ -200,11 +144,9 @@ impl<S: Source> Monitored<S> {
             }
             Phase::Starting | Phase::Failed { .. } => self.recover()?,
         }
-        let begun = self.settings.least_rate.map(|_| Instant::now());
         if let Err(error) = self.source.fill(into) {
             return Err(self.fail_by(error, Alarms::default()));
         }
-        let drawing = begun.map(|begun| begun.elapsed());
         let alarms = self.tests.feed(into);
         self.watch.change(|health| {
             health.tested += into.len() as u64;
@@ -213,30 +155,16 @@ impl<S: Source> Monitored<S> {
         if let Some(test) = alarms.first() {
             return Err(self.fail(test, test.finding(&self.limits)));
         }
-        drawing.map_or(Ok(()), |drawing| self.judge_rate(into.len(), drawing))
-    }
-
-    fn judge_rate(&mut self, bytes: usize, drawing: Duration) -> Result<(), Error> {
-        let Some(least) = self.settings.least_rate else {
-            return Ok(());
-        };
-        self.drawn += bytes as u64;
-        self.drawing += drawing;
-        if self.drawing < self.settings.rate_over {
-            return Ok(());
-        }
-        let rate = self.drawn as f64 / self.drawing.as_secs_f64();
-        (self.drawn, self.drawing) = (0, Duration::ZERO);
-        if rate >= least {
-            return Ok(());
-        }
-        self.watch.change(|health| health.alarms.raise(Test::Rate));
-        Err(self.fail(Test::Rate, format!("it gave {rate:.1} bytes a second, and {least} are the least")))
+        Ok(())
     }
 
     /// It failed with the source's own error, or with that of an alarm, which has been counted.
     fn fail_by(&mut self, error: Error, alarms: Alarms) -> Error {
         let Some(test) = alarms.first() else {
+            if let Some(detail) = self.source.slow.take() {
+                self.watch.change(|health| health.alarms.raise(Test::Rate));
+                return self.fail(Test::Rate, detail);
+            }
             self.watch.change(|health| health.alarms.raise(Test::Supply));
             self.fail(Test::Supply, error.to_string());
             return error;
@@ -279,5 +207,9 @@ impl<S: Source> Source for Monitored<S> {
 
     fn claim(&self) -> Claim {
         self.source.claim()
+    }
+
+    fn watch(&self) -> Option<Watch> {
+        Some(self.watch.clone())
     }
 }

@@ -12,6 +12,7 @@ use tollway_virtio::socket::Meeting;
 use super::seat::Seat;
 use super::status::{Status, TenantStatus, WorkerStatus};
 use super::{Fair, Grant, Share, Told, worker};
+use crate::engine::health::Watch;
 use crate::engine::source::{Counts, Source};
 
 /// VIRTIO 1.2, 6: VIRTIO_F_INDIRECT_DESC, VIRTIO_F_EVENT_IDX, VIRTIO_F_VERSION_1. The device has no bits of its own (5.4.3).
@@ -56,6 +57,8 @@ pub(super) struct Shared {
     begun: Instant,
     desk: Mutex<Desk>,
     workers: Vec<Mutex<WorkerStatus>>,
+    /// What their sources say of themselves meanwhile.
+    watches: Vec<Option<Watch>>,
     tell: Box<dyn Fn(Told) + Send + Sync>,
     /// What workers rest on whose source failed.
     rest: (Mutex<()>, Condvar),
@@ -249,6 +252,7 @@ impl Server {
             begun: Instant::now(),
             desk: Mutex::new(Desk { fair: Fair::new(options.quantum, &shares, 0), dozing: 0 }),
             workers: workers.collect(),
+            watches: sources.iter().map(|source| source.watch()).collect(),
             tell: Box::new(tell),
             rest: (Mutex::new(()), Condvar::new()),
         });
@@ -298,8 +302,15 @@ impl Server {
             let waits = self.shared.desk().fair.waits(number, now);
             TenantStatus { name: name.clone(), share, connected, served: seat.is_served(), counts, waits }
         });
-        let workers = self.shared.workers.iter();
-        let workers = workers.map(|status| status.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        let workers = self.shared.workers.iter().zip(&self.shared.watches);
+        let workers = workers.map(|(status, watch)| {
+            let mut status = status.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            // Its worker is waiting, and cannot say so.
+            if let Some(reason) = watch.as_ref().and_then(Watch::stalled) {
+                (status.healthy, status.reason) = (false, Some(reason));
+            }
+            status
+        });
         Status { seconds: now as f64 / 1e9, tenants: tenants.collect(), workers: workers.collect() }
     }
 

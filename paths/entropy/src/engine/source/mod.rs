@@ -11,6 +11,8 @@ use std::str::FromStr;
 
 use tollway_core::Missing;
 
+use super::health::Watch;
+
 pub use device::Device;
 pub use instruction::{Rdrand, Rdseed};
 pub use kernel::Getrandom;
@@ -33,6 +35,11 @@ pub trait Source: Send {
 
     /// What may be assumed of its bytes.
     fn claim(&self) -> Claim;
+
+    /// For others to see how it is, where it is under health tests.
+    fn watch(&self) -> Option<Watch> {
+        None
+    }
 }
 
 impl<S: Source + ?Sized> Source for Box<S> {
@@ -50,6 +57,10 @@ impl<S: Source + ?Sized> Source for Box<S> {
 
     fn claim(&self) -> Claim {
         (**self).claim()
+    }
+
+    fn watch(&self) -> Option<Watch> {
+        (**self).watch()
     }
 }
 

@@ -1,9 +1,11 @@
 //! Every fault that can be planted is found soon, nothing of the block is given out, and what has recovered is used again.
 
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::super::{Monitored, Settings, State, Test};
-use crate::engine::source::{Error, Fault, Kind, Planted, Seeded, Source};
+use crate::engine::source::{Claim, Counts, Error, Fault, Kind, Planted, Seeded, Source};
 
 /// Bytes before the fault, counted with those of the start-up test.
 const BEFORE: u64 = 20_000;
@@ -151,5 +153,70 @@ fn what_this_machine_has_is_healthy() {
             Err(Error::Missing(missing)) => println!("skipped: {missing}"),
             Err(other) => panic!("{other}"),
         }
+    }
+}
+
+/// Gives while it is let, and waits in between.
+struct Let(Seeded, Receiver<usize>, usize);
+
+impl Source for Let {
+    fn name(&self) -> &str {
+        "let"
+    }
+
+    fn fill(&mut self, into: &mut [u8]) -> Result<(), Error> {
+        while self.2 < into.len() {
+            self.2 += self.1.recv().unwrap();
+        }
+        self.2 -= into.len();
+        self.0.fill(into)
+    }
+
+    fn counts(&self) -> Counts {
+        self.0.counts()
+    }
+
+    fn claim(&self) -> Claim {
+        self.0.claim()
+    }
+}
+
+#[test]
+fn a_source_that_stops_has_failed_while_it_is_waited_for() {
+    for at_start in [false, true] {
+        let (allow, allowed) = channel();
+        let settings =
+            Settings { least_rate: Some(1000.0), rate_over: Duration::from_millis(100), ..impatient() };
+        let mut source = Monitored::new(Let(Seeded::new(3), allowed, 0), settings).unwrap();
+        let (watch, start_up) = (source.watch(), source.limits().start_up());
+        // Where it stops: in the first test, or after it and two portions.
+        let first = if at_start { 1000 } else { start_up + 200 };
+        allow.send(first).unwrap();
+        let begun = Instant::now();
+        let drawing = thread::spawn(move || {
+            let mut draw = |_| source.fill(&mut [0; 100]).map_err(|error| error.to_string());
+            let outcomes: Vec<Result<(), String>> = (0..4).map(&mut draw).collect();
+            (outcomes, source)
+        });
+        while watch.stalled().is_none() {
+            let health = watch.health();
+            assert!(begun.elapsed() < Duration::from_secs(5), "it goes by unseen: {health:?}");
+            thread::sleep(Duration::from_millis(5));
+        }
+        assert!(begun.elapsed() >= Duration::from_millis(100));
+        let health = watch.health();
+        let State::Failed { test: Test::Rate, detail } = health.state else { panic!("{health:?}") };
+        assert!(detail.contains("have not come in"), "{detail}");
+        assert_eq!(health.alarms.of(Test::Rate), 1);
+        assert!(!drawing.is_finished());
+        // What comes too late counts as the alarm that was announced, and is not given out.
+        allow.send(100_000).unwrap();
+        let (outcomes, source) = drawing.join().unwrap();
+        let failed: Vec<&String> = outcomes.iter().filter_map(|outcome| outcome.as_ref().err()).collect();
+        assert!(failed.len() == 1 && failed[0].contains("are the least"), "{outcomes:?}");
+        assert_eq!(outcomes.iter().position(Result::is_err), Some(if at_start { 0 } else { 2 }));
+        let health = source.health();
+        assert_eq!((health.state, health.alarms.of(Test::Rate)), (State::Healthy, 1));
+        assert_eq!(watch.stalled(), None);
     }
 }
