@@ -8,6 +8,8 @@ use std::os::linux::fs::MetadataExt;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, Mode, flock};
 use rustix::net::{
@@ -32,13 +34,35 @@ impl Meeting {
     pub fn meet(&self) -> io::Result<UnixStream> {
         match self {
             Meeting::Listen(listener) => listener.accept(),
-            Meeting::Call(path) => {
-                let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-                let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-                // Its queue of callers may be full: then this one calls again later.
-                connect(&socket, &SocketAddrUnix::new(path)?)?;
-                Ok(socket.into())
-            }
+            // Its queue of callers may be full: then this one calls again later.
+            Meeting::Call(path) => call(path),
+        }
+    }
+}
+
+/// Connects without waiting: where the queue of callers is full, of a server that was stopped for instance, this is
+/// [`io::ErrorKind::WouldBlock`]. So is reading what is not there yet.
+///
+/// # Errors
+/// It is not there, takes nobody in now, or there is no descriptor for it.
+pub fn call(path: &Path) -> io::Result<UnixStream> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    connect(&socket, &SocketAddrUnix::new(path)?)?;
+    Ok(socket.into())
+}
+
+/// How long another who starts at once may keep a folder, and how often that is looked at.
+const TURN: Duration = Duration::from_secs(2);
+const LOOK: Duration = Duration::from_millis(10);
+
+/// Waits for one's turn with a folder, which whoever may read it can lock, and for ever.
+fn lock(folder: &fs::File) -> io::Result<()> {
+    let deadline = Instant::now() + TURN;
+    loop {
+        match flock(folder, FlockOperation::NonBlockingLockExclusive) {
+            Err(rustix::io::Errno::AGAIN) if Instant::now() < deadline => thread::sleep(LOOK),
+            done => return Ok(done?),
         }
     }
 }
@@ -71,14 +95,17 @@ impl Listener {
         // Two servers that start at once must not replace each other's.
         let turn = fs::File::open(folder)
             .map_err(|e| wrong(format!("its folder: {e}"), "name a folder that exists and can be read"))?;
-        flock(&turn, FlockOperation::LockExclusive).map_err(|e| Error::system("waiting for a folder", e))?;
+        lock(&turn).map_err(|e| {
+            let reason = format!("its folder {}: somebody keeps it locked ({e})", folder.display());
+            wrong(reason, "end who does (fuser names them), or name a folder that nobody else can open")
+        })?;
         match fs::symlink_metadata(path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => {}
             Err(e) => return Err(wrong(e.to_string(), "name a path that can be used")),
             Ok(file) if !file.file_type().is_socket() => {
                 return Err(wrong("something else is there".into(), "name another path, or remove it"));
             }
-            Ok(_) => match UnixStream::connect(path) {
+            Ok(_) => match call(path) {
                 Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {
                     let remedy = "remove it, or name another path";
                     fs::remove_file(path)
@@ -86,6 +113,10 @@ impl Listener {
                 }
                 Ok(_) => {
                     return Err(wrong("somebody serves it".into(), "end that server, or name another path"));
+                }
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                    let reason = "somebody serves it, and takes nobody in".into();
+                    return Err(wrong(reason, "end that server, or name another path"));
                 }
                 Err(e) => return Err(wrong(format!("who serves it? {e}"), "name another path")),
             },
@@ -200,5 +231,41 @@ mod tests {
         assert_eq!(fs::read(&file).unwrap(), b"kept");
         assert!(reason(Path::new("/no/such/folder/a.sock")).contains("its folder"));
         assert!(reason(&folder.path().join("x".repeat(120))).contains("107 bytes"));
+    }
+
+    #[test]
+    fn who_locks_the_folder_does_not_hold_up_the_start_for_ever() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.sock");
+        let locked = fs::File::open(folder.path()).unwrap();
+        flock(&locked, FlockOperation::LockExclusive).unwrap();
+        let begun = Instant::now();
+        let told = reason(&path);
+        assert!(told.contains("keeps it locked") && told.contains("name a folder"), "{told}");
+        assert!((TURN..2 * TURN).contains(&begun.elapsed()), "{:?}", begun.elapsed());
+        let other = thread::spawn(move || {
+            thread::sleep(TURN / 4);
+            drop(locked);
+        });
+        Listener::bind(&path, 0o600).unwrap();
+        other.join().unwrap();
+    }
+
+    #[test]
+    fn who_takes_nobody_in_does_not_hold_up_who_calls() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.sock");
+        let server = Listener::bind(&path, 0o600).unwrap();
+        let mut waiting = Vec::new();
+        let full = loop {
+            match call(&path) {
+                Ok(stream) => waiting.push(stream),
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(full.kind(), io::ErrorKind::WouldBlock);
+        assert!(waiting.len() >= BACKLOG as usize);
+        assert!(reason(&path).contains("takes nobody in"));
+        drop(server);
     }
 }
