@@ -10,9 +10,7 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 
 use super::Refused;
-
-/// What /proc says of a descriptor that is an eventfd (eventfd(2)).
-const LINK: &[u8] = b"anon_inode:[eventfd]";
+use super::received::{Received, is_eventfd};
 
 /// An eventfd of a peer.
 #[derive(Debug)]
@@ -20,15 +18,17 @@ pub(crate) struct Eventfd(OwnedFd);
 
 impl Eventfd {
     /// Takes a descriptor if it is an eventfd. `what`: for the error.
-    pub(crate) fn new(descriptor: OwnedFd, what: &'static str) -> Result<Eventfd, Refused> {
-        use std::os::fd::AsRawFd;
-        let link = format!("/proc/self/fd/{}", descriptor.as_raw_fd());
-        let is = rustix::fs::readlink(link, Vec::new()).is_ok_and(|to| to.as_bytes() == LINK);
-        let nonblocking = is && {
-            let flags = fcntl_getfl(&descriptor);
-            flags.is_ok_and(|flags| fcntl_setfl(&descriptor, flags | OFlags::NONBLOCK).is_ok())
-        };
-        if nonblocking { Ok(Eventfd(descriptor)) } else { Err(Refused::Eventfd(what)) }
+    pub(crate) fn new(descriptor: Received, what: &'static str) -> Result<Eventfd, Refused> {
+        let refused = Refused::Eventfd(what);
+        let descriptor = descriptor.into_if(is_eventfd).ok_or(refused.clone())?;
+        let flags = fcntl_getfl(&descriptor).map_err(|_| refused.clone())?;
+        fcntl_setfl(&descriptor, flags | OFlags::NONBLOCK).map_err(|_| refused)?;
+        Ok(Eventfd(descriptor))
+    }
+
+    /// The same eventfd once more.
+    pub(crate) fn try_clone(&self) -> Result<Eventfd, Refused> {
+        self.0.try_clone().map(Eventfd).map_err(|e| Refused::Connection(e.to_string()))
     }
 
     /// Adds one to it. Whether the kernel did: not if it is full, which tells its reader as much.
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn a_full_one_and_one_that_blocks_hold_nobody_up() {
         let theirs = eventfd(0, EventfdFlags::empty()).unwrap();
-        let bell = Eventfd::new(theirs.try_clone().unwrap(), "call").unwrap();
+        let bell = Eventfd::new(theirs.try_clone().unwrap().into(), "call").unwrap();
         assert!(bell.signal());
         let mut count = [0; 8];
         rustix::io::read(&theirs, &mut count).unwrap();
@@ -76,8 +76,8 @@ mod tests {
     fn pipes_sockets_and_files_are_refused() {
         let (read, write) = rustix::pipe::pipe().unwrap();
         let (socket, _other) = std::os::unix::net::UnixStream::pair().unwrap();
-        for descriptor in [read, write, socket.into(), tempfile::tempfile().unwrap().into()] {
-            assert_eq!(Eventfd::new(descriptor, "call").unwrap_err(), Refused::Eventfd("call"));
+        for descriptor in [read, write, OwnedFd::from(socket), tempfile::tempfile().unwrap().into()] {
+            assert_eq!(Eventfd::new(descriptor.into(), "call").unwrap_err(), Refused::Eventfd("call"));
         }
     }
 }

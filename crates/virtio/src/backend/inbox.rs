@@ -5,13 +5,19 @@
 
 use std::io::IoSliceMut;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
+use std::sync::Arc;
 
 use rustix::io::Errno;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, recvmsg};
 
 use super::Refused;
 use super::message::{HEADER, Header, MOST_DESCRIPTORS, Message};
+use super::received::{Bin, Received};
+
+/// The most descriptors that come with a message (unix(7): SCM_MAX_FD). What there is no room for the kernel closes
+/// while it is read, however long that takes.
+const MOST_SENT: usize = 253;
 
 /// What has come of a message so far.
 #[derive(Debug, Default)]
@@ -22,7 +28,8 @@ pub(crate) struct Inbox {
     body: Vec<u8>,
     /// Bytes of the header, or of the body, that are there.
     got: usize,
-    descriptors: Vec<OwnedFd>,
+    descriptors: Vec<Received>,
+    bin: Arc<Bin>,
 }
 
 /// What a look into the socket brought.
@@ -37,6 +44,11 @@ pub(crate) enum Arrived {
 }
 
 impl Inbox {
+    /// An empty one; what comes along and belongs to nothing is put into `bin`.
+    pub(crate) fn new(bin: Arc<Bin>) -> Inbox {
+        Inbox { bin, ..Inbox::default() }
+    }
+
     /// Reads what is there, up to the end of one message.
     pub(crate) fn receive(&mut self, socket: impl AsFd) -> Result<Arrived, Refused> {
         loop {
@@ -77,13 +89,14 @@ impl Inbox {
     /// One read. Too many descriptors are told as E2BIG, which recvmsg(2) does not return itself.
     fn read(&mut self, socket: impl AsFd, body: bool) -> Result<usize, Errno> {
         let into = if body { &mut self.body[self.got..] } else { &mut self.head[self.got..] };
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_SENT))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
         let received = recvmsg(socket, &mut [IoSliceMut::new(into)], &mut control, flags)?;
         for part in control.drain() {
             if let RecvAncillaryMessage::ScmRights(descriptors) = part {
-                self.descriptors.extend(descriptors);
+                let received = descriptors.map(|one| Received::new(one, self.bin.clone()));
+                self.descriptors.extend(received);
             }
         }
         if received.flags.contains(ReturnFlags::CTRUNC) || self.descriptors.len() > MOST_DESCRIPTORS {
@@ -96,6 +109,7 @@ impl Inbox {
 #[cfg(test)]
 mod tests {
     use std::io::Write;
+    use std::os::fd::OwnedFd;
     use std::os::unix::net::UnixStream;
 
     use tollway_host::descriptor;

@@ -7,6 +7,7 @@
 //! again, since no huge page is free, is a SIGBUS too.
 
 use std::fs::File;
+use std::os::fd::BorrowedFd;
 
 use rustix::fs::{SealFlags, fcntl_get_seals, fstat, fstatfs};
 use rustix::param::page_size;
@@ -14,6 +15,7 @@ use vm_memory::{FileOffset, GuestAddress, GuestMemoryMmap, GuestRegionMmap, Mmap
 
 use super::Refused;
 use super::message::MOST_DESCRIPTORS;
+use super::received::Received;
 
 /// The magic number of huge pages' file system (statfs(2), HUGETLBFS_MAGIC).
 const HUGE_PAGES: u64 = 0x958458f6;
@@ -39,17 +41,24 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Maps regions.
-    pub(crate) fn map(regions: Vec<Region>, files: Vec<File>) -> Result<Memory, Refused> {
+    /// Maps regions, of `most` bytes in all.
+    pub(crate) fn map(regions: Vec<Region>, files: Vec<Received>, most: u64) -> Result<Memory, Refused> {
         if regions.is_empty() || regions.len() > MOST_DESCRIPTORS || regions.len() != files.len() {
             return Err(Refused::Memory(format!("{} regions with {} files", regions.len(), files.len())));
         }
-        let mut both: Vec<(Region, File)> = regions.into_iter().zip(files).collect();
+        let all = regions.iter().try_fold(0u64, |all, region| all.checked_add(region.size));
+        if all.is_none_or(|all| all > most) {
+            return Err(Refused::Memory(format!(
+                "it is more than the {} GiB that a tenant may share here; share less, or serve fewer tenants",
+                most >> 30
+            )));
+        }
+        let mut both: Vec<(Region, Received)> = regions.into_iter().zip(files).collect();
         both.sort_by_key(|(region, _)| region.guest);
         let mut mapped = Vec::with_capacity(both.len());
         let mut kept = Vec::with_capacity(both.len());
         for (region, file) in both {
-            check(&region, &file)?;
+            let file = check(&region, file)?;
             let refused =
                 |reason: String| Refused::Memory(format!("region at {:#x}: {reason}", region.guest));
             let size = usize::try_from(region.size).map_err(|e| refused(e.to_string()))?;
@@ -85,28 +94,40 @@ impl Memory {
     }
 }
 
-/// Whether the file can be mapped without ever being a danger.
-fn check(region: &Region, file: &File) -> Result<(), Refused> {
+/// What a tenant may share at most, in bytes, where there are so many. A peer's files are as large as it says, whatever is in
+/// them; all that are mapped share one address space, of which the other half is for all else.
+pub(crate) fn most_shared(tenants: usize) -> u64 {
+    /// User space of x86-64 with four levels of page tables, and of aarch64 (Linux, `Documentation/arch/x86/x86_64/mm.rst`).
+    const ADDRESS_SPACE: u64 = 1 << 47;
+    const MOST: u64 = 4 << 40;
+    // One more than there are: what a tenant shares anew is mapped before the old is unmapped.
+    let each = ADDRESS_SPACE / 2 / (tenants as u64 + 1);
+    MOST.min(each - each % page_size() as u64)
+}
+
+/// The file, if it can be mapped without ever being a danger.
+fn check(region: &Region, file: Received) -> Result<File, Refused> {
     let refused = |reason: String| Refused::Memory(format!("region at {:#x}: {reason}", region.guest));
     let page = page_size() as u64;
     if region.size == 0 || [region.guest, region.size, region.offset].iter().any(|n| n % page != 0) {
         return Err(refused(format!("its {} bytes are not whole pages", region.size)));
     }
-    let sealed = fcntl_get_seals(file).is_ok_and(|seals| seals.contains(SealFlags::SHRINK));
-    if !sealed {
+    let sealed =
+        |file: BorrowedFd<'_>| fcntl_get_seals(file).is_ok_and(|seals| seals.contains(SealFlags::SHRINK));
+    let file = file.into_if(sealed).map(File::from).ok_or_else(|| {
         let remedy = "use memory-backend-memfd with share=on and seal=on (QEMU's default)";
-        return Err(refused(format!("it is not sealed against shrinking; {remedy}")));
-    }
-    let kind = fstatfs(file).map_err(|e| refused(e.to_string()))?;
+        refused(format!("it is not sealed against shrinking; {remedy}"))
+    })?;
+    let kind = fstatfs(&file).map_err(|e| refused(e.to_string()))?;
     if kind.f_type as u64 == HUGE_PAGES {
         return Err(refused("it is of huge pages, which can be taken away; use ordinary ones".into()));
     }
-    let length = fstat(file).map_err(|e| refused(e.to_string()))?.st_size;
+    let length = fstat(&file).map_err(|e| refused(e.to_string()))?.st_size;
     let end = region.offset.checked_add(region.size);
     if end.is_none_or(|end| end > length as u64) {
         return Err(refused(format!("it goes beyond its file's {length} bytes")));
     }
-    Ok(())
+    Ok(file)
 }
 
 #[cfg(test)]
@@ -130,13 +151,14 @@ mod tests {
     }
 
     fn reason(regions: Vec<Region>, files: Vec<File>) -> String {
-        Memory::map(regions, files).unwrap_err().to_string()
+        let files = files.into_iter().map(Received::from).collect();
+        Memory::map(regions, files, most_shared(1)).unwrap_err().to_string()
     }
 
     #[test]
     fn sealed_memory_is_shared_and_cannot_be_truncated() {
         let theirs = file(SealFlags::SHRINK);
-        let memory = Memory::map(vec![region()], vec![theirs.try_clone().unwrap()]).unwrap();
+        let memory = Memory::map(vec![region()], vec![theirs.try_clone().unwrap().into()], PAGES).unwrap();
         ftruncate(&theirs, 0).unwrap_err();
         memory.guest().write_slice(b"here", GuestAddress(0x1ffe)).unwrap();
         let mut there = [0; 4];
@@ -175,5 +197,30 @@ mod tests {
         assert!(reason(overlapping, vec![sealed(), sealed()]).starts_with("memory: "));
         assert!(reason(vec![], vec![]).contains("0 regions"));
         assert!(reason(vec![region()], vec![]).contains("0 files"));
+    }
+
+    /// Each is no more than its file, and takes no memory: only the address space can bound them.
+    #[test]
+    fn no_tenant_takes_all_of_the_address_space() {
+        let huge = || {
+            let file = memfd_create("memory", MemfdFlags::ALLOW_SEALING).unwrap();
+            ftruncate(&file, 1 << 46).unwrap();
+            fcntl_add_seals(&file, SealFlags::SHRINK).unwrap();
+            File::from(file)
+        };
+        let most = most_shared(1);
+        assert_eq!(most, 4 << 40);
+        let half = Region { guest: 0, size: most / 2, user: 0, offset: 0 };
+        let both = |more: u64| {
+            vec![half, Region { guest: 1 << 45, size: most / 2 + more, user: 1 << 45, offset: 0 }]
+        };
+        let told = reason(both(4096), vec![huge(), huge()]);
+        assert!(told.contains("more than the 4096 GiB") && told.contains("share less"), "{told}");
+        let wrapping = vec![half, Region { size: u64::MAX - 4095, ..half }];
+        assert!(reason(wrapping, vec![huge(), huge()]).contains("share less"));
+        Memory::map(both(0), vec![huge().into(), huge().into()], most).unwrap();
+        for tenants in [1, 15, 16, 601, 4096] {
+            assert!(most_shared(tenants) * (tenants as u64 + 1) <= 1 << 46, "{tenants}");
+        }
     }
 }

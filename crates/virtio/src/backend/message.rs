@@ -5,9 +5,8 @@
 //! crate. Its handler of requests is not used: it waits within a message for a peer that sends half of one, and it has
 //! no door for messages that only a device knows.
 
-use std::os::fd::OwnedFd;
-
 use super::Refused;
+use super::received::Received;
 
 /// The longest body that is taken, in bytes; the longest known one is that of a crypto session (1072).
 pub const LONGEST: usize = 4096;
@@ -61,7 +60,7 @@ impl Header {
 pub(crate) struct Message {
     pub(crate) header: Header,
     pub(crate) body: Vec<u8>,
-    pub(crate) descriptors: Vec<OwnedFd>,
+    pub(crate) descriptors: Vec<Received>,
 }
 
 impl Message {
@@ -94,7 +93,7 @@ impl Message {
 
     /// The queue and the descriptor of a message that hands over an eventfd: bits 0 to 7 are the queue's number, bit 8
     /// says that there is no descriptor.
-    pub(crate) fn eventfd(&mut self) -> Result<(usize, Option<OwnedFd>), Refused> {
+    pub(crate) fn eventfd(&mut self) -> Result<(usize, Option<Received>), Refused> {
         let word = self.u64()?;
         let absent = word & 0x100 != 0;
         if self.descriptors.len() != usize::from(!absent) || word & !0x1ff != 0 {

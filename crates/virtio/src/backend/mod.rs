@@ -18,6 +18,7 @@ mod kicks;
 mod memory;
 mod message;
 mod port;
+mod received;
 mod reception;
 mod refused;
 mod ring;

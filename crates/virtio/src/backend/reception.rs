@@ -10,6 +10,8 @@ use rustix::event::{EventfdFlags, Timespec, eventfd};
 use rustix::io::Errno;
 use tollway_core::{Error, Result};
 
+use super::memory::most_shared;
+use super::received::Bin;
 use super::session::{Session, Surroundings};
 use super::{Device, Event, Kicks, Port, Refused};
 use crate::Bucket;
@@ -32,6 +34,8 @@ struct Door {
     /// When to look for a peer that no event announces: one that is called, or could not be taken in.
     look_at: Option<u64>,
     port: Arc<Port>,
+    /// Descriptors of its peers whose close may wait.
+    bin: Arc<Bin>,
     session: Option<Session>,
     messages: Bucket,
     /// Until when nothing of it is read, since it sent too much.
@@ -43,6 +47,7 @@ pub struct Reception<D> {
     device: Arc<D>,
     kicks: Arc<Kicks>,
     doors: Vec<Door>,
+    most_shared: u64,
     epoll: OwnedFd,
     stop: Arc<OwnedFd>,
     begun: Instant,
@@ -71,6 +76,7 @@ impl<D: Device> Reception<D> {
         let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(failed)?;
         epoll::add(&epoll, &stop, EventData::new_u64(STOP), EventFlags::IN).map_err(failed)?;
         let mut doors = Vec::new();
+        let most_shared = most_shared(meetings.len());
         for (tenant, meeting) in meetings.into_iter().enumerate() {
             if let Meeting::Listen(listener) = &meeting {
                 let key = EventData::new_u64(tenant as u64);
@@ -79,9 +85,25 @@ impl<D: Device> Reception<D> {
             let port = Arc::new(Port::new(device.queues()));
             let messages = Bucket::new(MESSAGES, BURST, 0);
             let look_at = matches!(meeting, Meeting::Call(_)).then_some(0);
-            doors.push(Door { meeting, look_at, port, session: None, messages, parked: None });
+            doors.push(Door {
+                meeting,
+                look_at,
+                port,
+                bin: Arc::default(),
+                session: None,
+                messages,
+                parked: None,
+            });
         }
-        Ok(Reception { device, kicks, doors, epoll, stop: Arc::new(stop), begun: Instant::now() })
+        Ok(Reception {
+            device,
+            kicks,
+            doors,
+            most_shared,
+            epoll,
+            stop: Arc::new(stop),
+            begun: Instant::now(),
+        })
     }
 
     /// The tenants' queues, in the order of their sockets.
@@ -135,9 +157,17 @@ impl<D: Device> Reception<D> {
             return;
         }
         door.messages.take(1);
-        let around = Surroundings { device: &*self.device, tenant, port: &door.port, kicks: &self.kicks };
+        let around = Surroundings {
+            device: &*self.device,
+            tenant,
+            port: &door.port,
+            kicks: &self.kicks,
+            most_shared: self.most_shared,
+        };
         match session.step(&around) {
-            Ok(Some(_)) => {}
+            Ok(Some(_)) if door.bin.is_empty() => {}
+            // Whether it was told so or not: it must not send more of these before they are closed.
+            Ok(Some(_)) => self.close(tenant, Some(Refused::Foreign)),
             Ok(None) => self.close(tenant, None),
             Err(refused) => self.close(tenant, Some(refused)),
         }
@@ -182,11 +212,16 @@ impl<D: Device> Reception<D> {
     fn open(&mut self, tenant: usize, now: u64) {
         let door = &mut self.doors[tenant];
         let key = EventData::new_u64(tenant as u64);
-        let met = door.meeting.meet().and_then(|stream| {
-            let session = Session::new(stream, self.device.queues());
+        let meet = || {
+            if door.bin.is_busy() {
+                return Err(Errno::AGAIN.into());
+            }
+            let stream = door.meeting.meet()?;
+            let session = Session::new(stream, self.device.queues(), door.bin.clone());
             epoll::add(&self.epoll, &session, key, EventFlags::IN)?;
             Ok(session)
-        });
+        };
+        let met: std::io::Result<Session> = meet();
         // Its socket would announce the next one, or this one again and again.
         if let Meeting::Listen(listener) = &door.meeting {
             let _ = epoll::delete(&self.epoll, listener);
@@ -206,8 +241,16 @@ impl<D: Device> Reception<D> {
         if let Some(refused) = &refused {
             self.device.event(tenant, Event::Refused(refused));
         }
-        session.end(&Surroundings { device: &*self.device, tenant, port: &door.port, kicks: &self.kicks });
+        session.end(&Surroundings {
+            device: &*self.device,
+            tenant,
+            port: &door.port,
+            kicks: &self.kicks,
+            most_shared: self.most_shared,
+        });
         let _ = epoll::delete(&self.epoll, &session);
+        session.leave();
+        door.bin.empty();
         door.parked = None;
         // At once where it is a socket that tells of the next one.
         let wait = if matches!(door.meeting, Meeting::Call(_)) { AGAIN } else { 0 };

@@ -34,6 +34,9 @@ pub enum Refused {
     /// More descriptors came along than any message has.
     #[error("a message with too many descriptors")]
     Descriptors,
+    /// Neither memory nor an eventfd: a descriptor that no message has.
+    #[error("a descriptor that is neither memory nor an eventfd")]
+    Foreign,
     /// Memory that cannot be used.
     #[error("memory: {0}")]
     Memory(String),

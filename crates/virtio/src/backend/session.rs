@@ -1,7 +1,7 @@
 //! One connection of a peer: what it has told so far, and which of its queues can run.
 
-use std::fs::File;
-use std::os::fd::{AsFd, OwnedFd};
+use std::net::Shutdown;
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
@@ -14,6 +14,7 @@ use super::eventfd::Eventfd;
 use super::inbox::{Arrived, Inbox};
 use super::memory::Region;
 use super::message::{MOST_DESCRIPTORS, Message, halves, state_bytes};
+use super::received::{Bin, Received};
 use super::ring::Start;
 use super::{Device, Event, Kicks, Memory, Port, Refused, Ring};
 
@@ -28,8 +29,8 @@ struct Setup {
     rings: Option<[u64; 3]>,
     base: u16,
     kick: Option<Arc<Eventfd>>,
-    call: Option<OwnedFd>,
-    error: Option<OwnedFd>,
+    call: Option<Eventfd>,
+    error: Option<Eventfd>,
     enabled: bool,
 }
 
@@ -39,6 +40,8 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) tenant: usize,
     pub(crate) port: &'a Port,
     pub(crate) kicks: &'a Kicks,
+    /// The most memory that the tenant may share, in bytes.
+    pub(crate) most_shared: u64,
 }
 
 /// A connection of a peer.
@@ -46,6 +49,7 @@ pub(crate) struct Surroundings<'a> {
 pub(crate) struct Session {
     stream: UnixStream,
     inbox: Inbox,
+    bin: Arc<Bin>,
     features: u64,
     protocol: VhostUserProtocolFeatures,
     memory: Option<Arc<Memory>>,
@@ -59,10 +63,11 @@ impl AsFd for Session {
 }
 
 impl Session {
-    pub(crate) fn new(stream: UnixStream, queues: usize) -> Session {
+    pub(crate) fn new(stream: UnixStream, queues: usize, bin: Arc<Bin>) -> Session {
         Session {
             stream,
-            inbox: Inbox::default(),
+            inbox: Inbox::new(bin.clone()),
+            bin,
             features: 0,
             protocol: VhostUserProtocolFeatures::empty(),
             memory: None,
@@ -95,11 +100,22 @@ impl Session {
         Ok(Some(true))
     }
 
-    /// Stops all queues; the connection ends when this is dropped.
+    /// Stops all queues; the connection ends by [`leave`](Session::leave).
     pub(crate) fn end(&mut self, around: &Surroundings<'_>) {
         for queue in 0..self.queues.len() {
             self.stop(queue, around);
         }
+    }
+
+    /// Ends the connection.
+    pub(crate) fn leave(self) {
+        let Session { stream, bin, .. } = self;
+        // From here on nothing more arrives; descriptors in what has not been read would be closed with it.
+        let _ = stream.shutdown(Shutdown::Both);
+        if rustix::io::ioctl_fionread(&stream).is_ok_and(|unread| unread == 0) {
+            return;
+        }
+        bin.put(stream.into());
     }
 
     fn send(&self, mut bytes: &[u8]) -> Result<(), Refused> {
@@ -150,7 +166,7 @@ impl Session {
             FrontendReq::RESET_OWNER => self.end(around),
             FrontendReq::GET_QUEUE_NUM => return word(self.queues.len() as u64),
             FrontendReq::SET_MEM_TABLE => {
-                self.memory = Some(Arc::new(memory_table(message)?));
+                self.memory = Some(Arc::new(memory_table(message, around.most_shared)?));
                 self.restart_all(around)?;
             }
             FrontendReq::SET_VRING_NUM => {
@@ -199,7 +215,8 @@ impl Session {
             FrontendReq::SET_VRING_CALL => {
                 let (queue, call) = message.eventfd()?;
                 let queue = self.queue(queue as u32, message)?;
-                let running = eventfd(&call, "call")?;
+                let call = call.map(|call| Eventfd::new(call, "call")).transpose()?;
+                let running = call.as_ref().map(Eventfd::try_clone).transpose()?;
                 self.queues[queue].call = call;
                 if let Some(ring) = &mut around.port.rings()[queue] {
                     ring.call = running;
@@ -209,7 +226,8 @@ impl Session {
             FrontendReq::SET_VRING_ERR => {
                 let (queue, error) = message.eventfd()?;
                 let queue = self.queue(queue as u32, message)?;
-                let running = eventfd(&error, "error")?;
+                let error = error.map(|error| Eventfd::new(error, "error")).transpose()?;
+                let running = error.as_ref().map(Eventfd::try_clone).transpose()?;
                 self.queues[queue].error = error;
                 if let Some(ring) = &mut around.port.rings()[queue] {
                     ring.error = running;
@@ -292,8 +310,8 @@ impl Session {
             indirect: self.features & 1 << VIRTIO_RING_F_INDIRECT_DESC != 0,
         };
         let mut ring = Ring::new(memory.clone(), &start)?;
-        ring.call = eventfd(&setup.call, "call")?;
-        ring.error = eventfd(&setup.error, "error")?;
+        ring.call = setup.call.as_ref().map(Eventfd::try_clone).transpose()?;
+        ring.error = setup.error.as_ref().map(Eventfd::try_clone).transpose()?;
         let watched = around.kicks.watch(&**kick, around.tenant, queue);
         watched.map_err(|e| Refused::Rings(format!("its kicks cannot be waited for: {e}")))?;
         ring.call_anyway();
@@ -303,15 +321,8 @@ impl Session {
     }
 }
 
-/// The eventfd that a peer sent, if it sent one.
-fn eventfd(descriptor: &Option<OwnedFd>, what: &'static str) -> Result<Option<Eventfd>, Refused> {
-    let Some(descriptor) = descriptor else { return Ok(None) };
-    let mine = descriptor.try_clone().map_err(|e| Refused::Connection(e.to_string()))?;
-    Eventfd::new(mine, what).map(Some)
-}
-
 /// Regions and their files ("Memory regions description").
-fn memory_table(message: &mut Message) -> Result<Memory, Refused> {
+fn memory_table(message: &mut Message, most: u64) -> Result<Memory, Refused> {
     const REGION: usize = 32;
     let body = &message.body;
     let Some((first, rest)) = body.split_first_chunk::<8>() else {
@@ -326,6 +337,6 @@ fn memory_table(message: &mut Message) -> Result<Memory, Refused> {
         Region { guest: word(0), size: word(8), user: word(16), offset: word(24) }
     });
     let regions = regions.collect();
-    let files = std::mem::take(&mut message.descriptors).into_iter().map(File::from).collect();
-    Memory::map(regions, files)
+    let files: Vec<Received> = std::mem::take(&mut message.descriptors);
+    Memory::map(regions, files, most)
 }

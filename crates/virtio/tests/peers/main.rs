@@ -147,6 +147,60 @@ fn descriptors_that_are_not_eventfds_are_refused() {
     }
 }
 
+/// A socket whose last close waits for a minute, since it has bytes that nobody takes; and who does not take them.
+fn lingering() -> (OwnedFd, std::net::TcpStream) {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut stream = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let deaf = listener.accept().unwrap().0;
+    stream.set_nonblocking(true).unwrap();
+    while stream.write(&[0; 65_536]).is_ok() {}
+    rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::from_secs(60))).unwrap();
+    (stream.into(), deaf)
+}
+
+#[test]
+fn sockets_that_linger_when_they_are_closed_hold_nobody_up() {
+    let served = Served::start(2);
+    let mut frontend = Frontend::connect(&served.socket(1), &Options::default()).unwrap();
+    let number = words(&[0]);
+    // As a kick; with a message that has none; more than any message has; within a message; in what is never read; and where
+    // an answer is wanted.
+    let cases: [(Vec<u8>, usize); 6] = [
+        (message(12, 1, &number), 1),
+        (message(1, 1, &[]), 1),
+        (message(12, 1, &number), 12),
+        (message(12, 1, &number)[..5].to_vec(), 1),
+        ([message(99, 1, &[]), message(12, 1, &number)].concat(), 1),
+        (message(12, 9, &number), 1),
+    ];
+    for (case, (bytes, count)) in cases.into_iter().enumerate() {
+        let (socket, deaf) = lingering();
+        // It waits at the door until it has closed its own, so that the server's close is the last.
+        let first = served.connect(0);
+        served.wait_for(|seen| matches!(seen, Seen::Connected).then_some(()));
+        let peer = served.connect(0);
+        let descriptors = (0..count).map(|_| socket.try_clone().unwrap()).collect::<Vec<_>>();
+        send(&peer, &bytes, &descriptors).unwrap();
+        drop((descriptors, socket));
+        let begun = Instant::now();
+        drop(first);
+        served.wait_for(|seen| matches!(seen, Seen::Gone(0)).then_some(()));
+        if bytes.len() < 12 {
+            peer.shutdown(std::net::Shutdown::Both).unwrap();
+        }
+        served.wait_for(|seen| matches!(seen, Seen::Gone(0)).then_some(()));
+        frontend.reconnect().unwrap();
+        draw(&mut frontend);
+        assert!(begun.elapsed() < Duration::from_secs(5), "case {case}: {:?}", begun.elapsed());
+        // Whoever would have taken the bytes goes, and with that the next peer of this tenant is taken in.
+        drop(deaf);
+        let begun = Instant::now();
+        Frontend::connect(&served.socket(0), &Options::default()).unwrap();
+        println!("case {case}: the next one is taken in after {:?}", begun.elapsed());
+        served.wait_for(|seen| matches!(seen, Seen::Gone(0)).then_some(()));
+    }
+}
+
 #[test]
 fn a_peer_that_does_not_read_its_answers_is_left() {
     let served = Served::start(1);
