@@ -96,7 +96,7 @@ impl Chain {
         Ok(done)
     }
 
-    /// Copies the chain that begins at `head` of the table at `table`.
+    /// Copies the chain that begins at `head` of the table at `table`; of its pieces the first `most`.
     pub(super) fn copy(
         &mut self,
         memory: &GuestMemoryMmap,
@@ -104,6 +104,7 @@ impl Chain {
         size: u16,
         head: u16,
         indirect: bool,
+        most: usize,
     ) -> Result<(), Refused> {
         *self = Chain { head, pieces: std::mem::take(&mut self.pieces), ..Chain::default() };
         self.pieces.clear();
@@ -140,7 +141,7 @@ impl Chain {
                 continue;
             }
             total = self.add(memory, &descriptor, has(VRING_DESC_F_WRITE), total)?;
-            if !has(VRING_DESC_F_NEXT) {
+            if !has(VRING_DESC_F_NEXT) || self.pieces.len() >= most {
                 return Ok(());
             }
             at = descriptor.next();

@@ -108,13 +108,22 @@ impl Ring {
     /// # Errors
     /// What is wrong with it, once.
     pub fn take(&mut self, chain: &mut Chain) -> Result<bool, Refused> {
+        self.take_first(chain, usize::MAX)
+    }
+
+    /// Takes the next buffer, of which only the first `most` pieces (one at least) are looked at: for a device that need
+    /// not use all of a buffer, and does not want to be kept by long ones.
+    ///
+    /// # Errors
+    /// What is wrong with it, once.
+    pub fn take_first(&mut self, chain: &mut Chain, most: usize) -> Result<bool, Refused> {
         if self.broken {
             return Ok(false);
         }
-        self.try_take(chain).map_err(|refused| self.give_up(refused))
+        self.try_take(chain, most).map_err(|refused| self.give_up(refused))
     }
 
-    fn try_take(&mut self, chain: &mut Chain) -> Result<bool, Refused> {
+    fn try_take(&mut self, chain: &mut Chain, most: usize) -> Result<bool, Refused> {
         let memory = &self.memory;
         let wrong = |e: Error| Refused::Rings(e.to_string());
         let available = self.queue.avail_idx(memory.guest(), Ordering::Acquire).map_err(wrong)?;
@@ -129,7 +138,7 @@ impl Ring {
         };
         self.taken += 1;
         let table = GuestAddress(self.queue.desc_table());
-        chain.copy(memory.guest(), table, self.queue.size(), head, self.indirect)?;
+        chain.copy(memory.guest(), table, self.queue.size(), head, self.indirect, most)?;
         Ok(true)
     }
 

@@ -6,3 +6,4 @@ mod health;
 mod killed;
 mod numbered;
 mod player;
+mod tiny;

@@ -1,15 +1,20 @@
 //! Whose turn it is: start-time fair queueing, with limits, on whatever clock the caller has.
 //!
-//! Every tenant has a *start tag*: what it has been given, divided by its weight. Whoever wants bytes and has the
-//! smallest tag is next, and is given at most a quantum; then its tag grows by what it got. *Virtual time* is the tag of
+//! Every tenant has a *start tag*: what its turns have cost, divided by its weight. A turn costs the bytes that it brought,
+//! or what the worker could have drawn in the time that it took to hand them out, if that is more: who asks by single
+//! bytes takes time and no bytes. Where the source is slow, time costs little. Whoever wants bytes and has the
+//! smallest tag is next, and is given at most a quantum; then its tag grows by what that cost. *Virtual time* is the tag of
 //! the last that was chosen. A tenant that wanted nothing for a while comes back with a tag no smaller than virtual time:
 //! it has saved nothing up, and owes nothing. So the server never rests while anybody who may have something wants it, and an
 //! idle tenant's share goes to the others in proportion to their weights.
 //!
 //! **Bound.** Let two tenants f and g want bytes throughout a stretch of time, unlimited, with weights w and one
-//! worker. Then what they got in it, B, differs by no more than a quantum Q each:
+//! worker. Then what their turns in it cost, C, differs by no more than the dearest turn D of each:
 //!
-//! |B(f) / w(f) − B(g) / w(g)| ≤ Q / w(f) + Q / w(g).
+//! |C(f) / w(f) − C(g) / w(g)| ≤ D(f) / w(f) + D(g) / w(g).
+//!
+//! Of those whose turns take less time than it takes to draw as much, as those of usual guests do, C is the bytes that
+//! they got, and D a quantum. No turn of a [`Server`](super::Server) costs more than sixteen quanta.
 //!
 //! (P. Goyal, H. Vin, H. Cheng, "Start-time Fair Queueing", SIGCOMM 1996, theorem 1. It holds however fast or slowly
 //! the source gives, which is why this discipline and no other: a generator's rate is anybody's guess.) With several
@@ -159,13 +164,14 @@ impl Fair {
         Some(Grant { tenant, bytes })
     }
 
-    /// A turn is over: the tenant took `used` bytes, and is known to want so many more. None: it wants no more.
-    pub fn done(&mut self, tenant: usize, used: usize, more: Option<u64>, now: u64) {
+    /// A turn is over: the tenant took `used` bytes, which cost as much as `cost` bytes, and is known to want so many more.
+    /// None: it wants no more.
+    pub fn done(&mut self, tenant: usize, used: usize, cost: usize, more: Option<u64>, now: u64) {
         let quantum = self.quantum;
         let virtual_time = self.virtual_time;
         let account = &mut self.accounts[tenant];
         let State::Served { again } = account.state else { return };
-        account.tag += used as u128 * BYTE / u128::from(account.weight);
+        account.tag += cost as u128 * BYTE / u128::from(account.weight);
         if let Some(bucket) = &mut account.bucket {
             bucket.take(used as u64);
         }

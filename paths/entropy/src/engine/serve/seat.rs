@@ -6,6 +6,10 @@ use tollway_virtio::backend::{Chain, Port, Refused, Ring};
 
 use super::status::TenantCounts;
 
+/// Pieces of buffers after which a turn ends, and the most of one buffer that are filled: as many as there are requests of
+/// Linux's virtio-rng in 4 KiB. A device may fill less than the whole of a buffer (VIRTIO 1.2, 5.4.6.2).
+const PIECES: usize = 64;
+
 /// A tenant's place.
 #[derive(Debug, Default)]
 pub(super) struct Seat {
@@ -100,9 +104,15 @@ impl Seat {
 
 fn fill(inner: &mut Inner, ring: &mut Ring, bytes: &[u8], used: &mut usize) -> Result<Option<u64>, Refused> {
     let mut given_back = false;
+    let mut walked = 0;
     let more = loop {
         if !inner.open {
-            if !ring.take(&mut inner.chain)? {
+            if walked >= PIECES {
+                // There may be more, nobody knows how much.
+                break Some(1);
+            }
+            walked += 1;
+            if !ring.take_first(&mut inner.chain, PIECES)? {
                 inner.quiet = false;
                 // The driver may have offered something between the two.
                 if ring.want_kicks(true)? {
@@ -116,6 +126,7 @@ fn fill(inner: &mut Inner, ring: &mut Ring, bytes: &[u8], used: &mut usize) -> R
                 )));
             }
             inner.open = true;
+            walked += inner.chain.pieces().len() - 1;
         }
         if *used == bytes.len() {
             break Some(inner.chain.left());

@@ -123,10 +123,10 @@ impl Shared {
     }
 
     /// A turn is over.
-    pub(super) fn done(&self, tenant: usize, used: usize, more: Option<u64>) {
+    pub(super) fn done(&self, tenant: usize, used: usize, cost: usize, more: Option<u64>) {
         let mut desk = self.desk();
         let now = self.now();
-        desk.fair.done(tenant, used, more, now);
+        desk.fair.done(tenant, used, cost, more, now);
         // This worker may have nothing left, and is about to draw.
         let wake = desk.dozing > 0 && more.is_some();
         drop(desk);

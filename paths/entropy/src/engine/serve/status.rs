@@ -37,7 +37,7 @@ pub struct TenantStatus {
 pub struct TenantCounts {
     /// Bytes that it was given.
     pub bytes: u64,
-    /// Buffers given back to it, all of them full.
+    /// Buffers given back to it, full up to their 64th piece.
     pub requests: u64,
     /// Kicks that were noticed; several at once count as one.
     pub kicks: u64,

@@ -20,6 +20,9 @@ const DRAW: Duration = Duration::from_millis(1);
 /// The least that is drawn at once, in bytes: what Linux's virtio-rng asks for. Draws are multiples of it.
 const LEAST: usize = 64;
 
+/// What a turn costs at most for the time that it took, in quanta.
+const DEAREST: usize = 16;
+
 /// Bytes drawn and not yet handed out.
 struct Block {
     bytes: Zeroizing<Vec<u8>>,
@@ -28,6 +31,8 @@ struct Block {
     /// The first that was not handed out, and the end of those drawn.
     at: usize,
     end: usize,
+    /// Bytes that the source gives in a nanosecond, while it is drawn from.
+    rate: f64,
 }
 
 impl Block {
@@ -40,7 +45,11 @@ impl Block {
         let begun = Instant::now();
         source.fill(&mut self.bytes[..self.size])?;
         (self.at, self.end) = (0, self.size);
-        let fits = self.size as f64 * DRAW.as_secs_f64() / begun.elapsed().as_secs_f64().max(1e-9);
+        let took = begun.elapsed().as_nanos().max(1) as f64;
+        let rate = self.size as f64 / took;
+        // A mean over some sixteen draws, as any one of them may have been interrupted.
+        self.rate += (rate - self.rate) / if self.rate > 0.0 { 16.0 } else { 1.0 };
+        let fits = rate * DRAW.as_nanos() as f64;
         let size = (fits as usize).clamp(LEAST, 2 * self.size).min(self.bytes.len());
         self.size = size - size % LEAST;
         Ok(())
@@ -62,7 +71,7 @@ impl Block {
 /// Serves until it is told to stop.
 pub(super) fn work(shared: &Shared, number: usize, mut source: Box<dyn Source>) -> Result<()> {
     let size = shared.quantum.next_multiple_of(LEAST);
-    let mut block = Block { bytes: Zeroizing::new(vec![0; size]), size, at: 0, end: 0 };
+    let mut block = Block { bytes: Zeroizing::new(vec![0; size]), size, at: 0, end: 0, rate: 0.0 };
     let mut kicked = Vec::new();
     let mut failing = false;
     while !shared.stop.load(Ordering::Acquire) {
@@ -91,9 +100,13 @@ pub(super) fn work(shared: &Shared, number: usize, mut source: Box<dyn Source>) 
         while block.left() > 0 {
             let Some(grant) = shared.next(block.left()) else { break };
             let seat = &shared.seats[grant.tenant];
+            let begun = Instant::now();
             let turn = seat.serve(&block.bytes[block.at..block.at + grant.bytes]);
             block.spend(turn.used);
-            shared.done(grant.tenant, turn.used, turn.more);
+            // What could have been drawn meanwhile. A turn that was interrupted is not the tenant's doing: there is a most.
+            let missed = (begun.elapsed().as_nanos() as f64 * block.rate) as usize;
+            let cost = turn.used.max(missed.min(DEAREST * shared.quantum));
+            shared.done(grant.tenant, turn.used, cost, turn.more);
             if let Some(refused) = turn.refused {
                 shared.tell(Told::Refused(grant.tenant, refused));
             }

@@ -66,7 +66,7 @@ fn play(
                 guest.asked = guest.request;
             }
             let more = (guest.asked > 0).then_some(guest.asked);
-            fair.done(tenant, bytes, more, now);
+            fair.done(tenant, bytes, bytes, more, now);
             first.ready = now + 1 + dice.below(20_000);
             done += 1;
             look(guests, now);
@@ -151,6 +151,31 @@ proptest! {
     }
 
     #[test]
+    fn what_turns_cost_differs_by_the_dearest_of_each(
+        weights in prop::collection::vec(1u32..20, 2..6),
+        dearest in prop::collection::vec(1u64..16 * Q as u64, 6),
+        seed: u64,
+    ) {
+        let shares: Vec<Share> = weights.iter().map(|weight| Share { weight: *weight, limit: None }).collect();
+        let mut fair = Fair::new(Q, &shares, 0);
+        (0..shares.len()).for_each(|tenant| fair.want(tenant, 0));
+        let (mut dice, mut spent) = (Dice(seed), vec![0u64; shares.len()]);
+        let (mut least, mut most) = (0.0f64, 0.0f64);
+        let each = |spent: u64, tenant: usize| spent as f64 / f64::from(weights[tenant]);
+        for now in 0..2000 {
+            let tenant = fair.next(Q, now).unwrap().tenant;
+            let cost = 1 + dice.below(dearest[tenant]);
+            spent[tenant] += cost;
+            // All of them give one byte.
+            fair.done(tenant, 1, cost as usize, Some(Q as u64), now);
+            let apart = each(spent[0], 0) - each(spent[1], 1);
+            (least, most) = (least.min(apart), most.max(apart));
+        }
+        let bound = each(dearest[0], 0) + each(dearest[1], 1);
+        prop_assert!(most - least <= bound + 1e-6, "{} > {bound}", most - least);
+    }
+
+    #[test]
     fn limits_hold_over_any_stretch_from_the_start(
         rate in 10_000u64..1_000_000_000, burst in 1u64..100_000,
         others in prop::collection::vec(guest(true), 0..4), seed: u64,
@@ -209,14 +234,14 @@ fn who_was_idle_has_saved_nothing_up() {
     for _ in 0..1000 {
         let grant = fair.next(Q, 0).unwrap();
         assert_eq!(grant, Grant { tenant: 0, bytes: Q });
-        fair.done(0, Q, Some(Q as u64), 0);
+        fair.done(0, Q, Q, Some(Q as u64), 0);
     }
     fair.want(1, 0);
     let mut turns = [0; 2];
     for _ in 0..10 {
         let grant = fair.next(Q, 0).unwrap();
         turns[grant.tenant] += 1;
-        fair.done(grant.tenant, Q, Some(Q as u64), 0);
+        fair.done(grant.tenant, Q, Q, Some(Q as u64), 0);
     }
     assert_eq!(turns, [5, 5]);
 }
@@ -228,10 +253,10 @@ fn a_kick_during_a_turn_is_not_lost() {
     fair.next(Q, 0).unwrap();
     assert_eq!((fair.next(Q, 0), fair.due(0)), (None, None));
     fair.want(0, 0);
-    fair.done(0, 0, None, 5);
+    fair.done(0, 0, 0, None, 5);
     assert_eq!(fair.due(5), Some(5));
     fair.next(Q, 7).unwrap();
-    fair.done(0, 0, None, 7);
+    fair.done(0, 0, 0, None, 7);
     assert_eq!(fair.due(7), None);
     assert_eq!(fair.waits(0, 7), Waits { turns: 2, total: 2, longest: 2, limited: 0 });
 }
@@ -242,7 +267,7 @@ fn a_new_limit_counts_from_now_on() {
     fair.change(0, Share { weight: 1, limit: Some((1000, 100)) }, 0);
     fair.want(0, 0);
     assert_eq!(fair.next(Q, 0).unwrap().bytes, 100);
-    fair.done(0, 100, Some(500), 0);
+    fair.done(0, 100, 100, Some(500), 0);
     // Wants 500, but a full bucket has 100, which take a tenth of a second.
     assert_eq!(fair.next(Q, 0), None);
     assert_eq!(fair.due(0), Some(100_000_000));
