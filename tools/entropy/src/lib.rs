@@ -37,6 +37,12 @@ pub enum Ending {
 /// # Errors
 /// What was asked for cannot be, or went wrong on its way.
 pub fn run(options: &Entropy, json: bool) -> Result<Ending> {
+    let ended = run_to_its_end(options, json);
+    log::flush();
+    ended
+}
+
+fn run_to_its_end(options: &Entropy, json: bool) -> Result<Ending> {
     match &options.what {
         What::Speed(options) => speed::run(options, json)?,
         What::Feed(options) => feed::run(options, json)?,
