@@ -3,50 +3,177 @@
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use serde::Serialize;
 use tollway_core::Error;
-use tollway_virtio::socket::Listener;
+use tollway_virtio::socket::{self, Listener};
 
 /// How long an answer may take: who does not read it must not hold up the next.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// How many are answered before something else is looked at.
+const AT_ONCE: usize = 16;
+
 /// The longest answer that is read, in bytes.
-const LONGEST: u64 = 16 << 20;
+const LONGEST: usize = 16 << 20;
 
 /// Answers whoever has connected.
 pub fn answer<D: Serialize>(listener: &Listener, document: impl Fn() -> D) {
-    while let Ok(mut stream) = listener.accept() {
+    for _ in 0..AT_ONCE {
+        let Ok(stream) = listener.accept() else { return };
         // It went away, or does not read: its own loss.
-        let _ = stream.set_write_timeout(Some(PATIENCE)).and_then(|()| {
-            let mut text = serde_json::to_vec_pretty(&document()).map_err(io::Error::from)?;
+        let _ = serde_json::to_vec_pretty(&document()).map_err(io::Error::from).and_then(|mut text| {
             text.push(b'\n');
-            stream.write_all(&text)
+            write_within(&stream, &text, PATIENCE)
         });
+    }
+}
+
+/// What is left of the time until then.
+fn left(deadline: Instant) -> io::Result<Duration> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
+}
+
+/// Writes all of it in that time, however slowly it is read.
+fn write_within(mut stream: &UnixStream, mut bytes: &[u8], most: Duration) -> io::Result<()> {
+    let deadline = Instant::now() + most;
+    while !bytes.is_empty() {
+        stream.set_write_timeout(Some(left(deadline)?))?;
+        // A page at a time: within one longer write the time would begin anew for each buffer of the socket.
+        let written = stream.write(&bytes[..bytes.len().min(4096)])?;
+        bytes = &bytes[written..];
+    }
+    Ok(())
+}
+
+/// Connects and reads to the end in that time, however slowly it is written.
+fn read_within(socket: &Path, most: Duration) -> io::Result<Vec<u8>> {
+    let deadline = Instant::now() + most;
+    let mut stream = loop {
+        match socket::call(socket) {
+            // Whoever serves it may be busy, or may have been stopped.
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                thread::sleep(left(deadline)?.min(Duration::from_millis(10)));
+            }
+            done => break done?,
+        }
+    };
+    stream.set_nonblocking(false)?;
+    let (mut text, mut piece) = (Vec::new(), vec![0; 65_536]);
+    loop {
+        stream.set_read_timeout(Some(left(deadline)?))?;
+        match stream.read(&mut piece) {
+            Ok(0) => return Ok(text),
+            Ok(read) => text.extend_from_slice(&piece[..read]),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+        if text.len() > LONGEST {
+            return Err(io::Error::other("it does not end"));
+        }
     }
 }
 
 /// `tollway entropy status`: asks, and prints the answer.
 ///
 /// # Errors
-/// Nobody answers there.
+/// Nobody answers there, not in time, or no document.
 pub fn ask(socket: &Path) -> Result<()> {
-    let wrong = |reason: String, remedy: &str| Error::Input {
-        place: format!("status at {}", socket.display()),
-        reason,
-        remedy: remedy.into(),
-    };
-    let remedy = "name the socket that `tollway entropy serve` or `feed` was given as --status";
-    let stream = UnixStream::connect(socket).map_err(|e| wrong(e.to_string(), remedy))?;
-    stream.set_read_timeout(Some(10 * PATIENCE))?;
-    let mut text = String::new();
-    let read = stream.take(LONGEST).read_to_string(&mut text);
-    read.map_err(|e| wrong(format!("no answer: {e}"), remedy))?;
-    if text.is_empty() {
-        return Err(wrong("whoever listens there answers nothing".into(), remedy).into());
-    }
-    io::stdout().write_all(text.as_bytes())?;
+    io::stdout().write_all(asked(socket, 5 * PATIENCE)?.as_bytes())?;
     Ok(())
+}
+
+fn asked(socket: &Path, most: Duration) -> Result<String> {
+    let wrong = |reason: &str| Error::Input {
+        place: format!("status at {}", socket.display()),
+        reason: reason.into(),
+        remedy: "name the socket that `tollway entropy serve` or `feed` was given as --status".into(),
+    };
+    let text = read_within(socket, most).map_err(|e| match e.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            wrong("no whole answer came in time; whoever serves it may be stopped")
+        }
+        _ => wrong(&format!("no answer: {e}")),
+    })?;
+    if text.is_empty() {
+        return Err(wrong("whoever listens there answers nothing").into());
+    }
+    let text = String::from_utf8(text).map_err(|_| wrong("what it answers is no text"))?;
+    // A terminal would obey control characters.
+    let document = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(&text).is_ok()
+        && !text.contains(|c: char| c.is_control() && c != '\n');
+    if !document {
+        return Err(wrong("what it answers is no status document").into());
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    const SHORT: Duration = Duration::from_millis(500);
+
+    /// What is told of somebody who answers like that.
+    fn told(answers: impl Fn(UnixStream) + Send + 'static) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("status.sock");
+        let listener = UnixListener::bind(&path).unwrap();
+        let other = thread::spawn(move || answers(listener.accept().unwrap().0));
+        let begun = Instant::now();
+        let told = asked(&path, SHORT).unwrap_or_else(|error| error.to_string());
+        assert!(begun.elapsed() < 10 * SHORT, "{:?}", begun.elapsed());
+        other.join().unwrap();
+        told
+    }
+
+    #[test]
+    fn whoever_answers_slowly_or_nonsense_is_left() {
+        let dripping = told(|mut stream| {
+            while stream.write_all(b" ").is_ok() {
+                thread::sleep(SHORT / 10);
+            }
+        });
+        assert!(dripping.contains("in time"), "{dripping}");
+        for nonsense in [&b"\xff\xfe\n"[..], b"rm -rf /\x1b[31m", b"[1]", b"{\"a\": \"\xc2\x9b31m\"}"] {
+            let told = told(move |mut stream| stream.write_all(nonsense).unwrap());
+            assert!(told.contains("what it answers is no"), "{told}");
+        }
+        assert_eq!(told(|mut stream| stream.write_all(b"{\"a\": 1}\n").unwrap()), "{\"a\": 1}\n");
+    }
+
+    #[test]
+    fn a_server_that_takes_nobody_in_is_not_waited_for_without_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("status.sock");
+        let _stopped = Listener::bind(&path, 0o600).unwrap();
+        let mut waiting = Vec::new();
+        while let Ok(stream) = socket::call(&path) {
+            waiting.push(stream);
+        }
+        let error = asked(&path, SHORT).unwrap_err().to_string();
+        assert!(error.contains("may be stopped"), "{error}");
+    }
+
+    #[test]
+    fn whoever_reads_slowly_holds_up_nobody() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let reader = thread::spawn(move || {
+            while theirs.read(&mut [0; 65_536]).is_ok_and(|read| read > 0) {
+                thread::sleep(SHORT / 10);
+            }
+        });
+        let begun = Instant::now();
+        let error = write_within(&ours, &vec![0; 8 << 20], SHORT).unwrap_err();
+        assert!(matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut), "{error}");
+        assert!(begun.elapsed() < 4 * SHORT, "{:?}", begun.elapsed());
+        drop(ours);
+        reader.join().unwrap();
+    }
 }

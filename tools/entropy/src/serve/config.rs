@@ -1,7 +1,9 @@
 //! What to serve, to whom: from the command line or from a file.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -10,6 +12,9 @@ use tollway_core::Error;
 use tollway_entropy::engine::source::Kind;
 
 use crate::args::serve::{Serve, TenantOption, mode, share};
+
+/// The longest file, in bytes: some ten thousand tenants.
+const LONGEST: u64 = 1 << 20;
 
 /// All that a server is told.
 #[derive(Clone, Debug, PartialEq)]
@@ -75,6 +80,19 @@ fn wrong(place: &str, reason: impl Into<String>, remedy: &str) -> anyhow::Error 
     Error::Input { place: place.into(), reason: reason.into(), remedy: remedy.into() }.into()
 }
 
+/// A file's text. What is no regular file could have one wait for it, while signals are not looked at.
+fn read(path: &Path) -> io::Result<String> {
+    let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    let mut text = String::new();
+    if file.take(LONGEST + 1).read_to_string(&mut text)? as u64 > LONGEST {
+        return Err(io::Error::other("it is longer than 1 MiB"));
+    }
+    Ok(text)
+}
+
 impl Config {
     /// As the command line has it.
     pub(super) fn of(options: &Serve) -> Result<Config> {
@@ -96,8 +114,7 @@ impl Config {
     /// As a file has it.
     pub(super) fn read(file: &Path) -> Result<Config> {
         let place = file.display().to_string();
-        let text = fs::read_to_string(file)
-            .map_err(|e| wrong(&place, e.to_string(), "name a file that can be read"))?;
+        let text = read(file).map_err(|e| wrong(&place, e.to_string(), "name a file that can be read"))?;
         Config::parse(&text, &place)
     }
 

@@ -49,6 +49,9 @@ impl Log {
             Told::Failing { worker, reason } => {
                 self.say("source-failing", &[("thread", &worker.to_string()), ("reason", reason)]);
             }
+            Told::Over { worker, reason } => {
+                self.say("source-ended", &[("thread", &worker.to_string()), ("reason", reason)]);
+            }
             Told::Recovered(worker) => self.say("source-recovered", &[("thread", &worker.to_string())]),
             Told::Ended(reason) => self.say("thread-ended", &[("reason", reason)]),
             _ => {}

@@ -4,20 +4,21 @@ mod config;
 mod document;
 mod log;
 
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use signal_hook::consts::SIGHUP;
 use tollway_core::Error;
 use tollway_entropy::engine::condition::Conditioned;
 use tollway_entropy::engine::health::{Monitored, Settings};
-use tollway_entropy::engine::serve::{Options, Server, Tenant};
+use tollway_entropy::engine::serve::{Options, Server, Tenant, Told};
 use tollway_entropy::engine::source::Source;
 use tollway_virtio::socket::{Listener, Meeting};
 
@@ -31,7 +32,7 @@ use log::Log;
 /// Serves until a signal ends it.
 ///
 /// # Errors
-/// What was asked for cannot be.
+/// What was asked for cannot be, or no source gives any more.
 pub fn run(options: &Serve, json: bool) -> Result<()> {
     let config = Config::of(options)?;
     let signals = Signals::new(SIGHUP)?;
@@ -49,13 +50,23 @@ pub fn run(options: &Serve, json: bool) -> Result<()> {
     }
     let log = Arc::new(Log::new(config.tenants.iter().map(|tenant| tenant.name.clone()).collect()));
     let teller = log.clone();
-    let server =
-        Server::start(tenants, sources, Options { quantum: config.quantum }, move |told| teller.tell(&told))?;
+    let (over, waker) = UnixStream::pair().context("making a socket")?;
+    for end in [&over, &waker] {
+        end.set_nonblocking(true).context("making a socket")?;
+    }
+    let tell = move |told| {
+        teller.tell(&told);
+        if let Told::Over { .. } = told {
+            // Full: it has been woken before.
+            let _ = (&waker).write(&[1]);
+        }
+    };
+    let server = Server::start(tenants, sources, Options { quantum: config.quantum }, tell)?;
     say_ready(&config, json)?;
-    wait(&signals, options, config, &server, status.as_ref(), &log)?;
+    let ended = wait(&signals, &over, options, config, &server, status.as_ref(), &log);
     log.say("stopping", &[]);
     server.stop();
-    Ok(())
+    ended
 }
 
 /// Has this process as many descriptors as it may: a machine takes a dozen, and the usual limit is 1024.
@@ -105,9 +116,10 @@ fn say_ready(config: &Config, json: bool) -> Result<()> {
     Ok(())
 }
 
-/// Answers who asks for the state, and takes limits over, until it is told to end.
+/// Answers who asks for the state, and takes limits over, until it is told to end, or no source gives any more.
 fn wait(
     signals: &Signals,
+    over: &UnixStream,
     options: &Serve,
     mut config: Config,
     server: &Server,
@@ -115,7 +127,7 @@ fn wait(
     log: &Log,
 ) -> Result<()> {
     loop {
-        let mut watched = vec![PollFd::new(signals, PollFlags::IN)];
+        let mut watched = vec![PollFd::new(signals, PollFlags::IN), PollFd::new(over, PollFlags::IN)];
         watched.extend(status.map(|listener| PollFd::from_borrowed_fd(listener.as_fd(), PollFlags::IN)));
         match poll(&mut watched, None) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
@@ -124,6 +136,13 @@ fn wait(
         signals.drain();
         if signals.end() {
             return Ok(());
+        }
+        let mut noticed = [0; 64];
+        while (&*over).read(&mut noticed).is_ok_and(|read| read == noticed.len()) {}
+        if server.is_over() {
+            let reasons = server.status().workers.into_iter().filter_map(|worker| worker.reason);
+            let reasons: Vec<String> = reasons.collect();
+            return Err(Error::system("drawing random bytes", reasons.join("; ")).into());
         }
         if signals.take_asked() {
             match &options.config {

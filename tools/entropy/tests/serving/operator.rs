@@ -167,3 +167,34 @@ fn what_cannot_be_is_told_with_place_and_remedy() {
     assert_eq!(fs::read(&file).unwrap(), b"kept");
     assert!(!fs::exists(&a).unwrap());
 }
+
+#[test]
+fn a_source_that_has_ended_ends_it_and_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let [a, state, file] = ["a.sock", "state.sock", "bytes"].map(|name| text(&folder.path().join(name)));
+    fs::write(&file, [7; 100]).unwrap();
+    for source in ["/dev/null", file.as_str()] {
+        let server = Serving::start(&["--tenant", &format!("a={a}"), "--source", source, "--status", &state]);
+        let (good, said) = server.end();
+        assert!(!good, "{said}");
+        assert!(said.contains("event=source-ended thread=0"), "{said}");
+        assert!(said.contains("drawing random bytes") && said.contains("it ended after"), "{said}");
+        assert!(!fs::exists(&a).unwrap() && !fs::exists(&state).unwrap(), "sockets are left");
+    }
+}
+
+#[test]
+fn a_fifo_without_a_writer_keeps_nobody_from_ending_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let [a, state, fifo] = ["a.sock", "state.sock", "fifo"].map(|name| text(&folder.path().join(name)));
+    rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    for config in [fifo.as_str(), "/dev/zero"] {
+        let (good, _, error) = run(&["serve", "--config", config]);
+        assert!(!good && error.contains("no regular file"), "{error}");
+    }
+    let server = Serving::start(&["--tenant", &format!("a={a}"), "--source", &fifo, "--status", &state]);
+    assert_eq!(status(&state)["healthy"], false);
+    server.signal(Signal::TERM);
+    let (good, said) = server.end();
+    assert!(good, "{said}");
+}

@@ -12,7 +12,7 @@
 //! A worker draws a block ahead, at most as long as one turn, or as what a slow source gives in a millisecond. It hands each
 //! byte out once; what was handed out is wiped. There is no pool that one tenant could drain for the others.
 //!
-//! A worker whose source fails serves nobody until it gives again: guests wait. Under health tests
+//! A worker whose source fails serves nobody until it gives again: guests wait. One whose source has ended is over. Under health tests
 //! ([`Monitored`](super::health::Monitored)) that is after the start-up test has been passed.
 
 mod fair;

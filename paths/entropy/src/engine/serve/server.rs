@@ -1,6 +1,6 @@
 //! The whole device: threads, what they share, and how it is started, asked, changed and stopped.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -57,6 +57,8 @@ pub(super) struct Shared {
     begun: Instant,
     desk: Mutex<Desk>,
     workers: Vec<Mutex<WorkerStatus>>,
+    /// How many workers' sources give nothing any more.
+    over: AtomicUsize,
     /// What their sources say of themselves meanwhile.
     watches: Vec<Option<Watch>>,
     tell: Box<dyn Fn(Told) + Send + Sync>,
@@ -145,6 +147,14 @@ impl Shared {
         if reason.is_some() {
             status.reason = reason;
         }
+    }
+
+    /// A worker's source gives nothing any more.
+    pub(super) fn is_over(&self, worker: usize, reason: String) {
+        self.over.fetch_add(1, Ordering::AcqRel);
+        self.tell(Told::Over { worker, reason });
+        // Another one may sleep and not know that there is something to do.
+        self.kicks.ring();
     }
 
     /// Waits, but not beyond the end.
@@ -252,6 +262,7 @@ impl Server {
             begun: Instant::now(),
             desk: Mutex::new(Desk { fair: Fair::new(options.quantum, &shares, 0), dozing: 0 }),
             workers: workers.collect(),
+            over: AtomicUsize::new(0),
             watches: sources.iter().map(|source| source.watch()).collect(),
             tell: Box::new(tell),
             rest: (Mutex::new(()), Condvar::new()),
@@ -290,6 +301,11 @@ impl Server {
         let thread = thread::Builder::new().name(name).spawn(body).map_err(|e| Error::system(doing, e))?;
         self.threads.push(thread);
         Ok(())
+    }
+
+    /// Whether no source gives anything any more, and nobody will ever be served again.
+    pub fn is_over(&self) -> bool {
+        self.shared.over.load(Ordering::Acquire) == self.shared.workers.len()
     }
 
     /// How it is going.

@@ -23,6 +23,13 @@ pub enum Told {
         /// What is wrong.
         reason: String,
     },
+    /// A worker's source gives nothing any more: it serves nobody from now on.
+    Over {
+        /// Which worker.
+        worker: usize,
+        /// What its source said.
+        reason: String,
+    },
     /// A worker's source has passed its start-up test after it had failed.
     Recovered(usize),
     /// A thread of the server ended for a reason that should not be.

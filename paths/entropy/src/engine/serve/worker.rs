@@ -79,6 +79,10 @@ pub(super) fn work(shared: &Shared, number: usize, mut source: Box<dyn Source>) 
             if let Err(error) = block.draw(&mut *source) {
                 block.wipe();
                 shared.report(number, &*source, Some(error.to_string()));
+                if !error.may_pass() {
+                    shared.is_over(number, error.to_string());
+                    return Ok(());
+                }
                 if !failing {
                     shared.tell(Told::Failing { worker: number, reason: error.to_string() });
                     // Another one may sleep and not know that there is something to do.

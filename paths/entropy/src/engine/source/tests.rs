@@ -48,6 +48,23 @@ fn a_file_ends_and_says_where() {
 }
 
 #[test]
+fn a_fifo_is_opened_at_once_and_its_writer_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("fifo");
+    rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    let mut source = Kind::Path(path.clone()).open().unwrap();
+    let writer = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        std::fs::write(path, [7; 100]).unwrap();
+    });
+    assert_eq!(draw(&mut *source, 100), [7; 100]);
+    writer.join().unwrap();
+    let error = source.fill(&mut [0; 60]).unwrap_err();
+    assert!(matches!(error, Error::Ended { bytes: 100, .. }), "{error}");
+    assert_eq!(source.counts().failures, 1);
+}
+
+#[test]
 fn a_seed_gives_the_same_bytes() {
     assert_eq!(draw(&mut Seeded::new(5), 100), draw(&mut Seeded::new(5), 100));
     assert_ne!(draw(&mut Seeded::new(5), 100), draw(&mut Seeded::new(6), 100));
