@@ -41,7 +41,7 @@ pub struct TenantState {
     pub burst: Option<u64>,
     /// Bytes given.
     pub bytes: u64,
-    /// Buffers given back, each full.
+    /// Buffers given back, each full up to its 64th piece.
     pub requests: u64,
     /// Kicks noticed; several at once count as one.
     pub kicks: u64,
