@@ -243,6 +243,8 @@ fn a_source_that_breaks_is_not_fed_until_it_works_again() {
     source.write_all(&good(START_UP + 6 * 64)).unwrap();
     within(5.0, "it does not recover", || ask(&socket)["fed"]["portions"].as_u64() > Some(3));
     assert_eq!(ask(&socket)["health"]["start_ups"], 2);
+    // Lines are written by a thread of their own.
+    within(5.0, "it does not say so", || events(&bench, "source-recovered") == 1);
     let log = log(&bench);
     assert!(log.contains("same byte came 9 times in a row\" retry-in=1\n"), "{log}");
     assert!(log.contains("retry-in=2\n") && events(&bench, "source-recovered") == 1, "{log}");
