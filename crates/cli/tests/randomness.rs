@@ -99,12 +99,13 @@ fn the_lines_are_all_there() {
             "tollway: failed blocks",
             "tollway: verdict",
             "tollway: duplicate blocks",
+            "tollway: min-entropy by the most common byte",
         ],
         "{said}"
     );
     assert!(said.contains("FIPS tests speed: (min=") && said.contains("bits/s"), "{said}");
     assert!(
-        said.contains(": 0.00e0 of all (99 % interval 0.00e0 to 4.11e-1); of an ideal source 7.97e-4\n"),
+        said.contains("blocks: none of 10; up to 41 % could (99 % interval); of an ideal source 0.080 %\n"),
         "{said}"
     );
 }
@@ -153,9 +154,13 @@ fn verdict_and_duplicates_are_told() {
     assert_eq!(document["duplicate_blocks"], 400);
     assert_eq!(document["blocks"]["tested"], 799);
     assert_eq!(document["verdict"]["finding"], "too-few-blocks");
+    let most_common = &document["most_common_byte"];
+    assert_eq!(most_common["bytes"], 1_000_000);
+    assert!((7.7..8.0).contains(&most_common["min_entropy"].as_f64().unwrap()), "{most_common}");
     let (_, said) = test(&bench, &[], &vec![0x55; 100_000], 1);
     assert!(said.contains("tollway: verdict: too many failures\n"), "{said}");
     assert!(said.contains("tollway: duplicate blocks: 38\n"), "{said}");
+    assert!(said.contains("most common byte: 0.00 bits a byte (bound at 99 %, 97500 bytes)\n"), "{said}");
     let (_, said) = test(&bench, &[], &recipe::stream("random 3 4000000"), 1);
     assert!(said.contains("tollway: verdict: compatible\n"), "{said}");
 }
@@ -260,6 +265,36 @@ fn outputs_that_close_or_are_full() {
     full.stdin(File::open("/dev/urandom").unwrap()).stdout(File::create("/dev/full").unwrap());
     let (_, said) = told(&full.output().unwrap(), 11);
     assert!(said.contains("rngtest: error writing to output: No space left"), "{said}");
+    fs::write(bench.file("good"), recipe::stream("random 1 25008")).unwrap();
+    for (options, into, why) in [
+        ("-c 5 --json", "/dev/full", "No space left"),
+        ("-c 5 --json", "&-", "Bad file descriptor"),
+        ("-c 5 --pipe", "&-", "Bad file descriptor"),
+    ] {
+        let mut shell = Command::new("sh");
+        bench.set_up(&mut shell);
+        let line = format!("{} entropy test {options} < good > {into}", env!("CARGO_BIN_EXE_tollway"));
+        let (_, said) = told(&shell.args(["-c", &line]).output().unwrap(), 11);
+        assert!(said.contains(&format!("rngtest: error writing to output: {why}")), "{line}: {said}");
+    }
+}
+
+#[test]
+fn options_are_taken_as_rngtest_takes_them() {
+    let bench = Bench::with(SHORT);
+    let stream = recipe::stream("random 1 25008");
+    for options in
+        [&["-c", "3", "-c", "5"][..], &["--blockc=5"], &["-c", "5x"], &["-c5", "-b", "0", "-b", "0"]]
+    {
+        let (_, said) = test(&bench, options, &stream, 0);
+        assert_eq!(number(&said, "FIPS 140-2 successes"), Some(5), "{options:?}: {said}");
+    }
+    for option in ["-V", "--version", "--vers"] {
+        let (out, _) = bench.ends(&["entropy", "test", option], 0);
+        assert!(out.contains(env!("CARGO_PKG_VERSION")), "{out}");
+    }
+    // It may be either of two.
+    bench.ends(&["entropy", "test", "--block=5"], 10);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use clap::Args;
 
 /// `tollway entropy test`.
 #[derive(Debug, Args)]
+#[command(version, args_override_self = true, infer_long_args = true)]
 #[command(after_help = "For example:
   tollway entropy test -c 100000 < /dev/urandom
   tollway entropy test random.bin --json
@@ -41,17 +42,26 @@ pub struct Test {
     pub pipe: bool,
 }
 
-/// A number as rngtest reads it, by %i of scanf(3): decimal, 0x… or 0….
+/// A number as rngtest reads it, by %i of scanf(3): decimal, 0x… or 0…, and nothing behind the last digit counts. What is
+/// larger than a C int, which rngtest refuses or cuts, is taken.
 fn number(text: &str) -> Result<u64, String> {
-    let (digits, radix) = match text.strip_prefix('0') {
-        Some(rest) if !rest.is_empty() => match rest.strip_prefix(['x', 'X']) {
-            Some(digits) => (digits, 16),
-            None => (rest, 8),
-        },
-        _ => (text, 10),
+    let text = text.trim_ascii_start();
+    let (negative, text) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
     };
-    let is_number = digits.chars().all(|c| c.is_digit(radix));
-    let value = is_number.then(|| i64::from_str_radix(digits, radix).ok()).flatten();
+    let (digits, radix) = match text.strip_prefix('0') {
+        // Without a digit behind them `0` and `0x` are zero.
+        Some(rest) => rest.strip_prefix(['x', 'X']).map_or((rest, 8), |digits| (digits, 16)),
+        None => (text, 10),
+    };
+    let zero = text.starts_with('0');
+    let end = digits.find(|c: char| !c.is_digit(radix)).unwrap_or(digits.len());
+    let value = match &digits[..end] {
+        "" if zero => Some(0),
+        digits => i64::from_str_radix(digits, radix).ok(),
+    };
+    let value = value.filter(|value| !negative || *value == 0);
     value.and_then(|value| u64::try_from(value).ok()).ok_or_else(|| "give a whole number from 0 on".into())
 }
 
@@ -61,10 +71,24 @@ mod tests {
 
     #[test]
     fn numbers_are_read_as_rngtest_reads_them() {
-        for (text, value) in [("0", 0), ("10", 10), ("0x10", 16), ("010", 8), ("4000000000", 4_000_000_000)] {
+        for (text, value) in [
+            ("0", 0),
+            ("10", 10),
+            ("0x10", 16),
+            ("010", 8),
+            ("4000000000", 4_000_000_000),
+            ("5x", 5),
+            ("+5", 5),
+            (" 5", 5),
+            ("08", 0),
+            ("1.5", 1),
+            ("1k", 1),
+            ("0x", 0),
+            ("-0", 0),
+        ] {
             assert_eq!(number(text), Ok(value));
         }
-        for text in ["", "-1", "+1", "x", "08", "0x", "1.5", "1k", "99999999999999999999"] {
+        for text in ["", " ", "-1", "+", "x", "-x", "99999999999999999999"] {
             assert!(number(text).is_err(), "{text}");
         }
     }

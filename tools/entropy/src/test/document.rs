@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use tollway_entropy::engine::fips::{Finding, IDEAL_RATE, Tally, Test, Verdict};
+use tollway_entropy::engine::health::Estimate;
 
 use super::rate::Rates;
 
@@ -25,6 +26,8 @@ pub struct TestDocument {
     pub verdict: VerdictDocument,
     /// Blocks that were there before, as far as is remembered: almost surely all of 100,000 blocks, most of 500,000.
     pub duplicate_blocks: u64,
+    /// The byte that came most often in the first million, and what that says; null without a block.
+    pub most_common_byte: Option<MostCommonByte>,
     /// Bits a second that were read; null without a block.
     pub input_bits_per_second: Option<RatesDocument>,
     /// Bits a second that were tested, the search for duplicates included; null without a block.
@@ -37,6 +40,22 @@ pub struct TestDocument {
     pub ended: Ended,
     /// What went wrong, where something did.
     pub error: Option<String>,
+}
+
+/// The most common value estimate: NIST SP 800-90B, section 6.3.1.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MostCommonByte {
+    /// The byte.
+    pub value: u8,
+    /// Its share of the bytes that were counted.
+    pub share: f64,
+    /// What its share is at most, by the standard's bound at 99 %.
+    pub share_at_most: f64,
+    /// Bits of min-entropy a byte, by that bound. Bytes that depend on each other have less.
+    pub min_entropy: f64,
+    /// Bytes that were counted.
+    pub bytes: u64,
 }
 
 /// Blocks by how they did.
@@ -137,6 +156,14 @@ pub enum Ended {
     InputFailed,
     /// Writing failed.
     OutputFailed,
+}
+
+impl MostCommonByte {
+    /// Of this estimate from so many bytes.
+    pub fn of(estimate: Estimate, bytes: u64) -> MostCommonByte {
+        let Estimate { value, share, share_at_most, bits } = estimate;
+        MostCommonByte { value, share, share_at_most, min_entropy: bits, bytes }
+    }
 }
 
 impl BlocksDocument {

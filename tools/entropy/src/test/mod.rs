@@ -5,6 +5,7 @@
 //!                                          Duplicates          └→ Statistics: rngtest's lines, ours, or a document
 //! ```
 
+mod bytes;
 mod document;
 mod input;
 mod output;
@@ -21,7 +22,7 @@ use tollway_entropy::engine::fips::{BLOCK_BYTES, Bootstrap, Implementation, Stre
 
 use crate::args::test::Test;
 pub use document::TestDocument;
-use document::{BlocksDocument, Ended, RatesDocument, SCHEMA_VERSION, VerdictDocument};
+use document::{BlocksDocument, Ended, MostCommonByte, RatesDocument, SCHEMA_VERSION, VerdictDocument};
 use input::Input;
 use output::{Output, Written};
 use signals::Signals;
@@ -198,6 +199,7 @@ impl<'a> Session<'a> {
         stream.push(chunk, |block, failed| {
             statistics.tally.add(failed);
             statistics.duplicates.seen(block);
+            statistics.bytes.add(block);
             if options.pipe && failed.none() {
                 passed.extend_from_slice(block);
             }
@@ -240,9 +242,16 @@ impl<'a> Session<'a> {
     /// Tells how it ended, and returns the exit code.
     fn tell(&self, name: &Path, ended: Ended, json: bool) -> Result<u8> {
         if json {
+            let mut text = serde_json::to_vec_pretty(&self.document(name, ended))?;
+            text.push(b'\n');
             let mut out = io::stdout().lock();
-            serde_json::to_writer_pretty(&mut out, &self.document(name, ended)).map_err(io::Error::from)?;
-            out.write_all(b"\n")?;
+            match output::is_open().and_then(|()| out.write_all(&text)).and_then(|()| out.flush()) {
+                Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                    say(&format!("rngtest: error writing to output: {error}\n"));
+                    return Ok(INPUT_OR_OUTPUT);
+                }
+                _ => {}
+            }
         } else if self.stream.has_begun() {
             say(&self.statistics.lines(self.options.pipe));
         }
@@ -255,7 +264,7 @@ impl<'a> Session<'a> {
     }
 
     fn document(&self, name: &Path, ended: Ended) -> TestDocument {
-        let Statistics { tally, duplicates, reading, testing, received, .. } = &self.statistics;
+        let Statistics { tally, duplicates, bytes, reading, testing, received, .. } = &self.statistics;
         TestDocument {
             schema_version: SCHEMA_VERSION,
             input: name.display().to_string(),
@@ -263,6 +272,7 @@ impl<'a> Session<'a> {
             blocks: BlocksDocument::of(tally),
             verdict: VerdictDocument::of(&Verdict::of(tally)),
             duplicate_blocks: duplicates.found(),
+            most_common_byte: bytes.estimate().map(|estimate| MostCommonByte::of(estimate, bytes.counted())),
             input_bits_per_second: reading.rates().map(RatesDocument::of),
             tests_bits_per_second: testing.rates().map(RatesDocument::of),
             seconds: self.statistics.elapsed().as_secs_f64(),

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use tollway_entropy::engine::fips::{Duplicates, IDEAL_RATE, Tally, Test, Verdict};
 
+use super::bytes::Bytes;
 use super::rate::{Rates, Times};
 
 /// What was counted.
@@ -19,6 +20,8 @@ pub struct Statistics {
     pub tally: Tally,
     /// Blocks that were there before.
     pub duplicates: Duplicates,
+    /// How often each byte came.
+    pub bytes: Bytes,
     /// How long reading took, block by block.
     pub reading: Times,
     /// How long testing took.
@@ -36,6 +39,7 @@ impl Statistics {
             sent: 0,
             tally: Tally::default(),
             duplicates: Duplicates::new(),
+            bytes: Bytes::new(),
             reading: Times::default(),
             testing: Times::default(),
             writing: Times::default(),
@@ -70,17 +74,53 @@ impl Statistics {
         rngtest("Program run time", &format_args!("{} microseconds", self.elapsed().as_micros()));
         let verdict = Verdict::of(&self.tally);
         if let Some(rate) = verdict.rate {
-            let _ = writeln!(
-                lines,
-                "tollway: failed blocks: {:.2e} of all ({:.0} % interval {:.2e} to {:.2e}); of an ideal source {IDEAL_RATE:.2e}",
-                rate.estimate,
-                100.0 * rate.confidence,
-                rate.lo,
-                rate.hi,
-            );
+            let (failed, blocks) = (self.tally.failed, self.tally.blocks());
+            let (confidence, most) = (percent(rate.confidence), percent(rate.hi));
+            let found = if failed == 0 {
+                format!("none of {blocks}; up to {most} could ({confidence} interval)")
+            } else {
+                let (share, least) = (percent(rate.estimate), percent(rate.lo));
+                format!("{failed} of {blocks}, {share} ({confidence} interval {least} to {most})")
+            };
+            let ideal = percent(IDEAL_RATE);
+            let _ = writeln!(lines, "tollway: failed blocks: {found}; of an ideal source {ideal}");
         }
         let _ = writeln!(lines, "tollway: verdict: {}", verdict.finding);
         let _ = writeln!(lines, "tollway: duplicate blocks: {}", self.duplicates.found());
+        if let Some(estimate) = self.bytes.estimate() {
+            let _ = writeln!(
+                lines,
+                "tollway: min-entropy by the most common byte: {:.2} bits a byte (bound at 99 %, {} bytes)",
+                estimate.bits,
+                self.bytes.counted(),
+            );
+        }
         lines
+    }
+}
+
+/// A share in percent, with two digits that count.
+fn percent(share: f64) -> String {
+    let value = 100.0 * share;
+    match value {
+        v if v >= 10.0 || v == 0.0 => format!("{v:.0} %"),
+        v if v >= 1.0 => format!("{v:.1} %"),
+        v if v >= 0.1 => format!("{v:.2} %"),
+        v if v >= 0.01 => format!("{v:.3} %"),
+        v => format!("{v:.1e} %"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::percent;
+
+    #[test]
+    fn shares_are_told_in_percent() {
+        for (share, told) in
+            [(0.0, "0 %"), (0.99, "99 %"), (0.0123, "1.2 %"), (7.97e-4, "0.080 %"), (1e-6, "1.0e-4 %")]
+        {
+            assert_eq!(percent(share), told);
+        }
     }
 }
