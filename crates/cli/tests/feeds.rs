@@ -158,7 +158,10 @@ fn what_may_not_be_credited_is_refused() {
         assert!(out.is_empty() && words.iter().all(|word| err.contains(word)), "{arguments:?}: {err}");
     }
     fs::write(bench.file("zeros"), vec![0; 10_000]).unwrap();
-    let (_, err) = bench.ends(&["entropy", "feed", "--dry-run", "--source", "./zeros"], 1);
+    let file = ["entropy", "feed", "--dry-run", "--source", "./zeros"];
+    let (_, err) = bench.ends(&file, 2);
+    assert!(err.contains("same bytes at every start") && err.contains("--file-is-fresh"), "{err}");
+    let (_, err) = bench.ends(&[&file[..], &["--file-is-fresh"]].concat(), 1);
     assert!(err.contains("has failed its health tests: repetition"), "{err}");
 }
 
@@ -171,7 +174,8 @@ fn once_is_once() {
     let (out, err) = bench.ends(&["entropy", "feed", "--once"], 0);
     assert_eq!((&out[..], &err[..]), ("fed 64 bytes of rdrand, 512 to 1, credited with 512 bits\n", ""));
     fs::write(bench.file("bytes"), good(START_UP + 100)).unwrap();
-    let file = ["entropy", "feed", "--once", "--json", "--source", "./bytes", "--entropy", "7.5"];
+    let file =
+        ["entropy", "feed", "--once", "--json", "--source", "./bytes", "--file-is-fresh", "--entropy", "7.5"];
     let (out, _) = bench.ends(&[&file[..], &["--bytes", "100"]].concat(), 0);
     let document: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(document["fed"]["bits"], 750);
@@ -186,7 +190,7 @@ fn it_feeds_sleeps_answers_and_ends() {
     if !may_feed(&bench) {
         return;
     }
-    for signal in [Signal::TERM, Signal::INT] {
+    for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
         let socket = bench.file("status");
         // As one that was killed leaves it.
         if signal == Signal::TERM {

@@ -14,7 +14,7 @@ use tollway_entropy::engine::source::Kind;
 
 It needs root, or CAP_SYS_ADMIN. Nothing is fed unless the source has passed its start-up test and every health test since \
                   (NIST SP 800-90B, section 4.4); what is credited is what the source is known to hold, never what comes \
-                  out of this kernel itself. SIGUSR1 prints the state as JSON, SIGTERM and Ctrl-C end it.
+                  out of this kernel itself. SIGUSR1 prints the state as JSON, SIGTERM, SIGHUP and Ctrl-C end it.
 
 Since Linux 5.6 nobody waits for /dev/random once the kernel's generator is initialised, and since 5.18 entropy_avail says 256 \
                   from then on: what feeding brings is an early start, and fresh entropy at each reseeding, once a \
@@ -43,6 +43,11 @@ pub struct Feed {
     /// Bits of min-entropy in a byte of a path: what is credited, and what the health tests hold it to [default: 1].
     #[arg(long, value_name = "BITS", value_parser = entropy)]
     pub entropy: Option<f64>,
+
+    /// Says of a plain file that nobody knows its bytes and that others take their place before the next start; else the same
+    /// bytes would be credited again and again.
+    #[arg(long)]
+    pub file_is_fresh: bool,
 
     /// How rarely a good source is taken for a broken one: once in 2^BITS bytes and test.
     #[arg(long, value_name = "BITS", default_value_t = 64.0, value_parser = rarity)]

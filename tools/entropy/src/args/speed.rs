@@ -17,7 +17,7 @@ pub struct Speed {
     #[arg(value_name = "SOURCE")]
     pub sources: Vec<Kind>,
 
-    /// The most threads that draw at once [default: as many as there are processors].
+    /// The most threads that draw at once, after 1, 2, 4, 8 and so on [default: as many as there are processors].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Option<u32>,
 
@@ -25,7 +25,7 @@ pub struct Speed {
     #[arg(long, value_name = "SECONDS", default_value_t = 0.2, value_parser = seconds)]
     pub time: f64,
 
-    /// How often each is measured, in turns.
+    /// How often each is measured, in turns; intervals are shown of 5 or more.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub runs: u32,
 }

@@ -1,5 +1,6 @@
 //! From the command line to a source whose every byte is tested, and to what feeding from it comes to.
 
+use std::os::unix::fs::FileTypeExt;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -95,7 +96,25 @@ impl Pipeline {
     }
 }
 
+/// Refuses a file or disk, whose bytes are the same at every start.
+fn is_fresh(options: &Feed) -> Result<(), Error> {
+    let Kind::Path(path) = &options.source else { return Ok(()) };
+    // What is not there is told of when it is opened.
+    let stays = path.metadata().is_ok_and(|data| data.is_file() || data.file_type().is_block_device());
+    if !stays || options.file_is_fresh {
+        return Ok(());
+    }
+    Err(Error::Input {
+        place: format!("feeding from {}", path.display()),
+        reason: "it is a plain file or a disk: it gives the same bytes at every start, and whoever has read them knows \
+                 what would be credited"
+            .into(),
+        remedy: "take a device or a pipe; or give --file-is-fresh if other bytes take their place before each start".into(),
+    })
+}
+
 fn open(options: &Feed) -> Result<Box<dyn Source>, Error> {
+    is_fresh(options)?;
     Ok(match (&options.source, options.entropy) {
         (kind, None) => kind.open()?,
         (Kind::Path(path), Some(bits)) => {

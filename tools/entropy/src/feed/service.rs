@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use signal_hook::consts::SIGUSR1;
+use signal_hook::consts::{SIGHUP, SIGUSR1};
 use tollway_entropy::engine::feed::{Kernel, rest};
 use tollway_virtio::socket::Listener;
 
@@ -31,6 +31,8 @@ const LOOK: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 /// There is no such source, it has ended, or the kernel refuses.
 pub fn run(options: &Feed, kernel: Kernel, json: bool) -> Result<()> {
     let signals = Signals::new(SIGUSR1)?;
+    // A terminal that goes away ends it, unless it was started under nohup(1).
+    let hangups = if is_ignored(SIGHUP) { None } else { Some(Signals::new(SIGHUP)?) };
     let listener = options.status.as_deref().map(|path| Listener::bind(path, 0o600)).transpose()?;
     let progress = Arc::new(Progress::new(options));
     let (stop, stopped) = UnixStream::pair().context("making a socket")?;
@@ -46,6 +48,7 @@ pub fn run(options: &Feed, kernel: Kernel, json: bool) -> Result<()> {
     loop {
         let mut watched = vec![PollFd::new(&signals, PollFlags::IN), PollFd::new(&done, PollFlags::IN)];
         watched.extend(listener.as_ref().map(|one| PollFd::new(one, PollFlags::IN)));
+        watched.extend(hangups.as_ref().map(|one| PollFd::new(one, PollFlags::IN)));
         match poll(&mut watched, Some(&LOOK)) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(anyhow!("waiting for signals: {error}")),
@@ -53,7 +56,8 @@ pub fn run(options: &Feed, kernel: Kernel, json: bool) -> Result<()> {
         let ended = !watched[1].revents().is_empty();
         progress.look();
         signals.drain();
-        if signals.end() {
+        hangups.iter().for_each(Signals::drain);
+        if signals.end() || hangups.as_ref().is_some_and(Signals::take_asked) {
             let fed = progress.fed();
             let (portions, bits) = (fed.portions.to_string(), fed.bits.to_string());
             log::say("stopping", &[("portions", &portions), ("bits", &bits)]);
@@ -72,6 +76,16 @@ pub fn run(options: &Feed, kernel: Kernel, json: bool) -> Result<()> {
         if let Some(listener) = &listener {
             status::answer(listener, || progress.document());
         }
+    }
+}
+
+/// Whether this process was started with that signal ignored.
+fn is_ignored(signal: i32) -> bool {
+    // SAFETY: all-zero bytes are a valid sigaction, which the call fills in; it changes nothing.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, std::ptr::null(), &raw mut action) == 0
+            && action.sa_sigaction == libc::SIG_IGN
     }
 }
 

@@ -33,7 +33,7 @@ pub struct SpeedDocument {
 pub struct SourceSpeed {
     /// Its name.
     pub source: String,
-    /// With 1, 2, … threads.
+    /// With 1, 2, 4, … threads, and with the most.
     pub threads: Vec<ThreadsSpeed>,
     /// Bytes a second of one thread.
     pub thread_cap: f64,
@@ -81,7 +81,7 @@ pub struct ThreadsSpeed {
 pub struct Span {
     /// The median.
     pub value: f64,
-    /// Lower end of the 95 % interval.
+    /// Lower end of the 95 % interval, 0 at least. Of fewer than 5 runs the interval is wide, and says little.
     pub lo: f64,
     /// Upper end of the 95 % interval.
     pub hi: f64,
@@ -130,7 +130,7 @@ impl ThreadsSpeed {
         let (draws, failures) = (sum(|r| r.counts.draws), sum(|r| r.counts.failures));
         Ok(ThreadsSpeed {
             threads: measured.threads,
-            bytes_per_second: Span { value: rate.estimate, lo: rate.lo, hi: rate.hi },
+            bytes_per_second: Span { value: rate.estimate, lo: rate.lo.max(0.0), hi: rate.hi },
             draws_per_second: tollway_stats::summary::median(&each(|r| r.counts.draws as f64 / r.seconds))?,
             failures,
             failure_share: failures as f64 / draws.max(1) as f64,

@@ -38,17 +38,26 @@ const BLOCK: usize = 4096;
 /// The same of a source that gives a few bytes a microsecond.
 const SMALL_BLOCK: usize = 64;
 
-/// Every source with 1 … `threads` threads, in turns.
-pub fn all(sources: &[Kind], threads: u32, options: &Speed, cpus: &[u32]) -> Result<Vec<Measured>> {
+/// How many threads draw at once: 1, 2, 4, 8 and so on, and `most`.
+pub fn steps(most: u32) -> Vec<u32> {
+    let doubled = std::iter::successors(Some(1), |threads: &u32| threads.checked_mul(2));
+    doubled.take_while(|threads| *threads < most).chain([most]).collect()
+}
+
+/// Every source with each of these numbers of threads, in turns.
+pub fn all(sources: &[Kind], steps: &[u32], options: &Speed, cpus: &[u32]) -> Result<Vec<Measured>> {
     let mut measured: Vec<Measured> = Vec::new();
     for source in sources {
-        let every =
-            (1..=threads).map(|threads| Measured { source: source.to_string(), threads, rounds: Vec::new() });
+        let every = steps.iter().map(|threads| Measured {
+            source: source.to_string(),
+            threads: *threads,
+            rounds: Vec::new(),
+        });
         measured.extend(every);
     }
     for _ in 0..options.runs {
         for (i, one) in measured.iter_mut().enumerate() {
-            let kind = &sources[i / threads as usize];
+            let kind = &sources[i / steps.len()];
             one.rounds.push(round(kind, one.threads, Duration::from_secs_f64(options.time), cpus)?);
         }
     }
@@ -124,4 +133,17 @@ fn draw(
         },
         cpu_seconds: (thread_time::thread() - cpu_before).as_secs_f64(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::steps;
+
+    #[test]
+    fn threads_double() {
+        for (most, each) in [(1, &[1][..]), (2, &[1, 2]), (6, &[1, 2, 4, 6]), (8, &[1, 2, 4, 8])] {
+            assert_eq!(steps(most), each);
+        }
+        assert_eq!(steps(1024).len(), 11);
+    }
 }

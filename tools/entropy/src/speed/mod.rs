@@ -4,7 +4,7 @@ mod document;
 mod measure;
 mod table;
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
 use anyhow::{Result, bail};
@@ -25,7 +25,13 @@ pub fn run(options: &Speed, json: bool) -> Result<()> {
     let cpus = allowed_cpus()?;
     let threads = options.threads.unwrap_or(cpus.len() as u32);
     let (sources, skipped) = sources(options)?;
-    let measured = measure::all(&sources, threads, options, &cpus)?;
+    let steps = measure::steps(threads);
+    let seconds = options.time * f64::from(options.runs) * (sources.len() * steps.len()) as f64;
+    if seconds > 1.0 && io::stderr().is_terminal() {
+        // Nobody is left to tell where it cannot be written.
+        let _ = writeln!(io::stderr(), "measuring, for about {seconds:.0} s");
+    }
+    let measured = measure::all(&sources, &steps, options, &cpus)?;
     let document = SpeedDocument::of(options, measured, skipped)?;
     let mut out = io::stdout().lock();
     if json {

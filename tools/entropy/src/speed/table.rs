@@ -4,6 +4,9 @@ use std::fmt::Write;
 
 use super::document::{Limit, SourceSpeed, SpeedDocument, ThreadsSpeed};
 
+/// An interval of fewer runs says nothing.
+const ENOUGH: u32 = 5;
+
 /// Everything.
 pub fn of(document: &SpeedDocument) -> String {
     let mut text = String::new();
@@ -14,23 +17,29 @@ pub fn of(document: &SpeedDocument) -> String {
     );
     for source in &document.sources {
         for speed in &source.threads {
-            text.push_str(&row(&source.source, speed));
+            text.push_str(&row(&source.source, speed, document.runs));
         }
         let _ = writeln!(text, "  {}", words(source));
     }
+    let _ = writeln!(
+        text,
+        "draws: instructions of rdrand and rdseed, system calls of getrandom, reads of a path; failed ones too"
+    );
     for reason in &document.skipped {
         let _ = writeln!(text, "skipped: {reason}");
     }
     text
 }
 
-fn row(source: &str, speed: &ThreadsSpeed) -> String {
+fn row(source: &str, speed: &ThreadsSpeed, runs: u32) -> String {
     let rate = speed.bytes_per_second;
+    let interval =
+        if runs < ENOUGH { "–".into() } else { format!("[{}, {}]", bytes(rate.lo), bytes(rate.hi)) };
     format!(
         "{source:<12} {:>7}  {:>10}  {:<24} {:>12}  {:>8}  {:>10.2}\n",
         speed.threads,
         bytes(rate.value),
-        format!("[{}, {}]", bytes(rate.lo), bytes(rate.hi)),
+        interval,
         count(speed.draws_per_second),
         share(speed.failure_share),
         speed.processors,
@@ -85,4 +94,24 @@ fn digits(value: f64) -> String {
 
 fn share(of_one: f64) -> String {
     if of_one == 0.0 { "none".into() } else { format!("{:.2} %", 100.0 * of_one) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::document::Span;
+    use super::*;
+
+    #[test]
+    fn few_runs_have_no_interval() {
+        let speed = ThreadsSpeed {
+            threads: 1,
+            bytes_per_second: Span { value: 2e6, lo: 0.0, hi: 3e6 },
+            draws_per_second: 1e3,
+            failures: 0,
+            failure_share: 0.0,
+            processors: 1.0,
+        };
+        assert!(row("rdrand", &speed, 4).contains(" 2.00 MB/s  –  "));
+        assert!(row("rdrand", &speed, 5).contains(" 2.00 MB/s  [0.00 B/s, 3.00 MB/s]"));
+    }
 }
