@@ -273,7 +273,7 @@ fn outputs_that_close_or_are_full() {
     ] {
         let mut shell = Command::new("sh");
         bench.set_up(&mut shell);
-        let line = format!("{} entropy test {options} < good > {into}", env!("CARGO_BIN_EXE_tollway"));
+        let line = format!("{} entropy test {options} < good >{into}", env!("CARGO_BIN_EXE_tollway"));
         let (_, said) = told(&shell.args(["-c", &line]).output().unwrap(), 11);
         assert!(said.contains(&format!("rngtest: error writing to output: {why}")), "{line}: {said}");
     }

@@ -346,8 +346,9 @@ fn guests_that_come_and_go_leave_nothing() {
     (0..cycles()).for_each(cycle);
     let after = Held::now();
     println!("{} cycles in {:?}: {before:?}, {after:?}", cycles(), begun.elapsed());
-    assert_eq!((after.descriptors, after.children), (before.descriptors, before.children));
-    // Threads are those of other tests, which wait for their turn; they may have ended meanwhile.
+    assert_eq!(after.children, before.children);
+    // Others' threads, which wait for their turn, may have ended meanwhile, and closed what they had open.
+    assert!(after.descriptors <= before.descriptors, "{before:?} {after:?}");
     assert!(after.threads <= before.threads, "{before:?} {after:?}");
     assert!(after.resident_kib <= before.resident_kib + 8192, "{before:?} {after:?}");
 }
