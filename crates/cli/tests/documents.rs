@@ -161,7 +161,8 @@ fn the_calculators_documents_are_as_their_schemas_say() {
     let mut bytes = [0; 8192];
     fs::File::open("/dev/urandom").unwrap().read_exact(&mut bytes).unwrap();
     fs::write(bench.file("bytes"), bytes).unwrap();
-    let feed = json(&bench, &["entropy", "feed", "--dry-run", "--json", "--source", "./bytes", "--file-is-fresh"]);
+    let feed =
+        json(&bench, &["entropy", "feed", "--dry-run", "--json", "--source", "./bytes", "--file-is-fresh"]);
     for (name, documents) in [
         ("entropy-speed", vec![speed]),
         ("entropy-test", vec![tested]),
