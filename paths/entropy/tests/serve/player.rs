@@ -75,7 +75,7 @@ impl Drop for Player {
 
 /// Not a test of its own: what [`Player::start`] starts.
 #[test]
-#[ignore = "a part in other tests"]
+#[ignore = "the tests of this file start it, as a process of their own"]
 fn plays_a_part() {
     let Ok(role) = env::var(ROLE) else { return };
     let place = env::var_os(PLACE).unwrap();

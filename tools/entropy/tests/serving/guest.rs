@@ -142,7 +142,7 @@ fn old_qemu() -> Option<PathBuf> {
 
 /// Not a test of its own: needs a variable, which only a process of its own can be given.
 #[test]
-#[ignore = "a part in other tests"]
+#[ignore = "a test of this file starts it, with a variable that only a process of its own can have"]
 fn goes_on_with_the_next_server() {
     if env::var_os(QEMU).is_none() {
         return;

@@ -24,7 +24,7 @@ struct Line {
 
 /// Not a test of its own: what [`command`] starts.
 #[test]
-#[ignore = "a part in other tests"]
+#[ignore = "the other tests start it, as the command in a process of its own"]
 fn is_the_command() {
     let Ok(arguments) = env::var(ARGUMENTS) else { return };
     let line = Line::try_parse_from(std::iter::once("tollway entropy").chain(arguments.split('\n')));
