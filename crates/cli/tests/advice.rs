@@ -79,10 +79,15 @@ fn what_is_advised_is_measured_predicted_frozen_and_tried() {
         assert!((rate / least.into_iter().fold(f64::INFINITY, f64::min) - 1.0).abs() < 1e-9, "{predicted}");
         assert!(estimate(predicted, "cycles") > 1000.0, "the application's work is in it: {predicted}");
     }
-    let sources: BTreeSet<&str> =
-        document["sources"].as_array().unwrap().iter().map(|s| s["source"].as_str().unwrap()).collect();
-    let left_out = document["left_out"].as_array().unwrap().len();
-    assert_eq!(sources.len() + left_out, 5, "{sources:?}");
+    // On a busy machine one way of reading a source may not be measured, while its other one is.
+    let ways_of = |list: &str| -> BTreeSet<(&str, bool)> {
+        let ways = document[list].as_array().unwrap().iter();
+        ways.map(|way| (way["source"].as_str().unwrap(), way["immediate"].as_bool().unwrap())).collect()
+    };
+    let (sources, left_out) = (ways_of("sources"), ways_of("left_out"));
+    assert!(sources.is_disjoint(&left_out), "{document}");
+    let told: BTreeSet<&str> = sources.union(&left_out).map(|(source, _)| *source).collect();
+    assert_eq!(told.len(), 5, "{told:?}");
 
     let applied = &document["applied"];
     let ways = applied["ways"].as_array().unwrap();

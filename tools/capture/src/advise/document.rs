@@ -164,12 +164,14 @@ pub struct LoadDocument {
     pub dropped: u64,
 }
 
-/// A source that could not be measured.
+/// A source that could not be measured, read so.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LeftOut {
     /// The word of `--source`.
     pub source: String,
+    /// Whether each packet would have been handed over at once.
+    pub immediate: bool,
     /// Why, and the remedy.
     pub why: String,
 }
@@ -309,8 +311,11 @@ impl AdviceDocument {
             gain: change.gain.into(),
             worth: change.worth,
         };
-        let left_out =
-            |(kind, why): &(_, String)| LeftOut { source: source_word(*kind).into(), why: why.clone() };
+        let left_out = |out: &super::measured::LeftOut| LeftOut {
+            source: source_word(out.kind).into(),
+            immediate: out.immediate,
+            why: out.why.clone(),
+        };
         AdviceDocument {
             schema_version: 1,
             asked: asked.into(),

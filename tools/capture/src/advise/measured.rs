@@ -65,8 +65,19 @@ pub struct Measured {
     pub ways: Vec<Way>,
     /// How many frames buffers hold.
     pub rooms: Vec<(Kind, Room)>,
-    /// Sources that could not be measured, and why.
-    pub left_out: Vec<(Kind, String)>,
+    /// What could not be measured with any buffer.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A source that could not be measured, read so.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LeftOut {
+    /// The source.
+    pub kind: Kind,
+    /// Whether each packet would have been handed over at once.
+    pub immediate: bool,
+    /// Why, with the remedy.
+    pub why: String,
 }
 
 impl Measured {
@@ -121,8 +132,9 @@ pub fn read(
                 full,
             }),
             (Err(why), _) | (_, Err(why)) => {
-                if !measured.left_out.iter().any(|(kind, _)| *kind == setup.kind) {
-                    measured.left_out.push((setup.kind, why));
+                let Setup { kind, immediate, .. } = *setup;
+                if !measured.left_out.iter().any(|out| (out.kind, out.immediate) == (kind, immediate)) {
+                    measured.left_out.push(LeftOut { kind, immediate, why });
                 }
             }
         }
@@ -147,7 +159,9 @@ pub fn read(
         }
     }
     let ways = &measured.ways;
-    measured.left_out.retain(|(kind, _)| !ways.iter().any(|way| way.kind == *kind && !way.immediate));
+    measured
+        .left_out
+        .retain(|out| !ways.iter().any(|way| (way.kind, way.immediate) == (out.kind, out.immediate)));
     Ok(measured)
 }
 

@@ -7,7 +7,7 @@ use tollway_stats::Interval;
 use super::apply::{Outcome, Tried};
 use super::capacity::{Limit, Predicted, price_of_wake_up};
 use super::choice::{Advice, Change, Worth};
-use super::measured::Measured;
+use super::measured::{LeftOut, Measured};
 use super::setup::{Asked, size_word, source_word};
 
 /// The advice itself, for a terminal of that many columns.
@@ -82,8 +82,9 @@ fn sources(asked: &Asked, measured: &Measured, advice: &Advice, width: Option<us
             ends(&predicted.rate),
         ]));
     }
-    for (kind, why) in &measured.left_out {
-        table.across(0, Cell::plain(format!("{}: not measured: {why}", source_word(*kind))));
+    for LeftOut { kind, immediate, why } in &measured.left_out {
+        let read = if *immediate { ", each packet at once" } else { "" };
+        table.across(0, Cell::plain(format!("{}{read}: not measured: {why}", source_word(*kind))));
     }
     let mut text = table.render(width);
     text += &format!(
