@@ -5,7 +5,7 @@ mod program;
 
 use std::fs;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use program::{Bench, SHORT};
@@ -274,6 +274,38 @@ fn pages_show_what_the_program_prints() {
         }
         assert!(shape(&then) == shape(&now), "{page} is stale: run this test with TOLLWAY_REWRITE=1");
     }
+}
+
+/// The pages below a folder; not those of folders that a build makes.
+fn pages(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        let name = entry.file_name().unwrap().to_string_lossy().into_owned();
+        if entry.is_dir() && name != "target" && !name.starts_with('.') {
+            pages(&entry, found);
+        } else if name.ends_with(".md") {
+            found.push(entry);
+        }
+    }
+}
+
+#[test]
+fn links_of_pages_lead_somewhere() {
+    let mut found = Vec::new();
+    pages(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."), &mut found);
+    assert!(found.len() > 20, "{found:?}");
+    let mut links = 0;
+    for page in found {
+        let text = fs::read_to_string(&page).unwrap();
+        for rest in text.split("](").skip(1) {
+            let link = rest.split(')').next().unwrap().split('#').next().unwrap();
+            if link.is_empty() || link.contains("://") || link.contains(char::is_whitespace) {
+                continue;
+            }
+            links += 1;
+            assert!(page.parent().unwrap().join(link).exists(), "{}: {link}", page.display());
+        }
+    }
+    assert!(links > 25, "{links}");
 }
 
 #[test]

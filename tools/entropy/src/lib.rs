@@ -20,8 +20,12 @@ mod status;
 pub mod test;
 
 use anyhow::Result;
+use rustix::event::Timespec;
 
 use args::{Entropy, What};
+
+/// How often a service looks whether its source keeps the thread waiting that draws from it.
+const LOOK: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// How a command ended that did not err.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

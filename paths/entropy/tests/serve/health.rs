@@ -1,10 +1,14 @@
 //! A source that breaks while guests are served: they get none of it, and wait.
 
+use std::fs::File;
+use std::io::Write;
+use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::pipe::pipe;
 use tollway_entropy::engine::health::{Monitored, Settings};
 use tollway_entropy::engine::serve::{Server, Told};
-use tollway_entropy::engine::source::{Fault, Planted, Seeded};
+use tollway_entropy::engine::source::{Claim, Device, Fault, Planted, Seeded, Source};
 use tollway_virtio::frontend::{Frontend, Options};
 
 use super::player::{PATIENCE, tenants};
@@ -99,4 +103,57 @@ fn a_biased_one_neither() {
     serve_through(Fault::Biased { of: 4 }, |content| {
         content.chunks(4).filter(|bytes| bytes.contains(&0)).count() > 512
     });
+}
+
+#[test]
+fn one_that_keeps_its_worker_waiting_is_told_of_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let (sender, told) = std::sync::mpsc::channel();
+    let (reader, writer) = pipe().unwrap();
+    let (source, mut writer) = (Device::of(File::from(reader), "pipe"), File::from(writer));
+    let settings =
+        Settings { least_rate: Some(64.0), rate_over: Duration::from_millis(200), ..Settings::default() };
+    let source = source.claiming(Claim { evenness: 8.0, entropy: 8.0 });
+    let source = Monitored::new(source, settings).unwrap();
+    let start_up = source.limits().start_up();
+    let good = |bytes: usize| {
+        let mut good = vec![0; bytes];
+        Seeded::new(bytes as u64).fill(&mut good).unwrap();
+        good
+    };
+    let tell = move |told| {
+        let _ = sender.send(told);
+    };
+    let server =
+        Server::start(tenants(folder.path(), &["a"]), vec![Box::new(source)], Default::default(), tell);
+    let server = server.unwrap();
+    let mut frontend = Frontend::connect(&folder.path().join("a.sock"), &Options::default()).unwrap();
+    // A first block of 4096 bytes, and a part of the next.
+    writer.write_all(&good(start_up + 4096 + 50)).unwrap();
+    draw(&mut frontend, PATIENCE).expect("nothing came");
+    let begun = Instant::now();
+    let reason = loop {
+        assert!(begun.elapsed() < PATIENCE, "it goes by unseen: {:?}", server.status());
+        server.look();
+        let failing = told.try_iter().find_map(|told| match told {
+            Told::Failing { worker: 0, reason } => Some(reason),
+            _ => None,
+        });
+        match failing {
+            Some(reason) => break reason,
+            None => thread::sleep(Duration::from_millis(5)),
+        }
+    };
+    assert!(reason.contains("have not come in"), "{reason}");
+    assert!(!server.status().workers[0].healthy);
+    server.look();
+    // What comes too late is not given out.
+    let late = thread::spawn(move || writer.write_all(&good(2 * start_up + 10 * 4096)).map(|()| writer));
+    draw(&mut frontend, PATIENCE).expect("nothing came again");
+    server.look();
+    let writer = late.join().unwrap().unwrap();
+    let told: Vec<Told> = told.try_iter().collect();
+    assert_eq!(told, [Told::Recovered(0)]);
+    assert_eq!(server.status().workers[0].failures, 1);
+    drop(writer);
 }

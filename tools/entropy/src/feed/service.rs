@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use signal_hook::consts::{SIGHUP, SIGUSR1};
 use tollway_entropy::engine::feed::{Kernel, rest};
@@ -21,9 +21,6 @@ use crate::{log, status};
 
 /// How long the thread that feeds has to end. Beyond that it waits for its source, perhaps for ever.
 const PATIENCE: Duration = Duration::from_secs(1);
-
-/// How often it is looked whether the source keeps that thread waiting.
-const LOOK: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// Feeds until a signal ends it.
 ///
@@ -49,7 +46,7 @@ pub fn run(options: &Feed, kernel: Kernel, json: bool) -> Result<()> {
         let mut watched = vec![PollFd::new(&signals, PollFlags::IN), PollFd::new(&done, PollFlags::IN)];
         watched.extend(listener.as_ref().map(|one| PollFd::new(one, PollFlags::IN)));
         watched.extend(hangups.as_ref().map(|one| PollFd::new(one, PollFlags::IN)));
-        match poll(&mut watched, Some(&LOOK)) {
+        match poll(&mut watched, Some(&crate::LOOK)) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(anyhow!("waiting for signals: {error}")),
         }

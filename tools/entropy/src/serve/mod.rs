@@ -129,7 +129,7 @@ fn wait(
     loop {
         let mut watched = vec![PollFd::new(signals, PollFlags::IN), PollFd::new(over, PollFlags::IN)];
         watched.extend(status.map(|listener| PollFd::from_borrowed_fd(listener.as_fd(), PollFlags::IN)));
-        match poll(&mut watched, None) {
+        match poll(&mut watched, Some(&crate::LOOK)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(Error::system("waiting for signals", error).into()),
         }
@@ -137,6 +137,7 @@ fn wait(
         if signals.end() {
             return Ok(());
         }
+        server.look();
         let mut noticed = [0; 64];
         while (&*over).read(&mut noticed).is_ok_and(|read| read == noticed.len()) {}
         if server.is_over() {

@@ -57,6 +57,8 @@ pub(super) struct Shared {
     begun: Instant,
     desk: Mutex<Desk>,
     workers: Vec<Mutex<WorkerStatus>>,
+    /// Of whose sources it was said that they fail, and not yet that they give again.
+    failing: Vec<AtomicBool>,
     /// How many workers' sources give nothing any more.
     over: AtomicUsize,
     /// What their sources say of themselves meanwhile.
@@ -146,6 +148,23 @@ impl Shared {
         status.healthy = healthy;
         if reason.is_some() {
             status.reason = reason;
+        }
+    }
+
+    /// Says that a worker's source fails, unless it was said.
+    pub(super) fn is_failing(&self, worker: usize, reason: String) {
+        if self.failing[worker].swap(true, Ordering::AcqRel) {
+            return;
+        }
+        self.tell(Told::Failing { worker, reason });
+        // Another one may sleep and not know that there is something to do.
+        self.kicks.ring();
+    }
+
+    /// Says that a worker's source gives again, if it was said that it fails.
+    pub(super) fn gives(&self, worker: usize) {
+        if self.failing[worker].swap(false, Ordering::AcqRel) {
+            self.tell(Told::Recovered(worker));
         }
     }
 
@@ -262,6 +281,7 @@ impl Server {
             begun: Instant::now(),
             desk: Mutex::new(Desk { fair: Fair::new(options.quantum, &shares, 0), dozing: 0 }),
             workers: workers.collect(),
+            failing: sources.iter().map(|_| AtomicBool::new(false)).collect(),
             over: AtomicUsize::new(0),
             watches: sources.iter().map(|source| source.watch()).collect(),
             tell: Box::new(tell),
@@ -306,6 +326,16 @@ impl Server {
     /// Whether no source gives anything any more, and nobody will ever be served again.
     pub fn is_over(&self) -> bool {
         self.shared.over.load(Ordering::Acquire) == self.shared.workers.len()
+    }
+
+    /// Tells of sources that keep their workers waiting in the kernel, who cannot say so themselves: to be called now and
+    /// then.
+    pub fn look(&self) {
+        for (worker, watch) in self.shared.watches.iter().enumerate() {
+            if let Some(reason) = watch.as_ref().and_then(Watch::stalled) {
+                self.shared.is_failing(worker, reason);
+            }
+        }
     }
 
     /// How it is going.

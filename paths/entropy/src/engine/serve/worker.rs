@@ -73,7 +73,6 @@ pub(super) fn work(shared: &Shared, number: usize, mut source: Box<dyn Source>) 
     let size = shared.quantum.next_multiple_of(LEAST);
     let mut block = Block { bytes: Zeroizing::new(vec![0; size]), size, at: 0, end: 0, rate: 0.0 };
     let mut kicked = Vec::new();
-    let mut failing = false;
     while !shared.stop.load(Ordering::Acquire) {
         if block.left() == 0 {
             if let Err(error) = block.draw(&mut *source) {
@@ -83,20 +82,12 @@ pub(super) fn work(shared: &Shared, number: usize, mut source: Box<dyn Source>) 
                     shared.is_over(number, error.to_string());
                     return Ok(());
                 }
-                if !failing {
-                    shared.tell(Told::Failing { worker: number, reason: error.to_string() });
-                    // Another one may sleep and not know that there is something to do.
-                    shared.kicks.ring();
-                }
-                failing = true;
+                shared.is_failing(number, error.to_string());
                 shared.rest(PAUSE);
                 continue;
             }
             shared.report(number, &*source, None);
-            if failing {
-                shared.tell(Told::Recovered(number));
-            }
-            failing = false;
+            shared.gives(number);
         }
         let most = shared.doze();
         shared.kicks.wait(&mut kicked, most)?;
