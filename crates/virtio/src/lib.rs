@@ -4,6 +4,7 @@
 //!   socket    where peers connect; taken over from a killed server, removed at the end
 //!   backend   the serving end: messages, memory, queues; a device is what implements `backend::Device`
 //!   frontend  the using end: a process that plays a guest with one queue, for tests and measurements
+//!   order     whose turn it is: fair shares, by arrival, by rank
 //!   bucket    a limit on a rate
 //! ```
 //!
@@ -16,6 +17,7 @@
 pub mod backend;
 mod bucket;
 pub mod frontend;
+pub mod order;
 pub mod socket;
 
 pub use bucket::Bucket;

@@ -10,9 +10,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tollway_entropy::engine::health::{Monitored, Settings};
-use tollway_entropy::engine::serve::{Options as ServeOptions, Server, Share, Tenant};
+use tollway_entropy::engine::serve::{Options as ServeOptions, Server, Tenant};
 use tollway_entropy::engine::source::{Kind, Source};
 use tollway_virtio::frontend::{Frontend, Options};
+use tollway_virtio::order::Share;
 use tollway_virtio::socket::{Listener, Meeting};
 
 const WINDOW: Duration = Duration::from_secs(2);

@@ -2,7 +2,7 @@
 
 use virtio_bindings::bindings::virtio_ring::{VRING_DESC_F_INDIRECT, VRING_DESC_F_NEXT, VRING_DESC_F_WRITE};
 use virtio_queue::desc::split::Descriptor;
-use vm_memory::{Address, Bytes, GuestAddress, GuestMemoryMmap};
+use vm_memory::{Address, Bytes, GuestAddress, GuestMemoryBackend, GuestMemoryMmap, VolatileSlice};
 
 use super::Refused;
 
@@ -30,6 +30,7 @@ pub struct Piece {
 pub struct Chain {
     pub(super) head: u16,
     pieces: Vec<Piece>,
+    readable: u64,
     writable: u64,
     /// The first writable piece that is not full.
     at: usize,
@@ -47,6 +48,11 @@ impl Chain {
     /// All of its pieces.
     pub fn pieces(&self) -> &[Piece] {
         &self.pieces
+    }
+
+    /// Bytes that the device may read in all.
+    pub fn readable(&self) -> u64 {
+        self.readable
     }
 
     /// Bytes that the device may write in all.
@@ -94,6 +100,84 @@ impl Chain {
         // At most `writable`, which fits in 32 bits.
         self.written += done as u32;
         Ok(done)
+    }
+
+    /// Copies readable bytes, from the one with number `from` on.
+    ///
+    /// # Errors
+    /// [`Refused::Short`] if there are not as many; [`Refused::Outside`] if the memory is not there any more.
+    pub fn read(&self, memory: &GuestMemoryMmap, from: u64, into: &mut [u8]) -> Result<(), Refused> {
+        let mut done = 0;
+        self.each(memory, false, from, into.len() as u64, |slice| {
+            let (now, rest) = (slice.len(), into.len() - done);
+            slice.copy_to(&mut into[done..done + now.min(rest)]);
+            done += now;
+        })
+    }
+
+    /// Where these readable bytes are: so many from the one with number `from` on. The guest may change them at any time.
+    ///
+    /// # Errors
+    /// As [`Chain::read`].
+    pub fn source<'m>(
+        &self,
+        memory: &'m GuestMemoryMmap,
+        from: u64,
+        bytes: u64,
+        into: &mut Vec<VolatileSlice<'m>>,
+    ) -> Result<(), Refused> {
+        self.each(memory, false, from, bytes, |slice| into.push(slice))
+    }
+
+    /// Where these writable bytes are: so many from the one with number `from` on.
+    ///
+    /// # Errors
+    /// As [`Chain::read`].
+    pub fn target<'m>(
+        &self,
+        memory: &'m GuestMemoryMmap,
+        from: u64,
+        bytes: u64,
+        into: &mut Vec<VolatileSlice<'m>>,
+    ) -> Result<(), Refused> {
+        self.each(memory, true, from, bytes, |slice| into.push(slice))
+    }
+
+    /// Does something with each run of these bytes.
+    fn each<'m>(
+        &self,
+        memory: &'m GuestMemoryMmap,
+        writable: bool,
+        from: u64,
+        bytes: u64,
+        mut act: impl FnMut(VolatileSlice<'m>),
+    ) -> Result<(), Refused> {
+        let (mut skip, mut left) = (from, bytes);
+        for piece in self.pieces.iter().filter(|piece| piece.writable == writable) {
+            if left == 0 {
+                break;
+            }
+            let len = u64::from(piece.len);
+            if skip >= len {
+                skip -= len;
+                continue;
+            }
+            let now = (len - skip).min(left);
+            let outside = || Refused::Outside { address: piece.address.raw_value(), len: piece.len };
+            let address = piece.address.checked_add(skip).ok_or_else(outside)?;
+            let mut rest = now;
+            // A piece may go over from one region of the memory to the next.
+            for slice in memory.get_slices(address, now as usize) {
+                let slice = slice.map_err(|_| outside())?;
+                rest = rest.saturating_sub(slice.len() as u64);
+                act(slice);
+            }
+            if rest > 0 {
+                return Err(outside());
+            }
+            (skip, left) = (0, left - now);
+        }
+        if left > 0 { Err(Refused::Short { wanted: from + bytes, writable }) } else { Ok(()) }
     }
 
     /// Copies the chain that begins at `head` of the table at `table`; of its pieces the first `most`.
@@ -163,10 +247,10 @@ impl Chain {
         if !writable && self.pieces.last().is_some_and(|last| last.writable) {
             return Err(Refused::Order);
         }
-        if !vm_memory::GuestMemoryBackend::check_range(memory, piece.address, piece.len as usize) {
+        if !memory.check_range(piece.address, piece.len as usize) {
             return Err(Refused::Outside { address: piece.address.raw_value(), len: piece.len });
         }
-        self.writable += if writable { u64::from(piece.len) } else { 0 };
+        *(if writable { &mut self.writable } else { &mut self.readable }) += u64::from(piece.len);
         self.pieces.push(piece);
         Ok(total)
     }

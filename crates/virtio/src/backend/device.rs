@@ -19,6 +19,12 @@ pub trait Device: Send + Sync {
         256
     }
 
+    /// Whether its queues run without having been enabled. QEMU 10's cryptodev-vhost-user agrees to protocol features, and
+    /// then never sends the message that enables a queue.
+    fn starts_enabled(&self) -> bool {
+        false
+    }
+
     /// Answers a message that the protocol leaves to devices, such as those of crypto sessions (26, 27): the body of
     /// the reply. None: unknown.
     fn answer(&self, tenant: usize, request: u32, body: &[u8]) -> Option<Vec<u8>> {

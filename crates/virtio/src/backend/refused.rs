@@ -74,6 +74,14 @@ pub enum Refused {
     /// A readable descriptor after a writable one (VIRTIO 1.2, 2.7.4.2).
     #[error("a readable descriptor after a writable one")]
     Order,
+    /// A buffer that is shorter than what it says is in it.
+    #[error("a buffer has less than the {wanted} {} bytes that it should have", if *.writable { "writable" } else { "readable" })]
+    Short {
+        /// Bytes that should be there at least.
+        wanted: u64,
+        /// Of those that the device may write, else of those that it may read.
+        writable: bool,
+    },
     /// A buffer that the device cannot use.
     #[error("{0}")]
     Unfit(&'static str),

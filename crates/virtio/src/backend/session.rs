@@ -287,7 +287,8 @@ impl Session {
     fn start(&mut self, queue: usize, around: &Surroundings<'_>) -> Result<(), Refused> {
         let setup = &self.queues[queue];
         // Without protocol features there is no message that enables a queue: it is enabled from the start.
-        let enabled = setup.enabled || self.features & PROTOCOL_FEATURES == 0;
+        let enabled =
+            setup.enabled || self.features & PROTOCOL_FEATURES == 0 || around.device.starts_enabled();
         let (Some(memory), Some([descriptors, available, used]), Some(kick)) =
             (&self.memory, setup.rings, &setup.kick)
         else {

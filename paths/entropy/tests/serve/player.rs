@@ -9,9 +9,10 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tollway_entropy::engine::serve::{Options as ServeOptions, Server, Share, Tenant};
+use tollway_entropy::engine::serve::{Options as ServeOptions, Server, Tenant};
 use tollway_entropy::engine::source::Source;
 use tollway_virtio::frontend::{Frontend, Options};
+use tollway_virtio::order::Share;
 use tollway_virtio::socket::{Listener, Meeting};
 
 use super::numbered::{Numbered, number};

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
-use tollway_entropy::engine::serve::Share;
 use tollway_entropy::engine::source::Kind;
+use tollway_virtio::order::Share;
 
 /// `tollway entropy serve`.
 #[derive(Debug, Args)]
@@ -121,7 +121,7 @@ pub fn share(limit: Option<u64>, burst: Option<u64>, weight: u32) -> Result<Shar
         (_, Some(0)) => return Err("burst 0 serves nobody: give a byte at least".into()),
         (Some(limit), burst) => Some((limit, burst.unwrap_or((limit / 10).max(4096)))),
     };
-    Ok(Share { weight, limit })
+    Ok(Share { weight, limit, ..Share::default() })
 }
 
 /// A number of bytes: with k, M or G for thousands, millions, thousand millions.
@@ -156,7 +156,7 @@ mod tests {
     fn a_tenant_is_a_name_a_socket_and_what_it_may_have() {
         let tenant: TenantOption = "web=/run/web.sock,limit=1M,weight=3".parse().unwrap();
         assert_eq!((tenant.name.as_str(), tenant.socket.to_str()), ("web", Some("/run/web.sock")));
-        assert_eq!(tenant.share, Share { weight: 3, limit: Some((1_000_000, 100_000)) });
+        assert_eq!(tenant.share, Share { weight: 3, limit: Some((1_000_000, 100_000)), ..Share::default() });
         assert!(!tenant.connect);
         let tenant: TenantOption = "a=b,connect,limit=64k,burst=1G".parse().unwrap();
         assert!(tenant.connect);

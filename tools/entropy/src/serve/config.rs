@@ -209,7 +209,7 @@ impl Config {
 
 #[cfg(test)]
 mod tests {
-    use tollway_entropy::engine::serve::Share;
+    use tollway_virtio::order::Share;
 
     use super::*;
 
@@ -221,7 +221,10 @@ mod tests {
         let names: Vec<&str> = config.tenants.iter().map(|tenant| tenant.name.as_str()).collect();
         assert_eq!(names, ["web", "database"]);
         assert!(config.tenants[1].connect && !config.tenants[0].connect);
-        assert_eq!(config.tenants[1].share, Share { weight: 2, limit: Some((1_000_000, 65_536)) });
+        assert_eq!(
+            config.tenants[1].share,
+            Share { weight: 2, limit: Some((1_000_000, 65_536)), ..Share::default() }
+        );
         assert_eq!((config.source.clone(), config.conditioned), (Kind::Rdrand, true));
         assert_eq!((config.threads, config.mode, config.quantum), (2, 0o660, 4096));
         assert!(config.status.is_some());

@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 
 use tollway_core::{Error, Result};
 use tollway_virtio::backend::{Device, Event, Kicks, Reception, Stopper};
+use tollway_virtio::order::{Discipline, Grant, Order, Share};
 use tollway_virtio::socket::Meeting;
 
 use super::seat::Seat;
 use super::status::{Status, TenantStatus, WorkerStatus};
-use super::{Fair, Grant, Share, Told, worker};
+use super::{Told, worker};
 use crate::engine::health::Watch;
 use crate::engine::source::{Counts, Source};
 
@@ -69,7 +70,7 @@ pub(super) struct Shared {
 }
 
 struct Desk {
-    fair: Fair,
+    order: Order,
     /// Workers that wait for kicks.
     dozing: usize,
 }
@@ -91,7 +92,7 @@ impl Shared {
     pub(super) fn doze(&self) -> Option<Duration> {
         let mut desk = self.desk();
         let now = self.now();
-        let due = desk.fair.due(now);
+        let due = desk.order.due(now);
         if due != Some(now) {
             desk.dozing += 1;
         }
@@ -109,7 +110,7 @@ impl Shared {
             desk.dozing -= 1;
         }
         for (tenant, _) in kicked.drain(..) {
-            desk.fair.want(tenant, now);
+            desk.order.want(tenant, now);
         }
     }
 
@@ -117,8 +118,8 @@ impl Shared {
     pub(super) fn next(&self, most: usize) -> Option<Grant> {
         let mut desk = self.desk();
         let now = self.now();
-        let grant = desk.fair.next(most, now)?;
-        let wake = desk.dozing > 0 && desk.fair.due(now) == Some(now);
+        let grant = desk.order.next(most, now)?;
+        let wake = desk.dozing > 0 && desk.order.due(now) == Some(now);
         drop(desk);
         if wake {
             self.kicks.ring();
@@ -130,7 +131,7 @@ impl Shared {
     pub(super) fn done(&self, tenant: usize, used: usize, cost: usize, more: Option<u64>) {
         let mut desk = self.desk();
         let now = self.now();
-        desk.fair.done(tenant, used, cost, more, now);
+        desk.order.done(tenant, used, cost, more, now);
         // This worker may have nothing left, and is about to draw.
         let wake = desk.dozing > 0 && more.is_some();
         drop(desk);
@@ -214,7 +215,7 @@ impl Device for Shared {
                 // It may have offered something before it was watched.
                 let mut desk = self.desk();
                 let now = self.now();
-                desk.fair.want(tenant, now);
+                desk.order.want(tenant, now);
                 drop(desk);
                 self.kicks.ring();
             }
@@ -279,7 +280,10 @@ impl Server {
             stop: AtomicBool::new(false),
             quantum: options.quantum,
             begun: Instant::now(),
-            desk: Mutex::new(Desk { fair: Fair::new(options.quantum, &shares, 0), dozing: 0 }),
+            desk: Mutex::new(Desk {
+                order: Order::new(Discipline::Fair, options.quantum, options.quantum, &shares, 0),
+                dozing: 0,
+            }),
             workers: workers.collect(),
             failing: sources.iter().map(|_| AtomicBool::new(false)).collect(),
             over: AtomicUsize::new(0),
@@ -345,7 +349,7 @@ impl Server {
         let tenants = self.shared.seats.iter().zip(&self.names).zip(shares).enumerate();
         let tenants = tenants.map(|(number, ((seat, name), share))| {
             let (counts, connected) = seat.counts();
-            let waits = self.shared.desk().fair.waits(number, now);
+            let waits = self.shared.desk().order.waits(number, now);
             TenantStatus { name: name.clone(), share, connected, served: seat.is_served(), counts, waits }
         });
         let workers = self.shared.workers.iter().zip(&self.shared.watches);
@@ -365,7 +369,7 @@ impl Server {
         let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(old) = shares.get_mut(tenant) else { return };
         *old = share;
-        self.shared.desk().fair.change(tenant, share, self.shared.now());
+        self.shared.desk().order.change(tenant, share, self.shared.now());
         // A worker may wait for tokens that come earlier now.
         self.shared.kicks.ring();
     }

@@ -1,7 +1,7 @@
 //! How it is going: everything that is counted.
 
-use super::Share;
-use super::fair::Waits;
+use tollway_virtio::order::{Share, Waits};
+
 use crate::engine::source::Counts;
 
 /// A whole server.

@@ -96,7 +96,7 @@ pub(super) fn work(shared: &Shared, number: usize, mut source: Box<dyn Source>) 
             let Some(grant) = shared.next(block.left()) else { break };
             let seat = &shared.seats[grant.tenant];
             let begun = Instant::now();
-            let turn = seat.serve(&block.bytes[block.at..block.at + grant.bytes]);
+            let turn = seat.serve(&block.bytes[block.at..block.at + grant.most]);
             block.spend(turn.used);
             // What could have been drawn meanwhile. A turn that was interrupted is not the tenant's doing: there is a most.
             let missed = (begun.elapsed().as_nanos() as f64 * block.rate) as usize;

@@ -1,45 +1,57 @@
-//! Whose turn it is: start-time fair queueing, with limits, on whatever clock the caller has.
+//! Whose turn it is, on whatever clock the caller has: by fair shares, by arrival or by rank, with limits.
 //!
-//! Every tenant has a *start tag*: what its turns have cost, divided by its weight. A turn costs the bytes that it brought,
-//! or what the worker could have drawn in the time that it took to hand them out, if that is more: who asks by single
-//! bytes takes time and no bytes. Where the source is slow, time costs little. Whoever wants bytes and has the
-//! smallest tag is next, and is given at most a quantum; then its tag grows by what that cost. *Virtual time* is the tag of
+//! **Fair shares** are start-time fair queueing. Every tenant has a *start tag*: what its turns have cost, divided by its weight. What that is, the caller says: bytes, or time.
+//! Whoever wants something and has the smallest tag is next, and is given at most a quantum; then its tag grows by what that cost. *Virtual time* is the tag of
 //! the last that was chosen. A tenant that wanted nothing for a while comes back with a tag no smaller than virtual time:
 //! it has saved nothing up, and owes nothing. So the server never rests while anybody who may have something wants it, and an
 //! idle tenant's share goes to the others in proportion to their weights.
 //!
-//! **Bound.** Let two tenants f and g want bytes throughout a stretch of time, unlimited, with weights w and one
+//! **Bound.** Let two tenants f and g want something throughout a stretch of time, unlimited, with weights w and one
 //! worker. Then what their turns in it cost, C, differs by no more than the dearest turn D of each:
 //!
 //! |C(f) / w(f) − C(g) / w(g)| ≤ D(f) / w(f) + D(g) / w(g).
 //!
-//! Of those whose turns take less time than it takes to draw as much, as those of usual guests do, C is the bytes that
-//! they got, and D a quantum. No turn of a [`Server`](super::Server) costs more than sixteen quanta.
-//!
 //! (P. Goyal, H. Vin, H. Cheng, "Start-time Fair Queueing", SIGCOMM 1996, theorem 1. It holds however fast or slowly
-//! the source gives, which is why this discipline and no other: a generator's rate is anybody's guess.) With several
-//! workers turns overlap while bytes are copied, and whoever is being served is passed by. For k workers, and two tenants of
+//! the server is, which is why this discipline and no other: its rate is anybody's guess.) With several
+//! workers turns overlap, and whoever is being served is passed by. For k workers, and two tenants of
 //! weight 1 that want a quantum or more each time, simulations never exceed k + 1 quanta in the place of one; it is no theorem. A tenant
 //! whose memory is slow to take bytes is passed by for longer, and keeps at most eight quanta of what it missed.
+//!
+//! **By arrival** the tenant is next that has wanted something for the longest time, **by rank** of those with the lowest rank
+//! the one that has: who asks for much gets much, and keeps others waiting. They are there to be compared with.
 //!
 //! **Limits.** A tenant with a token bucket is passed over while it has no tokens, and comes back like one that was
 //! idle.
 
-use tollway_virtio::Bucket;
+use crate::Bucket;
+
+/// Who of those that want something is next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Discipline {
+    /// Each gets its share.
+    #[default]
+    Fair,
+    /// First come, first served.
+    Arrival,
+    /// The lowest rank, and among equals the first that came.
+    Rank,
+}
 
 /// What a tenant is entitled to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
     /// Its part is its weight over the weights of all who want something. 0 is taken as 1.
     pub weight: u32,
-    /// The most that it gets in a second, and at once, in bytes.
+    /// Its rank, 0 being the first, where ranks count.
+    pub rank: u8,
+    /// The most that it gets in a second, and at once, in units of what is given.
     pub limit: Option<(u64, u64)>,
 }
 
 impl Default for Share {
-    /// Weight 1, no limit.
+    /// Weight 1, the first rank, no limit.
     fn default() -> Self {
-        Share { weight: 1, limit: None }
+        Share { weight: 1, rank: 0, limit: None }
     }
 }
 
@@ -48,8 +60,8 @@ impl Default for Share {
 pub struct Grant {
     /// Whose.
     pub tenant: usize,
-    /// The most that it may have, in bytes; at least one.
-    pub bytes: usize,
+    /// The most that it may have; at least one.
+    pub most: usize,
 }
 
 /// What a tenant had to wait, in nanoseconds.
@@ -81,11 +93,12 @@ enum State {
 #[derive(Clone, Debug)]
 struct Account {
     weight: u32,
+    rank: u8,
     bucket: Option<Bucket>,
     state: State,
     /// Its start tag while it wants something; else the tag at which its last turn ended.
     tag: u128,
-    /// Bytes that it is known to want.
+    /// What it is known to want.
     wanted: usize,
     waits: Waits,
 }
@@ -94,36 +107,39 @@ struct Account {
 ///
 /// Looking for the next one takes time in proportion to the number of tenants, which is in the hundreds at most.
 #[derive(Clone, Debug)]
-pub struct Fair {
+pub struct Order {
+    discipline: Discipline,
     quantum: usize,
+    turn: usize,
     virtual_time: u128,
     accounts: Vec<Account>,
 }
 
-/// A byte for a tenant of weight 1, in units of tags: so fine that divisions by weights lose next to nothing.
-const BYTE: u128 = 1 << 32;
+/// What costs 1, for a tenant of weight 1, in units of tags: so fine that divisions by weights lose next to nothing.
+const ONE: u128 = 1 << 32;
 
-/// How many quanta a tenant may lag behind virtual time while it is being served.
+/// How many whole turns a tenant may lag behind virtual time while it is being served.
 const KEPT: u128 = 8;
 
-impl Fair {
-    /// With turns of at most `quantum` bytes (0 is taken as 1).
-    pub fn new(quantum: usize, shares: &[Share], now: u64) -> Fair {
+impl Order {
+    /// With turns of at most `quantum` (0 is taken as 1), which cost `turn` when they are as long.
+    pub fn new(discipline: Discipline, quantum: usize, turn: usize, shares: &[Share], now: u64) -> Order {
         let accounts = shares.iter().map(|share| Account {
             weight: share.weight.max(1),
+            rank: share.rank,
             bucket: share.limit.map(|(rate, burst)| Bucket::new(rate, burst, now)),
             state: State::Idle,
             tag: 0,
             wanted: 1,
             waits: Waits::default(),
         });
-        Fair { quantum: quantum.max(1), virtual_time: 0, accounts: accounts.collect() }
+        Order { discipline, quantum: quantum.max(1), turn, virtual_time: 0, accounts: accounts.collect() }
     }
 
     /// Changes what a tenant is entitled to from now on.
     pub fn change(&mut self, tenant: usize, share: Share, now: u64) {
         let account = &mut self.accounts[tenant];
-        account.weight = share.weight.max(1);
+        (account.weight, account.rank) = (share.weight.max(1), share.rank);
         match (&mut account.bucket, share.limit) {
             (Some(bucket), Some((rate, burst))) => bucket.change(rate, burst, now),
             (bucket, limit) => *bucket = limit.map(|(rate, burst)| Bucket::new(rate, burst, now)),
@@ -144,40 +160,46 @@ impl Fair {
         }
     }
 
-    /// Whose turn it is, with at most `most` bytes (at least one). It has the turn until [`Fair::done`].
+    /// Whose turn it is, with at most `most` (at least one). It has the turn until [`Order::done`].
     pub fn next(&mut self, most: usize, now: u64) -> Option<Grant> {
         self.look(now);
-        let waiting = |(_, account): &(usize, &Account)| matches!(account.state, State::Waiting(_));
-        let first = self.accounts.iter().enumerate().filter(waiting).min_by_key(|(_, account)| account.tag);
-        let (tenant, _) = first?;
+        let waiting = self.accounts.iter().enumerate().filter_map(|(tenant, account)| match account.state {
+            State::Waiting(since) => Some((tenant, account, since)),
+            _ => None,
+        });
+        let first = match self.discipline {
+            Discipline::Fair => waiting.min_by_key(|(_, account, _)| account.tag),
+            Discipline::Arrival => waiting.min_by_key(|(_, _, since)| *since),
+            Discipline::Rank => waiting.min_by_key(|(_, account, since)| (account.rank, *since)),
+        };
+        let (tenant, _, since) = first?;
         let account = &mut self.accounts[tenant];
-        let State::Waiting(since) = account.state else { return None };
         let tokens = account.bucket.as_mut().map_or(u64::MAX, |bucket| bucket.level(now));
         let tokens = usize::try_from(tokens).unwrap_or(usize::MAX);
-        let bytes = self.quantum.min(most).min(tokens).max(1);
+        let most = self.quantum.min(most).min(tokens).max(1);
         let waited = now.saturating_sub(since);
         account.waits.turns += 1;
         account.waits.total += waited;
         account.waits.longest = account.waits.longest.max(waited);
         account.state = State::Served { again: false };
         self.virtual_time = self.virtual_time.max(account.tag);
-        Some(Grant { tenant, bytes })
+        Some(Grant { tenant, most })
     }
 
-    /// A turn is over: the tenant took `used` bytes, which cost as much as `cost` bytes, and is known to want so many more.
+    /// A turn is over: the tenant took `used` of what is limited, which cost `cost`, and is known to want so much more.
     /// None: it wants no more.
     pub fn done(&mut self, tenant: usize, used: usize, cost: usize, more: Option<u64>, now: u64) {
-        let quantum = self.quantum;
+        let (quantum, turn) = (self.quantum, self.turn);
         let virtual_time = self.virtual_time;
         let account = &mut self.accounts[tenant];
         let State::Served { again } = account.state else { return };
-        account.tag += cost as u128 * BYTE / u128::from(account.weight);
+        account.tag += cost as u128 * ONE / u128::from(account.weight);
         if let Some(bucket) = &mut account.bucket {
             bucket.take(used as u64);
         }
         account.wanted = usize::try_from(more.unwrap_or(1)).unwrap_or(usize::MAX).clamp(1, quantum);
         if more.is_some() || again {
-            account.tag = account.tag.max(virtual_time.saturating_sub(KEPT * quantum as u128 * BYTE));
+            account.tag = account.tag.max(virtual_time.saturating_sub(KEPT * turn as u128 * ONE));
             account.state = State::Waiting(now);
         } else {
             account.state = State::Idle;

@@ -48,10 +48,10 @@ fn play(
 ) -> u64 {
     let mut dice = Dice(seed);
     let shares: Vec<Share> = guests.iter().map(|guest| guest.share).collect();
-    let mut fair = Fair::new(Q, &shares, 0);
+    let mut order = Order::new(Discipline::Fair, Q, Q, &shares, 0);
     for (tenant, guest) in guests.iter_mut().enumerate() {
         guest.asked = guest.request;
-        fair.want(tenant, 0);
+        order.want(tenant, 0);
     }
     let mut workers = vec![Worker { ready: 0, turn: None }; workers];
     let (mut done, mut now) = (0, 0);
@@ -66,21 +66,21 @@ fn play(
                 guest.asked = guest.request;
             }
             let more = (guest.asked > 0).then_some(guest.asked);
-            fair.done(tenant, bytes, bytes, more, now);
+            order.done(tenant, bytes, bytes, more, now);
             first.ready = now + 1 + dice.below(20_000);
             done += 1;
             look(guests, now);
         } else {
             // Full blocks mostly, and the rest of one at times.
             let most = if dice.below(4) > 0 { Q } else { 1 + dice.below(Q as u64) as usize };
-            match fair.next(most, now) {
+            match order.next(most, now) {
                 Some(grant) => {
-                    let bytes = grant.bytes.min(guests[grant.tenant].asked as usize);
+                    let bytes = grant.most.min(guests[grant.tenant].asked as usize);
                     first.turn = Some((grant.tenant, bytes));
                     first.ready = now + 1 + dice.below(500);
                 }
                 None => {
-                    first.ready = fair.due(now).unwrap_or(now + 1000).max(now + 1);
+                    first.ready = order.due(now).unwrap_or(now + 1000).max(now + 1);
                     let may_have = |guest: &&Guest| guest.asked > 0 && guest.share.limit.is_none();
                     let waiting = guests.iter().filter(may_have).count();
                     let served = workers.iter().filter(|worker| worker.turn.is_some()).count();
@@ -91,7 +91,7 @@ fn play(
         for (tenant, guest) in guests.iter_mut().enumerate() {
             if guest.asked == 0 && dice.below(10) == 0 {
                 guest.asked = guest.request;
-                fair.want(tenant, now);
+                order.want(tenant, now);
             }
         }
     }
@@ -100,7 +100,7 @@ fn play(
 
 fn guest(comes_and_goes: bool) -> impl Strategy<Value = Guest> {
     (1u32..20, prop_oneof![Just(64u64), 1u64..5000, Just(1 << 20)]).prop_map(move |(weight, request)| Guest {
-        share: Share { weight, limit: None },
+        share: Share { weight, limit: None, ..Share::default() },
         request,
         comes_and_goes,
         got: 0,
@@ -156,18 +156,18 @@ proptest! {
         dearest in prop::collection::vec(1u64..16 * Q as u64, 6),
         seed: u64,
     ) {
-        let shares: Vec<Share> = weights.iter().map(|weight| Share { weight: *weight, limit: None }).collect();
-        let mut fair = Fair::new(Q, &shares, 0);
-        (0..shares.len()).for_each(|tenant| fair.want(tenant, 0));
+        let shares: Vec<Share> = weights.iter().map(|weight| Share { weight: *weight, limit: None, ..Share::default() }).collect();
+        let mut order = Order::new(Discipline::Fair, Q, Q, &shares, 0);
+        (0..shares.len()).for_each(|tenant| order.want(tenant, 0));
         let (mut dice, mut spent) = (Dice(seed), vec![0u64; shares.len()]);
         let (mut least, mut most) = (0.0f64, 0.0f64);
         let each = |spent: u64, tenant: usize| spent as f64 / f64::from(weights[tenant]);
         for now in 0..2000 {
-            let tenant = fair.next(Q, now).unwrap().tenant;
+            let tenant = order.next(Q, now).unwrap().tenant;
             let cost = 1 + dice.below(dearest[tenant]);
             spent[tenant] += cost;
             // All of them give one byte.
-            fair.done(tenant, 1, cost as usize, Some(Q as u64), now);
+            order.done(tenant, 1, cost as usize, Some(Q as u64), now);
             let apart = each(spent[0], 0) - each(spent[1], 1);
             (least, most) = (least.min(apart), most.max(apart));
         }
@@ -181,7 +181,7 @@ proptest! {
         others in prop::collection::vec(guest(true), 0..4), seed: u64,
     ) {
         let limited = Guest {
-            share: Share { weight: 3, limit: Some((rate, burst)) },
+            share: Share { weight: 3, limit: Some((rate, burst)), ..Share::default() },
             request: 10_000, comes_and_goes: false, got: 0, asked: 0,
         };
         let mut guests = vec![limited];
@@ -197,7 +197,7 @@ proptest! {
 #[test]
 fn a_limited_tenant_gets_its_limit_and_the_rest_goes_to_others() {
     let guest = |limit| Guest {
-        share: Share { weight: 1, limit },
+        share: Share { limit, ..Share::default() },
         request: 1 << 20,
         comes_and_goes: false,
         got: 0,
@@ -214,7 +214,7 @@ fn a_limited_tenant_gets_its_limit_and_the_rest_goes_to_others() {
 fn weights_divide_what_there_is() {
     let mut guests: Vec<Guest> = [1, 2, 5]
         .map(|weight| Guest {
-            share: Share { weight, limit: None },
+            share: Share { weight, limit: None, ..Share::default() },
             request: 1 << 20,
             comes_and_goes: false,
             got: 0,
@@ -229,50 +229,50 @@ fn weights_divide_what_there_is() {
 
 #[test]
 fn who_was_idle_has_saved_nothing_up() {
-    let mut fair = Fair::new(Q, &[Share::default(), Share::default()], 0);
-    fair.want(0, 0);
+    let mut order = Order::new(Discipline::Fair, Q, Q, &[Share::default(), Share::default()], 0);
+    order.want(0, 0);
     for _ in 0..1000 {
-        let grant = fair.next(Q, 0).unwrap();
+        let grant = order.next(Q, 0).unwrap();
         assert_eq!(grant, Grant { tenant: 0, bytes: Q });
-        fair.done(0, Q, Q, Some(Q as u64), 0);
+        order.done(0, Q, Q, Some(Q as u64), 0);
     }
-    fair.want(1, 0);
+    order.want(1, 0);
     let mut turns = [0; 2];
     for _ in 0..10 {
-        let grant = fair.next(Q, 0).unwrap();
+        let grant = order.next(Q, 0).unwrap();
         turns[grant.tenant] += 1;
-        fair.done(grant.tenant, Q, Q, Some(Q as u64), 0);
+        order.done(grant.tenant, Q, Q, Some(Q as u64), 0);
     }
     assert_eq!(turns, [5, 5]);
 }
 
 #[test]
 fn a_kick_during_a_turn_is_not_lost() {
-    let mut fair = Fair::new(Q, &[Share::default()], 0);
-    fair.want(0, 0);
-    fair.next(Q, 0).unwrap();
-    assert_eq!((fair.next(Q, 0), fair.due(0)), (None, None));
-    fair.want(0, 0);
-    fair.done(0, 0, 0, None, 5);
-    assert_eq!(fair.due(5), Some(5));
-    fair.next(Q, 7).unwrap();
-    fair.done(0, 0, 0, None, 7);
-    assert_eq!(fair.due(7), None);
-    assert_eq!(fair.waits(0, 7), Waits { turns: 2, total: 2, longest: 2, limited: 0 });
+    let mut order = Order::new(Discipline::Fair, Q, Q, &[Share::default()], 0);
+    order.want(0, 0);
+    order.next(Q, 0).unwrap();
+    assert_eq!((order.next(Q, 0), order.due(0)), (None, None));
+    order.want(0, 0);
+    order.done(0, 0, 0, None, 5);
+    assert_eq!(order.due(5), Some(5));
+    order.next(Q, 7).unwrap();
+    order.done(0, 0, 0, None, 7);
+    assert_eq!(order.due(7), None);
+    assert_eq!(order.waits(0, 7), Waits { turns: 2, total: 2, longest: 2, limited: 0 });
 }
 
 #[test]
 fn a_new_limit_counts_from_now_on() {
-    let mut fair = Fair::new(Q, &[Share::default()], 0);
-    fair.change(0, Share { weight: 1, limit: Some((1000, 100)) }, 0);
-    fair.want(0, 0);
-    assert_eq!(fair.next(Q, 0).unwrap().bytes, 100);
-    fair.done(0, 100, 100, Some(500), 0);
+    let mut order = Order::new(Discipline::Fair, Q, Q, &[Share::default()], 0);
+    order.change(0, Share { weight: 1, limit: Some((1000, 100)), ..Share::default() }, 0);
+    order.want(0, 0);
+    assert_eq!(order.next(Q, 0).unwrap().most, 100);
+    order.done(0, 100, 100, Some(500), 0);
     // Wants 500, but a full bucket has 100, which take a tenth of a second.
-    assert_eq!(fair.next(Q, 0), None);
-    assert_eq!(fair.due(0), Some(100_000_000));
-    assert_eq!(fair.waits(0, 40).limited, 40);
-    fair.change(0, Share::default(), 50);
-    assert_eq!(fair.next(Q, 50).unwrap().bytes, Q);
-    assert_eq!(fair.waits(0, 50).limited, 50);
+    assert_eq!(order.next(Q, 0), None);
+    assert_eq!(order.due(0), Some(100_000_000));
+    assert_eq!(order.waits(0, 40).limited, 40);
+    order.change(0, Share::default(), 50);
+    assert_eq!(order.next(Q, 50).unwrap().most, Q);
+    assert_eq!(order.waits(0, 50).limited, 50);
 }

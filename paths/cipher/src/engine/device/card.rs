@@ -1,0 +1,401 @@
+//! The physical function: engines, what they share, and how the whole is started, asked, changed and stopped.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use tollway_core::{Error, Result};
+use tollway_virtio::backend::{Device, Event, Kicks, Reception, Stopper};
+use tollway_virtio::order::{Discipline, Grant, Order, Share};
+use tollway_virtio::socket::Meeting;
+
+use super::delivery::Delivery;
+use super::engine;
+use super::function::{Function, Turn};
+use super::status::{FunctionStatus, Status};
+use super::told::Told;
+use crate::engine::protocol::{CLOSE_SESSION, CREATE_SESSION, CRYPTO_SESSION_FEATURE, session_of_message};
+
+/// VIRTIO 1.2, 6: VIRTIO_F_INDIRECT_DESC, VIRTIO_F_EVENT_IDX, VIRTIO_F_VERSION_1. The device's own bits (5.9.3) are about
+/// requests without sessions, which it does not do.
+const FEATURES: u64 = 1 << 28 | 1 << 29 | 1 << 32;
+
+/// What a turn costs that is as long as turns are, in nanoseconds.
+const TURN: usize = 50_000;
+
+/// How long the end may take.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A virtual function to be.
+#[derive(Debug)]
+pub struct NewFunction {
+    /// Its name.
+    pub name: String,
+    /// Where its virtual machine is met.
+    pub meeting: Meeting,
+    /// What it is entitled to: a limit is one of requests.
+    pub share: Share,
+    /// When its tenant is told that requests are done.
+    pub delivery: Delivery,
+}
+
+/// What a card is like.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Threads that do requests.
+    pub engines: usize,
+    /// Whose request is next.
+    pub discipline: Discipline,
+    /// Requests that a function has done in one turn at most.
+    pub quantum: usize,
+    /// Data queues of each function, 1 to 64.
+    pub queues: usize,
+    /// Sessions of each function at most.
+    pub sessions: usize,
+    /// How long an engine that has nothing to do looks for requests itself, before it asks to be kicked and sleeps.
+    pub spin: Duration,
+}
+
+impl Default for Options {
+    /// One engine that sleeps at once, fair shares, turns of 32 requests, a queue and 1024 sessions each.
+    fn default() -> Self {
+        Options {
+            engines: 1,
+            discipline: Discipline::Fair,
+            quantum: 32,
+            queues: 1,
+            sessions: 1024,
+            spin: Duration::ZERO,
+        }
+    }
+}
+
+/// Everything that the threads share.
+pub(super) struct Shared {
+    pub(super) functions: Vec<Function>,
+    pub(super) kicks: Arc<Kicks>,
+    pub(super) stop: AtomicBool,
+    pub(super) spin: Duration,
+    queues: usize,
+    begun: Instant,
+    desk: Mutex<Desk>,
+    /// Nanoseconds that each engine has worked.
+    worked: Vec<AtomicU64>,
+    tell: Box<dyn Fn(Told) + Send + Sync>,
+}
+
+struct Desk {
+    order: Order,
+    /// Engines that wait for kicks.
+    dozing: usize,
+}
+
+impl Shared {
+    pub(super) fn now(&self) -> u64 {
+        self.begun.elapsed().as_nanos() as u64
+    }
+
+    fn desk(&self) -> MutexGuard<'_, Desk> {
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn tell(&self, told: Told) {
+        (self.tell)(told);
+    }
+
+    /// An engine is about to wait for kicks: how long at most.
+    pub(super) fn doze(&self) -> Option<Duration> {
+        let mut desk = self.desk();
+        let now = self.now();
+        let told = self.functions.iter().filter_map(Function::due).min();
+        let due = desk.order.due(now).into_iter().chain(told).min();
+        if due.is_none_or(|due| due > now) {
+            desk.dozing += 1;
+        }
+        due.map(|due| Duration::from_nanos(due.saturating_sub(now)))
+    }
+
+    /// It has waited, for `most` at most, and these kicked.
+    pub(super) fn awake(&self, most: Option<Duration>, kicked: &mut Vec<(usize, usize)>) {
+        for (function, _) in kicked.iter() {
+            self.functions[*function].kicked();
+        }
+        let mut desk = self.desk();
+        let now = self.now();
+        if most != Some(Duration::ZERO) {
+            desk.dozing -= 1;
+        }
+        for (function, _) in kicked.drain(..) {
+            desk.order.want(function, now);
+        }
+    }
+
+    /// Whoever has asked for something meanwhile without a kick is noticed.
+    pub(super) fn want_all(&self) {
+        let mut desk = self.desk();
+        let now = self.now();
+        (0..self.functions.len()).for_each(|function| desk.order.want(function, now));
+    }
+
+    /// Asks all functions for kicks. Whether there is something to do already.
+    pub(super) fn arm(&self) -> bool {
+        let armed = |(number, function): (usize, &Function)| {
+            let more = function.arm();
+            if more {
+                self.desk().order.want(number, self.now());
+            }
+            more
+        };
+        self.functions.iter().enumerate().map(armed).fold(false, |any, more| any | more)
+    }
+
+    /// Whose turn it is; another engine is woken if there is more to do.
+    pub(super) fn next(&self) -> Option<Grant> {
+        let mut desk = self.desk();
+        let now = self.now();
+        let grant = desk.order.next(usize::MAX, now)?;
+        let wake = desk.dozing > 0 && desk.order.due(now) == Some(now);
+        drop(desk);
+        if wake {
+            self.kicks.ring();
+        }
+        Some(grant)
+    }
+
+    /// An engine's turn is over, and took so many nanoseconds.
+    pub(super) fn done(&self, engine: usize, function: usize, turn: &Turn, took: u64) {
+        self.worked[engine].fetch_add(took, Ordering::Relaxed);
+        let mut desk = self.desk();
+        let more = turn.more.then_some(1);
+        desk.order.done(function, turn.requests, took as usize, more, self.now());
+    }
+
+    /// Tells tenants what they are to be told by now.
+    pub(super) fn interrupt(&self) {
+        let now = self.now();
+        for (number, function) in self.functions.iter().enumerate() {
+            if function.due().is_some_and(|due| due <= now)
+                && let Some(refused) = function.tell(now)
+            {
+                self.tell(Told::Refused(number, refused));
+            }
+        }
+    }
+
+    fn end(&self) {
+        self.stop.store(true, Ordering::Release);
+        self.kicks.ring();
+    }
+}
+
+impl Device for Shared {
+    fn features(&self) -> u64 {
+        FEATURES
+    }
+
+    fn queues(&self) -> usize {
+        self.queues + 1
+    }
+
+    fn queue_size(&self) -> u16 {
+        1024
+    }
+
+    fn starts_enabled(&self) -> bool {
+        true
+    }
+
+    fn protocol_features(&self) -> u64 {
+        CRYPTO_SESSION_FEATURE
+    }
+
+    fn answer(&self, tenant: usize, request: u32, body: &[u8]) -> Option<Vec<u8>> {
+        let function = self.functions.get(tenant)?;
+        match request {
+            CREATE_SESSION => {
+                let opened = session_of_message(body)
+                    .and_then(|(session, key)| function.open(session.algorithm, &key));
+                // The body goes back, but for the key, with the session's number at its end: negative if there is none.
+                let number = opened.map_or_else(|status| -i64::from(status as u8), |id| id as i64);
+                let mut answer = vec![0; body.len().max(8)];
+                let end = answer.len() - 8;
+                answer[end..].copy_from_slice(&number.to_ne_bytes());
+                Some(answer)
+            }
+            CLOSE_SESSION => {
+                let id = u64::from_ne_bytes(*body.first_chunk()?);
+                // It may have closed it by the control queue.
+                let _ = function.close(id);
+                Some(Vec::new())
+            }
+            _ => None,
+        }
+    }
+
+    fn event(&self, tenant: usize, event: Event<'_>) {
+        let function = &self.functions[tenant];
+        match event {
+            Event::Connected => {
+                function.connected(true);
+                self.tell(Told::Connected(tenant));
+            }
+            Event::Started(queue) => {
+                self.tell(Told::Started(tenant, queue));
+                // It may have offered something before it was watched.
+                let mut desk = self.desk();
+                let now = self.now();
+                desk.order.want(tenant, now);
+                drop(desk);
+                self.kicks.ring();
+            }
+            Event::Stopped(queue) => self.tell(Told::Stopped(tenant, queue)),
+            Event::Refused(refused) => {
+                function.refused_message();
+                self.tell(Told::Refused(tenant, refused.clone()));
+            }
+            Event::Gone => {
+                function.connected(false);
+                self.tell(Told::Gone(tenant));
+            }
+        }
+    }
+}
+
+/// A card that runs. Dropping it stops it, too.
+pub struct Card {
+    shared: Arc<Shared>,
+    names: Vec<String>,
+    shares: Mutex<Vec<Share>>,
+    stopper: Stopper,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Card {
+    /// Starts: one thread for messages, and the engines. `tell` is called by all of them, and must not wait long.
+    ///
+    /// # Errors
+    /// [`Error::Input`] for options that cannot be; [`Error::System`] if the kernel refuses.
+    pub fn start(
+        functions: Vec<NewFunction>,
+        options: &Options,
+        tell: impl Fn(Told) + Send + Sync + 'static,
+    ) -> Result<Card> {
+        let wrong = |reason: &str, remedy: &str| Error::Input {
+            place: "crypto card".into(),
+            reason: reason.into(),
+            remedy: remedy.into(),
+        };
+        if functions.is_empty() || options.engines == 0 || options.quantum == 0 || options.sessions == 0 {
+            let remedy = "name a function, an engine, a request a turn and a session at least";
+            return Err(wrong("there is nobody to serve, or nothing", remedy));
+        }
+        if !(1..=64).contains(&options.queues) {
+            return Err(wrong("too many queues, or none", "let each function have 1 to 64"));
+        }
+        let shares: Vec<Share> = functions.iter().map(|function| function.share).collect();
+        let new = |function: &NewFunction| {
+            Function::new(options.queues, options.sessions, function.delivery.clone())
+        };
+        let order = Order::new(options.discipline, options.quantum, TURN, &shares, 0);
+        let shared = Arc::new(Shared {
+            functions: functions.iter().map(new).collect(),
+            kicks: Arc::new(Kicks::new()?),
+            stop: AtomicBool::new(false),
+            spin: options.spin,
+            queues: options.queues,
+            begun: Instant::now(),
+            desk: Mutex::new(Desk { order, dozing: 0 }),
+            worked: (0..options.engines).map(|_| AtomicU64::new(0)).collect(),
+            tell: Box::new(tell),
+        });
+        let (names, meetings) = functions.into_iter().map(|f| (f.name, f.meeting)).unzip();
+        let reception = Reception::new(shared.clone(), shared.kicks.clone(), meetings)?;
+        for (function, port) in shared.functions.iter().zip(reception.ports()) {
+            function.is_at(port);
+        }
+        let mut card = Card {
+            shared,
+            names,
+            shares: Mutex::new(shares),
+            stopper: reception.stopper(),
+            threads: Vec::new(),
+        };
+        for number in 0..options.engines {
+            card.thread(format!("engine-{number}"), move |shared| engine::work(shared, number))?;
+        }
+        card.thread("reception".into(), move |_| reception.run())?;
+        Ok(card)
+    }
+
+    fn thread(
+        &mut self,
+        name: String,
+        work: impl FnOnce(&Shared) -> Result<()> + Send + 'static,
+    ) -> Result<()> {
+        let shared = self.shared.clone();
+        let doing = format!("starting the thread {name}");
+        let body = move || {
+            if let Err(error) = work(&shared) {
+                shared.tell(Told::Ended(error.to_string()));
+            }
+        };
+        let thread = thread::Builder::new().name(name).spawn(body).map_err(|e| Error::system(doing, e))?;
+        self.threads.push(thread);
+        Ok(())
+    }
+
+    /// How it is going.
+    pub fn status(&self) -> Status {
+        let now = self.shared.now();
+        let shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let functions = self.shared.functions.iter().zip(&self.names).zip(shares).enumerate();
+        let functions = functions.map(|(number, ((function, name), share))| {
+            let (counts, sessions, connected) = function.counts();
+            let waits = self.shared.desk().order.waits(number, now);
+            let served = function.is_served();
+            FunctionStatus { name: name.clone(), share, connected, served, sessions, counts, waits }
+        });
+        let worked = |engine: &AtomicU64| engine.load(Ordering::Relaxed) as f64 / 1e9;
+        Status {
+            seconds: now as f64 / 1e9,
+            functions: functions.collect(),
+            engines: self.shared.worked.iter().map(worked).collect(),
+        }
+    }
+
+    /// Changes what a function is entitled to, and when its tenant is told, from now on.
+    pub fn change(&self, function: usize, share: Share, delivery: Delivery) {
+        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(old) = shares.get_mut(function) else { return };
+        *old = share;
+        self.shared.functions[function].change(delivery);
+        self.shared.desk().order.change(function, share, self.shared.now());
+        // An engine may wait for tokens that come earlier now.
+        self.shared.kicks.ring();
+    }
+
+    /// Stops, and removes its sockets. Requests that are not done are not answered.
+    pub fn stop(self) {
+        drop(self);
+    }
+}
+
+impl Drop for Card {
+    fn drop(&mut self) {
+        self.shared.end();
+        self.stopper.stop();
+        let deadline = Instant::now() + PATIENCE;
+        for thread in self.threads.drain(..) {
+            while !thread.is_finished() && Instant::now() < deadline {
+                // Each ring wakes one engine.
+                self.shared.kicks.ring();
+                thread::sleep(Duration::from_micros(200));
+            }
+            if thread.is_finished() {
+                // One that panicked has said so.
+                let _ = thread.join();
+            }
+        }
+    }
+}

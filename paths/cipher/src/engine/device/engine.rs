@@ -1,0 +1,49 @@
+//! A thread that does requests, of whichever function's turn it is.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use tollway_core::Result;
+
+use super::card::Shared;
+use super::told::Told;
+
+/// Serves until it is told to stop.
+pub(super) fn work(shared: &Shared, number: usize) -> Result<()> {
+    let mut kicked = Vec::new();
+    let mut idle = Instant::now();
+    while !shared.stop.load(Ordering::Acquire) {
+        if turns(shared, number) > 0 {
+            idle = Instant::now();
+        }
+        // For a while it looks for itself before it asks to be kicked, and sleeps.
+        if idle.elapsed() < shared.spin {
+            shared.want_all();
+            std::hint::spin_loop();
+            continue;
+        }
+        let most = if shared.arm() { Some(Duration::ZERO) } else { shared.doze() };
+        shared.kicks.wait(&mut kicked, most)?;
+        shared.awake(most, &mut kicked);
+    }
+    Ok(())
+}
+
+/// Has turns until nobody wants one; how many requests were done.
+fn turns(shared: &Shared, number: usize) -> usize {
+    let mut requests = 0;
+    while let Some(grant) = shared.next() {
+        let begun = shared.now();
+        let function = &shared.functions[grant.tenant];
+        let turn = function.serve(grant.most, &|| shared.now());
+        let took = shared.now() - begun;
+        shared.done(number, grant.tenant, &turn, took);
+        requests += turn.requests;
+        if let Some(refused) = turn.refused {
+            shared.tell(Told::Refused(grant.tenant, refused));
+        }
+        shared.interrupt();
+    }
+    shared.interrupt();
+    requests
+}

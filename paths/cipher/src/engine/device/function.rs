@@ -1,0 +1,314 @@
+//! A virtual function: one tenant's queues and sessions, and what is counted of it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use tollway_virtio::backend::{Chain, Port, Refused, Ring};
+use zeroize::Zeroizing;
+
+use super::delivery::{Delivery, Teller};
+use super::reply::{self, Scratch};
+use super::sessions::Sessions;
+use super::status::Counts;
+use crate::engine::protocol::Status;
+use crate::engine::suite::{Algorithm, Session};
+
+/// Requests of the control queue that are answered in one turn.
+const CONTROLS: u32 = 16;
+
+/// What a turn is worth at most, in bytes that are worked on; a request counts as [`REQUEST`] besides.
+const TURN: usize = 64 << 10;
+const REQUEST: usize = 256;
+
+/// No time: nothing is due.
+const NEVER: u64 = u64::MAX;
+
+/// A virtual function.
+#[derive(Debug)]
+pub(super) struct Function {
+    port: OnceLock<Arc<Port>>,
+    sessions: Mutex<Sessions>,
+    inner: Mutex<Inner>,
+    /// When its tenant is to be told what is done, in the card's nanoseconds.
+    due: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Inner {
+    counts: Counts,
+    connected: bool,
+    queues: Vec<Queue>,
+    rule: Delivery,
+    /// The data queue that is next.
+    at: usize,
+    chain: Chain,
+}
+
+/// What is remembered of a queue from turn to turn.
+#[derive(Debug)]
+struct Queue {
+    /// Of which run of the queue the rest is.
+    generation: Option<u64>,
+    teller: Teller,
+    /// Whether the driver was asked not to kick.
+    quiet: bool,
+}
+
+/// What a turn brought.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Turn {
+    /// Requests that were done.
+    pub(super) requests: usize,
+    /// Whether there may be more.
+    pub(super) more: bool,
+    /// Why a queue was given up, if one was.
+    pub(super) refused: Option<Refused>,
+}
+
+impl Function {
+    /// With so many data queues and sessions at most.
+    pub(super) fn new(queues: usize, sessions: usize, rule: Delivery) -> Function {
+        let queue = || Queue { generation: None, teller: Teller::new(rule.clone()), quiet: false };
+        Function {
+            port: OnceLock::new(),
+            sessions: Mutex::new(Sessions::new(sessions)),
+            inner: Mutex::new(Inner {
+                counts: Counts::default(),
+                connected: false,
+                // The control queue is the last.
+                queues: (0..=queues).map(|_| queue()).collect(),
+                rule,
+                at: 0,
+                chain: Chain::default(),
+            }),
+            due: AtomicU64::new(NEVER),
+        }
+    }
+
+    /// Told once, before anything is served.
+    pub(super) fn is_at(&self, port: Arc<Port>) {
+        let _ = self.port.set(port);
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn sessions(&self) -> MutexGuard<'_, Sessions> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What was counted, how many sessions there are, whether a peer is connected.
+    pub(super) fn counts(&self) -> (Counts, usize, bool) {
+        let sessions = self.sessions().count();
+        let inner = self.inner();
+        (inner.counts, sessions, inner.connected)
+    }
+
+    /// Whether one of its data queues is served.
+    pub(super) fn is_served(&self) -> bool {
+        let runs = |ring: &Option<Ring>| ring.as_ref().is_some_and(|ring| !ring.is_broken());
+        self.port.get().is_some_and(|port| port.rings().iter().any(runs))
+    }
+
+    pub(super) fn kicked(&self) {
+        self.inner().counts.kicks += 1;
+    }
+
+    pub(super) fn refused_message(&self) {
+        self.inner().counts.refused_messages += 1;
+    }
+
+    /// A peer came, or is gone; then its sessions end.
+    pub(super) fn connected(&self, connected: bool) {
+        if !connected {
+            self.sessions().clear();
+        }
+        let mut inner = self.inner();
+        inner.connected = connected;
+        inner.counts.connections += u64::from(connected);
+    }
+
+    /// Another rule from now on.
+    pub(super) fn change(&self, rule: Delivery) {
+        let mut inner = self.inner();
+        for queue in &mut inner.queues {
+            queue.teller = Teller::new(rule.clone());
+        }
+        inner.rule = rule;
+        drop(inner);
+        // What the old rule held is told now.
+        self.due.store(0, Ordering::Release);
+    }
+
+    /// Makes a session; its number.
+    pub(super) fn open(&self, algorithm: Algorithm, key: &Zeroizing<Vec<u8>>) -> Result<u64, Status> {
+        let session = Session::new(algorithm, key)?;
+        self.sessions().open(session)
+    }
+
+    /// Ends a session.
+    pub(super) fn close(&self, id: u64) -> Result<(), Status> {
+        self.sessions().close(id)
+    }
+
+    /// When its tenant is to be told something.
+    pub(super) fn due(&self) -> Option<u64> {
+        Some(self.due.load(Ordering::Acquire)).filter(|due| *due != NEVER)
+    }
+
+    /// Does at most so many requests; `now` is asked for the time, in the card's nanoseconds.
+    pub(super) fn serve(&self, most: usize, now: &impl Fn() -> u64) -> Turn {
+        let mut turn = Turn::default();
+        let Some(port) = self.port.get() else { return turn };
+        let mut rings = port.rings();
+        let mut inner = self.inner();
+        let queues = inner.queues.len();
+        if let Err(refused) = inner.control(queues - 1, &mut rings, self, &mut turn) {
+            turn.refused = Some(refused);
+        }
+        let sessions = self.sessions();
+        let first = inner.at;
+        for number in (0..queues - 1).map(|i| (first + i) % (queues - 1)) {
+            if let Err(refused) = inner.work(number, &mut rings, &sessions, most, now, &mut turn) {
+                inner.counts.refused_chains += 1;
+                turn.refused = Some(refused);
+            }
+            if turn.requests >= most {
+                inner.at = (number + 1) % (queues - 1);
+                break;
+            }
+        }
+        drop(sessions);
+        self.due.store(inner.due(), Ordering::Release);
+        turn
+    }
+
+    /// Tells its tenant what is to be told by now.
+    pub(super) fn tell(&self, now: u64) -> Option<Refused> {
+        let port = self.port.get()?;
+        let mut rings = port.rings();
+        let mut inner = self.inner();
+        let mut refused = None;
+        for number in 0..inner.queues.len() {
+            let due = inner.queues[number].teller.is_due(now);
+            if let (true, Some(ring)) = (due, &mut rings[number])
+                && let Err(why) = inner.counts.call(ring)
+            {
+                refused = Some(why);
+            }
+        }
+        self.due.store(inner.due(), Ordering::Release);
+        refused
+    }
+
+    /// Asks for kicks from now on. Whether there is something to do already.
+    pub(super) fn arm(&self) -> bool {
+        let Some(port) = self.port.get() else { return false };
+        let mut rings = port.rings();
+        let mut inner = self.inner();
+        let mut more = false;
+        for (queue, ring) in inner.queues.iter_mut().zip(rings.iter_mut()) {
+            if let Some(ring) = ring {
+                queue.quiet = false;
+                // What is wrong with a queue is told when it is served.
+                more |= ring.want_kicks(true).unwrap_or(true);
+            }
+        }
+        more
+    }
+}
+
+impl Inner {
+    /// The time at which the first of its queues is due.
+    fn due(&self) -> u64 {
+        self.queues.iter().filter_map(|queue| queue.teller.due()).min().unwrap_or(NEVER)
+    }
+
+    /// A queue that was set up anew begins anew.
+    fn begin(&mut self, number: usize, ring: &Ring) {
+        let queue = &mut self.queues[number];
+        if queue.generation != Some(ring.generation()) {
+            let teller = Teller::new(self.rule.clone());
+            *queue = Queue { generation: Some(ring.generation()), teller, quiet: false };
+        }
+    }
+
+    /// Answers what is asked in the control queue: each by an interrupt of its own.
+    fn control(
+        &mut self,
+        number: usize,
+        rings: &mut [Option<Ring>],
+        function: &Function,
+        turn: &mut Turn,
+    ) -> Result<(), Refused> {
+        let Some(ring) = &mut rings[number] else { return Ok(()) };
+        self.begin(number, ring);
+        for _ in 0..CONTROLS {
+            if !ring.take(&mut self.chain)? {
+                return Ok(());
+            }
+            let written = match reply::control(&self.chain, ring.memory().guest(), function) {
+                Ok(written) => written,
+                Err(refused) => return Err(ring.give_up(refused)),
+            };
+            self.counts.controls += 1;
+            ring.give_back(&self.chain, written)?;
+            self.counts.call(ring)?;
+        }
+        turn.more = true;
+        Ok(())
+    }
+
+    /// Does what is asked in a data queue.
+    fn work(
+        &mut self,
+        number: usize,
+        rings: &mut [Option<Ring>],
+        sessions: &Sessions,
+        most: usize,
+        now: &impl Fn() -> u64,
+        turn: &mut Turn,
+    ) -> Result<(), Refused> {
+        let Some(ring) = &mut rings[number] else { return Ok(()) };
+        self.begin(number, ring);
+        let memory = ring.memory().clone();
+        let mut scratch = Scratch::default();
+        let mut worth = 0;
+        let mut call = false;
+        let result = loop {
+            if turn.requests >= most || worth >= TURN {
+                turn.more = true;
+                break Ok(());
+            }
+            match ring.take(&mut self.chain) {
+                Ok(true) => {}
+                Ok(false) => break Ok(()),
+                Err(refused) => break Err(refused),
+            }
+            if !self.queues[number].quiet {
+                ring.want_kicks(false)?;
+                self.queues[number].quiet = true;
+            }
+            let done = match reply::data(&self.chain, memory.guest(), sessions, &mut scratch) {
+                Ok(done) => done,
+                Err(refused) => break Err(ring.give_up(refused)),
+            };
+            if let Err(refused) = ring.give_back(&self.chain, done.written) {
+                break Err(refused);
+            }
+            self.counts.add(&done);
+            turn.requests += 1;
+            worth += REQUEST + done.bytes;
+            call |= self.queues[number].teller.done(now());
+            if call && self.rule == Delivery::Each {
+                self.counts.call(ring)?;
+                call = false;
+            }
+        };
+        if call {
+            self.counts.call(ring)?;
+        }
+        result
+    }
+}

@@ -1,0 +1,27 @@
+//! A card in software: one physical function, many virtual ones, each with queues and sessions of its own.
+//!
+//! ```text
+//!   card       the physical function: starts, is asked, is changed, stops
+//!   engine     one thread each: requests of whoever's turn it is (order, in tollway-virtio)
+//!   function   a virtual function: its queues, its sessions, what is counted
+//!   reply      one request: read, done, answered
+//!   delivery   when a tenant is told what is done
+//!   sessions   keys by number; nobody else's numbers mean anything
+//! ```
+//!
+//! An engine serves a function's queues in turns. What a turn costs is the time that it took: who asks for much work a
+//! request pays for it. Requests of one queue are done in their order.
+
+mod card;
+mod delivery;
+mod engine;
+mod function;
+mod reply;
+mod sessions;
+mod status;
+mod told;
+
+pub use card::{Card, NewFunction, Options};
+pub use delivery::Delivery;
+pub use status::{Counts, FunctionStatus, Status};
+pub use told::Told;

@@ -1,0 +1,130 @@
+//! One request: read out of its buffer, done, answered.
+
+use tollway_virtio::backend::{Chain, Refused};
+use vm_memory::{GuestMemoryMmap, VolatileSlice};
+use zeroize::Zeroizing;
+
+use super::function::Function;
+use super::sessions::Sessions;
+use crate::engine::protocol::{Control, FIXED, Request, SESSION_ANSWER, Status, Work, session_answer};
+use crate::engine::suite::Job;
+
+/// The longest IV: that of block ciphers, and J₀ of GCM.
+const LONGEST_IV: usize = 16;
+
+/// Where the bytes of a request are: made once for many of them.
+#[derive(Debug, Default)]
+pub(super) struct Scratch<'m> {
+    associated: Vec<VolatileSlice<'m>>,
+    source: Vec<VolatileSlice<'m>>,
+    result: Vec<VolatileSlice<'m>>,
+    end: Vec<VolatileSlice<'m>>,
+}
+
+/// What a request came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Done {
+    pub(super) status: Status,
+    /// Bytes that were worked on.
+    pub(super) bytes: usize,
+    /// Bytes written into the buffer.
+    pub(super) written: u32,
+}
+
+/// Does a request of a data queue, and writes how it ended into the last byte of its buffer.
+///
+/// # Errors
+/// It has not even room for that, or lies outside of the memory.
+pub(super) fn data<'m>(
+    chain: &Chain,
+    memory: &'m GuestMemoryMmap,
+    sessions: &Sessions,
+    scratch: &mut Scratch<'m>,
+) -> Result<Done, Refused> {
+    let Some(room) = chain.room().checked_sub(1) else {
+        return Err(Refused::Unfit("a request without room for its status"));
+    };
+    scratch.end.clear();
+    chain.target(memory, room, 1, &mut scratch.end)?;
+    let outcome = run(chain, memory, sessions, scratch, room);
+    let (status, bytes, written) = match outcome {
+        Ok((bytes, result)) => (Status::Ok, bytes, result),
+        Err(status) => (status, 0, 0),
+    };
+    for slice in &scratch.end {
+        slice.copy_from(&[status as u8]);
+    }
+    Ok(Done { status, bytes, written: written + 1 })
+}
+
+/// How many bytes were worked on, and how long the result is.
+fn run<'m>(
+    chain: &Chain,
+    memory: &'m GuestMemoryMmap,
+    sessions: &Sessions,
+    scratch: &mut Scratch<'m>,
+    room: u64,
+) -> Result<(usize, u32), Status> {
+    let bad = |_: Refused| Status::BadMessage;
+    let mut fixed = [0; FIXED];
+    chain.read(memory, 0, &mut fixed).map_err(bad)?;
+    let request = Request::parse(&fixed)?;
+    let session = sessions.get(request.session)?;
+    let mut iv = [0; LONGEST_IV];
+    let iv = iv.get_mut(..request.iv as usize).ok_or(Status::BadMessage)?;
+    let mut at = FIXED as u64;
+    chain.read(memory, at, iv).map_err(bad)?;
+    at += u64::from(request.iv);
+    let is_verified = request.work == Work::Verify;
+    let digest = if is_verified { request.result } else { 0 };
+    let result = if is_verified { 0 } else { request.result };
+    let source = u64::from(request.source) + u64::from(digest);
+    if u64::from(result) > room {
+        return Err(Status::BadMessage);
+    }
+    let Scratch { associated, source: sources, result: results, .. } = scratch;
+    for slices in [&mut *associated, &mut *sources, &mut *results] {
+        slices.clear();
+    }
+    chain.source(memory, at, source, sources).map_err(bad)?;
+    chain.source(memory, at + source, request.associated.into(), associated).map_err(bad)?;
+    chain.target(memory, 0, result.into(), results).map_err(bad)?;
+    let job =
+        Job { work: request.work, iv, associated, source: sources, result: results, digest: digest as usize };
+    let written = session.run(&job)?;
+    Ok((source as usize, written as u32))
+}
+
+/// Answers a request of the control queue; how many bytes were written.
+///
+/// # Errors
+/// It has no room for the answer, or lies outside of the memory.
+pub(super) fn control(chain: &Chain, memory: &GuestMemoryMmap, function: &Function) -> Result<u32, Refused> {
+    let mut fixed = [0; FIXED];
+    let asked = match chain.read(memory, 0, &mut fixed) {
+        Ok(()) => Control::parse(&fixed),
+        Err(_) => Err(Status::BadMessage),
+    };
+    // A new session has an answer of sixteen bytes, all else a byte.
+    let answer: &[u8] = match asked {
+        Ok(Control::Destroy(id)) => &[function.close(id).err().unwrap_or(Status::Ok) as u8],
+        Ok(Control::Create(new)) => {
+            let mut key = Zeroizing::new(vec![0; new.key]);
+            let read = chain.read(memory, FIXED as u64, &mut key);
+            let opened =
+                read.map_err(|_| Status::BadMessage).and_then(|()| function.open(new.algorithm, &key));
+            &session_answer(opened)
+        }
+        Err(status) if chain.room() >= SESSION_ANSWER as u64 => &session_answer(Err(status)),
+        Err(status) => &[status as u8],
+    };
+    let mut slices = Vec::new();
+    chain.target(memory, 0, answer.len() as u64, &mut slices)?;
+    let mut rest = answer;
+    for slice in slices {
+        let (now, later) = rest.split_at(slice.len().min(rest.len()));
+        slice.copy_from(now);
+        rest = later;
+    }
+    Ok(answer.len() as u32)
+}

@@ -1,0 +1,21 @@
+//! What happens that somebody may want to know at once.
+
+use tollway_virtio::backend::Refused;
+
+/// Something happened. Virtual functions are told by their numbers.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Told {
+    /// A function's peer connected.
+    Connected(usize),
+    /// A function's peer is gone; its sessions have ended.
+    Gone(usize),
+    /// A queue of a function is served from now on.
+    Started(usize, usize),
+    /// A queue of a function is not served any more.
+    Stopped(usize, usize),
+    /// A message or a buffer of a function was refused.
+    Refused(usize, Refused),
+    /// A thread of the card ended for a reason that should not be.
+    Ended(String),
+}

@@ -1,0 +1,11 @@
+//! A crypto device in software that many tenants share.
+//!
+//! ```text
+//!   protocol   virtio-crypto on the wire: sessions, requests, statuses
+//!   suite      algorithms and keys: what a session does to bytes, wherever they lie
+//!   device     the card: functions, engines, order of service, delivery of completions
+//! ```
+
+pub mod device;
+pub mod protocol;
+pub mod suite;

@@ -1,0 +1,121 @@
+//! Layouts held against the offsets of `linux/virtio_crypto.h`, and whatever else may stand there.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::engine::suite::{Algorithm, CipherMode, Curve, Digest, Direction, RsaPadding};
+
+/// A fixed part with these words at these offsets.
+fn fixed(words: &[(usize, u32)]) -> [u8; FIXED] {
+    let mut bytes = [0; FIXED];
+    for (at, word) in words {
+        bytes[*at..*at + 4].copy_from_slice(&word.to_le_bytes());
+    }
+    bytes
+}
+
+fn created(words: &[(usize, u32)]) -> Result<NewSession, Status> {
+    Control::parse(&fixed(words)).map(|control| match control {
+        Control::Create(session) => session,
+        Control::Destroy(_) => panic!("{control:?}"),
+    })
+}
+
+#[test]
+fn sessions_of_every_service() {
+    let encrypt = Algorithm::Cipher(CipherMode::Xts, Direction::Encrypt);
+    let cipher = [(0, 0x002), (16, 13), (20, 64), (24, 1), (64, 1)];
+    assert_eq!(created(&cipher), Ok(NewSession { algorithm: encrypt, key: 64 }));
+    let chained = [(0, 0x002), (16, 3), (20, 16), (24, 1), (64, 2)];
+    assert_eq!(created(&chained), Err(Status::NotSupported));
+    let hash = created(&[(0, 0x102), (16, 4), (20, 32)]);
+    assert_eq!(hash, Ok(NewSession { algorithm: Algorithm::Hash(Digest::Sha256), key: 0 }));
+    let mac = created(&[(0, 0x202), (16, 6), (20, 64), (24, 20)]);
+    let algorithm = Algorithm::Mac { digest: Digest::Sha512, tag: 64 };
+    assert_eq!(mac, Ok(NewSession { algorithm, key: 20 }));
+    let aead = created(&[(0, 0x302), (16, 1), (20, 32), (24, 16), (32, 2)]);
+    assert_eq!(aead, Ok(NewSession { algorithm: Algorithm::Gcm(Direction::Decrypt), key: 32 }));
+    let rsa = created(&[(0, 0x404), (16, 1), (20, 2), (24, 1190), (28, 1), (32, 6)]);
+    let padding = RsaPadding::Pkcs1(Some(Digest::Sha256));
+    assert_eq!(rsa, Ok(NewSession { algorithm: Algorithm::Rsa { padding, private: true }, key: 1190 }));
+    let ecdsa = created(&[(0, 0x404), (16, 3), (20, 1), (24, 65), (28, 3)]);
+    let algorithm = Algorithm::Ecdsa { curve: Curve::P256, private: false };
+    assert_eq!(ecdsa, Ok(NewSession { algorithm, key: 65 }));
+    assert_eq!(Control::parse(&fixed(&[(0, 0x003), (16, 7), (20, 1)])), Ok(Control::Destroy(1 << 32 | 7)));
+    assert_eq!(Control::parse(&fixed(&[(0, 0x405), (16, 7)])), Ok(Control::Destroy(7)));
+}
+
+#[test]
+fn requests_of_every_service() {
+    let of = |words: &[(usize, u32)]| Request::parse(&fixed(words));
+    let none = Request { session: 9, work: Work::Hash, iv: 0, source: 0, associated: 0, result: 0 };
+    let cipher = of(&[(0, 0x001), (8, 9), (24, 16), (28, 4096), (32, 4097), (64, 1)]);
+    assert_eq!(cipher, Ok(Request { work: Work::Decrypt, iv: 16, source: 4096, result: 4097, ..none }));
+    assert_eq!(of(&[(0, 0x001), (64, 2)]), Err(Status::NotSupported));
+    assert_eq!(
+        of(&[(0, 0x100), (8, 9), (24, 100), (28, 32)]),
+        Ok(Request { source: 100, result: 32, ..none })
+    );
+    let mac = of(&[(0, 0x200), (8, 9), (24, 100), (28, 20)]);
+    assert_eq!(mac, Ok(Request { work: Work::Mac, source: 100, result: 20, ..none }));
+    let aead = of(&[(0, 0x300), (8, 9), (24, 12), (28, 13), (32, 100), (36, 116), (40, 16)]);
+    let sealed = Request { work: Work::Encrypt, iv: 12, source: 100, associated: 13, result: 116, ..none };
+    assert_eq!(aead, Ok(sealed));
+    for (which, work) in [Work::Encrypt, Work::Decrypt, Work::Sign, Work::Verify].into_iter().enumerate() {
+        let asked = of(&[(0, 0x400 + which as u32), (8, 9), (24, 256), (28, 32)]);
+        assert_eq!(asked, Ok(Request { work, source: 256, result: 32, ..none }));
+    }
+}
+
+#[test]
+fn sessions_by_message_are_as_qemu_sends_them() {
+    let mut body = vec![0; 1072];
+    let mut put = |at: usize, bytes: &[u8]| body[at..at + bytes.len()].copy_from_slice(bytes);
+    put(0, &2u64.to_le_bytes());
+    put(8, &3u32.to_le_bytes());
+    put(12, &16u32.to_le_bytes());
+    put(32, &[1, 1]);
+    put(56, b"sixteen bytes ok");
+    let (session, key) = session_of_message(&body).unwrap();
+    assert_eq!(session.algorithm, Algorithm::Cipher(CipherMode::Cbc, Direction::Encrypt));
+    assert_eq!(&**key, b"sixteen bytes ok");
+    assert_eq!(session_of_message(&body[..71]).unwrap_err(), Status::BadMessage);
+    let mut put = |at: usize, bytes: &[u8]| body[at..at + bytes.len()].copy_from_slice(bytes);
+    put(12, &65u32.to_le_bytes());
+    assert_eq!(session_of_message(&body).unwrap_err(), Status::NotSupported);
+    let mut put = |at: usize, bytes: &[u8]| body[at..at + bytes.len()].copy_from_slice(bytes);
+    put(0, &0x404u64.to_le_bytes());
+    for (at, word) in [(8, 1u32), (12, 1), (16, 5), (20, 0), (24, 0)] {
+        put(at, &word.to_le_bytes());
+    }
+    put(40, b"a key");
+    let (session, key) = session_of_message(&body).unwrap();
+    assert_eq!(session.algorithm, Algorithm::Rsa { padding: RsaPadding::Raw, private: false });
+    assert_eq!(&**key, b"a key");
+}
+
+#[test]
+fn answers_are_where_the_driver_looks() {
+    assert_eq!(session_answer(Ok(0x0102)), *b"\x02\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0");
+    assert_eq!(session_answer(Err(Status::NoSpace)), *b"\0\0\0\0\0\0\0\0\x05\0\0\0\0\0\0\0");
+}
+
+proptest! {
+    #[test]
+    fn whatever_stands_there_is_parsed_or_refused(
+        bytes in proptest::collection::vec(any::<u8>(), FIXED),
+        operation in proptest::sample::select(vec![0u32, 1, 2, 3, 0x100, 0x102, 0x202, 0x302, 0x404, 0x400, 0x300]),
+        body in proptest::collection::vec(any::<u8>(), 0..1200),
+    ) {
+        let mut fixed = [0; FIXED];
+        fixed.copy_from_slice(&bytes);
+        fixed[..4].copy_from_slice(&operation.to_le_bytes());
+        let _ = Request::parse(&fixed);
+        if let Ok(Control::Create(session)) = Control::parse(&fixed) {
+            prop_assert!(session.key <= 6144);
+        }
+        if let Ok((session, key)) = session_of_message(&body) {
+            prop_assert_eq!(session.key, key.len());
+        }
+    }
+}
