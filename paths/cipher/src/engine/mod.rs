@@ -4,8 +4,10 @@
 //!   protocol   virtio-crypto on the wire: sessions, requests, statuses
 //!   suite      algorithms and keys: what a session does to bytes, wherever they lie
 //!   device     the card: functions, engines, order of service, delivery of completions
+//!   kernel     what the operating system offers instead: AF_ALG, and whatever driver is behind it
 //! ```
 
 pub mod device;
+pub mod kernel;
 pub mod protocol;
 pub mod suite;
