@@ -39,7 +39,8 @@ impl AfAlg {
     /// It has not.
     pub fn check() -> Result<(), Missing> {
         // SAFETY: a plain call.
-        let socket = owned(unsafe { libc::socket(libc::AF_ALG, libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC, 0) });
+        let socket =
+            owned(unsafe { libc::socket(libc::AF_ALG, libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC, 0) });
         match socket {
             Ok(_) => Ok(()),
             Err(error) => Err(Missing::new(
@@ -82,12 +83,7 @@ impl AfAlg {
         })?;
         // SAFETY: no address is asked for.
         let requests = owned(unsafe {
-            libc::accept4(
-                cipher.as_raw_fd(),
-                std::ptr::null_mut(),
-                std::ptr::null_mut(),
-                libc::SOCK_CLOEXEC,
-            )
+            libc::accept4(cipher.as_raw_fd(), std::ptr::null_mut(), std::ptr::null_mut(), libc::SOCK_CLOEXEC)
         })?;
         Ok(AfAlg { _cipher: cipher, requests })
     }
@@ -103,7 +99,8 @@ impl AfAlg {
         source: &[u8],
         result: &mut [u8],
     ) -> io::Result<()> {
-        let result = result.get_mut(..source.len()).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
+        let result =
+            result.get_mut(..source.len()).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
         self.send(direction, iv, source)?;
         let mut done = 0;
         while done < result.len() {
