@@ -14,6 +14,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tollway-host", &["core", "stats"]),
     ("tollway-wire", &["core", "host"]),
     ("tollway-virtio", &["core", "host"]),
+    ("tollway-service", &["core", "virtio"]),
     ("tollway-store", &["core", "stats"]),
     ("tollway-load", &["core", "stats"]),
     ("tollway-tenant", &["core", "host"]),
@@ -23,6 +24,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tollway-crossings", PATH),
     ("tollway-capture", PATH),
     ("tollway-entropy", PATH),
+    ("tollway-cipher", PATH),
     ("tollway-all", &["core", "null", "crossings", "capture", "entropy"]),
     ("tollway-capture-tool", TOOL),
     ("tollway-entropy-tool", TOOL),
@@ -49,8 +51,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
 
 /// What every tool may depend on: all below the program, but no other tool.
 const TOOL: &[&str] = &[
-    "core", "stats", "model", "sim", "host", "load", "wire", "virtio", "store", "tenant", "lab", "report",
-    "all", "capture", "entropy",
+    "core", "stats", "model", "sim", "host", "load", "wire", "virtio", "service", "store", "tenant", "lab",
+    "report", "all", "capture", "entropy",
 ];
 
 /// What every path may depend on: never the lab, the store, the report, a tenant, or another path.

@@ -12,15 +12,13 @@
 
 pub mod args;
 pub mod feed;
-mod log;
 pub mod serve;
-mod signals;
 pub mod speed;
-mod status;
 pub mod test;
 
 use anyhow::Result;
 use rustix::event::Timespec;
+use tollway_service::{log, status};
 
 use args::{Entropy, What};
 
@@ -52,7 +50,7 @@ fn run_to_its_end(options: &Entropy, json: bool) -> Result<Ending> {
         What::Feed(options) => feed::run(options, json)?,
         What::Test(options) => return Ok(Ending::Standing(test::run(options, json)?)),
         What::Serve(options) => serve::run(options, json)?,
-        What::Status(options) => status::ask(&options.socket)?,
+        What::Status(options) => status::ask(&options.socket, "`tollway entropy serve` or `feed`")?,
     }
     Ok(Ending::Done)
 }

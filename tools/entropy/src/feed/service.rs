@@ -12,12 +12,11 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use signal_hook::consts::{SIGHUP, SIGUSR1};
 use tollway_entropy::engine::feed::{Kernel, rest};
+use tollway_service::{Signals, log, status};
 use tollway_virtio::socket::Listener;
 
 use super::worker::{self, Progress};
 use crate::args::feed::Feed;
-use crate::signals::Signals;
-use crate::{log, status};
 
 /// How long the thread that feeds has to end. Beyond that it waits for its source, perhaps for ever.
 const PATIENCE: Duration = Duration::from_secs(1);

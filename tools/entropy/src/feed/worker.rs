@@ -12,11 +12,11 @@ use tollway_core::Error;
 use tollway_entropy::engine::feed::{Event, Fed, Kernel, Pace, Woken, rest};
 use tollway_entropy::engine::health::Watch;
 use tollway_entropy::engine::source;
+use tollway_service::log::say;
 
 use super::document::FeedDocument;
 use super::pipeline::{Pipeline, Plan};
 use super::{Feed, fed};
-use crate::log::say;
 
 /// What is known of how it goes.
 #[derive(Default)]

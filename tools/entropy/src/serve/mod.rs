@@ -8,7 +8,6 @@ use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -20,14 +19,13 @@ use tollway_entropy::engine::condition::Conditioned;
 use tollway_entropy::engine::health::{Monitored, Settings};
 use tollway_entropy::engine::serve::{Options, Server, Tenant, Told};
 use tollway_entropy::engine::source::Source;
+use tollway_service::log::say;
+use tollway_service::{Signals, TenantLog, status};
 use tollway_virtio::socket::{Listener, Meeting};
 
 use crate::args::serve::Serve;
-use crate::signals::Signals;
-use crate::status;
 use config::Config;
 pub use document::StatusDocument;
-use log::Log;
 
 /// Serves until a signal ends it.
 ///
@@ -48,14 +46,13 @@ pub fn run(options: &Serve, json: bool) -> Result<()> {
         };
         tenants.push(Tenant { name: tenant.name.clone(), meeting, share: tenant.share });
     }
-    let log = Arc::new(Log::new(config.tenants.iter().map(|tenant| tenant.name.clone()).collect()));
-    let teller = log.clone();
+    let log = TenantLog::new(config.tenants.iter().map(|tenant| tenant.name.clone()).collect());
     let (over, waker) = UnixStream::pair().context("making a socket")?;
     for end in [&over, &waker] {
         end.set_nonblocking(true).context("making a socket")?;
     }
     let tell = move |told| {
-        teller.tell(&told);
+        log::tell(&log, &told);
         if let Told::Over { .. } = told {
             // Full: it has been woken before.
             let _ = (&waker).write(&[1]);
@@ -63,8 +60,8 @@ pub fn run(options: &Serve, json: bool) -> Result<()> {
     };
     let server = Server::start(tenants, sources, Options { quantum: config.quantum }, tell)?;
     say_ready(&config, json)?;
-    let ended = wait(&signals, &over, options, config, &server, status.as_ref(), &log);
-    log.say("stopping", &[]);
+    let ended = wait(&signals, &over, options, config, &server, status.as_ref());
+    say("stopping", &[]);
     server.stop();
     ended
 }
@@ -124,7 +121,6 @@ fn wait(
     mut config: Config,
     server: &Server,
     status: Option<&Listener>,
-    log: &Log,
 ) -> Result<()> {
     loop {
         let mut watched = vec![PollFd::new(signals, PollFlags::IN), PollFd::new(over, PollFlags::IN)];
@@ -147,13 +143,13 @@ fn wait(
         }
         if signals.take_asked() {
             match &options.config {
-                None => log.say("reload", &[("reason", "there is no --config to read again")]),
+                None => say("reload", &[("reason", "there is no --config to read again")]),
                 Some(file) => match Config::read(file) {
-                    Err(error) => log.say("reload-refused", &[("reason", &format!("{error:#}"))]),
+                    Err(error) => say("reload-refused", &[("reason", &format!("{error:#}"))]),
                     Ok(new) => {
                         take_over(&mut config, &new, server);
                         let kept = config.differs(&new).join(", ");
-                        log.say(
+                        say(
                             "reloaded",
                             &[("needs-a-new-start", if kept.is_empty() { "nothing" } else { &kept })],
                         );

@@ -78,20 +78,20 @@ fn read_within(socket: &Path, most: Duration) -> io::Result<Vec<u8>> {
     }
 }
 
-/// `tollway entropy status`: asks, and prints the answer.
+/// Asks, and prints the answer; `servers` are the commands that answer, for whoever named another socket.
 ///
 /// # Errors
 /// Nobody answers there, not in time, or no document.
-pub fn ask(socket: &Path) -> Result<()> {
-    io::stdout().write_all(asked(socket, 5 * PATIENCE)?.as_bytes())?;
+pub fn ask(socket: &Path, servers: &str) -> Result<()> {
+    io::stdout().write_all(asked(socket, servers, 5 * PATIENCE)?.as_bytes())?;
     Ok(())
 }
 
-fn asked(socket: &Path, most: Duration) -> Result<String> {
+fn asked(socket: &Path, servers: &str, most: Duration) -> Result<String> {
     let wrong = |reason: &str| Error::Input {
         place: format!("status at {}", socket.display()),
         reason: reason.into(),
-        remedy: "name the socket that `tollway entropy serve` or `feed` was given as --status".into(),
+        remedy: format!("name the socket that {servers} was given as --status"),
     };
     let text = read_within(socket, most).map_err(|e| match e.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
@@ -127,7 +127,7 @@ mod tests {
         let listener = UnixListener::bind(&path).unwrap();
         let other = thread::spawn(move || answers(listener.accept().unwrap().0));
         let begun = Instant::now();
-        let told = asked(&path, SHORT).unwrap_or_else(|error| error.to_string());
+        let told = asked(&path, "a test", SHORT).unwrap_or_else(|error| error.to_string());
         assert!(begun.elapsed() < 10 * SHORT, "{:?}", begun.elapsed());
         other.join().unwrap();
         told
@@ -157,7 +157,7 @@ mod tests {
         while let Ok(stream) = socket::call(&path) {
             waiting.push(stream);
         }
-        let error = asked(&path, SHORT).unwrap_err().to_string();
+        let error = asked(&path, "a test", SHORT).unwrap_err().to_string();
         assert!(error.contains("may be stopped"), "{error}");
     }
 
