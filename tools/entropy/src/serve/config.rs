@@ -1,9 +1,6 @@
 //! What to serve, to whom: from the command line or from a file.
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -11,15 +8,15 @@ use serde::Deserialize;
 use tollway_core::Error;
 use tollway_entropy::engine::source::Kind;
 
-use crate::args::serve::{Serve, TenantOption, mode, share};
+use tollway_service::config;
+use tollway_service::peer::{self, Peer, mode, share};
 
-/// The longest file, in bytes: some ten thousand tenants.
-const LONGEST: u64 = 1 << 20;
+use crate::args::serve::Serve;
 
 /// All that a server is told.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Config {
-    pub(super) tenants: Vec<TenantOption>,
+    pub(super) tenants: Vec<Peer>,
     pub(super) source: Kind,
     pub(super) conditioned: bool,
     pub(super) threads: u32,
@@ -80,19 +77,6 @@ fn wrong(place: &str, reason: impl Into<String>, remedy: &str) -> anyhow::Error 
     Error::Input { place: place.into(), reason: reason.into(), remedy: remedy.into() }.into()
 }
 
-/// A file's text. What is no regular file could have one wait for it, while signals are not looked at.
-fn read(path: &Path) -> io::Result<String> {
-    let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is no regular file"));
-    }
-    let mut text = String::new();
-    if file.take(LONGEST + 1).read_to_string(&mut text)? as u64 > LONGEST {
-        return Err(io::Error::other("it is longer than 1 MiB"));
-    }
-    Ok(text)
-}
-
 impl Config {
     /// As the command line has it.
     pub(super) fn of(options: &Serve) -> Result<Config> {
@@ -113,9 +97,7 @@ impl Config {
 
     /// As a file has it.
     pub(super) fn read(file: &Path) -> Result<Config> {
-        let place = file.display().to_string();
-        let text = read(file).map_err(|e| wrong(&place, e.to_string(), "name a file that can be read"))?;
-        Config::parse(&text, &place)
+        Config::parse(&config::read(file)?, &file.display().to_string())
     }
 
     fn parse(text: &str, place: &str) -> Result<Config> {
@@ -126,12 +108,7 @@ impl Config {
         for tenant in written.tenant {
             let share = share(tenant.limit, tenant.burst, tenant.weight)
                 .map_err(|e| wrong(&format!("{place}: tenant {}", tenant.name), e, "change it there"))?;
-            tenants.push(TenantOption {
-                name: tenant.name,
-                socket: tenant.socket,
-                connect: tenant.connect,
-                share,
-            });
+            tenants.push(Peer { name: tenant.name, socket: tenant.socket, connect: tenant.connect, share });
         }
         let source = written.source.parse().map_err(|e: String| wrong(place, e, "change `source`"))?;
         let config = Config {
@@ -147,31 +124,7 @@ impl Config {
     }
 
     fn checked(self, place: &str) -> Result<Config> {
-        if self.tenants.is_empty() {
-            return Err(wrong(place, "there is no tenant", "name one at least"));
-        }
-        let mut names = BTreeSet::new();
-        let mut sockets: BTreeSet<&Path> = self.status.iter().map(PathBuf::as_path).collect();
-        for TenantOption { name, socket, .. } in &self.tenants {
-            let usable =
-                !name.is_empty() && name.len() <= 64 && !name.contains(|c: char| c.is_control() || c == '"');
-            if !usable {
-                return Err(wrong(place, format!("`{name}` is no name"), "use 1 to 64 ordinary characters"));
-            }
-            if socket.as_os_str().is_empty() {
-                return Err(wrong(place, format!("{name} has no socket"), "write NAME=SOCKET"));
-            }
-            if !names.insert(name) {
-                return Err(wrong(place, format!("two tenants are called {name}"), "rename one"));
-            }
-            if !sockets.insert(socket) {
-                return Err(wrong(
-                    place,
-                    format!("{} is named twice", socket.display()),
-                    "name another socket",
-                ));
-            }
-        }
+        peer::check(&self.tenants, self.status.as_deref(), place)?;
         if !(1..=256).contains(&self.threads) {
             return Err(wrong(place, format!("{} threads", self.threads), "use 1 to 256"));
         }
@@ -242,7 +195,7 @@ mod tests {
     fn what_cannot_be_served_is_refused_with_place_and_remedy() {
         let tenant = "[[tenant]]\nname = \"a\"\nsocket = \"a.sock\"\n";
         for (text, told) in [
-            ("", "no tenant"),
+            ("", "nobody to serve"),
             ("sauce = 1", "unknown field"),
             ("threads = 0\n[[tenant]]\nname = \"a\"\nsocket = \"s\"", "use 1 to 256"),
             ("quantum = 1\n[[tenant]]\nname = \"a\"\nsocket = \"s\"", "64 to 65536"),
@@ -250,7 +203,7 @@ mod tests {
             ("source = \"dice\"\n[[tenant]]\nname = \"a\"\nsocket = \"s\"", "no source `dice`"),
             ("source = \"./f\"\nthreads = 2\n[[tenant]]\nname = \"a\"\nsocket = \"s\"", "same bytes"),
             ("status = \"s\"\n[[tenant]]\nname = \"a\"\nsocket = \"s\"", "named twice"),
-            (&format!("{tenant}{tenant}"), "two tenants are called a"),
+            (&format!("{tenant}{tenant}"), "two are called a"),
             (&format!("{tenant}weight = 0"), "tenant a: weight 0"),
             ("[[tenant]]\nname = \"\"\nsocket = \"s\"", "is no name"),
             ("[[tenant]]\nname = \"a\"\nsocket = \"\"", "has no socket"),

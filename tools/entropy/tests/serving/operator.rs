@@ -154,7 +154,7 @@ fn what_cannot_be_is_told_with_place_and_remedy() {
         (vec!["serve", "--tenant", &tenant, "--source", "/dev/zero", "--threads", "2"], "use one thread"),
         (vec!["serve", "--tenant", &format!("a={file}")], "something else is there"),
         (vec!["serve", "--tenant", "a=/no/such/a.sock"], "name a folder that exists"),
-        (vec!["serve", "--tenant", &tenant, "--tenant", &tenant], "two tenants are called a"),
+        (vec!["serve", "--tenant", &tenant, "--tenant", &tenant], "two are called a"),
         (vec!["serve", "--tenant", &tenant, "--mode", "1777"], "no permissions"),
         (vec!["serve", "--config", &nobody], "can be read"),
         (vec!["serve", "--config", &file, "--threads", "2"], "cannot be used with"),
