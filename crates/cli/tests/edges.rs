@@ -28,6 +28,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tollway-all", &["core", "null", "crossings", "capture", "entropy"]),
     ("tollway-capture-tool", TOOL),
     ("tollway-entropy-tool", TOOL),
+    ("tollway-cipher-tool", TOOL),
     ("tollway-agent", &["core", "host", "tenant", "all"]),
     (
         "tollway",
@@ -52,7 +53,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
 /// What every tool may depend on: all below the program, but no other tool.
 const TOOL: &[&str] = &[
     "core", "stats", "model", "sim", "host", "load", "wire", "virtio", "service", "store", "tenant", "lab",
-    "report", "all", "capture", "entropy",
+    "report", "all", "capture", "entropy", "cipher",
 ];
 
 /// What every path may depend on: never the lab, the store, the report, a tenant, or another path.

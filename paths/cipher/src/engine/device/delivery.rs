@@ -34,6 +34,16 @@ pub enum Delivery {
     Never,
 }
 
+impl Delivery {
+    /// Adaptive as cards are by default: below 10,000 requests a second at once, then 10,000 interrupts a second, and from
+    /// 100,000 requests a second on 4000.
+    pub fn adaptive() -> Delivery {
+        let window = Duration::from_millis(1);
+        let gaps = vec![(10, Duration::from_micros(100)), (100, Duration::from_micros(250))];
+        Delivery::Adaptive { window, gaps }
+    }
+}
+
 /// A rule at work for one tenant. Times are nanoseconds of a clock that never goes back.
 #[derive(Clone, Debug)]
 pub(super) struct Teller {

@@ -1,0 +1,29 @@
+//! `tollway cipher`: what an operator wants of a crypto device.
+//!
+//! | command | does |
+//! |---|---|
+//! | `serve` | one device for many virtual machines, over vhost-user |
+//! | `status` | how that is going |
+//!
+//! It is mounted in the program as a verb; each command is a module here, its options one in [`args`].
+
+pub mod args;
+pub mod serve;
+
+use anyhow::Result;
+use tollway_service::{log, status};
+
+use args::{Cipher, What};
+
+/// Does what the command line says. `json`: tells it as a document on standard output.
+///
+/// # Errors
+/// What was asked for cannot be, or went wrong on its way.
+pub fn run(options: &Cipher, json: bool) -> Result<()> {
+    let ended = match &options.what {
+        What::Serve(options) => serve::run(options, json),
+        What::Status(options) => status::ask(&options.socket, "`tollway cipher serve`"),
+    };
+    log::flush();
+    ended
+}

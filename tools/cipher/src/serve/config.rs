@@ -1,0 +1,260 @@
+//! What to serve, to whom: from the command line or from a file.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Result;
+use serde::Deserialize;
+use tollway_cipher::engine::device::{Delivery, NewFunction, Options};
+use tollway_core::Error;
+use tollway_service::config;
+use tollway_service::peer::{self, Peer, mode, share};
+use tollway_virtio::socket::{Listener, Meeting};
+
+use crate::args::serve::{FunctionOption, OrderWord, Serve, delivery, time};
+
+/// All that a card is told.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Config {
+    pub(super) functions: Vec<FunctionOption>,
+    pub(super) status: Option<PathBuf>,
+    pub(super) mode: u32,
+    pub(super) options: Options,
+}
+
+/// A file, word by word.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    #[serde(default = "one")]
+    engines: u32,
+    #[serde(default)]
+    order: OrderWord,
+    #[serde(default = "one")]
+    queues: u32,
+    #[serde(default = "thousand")]
+    sessions: u32,
+    #[serde(default = "zero")]
+    spin: String,
+    status: Option<PathBuf>,
+    #[serde(default = "private")]
+    mode: String,
+    #[serde(default)]
+    function: Vec<WrittenFunction>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenFunction {
+    name: String,
+    socket: PathBuf,
+    #[serde(default)]
+    connect: bool,
+    limit: Option<u64>,
+    burst: Option<u64>,
+    #[serde(default = "one")]
+    weight: u32,
+    #[serde(default)]
+    rank: u8,
+    #[serde(default = "each")]
+    tell: String,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn thousand() -> u32 {
+    1024
+}
+
+fn zero() -> String {
+    "0".into()
+}
+
+fn private() -> String {
+    "600".into()
+}
+
+fn each() -> String {
+    "each".into()
+}
+
+fn wrong(place: &str, reason: impl Into<String>, remedy: &str) -> anyhow::Error {
+    Error::Input { place: place.into(), reason: reason.into(), remedy: remedy.into() }.into()
+}
+
+/// What the numbers come to.
+fn options(engines: u32, order: OrderWord, queues: u32, sessions: u32, spin: Duration) -> Options {
+    Options {
+        engines: engines as usize,
+        discipline: order.into(),
+        queues: queues as usize,
+        sessions: sessions as usize,
+        spin,
+        ..Options::default()
+    }
+}
+
+impl Config {
+    /// As the command line has it.
+    pub(super) fn of(serve: &Serve) -> Result<Config> {
+        if let Some(file) = &serve.config {
+            return Config::read(file);
+        }
+        let config = Config {
+            functions: serve.functions.clone(),
+            status: serve.status.clone(),
+            mode: serve.mode,
+            options: options(serve.engines, serve.order, serve.queues, serve.sessions, serve.spin),
+        };
+        config.checked("the command line")
+    }
+
+    /// As a file has it.
+    pub(super) fn read(file: &Path) -> Result<Config> {
+        Config::parse(&config::read(file)?, &file.display().to_string())
+    }
+
+    fn parse(text: &str, place: &str) -> Result<Config> {
+        let remedy = "examples/cipher/serve.toml has every word";
+        let written: Written =
+            toml::from_str(text).map_err(|e| wrong(place, e.to_string().trim_end(), remedy))?;
+        let mut functions = Vec::new();
+        for function in written.function {
+            let wrong =
+                |e: String| wrong(&format!("{place}: function {}", function.name), e, "change it there");
+            let share = share(function.limit, function.burst, function.weight).map_err(wrong)?;
+            let delivery = delivery(&function.tell).map_err(wrong)?;
+            let mut peer =
+                Peer { name: function.name, socket: function.socket, connect: function.connect, share };
+            peer.share.rank = function.rank;
+            functions.push(FunctionOption { peer, delivery });
+        }
+        let spin = time(&written.spin).map_err(|e| wrong(place, e, "change `spin`"))?;
+        let config = Config {
+            functions,
+            status: written.status,
+            mode: mode(&written.mode).map_err(|e| wrong(place, e, "change `mode`"))?,
+            options: options(written.engines, written.order, written.queues, written.sessions, spin),
+        };
+        config.checked(place)
+    }
+
+    fn checked(self, place: &str) -> Result<Config> {
+        peer::check(self.functions.iter().map(|f| &f.peer), self.status.as_deref(), place)?;
+        if !(1..=256).contains(&self.options.engines) {
+            return Err(wrong(place, format!("{} engines", self.options.engines), "use 1 to 256"));
+        }
+        if !(1..=64).contains(&self.options.queues) {
+            return Err(wrong(place, format!("{} queues", self.options.queues), "use 1 to 64"));
+        }
+        if !(1..=1_000_000).contains(&self.options.sessions) {
+            return Err(wrong(place, format!("{} sessions", self.options.sessions), "use 1 to 1,000,000"));
+        }
+        Ok(self)
+    }
+
+    /// The functions, at sockets of their own.
+    ///
+    /// # Errors
+    /// A socket cannot be had.
+    pub(super) fn functions(&self) -> Result<Vec<NewFunction>> {
+        let function = |FunctionOption { peer, delivery }: &FunctionOption| {
+            let meeting = if peer.connect {
+                Meeting::Call(peer.socket.clone())
+            } else {
+                Meeting::Listen(Listener::bind(&peer.socket, self.mode)?)
+            };
+            let (name, share, delivery) = (peer.name.clone(), peer.share, delivery.clone());
+            Ok(NewFunction { name, meeting, share, delivery })
+        };
+        self.functions.iter().map(function).collect()
+    }
+
+    /// What functions of the same name are entitled to, and when their tenants are told, where another has it otherwise: takes it
+    /// over, and says of which.
+    pub(super) fn take_over(&mut self, other: &Config) -> Vec<(usize, FunctionOption)> {
+        let mut changed = Vec::new();
+        for (number, function) in self.functions.iter_mut().enumerate() {
+            let same = |wanted: &&FunctionOption| wanted.peer.name == function.peer.name;
+            let Some(wanted) = other.functions.iter().find(same) else { continue };
+            let now = (wanted.peer.share, &wanted.delivery);
+            if now != (function.peer.share, &function.delivery) {
+                function.peer.share = wanted.peer.share;
+                function.delivery = Delivery::clone(&wanted.delivery);
+                changed.push((number, function.clone()));
+            }
+        }
+        changed
+    }
+
+    /// What another has that cannot be taken over while serving.
+    pub(super) fn differs(&self, other: &Config) -> Vec<&'static str> {
+        let sockets = |config: &Config| {
+            let place = |f: &FunctionOption| (f.peer.name.clone(), f.peer.socket.clone(), f.peer.connect);
+            config.functions.iter().map(place).collect::<BTreeSet<_>>()
+        };
+        let mut found = Vec::new();
+        let mut say = |differs: bool, what| found.extend(differs.then_some(what));
+        say(sockets(self) != sockets(other), "functions and their sockets");
+        say(self.options.engines != other.options.engines, "engines");
+        say(self.options.discipline != other.options.discipline, "the order");
+        say(self.options.queues != other.options.queues, "queues");
+        say(self.options.sessions != other.options.sessions, "sessions");
+        say(self.options.spin != other.options.spin, "spin");
+        say(self.status != other.status, "the status socket");
+        say(self.mode != other.mode, "permissions");
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXAMPLE: &str = include_str!("../../../../examples/cipher/serve.toml");
+
+    #[test]
+    fn the_example_is_read_whole() {
+        let config = Config::parse(EXAMPLE, "example").unwrap();
+        let names: Vec<&str> = config.functions.iter().map(|f| f.peer.name.as_str()).collect();
+        assert_eq!(names, ["web", "database"]);
+        let database = &config.functions[1];
+        assert!(database.peer.connect && database.peer.share.rank == 1 && database.peer.share.weight == 2);
+        assert_eq!(database.peer.share.limit, Some((100_000, 4096)));
+        let hold = Some(Duration::from_micros(50));
+        assert_eq!(database.delivery, Delivery::Coalesced { count: 8, hold });
+        assert_eq!((config.options.engines, config.options.spin), (2, Duration::from_micros(20)));
+        assert_eq!((config.mode, config.differs(&config)), (0o660, vec![]));
+        let mut other = config.clone();
+        other.functions[0].delivery = Delivery::Never;
+        other.options.engines = 1;
+        assert_eq!(config.differs(&other), ["engines"]);
+        let mut kept = config.clone();
+        assert_eq!(kept.take_over(&other), [(0, other.functions[0].clone())]);
+        assert_eq!(kept.take_over(&other), []);
+    }
+
+    #[test]
+    fn what_cannot_be_served_is_refused_with_place_and_remedy() {
+        let function = "[[function]]\nname = \"a\"\nsocket = \"a.sock\"\n";
+        for (text, told) in [
+            ("".to_owned(), "nobody to serve"),
+            ("sauce = 1".to_owned(), "unknown field"),
+            (format!("engines = 0\n{function}"), "use 1 to 256"),
+            (format!("queues = 65\n{function}"), "use 1 to 64"),
+            (format!("sessions = 0\n{function}"), "use 1 to 1,000,000"),
+            (format!("spin = \"long\"\n{function}"), "change `spin`"),
+            (format!("order = \"luck\"\n{function}"), "unknown variant"),
+            (format!("mode = \"7\"\n{function}"), "change `mode`"),
+            (format!("{function}{function}"), "two are called a"),
+            (format!("{function}tell = \"soon\""), "function a: `soon`"),
+            (format!("{function}weight = 0"), "function a: weight 0"),
+        ] {
+            let error = Config::parse(&text, "file.toml").unwrap_err().to_string();
+            assert!(error.starts_with("file.toml") && error.contains(told), "{text}: {error}");
+        }
+    }
+}

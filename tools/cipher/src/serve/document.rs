@@ -1,0 +1,112 @@
+//! How it is going: the document that the status socket answers with.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use tollway_cipher::engine::device::{FunctionStatus, Status};
+
+/// Version of the document.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// The state of a card. All counts are since it started.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StatusDocument {
+    /// Version of this form.
+    pub schema_version: u32,
+    /// Seconds since it started.
+    pub seconds: f64,
+    /// Seconds that each engine has worked.
+    pub engines: Vec<f64>,
+    /// Each virtual function.
+    pub functions: Vec<FunctionState>,
+}
+
+/// One virtual function.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FunctionState {
+    /// Its name.
+    pub name: String,
+    /// Whether its virtual machine is connected.
+    pub connected: bool,
+    /// Whether a queue of it is served.
+    pub served: bool,
+    /// Its weight.
+    pub weight: u32,
+    /// Its rank.
+    pub rank: u8,
+    /// Requests a second that it may have done; absent without a limit.
+    pub limit: Option<u64>,
+    /// Requests that it may have done at once; absent without a limit.
+    pub burst: Option<u64>,
+    /// Sessions that it has.
+    pub sessions: usize,
+    /// Requests done, with whatever status.
+    pub requests: u64,
+    /// Bytes that they were done to.
+    pub bytes: u64,
+    /// Requests that ended otherwise than well.
+    pub failed: u64,
+    /// Sessions made and closed by the control queue, or tried to be.
+    pub controls: u64,
+    /// Kicks noticed; several at once count as one.
+    pub kicks: u64,
+    /// Interrupts sent.
+    pub interrupts: u64,
+    /// Queues given up, for a buffer that could not be used.
+    pub refused_chains: u64,
+    /// Messages refused, and connections that broke.
+    pub refused_messages: u64,
+    /// Connections made.
+    pub connections: u64,
+    /// Turns that it had.
+    pub turns: u64,
+    /// Seconds that it waited for its turns, in the mean.
+    pub mean_wait: f64,
+    /// Seconds that it waited for a turn at most.
+    pub longest_wait: f64,
+    /// Seconds that it wanted something and its limit forbade it.
+    pub limited: f64,
+}
+
+const NANO: f64 = 1e-9;
+
+impl From<Status> for StatusDocument {
+    fn from(status: Status) -> Self {
+        StatusDocument {
+            schema_version: SCHEMA_VERSION,
+            seconds: status.seconds,
+            engines: status.engines,
+            functions: status.functions.into_iter().map(FunctionState::from).collect(),
+        }
+    }
+}
+
+impl From<FunctionStatus> for FunctionState {
+    fn from(function: FunctionStatus) -> Self {
+        let FunctionStatus { name, share, connected, served, sessions, counts, waits } = function;
+        FunctionState {
+            name,
+            connected,
+            served,
+            weight: share.weight,
+            rank: share.rank,
+            limit: share.limit.map(|(rate, _)| rate),
+            burst: share.limit.map(|(_, burst)| burst),
+            sessions,
+            requests: counts.requests,
+            bytes: counts.bytes,
+            failed: counts.failed,
+            controls: counts.controls,
+            kicks: counts.kicks,
+            interrupts: counts.interrupts,
+            refused_chains: counts.refused_chains,
+            refused_messages: counts.refused_messages,
+            connections: counts.connections,
+            turns: waits.turns,
+            mean_wait: waits.total as f64 * NANO / waits.turns.max(1) as f64,
+            longest_wait: waits.longest as f64 * NANO,
+            limited: waits.limited as f64 * NANO,
+        }
+    }
+}
