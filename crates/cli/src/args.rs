@@ -12,6 +12,7 @@ use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use tollway_capture_tool::args::Capture;
+use tollway_cipher_tool::args::Cipher;
 use tollway_entropy_tool::args::Entropy;
 
 pub use bill::Bill;
@@ -99,6 +100,8 @@ pub enum Verb {
     Capture(Box<Capture>),
     /// Random number generators: how fast, how good, shared out fairly.
     Entropy(Box<Entropy>),
+    /// Crypto devices: one in software for many virtual machines, fair to all.
+    Cipher(Box<Cipher>),
     /// Compare two runs of the store, or run two builds or two settings in turns.
     Compare(Compare),
     /// Show a run of the store again: on the terminal, or as a page.
@@ -365,6 +368,8 @@ pub enum SchemaOf {
     EntropyFeed,
     /// What the status socket of `entropy serve` answers with.
     EntropyServe,
+    /// What the status socket of `cipher serve` answers with.
+    CipherServe,
 }
 
 fn milliseconds(text: &str) -> Result<f64, String> {

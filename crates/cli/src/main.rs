@@ -25,6 +25,7 @@ fn main() -> ExitCode {
         Verb::Bill(options) => verbs::bill::bill(&arguments, options),
         Verb::Reproduce(options) => verbs::reproduce::reproduce(&arguments, options),
         Verb::Capture(options) => verbs::capture::capture(&arguments, options),
+        Verb::Cipher(options) => verbs::cipher::cipher(&arguments, options),
         Verb::Entropy(options) => verbs::entropy::entropy(&arguments, options),
         Verb::Compare(options) => verbs::compare::compare(&arguments, options),
         Verb::Report(options) => verbs::report::report(&arguments, options),

@@ -169,6 +169,7 @@ fn the_calculators_documents_are_as_their_schemas_say() {
         ("entropy-feed", vec![feed]),
         // Such a document is held against the server that it is of in tools/entropy.
         ("entropy-serve", vec![]),
+        ("cipher-serve", vec![]),
         ("model", vec![point, sweep]),
         ("plan", vec![kept, never]),
         ("simulation", vec![simulated]),

@@ -45,6 +45,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "agent",
             "all",
             "capture-tool",
+            "cipher-tool",
             "entropy-tool",
         ],
     ),

@@ -10,6 +10,7 @@ use schemars::schema_for;
 use tollway_capture_tool::advise::document::AdviceDocument;
 use tollway_capture_tool::document::CaptureDocument;
 use tollway_capture_tool::generate::GenerateDocument;
+use tollway_cipher_tool::serve::StatusDocument as CardDocument;
 use tollway_entropy_tool::feed::FeedDocument;
 use tollway_entropy_tool::serve::StatusDocument;
 use tollway_entropy_tool::speed::SpeedDocument;
@@ -54,6 +55,7 @@ pub fn generate(options: &Generate) -> Result<Ending> {
             SchemaOf::Advice => schema_for!(AdviceDocument).into(),
             SchemaOf::EntropySpeed => schema_for!(SpeedDocument).into(),
             SchemaOf::EntropyFeed => schema_for!(FeedDocument).into(),
+            SchemaOf::CipherServe => schema_for!(CardDocument).into(),
             SchemaOf::EntropyServe => schema_for!(StatusDocument).into(),
             SchemaOf::EntropyTest => schema_for!(TestDocument).into(),
             SchemaOf::Traffic => schema_for!(GenerateDocument).into(),

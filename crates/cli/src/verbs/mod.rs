@@ -3,6 +3,7 @@
 pub mod agent;
 pub mod bill;
 pub mod capture;
+pub mod cipher;
 pub mod compare;
 pub mod doctor;
 pub mod entropy;

@@ -1,0 +1,14 @@
+//! `tollway cipher`: the tool of the path `cipher`.
+
+use anyhow::Result;
+use tollway_cipher_tool as tool;
+use tollway_cipher_tool::args::Cipher;
+
+use crate::args::Arguments;
+use crate::exit::Ending;
+
+/// Does what an operator wants of a crypto device.
+pub fn cipher(arguments: &Arguments, options: &Cipher) -> Result<Ending> {
+    tool::run(options, arguments.json)?;
+    Ok(Ending::Done)
+}
