@@ -3,7 +3,8 @@
 //! ```text
 //!   socket    where peers connect; taken over from a killed server, removed at the end
 //!   backend   the serving end: messages, memory, queues; a device is what implements `backend::Device`
-//!   frontend  the using end: a process that plays a guest with one queue, for tests and measurements
+//!   frontend  the using end: a process that plays a guest, at a socket or in the device's own process
+//!   area      memory that both ends see
 //!   order     whose turn it is: fair shares, by arrival, by rank
 //!   bucket    a limit on a rate
 //! ```
@@ -14,10 +15,12 @@
 //! Sources: QEMU, "Vhost-user Protocol" (docs/interop/vhost-user.rst); OASIS, "Virtual I/O Device (VIRTIO) 1.2",
 //! sections 2.6 to 2.7 (virtqueues) and 6 (feature bits).
 
+mod area;
 pub mod backend;
 mod bucket;
 pub mod frontend;
 pub mod order;
 pub mod socket;
 
+pub use area::{Area, Span};
 pub use bucket::Bucket;

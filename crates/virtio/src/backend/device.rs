@@ -3,7 +3,7 @@
 use super::Refused;
 
 /// A device. Tenants are numbered as their sockets were given to the [`Reception`](super::Reception), which calls all of
-/// this from its one thread: nothing here may wait.
+/// this from its one thread, those of this process ([`Inside`](super::Inside)) from theirs: nothing here may wait.
 pub trait Device: Send + Sync {
     /// Its own feature bits, and of the common ones VIRTIO_F_VERSION_1 (32), VIRTIO_F_EVENT_IDX (29) and
     /// VIRTIO_F_INDIRECT_DESC (28) as it likes.
@@ -25,8 +25,14 @@ pub trait Device: Send + Sync {
         false
     }
 
+    /// Feature bits that hold although the peer did not agree to them. QEMU 10's cryptodev-vhost-user keeps to itself what its
+    /// guest agreed to with QEMU, indirect tables among it, and agrees to none but that of protocol features.
+    fn holds_anyway(&self) -> u64 {
+        0
+    }
+
     /// Answers a message that the protocol leaves to devices, such as those of crypto sessions (26, 27): the body of
-    /// the reply. None: unknown.
+    /// the reply. Empty: it is of those that have none, and is acknowledged like any other. None: unknown.
     fn answer(&self, tenant: usize, request: u32, body: &[u8]) -> Option<Vec<u8>> {
         let _ = (tenant, request, body);
         None

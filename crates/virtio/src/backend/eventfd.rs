@@ -26,6 +26,11 @@ impl Eventfd {
         Ok(Eventfd(descriptor))
     }
 
+    /// An eventfd of this process.
+    pub(crate) fn own(eventfd: OwnedFd) -> Eventfd {
+        Eventfd(eventfd)
+    }
+
     /// The same eventfd once more.
     pub(crate) fn try_clone(&self) -> Result<Eventfd, Refused> {
         self.0.try_clone().map(Eventfd).map_err(|e| Refused::Connection(e.to_string()))

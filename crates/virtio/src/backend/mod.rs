@@ -4,7 +4,8 @@
 //!   reception ── one thread: accepts peers, reads their messages, each as they come (inbox, session)
 //!       │ sets up                                 memory: what a peer shares, if it cannot take it away
 //!       ▼
-//!     port ───── a tenant's queues (ring, chain), behind a lock that is held for one buffer at a time
+//!     port ───── a tenant's queues (ring, chain), behind a lock that is held for one buffer at a time; those of a tenant of
+//!       │        this process are set up by `inside`, without a socket
 //!       ▲ takes buffers, gives them back
 //!       │
 //!   the device's own threads, which wait in `Kicks` for peers that want something
@@ -14,6 +15,7 @@ mod chain;
 mod device;
 mod eventfd;
 mod inbox;
+mod inside;
 mod kicks;
 mod memory;
 mod message;
@@ -26,6 +28,8 @@ mod session;
 
 pub use chain::{Chain, Piece};
 pub use device::{Device, Event};
+pub(crate) use inside::Door;
+pub use inside::Inside;
 pub use kicks::Kicks;
 pub use memory::Memory;
 pub use message::LONGEST;

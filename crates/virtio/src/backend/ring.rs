@@ -77,7 +77,7 @@ impl Ring {
     /// If the size is no power of two, or the memory too small.
     #[doc(hidden)]
     pub fn alone(memory: Arc<Memory>, size: u16, indirect: bool, event_index: bool) -> Result<Ring, Refused> {
-        let layout = crate::frontend::Layout::of_queue(size, 0);
+        let layout = crate::frontend::Layout::new(0, size, 0).map_err(|e| Refused::Rings(e.to_string()))?;
         let at = |offset: usize| GuestAddress(offset as u64);
         let start = Start {
             size,

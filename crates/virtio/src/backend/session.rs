@@ -244,7 +244,8 @@ impl Session {
             }
             _ => {
                 let answer = around.device.answer(around.tenant, number, &message.body);
-                return answer.map(Some).ok_or(Refused::Unknown(number));
+                let answer = answer.ok_or(Refused::Unknown(number))?;
+                return Ok((!answer.is_empty()).then_some(answer));
             }
         }
         Ok(None)
@@ -301,14 +302,15 @@ impl Session {
             let found = memory.guest_address(user);
             found.ok_or_else(|| Refused::Rings(format!("{user:#x} is not in the memory shared")))
         };
+        let features = self.features | around.device.holds_anyway();
         let start = Start {
             size: setup.size,
             descriptors: place(descriptors)?,
             available: place(available)?,
             used: place(used)?,
             base: setup.base,
-            event_index: self.features & 1 << VIRTIO_RING_F_EVENT_IDX != 0,
-            indirect: self.features & 1 << VIRTIO_RING_F_INDIRECT_DESC != 0,
+            event_index: features & 1 << VIRTIO_RING_F_EVENT_IDX != 0,
+            indirect: features & 1 << VIRTIO_RING_F_INDIRECT_DESC != 0,
         };
         let mut ring = Ring::new(memory.clone(), &start)?;
         ring.call = setup.call.as_ref().map(Eventfd::try_clone).transpose()?;

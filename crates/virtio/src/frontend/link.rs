@@ -1,135 +1,397 @@
-//! A front end: one connection and one queue.
+//! A connection of a process to a device, with all of its queues.
 
+use std::io::{Read, Write};
+use std::net::Shutdown;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
 use tollway_core::{Error, Result};
 use tollway_host::shared::SharedPages;
 use vhost::vhost_user::message::{VhostUserHeaderFlag, VhostUserProtocolFeatures};
 use vhost::vhost_user::{Frontend as Messages, VhostUserFrontend, VhostUserVirtioFeatures};
 use vhost::{VhostBackend, VhostUserMemoryRegionInfo, VringConfigData};
-use virtio_bindings::bindings::virtio_ring::VIRTIO_RING_F_EVENT_IDX;
-use vm_memory::Bytes;
-use vmm_sys_util::eventfd::{EFD_NONBLOCK, EventFd};
+use virtio_bindings::bindings::virtio_ring::{VIRTIO_RING_F_EVENT_IDX, VIRTIO_RING_F_INDIRECT_DESC};
 
-use super::queue::{GUEST, Queue};
-use super::{Layout, Used};
+use super::lane::{Lane, eventfd};
+use super::queue::Agreed;
+use super::{Layout, Queue};
+use crate::area::Area;
+use crate::backend::{Device, Door, Inside, LONGEST};
+
+/// Where the device sees the memory's first byte.
+const GUEST: u64 = 0x4000_0000;
 
 /// VIRTIO 1.2, 6: the device is one of version 1.
 const VERSION_1: u64 = 1 << 32;
 
-/// What a front end is like.
+/// What a link is like.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// How many buffers it has: a power of two.
-    pub buffers: u16,
-    /// Bytes of each.
-    pub buffer_bytes: u32,
-    /// Whether it uses event indices (VIRTIO_F_EVENT_IDX), if the device offers them.
+pub struct LinkOptions {
+    /// How many queues it sets up, from the first on: 1 to 255.
+    pub queues: usize,
+    /// Descriptors of each: a power of two.
+    pub size: u16,
+    /// Bytes of memory for the caller's buffers, besides the queues.
+    pub bytes: usize,
+    /// Whether event indices are used (VIRTIO_F_EVENT_IDX), if the device offers them.
     pub event_index: bool,
+    /// The most pieces of a buffer that go into an indirect table (VIRTIO_F_INDIRECT_DESC), if the device offers those. 0: there
+    /// are no tables.
+    pub indirect: usize,
+    /// The device's own feature bits that are wanted, where it offers them.
+    pub features: u64,
+    /// Feature bits of the protocol that are wanted besides, where it offers them.
+    pub protocol_features: u64,
     /// How long it waits for an answer.
     pub patience: Duration,
 }
 
-impl Default for Options {
-    /// 16 buffers of 4 KiB.
+impl Default for LinkOptions {
+    /// One queue of 256 descriptors, 1 MiB, event indices, tables of 8 pieces.
     fn default() -> Self {
-        Options { buffers: 16, buffer_bytes: 4096, event_index: true, patience: Duration::from_secs(10) }
+        LinkOptions {
+            queues: 1,
+            size: 256,
+            bytes: 1 << 20,
+            event_index: true,
+            indirect: 8,
+            features: 0,
+            protocol_features: 0,
+            patience: Duration::from_secs(10),
+        }
     }
 }
 
-/// A process that uses a device as a guest would.
-pub struct Frontend {
-    path: PathBuf,
-    options: Options,
-    queue: Queue,
-    connection: Option<Connection>,
+/// A connection to a device: memory that is shared with it, and queues in that.
+#[derive(Debug)]
+pub struct Link {
+    control: Control,
+    lanes: Vec<Lane>,
 }
 
-/// What lives as long as a connection.
+/// What a connection is without its queues. The connection ends with it.
+#[derive(Debug)]
+pub struct Control {
+    options: LinkOptions,
+    pages: Arc<SharedPages>,
+    /// The first byte that is the caller's.
+    free: usize,
+    peer: Peer,
+}
+
+enum Peer {
+    /// A device of another process, or of this one, at a socket.
+    Socket { path: PathBuf, connection: Option<Connection> },
+    /// A device of this process.
+    Inside { door: Box<dyn Door>, open: bool },
+}
+
+impl std::fmt::Debug for Peer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Peer::Socket { path, .. } => write!(f, "{}", path.display()),
+            Peer::Inside { .. } => write!(f, "in this process"),
+        }
+    }
+}
+
+/// What lives as long as a connection to a socket.
 struct Connection {
     messages: Messages,
-    stream: UnixStream,
-    kick: EventFd,
-    call: EventFd,
+    stream: Arc<UnixStream>,
+    /// Whether the device acknowledges messages.
+    acknowledged: bool,
 }
 
-impl Frontend {
-    /// Connects, and sets the queue up.
+impl Link {
+    /// Connects, and sets the queues up.
     ///
     /// # Errors
     /// [`Error::Input`] for options that cannot be; [`Error::System`] if nobody listens there, or what listens does not
     /// speak the protocol.
-    pub fn connect(path: &Path, options: &Options) -> Result<Frontend> {
-        let layout = Layout::new(options.buffers, options.buffer_bytes)?;
-        let queue = Queue::new(layout)?;
-        let mut frontend =
-            Frontend { path: path.to_owned(), options: options.clone(), queue, connection: None };
-        frontend.reconnect()?;
-        Ok(frontend)
+    pub fn connect(path: &Path, options: &LinkOptions) -> Result<Link> {
+        Link::new(Peer::Socket { path: path.to_owned(), connection: None }, options)
     }
 
-    /// Connects anew, with empty rings. What it returns was offered and had not come back: lost, and to be offered
-    /// again. What has come back already is taken first (with [`take`](Frontend::take)), else it is lost too.
+    /// Enters a device of this process.
     ///
     /// # Errors
-    /// As [`Frontend::connect`].
-    pub fn reconnect(&mut self) -> Result<Vec<u16>> {
-        self.connection = None;
-        let doing = format!("connecting to {}", self.path.display());
-        let failed = |e: std::io::Error| Error::system(&*doing, e);
-        let stream = UnixStream::connect(&self.path).map_err(failed)?;
-        stream.set_read_timeout(Some(self.options.patience)).map_err(failed)?;
-        stream.set_write_timeout(Some(self.options.patience)).map_err(failed)?;
-        let messages = Messages::from_stream(stream.try_clone().map_err(failed)?, 1);
-        let kick = EventFd::new(EFD_NONBLOCK).map_err(failed)?;
-        let call = EventFd::new(EFD_NONBLOCK).map_err(failed)?;
-        let mut connection = Connection { messages, stream, kick, call };
-        let lost = self.set_up(&mut connection).map_err(|e| match e {
-            SetUp::Vhost(e) => Error::system(&*doing, e),
-            SetUp::Device(reason) => Error::system(&*doing, reason),
-        })?;
-        self.connection = Some(connection);
-        Ok(lost)
+    /// [`Error::Input`] for options that cannot be, also as the device sees it, or if somebody is in there already.
+    pub fn inside<D: Device + 'static>(door: &Inside<D>, options: &LinkOptions) -> Result<Link> {
+        Link::new(Peer::Inside { door: Box::new(door.clone()), open: false }, options)
     }
 
-    fn set_up(&mut self, connection: &mut Connection) -> Result<Vec<u16>, SetUp> {
-        let messages = &mut connection.messages;
+    fn new(peer: Peer, options: &LinkOptions) -> Result<Link> {
+        if !(1..=255).contains(&options.queues) {
+            return Err(Error::Input {
+                place: "a link to a device".into(),
+                reason: format!("{} queues", options.queues),
+                remedy: "let it have 1 to 255".into(),
+            });
+        }
+        let mut layouts: Vec<Layout> = Vec::new();
+        for _ in 0..options.queues {
+            let start = layouts.last().map_or(0, |last| last.end);
+            layouts.push(Layout::new(start, options.size, options.indirect)?);
+        }
+        let free = layouts.last().map_or(0, |last| last.end).next_multiple_of(4096);
+        let pages = Arc::new(SharedPages::new(free.saturating_add(options.bytes))?);
+        let lane = |layout| {
+            let queue = Queue::new(Area::from(pages.clone()), layout, GUEST, Agreed::default());
+            queue.and_then(Lane::new)
+        };
+        let lanes = layouts.into_iter().map(lane).collect::<Result<_>>()?;
+        let mut link = Link { control: Control { options: options.clone(), pages, free, peer }, lanes };
+        link.reconnect()?;
+        Ok(link)
+    }
+
+    /// Connects anew, with empty rings. What it returns was submitted and had not come back, each as the number of its queue and
+    /// its token: lost, and to be submitted again. What has come back already is taken first, else it is lost too.
+    ///
+    /// # Errors
+    /// As [`Link::connect`].
+    pub fn reconnect(&mut self) -> Result<Vec<(usize, u64)>> {
+        let Link { control, lanes } = self;
+        control.peer.close();
+        match &mut control.peer {
+            Peer::Socket { path, connection } => {
+                let doing = format!("connecting to {}", path.display());
+                Connection::open(path, &control.options, &control.pages, lanes)
+                    .map(|(made, lost)| {
+                        *connection = Some(made);
+                        lost
+                    })
+                    .map_err(|e| match e {
+                        SetUp::Vhost(e) => Error::system(doing, e),
+                        SetUp::Stream(e) => Error::system(doing, e),
+                        SetUp::Device(reason) => Error::system(doing, reason),
+                        SetUp::Own(error) => error,
+                    })
+            }
+            Peer::Inside { door, open } => {
+                enter(&**door, &control.options, &control.pages, lanes).inspect(|_| *open = true)
+            }
+        }
+    }
+
+    /// The memory that is shared: the queues', then the caller's.
+    pub fn area(&self) -> Area {
+        self.control.area()
+    }
+
+    /// The first byte of the memory that is the caller's; so is all after it.
+    pub fn free(&self) -> usize {
+        self.control.free
+    }
+
+    /// The queue of a number.
+    ///
+    /// # Panics
+    /// If there are not as many.
+    pub fn lane(&mut self, queue: usize) -> &mut Lane {
+        &mut self.lanes[queue]
+    }
+
+    /// Whether the device is still there.
+    pub fn is_connected(&self) -> bool {
+        self.control.peer.is_open() && self.lanes.iter().all(Lane::is_connected)
+    }
+
+    /// The connection and its queues each on their own, so that threads can have them. It can not be connected anew.
+    pub fn split(self) -> (Control, Vec<Lane>) {
+        (self.control, self.lanes)
+    }
+
+    /// See [`Control::ask`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn ask(&mut self, request: u32, body: &[u8]) -> Result<Vec<u8>> {
+        self.control.ask(request, body)
+    }
+
+    /// See [`Control::tell`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn tell(&mut self, request: u32, body: &[u8]) -> Result<()> {
+        self.control.tell(request, body)
+    }
+
+    /// The connection's messages, for whoever wants to send others; None before it is connected, and in this process.
+    pub fn messages(&mut self) -> Option<&mut Messages> {
+        match &mut self.control.peer {
+            Peer::Socket { connection, .. } => connection.as_mut().map(|connection| &mut connection.messages),
+            Peer::Inside { .. } => None,
+        }
+    }
+}
+
+impl Control {
+    /// See [`Link::area`].
+    pub fn area(&self) -> Area {
+        Area::from(self.pages.clone())
+    }
+
+    /// See [`Link::free`].
+    pub fn free(&self) -> usize {
+        self.free
+    }
+
+    /// Sends a message that only the device knows, and returns the body of its answer.
+    ///
+    /// # Errors
+    /// [`Error::System`] if the device does not know it either, ends the connection, or does not answer in time.
+    pub fn ask(&mut self, request: u32, body: &[u8]) -> Result<Vec<u8>> {
+        match &mut self.peer {
+            Peer::Socket { connection: Some(connection), .. } => connection.ask(request, body, 0),
+            Peer::Inside { door, open: true } => {
+                door.answer(request, body).ok_or("the device does not know it".into())
+            }
+            _ => Err("it is not connected".into()),
+        }
+        .map_err(|reason: String| Error::system(format!("asking a device by message {request}"), reason))
+    }
+
+    /// Sends a message that only the device knows, and that has no answer. Where the device acknowledges messages, it has been
+    /// handled when this returns.
+    ///
+    /// # Errors
+    /// [`Error::System`] if the device refused it, ends the connection, or does not answer in time.
+    pub fn tell(&mut self, request: u32, body: &[u8]) -> Result<()> {
+        match &mut self.peer {
+            Peer::Socket { connection: Some(connection), .. } => connection.tell(request, body),
+            Peer::Inside { door, open: true } => match door.answer(request, body) {
+                Some(_) => Ok(()),
+                None => Err("the device does not know it".into()),
+            },
+            _ => Err("it is not connected".into()),
+        }
+        .map_err(|reason: String| Error::system(format!("telling a device by message {request}"), reason))
+    }
+}
+
+impl Peer {
+    fn is_open(&self) -> bool {
+        match self {
+            Peer::Socket { connection, .. } => connection.is_some(),
+            Peer::Inside { open, .. } => *open,
+        }
+    }
+
+    fn close(&mut self) {
+        match self {
+            Peer::Socket { connection, .. } => {
+                // Its queues have the socket, too, to see that it ends.
+                if let Some(connection) = connection.take() {
+                    let _ = connection.stream.shutdown(Shutdown::Both);
+                }
+            }
+            Peer::Inside { door, open } => {
+                if std::mem::take(open) {
+                    door.leave();
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// Enters a device of this process, and has its queues start. Tokens of what was with the device before.
+fn enter(
+    door: &dyn Door,
+    options: &LinkOptions,
+    pages: &SharedPages,
+    lanes: &mut [Lane],
+) -> Result<Vec<(usize, u64)>> {
+    let failed = |refused: crate::backend::Refused| Error::Input {
+        place: "a link to a device of this process".into(),
+        reason: refused.to_string(),
+        remedy: "ask for what the device has; let whoever is in there leave first".into(),
+    };
+    let (agreed, features) = agree(options, door.features());
+    let lost = reset(lanes, agreed, None)?;
+    door.enter(pages, GUEST, features, lanes).map_err(failed)?;
+    Ok(lost)
+}
+
+/// What is agreed upon with a device that offers this, and all feature bits.
+fn agree(options: &LinkOptions, offered: u64) -> (Agreed, u64) {
+    let (event_index, indirect) = (1 << VIRTIO_RING_F_EVENT_IDX, 1 << VIRTIO_RING_F_INDIRECT_DESC);
+    let agreed = Agreed {
+        event_index: options.event_index && offered & event_index != 0,
+        indirect: options.indirect > 1 && offered & indirect != 0,
+    };
+    let both = if agreed.event_index { event_index } else { 0 } | if agreed.indirect { indirect } else { 0 };
+    (agreed, (options.features | VERSION_1) & offered | both)
+}
+
+/// Empties all queues, with other eventfds, so that no old call is heard.
+fn reset(lanes: &mut [Lane], agreed: Agreed, peer: Option<&Arc<UnixStream>>) -> Result<Vec<(usize, u64)>> {
+    let mut lost = Vec::new();
+    for (number, lane) in lanes.iter_mut().enumerate() {
+        (lane.kick, lane.call, lane.peer) = (eventfd()?, eventfd()?, peer.cloned());
+        lost.extend(lane.reset(agreed).into_iter().map(|token| (number, token)));
+    }
+    Ok(lost)
+}
+
+impl Connection {
+    fn open(
+        path: &Path,
+        options: &LinkOptions,
+        pages: &SharedPages,
+        lanes: &mut [Lane],
+    ) -> Result<(Connection, Vec<(usize, u64)>), SetUp> {
+        let stream = UnixStream::connect(path)?;
+        stream.set_read_timeout(Some(options.patience))?;
+        stream.set_write_timeout(Some(options.patience))?;
+        let mut messages = Messages::from_stream(stream.try_clone()?, lanes.len() as u64);
         messages.set_owner()?;
         let offered = messages.get_features()?;
         let protocol = VhostUserVirtioFeatures::PROTOCOL_FEATURES.bits();
         if offered & protocol == 0 {
             return Err(SetUp::Device("the device has no protocol features"));
         }
-        let event_index = self.options.event_index && offered & 1 << VIRTIO_RING_F_EVENT_IDX != 0;
-        let wanted = protocol | VERSION_1 | u64::from(event_index) << VIRTIO_RING_F_EVENT_IDX;
         // A device that does not acknowledge is believed: what it refuses is seen when nothing comes.
-        let acknowledged = messages.get_protocol_features()? & VhostUserProtocolFeatures::REPLY_ACK;
-        messages.set_protocol_features(acknowledged)?;
-        if !acknowledged.is_empty() {
+        let wanted = VhostUserProtocolFeatures::REPLY_ACK
+            | VhostUserProtocolFeatures::MQ
+            | VhostUserProtocolFeatures::from_bits_retain(options.protocol_features);
+        let protocols = messages.get_protocol_features()? & wanted;
+        messages.set_protocol_features(protocols)?;
+        let acknowledged = protocols.contains(VhostUserProtocolFeatures::REPLY_ACK);
+        if acknowledged {
             messages.set_hdr_flags(VhostUserHeaderFlag::NEED_REPLY);
         }
-        messages.set_features(wanted & offered)?;
-        let lost = self.queue.reset(event_index);
-        let pages = self.queue.pages();
-        let region = VhostUserMemoryRegionInfo {
+        if protocols.contains(VhostUserProtocolFeatures::MQ) && messages.get_queue_num()? < lanes.len() as u64
+        {
+            return Err(SetUp::Device("the device has fewer queues"));
+        }
+        let (agreed, features) = agree(options, offered);
+        messages.set_features(features | protocol)?;
+        let stream = Arc::new(stream);
+        let lost = reset(lanes, agreed, Some(&stream)).map_err(SetUp::Own)?;
+        messages.set_mem_table(&[VhostUserMemoryRegionInfo {
             guest_phys_addr: GUEST,
             memory_size: pages.len() as u64,
             userspace_addr: pages.as_ptr() as u64,
             mmap_offset: 0,
             mmap_handle: pages.as_fd().as_raw_fd(),
-        };
-        messages.set_mem_table(&[region])?;
-        let layout = *self.queue.layout();
-        let at = |offset: usize| (pages.as_ptr() as usize + offset) as u64;
-        messages.set_vring_num(0, layout.size)?;
-        messages.set_vring_addr(
-            0,
-            &VringConfigData {
+        }])?;
+        for (number, lane) in lanes.iter().enumerate() {
+            let layout = *lane.layout();
+            let at = |offset: usize| (pages.as_ptr() as usize + offset) as u64;
+            messages.set_vring_num(number, layout.size)?;
+            let addresses = VringConfigData {
                 queue_max_size: layout.size,
                 queue_size: layout.size,
                 flags: 0,
@@ -137,145 +399,71 @@ impl Frontend {
                 used_ring_addr: at(layout.used),
                 avail_ring_addr: at(layout.available),
                 log_addr: None,
-            },
-        )?;
-        messages.set_vring_base(0, 0)?;
-        messages.set_vring_call(0, &connection.call)?;
-        messages.set_vring_kick(0, &connection.kick)?;
-        messages.set_vring_enable(0, true)?;
+            };
+            messages.set_vring_addr(number, &addresses)?;
+            messages.set_vring_base(number, 0)?;
+            messages.set_vring_call(number, &lane.call)?;
+            messages.set_vring_kick(number, &lane.kick)?;
+            messages.set_vring_enable(number, true)?;
+        }
         // Without acknowledgements: what was answered after it was done after it. A kick before that may be lost.
         messages.get_features()?;
-        Ok(lost)
+        Ok((Connection { messages, stream, acknowledged }, lost))
     }
 
-    /// Offers the first `bytes` of a buffer to the device, which is not told until [`kick`](Frontend::kick).
-    ///
-    /// # Errors
-    /// [`Error::Input`] if the device has it already, or it has not as many bytes.
-    pub fn offer(&mut self, buffer: u16, bytes: u32) -> Result<()> {
-        self.queue.offer(buffer, bytes)
+    /// Sends a message whose header has these flags besides the version; the answer's body. What the protocol's numbers look like
+    /// is in [`crate::backend`].
+    fn ask(&mut self, request: u32, body: &[u8], flags: u32) -> Result<Vec<u8>, String> {
+        self.send(request, body, flags).map_err(|e| e.to_string())?;
+        let mut header = [0; 12];
+        let mut stream = &*self.stream;
+        stream.read_exact(&mut header).map_err(|e| e.to_string())?;
+        let word =
+            |at: usize| u32::from_ne_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+        let (answered, flags, size) = (word(0), word(4), word(8) as usize);
+        // Version 1, and a reply.
+        if answered != request || flags & 7 != 5 || size > LONGEST {
+            return Err(format!("the answer is message {answered}, flags {flags:#x}, of {size} bytes"));
+        }
+        let mut answer = vec![0; size];
+        stream.read_exact(&mut answer).map_err(|e| e.to_string())?;
+        Ok(answer)
     }
 
-    /// Tells the device that there are buffers, if it wants to be told. Whether it was.
-    pub fn kick(&mut self) -> bool {
-        let wanted = self.queue.wants_kick();
-        wanted && self.connection.as_ref().is_some_and(|connection| connection.kick.write(1).is_ok())
-    }
-
-    /// Takes a buffer that came back, if there is one.
-    ///
-    /// # Errors
-    /// [`Error::Wrong`] if the device gave back what it had not been given.
-    pub fn take(&mut self) -> Result<Option<Used>> {
-        self.queue.take()
-    }
-
-    /// Takes a buffer that comes back; sleeps until the device calls, at most that long.
-    ///
-    /// # Errors
-    /// As [`Frontend::take`]; and [`Error::System`] if the connection is gone, once no buffer is left that came back.
-    pub fn wait(&mut self, most: Duration) -> Result<Option<Used>> {
-        let until = Instant::now() + most;
-        loop {
-            if let Some(used) = self.queue.take()? {
-                return Ok(Some(used));
-            }
-            if self.queue.want_call(true) {
-                continue;
-            }
-            let gone = || Error::system(format!("waiting for {}", self.path.display()), "the device is gone");
-            let Some(connection) = &self.connection else { return Err(gone()) };
-            let left = until.saturating_duration_since(Instant::now());
-            let events = connection.poll(left)?;
-            self.queue.want_call(false);
-            if events.called {
-                let _ = connection.call.read();
-            } else if events.gone {
-                return match self.queue.take()? {
-                    Some(used) => Ok(Some(used)),
-                    None => Err(gone()),
-                };
-            } else if left.is_zero() {
-                return Ok(None);
-            }
+    fn tell(&mut self, request: u32, body: &[u8]) -> Result<(), String> {
+        if !self.acknowledged {
+            return self.send(request, body, 0).map_err(|e| e.to_string());
+        }
+        match self.ask(request, body, VhostUserHeaderFlag::NEED_REPLY.bits())?.as_slice() {
+            [0, 0, 0, 0, 0, 0, 0, 0] => Ok(()),
+            answer => Err(format!("it was refused: {answer:?}")),
         }
     }
 
-    /// Whether the device is still there.
-    pub fn is_connected(&self) -> bool {
-        let look = |connection: &Connection| connection.poll(Duration::ZERO).is_ok_and(|found| !found.gone);
-        self.connection.as_ref().is_some_and(look)
-    }
-
-    /// How many buffers the device has.
-    pub fn in_flight(&self) -> usize {
-        self.queue.in_flight()
-    }
-
-    /// Copies a buffer's beginning.
-    pub fn copy(&self, buffer: u16, into: &mut [u8]) {
-        let len = into.len().min(self.queue.layout().buffer_bytes);
-        let at = self.queue.layout().buffer(buffer);
-        self.queue.memory().read_slice(&mut into[..len], at).expect("buffers are in the memory");
-    }
-
-    /// Overwrites a buffer's beginning.
-    pub fn write(&self, buffer: u16, bytes: &[u8]) {
-        let len = bytes.len().min(self.queue.layout().buffer_bytes);
-        let at = self.queue.layout().buffer(buffer);
-        self.queue.memory().write_slice(&bytes[..len], at).expect("buffers are in the memory");
-    }
-
-    /// The memory and where things are in it: for whoever wants to do what no driver should.
-    pub fn raw(&self) -> (&SharedPages, &Layout) {
-        (self.queue.pages(), self.queue.layout())
-    }
-
-    /// Kicks although nothing was offered.
-    pub fn kick_anyway(&self) {
-        if let Some(connection) = &self.connection {
-            let _ = connection.kick.write(1);
-        }
-    }
-
-    /// The connection's messages, for whoever wants to send others; None before it is connected.
-    pub fn messages(&mut self) -> Option<&mut Messages> {
-        self.connection.as_mut().map(|connection| &mut connection.messages)
+    fn send(&self, request: u32, body: &[u8], flags: u32) -> std::io::Result<()> {
+        let header = [request, 1 | flags, body.len() as u32];
+        let message: Vec<u8> =
+            header.into_iter().flat_map(u32::to_ne_bytes).chain(body.iter().copied()).collect();
+        (&*self.stream).write_all(&message)
     }
 }
 
-/// What a wait brought.
-struct Events {
-    called: bool,
-    gone: bool,
-}
-
-impl Connection {
-    fn poll(&self, most: Duration) -> Result<Events> {
-        let most = Timespec {
-            tv_sec: i64::try_from(most.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: i64::from(most.subsec_nanos()),
-        };
-        // SAFETY: the eventfd is open for as long as `self` is borrowed.
-        let call = unsafe { std::os::fd::BorrowedFd::borrow_raw(self.call.as_raw_fd()) };
-        let mut watched =
-            [PollFd::from_borrowed_fd(call, PollFlags::IN), PollFd::new(&self.stream, PollFlags::RDHUP)];
-        match poll(&mut watched, Some(&most)) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(e) => return Err(Error::system("waiting for a device", e)),
-        }
-        Ok(Events { called: !watched[0].revents().is_empty(), gone: !watched[1].revents().is_empty() })
-    }
-}
-
-/// Why a queue could not be set up.
+/// Why queues could not be set up.
 enum SetUp {
     Vhost(vhost::Error),
+    Stream(std::io::Error),
     Device(&'static str),
+    Own(Error),
 }
 
 impl From<vhost::Error> for SetUp {
     fn from(error: vhost::Error) -> SetUp {
         SetUp::Vhost(error)
+    }
+}
+
+impl From<std::io::Error> for SetUp {
+    fn from(error: std::io::Error) -> SetUp {
+        SetUp::Stream(error)
     }
 }

@@ -1,167 +1,295 @@
-//! The driver's side of a split queue (VIRTIO 1.2, 2.7): each buffer is one descriptor, of its own number.
+//! The driver's side of a split queue (VIRTIO 1.2, 2.7), over memory handed in: it needs no socket, no system call, and after it
+//! was made no allocation, so that a micro-guest can drive one, too.
 
 use std::num::Wrapping;
 use std::sync::atomic::{Ordering, fence};
 
 use tollway_core::{Error, Result};
-use tollway_host::shared::SharedPages;
-use virtio_bindings::bindings::virtio_ring::{VRING_DESC_F_WRITE, VRING_USED_F_NO_NOTIFY};
+use virtio_bindings::bindings::virtio_ring::{
+    VRING_DESC_F_INDIRECT, VRING_DESC_F_NEXT, VRING_DESC_F_WRITE, VRING_USED_F_NO_NOTIFY,
+};
 use virtio_queue::desc::split::Descriptor;
-use vm_memory::{Bytes, VolatileSlice};
 
 use super::Layout;
+use crate::area::{Area, Span};
 
-/// Where the guest sees the memory's first byte.
-pub(super) const GUEST: u64 = 0x4000_0000;
+/// What both sides have agreed upon.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Agreed {
+    /// VIRTIO_F_EVENT_IDX.
+    pub event_index: bool,
+    /// VIRTIO_F_INDIRECT_DESC.
+    pub indirect: bool,
+}
 
 /// A buffer that came back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Used {
-    /// Its number.
-    pub buffer: u16,
-    /// Bytes that the device wrote.
-    pub bytes: u32,
+pub struct Completion {
+    /// What it was submitted under.
+    pub token: u64,
+    /// Bytes that the device says it wrote; no more than the buffer has.
+    pub written: u32,
 }
 
-/// The driver's side of a queue, in memory that the device sees too.
+/// A buffer that is with the device.
+#[derive(Clone, Copy, Debug)]
+struct Flight {
+    token: u64,
+    writable: u32,
+    descriptors: u16,
+}
+
+/// No descriptor follows.
+const END: u16 = u16::MAX;
+
+/// The driver's side of a queue, in memory that the device sees too. Nothing that it needs again is only there: the device may
+/// have overwritten it.
 #[derive(Debug)]
-pub(super) struct Queue {
-    pages: SharedPages,
+pub struct Queue {
+    area: Area,
     layout: Layout,
-    event_index: bool,
-    next_available: Wrapping<u16>,
-    /// Up to where the device was kicked.
+    /// Where the device sees the area's first byte.
+    guest: u64,
+    agreed: Agreed,
+    /// Buffers submitted, those that the device was shown, and up to where it was kicked.
+    submitted: Wrapping<u16>,
+    shown: Wrapping<u16>,
     kicked: Wrapping<u16>,
-    next_used: Wrapping<u16>,
-    /// Bytes of each buffer that is with the device.
-    offered: Vec<Option<u32>>,
+    /// Buffers taken, and how many were there at the last look.
+    taken: Wrapping<u16>,
+    there: Wrapping<u16>,
+    /// The first free descriptor, how many there are, and which one follows which, free or not.
+    free: u16,
+    left: u16,
+    links: Vec<u16>,
+    /// By their first descriptor.
+    flights: Vec<Option<Flight>>,
 }
 
 impl Queue {
-    pub(super) fn new(layout: Layout) -> Result<Queue> {
-        let pages = SharedPages::new(layout.end)?;
-        let offered = vec![None; usize::from(layout.size)];
-        let zero = Wrapping(0);
-        Ok(Queue {
-            pages,
+    /// An empty one. `guest`: where the device sees the area's first byte.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if the layout lies outside of the area.
+    pub fn new(area: Area, layout: Layout, guest: u64, agreed: Agreed) -> Result<Queue> {
+        if layout.end > area.len() || guest.checked_add(area.len() as u64).is_none() {
+            return Err(Error::Input {
+                place: "a queue of a process tenant".into(),
+                reason: format!("it ends at byte {} of {}, seen at {guest:#x}", layout.end, area.len()),
+                remedy: "hand in more memory, or at another address".into(),
+            });
+        }
+        let (size, zero) = (usize::from(layout.size), Wrapping(0));
+        let mut queue = Queue {
+            area,
             layout,
-            event_index: false,
-            next_available: zero,
+            guest,
+            agreed,
+            submitted: zero,
+            shown: zero,
             kicked: zero,
-            next_used: zero,
-            offered,
-        })
+            taken: zero,
+            there: zero,
+            free: 0,
+            left: 0,
+            links: vec![END; size],
+            flights: vec![None; size],
+        };
+        queue.reset(agreed);
+        Ok(queue)
     }
 
-    pub(super) fn pages(&self) -> &SharedPages {
-        &self.pages
-    }
-
-    pub(super) fn layout(&self) -> &Layout {
-        &self.layout
-    }
-
-    /// The memory, as something that changes at any time.
-    pub(super) fn memory(&self) -> VolatileSlice<'_> {
-        // SAFETY: the pages are mapped for as long as `self` lives, and are only ever reached by volatile accesses.
-        unsafe { VolatileSlice::new(self.pages.as_ptr(), self.pages.len()) }
-    }
-
-    /// Empty rings, as for a device that knows nothing of what was before; the buffers that were offered and did not
-    /// come back.
-    pub(super) fn reset(&mut self, event_index: bool) -> Vec<u16> {
-        let lost = (0..self.layout.size).filter(|n| self.offered[usize::from(*n)].is_some()).collect();
-        self.offered.fill(None);
-        (self.next_available, self.kicked, self.next_used) = (Wrapping(0), Wrapping(0), Wrapping(0));
-        self.event_index = event_index;
-        let rings = self.memory().subslice(0, self.layout.buffers).expect("the rings are in the memory");
-        for at in (0..rings.len()).step_by(8) {
-            rings.write_obj(0u64, at).expect("the rings are in the memory");
+    /// Empty rings, as for a device that knows nothing of what was before. Returns the tokens of the buffers that were with the
+    /// device, or that it has given back and nobody has taken.
+    pub fn reset(&mut self, agreed: Agreed) -> Vec<u64> {
+        let lost = self.flights.iter_mut().filter_map(|flight| flight.take().map(|it| it.token)).collect();
+        let zero = Wrapping(0);
+        (self.submitted, self.shown, self.kicked, self.taken, self.there) = (zero, zero, zero, zero, zero);
+        self.agreed = agreed;
+        (self.free, self.left) = (0, self.layout.size);
+        for (number, link) in self.links.iter_mut().enumerate() {
+            *link = if number + 1 < usize::from(self.layout.size) { number as u16 + 1 } else { END };
+        }
+        for at in (self.layout.descriptors..self.layout.tables).step_by(2) {
+            self.area.store(at, 0);
         }
         lost
     }
 
-    fn load(&self, at: usize) -> u16 {
-        u16::from_le(self.memory().load(at, Ordering::Acquire).expect("the rings are in the memory"))
+    /// The memory.
+    pub fn area(&self) -> &Area {
+        &self.area
     }
 
-    fn store(&self, value: u16, at: usize) {
-        self.memory().store(value.to_le(), at, Ordering::Release).expect("the rings are in the memory");
+    /// Where things are in it.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
     }
 
-    pub(super) fn offer(&mut self, buffer: u16, bytes: u32) -> Result<()> {
-        let most = self.layout.buffer_bytes;
-        let slot = self.offered.get_mut(usize::from(buffer)).filter(|slot| slot.is_none());
-        let Some(slot) = slot.filter(|_| bytes > 0 && bytes as usize <= most) else {
-            return Err(Error::Input {
-                place: format!("buffer {buffer} of a queue"),
-                reason: format!("it cannot be offered with {bytes} bytes"),
-                remedy: format!("offer one that is not with the device, with 1 to {most} bytes"),
+    /// Where the device sees the area's first byte.
+    pub fn guest(&self) -> u64 {
+        self.guest
+    }
+
+    /// How many buffers are with the device, or were given back and not taken.
+    pub fn in_flight(&self) -> usize {
+        usize::from((self.submitted - self.taken).0)
+    }
+
+    /// Adds a buffer of pieces that the device may read and others that it may write, which it does not see until
+    /// [`show`](Queue::show) or [`wants_kick`](Queue::wants_kick). Whether there was room for it: where indirect tables were
+    /// agreed upon, a buffer takes one descriptor, if it has no more pieces than a table.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if it is empty, has empty pieces, has more than there are descriptors, or lies outside of the area.
+    pub fn submit(&mut self, token: u64, readable: &[Span], writable: &[Span]) -> Result<bool> {
+        let pieces = readable.len() + writable.len();
+        let room = self.check(readable)?.checked_add(self.check(writable)?);
+        let is_indirect = self.agreed.indirect && pieces > 1 && pieces <= self.layout.entries;
+        let needed = if is_indirect { 1 } else { pieces };
+        if pieces == 0 || needed > usize::from(self.layout.size) || room.is_none_or(|all| all >= 1 << 32) {
+            return Err(
+                self.wrong(format!("{pieces} pieces of {room:?} bytes"), "submit fewer, at least one")
+            );
+        }
+        if needed > usize::from(self.left) {
+            return Ok(false);
+        }
+        let head = self.free;
+        if is_indirect {
+            let table = self.layout.table(head);
+            self.describe(readable, writable, |number| (table + 16 * number, number as u16 + 1));
+            let (address, bytes) = (self.guest + table as u64, 16 * pieces as u32);
+            let place = self.layout.descriptors + 16 * usize::from(head);
+            self.area.put(place, Descriptor::new(address, bytes, VRING_DESC_F_INDIRECT as u16, 0));
+            self.free = self.links[usize::from(head)];
+        } else {
+            let (first, mut last) = (self.layout.descriptors, head);
+            let links = &self.links;
+            let mut free = head;
+            self.describe(readable, writable, |_| {
+                (last, free) = (free, links[usize::from(free)]);
+                (first + 16 * usize::from(last), free)
             });
-        };
-        *slot = Some(bytes);
-        let address = GUEST + self.layout.buffer(buffer) as u64;
-        let descriptor = Descriptor::new(address, bytes, VRING_DESC_F_WRITE as u16, 0);
-        let place = self.layout.descriptors + 16 * usize::from(buffer);
-        self.memory().write_obj(descriptor, place).expect("the table is in the memory");
-        let at = usize::from(self.next_available.0 % self.layout.size);
-        self.store(buffer, self.layout.available + 4 + 2 * at);
-        self.next_available += 1;
-        self.store(self.next_available.0, self.layout.available + 2);
-        Ok(())
+            self.free = free;
+        }
+        self.left -= needed as u16;
+        let bytes = writable.iter().map(|span| span.bytes).sum();
+        self.flights[usize::from(head)] = Some(Flight { token, writable: bytes, descriptors: needed as u16 });
+        let at = usize::from(self.submitted.0 % self.layout.size);
+        self.area.store(self.layout.available + 4 + 2 * at, head);
+        self.submitted += 1;
+        Ok(true)
     }
 
-    /// Whether the device wants to be kicked for what was offered since the last time.
-    pub(super) fn wants_kick(&mut self) -> bool {
-        fence(Ordering::SeqCst);
-        let (old, new) = (self.kicked, self.next_available);
-        self.kicked = new;
+    /// How many bytes they are.
+    fn check(&self, spans: &[Span]) -> Result<u64> {
+        match spans.iter().find(|span| span.bytes == 0 || !self.area.holds(**span)) {
+            Some(span) => {
+                Err(self.wrong(format!("{span:?}"), "let each piece have bytes, all of them in the area"))
+            }
+            None => Ok(spans.iter().map(|span| u64::from(span.bytes)).sum()),
+        }
+    }
+
+    #[cold]
+    fn wrong(&self, reason: String, remedy: &str) -> Error {
+        Error::Input { place: "a buffer for a queue".into(), reason, remedy: remedy.into() }
+    }
+
+    /// Writes the descriptors of a buffer; `place` tells of each one where it is, and the number of the next.
+    fn describe(&self, readable: &[Span], writable: &[Span], mut place: impl FnMut(usize) -> (usize, u16)) {
+        let all = readable
+            .iter()
+            .map(|span| (span, 0))
+            .chain(writable.iter().map(|span| (span, VRING_DESC_F_WRITE)));
+        let last = readable.len() + writable.len() - 1;
+        for (number, (span, flags)) in all.enumerate() {
+            let (at, next) = place(number);
+            let address = self.guest + span.at as u64;
+            let (flags, next) = if number < last { (flags | VRING_DESC_F_NEXT, next) } else { (flags, 0) };
+            self.area.put(at, Descriptor::new(address, span.bytes, flags as u16, next));
+        }
+    }
+
+    /// Has the device see what was submitted, if it looks.
+    #[inline]
+    pub fn show(&mut self) {
+        if self.shown != self.submitted {
+            self.shown = self.submitted;
+            self.area.store(self.layout.available + 2, self.submitted.0);
+        }
+    }
+
+    /// Has the device see what was submitted; whether it wants to be kicked for what it was not kicked for yet.
+    pub fn wants_kick(&mut self) -> bool {
+        self.show();
+        let (old, new) = (self.kicked, self.shown);
         if old == new {
             return false;
         }
-        let n = usize::from(self.layout.size);
-        if self.event_index {
+        fence(Ordering::SeqCst);
+        self.kicked = new;
+        if self.agreed.event_index {
             // VIRTIO 1.2, 2.7.10: `avail_event`, after the used ring.
-            let event = Wrapping(self.load(self.layout.used + 4 + 8 * n));
+            let event = Wrapping(self.area.load(self.layout.used + 4 + 8 * usize::from(self.layout.size)));
             return new - event - Wrapping(1) < new - old;
         }
-        u32::from(self.load(self.layout.used)) & VRING_USED_F_NO_NOTIFY == 0
+        u32::from(self.area.load(self.layout.used)) & VRING_USED_F_NO_NOTIFY == 0
     }
 
-    pub(super) fn take(&mut self) -> Result<Option<Used>> {
-        let there = Wrapping(self.load(self.layout.used + 2)) - self.next_used;
-        if there.0 == 0 {
-            return Ok(None);
+    /// Takes a buffer that came back, if there is one.
+    ///
+    /// # Errors
+    /// [`Error::Wrong`] if the device gave back what it had not been given.
+    #[inline]
+    pub fn take(&mut self) -> Result<Option<Completion>> {
+        if self.there == self.taken {
+            self.there = Wrapping(self.area.load(self.layout.used + 2));
+            if self.there == self.taken {
+                return Ok(None);
+            }
         }
-        let at = self.layout.used + 4 + 8 * usize::from(self.next_used.0 % self.layout.size);
-        let [id, bytes]: [u32; 2] = [0, 4].map(|more| {
-            u32::from_le(self.memory().read_obj(at + more).expect("the used ring is in the memory"))
+        let at = self.layout.used + 4 + 8 * usize::from(self.taken.0 % self.layout.size);
+        let element = u64::from_le(self.area.get(at));
+        let (id, written) = (element as u32, (element >> 32) as u32);
+        let flight = self.flights.get_mut(id as usize).and_then(Option::take);
+        let known = flight.filter(|flight| {
+            written <= flight.writable && (self.there - self.taken).0 <= (self.shown - self.taken).0
         });
-        let offered = self.offered.get_mut(id as usize).and_then(Option::take);
-        if there.0 > self.layout.size || offered.is_none_or(|most| bytes > most) {
-            let reason =
-                format!("{} used, and buffer {id} with {bytes} bytes, offered: {offered:?}", there.0);
+        let Some(Flight { token, descriptors, .. }) = known else {
+            let there = (self.there - self.taken).0;
+            let reason = format!("{there} used, and buffer {id} with {written} bytes, submitted: {flight:?}");
             return Err(Error::Wrong(format!("the device gave back what it was not given: {reason}")));
+        };
+        let mut last = id as u16;
+        for _ in 1..descriptors {
+            last = self.links[usize::from(last)];
         }
-        self.next_used += 1;
-        Ok(Some(Used { buffer: id as u16, bytes }))
+        self.links[usize::from(last)] = self.free;
+        self.free = id as u16;
+        self.left += descriptors;
+        self.taken += 1;
+        Ok(Some(Completion { token, written }))
+    }
+
+    /// Whether a buffer came back that was not taken.
+    #[inline]
+    pub fn has_some(&self) -> bool {
+        self.area.load(self.layout.used + 2) != self.taken.0
     }
 
     /// Asks the device to call for the next buffer that it gives back, or not to call. Whether there is one already.
-    pub(super) fn want_call(&mut self, wanted: bool) -> bool {
-        let n = usize::from(self.layout.size);
-        if self.event_index {
+    pub fn want_call(&mut self, wanted: bool) -> bool {
+        let Layout { size, available, .. } = self.layout;
+        if self.agreed.event_index {
             // `used_event`, after the available ring: far behind says never, for as long as 2^15 buffers take.
-            let event = self.next_used - Wrapping(if wanted { 0 } else { 1 << 15 });
-            self.store(event.0, self.layout.available + 4 + 2 * n);
+            let event = self.taken - Wrapping(if wanted { 0 } else { 1 << 15 });
+            self.area.store(available + 4 + 2 * usize::from(size), event.0);
         } else {
-            self.store(u16::from(!wanted), self.layout.available);
+            self.area.store(available, u16::from(!wanted));
         }
         fence(Ordering::SeqCst);
-        self.load(self.layout.used + 2) != self.next_used.0
-    }
-
-    pub(super) fn in_flight(&self) -> usize {
-        self.offered.iter().flatten().count()
+        self.has_some()
     }
 }

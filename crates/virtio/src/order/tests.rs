@@ -233,7 +233,7 @@ fn who_was_idle_has_saved_nothing_up() {
     order.want(0, 0);
     for _ in 0..1000 {
         let grant = order.next(Q, 0).unwrap();
-        assert_eq!(grant, Grant { tenant: 0, bytes: Q });
+        assert_eq!(grant, Grant { tenant: 0, most: Q });
         order.done(0, Q, Q, Some(Q as u64), 0);
     }
     order.want(1, 0);

@@ -1,0 +1,148 @@
+//! The door for tenants of the device's own process: memory, rings and eventfds as at a socket, and no socket.
+//!
+//! Nothing is believed that is not believed of a peer: the memory is mapped as another process's is, and what stands in it is
+//! checked in the same places.
+
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tollway_host::shared::SharedPages;
+use virtio_bindings::bindings::virtio_ring::{VIRTIO_RING_F_EVENT_IDX, VIRTIO_RING_F_INDIRECT_DESC};
+use vm_memory::GuestAddress;
+
+use super::eventfd::Eventfd;
+use super::memory::{Region, most_shared};
+use super::received::Received;
+use super::ring::Start;
+use super::{Device, Event, Kicks, Memory, Port, Refused, Ring};
+use crate::frontend::Lane;
+
+/// A tenant's place in a device of this process. A clone is the same place.
+#[derive(Debug)]
+pub struct Inside<D>(Arc<Place<D>>);
+
+#[derive(Debug)]
+struct Place<D> {
+    device: Arc<D>,
+    kicks: Arc<Kicks>,
+    tenant: usize,
+    port: Arc<Port>,
+    taken: AtomicBool,
+    /// What kicks each queue.
+    watched: Mutex<Vec<Eventfd>>,
+}
+
+impl<D> Clone for Inside<D> {
+    fn clone(&self) -> Self {
+        Inside(self.0.clone())
+    }
+}
+
+impl<D: Device> Inside<D> {
+    /// The place of the tenant with that number, which no socket's tenant has. Kicks are watched in `kicks`. The device hears of
+    /// it in the thread of whoever enters.
+    pub fn new(device: Arc<D>, kicks: Arc<Kicks>, tenant: usize) -> Inside<D> {
+        let port = Arc::new(Port::new(device.queues()));
+        let (taken, watched) = (AtomicBool::new(false), Mutex::default());
+        Inside(Arc::new(Place { device, kicks, tenant, port, taken, watched }))
+    }
+
+    /// Its queues.
+    pub fn port(&self) -> Arc<Port> {
+        self.0.port.clone()
+    }
+}
+
+/// What a front end does with a device of this process.
+pub(crate) trait Door: Send + Sync {
+    /// Feature bits that are offered.
+    fn features(&self) -> u64;
+
+    /// Has queues start in memory that is seen at `guest`.
+    fn enter(&self, pages: &SharedPages, guest: u64, features: u64, lanes: &[Lane]) -> Result<(), Refused>;
+
+    /// See [`Device::answer`].
+    fn answer(&self, request: u32, body: &[u8]) -> Option<Vec<u8>>;
+
+    /// Has all queues stop.
+    fn leave(&self);
+}
+
+impl<D: Device> Door for Inside<D> {
+    fn features(&self) -> u64 {
+        self.0.device.features()
+    }
+
+    fn enter(&self, pages: &SharedPages, guest: u64, features: u64, lanes: &[Lane]) -> Result<(), Refused> {
+        let place = &*self.0;
+        if place.taken.swap(true, Ordering::AcqRel) {
+            return Err(Refused::Connection("somebody is in there already".into()));
+        }
+        place.device.event(place.tenant, Event::Connected);
+        let started = place.start(pages, guest, features, lanes);
+        if started.is_err() {
+            self.leave();
+        }
+        started
+    }
+
+    fn answer(&self, request: u32, body: &[u8]) -> Option<Vec<u8>> {
+        self.0.device.answer(self.0.tenant, request, body)
+    }
+
+    fn leave(&self) {
+        let Place { device, kicks, tenant, port, taken, watched } = &*self.0;
+        for kick in watched.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            kicks.forget(&kick);
+        }
+        let stopped: Vec<_> = port.rings().iter_mut().map(Option::take).collect();
+        for (queue, _) in stopped.into_iter().enumerate().filter(|(_, ring)| ring.is_some()) {
+            device.event(*tenant, Event::Stopped(queue));
+        }
+        device.event(*tenant, Event::Gone);
+        taken.store(false, Ordering::Release);
+    }
+}
+
+impl<D: Device> Place<D> {
+    fn start(&self, pages: &SharedPages, guest: u64, features: u64, lanes: &[Lane]) -> Result<(), Refused> {
+        let failed = |e: std::io::Error| Refused::Connection(e.to_string());
+        let region = Region { guest, size: pages.len() as u64, user: pages.as_ptr() as u64, offset: 0 };
+        let file = pages.as_fd().try_clone_to_owned().map_err(failed)?;
+        let memory = Memory::map(vec![region], vec![Received::new(file, Arc::default())], most_shared(1))?;
+        let memory = Arc::new(memory);
+        let queues = self.device.queues();
+        if lanes.len() > queues {
+            return Err(Refused::Rings(format!("{} of them, of {queues}", lanes.len())));
+        }
+        for (queue, lane) in lanes.iter().enumerate() {
+            let layout = lane.layout();
+            let most = self.device.queue_size();
+            if layout.size > most {
+                return Err(Refused::Rings(format!("a queue's size is a power of two, at most {most}")));
+            }
+            let at = |offset: usize| GuestAddress(guest + offset as u64);
+            let mut ring = Ring::new(
+                memory.clone(),
+                &Start {
+                    size: layout.size,
+                    descriptors: at(layout.descriptors),
+                    available: at(layout.available),
+                    used: at(layout.used),
+                    base: 0,
+                    event_index: features & 1 << VIRTIO_RING_F_EVENT_IDX != 0,
+                    indirect: features & 1 << VIRTIO_RING_F_INDIRECT_DESC != 0,
+                },
+            )?;
+            let [kick, call] = lane.eventfds().map_err(|e| failed(e.into()))?.map(Eventfd::own);
+            ring.call = Some(call);
+            let watched = self.kicks.watch(&kick, self.tenant, queue);
+            watched.map_err(|e| Refused::Rings(format!("its kicks cannot be waited for: {e}")))?;
+            self.watched.lock().unwrap_or_else(PoisonError::into_inner).push(kick);
+            self.port.rings()[queue] = Some(ring);
+            self.device.event(self.tenant, Event::Started(queue));
+        }
+        Ok(())
+    }
+}

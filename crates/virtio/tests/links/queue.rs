@@ -1,0 +1,216 @@
+//! The driver's side of a queue against the device's, step by step in one thread.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use tollway_core::Error;
+use tollway_virtio::Span;
+use tollway_virtio::backend::{Chain, Inside, Kicks};
+use tollway_virtio::frontend::{Lane, Link, LinkOptions};
+use vm_memory::Bytes;
+
+use super::mirror::{Mirror, serve};
+
+/// A link to a device that does nothing by itself.
+fn idle(options: &LinkOptions) -> (Inside<Mirror>, Link) {
+    let inside = Inside::new(Arc::new(Mirror::default()), Arc::new(Kicks::new().unwrap()), 0);
+    let link = Link::inside(&inside, options).unwrap();
+    (inside, link)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Everything that was submitted comes back once, in its order, with the right bytes; and room comes back with it.
+    #[test]
+    fn nothing_is_lost_and_nothing_twice(
+        size in prop::sample::select(vec![1u16, 2, 4, 16]),
+        indirect in prop::sample::select(vec![0usize, 2, 8]),
+        event_index: bool,
+        steps in prop::collection::vec((0u8..4, 1usize..5, 1usize..5), 1..200),
+    ) {
+        let options = LinkOptions { size, indirect, event_index, bytes: 1 << 16, ..LinkOptions::default() };
+        let (inside, mut link) = idle(&options);
+        let (area, free) = (link.area(), link.free());
+        let port = inside.port();
+        let lane = link.lane(0);
+        let mut chain = Chain::default();
+        let mut submitted: VecDeque<(u64, u32, Vec<Span>, usize)> = VecDeque::new();
+        let mut done = 0;
+        let mut token = 0u64;
+        for (step, readable, writable) in steps {
+            match step {
+                0 | 1 => {
+                    // Of each buffer its own 1024 bytes, used again after 64.
+                    let at = free + token as usize % 64 * 1024;
+                    let span = |at: usize, n: usize| Span { at: at + 100 * n, bytes: 3 + n as u32 };
+                    let there: Vec<_> = (0..readable).map(|n| span(at, n)).collect();
+                    let back: Vec<_> = (0..writable).map(|n| span(at + 512, n)).collect();
+                    let bytes: u32 = there.iter().map(|span| span.bytes).sum();
+                    let room: u32 = back.iter().map(|span| span.bytes).sum();
+                    let pieces = readable + writable;
+                    let descriptors = if pieces <= indirect { 1 } else { pieces };
+                    if descriptors > usize::from(size) {
+                        lane.submit(token, &there, &back).unwrap_err();
+                        continue;
+                    }
+                    for span in &there {
+                        area.write(span.at, &[token as u8; 8][..span.bytes as usize]);
+                    }
+                    let taken: usize = submitted.iter().map(|(.., descriptors)| *descriptors).sum();
+                    let fits = taken + descriptors <= usize::from(size);
+                    prop_assert_eq!(lane.submit(token, &there, &back).unwrap(), fits);
+                    if fits {
+                        submitted.push_back((token, bytes.min(room), back, descriptors));
+                        token += 1;
+                    }
+                }
+                2 => {
+                    lane.show();
+                    done += serve(port.rings()[0].as_mut().unwrap(), &mut chain);
+                    prop_assert_eq!(done, submitted.len());
+                }
+                _ => {
+                    let found = lane.take().unwrap();
+                    prop_assert_eq!(found.is_some(), done > 0);
+                    let Some(found) = found else { continue };
+                    let (token, written, back, _) = submitted.pop_front().unwrap();
+                    prop_assert_eq!((found.token, found.written), (token, written));
+                    let mut left = written;
+                    for span in back {
+                        let mut bytes = [0; 8];
+                        let now = span.bytes.min(left);
+                        area.read(span.at, &mut bytes[..now as usize]);
+                        prop_assert!(bytes[..now as usize].iter().all(|byte| *byte == token as u8));
+                        left -= now;
+                    }
+                    done -= 1;
+                }
+            }
+            prop_assert_eq!(lane.in_flight(), submitted.len());
+        }
+    }
+}
+
+#[test]
+fn indices_go_over_their_end() {
+    for event_index in [true, false] {
+        let options = LinkOptions { size: 2, event_index, ..LinkOptions::default() };
+        let (inside, mut link) = idle(&options);
+        let span = [Span { at: link.free(), bytes: 8 }];
+        let (port, mut chain) = (inside.port(), Chain::default());
+        for token in 0..70_000 {
+            assert!(link.lane(0).submit(token, &[], &span).unwrap());
+            link.lane(0).wants_kick();
+            assert_eq!(serve(port.rings()[0].as_mut().unwrap(), &mut chain), 1);
+            assert_eq!(link.lane(0).take().unwrap().unwrap().token, token);
+        }
+    }
+}
+
+/// Buffers are seen when they are shown, and the device is kicked when it asked for that.
+#[test]
+fn kicks_are_as_the_device_wants_them() {
+    for event_index in [true, false] {
+        let (inside, mut link) = idle(&LinkOptions { event_index, ..LinkOptions::default() });
+        let span = [Span { at: link.free(), bytes: 8 }];
+        let (port, mut chain) = (inside.port(), Chain::default());
+        let lane = link.lane(0);
+        lane.submit(0, &[], &span).unwrap();
+        assert_eq!(serve(port.rings()[0].as_mut().unwrap(), &mut chain), 0, "it was not shown");
+        assert!(lane.wants_kick() && !lane.wants_kick(), "once, as the device has not asked not to be");
+        assert_eq!(serve(port.rings()[0].as_mut().unwrap(), &mut chain), 1);
+        assert!(!port.rings()[0].as_mut().unwrap().want_kicks(false).unwrap());
+        lane.submit(1, &[], &span).unwrap();
+        assert!(!lane.wants_kick(), "it asked not to be kicked");
+        assert!(port.rings()[0].as_mut().unwrap().want_kicks(true).unwrap(), "there was one already");
+        assert_eq!(serve(port.rings()[0].as_mut().unwrap(), &mut chain), 1);
+        assert!(!port.rings()[0].as_mut().unwrap().want_kicks(true).unwrap());
+        lane.submit(2, &[], &span).unwrap();
+        assert!(lane.wants_kick());
+    }
+}
+
+#[test]
+fn calls_are_as_the_driver_wants_them() {
+    for event_index in [true, false] {
+        let (inside, mut link) = idle(&LinkOptions { event_index, ..LinkOptions::default() });
+        let span = [Span { at: link.free(), bytes: 8 }];
+        let (port, mut chain) = (inside.port(), Chain::default());
+        let mut round = |lane: &mut Lane, wanted: Option<bool>| {
+            lane.submit(0, &[], &span).unwrap();
+            if let Some(wanted) = wanted {
+                assert!(!lane.want_call(wanted), "nothing was there yet");
+            }
+            lane.show();
+            serve(port.rings()[0].as_mut().unwrap(), &mut chain);
+            assert!(lane.has_some());
+            lane.take().unwrap().unwrap();
+            lane.hear()
+        };
+        let lane = link.lane(0);
+        assert!(round(lane, None), "from the start it wants calls");
+        assert!(!round(lane, Some(false)));
+        assert!(!round(lane, None));
+        assert!(round(lane, Some(true)));
+        lane.submit(0, &[], &span).unwrap();
+        lane.show();
+        serve(port.rings()[0].as_mut().unwrap(), &mut chain);
+        assert!(lane.want_call(true), "there is one already");
+    }
+}
+
+#[test]
+fn buffers_that_cannot_be_are_refused() {
+    let options = LinkOptions { size: 4, indirect: 2, bytes: 4096, ..LinkOptions::default() };
+    let (_inside, mut link) = idle(&options);
+    let (free, len) = (link.free(), link.area().len());
+    let span = |at: usize, bytes: u32| Span { at, bytes };
+    let lane = link.lane(0);
+    let good = span(free, 8);
+    for (readable, writable) in [
+        (vec![], vec![]),
+        (vec![span(free, 0)], vec![]),
+        (vec![], vec![span(len - 8, 9)]),
+        (vec![span(usize::MAX, 8)], vec![good]),
+        (vec![good; 3], vec![good; 2]),
+    ] {
+        assert!(matches!(lane.submit(0, &readable, &writable), Err(Error::Input { .. })));
+    }
+    assert!(lane.submit(0, &[span(len - 8, 8)], &[]).unwrap());
+    assert_eq!(lane.in_flight(), 1);
+}
+
+/// A device may write whatever it likes into the used ring, and over descriptors, too.
+#[test]
+fn a_device_that_gives_back_what_it_was_not_given_is_an_error() {
+    let give = |id: u32, written: u32, index: u16| {
+        let (inside, mut link) = idle(&LinkOptions { indirect: 0, ..LinkOptions::default() });
+        let free = link.free();
+        let lane = link.lane(0);
+        for token in 0..2 {
+            let writable = [Span { at: free, bytes: 8 }, Span { at: free + 8, bytes: 4 }];
+            assert!(lane.submit(token, &[], &writable).unwrap());
+        }
+        lane.show();
+        let layout = *lane.layout();
+        let memory = inside.port().rings()[0].as_ref().unwrap().memory().clone();
+        let at = |offset: usize| vm_memory::GuestAddress(lane.guest() + offset as u64);
+        memory.guest().write_slice(&[0xff; 64], at(layout.descriptors)).unwrap();
+        memory
+            .guest()
+            .write_slice(&[id.to_le_bytes(), written.to_le_bytes()].concat(), at(layout.used + 4))
+            .unwrap();
+        memory.guest().write_slice(&index.to_le_bytes(), at(layout.used + 2)).unwrap();
+        link.lane(0).take()
+    };
+    assert_eq!(give(0, 12, 1).unwrap().unwrap().token, 0);
+    assert_eq!(give(2, 0, 2).unwrap().unwrap().token, 1);
+    for (id, written, index) in
+        [(1, 0, 1), (256, 0, 1), (u32::MAX, 0, 1), (0, 13, 1), (0, 12, 3), (0, 12, u16::MAX)]
+    {
+        let told = give(id, written, index).unwrap_err().to_string();
+        assert!(told.contains("not given"), "{id} {written} {index}: {told}");
+    }
+}
