@@ -41,10 +41,7 @@ impl Lane {
 
     /// Its kick and its call once more, for a device of this process.
     pub(crate) fn eventfds(&self) -> Result<[OwnedFd; 2], Errno> {
-        // SAFETY: both are open for as long as `self` is borrowed.
-        let again = |fd: &EventFd| {
-            rustix::io::fcntl_dupfd_cloexec(unsafe { BorrowedFd::borrow_raw(fd.as_raw_fd()) }, 0)
-        };
+        let again = |eventfd| rustix::io::fcntl_dupfd_cloexec(borrow(eventfd), 0);
         Ok([again(&self.kick)?, again(&self.call)?])
     }
 
@@ -132,9 +129,13 @@ impl Lane {
 
 impl AsFd for Lane {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        // SAFETY: the eventfd is open for as long as `self` is borrowed.
-        unsafe { BorrowedFd::borrow_raw(self.call.as_raw_fd()) }
+        borrow(&self.call)
     }
+}
+
+fn borrow(eventfd: &EventFd) -> BorrowedFd<'_> {
+    // SAFETY: it is open for as long as it is borrowed.
+    unsafe { BorrowedFd::borrow_raw(eventfd.as_raw_fd()) }
 }
 
 impl Deref for Lane {
