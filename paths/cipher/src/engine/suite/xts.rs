@@ -1,0 +1,103 @@
+//! AES in XTS (IEEE Std 1619-2007, 5): sectors. The library has the mode for keys of 256 bits alone, and for bytes in one piece;
+//! here its blocks are chained, some at a time, on the stack.
+
+use zeroize::Zeroize;
+
+use super::Direction;
+use super::aes::Key;
+use super::bytes::{BLOCK, Cursor, Pair};
+use crate::engine::protocol::Status;
+
+/// Blocks that are copied at once.
+const CHUNK: usize = 32;
+
+/// The longest data unit, in bytes: 2²⁰ blocks (5.1).
+const LONGEST: usize = BLOCK << 20;
+
+/// Two keys, in one direction.
+pub(super) struct Xts {
+    direction: Direction,
+    data: Key,
+    /// Tweaks are encrypted both ways.
+    tweak: Key,
+}
+
+impl Xts {
+    /// Of twice 16 or twice 32 bytes.
+    ///
+    /// # Errors
+    /// There are more or less of them, or the halves are the same (FIPS 140-2 IG A.9 has that checked: the first blocks of a
+    /// sector would be weak).
+    pub(super) fn new(key: &[u8], direction: Direction) -> Result<Xts, Status> {
+        let (data, tweak) = key.split_at(key.len() / 2);
+        if !matches!(key.len(), 32 | 64) || data == tweak {
+            return Err(Status::Err);
+        }
+        Ok(Xts { direction, data: Key::new(data, direction)?, tweak: Key::new(tweak, Direction::Encrypt)? })
+    }
+
+    /// Does one data unit.
+    ///
+    /// # Errors
+    /// It is shorter than a block, or longer than 2²⁰ of them.
+    pub(super) fn run(&self, mut tweak: [u8; BLOCK], pair: &Pair<'_, '_>) -> Result<(), Status> {
+        if !(BLOCK..=LONGEST).contains(&pair.len) {
+            return Err(Status::Err);
+        }
+        self.tweak.block(Direction::Encrypt, &mut tweak);
+        self.unit(u128::from_le_bytes(tweak), pair);
+        tweak.zeroize();
+        Ok(())
+    }
+
+    /// One data unit, from its first tweak on.
+    fn unit(&self, mut tweak: u128, pair: &Pair<'_, '_>) {
+        let (mut source, mut result) = (Cursor::new(pair.source), Cursor::new(pair.result));
+        let mut chunk = [[0; BLOCK]; CHUNK];
+        let tail = pair.len % BLOCK;
+        // The last whole block lends its end to a part of a block.
+        let mut left = pair.len / BLOCK - usize::from(tail > 0);
+        while left > 0 {
+            let chunk = &mut chunk[..left.min(CHUNK)];
+            source.read(chunk.as_flattened_mut());
+            for block in chunk.iter_mut() {
+                self.block(tweak, block);
+                tweak = next(tweak);
+            }
+            result.write(chunk.as_flattened());
+            left -= chunk.len();
+        }
+        if tail > 0 {
+            let [whole, part, ..] = &mut chunk;
+            source.read(whole);
+            source.read(&mut part[..tail]);
+            // Decrypted, the whole block is that of the second tweak (5.3.2, 5.4.2).
+            let (first, second) = match self.direction {
+                Direction::Encrypt => (tweak, next(tweak)),
+                Direction::Decrypt => (next(tweak), tweak),
+            };
+            self.block(first, whole);
+            part[tail..].copy_from_slice(&whole[tail..]);
+            self.block(second, part);
+            result.write(part);
+            result.write(&whole[..tail]);
+        }
+        chunk.zeroize();
+        tweak.zeroize();
+    }
+
+    #[inline]
+    fn block(&self, tweak: u128, block: &mut [u8; BLOCK]) {
+        let add = |block: &mut [u8; BLOCK]| *block = (u128::from_le_bytes(*block) ^ tweak).to_le_bytes();
+        add(block);
+        self.data.block(self.direction, block);
+        add(block);
+    }
+}
+
+/// The tweak of the next block: times α in GF(2¹²⁸) (5.2).
+#[inline]
+fn next(tweak: u128) -> u128 {
+    let carry = 0u128.wrapping_sub(tweak >> 127);
+    tweak << 1 ^ carry & 0x87
+}

@@ -1,0 +1,7 @@
+//! Sessions against vectors of standards, and against another library.
+
+mod ciphers;
+mod digests;
+mod memory;
+mod refusals;
+mod vectors;
