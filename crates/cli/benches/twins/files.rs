@@ -22,6 +22,7 @@ use tollway_stats::{Interval, paired_ratio};
 
 use crate::CONFIDENCE;
 use crate::bar::{Bar, Row, Verdict};
+use crate::only::Only;
 use crate::turns::in_turns;
 use crate::twin::Twins;
 
@@ -74,12 +75,12 @@ const TASKS: &[(&str, Place, Task, Bar)] = &[
 
 impl Files {
     /// Measures all of them.
-    pub fn measure(&self, rounds: u32, seed: u64, only: &[String]) -> Result<Vec<Row>> {
-        let wanted = |name: &str| only.is_empty() || only.iter().any(|o| name.contains(o.as_str()));
+    pub fn measure(&self, rounds: u32, seed: u64, only: &Only) -> Result<Vec<Row>> {
         let mut rng = StdRng::seed_from_u64(seed);
         let mut rows = Vec::new();
         for place in [Place::Build, Place::Tmpfs] {
-            let tasks: Vec<_> = TASKS.iter().filter(|(name, at, ..)| *at == place && wanted(name)).collect();
+            let tasks: Vec<_> =
+                TASKS.iter().filter(|(name, at, ..)| *at == place && only.wants(name)).collect();
             if tasks.is_empty() {
                 continue;
             }

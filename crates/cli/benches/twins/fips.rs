@@ -19,6 +19,7 @@ use tollway_stats::{Interval, paired_ratio};
 
 use crate::CONFIDENCE;
 use crate::bar::{Bar, Row, Verdict};
+use crate::only::Only;
 use crate::turns::in_turns;
 
 /// Our program.
@@ -34,18 +35,17 @@ const BLOCKS: usize = 100;
 const LEAST: [(&str, f64); 3] = [("avx512", 2.0), ("avx2", 1.0), ("portable", 0.5)];
 
 /// Measures those of which one of `only` is in the name, or all.
-pub fn measure(rounds: u32, seed: u64, only: &[String]) -> Vec<Row> {
-    let wanted = |name: &str| only.is_empty() || only.iter().any(|o| name.contains(o.as_str()));
+pub fn measure(rounds: u32, seed: u64, only: &Only) -> Vec<Row> {
     let mut rows = Vec::new();
     for (implementation, least) in LEAST {
         let name = format!("fips: {implementation}, one core");
-        if wanted(&name) {
+        if only.wants(&name) {
             let bar = Bar::AtLeast(least, "GB/s");
             rows.push(filled(name, bar, alone(implementation, bar, rounds, seed)));
         }
     }
     let name = "fips: tollway entropy test / rngtest";
-    if wanted(name) {
+    if only.wants(name) {
         let bar = Bar::AtLeast(50.0, "×");
         rows.push(match rngtest() {
             Ok((program, version)) => {

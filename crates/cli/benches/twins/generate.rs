@@ -15,6 +15,7 @@ use tollway_stats::{Interval, paired_ratio};
 
 use crate::CONFIDENCE;
 use crate::bar::{Bar, Row, Verdict};
+use crate::only::Only;
 use crate::turns::in_turns;
 
 const NAME: &str = "generator: full speed / tcpreplay";
@@ -29,8 +30,8 @@ pub struct Generators<'a> {
 
 impl Generators<'_> {
     /// Measures it, if one of `only` is in its name or there is none.
-    pub fn measure(&self, rounds: u32, seed: u64, only: &[String]) -> Vec<Row> {
-        if !only.is_empty() && !only.iter().any(|o| NAME.contains(o.as_str())) {
+    pub fn measure(&self, rounds: u32, seed: u64, only: &Only) -> Vec<Row> {
+        if !only.wants(NAME) {
             return Vec::new();
         }
         let empty = Row { name: NAME.into(), bar: BAR.to_string(), ..Row::default() };

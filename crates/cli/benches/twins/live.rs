@@ -16,6 +16,7 @@ use tollway_stats::{Interval, paired_ratio};
 
 use crate::CONFIDENCE;
 use crate::bar::{Bar, Row, Verdict};
+use crate::only::Only;
 use crate::turns::in_turns;
 
 /// The shortest frames of Fast Ethernet, and how many are sent of them: two seconds.
@@ -49,10 +50,10 @@ struct Trial {
 
 impl Live<'_> {
     /// Measures those of which one of `only` is in the name, or all.
-    pub fn measure(&self, rounds: u32, seed: u64, only: &[String]) -> Vec<Row> {
+    pub fn measure(&self, rounds: u32, seed: u64, only: &Only) -> Vec<Row> {
         let mut rows = Vec::new();
         let mut row = |name: String, bar: Bar, measure: &dyn Fn() -> Result<(Row, Interval)>| {
-            if !only.is_empty() && !only.iter().any(|o| name.contains(o.as_str())) {
+            if !only.wants(&name) {
                 return;
             }
             let (row, verdict) = match missing(&name) {

@@ -15,6 +15,7 @@ mod filters;
 mod fips;
 mod generate;
 mod live;
+mod only;
 mod ours;
 mod program;
 mod quiet;
@@ -42,6 +43,7 @@ use figures::{FIGURES, Figure, Kind};
 use files::Files;
 use generate::Generators;
 use live::Live;
+use only::Only;
 use ours::Ours;
 use program::ProgramBars;
 use quiet::{Noise, Round};
@@ -111,9 +113,8 @@ fn main() -> Result<ExitCode> {
     let cpus = allowed_cpus()?;
     let twins = Twins::compile()?;
     let ours = Ours::new(&cpus);
-    let wanted =
-        |f: &&Figure| options.only.is_empty() || options.only.iter().any(|o| f.name.contains(o.as_str()));
-    let figures: Vec<&Figure> = FIGURES.iter().filter(wanted).collect();
+    let only = Only(options.only.clone());
+    let figures: Vec<&Figure> = FIGURES.iter().filter(|figure| only.wants(figure.name)).collect();
 
     let mut tried: Vec<Tried> = figures
         .iter()
@@ -154,25 +155,25 @@ fn main() -> Result<ExitCode> {
         });
     }
     if let Some(million) = &options.program {
-        rows.extend(ProgramBars { million }.measure());
+        rows.extend(ProgramBars { million }.measure(&only));
     }
     if options.tenants {
-        rows.extend(tenants::measure());
+        rows.extend(tenants::measure(&only));
     }
     if let (Some(ours), Some(peers)) = (&options.simulator, &options.peers) {
-        rows.extend(Simulators { ours, peers }.measure(options.rounds, options.seed)?);
+        rows.extend(Simulators { ours, peers }.measure(options.rounds, options.seed, &only)?);
     }
     if let Some(ours) = &options.replayer {
-        rows.extend(Generators { ours }.measure(options.rounds, options.seed, &options.only));
+        rows.extend(Generators { ours }.measure(options.rounds, options.seed, &only));
     }
     if options.files {
-        rows.extend(Files.measure(options.rounds, options.seed, &options.only)?);
+        rows.extend(Files.measure(options.rounds, options.seed, &only)?);
     }
-    rows.extend(filters::measure(options.rounds, options.seed, &options.only));
-    rows.extend(fips::measure(options.rounds, options.seed, &options.only));
-    rows.extend(reduction::measure(options.rounds, options.seed, &options.only, &cpus));
+    rows.extend(filters::measure(options.rounds, options.seed, &only));
+    rows.extend(fips::measure(options.rounds, options.seed, &only));
+    rows.extend(reduction::measure(options.rounds, options.seed, &only, &cpus));
     if let Some(example) = &options.live {
-        rows.extend(Live { example }.measure(options.rounds, options.seed, &options.only));
+        rows.extend(Live { example }.measure(options.rounds, options.seed, &only));
     }
     println!(
         "{} rounds, two pairs each, seed {}, processors {cpus:?}; ticks of the time-stamp counter",

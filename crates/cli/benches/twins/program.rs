@@ -11,6 +11,7 @@ use tollway_stats::Interval;
 
 use crate::CONFIDENCE;
 use crate::bar::{Bar, Row, Verdict};
+use crate::only::Only;
 
 /// The program that was built with this benchmark.
 const TOLLWAY: &str = env!("CARGO_BIN_EXE_tollway");
@@ -28,14 +29,17 @@ pub struct ProgramBars<'a> {
 }
 
 impl ProgramBars<'_> {
-    /// Measures all of them.
-    pub fn measure(&self) -> Vec<Row> {
-        vec![
-            row("--version, whole process", Bar::AtMost(20.0, "ms"), start_up(&["--version"])),
-            row("capture -d ip, whole process", Bar::AtMost(10.0, "ms"), start_up(&["capture", "-d", "ip"])),
-            row("memory of a quick run, peak", Bar::AtMost(300.0, "MB"), memory()),
-            row("store: list 10^6 trials", Bar::AtMost(1000.0, "ms"), listing(self.million)),
-        ]
+    /// Measures those that are wanted.
+    pub fn measure(&self, only: &Only) -> Vec<Row> {
+        type Measure<'a> = &'a dyn Fn() -> Result<Interval>;
+        let bars: [(&str, Bar, Measure<'_>); 4] = [
+            ("--version, whole process", Bar::AtMost(20.0, "ms"), &|| start_up(&["--version"])),
+            ("capture -d ip, whole process", Bar::AtMost(10.0, "ms"), &|| start_up(&["capture", "-d", "ip"])),
+            ("memory of a quick run, peak", Bar::AtMost(300.0, "MB"), &memory),
+            ("store: list 10^6 trials", Bar::AtMost(1000.0, "ms"), &|| listing(self.million)),
+        ];
+        let wanted = bars.into_iter().filter(|(name, ..)| only.wants(name));
+        wanted.map(|(name, bar, measure)| row(name, bar, measure())).collect()
     }
 }
 

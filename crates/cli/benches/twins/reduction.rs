@@ -16,6 +16,7 @@ use tollway_stats::{Interval, paired_ratio};
 
 use crate::CONFIDENCE;
 use crate::bar::{Bar, Row, Verdict};
+use crate::only::Only;
 use crate::turns::in_turns;
 
 /// How long a side is tried each time.
@@ -37,9 +38,9 @@ const BARS: [(&str, u32, Side, Bar); 3] = [
 ];
 
 /// Measures those that one of `only` is in the name of, or all.
-pub fn measure(rounds: u32, seed: u64, only: &[String], cpus: &[u32]) -> Vec<Row> {
+pub fn measure(rounds: u32, seed: u64, only: &Only, cpus: &[u32]) -> Vec<Row> {
     BARS.iter()
-        .filter(|(name, ..)| only.is_empty() || only.iter().any(|o| name.contains(o.as_str())))
+        .filter(|(name, ..)| only.wants(name))
         .map(|(name, threads, side, bar)| {
             let empty = Row { name: (*name).into(), bar: bar.to_string(), ..Row::default() };
             let verdict = |verdict| Row { verdict, ..empty.clone() };

@@ -13,6 +13,7 @@ use tollway_stats::paired_ratio;
 
 use crate::CONFIDENCE;
 use crate::bar::{Bar, Row, Verdict};
+use crate::only::Only;
 use crate::turns::in_turns;
 use crate::twin::Twins;
 
@@ -46,12 +47,13 @@ pub struct Simulators<'a> {
 }
 
 impl Simulators<'_> {
-    /// Measures all of them.
-    pub fn measure(&self, rounds: u32, seed: u64) -> Result<Vec<Row>> {
+    /// Measures those that are wanted.
+    pub fn measure(&self, rounds: u32, seed: u64, only: &Only) -> Result<Vec<Row>> {
         let twins = Twins::compile_simulators()?;
         let mut rng = StdRng::seed_from_u64(seed);
         let contests = self.contests(&twins);
-        Ok(contests.iter().map(|contest| contest.row(rounds, &mut rng)).collect())
+        let wanted = contests.iter().filter(|contest| only.wants(contest.name));
+        Ok(wanted.map(|contest| contest.row(rounds, &mut rng)).collect())
     }
 
     fn contests(&self, twins: &Twins) -> Vec<Contest> {

@@ -12,6 +12,7 @@ use tollway_tenant::micro::{self, Devices, Limits, MicroGuest, Options};
 
 use crate::CONFIDENCE;
 use crate::bar::{Bar, Row, Verdict};
+use crate::only::Only;
 
 /// How many guests run at once, and how often that is tried.
 const GUESTS: usize = 60;
@@ -24,8 +25,8 @@ const PAIRS: usize = 40;
 const TRIES: usize = 3;
 const STEPS: u64 = 1_000_000;
 
-/// Measures all of them.
-pub fn measure() -> Vec<Row> {
+/// Measures those that are wanted.
+pub fn measure(only: &Only) -> Vec<Row> {
     let bars = [
         (format!("{GUESTS} micro-guests have run"), Bar::AtMost(200.0, "ms")),
         ("memory of a micro-guest".to_owned(), Bar::AtMost(1.0, "MB")),
@@ -34,6 +35,7 @@ pub fn measure() -> Vec<Row> {
     let measures = [start_up, memory, arithmetic];
     bars.into_iter()
         .zip(measures)
+        .filter(|((name, _), _)| only.wants(name))
         .map(|((name, bar), measure)| row(name, bar, possible().and_then(|()| measure())))
         .collect()
 }

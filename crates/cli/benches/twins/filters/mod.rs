@@ -28,6 +28,7 @@ use tollway_stats::paired_ratio;
 
 use crate::CONFIDENCE;
 use crate::bar::{self, Bar, Row, Verdict};
+use crate::only::Only;
 use traffic::Traffic;
 
 const PORTS: [u16; 10] = [22, 25, 53, 80, 110, 143, 443, 993, 3306, 8080];
@@ -57,7 +58,7 @@ fn cases() -> [Case; 3] {
 }
 
 /// Measures those whose name contains one of `only`, or all.
-pub fn measure(rounds: u32, seed: u64, only: &[String]) -> Vec<Row> {
+pub fn measure(rounds: u32, seed: u64, only: &Only) -> Vec<Row> {
     let mut rng = StdRng::seed_from_u64(seed);
     let mut rows = Vec::new();
     for case in cases() {
@@ -69,7 +70,7 @@ pub fn measure(rounds: u32, seed: u64, only: &[String]) -> Vec<Row> {
                     false => ("interpreter / libpcap", Bar::AtMost(1.0, "× twin")),
                 };
                 let name = format!("filter {}, {packets}: {sides}", case.name);
-                if !only.is_empty() && !only.iter().any(|o| name.contains(o.as_str())) {
+                if !only.wants(&name) {
                     continue;
                 }
                 let row = Row { name, bar: bar.to_string(), ..Row::default() };
