@@ -62,6 +62,8 @@ pub enum Requirement {
     PacketSockets,
     /// AF_XDP sockets, and XDP programs that feed them.
     AfXdp,
+    /// A generator behind /dev/hwrng.
+    HwRng,
 }
 
 /// Something that this machine lacks: what, why it is known, what to do about it.

@@ -54,6 +54,7 @@ pub fn check(requirement: &Requirement) -> Result<(), Missing> {
         Requirement::NetworkNamespaces => network::namespaces(),
         Requirement::PacketSockets => network::packet_sockets(),
         Requirement::AfXdp => network::af_xdp(),
+        Requirement::HwRng => hw_rng(),
     }
 }
 
@@ -69,6 +70,24 @@ pub fn skip_test(words: &[&str], missing: &dyn std::fmt::Display) {
     let word = demanded.split([',', ' ']).find(|word| words.contains(word));
     assert!(word.is_none(), "{DEMANDED} names {}: {missing}", word.unwrap_or_default());
     println!("skipped: {missing}");
+}
+
+/// A read alone would not tell: without a generator it waits for one, or fails, as the kernel's version has it.
+fn hw_rng() -> Found<()> {
+    const DEVICE: &str = "/dev/hwrng";
+    const CURRENT: &str = "/sys/devices/virtual/misc/hw_random/rng_current";
+    let missing = |reason: String, remedy: &str| Err(Missing::new(DEVICE, reason, remedy));
+    match std::fs::read_to_string(CURRENT) {
+        Ok(current) if current.trim() != "none" => {}
+        Ok(_) => return missing("there is no generator behind it".into(), "a TPM, or QEMU's virtio-rng-pci"),
+        Err(error) => {
+            return missing(format!("{CURRENT}: {error}"), "a kernel with hw_random (modprobe rng-core)");
+        }
+    }
+    match std::fs::File::open(DEVICE) {
+        Ok(_) => Ok(()),
+        Err(error) => missing(error.to_string(), "run as root, or have the device's group read it"),
+    }
 }
 
 fn hardware_kvm() -> Found<()> {
@@ -266,6 +285,7 @@ mod tests {
             Requirement::NetworkNamespaces,
             Requirement::PacketSockets,
             Requirement::AfXdp,
+            Requirement::HwRng,
         ];
         for requirement in all {
             match check(&requirement) {

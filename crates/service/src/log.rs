@@ -25,13 +25,15 @@ struct Writer {
 }
 
 impl Writer {
-    fn new(out: impl Write + Send + 'static) -> Writer {
+    /// `tells`: whether it writes how many lines were dropped.
+    fn new(out: impl Write + Send + 'static, tells: bool) -> Writer {
         let (lines, waiting) = sync_channel(ROOM);
         let writer = Writer { lines, left: Arc::default(), dropped: Arc::default() };
         let (left, dropped) = (writer.left.clone(), writer.dropped.clone());
         // Where there is no thread to be had, all lines are dropped.
-        let _ =
-            thread::Builder::new().name("log".into()).spawn(move || write(out, &waiting, &left, &dropped));
+        let _ = thread::Builder::new()
+            .name("log".into())
+            .spawn(move || write(out, &waiting, &left, &dropped, tells));
         writer
     }
 
@@ -51,28 +53,41 @@ impl Writer {
     }
 }
 
-fn write(mut out: impl Write, waiting: &Receiver<String>, left: &AtomicU64, dropped: &AtomicU64) {
+fn write(
+    mut out: impl Write,
+    waiting: &Receiver<String>,
+    left: &AtomicU64,
+    dropped: &AtomicU64,
+    tells: bool,
+) {
     for line in waiting {
-        // Nobody is left to tell where standard error is closed.
+        // Nobody is left to tell where it is closed.
         let _ = out.write_all(line.as_bytes());
+        let _ = out.flush();
         let lost = dropped.swap(0, Ordering::AcqRel);
-        if lost > 0 {
+        if tells && lost > 0 {
             let _ = out.write_all(self::line("lines-dropped", &[("lines", &lost.to_string())]).as_bytes());
         }
         left.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
-static WRITER: OnceLock<Writer> = OnceLock::new();
+static ERROR: OnceLock<Writer> = OnceLock::new();
+static OUTPUT: OnceLock<Writer> = OnceLock::new();
 
 /// Writes one line; waits for nobody.
 pub fn say(event: &str, fields: &[(&str, &str)]) {
-    WRITER.get_or_init(|| Writer::new(io::stderr())).say(line(event, fields));
+    ERROR.get_or_init(|| Writer::new(io::stderr(), true)).say(line(event, fields));
+}
+
+/// Writes one line on standard output, in the same way: an answer to somebody who may not read it.
+pub fn answer(line: &str) {
+    OUTPUT.get_or_init(|| Writer::new(io::stdout(), false)).say(format!("{line}\n"));
 }
 
 /// Waits until all lines are written, unless nobody reads them. To be called before this process ends.
 pub fn flush() {
-    if let Some(writer) = WRITER.get() {
+    for writer in [&ERROR, &OUTPUT].into_iter().filter_map(OnceLock::get) {
         writer.flush(PATIENCE);
     }
 }
@@ -108,7 +123,7 @@ mod tests {
     #[test]
     fn who_does_not_read_holds_nobody_up_and_is_told_what_was_dropped() {
         let (mut reader, out) = std::os::unix::net::UnixStream::pair().unwrap();
-        let writer = Writer::new(out);
+        let writer = Writer::new(out, true);
         let (begun, long, said) = (Instant::now(), "x".repeat(65_536), 2000u64);
         (0..said).for_each(|_| writer.say(line("said", &[("what", &long)])));
         writer.flush(Duration::from_millis(50));

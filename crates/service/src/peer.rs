@@ -32,7 +32,12 @@ impl Peer {
         let mut words = rest.split(',');
         let socket = words.next().unwrap_or_default();
         let (mut limit, mut burst, mut weight, mut connect) = (None, None, 1, false);
+        let mut seen = BTreeSet::new();
         for word in words {
+            let key = word.split('=').next().unwrap_or_default();
+            if !seen.insert(key) {
+                return Err(format!("`{key}` is there twice"));
+            }
             if word == "connect" {
                 connect = true;
                 continue;
@@ -176,6 +181,7 @@ mod tests {
             ("a=b,weight=0", "1 to 1,000,000"),
             ("a=b,weight=-1", "no whole number"),
             ("a=b,speed=1", "limit, burst, weight and connect"),
+            ("a=b,limit=1,limit=2", "twice"),
         ] {
             let error = parsed(text).unwrap_err();
             assert!(error.contains(told), "{text}: {error}");

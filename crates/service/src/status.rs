@@ -14,7 +14,7 @@ use tollway_virtio::socket::{self, Listener};
 /// How long an answer may take: who does not read it must not hold up the next.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// How many are answered before something else is looked at.
+/// How many are answered before something else is looked at, if they read.
 const AT_ONCE: usize = 16;
 
 /// The longest answer that is read, in bytes.
@@ -22,7 +22,11 @@ const LONGEST: usize = 16 << 20;
 
 /// Answers whoever has connected.
 pub fn answer<D: Serialize>(listener: &Listener, document: impl Fn() -> D) {
+    let begun = Instant::now();
     for _ in 0..AT_ONCE {
+        if begun.elapsed() > PATIENCE / 2 {
+            return;
+        }
         let Ok(stream) = listener.accept() else { return };
         // It went away, or does not read: its own loss.
         let _ = serde_json::to_vec_pretty(&document()).map_err(io::Error::from).and_then(|mut text| {

@@ -6,6 +6,7 @@
 //!   frontend  the using end: a process that plays a guest, at a socket or in the device's own process
 //!   area      memory that both ends see
 //!   order     whose turn it is: fair shares, by arrival, by rank
+//!   patience  how long a tenant may keep the others waiting
 //!   bucket    a limit on a rate
 //! ```
 //!
@@ -20,6 +21,7 @@ pub mod backend;
 mod bucket;
 pub mod frontend;
 pub mod order;
+pub mod patience;
 pub mod socket;
 
 pub use area::{Area, Span};

@@ -6,9 +6,9 @@ use tollway_core::{Axis, Domain, TenantKind, Value};
 pub(crate) fn kind() -> Axis {
     Axis {
         name: "kind",
-        about: "the source: rdrand, rdseed, getrandom; rdrand-512 reduces RDRAND to seed grade on its way, \
-                rdseed-rested lets the generator fill before each draw",
-        domain: Domain::Words(&["rdrand", "rdseed", "rdseed-rested", "rdrand-512", "getrandom"]),
+        about: "the source: rdrand, rdseed, getrandom, hwrng (/dev/hwrng); rdrand-512 reduces RDRAND to seed grade on its \
+                way, rdseed-rested lets the generator fill before each draw",
+        domain: Domain::Words(&["rdrand", "rdseed", "rdseed-rested", "rdrand-512", "getrandom", "hwrng"]),
         default: Value::Text("rdrand".into()),
     }
 }

@@ -8,8 +8,24 @@ use crate::engine::condition::SAMPLES;
 /// How far the law may be off and still hold: what the study's curve was off at the most, near the break and beyond it.
 const TOLERANCE: f64 = 0.1;
 
-/// Bits of seed-grade entropy that a draw of 64 bits gives, after the reduction.
-const SEED_BITS_A_DRAW: f64 = 64.0 / SAMPLES as f64;
+/// What a draw of 64 bits gives, as a person counts it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gives {
+    unit: &'static str,
+    bits: f64,
+}
+
+impl Gives {
+    /// Of RDRAND its seed-grade part, one bit of 512; of RDSEED all, as its maker says; of a kernel or a device what comes, of which
+    /// nobody here can say what is in it.
+    pub(crate) fn of(kind: &str) -> Gives {
+        match kind {
+            "rdseed" | "rdseed-rested" => Gives { unit: "bit/s of entropy", bits: 64.0 },
+            "getrandom" | "hwrng" => Gives { unit: "bit/s", bits: 64.0 },
+            _ => Gives { unit: "bit/s of seed-grade entropy", bits: 64.0 / SAMPLES as f64 },
+        }
+    }
+}
 
 /// The curve of the study that the law is from: 73 MB/s of one thread, 760 MB/s of two processors, over 512, in bit/s.
 pub(crate) fn of_the_study() -> PublishedLaw {
@@ -39,6 +55,7 @@ pub(crate) fn shared(
     caps: &Caps,
     tenants: u32,
     processors: u32,
+    gives: Gives,
     published: Option<PublishedLaw>,
 ) -> Result<Forecast> {
     let wrong = |e: tollway_model::ModelError| Error::Wrong(e.to_string());
@@ -47,8 +64,8 @@ pub(crate) fn shared(
         together: caps.alone.work.min(caps.all.work / f64::from(processors)),
         tenants,
         processors,
-        gives: "bit/s of seed-grade entropy".into(),
-        amount: SEED_BITS_A_DRAW,
+        gives: gives.unit.into(),
+        amount: gives.bits,
         published,
     };
     // Rates are per tick here.
@@ -91,7 +108,7 @@ mod tests {
     #[test]
     fn an_instruction_of_each_core_is_shared_by_time() {
         // 80 ticks whether one or two draw: two processors have a draw in 40.
-        let at = |n| shared(&caps(80.0, 80.0, 80.0), n, 2, None).unwrap();
+        let at = |n| shared(&caps(80.0, 80.0, 80.0), n, 2, Gives::of("rdrand"), None).unwrap();
         assert_eq!([1, 2, 4, 60].map(|n| at(n).ticks), [80.0, 80.0, 160.0, 2400.0]);
         // With half of what was hoped for of the processors it takes twice as long.
         let sharing = at(60).sharing.unwrap();
@@ -102,7 +119,7 @@ mod tests {
     #[test]
     fn a_generator_with_a_cap_is_shared_from_the_first() {
         // One draw takes 2000 ticks, and the next is there after 60,000; two have them in turns.
-        let at = |n| shared(&caps(2000.0, 60_000.0, 120_000.0), n, 2, None).unwrap();
+        let at = |n| shared(&caps(2000.0, 60_000.0, 120_000.0), n, 2, Gives::of("rdseed"), None).unwrap();
         assert_eq!([1, 2, 3, 60].map(|n| at(n).ticks), [60_000.0, 120_000.0, 180_000.0, 3_600_000.0]);
         // Processor time is not what they lack, until there is hardly any.
         let sharing = at(60).sharing.unwrap();
@@ -113,7 +130,11 @@ mod tests {
     fn the_study_broke_between_ten_and_eleven() {
         // 73 MB/s a thread, 760 MB/s in all: 48 threads of which each has 760/48 when all draw (ticks of a nanosecond).
         let one = 8e9 / 73e6;
-        let at = |n| 8e9 / shared(&caps(one, one, 48.0 * 8e9 / 760e6), n, 48, None).unwrap().ticks;
+        let at = |n| {
+            8e9 / shared(&caps(one, one, 48.0 * 8e9 / 760e6), n, 48, Gives::of("rdrand-512"), None)
+                .unwrap()
+                .ticks
+        };
         assert!((at(10) / 73e6 - 1.0).abs() < 1e-9 && (at(11) / (760e6 / 11.0) - 1.0).abs() < 1e-9);
         // In decimal units 1140.6 kbit/s of seed-grade entropy up to ten (the study has 1168, with 1024 for 1000).
         assert!((at(1) * 8.0 / 512.0 - 1_140_625.0).abs() < 1e-6);

@@ -69,6 +69,27 @@ impl Kicks {
         Ok(())
     }
 
+    /// As [`wait`](Kicks::wait); since when those who kicked may have been waiting: since the last look, where they were there
+    /// at once, else since now. `looked` is when that was, and `now` tells the time in the same nanoseconds.
+    ///
+    /// # Errors
+    /// As [`wait`](Kicks::wait).
+    pub fn wait_since(
+        &self,
+        kicked: &mut Vec<(usize, usize)>,
+        most: Option<Duration>,
+        looked: &mut u64,
+        now: impl Fn() -> u64,
+    ) -> Result<u64> {
+        /// A wait that takes longer has slept, in nanoseconds.
+        const SLEPT: u64 = 20_000;
+        let before = now();
+        self.wait(kicked, most)?;
+        let after = now();
+        let last = std::mem::replace(looked, after);
+        Ok(if after - before > SLEPT { after } else { last })
+    }
+
     pub(crate) fn watch(&self, kick: impl AsFd, tenant: usize, queue: usize) -> Result<(), Errno> {
         let key = EventData::new_u64((tenant as u64) << 8 | queue as u64);
         epoll::add(&self.epoll, kick, key, EventFlags::IN | EventFlags::ET)

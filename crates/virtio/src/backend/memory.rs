@@ -100,8 +100,8 @@ pub(crate) fn most_shared(tenants: usize) -> u64 {
     /// User space of x86-64 with four levels of page tables, and of aarch64 (Linux, `Documentation/arch/x86/x86_64/mm.rst`).
     const ADDRESS_SPACE: u64 = 1 << 47;
     const MOST: u64 = 4 << 40;
-    // One more than there are: what a tenant shares anew is mapped before the old is unmapped.
-    let each = ADDRESS_SPACE / 2 / (tenants as u64 + 1);
+    // Twice: what a tenant shares anew is mapped before the old is unmapped.
+    let each = ADDRESS_SPACE / 2 / (2 * tenants as u64);
     MOST.min(each - each % page_size() as u64)
 }
 
@@ -220,7 +220,7 @@ mod tests {
         assert!(reason(wrapping, vec![huge(), huge()]).contains("share less"));
         Memory::map(both(0), vec![huge().into(), huge().into()], most).unwrap();
         for tenants in [1, 15, 16, 601, 4096] {
-            assert!(most_shared(tenants) * (tenants as u64 + 1) <= 1 << 46, "{tenants}");
+            assert!(most_shared(tenants) * 2 * tenants as u64 <= 1 << 46, "{tenants}");
         }
     }
 }

@@ -1,16 +1,23 @@
 //! Descriptors that a peer sent, which nobody has looked at yet; closed where that can hold nobody up.
 //!
 //! The last close of a descriptor can wait: for a socket's unsent data (socket(7), SO_LINGER), for a terminal's output, for a
-//! file system that the peer is. Only eventfds and memory (memfd_create(2)) are closed by the thread that they came
-//! to. All else is closed by a thread of that tenant's own, and its next peer waits at the door until that has ended: so
-//! there is one such thread for each tenant at most, and no more descriptors than one connection can bring.
+//! file system that the peer is. That of memory (memfd_create(2)) takes as long as it takes to free: a second for several GiB.
+//! Only eventfds are closed by the thread that they came to. All else is closed by a thread of that tenant's own, and its next
+//! peer, or more memory, waits until that has ended: so there is one such thread for each tenant at most, and no more
+//! descriptors than one connection can bring.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{fcntl_get_seals, readlink};
+
+use super::Memory;
+
+/// How long more memory is held up by what is being closed, and everybody with it.
+const PATIENCE: Duration = Duration::from_millis(100);
 
 /// What /proc says of a descriptor that is an eventfd (eventfd(2)).
 const EVENTFD: &[u8] = b"anon_inode:[eventfd]";
@@ -24,18 +31,53 @@ pub(crate) fn is_eventfd(descriptor: BorrowedFd<'_>) -> bool {
 /// A tenant's descriptors that are to be closed where it may take long.
 #[derive(Debug, Default)]
 pub(crate) struct Bin {
-    waiting: Mutex<Vec<OwnedFd>>,
+    waiting: Mutex<Waiting>,
     busy: AtomicBool,
 }
 
+#[derive(Debug, Default)]
+struct Waiting {
+    descriptors: Vec<OwnedFd>,
+    /// Memory that was not used, and such that was.
+    files: Vec<OwnedFd>,
+    memory: Vec<Arc<Memory>>,
+}
+
+impl Waiting {
+    fn is_empty(&self) -> bool {
+        self.descriptors.is_empty() && self.files.is_empty() && self.memory.is_empty()
+    }
+}
+
 impl Bin {
-    pub(crate) fn put(&self, descriptor: OwnedFd) {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).push(descriptor);
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether nothing was put there since it was emptied.
+    /// A descriptor that no peer should have sent.
+    pub(crate) fn put(&self, descriptor: OwnedFd) {
+        self.waiting().descriptors.push(descriptor);
+    }
+
+    /// Memory that was sent and is not used. While some is being closed, no peer should have sent more.
+    fn put_file(&self, file: OwnedFd) {
+        let mut waiting = self.waiting();
+        if self.is_busy() { &mut waiting.descriptors } else { &mut waiting.files }.push(file);
+    }
+
+    /// Memory that is not in use any more.
+    pub(crate) fn put_memory(&self, memory: Arc<Memory>) {
+        self.waiting().memory.push(memory);
+    }
+
+    /// Whether descriptors were put there since it was emptied.
+    pub(crate) fn has_descriptors(&self) -> bool {
+        !self.waiting().descriptors.is_empty()
+    }
+
+    /// Whether there is nothing to close.
     pub(crate) fn is_empty(&self) -> bool {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+        self.waiting().is_empty()
     }
 
     /// Whether a thread still closes what was there.
@@ -43,9 +85,21 @@ impl Bin {
         self.busy.load(Ordering::Acquire)
     }
 
-    /// Has a thread close what is there.
+    /// Waits a little until what was there before is closed; whether it is.
+    pub(crate) fn is_done(&self) -> bool {
+        let until = Instant::now() + PATIENCE;
+        while self.is_busy() && Instant::now() < until {
+            thread::sleep(Duration::from_millis(1));
+        }
+        !self.is_busy()
+    }
+
+    /// Has a thread close what is there; while one is at it, that waits.
     pub(crate) fn empty(self: &Arc<Bin>) {
-        let waiting = std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
+        if self.is_busy() {
+            return;
+        }
+        let waiting = std::mem::take(&mut *self.waiting());
         if waiting.is_empty() {
             return;
         }
@@ -59,8 +113,12 @@ impl Bin {
         };
         if thread::Builder::new().name("closing".into()).spawn(close).is_err() {
             // No thread to be had: they are tried again with what comes next.
-            let waiting = std::mem::take(&mut *kept.lock().unwrap_or_else(PoisonError::into_inner));
-            self.waiting.lock().unwrap_or_else(PoisonError::into_inner).extend(waiting);
+            let Waiting { descriptors, files, memory } =
+                std::mem::take(&mut *kept.lock().unwrap_or_else(PoisonError::into_inner));
+            let mut waiting = self.waiting();
+            waiting.descriptors.extend(descriptors);
+            waiting.files.extend(files);
+            waiting.memory.extend(memory);
             self.busy.store(false, Ordering::Release);
         }
     }
@@ -90,7 +148,9 @@ impl Drop for Received {
     fn drop(&mut self) {
         let Some(descriptor) = self.descriptor.take() else { return };
         // Only files of memory can be asked for their seals (fcntl(2), F_GET_SEALS).
-        if fcntl_get_seals(&descriptor).is_err() && !is_eventfd(descriptor.as_fd()) {
+        if fcntl_get_seals(&descriptor).is_ok() {
+            self.bin.put_file(descriptor);
+        } else if !is_eventfd(descriptor.as_fd()) {
             self.bin.put(descriptor);
         }
     }

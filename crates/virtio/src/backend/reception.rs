@@ -165,7 +165,7 @@ impl<D: Device> Reception<D> {
             most_shared: self.most_shared,
         };
         match session.step(&around) {
-            Ok(Some(_)) if door.bin.is_empty() => {}
+            Ok(Some(_)) if !door.bin.has_descriptors() => door.bin.empty(),
             // Whether it was told so or not: it must not send more of these before they are closed.
             Ok(Some(_)) => self.close(tenant, Some(Refused::Foreign)),
             Ok(None) => self.close(tenant, None),
@@ -213,7 +213,8 @@ impl<D: Device> Reception<D> {
         let door = &mut self.doors[tenant];
         let key = EventData::new_u64(tenant as u64);
         let meet = || {
-            if door.bin.is_busy() {
+            door.bin.empty();
+            if door.bin.is_busy() || !door.bin.is_empty() {
                 return Err(Errno::AGAIN.into());
             }
             let stream = door.meeting.meet()?;

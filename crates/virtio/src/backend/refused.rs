@@ -82,6 +82,9 @@ pub enum Refused {
         /// Of those that the device may write, else of those that it may read.
         writable: bool,
     },
+    /// The memory keeps whoever writes there waiting, again and again.
+    #[error("its memory keeps the device waiting for too long")]
+    Slow,
     /// A buffer that the device cannot use.
     #[error("{0}")]
     Unfit(&'static str),

@@ -109,7 +109,8 @@ impl Session {
 
     /// Ends the connection.
     pub(crate) fn leave(self) {
-        let Session { stream, bin, .. } = self;
+        let Session { stream, bin, memory, .. } = self;
+        memory.into_iter().for_each(|memory| bin.put_memory(memory));
         // From here on nothing more arrives; descriptors in what has not been read would be closed with it.
         let _ = stream.shutdown(Shutdown::Both);
         if rustix::io::ioctl_fionread(&stream).is_ok_and(|unread| unread == 0) {
@@ -166,8 +167,13 @@ impl Session {
             FrontendReq::RESET_OWNER => self.end(around),
             FrontendReq::GET_QUEUE_NUM => return word(self.queues.len() as u64),
             FrontendReq::SET_MEM_TABLE => {
-                self.memory = Some(Arc::new(memory_table(message, around.most_shared)?));
+                if !self.bin.is_done() {
+                    return Err(message.wrong("there is more memory before the last was given back"));
+                }
+                let memory = Arc::new(memory_table(message, around.most_shared)?);
+                let old = self.memory.replace(memory);
                 self.restart_all(around)?;
+                old.into_iter().for_each(|old| self.bin.put_memory(old));
             }
             FrontendReq::SET_VRING_NUM => {
                 let (queue, size) = self.queue_and(message)?;

@@ -1,5 +1,7 @@
 //! The actor that draws, 64 bits an operation, from whichever source, and its part in a plan.
 
+use std::path::Path;
+
 use tollway_core::{
     Actor, Address, Clock, CpuFeature, Error, Params, Place, Plan, Recorder, Requirement, Result, Role,
     Tally, TenantKind, Window,
@@ -10,7 +12,7 @@ use tollway_load::{Work, repeat, wait_until};
 use super::blocks::{counted, judge};
 use crate::engine::condition::{INPUT, Reduction, SAMPLE, STREAMS};
 use crate::engine::fips::{self, Bootstrap};
-use crate::engine::source::{Counts, Getrandom, Rdrand, Rdseed, Source};
+use crate::engine::source::{Counts, Device, Getrandom, Rdrand, Rdseed, Source};
 
 /// What an operation is.
 pub(super) const OPERATION: &str = "64 bits drawn";
@@ -22,19 +24,20 @@ pub(super) const ROLE: &str = "drawer";
 /// told by its agent.
 ///
 /// # Errors
-/// The source needs a kernel, and there is none in a micro-guest.
+/// The source is behind a kernel, and there is none in a micro-guest.
 pub(super) fn plan(params: &Params, count: u32) -> Result<Plan> {
     let (kind, tenant) = (params.word("kind")?, params.tenant()?);
-    if kind == "getrandom" && tenant == TenantKind::MicroGuest {
+    if ["getrandom", "hwrng"].contains(&kind) && tenant == TenantKind::MicroGuest {
         return Err(Error::Input {
             place: "axis `tenant`, value `micro-guest`".into(),
-            reason: "getrandom asks a kernel, and a micro-guest has none".into(),
+            reason: format!("{kind} asks a kernel, and a micro-guest has none"),
             remedy: "take another kind of tenant, or another source".into(),
         });
     }
     let feature = match kind {
         "rdseed" | "rdseed-rested" => Some(Requirement::Cpu(CpuFeature::Rdseed)),
         "getrandom" => None,
+        "hwrng" => Some(Requirement::HwRng),
         _ => Some(Requirement::Cpu(CpuFeature::Rdrand)),
     };
     let mut role = Role { count, ..Role::measured(ROLE).tenant(tenant) };
@@ -61,7 +64,8 @@ pub(super) fn actor(params: &Params) -> Result<Box<dyn Actor>> {
     Ok(match params.word("kind")? {
         "rdseed" => Box::new(Drawer::of(Seeds(Rdseed::open()?))),
         "rdseed-rested" => Box::new(Drawer::of(Rested(Rdseed::open()?))),
-        "getrandom" => Box::new(Drawer::of(Asked { kernel: Getrandom::default(), last: 0 })),
+        "getrandom" => Box::new(Drawer::of(Asked::<_, ASKED>(Getrandom::default()))),
+        "hwrng" => Box::new(Drawer::of(Asked::<_, READ>(Device::open(Path::new("/dev/hwrng"))?))),
         "rdrand-512" => Box::new(Drawer::of(Reduced::new()?)),
         _ => Box::new(Drawer::of(Draws(Rdrand::open()?))),
     })
@@ -129,27 +133,26 @@ impl Drawing for Rested {
     }
 }
 
-/// The kernel, asked for a kilobyte at a time: an operation is 64 bits of it.
-struct Asked {
-    kernel: Getrandom,
-    last: u64,
-}
+/// A source behind the kernel, asked for so many bytes at a time: an operation is 64 bits of it.
+struct Asked<S, const BYTES: usize>(S);
 
 /// Bytes that the kernel is asked for at once.
 pub(super) const ASKED: usize = 1024;
 
-impl Drawing for Asked {
-    const AT_ONCE: u32 = (ASKED / 8) as u32;
+/// Bytes read from a device at once: what Linux's drivers fill at once (`rng_buffer_size`, drivers/char/hw_random/core.c).
+const READ: usize = 64;
+
+impl<S: Source, const BYTES: usize> Drawing for Asked<S, BYTES> {
+    const AT_ONCE: u32 = (BYTES / 8) as u32;
 
     fn draw(&mut self) -> Result<u64, crate::engine::source::Error> {
-        let mut bytes = [[0; 8]; Self::AT_ONCE as usize];
-        self.kernel.fill(bytes.as_flattened_mut())?;
-        self.last = u64::from_ne_bytes(bytes[bytes.len() - 1]);
-        Ok(self.last)
+        let mut bytes = [0; BYTES];
+        self.0.fill(&mut bytes)?;
+        Ok(bytes.last_chunk().map_or(0, |last| u64::from_ne_bytes(*last)))
     }
 
     fn counts(&self) -> Counts {
-        self.kernel.counts()
+        self.0.counts()
     }
 }
 

@@ -72,12 +72,14 @@ impl Variant for Scale {
         let forecast = || {
             let tenants = u32::try_from(params.int("tenants")?).unwrap_or(u32::MAX);
             // The study is of RDRAND, reduced to seed grade.
-            let published = params.word("kind")?.starts_with("rdrand").then(predict::of_the_study);
+            let kind = params.word("kind")?;
+            let published = kind.starts_with("rdrand").then(predict::of_the_study);
             let [draw, alone, all] = keys(params)?.map(known);
             predict::shared(
                 &Caps { draw: draw?, alone: alone?, all: all? },
                 tenants,
                 processors()?,
+                predict::Gives::of(kind),
                 published,
             )
         };

@@ -1,6 +1,5 @@
 //! Feeding as a service: signals, the state for whoever asks, and an end that waits for nobody.
 
-use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -66,8 +65,7 @@ pub fn run(options: &Feed, kernel: Kernel, json: bool) -> Result<()> {
         }
         if signals.take_asked() {
             let line = serde_json::to_string(&progress.document())?;
-            // Nobody is left to tell where standard output is closed.
-            let _ = writeln!(io::stdout(), "{line}");
+            log::answer(&line);
         }
         if let Some(listener) = &listener {
             status::answer(listener, || progress.document());

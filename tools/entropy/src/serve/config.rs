@@ -1,6 +1,7 @@
 //! What to serve, to whom: from the command line or from a file.
 
 use std::collections::BTreeSet;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -73,6 +74,11 @@ fn quantum() -> usize {
     4096
 }
 
+/// Whether it is a plain file or a disk; what is not there is told of when it is opened.
+fn stays(path: &Path) -> bool {
+    path.metadata().is_ok_and(|data| data.is_file() || data.file_type().is_block_device())
+}
+
 fn wrong(place: &str, reason: impl Into<String>, remedy: &str) -> anyhow::Error {
     Error::Input { place: place.into(), reason: reason.into(), remedy: remedy.into() }.into()
 }
@@ -131,9 +137,18 @@ impl Config {
         if !(64..=65_536).contains(&self.quantum) {
             return Err(wrong(place, format!("a quantum of {}", self.quantum), "use 64 to 65536 bytes"));
         }
+        if let Kind::Path(path) = &self.source
+            && stays(path)
+        {
+            let reason = format!(
+                "{} has the same bytes at every start, and guests would be given them again",
+                path.display()
+            );
+            return Err(wrong(place, reason, "take a device or a pipe"));
+        }
         if let (Kind::Path(path), 2..) = (&self.source, self.threads) {
             let reason =
-                format!("several threads would read {} each, and hand out the same bytes", path.display());
+                format!("several threads would read {} each, perhaps the same bytes", path.display());
             return Err(wrong(place, reason, "use one thread"));
         }
         Ok(self)

@@ -153,6 +153,7 @@ fn what_cannot_be_is_told_with_place_and_remedy() {
         (vec!["serve", "--tenant", &tenant, "--source", "/no/such"], "/no/such: opening it"),
         (vec!["serve", "--tenant", &tenant, "--source", "/dev/zero", "--threads", "2"], "use one thread"),
         (vec!["serve", "--tenant", &format!("a={file}")], "something else is there"),
+        (vec!["serve", "--tenant", &tenant, "--source", &file], "the same bytes at every start"),
         (vec!["serve", "--tenant", "a=/no/such/a.sock"], "name a folder that exists"),
         (vec!["serve", "--tenant", &tenant, "--tenant", &tenant], "two are called a"),
         (vec!["serve", "--tenant", &tenant, "--mode", "1777"], "no permissions"),
@@ -171,10 +172,13 @@ fn what_cannot_be_is_told_with_place_and_remedy() {
 #[test]
 fn a_source_that_has_ended_ends_it_and_says_so() {
     let folder = tempfile::tempdir().unwrap();
-    let [a, state, file] = ["a.sock", "state.sock", "bytes"].map(|name| text(&folder.path().join(name)));
-    fs::write(&file, [7; 100]).unwrap();
-    for source in ["/dev/null", file.as_str()] {
+    let [a, state, pipe] = ["a.sock", "state.sock", "pipe"].map(|name| text(&folder.path().join(name)));
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    for source in ["/dev/null", pipe.as_str()] {
         let server = Serving::start(&["--tenant", &format!("a={a}"), "--source", source, "--status", &state]);
+        if source == pipe {
+            fs::write(&pipe, [7; 100]).unwrap();
+        }
         let (good, said) = server.end();
         assert!(!good, "{said}");
         assert!(said.contains("event=source-ended thread=0"), "{said}");

@@ -116,18 +116,17 @@ impl Shared {
         due.map(|due| Duration::from_nanos(due.saturating_sub(now)))
     }
 
-    /// It has waited, for `most` at most, and these kicked.
-    pub(super) fn awake(&self, most: Option<Duration>, kicked: &mut Vec<(usize, usize)>) {
+    /// It has waited, for `most` at most, and these kicked, who may have waited since then.
+    pub(super) fn awake(&self, most: Option<Duration>, kicked: &mut Vec<(usize, usize)>, since: u64) {
         for (function, _) in kicked.iter() {
             self.functions[*function].kicked();
         }
         let mut desk = self.desk();
-        let now = self.now();
         if most != Some(Duration::ZERO) {
             desk.dozing -= 1;
         }
         for (function, _) in kicked.drain(..) {
-            desk.order.want(function, now);
+            desk.order.want(function, since);
         }
     }
 

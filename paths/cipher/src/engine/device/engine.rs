@@ -4,13 +4,14 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use tollway_core::Result;
+use tollway_virtio::patience;
 
 use super::card::Shared;
 use super::told::Told;
 
 /// Serves until it is told to stop.
 pub(super) fn work(shared: &Shared, number: usize) -> Result<()> {
-    let mut kicked = Vec::new();
+    let (mut kicked, mut looked) = (Vec::new(), shared.now());
     let mut idle = Instant::now();
     while !shared.stop.load(Ordering::Acquire) {
         if turns(shared, number) > 0 {
@@ -23,8 +24,8 @@ pub(super) fn work(shared: &Shared, number: usize) -> Result<()> {
             continue;
         }
         let most = if shared.arm() { Some(Duration::ZERO) } else { shared.doze() };
-        shared.kicks.wait(&mut kicked, most)?;
-        shared.awake(most, &mut kicked);
+        let since = shared.kicks.wait_since(&mut kicked, most, &mut looked, || shared.now())?;
+        shared.awake(most, &mut kicked, since);
     }
     Ok(())
 }
@@ -33,13 +34,14 @@ pub(super) fn work(shared: &Shared, number: usize) -> Result<()> {
 fn turns(shared: &Shared, number: usize) -> usize {
     let mut requests = 0;
     while let Some(grant) = shared.next() {
-        let begun = shared.now();
+        let (begun, watched) = (shared.now(), patience::Turn::new());
         let function = &shared.functions[grant.tenant];
         let turn = function.serve(grant.most, &|| shared.now());
         let took = shared.now() - begun;
         shared.done(number, grant.tenant, &turn, took);
         requests += turn.requests;
-        if let Some(refused) = turn.refused {
+        let slow = function.waited(watched.waited(), shared.now());
+        if let Some(refused) = turn.refused.or(slow) {
             shared.tell(Told::Refused(grant.tenant, refused));
         }
         shared.interrupt();

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tollway_virtio::backend::{Chain, Port, Refused, Ring};
+use tollway_virtio::patience::Patience;
 use zeroize::Zeroizing;
 
 use super::delivery::{Delivery, Teller};
@@ -29,6 +30,8 @@ pub(super) struct Function {
     port: OnceLock<Arc<Port>>,
     sessions: Mutex<Sessions>,
     inner: Mutex<Inner>,
+    /// How long it may still keep the others waiting.
+    patience: Mutex<Patience>,
     /// When its tenant is to be told what is done, in the card's nanoseconds.
     due: AtomicU64,
 }
@@ -81,6 +84,7 @@ impl Function {
                 at: 0,
                 chain: Chain::default(),
             }),
+            patience: Mutex::new(Patience::new(0)),
             due: AtomicU64::new(NEVER),
         }
     }
@@ -182,6 +186,18 @@ impl Function {
         drop(sessions);
         self.due.store(inner.due(), Ordering::Release);
         turn
+    }
+
+    /// A turn of it waited for so many nanoseconds: if that is too much, its queues are given up, and why.
+    pub(super) fn waited(&self, waited: u64, now: u64) -> Option<Refused> {
+        if self.patience.lock().unwrap_or_else(PoisonError::into_inner).lasts(waited, now) {
+            return None;
+        }
+        let mut rings = self.port.get()?.rings();
+        let running = rings.iter_mut().flatten().filter(|ring| !ring.is_broken());
+        let given_up = running.map(|ring| ring.give_up(Refused::Slow)).last()?;
+        self.inner().counts.refused_chains += 1;
+        Some(given_up)
     }
 
     /// Tells its tenant what is to be told by now.

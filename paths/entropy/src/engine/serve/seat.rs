@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tollway_virtio::backend::{Chain, Port, Refused, Ring};
+use tollway_virtio::patience::Patience;
 
 use super::status::TenantCounts;
 
@@ -11,10 +12,18 @@ use super::status::TenantCounts;
 const PIECES: usize = 64;
 
 /// A tenant's place.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Seat {
     port: OnceLock<Arc<Port>>,
     inner: Mutex<Inner>,
+    /// How long it may still keep the others waiting.
+    patience: Mutex<Patience>,
+}
+
+impl Default for Seat {
+    fn default() -> Seat {
+        Seat { port: OnceLock::new(), inner: Mutex::default(), patience: Mutex::new(Patience::new(0)) }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -75,6 +84,17 @@ impl Seat {
 
     pub(super) fn refused_message(&self) {
         self.inner().counts.refused_messages += 1;
+    }
+
+    /// A turn of it waited for so many nanoseconds: if that is too much, its queue is given up, and why.
+    pub(super) fn waited(&self, waited: u64, now: u64) -> Option<Refused> {
+        if self.patience.lock().unwrap_or_else(PoisonError::into_inner).lasts(waited, now) {
+            return None;
+        }
+        let mut rings = self.port.get()?.rings();
+        let ring = rings[0].as_mut().filter(|ring| !ring.is_broken())?;
+        self.inner().counts.refused_chains += 1;
+        Some(ring.give_up(Refused::Slow))
     }
 
     /// Fills its buffers with `bytes`, from the first on, as far as they go.

@@ -76,7 +76,7 @@ struct Desk {
 }
 
 impl Shared {
-    fn now(&self) -> u64 {
+    pub(super) fn now(&self) -> u64 {
         self.begun.elapsed().as_nanos() as u64
     }
 
@@ -99,18 +99,17 @@ impl Shared {
         due.map(|due| Duration::from_nanos(due - now))
     }
 
-    /// It has waited, for `most` at most, and these kicked.
-    pub(super) fn awake(&self, most: Option<Duration>, kicked: &mut Vec<(usize, usize)>) {
+    /// It has waited, for `most` at most, and these kicked, who may have waited since then.
+    pub(super) fn awake(&self, most: Option<Duration>, kicked: &mut Vec<(usize, usize)>, since: u64) {
         for (tenant, _) in kicked.iter() {
             self.seats[*tenant].kicked();
         }
         let mut desk = self.desk();
-        let now = self.now();
         if most != Some(Duration::ZERO) {
             desk.dozing -= 1;
         }
         for (tenant, _) in kicked.drain(..) {
-            desk.order.want(tenant, now);
+            desk.order.want(tenant, since);
         }
     }
 

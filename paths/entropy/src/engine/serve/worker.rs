@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use tollway_core::Result;
+use tollway_virtio::patience;
 use zeroize::Zeroizing;
 
 use super::Told;
@@ -72,7 +73,7 @@ impl Block {
 pub(super) fn work(shared: &Shared, number: usize, mut source: Box<dyn Source>) -> Result<()> {
     let size = shared.quantum.next_multiple_of(LEAST);
     let mut block = Block { bytes: Zeroizing::new(vec![0; size]), size, at: 0, end: 0, rate: 0.0 };
-    let mut kicked = Vec::new();
+    let (mut kicked, mut looked) = (Vec::new(), shared.now());
     while !shared.stop.load(Ordering::Acquire) {
         if block.left() == 0 {
             if let Err(error) = block.draw(&mut *source) {
@@ -90,19 +91,20 @@ pub(super) fn work(shared: &Shared, number: usize, mut source: Box<dyn Source>) 
             shared.gives(number);
         }
         let most = shared.doze();
-        shared.kicks.wait(&mut kicked, most)?;
-        shared.awake(most, &mut kicked);
+        let since = shared.kicks.wait_since(&mut kicked, most, &mut looked, || shared.now())?;
+        shared.awake(most, &mut kicked, since);
         while block.left() > 0 {
             let Some(grant) = shared.next(block.left()) else { break };
             let seat = &shared.seats[grant.tenant];
-            let begun = Instant::now();
+            let (begun, watched) = (Instant::now(), patience::Turn::new());
             let turn = seat.serve(&block.bytes[block.at..block.at + grant.most]);
             block.spend(turn.used);
             // What could have been drawn meanwhile. A turn that was interrupted is not the tenant's doing: there is a most.
             let missed = (begun.elapsed().as_nanos() as f64 * block.rate) as usize;
             let cost = turn.used.max(missed.min(DEAREST * shared.quantum));
             shared.done(grant.tenant, turn.used, cost, turn.more);
-            if let Some(refused) = turn.refused {
+            let slow = seat.waited(watched.waited(), shared.now());
+            if let Some(refused) = turn.refused.or(slow) {
                 shared.tell(Told::Refused(grant.tenant, refused));
             }
         }
