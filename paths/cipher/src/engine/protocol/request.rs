@@ -39,6 +39,8 @@ pub enum Work {
     /// A signature is verified: the source is the signature, and what would be the result's length is that of the digest,
     /// which follows it.
     Verify,
+    /// A secret is agreed on. No request of virtio-crypto asks for it.
+    Agree,
 }
 
 impl Request {

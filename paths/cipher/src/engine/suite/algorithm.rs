@@ -55,6 +55,15 @@ pub enum Curve {
     P521,
 }
 
+/// Where two agree on a secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Group {
+    /// Curve25519 (RFC 7748): keys of 32 bytes.
+    X25519,
+    /// A curve of NIST: ECDH (NIST SP 800-56A).
+    Nist(Curve),
+}
+
 /// What a session does. The size of a key says which AES it is: 16, 24 or 32 bytes (XTS: 32 or 64).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Algorithm {
@@ -71,18 +80,24 @@ pub enum Algorithm {
     },
     /// AES in Galois/Counter mode (NIST SP 800-38D), an IV of 12 bytes; the tag of 16 follows the cipher text.
     Gcm(Direction),
-    /// RSA: encryption, decryption, signatures and their verification, by what a request asks for.
+    /// RSA: encryption, decryption, signatures and their verification, by what a request asks for. The key is an
+    /// `RSAPrivateKey` or an `RSAPublicKey` in DER (RFC 8017, A.1). A private key does what a public one does, too.
     Rsa {
         /// How messages are padded.
         padding: RsaPadding,
         /// Whether the key is a private one.
         private: bool,
     },
-    /// ECDSA over a digest that the caller has made.
+    /// ECDSA over a digest that the caller has made. The key is an `ECPrivateKey` in DER (RFC 5915), or a point
+    /// (SEC 1, 2.3.3); a signature is an `ECDSA-Sig-Value` in DER (RFC 3279, 2.2.3).
     Ecdsa {
         /// On which curve.
         curve: Curve,
         /// Whether the key is a private one.
         private: bool,
     },
+    /// Agreement on a secret with a private key: the source is the public key of the peer (on a curve of NIST a point,
+    /// SEC 1, 2.3.3), the result the x-coordinate that both come to, from which keys are still to be derived. The key is
+    /// 32 bytes, or as for ECDSA. virtio-crypto has no such thing.
+    Agreement(Group),
 }

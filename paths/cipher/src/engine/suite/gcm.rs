@@ -6,14 +6,15 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use aws_lc_sys::{
-    ERR_clear_error, EVP_CIPHER_CTX, EVP_CIPHER_CTX_copy, EVP_CIPHER_CTX_ctrl, EVP_CIPHER_CTX_free,
-    EVP_CIPHER_CTX_new, EVP_CTRL_AEAD_GET_TAG, EVP_CTRL_AEAD_SET_TAG, EVP_CipherFinal_ex, EVP_CipherInit_ex,
-    EVP_CipherUpdate, EVP_aes_128_gcm, EVP_aes_192_gcm, EVP_aes_256_gcm,
+    EVP_CIPHER_CTX, EVP_CIPHER_CTX_copy, EVP_CIPHER_CTX_ctrl, EVP_CIPHER_CTX_free, EVP_CIPHER_CTX_new,
+    EVP_CTRL_AEAD_GET_TAG, EVP_CTRL_AEAD_SET_TAG, EVP_CipherFinal_ex, EVP_CipherInit_ex, EVP_CipherUpdate,
+    EVP_aes_128_gcm, EVP_aes_192_gcm, EVP_aes_256_gcm,
 };
 use vm_memory::VolatileSlice;
 
 use super::Direction;
 use super::bytes::{Cursor, Pair, total};
+use super::library::check;
 use crate::engine::protocol::Status;
 
 /// Bytes of a tag.
@@ -225,14 +226,4 @@ impl Drop for Context {
         // SAFETY: it is ours, and used no more. The library wipes what it frees.
         unsafe { EVP_CIPHER_CTX_free(self.0.as_ptr()) }
     }
-}
-
-/// What the library says: 1 if it was done. What it remembers of an error is of no use to us.
-fn check(done: c_int) -> Result<(), Status> {
-    if done == 1 {
-        return Ok(());
-    }
-    // SAFETY: it empties a list of this thread.
-    unsafe { ERR_clear_error() };
-    Err(Status::Err)
 }

@@ -7,6 +7,9 @@
 //!   gcm        Galois/Counter mode
 //!   xts        sectors
 //!   digest     hashes, HMAC
+//!   rsa        encryption, signatures
+//!   curve      ECDSA, ECDH, X25519
+//!   library    what AWS-LC says of a call
 //!   bytes      pieces of somebody's memory, and two of them in step
 //! ```
 //!
@@ -17,12 +20,15 @@
 mod aes;
 mod algorithm;
 mod bytes;
+mod curve;
 mod digest;
 mod gcm;
 mod job;
+mod library;
+mod rsa;
 mod session;
 mod xts;
 
-pub use algorithm::{Algorithm, CipherMode, Curve, Digest, Direction, RsaPadding};
+pub use algorithm::{Algorithm, CipherMode, Curve, Digest, Direction, Group, RsaPadding};
 pub use job::Job;
 pub use session::Session;

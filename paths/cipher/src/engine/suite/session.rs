@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::bytes::{Pair, put, total};
 use super::{Algorithm, CipherMode, Digest, Direction, Job};
-use super::{aes, digest, gcm, xts};
+use super::{aes, curve, digest, gcm, rsa, xts};
 use crate::engine::protocol::{Status, Work};
 
 /// A session. Its key is wiped when it is dropped, and shown to nobody.
@@ -23,6 +23,9 @@ enum Key {
     Gcm(Box<gcm::Gcm>),
     None,
     Mac(digest::Key),
+    Rsa(rsa::Key),
+    Ecdsa(curve::Key),
+    Agreement(curve::Private),
 }
 
 impl fmt::Debug for Session {
@@ -36,7 +39,7 @@ impl Session {
     ///
     /// # Errors
     /// [`Status::Err`] if the key does not fit: it is not as long as one of the algorithm's; the halves of one of XTS are the
-    /// same. [`Status::NotSupported`] if there is no such algorithm here: a code longer than the
+    /// same; one of a public-key algorithm is none. [`Status::NotSupported`] if there is no such algorithm here: a code longer than the
     /// digest, or of no bytes.
     pub fn new(algorithm: Algorithm, key: &[u8]) -> Result<Session, Status> {
         let key = match algorithm {
@@ -49,9 +52,10 @@ impl Session {
             Algorithm::Mac { digest, tag } if (1..=digest.bytes()).contains(&tag) => {
                 Key::Mac(digest::Key::new(digest, key)?)
             }
-            Algorithm::Mac { .. } | Algorithm::Rsa { .. } | Algorithm::Ecdsa { .. } => {
-                return Err(Status::NotSupported);
-            }
+            Algorithm::Mac { .. } => return Err(Status::NotSupported),
+            Algorithm::Rsa { padding, private } => Key::Rsa(rsa::Key::new(padding, private, key)?),
+            Algorithm::Ecdsa { curve, private } => Key::Ecdsa(curve::Key::new(curve, private, key)?),
+            Algorithm::Agreement(group) => Key::Agreement(curve::Private::new(group, key)?),
         };
         Ok(Session { algorithm, key })
     }
@@ -66,7 +70,7 @@ impl Session {
     /// # Errors
     /// [`Status::NotSupported`] for work that the session is not for; [`Status::Err`] for an IV, a source or a result whose
     /// length is none for it, and for a source that lies where the result goes, but shifted;
-    /// [`Status::BadMessage`] for a wrong tag.
+    /// [`Status::BadMessage`] for a wrong tag; [`Status::KeyRejected`] for a wrong signature.
     #[inline]
     pub fn run(&self, job: &Job<'_, '_>) -> Result<usize, Status> {
         self.check(job.work)?;
@@ -87,6 +91,9 @@ impl Session {
             Key::Gcm(key) => key.run(&iv(job)?, job.associated, job.source, job.result),
             Key::None => self.hash(job),
             Key::Mac(key) => self.mac(key, job),
+            Key::Rsa(key) => key.run(job),
+            Key::Ecdsa(key) => key.ecdsa(job),
+            Key::Agreement(key) => key.run(job),
         }
     }
 
@@ -99,7 +106,9 @@ impl Session {
             },
             Algorithm::Hash(_) => work == Work::Hash,
             Algorithm::Mac { .. } => work == Work::Mac,
-            Algorithm::Rsa { .. } | Algorithm::Ecdsa { .. } => false,
+            // Of these, by what the key is.
+            Algorithm::Rsa { .. } | Algorithm::Ecdsa { .. } => true,
+            Algorithm::Agreement(_) => work == Work::Agree,
         };
         if is { Ok(()) } else { Err(Status::NotSupported) }
     }
