@@ -2,13 +2,16 @@
 //! heap, stacks, whatever the libraries left behind. What is looked for is kept with all its bits inverted, so that it is not
 //! found in its own place. One test, so that no other thread does anything meanwhile.
 
-use std::fs::{File, read_to_string};
+use std::fs::File;
+use std::io::Read;
 use std::os::unix::fs::FileExt;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
-use tollway_cipher::engine::protocol::Work;
-use tollway_cipher::engine::suite::{Algorithm, CipherMode, Digest, Direction, Job, Session};
+use tollway_cipher::engine::protocol::{Status, Work};
+use tollway_cipher::engine::suite::{
+    Algorithm, CipherMode, Curve, Digest, Direction, Group, Job, RsaPadding, Session,
+};
 use vm_memory::VolatileSlice;
 use zeroize::{Zeroize, Zeroizing};
 
@@ -38,12 +41,17 @@ impl Inverted {
 fn places(looked_for: &[Inverted]) -> Vec<String> {
     let memory = File::open("/proc/self/mem").unwrap();
     let longest = looked_for.iter().map(|bytes| bytes.0.len()).max().unwrap();
-    let first: Vec<bool> =
-        (0..=255u8).map(|byte| looked_for.iter().any(|bytes| bytes.0[0] == !byte)).collect();
+    let mut begins = vec![false; 1 << 16];
+    looked_for
+        .iter()
+        .for_each(|bytes| begins[usize::from(u16::from_ne_bytes([!bytes.0[0], !bytes.0[1]]))] = true);
     let mut window = vec![0u8; 1 << 20];
     let own = window.as_ptr() as u64..window.as_ptr() as u64 + window.len() as u64;
     let mut places = Vec::new();
-    for line in read_to_string("/proc/self/maps").unwrap().lines() {
+    // Not in pieces that grow: they would lie where a key was.
+    let mut maps = String::with_capacity(1 << 18);
+    File::open("/proc/self/maps").unwrap().read_to_string(&mut maps).unwrap();
+    for line in maps.lines() {
         let mut words = line.split_whitespace();
         let (range, may) = (words.next().unwrap(), words.next().unwrap());
         if !may.starts_with("rw") {
@@ -54,9 +62,11 @@ fn places(looked_for: &[Inverted]) -> Vec<String> {
         while at < end {
             let want = window.len().min((end - at) as usize);
             let Ok(read) = memory.read_at(&mut window[..want], at) else { break };
-            for (i, _) in window[..read].iter().enumerate().filter(|(_, byte)| first[usize::from(**byte)]) {
-                let rest = &window[i..read];
-                let place = at + i as u64;
+            for (i, two) in window[..read].windows(2).enumerate() {
+                if !begins[usize::from(u16::from_ne_bytes([two[0], two[1]]))] {
+                    continue;
+                }
+                let (place, rest) = (at + i as u64, &window[i..read]);
                 if !own.contains(&place) && looked_for.iter().any(|bytes| bytes.begin(rest)) {
                     places.push(format!("{place:#x} in {line}"));
                 }
@@ -100,45 +110,120 @@ fn derived(algorithm: Algorithm, key: &[u8]) -> Option<Inverted> {
     }
 }
 
-#[inline(never)]
-fn made(algorithm: Algorithm, key: &Inverted) -> Session {
-    Session::new(algorithm, &key.bytes()).unwrap()
+/// A session to be, and work for it.
+struct Case {
+    algorithm: Algorithm,
+    key: Inverted,
+    /// Where in the key what is secret begins.
+    secret: usize,
+    work: Work,
+    iv: &'static [u8],
+    source: usize,
 }
 
-fn works(session: &Session, work: Work, iv: &[u8]) {
-    let (mut source, mut result) = ([7; 1000], [0; 1016]);
-    let source = &[VolatileSlice::from(&mut source[..400])];
-    let result = &[VolatileSlice::from(&mut result[..])];
-    let job = Job { work, iv, associated: &[], source, result, digest: 0 };
-    // What does not decrypt is wrong, but it is worked on.
-    let _ = session.run(&job);
+impl Case {
+    /// Whatever is as good as the key: any sixteen bytes of it, first to last, and last to first as numbers are kept.
+    fn looked_for(&self) -> Vec<Inverted> {
+        let parts = self.key.0[self.secret..].chunks_exact(16).flat_map(|part| {
+            let reversed = part.iter().rev().copied().collect();
+            [Inverted(part.to_vec()), Inverted(reversed)]
+        });
+        parts.chain(derived(self.algorithm, &self.key.bytes())).collect()
+    }
+
+    fn session(&self) -> Session {
+        Session::new(self.algorithm, &self.key.bytes()).unwrap()
+    }
+
+    fn work(&self, session: &Session) {
+        let (mut source, mut result) = ([7; 400], [0; 416]);
+        let source = &[VolatileSlice::from(&mut source[..self.source])];
+        let result = &[VolatileSlice::from(&mut result[..])];
+        let job = Job { work: self.work, iv: self.iv, associated: &[], source, result, digest: 0 };
+        let done = session.run(&job);
+        let is_opened = self.algorithm == Algorithm::Gcm(Direction::Decrypt);
+        assert_eq!(done.err(), is_opened.then_some(Status::BadMessage));
+    }
+}
+
+fn cases() -> Vec<Case> {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(std::process::id().into());
+    let mut bytes = |len: usize| {
+        let mut key = vec![0; len];
+        random.fill_bytes(&mut key);
+        key[0] &= 0x7f;
+        Inverted::of(&mut key)
+    };
+    let mac = Algorithm::Mac { digest: Digest::Sha256, tag: 32 };
+    let mut cases = vec![
+        Case { algorithm: mac, key: bytes(48), secret: 0, work: Work::Mac, iv: &[], source: 400 },
+        Case {
+            algorithm: Algorithm::Agreement(Group::X25519),
+            key: bytes(32),
+            secret: 0,
+            work: Work::Agree,
+            iv: &[],
+            source: 32,
+        },
+        Case {
+            algorithm: Algorithm::Ecdsa { curve: Curve::P256, private: true },
+            key: Inverted([&[0x30, 37, 2, 1, 1, 4, 32].map(|byte: u8| !byte), &bytes(32).0[..]].concat()),
+            secret: 7,
+            work: Work::Sign,
+            iv: &[],
+            source: 32,
+        },
+        Case {
+            algorithm: Algorithm::Rsa { padding: RsaPadding::Raw, private: true },
+            key: rsa_key(),
+            // The modulus and the public exponent come first.
+            secret: 280,
+            work: Work::Decrypt,
+            iv: &[],
+            source: 250,
+        },
+    ];
+    for (way, work) in [(Direction::Encrypt, Work::Encrypt), (Direction::Decrypt, Work::Decrypt)] {
+        for mode in [CipherMode::Cbc, CipherMode::Ctr, CipherMode::Xts] {
+            let key = bytes(if mode == CipherMode::Xts { 64 } else { 32 });
+            let algorithm = Algorithm::Cipher(mode, way);
+            cases.push(Case { algorithm, key, secret: 0, work, iv: &[1; 16], source: 400 });
+        }
+        let (algorithm, key) = (Algorithm::Gcm(way), bytes(16));
+        cases.push(Case { algorithm, key, secret: 0, work, iv: &[1; 12], source: 400 });
+    }
+    cases
+}
+
+/// An `RSAPrivateKey` of 2048 bits.
+fn rsa_key() -> Inverted {
+    use aws_lc_sys::{
+        BN_free, BN_new, BN_set_word, OPENSSL_free, RSA_free, RSA_generate_key_ex, RSA_new,
+        RSA_private_key_to_bytes,
+    };
+    let (mut bytes, mut len) = (std::ptr::null_mut(), 0);
+    // SAFETY: what is made here is used as what it is, and freed once, after the bytes, of which there are as many as is said.
+    unsafe {
+        let (rsa, e) = (RSA_new(), BN_new());
+        assert_eq!(BN_set_word(e, 65537), 1);
+        assert_eq!(RSA_generate_key_ex(rsa, 2048, e, std::ptr::null_mut()), 1);
+        assert_eq!(RSA_private_key_to_bytes(&mut bytes, &mut len, rsa), 1);
+        let key = Inverted::of(std::slice::from_raw_parts_mut(bytes, len));
+        OPENSSL_free(bytes.cast());
+        RSA_free(rsa);
+        BN_free(e);
+        key
+    }
 }
 
 #[test]
 fn a_key_is_gone_with_its_session() {
-    let mut random = Xoshiro256PlusPlus::seed_from_u64(std::process::id().into());
-    let ways = [(Direction::Encrypt, Work::Encrypt), (Direction::Decrypt, Work::Decrypt)];
-    let modes = [CipherMode::Cbc, CipherMode::Ctr, CipherMode::Xts];
-    let mut cases = vec![(Algorithm::Mac { digest: Digest::Sha256, tag: 32 }, Work::Mac, [].as_slice(), 48)];
-    for (way, work) in ways {
-        for mode in modes {
-            let key = if mode == CipherMode::Xts { 64 } else { 32 };
-            cases.push((Algorithm::Cipher(mode, way), work, &[1; 16], key));
-        }
-        cases.push((Algorithm::Gcm(way), work, &[1; 12], 16));
-    }
-    for (algorithm, work, iv, len) in cases {
-        let mut key = vec![0; len];
-        random.fill_bytes(&mut key);
-        let key = Inverted::of(&mut key);
-        let derived = derived(algorithm, &key.bytes());
-        // Of a key of many bytes any sixteen are too many.
-        let parts = key.0.chunks(16).map(|part| Inverted(part.to_vec()));
-        let looked_for: Vec<Inverted> = parts.chain(derived).collect();
+    for case in cases() {
+        let (algorithm, looked_for) = (case.algorithm, case.looked_for());
         let before = places(&looked_for);
         assert!(before.is_empty(), "{algorithm:?}: found before there was a session: {before:#?}");
-        let session = made(algorithm, &key);
-        works(&session, work, iv);
+        let session = case.session();
+        case.work(&session);
         let alive = places(&looked_for);
         assert!(!alive.is_empty(), "{algorithm:?}: not even found while it was there");
         drop(session);

@@ -121,19 +121,24 @@ impl<'j, 'm> Pair<'j, 'm> {
     ///
     /// # Errors
     /// One is shorter, or they overlap, but are not the same.
+    #[inline]
     pub(super) fn new(
         source: &'j [VolatileSlice<'m>],
         result: &'j [VolatileSlice<'m>],
         len: usize,
     ) -> Result<Self, Status> {
         let pair = Pair { source, result, len };
-        if total(source) < len || total(result) < len || pair.is_shifted() {
-            return Err(Status::Err);
-        }
-        Ok(pair)
+        let is_refused = if let ([source], [result]) = (source, result) {
+            let [from, to] = [source, result].map(|slice| slice.ptr_guard().as_ptr() as usize);
+            source.len() < len || result.len() < len || from != to && from.abs_diff(to) < len
+        } else {
+            total(source) < len || total(result) < len || pair.is_shifted()
+        };
+        if is_refused { Err(Status::Err) } else { Ok(pair) }
     }
 
     /// Whether some byte of the source lies where a byte of another number goes.
+    #[inline(never)]
     fn is_shifted(&self) -> bool {
         places(self.source, self.len).any(|(source, at, many)| {
             places(self.result, self.len).any(|(result, to, room)| {
@@ -157,6 +162,7 @@ impl<'j, 'm> Pair<'j, 'm> {
         }
     }
 
+    #[inline(never)]
     fn each_piece(&self, work: &mut impl FnMut(*const u8, *mut u8, usize)) {
         let (mut source, mut result) = (Cursor::new(self.source), Cursor::new(self.result));
         let mut left = self.len;

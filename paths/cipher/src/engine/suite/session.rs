@@ -98,6 +98,7 @@ impl Session {
     }
 
     /// Is that what the session is for?
+    #[inline]
     fn check(&self, work: Work) -> Result<(), Status> {
         let is = match self.algorithm {
             Algorithm::Cipher(_, way) | Algorithm::Gcm(way) => match way {
@@ -142,6 +143,7 @@ fn direction(work: Work) -> Direction {
 }
 
 /// Source and result of a cipher that neither lengthens nor shortens.
+#[inline]
 fn whole<'j, 'm>(job: &Job<'j, 'm>) -> Result<Pair<'j, 'm>, Status> {
     Pair::new(job.source, job.result, total(job.source))
 }

@@ -54,16 +54,21 @@ impl Xts {
     fn unit(&self, mut tweak: u128, pair: &Pair<'_, '_>) {
         let (mut source, mut result) = (Cursor::new(pair.source), Cursor::new(pair.result));
         let mut chunk = [[0; BLOCK]; CHUNK];
+        let mut tweaks = [0; CHUNK];
         let tail = pair.len % BLOCK;
         // The last whole block lends its end to a part of a block.
         let mut left = pair.len / BLOCK - usize::from(tail > 0);
         while left > 0 {
             let chunk = &mut chunk[..left.min(CHUNK)];
             source.read(chunk.as_flattened_mut());
-            for block in chunk.iter_mut() {
-                self.block(tweak, block);
+            // One thing after the other: so blocks do not wait for each other.
+            for (block, place) in chunk.iter_mut().zip(&mut tweaks) {
+                *place = tweak;
+                add(block, tweak);
                 tweak = next(tweak);
             }
+            chunk.iter_mut().for_each(|block| self.data.block(self.direction, block));
+            chunk.iter_mut().zip(&tweaks).for_each(|(block, tweak)| add(block, *tweak));
             result.write(chunk.as_flattened());
             left -= chunk.len();
         }
@@ -83,16 +88,21 @@ impl Xts {
             result.write(&whole[..tail]);
         }
         chunk.zeroize();
+        tweaks.zeroize();
         tweak.zeroize();
     }
 
     #[inline]
     fn block(&self, tweak: u128, block: &mut [u8; BLOCK]) {
-        let add = |block: &mut [u8; BLOCK]| *block = (u128::from_le_bytes(*block) ^ tweak).to_le_bytes();
-        add(block);
+        add(block, tweak);
         self.data.block(self.direction, block);
-        add(block);
+        add(block, tweak);
     }
+}
+
+#[inline]
+fn add(block: &mut [u8; BLOCK], tweak: u128) {
+    *block = (u128::from_le_bytes(*block) ^ tweak).to_le_bytes();
 }
 
 /// The tweak of the next block: times α in GF(2¹²⁸) (5.2).
