@@ -37,7 +37,7 @@ fn done(algorithm: Algorithm, key: &[u8], asked: Asked<'_>) -> Vec<u8> {
 
 #[test]
 fn ciphers() {
-    let text: Vec<u8> = (0..4096u32).map(|i| (i * i >> 4) as u8).collect();
+    let text: Vec<u8> = (0..4096u32).map(|i| ((i * i) >> 4) as u8).collect();
     let (key, iv): (Vec<u8>, Vec<u8>) = ((0..32).collect(), (0xf0..=0xff).collect());
     for (mode, name) in [(CipherMode::Cbc, "cbc"), (CipherMode::Ctr, "ctr")] {
         for len in [16, 24, 32] {
