@@ -100,7 +100,7 @@ fn xts(key: &[u8], tweak: [u8; 16], bytes: &[u8], direction: Direction) -> Vec<u
     }
 }
 
-/// Of AES-256, XTS by AWS-LC, which has another AES besides.
+/// Of AES-256, XTS by AWS-LC in one piece.
 fn xts_of_aws(key: &[u8], tweak: [u8; 16], bytes: &[u8], direction: Direction) -> Vec<u8> {
     use aws_lc_sys::{
         EVP_CIPHER_CTX_free, EVP_CIPHER_CTX_new, EVP_CipherInit_ex, EVP_CipherUpdate, EVP_aes_256_xts,
@@ -165,7 +165,7 @@ proptest! {
     }
 
     #[test]
-    fn xts_is_that_of_two_other_libraries(
+    fn xts_is_the_other_librarys(
         key in any::<([u8; 32], [u8; 32])>(),
         tweak in any::<[u8; 16]>(),
         bytes in prop_oneof![

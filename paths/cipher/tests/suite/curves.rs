@@ -26,7 +26,7 @@ macro_rules! on_a_curve {
             use super::*;
 
             proptest! {
-                #![proptest_config(ProptestConfig::with_cases(24))]
+                #![proptest_config(ProptestConfig::with_cases(10))]
 
                 #[test]
                 fn is_the_other_librarys(

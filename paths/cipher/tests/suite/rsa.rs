@@ -119,7 +119,7 @@ const DIGESTS: [Option<Digest>; 6] = [
 ];
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(16))]
+    #![proptest_config(ProptestConfig::with_cases(8))]
 
     #[test]
     fn bare_numbers(text in proptest::collection::vec(any::<u8>(), 0..145), layout in layouts()) {

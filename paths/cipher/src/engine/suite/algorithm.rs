@@ -35,6 +35,19 @@ pub enum Digest {
     Sha512,
 }
 
+impl Digest {
+    /// Bytes of a digest.
+    pub const fn bytes(self) -> usize {
+        match self {
+            Digest::Sha1 => 20,
+            Digest::Sha224 => 28,
+            Digest::Sha256 => 32,
+            Digest::Sha384 => 48,
+            Digest::Sha512 => 64,
+        }
+    }
+}
+
 /// How an RSA message is made as long as the modulus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RsaPadding {

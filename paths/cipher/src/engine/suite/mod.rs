@@ -1,9 +1,9 @@
 //! What a session does to bytes: algorithms, keys, and the bytes wherever they lie.
-
 //!
 //! ```text
 //!   session    an algorithm with its key: what a request asks for is done by one of these
 //!   aes        keys, CBC, counter mode
+//!   context    a key of the library's own modes, used again and again
 //!   gcm        Galois/Counter mode
 //!   xts        sectors
 //!   digest     hashes, HMAC
@@ -13,13 +13,15 @@
 //!   bytes      pieces of somebody's memory, and two of them in step
 //! ```
 //!
-//! All by AWS-LC, by its functions for raw memory: what may change meanwhile is nothing to make a reference to. Keys are expanded where they stay: in a box of ours or in memory of the library, each wiped at the end. A cipher
-//! allocates nothing, takes no lock and makes no system call; only where two threads use one key of GCM at once, one
-//! of them has a copy of it made.
+//! All by AWS-LC, by its functions for raw memory: to what may change meanwhile nobody makes a reference. Keys are expanded
+//! where they stay: in a box of ours or in memory of the library, each wiped at the end. A cipher allocates nothing, takes
+//! no lock and makes no system call; only where two threads use one key of GCM or XTS at once, one of them has a copy of it
+//! made.
 
 mod aes;
 mod algorithm;
 mod bytes;
+mod context;
 mod curve;
 mod digest;
 mod gcm;

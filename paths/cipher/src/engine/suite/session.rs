@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::bytes::{Pair, put, total};
-use super::{Algorithm, CipherMode, Digest, Direction, Job};
+use super::bytes::{BLOCK, Pair, put, total};
+use super::{Algorithm, CipherMode, Direction, Job};
 use super::{aes, curve, digest, gcm, rsa, xts};
 use crate::engine::protocol::{Status, Work};
 
@@ -19,7 +19,7 @@ pub struct Session {
 enum Key {
     Cbc(aes::Key),
     Ctr(aes::Key),
-    Xts(xts::Xts),
+    Xts(Box<xts::Xts>),
     Gcm(Box<gcm::Gcm>),
     None,
     Mac(digest::Key),
@@ -46,7 +46,9 @@ impl Session {
             Algorithm::Cipher(CipherMode::Cbc, direction) => Key::Cbc(aes::Key::new(key, direction)?),
             // Counters are encrypted both ways.
             Algorithm::Cipher(CipherMode::Ctr, _) => Key::Ctr(aes::Key::new(key, Direction::Encrypt)?),
-            Algorithm::Cipher(CipherMode::Xts, direction) => Key::Xts(xts::Xts::new(key, direction)?),
+            Algorithm::Cipher(CipherMode::Xts, direction) => {
+                Key::Xts(Box::new(xts::Xts::new(key, direction)?))
+            }
             Algorithm::Gcm(direction) => Key::Gcm(Box::new(gcm::Gcm::new(key, direction)?)),
             Algorithm::Hash(_) => Key::None,
             Algorithm::Mac { digest, tag } if (1..=digest.bytes()).contains(&tag) => {
@@ -88,7 +90,7 @@ impl Session {
                 let pair = whole(job)?;
                 key.run(iv(job)?, &pair).map(|()| pair.len)
             }
-            Key::Gcm(key) => key.run(&iv(job)?, job.associated, job.source, job.result),
+            Key::Gcm(key) => key.run(job),
             Key::None => self.hash(job),
             Key::Mac(key) => self.mac(key, job),
             Key::Rsa(key) => key.run(job),
@@ -125,19 +127,6 @@ impl Session {
     }
 }
 
-impl Digest {
-    /// Bytes of a digest.
-    pub const fn bytes(self) -> usize {
-        match self {
-            Digest::Sha1 => 20,
-            Digest::Sha224 => 28,
-            Digest::Sha256 => 32,
-            Digest::Sha384 => 48,
-            Digest::Sha512 => 64,
-        }
-    }
-}
-
 fn direction(work: Work) -> Direction {
     if work == Work::Encrypt { Direction::Encrypt } else { Direction::Decrypt }
 }
@@ -148,6 +137,6 @@ fn whole<'j, 'm>(job: &Job<'j, 'm>) -> Result<Pair<'j, 'm>, Status> {
     Pair::new(job.source, job.result, total(job.source))
 }
 
-fn iv<const BYTES: usize>(job: &Job<'_, '_>) -> Result<[u8; BYTES], Status> {
+fn iv(job: &Job<'_, '_>) -> Result<[u8; BLOCK], Status> {
     job.iv.try_into().map_err(|_| Status::Err)
 }

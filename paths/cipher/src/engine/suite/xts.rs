@@ -1,11 +1,13 @@
-//! AES in XTS (IEEE Std 1619-2007, 5): sectors. The library has the mode for keys of 256 bits alone, and for bytes in one piece;
-//! here its blocks are chained, some at a time, on the stack.
+//! AES in XTS (IEEE Std 1619-2007, 5): sectors. The library has the mode for AES-256 alone, and for bytes in one piece, as
+//! sectors of disks mostly are. For all others its blocks are chained here, some at a time, on the stack.
 
 use zeroize::Zeroize;
 
 use super::Direction;
 use super::aes::Key;
 use super::bytes::{BLOCK, Cursor, Pair};
+use super::context::{Contexts, Mode};
+use super::library::check;
 use crate::engine::protocol::Status;
 
 /// Blocks that are copied at once.
@@ -20,6 +22,8 @@ pub(super) struct Xts {
     data: Key,
     /// Tweaks are encrypted both ways.
     tweak: Key,
+    /// Of AES-256, for bytes in one piece.
+    contexts: Option<Contexts>,
 }
 
 impl Xts {
@@ -33,7 +37,9 @@ impl Xts {
         if !matches!(key.len(), 32 | 64) || data == tweak {
             return Err(Status::Err);
         }
-        Ok(Xts { direction, data: Key::new(data, direction)?, tweak: Key::new(tweak, Direction::Encrypt)? })
+        let contexts = (key.len() == 64).then(|| Contexts::new(Mode::Xts, key, direction)).transpose()?;
+        let (data, tweak) = (Key::new(data, direction)?, Key::new(tweak, Direction::Encrypt)?);
+        Ok(Xts { direction, data, tweak, contexts })
     }
 
     /// Does one data unit.
@@ -43,6 +49,14 @@ impl Xts {
     pub(super) fn run(&self, mut tweak: [u8; BLOCK], pair: &Pair<'_, '_>) -> Result<(), Status> {
         if !(BLOCK..=LONGEST).contains(&pair.len) {
             return Err(Status::Err);
+        }
+        if let ([_], [_], Some(contexts)) = (pair.source, pair.result, &self.contexts) {
+            return contexts.with(&tweak, |context| {
+                let mut done = 0;
+                // SAFETY: `each` calls with valid memory that is the same or does not overlap: once, as it is in one piece.
+                pair.each(|here, there, len| done = unsafe { context.update(here, there, len) });
+                check(done)
+            });
         }
         self.tweak.block(Direction::Encrypt, &mut tweak);
         self.unit(u128::from_le_bytes(tweak), pair);
@@ -87,8 +101,9 @@ impl Xts {
             result.write(part);
             result.write(&whole[..tail]);
         }
-        chunk.zeroize();
-        tweaks.zeroize();
+        let used = pair.len.div_ceil(BLOCK).min(CHUNK);
+        chunk[..used].as_flattened_mut().zeroize();
+        tweaks[..used].zeroize();
         tweak.zeroize();
     }
 
