@@ -94,12 +94,12 @@ fn derived(algorithm: Algorithm, key: &[u8]) -> Option<Inverted> {
         Algorithm::Mac { digest: Digest::Sha256, .. } => {
             let mut block = Zeroizing::new([0x36; 64]);
             block.iter_mut().zip(key).for_each(|(byte, key)| *byte ^= key);
-            let mut state = std::mem::MaybeUninit::<SHA256_CTX>::uninit();
+            let mut place = std::mem::MaybeUninit::<SHA256_CTX>::uninit();
             // SAFETY: `SHA256_Init` makes the state, and the block has its 64 bytes.
-            let mut state = unsafe {
-                SHA256_Init(state.as_mut_ptr());
-                SHA256_Update(state.as_mut_ptr(), block.as_ptr().cast(), 64);
-                state.assume_init()
+            let state = unsafe {
+                SHA256_Init(place.as_mut_ptr());
+                SHA256_Update(place.as_mut_ptr(), block.as_ptr().cast(), 64);
+                place.assume_init_mut()
             };
             let mut words: Vec<u8> = state.h.iter().flat_map(|word| word.to_ne_bytes()).collect();
             state.h.zeroize();
