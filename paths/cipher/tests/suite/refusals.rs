@@ -129,6 +129,52 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// Pieces anywhere: whether they overlap as they may is asked of each byte alone.
+    #[test]
+    fn overlaps_are_those_of_bytes(
+        sources in proptest::collection::vec((0usize..400, 0usize..20), 1..6),
+        results in proptest::collection::vec((0usize..400, 0usize..20), 1..6),
+        is_same in prop_oneof![Just(0), 1usize..6],
+    ) {
+        // The first ones are the same.
+        let results = [&sources[..is_same.min(sources.len())], &results[is_same.min(results.len())..]].concat();
+        let bytes = |pieces: &[(usize, usize)]| pieces.iter().flat_map(|(at, len)| *at..at + len).collect::<Vec<_>>();
+        let (from, to) = (bytes(&sources), bytes(&results));
+        let len = from.len();
+        let used = &to[..len.min(to.len())];
+        let number = |address| used.iter().position(|to| *to == address);
+        let is_right = to.len() >= len
+            && (0..used.len()).all(|i| number(used[i]) == Some(i))
+            && from.iter().enumerate().all(|(i, address)| number(*address).is_none_or(|to| to == i));
+        let mut memory = vec![1u8; 420];
+        let all = VolatileSlice::from(memory.as_mut_slice());
+        let slices = |pieces: &[(usize, usize)]| -> Vec<_> {
+            pieces.iter().map(|(at, len)| all.subslice(*at, *len).unwrap()).collect()
+        };
+        let session = Session::new(ENCRYPT[1], &key(ENCRYPT[1])).unwrap();
+        let (source, result) = (slices(&sources), slices(&results));
+        let iv = iv(ENCRYPT[1]);
+        let job = Job { work: Work::Encrypt, iv, associated: &[], source: &source, result: &result, digest: 0 };
+        prop_assert_eq!(session.run(&job), if is_right { Ok(len) } else { Err(Status::Err) });
+    }
+}
+
+#[test]
+fn many_pieces() {
+    let session = Session::new(ENCRYPT[1], &key(ENCRYPT[1])).unwrap();
+    let (mut source, mut result) = (vec![1u8; 1025], vec![0u8; 1025]);
+    let [source, result] = [&mut source, &mut result]
+        .map(|bytes| bytes.chunks_mut(1).map(VolatileSlice::from).collect::<Vec<_>>());
+    for (pieces, right) in [(1024, Ok(1024)), (1025, Err(Status::NotSupported))] {
+        let (source, result) = (&source[..pieces], &result[..pieces]);
+        let job = Job { work: Work::Encrypt, iv: &[7; 16], associated: &[], source, result, digest: 0 };
+        assert_eq!(session.run(&job), right);
+    }
+}
+
 /// Somebody writes to the source and to the result all the time.
 #[test]
 fn memory_that_changes_meanwhile() {

@@ -51,7 +51,8 @@ impl Digest {
 /// How an RSA message is made as long as the modulus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RsaPadding {
-    /// Not at all: it is as long already.
+    /// Not at all: it is as long already, or has zeros put before it. The numbers 0, 1 and the modulus less 1 are encrypted,
+    /// but not decrypted: they are the same afterwards, and AWS-LC refuses them.
     Raw,
     /// PKCS #1 v1.5 (RFC 8017): encryption without a digest; signatures name the one that was hashed with.
     Pkcs1(Option<Digest>),

@@ -106,8 +106,12 @@ pub(super) fn put(result: &[VolatileSlice<'_>], bytes: &[u8]) -> Result<usize, S
     Ok(Cursor::new(result).write(bytes))
 }
 
+/// Pieces of a result at most, where there are more than one.
+const PIECES: usize = 1024;
+
 /// Source and result of one length that can be worked on in step. A byte of the source may lie where the byte of the result
-/// with the same number goes (all of them: the work is done in place), but where no other does.
+/// with the same number goes (all of them: the work is done in place), but where no other does. The pieces of a result do not
+/// overlap.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pair<'j, 'm> {
     pub(super) source: &'j [VolatileSlice<'m>],
@@ -120,7 +124,8 @@ impl<'j, 'm> Pair<'j, 'm> {
     /// The first `len` bytes of both.
     ///
     /// # Errors
-    /// One is shorter, or they overlap, but are not the same.
+    /// [`Status::Err`] if one is shorter, or they overlap as they may not; [`Status::NotSupported`] for more pieces than
+    /// [`PIECES`].
     #[inline]
     pub(super) fn new(
         source: &'j [VolatileSlice<'m>],
@@ -128,24 +133,49 @@ impl<'j, 'm> Pair<'j, 'm> {
         len: usize,
     ) -> Result<Self, Status> {
         let pair = Pair { source, result, len };
-        let is_refused = if let ([source], [result]) = (source, result) {
+        if let ([source], [result]) = (source, result) {
             let [from, to] = [source, result].map(|slice| slice.ptr_guard().as_ptr() as usize);
-            source.len() < len || result.len() < len || from != to && from.abs_diff(to) < len
+            let is_shifted = from != to && from.abs_diff(to) < len;
+            return if source.len() < len || result.len() < len || is_shifted {
+                Err(Status::Err)
+            } else {
+                Ok(pair)
+            };
+        }
+        if total(source) < len || total(result) < len {
+            return Err(Status::Err);
+        }
+        // Room for a few is made faster.
+        if result.len() <= 32 {
+            pair.places::<32>()?
         } else {
-            total(source) < len || total(result) < len || pair.is_shifted()
-        };
-        if is_refused { Err(Status::Err) } else { Ok(pair) }
+            pair.places::<PIECES>()?
+        }
+        Ok(pair)
     }
 
-    /// Whether some byte of the source lies where a byte of another number goes.
+    /// Looks at where all pieces are, of which the result has so many at most. What it costs grows hardly faster than their
+    /// number: pairs of pieces that overlap as they may are no more than pieces, and the first other one is the last.
+    ///
+    /// # Errors
+    /// As of [`Pair::new`].
     #[inline(never)]
-    fn is_shifted(&self) -> bool {
-        places(self.source, self.len).any(|(source, at, many)| {
-            places(self.result, self.len).any(|(result, to, room)| {
-                let apart = source + many <= result || result + room <= source;
-                !apart && source.wrapping_sub(at) != result.wrapping_sub(to)
-            })
-        })
+    fn places<const N: usize>(&self) -> Result<(), Status> {
+        let mut room = [Place::default(); N];
+        let mut count = 0;
+        for place in places(self.result, self.len) {
+            *room.get_mut(count).ok_or(Status::NotSupported)? = place;
+            count += 1;
+        }
+        let results = &mut room[..count];
+        results.sort_unstable_by_key(|place| place.from);
+        let is_twice = results.windows(2).any(|two| two[1].from < two[0].to);
+        let is_shifted = |source: Place| {
+            let first = results.partition_point(|result| result.to <= source.from);
+            let over = results[first..].iter().take_while(|result| result.from < source.to);
+            over.into_iter().any(|result| result.first() != source.first())
+        };
+        if is_twice || places(self.source, self.len).any(is_shifted) { Err(Status::Err) } else { Ok(()) }
     }
 
     /// Has `work` done to all of it, from the beginning to the end: to so many bytes from here, with the result there. It is
@@ -196,12 +226,30 @@ impl<'j, 'm> Pair<'j, 'm> {
     }
 }
 
-/// Of the first bytes: the address of each piece, the number of its first byte, and how many it has.
-fn places(slices: &[VolatileSlice<'_>], len: usize) -> impl Iterator<Item = (usize, usize, usize)> {
+/// Where a piece is.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    /// The addresses of its first byte, and of that behind its last.
+    from: usize,
+    to: usize,
+    /// The number of its first byte.
+    at: usize,
+}
+
+impl Place {
+    /// Where the first byte of all would be if everything lay together.
+    fn first(&self) -> usize {
+        self.from.wrapping_sub(self.at)
+    }
+}
+
+/// Of the first bytes the places of the pieces.
+fn places(slices: &[VolatileSlice<'_>], len: usize) -> impl Iterator<Item = Place> {
     let mut at = 0;
     slices.iter().filter_map(move |slice| {
-        let place = (slice.ptr_guard().as_ptr() as usize, at, slice.len().min(len - at));
-        at += place.2;
-        (place.2 > 0).then_some(place)
+        let from = slice.ptr_guard().as_ptr() as usize;
+        let place = Place { from, to: from + slice.len().min(len - at), at };
+        at += place.to - from;
+        (place.to > from).then_some(place)
     })
 }

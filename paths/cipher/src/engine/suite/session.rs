@@ -39,8 +39,8 @@ impl Session {
     ///
     /// # Errors
     /// [`Status::Err`] if the key does not fit: it is not as long as one of the algorithm's; the halves of one of XTS are the
-    /// same; one of a public-key algorithm is none. [`Status::NotSupported`] if there is no such algorithm here: a code longer than the
-    /// digest, or of no bytes.
+    /// same; one of a public-key algorithm is none. [`Status::NotSupported`] if there is no such algorithm here: a code
+    /// longer than the digest, or of no bytes.
     pub fn new(algorithm: Algorithm, key: &[u8]) -> Result<Session, Status> {
         let key = match algorithm {
             Algorithm::Cipher(CipherMode::Cbc, direction) => Key::Cbc(aes::Key::new(key, direction)?),
@@ -70,9 +70,10 @@ impl Session {
     /// Does it, and writes the result; how many bytes that has. If there is more room, the rest is left as it is.
     ///
     /// # Errors
-    /// [`Status::NotSupported`] for work that the session is not for; [`Status::Err`] for an IV, a source or a result whose
-    /// length is none for it, and for a source that lies where the result goes, but shifted;
-    /// [`Status::BadMessage`] for a wrong tag; [`Status::KeyRejected`] for a wrong signature.
+    /// [`Status::Err`] for an IV, a source or a result whose length is none for it; for a source that lies where the result
+    /// goes, but shifted, and for a result that overlaps itself. [`Status::NotSupported`] for work that the session is not
+    /// for, and a result of more than 1024 pieces. [`Status::BadMessage`] for a wrong tag, [`Status::KeyRejected`] for a
+    /// wrong signature.
     #[inline]
     pub fn run(&self, job: &Job<'_, '_>) -> Result<usize, Status> {
         self.check(job.work)?;
