@@ -24,6 +24,9 @@ pub enum Meeting {
     Listen(Listener),
     /// The peer listens there (`server=on` of QEMU's chardev), and is called until it answers.
     Call(PathBuf),
+    /// Nowhere: the tenant is in this process
+    /// ([`Reception::inside`](crate::backend::Reception::inside)).
+    Inside,
 }
 
 impl Meeting {
@@ -36,6 +39,7 @@ impl Meeting {
             Meeting::Listen(listener) => listener.accept(),
             // Its queue of callers may be full: then this one calls again later.
             Meeting::Call(path) => call(path),
+            Meeting::Inside => Err(io::ErrorKind::WouldBlock.into()),
         }
     }
 }

@@ -19,10 +19,32 @@ use super::{Device, Event, Kicks, Memory, Port, Refused, Ring};
 use crate::frontend::Lane;
 
 /// A tenant's place in a device of this process. A clone is the same place.
-#[derive(Debug)]
-pub struct Inside<D>(Arc<Place<D>>);
+#[derive(Clone)]
+pub struct Inside(Arc<dyn Door>);
 
-#[derive(Debug)]
+impl std::fmt::Debug for Inside {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a place in a device of this process")
+    }
+}
+
+impl Inside {
+    /// The place of the tenant with that number, whose queues are at `port`.
+    pub(crate) fn new<D: Device + 'static>(
+        device: Arc<D>,
+        kicks: Arc<Kicks>,
+        tenant: usize,
+        port: Arc<Port>,
+    ) -> Inside {
+        let (taken, watched, ended) = (AtomicBool::new(false), Mutex::default(), Arc::default());
+        Inside(Arc::new(Place { device, kicks, tenant, port, taken, watched, ended }))
+    }
+
+    pub(crate) fn door(&self) -> &dyn Door {
+        &*self.0
+    }
+}
+
 struct Place<D> {
     device: Arc<D>,
     kicks: Arc<Kicks>,
@@ -31,27 +53,8 @@ struct Place<D> {
     taken: AtomicBool,
     /// What kicks each queue.
     watched: Mutex<Vec<Eventfd>>,
-}
-
-impl<D> Clone for Inside<D> {
-    fn clone(&self) -> Self {
-        Inside(self.0.clone())
-    }
-}
-
-impl<D: Device> Inside<D> {
-    /// The place of the tenant with that number, which no socket's tenant has. Kicks are watched in `kicks`. The device hears of
-    /// it in the thread of whoever enters.
-    pub fn new(device: Arc<D>, kicks: Arc<Kicks>, tenant: usize) -> Inside<D> {
-        let port = Arc::new(Port::new(device.queues()));
-        let (taken, watched) = (AtomicBool::new(false), Mutex::default());
-        Inside(Arc::new(Place { device, kicks, tenant, port, taken, watched }))
-    }
-
-    /// Its queues.
-    pub fn port(&self) -> Arc<Port> {
-        self.0.port.clone()
-    }
+    /// Whether the device serves nobody any more.
+    ended: Arc<AtomicBool>,
 }
 
 /// What a front end does with a device of this process.
@@ -65,22 +68,33 @@ pub(crate) trait Door: Send + Sync {
     /// See [`Device::answer`].
     fn answer(&self, request: u32, body: &[u8]) -> Option<Vec<u8>>;
 
+    /// How many queues there are.
+    fn queues(&self) -> usize;
+
+    /// What is set when the device serves nobody any more.
+    fn ended(&self) -> Arc<AtomicBool>;
+
     /// Has all queues stop.
     fn leave(&self);
+
+    /// The device serves nobody any more: whoever waits for it is called.
+    fn end(&self);
 }
 
-impl<D: Device> Door for Inside<D> {
+impl<D: Device> Door for Place<D> {
     fn features(&self) -> u64 {
-        self.0.device.features()
+        self.device.features()
     }
 
     fn enter(&self, pages: &SharedPages, guest: u64, features: u64, lanes: &[Lane]) -> Result<(), Refused> {
-        let place = &*self.0;
-        if place.taken.swap(true, Ordering::AcqRel) {
+        if self.ended.load(Ordering::Acquire) {
+            return Err(Refused::Connection("the device has ended".into()));
+        }
+        if self.taken.swap(true, Ordering::AcqRel) {
             return Err(Refused::Connection("somebody is in there already".into()));
         }
-        place.device.event(place.tenant, Event::Connected);
-        let started = place.start(pages, guest, features, lanes);
+        self.device.event(self.tenant, Event::Connected);
+        let started = self.start(pages, guest, features, lanes);
         if started.is_err() {
             self.leave();
         }
@@ -88,11 +102,11 @@ impl<D: Device> Door for Inside<D> {
     }
 
     fn answer(&self, request: u32, body: &[u8]) -> Option<Vec<u8>> {
-        self.0.device.answer(self.0.tenant, request, body)
+        self.device.answer(self.tenant, request, body)
     }
 
     fn leave(&self) {
-        let Place { device, kicks, tenant, port, taken, watched } = &*self.0;
+        let Place { device, kicks, tenant, port, taken, watched, .. } = self;
         for kick in watched.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
             kicks.forget(&kick);
         }
@@ -102,6 +116,19 @@ impl<D: Device> Door for Inside<D> {
         }
         device.event(*tenant, Event::Gone);
         taken.store(false, Ordering::Release);
+    }
+
+    fn queues(&self) -> usize {
+        self.device.queues()
+    }
+
+    fn ended(&self) -> Arc<AtomicBool> {
+        self.ended.clone()
+    }
+
+    fn end(&self) {
+        self.ended.store(true, Ordering::Release);
+        self.port.rings().iter().flatten().for_each(Ring::call_anyway);
     }
 }
 

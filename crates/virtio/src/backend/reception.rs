@@ -13,7 +13,7 @@ use tollway_core::{Error, Result};
 use super::memory::most_shared;
 use super::received::Bin;
 use super::session::{Session, Surroundings};
-use super::{Device, Event, Kicks, Port, Refused};
+use super::{Device, Event, Inside, Kicks, Port, Refused};
 use crate::Bucket;
 use crate::socket::Meeting;
 
@@ -36,6 +36,8 @@ struct Door {
     port: Arc<Port>,
     /// Descriptors of its peers whose close may wait.
     bin: Arc<Bin>,
+    /// Where a tenant of this process enters.
+    inside: Option<Inside>,
     session: Option<Session>,
     messages: Bucket,
     /// Until when nothing of it is read, since it sent too much.
@@ -65,7 +67,7 @@ impl Stopper {
     }
 }
 
-impl<D: Device> Reception<D> {
+impl<D: Device + 'static> Reception<D> {
     /// For tenants that are met there.
     ///
     /// # Errors
@@ -85,9 +87,12 @@ impl<D: Device> Reception<D> {
             let port = Arc::new(Port::new(device.queues()));
             let messages = Bucket::new(MESSAGES, BURST, 0);
             let look_at = matches!(meeting, Meeting::Call(_)).then_some(0);
+            let inside = matches!(meeting, Meeting::Inside)
+                .then(|| Inside::new(device.clone(), kicks.clone(), tenant, port.clone()));
             doors.push(Door {
                 meeting,
                 look_at,
+                inside,
                 port,
                 bin: Arc::default(),
                 session: None,
@@ -109,6 +114,11 @@ impl<D: Device> Reception<D> {
     /// The tenants' queues, in the order of their sockets.
     pub fn ports(&self) -> Vec<Arc<Port>> {
         self.doors.iter().map(|door| door.port.clone()).collect()
+    }
+
+    /// Where the tenant of a number enters, if it is to be in this process ([`Meeting::Inside`]).
+    pub fn inside(&self, tenant: usize) -> Option<Inside> {
+        self.doors.get(tenant)?.inside.clone()
     }
 
     /// What ends it.
@@ -143,6 +153,9 @@ impl<D: Device> Reception<D> {
         };
         for tenant in 0..self.doors.len() {
             self.close(tenant, None);
+            if let Some(inside) = &self.doors[tenant].inside {
+                inside.door().end();
+            }
         }
         ended
     }
@@ -201,7 +214,7 @@ impl<D: Device> Reception<D> {
         let door = &mut self.doors[tenant];
         door.look_at = None;
         match &door.meeting {
-            Meeting::Call(_) => self.open(tenant, now),
+            Meeting::Call(_) | Meeting::Inside => self.open(tenant, now),
             Meeting::Listen(listener) => {
                 let _ = epoll::add(&self.epoll, listener, EventData::new_u64(tenant as u64), EventFlags::IN);
             }

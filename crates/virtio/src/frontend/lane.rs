@@ -4,6 +4,7 @@ use std::ops::{Deref, DerefMut};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -20,8 +21,19 @@ pub struct Lane {
     queue: Queue,
     pub(super) kick: EventFd,
     pub(super) call: EventFd,
-    /// What ends when the device does; a device of this process has none.
-    pub(super) peer: Option<Arc<UnixStream>>,
+    pub(super) peer: Peer,
+}
+
+/// What tells that the device has ended.
+#[derive(Clone, Debug, Default)]
+pub(super) enum Peer {
+    /// Nobody is there yet.
+    #[default]
+    Nobody,
+    /// A socket that is hung up.
+    Socket(Arc<UnixStream>),
+    /// A device of this process: it says so, and calls.
+    Inside(Arc<AtomicBool>),
 }
 
 /// What a wait brought.
@@ -36,7 +48,7 @@ pub(super) fn eventfd() -> Result<EventFd> {
 
 impl Lane {
     pub(super) fn new(queue: Queue) -> Result<Lane> {
-        Ok(Lane { queue, kick: eventfd()?, call: eventfd()?, peer: None })
+        Ok(Lane { queue, kick: eventfd()?, call: eventfd()?, peer: Peer::Nobody })
     }
 
     /// Its kick and its call once more, for a device of this process.
@@ -103,26 +115,40 @@ impl Lane {
         self.poll(Duration::ZERO).is_ok_and(|found| !found.gone)
     }
 
+    /// What is hung up when the device is gone, if it is a socket that tells so.
+    pub fn connection(&self) -> Option<BorrowedFd<'_>> {
+        match &self.peer {
+            Peer::Socket(peer) => Some(peer.as_fd()),
+            Peer::Nobody | Peer::Inside(_) => None,
+        }
+    }
+
+    fn has_ended(&self) -> bool {
+        matches!(&self.peer, Peer::Inside(ended) if ended.load(Ordering::Acquire))
+    }
+
     fn poll(&self, most: Duration) -> Result<Events> {
         let most = Timespec {
             tv_sec: i64::try_from(most.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: i64::from(most.subsec_nanos()),
         };
         let call = PollFd::from_borrowed_fd(self.as_fd(), PollFlags::IN);
-        let mut gone = false;
+        let mut gone = self.has_ended();
+        let most = if gone { Timespec::default() } else { most };
         let look = |watched: &mut [PollFd<'_>]| match poll(watched, Some(&most)) {
             Ok(_) | Err(Errno::INTR) => Ok(!watched[0].revents().is_empty()),
             Err(e) => Err(Error::system("waiting for a device", e)),
         };
         let called = match &self.peer {
-            None => look(&mut [call])?,
-            Some(peer) => {
+            Peer::Nobody | Peer::Inside(_) => look(&mut [call])?,
+            Peer::Socket(peer) => {
                 let mut both = [call, PollFd::new(peer, PollFlags::RDHUP)];
                 let called = look(&mut both)?;
                 gone = !both[1].revents().is_empty();
                 called
             }
         };
+        gone |= self.has_ended();
         Ok(Events { called, gone })
     }
 }

@@ -15,11 +15,11 @@ use vhost::vhost_user::{Frontend as Messages, VhostUserFrontend, VhostUserVirtio
 use vhost::{VhostBackend, VhostUserMemoryRegionInfo, VringConfigData};
 use virtio_bindings::bindings::virtio_ring::{VIRTIO_RING_F_EVENT_IDX, VIRTIO_RING_F_INDIRECT_DESC};
 
-use super::lane::{Lane, eventfd};
+use super::lane::{self, Lane, eventfd};
 use super::queue::Agreed;
 use super::{Layout, Queue};
 use crate::area::Area;
-use crate::backend::{Device, Door, Inside, LONGEST};
+use crate::backend::{Door, Inside, LONGEST};
 
 /// Where the device sees the memory's first byte.
 const GUEST: u64 = 0x4000_0000;
@@ -86,7 +86,7 @@ enum Peer {
     /// A device of another process, or of this one, at a socket.
     Socket { path: PathBuf, connection: Option<Connection> },
     /// A device of this process.
-    Inside { door: Box<dyn Door>, open: bool },
+    Inside { inside: Inside, open: bool },
 }
 
 impl std::fmt::Debug for Peer {
@@ -104,6 +104,8 @@ struct Connection {
     stream: Arc<UnixStream>,
     /// Whether the device acknowledges messages.
     acknowledged: bool,
+    /// How many queues the device says it has.
+    queues: Option<usize>,
 }
 
 impl Link {
@@ -120,8 +122,8 @@ impl Link {
     ///
     /// # Errors
     /// [`Error::Input`] for options that cannot be, also as the device sees it, or if somebody is in there already.
-    pub fn inside<D: Device + 'static>(door: &Inside<D>, options: &LinkOptions) -> Result<Link> {
-        Link::new(Peer::Inside { door: Box::new(door.clone()), open: false }, options)
+    pub fn inside(inside: &Inside, options: &LinkOptions) -> Result<Link> {
+        Link::new(Peer::Inside { inside: inside.clone(), open: false }, options)
     }
 
     fn new(peer: Peer, options: &LinkOptions) -> Result<Link> {
@@ -172,8 +174,8 @@ impl Link {
                         SetUp::Own(error) => error,
                     })
             }
-            Peer::Inside { door, open } => {
-                enter(&**door, &control.options, &control.pages, lanes).inspect(|_| *open = true)
+            Peer::Inside { inside, open } => {
+                enter(inside.door(), &control.options, &control.pages, lanes).inspect(|_| *open = true)
             }
         }
     }
@@ -222,6 +224,14 @@ impl Link {
         self.control.tell(request, body)
     }
 
+    /// How many queues the device has, if it says so.
+    pub fn device_queues(&self) -> Option<usize> {
+        match &self.control.peer {
+            Peer::Socket { connection, .. } => connection.as_ref()?.queues,
+            Peer::Inside { inside, .. } => Some(inside.door().queues()),
+        }
+    }
+
     /// The connection's messages, for whoever wants to send others; None before it is connected, and in this process.
     pub fn messages(&mut self) -> Option<&mut Messages> {
         match &mut self.control.peer {
@@ -249,8 +259,8 @@ impl Control {
     pub fn ask(&mut self, request: u32, body: &[u8]) -> Result<Vec<u8>> {
         match &mut self.peer {
             Peer::Socket { connection: Some(connection), .. } => connection.ask(request, body, 0),
-            Peer::Inside { door, open: true } => {
-                door.answer(request, body).ok_or("the device does not know it".into())
+            Peer::Inside { inside, open: true } => {
+                inside.door().answer(request, body).ok_or("the device does not know it".into())
             }
             _ => Err("it is not connected".into()),
         }
@@ -265,7 +275,7 @@ impl Control {
     pub fn tell(&mut self, request: u32, body: &[u8]) -> Result<()> {
         match &mut self.peer {
             Peer::Socket { connection: Some(connection), .. } => connection.tell(request, body),
-            Peer::Inside { door, open: true } => match door.answer(request, body) {
+            Peer::Inside { inside, open: true } => match inside.door().answer(request, body) {
                 Some(_) => Ok(()),
                 None => Err("the device does not know it".into()),
             },
@@ -291,9 +301,9 @@ impl Peer {
                     let _ = connection.stream.shutdown(Shutdown::Both);
                 }
             }
-            Peer::Inside { door, open } => {
+            Peer::Inside { inside, open } => {
                 if std::mem::take(open) {
-                    door.leave();
+                    inside.door().leave();
                 }
             }
         }
@@ -319,7 +329,7 @@ fn enter(
         remedy: "ask for what the device has; let whoever is in there leave first".into(),
     };
     let (agreed, features) = agree(options, door.features());
-    let lost = reset(lanes, agreed, None)?;
+    let lost = reset(lanes, agreed, &lane::Peer::Inside(door.ended()))?;
     door.enter(pages, GUEST, features, lanes).map_err(failed)?;
     Ok(lost)
 }
@@ -336,10 +346,10 @@ fn agree(options: &LinkOptions, offered: u64) -> (Agreed, u64) {
 }
 
 /// Empties all queues, with other eventfds, so that no old call is heard.
-fn reset(lanes: &mut [Lane], agreed: Agreed, peer: Option<&Arc<UnixStream>>) -> Result<Vec<(usize, u64)>> {
+fn reset(lanes: &mut [Lane], agreed: Agreed, peer: &lane::Peer) -> Result<Vec<(usize, u64)>> {
     let mut lost = Vec::new();
     for (number, lane) in lanes.iter_mut().enumerate() {
-        (lane.kick, lane.call, lane.peer) = (eventfd()?, eventfd()?, peer.cloned());
+        (lane.kick, lane.call, lane.peer) = (eventfd()?, eventfd()?, peer.clone());
         lost.extend(lane.reset(agreed).into_iter().map(|token| (number, token)));
     }
     Ok(lost)
@@ -372,14 +382,17 @@ impl Connection {
         if acknowledged {
             messages.set_hdr_flags(VhostUserHeaderFlag::NEED_REPLY);
         }
-        if protocols.contains(VhostUserProtocolFeatures::MQ) && messages.get_queue_num()? < lanes.len() as u64
-        {
+        let queues = match protocols.contains(VhostUserProtocolFeatures::MQ) {
+            true => Some(messages.get_queue_num()? as usize),
+            false => None,
+        };
+        if queues.is_some_and(|queues| queues < lanes.len()) {
             return Err(SetUp::Device("the device has fewer queues"));
         }
         let (agreed, features) = agree(options, offered);
         messages.set_features(features | protocol)?;
         let stream = Arc::new(stream);
-        let lost = reset(lanes, agreed, Some(&stream)).map_err(SetUp::Own)?;
+        let lost = reset(lanes, agreed, &lane::Peer::Socket(stream.clone())).map_err(SetUp::Own)?;
         messages.set_mem_table(&[VhostUserMemoryRegionInfo {
             guest_phys_addr: GUEST,
             memory_size: pages.len() as u64,
@@ -408,7 +421,7 @@ impl Connection {
         }
         // Without acknowledgements: what was answered after it was done after it. A kick before that may be lost.
         messages.get_features()?;
-        Ok((Connection { messages, stream, acknowledged }, lost))
+        Ok((Connection { messages, stream, acknowledged, queues }, lost))
     }
 
     /// Sends a message whose header has these flags besides the version; the answer's body. What the protocol's numbers look like

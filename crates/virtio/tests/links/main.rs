@@ -7,8 +7,7 @@ use std::os::fd::AsFd;
 use std::thread;
 use std::time::Duration;
 
-use mirror::{ASKED, FEATURE, Mirror, PATIENCE, QUEUES, Served, TOLD};
-use tollway_virtio::backend::{Inside, Kicks};
+use mirror::{ASKED, FEATURE, PATIENCE, QUEUES, Served, TOLD};
 use tollway_virtio::frontend::{Lane, Link, LinkOptions};
 use tollway_virtio::{Area, Span};
 
@@ -158,35 +157,40 @@ fn what_was_not_given_back_is_told_when_it_connects_anew() {
 
 #[test]
 fn one_at_a_time_is_in_a_device_of_this_process() {
-    let device = std::sync::Arc::new(Mirror::default());
-    let inside = Inside::new(device, std::sync::Arc::new(Kicks::new().unwrap()), 0);
+    let (inside, port) = mirror::idle();
     let first = Link::inside(&inside, &options()).unwrap();
     let told = Link::inside(&inside, &options()).unwrap_err().to_string();
     assert!(told.contains("somebody is in there already"), "{told}");
-    assert!(inside.port().rings().iter().all(Option::is_some), "the second took the first's queues away");
+    assert!(port.rings().iter().all(Option::is_some), "the second took the first's queues away");
     drop(first);
-    assert!(inside.port().rings().iter().all(Option::is_none));
+    assert!(port.rings().iter().all(Option::is_none));
     for wrong in [LinkOptions { queues: QUEUES + 1, ..options() }, LinkOptions { size: 512, ..options() }] {
         Link::inside(&inside, &wrong).unwrap_err();
-        assert!(inside.port().rings().iter().all(Option::is_none));
+        assert!(port.rings().iter().all(Option::is_none));
     }
     Link::inside(&inside, &options()).unwrap();
 }
 
 #[test]
 fn a_device_that_is_gone_is_noticed() {
-    let mut served = Served::start();
-    let mut link = Link::connect(&served.socket(), &options()).unwrap();
-    served.stop();
-    let span = [Span { at: link.free(), bytes: 8 }];
-    link.lane(0).submit(1, &span, &[]).unwrap();
-    link.lane(0).kick();
-    let told = link.lane(0).wait(PATIENCE).unwrap_err().to_string();
-    assert!(told.contains("the device is gone"), "{told}");
-    assert!(!link.is_connected());
-    link.reconnect().unwrap_err();
-    link.ask(ASKED, &[1]).unwrap_err();
-    assert_eq!(link.lane(1).wait(Duration::from_millis(1)).unwrap_or(None), None);
+    for inside in [false, true] {
+        let mut served = Served::start();
+        let mut link = match inside {
+            true => Link::inside(&served.inside, &options()),
+            false => Link::connect(&served.socket(), &options()),
+        }
+        .unwrap();
+        served.stop();
+        let span = [Span { at: link.free(), bytes: 8 }];
+        link.lane(0).submit(1, &span, &[]).unwrap();
+        link.lane(0).kick();
+        let told = link.lane(0).wait(PATIENCE).unwrap_err().to_string();
+        assert!(told.contains("the device is gone"), "{told}");
+        assert!(!link.is_connected());
+        link.reconnect().unwrap_err();
+        link.ask(ASKED, &[1]).unwrap_err();
+        assert_eq!(link.lane(1).wait(Duration::from_millis(1)).unwrap_or(None), None);
+    }
 }
 
 #[test]

@@ -62,6 +62,13 @@ impl Device for Mirror {
     }
 }
 
+/// A device of which nobody serves the queues: where its only tenant enters, and its queues.
+pub fn idle() -> (Inside, Arc<Port>) {
+    let kicks = Arc::new(Kicks::new().unwrap());
+    let reception = Reception::new(Arc::new(Mirror::default()), kicks, vec![Meeting::Inside]).unwrap();
+    (reception.inside(0).unwrap(), reception.ports().remove(0))
+}
+
 /// Serves what is there; how many.
 pub fn serve(ring: &mut Ring, chain: &mut Chain) -> usize {
     let mut served = 0;
@@ -82,7 +89,7 @@ pub fn serve(ring: &mut Ring, chain: &mut Chain) -> usize {
 pub struct Served {
     folder: tempfile::TempDir,
     pub device: Arc<Mirror>,
-    pub inside: Inside<Mirror>,
+    pub inside: Inside,
     stopper: Stopper,
     stop: Arc<AtomicBool>,
     kicks: Arc<Kicks>,
@@ -96,9 +103,10 @@ impl Served {
         let kicks = Arc::new(Kicks::new().unwrap());
         let device = Arc::new(Mirror { kicks: Some(kicks.clone()), ..Mirror::default() });
         let reception =
-            Reception::new(device.clone(), kicks.clone(), vec![Meeting::Listen(listener)]).unwrap();
-        let inside = Inside::new(device.clone(), kicks.clone(), 1);
-        let ports = [reception.ports().remove(0), inside.port()];
+            Reception::new(device.clone(), kicks.clone(), vec![Meeting::Listen(listener), Meeting::Inside])
+                .unwrap();
+        let (inside, ports) = (reception.inside(1).unwrap(), reception.ports());
+        assert!(reception.inside(0).is_none(), "it is at a socket");
         let (stopper, stop) = (reception.stopper(), Arc::new(AtomicBool::new(false)));
         let (waited, stopped) = (kicks.clone(), stop.clone());
         let threads = vec![

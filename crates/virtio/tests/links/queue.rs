@@ -6,17 +6,17 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use tollway_core::Error;
 use tollway_virtio::Span;
-use tollway_virtio::backend::{Chain, Inside, Kicks};
+use tollway_virtio::backend::{Chain, Port};
 use tollway_virtio::frontend::{Lane, Link, LinkOptions};
 use vm_memory::Bytes;
 
-use super::mirror::{Mirror, serve};
+use super::mirror::{self, serve};
 
-/// A link to a device that does nothing by itself.
-fn idle(options: &LinkOptions) -> (Inside<Mirror>, Link) {
-    let inside = Inside::new(Arc::new(Mirror::default()), Arc::new(Kicks::new().unwrap()), 0);
+/// A link to a device that does nothing by itself, and the device's side of it.
+fn idle(options: &LinkOptions) -> (Arc<Port>, Link) {
+    let (inside, port) = mirror::idle();
     let link = Link::inside(&inside, options).unwrap();
-    (inside, link)
+    (port, link)
 }
 
 proptest! {
@@ -31,9 +31,8 @@ proptest! {
         steps in prop::collection::vec((0u8..4, 1usize..5, 1usize..5), 1..200),
     ) {
         let options = LinkOptions { size, indirect, event_index, bytes: 1 << 16, ..LinkOptions::default() };
-        let (inside, mut link) = idle(&options);
+        let (port, mut link) = idle(&options);
         let (area, free) = (link.area(), link.free());
-        let port = inside.port();
         let lane = link.lane(0);
         let mut chain = Chain::default();
         let mut submitted: VecDeque<(u64, u32, Vec<Span>, usize)> = VecDeque::new();
@@ -97,9 +96,9 @@ proptest! {
 fn indices_go_over_their_end() {
     for event_index in [true, false] {
         let options = LinkOptions { size: 2, event_index, ..LinkOptions::default() };
-        let (inside, mut link) = idle(&options);
+        let (port, mut link) = idle(&options);
         let span = [Span { at: link.free(), bytes: 8 }];
-        let (port, mut chain) = (inside.port(), Chain::default());
+        let mut chain = Chain::default();
         for token in 0..70_000 {
             assert!(link.lane(0).submit(token, &[], &span).unwrap());
             link.lane(0).wants_kick();
@@ -113,9 +112,9 @@ fn indices_go_over_their_end() {
 #[test]
 fn kicks_are_as_the_device_wants_them() {
     for event_index in [true, false] {
-        let (inside, mut link) = idle(&LinkOptions { event_index, ..LinkOptions::default() });
+        let (port, mut link) = idle(&LinkOptions { event_index, ..LinkOptions::default() });
         let span = [Span { at: link.free(), bytes: 8 }];
-        let (port, mut chain) = (inside.port(), Chain::default());
+        let mut chain = Chain::default();
         let lane = link.lane(0);
         lane.submit(0, &[], &span).unwrap();
         assert_eq!(serve(port.rings()[0].as_mut().unwrap(), &mut chain), 0, "it was not shown");
@@ -135,9 +134,9 @@ fn kicks_are_as_the_device_wants_them() {
 #[test]
 fn calls_are_as_the_driver_wants_them() {
     for event_index in [true, false] {
-        let (inside, mut link) = idle(&LinkOptions { event_index, ..LinkOptions::default() });
+        let (port, mut link) = idle(&LinkOptions { event_index, ..LinkOptions::default() });
         let span = [Span { at: link.free(), bytes: 8 }];
-        let (port, mut chain) = (inside.port(), Chain::default());
+        let mut chain = Chain::default();
         let mut round = |lane: &mut Lane, wanted: Option<bool>| {
             lane.submit(0, &[], &span).unwrap();
             if let Some(wanted) = wanted {
@@ -164,7 +163,7 @@ fn calls_are_as_the_driver_wants_them() {
 #[test]
 fn buffers_that_cannot_be_are_refused() {
     let options = LinkOptions { size: 4, indirect: 2, bytes: 4096, ..LinkOptions::default() };
-    let (_inside, mut link) = idle(&options);
+    let (_port, mut link) = idle(&options);
     let (free, len) = (link.free(), link.area().len());
     let span = |at: usize, bytes: u32| Span { at, bytes };
     let lane = link.lane(0);
@@ -186,7 +185,7 @@ fn buffers_that_cannot_be_are_refused() {
 #[test]
 fn a_device_that_gives_back_what_it_was_not_given_is_an_error() {
     let give = |id: u32, written: u32, index: u16| {
-        let (inside, mut link) = idle(&LinkOptions { indirect: 0, ..LinkOptions::default() });
+        let (port, mut link) = idle(&LinkOptions { indirect: 0, ..LinkOptions::default() });
         let free = link.free();
         let lane = link.lane(0);
         for token in 0..2 {
@@ -195,7 +194,7 @@ fn a_device_that_gives_back_what_it_was_not_given_is_an_error() {
         }
         lane.show();
         let layout = *lane.layout();
-        let memory = inside.port().rings()[0].as_ref().unwrap().memory().clone();
+        let memory = port.rings()[0].as_ref().unwrap().memory().clone();
         let at = |offset: usize| vm_memory::GuestAddress(lane.guest() + offset as u64);
         memory.guest().write_slice(&[0xff; 64], at(layout.descriptors)).unwrap();
         memory
