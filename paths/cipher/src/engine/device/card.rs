@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use tollway_core::{Error, Result};
-use tollway_virtio::backend::{Device, Event, Kicks, Reception, Stopper};
+use tollway_virtio::backend::{Device, Event, Inside, Kicks, Reception, Stopper};
 use tollway_virtio::order::{Discipline, Grant, Order, Share};
 use tollway_virtio::socket::Meeting;
 
@@ -271,6 +271,8 @@ pub struct Card {
     shared: Arc<Shared>,
     names: Vec<String>,
     shares: Mutex<Vec<Share>>,
+    /// Where tenants of this process enter.
+    insides: Vec<Option<Inside>>,
     stopper: Stopper,
     threads: Vec<JoinHandle<()>>,
 }
@@ -318,8 +320,10 @@ impl Card {
         for (function, port) in shared.functions.iter().zip(reception.ports()) {
             function.is_at(port);
         }
+        let insides = (0..shared.functions.len()).map(|function| reception.inside(function)).collect();
         let mut card = Card {
             shared,
+            insides,
             names,
             shares: Mutex::new(shares),
             stopper: reception.stopper(),
@@ -347,6 +351,11 @@ impl Card {
         let thread = thread::Builder::new().name(name).spawn(body).map_err(|e| Error::system(doing, e))?;
         self.threads.push(thread);
         Ok(())
+    }
+
+    /// Where the tenant of a function enters that is met in this process ([`Meeting::Inside`]).
+    pub fn inside(&self, function: usize) -> Option<&Inside> {
+        self.insides.get(function)?.as_ref()
     }
 
     /// How it is going.

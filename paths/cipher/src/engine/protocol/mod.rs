@@ -4,11 +4,13 @@
 //! little-endian. The layouts are those without VIRTIO_CRYPTO_F_REVISION_1, which Linux's driver and QEMU use: a control
 //! request and a data request have a fixed part of 72 bytes each, whatever they ask for.
 
+mod compose;
 mod control;
 mod message;
 mod request;
 mod service;
 
+pub use compose::{destroy, opened};
 pub use control::{Control, SESSION_ANSWER, session_answer};
 pub use message::{CLOSE_SESSION, CREATE_SESSION, CRYPTO_SESSION_FEATURE, session_of_message};
 pub use request::{Request, Work};

@@ -100,7 +100,73 @@ fn answers_are_where_the_driver_looks() {
     assert_eq!(session_answer(Err(Status::NoSpace)), *b"\0\0\0\0\0\0\0\0\x05\0\0\0\0\0\0\0");
 }
 
+/// Every algorithm that there is.
+fn algorithm() -> impl Strategy<Value = Algorithm> {
+    let way = || prop::sample::select(vec![Direction::Encrypt, Direction::Decrypt]);
+    let mode = prop::sample::select(vec![CipherMode::Cbc, CipherMode::Ctr, CipherMode::Xts]);
+    let digests = vec![Digest::Sha1, Digest::Sha224, Digest::Sha256, Digest::Sha384, Digest::Sha512];
+    let digest = move || prop::sample::select(digests.clone());
+    let padding = prop_oneof![Just(RsaPadding::Raw), prop::option::of(digest()).prop_map(RsaPadding::Pkcs1)];
+    let curve = prop::sample::select(vec![Curve::P256, Curve::P384, Curve::P521]);
+    prop_oneof![
+        (mode, way()).prop_map(|(mode, way)| Algorithm::Cipher(mode, way)),
+        digest().prop_map(Algorithm::Hash),
+        (digest(), 1usize..64).prop_map(|(digest, tag)| Algorithm::Mac { digest, tag }),
+        way().prop_map(Algorithm::Gcm),
+        (padding, any::<bool>()).prop_map(|(padding, private)| Algorithm::Rsa { padding, private }),
+        (curve, any::<bool>()).prop_map(|(curve, private)| Algorithm::Ecdsa { curve, private }),
+    ]
+}
+
 proptest! {
+    #[test]
+    fn what_is_composed_is_parsed(
+        algorithm in algorithm(),
+        key in prop::collection::vec(any::<u8>(), 0..100),
+        number: u64,
+        lengths: [u32; 4],
+    ) {
+        let key_bytes = if matches!(algorithm, Algorithm::Hash(_)) { 0 } else { key.len() };
+        let new = NewSession { algorithm, key: key_bytes };
+        prop_assert_eq!(Control::parse(&new.compose()), Ok(Control::Create(new)));
+        prop_assert_eq!(Control::parse(&destroy(algorithm, number)), Ok(Control::Destroy(number)));
+        match new.message(&key) {
+            Some(body) => {
+                prop_assert_eq!(body.len(), 1072);
+                let (session, theirs) = session_of_message(&body).unwrap();
+                prop_assert_eq!((session.algorithm, &**theirs), (algorithm, &key[..]));
+            }
+            None => prop_assert!(match algorithm {
+                Algorithm::Cipher(..) => key.len() > 64,
+                _ => !matches!(algorithm, Algorithm::Rsa { .. } | Algorithm::Ecdsa { .. }),
+            }),
+        }
+        let [iv, source, associated, result] = lengths;
+        let all = Request { session: number, work: Work::Encrypt, iv, source, associated, result };
+        let none = Request { iv: 0, associated: 0, ..all };
+        let requests = match algorithm {
+            Algorithm::Cipher(..) => {
+                vec![Request { associated: 0, ..all }, Request { associated: 0, work: Work::Decrypt, ..all }]
+            }
+            Algorithm::Hash(_) => vec![Request { work: Work::Hash, ..none }],
+            Algorithm::Mac { .. } => vec![Request { work: Work::Mac, ..none }],
+            Algorithm::Gcm(_) => vec![all, Request { work: Work::Decrypt, ..all }],
+            Algorithm::Rsa { .. } | Algorithm::Ecdsa { .. } => [Work::Encrypt, Work::Decrypt, Work::Sign, Work::Verify]
+                .map(|work| Request { work, ..none })
+                .into(),
+        };
+        for request in requests {
+            prop_assert_eq!(Request::parse(&request.compose(algorithm)), Ok(request));
+        }
+    }
+
+    #[test]
+    fn answers_are_read_as_they_were_written(id in 0u64..1 << 62, status in 1u8..7) {
+        let status = Status::of(status).unwrap();
+        prop_assert_eq!(opened(&session_answer(Ok(id))), Ok(id));
+        prop_assert_eq!(opened(&session_answer(Err(status))), Err(status));
+    }
+
     #[test]
     fn whatever_stands_there_is_parsed_or_refused(
         bytes in proptest::collection::vec(any::<u8>(), FIXED),
@@ -111,6 +177,9 @@ proptest! {
         fixed.copy_from_slice(&bytes);
         fixed[..4].copy_from_slice(&operation.to_le_bytes());
         let _ = Request::parse(&fixed);
+        let mut answer = [0; SESSION_ANSWER];
+        answer.copy_from_slice(&fixed[8..24]);
+        let _ = opened(&answer);
         if let Ok(Control::Create(session)) = Control::parse(&fixed) {
             prop_assert!(session.key <= 6144);
         }
