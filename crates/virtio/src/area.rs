@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use tollway_host::shared::SharedPages;
-use vm_memory::{ByteValued, Bytes, VolatileSlice};
+use vm_memory::{Bytes, VolatileMemory, VolatileSlice};
+
+use crate::descriptor::Descriptor;
 
 /// A run of bytes in an [`Area`], which may be none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,6 +48,14 @@ impl Area {
     /// this program must reach them by volatile or atomic accesses alone.
     pub unsafe fn over(start: NonNull<u8>, len: usize) -> Area {
         Area { start, len, _owner: None }
+    }
+
+    /// Memory that `owner` keeps.
+    ///
+    /// # Safety
+    /// As [`Area::over`], for as long as `owner` lives.
+    pub(crate) unsafe fn of(start: NonNull<u8>, len: usize, owner: Arc<dyn Any + Send + Sync>) -> Area {
+        Area { start, len, _owner: Some(owner) }
     }
 
     /// How many bytes there are.
@@ -101,13 +111,26 @@ impl Area {
     }
 
     #[inline]
-    pub(crate) fn put<T: ByteValued>(&self, at: usize, value: T) {
-        self.bytes().write_obj(value, at).expect("it was checked that this is within the area");
+    pub(crate) fn put(&self, at: usize, word: u64) {
+        self.bytes().get_ref(at).expect("it was checked that this is in the area").store(word.to_le());
     }
 
     #[inline]
-    pub(crate) fn get<T: ByteValued>(&self, at: usize) -> T {
-        self.bytes().read_obj(at).expect("it was checked that this is within the area")
+    pub(crate) fn get(&self, at: usize) -> u64 {
+        u64::from_le(self.bytes().get_ref(at).expect("it was checked that this is in the area").load())
+    }
+
+    #[inline]
+    pub(crate) fn put_descriptor(&self, at: usize, descriptor: Descriptor) {
+        let place = self.bytes().get_ref(at).expect("it was checked that this is in the area");
+        place.store(descriptor.words());
+    }
+
+    /// A descriptor, read once.
+    #[inline]
+    pub(crate) fn descriptor(&self, at: usize) -> Descriptor {
+        let place = self.bytes().get_ref(at).expect("it was checked that this is in the area");
+        Descriptor::from_words(place.load())
     }
 
     /// A field of a ring, which is little-endian; what its writer wrote before it is seen.

@@ -19,6 +19,7 @@
 mod area;
 pub mod backend;
 mod bucket;
+mod descriptor;
 pub mod frontend;
 pub mod order;
 pub mod patience;

@@ -1,13 +1,10 @@
 //! One buffer that a driver offers: its descriptors, copied once and checked, and how much of it has been used.
 
-use virtio_bindings::bindings::virtio_ring::{VRING_DESC_F_INDIRECT, VRING_DESC_F_NEXT, VRING_DESC_F_WRITE};
-use virtio_queue::desc::split::Descriptor;
-use vm_memory::{Address, Bytes, GuestAddress, GuestMemoryBackend, GuestMemoryMmap, VolatileSlice};
+use vm_memory::{Address, GuestAddress, VolatileSlice};
 
-use super::Refused;
-
-/// Bytes of a descriptor (VIRTIO 1.2, 2.7.5).
-const DESCRIPTOR: u64 = 16;
+use super::{Memory, Refused};
+use crate::area::Area;
+use crate::descriptor::{DESCRIPTOR, Descriptor, INDIRECT, NEXT, WRITE};
 
 /// The most descriptors of an indirect table. By VIRTIO 1.2, 2.7.5.3.1, it is the queue's size; Linux's drivers go
 /// beyond that, and QEMU's devices take as many as this.
@@ -32,7 +29,9 @@ pub struct Chain {
     pieces: Vec<Piece>,
     readable: u64,
     writable: u64,
-    /// The first writable piece that is not full.
+    /// How many pieces are readable: those come first.
+    readables: usize,
+    /// The first writable piece that is not full, counted from the first of them.
     at: usize,
     /// Bytes written there.
     within: u32,
@@ -72,25 +71,25 @@ impl Chain {
 
     /// Whether there is nothing that the device may read.
     pub fn is_only_writable(&self) -> bool {
-        self.pieces.iter().all(|piece| piece.writable)
+        self.readables == 0
     }
 
     /// Writes as much of `bytes` as there is room for, where the last call ended; how many.
     ///
     /// # Errors
     /// [`Refused::Outside`] if the memory is not there any more.
-    pub fn fill(&mut self, memory: &GuestMemoryMmap, bytes: &[u8]) -> Result<usize, Refused> {
+    pub fn fill(&mut self, memory: &Memory, bytes: &[u8]) -> Result<usize, Refused> {
         let mut done = 0;
-        while done < bytes.len() && self.at < self.pieces.len() {
-            let piece = self.pieces[self.at];
-            if !piece.writable {
-                self.at += 1;
-                continue;
-            }
+        while let Some(piece) = self.pieces.get(self.readables + self.at).filter(|_| done < bytes.len()) {
             let now = ((piece.len - self.within) as usize).min(bytes.len() - done);
-            let outside = Refused::Outside { address: piece.address.raw_value(), len: piece.len };
-            let address = piece.address.checked_add(u64::from(self.within)).ok_or(outside.clone())?;
-            memory.write_slice(&bytes[done..done + now], address).map_err(|_| outside)?;
+            let mut rest = &bytes[done..done + now];
+            let there = memory.each(piece.address.raw_value() + u64::from(self.within), now, |slice| {
+                slice.copy_from(rest);
+                rest = &rest[slice.len()..];
+            });
+            if !there {
+                return Err(piece.outside());
+            }
             done += now;
             self.within += now as u32;
             if self.within == piece.len {
@@ -106,7 +105,7 @@ impl Chain {
     ///
     /// # Errors
     /// [`Refused::Short`] if there are not as many; [`Refused::Outside`] if the memory is not there any more.
-    pub fn read(&self, memory: &GuestMemoryMmap, from: u64, into: &mut [u8]) -> Result<(), Refused> {
+    pub fn read(&self, memory: &Memory, from: u64, into: &mut [u8]) -> Result<(), Refused> {
         let mut done = 0;
         self.each(memory, false, from, into.len() as u64, |slice| {
             let (now, rest) = (slice.len(), into.len() - done);
@@ -121,7 +120,7 @@ impl Chain {
     /// As [`Chain::read`].
     pub fn source<'m>(
         &self,
-        memory: &'m GuestMemoryMmap,
+        memory: &'m Memory,
         from: u64,
         bytes: u64,
         into: &mut Vec<VolatileSlice<'m>>,
@@ -135,7 +134,7 @@ impl Chain {
     /// As [`Chain::read`].
     pub fn target<'m>(
         &self,
-        memory: &'m GuestMemoryMmap,
+        memory: &'m Memory,
         from: u64,
         bytes: u64,
         into: &mut Vec<VolatileSlice<'m>>,
@@ -144,16 +143,18 @@ impl Chain {
     }
 
     /// Does something with each run of these bytes.
+    #[inline]
     fn each<'m>(
         &self,
-        memory: &'m GuestMemoryMmap,
+        memory: &'m Memory,
         writable: bool,
         from: u64,
         bytes: u64,
         mut act: impl FnMut(VolatileSlice<'m>),
     ) -> Result<(), Refused> {
+        let (readable, others) = self.pieces.split_at(self.readables);
         let (mut skip, mut left) = (from, bytes);
-        for piece in self.pieces.iter().filter(|piece| piece.writable == writable) {
+        for piece in if writable { others } else { readable } {
             if left == 0 {
                 break;
             }
@@ -163,28 +164,21 @@ impl Chain {
                 continue;
             }
             let now = (len - skip).min(left);
-            let outside = || Refused::Outside { address: piece.address.raw_value(), len: piece.len };
-            let address = piece.address.checked_add(skip).ok_or_else(outside)?;
-            let mut rest = now;
-            // A piece may go over from one region of the memory to the next.
-            for slice in memory.get_slices(address, now as usize) {
-                let slice = slice.map_err(|_| outside())?;
-                rest = rest.saturating_sub(slice.len() as u64);
-                act(slice);
-            }
-            if rest > 0 {
-                return Err(outside());
+            // Within a piece, which was checked.
+            if !memory.each(piece.address.raw_value() + skip, now as usize, &mut act) {
+                return Err(piece.outside());
             }
             (skip, left) = (0, left - now);
         }
-        if left > 0 { Err(Refused::Short { wanted: from + bytes, writable }) } else { Ok(()) }
+        if left > 0 { Err(Refused::Short { wanted: from.saturating_add(bytes), writable }) } else { Ok(()) }
     }
 
-    /// Copies the chain that begins at `head` of the table at `table`; of its pieces the first `most`.
+    /// Copies the chain that begins at `head` of a table of `size` descriptors; of its pieces the first `most`.
+    #[inline]
     pub(super) fn copy(
         &mut self,
-        memory: &GuestMemoryMmap,
-        table: GuestAddress,
+        memory: &Memory,
+        table: &Area,
         size: u16,
         head: u16,
         indirect: bool,
@@ -192,66 +186,97 @@ impl Chain {
     ) -> Result<(), Refused> {
         *self = Chain { head, pieces: std::mem::take(&mut self.pieces), ..Chain::default() };
         self.pieces.clear();
-        let mut table = (table, u64::from(size));
-        let mut at = head;
-        let (mut in_indirect, mut seen) = (false, 0);
-        let mut total = 0u32;
+        let (mut at, mut seen) = (head, 0);
         loop {
-            if u64::from(at) >= table.1 {
-                return Err(Refused::DescriptorIndex(at));
+            step(at, &mut seen, size.into())?;
+            let descriptor = table.descriptor(DESCRIPTOR * usize::from(at));
+            if descriptor.has(INDIRECT) {
+                let refused = match (indirect, descriptor.has(NEXT)) {
+                    (false, _) => "it was not asked for there",
+                    (true, true) => "a descriptor comes after it",
+                    (true, false) => return self.copy_indirect(memory, &descriptor, most),
+                };
+                return Err(Refused::Indirect(refused));
             }
-            if seen == table.1 {
-                return Err(Refused::Loop);
+            match self.add(memory, &descriptor, most)? {
+                Some(next) => at = next,
+                None => return Ok(()),
             }
-            seen += 1;
-            let outside =
-                Refused::Outside { address: table.0.raw_value(), len: (table.1 * DESCRIPTOR) as u32 };
-            let place = table.0.checked_add(u64::from(at) * DESCRIPTOR).ok_or(outside.clone())?;
-            let descriptor: Descriptor = memory.read_obj(place).map_err(|_| outside)?;
-            let has = |flag: u32| u32::from(descriptor.flags()) & flag != 0;
-            if has(VRING_DESC_F_INDIRECT) {
-                if !indirect || in_indirect {
-                    return Err(Refused::Indirect("it was not asked for there"));
-                }
-                if has(VRING_DESC_F_NEXT) {
-                    return Err(Refused::Indirect("a descriptor comes after it"));
-                }
-                let entries = u64::from(descriptor.len()) / DESCRIPTOR;
-                let whole = u64::from(descriptor.len()) % DESCRIPTOR == 0;
-                if !whole || entries == 0 || entries > LONGEST_TABLE {
-                    return Err(Refused::Indirect("it has no usable size"));
-                }
-                (table, at, in_indirect, seen) = ((descriptor.addr(), entries), 0, true, 0);
-                continue;
-            }
-            total = self.add(memory, &descriptor, has(VRING_DESC_F_WRITE), total)?;
-            if !has(VRING_DESC_F_NEXT) || self.pieces.len() >= most {
-                return Ok(());
-            }
-            at = descriptor.next();
         }
     }
 
-    fn add(
-        &mut self,
-        memory: &GuestMemoryMmap,
-        descriptor: &Descriptor,
-        writable: bool,
-        total: u32,
-    ) -> Result<u32, Refused> {
-        let piece = Piece { address: descriptor.addr(), len: descriptor.len(), writable };
-        if piece.len == 0 {
+    /// The same of an indirect table, which is wherever its descriptor says (2.7.5.3).
+    #[inline]
+    fn copy_indirect(&mut self, memory: &Memory, table: &Descriptor, most: usize) -> Result<(), Refused> {
+        let entries = u64::from(table.bytes) / DESCRIPTOR as u64;
+        let whole = (table.bytes as usize).is_multiple_of(DESCRIPTOR);
+        if !whole || entries == 0 || entries > LONGEST_TABLE {
+            return Err(Refused::Indirect("it has no usable size"));
+        }
+        let (mut at, mut seen) = (0, 0);
+        loop {
+            step(at, &mut seen, entries)?;
+            let place = table.address.checked_add(DESCRIPTOR as u64 * u64::from(at));
+            let found = place.and_then(|place| memory.descriptor(place));
+            let descriptor = found.ok_or(Refused::Outside { address: table.address, len: table.bytes })?;
+            if descriptor.has(INDIRECT) {
+                return Err(Refused::Indirect("it was not asked for there"));
+            }
+            match self.add(memory, &descriptor, most)? {
+                Some(next) => at = next,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// Adds a piece; the number of the next descriptor, if there is one that is wanted.
+    #[inline]
+    fn add(&mut self, memory: &Memory, descriptor: &Descriptor, most: usize) -> Result<Option<u16>, Refused> {
+        let writable = descriptor.has(WRITE);
+        let piece = Piece { address: GuestAddress(descriptor.address), len: descriptor.bytes, writable };
+        let len = u64::from(piece.len);
+        if len == 0 {
             return Err(Refused::Empty);
         }
-        let total = total.checked_add(piece.len).ok_or(Refused::TooLong)?;
-        if !writable && self.pieces.last().is_some_and(|last| last.writable) {
+        if self.readable + self.writable + len > u64::from(u32::MAX) {
+            return Err(Refused::TooLong);
+        }
+        if !writable && self.writable > 0 {
             return Err(Refused::Order);
         }
-        if !memory.check_range(piece.address, piece.len as usize) {
-            return Err(Refused::Outside { address: piece.address.raw_value(), len: piece.len });
+        if !memory.holds(descriptor.address, piece.len as usize) {
+            return Err(piece.outside());
         }
-        *(if writable { &mut self.writable } else { &mut self.readable }) += u64::from(piece.len);
+        if writable {
+            self.writable += len;
+        } else {
+            self.readable += len;
+            self.readables += 1;
+        }
         self.pieces.push(piece);
-        Ok(total)
+        Ok((descriptor.has(NEXT) && self.pieces.len() < most).then_some(descriptor.next))
     }
 }
+
+impl Piece {
+    #[cold]
+    fn outside(&self) -> Refused {
+        Refused::Outside { address: self.address.raw_value(), len: self.len }
+    }
+}
+
+/// Whether a table of so many descriptors has one with that number, and not as many of it were seen before.
+#[inline]
+fn step(at: u16, seen: &mut u64, entries: u64) -> Result<(), Refused> {
+    if u64::from(at) >= entries {
+        return Err(Refused::DescriptorIndex(at));
+    }
+    if *seen == entries {
+        return Err(Refused::Loop);
+    }
+    *seen += 1;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

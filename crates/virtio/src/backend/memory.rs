@@ -8,14 +8,21 @@
 
 use std::fs::File;
 use std::os::fd::BorrowedFd;
+use std::ptr::NonNull;
+use std::sync::Arc;
 
 use rustix::fs::{SealFlags, fcntl_get_seals, fstat, fstatfs};
 use rustix::param::page_size;
-use vm_memory::{FileOffset, GuestAddress, GuestMemoryMmap, GuestRegionMmap, MmapRegion};
+use vm_memory::{
+    Address, FileOffset, GuestAddress, GuestMemoryBackend, GuestMemoryMmap, GuestMemoryRegion, GuestRegionMmap, MmapRegion, VolatileMemory,
+    VolatileSlice,
+};
 
 use super::Refused;
 use super::message::MOST_DESCRIPTORS;
 use super::received::Received;
+use crate::area::Area;
+use crate::descriptor::{DESCRIPTOR, Descriptor};
 
 /// The magic number of huge pages' file system (statfs(2), HUGETLBFS_MAGIC).
 const HUGE_PAGES: u64 = 0x958458f6;
@@ -38,7 +45,22 @@ pub(crate) struct Region {
 pub struct Memory {
     guest: GuestMemoryMmap,
     regions: Vec<Region>,
+    /// Where each region is here. They are few, and looked up for every piece of every buffer.
+    hosts: Vec<Host>,
 }
+
+/// A region as this process sees it.
+#[derive(Debug)]
+struct Host {
+    guest: u64,
+    len: u64,
+    start: NonNull<u8>,
+}
+
+// SAFETY: the mappings belong to the process, and are only reached by volatile or atomic accesses.
+unsafe impl Send for Memory {}
+// SAFETY: as above.
+unsafe impl Sync for Memory {}
 
 impl Memory {
     /// Maps regions, of `most` bytes in all.
@@ -70,20 +92,106 @@ impl Memory {
             kept.push(region);
         }
         let guest = GuestMemoryMmap::from_regions(mapped).map_err(|e| Refused::Memory(e.to_string()))?;
-        Ok(Memory { guest, regions: kept })
+        Ok(Memory::of(guest, kept))
+    }
+
+    fn of(guest: GuestMemoryMmap, regions: Vec<Region>) -> Memory {
+        let host = |region: &GuestRegionMmap| Host {
+            guest: region.start_addr().raw_value(),
+            len: region.len(),
+            start: NonNull::new(region.as_ptr()).expect("nothing is mapped at 0"),
+        };
+        let hosts = guest.iter().map(host).collect();
+        Memory { guest, regions, hosts }
     }
 
     /// Memory of this process, for tests: `bytes` from address 0 on, seen there by the guest and the peer alike.
     #[doc(hidden)]
     pub fn anonymous(bytes: usize) -> Memory {
-        let guest = GuestMemoryMmap::from_ranges(&[(GuestAddress(0), bytes)]).expect("memory for a test");
-        let region = Region { guest: 0, size: bytes as u64, user: 0, offset: 0 };
-        Memory { guest, regions: vec![region] }
+        Memory::of_ranges(&[(0, bytes)])
+    }
+
+    /// The same, of several regions: where each begins, and how long it is.
+    #[doc(hidden)]
+    pub fn of_ranges(ranges: &[(u64, usize)]) -> Memory {
+        let places: Vec<_> = ranges.iter().map(|(at, bytes)| (GuestAddress(*at), *bytes)).collect();
+        let guest = GuestMemoryMmap::from_ranges(&places).expect("memory for a test");
+        let region = |(at, bytes): &(u64, usize)| Region { guest: *at, size: *bytes as u64, user: *at, offset: 0 };
+        Memory::of(guest, ranges.iter().map(region).collect())
     }
 
     /// The memory by the guest's addresses.
     pub fn guest(&self) -> &GuestMemoryMmap {
         &self.guest
+    }
+
+    /// These bytes, if they are all in one region.
+    #[inline]
+    pub(super) fn slice(&self, address: u64, len: usize) -> Option<VolatileSlice<'_>> {
+        for host in &self.hosts {
+            let offset = address.wrapping_sub(host.guest);
+            if offset < host.len && len as u64 <= host.len - offset {
+                // SAFETY: the region is mapped for as long as `self` lives, and has these bytes: that was checked just now. Nobody
+                // in this program reaches them but by volatile or atomic accesses.
+                return Some(unsafe { VolatileSlice::new(host.start.as_ptr().add(offset as usize), len) });
+            }
+        }
+        None
+    }
+
+    /// Does something with these bytes, region by region; whether all of them are there. Of such as are not, some may have been
+    /// acted upon.
+    #[inline]
+    pub(super) fn each<'m>(&'m self, address: u64, len: usize, mut act: impl FnMut(VolatileSlice<'m>)) -> bool {
+        match self.slice(address, len) {
+            Some(slice) => {
+                act(slice);
+                true
+            }
+            None => self.each_apart(address, len, act),
+        }
+    }
+
+    #[cold]
+    fn each_apart<'m>(&'m self, mut address: u64, mut len: usize, mut act: impl FnMut(VolatileSlice<'m>)) -> bool {
+        while len > 0 {
+            let holds = |host: &&Host| address.wrapping_sub(host.guest) < host.len;
+            let Some(host) = self.hosts.iter().find(holds) else { return false };
+            let now = len.min((host.len - (address - host.guest)) as usize);
+            let Some(slice) = self.slice(address, now) else { return false };
+            act(slice);
+            len -= now;
+            match address.checked_add(now as u64) {
+                Some(next) => address = next,
+                None => return len == 0,
+            }
+        }
+        true
+    }
+
+    /// Whether all of these bytes are there.
+    #[inline]
+    pub(super) fn holds(&self, address: u64, len: usize) -> bool {
+        self.each(address, len, |_| ())
+    }
+
+    /// A descriptor, read once.
+    #[inline]
+    pub(super) fn descriptor(&self, address: u64) -> Option<Descriptor> {
+        if let Some(slice) = self.slice(address, DESCRIPTOR) {
+            return Some(Descriptor::from_words(slice.get_ref(0).ok()?.load()));
+        }
+        let (mut bytes, mut done) = ([0; DESCRIPTOR], 0);
+        let all = self.each(address, DESCRIPTOR, |slice| done += slice.copy_to(&mut bytes[done..]));
+        let [first, second] = [0, 8].map(|at: usize| u64::from_ne_bytes(std::array::from_fn(|byte| bytes[at + byte])));
+        all.then(|| Descriptor::from_words([first, second]))
+    }
+
+    /// These bytes on their own, if they are in one region.
+    pub(super) fn area(self: &Arc<Memory>, address: u64, len: usize) -> Option<Area> {
+        let start = NonNull::new(self.slice(address, len)?.ptr_guard_mut().as_ptr())?;
+        // SAFETY: the region has these bytes, and is mapped for as long as the memory lives.
+        Some(unsafe { Area::of(start, len, self.clone()) })
     }
 
     /// Where the guest sees what the peer sees at `user`.

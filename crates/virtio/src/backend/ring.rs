@@ -1,15 +1,19 @@
 //! A queue that runs: takes buffers out of the available ring, puts them into the used ring, calls the driver.
+//!
+//! The rings are looked up once, when the queue starts, so that each lies in one region of the memory; from then on they are
+//! reached by nothing but loads and stores there (VIRTIO 1.2, 2.7).
 
 use std::num::Wrapping;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-use virtio_bindings::bindings::virtio_ring::VRING_AVAIL_F_NO_INTERRUPT;
-use virtio_queue::{Error, Queue, QueueOwnedT, QueueT};
-use vm_memory::{Bytes, GuestAddress};
+use virtio_bindings::bindings::virtio_ring::{VRING_AVAIL_F_NO_INTERRUPT, VRING_USED_F_NO_NOTIFY};
+use vm_memory::{Address, GuestAddress};
 
 use super::eventfd::Eventfd;
 use super::{Chain, Memory, Refused};
+use crate::area::Area;
+use crate::descriptor::DESCRIPTOR;
 
 /// How a queue begins.
 #[derive(Clone, Copy, Debug)]
@@ -29,43 +33,70 @@ pub(crate) struct Start {
 /// A queue that runs. Buffers are given back in the order in which they were taken.
 #[derive(Debug)]
 pub struct Ring {
-    queue: Queue,
     memory: Arc<Memory>,
+    size: u16,
+    /// The table, and the rings (2.7.5, 2.7.6, 2.7.8).
+    descriptors: Area,
+    available: Area,
+    used: Area,
     pub(super) call: Option<Eventfd>,
     pub(super) error: Option<Eventfd>,
+    event_index: bool,
     indirect: bool,
     broken: bool,
+    /// The buffer that is taken next, and up to which there were buffers at the last look.
+    next: Wrapping<u16>,
+    there: Wrapping<u16>,
     /// Taken and not yet given back.
     taken: u16,
+    /// Buffers given back, and up to which of them it was asked whether to call.
+    given: Wrapping<u16>,
+    asked: Wrapping<u16>,
     generation: u64,
 }
 
 static GENERATIONS: AtomicU64 = AtomicU64::new(0);
 
+/// Where the index of either ring is, and its first entry.
+const INDEX: usize = 2;
+const ENTRIES: usize = 4;
+
 impl Ring {
     pub(crate) fn new(memory: Arc<Memory>, start: &Start) -> Result<Ring, Refused> {
-        let refused = |e: Error| Refused::Rings(e.to_string());
-        let mut queue = Queue::new(start.size).map_err(refused)?;
-        queue.try_set_desc_table_address(start.descriptors).map_err(refused)?;
-        queue.try_set_avail_ring_address(start.available).map_err(refused)?;
-        queue.try_set_used_ring_address(start.used).map_err(refused)?;
-        queue.set_event_idx(start.event_index);
-        queue.set_ready(true);
-        if !queue.is_valid(memory.guest()) {
-            return Err(Refused::Rings("its rings are not in the memory shared".into()));
+        let n = usize::from(start.size);
+        if !start.size.is_power_of_two() {
+            return Err(Refused::Rings(format!("a queue of {n} descriptors: no power of two")));
         }
-        let used = queue.used_idx(memory.guest(), Ordering::Acquire).map_err(refused)?;
-        queue.set_next_used(used.0);
-        queue.set_next_avail(start.base);
+        let part = |what: &str, address: GuestAddress, aligned: u64, len: usize| {
+            let address = address.raw_value();
+            if !address.is_multiple_of(aligned) {
+                return Err(Refused::Rings(format!("its {what} at {address:#x} is not aligned to {aligned} bytes")));
+            }
+            let found = memory.area(address, len).filter(|area| area.as_ptr().addr().is_multiple_of(aligned as usize));
+            let reason = format!("its {what} at {address:#x} is not in one region of the memory shared");
+            found.ok_or(Refused::Rings(reason))
+        };
+        let descriptors = part("table of descriptors", start.descriptors, 16, DESCRIPTOR * n)?;
+        let available = part("available ring", start.available, 2, ENTRIES + 2 * n + 2)?;
+        let used = part("used ring", start.used, 4, ENTRIES + 8 * n + 2)?;
+        let (given, next) = (Wrapping(used.load(INDEX)), Wrapping(start.base));
         let generation = GENERATIONS.fetch_add(1, Ordering::Relaxed);
         Ok(Ring {
-            queue,
             memory,
+            size: start.size,
+            descriptors,
+            available,
+            used,
             call: None,
             error: None,
+            event_index: start.event_index,
             indirect: start.indirect,
             broken: false,
+            next,
+            there: next,
             taken: 0,
+            given,
+            asked: given,
             generation,
         })
     }
@@ -107,6 +138,7 @@ impl Ring {
     ///
     /// # Errors
     /// What is wrong with it, once.
+    #[inline]
     pub fn take(&mut self, chain: &mut Chain) -> Result<bool, Refused> {
         self.take_first(chain, usize::MAX)
     }
@@ -116,47 +148,45 @@ impl Ring {
     ///
     /// # Errors
     /// What is wrong with it, once.
+    #[inline]
     pub fn take_first(&mut self, chain: &mut Chain, most: usize) -> Result<bool, Refused> {
         if self.broken {
             return Ok(false);
         }
-        self.try_take(chain, most).map_err(|refused| self.give_up(refused))
-    }
-
-    fn try_take(&mut self, chain: &mut Chain, most: usize) -> Result<bool, Refused> {
-        let memory = &self.memory;
-        let wrong = |e: Error| Refused::Rings(e.to_string());
-        let available = self.queue.avail_idx(memory.guest(), Ordering::Acquire).map_err(wrong)?;
-        let ahead = available - Wrapping(self.queue.next_avail());
-        // Also those that were taken are still the device's: no driver offers more than the queue has.
-        if ahead.0.checked_add(self.taken).is_none_or(|all| all > self.queue.size()) {
-            return Err(Refused::AvailableIndex(ahead.0));
+        if self.next == self.there {
+            self.there = Wrapping(self.available.load(INDEX));
+            let ahead = (self.there - self.next).0;
+            // Also those that were taken are still the device's: no driver offers more than the queue has.
+            if ahead.checked_add(self.taken).is_none_or(|all| all > self.size) {
+                return Err(self.give_up(Refused::AvailableIndex(ahead)));
+            }
+            if ahead == 0 {
+                return Ok(false);
+            }
         }
-        let head = match self.queue.iter(memory.guest()).map_err(wrong)?.next() {
-            None => return Ok(false),
-            Some(found) => found.head_index(),
-        };
+        let head = self.available.load(ENTRIES + 2 * usize::from(self.next.0 % self.size));
+        self.next += 1;
         self.taken += 1;
-        let table = GuestAddress(self.queue.desc_table());
-        chain.copy(memory.guest(), table, self.queue.size(), head, self.indirect, most)?;
-        Ok(true)
+        let copied = chain.copy(&self.memory, &self.descriptors, self.size, head, self.indirect, most);
+        copied.map(|()| true).map_err(|refused| self.give_up(refused))
     }
 
     /// Gives a buffer back into which `written` bytes were written.
-    ///
-    /// # Errors
-    /// What is wrong with the queue, once.
-    pub fn give_back(&mut self, chain: &Chain, written: u32) -> Result<(), Refused> {
+    #[inline]
+    pub fn give_back(&mut self, chain: &Chain, written: u32) {
         if self.broken {
-            return Ok(());
+            return;
         }
         self.taken = self.taken.saturating_sub(1);
-        let done = self.queue.add_used(self.memory.guest(), chain.head, written);
-        done.map_err(|e| self.give_up(Refused::Rings(e.to_string())))
+        let place = ENTRIES + 8 * usize::from(self.given.0 % self.size);
+        self.used.put(place, u64::from(written) << 32 | u64::from(chain.head()));
+        self.given += 1;
+        self.used.store(INDEX, self.given.0);
     }
 
     /// Gives the queue up for something that only the device can see: it takes nothing any more until it is set up
     /// anew, and the driver's eventfd for errors is signalled. Returns what it was given.
+    #[cold]
     pub fn give_up(&mut self, refused: Refused) -> Refused {
         self.broken = true;
         if let Some(error) = &self.error {
@@ -171,15 +201,8 @@ impl Ring {
     }
 
     /// Calls the driver, if it wants to hear of what was given back since the last time. Whether it was called.
-    ///
-    /// # Errors
-    /// What is wrong with the queue, once.
-    pub fn call(&mut self) -> Result<bool, Refused> {
-        if self.broken {
-            return Ok(false);
-        }
-        let wanted = self.wants_call().map_err(|e| self.give_up(Refused::Rings(e.to_string())))?;
-        Ok(wanted && self.call.as_ref().is_some_and(Eventfd::signal))
+    pub fn call(&mut self) -> bool {
+        !self.broken && self.wants_call() && self.call.as_ref().is_some_and(Eventfd::signal)
     }
 
     /// Calls the driver, who may wait for a call that never came: whoever served it before may have been killed when it had
@@ -190,42 +213,44 @@ impl Ring {
         }
     }
 
-    fn wants_call(&mut self) -> Result<bool, Error> {
-        let memory = self.memory.guest();
-        if !self.queue.needs_notification(memory)? {
-            return Ok(false);
+    fn wants_call(&mut self) -> bool {
+        let (old, new) = (self.asked, self.given);
+        if old == new {
+            return false;
         }
-        if self.queue.event_idx_enabled() {
-            return Ok(true);
+        self.asked = new;
+        // What was given back must be there before the driver's wish is looked at, as it looks again after it wished.
+        fence(Ordering::SeqCst);
+        if self.event_index {
+            // VIRTIO 1.2, 2.7.7: `used_event`, after the available ring.
+            let event = Wrapping(self.available.load(ENTRIES + 2 * usize::from(self.size)));
+            return new - event - Wrapping(1) < new - old;
         }
-        // VIRTIO 1.2, 2.7.7: without event indices, a flag. The library does not look at it, but has put a fence before.
-        let flags: u16 = memory
-            .load(GuestAddress(self.queue.avail_ring()), Ordering::Relaxed)
-            .map_err(Error::GuestMemory)?;
-        Ok(u32::from(u16::from_le(flags)) & VRING_AVAIL_F_NO_INTERRUPT == 0)
+        u32::from(self.available.load(0)) & VRING_AVAIL_F_NO_INTERRUPT == 0
     }
 
     /// Asks the driver to kick for new buffers, or not to. Whether there is a buffer already for which it may not
     /// have kicked.
-    ///
-    /// # Errors
-    /// What is wrong with the queue, once.
-    pub fn want_kicks(&mut self, wanted: bool) -> Result<bool, Refused> {
+    pub fn want_kicks(&mut self, wanted: bool) -> bool {
         if self.broken {
-            return Ok(false);
+            return false;
         }
-        let memory = self.memory.guest();
-        let done = if wanted {
-            self.queue.enable_notification(memory)
-        } else {
-            self.queue.disable_notification(memory).map(|()| false)
-        };
-        done.map_err(|e| self.give_up(Refused::Rings(e.to_string())))
+        match (self.event_index, wanted) {
+            // 2.7.10: `avail_event`, after the used ring. Left behind it asks for no more kicks.
+            (true, true) => self.used.store(ENTRIES + 8 * usize::from(self.size), self.next.0),
+            (true, false) => {}
+            (false, wanted) => self.used.store(0, if wanted { 0 } else { VRING_USED_F_NO_NOTIFY as u16 }),
+        }
+        if !wanted {
+            return false;
+        }
+        fence(Ordering::SeqCst);
+        self.available.load(INDEX) != self.next.0
     }
 
     /// The index of the available ring at which another server could go on: what was taken and not given back is
     /// offered again.
     pub(crate) fn base(&self) -> u16 {
-        (Wrapping(self.queue.next_avail()) - Wrapping(self.taken)).0
+        (self.next - Wrapping(self.taken)).0
     }
 }

@@ -5,13 +5,11 @@ use std::num::Wrapping;
 use std::sync::atomic::{Ordering, fence};
 
 use tollway_core::{Error, Result};
-use virtio_bindings::bindings::virtio_ring::{
-    VRING_DESC_F_INDIRECT, VRING_DESC_F_NEXT, VRING_DESC_F_WRITE, VRING_USED_F_NO_NOTIFY,
-};
-use virtio_queue::desc::split::Descriptor;
+use virtio_bindings::bindings::virtio_ring::VRING_USED_F_NO_NOTIFY;
 
 use super::Layout;
 use crate::area::{Area, Span};
+use crate::descriptor::{DESCRIPTOR, Descriptor, INDIRECT, NEXT, WRITE};
 
 /// What both sides have agreed upon.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -158,10 +156,10 @@ impl Queue {
         let head = self.free;
         if is_indirect {
             let table = self.layout.table(head);
-            self.describe(readable, writable, |number| (table + 16 * number, number as u16 + 1));
-            let (address, bytes) = (self.guest + table as u64, 16 * pieces as u32);
-            let place = self.layout.descriptors + 16 * usize::from(head);
-            self.area.put(place, Descriptor::new(address, bytes, VRING_DESC_F_INDIRECT as u16, 0));
+            self.describe(readable, writable, |number| (table + DESCRIPTOR * number, number as u16 + 1));
+            let (address, bytes) = (self.guest + table as u64, (DESCRIPTOR * pieces) as u32);
+            let place = self.layout.descriptors + DESCRIPTOR * usize::from(head);
+            self.area.put_descriptor(place, Descriptor { address, bytes, flags: INDIRECT, next: 0 });
             self.free = self.links[usize::from(head)];
         } else {
             let (first, mut last) = (self.layout.descriptors, head);
@@ -169,7 +167,7 @@ impl Queue {
             let mut free = head;
             self.describe(readable, writable, |_| {
                 (last, free) = (free, links[usize::from(free)]);
-                (first + 16 * usize::from(last), free)
+                (first + DESCRIPTOR * usize::from(last), free)
             });
             self.free = free;
         }
@@ -198,17 +196,18 @@ impl Queue {
     }
 
     /// Writes the descriptors of a buffer; `place` tells of each one where it is, and the number of the next.
+    #[inline]
     fn describe(&self, readable: &[Span], writable: &[Span], mut place: impl FnMut(usize) -> (usize, u16)) {
-        let all = readable
-            .iter()
-            .map(|span| (span, 0))
-            .chain(writable.iter().map(|span| (span, VRING_DESC_F_WRITE)));
         let last = readable.len() + writable.len() - 1;
-        for (number, (span, flags)) in all.enumerate() {
-            let (at, next) = place(number);
-            let address = self.guest + span.at as u64;
-            let (flags, next) = if number < last { (flags | VRING_DESC_F_NEXT, next) } else { (flags, 0) };
-            self.area.put(at, Descriptor::new(address, span.bytes, flags as u16, next));
+        let mut number = 0;
+        for (spans, flags) in [(readable, 0), (writable, WRITE)] {
+            for span in spans {
+                let (at, next) = place(number);
+                let (flags, next) = if number < last { (flags | NEXT, next) } else { (flags, 0) };
+                let address = self.guest + span.at as u64;
+                self.area.put_descriptor(at, Descriptor { address, bytes: span.bytes, flags, next });
+                number += 1;
+            }
         }
     }
 
@@ -251,7 +250,7 @@ impl Queue {
             }
         }
         let at = self.layout.used + 4 + 8 * usize::from(self.taken.0 % self.layout.size);
-        let element = u64::from_le(self.area.get(at));
+        let element = self.area.get(at);
         let (id, written) = (element as u32, (element >> 32) as u32);
         let flight = self.flights.get_mut(id as usize).and_then(Option::take);
         let known = flight.filter(|flight| {
