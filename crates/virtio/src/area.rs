@@ -122,14 +122,15 @@ impl Area {
 
     #[inline]
     pub(crate) fn put_descriptor(&self, at: usize, descriptor: Descriptor) {
-        let place = self.bytes().get_ref(at).expect("it was checked that this is in the area");
-        place.store(descriptor.words());
+        let bytes = self.bytes();
+        bytes.get_ref(at).expect("it was checked that this is in the area").store(descriptor.words());
     }
 
     /// A descriptor, read once.
     #[inline]
     pub(crate) fn descriptor(&self, at: usize) -> Descriptor {
-        let place = self.bytes().get_ref(at).expect("it was checked that this is in the area");
+        let bytes = self.bytes();
+        let place = bytes.get_ref(at).expect("it was checked that this is in the area");
         Descriptor::from_words(place.load())
     }
 

@@ -14,8 +14,8 @@ use std::sync::Arc;
 use rustix::fs::{SealFlags, fcntl_get_seals, fstat, fstatfs};
 use rustix::param::page_size;
 use vm_memory::{
-    Address, FileOffset, GuestAddress, GuestMemoryBackend, GuestMemoryMmap, GuestMemoryRegion, GuestRegionMmap, MmapRegion, VolatileMemory,
-    VolatileSlice,
+    Address, FileOffset, GuestAddress, GuestMemoryBackend, GuestMemoryMmap, GuestMemoryRegion,
+    GuestRegionMmap, MmapRegion, VolatileMemory, VolatileSlice,
 };
 
 use super::Refused;
@@ -116,7 +116,8 @@ impl Memory {
     pub fn of_ranges(ranges: &[(u64, usize)]) -> Memory {
         let places: Vec<_> = ranges.iter().map(|(at, bytes)| (GuestAddress(*at), *bytes)).collect();
         let guest = GuestMemoryMmap::from_ranges(&places).expect("memory for a test");
-        let region = |(at, bytes): &(u64, usize)| Region { guest: *at, size: *bytes as u64, user: *at, offset: 0 };
+        let region =
+            |(at, bytes): &(u64, usize)| Region { guest: *at, size: *bytes as u64, user: *at, offset: 0 };
         Memory::of(guest, ranges.iter().map(region).collect())
     }
 
@@ -142,7 +143,12 @@ impl Memory {
     /// Does something with these bytes, region by region; whether all of them are there. Of such as are not, some may have been
     /// acted upon.
     #[inline]
-    pub(super) fn each<'m>(&'m self, address: u64, len: usize, mut act: impl FnMut(VolatileSlice<'m>)) -> bool {
+    pub(super) fn each<'m>(
+        &'m self,
+        address: u64,
+        len: usize,
+        mut act: impl FnMut(VolatileSlice<'m>),
+    ) -> bool {
         match self.slice(address, len) {
             Some(slice) => {
                 act(slice);
@@ -153,7 +159,12 @@ impl Memory {
     }
 
     #[cold]
-    fn each_apart<'m>(&'m self, mut address: u64, mut len: usize, mut act: impl FnMut(VolatileSlice<'m>)) -> bool {
+    fn each_apart<'m>(
+        &'m self,
+        mut address: u64,
+        mut len: usize,
+        mut act: impl FnMut(VolatileSlice<'m>),
+    ) -> bool {
         while len > 0 {
             let holds = |host: &&Host| address.wrapping_sub(host.guest) < host.len;
             let Some(host) = self.hosts.iter().find(holds) else { return false };
@@ -183,7 +194,8 @@ impl Memory {
         }
         let (mut bytes, mut done) = ([0; DESCRIPTOR], 0);
         let all = self.each(address, DESCRIPTOR, |slice| done += slice.copy_to(&mut bytes[done..]));
-        let [first, second] = [0, 8].map(|at: usize| u64::from_ne_bytes(std::array::from_fn(|byte| bytes[at + byte])));
+        let [first, second] =
+            [0, 8].map(|at: usize| u64::from_ne_bytes(std::array::from_fn(|byte| bytes[at + byte])));
         all.then(|| Descriptor::from_words([first, second]))
     }
 

@@ -70,9 +70,13 @@ impl Ring {
         let part = |what: &str, address: GuestAddress, aligned: u64, len: usize| {
             let address = address.raw_value();
             if !address.is_multiple_of(aligned) {
-                return Err(Refused::Rings(format!("its {what} at {address:#x} is not aligned to {aligned} bytes")));
+                return Err(Refused::Rings(format!(
+                    "its {what} at {address:#x} is not aligned to {aligned} bytes"
+                )));
             }
-            let found = memory.area(address, len).filter(|area| area.as_ptr().addr().is_multiple_of(aligned as usize));
+            let found = memory
+                .area(address, len)
+                .filter(|area| area.as_ptr().addr().is_multiple_of(aligned as usize));
             let reason = format!("its {what} at {address:#x} is not in one region of the memory shared");
             found.ok_or(Refused::Rings(reason))
         };

@@ -75,11 +75,11 @@ pub fn serve(ring: &mut Ring, chain: &mut Chain) -> usize {
     while ring.take(chain).unwrap() {
         let mut bytes = vec![0; chain.readable() as usize];
         let memory = ring.memory().clone();
-        chain.read(memory.guest(), 0, &mut bytes).unwrap();
+        chain.read(&memory, 0, &mut bytes).unwrap();
         bytes.reverse();
-        chain.fill(memory.guest(), &bytes).unwrap();
-        ring.give_back(chain, chain.written()).unwrap();
-        ring.call().unwrap();
+        chain.fill(&memory, &bytes).unwrap();
+        ring.give_back(chain, chain.written());
+        ring.call();
         served += 1;
     }
     served
@@ -156,7 +156,7 @@ fn work(ports: &[Arc<Port>], kicks: &Kicks, stop: &AtomicBool) {
             for ring in port.rings().iter_mut().flatten() {
                 loop {
                     serve(ring, &mut chain);
-                    if !ring.want_kicks(true).unwrap() {
+                    if !ring.want_kicks(true) {
                         break;
                     }
                 }

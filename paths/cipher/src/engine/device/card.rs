@@ -173,11 +173,9 @@ impl Shared {
     /// Tells tenants what they are to be told by now.
     pub(super) fn interrupt(&self) {
         let now = self.now();
-        for (number, function) in self.functions.iter().enumerate() {
-            if function.due().is_some_and(|due| due <= now)
-                && let Some(refused) = function.tell(now)
-            {
-                self.tell(Told::Refused(number, refused));
+        for function in &self.functions {
+            if function.due().is_some_and(|due| due <= now) {
+                function.tell(now);
             }
         }
     }

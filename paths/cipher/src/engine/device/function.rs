@@ -201,21 +201,17 @@ impl Function {
     }
 
     /// Tells its tenant what is to be told by now.
-    pub(super) fn tell(&self, now: u64) -> Option<Refused> {
-        let port = self.port.get()?;
+    pub(super) fn tell(&self, now: u64) {
+        let Some(port) = self.port.get() else { return };
         let mut rings = port.rings();
         let mut inner = self.inner();
-        let mut refused = None;
         for number in 0..inner.queues.len() {
             let due = inner.queues[number].teller.is_due(now);
-            if let (true, Some(ring)) = (due, &mut rings[number])
-                && let Err(why) = inner.counts.call(ring)
-            {
-                refused = Some(why);
+            if let (true, Some(ring)) = (due, &mut rings[number]) {
+                inner.counts.call(ring);
             }
         }
         self.due.store(inner.due(), Ordering::Release);
-        refused
     }
 
     /// Asks for kicks from now on. Whether there is something to do already.
@@ -228,7 +224,7 @@ impl Function {
             if let Some(ring) = ring {
                 queue.quiet = false;
                 // What is wrong with a queue is told when it is served.
-                more |= ring.want_kicks(true).unwrap_or(true);
+                more |= ring.want_kicks(true);
             }
         }
         more
@@ -264,13 +260,13 @@ impl Inner {
             if !ring.take(&mut self.chain)? {
                 return Ok(());
             }
-            let written = match reply::control(&self.chain, ring.memory().guest(), function) {
+            let written = match reply::control(&self.chain, ring.memory(), function) {
                 Ok(written) => written,
                 Err(refused) => return Err(ring.give_up(refused)),
             };
             self.counts.controls += 1;
-            ring.give_back(&self.chain, written)?;
-            self.counts.call(ring)?;
+            ring.give_back(&self.chain, written);
+            self.counts.call(ring);
         }
         turn.more = true;
         Ok(())
@@ -303,27 +299,25 @@ impl Inner {
                 Err(refused) => break Err(refused),
             }
             if !self.queues[number].quiet {
-                ring.want_kicks(false)?;
+                ring.want_kicks(false);
                 self.queues[number].quiet = true;
             }
-            let done = match reply::data(&self.chain, memory.guest(), sessions, &mut scratch) {
+            let done = match reply::data(&self.chain, &memory, sessions, &mut scratch) {
                 Ok(done) => done,
                 Err(refused) => break Err(ring.give_up(refused)),
             };
-            if let Err(refused) = ring.give_back(&self.chain, done.written) {
-                break Err(refused);
-            }
+            ring.give_back(&self.chain, done.written);
             self.counts.add(&done);
             turn.requests += 1;
             worth += REQUEST + done.bytes;
             call |= self.queues[number].teller.done(now());
             if call && self.rule == Delivery::Each {
-                self.counts.call(ring)?;
+                self.counts.call(ring);
                 call = false;
             }
         };
         if call {
-            self.counts.call(ring)?;
+            self.counts.call(ring);
         }
         result
     }

@@ -1,7 +1,7 @@
 //! One request: read out of its buffer, done, answered.
 
-use tollway_virtio::backend::{Chain, Refused};
-use vm_memory::{GuestMemoryMmap, VolatileSlice};
+use tollway_virtio::backend::{Chain, Memory, Refused};
+use vm_memory::VolatileSlice;
 use zeroize::Zeroizing;
 
 use super::function::Function;
@@ -37,7 +37,7 @@ pub(super) struct Done {
 /// It has not even room for that, or lies outside of the memory.
 pub(super) fn data<'m>(
     chain: &Chain,
-    memory: &'m GuestMemoryMmap,
+    memory: &'m Memory,
     sessions: &Sessions,
     scratch: &mut Scratch<'m>,
 ) -> Result<Done, Refused> {
@@ -60,7 +60,7 @@ pub(super) fn data<'m>(
 /// How many bytes were worked on, and how long the result is.
 fn run<'m>(
     chain: &Chain,
-    memory: &'m GuestMemoryMmap,
+    memory: &'m Memory,
     sessions: &Sessions,
     scratch: &mut Scratch<'m>,
     room: u64,
@@ -99,7 +99,7 @@ fn run<'m>(
 ///
 /// # Errors
 /// It has no room for the answer, or lies outside of the memory.
-pub(super) fn control(chain: &Chain, memory: &GuestMemoryMmap, function: &Function) -> Result<u32, Refused> {
+pub(super) fn control(chain: &Chain, memory: &Memory, function: &Function) -> Result<u32, Refused> {
     let mut fixed = [0; FIXED];
     let asked = match chain.read(memory, 0, &mut fixed) {
         Ok(()) => Control::parse(&fixed),

@@ -71,7 +71,7 @@ fn service(algorithm: Algorithm) -> u32 {
         Algorithm::Hash(_) => HASH,
         Algorithm::Mac { .. } => MAC,
         Algorithm::Gcm(_) => AEAD,
-        Algorithm::Rsa { .. } | Algorithm::Ecdsa { .. } => AKCIPHER,
+        Algorithm::Rsa { .. } | Algorithm::Ecdsa { .. } | Algorithm::Agreement(_) => AKCIPHER,
     }
 }
 
@@ -88,7 +88,8 @@ impl NewSession {
             Algorithm::Hash(hash) => &[(0, digest(hash))],
             Algorithm::Mac { digest: hash, tag } => &[(0, digest(hash)), (4, tag as u32), (8, key)],
             Algorithm::Gcm(way) => &[(0, 1), (4, key), (8, 16), (16, direction(way))],
-            Algorithm::Rsa { .. } | Algorithm::Ecdsa { .. } => {
+            Algorithm::Rsa { .. } | Algorithm::Ecdsa { .. } | Algorithm::Agreement(_) => {
+                // What has no number is asked for as none, and not supported.
                 let (number, private, own) = public_key(self.algorithm).unwrap_or_default();
                 &[(0, number), (4, 1 + u32::from(private)), (8, key), (12, own[0]), (16, own[1])]
             }
@@ -186,6 +187,8 @@ impl Request {
             Work::Decrypt => 1,
             Work::Sign => 2,
             Work::Verify => 3,
+            // It has no number: this one is not supported.
+            Work::Agree => 0xff,
         };
         put(&mut bytes, 0, service << 8 | work);
         bytes[8..16].copy_from_slice(&self.session.to_le_bytes());

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::engine::suite::{Algorithm, CipherMode, Curve, Digest, Direction, RsaPadding};
+use crate::engine::suite::{Algorithm, CipherMode, Curve, Digest, Direction, Group, RsaPadding};
 
 /// A fixed part with these words at these offsets.
 fn fixed(words: &[(usize, u32)]) -> [u8; FIXED] {
@@ -155,10 +155,21 @@ proptest! {
             Algorithm::Rsa { .. } | Algorithm::Ecdsa { .. } => [Work::Encrypt, Work::Decrypt, Work::Sign, Work::Verify]
                 .map(|work| Request { work, ..none })
                 .into(),
+            Algorithm::Agreement(_) => unreachable!("it is not among them"),
         };
         for request in requests {
             prop_assert_eq!(Request::parse(&request.compose(algorithm)), Ok(request));
         }
+    }
+
+    #[test]
+    fn what_the_protocol_has_not_is_not_supported(number: u64) {
+        let algorithm = Algorithm::Agreement(Group::X25519);
+        let new = NewSession { algorithm, key: 32 };
+        prop_assert!(new.message(&[0; 32]).is_none());
+        prop_assert!(Control::parse(&new.compose()).is_err());
+        let request = Request { session: number, work: Work::Agree, iv: 0, source: 32, associated: 0, result: 32 };
+        prop_assert_eq!(Request::parse(&request.compose(algorithm)), Err(Status::NotSupported));
     }
 
     #[test]

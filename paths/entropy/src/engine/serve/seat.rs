@@ -135,7 +135,7 @@ fn fill(inner: &mut Inner, ring: &mut Ring, bytes: &[u8], used: &mut usize) -> R
             if !ring.take_first(&mut inner.chain, PIECES)? {
                 inner.quiet = false;
                 // The driver may have offered something between the two.
-                if ring.want_kicks(true)? {
+                if ring.want_kicks(true) {
                     continue;
                 }
                 break None;
@@ -152,22 +152,22 @@ fn fill(inner: &mut Inner, ring: &mut Ring, bytes: &[u8], used: &mut usize) -> R
             break Some(inner.chain.left());
         }
         if !inner.quiet {
-            ring.want_kicks(false)?;
+            ring.want_kicks(false);
             inner.quiet = true;
         }
         let memory = ring.memory().clone();
-        match inner.chain.fill(memory.guest(), &bytes[*used..]) {
+        match inner.chain.fill(&memory, &bytes[*used..]) {
             Ok(written) => *used += written,
             Err(refused) => return Err(ring.give_up(refused)),
         }
         if inner.chain.left() == 0 {
             inner.open = false;
-            ring.give_back(&inner.chain, inner.chain.written())?;
+            ring.give_back(&inner.chain, inner.chain.written());
             inner.counts.requests += 1;
             given_back = true;
         }
     };
-    if given_back && ring.call()? {
+    if given_back && ring.call() {
         inner.counts.calls += 1;
     }
     Ok(more)
