@@ -110,6 +110,20 @@ impl Area {
         self.bytes().read_slice(into, at).expect("the area has these bytes");
     }
 
+    /// Copies bytes there, unless they are there: a cache line that the other side has read, and that stays as it is, need not be
+    /// fetched to be written.
+    ///
+    /// # Panics
+    /// If the area does not have as many.
+    #[inline]
+    pub fn update<const BYTES: usize>(&self, at: usize, bytes: &[u8; BYTES]) {
+        let mut there = [0; BYTES];
+        self.read(at, &mut there);
+        if there != *bytes {
+            self.write(at, bytes);
+        }
+    }
+
     #[inline]
     pub(crate) fn put(&self, at: usize, word: u64) {
         self.bytes().get_ref(at).expect("it was checked that this is in the area").store(word.to_le());
@@ -120,10 +134,14 @@ impl Area {
         u64::from_le(self.bytes().get_ref(at).expect("it was checked that this is in the area").load())
     }
 
+    /// Writes a descriptor, unless it is there (see [`update`](Area::update)).
     #[inline]
     pub(crate) fn put_descriptor(&self, at: usize, descriptor: Descriptor) {
         let bytes = self.bytes();
-        bytes.get_ref(at).expect("it was checked that this is in the area").store(descriptor.words());
+        let place = bytes.get_ref(at).expect("it was checked that this is in the area");
+        if place.load() != descriptor.words() {
+            place.store(descriptor.words());
+        }
     }
 
     /// A descriptor, read once.

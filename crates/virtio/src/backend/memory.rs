@@ -199,6 +199,21 @@ impl Memory {
         all.then(|| Descriptor::from_words([first, second]))
     }
 
+    /// Has the processor fetch the first two cache lines of these bytes, if they are there.
+    #[inline]
+    pub(super) fn fetch(&self, address: u64, len: usize) {
+        let Some(slice) = self.slice(address, len) else { return };
+        let start = slice.ptr_guard().as_ptr();
+        #[cfg(target_arch = "x86_64")]
+        for line in [start, start.wrapping_add(64)] {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            // SAFETY: prefetching never faults, whatever the address.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(line.cast()) };
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = start;
+    }
+
     /// These bytes on their own, if they are in one region.
     pub(super) fn area(self: &Arc<Memory>, address: u64, len: usize) -> Option<Area> {
         let start = NonNull::new(self.slice(address, len)?.ptr_guard_mut().as_ptr())?;

@@ -160,6 +160,40 @@ fn calls_are_as_the_driver_wants_them() {
     }
 }
 
+/// A call that may come late does not get lost: what was not called early is with the last.
+#[test]
+fn early_calls_are_made_up_for() {
+    for event_index in [true, false] {
+        let (port, mut link) = idle(&LinkOptions { event_index, ..LinkOptions::default() });
+        let span = [Span { at: link.free(), bytes: 8 }];
+        let lane = link.lane(0);
+        let mut rings = port.rings();
+        let ring = rings[0].as_mut().unwrap();
+        let mut chain = Chain::default();
+        let mut round = |lane: &mut Lane, wishes: [bool; 2]| {
+            for token in 0..2 {
+                lane.submit(token, &[], &span).unwrap();
+            }
+            lane.show();
+            let called = wishes.map(|wish| {
+                lane.want_call(wish);
+                assert!(ring.take(&mut chain).unwrap());
+                ring.give_back(&chain, 0);
+                ring.call_early()
+            });
+            let last = ring.call();
+            for _ in 0..2 {
+                lane.take().unwrap().unwrap();
+            }
+            (called, last)
+        };
+        assert_eq!(round(lane, [false, false]), ([false, false], false));
+        assert_eq!(round(lane, [true, false]), ([true, false], false));
+        // It wishes for the first although that was not called early: it is called with the second.
+        assert_eq!(round(lane, [false, true]), ([false, true], false));
+    }
+}
+
 #[test]
 fn buffers_that_cannot_be_are_refused() {
     let options = LinkOptions { size: 4, indirect: 2, bytes: 4096, ..LinkOptions::default() };

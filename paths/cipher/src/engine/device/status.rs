@@ -70,4 +70,9 @@ impl Counts {
     pub(super) fn call(&mut self, ring: &mut Ring) {
         self.interrupts += u64::from(ring.call());
     }
+
+    /// The same where more follows, and `call` after the last.
+    pub(super) fn call_early(&mut self, ring: &mut Ring) {
+        self.interrupts += u64::from(ring.call_early());
+    }
 }

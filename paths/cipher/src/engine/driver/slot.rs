@@ -7,8 +7,11 @@ use crate::engine::protocol::FIXED;
 /// The longest IV.
 pub(super) const LONGEST_IV: usize = 16;
 
+/// Bytes of a cache line.
+const LINE: usize = 64;
+
 /// Bytes of a slot: two cache lines. What the device writes is in the one that its driver writes anew each time anyway.
-pub(super) const SLOT: usize = 128;
+pub(super) const SLOT: usize = 2 * LINE;
 
 /// Where the status is in a slot.
 const STATUS: usize = FIXED + LONGEST_IV;
@@ -46,11 +49,16 @@ impl Slots {
     pub(super) fn fill(&mut self, token: u64, fixed: &[u8; FIXED], iv: &[u8]) -> Option<u16> {
         let slot = self.free.pop()?;
         self.tokens[usize::from(slot)] = token;
-        let mut bytes = [0; STATUS + 1];
-        bytes[..FIXED].copy_from_slice(fixed);
-        bytes[FIXED..FIXED + iv.len()].copy_from_slice(iv);
-        bytes[STATUS] = UNWRITTEN;
-        self.area.write(self.place(slot), &bytes);
+        let (first, rest) = fixed.split_at(LINE);
+        let mut second = [0; STATUS + 1 - LINE];
+        second[..rest.len()].copy_from_slice(rest);
+        second[rest.len()..][..iv.len()].copy_from_slice(iv);
+        second[STATUS - LINE] = UNWRITTEN;
+        let place = self.place(slot);
+        // From request to request most of the fixed part stays.
+        let first: &[u8; LINE] = first.first_chunk()?;
+        self.area.update(place, first);
+        self.area.write(place + LINE, &second);
         Some(slot)
     }
 
