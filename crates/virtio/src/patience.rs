@@ -21,25 +21,31 @@ const PER_SECOND: u64 = 50_000_000;
 #[derive(Debug)]
 pub struct Turn {
     begun: Instant,
-    /// How often this thread had slept by then, if it can be told.
-    sleeps: Option<u64>,
+    /// How often this thread had slept by then, and been displaced, if it can be told.
+    switches: Option<(u64, u64)>,
 }
 
-fn sleeps() -> Option<u64> {
-    Usage::read().ok().map(|usage| usage.voluntary)
+fn switches() -> Option<(u64, u64)> {
+    Usage::read().ok().map(|usage| (usage.voluntary, usage.involuntary))
 }
 
 impl Turn {
     /// A turn begins.
     #[expect(clippy::new_without_default, reason = "it is a moment, not a value")]
     pub fn new() -> Turn {
-        Turn { begun: Instant::now(), sleeps: sleeps() }
+        Turn { begun: Instant::now(), switches: switches() }
     }
 
     /// It is over: the nanoseconds that it waited, 0 if it never slept. That somebody else had the processor is not its doing.
     pub fn waited(&self) -> u64 {
         let took = self.begun.elapsed();
-        if took < SHORT || sleeps() == self.sleeps { 0 } else { took.as_nanos() as u64 }
+        let slept = || switches().map(|(slept, _)| slept) != self.switches.map(|(slept, _)| slept);
+        if took >= SHORT && slept() { took.as_nanos() as u64 } else { 0 }
+    }
+
+    /// Whether the thread was displaced meanwhile: then how long the turn has taken says nothing of it.
+    pub fn was_interrupted(&self) -> bool {
+        switches().map(|(_, displaced)| displaced) != self.switches.map(|(_, displaced)| displaced)
     }
 }
 

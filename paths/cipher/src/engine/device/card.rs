@@ -22,7 +22,7 @@ use crate::engine::protocol::{CLOSE_SESSION, CREATE_SESSION, CRYPTO_SESSION_FEAT
 const FEATURES: u64 = 1 << 28 | 1 << 29 | 1 << 32;
 
 /// What a turn costs that is as long as turns are, in nanoseconds.
-const TURN: usize = 50_000;
+pub(super) const TURN: u64 = 50_000;
 
 /// How long the end may take.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -162,12 +162,12 @@ impl Shared {
         Some(grant)
     }
 
-    /// An engine's turn is over, and took so many nanoseconds.
-    pub(super) fn done(&self, engine: usize, function: usize, turn: &Turn, took: u64) {
+    /// An engine's turn is over, took so many nanoseconds, and is charged so many.
+    pub(super) fn done(&self, engine: usize, function: usize, turn: &Turn, took: u64, cost: u64) {
         self.worked[engine].fetch_add(took, Ordering::Relaxed);
         let mut desk = self.desk();
         let more = turn.more.then_some(1);
-        desk.order.done(function, turn.requests, took as usize, more, self.now());
+        desk.order.done(function, turn.requests, cost as usize, more, self.now());
     }
 
     /// Tells tenants what they are to be told by now.
@@ -301,7 +301,7 @@ impl Card {
         let new = |function: &NewFunction| {
             Function::new(options.queues, options.sessions, function.delivery.clone())
         };
-        let order = Order::new(options.discipline, options.quantum, TURN, &shares, 0);
+        let order = Order::new(options.discipline, options.quantum, TURN as usize, &shares, 0);
         let shared = Arc::new(Shared {
             functions: functions.iter().map(new).collect(),
             kicks: Arc::new(Kicks::new()?),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tollway_core::Result;
 use tollway_virtio::patience;
 
-use super::card::Shared;
+use super::card::{Shared, TURN};
 use super::told::Told;
 
 /// Serves until it is told to stop.
@@ -38,7 +38,9 @@ fn turns(shared: &Shared, number: usize) -> usize {
         let function = &shared.functions[grant.tenant];
         let turn = function.serve(grant.most, &|| shared.now());
         let took = shared.now() - begun;
-        shared.done(number, grant.tenant, &turn, took);
+        // That others had the processor is not the tenant's doing.
+        let cost = if took > TURN && watched.was_interrupted() { TURN } else { took };
+        shared.done(number, grant.tenant, &turn, took, cost);
         requests += turn.requests;
         let slow = function.waited(watched.waited(), shared.now());
         if let Some(refused) = turn.refused.or(slow) {

@@ -99,9 +99,10 @@ pub(super) fn work(shared: &Shared, number: usize, mut source: Box<dyn Source>) 
             let (begun, watched) = (Instant::now(), patience::Turn::new());
             let turn = seat.serve(&block.bytes[block.at..block.at + grant.most]);
             block.spend(turn.used);
-            // What could have been drawn meanwhile. A turn that was interrupted is not the tenant's doing: there is a most.
+            // What could have been drawn meanwhile, unless others had the processor: that is not the tenant's doing.
             let missed = (begun.elapsed().as_nanos() as f64 * block.rate) as usize;
-            let cost = turn.used.max(missed.min(DEAREST * shared.quantum));
+            let is_dear = missed > turn.used && !watched.was_interrupted();
+            let cost = if is_dear { missed.min(DEAREST * shared.quantum) } else { turn.used };
             shared.done(grant.tenant, turn.used, cost, turn.more);
             let slow = seat.waited(watched.waited(), shared.now());
             if let Some(refused) = turn.refused.or(slow) {
