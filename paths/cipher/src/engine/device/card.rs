@@ -11,7 +11,7 @@ use tollway_virtio::order::{Discipline, Grant, Order, Share};
 use tollway_virtio::socket::Meeting;
 
 use super::delivery::Delivery;
-use super::engine;
+use super::engine::{self, Engine};
 use super::function::{Function, Turn};
 use super::status::{FunctionStatus, Status};
 use super::told::Told;
@@ -43,8 +43,10 @@ pub struct NewFunction {
 /// What a card is like.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Threads that do requests.
+    /// Threads of the card that do requests.
     pub engines: usize,
+    /// Engines beside these, each for a thread of the card's user ([`Card::engine`]).
+    pub lent: usize,
     /// Whose request is next.
     pub discipline: Discipline,
     /// Requests that a function has done in one turn at most.
@@ -62,6 +64,7 @@ impl Default for Options {
     fn default() -> Self {
         Options {
             engines: 1,
+            lent: 0,
             discipline: Discipline::Fair,
             quantum: 32,
             queues: 1,
@@ -271,6 +274,8 @@ pub struct Card {
     shares: Mutex<Vec<Share>>,
     /// Where tenants of this process enter.
     insides: Vec<Option<Inside>>,
+    /// Engines that nobody has yet.
+    lent: Vec<usize>,
     stopper: Stopper,
     threads: Vec<JoinHandle<()>>,
 }
@@ -290,7 +295,11 @@ impl Card {
             reason: reason.into(),
             remedy: remedy.into(),
         };
-        if functions.is_empty() || options.engines == 0 || options.quantum == 0 || options.sessions == 0 {
+        if functions.is_empty()
+            || options.engines + options.lent == 0
+            || options.quantum == 0
+            || options.sessions == 0
+        {
             let remedy = "name a function, an engine, a request a turn and a session at least";
             return Err(wrong("there is nobody to serve, or nothing", remedy));
         }
@@ -310,7 +319,7 @@ impl Card {
             queues: options.queues,
             begun: Instant::now(),
             desk: Mutex::new(Desk { order, dozing: 0 }),
-            worked: (0..options.engines).map(|_| AtomicU64::new(0)).collect(),
+            worked: (0..options.engines + options.lent).map(|_| AtomicU64::new(0)).collect(),
             tell: Box::new(tell),
         });
         let (names, meetings) = functions.into_iter().map(|f| (f.name, f.meeting)).unzip();
@@ -324,11 +333,13 @@ impl Card {
             insides,
             names,
             shares: Mutex::new(shares),
+            lent: (options.engines..options.engines + options.lent).collect(),
             stopper: reception.stopper(),
             threads: Vec::new(),
         };
         for number in 0..options.engines {
-            card.thread(format!("engine-{number}"), move |shared| engine::work(shared, number))?;
+            let work = move |shared: &Shared| engine::work(shared, number, None, || true).map(|_| ());
+            card.thread(format!("engine-{number}"), work)?;
         }
         card.thread("reception".into(), move |_| reception.run())?;
         Ok(card)
@@ -354,6 +365,12 @@ impl Card {
     /// Where the tenant of a function enters that is met in this process ([`Meeting::Inside`]).
     pub fn inside(&self, function: usize) -> Option<&Inside> {
         self.insides.get(function)?.as_ref()
+    }
+
+    /// One of the engines that are for its user's own threads; none if all are taken.
+    pub fn engine(&mut self) -> Option<Engine> {
+        let number = self.lent.pop()?;
+        Some(Engine { shared: self.shared.clone(), number })
     }
 
     /// How it is going.

@@ -1,5 +1,6 @@
-//! A thread that does requests, of whichever function's turn it is.
+//! What does requests, of whichever function's turn it is: in a thread of the card, or in one that its user lends.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -9,11 +10,42 @@ use tollway_virtio::patience;
 use super::card::{Shared, TURN};
 use super::told::Told;
 
-/// Serves until it is told to stop.
-pub(super) fn work(shared: &Shared, number: usize) -> Result<()> {
+/// An engine for a thread of its user's ([`Card::engine`](super::Card::engine)): it works while that thread lets it.
+pub struct Engine {
+    pub(super) shared: Arc<Shared>,
+    pub(super) number: usize,
+}
+
+/// The longest that an engine sleeps that is to look whether it is wanted any more.
+const LOOK: Duration = Duration::from_millis(20);
+
+impl Engine {
+    /// Serves while `wanted` says so, which is asked after each round and each sleep, at the latest after 20 ms. How often it
+    /// slept.
+    ///
+    /// # Errors
+    /// [`Error::System`](tollway_core::Error::System) if the kernel refuses to let it wait.
+    pub fn work(&mut self, wanted: impl FnMut() -> bool) -> Result<u64> {
+        work(&self.shared, self.number, Some(LOOK), wanted)
+    }
+
+    /// Does what lies ready, kicked for or not, and does not wait; how many requests that were.
+    pub fn turn(&mut self) -> usize {
+        self.shared.want_all();
+        turns(&self.shared, self.number)
+    }
+}
+
+/// Serves while it is wanted and the card is not stopped, sleeping so long at most; how often it slept.
+pub(super) fn work(
+    shared: &Shared,
+    number: usize,
+    longest: Option<Duration>,
+    mut wanted: impl FnMut() -> bool,
+) -> Result<u64> {
     let (mut kicked, mut looked) = (Vec::new(), shared.now());
-    let mut idle = Instant::now();
-    while !shared.stop.load(Ordering::Acquire) {
+    let (mut idle, mut slept) = (Instant::now(), 0);
+    while !shared.stop.load(Ordering::Acquire) && wanted() {
         if turns(shared, number) > 0 {
             idle = Instant::now();
         }
@@ -23,11 +55,13 @@ pub(super) fn work(shared: &Shared, number: usize) -> Result<()> {
             std::hint::spin_loop();
             continue;
         }
-        let most = if shared.arm() { Some(Duration::ZERO) } else { shared.doze() };
+        let due = if shared.arm() { Some(Duration::ZERO) } else { shared.doze() };
+        let most = due.into_iter().chain(longest).min();
+        slept += u64::from(due != Some(Duration::ZERO));
         let since = shared.kicks.wait_since(&mut kicked, most, &mut looked, || shared.now())?;
-        shared.awake(most, &mut kicked, since);
+        shared.awake(due, &mut kicked, since);
     }
-    Ok(())
+    Ok(slept)
 }
 
 /// Has turns until nobody wants one; how many requests were done.

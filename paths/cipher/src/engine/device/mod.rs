@@ -23,5 +23,6 @@ mod told;
 
 pub use card::{Card, NewFunction, Options};
 pub use delivery::Delivery;
+pub use engine::Engine;
 pub use status::{Counts, FunctionStatus, Status};
 pub use told::Told;
