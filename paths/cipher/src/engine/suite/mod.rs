@@ -9,6 +9,7 @@
 //!   digest     hashes, HMAC
 //!   rsa        encryption, signatures
 //!   curve      ECDSA, ECDH, X25519
+//!   named      ciphers by the names that people know
 //!   library    what AWS-LC says of a call
 //!   bytes      pieces of somebody's memory, and two of them in step
 //! ```
@@ -27,10 +28,12 @@ mod digest;
 mod gcm;
 mod job;
 mod library;
+mod named;
 mod rsa;
 mod session;
 mod xts;
 
 pub use algorithm::{Algorithm, CipherMode, Curve, Digest, Direction, Group, RsaPadding};
 pub use job::Job;
+pub use named::{Named, Outcome};
 pub use session::Session;
