@@ -1,6 +1,6 @@
 //! A tenant's queues, between the thread that sets them up and those that serve them.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use super::Ring;
 
@@ -21,5 +21,14 @@ impl Port {
     pub fn rings(&self) -> MutexGuard<'_, Vec<Option<Ring>>> {
         // What a thread that panicked left is checked like anything that a guest could have written there.
         self.rings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The queues, if nobody else has them just now.
+    pub fn try_rings(&self) -> Option<MutexGuard<'_, Vec<Option<Ring>>>> {
+        match self.rings.try_lock() {
+            Ok(rings) => Some(rings),
+            Err(TryLockError::Poisoned(left)) => Some(left.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 }

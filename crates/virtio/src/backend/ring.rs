@@ -137,6 +137,12 @@ impl Ring {
         &self.memory
     }
 
+    /// Whether the driver has offered something that was not taken.
+    #[inline]
+    pub fn has_some(&self) -> bool {
+        !self.broken && (self.next != self.there || self.available.load(INDEX) != self.next.0)
+    }
+
     /// Takes the next buffer, if there is one. A queue in which anything is wrong gives none any more until it is set
     /// up anew.
     ///

@@ -1,6 +1,7 @@
 //! Tenants of a card: every way of waiting, every status, many at once, one that is killed.
 
 mod killed;
+mod limits;
 mod tenancy;
 mod waiting;
 

@@ -29,7 +29,7 @@ pub struct Serve {
     pub functions: Vec<FunctionOption>,
 
     /// All of this from a file: examples/cipher/serve.toml has every word of it.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["functions", "engines", "order", "queues", "sessions", "spin", "status", "mode"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["functions", "engines", "order", "queues", "sessions", "longest", "spin", "status", "mode"])]
     pub config: Option<PathBuf>,
 
     /// Threads that do requests.
@@ -47,6 +47,10 @@ pub struct Serve {
     /// Sessions, that is keys, of each function at most.
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub sessions: u32,
+
+    /// Bytes of a request at most: what is read and what is written together.
+    #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, value_parser = clap::value_parser!(u64).range(4096..=64 << 20))]
+    pub longest: u64,
 
     /// How long an engine without work looks for some itself before it sleeps: 0, 50us, 2ms.
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = time)]

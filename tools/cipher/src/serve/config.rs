@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::Result;
 use serde::Deserialize;
@@ -35,6 +34,8 @@ struct Written {
     queues: u32,
     #[serde(default = "thousand")]
     sessions: u32,
+    #[serde(default = "mebibyte")]
+    longest: u64,
     #[serde(default = "zero")]
     spin: String,
     status: Option<PathBuf>,
@@ -69,6 +70,10 @@ fn thousand() -> u32 {
     1024
 }
 
+fn mebibyte() -> u64 {
+    1 << 20
+}
+
 fn zero() -> String {
     "0".into()
 }
@@ -85,18 +90,6 @@ fn wrong(place: &str, reason: impl Into<String>, remedy: &str) -> anyhow::Error 
     Error::Input { place: place.into(), reason: reason.into(), remedy: remedy.into() }.into()
 }
 
-/// What the numbers come to.
-fn options(engines: u32, order: OrderWord, queues: u32, sessions: u32, spin: Duration) -> Options {
-    Options {
-        engines: engines as usize,
-        discipline: order.into(),
-        queues: queues as usize,
-        sessions: sessions as usize,
-        spin,
-        ..Options::default()
-    }
-}
-
 impl Config {
     /// As the command line has it.
     pub(super) fn of(serve: &Serve) -> Result<Config> {
@@ -107,7 +100,15 @@ impl Config {
             functions: serve.functions.clone(),
             status: serve.status.clone(),
             mode: serve.mode,
-            options: options(serve.engines, serve.order, serve.queues, serve.sessions, serve.spin),
+            options: Options {
+                engines: serve.engines as usize,
+                discipline: serve.order.into(),
+                queues: serve.queues as usize,
+                sessions: serve.sessions as usize,
+                longest: serve.longest,
+                spin: serve.spin,
+                ..Options::default()
+            },
         };
         config.checked("the command line")
     }
@@ -137,7 +138,15 @@ impl Config {
             functions,
             status: written.status,
             mode: mode(&written.mode).map_err(|e| wrong(place, e, "change `mode`"))?,
-            options: options(written.engines, written.order, written.queues, written.sessions, spin),
+            options: Options {
+                engines: written.engines as usize,
+                discipline: written.order.into(),
+                queues: written.queues as usize,
+                sessions: written.sessions as usize,
+                longest: written.longest,
+                spin,
+                ..Options::default()
+            },
         };
         config.checked(place)
     }
@@ -152,6 +161,10 @@ impl Config {
         }
         if !(1..=1_000_000).contains(&self.options.sessions) {
             return Err(wrong(place, format!("{} sessions", self.options.sessions), "use 1 to 1,000,000"));
+        }
+        if !(4096..=64 << 20).contains(&self.options.longest) {
+            let reason = format!("requests of {} bytes", self.options.longest);
+            return Err(wrong(place, reason, "use 4096 to 67,108,864"));
         }
         Ok(self)
     }
@@ -203,6 +216,7 @@ impl Config {
         say(self.options.discipline != other.options.discipline, "the order");
         say(self.options.queues != other.options.queues, "queues");
         say(self.options.sessions != other.options.sessions, "sessions");
+        say(self.options.longest != other.options.longest, "the longest request");
         say(self.options.spin != other.options.spin, "spin");
         say(self.status != other.status, "the status socket");
         say(self.mode != other.mode, "permissions");
@@ -212,6 +226,8 @@ impl Config {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     const EXAMPLE: &str = include_str!("../../../../examples/cipher/serve.toml");
@@ -227,6 +243,7 @@ mod tests {
         let hold = Some(Duration::from_micros(50));
         assert_eq!(database.delivery, Delivery::Coalesced { count: 8, hold });
         assert_eq!((config.options.engines, config.options.spin), (2, Duration::from_micros(20)));
+        assert_eq!((config.options.sessions, config.options.longest), (1024, 1 << 20));
         assert_eq!((config.mode, config.differs(&config)), (0o660, vec![]));
         let mut other = config.clone();
         other.functions[0].delivery = Delivery::Never;
@@ -246,6 +263,7 @@ mod tests {
             (format!("engines = 0\n{function}"), "use 1 to 256"),
             (format!("queues = 65\n{function}"), "use 1 to 64"),
             (format!("sessions = 0\n{function}"), "use 1 to 1,000,000"),
+            (format!("longest = 4095\n{function}"), "use 4096 to 67,108,864"),
             (format!("spin = \"long\"\n{function}"), "change `spin`"),
             (format!("order = \"luck\"\n{function}"), "unknown variant"),
             (format!("mode = \"7\"\n{function}"), "change `mode`"),

@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use tollway_core::{Error, Result};
 use tollway_virtio::backend::{Device, Event, Inside, Kicks, Reception, Stopper};
-use tollway_virtio::order::{Discipline, Grant, Order, Share};
-use tollway_virtio::socket::Meeting;
+use tollway_virtio::order::{Grant, Order, Share};
 
 use super::delivery::Delivery;
 use super::engine::{self, Engine};
 use super::function::{Function, Turn};
+use super::options::{NewFunction, Options};
 use super::status::{FunctionStatus, Status};
 use super::told::Told;
 use crate::engine::protocol::{CLOSE_SESSION, CREATE_SESSION, CRYPTO_SESSION_FEATURE, session_of_message};
@@ -21,58 +21,11 @@ use crate::engine::protocol::{CLOSE_SESSION, CREATE_SESSION, CRYPTO_SESSION_FEAT
 /// requests without sessions, which it does not do.
 const FEATURES: u64 = 1 << 28 | 1 << 29 | 1 << 32;
 
-/// What a turn costs that is as long as turns are, in nanoseconds.
+/// How long a turn is, in nanoseconds: it ends with the request during which they are over.
 pub(super) const TURN: u64 = 50_000;
 
 /// How long the end may take.
 const PATIENCE: Duration = Duration::from_secs(2);
-
-/// A virtual function to be.
-#[derive(Debug)]
-pub struct NewFunction {
-    /// Its name.
-    pub name: String,
-    /// Where its virtual machine is met.
-    pub meeting: Meeting,
-    /// What it is entitled to: a limit is one of requests.
-    pub share: Share,
-    /// When its tenant is told that requests are done.
-    pub delivery: Delivery,
-}
-
-/// What a card is like.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// Threads of the card that do requests.
-    pub engines: usize,
-    /// Engines beside these, each for a thread of the card's user ([`Card::engine`]).
-    pub lent: usize,
-    /// Whose request is next.
-    pub discipline: Discipline,
-    /// Requests that a function has done in one turn at most.
-    pub quantum: usize,
-    /// Data queues of each function, 1 to 64.
-    pub queues: usize,
-    /// Sessions of each function at most.
-    pub sessions: usize,
-    /// How long an engine that has nothing to do looks for requests itself, before it asks to be kicked and sleeps.
-    pub spin: Duration,
-}
-
-impl Default for Options {
-    /// One engine that sleeps at once, fair shares, turns of 32 requests, a queue and 1024 sessions each.
-    fn default() -> Self {
-        Options {
-            engines: 1,
-            lent: 0,
-            discipline: Discipline::Fair,
-            quantum: 32,
-            queues: 1,
-            sessions: 1024,
-            spin: Duration::ZERO,
-        }
-    }
-}
 
 /// Everything that the threads share.
 pub(super) struct Shared {
@@ -134,10 +87,11 @@ impl Shared {
     }
 
     /// Whoever has asked for something meanwhile without a kick is noticed.
-    pub(super) fn want_all(&self) {
-        let mut desk = self.desk();
-        let now = self.now();
-        (0..self.functions.len()).for_each(|function| desk.order.want(function, now));
+    pub(super) fn notice(&self) {
+        let asked = self.functions.iter().enumerate().filter(|(_, function)| function.has_some());
+        for (number, _) in asked {
+            self.desk().order.want(number, self.now());
+        }
     }
 
     /// Asks all functions for kicks. Whether there is something to do already.
@@ -295,21 +249,17 @@ impl Card {
             reason: reason.into(),
             remedy: remedy.into(),
         };
-        if functions.is_empty()
-            || options.engines + options.lent == 0
-            || options.quantum == 0
-            || options.sessions == 0
-        {
-            let remedy = "name a function, an engine, a request a turn and a session at least";
+        let engines = options.engines + options.lent;
+        let numbers = [engines, options.quantum, options.sessions, options.longest as usize];
+        if functions.is_empty() || numbers.contains(&0) {
+            let remedy = "name a function, an engine, a request a turn of a byte, and a session at least";
             return Err(wrong("there is nobody to serve, or nothing", remedy));
         }
         if !(1..=64).contains(&options.queues) {
             return Err(wrong("too many queues, or none", "let each function have 1 to 64"));
         }
         let shares: Vec<Share> = functions.iter().map(|function| function.share).collect();
-        let new = |function: &NewFunction| {
-            Function::new(options.queues, options.sessions, function.delivery.clone())
-        };
+        let new = |function: &NewFunction| Function::new(options, function.delivery.clone());
         let order = Order::new(options.discipline, options.quantum, TURN as usize, &shares, 0);
         let shared = Arc::new(Shared {
             functions: functions.iter().map(new).collect(),
@@ -362,7 +312,7 @@ impl Card {
         Ok(())
     }
 
-    /// Where the tenant of a function enters that is met in this process ([`Meeting::Inside`]).
+    /// Where the tenant of a function enters that is met in this process ([`Meeting::Inside`](tollway_virtio::socket::Meeting::Inside)).
     pub fn inside(&self, function: usize) -> Option<&Inside> {
         self.insides.get(function)?.as_ref()
     }

@@ -31,7 +31,7 @@ impl Engine {
 
     /// Does what lies ready, kicked for or not, and does not wait; how many requests that were.
     pub fn turn(&mut self) -> usize {
-        self.shared.want_all();
+        self.shared.notice();
         turns(&self.shared, self.number)
     }
 }
@@ -51,7 +51,7 @@ pub(super) fn work(
         }
         // For a while it looks for itself before it asks to be kicked, and sleeps.
         if idle.elapsed() < shared.spin {
-            shared.want_all();
+            shared.notice();
             std::hint::spin_loop();
             continue;
         }

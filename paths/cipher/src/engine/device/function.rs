@@ -7,7 +7,9 @@ use tollway_virtio::backend::{Chain, Port, Refused, Ring};
 use tollway_virtio::patience::Patience;
 use zeroize::Zeroizing;
 
+use super::card::TURN;
 use super::delivery::{Delivery, Teller};
+use super::options::Options;
 use super::reply::{self, Scratch};
 use super::sessions::Sessions;
 use super::status::Counts;
@@ -17,10 +19,6 @@ use crate::engine::suite::{Algorithm, Session};
 /// Requests of the control queue that are answered in one turn.
 const CONTROLS: u32 = 16;
 
-/// What a turn is worth at most, in bytes that are worked on; a request counts as [`REQUEST`] besides.
-const TURN: usize = 64 << 10;
-const REQUEST: usize = 256;
-
 /// No time: nothing is due.
 const NEVER: u64 = u64::MAX;
 
@@ -28,6 +26,8 @@ const NEVER: u64 = u64::MAX;
 #[derive(Debug)]
 pub(super) struct Function {
     port: OnceLock<Arc<Port>>,
+    /// Bytes of a request at most.
+    longest: u64,
     sessions: Mutex<Sessions>,
     inner: Mutex<Inner>,
     /// How long it may still keep the others waiting.
@@ -57,6 +57,17 @@ struct Queue {
     quiet: bool,
 }
 
+/// What a turn may have.
+#[derive(Clone, Copy, Debug)]
+struct Bounds {
+    /// Requests.
+    most: usize,
+    /// Bytes of each.
+    longest: u64,
+    /// When nothing more is begun, in the card's nanoseconds.
+    ends: u64,
+}
+
 /// What a turn brought.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Turn {
@@ -64,16 +75,20 @@ pub(super) struct Turn {
     pub(super) requests: usize,
     /// Whether there may be more.
     pub(super) more: bool,
+    /// Whether it has had what a turn has.
+    over: bool,
     /// Why a queue was given up, if one was.
     pub(super) refused: Option<Refused>,
 }
 
 impl Function {
-    /// With so many data queues and sessions at most.
-    pub(super) fn new(queues: usize, sessions: usize, rule: Delivery) -> Function {
+    /// With queues, sessions and requests as a card's options say.
+    pub(super) fn new(options: &Options, rule: Delivery) -> Function {
+        let &Options { queues, sessions, longest, .. } = options;
         let queue = || Queue { generation: None, teller: Teller::new(rule.clone()), quiet: false };
         Function {
             port: OnceLock::new(),
+            longest,
             sessions: Mutex::new(Sessions::new(sessions)),
             inner: Mutex::new(Inner {
                 counts: Counts::default(),
@@ -161,24 +176,33 @@ impl Function {
         Some(self.due.load(Ordering::Acquire)).filter(|due| *due != NEVER)
     }
 
-    /// Does at most so many requests; `now` is asked for the time, in the card's nanoseconds.
+    /// Whether it has asked for something, unless another engine is at it just now.
+    pub(super) fn has_some(&self) -> bool {
+        let rings = self.port.get().and_then(|port| port.try_rings());
+        rings.is_some_and(|rings| rings.iter().flatten().any(Ring::has_some))
+    }
+
+    /// Does at most so many requests, and begins none when a turn has taken its time; `now` is asked for the time, in the card's
+    /// nanoseconds.
     pub(super) fn serve(&self, most: usize, now: &impl Fn() -> u64) -> Turn {
         let mut turn = Turn::default();
         let Some(port) = self.port.get() else { return turn };
         let mut rings = port.rings();
         let mut inner = self.inner();
         let queues = inner.queues.len();
-        if let Err(refused) = inner.control(queues - 1, &mut rings, self, &mut turn) {
+        let bounds = Bounds { most, longest: self.longest, ends: now() + TURN };
+        if let Err(refused) = inner.control(queues - 1, &mut rings, self, bounds, now, &mut turn) {
+            inner.counts.refused_chains += 1;
             turn.refused = Some(refused);
         }
         let sessions = self.sessions();
         let first = inner.at;
         for number in (0..queues - 1).map(|i| (first + i) % (queues - 1)) {
-            if let Err(refused) = inner.work(number, &mut rings, &sessions, most, now, &mut turn) {
+            if let Err(refused) = inner.work(number, &mut rings, &sessions, bounds, now, &mut turn) {
                 inner.counts.refused_chains += 1;
                 turn.refused = Some(refused);
             }
-            if turn.requests >= most {
+            if turn.over {
                 inner.at = (number + 1) % (queues - 1);
                 break;
             }
@@ -252,6 +276,8 @@ impl Inner {
         number: usize,
         rings: &mut [Option<Ring>],
         function: &Function,
+        bounds: Bounds,
+        now: &impl Fn() -> u64,
         turn: &mut Turn,
     ) -> Result<(), Refused> {
         let Some(ring) = &mut rings[number] else { return Ok(()) };
@@ -267,6 +293,10 @@ impl Inner {
             self.counts.controls += 1;
             ring.give_back(&self.chain, written);
             self.counts.call(ring);
+            turn.over = now() >= bounds.ends;
+            if turn.over {
+                break;
+            }
         }
         turn.more = true;
         Ok(())
@@ -278,7 +308,7 @@ impl Inner {
         number: usize,
         rings: &mut [Option<Ring>],
         sessions: &Sessions,
-        most: usize,
+        bounds: Bounds,
         now: &impl Fn() -> u64,
         turn: &mut Turn,
     ) -> Result<(), Refused> {
@@ -286,10 +316,9 @@ impl Inner {
         self.begin(number, ring);
         let memory = ring.memory().clone();
         let mut scratch = Scratch::default();
-        let mut worth = 0;
         let mut call = false;
         let result = loop {
-            if turn.requests >= most || worth >= TURN {
+            if turn.over {
                 turn.more = true;
                 break Ok(());
             }
@@ -302,15 +331,16 @@ impl Inner {
                 ring.want_kicks(false);
                 self.queues[number].quiet = true;
             }
-            let done = match reply::data(&self.chain, &memory, sessions, &mut scratch) {
+            let done = match reply::data(&self.chain, &memory, sessions, bounds.longest, &mut scratch) {
                 Ok(done) => done,
                 Err(refused) => break Err(ring.give_up(refused)),
             };
             ring.give_back(&self.chain, done.written);
             self.counts.add(&done);
             turn.requests += 1;
-            worth += REQUEST + done.bytes;
-            call |= self.queues[number].teller.done(now());
+            let at = now();
+            turn.over = turn.requests >= bounds.most || at >= bounds.ends;
+            call |= self.queues[number].teller.done(at);
             if call && self.rule == Delivery::Each {
                 // Who does not wish to be called costs nothing; the one after the last looks closely.
                 self.counts.call_early(ring);

@@ -16,13 +16,15 @@ mod card;
 mod delivery;
 mod engine;
 mod function;
+mod options;
 mod reply;
 mod sessions;
 mod status;
 mod told;
 
-pub use card::{Card, NewFunction, Options};
+pub use card::Card;
 pub use delivery::Delivery;
 pub use engine::Engine;
+pub use options::{NewFunction, Options};
 pub use status::{Counts, FunctionStatus, Status};
 pub use told::Told;

@@ -31,7 +31,8 @@ pub(super) struct Done {
     pub(super) written: u32,
 }
 
-/// Does a request of a data queue, and writes how it ended into the last byte of its buffer.
+/// Does a request of a data queue, if it is of so many bytes at most, and writes how it ended into the last byte of its
+/// buffer.
 ///
 /// # Errors
 /// It has not even room for that, or lies outside of the memory.
@@ -39,6 +40,7 @@ pub(super) fn data<'m>(
     chain: &Chain,
     memory: &'m Memory,
     sessions: &Sessions,
+    longest: u64,
     scratch: &mut Scratch<'m>,
 ) -> Result<Done, Refused> {
     let Some(room) = chain.room().checked_sub(1) else {
@@ -46,7 +48,7 @@ pub(super) fn data<'m>(
     };
     scratch.end.clear();
     chain.target(memory, room, 1, &mut scratch.end)?;
-    let outcome = run(chain, memory, sessions, scratch, room);
+    let outcome = run(chain, memory, sessions, longest, scratch, room);
     let (status, bytes, written) = match outcome {
         Ok((bytes, result)) => (Status::Ok, bytes, result),
         Err(status) => (status, 0, 0),
@@ -62,33 +64,37 @@ fn run<'m>(
     chain: &Chain,
     memory: &'m Memory,
     sessions: &Sessions,
+    longest: u64,
     scratch: &mut Scratch<'m>,
     room: u64,
 ) -> Result<(usize, u32), Status> {
-    let bad = |_: Refused| Status::BadMessage;
+    let unfit = |_: Refused| Status::Err;
     let mut fixed = [0; FIXED];
-    chain.read(memory, 0, &mut fixed).map_err(bad)?;
+    chain.read(memory, 0, &mut fixed).map_err(unfit)?;
     let request = Request::parse(&fixed)?;
     let session = sessions.get(request.session)?;
+    if request.bytes() > longest {
+        return Err(Status::Err);
+    }
     let mut iv = [0; LONGEST_IV];
-    let iv = iv.get_mut(..request.iv as usize).ok_or(Status::BadMessage)?;
+    let iv = iv.get_mut(..request.iv as usize).ok_or(Status::Err)?;
     let mut at = FIXED as u64;
-    chain.read(memory, at, iv).map_err(bad)?;
+    chain.read(memory, at, iv).map_err(unfit)?;
     at += u64::from(request.iv);
     let is_verified = request.work == Work::Verify;
     let digest = if is_verified { request.result } else { 0 };
     let result = if is_verified { 0 } else { request.result };
     let source = u64::from(request.source) + u64::from(digest);
     if u64::from(result) > room {
-        return Err(Status::BadMessage);
+        return Err(Status::Err);
     }
     let Scratch { associated, source: sources, result: results, .. } = scratch;
     for slices in [&mut *associated, &mut *sources, &mut *results] {
         slices.clear();
     }
-    chain.source(memory, at, source, sources).map_err(bad)?;
-    chain.source(memory, at + source, request.associated.into(), associated).map_err(bad)?;
-    chain.target(memory, 0, result.into(), results).map_err(bad)?;
+    chain.source(memory, at, source, sources).map_err(unfit)?;
+    chain.source(memory, at + source, request.associated.into(), associated).map_err(unfit)?;
+    chain.target(memory, 0, result.into(), results).map_err(unfit)?;
     let job =
         Job { work: request.work, iv, associated, source: sources, result: results, digest: digest as usize };
     let written = session.run(&job)?;
@@ -103,7 +109,7 @@ pub(super) fn control(chain: &Chain, memory: &Memory, function: &Function) -> Re
     let mut fixed = [0; FIXED];
     let asked = match chain.read(memory, 0, &mut fixed) {
         Ok(()) => Control::parse(&fixed),
-        Err(_) => Err(Status::BadMessage),
+        Err(_) => Err(Status::Err),
     };
     // A new session has an answer of sixteen bytes, all else a byte.
     let answer: &[u8] = match asked {
@@ -111,8 +117,7 @@ pub(super) fn control(chain: &Chain, memory: &Memory, function: &Function) -> Re
         Ok(Control::Create(new)) => {
             let mut key = Zeroizing::new(vec![0; new.key]);
             let read = chain.read(memory, FIXED as u64, &mut key);
-            let opened =
-                read.map_err(|_| Status::BadMessage).and_then(|()| function.open(new.algorithm, &key));
+            let opened = read.map_err(|_| Status::Err).and_then(|()| function.open(new.algorithm, &key));
             &session_answer(opened)
         }
         Err(status) if chain.room() >= SESSION_ANSWER as u64 => &session_answer(Err(status)),

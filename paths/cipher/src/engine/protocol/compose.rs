@@ -3,7 +3,7 @@
 use zeroize::Zeroizing;
 
 use super::service::{NewSession, Status};
-use super::{AEAD, AKCIPHER, CIPHER, FIXED, HASH, MAC, Request, SESSION_ANSWER, Work};
+use super::{AEAD, AKCIPHER, CIPHER, FIXED, HASH, MAC, Request, SESSION_ANSWER, TAG, Work};
 use crate::engine::suite::{Algorithm, CipherMode, Curve, Digest, Direction, RsaPadding};
 
 /// Bytes of the body of a message for a session (QEMU's `VhostUserCryptoSession`).
@@ -85,9 +85,9 @@ impl NewSession {
         // After the header of 16 bytes, what belongs to the service.
         let own: &[(usize, u32)] = match self.algorithm {
             Algorithm::Cipher(mode, way) => &[(0, number(mode)), (4, key), (8, direction(way)), (48, 1)],
-            Algorithm::Hash(hash) => &[(0, digest(hash))],
+            Algorithm::Hash(hash) => &[(0, digest(hash)), (4, hash.bytes() as u32)],
             Algorithm::Mac { digest: hash, tag } => &[(0, digest(hash)), (4, tag as u32), (8, key)],
-            Algorithm::Gcm(way) => &[(0, 1), (4, key), (8, 16), (16, direction(way))],
+            Algorithm::Gcm(way) => &[(0, 1), (4, key), (8, TAG as u32), (16, direction(way))],
             Algorithm::Rsa { .. } | Algorithm::Ecdsa { .. } | Algorithm::Agreement(_) => {
                 // What has no number is asked for as none, and not supported.
                 let (number, private, own) = public_key(self.algorithm).unwrap_or_default();
@@ -195,7 +195,7 @@ impl Request {
         // After the header of 24 bytes, what belongs to the service.
         let lengths = match service {
             CIPHER => [self.iv, self.source, self.result, 0, 0],
-            AEAD => [self.iv, self.associated, self.source, self.result, 16],
+            AEAD => [self.iv, self.associated, self.source, self.result, TAG as u32],
             _ => [self.source, self.result, 0, 0, 0],
         };
         for (number, length) in lengths.into_iter().enumerate() {

@@ -1,7 +1,7 @@
 //! Requests of the control queue: sessions are made and closed (5.9.7.2).
 
 use super::service::{self, NewSession, Status};
-use super::{AEAD, AKCIPHER, CIPHER, FIXED, HASH, MAC, long, word};
+use super::{AEAD, AKCIPHER, CIPHER, FIXED, HASH, MAC, TAG, long, word};
 use crate::engine::suite::Algorithm;
 
 /// What a control request asks for. A new session's key follows the fixed part.
@@ -38,12 +38,17 @@ impl Control {
             // The kind of session is the last word but one: only ciphers alone, no chains of cipher and hash.
             (CIPHER, 2) if own(48) == 1 => service::cipher(own(0), own(8), own(4)),
             (CIPHER, 2) => Err(Status::NotSupported),
-            (HASH, 2) => service::session(Algorithm::Hash(service::digest(own(0))?), 0),
+            (HASH, 2) => {
+                let digest = service::digest(own(0))?;
+                whole(own(4), digest.bytes())?;
+                service::session(Algorithm::Hash(digest), 0)
+            }
             (MAC, 2) => {
                 let mac = Algorithm::Mac { digest: service::digest(own(0))?, tag: own(4) as usize };
                 service::session(mac, own(8))
             }
             (AEAD, 2) if own(0) == 1 => {
+                whole(own(8), TAG)?;
                 service::session(Algorithm::Gcm(service::direction(own(16))?), own(4))
             }
             (AKCIPHER, 4) => service::public_key(own(0), own(4), own(8), [own(12), own(16)]),
@@ -52,4 +57,9 @@ impl Control {
         };
         create.map(Control::Create)
     }
+}
+
+/// Whether a digest or a tag is wanted as long as it is: they are not cut.
+fn whole(wanted: u32, bytes: usize) -> Result<(), Status> {
+    if wanted as usize == bytes { Ok(()) } else { Err(Status::NotSupported) }
 }

@@ -29,12 +29,12 @@ const PUBLIC_KEY: (usize, usize) = (40, 1024);
 /// # Errors
 /// Why there is none.
 pub fn session_of_message(body: &[u8]) -> Result<(NewSession, Zeroizing<Vec<u8>>), Status> {
-    let byte = |at: usize| body.get(at).copied().ok_or(Status::BadMessage);
+    let byte = |at: usize| body.get(at).copied().ok_or(Status::Err);
     let word = |at: usize| {
-        let bytes = body.get(at..).and_then(|rest| rest.first_chunk::<4>()).ok_or(Status::BadMessage)?;
+        let bytes = body.get(at..).and_then(|rest| rest.first_chunk::<4>()).ok_or(Status::Err)?;
         Ok(u32::from_ne_bytes(*bytes))
     };
-    let operation = body.first_chunk::<8>().ok_or(Status::BadMessage)?;
+    let operation = body.first_chunk::<8>().ok_or(Status::Err)?;
     let (session, (from, most)) = match u64::from_ne_bytes(*operation) {
         // The kind of session is 1: a cipher alone.
         CIPHER if byte(32)? == 1 => (service::cipher(word(8)?, byte(33)?.into(), word(12)?)?, CIPHER_KEY),
@@ -45,8 +45,8 @@ pub fn session_of_message(body: &[u8]) -> Result<(NewSession, Zeroizing<Vec<u8>>
         _ => return Err(Status::NotSupported),
     };
     if session.key > most {
-        return Err(Status::NotSupported);
+        return Err(Status::Err);
     }
-    let key = body.get(from..from + session.key).ok_or(Status::BadMessage)?;
+    let key = body.get(from..from + session.key).ok_or(Status::Err)?;
     Ok((session, Zeroizing::new(key.to_vec())))
 }

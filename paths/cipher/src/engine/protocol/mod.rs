@@ -27,6 +27,9 @@ const MAC: u32 = 2;
 const AEAD: u32 = 3;
 const AKCIPHER: u32 = 4;
 
+/// Bytes of a tag of GCM: no other length is asked for (NIST SP 800-38D, 5.2.1.2, has shorter ones, which are easier to forge).
+const TAG: usize = 16;
+
 /// The number of 32 bits at an offset of a fixed part.
 fn word(bytes: &[u8; FIXED], at: usize) -> u32 {
     let mut word = [0; 4];

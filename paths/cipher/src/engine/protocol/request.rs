@@ -1,7 +1,7 @@
 //! Requests of a data queue: something is to be done to bytes (5.9.7.4).
 
 use super::service::Status;
-use super::{AEAD, AKCIPHER, CIPHER, FIXED, HASH, MAC, long, word};
+use super::{AEAD, AKCIPHER, CIPHER, FIXED, HASH, MAC, TAG, long, word};
 
 /// What is asked for, of a session of the service; lengths are in bytes and as the driver says, unchecked.
 ///
@@ -44,6 +44,12 @@ pub enum Work {
 }
 
 impl Request {
+    /// How many bytes it is about: IV, source, what is authenticated and result, those of a digest among them (`max_size`, 5.9.5).
+    #[inline]
+    pub fn bytes(&self) -> u64 {
+        [self.iv, self.source, self.associated, self.result].into_iter().map(u64::from).sum()
+    }
+
     /// What a fixed part asks for (`struct virtio_crypto_op_data_req`).
     ///
     /// # Errors
@@ -68,6 +74,9 @@ impl Request {
             (HASH, 0) => coded(Work::Hash),
             (MAC, 0) => coded(Work::Mac),
             (AEAD, which @ (0 | 1)) => {
+                if own(16) as usize != TAG {
+                    return Err(Status::NotSupported);
+                }
                 let work = if which == 0 { Work::Encrypt } else { Work::Decrypt };
                 Request { work, iv: own(0), associated: own(4), source: own(8), result: own(12), ..none }
             }

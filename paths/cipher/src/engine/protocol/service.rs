@@ -2,18 +2,23 @@
 
 use crate::engine::suite::{Algorithm, CipherMode, Curve, Digest, Direction, RsaPadding};
 
-/// How a request ended (5.9.7, `VIRTIO_CRYPTO_*`): the byte, or the number, that the driver reads.
+/// How a request ended (5.9.7.1, `VIRTIO_CRYPTO_*`): the byte, or the number, that the driver reads.
+///
+/// The rule: an algorithm, with the tag that it is to have, or an operation that the device has not is
+/// [`NotSupported`](Status::NotSupported). All else that cannot be done as it was asked for (lengths of keys, IVs and texts,
+/// overlaps, more bytes or pieces than are taken) is [`Err`](Status::Err). [`BadMessage`](Status::BadMessage) says of a text that
+/// was decrypted that it is not authentic, and nothing else: so a driver can tell a forgery from a mistake of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[repr(u8)]
 pub enum Status {
     /// It was done.
     #[error("it was done")]
     Ok = 0,
-    /// It could not be done.
-    #[error("it could not be done")]
+    /// It cannot be done as it was asked for.
+    #[error("it cannot be done as it was asked for")]
     Err = 1,
-    /// What was asked makes no sense; also: a tag or a signature is wrong.
-    #[error("it makes no sense, or a tag or a signature is wrong")]
+    /// The tag of what was decrypted is wrong.
+    #[error("a tag is wrong")]
     BadMessage = 2,
     /// The device does not do this.
     #[error("the device does not do this")]
@@ -56,7 +61,7 @@ pub(super) fn direction(number: u32) -> Result<Direction, Status> {
     match number {
         1 => Ok(Direction::Encrypt),
         2 => Ok(Direction::Decrypt),
-        _ => Err(Status::BadMessage),
+        _ => Err(Status::Err),
     }
 }
 
@@ -77,7 +82,7 @@ pub(super) fn public_key(algorithm: u32, kind: u32, key: u32, own: [u32; 2]) -> 
     let private = match kind {
         1 => false,
         2 => true,
-        _ => return Err(Status::BadMessage),
+        _ => return Err(Status::Err),
     };
     let algorithm = match (algorithm, own) {
         (1, [0, _]) => Algorithm::Rsa { padding: RsaPadding::Raw, private },
@@ -105,7 +110,7 @@ fn rsa_digest(number: u32) -> Result<Option<Digest>, Status> {
 
 pub(super) fn session(algorithm: Algorithm, key: u32) -> Result<NewSession, Status> {
     if key > LONGEST_KEY {
-        return Err(Status::NotSupported);
+        return Err(Status::Err);
     }
     Ok(NewSession { algorithm, key: key as usize })
 }

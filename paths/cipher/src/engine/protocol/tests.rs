@@ -45,6 +45,42 @@ fn sessions_of_every_service() {
     assert_eq!(Control::parse(&fixed(&[(0, 0x405), (16, 7)])), Ok(Control::Destroy(7)));
 }
 
+/// Not supported is what the device has not; all else that cannot be is an error, and nothing is a bad message.
+#[test]
+fn what_is_not_supported_and_what_is_wrong() {
+    for (words, status) in [
+        // A digest, a tag, a request's tag of other lengths than they have.
+        (vec![(0, 0x102), (16, 4), (20, 20)], Status::NotSupported),
+        (vec![(0, 0x302), (16, 1), (20, 16), (24, 12), (32, 1)], Status::NotSupported),
+        (vec![(0, 0x302), (16, 2), (20, 16), (24, 16), (32, 1)], Status::NotSupported),
+        (vec![(0, 0x002), (16, 1), (20, 16), (24, 1), (64, 1)], Status::NotSupported),
+        (vec![(0, 0x502)], Status::NotSupported),
+        // A direction, a kind of key, the length of a key.
+        (vec![(0, 0x002), (16, 3), (20, 16), (24, 3), (64, 1)], Status::Err),
+        (vec![(0, 0x302), (16, 1), (20, 16), (24, 16), (32, 0)], Status::Err),
+        (vec![(0, 0x404), (16, 1), (20, 0), (24, 100), (28, 1)], Status::Err),
+        (vec![(0, 0x202), (16, 4), (20, 32), (24, u32::MAX)], Status::Err),
+    ] {
+        assert_eq!(created(&words), Err(status), "{words:?}");
+    }
+    let short = fixed(&[(0, 0x300), (24, 12), (32, 100), (36, 112), (40, 12)]);
+    assert_eq!(Request::parse(&short), Err(Status::NotSupported));
+}
+
+#[test]
+fn a_request_is_as_long_as_all_that_it_names() {
+    let most = Request {
+        session: 1,
+        work: Work::Encrypt,
+        iv: u32::MAX,
+        source: u32::MAX,
+        associated: u32::MAX,
+        result: u32::MAX,
+    };
+    assert_eq!(most.bytes(), 4 * u64::from(u32::MAX));
+    assert_eq!(Request { iv: 12, source: 0, associated: 13, result: 16, ..most }.bytes(), 41);
+}
+
 #[test]
 fn requests_of_every_service() {
     let of = |words: &[(usize, u32)]| Request::parse(&fixed(words));
@@ -79,10 +115,10 @@ fn sessions_by_message_are_as_qemu_sends_them() {
     let (session, key) = session_of_message(&body).unwrap();
     assert_eq!(session.algorithm, Algorithm::Cipher(CipherMode::Cbc, Direction::Encrypt));
     assert_eq!(&**key, b"sixteen bytes ok");
-    assert_eq!(session_of_message(&body[..71]).unwrap_err(), Status::BadMessage);
+    assert_eq!(session_of_message(&body[..71]).unwrap_err(), Status::Err);
     let mut put = |at: usize, bytes: &[u8]| body[at..at + bytes.len()].copy_from_slice(bytes);
     put(12, &65u32.to_le_bytes());
-    assert_eq!(session_of_message(&body).unwrap_err(), Status::NotSupported);
+    assert_eq!(session_of_message(&body).unwrap_err(), Status::Err);
     let mut put = |at: usize, bytes: &[u8]| body[at..at + bytes.len()].copy_from_slice(bytes);
     put(0, &0x404u64.to_le_bytes());
     for (at, word) in [(8, 1u32), (12, 1), (16, 5), (20, 0), (24, 0)] {

@@ -124,8 +124,7 @@ impl<'j, 'm> Pair<'j, 'm> {
     /// The first `len` bytes of both.
     ///
     /// # Errors
-    /// [`Status::Err`] if one is shorter, or they overlap as they may not; [`Status::NotSupported`] for more pieces than
-    /// [`PIECES`].
+    /// [`Status::Err`] if one is shorter, they overlap as they may not, or the result has more pieces than [`PIECES`].
     #[inline]
     pub(super) fn new(
         source: &'j [VolatileSlice<'m>],
@@ -164,7 +163,7 @@ impl<'j, 'm> Pair<'j, 'm> {
         let mut room = [Place::default(); N];
         let mut count = 0;
         for place in places(self.result, self.len) {
-            *room.get_mut(count).ok_or(Status::NotSupported)? = place;
+            *room.get_mut(count).ok_or(Status::Err)? = place;
             count += 1;
         }
         let results = &mut room[..count];

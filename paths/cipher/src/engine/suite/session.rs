@@ -71,9 +71,8 @@ impl Session {
     ///
     /// # Errors
     /// [`Status::Err`] for an IV, a source or a result whose length is none for it; for a source that lies where the result
-    /// goes, but shifted, and for a result that overlaps itself. [`Status::NotSupported`] for work that the session is not
-    /// for, and a result of more than 1024 pieces. [`Status::BadMessage`] for a wrong tag, [`Status::KeyRejected`] for a
-    /// wrong signature.
+    /// goes, but shifted, and for a result that overlaps itself, or has more than 1024 pieces. [`Status::NotSupported`] for work
+    /// that the session is not for. [`Status::BadMessage`] for a wrong tag, [`Status::KeyRejected`] for a wrong signature.
     #[inline]
     pub fn run(&self, job: &Job<'_, '_>) -> Result<usize, Status> {
         self.check(job.work)?;

@@ -1,0 +1,59 @@
+//! What a card is told when it starts.
+
+use std::time::Duration;
+
+use tollway_virtio::order::{Discipline, Share};
+use tollway_virtio::socket::Meeting;
+
+use super::delivery::Delivery;
+
+/// A virtual function to be.
+#[derive(Debug)]
+pub struct NewFunction {
+    /// Its name.
+    pub name: String,
+    /// Where its virtual machine is met.
+    pub meeting: Meeting,
+    /// What it is entitled to: a limit is one of requests.
+    pub share: Share,
+    /// When its tenant is told that requests are done.
+    pub delivery: Delivery,
+}
+
+/// What a card is like.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Threads of the card that do requests.
+    pub engines: usize,
+    /// Engines beside these, each for a thread of the card's user ([`Card::engine`](super::Card::engine)).
+    pub lent: usize,
+    /// Whose request is next.
+    pub discipline: Discipline,
+    /// Requests that a function has done in one turn at most.
+    pub quantum: usize,
+    /// Data queues of each function, 1 to 64.
+    pub queues: usize,
+    /// Sessions of each function at most.
+    pub sessions: usize,
+    /// Bytes of a request at most: IV, source, what is authenticated and result together. A longer one ends with
+    /// [`Status::Err`](crate::engine::protocol::Status::Err). It says how long a tenant may have to wait for another's request.
+    pub longest: u64,
+    /// How long an engine that has nothing to do looks for requests itself, before it asks to be kicked and sleeps.
+    pub spin: Duration,
+}
+
+impl Default for Options {
+    /// One engine that sleeps at once, fair shares, turns of 32 requests of a MiB at most, a queue and 1024 sessions each.
+    fn default() -> Self {
+        Options {
+            engines: 1,
+            lent: 0,
+            discipline: Discipline::Fair,
+            quantum: 32,
+            queues: 1,
+            sessions: 1024,
+            longest: 1 << 20,
+            spin: Duration::ZERO,
+        }
+    }
+}
