@@ -7,6 +7,7 @@
 mod actor_thread;
 mod cipher;
 mod disk;
+mod functions;
 pub mod init;
 mod micro;
 mod network;

@@ -3,13 +3,14 @@
 use std::fs::{self, File};
 use std::io::{self, Error, Read, Write};
 use std::net::{Shutdown, SocketAddrV4, TcpListener, TcpStream};
+use std::path::Path;
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use tollway_tenant::probe::{Probe, pattern};
 use tollway_tenant::protocol::Answer;
 
-use crate::{cipher, disk};
+use crate::{cipher, disk, functions};
 
 /// How long two ends of a connection wait for each other.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -32,6 +33,7 @@ pub(crate) fn make(probe: &Probe) -> Answer {
         Probe::Encipher { implementation, key, iv, plain } => {
             cipher::encipher(implementation, key, iv, plain).map(|bytes| digits(&bytes))
         }
+        Probe::VirtualFunctions { count } => functions::make(Path::new("/"), *count),
     };
     match outcome {
         Ok(found) => Answer::Probed(found),

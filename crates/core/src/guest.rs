@@ -65,6 +65,15 @@ pub enum GuestDevice {
     },
     /// virtio-crypto, served by QEMU itself.
     Crypto,
+    /// A disk controller without disks that can have so many virtual functions (SR-IOV).
+    Nvme {
+        /// How many at most.
+        virtual_functions: u16,
+    },
+    /// A network card with seven virtual functions (SR-IOV), and no wire.
+    Igb,
+    /// What keeps devices apart in memory: each has a group then, as a device must that is handed to a guest.
+    Iommu,
     /// A device that another process serves over a Unix socket.
     VhostUser {
         /// What it is: `blk`, `rng`, `crypto`, ….

@@ -13,6 +13,7 @@ pub mod linux;
 pub mod micro;
 pub mod probe;
 pub mod protocol;
+pub mod recording;
 
 use std::sync::OnceLock;
 

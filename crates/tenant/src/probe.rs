@@ -60,6 +60,12 @@ pub enum Probe {
         /// What is enciphered: whole blocks.
         plain: Vec<u8>,
     },
+    /// Has each physical function make so many virtual functions, or as many as it can have, and records what sysfs tells of
+    /// PCI devices and /proc of ciphers. Answered with the [`Recording`](crate::recording::Recording) as JSON.
+    VirtualFunctions {
+        /// How many.
+        count: u16,
+    },
 }
 
 /// A disk of a guest.

@@ -6,6 +6,8 @@
 //! | wire, host network | virtio_net, with an address | [`super::network`] |
 //! | rng | virtio_rng, at /dev/hwrng | /dev/urandom, at a limited rate if one is asked for |
 //! | crypto | virtio_crypto, by AF_ALG, for instance `virtio_crypto_aes_cbc` | QEMU's own ciphers |
+//! | nvme, igb | these drivers, and virtual functions when they are asked for | QEMU's own, with nothing behind them |
+//! | IOMMU | Intel's (VT-d) | QEMU's own |
 //! | vhost-user | what it is | another process, which sees all of the guest's memory |
 
 use std::ffi::OsString;
@@ -18,6 +20,9 @@ use super::found::Qemu;
 
 /// The module of virtio-crypto.
 const CRYPTO: &str = "virtio_crypto";
+
+/// Virtual functions of QEMU's disk controller at most (NVME_MAX_VFS, hw/nvme/nvme.h).
+const MOST_FUNCTIONS: u16 = 127;
 
 /// What all devices of a guest ask for.
 #[derive(Debug, Default)]
@@ -52,6 +57,9 @@ impl Devices {
                 GuestDevice::HostNetwork => devices.add_host_network()?,
                 GuestDevice::Rng { bytes_per_second } => devices.add_rng(number, *bytes_per_second)?,
                 GuestDevice::Crypto => devices.add_crypto(number),
+                GuestDevice::Nvme { virtual_functions } => devices.add_nvme(number, *virtual_functions)?,
+                GuestDevice::Igb => devices.add_igb(number, qemu)?,
+                GuestDevice::Iommu => devices.add_iommu(),
                 GuestDevice::VhostUser { kind, socket, listens } => {
                     devices.add_vhost_user(number, qemu, kind, socket, *listens)?
                 }
@@ -114,6 +122,57 @@ impl Devices {
         // With event_idx back ends of other processes miss notifications (QEMU 10).
         self.say("-device", format!("virtio-crypto-pci,cryptodev=crypto{number},event_idx=off"));
         self.modules.extend(["algif_skcipher", CRYPTO]);
+    }
+
+    /// QEMU's documentation, system/devices/nvme.rst, "SR-IOV and Virtualization Enhancements": a controller with virtual
+    /// functions is in a subsystem, and has two queues and an interrupt to give to each.
+    fn add_nvme(&mut self, number: usize, functions: u16) -> Result<()> {
+        if !(1..=MOST_FUNCTIONS).contains(&functions) {
+            return Err(Error::Input {
+                place: "virtual functions of a guest's disk controller".into(),
+                reason: format!("there are {functions}"),
+                remedy: format!("let it have 1 to {MOST_FUNCTIONS}"),
+            });
+        }
+        let (queues, bus) = (2 * functions, self.add_port(number));
+        self.say("-device", format!("nvme-subsys,id=subsystem{number}"));
+        let shared = format!(
+            "sriov_max_vfs={functions},sriov_vq_flexible={queues},sriov_vi_flexible={functions},max_ioqpairs={},msix_qsize={}",
+            queues + 2,
+            queues + 3
+        );
+        let device = format!("nvme,bus={bus},serial=tollway.{number},subsys=subsystem{number},{shared}");
+        self.say("-device", device);
+        self.modules.push("nvme");
+        Ok(())
+    }
+
+    fn add_igb(&mut self, number: usize, qemu: &Qemu) -> Result<()> {
+        if qemu.major() < 8 {
+            let reason = format!("QEMU {} has no such card", qemu.version);
+            let remedy = "use QEMU 8 or newer (make setup-guest)";
+            return Err(Error::Missing(Missing::new(
+                "a network card with virtual functions",
+                reason,
+                remedy,
+            )));
+        }
+        let bus = self.add_port(number);
+        self.say("-device", format!("igb,bus={bus},rombar=0"));
+        self.modules.push("igb");
+        Ok(())
+    }
+
+    /// A port of PCI Express of its own; its name. Only below one can a device have functions with numbers above 7.
+    fn add_port(&mut self, number: usize) -> String {
+        let name = format!("port-of-{number}");
+        self.say("-device", format!("pcie-root-port,id={name},chassis={}", number + 1));
+        name
+    }
+
+    fn add_iommu(&mut self) {
+        self.say("-device", "intel-iommu".into());
+        self.settings.push("intel_iommu=on".into());
     }
 
     fn add_vhost_user(
