@@ -368,6 +368,8 @@ pub enum SchemaOf {
     EntropyFeed,
     /// What the status socket of `entropy serve` answers with.
     EntropyServe,
+    /// What `cipher devices` prints.
+    CipherDevices,
     /// What the status socket of `cipher serve` answers with.
     CipherServe,
 }

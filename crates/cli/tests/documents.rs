@@ -163,6 +163,7 @@ fn the_calculators_documents_are_as_their_schemas_say() {
     fs::write(bench.file("bytes"), bytes).unwrap();
     let feed =
         json(&bench, &["entropy", "feed", "--dry-run", "--json", "--source", "./bytes", "--file-is-fresh"]);
+    let devices = json(&bench, &["cipher", "devices", "--json"]);
     for (name, documents) in [
         ("entropy-speed", vec![speed]),
         ("entropy-test", vec![tested]),
@@ -170,6 +171,7 @@ fn the_calculators_documents_are_as_their_schemas_say() {
         // Such a document is held against the server that it is of in tools/entropy.
         ("entropy-serve", vec![]),
         ("cipher-serve", vec![]),
+        ("cipher-devices", vec![devices]),
         ("model", vec![point, sweep]),
         ("plan", vec![kept, never]),
         ("simulation", vec![simulated]),

@@ -1,9 +1,11 @@
 //! `tollway cipher` on the command line.
 
+pub mod devices;
 pub mod serve;
 
 use clap::{Args, Subcommand};
 
+use devices::Devices;
 use serve::{Serve, Status};
 
 /// `tollway cipher`.
@@ -21,4 +23,6 @@ pub enum What {
     Serve(Serve),
     /// How it is going: what `serve` counts, as JSON.
     Status(Status),
+    /// Which crypto devices this machine has, which can be shared out, and by what its kernel does ciphers.
+    Devices(Devices),
 }

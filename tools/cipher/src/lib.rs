@@ -4,10 +4,12 @@
 //! |---|---|
 //! | `serve` | one device for many virtual machines, over vhost-user |
 //! | `status` | how that is going |
+//! | `devices` | which crypto devices there are, and which can be shared out |
 //!
 //! It is mounted in the program as a verb; each command is a module here, its options one in [`args`].
 
 pub mod args;
+pub mod devices;
 pub mod serve;
 
 use anyhow::Result;
@@ -15,14 +17,26 @@ use tollway_service::{log, status};
 
 use args::{Cipher, What};
 
+/// How a command ended that did not err.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// All was done.
+    Done,
+    /// Something is lacking, and --strict was given.
+    RequirementMissing,
+}
+
 /// Does what the command line says. `json`: tells it as a document on standard output.
 ///
 /// # Errors
 /// What was asked for cannot be, or went wrong on its way.
-pub fn run(options: &Cipher, json: bool) -> Result<()> {
+pub fn run(options: &Cipher, json: bool) -> Result<Ending> {
     let ended = match &options.what {
-        What::Serve(options) => serve::run(options, json),
-        What::Status(options) => status::ask(&options.socket, "`tollway cipher serve`"),
+        What::Serve(options) => serve::run(options, json).map(|()| Ending::Done),
+        What::Status(options) => {
+            status::ask(&options.socket, "`tollway cipher serve`").map(|()| Ending::Done)
+        }
+        What::Devices(options) => devices::run(options, json),
     };
     log::flush();
     ended

@@ -9,6 +9,8 @@ use crate::exit::Ending;
 
 /// Does what an operator wants of a crypto device.
 pub fn cipher(arguments: &Arguments, options: &Cipher) -> Result<Ending> {
-    tool::run(options, arguments.json)?;
-    Ok(Ending::Done)
+    Ok(match tool::run(options, arguments.json)? {
+        tool::Ending::Done => Ending::Done,
+        tool::Ending::RequirementMissing => Ending::RequirementMissing,
+    })
 }

@@ -5,7 +5,7 @@
 //!   suite      algorithms and keys: what a session does to bytes, wherever they lie
 //!   device     the card: functions, engines, order of service, delivery of completions
 //!   driver     the tenant's end of it
-//!   kernel     what the operating system offers instead: AF_ALG, and whatever driver is behind it
+//!   kernel     what the operating system offers instead: AF_ALG, and whatever driver is behind it; the machine's crypto devices
 //! ```
 
 pub mod device;

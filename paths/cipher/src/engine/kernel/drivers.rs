@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::path::Path;
 
 /// An algorithm by one driver.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,7 +24,15 @@ pub struct Driver {
 /// # Errors
 /// If /proc/crypto cannot be read: the kernel has no ciphers at all then.
 pub fn drivers() -> io::Result<Vec<Driver>> {
-    Ok(parse(&fs::read_to_string("/proc/crypto")?))
+    drivers_below(Path::new("/"))
+}
+
+/// Those of the machine whose files are below that root.
+///
+/// # Errors
+/// As [`drivers`].
+pub fn drivers_below(root: &Path) -> io::Result<Vec<Driver>> {
+    Ok(parse(&fs::read_to_string(root.join("proc/crypto"))?))
 }
 
 fn parse(text: &str) -> Vec<Driver> {

@@ -2,11 +2,19 @@
 //!
 //! ```text
 //!   af_alg     a socket of family AF_ALG (Documentation/crypto/userspace-if.rst of Linux)
+//!   dev_crypto /dev/crypto of the cryptodev module, if there is one
 //!   drivers    which drivers a kernel has for an algorithm (/proc/crypto)
+//!   sriov      which PCI functions there are, physical and virtual, and which of them are crypto devices
 //! ```
 
 mod af_alg;
+mod crypto_device;
+mod dev_crypto;
 mod drivers;
+mod sriov;
 
 pub use af_alg::AfAlg;
-pub use drivers::{Driver, drivers};
+pub use crypto_device::Kind;
+pub use dev_crypto::check as check_dev_crypto;
+pub use drivers::{Driver, drivers, drivers_below};
+pub use sriov::{Device, Function, Sharing, devices};
