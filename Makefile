@@ -56,7 +56,7 @@ guest-test: agent              ## eight Linux guests at once, and twenty started
 	TOLLWAY_REQUIRE=qemu,agent TOLLWAY_GUESTS_AT_ONCE=8 TOLLWAY_GUEST_CYCLES=20 \
 	  $(CARGO) test --package tollway-tenant --test linux_guests -- --nocapture
 
-fuzz: setup-fuzz               ## TARGET=payload (machine code in isolated guests), spec, model, trace, packet-file, bpf, virtio-queue or fips, for FUZZ_SECONDS (600); wants Rust's nightly
+fuzz: setup-fuzz               ## TARGET=payload (machine code in isolated guests), spec, model, trace, packet-file, bpf, virtio-queue, cipher-card or fips, for FUZZ_SECONDS (600); wants Rust's nightly
 	scripts/tool cargo-fuzz@0.13.2
 	mkdir -p fuzz/corpus/$(TARGET)
 	RUSTUP_TOOLCHAIN=nightly target/tools/bin/cargo-fuzz fuzz run --sanitizer none $(TARGET) \

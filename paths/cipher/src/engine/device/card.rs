@@ -119,9 +119,9 @@ impl Shared {
         Some(grant)
     }
 
-    /// An engine's turn is over, took so many nanoseconds, and is charged so many.
-    pub(super) fn done(&self, engine: usize, function: usize, turn: &Turn, took: u64, cost: u64) {
-        self.worked[engine].fetch_add(took, Ordering::Relaxed);
+    /// An engine's turn is over, and is charged so many nanoseconds.
+    pub(super) fn done(&self, engine: usize, function: usize, turn: &Turn, cost: u64) {
+        self.worked[engine].fetch_add(turn.took, Ordering::Relaxed);
         let mut desk = self.desk();
         let more = turn.more.then_some(1);
         desk.order.done(function, turn.requests, cost as usize, more, self.now());

@@ -5,7 +5,6 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use tollway_core::Result;
-use tollway_virtio::patience;
 
 use super::card::{Shared, TURN};
 use super::told::Told;
@@ -68,16 +67,12 @@ pub(super) fn work(
 fn turns(shared: &Shared, number: usize) -> usize {
     let mut requests = 0;
     while let Some(grant) = shared.next() {
-        let (begun, watched) = (shared.now(), patience::Turn::new());
-        let function = &shared.functions[grant.tenant];
-        let turn = function.serve(grant.most, &|| shared.now());
-        let took = shared.now() - begun;
+        let turn = shared.functions[grant.tenant].serve(grant.most, &|| shared.now());
         // That others had the processor is not the tenant's doing.
-        let cost = if took > TURN && watched.was_interrupted() { TURN } else { took };
-        shared.done(number, grant.tenant, &turn, took, cost);
+        let cost = if turn.interrupted { TURN } else { turn.took };
+        shared.done(number, grant.tenant, &turn, cost);
         requests += turn.requests;
-        let slow = function.waited(watched.waited(), shared.now());
-        if let Some(refused) = turn.refused.or(slow) {
+        if let Some(refused) = turn.refused {
             shared.tell(Told::Refused(grant.tenant, refused));
         }
         shared.interrupt();

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tollway_virtio::backend::{Chain, Port, Refused, Ring};
-use tollway_virtio::patience::Patience;
+use tollway_virtio::patience::{self, Patience};
 use zeroize::Zeroizing;
 
 use super::card::TURN;
@@ -30,8 +30,6 @@ pub(super) struct Function {
     longest: u64,
     sessions: Mutex<Sessions>,
     inner: Mutex<Inner>,
-    /// How long it may still keep the others waiting.
-    patience: Mutex<Patience>,
     /// When its tenant is to be told what is done, in the card's nanoseconds.
     due: AtomicU64,
 }
@@ -45,6 +43,8 @@ struct Inner {
     /// The data queue that is next.
     at: usize,
     chain: Chain,
+    /// How long it may still keep the others waiting.
+    patience: Patience,
 }
 
 /// What is remembered of a queue from turn to turn.
@@ -79,6 +79,9 @@ pub(super) struct Turn {
     over: bool,
     /// Why a queue was given up, if one was.
     pub(super) refused: Option<Refused>,
+    /// How long it took, in nanoseconds, and whether others had the processor meanwhile.
+    pub(super) took: u64,
+    pub(super) interrupted: bool,
 }
 
 impl Function {
@@ -98,8 +101,8 @@ impl Function {
                 rule,
                 at: 0,
                 chain: Chain::default(),
+                patience: Patience::new(0),
             }),
-            patience: Mutex::new(Patience::new(0)),
             due: AtomicU64::new(NEVER),
         }
     }
@@ -187,41 +190,35 @@ impl Function {
     pub(super) fn serve(&self, most: usize, now: &impl Fn() -> u64) -> Turn {
         let mut turn = Turn::default();
         let Some(port) = self.port.get() else { return turn };
-        let mut rings = port.rings();
-        let mut inner = self.inner();
+        let (mut rings, mut inner, mut sessions) = (port.rings(), self.inner(), self.sessions());
+        // From here on nothing is waited for but its memory.
+        let (begun, watched) = (now(), patience::Turn::new());
         let queues = inner.queues.len();
-        let bounds = Bounds { most, longest: self.longest, ends: now() + TURN };
-        if let Err(refused) = inner.control(queues - 1, &mut rings, self, bounds, now, &mut turn) {
-            inner.counts.refused_chains += 1;
-            turn.refused = Some(refused);
+        let bounds = Bounds { most, longest: self.longest, ends: begun + TURN };
+        if let Err(refused) = inner.control(queues - 1, &mut rings, &mut sessions, bounds, now, &mut turn) {
+            inner.give_up(refused, &mut turn);
         }
-        let sessions = self.sessions();
         let first = inner.at;
         for number in (0..queues - 1).map(|i| (first + i) % (queues - 1)) {
             if let Err(refused) = inner.work(number, &mut rings, &sessions, bounds, now, &mut turn) {
-                inner.counts.refused_chains += 1;
-                turn.refused = Some(refused);
+                inner.give_up(refused, &mut turn);
             }
             if turn.over {
                 inner.at = (number + 1) % (queues - 1);
                 break;
             }
         }
-        drop(sessions);
+        let ended = now();
+        turn.took = ended - begun;
+        turn.interrupted = turn.took > TURN && watched.was_interrupted();
+        if !inner.patience.lasts(watched.waited(), ended) {
+            let running = rings.iter_mut().flatten().filter(|ring| !ring.is_broken());
+            if let Some(refused) = running.map(|ring| ring.give_up(Refused::Slow)).last() {
+                inner.give_up(refused, &mut turn);
+            }
+        }
         self.due.store(inner.due(), Ordering::Release);
         turn
-    }
-
-    /// A turn of it waited for so many nanoseconds: if that is too much, its queues are given up, and why.
-    pub(super) fn waited(&self, waited: u64, now: u64) -> Option<Refused> {
-        if self.patience.lock().unwrap_or_else(PoisonError::into_inner).lasts(waited, now) {
-            return None;
-        }
-        let mut rings = self.port.get()?.rings();
-        let running = rings.iter_mut().flatten().filter(|ring| !ring.is_broken());
-        let given_up = running.map(|ring| ring.give_up(Refused::Slow)).last()?;
-        self.inner().counts.refused_chains += 1;
-        Some(given_up)
     }
 
     /// Tells its tenant what is to be told by now.
@@ -261,6 +258,12 @@ impl Inner {
         self.queues.iter().filter_map(|queue| queue.teller.due()).min().unwrap_or(NEVER)
     }
 
+    /// A queue was given up.
+    fn give_up(&mut self, refused: Refused, turn: &mut Turn) {
+        self.counts.refused_chains += 1;
+        turn.refused = Some(refused);
+    }
+
     /// A queue that was set up anew begins anew.
     fn begin(&mut self, number: usize, ring: &Ring) {
         let queue = &mut self.queues[number];
@@ -275,7 +278,7 @@ impl Inner {
         &mut self,
         number: usize,
         rings: &mut [Option<Ring>],
-        function: &Function,
+        sessions: &mut Sessions,
         bounds: Bounds,
         now: &impl Fn() -> u64,
         turn: &mut Turn,
@@ -286,7 +289,7 @@ impl Inner {
             if !ring.take(&mut self.chain)? {
                 return Ok(());
             }
-            let written = match reply::control(&self.chain, ring.memory(), function) {
+            let written = match reply::control(&self.chain, ring.memory(), sessions) {
                 Ok(written) => written,
                 Err(refused) => return Err(ring.give_up(refused)),
             };

@@ -4,10 +4,9 @@ use tollway_virtio::backend::{Chain, Memory, Refused};
 use vm_memory::VolatileSlice;
 use zeroize::Zeroizing;
 
-use super::function::Function;
 use super::sessions::Sessions;
 use crate::engine::protocol::{Control, FIXED, Request, SESSION_ANSWER, Status, Work, session_answer};
-use crate::engine::suite::Job;
+use crate::engine::suite::{Job, Session};
 
 /// The longest IV: that of block ciphers, and J₀ of GCM.
 const LONGEST_IV: usize = 16;
@@ -105,7 +104,7 @@ fn run<'m>(
 ///
 /// # Errors
 /// It has no room for the answer, or lies outside of the memory.
-pub(super) fn control(chain: &Chain, memory: &Memory, function: &Function) -> Result<u32, Refused> {
+pub(super) fn control(chain: &Chain, memory: &Memory, sessions: &mut Sessions) -> Result<u32, Refused> {
     let mut fixed = [0; FIXED];
     let asked = match chain.read(memory, 0, &mut fixed) {
         Ok(()) => Control::parse(&fixed),
@@ -113,11 +112,12 @@ pub(super) fn control(chain: &Chain, memory: &Memory, function: &Function) -> Re
     };
     // A new session has an answer of sixteen bytes, all else a byte.
     let answer: &[u8] = match asked {
-        Ok(Control::Destroy(id)) => &[function.close(id).err().unwrap_or(Status::Ok) as u8],
+        Ok(Control::Destroy(id)) => &[sessions.close(id).err().unwrap_or(Status::Ok) as u8],
         Ok(Control::Create(new)) => {
             let mut key = Zeroizing::new(vec![0; new.key]);
             let read = chain.read(memory, FIXED as u64, &mut key);
-            let opened = read.map_err(|_| Status::Err).and_then(|()| function.open(new.algorithm, &key));
+            let session = read.map_err(|_| Status::Err).and_then(|()| Session::new(new.algorithm, &key));
+            let opened = session.and_then(|session| sessions.open(session));
             &session_answer(opened)
         }
         Err(status) if chain.room() >= SESSION_ANSWER as u64 => &session_answer(Err(status)),

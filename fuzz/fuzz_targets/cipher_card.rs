@@ -1,0 +1,31 @@
+//! A tenant of a crypto card that keeps to no rule, and another beside it: see `paths/cipher/tests/hostile/attacker.rs`.
+#![no_main]
+
+#[path = "../../paths/cipher/tests/hostile/attacker.rs"]
+mod attacker;
+#[path = "../../paths/cipher/tests/hostile/chains.rs"]
+mod chains;
+#[path = "../../paths/cipher/tests/hostile/pair.rs"]
+mod pair;
+
+use std::cell::RefCell;
+
+use libfuzzer_sys::fuzz_target;
+
+/// Runs between two looks at how many chains were tried.
+const REPORT: u64 = 1 << 16;
+
+thread_local! {
+    static PAIR: RefCell<(pair::Pair, attacker::Tally, u64)> =
+        RefCell::new((pair::Pair::new(), attacker::Tally::default(), 0));
+}
+
+fuzz_target!(|input: &[u8]| {
+    PAIR.with_borrow_mut(|(pair, tally, runs)| {
+        pair.play(input, tally);
+        *runs += 1;
+        if runs.is_multiple_of(REPORT) {
+            eprintln!("{} chains: {tally:?}", tally.chains());
+        }
+    });
+});

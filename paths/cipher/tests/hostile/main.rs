@@ -1,0 +1,52 @@
+//! Tenants of a whole card that keep to no rule: none of them crashes it, learns of others, or keeps others from what is theirs.
+
+mod attacker;
+mod chains;
+mod crowd;
+mod pair;
+mod victim;
+
+use std::env;
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+
+use attacker::Tally;
+use pair::Pair;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
+/// Chains that are tried at least by each test; `TOLLWAY_CHAINS` is another number of them.
+fn chains_wanted() -> u64 {
+    env::var("TOLLWAY_CHAINS").ok().map_or(50_000, |text| text.parse().unwrap())
+}
+
+/// What the fuzz target `cipher-card` begins with, and has found.
+#[test]
+fn every_seed_is_played() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/cipher-card");
+    let mut seeds: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    seeds.sort();
+    assert!(seeds.len() >= 16, "{seeds:?}");
+    let (mut pair, mut tally) = (Pair::new(), Tally::default());
+    for seed in seeds {
+        pair.play(&fs::read(&seed).unwrap(), &mut tally);
+    }
+    println!("{tally:?}");
+}
+
+/// Chains that one thread plays alone, with whom they may harm beside.
+#[test]
+fn what_is_wrong_is_refused_or_answered_and_all_else_is_right() {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(11);
+    let (mut pair, mut tally) = (Pair::new(), Tally::default());
+    let mut data = [0; 3000];
+    let (wanted, begun) = (chains_wanted(), Instant::now());
+    while tally.chains() < wanted {
+        let len = 200 + (random.next_u32() % 2800) as usize;
+        random.fill_bytes(&mut data[..len]);
+        pair.play(&data[..len], &mut tally);
+    }
+    println!("{} chains in {:?}: {tally:?}", tally.chains(), begun.elapsed());
+    tally.has_met_everything();
+}

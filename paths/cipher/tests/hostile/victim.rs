@@ -1,0 +1,100 @@
+//! A tenant that keeps to the rules while others do not: each answer that it gets is held against another library, and timed.
+
+use std::fmt;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use cbc::cipher::{BlockModeEncrypt, KeyIvInit};
+use tollway_cipher::engine::driver::{Driver, Handle, Operation, Options};
+use tollway_cipher::engine::protocol::{Status, Work};
+use tollway_cipher::engine::suite::{Algorithm, CipherMode, Direction};
+use tollway_virtio::Span;
+
+/// What nobody else may ever see.
+pub const KEY: &[u8; 16] = b"the victim's key";
+/// What its texts begin with.
+pub const TEXT: &[u8; 16] = b"the victim's own";
+
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What is between two requests: the processors are for others, too.
+const PAUSE: Duration = Duration::from_micros(100);
+
+const LENGTHS: [usize; 4] = [16, 64, 512, 4096];
+
+/// What it had to wait for its answers.
+pub struct Waits {
+    pub answers: usize,
+    pub median: Duration,
+    pub p99: Duration,
+    pub longest: Duration,
+}
+
+impl fmt::Display for Waits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Waits { answers, median, p99, longest } = self;
+        write!(f, "{answers} answers, median {median:?}, p99 {p99:?}, the longest {longest:?}")
+    }
+}
+
+/// A tenant at a socket.
+pub struct Victim {
+    driver: Driver,
+    session: Handle,
+}
+
+impl Victim {
+    pub fn connect(socket: &Path) -> Victim {
+        let mut driver = Driver::connect(socket, &Options::default()).unwrap();
+        let algorithm = Algorithm::Cipher(CipherMode::Cbc, Direction::Encrypt);
+        let session = driver.open(algorithm, KEY).unwrap().unwrap();
+        Victim { driver, session }
+    }
+
+    /// Asks for one thing after the other, with a pause between them, until `stop` says so.
+    pub fn ask(&mut self, stop: impl Fn() -> bool) -> Waits {
+        let mut took = Vec::with_capacity(1 << 20);
+        while !stop() || took.is_empty() {
+            took.push(self.once(took.len()));
+            thread::sleep(PAUSE);
+        }
+        took.sort_unstable();
+        let at = |share: f64| took[((took.len() - 1) as f64 * share) as usize];
+        Waits { answers: took.len(), median: at(0.5), p99: at(0.99), longest: at(1.0) }
+    }
+
+    fn once(&mut self, number: usize) -> Duration {
+        let bytes = LENGTHS[number % LENGTHS.len()];
+        let mut text: Vec<u8> = (0..bytes).map(|at| (at * 3 + number) as u8).collect();
+        text[..TEXT.len()].copy_from_slice(TEXT);
+        let iv = [number as u8; 16];
+        let (area, at) = (self.driver.area().clone(), self.driver.free());
+        area.write(at, &text);
+        let span = |at: usize| [Span { at, bytes: bytes as u32 }];
+        let (source, result) = (span(at), span(at + 4096));
+        let operation = Operation {
+            session: self.session,
+            work: Work::Encrypt,
+            iv: &iv,
+            source: &source,
+            associated: &[],
+            result: &result,
+            digest: 0,
+        };
+        let queue = &mut self.driver.queues[0];
+        let begun = Instant::now();
+        assert!(queue.submit(number as u64, &operation).unwrap());
+        queue.kick();
+        let done = queue.wait(PATIENCE).unwrap().expect("nothing came");
+        let took = begun.elapsed();
+        assert_eq!((done.token, done.status, done.bytes), (number as u64, Status::Ok, bytes as u32));
+        let mut found = vec![0; bytes];
+        area.read(at + 4096, &mut found);
+        let blocks = aes::Block::slice_as_chunks_mut(&mut text).0;
+        cbc::Encryptor::<aes::Aes128>::new(KEY.into(), (&iv).into()).encrypt_blocks(blocks);
+        assert!(found == text, "a wrong answer");
+        took
+    }
+}
