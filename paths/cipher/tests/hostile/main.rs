@@ -18,7 +18,7 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 /// Chains that are tried at least by each test; `TOLLWAY_CHAINS` is another number of them.
 fn chains_wanted() -> u64 {
-    env::var("TOLLWAY_CHAINS").ok().map_or(50_000, |text| text.parse().unwrap())
+    env::var("TOLLWAY_CHAINS").ok().map_or(30_000, |text| text.parse().unwrap())
 }
 
 /// What the fuzz target `cipher-card` begins with, and has found.
