@@ -20,8 +20,8 @@ use tollway_virtio::order::Share;
 use tollway_virtio::socket::{Listener, Meeting};
 
 use super::attacker::{Attacker, Tally};
-use super::chains_wanted;
 use super::victim::{KEY, TEXT, Victim, Waits};
+use super::{alone, chains_wanted};
 
 /// The socket of a process that is to be killed.
 const SOCKET: &str = "TOLLWAY_TEST_SOCKET";
@@ -40,7 +40,7 @@ const SLOW: Duration = Duration::from_millis(500);
 
 #[test]
 fn a_crowd_of_hostile_tenants_harms_nobody() {
-    let wanted = chains_wanted();
+    let (_alone, wanted) = (alone(), chains_wanted());
     let folder = tempfile::tempdir().unwrap();
     let socket = |number: usize| folder.path().join(format!("{number}.sock"));
     let function = |number: usize| NewFunction {

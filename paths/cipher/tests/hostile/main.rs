@@ -9,6 +9,7 @@ mod victim;
 use std::env;
 use std::fs;
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use attacker::Tally;
@@ -21,9 +22,16 @@ fn chains_wanted() -> u64 {
     env::var("TOLLWAY_CHAINS").ok().map_or(30_000, |text| text.parse().unwrap())
 }
 
+/// One test at a time: what the process has is counted.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// What the fuzz target `cipher-card` begins with, and has found.
 #[test]
 fn every_seed_is_played() {
+    let _alone = alone();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/cipher-card");
     let mut seeds: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     seeds.sort();
@@ -38,6 +46,7 @@ fn every_seed_is_played() {
 /// Chains that one thread plays alone, with whom they may harm beside.
 #[test]
 fn what_is_wrong_is_refused_or_answered_and_all_else_is_right() {
+    let _alone = alone();
     let mut random = Xoshiro256PlusPlus::seed_from_u64(11);
     let (mut pair, mut tally) = (Pair::new(), Tally::default());
     let mut data = [0; 3000];
