@@ -109,6 +109,14 @@ crossings! {
     EntropyDraw = "entropy-draw", CpuDevice, "64 bits drawn from a generator";
     FipsTest = "fips-test", Work, "FIPS 140-2 tests of a block of 20,000 bits";
     EntropyReduce = "entropy-reduce", Work, "512 samples of 128 bits reduced to one (AES-CBC-MAC)";
+
+    CipherWork = "cipher-work", Work, "cipher called in the program";
+    RequestSubmit = "request-submit", CoreCore, "request written and laid into a queue";
+    RequestTurn = "request-turn", CoreCore, "turn of a device that does a request";
+    RequestTake = "request-take", CoreCore, "result taken out of a queue and read";
+    QueueLook = "queue-look", Work, "look into a queue that has nothing";
+    KickAsleep = "kick-asleep", ProcessProcess, "eventfd written on which somebody sleeps";
+    SleepWake = "sleep-wake", ProcessProcess, "sleep on eventfds, and wake-up";
 }
 
 impl fmt::Display for Crossing {

@@ -164,6 +164,15 @@ impl Params {
         }
     }
 
+    /// A number, whole or not, as [`Params::complete`] has checked it.
+    pub fn real(&self, axis: &str) -> Result<f64> {
+        match self.get(axis) {
+            Some(Value::Int(n)) => Ok(*n as f64),
+            Some(Value::Real(x)) => Ok(*x),
+            other => Err(Self::unusable(axis, other, "a number")),
+        }
+    }
+
     /// A word, as [`Params::complete`] has checked it.
     pub fn word(&self, axis: &str) -> Result<&str> {
         match self.get(axis) {

@@ -44,6 +44,14 @@ impl Recorder {
         self.histogram.saturating_record(((ticks * SUB_TICKS) / u64::from(self.batch)).max(1));
     }
 
+    /// Takes over what another thread of the same actor recorded.
+    pub fn merge(&mut self, other: &Recorder) {
+        self.histogram += &other.histogram;
+        self.ops += other.ops;
+        self.ticks += other.ticks;
+        self.batch = self.batch.max(other.batch);
+    }
+
     /// What was recorded.
     pub fn spread(&self) -> Spread {
         Spread {

@@ -3,6 +3,9 @@
 //! A batch of operations that took 2 µs longer than the median batch was interrupted: what it took beyond the median was
 //! spent elsewhere (an interrupt, another process, the hypervisor). Samples of a single operation are left as they are,
 //! as their tail is their own.
+//!
+//! Where samples are no work but time that is waited, actors say themselves what processor time they took, all roles together
+//! ([`WORK`]).
 
 use std::collections::BTreeMap;
 
@@ -16,6 +19,9 @@ use crate::{PointId, Result, Store};
 
 /// The delay beyond which something else must have run, in seconds: as of the gap detector.
 const GAP: f64 = 2e-6;
+
+/// The counter of tallies that is work, in ticks, warm-up included.
+pub const WORK: &str = "work";
 
 /// Share of intervals that hold the true value.
 const CONFIDENCE: f64 = 0.95;
@@ -49,10 +55,16 @@ struct Sums {
 
 impl Sums {
     fn add(&mut self, spread: &Spread, tally: &Tally, hz: f64) {
-        let lost = if spread.batch > 1 { spread.excess(GAP * hz) } else { 0.0 };
-        self.ops += spread.ops as f64;
-        self.ticks += spread.ticks as f64 - lost;
-        self.counted += *tally.counters.get("operations").unwrap_or(&spread.ops) as f64;
+        let counted = *tally.counters.get("operations").unwrap_or(&spread.ops) as f64;
+        if let Some(work) = tally.counters.get(WORK) {
+            self.ops += counted;
+            self.ticks += *work as f64;
+        } else {
+            let lost = if spread.batch > 1 { spread.excess(GAP * hz) } else { 0.0 };
+            self.ops += spread.ops as f64;
+            self.ticks += spread.ticks as f64 - lost;
+        }
+        self.counted += counted;
         for (gate, visits) in &tally.visits {
             *self.passed.entry(gate.clone()).or_default() += *visits as f64;
         }
@@ -125,6 +137,18 @@ mod tests {
         assert!(spread.mean().unwrap() > 120.0);
         assert!((work.ticks - 100.0).abs() < 0.1, "{work:?}");
         assert_eq!(work.visits["read"], 0.5);
+    }
+
+    #[test]
+    fn who_waits_says_what_it_worked() {
+        let mut recorder = Recorder::new();
+        (0..100).for_each(|_| recorder.sample(50_000));
+        let mut sums = Sums::default();
+        // Ten of them in the warm-up.
+        let tally = Tally::default().counter("operations", 110).counter(WORK, 330_000).visited("kick", 55);
+        sums.add(&recorder.spread(), &tally, 2.5e9);
+        let work = sums.of_block(0);
+        assert_eq!((work.ticks, work.visits["kick"]), (3000.0, 0.5));
     }
 
     #[test]

@@ -9,6 +9,7 @@ pub fn registry() -> Registry {
             tollway_crossings::path(),
             tollway_capture::path(),
             tollway_entropy::path(),
+            tollway_cipher::path(),
             tollway_null::path(),
         ],
     }

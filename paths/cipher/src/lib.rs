@@ -4,3 +4,26 @@
 //! many virtual ones, in software.
 
 pub mod engine;
+mod params;
+mod variants;
+
+use tollway_core::Path;
+
+/// The path `cipher`.
+pub fn path() -> Path {
+    Path {
+        name: "cipher",
+        question: "What does it cost a tenant to have a shared device encrypt, and to learn that it has?",
+        variants: variants::all(),
+        presets: &[
+            ("quick", include_str!("../presets/quick.toml")),
+            ("arrival", include_str!("../presets/arrival.toml")),
+            ("moderation", include_str!("../presets/moderation.toml")),
+            ("queue", include_str!("../presets/queue.toml")),
+            ("block-size", include_str!("../presets/block-size.toml")),
+            ("one-vcm", include_str!("../presets/one-vcm.toml")),
+            ("many-vcm", include_str!("../presets/many-vcm.toml")),
+        ],
+        claims: include_str!("../claims.toml"),
+    }
+}

@@ -183,9 +183,12 @@ fn with_gates(path: &Path, settings: &[(String, String)]) -> Vec<String> {
         let params = Params::new().complete(&axes);
         let plan = params.and_then(|params| variant.plan(&params));
         let explained = |plan: Plan| {
-            // An instruction that a processor lacks is told when the point is skipped.
+            // An instruction that a processor lacks, or a second core, is told when the point is skipped.
             plan.provides.is_none()
-                && plan.requires.iter().all(|needed| matches!(needed, Requirement::Cpu(_)))
+                && plan
+                    .requires
+                    .iter()
+                    .all(|needed| matches!(needed, Requirement::Cpu(_) | Requirement::Cores(_)))
                 && !plan.gates.is_empty()
                 && plan.gates.iter().all(|gate| gate.toll.is_some())
         };

@@ -1,5 +1,6 @@
 //! What does requests, of whichever function's turn it is: in a thread of the card, or in one that its user lends.
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -15,16 +16,25 @@ pub struct Engine {
     pub(super) number: usize,
 }
 
+/// How often an engine slept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Slept {
+    /// Until it was kicked, or its bell rung.
+    pub kicked: u64,
+    /// Until a moment that it had set itself: to tell what it had held back, or that a share is due.
+    pub timed: u64,
+}
+
 /// The longest that an engine sleeps that is to look whether it is wanted any more.
 const LOOK: Duration = Duration::from_millis(20);
 
 impl Engine {
-    /// Serves while `wanted` says so, which is asked after each round and each sleep, at the latest after 20 ms. How often it
-    /// slept.
+    /// Serves while `wanted` says so, which is asked after each round and each sleep, at the latest after 20 ms.
+    /// The thread's sleeps are as exact as the kernel's timers from then on (prctl(2), PR_SET_TIMERSLACK).
     ///
     /// # Errors
     /// [`Error::System`](tollway_core::Error::System) if the kernel refuses to let it wait.
-    pub fn work(&mut self, wanted: impl FnMut() -> bool) -> Result<u64> {
+    pub fn work(&mut self, wanted: impl FnMut() -> bool) -> Result<Slept> {
         work(&self.shared, self.number, Some(LOOK), wanted)
     }
 
@@ -35,15 +45,18 @@ impl Engine {
     }
 }
 
-/// Serves while it is wanted and the card is not stopped, sleeping so long at most; how often it slept.
+/// Serves while it is wanted and the card is not stopped, sleeping so long at most.
 pub(super) fn work(
     shared: &Shared,
     number: usize,
     longest: Option<Duration>,
     mut wanted: impl FnMut() -> bool,
-) -> Result<u64> {
+) -> Result<Slept> {
+    // Interrupts that are held back are due on the microsecond; a thread's sleep may be 50 µs late by itself (prctl(2),
+    // PR_SET_TIMERSLACK).
+    let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     let (mut kicked, mut looked) = (Vec::new(), shared.now());
-    let (mut idle, mut slept) = (Instant::now(), 0);
+    let (mut idle, mut slept) = (Instant::now(), Slept::default());
     while !shared.stop.load(Ordering::Acquire) && wanted() {
         if turns(shared, number) > 0 {
             idle = Instant::now();
@@ -56,8 +69,11 @@ pub(super) fn work(
         }
         let due = if shared.arm() { Some(Duration::ZERO) } else { shared.doze() };
         let most = due.into_iter().chain(longest).min();
-        slept += u64::from(due != Some(Duration::ZERO));
         let since = shared.kicks.wait_since(&mut kicked, most, &mut looked, || shared.now())?;
+        if due != Some(Duration::ZERO) {
+            slept.kicked += u64::from(!kicked.is_empty());
+            slept.timed += u64::from(kicked.is_empty());
+        }
         shared.awake(due, &mut kicked, since);
     }
     Ok(slept)

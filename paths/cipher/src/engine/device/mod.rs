@@ -24,7 +24,7 @@ mod told;
 
 pub use card::Card;
 pub use delivery::Delivery;
-pub use engine::Engine;
+pub use engine::{Engine, Slept};
 pub use options::{NewFunction, Options};
 pub use status::{Counts, FunctionStatus, Status};
 pub use told::Told;

@@ -1,0 +1,124 @@
+//! The axes that variants share.
+
+use tollway_core::{Axis, Domain, Value};
+
+fn whole(name: &'static str, about: &'static str, range: (u64, u64), default: u64) -> Axis {
+    Axis { name, about, domain: Domain::Whole(range.0, range.1), default: Value::Int(default) }
+}
+
+fn words(name: &'static str, about: &'static str, all: &'static [&'static str]) -> Axis {
+    Axis { name, about, domain: Domain::Words(all), default: Value::Text(all[0].into()) }
+}
+
+/// What is done to the bytes.
+pub(crate) fn cipher() -> Axis {
+    words(
+        "cipher",
+        "what is done to the bytes, by the names of `openssl speed`",
+        &[
+            "aes-128-cbc",
+            "aes-256-cbc",
+            "aes-128-ctr",
+            "aes-256-ctr",
+            "aes-128-xts",
+            "aes-256-xts",
+            "aes-128-gcm",
+            "aes-256-gcm",
+            "sha256",
+            "sha512",
+            "hmac-sha256",
+        ],
+    )
+}
+
+/// Bytes of a request.
+pub(crate) fn size() -> Axis {
+    whole("size", "bytes of a request, a multiple of 16", (16, 1 << 20), 1024)
+}
+
+/// Threads of a tenant.
+pub(crate) fn tasks() -> Axis {
+    whole("tasks", "threads of each tenant, with a queue of their own; they share a core", (1, 16), 1)
+}
+
+/// Requests on their way.
+pub(crate) fn depth() -> Axis {
+    whole("depth", "requests that each task has on their way at once, at most", (1, 1024), 1)
+}
+
+/// Tenants.
+pub(crate) fn tenants() -> Axis {
+    whole("tenants", "how many share the card, each a process with a virtual function of its own", (1, 64), 1)
+}
+
+/// Requests a second.
+pub(crate) fn rate() -> Axis {
+    Axis {
+        name: "rate",
+        about: "requests a second of each task, whether others have ended or not; 0: the next begins when one has ended",
+        domain: Domain::Real(0.0, 1e7),
+        default: Value::Int(0),
+    }
+}
+
+/// When they come.
+pub(crate) fn arrivals() -> Axis {
+    words(
+        "arrivals",
+        "with a rate: gaps exponential, all alike, or eight requests at once",
+        &["poisson", "regular", "bursts"],
+    )
+}
+
+/// How the card learns of requests.
+pub(crate) fn card() -> Axis {
+    words(
+        "card",
+        "how the card learns of requests: it sleeps until it is kicked, or looks without end",
+        &["asleep", "awake"],
+    )
+}
+
+/// Whose request is next.
+pub(crate) fn order() -> Axis {
+    words(
+        "order",
+        "whose request is next: by fair shares of the card's time, as they came, or the first tenant before the second",
+        &["fair", "arrival", "rank"],
+    )
+}
+
+/// Of coalesced interrupts, how many requests one tells of.
+pub(crate) fn count() -> Axis {
+    whole(
+        "count",
+        "requests that an interrupt tells of; 0: however many there are when the time is over",
+        (0, 1024),
+        8,
+    )
+}
+
+/// And how long the first waits for others.
+pub(crate) fn hold() -> Axis {
+    whole(
+        "hold",
+        "microseconds that the first of them is held at most; 0: until there are as many",
+        (0, 1_000_000),
+        100,
+    )
+}
+
+/// The cap of interrupts.
+pub(crate) fn cap() -> Axis {
+    whole("cap", "interrupts a second at most", (1, 1_000_000), 5000)
+}
+
+/// How often a tenant looks.
+pub(crate) fn period() -> Axis {
+    whole("period", "microseconds between two looks", (1, 1_000_000), 100)
+}
+
+/// How long it looks before it sleeps.
+pub(crate) fn spin() -> Axis {
+    whole("spin", "microseconds for which it looks before it sleeps", (1, 1_000_000), 50)
+}

@@ -1,0 +1,179 @@
+//! The card's end: a card with a function for each tenant, whose one engine is the actor's thread, so that what it takes is known.
+
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tempfile::TempDir;
+use tollway_core::{Actor, Address, Clock, Error, Params, Place, Recorder, Result, Tally, Window};
+use tollway_host::clock::{RunClock, hz};
+use tollway_host::samplers::thread_time;
+use tollway_virtio::order::{Discipline, Share};
+use tollway_virtio::socket::{Listener, Meeting};
+
+use super::load::PATIENCE;
+use super::machine::{Machine, Watch};
+use super::way::Way;
+use crate::engine::device::{Card, Delivery, Engine, NewFunction, Options, Slept, Status, Told};
+
+/// What a card of a trial is like.
+#[derive(Clone, Debug)]
+pub(super) struct Setting {
+    pub(super) tenants: usize,
+    pub(super) queues: usize,
+    pub(super) delivery: Delivery,
+    pub(super) discipline: Discipline,
+    /// Whether it looks without end.
+    pub(super) awake: bool,
+}
+
+impl Setting {
+    pub(super) fn of(way: Way, params: &Params) -> Result<Setting> {
+        Ok(Setting {
+            tenants: params.int("tenants")? as usize,
+            queues: params.int("tasks")? as usize,
+            delivery: way.delivery(params)?,
+            discipline: match params.word("order")? {
+                "arrival" => Discipline::Arrival,
+                "rank" => Discipline::Rank,
+                _ => Discipline::Fair,
+            },
+            awake: params.word("card")? == "awake",
+        })
+    }
+
+    /// Starts a card, with one engine that is lent. All functions listen at one socket: who connects gets one that is free.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub(super) fn start(
+        &self,
+        tell: impl Fn(Told) + Send + Sync + 'static,
+    ) -> Result<(Card, Engine, TempDir, PathBuf)> {
+        let refused = |e: std::io::Error| Error::system("making a socket for a card", e);
+        let folder = tempfile::Builder::new().prefix("tollway-card-").tempdir().map_err(refused)?;
+        let path = folder.path().join("card");
+        let socket = UnixListener::bind(&path).map_err(refused)?;
+        let function = |number: usize| {
+            Ok(NewFunction {
+                name: format!("tenant-{number}"),
+                meeting: Meeting::Listen(Listener::from(socket.try_clone().map_err(refused)?)),
+                // The first comes first, where there are ranks.
+                share: Share { rank: u8::try_from(number).unwrap_or(u8::MAX), ..Share::default() },
+                delivery: self.delivery.clone(),
+            })
+        };
+        let functions = (0..self.tenants).map(function).collect::<Result<Vec<_>>>()?;
+        let options = Options {
+            engines: 0,
+            lent: 1,
+            discipline: self.discipline,
+            queues: self.queues,
+            spin: if self.awake { Duration::from_secs(1 << 20) } else { Duration::ZERO },
+            ..Options::default()
+        };
+        let mut card = Card::start(functions, &options, tell)?;
+        let engine = card.engine().ok_or_else(|| Error::Wrong("a card lends no engine".into()))?;
+        Ok((card, engine, folder, path))
+    }
+}
+
+/// A card that tenants use.
+pub(super) struct CardActor {
+    setting: Setting,
+    ready: Option<Ready>,
+    done: Option<Done>,
+}
+
+struct Ready {
+    card: Card,
+    engine: Engine,
+    /// Where the socket is, until everybody is connected.
+    folder: Option<TempDir>,
+    connected: Arc<AtomicUsize>,
+    /// Ticks of the run's clock in a second; to find it out takes a while.
+    hz: f64,
+}
+
+struct Done {
+    status: Status,
+    /// Processor time of the engine, in ticks.
+    work: u64,
+    slept: Slept,
+    machine: Machine,
+}
+
+impl CardActor {
+    pub(super) fn new(setting: Setting) -> CardActor {
+        CardActor { setting, ready: None, done: None }
+    }
+}
+
+impl Actor for CardActor {
+    fn ready(&mut self, _: &Place) -> Result<Address> {
+        let connected = Arc::new(AtomicUsize::new(0));
+        let count = connected.clone();
+        let (card, engine, folder, path) = self.setting.start(move |told| match told {
+            Told::Connected(_) => _ = count.fetch_add(1, Ordering::AcqRel),
+            Told::Gone(_) => _ = count.fetch_sub(1, Ordering::AcqRel),
+            _ => {}
+        })?;
+        self.ready = Some(Ready { card, engine, folder: Some(folder), connected, hz: hz()? });
+        Ok(Address(path.display().to_string()))
+    }
+
+    fn run(&mut self, window: &Window, _: &mut Recorder) -> Result<()> {
+        let Some(Ready { card, engine, folder, connected, hz }) = &mut self.ready else { return Ok(()) };
+        // Everybody is connected: nothing of it need be left if this is killed.
+        folder.take();
+        let (clock, ticks) = (RunClock::chosen(), *hz);
+        engine.work(|| clock.now() < window.warm)?;
+        let (begun, watch) = (thread_time::thread(), Watch::begin());
+        let end = window.close.saturating_add((PATIENCE.as_secs_f64() * ticks) as u64);
+        let slept = engine.work(|| {
+            let now = clock.now();
+            now < end && (now < window.close || connected.load(Ordering::Acquire) > 0)
+        })?;
+        let work = (thread_time::thread().saturating_sub(begun).as_secs_f64() * ticks) as u64;
+        self.done = Some(Done { status: card.status(), work, slept, machine: watch.end() });
+        Ok(())
+    }
+
+    fn park(&mut self) {
+        self.ready = None;
+    }
+
+    fn verify(&mut self) -> Result<()> {
+        let Some(Done { status, .. }) = &self.done else {
+            return Err(Error::Wrong("the card never ran".into()));
+        };
+        for function in &status.functions {
+            let counts = &function.counts;
+            if counts.failed + counts.refused_chains + counts.refused_messages > 0 {
+                return Err(Error::Wrong(format!("the card refused {}: {counts:?}", function.name)));
+            }
+        }
+        Ok(())
+    }
+
+    fn tally(&mut self) -> Tally {
+        let Some(Done { status, work, slept, machine }) = &self.done else { return Tally::default() };
+        let sum = |count: fn(&crate::engine::device::Counts) -> u64| {
+            status.functions.iter().map(|function| count(&function.counts)).sum::<u64>()
+        };
+        let interrupts = sum(|counts| counts.interrupts);
+        let tally = Tally::default()
+            .visited(super::WAKING, slept.kicked)
+            .visited(super::TIMING, slept.timed)
+            .visited(super::CALLING, interrupts)
+            .counter("work", *work)
+            .counter("card_work", *work)
+            .counter("card_requests", sum(|counts| counts.requests))
+            .counter("card_kicks", sum(|counts| counts.kicks))
+            .counter("card_sleeps", slept.kicked + slept.timed)
+            .counter("card_interrupts", interrupts);
+        machine.counted(tally)
+    }
+}

@@ -1,0 +1,115 @@
+//! What a task asks for, and when: bytes, how many at once, a stream of starts.
+
+use std::time::Duration;
+
+use tollway_core::{Params, Result, Ticks};
+use tollway_load::{Bursts, Poisson, Regular};
+
+use crate::engine::suite::Named;
+
+/// The key of every session: its halves differ, as XTS wants them to.
+pub(super) const KEY: [u8; 64] = *b"Bytes for keys of any length there is; no half is like the other";
+
+/// The IV of every request.
+pub(super) const IV: [u8; 16] = [0x5a; 16];
+
+/// Requests of a burst.
+const BURST: u64 = 8;
+
+/// The load of a task.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Load {
+    pub(super) named: &'static Named,
+    pub(super) size: usize,
+    pub(super) depth: usize,
+    rate: f64,
+    arrivals: Arrivals,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Arrivals {
+    Poisson,
+    Regular,
+    Bursts,
+}
+
+/// A stream of starts.
+pub(super) type Stream = Box<dyn Iterator<Item = Ticks> + Send>;
+
+impl Load {
+    pub(super) fn of(params: &Params) -> Result<Load> {
+        let size = params.int("size")? as usize;
+        if !size.is_multiple_of(16) {
+            return Err(tollway_core::Error::Input {
+                place: "axis `size`".into(),
+                reason: format!("{size} is no multiple of 16, which is what ciphers work on"),
+                remedy: "take one that is".into(),
+            });
+        }
+        let name = params.word("cipher")?;
+        let named = Named::find(name).ok_or_else(|| tollway_core::Error::Input {
+            place: "axis `cipher`".into(),
+            reason: format!("there is no {name}"),
+            remedy: "`tollway list cipher` names those there are".into(),
+        })?;
+        let arrivals = match params.word("arrivals") {
+            Ok("regular") => Arrivals::Regular,
+            Ok("bursts") => Arrivals::Bursts,
+            _ => Arrivals::Poisson,
+        };
+        Ok(Load {
+            named,
+            size,
+            depth: params.int("depth")? as usize,
+            rate: params.real("rate").unwrap_or(0.0),
+            arrivals,
+        })
+    }
+
+    /// Whether requests come whether others have ended or not.
+    pub(super) fn is_open(&self) -> bool {
+        self.rate > 0.0
+    }
+
+    /// The mean time from one request to the next; none of a closed loop.
+    pub(super) fn gap(&self) -> Option<Duration> {
+        self.is_open().then(|| Duration::try_from_secs_f64(1.0 / self.rate).unwrap_or(Duration::MAX))
+    }
+
+    /// When requests come, in ticks, `hz` of them a second; none of a closed loop.
+    pub(super) fn stream(&self, hz: f64, seed: u64) -> Option<Stream> {
+        let gap = hz / self.rate;
+        self.is_open().then(|| match self.arrivals {
+            Arrivals::Poisson => Box::new(Poisson::with_mean(gap, seed)) as Stream,
+            Arrivals::Regular => Box::new(Regular::every(gap)),
+            Arrivals::Bursts => Box::new(Bursts::of(BURST, 0.0, gap * BURST as f64)),
+        })
+    }
+
+    /// How many requests of a task there is room for. Of an open stream as many as a queue has: who finds no room waits before
+    /// it, and counts from when it came.
+    pub(super) fn places(&self) -> usize {
+        if self.is_open() { MOST } else { self.depth.min(MOST) }
+    }
+
+    /// Bytes of the result.
+    pub(super) fn result(&self) -> usize {
+        self.named.result(self.size)
+    }
+
+    /// The key of its sessions.
+    pub(super) fn key(&self) -> &'static [u8] {
+        &KEY[..self.named.key]
+    }
+
+    /// The IV of its requests.
+    pub(super) fn iv(&self) -> &'static [u8] {
+        &IV[..self.named.iv]
+    }
+}
+
+/// The most requests that a queue has on their way.
+const MOST: usize = 1024;
+
+/// How long the end of a trial may take.
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);

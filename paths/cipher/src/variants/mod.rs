@@ -1,0 +1,53 @@
+//! What is put on trial: the card by every way to tell that a request is done, and what there is instead of a card.
+//!
+//! ```text
+//!   shared     the card and its tenants, by each way of telling
+//!   way        the ways: when the card tells, and what a tenant does until then
+//!   card       the card's end; its engine is the actor's thread
+//!   tenant     a tenant's end, with its tasks
+//!   task       a thread of a tenant: requests out, results in
+//!   load       what it asks for, and when
+//!   texts      the bytes, and what must come of them
+//!   machine    what the whole machine does meanwhile
+//!   alone      each gate of a request by itself
+//!   library    the cipher called in the program itself: the floor
+//! ```
+
+mod alone;
+mod card;
+mod library;
+mod load;
+mod machine;
+mod shared;
+mod task;
+mod tenant;
+mod texts;
+mod way;
+
+use tollway_core::Variant;
+
+use way::Way;
+
+/// The roles.
+const CARD: &str = "card";
+const TENANT: &str = "tenant";
+
+/// Gates whose visits are counted, as tallies name them.
+const KICKING: &str = "kick";
+const SLEEPING: &str = "sleep and wake-up";
+const LOOKING: &str = "look in vain";
+const WAKING: &str = "sleep and wake-up of the card";
+const TIMING: &str = "sleep of the card until a deadline";
+const CALLING: &str = "interrupt";
+
+/// How often a tenant's sleep was ended by an interrupt.
+const CALLED: &str = "wakes";
+
+/// Every variant.
+pub(crate) fn all() -> Vec<Box<dyn Variant>> {
+    let mut all: Vec<Box<dyn Variant>> =
+        Way::ALL.iter().map(|way| Box::new(shared::Shared(*way)) as Box<dyn Variant>).collect();
+    all.push(Box::new(library::Library));
+    all.extend(alone::variants());
+    all
+}

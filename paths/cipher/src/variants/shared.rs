@@ -1,0 +1,138 @@
+//! The card and its tenants, by one way of telling.
+//!
+//! ```text
+//! tenant ── submit ── kick ─╮                            ╭─ interrupt ── take ── tenant
+//!                           ╰── card: wake, turn, cipher ─╯
+//! ╰───── tenants' core ─────╯╰──── the card's core ──────╯╰─── tenants' core ───╯
+//! ```
+//!
+//! The figure is the time from a request's beginning, its bytes not yet written, to its result read and compared. The work is the
+//! processor time of all, which each counts for itself.
+
+use std::time::Duration;
+
+use tollway_core::{
+    Actor, Axis, Crossing, Error, Gate, Params, Plan, Requirement, Result, Role, TollKey, Variant,
+};
+
+use super::alone::{self, How, Waker};
+
+use super::card::{CardActor, Setting};
+use super::load::Load;
+use super::tenant::Tenant;
+use super::way::Way;
+use super::{CALLING, CARD, KICKING, LOOKING, SLEEPING, TENANT, TIMING, WAKING};
+use crate::engine::driver::Waiting;
+use crate::params;
+
+/// A card by that way.
+pub(super) struct Shared(pub(super) Way);
+
+impl Shared {
+    fn gates(&self, params: &Params) -> Result<Vec<Gate>> {
+        let load = Load::of(params)?;
+        let waiting = self.0.waiting(params)?;
+        // About how long the two sleep: until a request is done, or the next is due.
+        let soon = self.0.holds(params)?.unwrap_or(Duration::from_micros(20));
+        let gap = |sharing: f64| load.gap().map_or(soon, |gap| gap.div_f64(sharing));
+        let all = params.real("tasks")? * params.real("tenants")?;
+        let (asleep, long) = match waiting {
+            Waiting::Interrupt | Waiting::Busy => (How::Poll, gap(1.0)),
+            Waiting::Epoll | Waiting::Hybrid(_) => (How::Epoll, gap(1.0)),
+            Waiting::Periodic(period) => (How::Nap, period),
+        };
+        let turn = alone::laid(Crossing::RequestTurn, &load);
+        let cipher = alone::cipher_key(&load);
+        let each = |name: &str, role: &str, toll: TollKey| Gate::new(name, role, toll);
+        let counted = |name: &str, role: &str, toll: TollKey| Gate::counted(name, role).toll(toll);
+        // Who sleeps itself has a cold core when it calls the other.
+        let card = if params.word("card")? == "awake" { Waker::Awake } else { Waker::Woken };
+        let tenant = match waiting {
+            Waiting::Busy | Waiting::Hybrid(_) => Waker::Awake,
+            Waiting::Interrupt | Waiting::Epoll | Waiting::Periodic(_) => Waker::Woken,
+        };
+        let kick = alone::asleep(Crossing::KickAsleep, How::Epoll, gap(all), tenant);
+        let wake = alone::asleep(Crossing::SleepWake, How::Epoll, gap(all), tenant);
+        let mut gates = vec![
+            each("submit", TENANT, alone::laid(Crossing::RequestSubmit, &load)),
+            counted(KICKING, TENANT, kick),
+            counted(WAKING, CARD, wake),
+            each("turn, less the cipher", CARD, turn).less(cipher.clone()),
+            each("cipher", CARD, cipher),
+        ];
+        if self.0.has_deadlines() {
+            let toll = alone::asleep(Crossing::SleepWake, How::Nap, soon, card);
+            gates.push(counted(TIMING, CARD, toll));
+        }
+        if self.0.is_called() {
+            let toll = alone::asleep(Crossing::KickAsleep, asleep, long, card);
+            gates.push(counted(CALLING, CARD, toll));
+        }
+        if waiting != Waiting::Busy {
+            let toll = alone::asleep(Crossing::SleepWake, asleep, long, card);
+            gates.push(counted(SLEEPING, TENANT, toll));
+        }
+        gates.push(counted(LOOKING, TENANT, alone::look_key()));
+        gates.push(each("take", TENANT, alone::laid(Crossing::RequestTake, &load)));
+        Ok(gates)
+    }
+}
+
+impl Variant for Shared {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn about(&self) -> &str {
+        self.0.about()
+    }
+
+    fn caveats(&self) -> &str {
+        "The card is software: a process on another core. Requests go to it through queues in the tenant's memory and eventfds \
+         (virtio-crypto over vhost-user). A tenant writes each request's bytes and reads and compares the result, which is in the \
+         figure. With a rate, latency counts from when a request was to begin: a tenant that sleeps wakes up late for that, too. \
+         Of several tenants every second one shares the card's core where there are two."
+    }
+
+    fn axes(&self) -> Vec<Axis> {
+        let mut axes = vec![
+            params::cipher(),
+            params::size(),
+            params::tasks(),
+            params::depth(),
+            params::tenants(),
+            params::rate(),
+            params::arrivals(),
+            params::card(),
+            params::order(),
+        ];
+        axes.extend(self.0.axes());
+        axes
+    }
+
+    fn plan(&self, params: &Params) -> Result<Plan> {
+        Setting::of(self.0, params)?;
+        let tenants = u32::try_from(params.int("tenants")?).unwrap_or(u32::MAX);
+        Ok(Plan {
+            operation: "request".into(),
+            roles: vec![Role::serving(CARD).core(1), Role { count: tenants, ..Role::measured(TENANT) }],
+            gates: self.gates(params)?,
+            provides: None,
+            needs: Vec::new(),
+            requires: vec![Requirement::Cores(2)],
+            guests: Vec::new(),
+        })
+    }
+
+    fn actor(&self, role: &str, params: &Params) -> Result<Box<dyn Actor>> {
+        match role {
+            CARD => Ok(Box::new(CardActor::new(Setting::of(self.0, params)?))),
+            TENANT => Ok(Box::new(Tenant::new(self.0, params)?)),
+            other => Err(Error::Input {
+                place: format!("role `{other}`"),
+                reason: format!("`{}` has no such role", self.name()),
+                remedy: format!("it has: {CARD}, {TENANT}"),
+            }),
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! A task of a tenant: writes a text, has it encrypted by the card, reads what came of it, and holds that against what it must be.
+
+use std::time::Duration;
+
+use tollway_core::{Clock, Error, Recorder, Result, Ticks, Window};
+use tollway_host::clock::RunClock;
+use tollway_host::samplers::thread_time;
+use tollway_load::{Flights, Places, Service, Starts, fly, wait_until};
+use tollway_virtio::{Area, Span};
+
+use super::load::{Load, Stream};
+use super::texts::Texts;
+use crate::engine::driver::{DataQueue, Handle, Looks, Operation};
+use crate::engine::protocol::Status;
+
+/// A task, ready to run.
+pub(super) struct Task {
+    load: Load,
+    queue: DataQueue,
+    area: Area,
+    session: Option<Handle>,
+    texts: Texts,
+    /// Where its buffers begin.
+    at: usize,
+    stream: Option<Stream>,
+    places: Places,
+    /// Which text is in each place.
+    turns: Vec<bool>,
+    /// What came back, to be read.
+    result: Vec<u8>,
+    /// Taken in a wait, and not given out yet.
+    found: Option<usize>,
+    /// Whether something was submitted that the card does not see yet.
+    unseen: bool,
+    hz: f64,
+    clock: RunClock,
+    counts: Counts,
+    failed: Option<Error>,
+}
+
+/// What a task counted, warm-up included.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    pub(super) flights: Flights,
+    /// Kicks that went out to a card that slept.
+    pub(super) kicks: u64,
+    pub(super) looks: Looks,
+    /// Completions whose status or bytes were not what they had to be.
+    pub(super) wrong: u64,
+    /// Processor time of its thread, in ticks.
+    pub(super) work: u64,
+}
+
+/// Bytes of memory that a task needs for its buffers.
+pub(super) fn room(load: &Load) -> usize {
+    load.places() * slot(load)
+}
+
+/// Bytes of a place: source and result, each with cache lines of its own.
+fn slot(load: &Load) -> usize {
+    load.size.next_multiple_of(64) + load.result().next_multiple_of(64)
+}
+
+impl Task {
+    /// One that has that queue, and the memory from `at` on.
+    pub(super) fn new(load: Load, queue: DataQueue, at: usize, hz: f64, seed: u64) -> Result<Task> {
+        let texts = Texts::of(&load)?;
+        let places = load.places();
+        let area = queue.area().clone();
+        let task = Task {
+            area,
+            queue,
+            session: None,
+            texts,
+            at,
+            stream: load.stream(hz, seed),
+            places: Places::new(places),
+            turns: vec![false; places],
+            result: vec![0; load.result()],
+            found: None,
+            unseen: false,
+            hz,
+            clock: RunClock::chosen(),
+            counts: Counts::default(),
+            failed: None,
+            load,
+        };
+        for place in 0..places {
+            task.write(place);
+        }
+        Ok(task)
+    }
+
+    /// By which session its requests are.
+    pub(super) fn has(&mut self, session: Handle) {
+        self.session = Some(session);
+    }
+
+    /// Runs in the window.
+    ///
+    /// # Errors
+    /// If the card is gone, or keeps to no protocol.
+    pub(super) fn run(&mut self, window: &Window, recorder: &mut Recorder) -> Result<()> {
+        let clock = self.clock;
+        let mut stream = self.stream.take();
+        let mut places = self.places.clone();
+        wait_until(clock, window.warm);
+        let begun = thread_time::thread();
+        let starts = match &mut stream {
+            Some(stream) => Starts::Open(stream),
+            None => Starts::Closed,
+        };
+        let flights = fly(clock, window, recorder, &mut places, starts, self);
+        let spent = thread_time::thread().saturating_sub(begun);
+        self.counts.work = (spent.as_secs_f64() * self.hz) as u64;
+        self.counts.flights = flights;
+        self.counts.looks = self.queue.looks();
+        match self.failed.take() {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    /// What it counted.
+    pub(super) fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    fn source(&self, place: usize) -> usize {
+        self.at + place * slot(&self.load)
+    }
+
+    fn target(&self, place: usize) -> usize {
+        self.source(place) + self.load.size.next_multiple_of(64)
+    }
+
+    fn write(&self, place: usize) {
+        self.area.write(self.source(place), &self.texts.sources[usize::from(self.turns[place])]);
+    }
+
+    fn fail(&mut self, error: Error) {
+        self.failed.get_or_insert(error);
+    }
+
+    /// Takes in a completion.
+    fn read(&mut self, completion: crate::engine::driver::Completion) -> usize {
+        let place = completion.token as usize % self.turns.len();
+        self.area.read(self.target(place), &mut self.result);
+        let right = &self.texts.results[usize::from(self.turns[place])];
+        let whole = completion.status == Status::Ok && completion.bytes as usize == right.len();
+        self.counts.wrong += u64::from(!whole || self.result != *right);
+        place
+    }
+
+    /// Has the card see what was submitted.
+    #[inline]
+    pub(super) fn show(&mut self) {
+        if std::mem::take(&mut self.unseen) {
+            self.counts.kicks += u64::from(self.queue.kick());
+        }
+    }
+}
+
+impl Service for Task {
+    fn send(&mut self, place: usize) {
+        let Some(session) = self.session else {
+            return self.fail(Error::Wrong("a task was told of no session".into()));
+        };
+        self.turns[place] = !self.turns[place];
+        self.write(place);
+        let source = [Span { at: self.source(place), bytes: self.load.size as u32 }];
+        let result = [Span { at: self.target(place), bytes: self.load.result() as u32 }];
+        let operation = Operation {
+            session,
+            work: self.load.named.work,
+            iv: self.load.iv(),
+            source: &source,
+            associated: &[],
+            result: &result,
+            digest: 0,
+        };
+        match self.queue.submit(place as u64, &operation) {
+            Ok(true) => self.unseen = true,
+            Ok(false) => self.fail(Error::Wrong("a queue with a free place takes no request".into())),
+            Err(error) => self.fail(error),
+        }
+    }
+
+    fn take(&mut self) -> Option<usize> {
+        self.show();
+        if let Some(place) = self.found.take() {
+            return Some(place);
+        }
+        match self.queue.take() {
+            Ok(found) => found.map(|completion| self.read(completion)),
+            Err(error) => {
+                self.fail(error);
+                None
+            }
+        }
+    }
+
+    fn rest(&mut self, until: Ticks) {
+        let left = until.saturating_sub(self.clock.now()) as f64 / self.hz;
+        match self.queue.wait(Duration::try_from_secs_f64(left).unwrap_or(super::load::PATIENCE)) {
+            Ok(found) => self.found = found.map(|completion| self.read(completion)),
+            Err(error) => self.fail(error),
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.failed.is_some()
+    }
+}
