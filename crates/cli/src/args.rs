@@ -368,7 +368,9 @@ pub enum SchemaOf {
     EntropyFeed,
     /// What the status socket of `entropy serve` answers with.
     EntropyServe,
-    /// What `cipher devices` prints.
+    /// What `cipher bench` prints with --json.
+    CipherBench,
+    /// What `cipher devices` prints with --json.
     CipherDevices,
     /// What the status socket of `cipher serve` answers with.
     CipherServe,

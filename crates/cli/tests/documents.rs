@@ -164,6 +164,11 @@ fn the_calculators_documents_are_as_their_schemas_say() {
     let feed =
         json(&bench, &["entropy", "feed", "--dry-run", "--json", "--source", "./bytes", "--file-is-fresh"]);
     let devices = json(&bench, &["cipher", "devices", "--json"]);
+    let few =
+        ["--cipher", "sha256", "--sizes", "64,128", "--in-flight", "1,2", "--by", "library,inside,neighbour"];
+    let ciphers =
+        json(&bench, &[&["cipher", "bench", "--json", "--time", "0.005", "--runs", "2"], &few[..]].concat());
+    assert_eq!(ciphers["points"].as_array().unwrap().len(), 2 * 5, "{ciphers}");
     for (name, documents) in [
         ("entropy-speed", vec![speed]),
         ("entropy-test", vec![tested]),
@@ -172,6 +177,7 @@ fn the_calculators_documents_are_as_their_schemas_say() {
         ("entropy-serve", vec![]),
         ("cipher-serve", vec![]),
         ("cipher-devices", vec![devices]),
+        ("cipher-bench", vec![ciphers]),
         ("model", vec![point, sweep]),
         ("plan", vec![kept, never]),
         ("simulation", vec![simulated]),

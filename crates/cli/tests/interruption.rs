@@ -96,3 +96,35 @@ fn a_comparison_that_is_interrupted_shows_what_there_is() {
     assert_eq!(state(&bench), RunState::Interrupted);
     bench.ends(&["compare", "--prove", "--dry-run"], 0);
 }
+
+/// A measurement of ciphers that has come as far as its second round, and has a process of its own for a card.
+fn enciphering(bench: &Bench) -> Child {
+    let few = ["--cipher", "sha256", "--sizes", "64", "--in-flight", "1", "--by", "library,neighbour"];
+    let long = ["--time", "0.005", "--runs", "1000", "--export", "kept.csv"];
+    let child =
+        bench.tollway(&[&["cipher", "bench"][..], &few, &long].concat()).process_group(0).spawn().unwrap();
+    program::within(20.0, "no card is started", || bench.processes().len() == 2);
+    sleep(Duration::from_millis(300));
+    child
+}
+
+#[test]
+fn ciphers_that_were_measured_are_kept() {
+    let bench = Bench::with(SHORT);
+    let child = enciphering(&bench);
+    kill_process_group(Pid::from_child(&child), Signal::INT).unwrap();
+    let (out, _) = told(&child.wait_with_output().unwrap(), 130);
+    assert!(out.contains("neighbour") && out.contains("interrupted"), "{out}");
+    let kept = std::fs::read_to_string(bench.file("kept.csv")).unwrap();
+    assert!(kept.lines().count() == 3 && kept.contains("library"), "{kept}");
+    bench.nothing_stays_behind();
+}
+
+#[test]
+fn a_card_ends_with_who_measures_it() {
+    let bench = Bench::with(SHORT);
+    let mut child = enciphering(&bench);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    bench.nothing_stays_behind();
+}

@@ -1,10 +1,12 @@
 //! `tollway cipher` on the command line.
 
+pub mod bench;
 pub mod devices;
 pub mod serve;
 
 use clap::{Args, Subcommand};
 
+use bench::Bench;
 use devices::Devices;
 use serve::{Serve, Status};
 
@@ -19,6 +21,16 @@ pub struct Cipher {
 /// What there is to do.
 #[derive(Debug, Subcommand)]
 pub enum What {
+    /// To serve, and to look.
+    #[command(flatten)]
+    Operate(Operate),
+    /// How fast ciphers are by everything that does them: the library, cards, the kernel.
+    Bench(Bench),
+}
+
+/// What there is to do without a measurement.
+#[derive(Debug, Subcommand)]
+pub enum Operate {
     /// One crypto device for many virtual machines: a virtio-crypto function for each, over vhost-user, fair to all.
     Serve(Serve),
     /// How it is going: what `serve` counts, as JSON.

@@ -1,16 +1,57 @@
 //! `tollway cipher`: the tool of the path `cipher`.
 
-use anyhow::Result;
+use std::env;
+
+use anyhow::{Context, Result};
 use tollway_cipher_tool as tool;
-use tollway_cipher_tool::args::Cipher;
+use tollway_cipher_tool::args::bench::Bench;
+use tollway_cipher_tool::args::{Cipher, What};
 
 use crate::args::Arguments;
 use crate::exit::Ending;
+use crate::interrupt;
+use crate::output::{self, Format};
+use crate::progress_bar::Told;
 
 /// Does what an operator wants of a crypto device.
 pub fn cipher(arguments: &Arguments, options: &Cipher) -> Result<Ending> {
-    Ok(match tool::run(options, arguments.json)? {
-        tool::Ending::Done => Ending::Done,
-        tool::Ending::RequirementMissing => Ending::RequirementMissing,
-    })
+    Ok(
+        match match &options.what {
+            What::Operate(what) => tool::run(what, arguments.json)?,
+            What::Bench(options) => bench(arguments, options)?,
+        } {
+            tool::Ending::Done => Ending::Done,
+            tool::Ending::CheckFailed => Ending::CheckFailed,
+            tool::Ending::RequirementMissing => Ending::RequirementMissing,
+            tool::Ending::Interrupted => Ending::Interrupted,
+        },
+    )
+}
+
+/// Measures, and tells.
+fn bench(arguments: &Arguments, options: &Bench) -> Result<tool::Ending> {
+    if let Some(file) = &options.export {
+        // A name that cannot be used is told before anything is measured.
+        Format::of(file)?;
+        output::check_writable(file)?;
+    }
+    let program = env::current_exe().context("finding this program's own file, to start it as a card")?;
+    let mut told = Told::new();
+    let measured = tool::bench::run(options, &program, interrupt::flag()?, &mut told);
+    told.finish();
+    let document = measured?;
+    if let Some(file) = &options.export {
+        let content = match Format::of(file)? {
+            Format::Json => serde_json::to_string_pretty(&document)? + "\n",
+            Format::Csv => document.to_csv(),
+            Format::Markdown => document.to_markdown(options.requests),
+        };
+        output::write(file, &content)?;
+    }
+    if arguments.json {
+        output::json(&document)?;
+    } else {
+        output::text(&document.to_text(options.requests, output::width()))?;
+    }
+    Ok(document.ending())
 }

@@ -10,6 +10,7 @@ use schemars::schema_for;
 use tollway_capture_tool::advise::document::AdviceDocument;
 use tollway_capture_tool::document::CaptureDocument;
 use tollway_capture_tool::generate::GenerateDocument;
+use tollway_cipher_tool::bench::BenchDocument;
 use tollway_cipher_tool::devices::DevicesDocument;
 use tollway_cipher_tool::serve::StatusDocument as CardDocument;
 use tollway_entropy_tool::feed::FeedDocument;
@@ -56,6 +57,7 @@ pub fn generate(options: &Generate) -> Result<Ending> {
             SchemaOf::Advice => schema_for!(AdviceDocument).into(),
             SchemaOf::EntropySpeed => schema_for!(SpeedDocument).into(),
             SchemaOf::EntropyFeed => schema_for!(FeedDocument).into(),
+            SchemaOf::CipherBench => schema_for!(BenchDocument).into(),
             SchemaOf::CipherDevices => schema_for!(DevicesDocument).into(),
             SchemaOf::CipherServe => schema_for!(CardDocument).into(),
             SchemaOf::EntropyServe => schema_for!(StatusDocument).into(),

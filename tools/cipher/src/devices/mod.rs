@@ -14,7 +14,7 @@ use tollway_core::{Error, Missing};
 
 use crate::Ending;
 use crate::args::devices::Devices;
-pub use document::DevicesDocument;
+pub use document::{DevicesDocument, Lack};
 
 /// What there is.
 pub struct Found {
