@@ -73,7 +73,8 @@ pub struct Flights {
 const PATIENCE: Ticks = 1 << 32;
 
 /// Keeps requests on their way from `window.warm` to `window.close`, and then waits for those that are left. Records the latency
-/// of each that begins after `window.open`.
+/// of each that begins after `window.open`. Where none began in it,
+/// one that begins after it is recorded: of somebody who got no processor, or has few to send.
 ///
 /// Makes no system call and does not allocate, so it may run inside a micro-guest if `service` may.
 pub fn fly<C: Clock>(
@@ -86,7 +87,7 @@ pub fn fly<C: Clock>(
 ) -> Flights {
     let Places { began, free } = places;
     let mut flights = Flights::default();
-    let (mut sent, mut late) = (0u64, 0.0);
+    let (mut sent, mut behind_all, mut begun) = (0u64, 0.0, false);
     recorder.set_batch(1);
     wait_until(clock, window.warm);
     let mut due = next(&mut starts, window);
@@ -106,15 +107,16 @@ pub fn fly<C: Clock>(
             free.push(place);
         }
         let now = clock.now();
-        let open = now < window.close;
-        while open && due <= clock.now() && !free.is_empty() {
+        let open = now < window.close || !begun && now < window.close.saturating_add(PATIENCE);
+        while open && due <= clock.now() && (due < window.close || !begun) && !free.is_empty() {
             let Some(place) = free.pop() else { break };
             idle = false;
             let start = if let Starts::Open(..) = starts { due } else { clock.now() };
             began[place] = start;
+            begun |= start >= window.open;
             let behind = clock.now().saturating_sub(start);
             if let Starts::Open(..) = starts {
-                late += behind as f64;
+                behind_all += behind as f64;
                 flights.latest = flights.latest.max(behind);
             }
             service.send(place);
@@ -128,11 +130,13 @@ pub fn fly<C: Clock>(
             break;
         }
         if idle {
-            let until = if open && !free.is_empty() { due.min(window.close) } else { window.close };
+            // Who has begun none in the window goes on after it.
+            let end = if begun { window.close } else { window.close.saturating_add(PATIENCE) };
+            let until = if open && !free.is_empty() { due.min(end) } else { end };
             service.rest(if open { until } else { now.saturating_add(PATIENCE) });
         }
     }
-    flights.late = late / sent.max(1) as f64;
+    flights.late = behind_all / sent.max(1) as f64;
     flights
 }
 
@@ -251,6 +255,22 @@ mod tests {
             fly(Told, &window, &mut recorder, &mut Places::new(8), Starts::Open(&mut starts), &mut server);
         assert_eq!((flights.most, flights.done), (1, 34));
         assert!(recorder.spread().quantile(1.0).unwrap() < 1020.0 && flights.latest < 20, "{flights:?}");
+    }
+
+    #[test]
+    fn who_got_no_processor_sends_one_all_the_same() {
+        let (mut server, mut recorder) = (Server::that_takes(1000), Recorder::new());
+        TIME.set(1_000_000);
+        let window = window(200, 300);
+        let flights = fly(Told, &window, &mut recorder, &mut Places::new(2), Starts::Closed, &mut server);
+        assert_eq!((flights.lost, flights.within), (0, 0));
+        assert!((1..=2).contains(&flights.done) && recorder.spread().ops == flights.done, "{flights:?}");
+        // And one of a stream that has none in the window.
+        let (mut server, mut recorder) = (Server::that_takes(1000), Recorder::new());
+        let mut starts = Regular::every(1_000_000.0).skip(1);
+        let starts = Starts::Open(&mut starts);
+        let flights = fly(Told, &window, &mut recorder, &mut Places::new(2), starts, &mut server);
+        assert_eq!((flights.done, flights.within, recorder.spread().ops), (1, 0, 1));
     }
 
     /// Takes requests and never gives one back.

@@ -1,5 +1,6 @@
 //! A task of a tenant: writes a text, has it encrypted by the card, reads what came of it, and holds that against what it must be.
 
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 use tollway_core::{Clock, Error, Recorder, Result, Ticks, Window};
@@ -104,6 +105,8 @@ impl Task {
         let clock = self.clock;
         let mut stream = self.stream.take();
         let mut places = self.places.clone();
+        // It is to be in time; a thread's sleep may be 50 µs late by itself (prctl(2), PR_SET_TIMERSLACK).
+        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         wait_until(clock, window.warm);
         let begun = thread_time::thread();
         let starts = match &mut stream {
