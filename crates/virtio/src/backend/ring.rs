@@ -140,7 +140,13 @@ impl Ring {
     /// Whether the driver has offered something that was not taken.
     #[inline]
     pub fn has_some(&self) -> bool {
-        !self.broken && (self.next != self.there || self.available.load(INDEX) != self.next.0)
+        self.offered() != 0
+    }
+
+    /// How many buffers the driver has offered that were not taken, as it says.
+    #[inline]
+    pub fn offered(&self) -> u16 {
+        if self.broken { 0 } else { (Wrapping(self.available.load(INDEX)) - self.next).0 }
     }
 
     /// Takes the next buffer, if there is one. A queue in which anything is wrong gives none any more until it is set
@@ -185,9 +191,15 @@ impl Ring {
     /// Has the processor fetch the indirect table of the buffer that comes next while this one is worked on: the driver wrote it,
     /// on another core as a rule. Nothing that is seen here is believed.
     #[inline]
-    fn fetch_next(&self) {
+    fn fetch_next(&mut self) {
         if self.next == self.there {
-            return;
+            // What is wrong with an index is told when a buffer is taken.
+            let there = Wrapping(self.available.load(INDEX));
+            let ahead = (there - self.next).0;
+            if ahead == 0 || ahead.checked_add(self.taken).is_none_or(|all| all > self.size) {
+                return;
+            }
+            self.there = there;
         }
         let head = self.available.load(ENTRIES + 2 * usize::from(self.next.0 % self.size));
         if head < self.size {

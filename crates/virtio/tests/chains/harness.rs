@@ -80,7 +80,7 @@ impl Player {
         let place = Place { size, available, used, indirect };
         self.fill_memory(&place, &mut choices);
         let mut ring = Ring::alone(self.memory.clone(), size as u16, indirect, event_index).expect("a queue");
-        // The index is looked at when all that were there have been taken: buffers may lie over it.
+        // The index is looked at when all that were there have been taken, and when the last of them is: buffers may lie over it.
         let (mut next, mut there) = (0u16, 0u16);
         loop {
             self.read(true);
@@ -113,6 +113,7 @@ impl Player {
                     expected.map(|walked| walked.map(|w| w.pieces))
                 ),
             }
+            place.look_ahead(&self.before, next.wrapping_add(1), &mut there);
             tally.bytes += self.serve(&place, &mut ring, next, choices.byte());
             next = next.wrapping_add(1);
         }
@@ -222,6 +223,15 @@ struct Walked {
 }
 
 impl Place {
+    /// When the last that was there has been taken, more may be seen to be there; one that is too many is not looked at yet.
+    fn look_ahead(&self, memory: &[u8], next: u16, there: &mut u16) {
+        let index = u16::from_le_bytes([memory[self.available + 2], memory[self.available + 3]]);
+        let ahead = index.wrapping_sub(next);
+        if next == *there && (1..self.size).contains(&usize::from(ahead)) {
+            *there = index;
+        }
+    }
+
     /// The buffer with number `next` of the `there` that were there at the last look: None if there is none, an error if the queue must be given up.
     fn next(&self, memory: &[u8], next: u16, there: &mut u16) -> Result<Option<Walked>, ()> {
         let word = |at: usize| u16::from_le_bytes([memory[at], memory[at + 1]]);

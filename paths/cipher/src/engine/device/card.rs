@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tollway_core::{Error, Result};
 use tollway_virtio::backend::{Device, Event, Inside, Kicks, Reception, Stopper};
-use tollway_virtio::order::{Grant, Order, Share};
+use tollway_virtio::order::{Discipline, Grant, Order, Share};
 
 use super::delivery::Delivery;
 use super::engine::{self, Engine};
@@ -24,6 +24,9 @@ const FEATURES: u64 = 1 << 28 | 1 << 29 | 1 << 32;
 /// How long a turn is, in nanoseconds: it ends with the request during which they are over.
 pub(super) const TURN: u64 = 50_000;
 
+/// Requests of a queue at most.
+const QUEUE: u16 = 1024;
+
 /// How long the end may take.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -33,6 +36,8 @@ pub(super) struct Shared {
     pub(super) kicks: Arc<Kicks>,
     pub(super) stop: AtomicBool,
     pub(super) spin: Duration,
+    /// How long a turn may be, in nanoseconds; None: as long as it takes to do what lies there.
+    pub(super) turn: Option<u64>,
     queues: usize,
     begun: Instant,
     desk: Mutex<Desk>,
@@ -153,7 +158,7 @@ impl Device for Shared {
     }
 
     fn queue_size(&self) -> u16 {
-        1024
+        QUEUE
     }
 
     fn starts_enabled(&self) -> bool {
@@ -260,12 +265,18 @@ impl Card {
         }
         let shares: Vec<Share> = functions.iter().map(|function| function.share).collect();
         let new = |function: &NewFunction| Function::new(options, function.delivery.clone());
-        let order = Order::new(options.discipline, options.quantum, TURN as usize, &shares, 0);
+        // Who comes first is served with all that it has come with.
+        let (quantum, turn) = match options.discipline {
+            Discipline::Arrival => (QUEUE.into(), None),
+            Discipline::Fair | Discipline::Rank => (options.quantum, Some(TURN)),
+        };
+        let order = Order::new(options.discipline, quantum, TURN as usize, &shares, 0);
         let shared = Arc::new(Shared {
             functions: functions.iter().map(new).collect(),
             kicks: Arc::new(Kicks::new()?),
             stop: AtomicBool::new(false),
             spin: options.spin,
+            turn,
             queues: options.queues,
             begun: Instant::now(),
             desk: Mutex::new(Desk { order, dozing: 0 }),

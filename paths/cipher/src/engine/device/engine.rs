@@ -82,8 +82,9 @@ pub(super) fn work(
 /// Has turns until nobody wants one; how many requests were done.
 fn turns(shared: &Shared, number: usize) -> usize {
     let mut requests = 0;
+    let mut watch = Watch { from: shared.now() };
     while let Some(grant) = shared.next() {
-        let turn = shared.functions[grant.tenant].serve(grant.most, &|| shared.now());
+        let turn = shared.functions[grant.tenant].serve(grant.most, shared.turn, &|| shared.now());
         // That others had the processor is not the tenant's doing.
         let cost = if turn.interrupted { TURN } else { turn.took };
         shared.done(number, grant.tenant, &turn, cost);
@@ -92,7 +93,28 @@ fn turns(shared: &Shared, number: usize) -> usize {
             shared.tell(Told::Refused(grant.tenant, refused));
         }
         shared.interrupt();
+        watch.look(shared);
     }
     shared.interrupt();
     requests
+}
+
+/// Looks between turns for those who have asked meanwhile: as long as somebody always wants more nobody waits for kicks.
+struct Watch {
+    /// When it looks again, in the card's nanoseconds.
+    from: u64,
+}
+
+/// Of the time, no more than one part in so many is for looking, however many functions there are.
+const SHARE: u64 = 16;
+
+impl Watch {
+    fn look(&mut self, shared: &Shared) {
+        let now = shared.now();
+        if now >= self.from {
+            shared.notice();
+            let ended = shared.now();
+            self.from = ended + SHARE * (ended - now);
+        }
+    }
 }

@@ -19,6 +19,10 @@ use crate::engine::suite::{Algorithm, Session};
 /// Requests of the control queue that are answered in one turn.
 const CONTROLS: u32 = 16;
 
+/// After so many bytes that are worked on the time is looked at; a request counts as [`REQUEST`] besides.
+const UNSEEN: usize = 4096;
+const REQUEST: usize = 512;
+
 /// No time: nothing is due.
 const NEVER: u64 = u64::MAX;
 
@@ -64,8 +68,15 @@ struct Bounds {
     most: usize,
     /// Bytes of each.
     longest: u64,
-    /// When nothing more is begun, in the card's nanoseconds.
-    ends: u64,
+    /// When it began, and when nothing more is begun, in the card's nanoseconds; None: it is what lies there.
+    begun: u64,
+    ends: Option<u64>,
+}
+
+impl Bounds {
+    fn are_over(&self, now: u64) -> bool {
+        self.ends.is_some_and(|ends| now >= ends)
+    }
 }
 
 /// What a turn brought.
@@ -185,16 +196,16 @@ impl Function {
         rings.is_some_and(|rings| rings.iter().flatten().any(Ring::has_some))
     }
 
-    /// Does at most so many requests, and begins none when a turn has taken its time; `now` is asked for the time, in the card's
-    /// nanoseconds.
-    pub(super) fn serve(&self, most: usize, now: &impl Fn() -> u64) -> Turn {
+    /// Does at most so many requests, and begins none when it has done so for so long; if that is not said, it does those that lie
+    /// there when it begins. `now` is asked for the time. Both in nanoseconds.
+    pub(super) fn serve(&self, most: usize, long: Option<u64>, now: &impl Fn() -> u64) -> Turn {
         let mut turn = Turn::default();
         let Some(port) = self.port.get() else { return turn };
         let (mut rings, mut inner, mut sessions) = (port.rings(), self.inner(), self.sessions());
         // From here on nothing is waited for but its memory.
         let (begun, watched) = (now(), patience::Turn::new());
         let queues = inner.queues.len();
-        let bounds = Bounds { most, longest: self.longest, ends: begun + TURN };
+        let bounds = Bounds { most, longest: self.longest, begun, ends: long.map(|long| begun + long) };
         if let Err(refused) = inner.control(queues - 1, &mut rings, &mut sessions, bounds, now, &mut turn) {
             inner.give_up(refused, &mut turn);
         }
@@ -296,7 +307,7 @@ impl Inner {
             self.counts.controls += 1;
             ring.give_back(&self.chain, written);
             self.counts.call(ring);
-            turn.over = now() >= bounds.ends;
+            turn.over = bounds.are_over(now());
             if turn.over {
                 break;
             }
@@ -319,10 +330,14 @@ impl Inner {
         self.begin(number, ring);
         let memory = ring.memory().clone();
         let mut scratch = Scratch::default();
+        let is_timed = !matches!(self.rule, Delivery::Each | Delivery::Never);
+        let (mut at, mut unseen) = (bounds.begun, 0);
         let mut call = false;
+        // What is wrong with so many is told when one is taken.
+        let mut left = if bounds.ends.is_some() { usize::MAX } else { usize::from(ring.offered().max(1)) };
         let result = loop {
-            if turn.over {
-                turn.more = true;
+            if turn.over || left == 0 {
+                turn.more |= turn.over || ring.has_some();
                 break Ok(());
             }
             match ring.take(&mut self.chain) {
@@ -341,8 +356,13 @@ impl Inner {
             ring.give_back(&self.chain, done.written);
             self.counts.add(&done);
             turn.requests += 1;
-            let at = now();
-            turn.over = turn.requests >= bounds.most || at >= bounds.ends;
+            // Looking at the clock takes as long as a small request.
+            unseen = if done.dear { UNSEEN } else { unseen + REQUEST + done.bytes };
+            if unseen >= UNSEEN || is_timed {
+                (at, unseen) = (now(), 0);
+            }
+            turn.over = turn.requests >= bounds.most || bounds.are_over(at);
+            left -= 1;
             call |= self.queues[number].teller.done(at);
             if call && self.rule == Delivery::Each {
                 // Who does not wish to be called costs nothing; the one after the last looks closely.

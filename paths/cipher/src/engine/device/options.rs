@@ -29,7 +29,7 @@ pub struct Options {
     pub lent: usize,
     /// Whose request is next.
     pub discipline: Discipline,
-    /// Requests that a function has done in one turn at most.
+    /// Requests that a function has done in one turn at most; first come, first served, it is all that lie there.
     pub quantum: usize,
     /// Data queues of each function, 1 to 64.
     pub queues: usize,

@@ -6,7 +6,7 @@ use zeroize::Zeroizing;
 
 use super::sessions::Sessions;
 use crate::engine::protocol::{Control, FIXED, Request, SESSION_ANSWER, Status, Work, session_answer};
-use crate::engine::suite::{Job, Session};
+use crate::engine::suite::{Algorithm, Job, Session};
 
 /// The longest IV: that of block ciphers, and J₀ of GCM.
 const LONGEST_IV: usize = 16;
@@ -18,6 +18,8 @@ pub(super) struct Scratch<'m> {
     source: Vec<VolatileSlice<'m>>,
     result: Vec<VolatileSlice<'m>>,
     end: Vec<VolatileSlice<'m>>,
+    /// Whether the last request was one of public keys.
+    dear: bool,
 }
 
 /// What a request came to.
@@ -26,6 +28,8 @@ pub(super) struct Done {
     pub(super) status: Status,
     /// Bytes that were worked on.
     pub(super) bytes: usize,
+    /// Whether it may have taken much longer than its bytes tell: public keys.
+    pub(super) dear: bool,
     /// Bytes written into the buffer.
     pub(super) written: u32,
 }
@@ -52,10 +56,11 @@ pub(super) fn data<'m>(
         Ok((bytes, result)) => (Status::Ok, bytes, result),
         Err(status) => (status, 0, 0),
     };
+    let dear = scratch.dear;
     for slice in &scratch.end {
         slice.copy_from(&[status as u8]);
     }
-    Ok(Done { status, bytes, written: written + 1 })
+    Ok(Done { status, bytes, dear, written: written + 1 })
 }
 
 /// How many bytes were worked on, and how long the result is.
@@ -68,6 +73,7 @@ fn run<'m>(
     room: u64,
 ) -> Result<(usize, u32), Status> {
     let unfit = |_: Refused| Status::Err;
+    scratch.dear = false;
     let mut fixed = [0; FIXED];
     chain.read(memory, 0, &mut fixed).map_err(unfit)?;
     let request = Request::parse(&fixed)?;
@@ -87,6 +93,8 @@ fn run<'m>(
     if u64::from(result) > room {
         return Err(Status::Err);
     }
+    use Algorithm::{Agreement, Ecdsa, Rsa};
+    scratch.dear = matches!(session.algorithm(), Rsa { .. } | Ecdsa { .. } | Agreement(_));
     let Scratch { associated, source: sources, result: results, .. } = scratch;
     for slices in [&mut *associated, &mut *sources, &mut *results] {
         slices.clear();
