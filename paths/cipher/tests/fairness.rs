@@ -4,10 +4,12 @@
 #[path = "driver/tenancy.rs"]
 mod tenancy;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use tollway_cipher::engine::device::Options as CardOptions;
-use tollway_cipher::engine::driver::{Driver, Handle, Options, Waiting};
+use tollway_cipher::engine::driver::{Driver, Handle, Options, Through, Waiting};
 use tollway_cipher::engine::protocol::Status;
 use tollway_virtio::Span;
 
@@ -29,11 +31,12 @@ struct Tenant {
 }
 
 impl Tenant {
-    fn new(served: &Served, function: usize, bytes: u32, depth: u16) -> Tenant {
+    fn new(served: &Served, function: usize, bytes: u32, depth: u16, sessions: Through) -> Tenant {
         let options = Options {
             waiting: Waiting::Busy,
             bytes: 2 * bytes as usize * usize::from(depth),
             depth,
+            sessions,
             ..Options::default()
         };
         let mut driver = served.driver(function, &options);
@@ -64,7 +67,7 @@ impl Tenant {
 fn others(served: &Served, floods: bool) -> f64 {
     let tenant = |number: usize| {
         let (bytes, depth) = if floods && number == TENANTS - 1 { (16, 512) } else { (4096, 256) };
-        Tenant::new(served, number, bytes, depth)
+        Tenant::new(served, number, bytes, depth, Through::ControlQueue)
     };
     let mut tenants: Vec<Tenant> = (0..TENANTS).map(tenant).collect();
     let begun = Instant::now();
@@ -73,6 +76,45 @@ fn others(served: &Served, floods: bool) -> f64 {
     }
     tenants[..TENANTS - 1].iter().map(|tenant| tenant.done).sum::<u64>() as f64
         / begun.elapsed().as_secs_f64()
+}
+
+/// An engine that is lent goes back when it is not wanted any more, though there is always something to do.
+#[test]
+fn an_engine_goes_back_while_everybody_always_wants_more() {
+    let options = CardOptions { engines: 0, lent: 1, ..CardOptions::default() };
+    let mut served = Served::start(TENANTS, &options);
+    let mut engine = served.card.engine().unwrap();
+    let is_over = AtomicBool::new(false);
+    let took = thread::scope(|scope| {
+        let asks = scope.spawn(|| {
+            let _ends = Ends(&is_over);
+            // By messages: nobody serves the control queue yet.
+            let sessions = Through::Messages;
+            let tenant = |number| Tenant::new(&served, number, 4096, 256, sessions);
+            let mut tenants: Vec<Tenant> = (0..TENANTS).map(tenant).collect();
+            while !is_over.load(Ordering::Relaxed) {
+                tenants.iter_mut().for_each(Tenant::drive);
+            }
+        });
+        let begun = Instant::now();
+        let wanted = || begun.elapsed() < Duration::from_millis(300) && !is_over.load(Ordering::Relaxed);
+        engine.work(wanted).unwrap();
+        let took = begun.elapsed();
+        is_over.store(true, Ordering::Relaxed);
+        asks.join().unwrap();
+        took
+    });
+    assert!(took < Duration::from_secs(3), "{took:?}");
+    assert!(served.card.status().functions.iter().take(TENANTS).all(|function| function.counts.requests > 0));
+}
+
+/// Sets it at its end, however that comes.
+struct Ends<'e>(&'e AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// As many windows as it takes, in turns, until the best beside a flood is as good as the best beside a like one, or nearly: if

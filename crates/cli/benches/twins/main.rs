@@ -9,6 +9,7 @@
 //! A bar fails only when the whole interval lies beyond it, and then the exit code is 1.
 
 mod bar;
+mod card;
 mod figures;
 mod files;
 mod filters;
@@ -39,6 +40,7 @@ use tollway_host::cpu::allowed_cpus;
 use tollway_stats::{Interval, paired_ratio};
 
 use bar::{Row, Verdict};
+use card::Card;
 use figures::{FIGURES, Figure, Kind};
 use files::Files;
 use generate::Generators;
@@ -89,6 +91,9 @@ struct Options {
     /// Also the bars of live capture, with the capture path's example `live` here.
     #[arg(long, value_name = "EXAMPLE")]
     live: Option<PathBuf>,
+    /// Also the bars of the crypto card, with the cipher path's example `card` here.
+    #[arg(long, value_name = "EXAMPLE")]
+    card: Option<PathBuf>,
     /// What `cargo bench` adds.
     #[arg(long, hide = true)]
     bench: bool,
@@ -174,6 +179,9 @@ fn main() -> Result<ExitCode> {
     rows.extend(reduction::measure(options.rounds, options.seed, &only, &cpus));
     if let Some(example) = &options.live {
         rows.extend(Live { example }.measure(options.rounds, options.seed, &only));
+    }
+    if let Some(example) = &options.card {
+        rows.extend(Card { example }.measure(options.rounds, options.seed, &only));
     }
     println!(
         "{} rounds, two pairs each, seed {}, processors {cpus:?}; ticks of the time-stamp counter",

@@ -41,7 +41,7 @@ impl Engine {
     /// Does what lies ready, kicked for or not, and does not wait; how many requests that were.
     pub fn turn(&mut self) -> usize {
         self.shared.notice();
-        turns(&self.shared, self.number)
+        turns(&self.shared, self.number).requests
     }
 }
 
@@ -58,8 +58,12 @@ pub(super) fn work(
     let (mut kicked, mut looked) = (Vec::new(), shared.now());
     let (mut idle, mut slept) = (Instant::now(), Slept::default());
     while !shared.stop.load(Ordering::Acquire) && wanted() {
-        if turns(shared, number) > 0 {
+        let had = turns(shared, number);
+        if had.requests > 0 {
             idle = Instant::now();
+        }
+        if had.more {
+            continue;
         }
         // For a while it looks for itself before it asks to be kicked, and sleeps.
         if idle.elapsed() < shared.spin {
@@ -79,24 +83,38 @@ pub(super) fn work(
     Ok(slept)
 }
 
-/// Has turns until nobody wants one; how many requests were done.
-fn turns(shared: &Shared, number: usize) -> usize {
-    let mut requests = 0;
-    let mut watch = Watch { from: shared.now() };
+/// How long there are turns before it is asked whether the engine is wanted any more, in nanoseconds.
+const ROUND: u64 = 1_000_000;
+
+/// What turns have brought.
+struct Turns {
+    requests: usize,
+    /// Whether there may be more to do at once.
+    more: bool,
+}
+
+/// Has turns until nobody wants one, or for a round.
+fn turns(shared: &Shared, number: usize) -> Turns {
+    let mut had = Turns { requests: 0, more: false };
+    let begun = shared.now();
+    let mut watch = Watch { from: begun };
     while let Some(grant) = shared.next() {
         let turn = shared.functions[grant.tenant].serve(grant.most, shared.turn, &|| shared.now());
         // That others had the processor is not the tenant's doing.
         let cost = if turn.interrupted { TURN } else { turn.took };
         shared.done(number, grant.tenant, &turn, cost);
-        requests += turn.requests;
+        had.requests += turn.requests;
         if let Some(refused) = turn.refused {
             shared.tell(Told::Refused(grant.tenant, refused));
         }
         shared.interrupt();
-        watch.look(shared);
+        if watch.look(shared) - begun >= ROUND {
+            had.more = true;
+            return had;
+        }
     }
     shared.interrupt();
-    requests
+    had
 }
 
 /// Looks between turns for those who have asked meanwhile: as long as somebody always wants more nobody waits for kicks.
@@ -109,12 +127,14 @@ struct Watch {
 const SHARE: u64 = 16;
 
 impl Watch {
-    fn look(&mut self, shared: &Shared) {
+    /// Looks if it is time; what the time is.
+    fn look(&mut self, shared: &Shared) -> u64 {
         let now = shared.now();
         if now >= self.from {
             shared.notice();
             let ended = shared.now();
             self.from = ended + SHARE * (ended - now);
         }
+        now
     }
 }
