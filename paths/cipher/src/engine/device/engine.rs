@@ -41,7 +41,14 @@ impl Engine {
     /// Does what lies ready, kicked for or not, and does not wait; how many requests that were.
     pub fn turn(&mut self) -> usize {
         self.shared.notice();
-        turns(&self.shared, self.number).requests
+        let mut requests = 0;
+        loop {
+            let had = turns(&self.shared, self.number);
+            requests += had.requests;
+            if !had.more {
+                return requests;
+            }
+        }
     }
 }
 
