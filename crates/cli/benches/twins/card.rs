@@ -96,7 +96,7 @@ impl Card<'_> {
     }
 
     fn small(&self, rounds: u32) -> Result<(Row, Interval)> {
-        let once = || Ok(self.play(&["one", "cbc", "64", "32", SECONDS])?[0] / 1e6);
+        let once = || -> Result<f64> { Ok(self.play(&["one", "cbc", "64", "32", SECONDS])?[0] / 1e6) };
         let blocks = (0..rounds).map(|_| Ok(vec![once()?, once()?])).collect::<Result<Vec<_>>>()?;
         let measured = tollway_stats::figure(&blocks, CONFIDENCE)?;
         let best = blocks.iter().flatten().copied().fold(0.0, f64::max);
