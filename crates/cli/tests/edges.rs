@@ -25,7 +25,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tollway-capture", PATH),
     ("tollway-entropy", PATH),
     ("tollway-cipher", PATH),
-    ("tollway-all", &["core", "null", "crossings", "capture", "entropy"]),
+    ("tollway-all", &["core", "null", "crossings", "capture", "entropy", "cipher"]),
     ("tollway-capture-tool", TOOL),
     ("tollway-entropy-tool", TOOL),
     ("tollway-cipher-tool", TOOL),

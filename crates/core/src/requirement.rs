@@ -64,6 +64,8 @@ pub enum Requirement {
     AfXdp,
     /// A generator behind /dev/hwrng.
     HwRng,
+    /// Sockets of family AF_ALG, by which a kernel does ciphers for programs.
+    AfAlg,
 }
 
 /// Something that this machine lacks: what, why it is known, what to do about it.

@@ -55,6 +55,7 @@ pub fn check(requirement: &Requirement) -> Result<(), Missing> {
         Requirement::PacketSockets => network::packet_sockets(),
         Requirement::AfXdp => network::af_xdp(),
         Requirement::HwRng => hw_rng(),
+        Requirement::AfAlg => af_alg(),
     }
 }
 
@@ -87,6 +88,19 @@ fn hw_rng() -> Found<()> {
     match std::fs::File::open(DEVICE) {
         Ok(_) => Ok(()),
         Err(error) => missing(error.to_string(), "run as root, or have the device's group read it"),
+    }
+}
+
+fn af_alg() -> Found<()> {
+    // linux/socket.h; rustix has no name for it.
+    let family = rustix::net::AddressFamily::from_raw(libc::AF_ALG as u16);
+    match rustix::net::socket(family, rustix::net::SocketType::SEQPACKET, None) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Missing::new(
+            "AF_ALG",
+            format!("this kernel has no such sockets ({error})"),
+            "a kernel with CONFIG_CRYPTO_USER_API_SKCIPHER (modprobe algif_skcipher), or a Linux guest",
+        )),
     }
 }
 
@@ -286,6 +300,7 @@ mod tests {
             Requirement::PacketSockets,
             Requirement::AfXdp,
             Requirement::HwRng,
+            Requirement::AfAlg,
         ];
         for requirement in all {
             match check(&requirement) {

@@ -23,6 +23,7 @@ pub fn path() -> Path {
             ("block-size", include_str!("../presets/block-size.toml")),
             ("one-vcm", include_str!("../presets/one-vcm.toml")),
             ("many-vcm", include_str!("../presets/many-vcm.toml")),
+            ("back-ends", include_str!("../presets/back-ends.toml")),
         ],
         claims: include_str!("../claims.toml"),
     }

@@ -31,6 +31,29 @@ pub(crate) fn cipher() -> Axis {
     )
 }
 
+/// What a kernel does for a program.
+pub(crate) fn kernel_cipher() -> Axis {
+    words(
+        "cipher",
+        "what is done to the bytes",
+        &["aes-128-cbc", "aes-256-cbc", "aes-128-ctr", "aes-256-ctr"],
+    )
+}
+
+/// By what the kernel does it.
+pub(crate) fn driver() -> Axis {
+    words(
+        "driver",
+        "by what the kernel does it: its own code, or the virtio-crypto device that QEMU gives a guest",
+        &["kernel", "virtio"],
+    )
+}
+
+/// Bytes that AF_ALG takes at once: sixteen pages at most.
+pub(crate) fn kernel_size() -> Axis {
+    Axis { domain: Domain::Whole(16, 65536), ..size() }
+}
+
 /// Bytes of a request.
 pub(crate) fn size() -> Axis {
     whole("size", "bytes of a request, a multiple of 16", (16, 1 << 20), 1024)
@@ -121,4 +144,14 @@ pub(crate) fn period() -> Axis {
 /// How long it looks before it sleeps.
 pub(crate) fn spin() -> Axis {
     whole("spin", "microseconds for which it looks before it sleeps", (1, 1_000_000), 50)
+}
+
+/// A slowdown to be found.
+pub(crate) fn planted() -> Axis {
+    whole(
+        "planted",
+        "cycles of a delay that the tenant adds to each request and no gate owns: a bill must not explain it",
+        (0, 10_000_000),
+        0,
+    )
 }

@@ -22,6 +22,8 @@ pub(super) struct Load {
     pub(super) named: &'static Named,
     pub(super) size: usize,
     pub(super) depth: usize,
+    /// Ticks that are added to each request and no gate owns.
+    pub(super) planted: u64,
     rate: f64,
     arrivals: Arrivals,
 }
@@ -61,6 +63,7 @@ impl Load {
             named,
             size,
             depth: params.int("depth")? as usize,
+            planted: params.int("planted").unwrap_or(0),
             rate: params.real("rate").unwrap_or(0.0),
             arrivals,
         })

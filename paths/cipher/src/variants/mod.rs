@@ -11,8 +11,10 @@
 //!   machine    what the whole machine does meanwhile
 //!   alone      each gate of a request by itself
 //!   library    the cipher called in the program itself: the floor
+//!   af_alg     the kernel does it, here or in a guest
 //! ```
 
+mod af_alg;
 mod alone;
 mod card;
 mod library;
@@ -48,6 +50,7 @@ pub(crate) fn all() -> Vec<Box<dyn Variant>> {
     let mut all: Vec<Box<dyn Variant>> =
         Way::ALL.iter().map(|way| Box::new(shared::Shared(*way)) as Box<dyn Variant>).collect();
     all.push(Box::new(library::Library));
+    all.push(Box::new(af_alg::Kernel));
     all.extend(alone::variants());
     all
 }

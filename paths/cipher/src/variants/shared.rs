@@ -45,7 +45,7 @@ impl Shared {
         let cipher = alone::cipher_key(&load);
         let each = |name: &str, role: &str, toll: TollKey| Gate::new(name, role, toll);
         let counted = |name: &str, role: &str, toll: TollKey| Gate::counted(name, role).toll(toll);
-        // Who sleeps itself has a cold core when it calls the other.
+        // While one of them waits the other sleeps, too, or does not.
         let card = if params.word("card")? == "awake" { Waker::Awake } else { Waker::Woken };
         let tenant = match waiting {
             Waiting::Busy | Waiting::Hybrid(_) => Waker::Awake,
@@ -105,6 +105,7 @@ impl Variant for Shared {
             params::arrivals(),
             params::card(),
             params::order(),
+            params::planted(),
         ];
         axes.extend(self.0.axes());
         axes

@@ -152,6 +152,9 @@ impl Task {
         let right = &self.texts.results[usize::from(self.turns[place])];
         let whole = completion.status == Status::Ok && completion.bytes as usize == right.len();
         self.counts.wrong += u64::from(!whole || self.result != *right);
+        if self.load.planted > 0 {
+            wait_until(self.clock, self.clock.now() + self.load.planted);
+        }
         place
     }
 

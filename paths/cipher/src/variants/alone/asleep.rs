@@ -46,7 +46,7 @@ pub(in crate::variants) enum How {
 pub(in crate::variants) enum Waker {
     /// It was awake.
     Awake,
-    /// It has slept as long itself, and just woken up: its core is as cold.
+    /// It has slept as long itself, and just woken up: both cores were idle.
     Woken,
 }
 

@@ -1,0 +1,93 @@
+//! The path `cipher` through the laboratory: requests by several ways of telling, and the bill of one.
+
+#[expect(dead_code, reason = "other tests need more of it")]
+mod program;
+
+use program::{Bench, SHORT};
+use serde_json::Value;
+use tollway_core::Requirement;
+use tollway_host::requirement::{check, skip_test};
+
+/// Whether there are two cores for card and tenants.
+fn has_cores() -> bool {
+    match check(&Requirement::Cores(2)) {
+        Ok(()) => true,
+        Err(missing) => {
+            skip_test(&["cores"], &missing);
+            false
+        }
+    }
+}
+
+/// The bill of a request of 64 bytes that interrupts tell of.
+fn bill(bench: &Bench, planted: &str) -> Value {
+    let arguments = ["bill", "cipher", "--json", "--variant", "interrupt", "--runs", "6", "size=64", planted];
+    let output = bench.tollway(&arguments).output().unwrap();
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let bill = document["bills"][0].clone();
+    assert!(bill["gates"].as_array().is_some_and(|gates| gates.len() == 9), "{document}");
+    bill
+}
+
+fn estimate(bill: &Value, what: &str) -> f64 {
+    bill[what]["ticks"]["estimate"].as_f64().unwrap_or_else(|| panic!("{what}: {bill}"))
+}
+
+/// At low load the gates come to within a tenth of the work of all: of three bills on a busy machine one at least.
+#[test]
+fn the_gates_of_a_request_explain_it() {
+    if !has_cores() {
+        return;
+    }
+    let bench = Bench::with(SHORT);
+    let off = |bill: &Value| estimate(bill, "unexplained") / estimate(bill, "measured");
+    let all: Vec<f64> = (0..3).map(|_| off(&bill(&bench, "planted=0"))).collect();
+    assert!(all.iter().any(|off| off.abs() < 0.1), "{all:?}");
+}
+
+/// As much again as a request costs, which no gate owns: it is unexplained, and about as long as it is.
+#[test]
+fn a_planted_delay_is_unexplained() {
+    if !has_cores() {
+        return;
+    }
+    let bench = Bench::with(SHORT);
+    let planted = 200_000.0;
+    let rest: Vec<f64> =
+        (0..3).map(|_| estimate(&bill(&bench, "planted=200000"), "unexplained") / planted).collect();
+    assert!(rest.iter().any(|rest| (0.7..1.4).contains(rest)), "{rest:?}");
+}
+
+/// Who is told of every request sleeps for every request; who looks for itself never does. Counted, not reckoned.
+#[test]
+fn crossings_are_counted_by_the_way_of_telling() {
+    if !has_cores() {
+        return;
+    }
+    let bench = Bench::with(
+        "[preset]\nname = \"short\"\npath = \"cipher\"\n\
+         [trial]\nwindow_ms = 40.0\nwarmup_ms = 5.0\nruns = 3\nrepeats = 1\n\
+         [[case]]\nvariant = [\"interrupt\", \"busy\"]\nsize = 64\n\
+         [[case]]\nvariant = \"coalesced\"\nsize = 64\ndepth = 8\ncount = 8\nhold = 0\n",
+    );
+    let (out, _) = bench.ends(&["measure", "--preset-file", "short.toml", "--json"], 0);
+    let document: Value = serde_json::from_str(&out).unwrap();
+    let of = |variant: &str, counter: &str| {
+        let points = document["points"].as_array().unwrap();
+        let point = points.iter().find(|point| point["variant"] == variant).unwrap();
+        let count =
+            |name: &str| point["counters"][name].as_f64().unwrap_or_else(|| panic!("{name}: {point}"));
+        count(counter) / count("operations")
+    };
+    assert!(
+        (0.95..1.05).contains(&of("interrupt", "sleeps"))
+            && (0.95..1.05).contains(&of("interrupt", "card_interrupts"))
+    );
+    assert_eq!(of("busy", "sleeps"), 0.0);
+    // Eight are told together.
+    assert!(
+        (0.12..0.135).contains(&of("coalesced", "card_interrupts")),
+        "{}",
+        of("coalesced", "card_interrupts")
+    );
+}
