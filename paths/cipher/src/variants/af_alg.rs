@@ -1,19 +1,16 @@
 //! `af-alg`: the kernel does the cipher for the program, by its own code or by a guest's virtio-crypto device.
 
 use tollway_core::{
-    Actor, Address, Axis, Error, GuestDevice, GuestSpec, Missing, Params, Place, Plan, Recorder, Requirement,
-    Result, Role, Tally, TenantKind, Variant, Window,
+    Actor, Axis, Error, GuestDevice, GuestSpec, Missing, Params, Plan, Requirement, Result, TenantKind,
+    Variant,
 };
-use tollway_host::clock::RunClock;
-use tollway_load::{Work, repeat};
 
+use super::caller::{self, Called, Caller};
 use super::load::{IV, Load};
 use super::texts::Texts;
 use crate::engine::kernel::{AfAlg, drivers};
 use crate::engine::suite::{Algorithm, CipherMode, Direction};
 use crate::params;
-
-const CALLER: &str = "caller";
 
 /// The kernel.
 pub(super) struct Kernel;
@@ -44,14 +41,15 @@ impl Variant for Kernel {
     fn plan(&self, params: &Params) -> Result<Plan> {
         load(params)?;
         let (tenant, virtio) = (params.tenant()?, params.word("driver")? == "virtio");
-        let mut role = Role::measured(CALLER).tenant(tenant);
-        let mut requires = Vec::new();
-        let mut guests = Vec::new();
+        let mut plan = caller::plan("request", None);
         if tenant == TenantKind::LinuxGuest {
-            requires.push(Requirement::LinuxGuest);
-            role.requires.push(Requirement::AfAlg);
+            plan.requires.push(Requirement::LinuxGuest);
             // With the device come the modules by which a program reaches the kernel's own code, too.
-            guests.push(GuestSpec { devices: vec![GuestDevice::Crypto], ..GuestSpec::default() });
+            plan.guests.push(GuestSpec { devices: vec![GuestDevice::Crypto], ..GuestSpec::default() });
+            for role in &mut plan.roles {
+                role.tenant = tenant;
+                role.requires.push(Requirement::AfAlg);
+            }
         } else if virtio {
             return Err(Error::Input {
                 place: "axis `driver`, value `virtio`".into(),
@@ -59,17 +57,9 @@ impl Variant for Kernel {
                 remedy: "take tenant=linux-guest, which is given one".into(),
             });
         } else {
-            requires.push(Requirement::AfAlg);
+            plan.requires.push(Requirement::AfAlg);
         }
-        Ok(Plan {
-            operation: "request".into(),
-            roles: vec![role],
-            gates: Vec::new(),
-            provides: None,
-            needs: Vec::new(),
-            requires,
-            guests,
-        })
+        Ok(plan)
     }
 
     fn actor(&self, _: &str, params: &Params) -> Result<Box<dyn Actor>> {
@@ -78,7 +68,7 @@ impl Variant for Kernel {
         let cipher = AfAlg::open(&name, load.key())
             .map_err(|e| Error::system(format!("opening {algorithm} by {name}"), e))?;
         let result = vec![0; load.result()];
-        Ok(Box::new(Caller { texts: Texts::of(&load)?, cipher, result, wrong: 0, done: 0 }))
+        Ok(Caller::of(Ciphering { texts: Texts::of(&load)?, cipher, result, wrong: 0 }))
     }
 }
 
@@ -111,45 +101,21 @@ fn driver(load: &Load, virtio: bool) -> Result<(&'static str, String)> {
     }
 }
 
-struct Caller {
+struct Ciphering {
     texts: Texts,
     cipher: AfAlg,
     result: Vec<u8>,
     wrong: u64,
-    done: u64,
 }
 
-impl Work for &mut Caller {
+impl Called for Ciphering {
     #[inline]
-    fn once(&mut self) {
-        let turn = (self.done & 1) as usize;
-        self.done += 1;
+    fn once(&mut self, turn: usize) {
         let done = self.cipher.run(Direction::Encrypt, &IV, &self.texts.sources[turn], &mut self.result);
         self.wrong += u64::from(done.is_err() || self.result != self.texts.results[turn]);
     }
-}
 
-impl Actor for Caller {
-    fn ready(&mut self, _: &Place) -> Result<Address> {
-        Ok(Address::none())
-    }
-
-    fn run(&mut self, window: &Window, recorder: &mut Recorder) -> Result<()> {
-        repeat(RunClock::chosen(), window, recorder, &mut &mut *self);
-        Ok(())
-    }
-
-    fn verify(&mut self) -> Result<()> {
-        match (self.done, self.wrong) {
-            (0, _) => Err(Error::Wrong("nothing was done".into())),
-            (_, 0) => Ok(()),
-            (done, wrong) => {
-                Err(Error::Wrong(format!("of {done} results {wrong} were not what they had to be")))
-            }
-        }
-    }
-
-    fn tally(&mut self) -> Tally {
-        Tally::default().counter("operations", self.done)
+    fn wrong(&self) -> u64 {
+        self.wrong
     }
 }

@@ -10,12 +10,14 @@
 //!   texts      the bytes, and what must come of them
 //!   machine    what the whole machine does meanwhile
 //!   alone      each gate of a request by itself
+//!   caller     an actor that needs nobody else
 //!   library    the cipher called in the program itself: the floor
 //!   af_alg     the kernel does it, here or in a guest
 //! ```
 
 mod af_alg;
 mod alone;
+mod caller;
 mod card;
 mod library;
 mod load;

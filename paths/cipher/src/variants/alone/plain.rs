@@ -1,11 +1,6 @@
 //! What needs nobody else: the cipher itself, and a look into a queue that has nothing.
 
-use tollway_core::{
-    Actor, Address, Axis, Crossing, Error, Gate, Params, Place, Plan, Recorder, Result, Role, Tally, TollKey,
-    Variant, Window,
-};
-use tollway_host::clock::RunClock;
-use tollway_load::{Work, repeat};
+use tollway_core::{Actor, Axis, Crossing, Error, Params, Plan, Result, TollKey, Variant};
 use tollway_virtio::order::Share;
 use tollway_virtio::socket::Meeting;
 use vm_memory::VolatileSlice;
@@ -14,10 +9,9 @@ use crate::engine::device::{Card, Delivery, NewFunction, Options as CardOptions}
 use crate::engine::driver::{DataQueue, Driver, Options, Waiting};
 use crate::engine::suite::{Job, Session};
 use crate::params;
+use crate::variants::caller::{self, Called, Caller};
 use crate::variants::load::Load;
 use crate::variants::texts::Texts;
-
-const CALLER: &str = "caller";
 
 /// The cipher.
 pub(super) struct Cipher;
@@ -39,18 +33,6 @@ fn load(params: &Params) -> Result<Load> {
     Load::of(&params.clone().with("cipher", params.word("kind")?).with("depth", 1))
 }
 
-fn plan(key: TollKey, operation: &str) -> Plan {
-    Plan {
-        operation: operation.into(),
-        roles: vec![Role::measured(CALLER)],
-        gates: vec![Gate::new(key.crossing.name(), CALLER, key.clone())],
-        provides: Some(key),
-        needs: Vec::new(),
-        requires: Vec::new(),
-        guests: Vec::new(),
-    }
-}
-
 impl Variant for Cipher {
     fn name(&self) -> &str {
         Crossing::CipherWork.name()
@@ -69,7 +51,7 @@ impl Variant for Cipher {
     }
 
     fn plan(&self, params: &Params) -> Result<Plan> {
-        Ok(plan(cipher_key(&load(params)?), "request's cipher"))
+        Ok(caller::plan("request's cipher", Some(cipher_key(&load(params)?))))
     }
 
     fn actor(&self, _: &str, params: &Params) -> Result<Box<dyn Actor>> {
@@ -78,7 +60,7 @@ impl Variant for Cipher {
         let session = Session::new(load.named.algorithm, load.key()).map_err(refused)?;
         let texts = Texts::of(&load)?;
         let result = vec![0; load.result()];
-        Ok(Box::new(Caller { what: Ciphering { load, session, texts, result, failed: 0 }, done: 0 }))
+        Ok(Caller::of(Ciphering { load, session, texts, result, failed: 0 }))
     }
 }
 
@@ -96,7 +78,7 @@ impl Variant for Look {
     }
 
     fn plan(&self, _: &Params) -> Result<Plan> {
-        Ok(plan(look_key(), "look"))
+        Ok(caller::plan("look", Some(look_key())))
     }
 
     fn actor(&self, _: &str, _: &Params) -> Result<Box<dyn Actor>> {
@@ -112,16 +94,8 @@ impl Variant for Look {
         let inside = card.inside(0).ok_or_else(|| Error::Wrong("a function has no door".into()))?;
         let mut driver = Driver::inside(inside, &Options { waiting: Waiting::Busy, ..Options::default() })?;
         let queue = driver.queues.remove(0);
-        Ok(Box::new(Caller { what: Looking { queue, found: 0, _driver: driver, _card: card }, done: 0 }))
+        Ok(Caller::of(Looking { queue, found: 0, _driver: driver, _card: card }))
     }
-}
-
-/// What is repeated.
-trait Repeated: Send {
-    fn once(&mut self);
-
-    /// How often it was not as it had to be.
-    fn wrong(&self) -> u64;
 }
 
 struct Ciphering {
@@ -132,8 +106,8 @@ struct Ciphering {
     failed: u64,
 }
 
-impl Repeated for Ciphering {
-    fn once(&mut self) {
+impl Called for Ciphering {
+    fn once(&mut self, _: usize) {
         let source = VolatileSlice::from(self.texts.sources[0].as_mut_slice());
         let job = Job {
             work: self.load.named.work,
@@ -158,48 +132,13 @@ struct Looking {
     _card: Card,
 }
 
-impl Repeated for Looking {
-    fn once(&mut self) {
+impl Called for Looking {
+    fn once(&mut self, _: usize) {
         self.found += u64::from(!matches!(self.queue.take(), Ok(None)));
         std::hint::spin_loop();
     }
 
     fn wrong(&self) -> u64 {
         self.found
-    }
-}
-
-struct Caller<R> {
-    what: R,
-    done: u64,
-}
-
-impl<R: Repeated> Work for &mut Caller<R> {
-    #[inline]
-    fn once(&mut self) {
-        self.what.once();
-    }
-}
-
-impl<R: Repeated> Actor for Caller<R> {
-    fn ready(&mut self, _: &Place) -> Result<Address> {
-        Ok(Address::none())
-    }
-
-    fn run(&mut self, window: &Window, recorder: &mut Recorder) -> Result<()> {
-        self.done = repeat(RunClock::chosen(), window, recorder, &mut &mut *self);
-        Ok(())
-    }
-
-    fn verify(&mut self) -> Result<()> {
-        match (self.done, self.what.wrong()) {
-            (0, _) => Err(Error::Wrong("nothing was done".into())),
-            (_, 0) => Ok(()),
-            (done, wrong) => Err(Error::Wrong(format!("{wrong} of {done} were not as they had to be"))),
-        }
-    }
-
-    fn tally(&mut self) -> Tally {
-        Tally::default().counter("operations", self.done)
     }
 }
