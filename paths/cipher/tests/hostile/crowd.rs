@@ -264,7 +264,7 @@ fn kills(socket: &Path, card: &Card, stop: impl Fn() -> bool) -> u64 {
     killed
 }
 
-/// Not a test of its own: it is a process that another kills.
+/// No test of its own: a process that the test above starts and kills. It is ignored because run by itself it does nothing.
 #[test]
 #[ignore = "a test of this file starts it, to kill it"]
 fn asks_until_it_is_killed() {

@@ -19,7 +19,7 @@ pub struct Engine {
 /// How often an engine slept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Slept {
-    /// Until it was kicked, or its bell rung.
+    /// Until it was kicked.
     pub kicked: u64,
     /// Until a moment that it had set itself: to tell what it had held back, or that a share is due.
     pub timed: u64,
@@ -83,7 +83,7 @@ pub(super) fn work(
         let since = shared.kicks.wait_since(&mut kicked, most, &mut looked, || shared.now())?;
         if due != Some(Duration::ZERO) {
             slept.kicked += u64::from(!kicked.is_empty());
-            slept.timed += u64::from(kicked.is_empty());
+            slept.timed += u64::from(kicked.is_empty() && most == due);
         }
         shared.awake(due, &mut kicked, since);
     }
