@@ -134,6 +134,8 @@ pub enum Figured {
     Cost,
     /// The pace of its tenants: ticks from one operation of a tenant to its next, waiting included, by their mean rate.
     Pace,
+    /// The mean of what was timed, in ticks, waiting included: of a path whose cost is processor time, how long one waits.
+    Response,
     /// What was predicted of the point before it was measured, in ticks.
     Predicted,
     /// The rate of the fastest tenant over that of the slowest.

@@ -66,6 +66,7 @@ crossings! {
     PageCacheRead = "page-cache-read", UserKernel, "pread from the page cache";
     ThreadStart = "thread-start", UserKernel, "thread: start and join";
     ProcessStart = "process-start", UserKernel, "process: spawn and wait";
+    Interruption = "interruption", UserKernel, "interruption of a thread that never gives its core away";
     SchedYield = "sched-yield", UserKernel, "sched_yield until the other process has answered";
 
     Futex = "futex", ProcessProcess, "futex round trip";
@@ -117,6 +118,7 @@ crossings! {
     QueueLook = "queue-look", Work, "look into a queue that has nothing";
     KickAsleep = "kick-asleep", ProcessProcess, "eventfd written on which somebody sleeps";
     SleepWake = "sleep-wake", ProcessProcess, "sleep on eventfds, and wake-up";
+    WakeLate = "wake-late", ProcessProcess, "from the write to an eventfd until who slept on it runs";
 }
 
 impl fmt::Display for Crossing {

@@ -16,6 +16,8 @@ pub enum Quoted {
     /// The pace: what passes on the clock from one operation of an actor to its next, waiting included, by the mean rate
     /// of all measured actors. It is what those get who share something.
     Pace,
+    /// The mean of what was timed, waiting and whatever else included: a response.
+    Mean,
 }
 
 /// What those get who share something, by two caps: that of one alone and that of all together.
@@ -74,6 +76,9 @@ pub struct Forecast {
     pub lo: f64,
     /// Upper end of the prediction's interval, in ticks.
     pub hi: f64,
+    /// What 99 of 100 do not exceed, in ticks, where that is foretold besides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99: Option<f64>,
     /// The formula, in words.
     pub model: String,
     /// The tolls that it was made from.

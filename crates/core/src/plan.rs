@@ -89,6 +89,9 @@ pub struct Role {
     /// Which of the trial's cores it runs on; roles with the same slot share a core. Where several actors play the role
     /// the first has this one, and the others the next ones in turn.
     pub core: u32,
+    /// Whether its core is no other role's of several actors, where there is another for them.
+    #[serde(default)]
+    pub alone: bool,
     /// How many doorbells its tenant provides (micro-guests only): the host's end goes to the roles after it.
     pub doorbells: u32,
     /// Which of the plan's Linux guests it lives in; roles that name the same share it (Linux guests only).
@@ -107,6 +110,7 @@ impl Role {
             count: 1,
             tenant: TenantKind::Process,
             core: 0,
+            alone: false,
             doorbells: 0,
             guest: 0,
             requires: Vec::new(),
@@ -128,6 +132,12 @@ impl Role {
     /// The same role on another core slot.
     pub fn core(mut self, slot: u32) -> Self {
         self.core = slot;
+        self
+    }
+
+    /// The same role, and those of several actors keep off its core.
+    pub fn alone(mut self) -> Self {
+        self.alone = true;
         self
     }
 

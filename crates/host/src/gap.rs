@@ -53,6 +53,12 @@ impl AddAssign for Gaps {
 /// first reading is taken at the call; a gap that is still open at `until` counts with its whole length.
 #[inline]
 pub fn watch_until<C: Clock>(clock: C, until: Ticks, threshold: Ticks) -> Gaps {
+    watch_each(clock, until, threshold, |_| {})
+}
+
+/// The same, and tells of each gap, in ticks, as soon as it is over.
+#[inline]
+pub fn watch_each<C: Clock>(clock: C, until: Ticks, threshold: Ticks, mut each: impl FnMut(Ticks)) -> Gaps {
     let start = clock.now();
     let mut gaps = Gaps::default();
     let mut last = start;
@@ -63,6 +69,7 @@ pub fn watch_until<C: Clock>(clock: C, until: Ticks, threshold: Ticks) -> Gaps {
             gaps.count += 1;
             gaps.lost += stretch;
             gaps.longest = gaps.longest.max(stretch);
+            each(stretch);
         }
         last = now.max(last);
     }

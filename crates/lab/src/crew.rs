@@ -269,13 +269,20 @@ impl<'a> Crew<'a> {
         }
         let slot = match sitting.role.count {
             1 => sitting.slot as usize,
-            _ => sitting.slot as usize % self.cpus.len().max(1),
+            _ => self.slot_of_many(sitting),
         };
         self.cpus.get(slot).copied().ok_or_else(|| Error::Input {
             place: "plan".into(),
             reason: format!("it wants {} cores, this process may use {}", slot + 1, self.cpus.len()),
             remedy: "run it where more cores are allowed (taskset, cgroup cpuset)".into(),
         })
+    }
+
+    /// The slots that there are, in turn; but not the one that somebody has alone, where there is another.
+    fn slot_of_many(&self, sitting: &Sitting<'_>) -> usize {
+        let kept = sitting.around.map_or(usize::MAX, |slot| slot as usize);
+        let free: Vec<usize> = (0..self.cpus.len()).filter(|slot| *slot != kept).collect();
+        free.get(sitting.slot as usize % free.len().max(1)).copied().unwrap_or_default()
     }
 
     /// Opens one window for all and collects what they bring.

@@ -32,12 +32,15 @@ pub(crate) struct Sitting<'p> {
     /// Its core slot. Actors of one role take the slots from the role's own on; where there are more actors than slots
     /// the crew begins again with the first.
     pub(crate) slot: u32,
+    /// The core slot that others of several actors keep off, where one has it alone.
+    pub(crate) around: Option<u32>,
 }
 
 /// A seat for each actor, in the plan's order.
 pub(crate) fn seats(plan: &Plan) -> Vec<Sitting<'_>> {
     let mut sittings: Vec<Sitting<'_>> = Vec::new();
     let mut processes = 0;
+    let alone = plan.roles.iter().find(|role| role.alone).map(|role| role.core);
     for role in &plan.roles {
         for number in 0..role.count {
             let seat = match role.tenant {
@@ -54,7 +57,8 @@ pub(crate) fn seats(plan: &Plan) -> Vec<Sitting<'_>> {
                     Seat::Guest { guest, instance, process }
                 }
             };
-            sittings.push(Sitting { role, number, seat, slot: role.core + number });
+            let around = alone.filter(|_| !role.alone);
+            sittings.push(Sitting { role, number, seat, slot: role.core + number, around });
         }
     }
     sittings

@@ -37,6 +37,7 @@ fn what_is_foretold_is_frozen_before_the_first_trial() {
             hi: ticks * 1.1,
             model: "by hand".into(),
             from: Vec::new(),
+            p99: None,
             sharing: None,
         },
     };

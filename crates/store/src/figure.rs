@@ -1,5 +1,7 @@
 //! Figures: what a point costs, worked out of its trials when it is read.
 
+use std::collections::BTreeMap;
+
 use rusqlite::Statement;
 use serde::{Deserialize, Serialize};
 use tollway_core::Quoted;
@@ -77,12 +79,14 @@ impl Columns {
         Ok(columns)
     }
 
-    /// `other`: what the prediction speaks of, where that is not the median.
+    /// `other`: what the prediction speaks of, where that is neither median nor mean.
     fn figure(&self, point: PointId, prediction: Option<Prediction>, other: Option<Interval>) -> Figure {
         let median = cost(figure(&self.medians, CONFIDENCE).ok());
+        let mean = cost(mean_of_blocks(&self.means));
         let predicted = match prediction.as_ref().map(|p| p.forecast.of) {
             Some(Quoted::Work | Quoted::Pace) => &other,
-            _ => &median,
+            Some(Quoted::Mean) => &mean,
+            Some(Quoted::Median) | None => &median,
         };
         let grade = match (&prediction, predicted) {
             (Some(p), Some(measured)) => Some(grade(&p.forecast, measured)),
@@ -95,8 +99,8 @@ impl Columns {
             quiet: f64::from(self.quiet) / f64::from(self.trials),
             batch: self.batch,
             median,
-            mean: cost(mean_of_blocks(&self.means)),
             foretold: prediction.as_ref().and(*predicted),
+            mean,
             p99: cost(figure(&self.p99s, CONFIDENCE).ok()),
             prediction,
             grade,
@@ -121,6 +125,14 @@ fn mean_of_blocks(blocks: &[Vec<f64>]) -> Option<Interval> {
 }
 
 impl Store {
+    /// The mean of what was timed, block by block, in ticks per operation: the mean over a block's trials of their means.
+    pub fn response_by_block(&self, point: PointId) -> Result<BTreeMap<u32, f64>> {
+        const SQL: &str = "SELECT block, avg(mean_ticks) FROM trial WHERE point = ?1 GROUP BY block";
+        self.sql(|db| {
+            db.prepare_cached(SQL)?.query_map([point], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+        })
+    }
+
     /// The figure of a point; `None` where it has no trial, or where one of them was found wrong.
     pub fn figure(&self, point: PointId) -> Result<Option<Figure>> {
         if matches!(self.point(point)?.state, PointState::Failed(_)) {
@@ -131,7 +143,7 @@ impl Store {
         let other = match prediction.as_ref().map(|p| p.forecast.of) {
             Some(Quoted::Work) => self.work(point)?,
             Some(Quoted::Pace) => self.pace(point)?,
-            Some(Quoted::Median) | None => None,
+            Some(Quoted::Median | Quoted::Mean) | None => None,
         };
         Ok((columns.trials > 0).then(|| columns.figure(point, prediction, other)))
     }

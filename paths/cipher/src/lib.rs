@@ -5,6 +5,7 @@
 
 pub mod engine;
 mod params;
+pub mod twin;
 mod variants;
 
 use tollway_core::Path;

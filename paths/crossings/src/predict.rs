@@ -68,6 +68,7 @@ fn forecast(depth: u64, one: &Toll, two: &Toll) -> Forecast {
         hi: ticks + reach(false),
         model: "work + enter / depth, fitted at depths 1 and 2".into(),
         from: vec![one.key.clone(), two.key.clone()],
+        p99: None,
         sharing: None,
     }
 }

@@ -85,6 +85,7 @@ pub(crate) fn shared(
             "saturation: min(c₁, C/n), on {processors} processors; ± 10 % and what the caps are uncertain by"
         ),
         from: vec![caps.draw.key.clone(), caps.alone.key.clone(), caps.all.key.clone()],
+        p99: None,
         sharing: Some(sharing),
     })
 }

@@ -35,6 +35,7 @@ pub fn sum_of_gates(gates: &[Gate], tolls: &dyn TollSource) -> Result<Forecast> 
         hi: sum.hi,
         model: "sum of the gates, visits × tolls".into(),
         from: weights.into_keys().cloned().collect(),
+        p99: None,
         sharing: None,
     })
 }

@@ -83,6 +83,7 @@ impl<'a> Measured<'a> {
         let of_all = match quantity.what {
             Figured::Cost => None,
             Figured::Pace => Some(self.store.pace_by_block(point.id)?),
+            Figured::Response => Some(self.store.response_by_block(point.id)?),
             Figured::Unevenness => Some(self.store.unevenness_by_block(point.id)?),
             Figured::Predicted => Some(self.predicted_by_block(point)?),
         };

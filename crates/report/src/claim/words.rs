@@ -33,6 +33,7 @@ fn quantity(of: &Quantity) -> String {
     match of.what {
         Figured::Cost => {}
         Figured::Pace => text = format!("pace of {text}"),
+        Figured::Response => text = format!("response of {text}"),
         Figured::Predicted => text = format!("what was predicted of {text}"),
         Figured::Unevenness => text = format!("fastest / slowest tenant of {text}"),
     }

@@ -119,6 +119,8 @@ pub struct PredictionDocument {
     pub ns: Span,
     /// Of which figure it speaks.
     pub of: QuotedDocument,
+    /// What it says that 99 of 100 do not exceed, in nanoseconds; null where it does not.
+    pub p99_ns: Option<f64>,
     /// That figure, as it was measured; null where there is none.
     pub measured: Option<Estimate>,
     /// The formula, in words.
@@ -140,6 +142,8 @@ pub enum QuotedDocument {
     Work,
     /// What passes on the clock from one operation of an actor to its next, by the mean rate of all measured actors.
     Pace,
+    /// The mean of what was timed, waiting included.
+    Mean,
 }
 
 /// What became of a prediction, against the figure that it speaks of.
@@ -258,7 +262,9 @@ impl PredictionDocument {
                 Quoted::Median => QuotedDocument::Median,
                 Quoted::Work => QuotedDocument::Work,
                 Quoted::Pace => QuotedDocument::Pace,
+                Quoted::Mean => QuotedDocument::Mean,
             },
+            p99_ns: forecast.p99.map(|ticks| ticks * 1e9 / hz),
             measured: figure.and_then(|f| f.foretold).map(|i| Estimate::of_ticks(&i, hz)),
             model: forecast.model.clone(),
             from: forecast.from.clone(),

@@ -249,6 +249,7 @@ pub fn price_list(store: &mut Store) -> RunId {
         hi: ticks * 1.1,
         model: "fixed + per operation / depth".into(),
         from: from.into(),
+        p99: None,
         sharing: None,
     };
     let from = [TollKey::of(Crossing::IoUringNop).depth(1), TollKey::of(Crossing::IoUringNop).depth(128)];

@@ -111,6 +111,7 @@ pub fn forecast(ticks: f64) -> Forecast {
         hi: ticks * 1.1,
         model: "2 × pipe".into(),
         from: vec![pipe()],
+        p99: None,
         sharing: None,
     }
 }

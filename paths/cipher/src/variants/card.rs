@@ -170,6 +170,7 @@ impl Actor for CardActor {
             .visited(super::CALLING, interrupts)
             .counter("work", *work)
             .counter("card_work", *work)
+            .counter("card_busy_nanoseconds", (status.engines.iter().sum::<f64>() * 1e9) as u64)
             .counter("card_requests", sum(|counts| counts.requests))
             .counter("card_kicks", sum(|counts| counts.kicks))
             .counter("card_sleeps", slept.kicked + slept.timed)

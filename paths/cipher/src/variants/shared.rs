@@ -91,7 +91,7 @@ impl Variant for Shared {
         "The card is software: a process on another core. Requests go to it through queues in the tenant's memory and eventfds \
          (virtio-crypto over vhost-user). A tenant writes each request's bytes and reads and compares the result, which is in the \
          figure. With a rate, latency counts from when a request was to begin: a tenant that sleeps wakes up late for that, too. \
-         Of several tenants every second one shares the card's core where there are two."
+         The card has a core to itself; of several tenants those share one that have to."
     }
 
     fn axes(&self) -> Vec<Axis> {
@@ -116,7 +116,10 @@ impl Variant for Shared {
         let tenants = u32::try_from(params.int("tenants")?).unwrap_or(u32::MAX);
         Ok(Plan {
             operation: "request".into(),
-            roles: vec![Role::serving(CARD).core(1), Role { count: tenants, ..Role::measured(TENANT) }],
+            roles: vec![
+                Role::serving(CARD).core(1).alone(),
+                Role { count: tenants, ..Role::measured(TENANT) },
+            ],
             gates: self.gates(params)?,
             provides: None,
             needs: Vec::new(),

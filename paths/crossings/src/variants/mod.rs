@@ -6,6 +6,7 @@ mod duo;
 mod exchanges;
 mod guests;
 mod instructions;
+mod interruptions;
 mod memory;
 mod solo;
 mod starts;
@@ -26,6 +27,7 @@ pub fn all() -> Vec<Box<dyn Variant>> {
     all.extend(memory::variants());
     all.extend(disk::variants());
     all.extend(starts::variants());
+    all.push(Box::new(interruptions::Interruptions));
     all.extend(exchanges::variants());
     all.extend(guests::variants());
     all

@@ -68,10 +68,14 @@ fn a_killed_tenant_harms_nobody_and_leaves_nothing() {
         assert!(!status.tenants[1].served);
         assert_eq!(status.tenants[1].counts.connections, round);
     }
-    let before = server.status().tenants[0].counts.bytes;
-    thread::sleep(Duration::from_millis(500));
-    let after = server.status().tenants[0].counts.bytes;
-    assert!((after - before) as f64 > 0.95 * 2_000_000.0, "the steady one gets {}", after - before);
+    // Other programs of the machine may take from it for a while: of three whiles one is enough.
+    let mut got = Vec::new();
+    while got.iter().all(|bytes| *bytes <= 0.95 * 2_000_000.0) {
+        assert!(got.len() < 3, "the steady one gets {got:?}");
+        let before = server.status().tenants[0].counts.bytes;
+        thread::sleep(Duration::from_millis(500));
+        got.push((server.status().tenants[0].counts.bytes - before) as f64);
+    }
     steady.tell("rest");
     steady.hear("rested ");
     let status = server.status();

@@ -149,6 +149,7 @@ pub fn foretold(plans: &[Plan]) -> Vec<Foretold> {
             hi: cycles.hi,
             model: claim(&plan.predicted),
             from: Vec::new(),
+            p99: None,
             sharing: None,
         },
     };

@@ -46,7 +46,7 @@ impl Delivery {
 
 /// A rule at work for one tenant. Times are nanoseconds of a clock that never goes back.
 #[derive(Clone, Debug)]
-pub(super) struct Teller {
+pub(crate) struct Teller {
     rule: Delivery,
     /// Done and not told.
     held: u32,
@@ -65,12 +65,12 @@ fn nanoseconds(time: Duration) -> u64 {
 }
 
 impl Teller {
-    pub(super) fn new(rule: Delivery) -> Teller {
+    pub(crate) fn new(rule: Delivery) -> Teller {
         Teller { rule, held: 0, since: 0, told: None, ends: 0, counted: 0, gap: 0 }
     }
 
     /// One more request is done; whether the tenant is to be told now.
-    pub(super) fn done(&mut self, now: u64) -> bool {
+    pub(crate) fn done(&mut self, now: u64) -> bool {
         self.turn_windows(now);
         self.counted = self.counted.saturating_add(1);
         if self.held == 0 {
@@ -81,13 +81,13 @@ impl Teller {
     }
 
     /// Whether the tenant is to be told now, without anything more having been done.
-    pub(super) fn is_due(&mut self, now: u64) -> bool {
+    pub(crate) fn is_due(&mut self, now: u64) -> bool {
         self.turn_windows(now);
         self.due().is_some_and(|due| due <= now) && self.tell(now)
     }
 
     /// When the tenant is to be told, if nothing more is done; in the past: now.
-    pub(super) fn due(&self) -> Option<u64> {
+    pub(crate) fn due(&self) -> Option<u64> {
         if self.held == 0 {
             return None;
         }

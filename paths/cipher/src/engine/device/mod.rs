@@ -24,6 +24,7 @@ mod told;
 
 pub use card::Card;
 pub use delivery::Delivery;
+pub(crate) use delivery::Teller;
 pub use engine::{Engine, Slept};
 pub use options::{NewFunction, Options};
 pub use status::{Counts, FunctionStatus, Status};

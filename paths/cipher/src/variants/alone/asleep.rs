@@ -2,6 +2,7 @@
 //! each other by.
 
 use std::mem::MaybeUninit;
+use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
 use std::thread;
@@ -111,6 +112,11 @@ impl Variant for Asleep {
     }
 
     fn caveats(&self) -> &str {
+        if self.0 == Crossing::WakeLate {
+            return "From a reading of the clock just before the write to one when who slept runs and has read the eventfd, where it \
+                    reads it; of a nap, what it lasts beyond what was asked for. It is time on the clock, and no work: the exit that \
+                    ends a halt is in it. The kind names how it sleeps, how long, and whether the other was awake before it wrote.";
+        }
         "Processor time of the thread that sleeps (CLOCK_THREAD_CPUTIME_ID), and the time that writing takes the other. The kind \
          names how it sleeps, with a timer set each time; for how long: the longer, the colder its core; and whether the other was \
          awake before it wrote, or has slept as long itself. What a sleeping thread cannot be charged for is not in \
@@ -134,7 +140,12 @@ impl Variant for Asleep {
         let by = if self.0 == Crossing::KickAsleep { WAKER } else { SLEEPER };
         let roles = [Role::serving(SLEEPER).core(1), Role::serving(WAKER)];
         Ok(Plan {
-            operation: if by == WAKER { "write" } else { "sleep" }.into(),
+            operation: match self.0 {
+                Crossing::KickAsleep => "write",
+                Crossing::WakeLate => "wake-up",
+                _ => "sleep",
+            }
+            .into(),
             roles: roles.into_iter().map(|role| Role { measured: role.name == by, ..role }).collect(),
             gates: vec![Gate::new(self.0.name(), by, key.clone())],
             provides: Some(key),
@@ -147,7 +158,15 @@ impl Variant for Asleep {
     fn actor(&self, role: &str, params: &Params) -> Result<Box<dyn Actor>> {
         let (how, long, by) = kind(params)?;
         Ok(match role {
-            SLEEPER => Box::new(Sleeper { how, long, ready: None, hz: 0.0, sleeps: 0, slept: 0 }),
+            SLEEPER => Box::new(Sleeper {
+                how,
+                long,
+                late: self.0 == Crossing::WakeLate,
+                ready: None,
+                hz: 0.0,
+                sleeps: 0,
+                slept: 0,
+            }),
             _ => Box::new(Calling { long, by, ready: None, writes: 0 }),
         })
     }
@@ -156,6 +175,8 @@ impl Variant for Asleep {
 struct Sleeper {
     how: How,
     long: Duration,
+    /// Whether it is asked how late it runs, and not what that takes it.
+    late: bool,
     ready: Option<UnixListener>,
     hz: f64,
     /// As meant, and as the kernel counted.
@@ -199,7 +220,9 @@ impl Actor for Sleeper {
         let refused = |e: Errno| Error::system("making an epoll", e);
         let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(refused)?;
         epoll::add(&epoll, &bell, EventData::new_u64(0), EventFlags::IN | EventFlags::ET).map_err(refused)?;
-        recorder.set_batch(ROUNDS);
+        recorder.set_batch(if self.late { 1 } else { ROUNDS });
+        // As those whose sleep this is the toll of (prctl(2), PR_SET_TIMERSLACK).
+        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         let switches = || usage::Usage::read().map(|usage| usage.voluntary).map_err(Error::Missing);
         let (clock, before) = (RunClock::chosen(), switches()?);
         wait_until(clock, window.warm);
@@ -214,10 +237,16 @@ impl Actor for Sleeper {
                 if self.how != How::Nap {
                     step.ask();
                 }
+                let meant = clock.now() + (self.long.as_secs_f64() * self.hz) as u64;
                 self.sleep(&bell, &epoll)?;
                 self.sleeps += 1;
+                if self.late && now >= window.open {
+                    let due = if self.how == How::Nap { meant } else { step.stamped() };
+                    recorder.sample(clock.now().saturating_sub(due));
+                    recorded = true;
+                }
             }
-            if now >= window.open {
+            if now >= window.open && !self.late {
                 recorded = true;
                 let spent = (thread_time::thread() - begun).as_secs_f64();
                 recorder.sample((spent * self.hz) as u64);
@@ -277,6 +306,7 @@ impl Actor for Calling {
             }
             step.done();
             let begun = clock.open();
+            step.stamp(begun);
             let written = write(&*bell, &1u64.to_ne_bytes());
             sum += clock.close() - begun;
             self.writes += u64::from(written.is_ok());

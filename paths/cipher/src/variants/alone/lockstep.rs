@@ -7,13 +7,14 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use tollway_core::{Error, Result};
+use tollway_core::{Error, Result, Ticks};
 use tollway_host::descriptor;
 use tollway_host::shared::SharedPages;
 
-/// Words of the page: the number of the turn that was asked for, and of the one that is done.
+/// Words of the page: the number of the turn that was asked for, of the one that is done, and a time.
 const ASKED: usize = 0;
 const DONE: usize = 1;
+const STAMP: usize = 2;
 
 /// The turn after which there is none.
 const LAST: u64 = u64::MAX;
@@ -107,6 +108,18 @@ impl Lockstep {
     pub(super) fn done(&mut self) {
         self.number += 1;
         self.page.words()[DONE].store(self.number, Ordering::Release);
+    }
+
+    /// Leaves a time for the other.
+    #[inline]
+    pub(super) fn stamp(&self, at: Ticks) {
+        self.page.words()[STAMP].store(at, Ordering::Release);
+    }
+
+    /// The time that the other left.
+    #[inline]
+    pub(super) fn stamped(&self) -> Ticks {
+        self.page.words()[STAMP].load(Ordering::Acquire)
     }
 
     fn spin<T>(&self, mut look: impl FnMut() -> Option<T>) -> Result<T> {

@@ -27,5 +27,6 @@ pub(super) fn variants() -> Vec<Box<dyn Variant>> {
         Box::new(plain::Look),
         Box::new(asleep::Asleep(Crossing::KickAsleep)),
         Box::new(asleep::Asleep(Crossing::SleepWake)),
+        Box::new(asleep::Asleep(Crossing::WakeLate)),
     ]
 }

@@ -1,0 +1,139 @@
+//! The card: sleeps, serves, tells.
+
+use std::collections::VecDeque;
+
+use super::Interruptions;
+use super::core::Core;
+use super::run::{Event, World};
+
+/// What the card does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Doing {
+    /// Somebody's request, which was to begin then.
+    Serves(usize, f64),
+    /// Writes an eventfd.
+    Tells,
+    Looks,
+    Sleeps {
+        since: f64,
+    },
+    /// Was kicked.
+    Wakes,
+}
+
+/// The card, with one engine.
+pub(super) struct Card<'p> {
+    doing: Doing,
+    sleeps: u64,
+    /// Requests that lie there: whose, and when each was to begin.
+    pub(super) asked: VecDeque<(usize, f64)>,
+    pub(super) core: Core<'p>,
+}
+
+impl<'p> Card<'p> {
+    pub(super) fn new(what: &'p Interruptions, seed: u64) -> Card<'p> {
+        Card { doing: Doing::Looks, sleeps: 0, asked: VecDeque::new(), core: Core::new(what, seed) }
+    }
+
+    /// Whether it is to be kicked for what lies there.
+    pub(super) fn wants_kicks(&self) -> bool {
+        matches!(self.doing, Doing::Sleeps { .. })
+    }
+}
+
+impl World<'_> {
+    /// The card has nothing under way.
+    pub(super) fn card_steps(&mut self) {
+        let now = self.now as u64;
+        for tenant in 0..self.tenants.len() {
+            if self.tenants[tenant].teller.is_due(now) && self.tells(tenant) {
+                return;
+            }
+        }
+        if let Some((tenant, start)) = self.card.asked.pop_front() {
+            self.card.doing = Doing::Serves(tenant, start);
+            let long = self.draw(&self.parts.serve);
+            let end = self.card.core.work(self.now, long);
+            return self.plan(end, Event::Served);
+        }
+        let due = self.tenants.iter().filter_map(|tenant| tenant.teller.due()).min();
+        let due = due.map(|due| (due as f64).max(self.now));
+        if self.question.awake {
+            self.card.doing = Doing::Looks;
+            if let Some(due) = due {
+                self.plan(due, Event::CardLooks);
+            }
+            return;
+        }
+        self.card.doing = Doing::Sleeps { since: self.now };
+        self.card.sleeps += 1;
+        self.answer.card_sleeps += 1;
+        if let Some(due) = due {
+            let late = self.late(&self.parts.nap, due - self.now);
+            self.plan(due + late, Event::CardWoke(self.card.sleeps));
+        }
+    }
+
+    /// Writes a tenant's eventfd, if that wants to be called: whether the card is at that for a while.
+    fn tells(&mut self, tenant: usize) -> bool {
+        if !self.tenants[tenant].wants_calls {
+            return false;
+        }
+        self.answer.interrupts += 1;
+        if !self.called(tenant) {
+            return false;
+        }
+        self.card.doing = Doing::Tells;
+        let long = self.draw(&self.parts.call);
+        let end = self.card.core.work(self.now, long);
+        self.plan(end, Event::Served);
+        true
+    }
+
+    /// The card's request is done, or it has told.
+    pub(super) fn served(&mut self) {
+        if let Doing::Serves(tenant, start) = self.card.doing {
+            self.card.doing = Doing::Looks;
+            self.tenants[tenant].done.push_back(start);
+            self.looks_again(tenant);
+            if self.tenants[tenant].teller.done(self.now as u64) && self.tells(tenant) {
+                return;
+            }
+        }
+        self.card_steps();
+    }
+
+    /// Something lies there now.
+    pub(super) fn asked(&mut self, tenant: usize, start: f64) {
+        self.card.asked.push_back((tenant, start));
+        if self.card.doing == Doing::Looks {
+            self.plan(self.now, Event::CardLooks);
+        }
+    }
+
+    /// The card, looking, may find something.
+    pub(super) fn card_looks(&mut self) {
+        if self.card.doing != Doing::Looks {
+            return;
+        }
+        match self.card.core.free(self.now) {
+            runs if runs > self.now => self.plan(runs, Event::CardLooks),
+            _ => self.card_steps(),
+        }
+    }
+
+    /// Somebody kicks the card.
+    pub(super) fn kicked(&mut self) {
+        let Doing::Sleeps { since } = self.card.doing else { return };
+        self.card.doing = Doing::Wakes;
+        self.card.sleeps += 1;
+        let late = self.late(&self.parts.epoll, self.now - since);
+        self.plan(self.now + late, Event::CardWoke(self.card.sleeps));
+    }
+
+    pub(super) fn card_woke(&mut self, number: u64) {
+        if number == self.card.sleeps {
+            self.card_steps();
+        }
+    }
+}
