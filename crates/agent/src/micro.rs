@@ -109,5 +109,6 @@ fn run_inside(
     let seen = devices.exits().seen;
     seen.port.store(outcome.exits.port, Ordering::Relaxed);
     seen.mmio.store(outcome.exits.mmio, Ordering::Relaxed);
+    seen.idle.store(outcome.exits.idle, Ordering::Relaxed);
     Ok(())
 }

@@ -39,6 +39,14 @@ pub struct Exits {
     pub port: u16,
     /// The address to store a 32-bit word to.
     pub store_to: usize,
+    /// The address to load a 32-bit word from to idle: the guest's thread sleeps until `woken_by` is rung. The word is how often
+    /// it was since the last time; where that is not 0 it does not sleep.
+    pub idle_at: usize,
+    /// The eventfd that wakes it, for whoever is to: adding one rings once. Valid in the process that made the micro-guest for
+    /// as long as the actor lives.
+    pub woken_by: RawFd,
+    /// The address to load a 64-bit word from to learn what processor time the guest's thread has had, in nanoseconds.
+    pub time_at: usize,
     /// What the program counted; complete once `run` has ended, so that `verify` can compare.
     pub seen: Arc<ExitCounts>,
 }
@@ -50,6 +58,8 @@ pub struct ExitCounts {
     pub port: AtomicU64,
     /// Stores to the address.
     pub mmio: AtomicU64,
+    /// Loads from where it idles.
+    pub idle: AtomicU64,
 }
 
 /// Where an actor finds itself when it is made ready.

@@ -68,6 +68,19 @@ pub unsafe fn idle(address: usize) -> u32 {
     unsafe { mmio_load(address) }
 }
 
+/// Asks what processor time this processor's thread has had, in nanoseconds: leaves for the program that runs the guest, which
+/// answers.
+///
+/// # Safety
+/// `address` is the one that the guest's host has given for this purpose.
+#[inline(always)]
+pub unsafe fn processor_time(address: usize) -> u64 {
+    let value: u64;
+    // SAFETY: the caller's.
+    unsafe { asm!("mov {}, [{}]", out(reg) value, in(reg) address, options(nostack, preserves_flags)) };
+    value
+}
+
 /// Waits without leaving the guest until `word` is no longer `seen`; returns what it is then. Whoever writes the word
 /// needs to ring nobody.
 #[inline(always)]

@@ -19,12 +19,14 @@ use super::tables::Access;
 
 /// The port whose outputs are counted; any other is an error. (KVM has had a shortcut for 0x80.)
 pub(super) const PORT: u16 = 0xe9;
-/// The page whose stores end a call, the one whose stores are counted, and the one whose loads sleep.
+/// The page whose stores end a call, the one whose stores are counted, the one whose loads sleep, and the one whose loads tell
+/// the processor time.
 pub(super) const END: usize = 0;
 pub(super) const COUNTED: usize = 1;
 pub(super) const IDLE: usize = 2;
+pub(super) const TIME: usize = 3;
 /// Doorbells follow.
-const FIRST_BELL: usize = 3;
+const FIRST_BELL: usize = 4;
 /// Most doorbells of one guest.
 const MOST: u32 = 1024;
 
@@ -135,15 +137,28 @@ impl Devices {
     }
 
     /// The exits: a port to write to and an address to store to, each of which leaves for the program, which counts it
-    /// and continues the guest.
+    /// and continues the guest; and where its first processor idles and asks for the time.
     pub fn exits(&self) -> Exits {
-        Exits { port: PORT, store_to: self.page(COUNTED), seen: Arc::clone(&self.0.seen) }
+        Exits {
+            port: PORT,
+            store_to: self.page(COUNTED),
+            idle_at: self.idle_at(),
+            woken_by: self.wake_of(0).as_raw_fd(),
+            time_at: self.time_at(),
+            seen: Arc::clone(&self.0.seen),
+        }
     }
 
     /// The address to idle at: a load from it leaves the guest, and its thread sleeps until the processor's waker has
     /// been rung since its last sleep. The value loaded is the number of rings. The time limit of the call goes on.
     pub fn idle_at(&self) -> usize {
         self.page(IDLE)
+    }
+
+    /// The address to ask for processor time at: a load of 64 bits from it leaves the guest and brings the nanoseconds that the
+    /// calling thread has had, in the guest and outside, as CLOCK_THREAD_CPUTIME_ID has them.
+    pub fn time_at(&self) -> usize {
+        self.page(TIME)
     }
 
     /// What wakes processor `number`, counted from 0.

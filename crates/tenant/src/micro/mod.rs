@@ -22,6 +22,7 @@
 //! - Idle and wake: a load from [`Devices::idle_at`] leaves, and the calling thread sleeps until a [`Waker`] rings: the
 //!   host's, or another guest's doorbell ([`Wiring::wakes`]). No ring is lost. Without any exit, a guest waits at a word
 //!   of memory (`poll`, `wait` in the payload's crossings).
+//! - Ask what processor time its thread has had, in the guest and outside: a load from [`Devices::time_at`].
 //! - Interrupts in ring 3 ([`Options::interrupts`]), where [`check_interrupts`] has seen KVM deliver some.
 //! - Ring 0 ([`Options::ring`]) where it is native, that is on hardware KVM.
 //! - Whatever code does that it must not (bad pointers, privileged instructions, wild ports, endless loops and recursion)
@@ -180,7 +181,8 @@ pub struct ExitCounts {
     pub idle: u64,
     /// Interrupts that were delivered.
     pub interrupts: u64,
-    /// Everything else that was continued: inputs from the port, loads from the page (both read zero).
+    /// Everything else that was continued: inputs from the port, loads from the page (both read zero), and questions for the
+    /// processor time.
     pub other: u64,
 }
 

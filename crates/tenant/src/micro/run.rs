@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use kvm_bindings::kvm_regs;
 use kvm_ioctls::VcpuExit;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tollway_host::samplers::thread_time;
 
-use super::devices::{COUNTED, END, IDLE, PORT};
+use super::devices::{COUNTED, END, IDLE, PORT, TIME};
 use super::error::MicroError;
 use super::interrupts::{Line, RETURN_PORT};
 use super::limit::Timer;
@@ -72,7 +73,7 @@ impl Vcpu {
         ways: Ways<'_>,
     ) -> Result<(End, ExitCounts), MicroError> {
         let page = |number: usize| ways.base + (number * PAGE) as u64;
-        let (end, counted, idle) = (page(END), page(COUNTED), page(IDLE));
+        let (end, counted, idle, time) = (page(END), page(COUNTED), page(IDLE), page(TIME));
         let mut exits = ExitCounts { interrupts: self.deliver()?, ..ExitCounts::default() };
         loop {
             match self.fd.run() {
@@ -87,15 +88,13 @@ impl Vcpu {
                 Ok(VcpuExit::MmioRead(at, data)) if at == idle => {
                     exits.idle += 1;
                     match sleep(ways.wake, self.line.as_deref(), started, limit)? {
-                        Some(rings) => {
-                            // As many bytes of the number as were asked for.
-                            data.fill(0);
-                            let bytes = rings.to_le_bytes();
-                            let len = data.len().min(8);
-                            data[..len].copy_from_slice(&bytes[..len]);
-                        }
+                        Some(rings) => answer(data, rings),
                         None => return Err(self.timed_out(started, limit)),
                     }
+                }
+                Ok(VcpuExit::MmioRead(at, data)) if at == time => {
+                    answer(data, u64::try_from(thread_time::thread().as_nanos()).unwrap_or(u64::MAX));
+                    exits.other += 1;
                 }
                 Ok(VcpuExit::IoIn(PORT, data)) => {
                     data.fill(0);
@@ -158,6 +157,13 @@ impl Vcpu {
     fn timed_out(&self, started: Instant, limit: Duration) -> MicroError {
         MicroError::TimedOut { limit, after: started.elapsed(), rip: self.rip() }
     }
+}
+
+/// Answers a load with as many bytes of the number as were asked for.
+fn answer(data: &mut [u8], number: u64) {
+    data.fill(0);
+    let len = data.len().min(8);
+    data[..len].copy_from_slice(&number.to_le_bytes()[..len]);
 }
 
 /// Sleeps until `wake` has been rung since it was last asked; returns how often, or nothing if the time is over first.

@@ -54,6 +54,40 @@ fn the_host_wakes_a_sleeper() {
     assert!(used < nap / 2, "asleep for {took:?}, it used {used:?}");
 }
 
+/// The processor time that a guest asks for is its thread's: what it works in the guest is in it, what it sleeps is not.
+#[test]
+fn a_guest_knows_its_processor_time() {
+    let Some(_one) = kvm() else { return };
+    let (devices, mut guest) = wired(&Wiring::default());
+    let (waker, bed, time) = (devices.waker(0), devices.idle_at(), devices.time_at());
+    let host = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(300));
+        waker.ring();
+    });
+    let outside = || tollway_host::samplers::thread_time::thread().as_nanos() as u64;
+    let began = outside();
+    // SAFETY: idles, and asks for the time, where the devices say.
+    let outcome = unsafe {
+        guest.run(limit(LONG), || {
+            let first = crossing::processor_time(time);
+            // 20 to 100 ms of work, by the rate of the counter.
+            let until = crossing::clock() + 100_000_000;
+            while crossing::clock() < until {}
+            let worked = crossing::processor_time(time);
+            crossing::idle(bed);
+            (first, worked, crossing::processor_time(time))
+        })
+    };
+    let outcome = outcome.unwrap();
+    host.join().unwrap();
+    let (first, worked, slept) = outcome.value;
+    assert!(began < first && slept < outside());
+    // Who shares the processor may have had a part of it.
+    assert!((5_000_000..200_000_000).contains(&(worked - first)), "{} ns worked", worked - first);
+    assert!(slept - worked < 20_000_000, "{} ns asleep", slept - worked);
+    assert_eq!(outcome.exits, ExitCounts { idle: 1, other: 3, ..ExitCounts::default() });
+}
+
 /// A guest that nobody rings is stopped by its limit, and is good for another call.
 #[test]
 fn a_sleep_without_end_is_stopped() {
