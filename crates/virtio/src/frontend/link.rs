@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use vhost::vhost_user::message::{VhostUserHeaderFlag, VhostUserProtocolFeatures}
 use vhost::vhost_user::{Frontend as Messages, VhostUserFrontend, VhostUserVirtioFeatures};
 use vhost::{VhostBackend, VhostUserMemoryRegionInfo, VringConfigData};
 use virtio_bindings::bindings::virtio_ring::{VIRTIO_RING_F_EVENT_IDX, VIRTIO_RING_F_INDIRECT_DESC};
+use vmm_sys_util::eventfd::EventFd;
 
 use super::lane::{self, Lane, eventfd};
 use super::queue::Agreed;
@@ -250,6 +251,32 @@ impl Control {
     /// See [`Link::free`].
     pub fn free(&self) -> usize {
         self.free
+    }
+
+    /// Has the device be kicked in that queue by another eventfd, and call by another: those of whoever plays the driver without
+    /// system calls, in a micro-guest. The lane's own are of no use from then on. To be done before anything is submitted.
+    ///
+    /// # Errors
+    /// [`Error::Input`] in this process, whose devices have the lane's own; [`Error::System`] if the device refuses it, or is gone.
+    pub fn wire(&mut self, queue: usize, kick: BorrowedFd<'_>, call: BorrowedFd<'_>) -> Result<()> {
+        let Peer::Socket { connection: Some(connection), .. } = &mut self.peer else {
+            return Err(Error::Input {
+                place: "a link to a device".into(),
+                reason: "other eventfds are told by messages, and there is no connection for them".into(),
+                remedy: "connect to the device at a socket".into(),
+            });
+        };
+        let again = |eventfd: BorrowedFd<'_>| {
+            let own = eventfd.try_clone_to_owned().map_err(|e| Error::system("sharing an eventfd", e))?;
+            // SAFETY: the descriptor is this function's, and nobody else's.
+            Ok(unsafe { EventFd::from_raw_fd(own.into_raw_fd()) })
+        };
+        let refused = |e: vhost::Error| Error::system("telling a device of other eventfds", e);
+        connection.messages.set_vring_call(queue, &again(call)?).map_err(refused)?;
+        connection.messages.set_vring_kick(queue, &again(kick)?).map_err(refused)?;
+        // What was answered after it was done after it, also by one that does not acknowledge.
+        connection.messages.get_features().map_err(refused)?;
+        Ok(())
     }
 
     /// Sends a message that only the device knows, and returns the body of its answer.

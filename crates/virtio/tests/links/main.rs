@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use mirror::{ASKED, FEATURE, PATIENCE, QUEUES, Served, TOLD};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use tollway_virtio::frontend::{Lane, Link, LinkOptions};
 use tollway_virtio::{Area, Span};
 
@@ -107,6 +108,45 @@ fn a_message_without_an_answer_has_none() {
     peer.read_exact(&mut answer).unwrap();
     assert_eq!(answer[..4], ASKED.to_ne_bytes(), "something else was answered");
     assert_eq!(answer[12..], [2; 8]);
+}
+
+/// Who plays a driver without system calls kicks by a bell of its own, and is called by another.
+#[test]
+fn other_eventfds_kick_and_call() {
+    let bell = || eventfd(0, EventfdFlags::CLOEXEC).unwrap();
+    each(|_, _, link| {
+        let (area, free) = (link.area(), link.free());
+        let (mut control, mut lanes) = link.split();
+        let (kick, call) = (bell(), bell());
+        let Ok(()) = control.wire(1, kick.as_fd(), call.as_fd()) else {
+            // Only at a socket.
+            return assert!(format!("{control:?}").contains("in this process"));
+        };
+        let lane = &mut lanes[1];
+        // Whoever sets a queue up is called once.
+        lane.hear();
+        for round in 0..20 {
+            let span = |at: usize| [Span { at, bytes: 8 }];
+            area.write(free, b"palindro");
+            assert!(lane.submit(round, &span(free), &span(free + 64)).unwrap());
+            // Those who started it anew have called once, too.
+            lane.want_call(true);
+            if lane.wants_kick() {
+                rustix::io::write(&kick, &1u64.to_ne_bytes()).unwrap();
+            }
+            while !lane.has_some() {
+                let mut called = [PollFd::new(&call, PollFlags::IN)];
+                let patience = Timespec { tv_sec: PATIENCE.as_secs() as i64, tv_nsec: 0 };
+                assert_eq!(poll(&mut called, Some(&patience)).unwrap(), 1, "nobody called");
+                rustix::io::read(&call, &mut [0; 8]).unwrap();
+            }
+            assert_eq!(lane.take().unwrap().unwrap().token, round);
+            let mut back = [0; 8];
+            area.read(free + 64, &mut back);
+            assert_eq!(&back, b"ordnilap");
+        }
+        assert!(!lane.hear(), "its own is not called by any more");
+    });
 }
 
 #[test]
