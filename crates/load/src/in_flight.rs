@@ -36,7 +36,7 @@ pub enum Starts<'a> {
 }
 
 /// Room for requests on their way.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Places {
     /// When the request in each began.
     began: Vec<Ticks>,

@@ -1,5 +1,6 @@
 //! A tenant's connection to a card.
 
+use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::time::Duration;
 
@@ -87,6 +88,8 @@ pub struct Sessions {
     lane: Lane,
     /// Where its requests are.
     at: usize,
+    /// Bytes of a key that lie there.
+    key: usize,
     patience: Duration,
 }
 
@@ -126,8 +129,14 @@ impl Driver {
         let Some(lane) = lanes.pop() else {
             return Err(Error::Wrong("a link to a crypto device has no control queue".into()));
         };
-        let sessions =
-            Sessions { through: options.sessions, control, lane, at: free, patience: options.patience };
+        let sessions = Sessions {
+            through: options.sessions,
+            control,
+            lane,
+            at: free,
+            key: 0,
+            patience: options.patience,
+        };
         free += CONTROLS;
         let mut queues = Vec::new();
         for lane in lanes {
@@ -183,22 +192,27 @@ fn link(options: &Options) -> LinkOptions {
     }
 }
 
+fn unfit(reason: String) -> Error {
+    Error::Input {
+        place: "a session of a crypto device".into(),
+        reason,
+        remedy: "use the control queue, or another key".into(),
+    }
+}
+
+fn fits(key: &[u8]) -> Result<()> {
+    if key.len() > LONGEST_KEY { Err(unfit(format!("a key of {} bytes", key.len()))) } else { Ok(()) }
+}
+
 impl Sessions {
     /// Makes a session, or hears from the device why there is none.
     ///
     /// # Errors
     /// [`Error::Input`] for a key that cannot be sent at all; [`Error::System`] if the device is gone or does not answer.
     pub fn open(&mut self, algorithm: Algorithm, key: &[u8]) -> Result<Result<Handle, Status>> {
+        fits(key)?;
         let new = NewSession { algorithm, key: key.len() };
         let handle = |number| Handle { number, algorithm };
-        let unfit = |reason: String| Error::Input {
-            place: "a session of a crypto device".into(),
-            reason,
-            remedy: "use the control queue, or another key".into(),
-        };
-        if key.len() > LONGEST_KEY {
-            return Err(unfit(format!("a key of {} bytes", key.len())));
-        }
         if self.through == Through::Messages {
             let Some(body) = new.message(key) else {
                 return Err(unfit(format!("no message has {algorithm:?} with a key of {} bytes", key.len())));
@@ -211,9 +225,66 @@ impl Sessions {
             let status = |number: i64| u8::try_from(number.unsigned_abs()).ok().and_then(Status::of);
             return Ok(u64::try_from(number).map(handle).map_err(|_| status(number).unwrap_or(Status::Err)));
         }
+        self.ask(&new.compose(), key, SESSION_ANSWER)?;
+        self.wait()?;
+        Ok(self.opened(algorithm))
+    }
+
+    /// Asks for a session by the control queue, which the device does not see until it is [shown](Sessions::wants_kick); whoever
+    /// makes no system call then looks for [`answered`](Sessions::answered).
+    ///
+    /// # Errors
+    /// [`Error::Input`] for a key that is too long; [`Error::System`] if the device has not answered the last time.
+    pub fn begin(&mut self, algorithm: Algorithm, key: &[u8]) -> Result<()> {
+        fits(key)?;
+        self.ask(&NewSession { algorithm, key: key.len() }.compose(), key, SESSION_ANSWER)
+    }
+
+    /// Asks for the end of a session, as [`begin`](Sessions::begin) asks for one.
+    ///
+    /// # Errors
+    /// As that.
+    pub fn end(&mut self, session: Handle) -> Result<()> {
+        self.ask(&destroy(session.algorithm, session.number), &[], 1)
+    }
+
+    /// Has the device see what was asked for; whether it wants to be kicked for it.
+    pub fn wants_kick(&mut self) -> bool {
+        self.lane.wants_kick()
+    }
+
+    /// Whether the device has answered.
+    ///
+    /// # Errors
+    /// [`Error::Wrong`] if it does not keep to the protocol.
+    pub fn answered(&mut self) -> Result<bool> {
+        let found = self.lane.take()?.is_some();
+        if found {
+            self.forget();
+        }
+        Ok(found)
+    }
+
+    /// What it has answered to a request for a session.
+    pub fn opened(&self, algorithm: Algorithm) -> Result<Handle, Status> {
         let mut answer = [0; SESSION_ANSWER];
-        self.request(&new.compose(), key, &mut answer)?;
-        Ok(opened(&answer).map(handle))
+        self.lane.area().read(self.answer_at(), &mut answer);
+        opened(&answer).map(|number| Handle { number, algorithm })
+    }
+
+    /// What it has answered to a request for the end of one.
+    pub fn closed(&self) -> Status {
+        let mut answer = [0];
+        self.lane.area().read(self.answer_at(), &mut answer);
+        Status::of(answer[0]).unwrap_or(Status::Err)
+    }
+
+    /// Has the control queue, the last, and the data queues before it be kicked and call by other eventfds: see [`Control::wire`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn wire(&mut self, queue: usize, kick: BorrowedFd<'_>, call: BorrowedFd<'_>) -> Result<()> {
+        self.control.wire(queue, kick, call)
     }
 
     /// Ends a session. By messages no status is told: it is [`Status::Ok`].
@@ -225,35 +296,55 @@ impl Sessions {
             self.control.tell(CLOSE_SESSION, &session.number.to_ne_bytes())?;
             return Ok(Status::Ok);
         }
-        let mut answer = [0];
-        self.request(&destroy(session.algorithm, session.number), &[], &mut answer)?;
-        Ok(Status::of(answer[0]).unwrap_or(Status::Err))
+        self.end(session)?;
+        self.wait()?;
+        Ok(self.closed())
     }
 
-    /// Has a request of the control queue answered.
-    fn request(&mut self, fixed: &[u8; FIXED], key: &[u8], answer: &mut [u8]) -> Result<()> {
+    /// Where the answer is that comes.
+    fn answer_at(&self) -> usize {
+        self.at + FIXED + LONGEST_KEY
+    }
+
+    /// Submits a request of the control queue.
+    fn ask(&mut self, fixed: &[u8; FIXED], key: &[u8], answer: usize) -> Result<()> {
         if self.lane.in_flight() > 0 {
             return Err(Error::system(
                 "asking a crypto device for a session",
                 "it has not answered the last time",
             ));
         }
-        let (at, key_at, answer_at) = (self.at, self.at + FIXED, self.at + FIXED + LONGEST_KEY);
-        let area = self.lane.area().clone();
+        let (at, key_at, answer_at) = (self.at, self.at + FIXED, self.answer_at());
+        let area = self.lane.area();
         area.write(at, fixed);
         area.write(key_at, key);
-        area.write(answer_at, &vec![0xff; answer.len()]);
+        area.write(answer_at, &[0xff; SESSION_ANSWER][..answer]);
+        self.key = key.len();
         let whole = [Span { at, bytes: FIXED as u32 }, Span { at: key_at, bytes: key.len() as u32 }];
         let readable = if key.is_empty() { &whole[..1] } else { &whole[..] };
-        let writable = [Span { at: answer_at, bytes: answer.len() as u32 }];
-        let submitted = self.lane.submit(0, readable, &writable)?;
+        let writable = [Span { at: answer_at, bytes: answer as u32 }];
+        // Nothing is in flight: there is room.
+        self.lane.submit(0, readable, &writable).map(|_| ())
+    }
+
+    /// Has what was asked for answered.
+    fn wait(&mut self) -> Result<()> {
         self.lane.kick();
         let done = self.lane.wait(self.patience);
-        // It is the device's now, and nobody else's.
-        area.write(key_at, &vec![0; key.len()]);
+        self.forget();
         let late = || Error::system("asking a crypto device for a session", "it does not answer");
-        done?.filter(|_| submitted).ok_or_else(late)?;
-        area.read(answer_at, answer);
-        Ok(())
+        done?.map(|_| ()).ok_or_else(late)
+    }
+
+    /// The key is the device's now, and nobody else's.
+    fn forget(&mut self) {
+        const NOTHING: [u8; 64] = [0; 64];
+        let (mut at, end) = (self.at + FIXED, self.at + FIXED + self.key);
+        while at < end {
+            let bytes = NOTHING.len().min(end - at);
+            self.lane.area().write(at, &NOTHING[..bytes]);
+            at += bytes;
+        }
+        self.key = 0;
     }
 }

@@ -129,6 +129,13 @@ impl DataQueue {
         self.lane.kick()
     }
 
+    /// Has the device see what was submitted; whether it wants to be kicked for it, by whoever kicks in this queue's stead
+    /// ([`Sessions::wire`](super::Sessions::wire)).
+    #[inline]
+    pub fn wants_kick(&mut self) -> bool {
+        self.lane.wants_kick()
+    }
+
     /// Takes a request that is done, if there is one.
     ///
     /// # Errors
@@ -146,6 +153,22 @@ impl DataQueue {
     #[inline]
     pub fn wait(&mut self, most: Duration) -> Result<Option<Completion>> {
         let found = self.waiter.wait(&mut self.lane, most)?;
+        found.map(|found| self.done(found)).transpose()
+    }
+
+    /// The same for a driver that makes no system call, in a micro-guest: where another would sleep, `idle` returns when the device
+    /// has called since the last time. One that is called after it has looked for a while does so until `is_over`; one that is
+    /// never called takes a few looks, and comes back. It may come back without anything.
+    ///
+    /// # Errors
+    /// As [`DataQueue::take`].
+    #[inline]
+    pub fn wait_idle(
+        &mut self,
+        is_over: impl Fn() -> bool,
+        idle: impl FnOnce(),
+    ) -> Result<Option<Completion>> {
+        let found = self.waiter.wait_idle(&mut self.lane, is_over, idle)?;
         found.map(|found| self.done(found)).transpose()
     }
 

@@ -83,8 +83,8 @@ impl Waiter {
         let begun = Instant::now();
         let until = begun + most;
         let found = match self.way {
-            Waiting::Busy => self.spin(lane, until)?,
-            Waiting::Hybrid(spin) => match self.spin(lane, until.min(begun + spin))? {
+            Waiting::Busy => self.spin(lane, || Instant::now() >= until)?,
+            Waiting::Hybrid(spin) => match self.spin(lane, || Instant::now() >= until.min(begun + spin))? {
                 Some(found) => Some(found),
                 None => self.sleep(lane, until)?,
             },
@@ -97,7 +97,33 @@ impl Waiter {
         Ok(found)
     }
 
-    fn spin(&mut self, lane: &mut Lane, until: Instant) -> Result<Option<Completion>> {
+    /// Waits as [`wait`](Waiter::wait) does, but for the system calls.
+    pub(super) fn wait_idle(
+        &mut self,
+        lane: &mut Lane,
+        is_over: impl Fn() -> bool,
+        idle: impl FnOnce(),
+    ) -> Result<Option<Completion>> {
+        let is_busy = self.way == Waiting::Busy;
+        if is_busy || matches!(self.way, Waiting::Hybrid(_)) {
+            let found = self.spin(lane, || is_busy || is_over())?;
+            if is_busy || found.is_some() {
+                return Ok(found);
+            }
+        }
+        if !lane.want_call(true) {
+            self.looks.sleeps += 1;
+            idle();
+            self.looks.wakes += 1;
+        }
+        let found = self.take(lane)?;
+        if self.way != Waiting::Interrupt {
+            lane.want_call(false);
+        }
+        Ok(found)
+    }
+
+    fn spin(&mut self, lane: &mut Lane, is_over: impl Fn() -> bool) -> Result<Option<Completion>> {
         loop {
             for _ in 0..LOOKS {
                 if let Some(found) = self.take(lane)? {
@@ -105,7 +131,7 @@ impl Waiter {
                 }
                 std::hint::spin_loop();
             }
-            if Instant::now() >= until {
+            if is_over() {
                 return Ok(None);
             }
         }
