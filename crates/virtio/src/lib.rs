@@ -8,6 +8,7 @@
 //!   order     whose turn it is: fair shares, by arrival, by rank
 //!   patience  how long a tenant may keep the others waiting
 //!   bucket    a limit on a rate
+//!   wiped     bytes of messages, of which nothing is left
 //! ```
 //!
 //! The serving end believes nothing. A guest's memory and its messages are the guest's: whatever stands there is copied
@@ -24,6 +25,7 @@ pub mod frontend;
 pub mod order;
 pub mod patience;
 pub mod socket;
+mod wiped;
 
 pub use area::{Area, Span};
 pub use bucket::Bucket;

@@ -14,6 +14,7 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFl
 use super::Refused;
 use super::message::{HEADER, Header, MOST_DESCRIPTORS, Message};
 use super::received::{Bin, Received};
+use crate::wiped::Wiped;
 
 /// The most descriptors that come with a message (unix(7): SCM_MAX_FD). What there is no room for the kernel closes
 /// while it is read, however long that takes.
@@ -25,7 +26,8 @@ pub(crate) struct Inbox {
     head: [u8; HEADER],
     /// The header, once all of it is there.
     header: Option<Header>,
-    body: Vec<u8>,
+    /// Wiped, also where the rest of it never comes.
+    body: Wiped,
     /// Bytes of the header, or of the body, that are there.
     got: usize,
     descriptors: Vec<Received>,
@@ -80,7 +82,7 @@ impl Inbox {
             self.got += bytes;
             if header.is_none() && self.got == HEADER {
                 let header = Header::parse(&self.head)?;
-                self.body = vec![0; header.size];
+                self.body = Wiped::zeros(header.size);
                 (self.header, self.got) = (Some(header), 0);
             }
         }

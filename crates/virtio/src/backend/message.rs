@@ -7,6 +7,7 @@
 
 use super::Refused;
 use super::received::Received;
+use crate::wiped::Wiped;
 
 /// The longest body that is taken, in bytes; the longest known one is that of a crypto session (1072).
 pub const LONGEST: usize = 4096;
@@ -59,7 +60,8 @@ impl Header {
 #[derive(Debug)]
 pub(crate) struct Message {
     pub(crate) header: Header,
-    pub(crate) body: Vec<u8>,
+    /// There may be a key in it.
+    pub(crate) body: Wiped,
     pub(crate) descriptors: Vec<Received>,
 }
 

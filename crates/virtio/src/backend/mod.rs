@@ -32,6 +32,7 @@ pub(crate) use inside::Door;
 pub use inside::Inside;
 pub use kicks::Kicks;
 pub use memory::Memory;
+pub(crate) use message::HEADER;
 pub use message::LONGEST;
 pub use port::Port;
 pub use reception::{Reception, Stopper};

@@ -94,8 +94,11 @@ impl Session {
             }
             Err(refused) => return Err(refused),
         };
+        let header = message.header;
+        // Whoever has the answer may rely on it that what was sent is wiped.
+        drop(message);
         if let Some(body) = reply {
-            self.send(&message.header.reply(&body))?;
+            self.send(&header.reply(&body))?;
         }
         Ok(Some(true))
     }

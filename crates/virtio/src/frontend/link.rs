@@ -20,7 +20,8 @@ use super::lane::{self, Lane, eventfd};
 use super::queue::Agreed;
 use super::{Layout, Queue};
 use crate::area::Area;
-use crate::backend::{Door, Inside, LONGEST};
+use crate::backend::{Door, HEADER, Inside, LONGEST};
+use crate::wiped::Wiped;
 
 /// Where the device sees the memory's first byte.
 const GUEST: u64 = 0x4000_0000;
@@ -455,7 +456,7 @@ impl Connection {
     /// is in [`crate::backend`].
     fn ask(&mut self, request: u32, body: &[u8], flags: u32) -> Result<Vec<u8>, String> {
         self.send(request, body, flags).map_err(|e| e.to_string())?;
-        let mut header = [0; 12];
+        let mut header = [0; HEADER];
         let mut stream = &*self.stream;
         stream.read_exact(&mut header).map_err(|e| e.to_string())?;
         let word =
@@ -481,9 +482,11 @@ impl Connection {
     }
 
     fn send(&self, request: u32, body: &[u8], flags: u32) -> std::io::Result<()> {
-        let header = [request, 1 | flags, body.len() as u32];
-        let message: Vec<u8> =
-            header.into_iter().flat_map(u32::to_ne_bytes).chain(body.iter().copied()).collect();
+        let mut message = Wiped::zeros(HEADER + body.len());
+        for (at, word) in [request, 1 | flags, body.len() as u32].into_iter().enumerate() {
+            message[4 * at..][..4].copy_from_slice(&word.to_ne_bytes());
+        }
+        message[HEADER..].copy_from_slice(body);
         (&*self.stream).write_all(&message)
     }
 }

@@ -386,5 +386,6 @@ impl Drop for Card {
                 let _ = thread.join();
             }
         }
+        self.shared.functions.iter().for_each(Function::end);
     }
 }

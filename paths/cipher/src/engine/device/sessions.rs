@@ -60,6 +60,12 @@ impl Sessions {
         (self.slots, self.free) = (Vec::new(), Vec::new());
     }
 
+    /// Ends all, and takes none in any more.
+    pub(super) fn end(&mut self) {
+        self.most = 0;
+        self.clear();
+    }
+
     /// The session of that number.
     #[inline]
     pub(super) fn get(&self, id: u64) -> Result<&Session, Status> {

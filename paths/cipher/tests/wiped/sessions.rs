@@ -1,10 +1,4 @@
-//! Is a key gone when its session is? All memory of this process is looked through for it, by way of `/proc/self/mem`:
-//! heap, stacks, whatever the libraries left behind. What is looked for is kept with all its bits inverted, so that it is not
-//! found in its own place. One test, so that no other thread does anything meanwhile.
-
-use std::fs::File;
-use std::io::Read;
-use std::os::unix::fs::FileExt;
+//! Sessions of the suite alone: what the libraries leave behind, too.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -15,72 +9,10 @@ use tollway_cipher::engine::suite::{
 use vm_memory::VolatileSlice;
 use zeroize::{Zeroize, Zeroizing};
 
-/// Bytes with all bits inverted.
-struct Inverted(Vec<u8>);
-
-impl Inverted {
-    /// Of these, which are wiped.
-    fn of(bytes: &mut [u8]) -> Inverted {
-        let inverted = Inverted(bytes.iter().map(|byte| !byte).collect());
-        bytes.zeroize();
-        inverted
-    }
-
-    fn bytes(&self) -> Zeroizing<Vec<u8>> {
-        let mut bytes = Zeroizing::new(Vec::with_capacity(self.0.len()));
-        bytes.extend(self.0.iter().map(|byte| !byte));
-        bytes
-    }
-
-    fn begin(&self, bytes: &[u8]) -> bool {
-        bytes.len() >= self.0.len() && bytes.iter().zip(&self.0).all(|(byte, inverted)| *byte == !*inverted)
-    }
-}
-
-/// Where any of these bytes lie in the memory of this process.
-fn places(looked_for: &[Inverted]) -> Vec<String> {
-    let memory = File::open("/proc/self/mem").unwrap();
-    let longest = looked_for.iter().map(|bytes| bytes.0.len()).max().unwrap();
-    let mut begins = vec![false; 1 << 16];
-    looked_for
-        .iter()
-        .for_each(|bytes| begins[usize::from(u16::from_ne_bytes([!bytes.0[0], !bytes.0[1]]))] = true);
-    let mut window = vec![0u8; 1 << 20];
-    let own = window.as_ptr() as u64..window.as_ptr() as u64 + window.len() as u64;
-    let mut places = Vec::new();
-    // Not in pieces that grow: they would lie where a key was.
-    let mut maps = String::with_capacity(1 << 18);
-    File::open("/proc/self/maps").unwrap().read_to_string(&mut maps).unwrap();
-    for line in maps.lines() {
-        let mut words = line.split_whitespace();
-        let (range, may) = (words.next().unwrap(), words.next().unwrap());
-        if !may.starts_with("rw") {
-            continue;
-        }
-        let (from, to) = range.split_once('-').unwrap();
-        let [mut at, end] = [from, to].map(|at| u64::from_str_radix(at, 16).unwrap());
-        while at < end {
-            let want = window.len().min((end - at) as usize);
-            let Ok(read) = memory.read_at(&mut window[..want], at) else { break };
-            for (i, two) in window[..read].windows(2).enumerate() {
-                if !begins[usize::from(u16::from_ne_bytes([two[0], two[1]]))] {
-                    continue;
-                }
-                let (place, rest) = (at + i as u64, &window[i..read]);
-                if !own.contains(&place) && looked_for.iter().any(|bytes| bytes.begin(rest)) {
-                    places.push(format!("{place:#x} in {line}"));
-                }
-            }
-            // Whatever lies across the end of the window is found the next time.
-            at += if read < want || at + read as u64 == end { end - at } else { (read - longest) as u64 };
-        }
-    }
-    window.zeroize();
-    places
-}
+use crate::search::{Inverted, parts, places};
 
 /// The sixth round key of AES, and of HMAC-SHA-256 what stands for the key: not the key, but as good.
-fn derived(algorithm: Algorithm, key: &[u8]) -> Option<Inverted> {
+pub fn derived(algorithm: Algorithm, key: &[u8]) -> Option<Inverted> {
     use aws_lc_sys::{AES_KEY, AES_set_encrypt_key, SHA256_CTX, SHA256_Init, SHA256_Update};
     match algorithm {
         Algorithm::Cipher(CipherMode::Cbc | CipherMode::Ctr, Direction::Encrypt) | Algorithm::Gcm(_) => {
@@ -124,11 +56,7 @@ struct Case {
 impl Case {
     /// Whatever is as good as the key: any sixteen bytes of it, first to last, and last to first as numbers are kept.
     fn looked_for(&self) -> Vec<Inverted> {
-        let parts = self.key.0[self.secret..].chunks_exact(16).flat_map(|part| {
-            let reversed = part.iter().rev().copied().collect();
-            [Inverted(part.to_vec()), Inverted(reversed)]
-        });
-        parts.chain(derived(self.algorithm, &self.key.bytes())).collect()
+        parts(&self.key, self.secret).chain(derived(self.algorithm, &self.key.bytes())).collect()
     }
 
     fn session(&self) -> Session {
@@ -218,6 +146,7 @@ fn rsa_key() -> Inverted {
 
 #[test]
 fn a_key_is_gone_with_its_session() {
+    let _alone = crate::alone();
     for case in cases() {
         let (algorithm, looked_for) = (case.algorithm, case.looked_for());
         let before = places(&looked_for);
