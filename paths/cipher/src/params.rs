@@ -2,6 +2,8 @@
 
 use tollway_core::{Axis, Domain, Value};
 
+use crate::engine::device::LONGEST;
+
 fn whole(name: &'static str, about: &'static str, range: (u64, u64), default: u64) -> Axis {
     Axis { name, about, domain: Domain::Whole(range.0, range.1), default: Value::Int(default) }
 }
@@ -56,7 +58,7 @@ pub(crate) fn kernel_size() -> Axis {
 
 /// Bytes of a request.
 pub(crate) fn size() -> Axis {
-    whole("size", "bytes of a request, a multiple of 16", (16, 1 << 20), 1024)
+    whole("size", "bytes of a request, a multiple of 16", (16, LONGEST), 1024)
 }
 
 /// Threads of a tenant.
@@ -133,7 +135,7 @@ pub(crate) fn hold() -> Axis {
 
 /// The cap of interrupts.
 pub(crate) fn cap() -> Axis {
-    whole("cap", "interrupts a second at most", (1, 1_000_000), 5000)
+    whole("cap", "interrupts a second of each tenant at most", (1, 1_000_000), 5000)
 }
 
 /// How often a tenant looks.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tollway_cipher::engine::device::Options as CardOptions;
+use tollway_cipher::engine::device::{LONGEST, Options as CardOptions};
 use tollway_cipher::engine::driver::{Operation, Options};
 use tollway_cipher::engine::protocol::{Status, Work};
 use tollway_cipher::engine::suite::{Algorithm, Digest, Direction};
@@ -19,18 +19,16 @@ fn a_request_is_of_so_many_bytes_at_most() {
         let at = driver.free();
         let span = |bytes: u32| [Span { at, bytes }];
         let session = driver.open(ENCRYPT, &KEY).unwrap().unwrap();
-        // With an IV of 16 bytes, source and result: 4080 and 4112 bytes.
-        for (bytes, status) in [(2032, Status::Ok), (2048, Status::Err), (2032, Status::Ok)] {
+        for (bytes, status) in [(4096, Status::Ok), (4112, Status::Err), (4096, Status::Ok)] {
             assert_eq!(
                 ask(&mut driver, &operation(session, &[0; 16], &span(bytes), &span(bytes))).status,
                 status
             );
         }
-        // What is only authenticated, and a result that is longer than it need be, count, too: here beside 12 bytes of an IV and
-        // 20 of a source.
+        // What is only authenticated counts, too, here beside 20 bytes of a source; room for a result does not.
         let session = driver.open(Algorithm::Gcm(Direction::Encrypt), &KEY).unwrap().unwrap();
         for (associated, result, status) in
-            [(4028, 36, Status::Ok), (4029, 36, Status::Err), (16, 4048, Status::Ok), (16, 4049, Status::Err)]
+            [(4076, 36, Status::Ok), (4077, 36, Status::Err), (16, 8000, Status::Ok)]
         {
             let associated = span(associated);
             let (source, result) = (span(20), [Span { at: at + (1 << 16), bytes: result }]);
@@ -39,6 +37,27 @@ fn a_request_is_of_so_many_bytes_at_most() {
             assert_eq!(ask(&mut driver, &asked).status, status, "{asked:?}");
         }
     }
+}
+
+/// The sizes that are offered where cards are measured.
+#[test]
+fn a_card_takes_requests_as_long_as_it_says() {
+    let served = Served::start(1, &CardOptions::default());
+    let most = LONGEST as usize;
+    let options = Options { bytes: 2 * most + 4096, ..Options::default() };
+    let mut driver = served.driver(0, &options);
+    let session = driver.open(ENCRYPT, &KEY).unwrap().unwrap();
+    let at = driver.free();
+    for (bytes, status) in [(most, Status::Ok), (most + 16, Status::Err)] {
+        let span = |at: usize| [Span { at, bytes: bytes as u32 }];
+        assert_eq!(
+            ask(&mut driver, &operation(session, &[0; 16], &span(at), &span(at + most + 16))).status,
+            status
+        );
+    }
+    let mut last = [0; 16];
+    driver.area().read(at + 2 * most, &mut last);
+    assert_ne!(last, [0; 16], "the last block is not there");
 }
 
 /// Four GiB that are a thousand times the same four MiB: hashing them would take seconds.

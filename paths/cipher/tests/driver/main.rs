@@ -2,6 +2,7 @@
 
 mod killed;
 mod limits;
+mod telling;
 mod tenancy;
 mod waiting;
 

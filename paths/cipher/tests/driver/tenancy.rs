@@ -4,12 +4,11 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use cbc::cipher::{BlockModeEncrypt, KeyIvInit};
-use tollway_cipher::engine::device::{Card, Delivery, NewFunction, Options as CardOptions};
+use tollway_cipher::engine::device::{Card, NewFunction, Options as CardOptions};
 use tollway_cipher::engine::driver::{Completion, Driver, Handle, Operation, Options};
 use tollway_cipher::engine::protocol::{Status, Work};
 use tollway_cipher::engine::suite::{Algorithm, CipherMode, Direction};
 use tollway_virtio::Span;
-use tollway_virtio::order::Share;
 use tollway_virtio::socket::{Listener, Meeting};
 
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -26,22 +25,21 @@ pub struct Served {
 impl Served {
     /// With so many functions at sockets, and one more in this process.
     pub fn start(sockets: usize, options: &CardOptions) -> Served {
-        Served::sharing(sockets, options, Share::default())
+        Served::with(sockets, options, |_, _| ())
     }
 
-    /// The same, each entitled to this.
-    pub fn sharing(sockets: usize, options: &CardOptions, share: Share) -> Served {
+    /// The same, each changed by its number.
+    pub fn with(sockets: usize, options: &CardOptions, change: impl Fn(usize, &mut NewFunction)) -> Served {
         let folder = tempfile::tempdir().unwrap();
         let listen = |number: usize| {
             let path = folder.path().join(format!("{number}.sock"));
             Meeting::Listen(Listener::bind(&path, 0o600).unwrap())
         };
         let meetings = (0..sockets).map(listen).chain([Meeting::Inside]);
-        let functions = meetings.enumerate().map(|(number, meeting)| NewFunction {
-            name: format!("f{number}"),
-            meeting,
-            share,
-            delivery: Delivery::Each,
+        let functions = meetings.enumerate().map(|(number, meeting)| {
+            let mut function = NewFunction::new(format!("f{number}"), meeting);
+            change(number, &mut function);
+            function
         });
         let card = Card::start(functions.collect(), options, |_| ()).unwrap();
         Served { card, folder }

@@ -16,7 +16,7 @@ fn looks(waiting: Waiting, event_index: bool, indirect: usize, depth: u64) -> Ve
 }
 
 fn play(options: &Options, share: Share, rounds: u64, depth: u64) -> Vec<(Looks, u64)> {
-    let served = Served::sharing(1, &CardOptions::default(), share);
+    let served = Served::with(1, &CardOptions::default(), |_, function| function.share = share);
     let each = (0..2).map(|function| {
         let mut driver = served.driver(function, options);
         let session = driver.open(ENCRYPT, &KEY).unwrap().unwrap();

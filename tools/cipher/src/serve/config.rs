@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use serde::Deserialize;
-use tollway_cipher::engine::device::{Delivery, NewFunction, Options};
+use tollway_cipher::engine::device::{Delivery, LONGEST, NewFunction, Options};
 use tollway_core::Error;
 use tollway_service::config;
 use tollway_service::peer::{self, Peer, mode, share};
@@ -34,7 +34,7 @@ struct Written {
     queues: u32,
     #[serde(default = "thousand")]
     sessions: u32,
-    #[serde(default = "mebibyte")]
+    #[serde(default = "longest")]
     longest: u64,
     #[serde(default = "zero")]
     spin: String,
@@ -70,8 +70,8 @@ fn thousand() -> u32 {
     1024
 }
 
-fn mebibyte() -> u64 {
-    1 << 20
+fn longest() -> u64 {
+    LONGEST
 }
 
 fn zero() -> String {

@@ -43,7 +43,7 @@ struct Inner {
     counts: Counts,
     connected: bool,
     queues: Vec<Queue>,
-    rule: Delivery,
+    teller: Teller,
     /// The data queue that is next.
     at: usize,
     chain: Chain,
@@ -56,7 +56,6 @@ struct Inner {
 struct Queue {
     /// Of which run of the queue the rest is.
     generation: Option<u64>,
-    teller: Teller,
     /// Whether the driver was asked not to kick.
     quiet: bool,
 }
@@ -99,7 +98,7 @@ impl Function {
     /// With queues, sessions and requests as a card's options say.
     pub(super) fn new(options: &Options, rule: Delivery) -> Function {
         let &Options { queues, sessions, longest, .. } = options;
-        let queue = || Queue { generation: None, teller: Teller::new(rule.clone()), quiet: false };
+        let queue = || Queue { generation: None, quiet: false };
         Function {
             port: OnceLock::new(),
             longest,
@@ -109,7 +108,7 @@ impl Function {
                 connected: false,
                 // The control queue is the last.
                 queues: (0..=queues).map(|_| queue()).collect(),
-                rule,
+                teller: Teller::of_queues(rule, queues + 1),
                 at: 0,
                 chain: Chain::default(),
                 patience: Patience::new(0),
@@ -162,14 +161,14 @@ impl Function {
         inner.counts.connections += u64::from(connected);
     }
 
+    /// The card has ended, though a tenant of this process may still hold it: its keys end, too.
+    pub(super) fn end(&self) {
+        self.sessions().end();
+    }
+
     /// Another rule from now on.
     pub(super) fn change(&self, rule: Delivery) {
-        let mut inner = self.inner();
-        for queue in &mut inner.queues {
-            queue.teller = Teller::new(rule.clone());
-        }
-        inner.rule = rule;
-        drop(inner);
+        self.inner().teller.change(rule);
         // What the old rule held is told now.
         self.due.store(0, Ordering::Release);
     }
@@ -237,10 +236,9 @@ impl Function {
         let Some(port) = self.port.get() else { return };
         let mut rings = port.rings();
         let mut inner = self.inner();
-        for number in 0..inner.queues.len() {
-            let due = inner.queues[number].teller.is_due(now);
-            if let (true, Some(ring)) = (due, &mut rings[number]) {
-                inner.counts.call(ring);
+        while let Some(number) = inner.teller.next(now) {
+            if let Some(ring) = &mut rings[number] {
+                inner.call(ring, now);
             }
         }
         self.due.store(inner.due(), Ordering::Release);
@@ -266,7 +264,7 @@ impl Function {
 impl Inner {
     /// The time at which the first of its queues is due.
     fn due(&self) -> u64 {
-        self.queues.iter().filter_map(|queue| queue.teller.due()).min().unwrap_or(NEVER)
+        self.teller.due().unwrap_or(NEVER)
     }
 
     /// A queue was given up.
@@ -279,12 +277,20 @@ impl Inner {
     fn begin(&mut self, number: usize, ring: &Ring) {
         let queue = &mut self.queues[number];
         if queue.generation != Some(ring.generation()) {
-            let teller = Teller::new(self.rule.clone());
-            *queue = Queue { generation: Some(ring.generation()), teller, quiet: false };
+            *queue = Queue { generation: Some(ring.generation()), quiet: false };
+            self.teller.begin(number);
         }
     }
 
-    /// Answers what is asked in the control queue: each by an interrupt of its own.
+    /// Interrupts the driver of a queue, if it wishes to be.
+    fn call(&mut self, ring: &mut Ring, now: u64) {
+        if self.counts.call(ring) {
+            self.teller.interrupted(now);
+        }
+    }
+
+    /// Answers what is asked in the control queue: each at once by an interrupt of its own, whatever the rule, as drivers wait for it;
+    /// with a cap the next one of a data queue is as much later.
     fn control(
         &mut self,
         number: usize,
@@ -306,8 +312,9 @@ impl Inner {
             };
             self.counts.controls += 1;
             ring.give_back(&self.chain, written);
-            self.counts.call(ring);
-            turn.over = bounds.are_over(now());
+            let now = now();
+            self.call(ring, now);
+            turn.over = bounds.are_over(now);
             if turn.over {
                 break;
             }
@@ -330,7 +337,8 @@ impl Inner {
         self.begin(number, ring);
         let memory = ring.memory().clone();
         let mut scratch = Scratch::default();
-        let is_timed = !matches!(self.rule, Delivery::Each | Delivery::Never);
+        let is_each = *self.teller.rule() == Delivery::Each;
+        let is_timed = !is_each && *self.teller.rule() != Delivery::Never;
         let (mut at, mut unseen) = (bounds.begun, 0);
         let mut call = false;
         // What is wrong with so many is told when one is taken.
@@ -363,14 +371,14 @@ impl Inner {
             }
             turn.over = turn.requests >= bounds.most || bounds.are_over(at);
             left -= 1;
-            call |= self.queues[number].teller.done(at);
-            if call && self.rule == Delivery::Each {
+            call |= self.teller.done_in(number, at);
+            if is_each {
                 // Who does not wish to be called costs nothing; the one after the last looks closely.
                 self.counts.call_early(ring);
             }
         };
         if call {
-            self.counts.call(ring);
+            self.call(ring, at);
         }
         result
     }

@@ -26,6 +26,6 @@ pub use card::Card;
 pub use delivery::Delivery;
 pub(crate) use delivery::Teller;
 pub use engine::{Engine, Slept};
-pub use options::{NewFunction, Options};
+pub use options::{LONGEST, NewFunction, Options};
 pub use status::{Counts, FunctionStatus, Status};
 pub use told::Told;

@@ -7,6 +7,9 @@ use tollway_virtio::socket::Meeting;
 
 use super::delivery::Delivery;
 
+/// Bytes that a request is done to at most, unless a card is told otherwise.
+pub const LONGEST: u64 = 1 << 20;
+
 /// A virtual function to be.
 #[derive(Debug)]
 pub struct NewFunction {
@@ -18,6 +21,13 @@ pub struct NewFunction {
     pub share: Share,
     /// When its tenant is told that requests are done.
     pub delivery: Delivery,
+}
+
+impl NewFunction {
+    /// Of that name, met there: entitled to what everybody is, and told of each request.
+    pub fn new(name: impl Into<String>, meeting: Meeting) -> NewFunction {
+        NewFunction { name: name.into(), meeting, share: Share::default(), delivery: Delivery::Each }
+    }
 }
 
 /// What a card is like.
@@ -35,7 +45,7 @@ pub struct Options {
     pub queues: usize,
     /// Sessions of each function at most.
     pub sessions: usize,
-    /// Bytes of a request at most: IV, source, what is authenticated and result together. A longer one ends with
+    /// Bytes that a request is done to at most, those that are only authenticated among them. A longer one ends with
     /// [`Status::Err`](crate::engine::protocol::Status::Err). It says how long a tenant may have to wait for another's request.
     pub longest: u64,
     /// How long an engine that has nothing to do looks for requests itself, before it asks to be kicked and sleeps.
@@ -52,7 +62,7 @@ impl Default for Options {
             quantum: 32,
             queues: 1,
             sessions: 1024,
-            longest: 1 << 20,
+            longest: LONGEST,
             spin: Duration::ZERO,
         }
     }

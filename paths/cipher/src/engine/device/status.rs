@@ -66,9 +66,11 @@ impl Counts {
         self.failed += u64::from(done.status != Ending::Ok);
     }
 
-    /// Interrupts the driver, if it wants to be, and counts it.
-    pub(super) fn call(&mut self, ring: &mut Ring) {
-        self.interrupts += u64::from(ring.call());
+    /// Interrupts the driver, if it wants to be, and counts it. Whether it was.
+    pub(super) fn call(&mut self, ring: &mut Ring) -> bool {
+        let called = ring.call();
+        self.interrupts += u64::from(called);
+        called
     }
 
     /// The same where more follows, and `call` after the last.

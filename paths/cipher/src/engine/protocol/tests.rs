@@ -68,7 +68,7 @@ fn what_is_not_supported_and_what_is_wrong() {
 }
 
 #[test]
-fn a_request_is_as_long_as_all_that_it_names() {
+fn a_request_is_as_long_as_what_it_is_done_to() {
     let most = Request {
         session: 1,
         work: Work::Encrypt,
@@ -77,8 +77,11 @@ fn a_request_is_as_long_as_all_that_it_names() {
         associated: u32::MAX,
         result: u32::MAX,
     };
-    assert_eq!(most.bytes(), 4 * u64::from(u32::MAX));
-    assert_eq!(Request { iv: 12, source: 0, associated: 13, result: 16, ..most }.bytes(), 41);
+    assert_eq!(most.bytes(), 2 * u64::from(u32::MAX));
+    let mut some = Request { iv: 12, source: 100, associated: 13, result: 32, ..most };
+    assert_eq!(some.bytes(), 113);
+    some.work = Work::Verify;
+    assert_eq!(some.bytes(), 145);
 }
 
 #[test]
