@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Parser;
 use tollway_cipher::engine::device::{Card, Delivery, NewFunction, Options};
-use tollway_cipher::engine::kernel::AfAlg;
+use tollway_cipher::engine::kernel::{AfAlg, DevCrypto};
 use tollway_cipher_tool::Ending;
 use tollway_cipher_tool::args::bench::Bench;
 use tollway_cipher_tool::bench::{self, BenchDocument};
 use tollway_core::{Error, Missing};
+use tollway_host::requirement::skip_test;
 use tollway_lab::progress::{Progress, Unwatched};
 use tollway_virtio::order::Share;
 use tollway_virtio::socket::{Listener, Meeting};
@@ -154,4 +155,21 @@ fn the_kernel_is_asked_where_it_can_be() {
         "--cipher aes-128-cbc,aes-128-ctr,aes-128-xts --sizes 64,4096 --by library,af-alg --time 0.005 --runs 1",
     );
     assert_eq!((document.points.len(), document.ending()), (12, Ending::Done), "{:?}", document.failed);
+    let text = document.to_text(false, None);
+    for point in document.points.iter().filter(|point| point.by == "af-alg") {
+        let driver = point.driver.as_ref().expect("no driver is named");
+        assert!(text.contains(&format!("af-alg: {driver}")), "{text}");
+    }
+}
+
+#[test]
+fn dev_crypto_is_asked_where_there_is_one() {
+    if let Err(missing) = DevCrypto::check(Path::new("/")) {
+        return skip_test(&["dev-crypto"], &missing);
+    }
+    let words =
+        "--cipher aes-128-cbc --sizes 64,1048576 --in-flight 1 --by library,dev-crypto --time 0.005 --runs 1";
+    let document = measured(words);
+    assert_eq!((document.points.len(), document.ending()), (4, Ending::Done), "{:?}", document.failed);
+    assert!(document.points.iter().any(|point| point.by == "dev-crypto" && point.driver.is_some()));
 }

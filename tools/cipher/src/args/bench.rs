@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use tollway_cipher::engine::device::LONGEST;
 use tollway_cipher::engine::driver::Waiting;
 use tollway_cipher::engine::suite::Named;
 
@@ -79,7 +80,7 @@ pub struct Bench {
 }
 
 /// The longest request: as long as a card has them.
-const MOST_BYTES: usize = 1 << 20;
+const MOST_BYTES: usize = LONGEST as usize;
 
 /// What a word between commas stands for: one thing, or several.
 #[derive(Clone, Debug, PartialEq, Eq)]

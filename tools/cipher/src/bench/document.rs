@@ -48,8 +48,10 @@ pub struct BenchDocument {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PointSpeed {
-    /// By what: library, copies, inside, neighbour, socket, af-alg.
+    /// By what: library, copies, inside, neighbour, socket, af-alg, dev-crypto.
     pub by: String,
+    /// The kernel's driver that did it; absent where it was not the kernel, or does not tell.
+    pub driver: Option<String>,
     /// How its tasks learn of completions; absent where they cannot choose.
     pub waiting: Option<String>,
     /// What is done.
@@ -167,6 +169,7 @@ impl PointSpeed {
         let singly = rounds.iter().all(|(_, round)| round.latency.batch == 1);
         Ok(PointSpeed {
             by: point.by.name().into(),
+            driver: rounds.last().and_then(|(_, round)| round.driver.clone()),
             waiting: point.waiting.map(word),
             cipher: point.cipher.name.into(),
             bytes: point.size,

@@ -1,6 +1,8 @@
-//! The kernel's ciphers by AF_ALG: one request of a task at a time, as its calls wait.
+//! The kernel's ciphers, by AF_ALG and by /dev/crypto: one request of a task at a time, as their calls wait.
 
-use tollway_cipher::engine::kernel::AfAlg;
+use std::io;
+
+use tollway_cipher::engine::kernel::{AfAlg, DevCrypto, preferred};
 use tollway_cipher::engine::suite::{Algorithm, CipherMode, Direction, Named};
 use tollway_core::{Clock, Error, Missing, Recorder, Result, Ticks, Window};
 use tollway_host::clock::{self, RunClock};
@@ -8,30 +10,79 @@ use tollway_load::wait_until;
 
 use super::round::Round;
 use super::texts::{self, Texts};
+use crate::args::bench::Word;
 
-/// What the kernel calls a cipher.
+/// The mode of a cipher that the kernel is asked for.
 ///
 /// # Errors
-/// Its sockets are not used for such here.
-pub(super) fn name(named: &Named) -> Result<&'static str, Missing> {
+/// It is not asked for such here.
+pub(super) fn mode(named: &Named, by: Word) -> Result<CipherMode, Missing> {
     match named.algorithm {
-        Algorithm::Cipher(CipherMode::Cbc, _) => Ok("cbc(aes)"),
-        Algorithm::Cipher(CipherMode::Ctr, _) => Ok("ctr(aes)"),
-        Algorithm::Cipher(CipherMode::Xts, _) => Ok("xts(aes)"),
+        Algorithm::Cipher(mode, _) => Ok(mode),
         _ => Err(Missing::new(
-            format!("{} by af-alg", named.name),
-            "its sockets are used for ciphers in CBC, CTR and XTS only here",
+            format!("{} by {}", named.name, by.name()),
+            "the kernel is asked for ciphers in CBC, CTR and XTS only here",
             "measure those",
         )),
     }
 }
 
-/// The longest request: what a socket holds without a reader (`ALG_MAX_PAGES`, crypto/if_alg.h).
+/// The longest request of AF_ALG: what a socket holds without a reader (`ALG_MAX_PAGES`, crypto/if_alg.h).
 pub(super) const MOST: usize = 16 * 4096;
+
+/// Why requests of these sizes are not measured by AF_ALG.
+pub(super) fn too_long(named: &Named, sizes: &[usize]) -> Missing {
+    let sizes: Vec<String> = sizes.iter().map(usize::to_string).collect();
+    Missing::new(
+        format!("{} of {} B by af-alg", named.name, sizes.join(" and ")),
+        format!("a socket takes {MOST} bytes at once"),
+        "let requests be shorter, or ask by /dev/crypto where there is one",
+    )
+}
+
+/// What the kernel calls a mode of AES.
+fn name(mode: CipherMode) -> &'static str {
+    match mode {
+        CipherMode::Cbc => "cbc(aes)",
+        CipherMode::Ctr => "ctr(aes)",
+        CipherMode::Xts => "xts(aes)",
+    }
+}
+
+/// A cipher of the kernel's, with its key.
+enum Cipher {
+    AfAlg(AfAlg),
+    DevCrypto(DevCrypto),
+}
+
+impl Cipher {
+    fn open(by: Word, mode: CipherMode, key: &[u8]) -> io::Result<Cipher> {
+        match by {
+            Word::DevCrypto => DevCrypto::open(mode, key).map(Cipher::DevCrypto),
+            _ => AfAlg::open(name(mode), key).map(Cipher::AfAlg),
+        }
+    }
+
+    fn run(&mut self, iv: &[u8; 16], source: &[u8], result: &mut [u8]) -> io::Result<()> {
+        match self {
+            Cipher::AfAlg(socket) => socket.run(Direction::Encrypt, iv, source, result),
+            Cipher::DevCrypto(device) => device.run(Direction::Encrypt, iv, source, result),
+        }
+    }
+
+    /// The driver that does it, if that is told.
+    fn driver(&self, mode: CipherMode) -> Option<String> {
+        match self {
+            Cipher::AfAlg(_) => preferred(name(mode)).map(|driver| driver.name),
+            Cipher::DevCrypto(device) => device.driver().ok(),
+        }
+    }
+}
 
 /// A task that asks the kernel.
 pub(super) struct Caller<'t> {
-    cipher: AfAlg,
+    cipher: Cipher,
+    driver: Option<String>,
     iv: [u8; 16],
     texts: &'t Texts,
     source: Vec<u8>,
@@ -44,20 +95,28 @@ impl<'t> Caller<'t> {
     ///
     /// # Errors
     /// The kernel has no such cipher.
-    pub(super) fn new(named: &Named, texts: &'t Texts) -> Result<Caller<'t>> {
-        let name = name(named).map_err(Error::Missing)?;
-        let cipher = AfAlg::open(name, &texts::key(named))
-            .map_err(|e| Error::system(format!("asking the kernel for {name}"), e))?;
+    pub(super) fn new(by: Word, named: &Named, texts: &'t Texts) -> Result<Caller<'t>> {
+        let mode = mode(named, by).map_err(Error::Missing)?;
+        let cipher = Cipher::open(by, mode, &texts::key(named)).map_err(|error| match error.kind() {
+            // AF_ALG and /dev/crypto each say so in a word of their own.
+            io::ErrorKind::NotFound | io::ErrorKind::InvalidInput => Error::Missing(Missing::new(
+                format!("{} by {}", named.name, by.name()),
+                format!("this kernel has no {} ({error})", name(mode)),
+                "load the module that has it (modprobe ctr, modprobe xts)",
+            )),
+            _ => Error::system(format!("asking the kernel for {}", name(mode)), error),
+        })?;
+        let driver = cipher.driver(mode);
         let iv =
             texts::iv(named).try_into().map_err(|_| Error::Wrong("an IV of a cipher has 16 bytes".into()))?;
         let (source, result) = (texts.sources[0].clone(), texts.results[0].clone());
-        Ok(Caller { cipher, iv, texts, source, result, turn: false })
+        Ok(Caller { cipher, driver, iv, texts, source, result, turn: false })
     }
 
     fn ask(&mut self) -> Result<()> {
         self.turn = !self.turn;
         self.source.copy_from_slice(&self.texts.sources[usize::from(self.turn)]);
-        let done = self.cipher.run(Direction::Encrypt, &self.iv, &self.source, &mut self.result);
+        let done = self.cipher.run(&self.iv, &self.source, &mut self.result);
         done.map_err(|e| Error::system("asking the kernel to encrypt", e))
     }
 
@@ -89,6 +148,6 @@ impl<'t> Caller<'t> {
             }
         };
         self.texts.check(self.turn, &self.result)?;
-        Ok(Round { rate: done as f64 / seconds, latency: recorder.spread() })
+        Ok(Round { rate: done as f64 / seconds, latency: recorder.spread(), driver: self.driver })
     }
 }

@@ -66,7 +66,7 @@ impl<'t> Caller<'t> {
         }
         let spread = recorder.spread();
         let mean = spread.mean().ok_or_else(|| Error::Wrong("nothing was done in the time".into()))?;
-        Ok(Round { rate: clock::hz()? / mean, latency: spread })
+        Ok(Round { rate: clock::hz()? / mean, latency: spread, ..Round::default() })
     }
 }
 

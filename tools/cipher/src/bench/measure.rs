@@ -125,7 +125,7 @@ fn trial(
         }
         Word::AfAlg | Word::DevCrypto => {
             let callers: Result<Vec<_>> =
-                (0..point.tasks).map(|_| kernel::Caller::new(point.cipher, texts)).collect();
+                (0..point.tasks).map(|_| kernel::Caller::new(point.by, point.cipher, texts)).collect();
             sleep(workshop.spin + Duration::from_millis(1));
             round::all(callers?, cpus, seconds, kernel::Caller::run)
         }

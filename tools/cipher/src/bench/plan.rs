@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use tollway_cipher::engine::driver::Waiting;
-use tollway_cipher::engine::kernel::{AfAlg, check_dev_crypto};
+use tollway_cipher::engine::kernel::{AfAlg, DevCrypto};
 use tollway_cipher::engine::suite::{Algorithm, CipherMode, Named};
 use tollway_core::{Error, Missing};
 use tollway_host::cpu;
@@ -61,6 +61,11 @@ impl Word {
         }
     }
 
+    /// Whether it is the kernel, which takes one request of a task at a time.
+    fn is_kernel(self) -> bool {
+        matches!(self, Word::AfAlg | Word::DevCrypto)
+    }
+
     /// Whether it is a card, with queues.
     fn is_card(self) -> bool {
         matches!(self, Word::Inside | Word::Neighbour | Word::Socket)
@@ -104,10 +109,14 @@ impl Plan {
         let mut points = Vec::new();
         for cipher in &ciphers {
             for by in &by {
-                let kernels = *by == Word::AfAlg;
-                if let Some(missing) = kernels.then(|| kernel::name(cipher).err()).flatten() {
+                if let Some(missing) = by.is_kernel().then(|| kernel::mode(cipher, *by).err()).flatten() {
                     skipped.push(missing);
                     continue;
+                }
+                let (sizes, longer): (Vec<usize>, Vec<usize>) =
+                    sizes.iter().partition(|size| *by != Word::AfAlg || **size <= kernel::MOST);
+                if !longer.is_empty() {
+                    skipped.push(kernel::too_long(cipher, &longer));
                 }
                 let ways: Vec<_> = if by.is_card() {
                     options.waiting.iter().copied().map(Some).collect()
@@ -116,14 +125,13 @@ impl Plan {
                 };
                 let flights: Vec<_> = match by {
                     _ if by.is_card() => flights.iter().copied().map(Some).collect(),
-                    Word::AfAlg => vec![Some(1)],
+                    _ if by.is_kernel() => vec![Some(1)],
                     _ => vec![None],
                 };
                 for tasks in &tasks {
                     for waiting in &ways {
                         for in_flight in &flights {
-                            let sizes = sizes.iter().filter(|size| !kernels || **size <= kernel::MOST);
-                            points.extend(sizes.map(|size| Point {
+                            points.extend(sizes.iter().map(|size| Point {
                                 by: *by,
                                 waiting: *waiting,
                                 cipher,
@@ -190,10 +198,7 @@ fn back_ends(options: &Bench) -> Result<(Vec<Word>, Vec<Missing>)> {
         }
         let checked = match word {
             Word::AfAlg => AfAlg::check(),
-            Word::DevCrypto => check_dev_crypto(Path::new("/")).and_then(|()| {
-                let reason = "it is there, and this program does not use it: there was none to try that on";
-                Err(Missing::new("/dev/crypto", reason, "ask the same kernel by AF_ALG (--by af-alg)"))
-            }),
+            Word::DevCrypto => DevCrypto::check(Path::new("/")),
             _ => Ok(()),
         };
         match checked {
@@ -253,10 +258,22 @@ mod tests {
         let lacks = |what: &str| {
             plan.skipped.iter().any(|missing| missing.what == what && !missing.remedy.is_empty())
         };
-        assert!(lacks("/dev/crypto"), "{:?}", plan.skipped);
+        assert_eq!(lacks("/dev/crypto"), DevCrypto::check(Path::new("/")).is_err());
         assert_eq!(lacks("AF_ALG"), AfAlg::check().is_err());
-        let error = super::tests::plan("--by dev-crypto").unwrap_err();
-        assert!(matches!(error.downcast_ref(), Some(Error::Missing(_))), "{error}");
+        if let Err(error) = super::tests::plan("--by dev-crypto") {
+            assert!(matches!(error.downcast_ref(), Some(Error::Missing(_))), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_a_socket_does_not_take_is_named_as_skipped() {
+        let plan = match plan("--cipher aes-128-cbc --sizes 65536,131072,262144 --by library,af-alg") {
+            Ok(plan) => plan,
+            Err(error) => return println!("skipped: {error}"),
+        };
+        assert_eq!(plan.points.len(), 3 + 1);
+        let [missing] = &plan.skipped[..] else { panic!("{:?}", plan.skipped) };
+        assert_eq!(missing.what, "aes-128-cbc of 131072 and 262144 B by af-alg");
     }
 
     #[test]

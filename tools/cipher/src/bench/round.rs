@@ -14,6 +14,8 @@ pub(super) struct Round {
     pub(super) rate: f64,
     /// Ticks of each that was stamped.
     pub(super) latency: Spread,
+    /// The kernel's driver that did it, where it was the kernel and tells.
+    pub(super) driver: Option<String>,
 }
 
 /// How long tasks work before they count, as a part of the time for which they do, and at least.
@@ -73,6 +75,7 @@ pub(super) fn all<T: Send>(
         let round = round?;
         whole.rate += round.rate;
         whole.latency.merge(&round.latency);
+        whole.driver = whole.driver.or(round.driver);
     }
     Ok(whole)
 }

@@ -51,7 +51,7 @@ pub(super) fn markdown(document: &BenchDocument, requests: bool) -> String {
 
 /// A line a point, in base units.
 pub(super) fn csv(document: &BenchDocument) -> String {
-    let head = "by,waiting,cipher,bytes,in_flight,tasks,rounds,bytes_per_second,low,high,requests_per_second,of_library,of_library_low,\
+    let head = "by,driver,waiting,cipher,bytes,in_flight,tasks,rounds,bytes_per_second,low,high,requests_per_second,of_library,of_library_low,\
                 of_library_high,latency_p50_seconds,latency_p99_seconds";
     let number = |number: Option<f64>| number.map_or(String::new(), |number| number.to_string());
     let point = |point: &PointSpeed| {
@@ -60,6 +60,7 @@ pub(super) fn csv(document: &BenchDocument) -> String {
         let ends = ratio.and_then(|ratio| ratio.interval);
         vec![
             point.by.clone(),
+            point.driver.clone().unwrap_or_default(),
             point.waiting.clone().unwrap_or_default(),
             point.cipher.clone(),
             point.bytes.to_string(),
@@ -148,7 +149,8 @@ fn grid(document: &BenchDocument, title: String, cell: impl Fn(&PointSpeed) -> S
     named.extend(tasks.then_some("tasks"));
     named.extend(flights.then_some("in flight"));
     let way = |point: &PointSpeed| {
-        let mut way = vec![point.cipher.clone(), point.by.clone()];
+        let driver = point.driver.as_ref().map_or(String::new(), |driver| format!(": {driver}"));
+        let mut way = vec![point.cipher.clone(), format!("{}{driver}", point.by)];
         way.extend(ways.then(|| point.waiting.clone().unwrap_or_default()));
         way.extend(tasks.then(|| point.tasks.to_string()));
         way.extend(flights.then(|| point.in_flight.map_or(String::new(), |n| n.to_string())));

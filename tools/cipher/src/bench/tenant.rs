@@ -107,7 +107,9 @@ impl<'a> Tenant<'a> {
         let place = completion.token as usize;
         if completion.status != Status::Ok || completion.bytes as usize != self.read.len() {
             let Completion { status, bytes, .. } = completion;
-            return Err(Error::Wrong(format!("a request ended with {bytes} bytes, and that {status}")));
+            // Whoever serves the card may have said so.
+            let hint = if status == Status::Err { ", or is longer than the card's --longest" } else { "" };
+            return Err(Error::Wrong(format!("a request ended with {bytes} bytes, and that {status}{hint}")));
         }
         self.area.read(self.target(place), &mut self.read);
         let Place { turn, began } = self.places[place];
@@ -179,7 +181,11 @@ impl<'a> Tenant<'a> {
             self.wait()?;
         }
         let seconds = (closed - opened) as f64 / clock::hz()?;
-        Ok(Round { rate: (done - before) as f64 / seconds, latency: self.recorder.spread() })
+        Ok(Round {
+            rate: (done - before) as f64 / seconds,
+            latency: self.recorder.spread(),
+            ..Round::default()
+        })
     }
 }
 

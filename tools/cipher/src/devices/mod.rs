@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::Result;
-use tollway_cipher::engine::kernel::{AfAlg, Device, Driver, check_dev_crypto, devices, drivers_below};
+use tollway_cipher::engine::kernel::{AfAlg, DevCrypto, Device, Driver, devices, drivers_below};
 use tollway_core::{Error, Missing};
 
 use crate::Ending;
@@ -40,7 +40,7 @@ impl Found {
             // A kernel without ciphers has no such file.
             drivers: drivers_below(root).unwrap_or_default(),
             af_alg,
-            dev_crypto: check_dev_crypto(root),
+            dev_crypto: DevCrypto::check(root),
         })
     }
 }

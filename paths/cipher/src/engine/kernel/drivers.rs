@@ -35,6 +35,17 @@ pub fn drivers_below(root: &Path) -> io::Result<Vec<Driver>> {
     Ok(parse(&fs::read_to_string(root.join("proc/crypto"))?))
 }
 
+/// The driver that this kernel takes for an algorithm, if it has one now.
+pub fn preferred(algorithm: &str) -> Option<Driver> {
+    of_several(drivers().unwrap_or_default(), algorithm)
+}
+
+/// The one with the highest priority; of several the first, which is the one that came last.
+fn of_several(drivers: Vec<Driver>, algorithm: &str) -> Option<Driver> {
+    let ours = drivers.into_iter().filter(|driver| driver.algorithm == algorithm);
+    ours.reduce(|best, next| if next.priority > best.priority { next } else { best })
+}
+
 fn parse(text: &str) -> Vec<Driver> {
     let entry = |lines: &str| {
         let mut driver = Driver::default();
@@ -70,5 +81,23 @@ mod tests {
         assert_eq!((&*cipher.module, cipher.priority, cipher.asynchronous), ("virtio_crypto", 150, true));
         assert_eq!((&*hash.name, hash.asynchronous), ("sha1-generic", false));
         assert_eq!(parse(""), []);
+    }
+
+    #[test]
+    fn the_highest_priority_is_preferred() {
+        let driver = |algorithm: &str, name: &str, priority| Driver {
+            algorithm: algorithm.into(),
+            name: name.into(),
+            priority,
+            ..Driver::default()
+        };
+        let all = [
+            driver("cbc(aes)", "cbc(aes-generic)", 100),
+            driver("cbc(aes)", "cbc-aes-aesni", 400),
+            driver("cbc(aes)", "virtio_crypto_aes_cbc", 150),
+            driver("xts(aes)", "xts-aes-aesni", 401),
+        ];
+        assert_eq!(of_several(all.to_vec(), "cbc(aes)").unwrap().name, "cbc-aes-aesni");
+        assert_eq!(of_several(all.to_vec(), "ctr(aes)"), None);
     }
 }

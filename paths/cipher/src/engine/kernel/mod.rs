@@ -15,6 +15,6 @@ mod sriov;
 
 pub use af_alg::AfAlg;
 pub use crypto_device::Kind;
-pub use dev_crypto::check as check_dev_crypto;
-pub use drivers::{Driver, drivers, drivers_below};
+pub use dev_crypto::DevCrypto;
+pub use drivers::{Driver, drivers, drivers_below, preferred};
 pub use sriov::{Device, Function, Sharing, devices};
