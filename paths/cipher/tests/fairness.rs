@@ -1,5 +1,9 @@
-//! A tenant whose queue is full of the smallest requests, and others that ask for more at a time: who is served how often, driven
-//! by one thread. `examples/card` has the same with sixteen, for figures.
+//! A tenant whose queue is full of the smallest requests, and fifteen others that ask for more at a time: who is served how often,
+//! driven by one thread. `scripts/bench` holds the same to the bar, by `examples/card`, on a machine that does nothing else: the one
+//! of the fifteen that has it worst keeps nine tenths of its share, and its p99 within twice what it was.
+//!
+//! Here other programs have processors, too. So the best window of several counts: what others take makes a window worse, never
+//! better, and if the card kept anybody from its share all windows would be bad.
 
 #[path = "driver/tenancy.rs"]
 mod tenancy;
@@ -17,10 +21,13 @@ use tenancy::{ENCRYPT, Served, ask, encrypts, operation};
 
 const KEY: [u8; 16] = *b"a key of sixteen";
 
-const TENANTS: usize = 8;
-/// How long is looked at, and how often at most: whatever else this machine does comes and goes.
-const WINDOW: Duration = Duration::from_millis(150);
+const TENANTS: usize = 16;
+/// How long is looked at, and how often at most.
+const WINDOW: Duration = Duration::from_millis(200);
 const WINDOWS: usize = 20;
+
+/// What the bar asks for, of a share.
+const BAR: f64 = 0.9;
 
 struct Tenant {
     driver: Driver,
@@ -62,11 +69,11 @@ impl Tenant {
     }
 }
 
-/// Requests a second of all but the last, who is like them or floods. All have so much on its way that they want something all the
-/// time, though the thread that drives them is displaced.
-fn others(served: &Served, floods: bool) -> f64 {
+/// Requests a second of all but the last, who is like them or floods: of the one with the fewest, and of each in the mean. All have
+/// so much on its way that they want something all the time, though the thread that drives them is displaced.
+fn others(served: &Served, floods: bool) -> (f64, f64) {
     let tenant = |number: usize| {
-        let (bytes, depth) = if floods && number == TENANTS - 1 { (16, 512) } else { (4096, 256) };
+        let (bytes, depth) = if floods && number == TENANTS - 1 { (16, 512) } else { (4096, 128) };
         Tenant::new(served, number, bytes, depth, Through::ControlQueue)
     };
     let mut tenants: Vec<Tenant> = (0..TENANTS).map(tenant).collect();
@@ -74,8 +81,9 @@ fn others(served: &Served, floods: bool) -> f64 {
     while begun.elapsed() < WINDOW {
         tenants.iter_mut().for_each(Tenant::drive);
     }
-    tenants[..TENANTS - 1].iter().map(|tenant| tenant.done).sum::<u64>() as f64
-        / begun.elapsed().as_secs_f64()
+    let seconds = begun.elapsed().as_secs_f64();
+    let rates = tenants[..TENANTS - 1].iter().map(|tenant| tenant.done as f64 / seconds);
+    (rates.clone().fold(f64::INFINITY, f64::min), rates.sum::<f64>() / (TENANTS - 1) as f64)
 }
 
 /// An engine that is lent goes back when it is not wanted any more, though there is always something to do.
@@ -117,22 +125,25 @@ impl Drop for Ends<'_> {
     }
 }
 
-/// As many windows as it takes, in turns, until the best beside a flood is as good as the best beside a like one, or nearly: if
-/// the others are kept from their share, none ever is.
+/// In turns beside a like one and beside a flood, until the one that has it worst beside the flood has nine tenths of what each has
+/// beside a like one, each in its best window.
 #[test]
-fn one_that_floods_leaves_the_others_their_share() {
+fn one_that_floods_leaves_each_of_the_others_its_share() {
     let options = CardOptions { spin: Duration::from_micros(100), ..CardOptions::default() };
     let served = Served::start(TENANTS, &options);
-    let (mut alike, mut flood) = (0.0f64, 0.0f64);
+    let (mut share, mut kept) = (0.0f64, 0.0f64);
     for _ in 0..WINDOWS {
-        alike = alike.max(others(&served, false));
-        flood = flood.max(others(&served, true));
-        println!("{alike:.0} requests a second beside a like one, {flood:.0} beside a flood");
-        if flood >= 0.9 * alike {
+        share = share.max(others(&served, false).1);
+        let (least, mean) = others(&served, true);
+        kept = kept.max(least);
+        println!(
+            "{share:.0} requests a second of each; beside a flood {mean:.0}, {least:.0} at least, at best {kept:.0}"
+        );
+        if kept >= BAR * share {
             break;
         }
     }
-    assert!(flood >= 0.75 * alike, "they keep {flood} of {alike} requests a second");
+    assert!(kept >= BAR * share, "the one that has it worst keeps {kept:.0} of {share:.0} requests a second");
     // And what is done is right, for whoever comes next.
     served.wait_until(|card| card.status().functions.iter().all(|function| !function.connected));
     let mut driver = served.driver(0, &Options::default());

@@ -105,14 +105,15 @@ impl Card<'_> {
         Ok((row, measured))
     }
 
-    /// What the others have beside one that floods, over what they have beside one like them.
+    /// What the one of the others that has it worst has beside one that floods, over what they all have beside one like them.
     fn flood(&self, rounds: u32, seed: u64, order: &str, kept: Kept) -> Result<(Row, Interval)> {
         let pairs = in_turns(rounds, &mut StdRng::seed_from_u64(seed), |is_ours| {
             let what = if is_ours { "flood" } else { "alike" };
             let said = self.play(&["many", order, "32", what, SECONDS])?;
             match (kept, &said[..]) {
-                (Kept::Requests, [rate, _, _]) => Ok(*rate),
-                (Kept::P99, [_, p99, _]) => Ok(*p99),
+                // Beside a flood that one of them counts which has it worst; beside a like one, what each has.
+                (Kept::Requests, [least, mean, ..]) => Ok(if is_ours { *least } else { *mean }),
+                (Kept::P99, [_, _, worst, all, _]) => Ok(if is_ours { *worst } else { *all }),
                 _ => bail!("{} figures", said.len()),
             }
         })?;

@@ -5,8 +5,9 @@
 //! card one CIPHER BYTES DEPTH SECONDS        a tenant that touches its texts: requests a second
 //! card library CIPHER BYTES DEPTH SECONDS    the same by the library alone
 //! card transfer BYTES DEPTH SECONDS          the same with the texts only copied, on the other processor
-//! card many ORDER QUANTUM WHAT SECONDS       16 tenants, WHAT: alike or flood; requests a second of 15 of them, their p99 in
-//!                                            microseconds, requests a second of the other
+//! card many ORDER QUANTUM WHAT SECONDS       16 tenants, WHAT: alike or flood; of 15 of them requests a second of the one with the
+//!                                            fewest, and of each in the mean, the longest p99 of one, and that of all, in
+//!                                            microseconds; requests a second of the other
 //! ```
 //! CIPHER: cbc or ctr, AES-128. ORDER: fair or arrival. The one that floods has its queue full of requests of 16 bytes.
 

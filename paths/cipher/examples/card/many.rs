@@ -126,9 +126,10 @@ pub fn drives(folder: &Path, trial: &Trial) -> Result<()> {
         Tenant::connect(&folder.join(number.to_string()), bytes, depth)
     };
     let mut tenants = (0..TENANTS).map(tenant).collect::<Result<Vec<_>>>()?;
-    let mut took = Vec::with_capacity(1 << 24);
+    // Of each of the others, in memory that does not grow.
+    let mut took: Vec<Vec<u32>> = (1..TENANTS).map(|_| Vec::with_capacity(1 << 20)).collect();
     drive(&mut tenants, trial.time / 10, &mut took)?;
-    took.clear();
+    took.iter_mut().for_each(Vec::clear);
     let before: Vec<u64> = tenants.iter().map(|tenant| tenant.done).collect();
     let begun = Instant::now();
     drive(&mut tenants, trial.time, &mut took)?;
@@ -136,20 +137,30 @@ pub fn drives(folder: &Path, trial: &Trial) -> Result<()> {
     let rates: Vec<f64> =
         tenants.iter().zip(before).map(|(tenant, before)| (tenant.done - before) as f64 / seconds).collect();
     let (last, others) = rates.split_last().expect("there are sixteen");
-    took.sort_unstable();
-    let p99 = took.get(took.len() * 99 / 100).copied().unwrap_or_default();
-    println!("{} {} {last}", others.iter().sum::<f64>(), f64::from(p99) / 1e3);
+    let worst = took.iter_mut().map(|took| p99(took)).fold(0.0, f64::max);
+    let all = p99(&mut took.concat());
+    let (least, mean) = (
+        others.iter().copied().fold(f64::INFINITY, f64::min),
+        others.iter().sum::<f64>() / others.len() as f64,
+    );
+    println!("{least} {mean} {worst} {all} {last}");
     Ok(())
 }
 
-/// One after the other for so long; what the others' requests took, in nanoseconds.
-fn drive(tenants: &mut [Tenant], time: Duration, took: &mut Vec<u32>) -> Result<()> {
+/// Their 99th percentile in microseconds, of nanoseconds.
+fn p99(took: &mut [u32]) -> f64 {
+    took.sort_unstable();
+    took.get(took.len() * 99 / 100).map_or(0.0, |nanoseconds| f64::from(*nanoseconds) / 1e3)
+}
+
+/// One after the other for so long; what the requests of each of the others took, in nanoseconds.
+fn drive(tenants: &mut [Tenant], time: Duration, took: &mut [Vec<u32>]) -> Result<()> {
     let begun = Instant::now();
     while begun.elapsed() < time {
         for (number, tenant) in tenants.iter_mut().enumerate() {
-            let is_other = number < TENANTS - 1;
+            let mut took = took.get_mut(number);
             tenant.drive(|time| {
-                if is_other && took.len() < took.capacity() {
+                if let Some(took) = took.as_mut().filter(|took| took.len() < took.capacity()) {
                     took.push(time.as_nanos().min(u32::MAX.into()) as u32);
                 }
             })?;
