@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use tollway_cipher::engine::device::Delivery;
+use tollway_cipher::engine::device::{Delivery, LONGEST};
 use tollway_service::peer::{Peer, amount, mode};
 use tollway_virtio::order::Discipline;
 
@@ -21,7 +21,14 @@ The guest's driver is virtio_crypto. docs/cipher-serve.md has what guests can an
                   again; SIGTERM and SIGINT end it, and remove its sockets.")]
 pub struct Serve {
     /// A virtual function: a name, and the socket where its virtual machine connects, or, with `connect`, listens.
-    #[arg(long = "function")]
+    ///
+    /// weight: its part of the engines' time beside others', 1 (the default) to 1,000,000, in the order `fair`.
+    /// rank: 0 (the default, the first) to 255, in the order `rank`.
+    /// limit, burst: requests a second and at once at most; 20k, 1M; without a burst a tenth of a second's, 4096 at least.
+    /// tell: when its guest is interrupted, which is WHEN: `each` request done (the default); `8` requests; `50us` after the first of
+    /// them (up to 60s); `8/50us`, whichever is first; `cap:10k` times a second at most (1 to 1M); `adaptive`, a cap that the load picks;
+    /// `never`, for programs that look for themselves.
+    #[arg(long = "function", verbatim_doc_comment)]
     #[arg(
         value_name = "NAME=SOCKET[,weight=N][,rank=N][,limit=REQUESTS/S][,burst=REQUESTS][,tell=WHEN][,connect]"
     )]
@@ -48,8 +55,8 @@ pub struct Serve {
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub sessions: u32,
 
-    /// Bytes of a request at most: what is read and what is written together.
-    #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, value_parser = clap::value_parser!(u64).range(4096..=64 << 20))]
+    /// Bytes at most that a request has encrypted, hashed or authenticated.
+    #[arg(long, value_name = "BYTES", default_value_t = LONGEST, value_parser = clap::value_parser!(u64).range(4096..=64 << 20))]
     pub longest: u64,
 
     /// How long an engine without work looks for some itself before it sleeps: 0, 50us, 2ms.

@@ -3,6 +3,7 @@
 mod config;
 mod document;
 mod log;
+mod warnings;
 
 use std::io::{self, Write};
 use std::os::fd::AsFd;
@@ -35,6 +36,7 @@ pub fn run(options: &Serve, json: bool) -> Result<()> {
     let functions = config.functions()?;
     let log = TenantLog::new(functions.iter().map(|function| function.name.clone()).collect());
     let card = Card::start(functions, &config.options, move |told| log::tell(&log, &told))?;
+    warnings::tell(&config);
     say_ready(&config, json)?;
     let ended = wait(&signals, options, config, &card, status.as_ref());
     say("stopping", &[]);
@@ -111,6 +113,7 @@ fn wait(
                     for (number, function) in config.take_over(&new) {
                         card.change(number, function.peer.share, function.delivery);
                     }
+                    warnings::tell(&config);
                     let kept = config.differs(&new).join(", ");
                     say(
                         "reloaded",

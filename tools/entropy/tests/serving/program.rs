@@ -1,18 +1,15 @@
 //! The command as a process: this very program, which reads a command line as `tollway entropy` does.
 
+#[path = "../../../../crates/service/testing/process.rs"]
+#[allow(dead_code, reason = "who serves keys asks for more of it")]
+mod process;
+
 use std::env;
-use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use clap::Parser;
-use serde_json::Value;
 use tollway_entropy_tool::args::Entropy;
 
-const ARGUMENTS: &str = "TOLLWAY_TEST_ARGUMENTS";
-
-/// How long anything may take.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub use process::*;
 
 #[derive(Parser)]
 struct Line {
@@ -22,7 +19,7 @@ struct Line {
     json: bool,
 }
 
-/// Not a test of its own: what [`command`] starts.
+/// Not a test of its own: what the others start.
 #[test]
 #[ignore = "the other tests start it, as the command in a process of its own"]
 fn is_the_command() {
@@ -37,84 +34,4 @@ fn is_the_command() {
         std::process::exit(1);
     }
     std::process::exit(0);
-}
-
-/// `tollway entropy` with these arguments.
-fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["--exact", "program::is_the_command", "--ignored", "--nocapture", "--quiet"]);
-    command.env(ARGUMENTS, arguments.join("\n"));
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
-}
-
-/// Runs it to its end: whether it ended well, and its lines on both outputs.
-pub fn run(arguments: &[&str]) -> (bool, String, String) {
-    let output = command(arguments).output().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (output.status.success(), text(&output.stdout), text(&output.stderr))
-}
-
-/// A server that runs; killed when dropped.
-pub struct Serving {
-    child: Child,
-    /// What it said when it was ready.
-    pub ready: String,
-}
-
-impl Serving {
-    /// Starts `serve`, and waits until it is ready.
-    pub fn start(arguments: &[&str]) -> Serving {
-        let mut child = command(&[&["serve"], arguments].concat()).spawn().unwrap();
-        let mut out = BufReader::new(child.stdout.take().unwrap());
-        let mut ready = String::new();
-        while !ready.contains("ready") {
-            ready.clear();
-            if out.read_line(&mut ready).unwrap() == 0 {
-                let mut said = String::new();
-                child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-                panic!("it ended: {said}");
-            }
-        }
-        Serving { child, ready }
-    }
-
-    pub fn signal(&self, signal: rustix::process::Signal) {
-        rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal).unwrap();
-    }
-
-    /// Waits for its end: whether it was a good one, and all that it said on standard error.
-    pub fn end(mut self) -> (bool, String) {
-        let deadline = Instant::now() + PATIENCE;
-        let status = loop {
-            match self.child.try_wait().unwrap() {
-                Some(status) => break status,
-                None => assert!(Instant::now() < deadline, "it does not end"),
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        };
-        let mut said = String::new();
-        self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-        (status.success(), said)
-    }
-
-    pub fn kill(mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-}
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// What the status socket answers.
-pub fn status(socket: &str) -> Value {
-    let (good, out, error) = run(&["status", socket]);
-    assert!(good, "{error}");
-    let document = out[out.find('{').unwrap()..=out.rfind('}').unwrap()].to_owned();
-    serde_json::from_str(&document).unwrap()
 }

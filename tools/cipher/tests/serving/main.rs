@@ -1,0 +1,5 @@
+//! `tollway cipher serve` as an operator has it: a process that is told by its command line, a file and signals, and that serves
+//! processes.
+
+mod operator;
+mod program;
