@@ -10,6 +10,8 @@ mod variants;
 
 use tollway_core::Path;
 
+pub use variants::told;
+
 /// The path `cipher`.
 pub fn path() -> Path {
     Path {

@@ -2,12 +2,16 @@
 
 pub mod bench;
 pub mod devices;
+pub mod plan;
+pub mod predict;
 pub mod serve;
 
 use clap::{Args, Subcommand};
 
 use bench::Bench;
 use devices::Devices;
+use plan::Plan;
+use predict::Predict;
 use serve::{Serve, Status};
 
 /// `tollway cipher`.
@@ -26,6 +30,10 @@ pub enum What {
     Operate(Operate),
     /// How fast ciphers are by everything that does them: the library, cards, the kernel.
     Bench(Bench),
+    /// How long requests take under load, foretold from light loads, then measured.
+    Predict(Predict),
+    /// How much the card can do at a service level, by which way of telling: foretold, and tried.
+    Plan(Plan),
 }
 
 /// What there is to do without a measurement.

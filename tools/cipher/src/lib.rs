@@ -5,6 +5,8 @@
 //! | `serve` | one device for many virtual machines, over vhost-user |
 //! | `status` | how that is going |
 //! | `bench` | how fast ciphers are by everything that does them |
+//! | `predict` | how long requests take under load, foretold, then measured |
+//! | `plan` | how much the card can do at a service level, by which way of telling |
 //! | `devices` | which crypto devices there are, and which can be shared out |
 //!
 //! It is mounted in the program as a verb; each command is a module here, its options one in [`args`].
@@ -12,6 +14,9 @@
 pub mod args;
 pub mod bench;
 pub mod devices;
+mod fitted;
+pub mod plan;
+pub mod predict;
 pub mod serve;
 
 use anyhow::Result;

@@ -5,11 +5,14 @@ use std::env;
 use anyhow::{Context, Result};
 use tollway_cipher_tool as tool;
 use tollway_cipher_tool::args::bench::Bench;
+use tollway_cipher_tool::args::plan::Plan;
+use tollway_cipher_tool::args::predict::Predict;
 use tollway_cipher_tool::args::{Cipher, What};
 
 use crate::args::Arguments;
 use crate::exit::Ending;
 use crate::interrupt;
+use crate::laboratory;
 use crate::output::{self, Format};
 use crate::progress_bar::Told;
 
@@ -19,6 +22,8 @@ pub fn cipher(arguments: &Arguments, options: &Cipher) -> Result<Ending> {
         match match &options.what {
             What::Operate(what) => tool::run(what, arguments.json)?,
             What::Bench(options) => bench(arguments, options)?,
+            What::Predict(options) => predict(arguments, options)?,
+            What::Plan(options) => plan(arguments, options)?,
         } {
             tool::Ending::Done => Ending::Done,
             tool::Ending::CheckFailed => Ending::CheckFailed,
@@ -26,6 +31,38 @@ pub fn cipher(arguments: &Arguments, options: &Cipher) -> Result<Ending> {
             tool::Ending::Interrupted => Ending::Interrupted,
         },
     )
+}
+
+/// Fits, foretells, measures, and tells.
+fn predict(arguments: &Arguments, options: &Predict) -> Result<tool::Ending> {
+    let registry = tollway_all::registry();
+    let lab = laboratory::lab(&registry)?;
+    let mut told = Told::new();
+    let ended = tool::predict::run(options, &lab, &arguments.store, &mut told);
+    told.finish();
+    let (document, ending) = ended?;
+    match document {
+        Some(document) if arguments.json => output::json(&document)?,
+        Some(document) => output::text(&document.to_text(output::width()))?,
+        None => {}
+    }
+    Ok(ending)
+}
+
+/// Fits, looks for what keeps a service level, tries it where that is wanted, and tells.
+fn plan(arguments: &Arguments, options: &Plan) -> Result<tool::Ending> {
+    let registry = tollway_all::registry();
+    let lab = laboratory::lab(&registry)?;
+    let mut told = Told::new();
+    let ended = tool::plan::run(options, &lab, &arguments.store, &mut told);
+    told.finish();
+    let (document, ending) = ended?;
+    match document {
+        Some(document) if arguments.json => output::json(&document)?,
+        Some(document) => output::text(&document.to_text(output::width()))?,
+        None => {}
+    }
+    Ok(ending)
 }
 
 /// Measures, and tells.

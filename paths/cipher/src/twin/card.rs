@@ -80,11 +80,9 @@ impl World<'_> {
             return false;
         }
         self.answer.interrupts += 1;
-        if !self.called(tenant) {
-            return false;
-        }
+        let Some(slept) = self.called(tenant) else { return false };
         self.card.doing = Doing::Tells;
-        let long = self.draw(&self.parts.call);
+        let long = self.late(&self.parts.call, slept);
         let end = self.card.core.work(self.now, long);
         self.plan(end, Event::Served);
         true
@@ -122,13 +120,14 @@ impl World<'_> {
         }
     }
 
-    /// Somebody kicks the card.
-    pub(super) fn kicked(&mut self) {
-        let Doing::Sleeps { since } = self.card.doing else { return };
+    /// Somebody kicks the card, which sleeps; how long that takes.
+    pub(super) fn kicked(&mut self) -> f64 {
+        let Doing::Sleeps { since } = self.card.doing else { return 0.0 };
         self.card.doing = Doing::Wakes;
         self.card.sleeps += 1;
-        let late = self.late(&self.parts.epoll, self.now - since);
+        let late = self.late(&self.parts.card, self.now - since);
         self.plan(self.now + late, Event::CardWoke(self.card.sleeps));
+        self.late(&self.parts.kick, self.now - since)
     }
 
     pub(super) fn card_woke(&mut self, number: u64) {

@@ -4,7 +4,7 @@
 //! who sleeps and is woken, what is told together. The rules of telling are the card's own code ([`Delivery`]).
 //!
 //! ```text
-//!   law        a step's times: equally likely values, as they were seen
+//!   law        a step's times, as they were seen
 //!   core       a core, from which the machine takes time now and then
 //!   tenant     the tenant's thread: sends, takes, sleeps
 //!   card       the card: sleeps, serves, tells
@@ -25,7 +25,7 @@ use crate::engine::driver::Waiting;
 pub use law::Law;
 pub use run::run;
 
-/// What wake-ups take by how long one slept: `(slept, late)`, the shortest sleep first, both in nanoseconds.
+/// What it takes to wake somebody by how long that has slept: `(slept, takes)`, the shortest sleep first, both in nanoseconds.
 pub type Wakes = Vec<(f64, Law)>;
 
 /// What the machine takes from a thread that never gives its core away.
@@ -46,12 +46,14 @@ pub struct Parts {
     pub take: Law,
     /// To do a request: from the look that finds it to the look for the next.
     pub serve: Law,
-    /// To write an eventfd on which somebody sleeps.
-    pub call: Law,
-    /// From that until who slept in poll(2) runs.
-    pub poll: Wakes,
-    /// And in epoll(7), as the card does.
-    pub epoll: Wakes,
+    /// To write an eventfd on which the card sleeps.
+    pub kick: Wakes,
+    /// From that until the card runs.
+    pub card: Wakes,
+    /// To write an eventfd on which a tenant sleeps.
+    pub call: Wakes,
+    /// From that until the tenant runs.
+    pub tenant: Wakes,
     /// How much longer a sleep lasts than it was asked to.
     pub nap: Wakes,
     /// What is left of a response that no step explains: added to each.
@@ -82,7 +84,7 @@ pub struct Question {
 /// What came of it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answer {
-    /// Responses in nanoseconds, ascending: from when each was to begin until its result was read.
+    /// Responses in nanoseconds, in the order in which they ended: from when each was to begin until its result was read.
     pub responses: Vec<f64>,
     /// Seconds that passed.
     pub seconds: f64,
@@ -106,7 +108,22 @@ impl Answer {
 
     /// The response that this share of requests does not exceed, nanoseconds.
     pub fn quantile(&self, share: f64) -> f64 {
-        let last = self.responses.len().saturating_sub(1);
-        self.responses.get((share * last as f64).round() as usize).copied().unwrap_or(f64::NAN)
+        quantile(&self.responses, share)
+    }
+
+    /// The same of so many requests in a row at a time: the median over these.
+    pub fn typical_quantile(&self, share: f64, requests: usize) -> f64 {
+        let of: Vec<f64> =
+            self.responses.chunks_exact(requests.max(1)).map(|block| quantile(block, share)).collect();
+        if of.is_empty() { self.quantile(share) } else { quantile(&of, 0.5) }
+    }
+}
+
+fn quantile(of: &[f64], share: f64) -> f64 {
+    let mut of = of.to_vec();
+    let last = of.len().saturating_sub(1);
+    match of.get((share * last as f64).round() as usize) {
+        Some(_) => *of.select_nth_unstable_by((share * last as f64).round() as usize, f64::total_cmp).1,
+        None => f64::NAN,
     }
 }

@@ -122,7 +122,7 @@ impl World<'_> {
         law.draw(&mut self.random)
     }
 
-    /// What a wake-up takes somebody who has slept for so long.
+    /// What is known of the sleep that is most like one that lasted so long.
     pub(super) fn late(&mut self, wakes: &Wakes, slept: f64) -> f64 {
         let far = |(other, _): &&(f64, Law)| (other / slept.max(1.0)).ln().abs();
         let nearest = wakes.iter().min_by(|a, b| far(a).total_cmp(&far(b)));
@@ -144,7 +144,6 @@ impl World<'_> {
     }
 
     fn ended(mut self) -> Answer {
-        self.answer.responses.sort_unstable_by(f64::total_cmp);
         self.answer.seconds = (self.now - self.opened) * 1e-9;
         self.answer.card_busy =
             if self.question.awake { self.answer.seconds } else { self.card.core.busy * 1e-9 };

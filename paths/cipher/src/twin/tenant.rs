@@ -83,8 +83,7 @@ impl World<'_> {
         let kicks = std::mem::take(&mut tenant.unseen) && self.card.wants_kicks();
         let long = if kicks {
             tenant.step = Step::Kicks;
-            self.kicked();
-            self.draw(&self.parts.call)
+            self.kicked()
         } else if let Some(start) = tenant.done.pop_front() {
             tenant.step = Step::Takes(start);
             self.draw(&self.parts.take)
@@ -177,21 +176,20 @@ impl World<'_> {
         self.next_tenant();
     }
 
-    /// The card calls a tenant; whether that slept.
-    pub(super) fn called(&mut self, at: usize) -> bool {
-        let State::Sleeps { since } = self.tenants[at].state else { return false };
+    /// The card calls a tenant; how long that had slept, if it did.
+    pub(super) fn called(&mut self, at: usize) -> Option<f64> {
+        let State::Sleeps { since } = self.tenants[at].state else { return None };
         let tenant = &mut self.tenants[at];
         tenant.state = State::Wakes;
         tenant.number += 1;
         let number = tenant.number;
         // A core that somebody else has need not be woken.
-        let late = match (self.owner, self.question.waiting) {
-            (Some(_), _) => 0.0,
-            (None, Waiting::Interrupt) => self.late(&self.parts.poll, self.now - since),
-            (None, _) => self.late(&self.parts.epoll, self.now - since),
+        let late = match self.owner {
+            Some(_) => 0.0,
+            None => self.late(&self.parts.tenant, self.now - since),
         };
         self.plan(self.now + late, Event::Woke(at, number));
-        true
+        Some(self.now - since)
     }
 
     pub(super) fn woke(&mut self, at: usize, number: u64) {

@@ -12,7 +12,7 @@ use super::*;
 fn exponential(mean: f64) -> Law {
     let shares = 4096;
     let value = |i: i32| -mean * (1.0 - (f64::from(i) + 0.5) / f64::from(shares)).ln();
-    Law::of((0..shares).map(value).collect())
+    Law::seen((0..shares).map(|i| (value(i), 1)))
 }
 
 fn question(rate: f64) -> Question {
@@ -51,7 +51,7 @@ fn where_all_else_takes_nothing_it_is_mm1() {
 fn a_card_that_sleeps_is_mg1_with_setups() {
     let parts = Parts {
         serve: Law::constant(50_000.0),
-        epoll: vec![(1e5, Law::constant(30_000.0))],
+        card: vec![(1e5, Law::constant(30_000.0))],
         ..Parts::default()
     };
     for load in [0.1, 0.5, 0.8] {
@@ -85,9 +85,10 @@ fn a_tenant_that_sleeps_pays_for_each_end_of_a_sleep() {
         submit: Law::constant(1000.0),
         serve: Law::constant(10_000.0),
         take: Law::constant(2000.0),
-        call: Law::constant(500.0),
-        poll: vec![(1e5, Law::constant(20_000.0))],
-        epoll: vec![(1e5, Law::constant(30_000.0))],
+        kick: vec![(1e5, Law::constant(500.0))],
+        call: vec![(1e5, Law::constant(500.0))],
+        card: vec![(1e5, Law::constant(30_000.0))],
+        tenant: vec![(1e5, Law::constant(20_000.0))],
         nap: vec![(1e5, Law::constant(40_000.0))],
         ..Parts::default()
     };
@@ -98,7 +99,7 @@ fn a_tenant_that_sleeps_pays_for_each_end_of_a_sleep() {
     close(called.quantile(0.5), 40_000.0 + 1000.0 + 30_000.0 + 10_000.0 + 20_000.0 + 2000.0, 1e-6);
     assert_eq!((called.interrupts, called.card_sleeps), (2000, 2000));
     let epoll = run(&parts, &rare(Waiting::Epoll, Delivery::Each));
-    close(epoll.quantile(0.5), 40_000.0 + 1000.0 + 30_000.0 + 10_000.0 + 30_000.0 + 2000.0, 1e-6);
+    assert_eq!(epoll.responses, called.responses);
     // Looking, it is in time, and finds the result when it is there.
     let busy = run(&parts, &rare(Waiting::Busy, Delivery::Never));
     close(busy.quantile(0.5), 1000.0 + 30_000.0 + 10_000.0 + 2000.0, 1e-6);

@@ -28,9 +28,12 @@ mod tenant;
 mod texts;
 mod way;
 
-use tollway_core::Variant;
+use tollway_core::{Params, Result, Variant};
 
 use way::Way;
+
+use crate::engine::device::Delivery;
+use crate::engine::driver::Waiting;
 
 /// The roles.
 const CARD: &str = "card";
@@ -46,6 +49,15 @@ const CALLING: &str = "interrupt";
 
 /// How often a tenant's sleep was ended by an interrupt.
 const CALLED: &str = "wakes";
+
+/// How the card tells tenants of the variant of that name, and what they do until then; `None` where it has no card.
+///
+/// # Errors
+/// Those of parameters that cannot be.
+pub fn told(variant: &str, params: &Params) -> Result<Option<(Delivery, Waiting)>> {
+    let way = Way::ALL.into_iter().find(|way| way.name() == variant);
+    way.map(|way| Ok((way.delivery(params)?, way.waiting(params)?))).transpose()
+}
 
 /// Every variant.
 pub(crate) fn all() -> Vec<Box<dyn Variant>> {

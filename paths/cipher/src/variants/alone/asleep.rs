@@ -54,8 +54,8 @@ pub(in crate::variants) enum Waker {
 macro_rules! kinds {
     ($($how:literal)*) => {
         &[$(
-            concat!($how, "-20us-awake"), concat!($how, "-100us-awake"), concat!($how, "-1ms-awake"),
-            concat!($how, "-20us-woken"), concat!($how, "-100us-woken"), concat!($how, "-1ms-woken"),
+            concat!($how, "-0us-awake"), concat!($how, "-5us-awake"), concat!($how, "-20us-awake"), concat!($how, "-100us-awake"), concat!($how, "-1ms-awake"),
+            concat!($how, "-0us-woken"), concat!($how, "-5us-woken"), concat!($how, "-20us-woken"), concat!($how, "-100us-woken"), concat!($how, "-1ms-woken"),
         )* "nap-20us", "nap-100us", "nap-1ms"]
     };
 }
@@ -63,9 +63,11 @@ macro_rules! kinds {
 const KINDS: &[&str] = kinds!("poll" "epoll");
 
 /// As many of them as are no naps.
-const CALLED: usize = 12;
+const CALLED: usize = 20;
 
-const LONG: [(&str, Duration); 3] = [
+const LONG: [(&str, Duration); 5] = [
+    ("0us", Duration::ZERO),
+    ("5us", Duration::from_micros(5)),
     ("20us", Duration::from_micros(20)),
     ("100us", Duration::from_micros(100)),
     ("1ms", Duration::from_millis(1)),
@@ -73,8 +75,9 @@ const LONG: [(&str, Duration); 3] = [
 
 /// The toll of a crossing between one who sleeps about so long and one who wakes it.
 pub(in crate::variants) fn key(crossing: Crossing, how: How, long: Duration, by: Waker) -> TollKey {
-    let far =
-        |(_, other): &&(&str, Duration)| (other.as_secs_f64() / long.as_secs_f64().max(1e-6)).ln().abs();
+    let far = |(_, other): &&(&str, Duration)| {
+        (other.as_secs_f64().max(1e-6) / long.as_secs_f64().max(1e-6)).ln().abs()
+    };
     let nearest = LONG.iter().min_by(|a, b| far(a).total_cmp(&far(b))).map_or("", |(word, _)| word);
     let by = match by {
         Waker::Awake => "awake",
@@ -99,7 +102,7 @@ fn kind(params: &Params) -> Result<(How, Duration, Waker)> {
     };
     let long = words.next().and_then(|word| LONG.iter().find(|(name, _)| *name == word));
     let by = if words.next() == Some("woken") { Waker::Woken } else { Waker::Awake };
-    Ok((how, long.map_or(LONG[0].1, |(_, long)| *long), by))
+    Ok((how, long.map_or(LONG[2].1, |(_, long)| *long), by))
 }
 
 impl Variant for Asleep {
@@ -130,7 +133,7 @@ impl Variant for Asleep {
             name: "kind",
             about: "how it sleeps, how long, and what the other did before it wrote",
             domain: Domain::Words(kinds),
-            default: Value::Text(KINDS[0].into()),
+            default: Value::Text(KINDS[2].into()),
         }]
     }
 

@@ -1,0 +1,155 @@
+//! The steps of a request, each measured by itself.
+
+use tollway_cipher::twin::{Interruptions, Law, Parts, Wakes};
+use tollway_core::{Params, Result, TrialSpec};
+use tollway_store::{RunId, Store};
+
+use super::asked::{Asked, At, PATH};
+use super::observed::Observed;
+use super::way::Way;
+
+/// How each is measured.
+pub const TRIAL: TrialSpec = TrialSpec { window_ms: 60.0, warmup_ms: 5.0, runs: 6, repeats: 1 };
+
+/// What the machine takes of a core comes now and then: it is watched for longer.
+pub const WATCH: TrialSpec = TrialSpec { window_ms: 2500.0, warmup_ms: 5.0, runs: 6, repeats: 1 };
+
+/// How long sleeps are of which it is known what their end takes, in nanoseconds: the actors' own way there is in them.
+const LONG: [(&str, f64); 5] = [("0us", 5e3), ("5us", 1e4), ("20us", 2.5e4), ("100us", 1.05e5), ("1ms", 1e6)];
+
+/// And naps: whoever sleeps for less hardly does.
+const NAPS: [(&str, f64); 2] = [("100us", 1e5), ("1ms", 1e6)];
+
+/// What steps take alone.
+#[derive(Clone, Debug)]
+pub struct Alone {
+    interruptions: Interruptions,
+    submit: Law,
+    take: Law,
+    /// To write the eventfd of one that sleeps in poll(2), and in epoll(7).
+    poll_call: Wakes,
+    epoll_call: Wakes,
+    /// A tenant that sleeps in poll(2), called by a card that is at work; the same in epoll(7).
+    poll: Wakes,
+    epoll: Wakes,
+    /// The card, kicked by a tenant that is at work, or has just woken up itself.
+    kicked: Wakes,
+    kicked_by_sleeper: Wakes,
+    nap: Wakes,
+    /// Nanoseconds of the card a request, if it never sleeps.
+    pub serve: f64,
+}
+
+/// The points to be measured for it: the watch, and all others.
+///
+/// # Errors
+/// If a variant does not have what is asked of it.
+pub fn points(asked: &Asked<'_>) -> Result<(Vec<At>, Vec<At>)> {
+    let watch = asked.at("crossings", "interruption", Params::default())?;
+    let mut steps = vec![asked.card(&Way::busy(), 0, 1, true)?];
+    for variant in ["request-submit", "request-take"] {
+        steps.push(laid(asked, variant)?);
+    }
+    for (long, _) in LONG {
+        for sleep in ["poll-LONG-awake", "epoll-LONG-awake"] {
+            steps.push(kind(asked, "kick-asleep", &sleep.replace("LONG", long))?);
+        }
+        for sleep in ["poll-LONG-awake", "epoll-LONG-awake", "epoll-LONG-woken"] {
+            steps.push(kind(asked, "wake-late", &sleep.replace("LONG", long))?);
+        }
+    }
+    for (long, _) in NAPS {
+        steps.push(kind(asked, "wake-late", &format!("nap-{long}"))?);
+    }
+    Ok((vec![watch], steps))
+}
+
+fn laid(asked: &Asked<'_>, variant: &str) -> Result<At> {
+    let params = Params::default().with("kind", asked.cipher).with("size", asked.size as u64);
+    asked.at(PATH, variant, params)
+}
+
+fn kind(asked: &Asked<'_>, variant: &str, kind: &str) -> Result<At> {
+    asked.at(PATH, variant, Params::default().with("kind", kind))
+}
+
+impl Alone {
+    /// Reads what was measured.
+    ///
+    /// # Errors
+    /// If a step could not be measured.
+    pub fn read(asked: &Asked<'_>, store: &Store, run: RunId, hz: f64) -> anyhow::Result<Alone> {
+        let observed = |at: At| Observed::read(store, run, &at, hz);
+        let law = |at: At| Ok::<_, anyhow::Error>(undisturbed(&observed(at)?));
+        let wakes = |variant: &str, how: &str| -> anyhow::Result<Wakes> {
+            let wake =
+                |(long, ns): &(&str, f64)| Ok((*ns, law(kind(asked, variant, &how.replace("LONG", long))?)?));
+            let long: &[(&str, f64)] = if how == "nap-LONG" { &NAPS } else { &LONG };
+            long.iter().map(wake).collect()
+        };
+        let watched = observed(asked.at("crossings", "interruption", Params::default())?)?;
+        let rate = watched.count("operations") / (watched.count("watched_nanoseconds") / 1e9).max(1e-9);
+        let card = observed(asked.card(&Way::busy(), 0, 1, true)?)?;
+        Ok(Alone {
+            interruptions: Interruptions { rate, lengths: self::law(&watched, 1.0) },
+            submit: law(laid(asked, "request-submit")?)?,
+            take: law(laid(asked, "request-take")?)?,
+            poll_call: wakes("kick-asleep", "poll-LONG-awake")?,
+            epoll_call: wakes("kick-asleep", "epoll-LONG-awake")?,
+            poll: wakes("wake-late", "poll-LONG-awake")?,
+            epoll: wakes("wake-late", "epoll-LONG-awake")?,
+            kicked: wakes("wake-late", "epoll-LONG-awake")?,
+            kicked_by_sleeper: wakes("wake-late", "epoll-LONG-woken")?,
+            nap: wakes("wake-late", "nap-LONG")?,
+            serve: serve(&card),
+        })
+    }
+
+    /// The share of a core that the machine takes.
+    pub fn taken(&self) -> f64 {
+        let each = self.interruptions.rate * self.interruptions.lengths.mean() * 1e-9;
+        each / (1.0 + each)
+    }
+
+    /// The parts of a request by that way, with a service of so many nanoseconds.
+    pub fn parts(&self, way: &Way, serve: f64) -> Parts {
+        let in_epoll = matches!(way.variant, "epoll" | "hybrid");
+        let sleeps = way.variant != "busy" && way.variant != "hybrid";
+        Parts {
+            submit: self.submit.clone(),
+            take: self.take.clone(),
+            serve: Law::constant(serve),
+            kick: self.epoll_call.clone(),
+            card: if sleeps { self.kicked_by_sleeper.clone() } else { self.kicked.clone() },
+            call: if in_epoll { self.epoll_call.clone() } else { self.poll_call.clone() },
+            tenant: if in_epoll { self.epoll.clone() } else { self.poll.clone() },
+            nap: self.nap.clone(),
+            rest: 0.0,
+            interruptions: self.interruptions.clone(),
+        }
+    }
+}
+
+/// Nanoseconds that the card was at work for a request.
+pub fn serve(card: &Observed) -> f64 {
+    card.count("card_busy_nanoseconds") / card.count("card_requests").max(1.0)
+}
+
+/// What of a step's times is its own: in the others the machine took something, which is counted by itself.
+const OWN: f64 = 0.98;
+
+/// A step's times without those in which it was interrupted.
+fn undisturbed(observed: &Observed) -> Law {
+    law(observed, OWN)
+}
+
+/// The shortest of what was measured, so large a share of it.
+fn law(observed: &Observed, share: f64) -> Law {
+    let all = observed.spread.samples();
+    let mut left = (share * all as f64).ceil() as u64;
+    Law::seen(observed.seen().map_while(|(time, often)| {
+        let often = often.min(left);
+        left -= often;
+        (often > 0).then_some((time, often))
+    }))
+}

@@ -1,0 +1,135 @@
+//! What light loads say that the steps do not: how long a service is under load, how far wake-ups are from those measured alone, and
+//! what is left over.
+//!
+//! Three figures are fitted, to the loads of one way only. The service is counted by the card itself. The factor of all wake-ups and
+//! the rest of a response are those with which simulation comes closest to the quartiles of the responses, by least squares of what is
+//! off, in parts of each: quartiles hardly hang on what the machine took meanwhile, as means do.
+
+use tollway_cipher::twin::{Answer, Law, Parts, Question, Wakes, run};
+
+use super::alone::{Alone, serve};
+use super::asked::At;
+use super::foreseen;
+use super::observed::Observed;
+use super::way::Way;
+
+/// Requests of a simulation of the fit.
+const REQUESTS: u64 = 60_000;
+
+/// What of a light load's responses the model is fitted to.
+const QUARTILES: [f64; 3] = [0.25, 0.5, 0.75];
+
+/// Between which factors one is looked for, and how often the stretch is narrowed: to a thousandth.
+const FACTORS: (f64, f64) = (0.2, 4.0);
+const STEPS: u32 = 18;
+
+/// A light load.
+pub struct Light {
+    /// Where it was measured.
+    pub at: At,
+    /// Requests a second.
+    pub rate: f64,
+    /// What came of it.
+    pub observed: Observed,
+}
+
+/// What was fitted.
+#[derive(Clone, Debug)]
+pub struct Fit {
+    alone: Alone,
+    /// Nanoseconds of a service in which nothing interrupts it.
+    pub serve: f64,
+    /// The same, interruptions included.
+    pub occupied: f64,
+    /// By how much longer wake-ups are than alone.
+    pub wakes: f64,
+    /// Nanoseconds of a response that no step explains.
+    pub rest: f64,
+    /// How far the fitted model's median is from each light load's: fitted over measured, less 1.
+    pub off: Vec<f64>,
+}
+
+impl Fit {
+    /// Fits.
+    pub fn of(alone: Alone, light: &[Light], seed: u64) -> Fit {
+        let total = |of: fn(&Observed) -> f64| light.iter().map(|light| of(&light.observed)).sum::<f64>();
+        let requests = total(|observed| observed.count("card_requests"));
+        let occupied =
+            light.iter().map(|l| serve(&l.observed) * l.observed.count("card_requests")).sum::<f64>()
+                / requests.max(1.0);
+        let undisturbed = occupied * (1.0 - alone.taken());
+        let mut fit = Fit { alone, serve: undisturbed, occupied, wakes: 1.0, rest: 0.0, off: Vec::new() };
+        let tried = |fit: &Fit, factor: f64| {
+            let fit = Fit { wakes: factor, rest: 0.0, ..fit.clone() };
+            // What is off of each quartile, and its weight.
+            let mut left = Vec::new();
+            for light in light {
+                let simulated = fit.simulated(light, seed);
+                for share in QUARTILES {
+                    let seen = light.observed.quantile(share);
+                    left.push((seen - simulated.quantile(share), seen.powi(-2)));
+                }
+            }
+            let all: f64 = left.iter().map(|(_, weight)| weight).sum();
+            let rest = left.iter().map(|(off, weight)| off * weight).sum::<f64>() / all;
+            (left.iter().map(|(off, weight)| weight * (off - rest).powi(2)).sum::<f64>(), rest)
+        };
+        fit.wakes = golden(FACTORS, STEPS, |factor| tried(&fit, factor).0);
+        fit.rest = tried(&fit, fit.wakes).1;
+        let off =
+            |light: &Light| fit.simulated(light, seed).quantile(0.5) / light.observed.quantile(0.5) - 1.0;
+        fit.off = light.iter().map(off).collect();
+        fit
+    }
+
+    /// A light load, by simulation.
+    fn simulated(&self, light: &Light, seed: u64) -> Answer {
+        let question = Question { requests: REQUESTS, ..foreseen::busy(light.rate, seed) };
+        run(&self.parts(&Way::busy()), &question)
+    }
+
+    /// The parts of a request by that way.
+    pub fn parts(&self, way: &Way) -> Parts {
+        let parts = self.alone.parts(way, self.serve);
+        let longer = |wakes: Wakes| -> Wakes {
+            wakes.into_iter().map(|(slept, law): (f64, Law)| (slept, law.times(self.wakes))).collect()
+        };
+        Parts {
+            card: longer(parts.card),
+            tenant: longer(parts.tenant),
+            nap: longer(parts.nap),
+            rest: self.rest,
+            ..parts
+        }
+    }
+}
+
+/// Where a function of one valley is least: golden section search (Kiefer 1953, Proceedings of the AMS 4:502).
+fn golden((mut low, mut high): (f64, f64), steps: u32, of: impl Fn(f64) -> f64) -> f64 {
+    let part = 0.5 * (5f64.sqrt() - 1.0);
+    let (mut a, mut b) = (high - part * (high - low), low + part * (high - low));
+    let (mut at_a, mut at_b) = (of(a), of(b));
+    for _ in 0..steps {
+        if at_a < at_b {
+            (high, b, at_b) = (b, a, at_a);
+            a = high - part * (high - low);
+            at_a = of(a);
+        } else {
+            (low, a, at_a) = (a, b, at_b);
+            b = low + part * (high - low);
+            at_b = of(b);
+        }
+    }
+    0.5 * (low + high)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_valley_is_found() {
+        let found = golden((0.2, 4.0), 30, |x| (x - 1.7).powi(2) + 3.0);
+        assert!((found - 1.7).abs() < 1e-5, "{found}");
+    }
+}

@@ -1,0 +1,93 @@
+//! `tollway cipher plan`: how much the card can do so that responses keep a service level, by each way of telling.
+
+mod document;
+mod search;
+mod text;
+
+use std::path::Path;
+
+use anyhow::Result;
+use tollway_core::TrialSpec;
+use tollway_lab::Lab;
+use tollway_lab::progress::Progress;
+use tollway_store::{RunState, Store};
+
+use crate::Ending;
+use crate::args::plan::Plan;
+use crate::fitted::asked::Asked;
+use crate::fitted::foreseen;
+use crate::fitted::observed::Observed;
+use crate::predict::{OutcomeDocument, fitted, foresee, freeze, measured};
+pub use document::{ChoiceDocument, PlanDocument, VerifiedDocument};
+use search::{Choice, Looked};
+
+/// Blocks of a trial of what was found.
+const RUNS: u32 = 8;
+
+/// Fits, looks, tries what was found where that is wanted, and tells.
+///
+/// # Errors
+/// What was asked for cannot be, or this machine lacks what it takes.
+pub fn run(
+    options: &Plan,
+    lab: &Lab<'_>,
+    store: &Path,
+    progress: &mut dyn Progress,
+) -> Result<(Option<PlanDocument>, Ending)> {
+    let asked = Asked {
+        registry: lab.registry,
+        cipher: options.cipher.name,
+        size: options.size,
+        tenants: options.tenants,
+        seed: options.seed,
+    };
+    let mut store = Store::open(store)?;
+    let Some(fitted) = fitted(&asked, "cipher plan", lab, &mut store, progress)? else {
+        return Ok((None, Ending::Interrupted));
+    };
+    let looked = Looked { fit: &fitted.fit, asked: &asked, level: options.slo };
+    let mut choices = Vec::new();
+    for way in &options.ways {
+        choices.push(match options.rate {
+            Some(rate) => looked.most_tenants(way, f64::from(rate))?,
+            None => looked.largest_load(way)?,
+        });
+    }
+    let best = best(&choices);
+    let mut document = PlanDocument::of(options, &fitted, &choices, best);
+    let Some(Choice { way, found: Some(found), .. }) = best.and_then(|at| choices.get(at)) else {
+        return Ok((Some(document), Ending::CheckFailed));
+    };
+    if !options.verify {
+        return Ok((Some(document), Ending::Done));
+    }
+    progress.stage("what was found");
+    let asked = Asked { tenants: found.tenants, ..asked };
+    let at = asked.card(way, found.rate as u64, found.tenants, false)?;
+    let foreseen = foresee(&fitted.fit, way, &at, found.rate, &asked, options.requests / u64::from(RUNS))?;
+    let all = found.rate * f64::from(found.tenants);
+    let window_ms = 1e3 * options.requests as f64 / all / f64::from(RUNS);
+    let trial = TrialSpec { window_ms: window_ms.max(50.0), warmup_ms: 20.0, runs: RUNS, repeats: 1 };
+    let frozen = vec![freeze(&foreseen, &at, &fitted.fit, lab.hz)];
+    let points = [at.clone()];
+    let ended = lab.run(&mut store, &asked.request("cipher plan", &[(&points, trial)], frozen), progress)?;
+    if ended.state == RunState::Interrupted {
+        return Ok((Some(document), Ending::Interrupted));
+    }
+    let observed = Observed::read(&store, ended.run, &at, lab.hz)?;
+    let mm1 = foreseen::mm1(&fitted.fit, all).map(|(mean, _)| mean);
+    document.verified(options.slo, found, &observed, &measured(&observed, mm1)?, ended.run);
+    let missed = document.verified.as_ref().is_some_and(|tried| tried.outcome == OutcomeDocument::Missed);
+    Ok((Some(document), if missed { Ending::CheckFailed } else { Ending::Done }))
+}
+
+/// The way that does most; of ways that do as much, to a twentieth, the one that takes the least of the processors.
+fn best(choices: &[Choice]) -> Option<usize> {
+    let all = |choice: &Choice| choice.found.as_ref().map(|found| found.rate * f64::from(found.tenants));
+    let most = choices.iter().filter_map(all).fold(0.0, f64::max);
+    let near = |(_, choice): &(usize, &Choice)| all(choice).is_some_and(|rate| rate >= 0.95 * most);
+    let takes =
+        |choice: &Choice| choice.found.as_ref().map_or(f64::INFINITY, |found| found.foreseen.processors);
+    let near = choices.iter().enumerate().filter(near);
+    near.min_by(|(_, a), (_, b)| takes(a).total_cmp(&takes(b))).map(|(at, _)| at)
+}

@@ -1,0 +1,284 @@
+//! `tollway cipher predict`: responses of the card foretold from light loads of one way of telling, then measured.
+//!
+//! ```text
+//! steps alone ── light loads (busy) ── fitted ── simulated ── frozen in the store ── measured ── compared
+//! ```
+
+mod document;
+pub(crate) mod text;
+
+use std::path::Path;
+
+use anyhow::Result;
+use tollway_core::{Error, Forecast, Quoted, TrialSpec};
+use tollway_lab::progress::Progress;
+use tollway_lab::{Ended, Foretold, Lab, Request};
+use tollway_stats::{Interval, figure, t_interval};
+use tollway_store::{Outcome, RunState, Store, WIDEST};
+
+use crate::Ending;
+use crate::args::predict::Predict;
+use crate::fitted::alone::{self, Alone};
+use crate::fitted::asked::{Asked, At};
+use crate::fitted::fit::{Fit, Light};
+use crate::fitted::foreseen::{self, Foreseen, REQUESTS};
+use crate::fitted::observed::Observed;
+use crate::fitted::way::Way;
+pub use document::{
+    FittedDocument, LightDocument, OutcomeDocument, PredictDocument, PredictedDocument, Span,
+};
+
+/// The loads that the model is fitted to.
+const LIGHT: [f64; 3] = [0.1, 0.3, 0.5];
+
+/// How light loads are measured.
+const LIGHT_TRIAL: TrialSpec = TrialSpec { window_ms: 1000.0, warmup_ms: 20.0, runs: 8, repeats: 1 };
+
+/// A prediction of a mean holds if it is within this share of the measured one, or in that one's interval.
+pub const MEAN_WITHIN: f64 = 0.10;
+
+/// And one of a 99th percentile within this share.
+pub const P99_WITHIN: f64 = 0.20;
+
+/// Confidence of intervals, and the level of tests is what is left of it.
+pub const CONFIDENCE: f64 = 0.95;
+
+/// A card that was fitted, and what was measured for it.
+pub struct Fitted {
+    /// The model.
+    pub fit: Fit,
+    /// What it was fitted to.
+    pub light: Vec<Light>,
+    /// Runs of the store that have the steps and the light loads.
+    pub runs: [tollway_store::RunId; 2],
+}
+
+/// Measures the steps and the light loads, and fits; `None` if it was interrupted.
+///
+/// # Errors
+/// What cannot be measured here.
+pub fn fitted(
+    asked: &Asked<'_>,
+    title: &str,
+    lab: &Lab<'_>,
+    store: &mut Store,
+    progress: &mut dyn Progress,
+) -> Result<Option<Fitted>> {
+    progress.stage("steps");
+    let (watch, steps) = alone::points(asked)?;
+    let request = asked.request(title, &[(&watch, alone::WATCH), (&steps, alone::TRIAL)], Vec::new());
+    let Some(first) = ran(lab.run(store, &request, progress)?) else { return Ok(None) };
+    let alone = Alone::read(asked, store, first.run, lab.hz)?;
+    progress.stage("light loads");
+    let rates = LIGHT.map(|load| (load * 1e9 / alone.serve).round().max(1.0));
+    let at = |rate: f64| asked.card(&Way::busy(), rate as u64, 1, false);
+    let points = rates.into_iter().map(at).collect::<tollway_core::Result<Vec<At>>>()?;
+    let request = asked.request(title, &[(&points, LIGHT_TRIAL)], Vec::new());
+    let Some(second) = ran(lab.run(store, &request, progress)?) else { return Ok(None) };
+    let mut light = Vec::new();
+    for (at, rate) in points.into_iter().zip(rates) {
+        let observed = Observed::read(store, second.run, &at, lab.hz)?;
+        light.push(Light { at, rate, observed });
+    }
+    let fit = Fit::of(alone, &light, asked.seed);
+    Ok(Some(Fitted { fit, light, runs: [first.run, second.run] }))
+}
+
+fn ran(ended: Ended) -> Option<Ended> {
+    (ended.state != RunState::Interrupted).then_some(ended)
+}
+
+/// A way at a load: what was foretold, and what came.
+pub struct Predicted {
+    /// The way.
+    pub way: Way,
+    /// The share of time for which the card is at work.
+    pub load: f64,
+    /// Requests a second.
+    pub rate: f64,
+    /// By simulation of the fitted model.
+    pub foreseen: Foreseen,
+    /// By M/G/1 with set-ups, of the way that was fitted: the mean response in nanoseconds.
+    pub formula: Option<f64>,
+    /// By M/M/1: mean and 99th percentile, in nanoseconds.
+    pub mm1: Option<(f64, f64)>,
+    /// What came.
+    pub measured: Measured,
+}
+
+/// What came; times in nanoseconds.
+pub struct Measured {
+    /// Requests.
+    pub requests: u64,
+    /// Mean response, by the means of blocks.
+    pub mean: Interval,
+    /// 99th percentile of a typical block: the median over blocks.
+    pub p99: Interval,
+    /// p-value against a mean as M/M/1 has it.
+    pub mm1_p: Option<f64>,
+}
+
+impl Predicted {
+    /// What became of the mean that was foretold: it holds within a tenth of the measured one, or in the interval of that.
+    pub fn mean(&self) -> Outcome {
+        outcome(self.foreseen.mean, &self.measured.mean, MEAN_WITHIN)
+    }
+
+    /// And of the 99th percentile: it holds within a fifth.
+    pub fn p99(&self) -> Outcome {
+        outcome(self.foreseen.p99, &self.measured.p99, P99_WITHIN)
+    }
+
+    /// Whether M/M/1 is rejected: by test, or because it has no steady state there.
+    pub fn mm1_rejected(&self) -> bool {
+        self.measured.mm1_p.is_none_or(|p| p <= 1.0 - CONFIDENCE)
+    }
+}
+
+/// What becomes of a figure that was foretold: it holds within that share of the measured one, or in its interval; an interval whose upper
+/// end is more than [`WIDEST`] times the lower one shows nothing.
+pub fn outcome(foretold: f64, measured: &Interval, within: f64) -> Outcome {
+    let Interval { estimate, lo, hi, .. } = *measured;
+    if (foretold / estimate - 1.0).abs() <= within {
+        Outcome::Holds
+    } else if !(lo..=hi).contains(&foretold) {
+        Outcome::Missed
+    } else if hi > WIDEST * lo {
+        Outcome::SaysNothing
+    } else {
+        Outcome::Holds
+    }
+}
+
+/// Fits, foretells, measures and tells.
+///
+/// # Errors
+/// What was asked for cannot be, or this machine lacks what it takes.
+pub fn run(
+    options: &Predict,
+    lab: &Lab<'_>,
+    store: &Path,
+    progress: &mut dyn Progress,
+) -> Result<(Option<PredictDocument>, Ending)> {
+    let asked = Asked {
+        registry: lab.registry,
+        cipher: options.cipher.name,
+        size: options.size,
+        tenants: 1,
+        seed: options.seed,
+    };
+    let mut store = Store::open(store)?;
+    let Some(fitted) = fitted(&asked, "cipher predict", lab, &mut store, progress)? else {
+        return Ok((None, Ending::Interrupted));
+    };
+    progress.stage("foretold loads");
+    let mut foretold = Vec::new();
+    for way in &options.ways {
+        for load in &options.loads {
+            let rate = (load * 1e9 / fitted.fit.occupied).round();
+            let at = asked.card(way, rate as u64, 1, false)?;
+            let block = options.requests / u64::from(options.runs);
+            foretold.push((foresee(&fitted.fit, way, &at, rate, &asked, block)?, at, way, *load, rate));
+        }
+    }
+    let groups: Vec<(Vec<At>, TrialSpec)> = foretold
+        .iter()
+        .map(|(_, at, _, _, rate)| {
+            let window_ms = 1e3 * options.requests as f64 / rate / f64::from(options.runs);
+            let trial = TrialSpec { window_ms: window_ms.max(50.0), runs: options.runs, ..LIGHT_TRIAL };
+            (vec![at.clone()], trial)
+        })
+        .collect();
+    let groups: Vec<(&[At], TrialSpec)> =
+        groups.iter().map(|(points, trial)| (&points[..], trial.clone())).collect();
+    let frozen =
+        foretold.iter().map(|(foreseen, at, ..)| freeze(foreseen, at, &fitted.fit, lab.hz)).collect();
+    let request: Request = asked.request("cipher predict", &groups, frozen);
+    let Some(third) = ran(lab.run(&mut store, &request, progress)?) else {
+        return Ok((None, Ending::Interrupted));
+    };
+    let mut predicted = Vec::new();
+    for (foreseen, at, way, load, rate) in foretold {
+        let mm1 = foreseen::mm1(&fitted.fit, rate);
+        let observed = Observed::read(&store, third.run, &at, lab.hz)?;
+        predicted.push(Predicted {
+            way: way.clone(),
+            load,
+            rate,
+            foreseen,
+            formula: (*way == Way::busy()).then(|| foreseen::mg1_setup(&fitted.fit, rate)).flatten(),
+            mm1,
+            measured: measured(&observed, mm1.map(|(mean, _)| mean))?,
+        });
+    }
+    let ending = match predicted.iter().all(|p| p.mean() != Outcome::Missed && p.p99() != Outcome::Missed) {
+        true => Ending::Done,
+        false => Ending::CheckFailed,
+    };
+    Ok((Some(PredictDocument::of(&asked, &fitted, third.run, &predicted)?), ending))
+}
+
+/// What the fitted model says of a point that is measured in blocks of so many requests.
+///
+/// # Errors
+/// If the point has no card.
+pub fn foresee(
+    fit: &Fit,
+    way: &Way,
+    at: &At,
+    rate: f64,
+    asked: &Asked<'_>,
+    block: u64,
+) -> tollway_core::Result<Foreseen> {
+    let question = foreseen::question(at, rate, asked.tenants, REQUESTS, asked.seed)?;
+    Ok(Foreseen::of(&foreseen::simulated(fit, way, &question), block))
+}
+
+/// For the store: before the first trial of the point.
+pub fn freeze(foreseen: &Foreseen, at: &At, fit: &Fit, hz: f64) -> Foretold {
+    let ticks = foreseen.mean * hz / 1e9;
+    Foretold {
+        path: at.path.into(),
+        variant: at.variant.clone(),
+        params: at.params.clone(),
+        forecast: Forecast {
+            of: Quoted::Mean,
+            ticks,
+            lo: ticks * (1.0 - MEAN_WITHIN),
+            hi: ticks * (1.0 + MEAN_WITHIN),
+            p99: Some(foreseen.p99 * hz / 1e9),
+            model: format!(
+                "simulation of the steps measured alone; fitted to light loads of `busy`: a service of {:.2} µs, wake-ups {:.2} times \
+                 as long, {:+.2} µs besides",
+                fit.serve / 1e3,
+                fit.wakes,
+                fit.rest / 1e3
+            ),
+            from: Vec::new(),
+            sharing: None,
+        },
+    }
+}
+
+/// What was measured, against a mean by M/M/1.
+///
+/// # Errors
+/// With fewer than two blocks.
+pub fn measured(observed: &Observed, mm1: Option<f64>) -> Result<Measured> {
+    let interval = |values: &[f64]| {
+        let interval = t_interval(values, CONFIDENCE);
+        let interval = interval.map_err(|e| Error::Wrong(format!("an interval of responses: {e}")))?;
+        // Nothing takes less than no time.
+        Ok::<_, Error>(Interval { lo: interval.lo.max(0.0), ..interval })
+    };
+    let blocks: Vec<Vec<f64>> = observed.p99s.iter().map(|p99| vec![*p99]).collect();
+    let p99 = figure(&blocks, CONFIDENCE);
+    let p99 = p99.map_err(|e| Error::Wrong(format!("an interval of 99th percentiles: {e}")))?;
+    let location = observed.location()?;
+    Ok(Measured {
+        requests: observed.spread.samples(),
+        mean: interval(&observed.means)?,
+        p99: Interval { lo: p99.lo.max(0.0), ..p99 },
+        mm1_p: mm1.map(|mean| location.p_different(mean)),
+    })
+}
