@@ -7,7 +7,7 @@ use std::hash::Hasher;
 use std::path::Path;
 
 /// What an agent is built from, from the folder of the workspace.
-const PARTS: [&str; 8] = [
+const PARTS: [&str; 10] = [
     "Cargo.lock",
     "crates/agent",
     "crates/core",
@@ -15,6 +15,8 @@ const PARTS: [&str; 8] = [
     "crates/load",
     "crates/payload",
     "crates/tenant",
+    "crates/virtio",
+    "crates/wire",
     "paths",
 ];
 

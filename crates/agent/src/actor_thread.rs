@@ -51,7 +51,7 @@ struct Life<'a> {
 impl<'a> Life<'a> {
     fn begin(make: &'a Make, registry: &Registry) -> Result<Self> {
         make.requires.iter().try_for_each(requirement::check).map_err(Error::Missing)?;
-        cpu::pin_current_thread(make.cpu)?;
+        make.cpu.map_or(Ok(()), cpu::pin_current_thread)?;
         let actor = registry.path(&make.path)?.variant(&make.variant)?.actor(&make.role, &make.params)?;
         let surroundings = Surroundings::of(make)?;
         Ok(Life { make, actor, recorder: Recorder::new(), surroundings })

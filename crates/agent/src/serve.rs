@@ -93,7 +93,7 @@ pub fn serve(registry: Registry) -> io::Result<()> {
             Command::Make(make) => {
                 // This thread sleeps while actors run, but on another core it would keep the address space alive there, and
                 // every change of a mapping would have to be told to that core. Where it may not be moved it stays.
-                let _ = cpu::pin_current_thread(make.cpu);
+                let _ = make.cpu.map(cpu::pin_current_thread);
                 let (sender, commands) = channel();
                 let (registry, coordinator) = (registry.clone(), coordinator.clone());
                 thread::Builder::new()

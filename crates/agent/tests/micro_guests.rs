@@ -36,7 +36,7 @@ fn make(cpu: u32, hz: f64) -> Make {
         role: role.name,
         params,
         tenant: TenantKind::MicroGuest,
-        cpu,
+        cpu: Some(cpu),
         doorbells: role.doorbells,
         measured: true,
         hz,

@@ -3,9 +3,13 @@
 #[expect(dead_code, reason = "other tests need more of it")]
 mod program;
 
-use program::{Bench, SHORT};
+use std::fs;
+use std::process::Output;
+
+use program::{Bench, SHORT, told, within};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use tollway_core::Requirement;
+use tollway_core::{Error, Missing, Requirement};
 use tollway_host::requirement::{check, skip_test};
 
 /// Whether there are two cores for card and tenants.
@@ -90,4 +94,80 @@ fn crossings_are_counted_by_the_way_of_telling() {
         "{}",
         of("coalesced", "card_interrupts")
     );
+}
+
+/// A guest by QEMU's own back end and one by the card, in turns.
+const GUESTS: &str = r#"
+[preset]
+name = "short"
+path = "cipher"
+
+[trial]
+window_ms = 50.0
+warmup_ms = 10.0
+runs      = 3
+repeats   = 2
+
+[[case]]
+variant = "af-alg"
+tenant  = "linux-guest"
+driver  = ["virtio", "card"]
+size    = [64, 65536]
+"#;
+
+/// Measures the guests, while something is done to those who take part: every request's result is the library's.
+fn in_guests(disturb: impl FnOnce(&Bench)) {
+    match tollway_tenant::linux::Boot::prepare() {
+        Err(Error::Missing(missing)) => return skip_test(&["qemu", "qemu8"], &missing),
+        Err(error) => panic!("{error}"),
+        Ok(boot) if boot.found().qemu.major() < 8 => {
+            let reason = format!("QEMU {} ends when a guest uses such a device", boot.found().qemu.version);
+            let remedy = "use QEMU 8 or newer (make setup-guest)";
+            return skip_test(&["qemu8"], &Missing::new("vhost-user crypto devices", reason, remedy));
+        }
+        Ok(_) => {}
+    }
+    let bench = Bench::with(GUESTS);
+    let running = bench.tollway(&["measure", "--preset-file", "short.toml", "--json"]).spawn().unwrap();
+    disturb(&bench);
+    let output: Output = running.wait_with_output().unwrap();
+    let (out, err) = told(&output, 0);
+    let document: Value = serde_json::from_str(&out).unwrap();
+    let points = document["points"].as_array().unwrap();
+    assert_eq!(points.len(), 4);
+    for point in points {
+        assert_eq!(point["trials"], 6, "{err}\n{point}");
+        assert!(point["counters"]["operations"].as_f64().is_some_and(|done| done >= 6.0), "{point}");
+    }
+    bench.nothing_stays_behind();
+}
+
+#[test]
+fn a_guest_has_the_card_for_a_device_as_another_has_qemus() {
+    in_guests(|_| {});
+}
+
+/// The card of a guest is killed: the guest waits in vain, and the point is played again, by another card in another guest.
+#[test]
+fn a_guests_card_that_dies_is_replaced_with_its_guest() {
+    in_guests(|bench| {
+        // A thread has the name of the role that it plays.
+        let is_card = |pid: &String| {
+            fs::read_dir(format!("/proc/{pid}/task")).is_ok_and(|tasks| {
+                tasks.flatten().any(|task| {
+                    fs::read_to_string(task.path().join("comm")).is_ok_and(|name| name.trim_end() == "card")
+                })
+            })
+        };
+        let card = || bench.processes().into_iter().find(is_card);
+        let mut first = None;
+        within(60.0, "no card is started", || {
+            first = card();
+            first.is_some()
+        });
+        within(60.0, "it does not begin", || bench.trials().len() >= 3);
+        let pid = Pid::from_raw(first.clone().unwrap().parse().unwrap()).unwrap();
+        kill_process(pid, Signal::KILL).unwrap();
+        within(60.0, "no other card is started", || card().is_some_and(|other| Some(other) != first));
+    });
 }

@@ -2,8 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::Params;
+
 /// A Linux guest as a plan wants it. It has a virtual processor for each core slot that its roles name.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GuestSpec {
     /// Its memory, in MiB.
     pub memory_mib: u32,
@@ -41,8 +43,22 @@ impl DiskFormat {
     }
 }
 
+/// Who serves a device of a Linux guest: an actor in a process of its own that is made and got ready before the guest is started,
+/// serves from then on, and lives as long as the guest, whose trials may be many. It has no window and no core of its own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Server {
+    /// Its path.
+    pub path: String,
+    /// Its variant.
+    pub variant: String,
+    /// Its role, which is none of a plan's; its address is the socket at which it serves.
+    pub role: String,
+    /// What it is like. Points that say the same here share a guest.
+    pub params: Params,
+}
+
 /// Something that a Linux guest is given.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GuestDevice {
     /// A virtio disk of its own.
@@ -84,5 +100,12 @@ pub enum GuestDevice {
         /// already.
         #[serde(default)]
         listens: bool,
+    },
+    /// The same, where the process that serves it is the trial's: the laboratory starts it and puts its socket here.
+    Served {
+        /// What it is, as above.
+        kind: String,
+        /// Who serves it.
+        by: Server,
     },
 }

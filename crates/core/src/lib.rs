@@ -38,7 +38,7 @@ pub use clock::{Clock, Ticks};
 pub use crossing::Crossing;
 pub use error::{Error, Result};
 pub use forecast::{Forecast, PublishedLaw, Quoted, Sharing, TollSource};
-pub use guest::{DiskFormat, GuestDevice, GuestSpec};
+pub use guest::{DiskFormat, GuestDevice, GuestSpec, Server};
 pub use guest_facts::{Accelerator, GuestFacts, KvmKind, LinuxGuestFacts};
 pub use params::{Axis, Domain, Params, Value};
 pub use path::{Path, Registry, Variant};

@@ -20,6 +20,7 @@ use tollway_tenant::{Agent, Executable};
 use crate::guests::Guests;
 use crate::noise;
 use crate::seats::{Seat, Sitting, seats};
+use crate::servers::Servers;
 
 /// Between the last command and the opening of the warm-up: every actor has to have heard by then.
 const LEAD: Duration = Duration::from_micros(400);
@@ -190,7 +191,8 @@ impl<'a> Crew<'a> {
     /// Makes the actors and gets them ready, role by role; the actors of one role all at once.
     fn assemble<'p>(&mut self, job: &Job<'p>, guests: &mut Guests) -> Result<Vec<Member<'p>>> {
         let sittings = seats(job.plan);
-        let lodging = guests.lodge(job.plan, &sittings, &self.executable.environment, self.cpus)?;
+        let servers = Servers { executable: self.executable, cpus: self.cpus, hz: self.hz };
+        let lodging = guests.lodge(job.plan, &sittings, &servers)?;
         let mut members: Vec<Member<'p>> = Vec::new();
         for sitting in sittings {
             let guest = match sitting.seat {
@@ -253,7 +255,7 @@ impl<'a> Crew<'a> {
             role: role.name.clone(),
             params: job.params.clone(),
             tenant: role.tenant,
-            cpu: self.cpu(sitting)?,
+            cpu: Some(self.cpu(sitting)?),
             doorbells: role.doorbells,
             measured: role.measured,
             hz: self.hz,

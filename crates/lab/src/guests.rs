@@ -8,10 +8,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tollway_core::{Error, GuestFacts, LinuxGuestFacts, Missing, Plan, Result, TenantKind};
+use tollway_host::samplers::thread_time;
 use tollway_tenant::linux::{Boot, CpuTime, GuestOptions, LinuxGuest};
 use tollway_tenant::{Agent, micro};
 
 use crate::seats::{Seat, Sitting};
+use crate::servers::Servers;
 
 /// How long guests may take to boot: eight at once took 14 s on two processors.
 const BOOT: Duration = Duration::from_secs(30);
@@ -27,7 +29,7 @@ const SPARE: usize = 8;
 const ROOMY: u32 = 2;
 
 /// A guest that a plan asks for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 struct Wanted {
     /// Its number in the plan.
     guest: u32,
@@ -42,6 +44,8 @@ struct Kept {
     id: u32,
     options: GuestOptions,
     guest: LinuxGuest,
+    /// Who serves its devices; they go after it.
+    servers: Vec<Agent>,
     awake: bool,
     /// The last trial that needed it.
     used: u64,
@@ -86,26 +90,29 @@ impl Guests {
 
     /// Processor time of all that run.
     pub(crate) fn processor_time(&self) -> Duration {
-        self.kept.iter().filter_map(|kept| kept.guest.cpu_time().ok()).map(|time| time.whole).sum()
+        let guests = self.kept.iter().filter_map(|kept| kept.guest.cpu_time().ok()).map(|time| time.whole);
+        let servers = self.kept.iter().flat_map(|kept| &kept.servers).filter_map(Agent::process);
+        guests.chain(servers.filter_map(|pid| thread_time::process_of(pid.cast_signed()).ok())).sum()
     }
 
-    /// Has the guests of a plan run, and parks the others. `environment` is that of their agents; `cpus` are the
-    /// processors of the plan's core slots.
+    /// Has the guests of a plan run, and parks the others. `servers` starts who serves their devices, and has the environment
+    /// of their agents.
     pub(crate) fn lodge(
         &mut self,
         plan: &Plan,
         sittings: &[Sitting<'_>],
-        environment: &[(String, String)],
-        cpus: &[u32],
+        servers: &Servers<'_>,
     ) -> Result<Lodging> {
         if plan.uses(TenantKind::MicroGuest) && self.facts.micro_guests.is_none() {
             self.facts.micro_guests = Some(micro::check()?.kind);
         }
         self.trials += 1;
-        self.kept.retain(|kept| !kept.guest.has_ended());
-        let wanted = wanted(plan, sittings, environment, cpus.len());
+        self.kept
+            .retain_mut(|kept| !kept.guest.has_ended() && !kept.servers.iter_mut().any(Agent::has_ended));
+        let cpus = servers.cpus;
+        let wanted = wanted(plan, sittings, &servers.executable.environment, cpus.len());
         let first_new = self.next;
-        let lodging = self.assign(&wanted);
+        let lodging = self.assign(&wanted, servers);
         let lodging = lodging.and_then(|lodging| {
             self.move_in(first_new, &wanted, &lodging, cpus)?;
             Ok(lodging)
@@ -119,7 +126,7 @@ impl Guests {
     }
 
     /// A guest for each that is wanted, started where none is free.
-    fn assign(&mut self, wanted: &[Wanted]) -> Result<Lodging> {
+    fn assign(&mut self, wanted: &[Wanted], servers: &Servers<'_>) -> Result<Lodging> {
         let mut lodging = Lodging::default();
         for want in wanted {
             let trial = self.trials;
@@ -129,7 +136,7 @@ impl Guests {
                     kept.used = trial;
                     kept.id
                 }
-                None => self.start(&want.options)?,
+                None => self.start(&want.options, servers)?,
             };
             lodging.0.push((want.guest, want.instance, id));
         }
@@ -167,16 +174,19 @@ impl Guests {
         })
     }
 
-    /// Starts a guest; it is not waited for.
-    fn start(&mut self, options: &GuestOptions) -> Result<u32> {
+    /// Starts a guest, and before it who serves its devices; it is not waited for.
+    fn start(&mut self, options: &GuestOptions, servers: &Servers<'_>) -> Result<u32> {
         let boot = match &self.boot {
             Some(boot) => boot.clone(),
             None => self.boot.insert(Arc::new(Boot::prepare()?)).clone(),
         };
-        let guest = LinuxGuest::start(&boot, options)?;
+        let mut served = options.clone();
+        let servers = servers.serve(&mut served.spec.devices)?;
+        let guest = LinuxGuest::start(&boot, &served)?;
         let id = self.next;
         self.next += 1;
-        self.kept.push(Kept { id, options: options.clone(), guest, awake: true, used: self.trials });
+        let (options, used) = (options.clone(), self.trials);
+        self.kept.push(Kept { id, options, guest, servers, awake: true, used });
         Ok(id)
     }
 

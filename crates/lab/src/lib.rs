@@ -20,6 +20,7 @@ pub mod progress;
 mod restore;
 mod script;
 mod seats;
+mod servers;
 mod session;
 pub mod side;
 mod timing;

@@ -54,11 +54,14 @@ pub(crate) fn seconds(spec: &TrialSpec, sides: usize) -> f64 {
 
 /// Seconds until the Linux guests of these plans have booted: once for each kind, which is then kept.
 pub(crate) fn boots<'p>(plans: impl Iterator<Item = &'p Plan>) -> f64 {
-    let kinds = plans.filter(|plan| plan.uses(TenantKind::LinuxGuest)).map(|plan| {
-        let count = plan.roles.iter().map(|r| r.count).max().unwrap_or(1);
-        (&plan.guests, count)
-    });
-    kinds.collect::<std::collections::HashSet<_>>().len() as f64 * BOOT
+    let mut kinds = Vec::new();
+    for plan in plans.filter(|plan| plan.uses(TenantKind::LinuxGuest)) {
+        let kind = (&plan.guests, plan.roles.iter().map(|r| r.count).max().unwrap_or(1));
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    kinds.len() as f64 * BOOT
 }
 
 /// Seconds that one trial takes.

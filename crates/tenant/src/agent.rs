@@ -235,6 +235,11 @@ impl Agent {
         }
     }
 
+    /// Whether it has ended, or the guest that it lives in.
+    pub fn has_ended(&mut self) -> bool {
+        self.status().is_some()
+    }
+
     /// How its process ended, or that of the guest that it lives in.
     fn status(&mut self) -> Option<String> {
         match &mut self.home {

@@ -17,7 +17,7 @@ use tollway_host::gap::Gaps;
 use crate::probe::Probe;
 
 /// The version of this protocol; both sides must have the same.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// The longest line that either side reads, in bytes: a recorder's distribution is far below it.
 pub const LONGEST_LINE: u64 = 64 << 20;
@@ -88,8 +88,8 @@ pub struct Make {
     pub params: Params,
     /// Where it lives.
     pub tenant: TenantKind,
-    /// The processor that it is pinned to.
-    pub cpu: u32,
+    /// The processor that it is pinned to; `None`: it runs where the kernel likes.
+    pub cpu: Option<u32>,
     /// How many doorbells it has.
     pub doorbells: u32,
     /// Whether its distribution is the trial's figure.

@@ -66,7 +66,7 @@ fn make(path: &str, variant: &str, role: &str, params: &str, requires: Vec<Requi
         role: role.into(),
         params: serde_json::from_str::<Params>(params).unwrap(),
         tenant: TenantKind::LinuxGuest,
-        cpu: 0,
+        cpu: Some(0),
         doorbells: 0,
         measured: true,
         hz: clock::hz().unwrap(),

@@ -46,8 +46,18 @@ pub(crate) fn kernel_cipher() -> Axis {
 pub(crate) fn driver() -> Axis {
     words(
         "driver",
-        "by what the kernel does it: its own code, or the virtio-crypto device that QEMU gives a guest",
-        &["kernel", "virtio"],
+        "by what the kernel does it: its own code, or a guest's virtio-crypto device that QEMU itself serves, or the card",
+        &["kernel", "virtio", "card"],
+    )
+}
+
+/// How long the card of a guest looks for requests itself.
+pub(crate) fn card_spin() -> Axis {
+    whole(
+        "spin",
+        "with driver=card: microseconds for which the card looks for requests before it sleeps",
+        (0, 1000),
+        0,
     )
 }
 

@@ -109,6 +109,8 @@ fn what_cannot_be_is_refused() {
         ("interrupt", vec![("size", Value::from(17))], "axis `size`"),
         ("coalesced", vec![("count", 0.into()), ("hold", 0.into())], "axes `count` and `hold`"),
         ("capped", vec![("cap", 0.into())], "axis `cap`"),
+        ("af-alg", vec![("driver", "card".into())], "axis `driver`, value `card`"),
+        ("af-alg", vec![("driver", "kernel".into()), ("spin", 5.into())], "axis `spin`"),
     ] {
         let error = play(name, &axes).unwrap_err().to_string();
         assert!(error.contains(place), "{name}: {error}");

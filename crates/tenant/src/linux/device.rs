@@ -63,6 +63,13 @@ impl Devices {
                 GuestDevice::VhostUser { kind, socket, listens } => {
                     devices.add_vhost_user(number, qemu, kind, socket, *listens)?
                 }
+                GuestDevice::Served { kind, by } => {
+                    return Err(Error::Input {
+                        place: format!("device of a guest: {kind}, served by {}", by.role),
+                        reason: "nobody has started who serves it".into(),
+                        remedy: "start it, and name its socket: a vhost-user device".into(),
+                    });
+                }
             }
         }
         // The kernel has its driver check the signatures of what is loaded behind it, which QEMU 7.2 cannot.

@@ -31,7 +31,7 @@ const AGENT: Duration = Duration::from_secs(10);
 const STOPPED: Duration = Duration::from_secs(1);
 
 /// What a guest is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct GuestOptions {
     /// Its memory and devices.
     pub spec: GuestSpec,

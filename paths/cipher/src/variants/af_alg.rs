@@ -1,10 +1,16 @@
-//! `af-alg`: the kernel does the cipher for the program, by its own code or by a guest's virtio-crypto device.
+//! `af-alg`: the kernel does the cipher for the program, by its own code or by a guest's virtio-crypto device, which QEMU serves
+//! itself or has the card serve.
+
+mod served;
+
+use std::time::Duration;
 
 use tollway_core::{
-    Actor, Axis, Error, GuestDevice, GuestSpec, Missing, Params, Plan, Requirement, Result, TenantKind,
-    Variant,
+    Actor, Axis, Error, GuestDevice, GuestSpec, Missing, Params, Plan, Requirement, Result, Server,
+    TenantKind, Variant,
 };
 
+use super::CARD;
 use super::caller::{self, Called, Caller};
 use super::load::{IV, Load};
 use super::texts::Texts;
@@ -12,12 +18,60 @@ use crate::engine::kernel::{AfAlg, drivers};
 use crate::engine::suite::{Algorithm, CipherMode, Direction};
 use crate::params;
 
+use served::Served;
+
+/// The names in presets, of the path and of this.
+const PATH: &str = "cipher";
+const NAME: &str = "af-alg";
+
+/// By what the kernel does it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Driver {
+    /// Its own code.
+    Kernel,
+    /// A device that QEMU serves itself.
+    Virtio,
+    /// A device that the card serves, which looks for requests for so many microseconds before it sleeps.
+    Card { spin: u64 },
+}
+
+impl Driver {
+    fn of(params: &Params) -> Result<Driver> {
+        match (params.word("driver")?, params.int("spin")?) {
+            ("card", spin) => Ok(Driver::Card { spin }),
+            (_, 1..) => Err(Error::Input {
+                place: "axis `spin`".into(),
+                reason: "there is no card that would look".into(),
+                remedy: "take driver=card, or leave it out".into(),
+            }),
+            ("virtio", _) => Ok(Driver::Virtio),
+            _ => Ok(Driver::Kernel),
+        }
+    }
+
+    /// What a guest is given. With the device come the modules by which a program reaches the kernel's own code, too.
+    fn device(self) -> GuestDevice {
+        match self {
+            Driver::Kernel | Driver::Virtio => GuestDevice::Crypto,
+            Driver::Card { spin } => GuestDevice::Served {
+                kind: "crypto".into(),
+                by: Server {
+                    path: PATH.into(),
+                    variant: NAME.into(),
+                    role: CARD.into(),
+                    params: Params::new().with("spin", spin),
+                },
+            },
+        }
+    }
+}
+
 /// The kernel.
 pub(super) struct Kernel;
 
 impl Variant for Kernel {
     fn name(&self) -> &str {
-        "af-alg"
+        NAME
     }
 
     fn about(&self) -> &str {
@@ -26,7 +80,8 @@ impl Variant for Kernel {
 
     fn caveats(&self) -> &str {
         "Two system calls a request; the kernel copies the bytes in and out. The program compares each result. In a guest that QEMU \
-         translates, the kernel's own code is translated, too; `virtio` is done by QEMU itself, outside of the guest."
+         translates, the kernel's own code is translated, too; `virtio` is done by QEMU itself and `card` by a process of its own, both \
+         outside of the guest, on whichever core the kernel finds for it."
     }
 
     fn axes(&self) -> Vec<Axis> {
@@ -34,25 +89,25 @@ impl Variant for Kernel {
             params::kernel_cipher(),
             params::kernel_size(),
             params::driver(),
+            params::card_spin(),
             TenantKind::axis(&["process", "linux-guest"]),
         ]
     }
 
     fn plan(&self, params: &Params) -> Result<Plan> {
         load(params)?;
-        let (tenant, virtio) = (params.tenant()?, params.word("driver")? == "virtio");
+        let (tenant, driver) = (params.tenant()?, Driver::of(params)?);
         let mut plan = caller::plan("request", None);
         if tenant == TenantKind::LinuxGuest {
             plan.requires.push(Requirement::LinuxGuest);
-            // With the device come the modules by which a program reaches the kernel's own code, too.
-            plan.guests.push(GuestSpec { devices: vec![GuestDevice::Crypto], ..GuestSpec::default() });
+            plan.guests.push(GuestSpec { devices: vec![driver.device()], ..GuestSpec::default() });
             for role in &mut plan.roles {
                 role.tenant = tenant;
                 role.requires.push(Requirement::AfAlg);
             }
-        } else if virtio {
+        } else if driver != Driver::Kernel {
             return Err(Error::Input {
-                place: "axis `driver`, value `virtio`".into(),
+                place: format!("axis `driver`, value `{}`", params.word("driver")?),
                 reason: "which device this machine has is not Tollway's to choose".into(),
                 remedy: "take tenant=linux-guest, which is given one".into(),
             });
@@ -62,9 +117,12 @@ impl Variant for Kernel {
         Ok(plan)
     }
 
-    fn actor(&self, _: &str, params: &Params) -> Result<Box<dyn Actor>> {
+    fn actor(&self, role: &str, params: &Params) -> Result<Box<dyn Actor>> {
+        if role == CARD {
+            return Ok(Box::new(Served::new(Duration::from_micros(params.int("spin")?))));
+        }
         let load = load(params)?;
-        let (algorithm, name) = driver(&load, params.word("driver")? == "virtio")?;
+        let (algorithm, name) = kernels(&load, Driver::of(params)? != Driver::Kernel)?;
         let cipher = AfAlg::open(&name, load.key())
             .map_err(|e| Error::system(format!("opening {algorithm} by {name}"), e))?;
         let result = vec![0; load.result()];
@@ -80,7 +138,7 @@ fn load(params: &Params) -> Result<Load> {
 ///
 /// # Errors
 /// There is none.
-fn driver(load: &Load, virtio: bool) -> Result<(&'static str, String)> {
+fn kernels(load: &Load, virtio: bool) -> Result<(&'static str, String)> {
     let algorithm = match load.named.algorithm {
         Algorithm::Cipher(CipherMode::Ctr, _) => "ctr(aes)",
         _ => "cbc(aes)",
