@@ -3,6 +3,7 @@
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use tollway_core::Result;
@@ -24,6 +25,10 @@ pub struct Slept {
     /// Until a moment that it had set itself: to tell what it had held back, or that a share is due.
     pub timed: u64,
 }
+
+/// How long an engine that looks for requests keeps its core from others. A tenant that looks for itself is back sooner; after that
+/// others come first that want the core, of whom one may be the tenant, or who brings it its interrupt.
+const EAGER: Duration = Duration::from_micros(5);
 
 /// The longest that an engine sleeps that is to look whether it is wanted any more.
 const LOOK: Duration = Duration::from_millis(20);
@@ -73,9 +78,14 @@ pub(super) fn work(
             continue;
         }
         // For a while it looks for itself before it asks to be kicked, and sleeps.
-        if idle.elapsed() < shared.spin {
+        let waited = idle.elapsed();
+        if waited < shared.spin {
             shared.notice();
-            std::hint::spin_loop();
+            if waited < EAGER {
+                std::hint::spin_loop();
+            } else {
+                thread::yield_now();
+            }
             continue;
         }
         let due = if shared.arm() { Some(Duration::ZERO) } else { shared.doze() };
