@@ -372,6 +372,10 @@ pub enum SchemaOf {
     CipherBench,
     /// What `cipher devices` prints with --json.
     CipherDevices,
+    /// What `cipher plan` prints with --json.
+    CipherPlan,
+    /// What `cipher predict` prints with --json.
+    CipherPredict,
     /// What the status socket of `cipher serve` answers with.
     CipherServe,
 }

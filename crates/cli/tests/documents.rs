@@ -178,6 +178,9 @@ fn the_calculators_documents_are_as_their_schemas_say() {
         ("cipher-serve", vec![]),
         ("cipher-devices", vec![devices]),
         ("cipher-bench", vec![ciphers]),
+        // Such documents are held against them in `cipher_plans.rs`.
+        ("cipher-plan", vec![]),
+        ("cipher-predict", vec![]),
         ("model", vec![point, sweep]),
         ("plan", vec![kept, never]),
         ("simulation", vec![simulated]),

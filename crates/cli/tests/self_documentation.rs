@@ -52,7 +52,7 @@ fn help_texts_are_as_they_were_read_over() {
         let (help, _) = bench.ends(&["capture", command, "--help"], 0);
         insta::assert_snapshot!(format!("help-capture-{command}"), help);
     }
-    for command in ["serve", "status", "devices", "bench"] {
+    for command in ["serve", "status", "devices", "bench", "predict", "plan"] {
         let (help, _) = bench.ends(&["cipher", command, "--help"], 0);
         insta::assert_snapshot!(format!("help-cipher-{command}"), help);
     }
@@ -122,8 +122,8 @@ fn man_pages_render() {
     let mut pages: Vec<_> =
         fs::read_dir(bench.file("made/pages")).unwrap().map(|e| e.unwrap().path()).collect();
     pages.sort();
-    // One of the program, one for each verb, three below capture, five below entropy, four below cipher, four below generate.
-    assert_eq!(pages.len(), 1 + VERBS.len() + 3 + 5 + 4 + 4, "{pages:?}");
+    // One of the program, one for each verb, three below capture, five below entropy, six below cipher, four below generate.
+    assert_eq!(pages.len(), 1 + VERBS.len() + 3 + 5 + 6 + 4, "{pages:?}");
     for page in &pages {
         let text = fs::read_to_string(page).unwrap();
         let name = page.file_stem().unwrap().to_string_lossy();

@@ -12,6 +12,8 @@ use tollway_capture_tool::document::CaptureDocument;
 use tollway_capture_tool::generate::GenerateDocument;
 use tollway_cipher_tool::bench::BenchDocument;
 use tollway_cipher_tool::devices::DevicesDocument;
+use tollway_cipher_tool::plan::PlanDocument as PlanOfCard;
+use tollway_cipher_tool::predict::PredictDocument;
 use tollway_cipher_tool::serve::StatusDocument as CardDocument;
 use tollway_entropy_tool::feed::FeedDocument;
 use tollway_entropy_tool::serve::StatusDocument;
@@ -59,6 +61,8 @@ pub fn generate(options: &Generate) -> Result<Ending> {
             SchemaOf::EntropyFeed => schema_for!(FeedDocument).into(),
             SchemaOf::CipherBench => schema_for!(BenchDocument).into(),
             SchemaOf::CipherDevices => schema_for!(DevicesDocument).into(),
+            SchemaOf::CipherPlan => schema_for!(PlanOfCard).into(),
+            SchemaOf::CipherPredict => schema_for!(PredictDocument).into(),
             SchemaOf::CipherServe => schema_for!(CardDocument).into(),
             SchemaOf::EntropyServe => schema_for!(StatusDocument).into(),
             SchemaOf::EntropyTest => schema_for!(TestDocument).into(),
