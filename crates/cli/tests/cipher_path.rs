@@ -171,3 +171,35 @@ fn a_guests_card_that_dies_is_replaced_with_its_guest() {
         within(60.0, "no other card is started", || card().is_some_and(|other| Some(other) != first));
     });
 }
+
+/// Exits of a tenant in a micro-guest: to ring and to idle, to ring alone, none at all. Counted on both sides, by the actor itself.
+#[test]
+fn exits_of_a_micro_guest_are_counted_by_the_way_of_telling() {
+    if !has_cores() {
+        return;
+    }
+    if let Err(missing) = check(&Requirement::Kvm) {
+        return skip_test(&["micro-guest", "kvm"], &missing);
+    }
+    let bench = Bench::with(
+        "[preset]\nname = \"short\"\npath = \"cipher\"\n\
+         [trial]\nwindow_ms = 40.0\nwarmup_ms = 5.0\nruns = 3\nrepeats = 1\n\
+         [axes]\ntenant = \"micro-guest\"\nsize = 64\n\
+         [[case]]\nvariant = [\"interrupt\", \"coalesced\"]\n\
+         [[case]]\nvariant = \"busy\"\ntenants = 2\ncard = \"awake\"\n",
+    );
+    let (out, _) = bench.ends(&["measure", "--preset-file", "short.toml", "--json"], 0);
+    let document: Value = serde_json::from_str(&out).unwrap();
+    let exits = |variant: &str| {
+        let points = document["points"].as_array().unwrap();
+        let point = points.iter().find(|point| point["variant"] == variant).unwrap();
+        let count =
+            |name: &str| point["counters"][name].as_f64().unwrap_or_else(|| panic!("{name}: {point}"));
+        assert_eq!(count("operations"), count("card_requests"), "{variant}");
+        count("exits") / count("operations")
+    };
+    // Who finds its result when it comes back from ringing need not idle; who was rung for that may idle in vain.
+    assert!((0.5..=3.0).contains(&exits("interrupt")), "{}", exits("interrupt"));
+    assert!((0.5..=3.0).contains(&exits("coalesced")), "{}", exits("coalesced"));
+    assert!(exits("busy") < 0.05, "{}", exits("busy"));
+}

@@ -27,6 +27,7 @@ pub fn path() -> Path {
             ("one-vcm", include_str!("../presets/one-vcm.toml")),
             ("many-vcm", include_str!("../presets/many-vcm.toml")),
             ("back-ends", include_str!("../presets/back-ends.toml")),
+            ("exit-less", include_str!("../presets/exit-less.toml")),
         ],
         claims: include_str!("../claims.toml"),
     }

@@ -1,6 +1,6 @@
 //! The axes that variants share.
 
-use tollway_core::{Axis, Domain, Value};
+use tollway_core::{Axis, Domain, TenantKind, Value};
 
 use crate::engine::device::LONGEST;
 
@@ -83,7 +83,15 @@ pub(crate) fn depth() -> Axis {
 
 /// Tenants.
 pub(crate) fn tenants() -> Axis {
-    whole("tenants", "how many share the card, each a process with a virtual function of its own", (1, 64), 1)
+    whole("tenants", "how many share the card, each with a virtual function of its own", (1, 64), 1)
+}
+
+/// Where tenants live.
+pub(crate) fn tenant() -> Axis {
+    Axis {
+        about: "where the card's tenants live; the card itself has a process",
+        ..TenantKind::axis(&["process", "micro-guest"])
+    }
 }
 
 /// Requests a second.

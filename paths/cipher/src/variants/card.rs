@@ -111,6 +111,14 @@ impl CardActor {
     }
 }
 
+/// Whether every tenant is gone, or has closed its session as those do that are not gone before their run has ended.
+fn all_done(card: &Card) -> bool {
+    card.status().functions.iter().all(|function| {
+        // Its session was made by one request of the control queue, and closed by another.
+        !function.connected || function.sessions == 0 && function.counts.controls > 1
+    })
+}
+
 impl Actor for CardActor {
     fn ready(&mut self, _: &Place) -> Result<Address> {
         let connected = Arc::new(AtomicUsize::new(0));
@@ -134,7 +142,7 @@ impl Actor for CardActor {
         let end = window.close.saturating_add((PATIENCE.as_secs_f64() * ticks) as u64);
         let slept = engine.work(|| {
             let now = clock.now();
-            now < end && (now < window.close || connected.load(Ordering::Acquire) > 0)
+            now < end && (now < window.close || connected.load(Ordering::Acquire) > 0 && !all_done(card))
         })?;
         let work = (thread_time::thread().saturating_sub(begun).as_secs_f64() * ticks) as u64;
         self.done = Some(Done { status: card.status(), work, slept, machine: watch.end() });

@@ -6,6 +6,7 @@
 //!   card       the card's end; its engine is the actor's thread
 //!   tenant     a tenant's end, with its tasks
 //!   task       a thread of a tenant: requests out, results in
+//!   guest      what a tenant in a micro-guest has instead of system calls
 //!   load       what it asks for, and when
 //!   texts      the bytes, and what must come of them
 //!   machine    what the whole machine does meanwhile
@@ -19,6 +20,7 @@ mod af_alg;
 mod alone;
 mod caller;
 mod card;
+mod guest;
 mod library;
 mod load;
 mod machine;
@@ -46,9 +48,14 @@ const LOOKING: &str = "look in vain";
 const WAKING: &str = "sleep and wake-up of the card";
 const TIMING: &str = "sleep of the card until a deadline";
 const CALLING: &str = "interrupt";
+const RINGING: &str = "exit of the doorbell";
+const IDLING: &str = "exit to idle";
 
 /// How often a tenant's sleep was ended by an interrupt.
 const CALLED: &str = "wakes";
+
+/// How often a micro-guest was left for its requests.
+const EXITS: &str = "exits";
 
 /// How the card tells tenants of the variant of that name, and what they do until then; `None` where it has no card.
 ///

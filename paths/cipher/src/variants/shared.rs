@@ -12,7 +12,7 @@
 use std::time::Duration;
 
 use tollway_core::{
-    Actor, Axis, Crossing, Error, Gate, Params, Plan, Requirement, Result, Role, TollKey, Variant,
+    Actor, Axis, Crossing, Error, Gate, Params, Plan, Requirement, Result, Role, TenantKind, TollKey, Variant,
 };
 
 use super::alone::{self, How, Waker};
@@ -21,7 +21,7 @@ use super::card::{CardActor, Setting};
 use super::load::Load;
 use super::tenant::Tenant;
 use super::way::Way;
-use super::{CALLING, CARD, KICKING, LOOKING, SLEEPING, TENANT, TIMING, WAKING};
+use super::{CALLING, CARD, IDLING, KICKING, LOOKING, RINGING, SLEEPING, TENANT, TIMING, WAKING, guest};
 use crate::engine::driver::Waiting;
 use crate::params;
 
@@ -29,15 +29,36 @@ use crate::params;
 pub(super) struct Shared(pub(super) Way);
 
 impl Shared {
+    /// Whether a tenant in a micro-guest can be told that way.
+    fn fits_a_guest(&self, params: &Params) -> Result<()> {
+        let refused = |reason: String, remedy: &str| {
+            let place = "axis `tenant`, value `micro-guest`".into();
+            Err(Error::Input { place, reason, remedy: remedy.into() })
+        };
+        if let Some(reason) = self.0.needs_a_kernel(Load::of(params)?.is_open()) {
+            return refused(
+                format!("`{}` needs a kernel: {reason}", self.name()),
+                "take `busy`, or processes",
+            );
+        }
+        if params.int("tasks")? > 1 {
+            return refused("it has one processor and no threads".into(), "take tasks=1, and more tenants");
+        }
+        Ok(())
+    }
+
     fn gates(&self, params: &Params) -> Result<Vec<Gate>> {
         let load = Load::of(params)?;
         let waiting = self.0.waiting(params)?;
+        let is_guest = params.tenant()? == TenantKind::MicroGuest;
         // About how long the two sleep: until a request is done, or the next is due.
         let soon = self.0.holds(params)?.unwrap_or(Duration::from_micros(20));
         let gap = |sharing: f64| load.gap().map_or(soon, |gap| gap.div_f64(sharing));
         let all = params.real("tasks")? * params.real("tenants")?;
         let (asleep, long) = match waiting {
             Waiting::Interrupt | Waiting::Busy => (How::Poll, gap(1.0)),
+            // A guest's program polls.
+            Waiting::Hybrid(_) if is_guest => (How::Poll, gap(1.0)),
             Waiting::Epoll | Waiting::Hybrid(_) => (How::Epoll, gap(1.0)),
             Waiting::Periodic(period) => (How::Nap, period),
         };
@@ -53,13 +74,19 @@ impl Shared {
         };
         let kick = alone::asleep(Crossing::KickAsleep, How::Epoll, gap(all), tenant);
         let wake = alone::asleep(Crossing::SleepWake, How::Epoll, gap(all), tenant);
-        let mut gates = vec![
-            each("submit", TENANT, alone::laid(Crossing::RequestSubmit, &load)),
-            counted(KICKING, TENANT, kick),
+        let mut gates = vec![each("submit", TENANT, alone::laid(Crossing::RequestSubmit, &load))];
+        if is_guest {
+            gates.push(counted(RINGING, TENANT, TollKey::of(Crossing::ExitIoeventfd)));
+            // The kernel writes the eventfd then: no system call is in it.
+            gates.push(counted(KICKING, TENANT, kick).less(TollKey::of(Crossing::WriteByte)));
+        } else {
+            gates.push(counted(KICKING, TENANT, kick));
+        }
+        gates.extend([
             counted(WAKING, CARD, wake),
             each("turn, less the cipher", CARD, turn).less(cipher.clone()),
             each("cipher", CARD, cipher),
-        ];
+        ]);
         if self.0.has_deadlines() {
             let toll = alone::asleep(Crossing::SleepWake, How::Nap, soon, card);
             gates.push(counted(TIMING, CARD, toll));
@@ -67,6 +94,9 @@ impl Shared {
         if self.0.is_called() {
             let toll = alone::asleep(Crossing::KickAsleep, asleep, long, card);
             gates.push(counted(CALLING, CARD, toll));
+        }
+        if is_guest && waiting != Waiting::Busy {
+            gates.push(counted(IDLING, TENANT, TollKey::of(Crossing::ExitMmio)));
         }
         if waiting != Waiting::Busy {
             let toll = alone::asleep(Crossing::SleepWake, asleep, long, card);
@@ -91,7 +121,8 @@ impl Variant for Shared {
         "The card is software: a process on another core. Requests go to it through queues in the tenant's memory and eventfds \
          (virtio-crypto over vhost-user). A tenant writes each request's bytes and reads and compares the result, which is in the \
          figure. With a rate, latency counts from when a request was to begin: a tenant that sleeps wakes up late for that, too. \
-         The card has a core to itself; of several tenants those share one that have to."
+         The card has a core to itself; of several tenants those share one that have to. Of a micro-guest's exits those are counted \
+         that its requests make; what its host's own interrupts and timers make of it is in the figure and in no count."
     }
 
     fn axes(&self) -> Vec<Axis> {
@@ -101,6 +132,7 @@ impl Variant for Shared {
             params::tasks(),
             params::depth(),
             params::tenants(),
+            params::tenant(),
             params::rate(),
             params::arrivals(),
             params::card(),
@@ -113,17 +145,21 @@ impl Variant for Shared {
 
     fn plan(&self, params: &Params) -> Result<Plan> {
         Setting::of(self.0, params)?;
+        let mut tenant = Role::measured(TENANT).tenant(params.tenant()?);
+        let mut requires = vec![Requirement::Cores(2)];
+        if tenant.tenant == TenantKind::MicroGuest {
+            self.fits_a_guest(params)?;
+            tenant = tenant.doorbells(guest::BELLS);
+            requires.extend([Requirement::Kvm, Requirement::InvariantTsc]);
+        }
         let tenants = u32::try_from(params.int("tenants")?).unwrap_or(u32::MAX);
         Ok(Plan {
             operation: "request".into(),
-            roles: vec![
-                Role::serving(CARD).core(1).alone(),
-                Role { count: tenants, ..Role::measured(TENANT) },
-            ],
+            roles: vec![Role::serving(CARD).core(1).alone(), Role { count: tenants, ..tenant }],
             gates: self.gates(params)?,
             provides: None,
             needs: Vec::new(),
-            requires: vec![Requirement::Cores(2)],
+            requires,
             guests: Vec::new(),
         })
     }

@@ -9,9 +9,10 @@ use tollway_host::samplers::thread_time;
 use tollway_load::{Flights, Places, Service, Starts, fly, wait_until};
 use tollway_virtio::{Area, Span};
 
+use super::guest::Ways;
 use super::load::{Load, Stream};
 use super::texts::Texts;
-use crate::engine::driver::{DataQueue, Handle, Looks, Operation};
+use crate::engine::driver::{DataQueue, Handle, Looks, Operation, Waiting};
 use crate::engine::protocol::Status;
 
 /// A task, ready to run.
@@ -20,6 +21,8 @@ pub(super) struct Task {
     queue: DataQueue,
     area: Area,
     session: Option<Handle>,
+    /// Out of the micro-guest that it lives in.
+    ways: Option<Ways>,
     texts: Texts,
     /// Where its buffers begin.
     at: usize,
@@ -33,6 +36,8 @@ pub(super) struct Task {
     found: Option<usize>,
     /// Whether something was submitted that the card does not see yet.
     unseen: bool,
+    /// In a micro-guest, how long it looks before it idles, in ticks.
+    spin: u64,
     hz: f64,
     clock: RunClock,
     counts: Counts,
@@ -43,7 +48,7 @@ pub(super) struct Task {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
     pub(super) flights: Flights,
-    /// Kicks that went out to a card that slept.
+    /// Kicks that went out to a card that slept; in a micro-guest each is an exit.
     pub(super) kicks: u64,
     pub(super) looks: Looks,
     /// Completions whose status or bytes were not what they had to be.
@@ -65,6 +70,10 @@ fn slot(load: &Load) -> usize {
 impl Task {
     /// One that has that queue, and the memory from `at` on.
     pub(super) fn new(load: Load, queue: DataQueue, at: usize, hz: f64, seed: u64) -> Result<Task> {
+        let spin = match queue.waiting() {
+            Waiting::Hybrid(spin) => (spin.as_secs_f64() * hz) as u64,
+            _ => 0,
+        };
         let texts = Texts::of(&load)?;
         let places = load.places();
         let area = queue.area().clone();
@@ -72,6 +81,8 @@ impl Task {
             area,
             queue,
             session: None,
+            ways: None,
+            spin,
             texts,
             at,
             stream: load.stream(hz, seed),
@@ -92,29 +103,38 @@ impl Task {
         Ok(task)
     }
 
+    /// It will run in a micro-guest, and has these ways out.
+    pub(super) fn inside(&mut self, ways: Ways) {
+        self.ways = Some(ways);
+    }
+
     /// By which session its requests are.
     pub(super) fn has(&mut self, session: Handle) {
         self.session = Some(session);
     }
 
-    /// Runs in the window.
+    /// Runs in the window. In a micro-guest it makes no system call, and neither allocates nor frees.
     ///
     /// # Errors
     /// If the card is gone, or keeps to no protocol.
     pub(super) fn run(&mut self, window: &Window, recorder: &mut Recorder) -> Result<()> {
         let clock = self.clock;
         let mut stream = self.stream.take();
-        let mut places = self.places.clone();
-        // It is to be in time; a thread's sleep may be 50 µs late by itself (prctl(2), PR_SET_TIMERSLACK).
-        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+        let mut places = std::mem::take(&mut self.places);
+        if self.ways.is_none() {
+            // It is to be in time; a thread's sleep may be 50 µs late by itself (prctl(2), PR_SET_TIMERSLACK).
+            let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+        }
         wait_until(clock, window.warm);
-        let begun = thread_time::thread();
+        let begun = self.processor_time();
         let starts = match &mut stream {
             Some(stream) => Starts::Open(stream),
             None => Starts::Closed,
         };
         let flights = fly(clock, window, recorder, &mut places, starts, self);
-        let spent = thread_time::thread().saturating_sub(begun);
+        let spent = self.processor_time().saturating_sub(begun);
+        // Kept: they are freed outside.
+        (self.stream, self.places) = (stream, places);
         self.counts.work = (spent.as_secs_f64() * self.hz) as u64;
         self.counts.flights = flights;
         self.counts.looks = self.queue.looks();
@@ -127,6 +147,10 @@ impl Task {
     /// What it counted.
     pub(super) fn counts(&self) -> &Counts {
         &self.counts
+    }
+
+    fn processor_time(&self) -> Duration {
+        self.ways.map_or_else(thread_time::thread, |ways| ways.processor_time())
     }
 
     fn source(&self, place: usize) -> usize {
@@ -162,7 +186,16 @@ impl Task {
     #[inline]
     pub(super) fn show(&mut self) {
         if std::mem::take(&mut self.unseen) {
-            self.counts.kicks += u64::from(self.queue.kick());
+            let kicked = match self.ways {
+                None => self.queue.kick(),
+                Some(ways) => {
+                    self.queue.wants_kick() && {
+                        ways.ring();
+                        true
+                    }
+                }
+            };
+            self.counts.kicks += u64::from(kicked);
         }
     }
 }
@@ -207,8 +240,15 @@ impl Service for Task {
     }
 
     fn rest(&mut self, until: Ticks) {
-        let left = until.saturating_sub(self.clock.now()) as f64 / self.hz;
-        match self.queue.wait(Duration::try_from_secs_f64(left).unwrap_or(super::load::PATIENCE)) {
+        let (clock, now) = (self.clock, self.clock.now());
+        let waited = match self.ways {
+            None => {
+                let left = until.saturating_sub(now) as f64 / self.hz;
+                self.queue.wait(Duration::try_from_secs_f64(left).unwrap_or(super::load::PATIENCE))
+            }
+            Some(ways) => self.queue.wait_idle(|| clock.now() >= now + self.spin, || ways.idle()),
+        };
+        match waited {
             Ok(found) => self.found = found.map(|completion| self.read(completion)),
             Err(error) => self.fail(error),
         }

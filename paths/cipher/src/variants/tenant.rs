@@ -1,4 +1,4 @@
-//! The tenant's end: tasks, each with a queue of its own, in threads of this actor's.
+//! The tenant's end: tasks, each with a queue of its own, in threads of this actor's; or one task, in a micro-guest.
 
 use std::path::Path;
 use std::thread;
@@ -6,11 +6,13 @@ use std::thread;
 use tollway_core::{Actor, Address, Error, Params, Place, Recorder, Result, Tally, Window};
 use tollway_host::clock::hz;
 
+use super::guest::Guest;
 use super::load::Load;
 use super::task::{self, Counts, Task};
 use super::way::Way;
-use super::{CALLED, KICKING, LOOKING, SLEEPING};
+use super::{CALLED, EXITS, IDLING, KICKING, LOOKING, RINGING, SLEEPING};
 use crate::engine::driver::{Driver, Options, Sessions, Waiting};
+use crate::engine::protocol::Status;
 
 /// A tenant of the card.
 pub(super) struct Tenant {
@@ -18,6 +20,8 @@ pub(super) struct Tenant {
     tasks: usize,
     waiting: Waiting,
     ready: Option<Ready>,
+    /// The micro-guest that it lives in.
+    guest: Option<Guest>,
     counts: Vec<Counts>,
 }
 
@@ -34,8 +38,56 @@ impl Tenant {
             tasks: params.int("tasks")? as usize,
             waiting: way.waiting(params)?,
             ready: None,
+            guest: None,
             counts: Vec::new(),
         })
+    }
+
+    /// The connection ends: so the card knows that nothing more will come.
+    fn leave(&mut self) {
+        if let Some(Ready { tasks, .. }) = self.ready.take() {
+            self.counts = tasks.iter().map(|task| *task.counts()).collect();
+        }
+    }
+
+    fn sum(&self, count: fn(&Counts) -> u64) -> u64 {
+        self.counts.iter().map(count).sum()
+    }
+}
+
+/// The card makes no session.
+pub(super) fn no_session(name: &str, status: Status) -> Error {
+    Error::Wrong(format!("the card opens no session of {name}: {status:?}"))
+}
+
+impl Ready {
+    /// Runs in the window, in threads of this process.
+    fn run(&mut self, load: &Load, window: &Window, recorder: &mut Recorder) -> Result<()> {
+        // The card's engine is the thread of an actor that runs: it answers from now on.
+        let opened = self.sessions.open(load.named.algorithm, load.key())?;
+        let session = opened.map_err(|status| no_session(load.named.name, status))?;
+        self.tasks.iter_mut().for_each(|task| task.has(session));
+        match &mut self.tasks[..] {
+            [task] => task.run(window, recorder),
+            tasks => together(tasks, window, recorder),
+        }
+    }
+
+    /// Runs in the window, in a micro-guest: its task alone, on the guest's processor.
+    fn run_inside(
+        &mut self,
+        guest: &mut Guest,
+        load: &Load,
+        window: &Window,
+        recorder: &mut Recorder,
+    ) -> Result<()> {
+        let session = guest.open(&mut self.sessions, load)?;
+        for task in &mut self.tasks {
+            task.has(session);
+            task.run(window, recorder)?;
+        }
+        // The connection cannot end in here.
+        guest.close(&mut self.sessions, session)
     }
 }
 
@@ -52,41 +104,47 @@ impl Actor for Tenant {
             waiting: self.waiting,
             ..Options::default()
         };
-        let driver = Driver::connect(Path::new(&card.0), &options)?;
+        let mut driver = Driver::connect(Path::new(&card.0), &options)?;
         let (free, hz) = (driver.free(), hz()?);
+        self.guest = Guest::of(place, hz)?;
+        if let Some(guest) = &self.guest {
+            guest.wire(&mut driver.sessions)?;
+        }
         // No two tenants' streams are the same.
-        let seed = u64::from(std::process::id()) << 8;
+        let seed = u64::from(rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()) << 8;
         let task =
             |(number, queue)| Task::new(self.load, queue, free + number * room, hz, seed + number as u64);
-        let tasks = driver.queues.into_iter().enumerate().map(task).collect::<Result<_>>()?;
+        let mut tasks = driver.queues.into_iter().enumerate().map(task).collect::<Result<Vec<_>>>()?;
+        if let Some(guest) = &self.guest {
+            tasks.iter_mut().for_each(|task| task.inside(guest.ways()));
+        }
         self.ready = Some(Ready { sessions: driver.sessions, tasks });
         Ok(Address::none())
     }
 
     fn run(&mut self, window: &Window, recorder: &mut Recorder) -> Result<()> {
-        // The connection ends with the run: so the card knows that nothing more will come.
-        let Some(Ready { mut tasks, mut sessions }) = self.ready.take() else { return Ok(()) };
-        // The card's engine is the thread of an actor that runs: it answers from now on.
-        let named = self.load.named;
-        let session = sessions.open(named.algorithm, self.load.key())?.map_err(|status| {
-            Error::Wrong(format!("the card opens no session of {}: {status:?}", named.name))
-        })?;
-        tasks.iter_mut().for_each(|task| task.has(session));
-        let outcome = match &mut tasks[..] {
-            [task] => task.run(window, recorder),
-            tasks => together(tasks, window, recorder),
-        };
-        self.counts = tasks.iter().map(|task| *task.counts()).collect();
+        let Some(ready) = &mut self.ready else { return Ok(()) };
+        if let Some(guest) = &mut self.guest {
+            return ready.run_inside(guest, &self.load, window, recorder);
+        }
+        let outcome = ready.run(&self.load, window, recorder);
+        self.leave();
         outcome
     }
 
+    fn park(&mut self) {
+        self.leave();
+    }
+
     fn verify(&mut self) -> Result<()> {
-        let done: u64 = self.counts.iter().map(|counts| counts.flights.done).sum();
-        let wrong: u64 = self.counts.iter().map(|counts| counts.wrong).sum();
-        let lost: usize = self.counts.iter().map(|counts| counts.flights.lost).sum();
+        let (done, wrong) = (self.sum(|c| c.flights.done), self.sum(|c| c.wrong));
+        let lost = self.sum(|c| c.flights.lost as u64);
         match (done, wrong, lost) {
             (0, ..) => Err(Error::Wrong("no request was done".into())),
-            (_, 0, 0) => Ok(()),
+            (_, 0, 0) => match &self.guest {
+                Some(guest) => guest.verify(self.sum(|c| c.kicks), self.sum(|c| c.looks.sleeps)),
+                None => Ok(()),
+            },
             _ => Err(Error::Wrong(format!(
                 "of {done} requests {wrong} came back wrong, and {lost} not at all"
             ))),
@@ -94,20 +152,24 @@ impl Actor for Tenant {
     }
 
     fn tally(&mut self) -> Tally {
-        let sum = |count: fn(&Counts) -> u64| self.counts.iter().map(count).sum::<u64>();
-        let (sleeps, vain) = (sum(|c| c.looks.sleeps), sum(|c| c.looks.vain));
+        let sum = |count: fn(&Counts) -> u64| self.sum(count);
+        let (kicks, sleeps, vain) = (sum(|c| c.kicks), sum(|c| c.looks.sleeps), sum(|c| c.looks.vain));
         let late: f64 = self.counts.iter().map(|c| c.flights.late * c.flights.done as f64).sum();
-        Tally::default()
-            .visited(KICKING, sum(|c| c.kicks))
+        let tally = Tally::default()
+            .visited(KICKING, kicks)
             .visited(SLEEPING, sleeps)
             .visited(LOOKING, vain)
             .counter("operations", sum(|c| c.flights.done))
             .counter("work", sum(|c| c.work))
-            .counter("kicks", sum(|c| c.kicks))
+            .counter("kicks", kicks)
             .counter("sleeps", sleeps)
             .counter(CALLED, sum(|c| c.looks.wakes))
             .counter("late_ticks", late as u64)
-            .counter("within", sum(|c| c.flights.within))
+            .counter("within", sum(|c| c.flights.within));
+        match self.guest {
+            Some(_) => tally.visited(RINGING, kicks).visited(IDLING, sleeps).counter(EXITS, kicks + sleeps),
+            None => tally,
+        }
     }
 }
 

@@ -118,6 +118,19 @@ impl Way {
         })
     }
 
+    /// Why no tenant in a micro-guest can be told so, if that is so. `is_open`: whether its requests come at times of their own.
+    pub(super) fn needs_a_kernel(self, is_open: bool) -> Option<&'static str> {
+        match self {
+            Way::Epoll => Some("epoll is the kernel's"),
+            Way::Periodic => Some("nothing there ends a sleep after a while"),
+            Way::Busy => None,
+            _ if is_open => {
+                Some("who idles there is woken by the card alone, and not when the next request is due")
+            }
+            _ => None,
+        }
+    }
+
     /// Whether the card sets itself moments at which to tell.
     pub(super) fn has_deadlines(self) -> bool {
         matches!(self, Way::Coalesced | Way::Capped | Way::Adaptive)

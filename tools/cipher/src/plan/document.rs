@@ -99,7 +99,7 @@ impl PlanDocument {
     ) {
         let interval = match level.share {
             None => measured.mean,
-            Some(share) if share == 0.99 => measured.p99,
+            Some(0.99) => measured.p99,
             // Of others no block has kept its figure: it is that of all, and nobody knows how exact.
             Some(share) => {
                 let estimate = observed.quantile(share);
