@@ -4,12 +4,16 @@
 mod program;
 
 use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
 
 use program::{Bench, SHORT};
 use serde_json::Value;
 use tollway_core::{Quoted, Requirement};
 use tollway_host::requirement::{check, skip_test};
 use tollway_store::{RunId, Store};
+
+/// Each of them wants the machine to itself.
+static TURN: Mutex<()> = Mutex::new(());
 
 /// Whether there are two cores for card and tenant.
 fn has_cores() -> bool {
@@ -57,6 +61,7 @@ fn what_is_foretold_was_frozen_before_it_was_measured() {
     if !has_cores() {
         return;
     }
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let bench = Bench::with(SHORT);
     let few =
         ["predict", "--size", "16384", "--ways", "busy,interrupt", "--loads", "0.4", "--requests", "8000"];
@@ -93,6 +98,7 @@ fn a_plan_keeps_its_level_by_its_own_figures() {
     if !has_cores() {
         return;
     }
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let bench = Bench::with(SHORT);
     let ways = "interrupt,capped:2k,epoll,busy";
     let asked = ["plan", "--slo", "p99<20ms", "--tenants", "2", "--size", "16384", "--ways", ways];

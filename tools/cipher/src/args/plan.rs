@@ -42,9 +42,7 @@ pub struct Plan {
 
     /// Ways of telling: interrupt, coalesced:COUNT:TIME, capped:RATE, adaptive, epoll, periodic:TIME, hybrid:TIME, busy.
     #[arg(long, value_name = "WAY,…", value_delimiter = ',')]
-    #[arg(
-        default_value = "interrupt,coalesced:8:100us,capped:2k,capped:5k,capped:10k,adaptive,epoll,periodic:100us,hybrid:50us,busy"
-    )]
+    #[arg(default_value = "interrupt,coalesced,capped,adaptive,epoll,periodic,hybrid,busy")]
     pub ways: Vec<Way>,
 
     /// Then run the best way at the load that is found for it, and show foretold against measured.

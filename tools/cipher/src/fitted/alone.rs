@@ -17,6 +17,9 @@ pub const WATCH: TrialSpec = TrialSpec { window_ms: 2500.0, warmup_ms: 5.0, runs
 /// How long sleeps are of which it is known what their end takes, in nanoseconds: the actors' own way there is in them.
 const LONG: [(&str, f64); 5] = [("0us", 5e3), ("5us", 1e4), ("20us", 2.5e4), ("100us", 1.05e5), ("1ms", 1e6)];
 
+/// Whoever has slept as long itself, and then wakes the other.
+const AFTER_SLEEP: [(&str, f64); 3] = [("20us", 2.5e4), ("100us", 1.05e5), ("1ms", 1e6)];
+
 /// And naps: whoever sleeps for less hardly does.
 const NAPS: [(&str, f64); 2] = [("100us", 1e5), ("1ms", 1e6)];
 
@@ -54,9 +57,12 @@ pub fn points(asked: &Asked<'_>) -> Result<(Vec<At>, Vec<At>)> {
         for sleep in ["poll-LONG-awake", "epoll-LONG-awake"] {
             steps.push(kind(asked, "kick-asleep", &sleep.replace("LONG", long))?);
         }
-        for sleep in ["poll-LONG-awake", "epoll-LONG-awake", "epoll-LONG-woken"] {
+        for sleep in ["poll-LONG-awake", "epoll-LONG-awake"] {
             steps.push(kind(asked, "wake-late", &sleep.replace("LONG", long))?);
         }
+    }
+    for (long, _) in AFTER_SLEEP {
+        steps.push(kind(asked, "wake-late", &format!("epoll-{long}-woken"))?);
     }
     for (long, _) in NAPS {
         steps.push(kind(asked, "wake-late", &format!("nap-{long}"))?);
@@ -81,11 +87,20 @@ impl Alone {
     pub fn read(asked: &Asked<'_>, store: &Store, run: RunId, hz: f64) -> anyhow::Result<Alone> {
         let observed = |at: At| Observed::read(store, run, &at, hz);
         let law = |at: At| Ok::<_, anyhow::Error>(undisturbed(&observed(at)?));
+        // Of some machines a sleep so short is none: the others will do.
         let wakes = |variant: &str, how: &str| -> anyhow::Result<Wakes> {
+            let long: &[(&str, f64)] = match how {
+                "nap-LONG" => &NAPS,
+                "epoll-LONG-woken" => &AFTER_SLEEP,
+                _ => &LONG,
+            };
             let wake =
                 |(long, ns): &(&str, f64)| Ok((*ns, law(kind(asked, variant, &how.replace("LONG", long))?)?));
-            let long: &[(&str, f64)] = if how == "nap-LONG" { &NAPS } else { &LONG };
-            long.iter().map(wake).collect()
+            let mut all: Vec<anyhow::Result<(f64, Law)>> = long.iter().map(wake).collect();
+            if all.iter().all(Result::is_err) {
+                return Err(all.remove(0).expect_err("all of them are"));
+            }
+            Ok(all.into_iter().flatten().collect())
         };
         let watched = observed(asked.at("crossings", "interruption", Params::default())?)?;
         let rate = watched.count("operations") / (watched.count("watched_nanoseconds") / 1e9).max(1e-9);
