@@ -153,13 +153,13 @@ fn limits_and_ways_to_tell_are_read_again() {
     let server = Serving::start(&["--config", &file]);
     assert_eq!(fs::metadata(&a).unwrap().permissions().mode() & 0o777, 0o660);
     let (mut driver, session) = connect(&a);
-    let mut lasted = |rounds| {
+    let mut lasted = |rounds, bytes| {
         let begun = Instant::now();
-        (0..rounds).for_each(|_| encrypt(&mut driver, session, 64));
+        (0..rounds).for_each(|_| encrypt(&mut driver, session, bytes));
         begun.elapsed()
     };
     // Twelve, of which one is there at once, at twenty a second.
-    let slow = lasted(12);
+    let slow = lasted(12, 64);
     assert!((Duration::from_millis(450)..Duration::from_secs(5)).contains(&slow), "{slow:?}");
 
     write(1_000_000, "100ms", "queues = 2");
@@ -168,16 +168,16 @@ fn limits_and_ways_to_tell_are_read_again() {
     while status(&state)["functions"][0]["limit"] != 1_000_000 {
         assert!(Instant::now() < deadline, "the limit is not taken over");
     }
-    // Each is held for a tenth of a second now: who sleeps until it is told is told as late.
+    // Each is held for a tenth of a second now: who sleeps until it is told is told as late. (A short one is done before anybody sleeps.)
     let interrupts = || status(&state)["functions"][0]["interrupts"].as_u64().unwrap();
     let before = interrupts();
-    let held = lasted(5);
+    let held = lasted(5, 65_536);
     assert!(held < Duration::from_secs(5), "{held:?}");
     assert!(interrupts() - before <= 6 && held > Duration::from_millis(100), "{held:?}");
 
     fs::write(&file, "nonsense = 1").unwrap();
     server.signal(Signal::HUP);
-    lasted(1);
+    lasted(1, 64);
     assert!(status(&state)["functions"][0]["limited"].as_f64().unwrap() > 0.3);
     server.signal(Signal::TERM);
     let (good, said) = server.end();
