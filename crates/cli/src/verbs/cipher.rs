@@ -3,6 +3,7 @@
 use std::env;
 
 use anyhow::{Context, Result};
+use serde::Serialize;
 use tollway_cipher_tool as tool;
 use tollway_cipher_tool::args::bench::Bench;
 use tollway_cipher_tool::args::plan::Plan;
@@ -41,11 +42,7 @@ fn predict(arguments: &Arguments, options: &Predict) -> Result<tool::Ending> {
     let ended = tool::predict::run(options, &lab, &arguments.store, &mut told);
     told.finish();
     let (document, ending) = ended?;
-    match document {
-        Some(document) if arguments.json => output::json(&document)?,
-        Some(document) => output::text(&document.to_text(output::width()))?,
-        None => {}
-    }
+    show(arguments, document.as_ref(), |document| document.to_text(output::width()))?;
     Ok(ending)
 }
 
@@ -57,12 +54,21 @@ fn plan(arguments: &Arguments, options: &Plan) -> Result<tool::Ending> {
     let ended = tool::plan::run(options, &lab, &arguments.store, &mut told);
     told.finish();
     let (document, ending) = ended?;
-    match document {
-        Some(document) if arguments.json => output::json(&document)?,
-        Some(document) => output::text(&document.to_text(output::width()))?,
-        None => {}
-    }
+    show(arguments, document.as_ref(), |document| document.to_text(output::width()))?;
     Ok(ending)
+}
+
+/// Prints what there is to tell: nothing of what was interrupted.
+fn show<D: Serialize>(
+    arguments: &Arguments,
+    document: Option<&D>,
+    text: impl FnOnce(&D) -> String,
+) -> Result<()> {
+    match document {
+        Some(document) if arguments.json => output::json(document),
+        Some(document) => Ok(output::text(&text(document))?),
+        None => Ok(()),
+    }
 }
 
 /// Measures, and tells.
