@@ -4,9 +4,9 @@
 mod program;
 
 use std::fs;
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command};
 
 use program::{Bench, SHORT};
 use serde_json::Value;
@@ -83,6 +83,33 @@ fn wrong(value: &Value, schema: &Value, root: &Value) -> Vec<String> {
         }
     }
     found
+}
+
+/// A server; killed when dropped.
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The state of a crypto device that serves nobody yet.
+fn state_of_a_card(bench: &Bench) -> Value {
+    let functions = ["--function", "a=a.sock", "--function", "b=b.sock,limit=1k,tell=cap:1k"];
+    let arguments =
+        [&["cipher", "serve", "--status", "state.sock", "--engines", "2"], &functions[..]].concat();
+    let mut server = Server(bench.tollway(&arguments).spawn().unwrap());
+    let mut ready = String::new();
+    BufReader::new(server.0.stdout.take().unwrap()).read_line(&mut ready).unwrap();
+    assert!(ready.starts_with("ready"), "{ready}");
+    let state = json(bench, &["cipher", "status", "state.sock"]);
+    assert_eq!(
+        (&state["functions"][0]["burst"], &state["functions"][1]["burst"]),
+        (&Value::Null, &4096.into())
+    );
+    state
 }
 
 fn is(value: &Value, kind: &Value) -> bool {
@@ -164,6 +191,7 @@ fn the_calculators_documents_are_as_their_schemas_say() {
     let feed =
         json(&bench, &["entropy", "feed", "--dry-run", "--json", "--source", "./bytes", "--file-is-fresh"]);
     let devices = json(&bench, &["cipher", "devices", "--json"]);
+    let state = state_of_a_card(&bench);
     let few =
         ["--cipher", "sha256", "--sizes", "64,128", "--in-flight", "1,2", "--by", "library,inside,neighbour"];
     let ciphers =
@@ -175,7 +203,7 @@ fn the_calculators_documents_are_as_their_schemas_say() {
         ("entropy-feed", vec![feed]),
         // Such a document is held against the server that it is of in tools/entropy.
         ("entropy-serve", vec![]),
-        ("cipher-serve", vec![]),
+        ("cipher-serve", vec![state]),
         ("cipher-devices", vec![devices]),
         ("cipher-bench", vec![ciphers]),
         // Such documents are held against them in `cipher_plans.rs`.

@@ -103,6 +103,20 @@ fn tasks_tenants_and_streams_are_counted_whole() {
     }
 }
 
+/// A closed loop: what is on its way is with the card or with its tenant, who looks without end.
+#[test]
+fn the_cards_queue_is_as_long_as_what_is_on_its_way() {
+    let standing = |depth: u64| {
+        let (_, tally) = played("busy", &[("depth", depth.into()), ("size", 65_536.into())]);
+        let count = |name: &str| tally.counters[name] as f64;
+        assert!(count("card_nanoseconds") > 45e6, "{tally:?}");
+        count("card_queue_nanoseconds") / count("card_nanoseconds")
+    };
+    let (one, sixteen) = (standing(1), standing(16));
+    assert!(one > 0.0 && one <= 1.0 && sixteen <= 16.0, "{one} and {sixteen}");
+    assert!(sixteen > 4.0 * one, "{one} and {sixteen}");
+}
+
 #[test]
 fn what_cannot_be_is_refused() {
     for (name, axes, place) in [

@@ -99,6 +99,8 @@ struct Ready {
 
 struct Done {
     status: Status,
+    /// How it was when the run began: seconds, and those that requests had stood at the card.
+    before: [f64; 2],
     /// Processor time of the engine, in ticks.
     work: u64,
     slept: Slept,
@@ -138,6 +140,8 @@ impl Actor for CardActor {
         folder.take();
         let (clock, ticks) = (RunClock::chosen(), *hz);
         engine.work(|| clock.now() < window.warm)?;
+        let before = card.status();
+        let before = [before.seconds, before.standing.seconds];
         let (begun, watch) = (thread_time::thread(), Watch::begin());
         let end = window.close.saturating_add((PATIENCE.as_secs_f64() * ticks) as u64);
         let slept = engine.work(|| {
@@ -145,7 +149,7 @@ impl Actor for CardActor {
             now < end && (now < window.close || connected.load(Ordering::Acquire) > 0 && !all_done(card))
         })?;
         let work = (thread_time::thread().saturating_sub(begun).as_secs_f64() * ticks) as u64;
-        self.done = Some(Done { status: card.status(), work, slept, machine: watch.end() });
+        self.done = Some(Done { status: card.status(), before, work, slept, machine: watch.end() });
         Ok(())
     }
 
@@ -167,18 +171,21 @@ impl Actor for CardActor {
     }
 
     fn tally(&mut self) -> Tally {
-        let Some(Done { status, work, slept, machine }) = &self.done else { return Tally::default() };
+        let Some(Done { status, before, work, slept, machine }) = &self.done else { return Tally::default() };
         let sum = |count: fn(&crate::engine::device::Counts) -> u64| {
             status.functions.iter().map(|function| count(&function.counts)).sum::<u64>()
         };
         let interrupts = sum(|counts| counts.interrupts);
+        let nanoseconds = |seconds: f64| (seconds * 1e9) as u64;
         let tally = Tally::default()
             .visited(super::WAKING, slept.kicked)
             .visited(super::TIMING, slept.timed)
             .visited(super::CALLING, interrupts)
             .counter("work", *work)
             .counter("card_work", *work)
-            .counter("card_busy_nanoseconds", (status.engines.iter().sum::<f64>() * 1e9) as u64)
+            .counter("card_busy_nanoseconds", nanoseconds(status.engines.iter().sum::<f64>()))
+            .counter("card_queue_nanoseconds", nanoseconds(status.standing.seconds - before[1]))
+            .counter("card_nanoseconds", nanoseconds(status.seconds - before[0]))
             .counter("card_requests", sum(|counts| counts.requests))
             .counter("card_kicks", sum(|counts| counts.kicks))
             .counter("card_sleeps", slept.kicked + slept.timed)

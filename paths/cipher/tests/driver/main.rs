@@ -2,6 +2,7 @@
 
 mod killed;
 mod limits;
+mod standing;
 mod telling;
 mod tenancy;
 mod waiting;

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use tollway_cipher::engine::device::{FunctionStatus, Status};
+use tollway_cipher::engine::device::{FunctionStatus, Standing, Status};
 
 /// Version of the document.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -17,8 +17,24 @@ pub struct StatusDocument {
     pub seconds: f64,
     /// Seconds that each engine has worked.
     pub engines: Vec<f64>,
+    /// Requests that stand at it.
+    pub queue: Queue,
     /// Each virtual function.
     pub functions: Vec<FunctionState>,
+}
+
+/// Requests that stand somewhere: offered by a driver and not given back yet.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Queue {
+    /// How many in the mean, by time.
+    pub mean: f64,
+    /// How many at the last look.
+    pub now: u64,
+    /// How many at a look at most.
+    pub most: u64,
+    /// Seconds that they stood there, all of them together: of two looks at this document, what is between them over the seconds between them is the mean of then.
+    pub seconds: f64,
 }
 
 /// One virtual function.
@@ -67,6 +83,8 @@ pub struct FunctionState {
     pub longest_wait: f64,
     /// Seconds that it wanted something and its limit forbade it.
     pub limited: f64,
+    /// Its requests that stand at the card.
+    pub queue: Queue,
 }
 
 const NANO: f64 = 1e-9;
@@ -77,14 +95,23 @@ impl From<Status> for StatusDocument {
             schema_version: SCHEMA_VERSION,
             seconds: status.seconds,
             engines: status.engines,
-            functions: status.functions.into_iter().map(FunctionState::from).collect(),
+            queue: Queue::of(status.standing, status.seconds),
+            functions: status.functions.into_iter().map(|f| FunctionState::of(f, status.seconds)).collect(),
         }
     }
 }
 
-impl From<FunctionStatus> for FunctionState {
-    fn from(function: FunctionStatus) -> Self {
-        let FunctionStatus { name, share, connected, served, sessions, counts, waits } = function;
+impl Queue {
+    fn of(standing: Standing, passed: f64) -> Queue {
+        let Standing { seconds, now, most } = standing;
+        Queue { mean: seconds / passed, now, most, seconds }
+    }
+}
+
+impl FunctionState {
+    /// So many seconds after its card started.
+    fn of(function: FunctionStatus, passed: f64) -> Self {
+        let FunctionStatus { name, share, connected, served, sessions, counts, waits, standing } = function;
         FunctionState {
             name,
             connected,
@@ -107,6 +134,7 @@ impl From<FunctionStatus> for FunctionState {
             mean_wait: waits.total as f64 * NANO / waits.turns.max(1) as f64,
             longest_wait: waits.longest as f64 * NANO,
             limited: waits.limited as f64 * NANO,
+            queue: Queue::of(standing, passed),
         }
     }
 }

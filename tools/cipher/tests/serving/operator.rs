@@ -80,6 +80,12 @@ fn it_serves_tells_how_it_goes_and_ends_clean() {
     assert_eq!((of("b", "connected"), of("b", "weight")), (false.into(), 3.into()));
     assert_eq!((of("b", "limit"), of("b", "burst")), (1_000_000.into(), 8000.into()));
     assert!(now["engines"][0].as_f64().unwrap() > 0.0 && now["seconds"].as_f64().unwrap() > 0.0);
+    // One at a time.
+    assert_eq!((&now["queue"]["most"], &now["queue"]["now"]), (&1.into(), &0.into()));
+    assert_eq!(of("a", "queue"), now["queue"]);
+    let stood = now["queue"]["seconds"].as_f64().unwrap();
+    assert!(stood > 0.0 && stood < now["seconds"].as_f64().unwrap(), "{now}");
+    assert_eq!(of("b", "queue")["mean"].as_f64(), Some(0.0));
 
     // A second one on the same sockets is refused, and changes nothing.
     let (good, _, error) = run(&["serve", "--function", &format!("a={a}")]);

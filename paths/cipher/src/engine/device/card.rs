@@ -12,6 +12,7 @@ use tollway_virtio::order::{Discipline, Grant, Order, Share};
 use super::delivery::Delivery;
 use super::engine::{self, Engine};
 use super::function::{Function, Turn};
+use super::line::Line;
 use super::options::{NewFunction, Options};
 use super::status::{FunctionStatus, Status};
 use super::told::Told;
@@ -25,7 +26,7 @@ const FEATURES: u64 = 1 << 28 | 1 << 29 | 1 << 32;
 pub(super) const TURN: u64 = 50_000;
 
 /// Requests of a queue at most.
-const QUEUE: u16 = 1024;
+pub(super) const QUEUE: u16 = 1024;
 
 /// How long the end may take.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -48,6 +49,7 @@ pub(super) struct Shared {
 
 struct Desk {
     order: Order,
+    line: Line,
     /// Engines that wait for kicks.
     dozing: usize,
 }
@@ -87,7 +89,7 @@ impl Shared {
             desk.dozing -= 1;
         }
         for (function, _) in kicked.drain(..) {
-            desk.order.want(function, since);
+            self.wants(&mut desk, function, since);
         }
     }
 
@@ -95,7 +97,15 @@ impl Shared {
     pub(super) fn notice(&self) {
         let asked = self.functions.iter().enumerate().filter(|(_, function)| function.has_some());
         for (number, _) in asked {
-            self.desk().order.want(number, self.now());
+            self.wants(&mut self.desk(), number, self.now());
+        }
+    }
+
+    /// A function wants something since then; how much of it stands there.
+    fn wants(&self, desk: &mut Desk, function: usize, since: u64) {
+        desk.order.want(function, since);
+        if let Some(count) = self.functions[function].standing() {
+            desk.line.seen(function, count, since);
         }
     }
 
@@ -104,7 +114,7 @@ impl Shared {
         let armed = |(number, function): (usize, &Function)| {
             let more = function.arm();
             if more {
-                self.desk().order.want(number, self.now());
+                self.wants(&mut self.desk(), number, self.now());
             }
             more
         };
@@ -126,8 +136,9 @@ impl Shared {
 
     /// An engine's turn is over, and is charged so many nanoseconds.
     pub(super) fn done(&self, engine: usize, function: usize, turn: &Turn, cost: u64) {
-        self.worked[engine].fetch_add(turn.took, Ordering::Relaxed);
+        self.worked[engine].fetch_add(turn.took(), Ordering::Relaxed);
         let mut desk = self.desk();
+        desk.line.served(function, turn.standing, turn.times, turn.requests);
         let more = turn.more.then_some(1);
         desk.order.done(function, turn.requests, cost as usize, more, self.now());
     }
@@ -207,13 +218,14 @@ impl Device for Shared {
             Event::Started(queue) => {
                 self.tell(Told::Started(tenant, queue));
                 // It may have offered something before it was watched.
-                let mut desk = self.desk();
-                let now = self.now();
-                desk.order.want(tenant, now);
-                drop(desk);
+                self.wants(&mut self.desk(), tenant, self.now());
                 self.kicks.ring();
             }
-            Event::Stopped(queue) => self.tell(Told::Stopped(tenant, queue)),
+            Event::Stopped(queue) => {
+                // What stands in others is seen when they are looked at.
+                self.desk().line.left(tenant, self.now());
+                self.tell(Told::Stopped(tenant, queue));
+            }
             Event::Refused(refused) => {
                 function.refused_message();
                 self.tell(Told::Refused(tenant, refused.clone()));
@@ -279,7 +291,7 @@ impl Card {
             turn,
             queues: options.queues,
             begun: Instant::now(),
-            desk: Mutex::new(Desk { order, dozing: 0 }),
+            desk: Mutex::new(Desk { order, line: Line::new(shares.len()), dozing: 0 }),
             worked: (0..options.engines + options.lent).map(|_| AtomicU64::new(0)).collect(),
             tell: Box::new(tell),
         });
@@ -338,18 +350,20 @@ impl Card {
     pub fn status(&self) -> Status {
         let now = self.shared.now();
         let shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let functions = self.shared.functions.iter().zip(&self.names).zip(shares).enumerate();
-        let functions = functions.map(|(number, ((function, name), share))| {
+        let (each, standing) = self.shared.desk().line.standing(now);
+        let functions = self.shared.functions.iter().zip(&self.names).zip(shares).zip(each).enumerate();
+        let functions = functions.map(|(number, (((function, name), share), standing))| {
             let (counts, sessions, connected) = function.counts();
             let waits = self.shared.desk().order.waits(number, now);
-            let served = function.is_served();
-            FunctionStatus { name: name.clone(), share, connected, served, sessions, counts, waits }
+            let (name, served) = (name.clone(), function.is_served());
+            FunctionStatus { name, share, connected, served, sessions, counts, waits, standing }
         });
         let worked = |engine: &AtomicU64| engine.load(Ordering::Relaxed) as f64 / 1e9;
         Status {
             seconds: now as f64 / 1e9,
             functions: functions.collect(),
             engines: self.shared.worked.iter().map(worked).collect(),
+            standing,
         }
     }
 

@@ -118,7 +118,7 @@ fn turns(shared: &Shared, number: usize) -> Turns {
     while let Some(grant) = shared.next() {
         let turn = shared.functions[grant.tenant].serve(grant.most, shared.turn, &|| shared.now());
         // That others had the processor is not the tenant's doing.
-        let cost = if turn.interrupted { TURN } else { turn.took };
+        let cost = if turn.interrupted { TURN } else { turn.took() };
         shared.done(number, grant.tenant, &turn, cost);
         had.requests += turn.requests;
         if let Some(refused) = turn.refused {

@@ -7,7 +7,7 @@ use tollway_virtio::backend::{Chain, Port, Refused, Ring};
 use tollway_virtio::patience::{self, Patience};
 use zeroize::Zeroizing;
 
-use super::card::TURN;
+use super::card::{QUEUE, TURN};
 use super::delivery::{Delivery, Teller};
 use super::options::Options;
 use super::reply::{self, Scratch};
@@ -83,15 +83,31 @@ impl Bounds {
 pub(super) struct Turn {
     /// Requests that were done.
     pub(super) requests: usize,
-    /// Whether there may be more.
+    /// How many stood in the data queues when it began, and when it ended; and when that was, in the card's nanoseconds.
+    pub(super) standing: [u64; 2],
+    pub(super) times: [u64; 2],
+    /// Whether there may be more: what stands there is looked at again, even if its queue has stopped by then.
     pub(super) more: bool,
     /// Whether it has had what a turn has.
     over: bool,
     /// Why a queue was given up, if one was.
     pub(super) refused: Option<Refused>,
-    /// How long it took, in nanoseconds, and whether others had the processor meanwhile.
-    pub(super) took: u64,
+    /// Whether others had the processor meanwhile.
     pub(super) interrupted: bool,
+}
+
+impl Turn {
+    /// How long it took, in nanoseconds.
+    pub(super) fn took(&self) -> u64 {
+        self.times[1] - self.times[0]
+    }
+}
+
+/// How many requests stand in data queues.
+fn standing(rings: &[Option<Ring>]) -> u64 {
+    // The control queue is the last. What is wrong with a number is told when one is taken.
+    let data = rings.split_last().map_or(rings, |(_, data)| data);
+    data.iter().flatten().map(|ring| u64::from(ring.offered().min(QUEUE))).sum()
 }
 
 impl Function {
@@ -195,6 +211,12 @@ impl Function {
         rings.is_some_and(|rings| rings.iter().flatten().any(Ring::has_some))
     }
 
+    /// How many requests stand in its data queues, unless another engine is at it just now.
+    pub(super) fn standing(&self) -> Option<u64> {
+        let rings = self.port.get().and_then(|port| port.try_rings());
+        rings.map(|rings| standing(&rings))
+    }
+
     /// Does at most so many requests, and begins none when it has done so for so long; if that is not said, it does those that lie
     /// there when it begins. `now` is asked for the time. Both in nanoseconds.
     pub(super) fn serve(&self, most: usize, long: Option<u64>, now: &impl Fn() -> u64) -> Turn {
@@ -203,6 +225,7 @@ impl Function {
         let (mut rings, mut inner, mut sessions) = (port.rings(), self.inner(), self.sessions());
         // From here on nothing is waited for but its memory.
         let (begun, watched) = (now(), patience::Turn::new());
+        turn.standing[0] = standing(&rings);
         let queues = inner.queues.len();
         let bounds = Bounds { most, longest: self.longest, begun, ends: long.map(|long| begun + long) };
         if let Err(refused) = inner.control(queues - 1, &mut rings, &mut sessions, bounds, now, &mut turn) {
@@ -219,14 +242,16 @@ impl Function {
             }
         }
         let ended = now();
-        turn.took = ended - begun;
-        turn.interrupted = turn.took > TURN && watched.was_interrupted();
+        turn.times = [begun, ended];
+        turn.interrupted = turn.took() > TURN && watched.was_interrupted();
         if !inner.patience.lasts(watched.waited(), ended) {
             let running = rings.iter_mut().flatten().filter(|ring| !ring.is_broken());
             if let Some(refused) = running.map(|ring| ring.give_up(Refused::Slow)).last() {
                 inner.give_up(refused, &mut turn);
             }
         }
+        turn.standing[1] = standing(&rings);
+        turn.more |= turn.standing[1] > 0;
         self.due.store(inner.due(), Ordering::Release);
         turn
     }

@@ -6,6 +6,7 @@
 //!   function   a virtual function: its queues, its sessions, what is counted
 //!   reply      one request: read, done, answered
 //!   delivery   when a tenant is told what is done
+//!   line       how many requests stand at the card
 //!   sessions   keys by number; nobody else's numbers mean anything
 //! ```
 //!
@@ -16,6 +17,7 @@ mod card;
 mod delivery;
 mod engine;
 mod function;
+mod line;
 mod options;
 mod reply;
 mod sessions;
@@ -26,6 +28,7 @@ pub use card::Card;
 pub use delivery::Delivery;
 pub(crate) use delivery::Teller;
 pub use engine::{Engine, Slept};
+pub use line::Standing;
 pub use options::{LONGEST, NewFunction, Options};
 pub use status::{Counts, FunctionStatus, Status};
 pub use told::Told;

@@ -3,6 +3,7 @@
 use tollway_virtio::backend::Ring;
 use tollway_virtio::order::{Share, Waits};
 
+use super::line::Standing;
 use super::reply::Done;
 use crate::engine::protocol::Status as Ending;
 
@@ -15,6 +16,8 @@ pub struct Status {
     pub functions: Vec<FunctionStatus>,
     /// Its engines: how long each worked, in seconds.
     pub engines: Vec<f64>,
+    /// Requests that stand at it.
+    pub standing: Standing,
 }
 
 /// One virtual function.
@@ -34,6 +37,8 @@ pub struct FunctionStatus {
     pub counts: Counts,
     /// What it had to wait.
     pub waits: Waits,
+    /// Its requests that stand at the card.
+    pub standing: Standing,
 }
 
 /// What is counted of a virtual function.

@@ -1,0 +1,104 @@
+//! How many requests stand at a card: what it counts is held against what the tenant's own clock says, by Little's law, L = λ W.
+
+use std::time::{Duration, Instant};
+
+use tollway_cipher::engine::device::{Card, Options as CardOptions, Standing};
+use tollway_cipher::engine::driver::{Driver, Handle, Options, Waiting};
+use tollway_cipher::engine::protocol::Status;
+use tollway_virtio::Span;
+
+use super::KEY;
+use super::tenancy::{ENCRYPT, PATIENCE, Served, operation};
+
+/// A request every so long, and none saved up.
+const GAP: Duration = Duration::from_millis(4);
+
+/// A card whose functions have one request done every 4 ms, and a tenant of it that looks without end.
+fn slow() -> (Served, Driver, Handle) {
+    let served = Served::with(1, &CardOptions::default(), |_, function| {
+        function.share.limit = Some((1000 / GAP.as_millis() as u64, 1));
+    });
+    let mut driver = served.driver(0, &Options { waiting: Waiting::Busy, ..Options::default() });
+    let session = driver.open(ENCRYPT, &KEY).unwrap().unwrap();
+    (served, driver, session)
+}
+
+fn submit(driver: &mut Driver, session: Handle, requests: u64) {
+    let span = [Span { at: driver.free(), bytes: 64 }];
+    for token in 0..requests {
+        assert!(driver.queues[0].submit(token, &operation(session, &[0; 16], &span, &span)).unwrap());
+    }
+    driver.queues[0].kick();
+}
+
+/// Looks until one is done.
+fn take(driver: &mut Driver) {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        assert!(Instant::now() < deadline, "nothing came");
+        if let Some(done) = driver.queues[0].take().unwrap() {
+            return assert_eq!(done.status, Status::Ok);
+        }
+        std::hint::spin_loop();
+    }
+}
+
+fn standing(card: &Card) -> Standing {
+    let status = card.status();
+    assert_eq!(
+        status.standing.now,
+        status.functions.iter().map(|function| function.standing.now).sum::<u64>()
+    );
+    status.functions[0].standing
+}
+
+/// Twelve that come together and go one by one: 11 + 10 + … + 1 gaps, less what the first gap had passed of it.
+#[test]
+fn what_stands_is_what_waits() {
+    const REQUESTS: u64 = 12;
+    let (served, mut driver, session) = slow();
+    let begun = Instant::now();
+    submit(&mut driver, session, REQUESTS);
+    let mut waited = Duration::ZERO;
+    for _ in 0..REQUESTS {
+        take(&mut driver);
+        waited += begun.elapsed();
+    }
+    let counted = standing(&served.card);
+    assert_eq!((counted.most, counted.now), (REQUESTS, 0));
+    assert!(waited > GAP * 60, "{waited:?}");
+    let of = counted.seconds / waited.as_secs_f64();
+    // The tenant's is longer: by how long the card slept after the kick, and by how late the tenant looked.
+    assert!((0.85..=1.001).contains(&of), "the card counts {counted:?}, and the tenant {waited:?}");
+}
+
+/// A closed loop of eight: eight stand there, but for the moment for which one is with the tenant.
+#[test]
+fn a_closed_loop_stands_at_the_card() {
+    const DEPTH: u64 = 8;
+    let (served, mut driver, session) = slow();
+    submit(&mut driver, session, DEPTH);
+    let (before, begun) = (standing(&served.card).seconds, Instant::now());
+    for _ in 0..60 {
+        take(&mut driver);
+        submit(&mut driver, session, 1);
+    }
+    let seconds = begun.elapsed().as_secs_f64();
+    let counted = standing(&served.card);
+    let mean = (counted.seconds - before) / seconds;
+    assert!(seconds > 55.0 * GAP.as_secs_f64(), "{seconds}");
+    assert!((7.0..=8.01).contains(&mean), "{mean}: {counted:?}");
+    assert_eq!(counted.most, DEPTH);
+}
+
+/// What a tenant leaves behind does not stand there any more.
+#[test]
+fn who_goes_leaves_nothing() {
+    let (served, mut driver, session) = slow();
+    submit(&mut driver, session, 50);
+    served.wait_until(|card| standing(card).now > 45);
+    drop(driver);
+    served.wait_until(|card| standing(card).now == 0);
+    let (then, more) = (standing(&served.card).seconds, standing(&served.card));
+    assert_eq!((more.seconds, more.most), (then, 50));
+}
