@@ -43,16 +43,22 @@ fn number(value: &Value, what: &str) -> f64 {
     value[what].as_f64().unwrap_or_else(|| panic!("{what}: {value}"))
 }
 
+/// How many services long a light load's response is on a machine that is at other work: no model is fitted to that.
+const DISTURBED: f64 = 20.0;
+
 /// A model that has anything to do with the card: a service is about what the card takes alone, and light loads come out.
 fn is_fitted(document: &Value) {
     let fitted = &document["fitted"];
     let (service, occupied) = (number(fitted, "service_ns"), number(fitted, "occupied_ns"));
     // 16 KiB by AES-CBC: 1.4 GB/s and less.
     assert!((3e3..200e3).contains(&service) && service <= occupied, "{fitted}");
+    assert!(number(fitted, "cold_ns") >= 0.0, "{fitted}");
     let light = fitted["light"].as_array().unwrap();
     assert_eq!(light.len(), 3);
     for load in light {
-        assert!(number(load, "off").abs() < 0.5 && number(load, "median_ns") > service, "{fitted}");
+        let median = number(load, "median_ns");
+        assert!(median > service, "{fitted}");
+        assert!(number(load, "off").abs() < 0.5 || median > DISTURBED * occupied, "{fitted}");
     }
 }
 
@@ -82,9 +88,11 @@ fn what_is_foretold_was_frozen_before_it_was_measured() {
         assert!(number(of, "requests") > 5000.0 && number(of, "mean_foretold_ns") > 0.0, "{of}");
         let mean = &of["mean_ns"];
         assert!(number(mean, "lo") <= number(mean, "estimate"), "{of}");
-        // Waiting is in both, and the one who is told by interrupts waits longer.
-        assert!(number(of, "p99_foretold_ns") > number(of, "mean_foretold_ns"), "{of}");
+        // Of a typical block: what comes rarely and takes long is in the mean alone.
+        let service = number(&document["fitted"], "service_ns");
+        assert!(number(of, "p99_foretold_ns") > service && number(of, "mean_foretold_ns") > service, "{of}");
     }
+    // Who is told by interrupts waits longer.
     assert!(
         number(&predicted[1], "mean_foretold_ns") > number(&predicted[0], "mean_foretold_ns"),
         "{document}"

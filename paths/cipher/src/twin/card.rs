@@ -25,6 +25,8 @@ enum Doing {
 pub(super) struct Card<'p> {
     doing: Doing,
     sleeps: u64,
+    /// Whether it has slept since the last request.
+    cold: bool,
     /// Requests that lie there: whose, and when each was to begin.
     pub(super) asked: VecDeque<(usize, f64)>,
     pub(super) core: Core<'p>,
@@ -32,7 +34,13 @@ pub(super) struct Card<'p> {
 
 impl<'p> Card<'p> {
     pub(super) fn new(what: &'p Interruptions, seed: u64) -> Card<'p> {
-        Card { doing: Doing::Looks, sleeps: 0, asked: VecDeque::new(), core: Core::new(what, seed) }
+        Card {
+            doing: Doing::Looks,
+            sleeps: 0,
+            cold: false,
+            asked: VecDeque::new(),
+            core: Core::new(what, seed),
+        }
     }
 
     /// Whether it is to be kicked for what lies there.
@@ -52,7 +60,8 @@ impl World<'_> {
         }
         if let Some((tenant, start)) = self.card.asked.pop_front() {
             self.card.doing = Doing::Serves(tenant, start);
-            let long = self.draw(&self.parts.serve);
+            let cold = if std::mem::take(&mut self.card.cold) { self.parts.cold } else { 0.0 };
+            let long = self.draw(&self.parts.serve) + cold;
             let end = self.card.core.work(self.now, long);
             return self.plan(end, Event::Served);
         }
@@ -67,16 +76,28 @@ impl World<'_> {
         }
         self.card.doing = Doing::Sleeps { since: self.now };
         self.card.sleeps += 1;
+        self.card.cold = true;
         self.answer.card_sleeps += 1;
         if let Some(due) = due {
-            let late = self.late(&self.parts.nap, due - self.now);
-            self.plan(due + late, Event::CardWoke(self.card.sleeps));
+            self.plan(due, Event::CardDue(self.card.sleeps));
+        }
+    }
+
+    /// Something is due to be told: the card wakes up by itself.
+    pub(super) fn card_due(&mut self, number: u64) {
+        let Doing::Sleeps { since } = self.card.doing else { return };
+        if number == self.card.sleeps {
+            self.card.doing = Doing::Wakes;
+            let naps = if self.owner.is_none() { &self.parts.nap_idle } else { &self.parts.nap };
+            let late = self.late(naps, self.now - since);
+            self.plan(self.now + late, Event::CardWoke(number));
         }
     }
 
     /// Writes a tenant's eventfd, if that wants to be called: whether the card is at that for a while.
     fn tells(&mut self, tenant: usize) -> bool {
-        if !self.tenants[tenant].wants_calls {
+        // Once: then it has to ask again (VIRTIO 1.2, 2.7.7.2: `used_event` is passed).
+        if !std::mem::take(&mut self.tenants[tenant].wants_calls) {
             return false;
         }
         self.answer.interrupts += 1;

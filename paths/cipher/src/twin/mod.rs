@@ -1,7 +1,8 @@
 //! The path in simulation: a card, its tenant's thread, and their ways of telling, on a clock that is only counted.
 //!
 //! What each step takes is given ([`Parts`]): as it was measured alone, or fitted. What follows from it is not: who waits for whom,
-//! who sleeps and is woken, what is told together. The rules of telling are the card's own code ([`Delivery`]).
+//! who sleeps and is woken, what is told together. The rules of telling are the card's own code ([`Delivery`]); who was told is not
+//! told again before it has looked, as VIRTIO has it (1.2, 2.7.7).
 //!
 //! ```text
 //!   law        a step's times, as they were seen
@@ -46,6 +47,8 @@ pub struct Parts {
     pub take: Law,
     /// To do a request: from the look that finds it to the look for the next.
     pub serve: Law,
+    /// How much longer the first takes after a sleep: a core that has slept is cold.
+    pub cold: f64,
     /// To write an eventfd on which the card sleeps.
     pub kick: Wakes,
     /// From that until the card runs.
@@ -54,8 +57,10 @@ pub struct Parts {
     pub call: Wakes,
     /// From that until the tenant runs.
     pub tenant: Wakes,
-    /// How much longer a sleep lasts than it was asked to.
+    /// How much longer a sleep lasts than it was asked to, while the other core is at work.
     pub nap: Wakes,
+    /// The same while both are idle.
+    pub nap_idle: Wakes,
     /// What is left of a response that no step explains: added to each.
     pub rest: f64,
     /// What the machine takes of each core.

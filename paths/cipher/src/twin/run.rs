@@ -18,12 +18,16 @@ pub(super) enum Event {
     Stepped(usize),
     /// A tenant that looks has looked for long enough, or something is due; of the look of that number.
     Looked(usize, u64),
+    /// A tenant's sleep of that number is to end.
+    Due(usize, u64),
     /// A tenant runs again; of the sleep of that number.
     Woke(usize, u64),
     /// The card's request is done, or it has told, and goes on.
     Served,
     /// The card looks again.
     CardLooks,
+    /// The card's sleep of that number is to end.
+    CardDue(u64),
     /// The card runs again; of the sleep of that number.
     CardWoke(u64),
 }
@@ -111,9 +115,11 @@ impl World<'_> {
         match event {
             Event::Stepped(tenant) => self.stepped(tenant),
             Event::Looked(tenant, number) => self.looked(tenant, number),
+            Event::Due(tenant, number) => self.due(tenant, number),
             Event::Woke(tenant, number) => self.woke(tenant, number),
             Event::Served => self.served(),
             Event::CardLooks => self.card_looks(),
+            Event::CardDue(number) => self.card_due(number),
             Event::CardWoke(number) => self.card_woke(number),
         }
     }

@@ -19,7 +19,7 @@ pub(super) enum State {
     /// Until it is called, or something is due.
     Sleeps { since: f64 },
     /// For a while; nobody calls it.
-    Naps,
+    Naps { since: f64 },
     /// Was called.
     Wakes,
 }
@@ -45,6 +45,8 @@ pub(super) struct Tenant {
     /// Whether something lies in the queue that the card was not kicked for.
     unseen: bool,
     pub(super) wants_calls: bool,
+    /// Whether it was called and has not slept since: its next sleep is none.
+    was_called: bool,
     /// The card's rule for it.
     pub(super) teller: Teller,
 }
@@ -62,6 +64,7 @@ impl Tenant {
             done: VecDeque::new(),
             unseen: false,
             wants_calls: question.waiting == Waiting::Interrupt,
+            was_called: false,
             teller: Teller::new(question.delivery.clone()),
         }
     }
@@ -104,7 +107,10 @@ impl World<'_> {
                 self.tenants[at].unseen = true;
                 self.asked(at, start);
             }
-            Step::Takes(start) => self.count(start),
+            Step::Takes(start) => {
+                self.tenants[at].wants_calls |= self.question.waiting == Waiting::Interrupt;
+                self.count(start);
+            }
             Step::Kicks => {}
         }
         self.steps(at);
@@ -118,8 +124,7 @@ impl World<'_> {
             Waiting::Interrupt | Waiting::Epoll => self.sleeps(at),
             Waiting::Periodic(period) => {
                 let long = (period.as_nanos() as f64).min(due - self.now);
-                let late = self.late(&self.parts.nap, long);
-                self.falls_asleep(at, State::Naps, self.now + long + late);
+                self.falls_asleep(at, State::Naps { since: self.now }, self.now + long);
             }
         }
     }
@@ -160,10 +165,13 @@ impl World<'_> {
     }
 
     fn sleeps(&mut self, at: usize) {
-        self.tenants[at].wants_calls = true;
-        let due = self.tenants[at].due;
-        let late = self.late(&self.parts.nap, due - self.now);
-        self.falls_asleep(at, State::Sleeps { since: self.now }, due + late);
+        let tenant = &mut self.tenants[at];
+        tenant.wants_calls = true;
+        if std::mem::take(&mut tenant.was_called) {
+            self.answer.sleeps += 1;
+        }
+        let due = tenant.due;
+        self.falls_asleep(at, State::Sleeps { since: self.now }, due);
     }
 
     fn falls_asleep(&mut self, at: usize, state: State, until: f64) {
@@ -172,14 +180,31 @@ impl World<'_> {
         tenant.number += 1;
         let number = tenant.number;
         self.answer.sleeps += 1;
-        self.plan(until, Event::Woke(at, number));
+        self.plan(until, Event::Due(at, number));
         self.next_tenant();
+    }
+
+    /// A tenant's sleep is to end: it wakes up by itself.
+    pub(super) fn due(&mut self, at: usize, number: u64) {
+        let tenant = &mut self.tenants[at];
+        if tenant.number != number {
+            return;
+        }
+        let (State::Sleeps { since } | State::Naps { since }) = tenant.state else { return };
+        tenant.state = State::Wakes;
+        let is_idle = self.owner.is_none() && self.card.wants_kicks();
+        let naps = if is_idle { &self.parts.nap_idle } else { &self.parts.nap };
+        let late = self.late(naps, self.now - since);
+        self.plan(self.now + late, Event::Woke(at, number));
     }
 
     /// The card calls a tenant; how long that had slept, if it did.
     pub(super) fn called(&mut self, at: usize) -> Option<f64> {
-        let State::Sleeps { since } = self.tenants[at].state else { return None };
         let tenant = &mut self.tenants[at];
+        let State::Sleeps { since } = tenant.state else {
+            tenant.was_called = self.question.waiting == Waiting::Interrupt;
+            return None;
+        };
         tenant.state = State::Wakes;
         tenant.number += 1;
         let number = tenant.number;

@@ -65,6 +65,20 @@ fn a_card_that_sleeps_is_mg1_with_setups() {
 }
 
 #[test]
+fn a_cold_service_is_a_longer_setup() {
+    let parts = Parts {
+        serve: Law::constant(50_000.0),
+        cold: 20_000.0,
+        card: vec![(1e5, Law::constant(30_000.0))],
+        ..Parts::default()
+    };
+    let answer = run(&parts, &Question { awake: false, ..question(0.5 / 50e-6) });
+    let constant = |value| Distribution::constant(value).unwrap();
+    let model = Mg1Setup::new(0.5 / 50e-6, constant(50e-6), constant(50e-6)).unwrap();
+    close(answer.mean(), 1e9 * model.mean_wait() + 50_000.0, 0.02);
+}
+
+#[test]
 fn what_the_machine_takes_is_served_before_requests() {
     let interruptions = Interruptions { rate: 200.0, lengths: exponential(200_000.0) };
     let parts = Parts { serve: Law::constant(50_000.0), interruptions, ..Parts::default() };
@@ -89,7 +103,7 @@ fn a_tenant_that_sleeps_pays_for_each_end_of_a_sleep() {
         call: vec![(1e5, Law::constant(500.0))],
         card: vec![(1e5, Law::constant(30_000.0))],
         tenant: vec![(1e5, Law::constant(20_000.0))],
-        nap: vec![(1e5, Law::constant(40_000.0))],
+        nap_idle: vec![(1e5, Law::constant(40_000.0))],
         ..Parts::default()
     };
     let rare =
@@ -109,6 +123,39 @@ fn a_tenant_that_sleeps_pays_for_each_end_of_a_sleep() {
     let held = Delivery::Coalesced { count: 8, hold: Some(Duration::from_millis(1)) };
     let coalesced = run(&parts, &rare(Waiting::Interrupt, held));
     close(coalesced.quantile(0.5), 103_000.0 + 1_000_000.0 + 40_000.0, 1e-6);
+}
+
+#[test]
+fn who_was_called_is_not_called_again_before_it_has_looked() {
+    let parts = Parts {
+        serve: Law::constant(10_000.0),
+        tenant: vec![(1e5, Law::constant(100_000.0))],
+        ..Parts::default()
+    };
+    for waiting in [Waiting::Interrupt, Waiting::Epoll] {
+        let answer = run(&parts, &Question { waiting, delivery: Delivery::Each, ..question(0.9 / 10e-6) });
+        // It wakes up for 100 µs each time.
+        let most = answer.seconds / 100e-6;
+        let interrupts = answer.interrupts as f64;
+        assert!((0.5 * most..=most + 1.0).contains(&interrupts), "{interrupts} of {most}");
+    }
+}
+
+#[test]
+fn who_wakes_up_by_itself_is_called_for_nothing() {
+    let parts = Parts {
+        serve: Law::constant(1e6),
+        call: vec![(1e6, Law::constant(400_000.0))],
+        nap: vec![(1e6, Law::constant(5e6))],
+        nap_idle: vec![(1e6, Law::constant(5e6))],
+        ..Parts::default()
+    };
+    let sleeper = Question { waiting: Waiting::Interrupt, delivery: Delivery::Each, ..question(100.0) };
+    let answer = run(&parts, &Question { awake: false, requests: 50_000, ..sleeper });
+    let paid = (answer.card_busy - 50.0) / 400e-6;
+    // It is due again before the result is there in so many cases at least, and those that came meanwhile are sent together.
+    let free = 1.0 - paid / answer.interrupts as f64;
+    assert!((1.0 - (-0.1f64).exp()..0.5).contains(&free), "{free}");
 }
 
 #[test]

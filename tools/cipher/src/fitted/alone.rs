@@ -39,6 +39,7 @@ pub struct Alone {
     kicked: Wakes,
     kicked_by_sleeper: Wakes,
     nap: Wakes,
+    nap_idle: Wakes,
     /// Nanoseconds of the card a request, if it never sleeps.
     pub serve: f64,
 }
@@ -65,7 +66,9 @@ pub fn points(asked: &Asked<'_>) -> Result<(Vec<At>, Vec<At>)> {
         steps.push(kind(asked, "wake-late", &format!("epoll-{long}-woken"))?);
     }
     for (long, _) in NAPS {
-        steps.push(kind(asked, "wake-late", &format!("nap-{long}"))?);
+        for nap in ["nap-LONG", "nap-LONG-idle"] {
+            steps.push(kind(asked, "wake-late", &nap.replace("LONG", long))?);
+        }
     }
     Ok((vec![watch], steps))
 }
@@ -90,7 +93,7 @@ impl Alone {
         // Of some machines a sleep so short is none: the others will do.
         let wakes = |variant: &str, how: &str| -> anyhow::Result<Wakes> {
             let long: &[(&str, f64)] = match how {
-                "nap-LONG" => &NAPS,
+                "nap-LONG" | "nap-LONG-idle" => &NAPS,
                 "epoll-LONG-woken" => &AFTER_SLEEP,
                 _ => &LONG,
             };
@@ -116,6 +119,7 @@ impl Alone {
             kicked: wakes("wake-late", "epoll-LONG-awake")?,
             kicked_by_sleeper: wakes("wake-late", "epoll-LONG-woken")?,
             nap: wakes("wake-late", "nap-LONG")?,
+            nap_idle: wakes("wake-late", "nap-LONG-idle")?,
             serve: serve(&card),
         })
     }
@@ -127,18 +131,20 @@ impl Alone {
     }
 
     /// The parts of a request by that way, with a service of so many nanoseconds.
-    pub fn parts(&self, way: &Way, serve: f64) -> Parts {
+    pub fn parts(&self, way: &Way, serve: f64, cold: f64) -> Parts {
         let in_epoll = matches!(way.variant, "epoll" | "hybrid");
         let sleeps = way.variant != "busy" && way.variant != "hybrid";
         Parts {
             submit: self.submit.clone(),
             take: self.take.clone(),
             serve: Law::constant(serve),
+            cold,
             kick: self.epoll_call.clone(),
             card: if sleeps { self.kicked_by_sleeper.clone() } else { self.kicked.clone() },
             call: if in_epoll { self.epoll_call.clone() } else { self.poll_call.clone() },
             tenant: if in_epoll { self.epoll.clone() } else { self.poll.clone() },
             nap: self.nap.clone(),
+            nap_idle: self.nap_idle.clone(),
             rest: 0.0,
             interruptions: self.interruptions.clone(),
         }

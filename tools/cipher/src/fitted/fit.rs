@@ -39,6 +39,8 @@ pub struct Fit {
     alone: Alone,
     /// Nanoseconds of a service in which nothing interrupts it.
     pub serve: f64,
+    /// How much longer the first after a sleep is.
+    pub cold: f64,
     /// The same, interruptions included.
     pub occupied: f64,
     /// By how much longer wake-ups are than alone.
@@ -52,13 +54,18 @@ pub struct Fit {
 impl Fit {
     /// Fits.
     pub fn of(alone: Alone, light: &[Light], seed: u64) -> Fit {
-        let total = |of: fn(&Observed) -> f64| light.iter().map(|light| of(&light.observed)).sum::<f64>();
-        let requests = total(|observed| observed.count("card_requests"));
-        let occupied =
-            light.iter().map(|l| serve(&l.observed) * l.observed.count("card_requests")).sum::<f64>()
-                / requests.max(1.0);
-        let undisturbed = occupied * (1.0 - alone.taken());
-        let mut fit = Fit { alone, serve: undisturbed, occupied, wakes: 1.0, rest: 0.0, off: Vec::new() };
+        let loads = light.iter().map(|light| (sleeps(&light.observed), serve(&light.observed)));
+        let (occupied, cold) = line([(0.0, alone.serve)].into_iter().chain(loads));
+        let undisturbed = 1.0 - alone.taken();
+        let mut fit = Fit {
+            alone,
+            serve: occupied * undisturbed,
+            cold: cold * undisturbed,
+            occupied,
+            wakes: 1.0,
+            rest: 0.0,
+            off: Vec::new(),
+        };
         let tried = |fit: &Fit, factor: f64| {
             let fit = Fit { wakes: factor, rest: 0.0, ..fit.clone() };
             // What is off of each quartile, and its weight.
@@ -90,7 +97,7 @@ impl Fit {
 
     /// The parts of a request by that way.
     pub fn parts(&self, way: &Way) -> Parts {
-        let parts = self.alone.parts(way, self.serve);
+        let parts = self.alone.parts(way, self.serve, self.cold);
         let longer = |wakes: Wakes| -> Wakes {
             wakes.into_iter().map(|(slept, law): (f64, Law)| (slept, law.times(self.wakes))).collect()
         };
@@ -98,10 +105,27 @@ impl Fit {
             card: longer(parts.card),
             tenant: longer(parts.tenant),
             nap: longer(parts.nap),
+            nap_idle: longer(parts.nap_idle),
             rest: self.rest,
             ..parts
         }
     }
+}
+
+/// How often the card slept for a request.
+fn sleeps(card: &Observed) -> f64 {
+    card.count("card_sleeps") / card.count("card_requests").max(1.0)
+}
+
+/// The line nearest to these by least squares, which does not fall: where it begins, and how it rises.
+fn line(points: impl Iterator<Item = (f64, f64)>) -> (f64, f64) {
+    let points: Vec<(f64, f64)> = points.collect();
+    let many = points.len() as f64;
+    let (x, y) = points.iter().fold((0.0, 0.0), |(x, y), point| (x + point.0 / many, y + point.1 / many));
+    let covariance: f64 = points.iter().map(|point| (point.0 - x) * (point.1 - y)).sum();
+    let variance: f64 = points.iter().map(|point| (point.0 - x).powi(2)).sum();
+    let rise = if variance > 0.0 { (covariance / variance).max(0.0) } else { 0.0 };
+    (y - rise * x, rise)
 }
 
 /// Where a function of one valley is least: golden section search (Kiefer 1953, Proceedings of the AMS 4:502).

@@ -92,7 +92,8 @@ pub fn mg1_setup(fit: &Fit, rate: f64) -> Option<f64> {
         _ => Distribution::constant(mean).ok()?,
     };
     let (_, setup) = parts.card.first()?;
-    let setup = Distribution::Lognormal { mean: setup.mean() * 1e-9, scv: setup.scv().max(1e-6) };
+    let setup =
+        Distribution::Lognormal { mean: (setup.mean() + parts.cold) * 1e-9, scv: setup.scv().max(1e-6) };
     let wait = Mg1Setup::new(rate, service, setup).ok()?.mean_wait();
     // A request that comes when the tenant's core is taken waits for what is left of that, and so does its result.
     let kept = taken.rate * square;

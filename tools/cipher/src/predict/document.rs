@@ -31,6 +31,8 @@ pub struct PredictDocument {
 pub struct FittedDocument {
     /// A service in which nothing interrupts it.
     pub service_ns: f64,
+    /// How much longer the first service after a sleep of the card is.
+    pub cold_ns: f64,
     /// A service, what the machine takes included.
     pub occupied_ns: f64,
     /// By how much wake-ups are longer than alone.
@@ -114,6 +116,10 @@ pub struct PredictedDocument {
     pub p99_foretold_ns: f64,
     /// What became of that.
     pub p99_outcome: OutcomeDocument,
+    /// Interrupts of a request as they were counted.
+    pub interrupts: f64,
+    /// As they were foretold.
+    pub interrupts_foretold: f64,
     /// By M/G/1 with set-ups, of the way that was fitted; null of others.
     pub mg1_setup_mean_ns: Option<f64>,
     /// By M/M/1; null where more comes than can be done.
@@ -149,6 +155,7 @@ impl From<&Fitted> for FittedDocument {
         let light = fitted.light.iter().zip(&fitted.fit.off);
         FittedDocument {
             service_ns: fitted.fit.serve,
+            cold_ns: fitted.fit.cold,
             occupied_ns: fitted.fit.occupied,
             wakes: fitted.fit.wakes,
             rest_ns: fitted.fit.rest,
@@ -176,6 +183,8 @@ impl From<&Predicted> for PredictedDocument {
             p99_ns: of.measured.p99.into(),
             p99_foretold_ns: of.foreseen.p99,
             p99_outcome: of.p99().into(),
+            interrupts: of.measured.interrupts,
+            interrupts_foretold: of.foreseen.interrupts / of.rate,
             mg1_setup_mean_ns: of.formula,
             mm1_mean_ns: of.mm1.map(|(mean, _)| mean),
             mm1_p99_ns: of.mm1.map(|(_, p99)| p99),

@@ -114,6 +114,8 @@ pub struct Measured {
     pub mean: Interval,
     /// 99th percentile of a typical block: the median over blocks.
     pub p99: Interval,
+    /// Interrupts of a request.
+    pub interrupts: f64,
     /// p-value against a mean as M/M/1 has it.
     pub mm1_p: Option<f64>,
 }
@@ -279,6 +281,7 @@ pub fn measured(observed: &Observed, mm1: Option<f64>) -> Result<Measured> {
         requests: observed.spread.samples(),
         mean: interval(&observed.means)?,
         p99: Interval { lo: p99.lo.max(0.0), ..p99 },
+        interrupts: observed.count("card_interrupts") / observed.count("card_requests").max(1.0),
         mm1_p: mm1.map(|mean| location.p_different(mean)),
     })
 }

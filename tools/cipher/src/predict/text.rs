@@ -54,9 +54,10 @@ fn marked(outcome: OutcomeDocument, off: String) -> String {
 /// What the model was fitted to.
 pub fn fitted(cipher: &str, size: usize, of: &FittedDocument) -> String {
     let mut out = format!(
-        "{cipher}, {size} bytes. Fitted to light loads of `busy`: a service of {} ({} with what the machine takes), wake-ups {} times \
-         as long as alone, {} µs besides\n",
+        "{cipher}, {size} bytes. Fitted to light loads of `busy`: a service of {}, {} longer after a sleep ({} with what the \
+         machine takes), wake-ups {} times as long as alone, {} µs besides\n",
         time(of.service_ns),
+        time(of.cold_ns),
         time(of.occupied_ns),
         digits(of.wakes),
         digits(of.rest_ns / 1e3),

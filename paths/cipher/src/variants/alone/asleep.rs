@@ -49,6 +49,8 @@ pub(in crate::variants) enum Waker {
     Awake,
     /// It has slept as long itself, and just woken up: both cores were idle.
     Woken,
+    /// It wakes nobody, and sleeps on: both cores are idle.
+    Idle,
 }
 
 macro_rules! kinds {
@@ -58,7 +60,7 @@ macro_rules! kinds {
             concat!($how, "-100us-awake"), concat!($how, "-1ms-awake"),
             concat!($how, "-5us-woken"), concat!($how, "-20us-woken"), concat!($how, "-100us-woken"),
             concat!($how, "-1ms-woken"),
-        )* "nap-20us", "nap-100us", "nap-1ms"]
+        )* "nap-20us", "nap-100us", "nap-1ms", "nap-100us-idle", "nap-1ms-idle"]
     };
 }
 
@@ -84,10 +86,12 @@ pub(in crate::variants) fn key(crossing: Crossing, how: How, long: Duration, by:
     let by = match by {
         Waker::Awake => "awake",
         Waker::Woken => "woken",
+        Waker::Idle => "idle",
     };
     TollKey::of(crossing).kind(match how {
         How::Poll => format!("poll-{nearest}-{by}"),
         How::Epoll => format!("epoll-{nearest}-{by}"),
+        How::Nap if by == "idle" => format!("nap-{nearest}-idle"),
         How::Nap => format!("nap-{nearest}"),
     })
 }
@@ -103,7 +107,11 @@ fn kind(params: &Params) -> Result<(How, Duration, Waker)> {
         _ => How::Poll,
     };
     let long = words.next().and_then(|word| LONG.iter().find(|(name, _)| *name == word));
-    let by = if words.next() == Some("woken") { Waker::Woken } else { Waker::Awake };
+    let by = match words.next() {
+        Some("woken") => Waker::Woken,
+        Some("idle") => Waker::Idle,
+        _ => Waker::Awake,
+    };
     Ok((how, long.map_or(LONG[2].1, |(_, long)| *long), by))
 }
 
@@ -298,6 +306,10 @@ impl Actor for Calling {
         // The time that it takes to fall asleep is on top.
         let pause = ((self.long.as_secs_f64() + 5e-6) * *hz) as u64;
         wait_until(clock, window.warm);
+        if self.by == Waker::Idle {
+            let left = window.close.saturating_sub(clock.now()) as f64 / *hz;
+            thread::sleep(Duration::from_secs_f64(left));
+        }
         recorder.set_batch(ROUNDS);
         let (mut sum, mut rounds) = (0, 0);
         loop {
@@ -306,7 +318,7 @@ impl Actor for Calling {
                 return Ok(());
             }
             match self.by {
-                Waker::Awake => wait_until(clock, clock.now() + pause),
+                Waker::Awake | Waker::Idle => wait_until(clock, clock.now() + pause),
                 Waker::Woken => thread::sleep(self.long),
             }
             step.done();
