@@ -140,6 +140,8 @@ fn what_cannot_be_is_said_before_anything_is_measured() {
         (&["predict", "--size", "100"], "multiple of 16"),
         (&["predict", "--loads", "1.2"], "is no share"),
         (&["predict", "--cipher", "rot13"], "there is no `rot13`"),
+        (&["predict", "--preset", "one-vcm"], "`tasks=2`: the model knows tasks=1 only"),
+        (&["predict", "--preset", "queue", "--size", "64"], "cannot be used with"),
     ] {
         let (_, told) = bench.ends(&[&["cipher"], arguments].concat(), 2);
         assert!(told.contains(words), "{arguments:?}: {told}");

@@ -25,6 +25,8 @@ enum Doing {
 pub(super) struct Card<'p> {
     doing: Doing,
     sleeps: u64,
+    /// Requests that stand there, since when as many, and nanoseconds that any did, all together.
+    standing: (usize, f64, f64),
     /// Whether it has slept since the last request.
     cold: bool,
     /// Requests that lie there: whose, and when each was to begin.
@@ -37,10 +39,25 @@ impl<'p> Card<'p> {
         Card {
             doing: Doing::Looks,
             sleeps: 0,
+            standing: (0, 0.0, 0.0),
             cold: false,
             asked: VecDeque::new(),
             core: Core::new(what, seed),
         }
+    }
+
+    /// One more stands there, or one less.
+    fn stands(&mut self, now: f64, one: isize) {
+        let (many, since, all) = self.standing;
+        // Of what comes while it sleeps the card knows when it is awake.
+        let known = if matches!(self.doing, Doing::Sleeps { .. } | Doing::Wakes) { 0 } else { many };
+        self.standing = (many.saturating_add_signed(one), now, all + known as f64 * (now - since));
+    }
+
+    /// How many stood there, in the mean, since it was asked last, so many nanoseconds ago.
+    pub(super) fn stood(&mut self, now: f64, ago: f64) -> f64 {
+        self.stands(now, 0);
+        std::mem::take(&mut self.standing.2) / ago.max(1.0)
     }
 
     /// Whether it is to be kicked for what lies there.
@@ -101,9 +118,11 @@ impl World<'_> {
             return false;
         }
         self.answer.interrupts += 1;
+        let is_shared = self.owner.is_some();
         let Some(slept) = self.called(tenant) else { return false };
         self.card.doing = Doing::Tells;
-        let long = self.late(&self.parts.call, slept);
+        let calls = if is_shared { &self.parts.call_shared } else { &self.parts.call };
+        let long = self.late(calls, slept);
         let end = self.card.core.work(self.now, long);
         self.plan(end, Event::Served);
         true
@@ -113,6 +132,7 @@ impl World<'_> {
     pub(super) fn served(&mut self) {
         if let Doing::Serves(tenant, start) = self.card.doing {
             self.card.doing = Doing::Looks;
+            self.card.stands(self.now, -1);
             self.tenants[tenant].done.push_back(start);
             self.looks_again(tenant);
             if self.tenants[tenant].teller.done(self.now as u64) && self.tells(tenant) {
@@ -125,6 +145,7 @@ impl World<'_> {
     /// Something lies there now.
     pub(super) fn asked(&mut self, tenant: usize, start: f64) {
         self.card.asked.push_back((tenant, start));
+        self.card.stands(self.now, 1);
         if self.card.doing == Doing::Looks {
             self.plan(self.now, Event::CardLooks);
         }
@@ -153,6 +174,7 @@ impl World<'_> {
 
     pub(super) fn card_woke(&mut self, number: u64) {
         if number == self.card.sleeps {
+            self.card.stands(self.now, 0);
             self.card_steps();
         }
     }

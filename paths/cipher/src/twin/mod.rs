@@ -53,10 +53,14 @@ pub struct Parts {
     pub kick: Wakes,
     /// From that until the card runs.
     pub card: Wakes,
-    /// To write an eventfd on which a tenant sleeps.
+    /// To write an eventfd on which a tenant sleeps whose core is idle.
     pub call: Wakes,
+    /// The same of one whose core is another's meanwhile.
+    pub call_shared: Wakes,
     /// From that until the tenant runs.
     pub tenant: Wakes,
+    /// What a tenant's sleep and its end take of a core that was another's meanwhile.
+    pub switch: Law,
     /// How much longer a sleep lasts than it was asked to, while the other core is at work.
     pub nap: Wakes,
     /// The same while both are idle.
@@ -78,7 +82,7 @@ pub struct Question {
     pub awake: bool,
     /// Tenants with a thread each, which share a core.
     pub tenants: usize,
-    /// Requests a second of each, Poisson.
+    /// Requests a second of each, Poisson; 0: the next begins when one has ended.
     pub rate: f64,
     /// How many of them, after a tenth as many that are not counted.
     pub requests: u64,
@@ -99,6 +103,8 @@ pub struct Answer {
     pub card_sleeps: u64,
     /// How often the tenant did.
     pub sleeps: u64,
+    /// Requests that stood at the card and of which it knew, the one that it was at included: the mean over time.
+    pub queue: f64,
     /// Seconds that the card's core was at work.
     pub card_busy: f64,
     /// And the tenant's, looking included.

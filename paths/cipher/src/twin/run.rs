@@ -142,6 +142,7 @@ impl World<'_> {
             if self.warming == 0 {
                 self.opened = self.now;
                 (self.card.core.busy, self.core.busy) = (0.0, 0.0);
+                self.card.stood(self.now, 1.0);
                 self.answer = Answer::default();
             }
             return;
@@ -151,6 +152,7 @@ impl World<'_> {
 
     fn ended(mut self) -> Answer {
         self.answer.seconds = (self.now - self.opened) * 1e-9;
+        self.answer.queue = self.card.stood(self.now, self.now - self.opened);
         self.answer.card_busy =
             if self.question.awake { self.answer.seconds } else { self.card.core.busy * 1e-9 };
         let looking = self.tenants.iter().filter(|tenant| tenant.state == State::Looks).count();

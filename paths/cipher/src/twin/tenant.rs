@@ -29,6 +29,7 @@ enum Step {
     Submits(f64),
     Takes(f64),
     Kicks,
+    Wakes,
 }
 
 /// A tenant with one thread.
@@ -37,7 +38,8 @@ pub(super) struct Tenant {
     step: Step,
     /// Which sleep or look it is.
     number: u64,
-    starts: Poisson,
+    /// None of one that loops.
+    starts: Option<Poisson>,
     /// When the next request is to begin.
     due: f64,
     /// Results that lie there: when each request was to begin.
@@ -45,6 +47,8 @@ pub(super) struct Tenant {
     /// Whether something lies in the queue that the card was not kicked for.
     unseen: bool,
     pub(super) wants_calls: bool,
+    /// Whether its core was another's when it was called.
+    switches: bool,
     /// Whether it was called and has not slept since: its next sleep is none.
     was_called: bool,
     /// The card's rule for it.
@@ -53,8 +57,8 @@ pub(super) struct Tenant {
 
 impl Tenant {
     pub(super) fn new(question: &Question, seed: u64) -> Tenant {
-        let mut starts = Poisson::with_mean(1e9 / question.rate, seed);
-        let due = starts.next().map_or(f64::INFINITY, |at| at as f64);
+        let mut starts = (question.rate > 0.0).then(|| Poisson::with_mean(1e9 / question.rate, seed));
+        let due = starts.as_mut().map_or(0.0, next);
         Tenant {
             state: State::Runs,
             step: Step::Kicks,
@@ -64,19 +68,29 @@ impl Tenant {
             done: VecDeque::new(),
             unseen: false,
             wants_calls: question.waiting == Waiting::Interrupt,
+            switches: false,
             was_called: false,
             teller: Teller::new(question.delivery.clone()),
         }
     }
 }
 
+fn next(starts: &mut Poisson) -> f64 {
+    starts.next().map_or(f64::INFINITY, |at| at as f64)
+}
+
 impl World<'_> {
     /// The core goes to whoever has waited for it longest.
     pub(super) fn next_tenant(&mut self) {
         self.owner = self.ready.pop_front();
-        if let Some(tenant) = self.owner {
-            self.steps(tenant);
+        let Some(at) = self.owner else { return };
+        if !std::mem::take(&mut self.tenants[at].switches) {
+            return self.steps(at);
         }
+        self.tenants[at].step = Step::Wakes;
+        let long = self.draw(&self.parts.switch);
+        let end = self.core.work(self.now, long);
+        self.plan(end, Event::Stepped(at));
     }
 
     /// A tenant has the core and nothing under way.
@@ -92,7 +106,7 @@ impl World<'_> {
             self.draw(&self.parts.take)
         } else if tenant.due <= self.now {
             tenant.step = Step::Submits(tenant.due);
-            tenant.due = tenant.starts.next().map_or(f64::INFINITY, |at| at as f64);
+            tenant.due = tenant.starts.as_mut().map_or(f64::INFINITY, next);
             self.draw(&self.parts.submit)
         } else {
             return self.rests(at);
@@ -108,10 +122,14 @@ impl World<'_> {
                 self.asked(at, start);
             }
             Step::Takes(start) => {
-                self.tenants[at].wants_calls |= self.question.waiting == Waiting::Interrupt;
+                let tenant = &mut self.tenants[at];
+                tenant.wants_calls |= self.question.waiting == Waiting::Interrupt;
+                if tenant.starts.is_none() {
+                    tenant.due = self.now;
+                }
                 self.count(start);
             }
-            Step::Kicks => {}
+            Step::Kicks | Step::Wakes => {}
         }
         self.steps(at);
     }
@@ -209,6 +227,7 @@ impl World<'_> {
         tenant.number += 1;
         let number = tenant.number;
         // A core that somebody else has need not be woken.
+        tenant.switches = self.owner.is_some();
         let late = match self.owner {
             Some(_) => 0.0,
             None => self.late(&self.parts.tenant, self.now - since),

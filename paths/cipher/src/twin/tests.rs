@@ -61,7 +61,26 @@ fn a_card_that_sleeps_is_mg1_with_setups() {
         close(answer.mean(), 1e9 * model.mean_wait() + 50_000.0, 0.02);
         close(answer.card_sleeps as f64 / answer.seconds, model.setups(), 0.02);
         close(answer.card_busy / answer.seconds, load, 0.01);
+        // Little, but for those that wait for the card to wake up, of which it does not know.
+        let unknown = model.setups() * 30e-6 * (1.0 + load / 50e-6 * 15e-6);
+        close(answer.queue, load / 50e-6 * (model.mean_wait() + 50e-6) - unknown, 0.03);
     }
+}
+
+#[test]
+fn who_loops_is_one_of_a_finite_source() {
+    // They think for 20 µs each on one core, and the card is at work for 50 µs: a queue at each, all of them in one or the other.
+    let parts = Parts { submit: Law::constant(20_000.0), serve: exponential(50_000.0), ..Parts::default() };
+    let loops = Question { tenants: 8, rate: 0.0, waiting: Waiting::Epoll, ..question(0.0) };
+    let answer = run(&parts, &Question { delivery: Delivery::Each, ..loops });
+    // The card is the narrow place: it hardly rests, and all responses are a round of eight services.
+    close(answer.mean(), 8.0 * 50_000.0, 0.02);
+    close(400_000.0 / answer.seconds, 1.0 / 50e-6, 0.02);
+    // Little: who is not at the card is on the core, for 20 µs and what it waits there.
+    assert!((7.2..7.6).contains(&answer.queue), "{}", answer.queue);
+    let alone = run(&parts, &Question { tenants: 1, rate: 0.0, ..question(0.0) });
+    close(alone.mean(), 70_000.0, 0.02);
+    close(alone.queue, 5.0 / 7.0, 0.02);
 }
 
 #[test]

@@ -11,11 +11,17 @@ use crate::fitted::way::Way;
 #[command(after_help = "For example:
   tollway cipher predict
   tollway cipher predict --size 16384 --ways busy,interrupt,capped:5k --requests 1000000
+  tollway cipher predict --preset arrival
 
 The steps of a request are measured alone, and the card at light loads; from that its response at heavier loads, and by other ways \
                   of telling, is simulated and written to the store; then these are measured. docs/cipher.md says what is in the \
                   model.")]
 pub struct Predict {
+    /// A preset of the path `cipher` whose points are foretold instead, tried as it says: `arrival`, `moderation`, `queue`,
+    /// `many-vcm`.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["cipher", "size", "ways", "loads", "requests", "runs"])]
+    pub preset: Option<String>,
+
     /// What is done to the bytes, by the names of `openssl speed`.
     #[arg(long, value_name = "CIPHER", default_value = "aes-128-cbc", value_parser = cipher)]
     pub cipher: &'static Named,

@@ -32,6 +32,12 @@ pub struct Alone {
     /// To write the eventfd of one that sleeps in poll(2), and in epoll(7).
     poll_call: Wakes,
     epoll_call: Wakes,
+    /// The same of tenants whose core is another's meanwhile.
+    poll_call_shared: Wakes,
+    epoll_call_shared: Wakes,
+    /// What a sleep takes of such a core.
+    poll_switch: Law,
+    epoll_switch: Law,
     /// A tenant that sleeps in poll(2), called by a card that is at work; the same in epoll(7).
     poll: Wakes,
     epoll: Wakes,
@@ -64,6 +70,10 @@ pub fn points(asked: &Asked<'_>) -> Result<(Vec<At>, Vec<At>)> {
     }
     for (long, _) in AFTER_SLEEP {
         steps.push(kind(asked, "wake-late", &format!("epoll-{long}-woken"))?);
+    }
+    for sleep in ["poll-20us-shared", "epoll-20us-shared"] {
+        steps.push(kind(asked, "kick-asleep", sleep)?);
+        steps.push(kind(asked, "sleep-wake", sleep)?);
     }
     for (long, _) in NAPS {
         for nap in ["nap-LONG", "nap-LONG-idle"] {
@@ -114,6 +124,10 @@ impl Alone {
             take: law(laid(asked, "request-take")?)?,
             poll_call: wakes("kick-asleep", "poll-LONG-awake")?,
             epoll_call: wakes("kick-asleep", "epoll-LONG-awake")?,
+            poll_call_shared: vec![(2.5e4, law(kind(asked, "kick-asleep", "poll-20us-shared")?)?)],
+            epoll_call_shared: vec![(2.5e4, law(kind(asked, "kick-asleep", "epoll-20us-shared")?)?)],
+            poll_switch: law(kind(asked, "sleep-wake", "poll-20us-shared")?)?,
+            epoll_switch: law(kind(asked, "sleep-wake", "epoll-20us-shared")?)?,
             poll: wakes("wake-late", "poll-LONG-awake")?,
             epoll: wakes("wake-late", "epoll-LONG-awake")?,
             kicked: wakes("wake-late", "epoll-LONG-awake")?,
@@ -142,6 +156,8 @@ impl Alone {
             kick: self.epoll_call.clone(),
             card: if sleeps { self.kicked_by_sleeper.clone() } else { self.kicked.clone() },
             call: if in_epoll { self.epoll_call.clone() } else { self.poll_call.clone() },
+            call_shared: if in_epoll { &self.epoll_call_shared } else { &self.poll_call_shared }.clone(),
+            switch: if in_epoll { &self.epoll_switch } else { &self.poll_switch }.clone(),
             tenant: if in_epoll { self.epoll.clone() } else { self.poll.clone() },
             nap: self.nap.clone(),
             nap_idle: self.nap_idle.clone(),

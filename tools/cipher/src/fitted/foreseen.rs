@@ -6,7 +6,7 @@ use tollway_cipher::twin::{Answer, Question, run};
 use tollway_core::{Error, Result};
 use tollway_model::Distribution;
 use tollway_model::general::Mg1Setup;
-use tollway_model::markovian::Mm1;
+use tollway_model::markovian::{FiniteSource, Mm1};
 
 use super::asked::At;
 use super::fit::Fit;
@@ -22,6 +22,8 @@ pub struct Foreseen {
     pub mean: f64,
     /// What 99 of 100 do not exceed, in a typical block: the median over blocks.
     pub p99: f64,
+    /// Requests that stand at the card.
+    pub queue: f64,
     /// Interrupts a second.
     pub interrupts: f64,
     /// Processors that are at work, all roles together.
@@ -34,6 +36,7 @@ impl Foreseen {
         Foreseen {
             mean: answer.mean(),
             p99: answer.typical_quantile(0.99, block as usize),
+            queue: answer.queue,
             interrupts: answer.interrupts as f64 / answer.seconds,
             processors: (answer.card_busy + answer.tenant_busy) / answer.seconds,
         }
@@ -61,7 +64,8 @@ pub fn question(at: &At, rate: f64, tenants: u32, requests: u64, seed: u64) -> R
     let Some((delivery, waiting)) = tollway_cipher::told(&at.variant, &at.params)? else {
         return Err(Error::Wrong(format!("`{}` has no card to tell anybody", at.variant)));
     };
-    Ok(Question { delivery, waiting, tenants: tenants as usize, rate, requests, ..busy(rate, seed) })
+    let awake = at.params.word("card")? == "awake";
+    Ok(Question { delivery, waiting, awake, tenants: tenants as usize, rate, requests, ..busy(rate, seed) })
 }
 
 /// Simulates the fitted card.
@@ -74,6 +78,16 @@ pub fn simulated(fit: &Fit, way: &Way, question: &Question) -> Answer {
 pub fn mm1(fit: &Fit, rate: f64) -> Option<(f64, f64)> {
     let queue = Mm1::new(rate, 1e9 / fit.occupied).ok()?;
     Some((1e9 * queue.mean_response(), 1e9 * queue.response_quantile(0.99).ok()?))
+}
+
+/// The same of so many tenants that loop: M/M/1//N, who is not at the card writes, takes and wakes up.
+pub fn finite_source(fit: &Fit, way: &Way, tenants: u32) -> Option<(f64, f64)> {
+    let parts = fit.parts(way);
+    let wakes =
+        if way.keeps_its_core() { 0.0 } else { parts.tenant.first().map_or(0.0, |(_, law)| law.mean()) };
+    let elsewhere = parts.submit.mean() + parts.take.mean() + wakes;
+    let queue = FiniteSource::new(1e9 / elsewhere, 1e9 / fit.occupied, 1, u64::from(tenants)).ok()?;
+    Some((1e9 * queue.mean_response() + elsewhere, 1e9 * queue.response_quantile(0.99).ok()? + elsewhere))
 }
 
 /// Mean response of the way that is fitted, by M/G/1 with set-ups: services of one length with what the machine takes of them, the

@@ -36,6 +36,18 @@ impl Way {
         Way { variant: "busy", params: Params::default(), text: "busy".into() }
     }
 
+    /// The one of a variant, with these words behind its name.
+    ///
+    /// # Errors
+    /// If there is no such way.
+    pub fn told(variant: &str, words: &str) -> tollway_core::Result<Way> {
+        let known = WAYS.iter().find(|(known, _)| *known == variant);
+        let Some((variant, _)) = known else {
+            return Err(tollway_core::Error::Wrong(format!("`{variant}` is no way of telling")));
+        };
+        Ok(Way { variant, params: Params::default(), text: format!("{variant} {words}").trim_end().into() })
+    }
+
     /// Whether its tenant looks without end, so that no other can have its core.
     pub fn keeps_its_core(&self) -> bool {
         self.variant == "busy"

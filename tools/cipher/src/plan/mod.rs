@@ -17,7 +17,7 @@ use crate::args::plan::Plan;
 use crate::fitted::asked::Asked;
 use crate::fitted::foreseen;
 use crate::fitted::observed::Observed;
-use crate::predict::{OutcomeDocument, fitted, foresee, freeze, measured};
+use crate::predict::{Asking, OutcomeDocument, fitted, foresee, freeze, measured};
 pub use document::{ChoiceDocument, PlanDocument, VerifiedDocument};
 use search::{Choice, Looked};
 
@@ -64,10 +64,18 @@ pub fn run(
     progress.stage("what was found");
     let asked = Asked { tenants: found.tenants, ..asked };
     let at = asked.card(way, found.rate as u64, found.tenants, false)?;
-    let foreseen = foresee(&fitted.fit, way, &at, found.rate, &asked, options.requests / u64::from(RUNS))?;
     let all = found.rate * f64::from(found.tenants);
     let window_ms = 1e3 * options.requests as f64 / all / f64::from(RUNS);
     let trial = TrialSpec { window_ms: window_ms.max(50.0), warmup_ms: 20.0, runs: RUNS, repeats: 1 };
+    let asking = Asking {
+        at: at.clone(),
+        way: way.clone(),
+        load: Some(all * fitted.fit.occupied / 1e9),
+        rate: found.rate,
+        tenants: found.tenants,
+        trial: trial.clone(),
+    };
+    let foreseen = foresee(&fitted.fit, &asking, asked.seed)?;
     let frozen = vec![freeze(&foreseen, &at, &fitted.fit, lab.hz)];
     let points = [at.clone()];
     let ended = lab.run(&mut store, &asked.request("cipher plan", &[(&points, trial)], frozen), progress)?;

@@ -98,10 +98,12 @@ impl From<Outcome> for OutcomeDocument {
 pub struct PredictedDocument {
     /// The way of telling.
     pub way: String,
-    /// The share of time for which the card is at work.
-    pub load: f64,
-    /// Requests a second.
+    /// The share of time for which the card is at work; null of tenants that loop.
+    pub load: Option<f64>,
+    /// Requests a second of each tenant; 0: the next begins when one has ended.
     pub rate: f64,
+    /// How many tenants there are.
+    pub tenants: u32,
     /// Requests that were measured.
     pub requests: u64,
     /// Mean response as it was measured, by the means of blocks.
@@ -116,13 +118,17 @@ pub struct PredictedDocument {
     pub p99_foretold_ns: f64,
     /// What became of that.
     pub p99_outcome: OutcomeDocument,
-    /// Interrupts of a request as they were counted.
+    /// Requests that stood at the card, in the mean over time, as the card counted.
+    pub queue: f64,
+    /// As it was foretold.
+    pub queue_foretold: f64,
+    /// Interrupts a second as the card counted.
     pub interrupts: f64,
     /// As they were foretold.
     pub interrupts_foretold: f64,
     /// By M/G/1 with set-ups, of the way that was fitted; null of others.
     pub mg1_setup_mean_ns: Option<f64>,
-    /// By M/M/1; null where more comes than can be done.
+    /// By M/M/1, or M/M/1//N of tenants that loop; null where more comes than can be done.
     pub mm1_mean_ns: Option<f64>,
     /// The same.
     pub mm1_p99_ns: Option<f64>,
@@ -176,6 +182,7 @@ impl From<&Predicted> for PredictedDocument {
             way: of.way.to_string(),
             load: of.load,
             rate: of.rate,
+            tenants: of.tenants,
             requests: of.measured.requests,
             mean_ns: of.measured.mean.into(),
             mean_foretold_ns: of.foreseen.mean,
@@ -183,8 +190,10 @@ impl From<&Predicted> for PredictedDocument {
             p99_ns: of.measured.p99.into(),
             p99_foretold_ns: of.foreseen.p99,
             p99_outcome: of.p99().into(),
+            queue: of.measured.queue,
+            queue_foretold: of.foreseen.queue,
             interrupts: of.measured.interrupts,
-            interrupts_foretold: of.foreseen.interrupts / of.rate,
+            interrupts_foretold: of.foreseen.interrupts,
             mg1_setup_mean_ns: of.formula,
             mm1_mean_ns: of.mm1.map(|(mean, _)| mean),
             mm1_p99_ns: of.mm1.map(|(_, p99)| p99),

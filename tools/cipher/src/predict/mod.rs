@@ -5,6 +5,7 @@
 //! ```
 
 mod document;
+mod points;
 pub(crate) mod text;
 
 use std::path::Path;
@@ -27,6 +28,8 @@ use crate::fitted::way::Way;
 pub use document::{
     FittedDocument, LightDocument, OutcomeDocument, PredictDocument, PredictedDocument, Span,
 };
+pub(crate) use points::Asking;
+use points::Preset;
 
 /// The loads that the model is fitted to.
 const LIGHT: [f64; 3] = [0.1, 0.3, 0.5];
@@ -92,15 +95,17 @@ fn ran(ended: Ended) -> Option<Ended> {
 pub struct Predicted {
     /// The way.
     pub way: Way,
-    /// The share of time for which the card is at work.
-    pub load: f64,
-    /// Requests a second.
+    /// The share of time for which the card is at work; none of tenants that loop.
+    pub load: Option<f64>,
+    /// Requests a second of each tenant; 0: it loops.
     pub rate: f64,
+    /// How many there are.
+    pub tenants: u32,
     /// By simulation of the fitted model.
     pub foreseen: Foreseen,
     /// By M/G/1 with set-ups, of the way that was fitted: the mean response in nanoseconds.
     pub formula: Option<f64>,
-    /// By M/M/1: mean and 99th percentile, in nanoseconds.
+    /// By M/M/1, or M/M/1//N of tenants that loop: mean and 99th percentile, in nanoseconds.
     pub mm1: Option<(f64, f64)>,
     /// What came.
     pub measured: Measured,
@@ -114,7 +119,9 @@ pub struct Measured {
     pub mean: Interval,
     /// 99th percentile of a typical block: the median over blocks.
     pub p99: Interval,
-    /// Interrupts of a request.
+    /// Requests that stood at the card, in the mean over time.
+    pub queue: f64,
+    /// Interrupts a second.
     pub interrupts: f64,
     /// p-value against a mean as M/M/1 has it.
     pub mm1_p: Option<f64>,
@@ -162,53 +169,52 @@ pub fn run(
     store: &Path,
     progress: &mut dyn Progress,
 ) -> Result<(Option<PredictDocument>, Ending)> {
-    let asked = Asked {
-        registry: lab.registry,
-        cipher: options.cipher.name,
-        size: options.size,
-        tenants: 1,
-        seed: options.seed,
+    let preset = options.preset.as_deref().map(|name| Preset::read(lab.registry, name)).transpose()?;
+    let (cipher, size) = match &preset {
+        Some(preset) => (preset.cipher.clone(), preset.size),
+        None => (options.cipher.name.to_owned(), options.size),
     };
+    let asked = Asked { registry: lab.registry, cipher: &cipher, size, tenants: 1, seed: options.seed };
     let mut store = Store::open(store)?;
     let Some(fitted) = fitted(&asked, "cipher predict", lab, &mut store, progress)? else {
         return Ok((None, Ending::Interrupted));
     };
     progress.stage("foretold loads");
+    let asking = match preset {
+        Some(preset) => preset.asking(fitted.fit.occupied)?,
+        None => points::loads(options, &asked, fitted.fit.occupied)?,
+    };
     let mut foretold = Vec::new();
-    for way in &options.ways {
-        for load in &options.loads {
-            let rate = (load * 1e9 / fitted.fit.occupied).round();
-            let at = asked.card(way, rate as u64, 1, false)?;
-            let block = options.requests / u64::from(options.runs);
-            foretold.push((foresee(&fitted.fit, way, &at, rate, &asked, block)?, at, way, *load, rate));
-        }
+    for asking in asking {
+        foretold.push((foresee(&fitted.fit, &asking, asked.seed)?, asking));
     }
-    let groups: Vec<(Vec<At>, TrialSpec)> = foretold
-        .iter()
-        .map(|(_, at, _, _, rate)| {
-            let window_ms = 1e3 * options.requests as f64 / rate / f64::from(options.runs);
-            let trial = TrialSpec { window_ms: window_ms.max(50.0), runs: options.runs, ..LIGHT_TRIAL };
-            (vec![at.clone()], trial)
-        })
-        .collect();
+    let one = |(_, asking): &(Foreseen, Asking)| (vec![asking.at.clone()], asking.trial.clone());
+    let groups: Vec<(Vec<At>, TrialSpec)> = foretold.iter().map(one).collect();
     let groups: Vec<(&[At], TrialSpec)> =
         groups.iter().map(|(points, trial)| (&points[..], trial.clone())).collect();
     let frozen =
-        foretold.iter().map(|(foreseen, at, ..)| freeze(foreseen, at, &fitted.fit, lab.hz)).collect();
+        foretold.iter().map(|(foreseen, asking)| freeze(foreseen, &asking.at, &fitted.fit, lab.hz)).collect();
     let request: Request = asked.request("cipher predict", &groups, frozen);
     let Some(third) = ran(lab.run(&mut store, &request, progress)?) else {
         return Ok((None, Ending::Interrupted));
     };
     let mut predicted = Vec::new();
-    for (foreseen, at, way, load, rate) in foretold {
-        let mm1 = foreseen::mm1(&fitted.fit, rate);
+    for (foreseen, asking) in foretold {
+        let Asking { at, way, load, rate, tenants, .. } = asking;
+        let all = rate * f64::from(tenants);
+        let mm1 = match load {
+            Some(_) => foreseen::mm1(&fitted.fit, all),
+            None => foreseen::finite_source(&fitted.fit, &way, tenants),
+        };
         let observed = Observed::read(&store, third.run, &at, lab.hz)?;
+        let has_formula = way == Way::busy() && load.is_some();
         predicted.push(Predicted {
-            way: way.clone(),
+            formula: has_formula.then(|| foreseen::mg1_setup(&fitted.fit, all)).flatten(),
+            way,
             load,
             rate,
+            tenants,
             foreseen,
-            formula: (*way == Way::busy()).then(|| foreseen::mg1_setup(&fitted.fit, rate)).flatten(),
             mm1,
             measured: measured(&observed, mm1.map(|(mean, _)| mean))?,
         });
@@ -220,20 +226,16 @@ pub fn run(
     Ok((Some(PredictDocument::of(&asked, &fitted, third.run, &predicted)?), ending))
 }
 
-/// What the fitted model says of a point that is measured in blocks of so many requests.
+/// What the fitted model says of a point that is measured in blocks of that trial's window.
 ///
 /// # Errors
 /// If the point has no card.
-pub fn foresee(
-    fit: &Fit,
-    way: &Way,
-    at: &At,
-    rate: f64,
-    asked: &Asked<'_>,
-    block: u64,
-) -> tollway_core::Result<Foreseen> {
-    let question = foreseen::question(at, rate, asked.tenants, REQUESTS, asked.seed)?;
-    Ok(Foreseen::of(&foreseen::simulated(fit, way, &question), block))
+pub(crate) fn foresee(fit: &Fit, asking: &Asking, seed: u64) -> tollway_core::Result<Foreseen> {
+    let Asking { at, way, rate, tenants, trial, .. } = asking;
+    let question = foreseen::question(at, *rate, *tenants, REQUESTS, seed)?;
+    let answer = foreseen::simulated(fit, way, &question);
+    let block = answer.responses.len() as f64 / answer.seconds * trial.window_ms / 1e3;
+    Ok(Foreseen::of(&answer, block.round() as u64))
 }
 
 /// For the store: before the first trial of the point.
@@ -277,11 +279,13 @@ pub fn measured(observed: &Observed, mm1: Option<f64>) -> Result<Measured> {
     let p99 = figure(&blocks, CONFIDENCE);
     let p99 = p99.map_err(|e| Error::Wrong(format!("an interval of 99th percentiles: {e}")))?;
     let location = observed.location()?;
+    let seconds = (observed.count("card_nanoseconds") / 1e9).max(1e-9);
     Ok(Measured {
         requests: observed.spread.samples(),
         mean: interval(&observed.means)?,
         p99: Interval { lo: p99.lo.max(0.0), ..p99 },
-        interrupts: observed.count("card_interrupts") / observed.count("card_requests").max(1.0),
+        queue: observed.count("card_queue_nanoseconds") / seconds / 1e9,
+        interrupts: observed.count("card_interrupts") / seconds,
         mm1_p: mm1.map(|mean| location.p_different(mean)),
     })
 }

@@ -78,7 +78,7 @@ impl PredictDocument {
     /// For a terminal of that many columns.
     pub fn to_text(&self, width: Option<usize>) -> String {
         let mut out = fitted(&self.cipher, self.size, &self.fitted);
-        let mut table = Table::new([&[Align::Left; 1][..], &[Align::Right; 11][..]].concat());
+        let mut table = Table::new([&[Align::Left; 1][..], &[Align::Right; 13][..]].concat());
         let head = [
             "way",
             "load",
@@ -92,6 +92,8 @@ impl PredictDocument {
             "p99",
             "foretold",
             "off",
+            "queue",
+            "foretold",
         ];
         table.row(head.map(Cell::plain).to_vec());
         for of in &self.predicted {
@@ -101,7 +103,7 @@ impl PredictDocument {
                 of.mm1_p.map_or("–".into(), |p| if p < 1e-3 { "< 0.001".into() } else { format!("{p:.3}") });
             let row = [
                 of.way.clone(),
-                format!("{:.2}", of.load),
+                of.load.map_or("loop".into(), |load| format!("{load:.2}")),
                 of.requests.to_string(),
                 ends(of.mean_ns),
                 time(of.mean_foretold_ns),
@@ -112,6 +114,8 @@ impl PredictDocument {
                 ends(of.p99_ns),
                 time(of.p99_foretold_ns),
                 p99,
+                digits(of.queue),
+                digits(of.queue_foretold),
             ];
             table.row(row.map(Cell::plain).to_vec());
         }

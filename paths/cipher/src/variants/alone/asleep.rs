@@ -1,10 +1,12 @@
 //! What it takes to sleep until an eventfd is written, and to write one on which somebody sleeps: what tenants and the card call
 //! each other by.
 
+use std::hint::spin_loop;
 use std::mem::MaybeUninit;
 use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -16,6 +18,7 @@ use tollway_core::{
     Result, Role, Tally, TollKey, Value, Variant, Window,
 };
 use tollway_host::clock::{RunClock, hz};
+use tollway_host::cpu::{Policy, set_policy};
 use tollway_host::descriptor;
 use tollway_host::samplers::{thread_time, usage};
 use tollway_load::wait_until;
@@ -51,6 +54,8 @@ pub(in crate::variants) enum Waker {
     Woken,
     /// It wakes nobody, and sleeps on: both cores are idle.
     Idle,
+    /// It was awake, and so is a third, who has the sleeper's core meanwhile, and from whom it is not taken.
+    Shared,
 }
 
 macro_rules! kinds {
@@ -59,7 +64,7 @@ macro_rules! kinds {
             concat!($how, "-0us-awake"), concat!($how, "-5us-awake"), concat!($how, "-20us-awake"),
             concat!($how, "-100us-awake"), concat!($how, "-1ms-awake"),
             concat!($how, "-5us-woken"), concat!($how, "-20us-woken"), concat!($how, "-100us-woken"),
-            concat!($how, "-1ms-woken"),
+            concat!($how, "-1ms-woken"), concat!($how, "-20us-shared"),
         )* "nap-20us", "nap-100us", "nap-1ms", "nap-100us-idle", "nap-1ms-idle"]
     };
 }
@@ -67,7 +72,7 @@ macro_rules! kinds {
 const KINDS: &[&str] = kinds!("poll" "epoll");
 
 /// As many of them as are no naps.
-const CALLED: usize = 18;
+const CALLED: usize = 20;
 
 const LONG: [(&str, Duration); 5] = [
     ("0us", Duration::ZERO),
@@ -87,6 +92,7 @@ pub(in crate::variants) fn key(crossing: Crossing, how: How, long: Duration, by:
         Waker::Awake => "awake",
         Waker::Woken => "woken",
         Waker::Idle => "idle",
+        Waker::Shared => "shared",
     };
     TollKey::of(crossing).kind(match how {
         How::Poll => format!("poll-{nearest}-{by}"),
@@ -110,6 +116,7 @@ fn kind(params: &Params) -> Result<(How, Duration, Waker)> {
     let by = match words.next() {
         Some("woken") => Waker::Woken,
         Some("idle") => Waker::Idle,
+        Some("shared") => Waker::Shared,
         _ => Waker::Awake,
     };
     Ok((how, long.map_or(LONG[2].1, |(_, long)| *long), by))
@@ -174,6 +181,7 @@ impl Variant for Asleep {
             SLEEPER => Box::new(Sleeper {
                 how,
                 long,
+                is_shared: by == Waker::Shared,
                 late: self.0 == Crossing::WakeLate,
                 ready: None,
                 hz: 0.0,
@@ -188,6 +196,8 @@ impl Variant for Asleep {
 struct Sleeper {
     how: How,
     long: Duration,
+    /// Whether another has its core while it sleeps.
+    is_shared: bool,
     /// Whether it is asked how late it runs, and not what that takes it.
     late: bool,
     ready: Option<UnixListener>,
@@ -227,6 +237,45 @@ impl Actor for Sleeper {
     }
 
     fn run(&mut self, window: &Window, recorder: &mut Recorder) -> Result<()> {
+        if !self.is_shared {
+            return self.sleeps(window, recorder);
+        }
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| has_the_core(&is_over));
+            // Who is woken then takes the core from nobody, as one of many that sleep and work by turns (sched(7)).
+            let batch =
+                set_policy(Policy::Batch).map_err(|e| Error::system("setting a scheduling policy", e));
+            let outcome = batch.and_then(|()| self.sleeps(window, recorder));
+            let _ = set_policy(Policy::Other);
+            is_over.store(true, Ordering::Relaxed);
+            outcome
+        })
+    }
+
+    fn verify(&mut self) -> Result<()> {
+        // The one who wakes it may have lost its processor, and find it awake: rarely.
+        if self.sleeps > 0 && self.slept as f64 >= 0.8 * self.sleeps as f64 {
+            return Ok(());
+        }
+        Err(Error::Wrong(format!("of {} sleeps the kernel counted {}", self.sleeps, self.slept)))
+    }
+
+    fn tally(&mut self) -> Tally {
+        Tally::default().counter("operations", self.sleeps).counter("switches", self.slept)
+    }
+}
+
+/// Bursts of work of a few microseconds, after each of which whoever else wants the core may have it.
+fn has_the_core(is_over: &AtomicBool) {
+    while !is_over.load(Ordering::Relaxed) {
+        (0..100).for_each(|_| spin_loop());
+        thread::yield_now();
+    }
+}
+
+impl Sleeper {
+    fn sleeps(&mut self, window: &Window, recorder: &mut Recorder) -> Result<()> {
         let Some(listener) = &self.ready else { return Ok(()) };
         let (mut step, mut others) = Lockstep::wait_for(listener)?;
         let bell = others.pop().ok_or_else(|| Error::Wrong("an eventfd did not come".into()))?;
@@ -269,18 +318,6 @@ impl Actor for Sleeper {
         step.end();
         Ok(())
     }
-
-    fn verify(&mut self) -> Result<()> {
-        // The one who wakes it may have lost its processor, and find it awake: rarely.
-        if self.sleeps > 0 && self.slept as f64 >= 0.8 * self.sleeps as f64 {
-            return Ok(());
-        }
-        Err(Error::Wrong(format!("of {} sleeps the kernel counted {}", self.sleeps, self.slept)))
-    }
-
-    fn tally(&mut self) -> Tally {
-        Tally::default().counter("operations", self.sleeps).counter("switches", self.slept)
-    }
 }
 
 struct Calling {
@@ -318,7 +355,7 @@ impl Actor for Calling {
                 return Ok(());
             }
             match self.by {
-                Waker::Awake | Waker::Idle => wait_until(clock, clock.now() + pause),
+                Waker::Awake | Waker::Idle | Waker::Shared => wait_until(clock, clock.now() + pause),
                 Waker::Woken => thread::sleep(self.long),
             }
             step.done();
