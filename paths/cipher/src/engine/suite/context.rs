@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use aws_lc_sys::{
     EVP_CIPHER, EVP_CIPHER_CTX, EVP_CIPHER_CTX_copy, EVP_CIPHER_CTX_ctrl, EVP_CIPHER_CTX_free,
-    EVP_CIPHER_CTX_new, EVP_CTRL_AEAD_GET_TAG, EVP_CTRL_AEAD_SET_TAG, EVP_CipherFinal_ex, EVP_CipherInit_ex,
-    EVP_CipherUpdate, EVP_aes_128_gcm, EVP_aes_192_gcm, EVP_aes_256_gcm, EVP_aes_256_xts,
+    EVP_CIPHER_CTX_new, EVP_CIPHER_CTX_set_padding, EVP_CTRL_AEAD_GET_TAG, EVP_CTRL_AEAD_SET_TAG,
+    EVP_CipherFinal_ex, EVP_CipherInit_ex, EVP_CipherUpdate, EVP_aes_128_ecb, EVP_aes_128_gcm,
+    EVP_aes_192_gcm, EVP_aes_256_ecb, EVP_aes_256_gcm, EVP_aes_256_xts,
 };
 
 use super::Direction;
@@ -29,6 +30,8 @@ pub(super) enum Mode {
     Gcm,
     /// With a key of 64 bytes whose halves differ, and an IV of 16; a message in one call.
     Xts,
+    /// Blocks each for itself, of which other modes are made: with a key of 16 or 32 bytes, and no IV; whole blocks in each call.
+    Blocks,
 }
 
 /// The contexts of a key in one direction.
@@ -73,7 +76,11 @@ impl Contexts {
         iv: &[u8],
         work: impl FnOnce(&mut Context) -> Result<T, Status>,
     ) -> Result<T, Status> {
-        let needed = if self.mode == Mode::Gcm { 12 } else { 16 };
+        let needed = match self.mode {
+            Mode::Gcm => 12,
+            Mode::Xts => 16,
+            Mode::Blocks => 0,
+        };
         if iv.len() != needed {
             return Err(Status::Err);
         }
@@ -116,6 +123,8 @@ impl Context {
                 (Mode::Gcm, 24) => EVP_aes_192_gcm(),
                 (Mode::Gcm, 32) => EVP_aes_256_gcm(),
                 (Mode::Xts, 64) => EVP_aes_256_xts(),
+                (Mode::Blocks, 16) => EVP_aes_128_ecb(),
+                (Mode::Blocks, 32) => EVP_aes_256_ecb(),
                 _ => return Err(Status::Err),
             }
         };
@@ -125,7 +134,9 @@ impl Context {
         let done = unsafe {
             EVP_CipherInit_ex(context.0.as_ptr(), cipher, ptr::null_mut(), key.as_ptr(), ptr::null(), encrypt)
         };
-        check(done).map(|()| context)
+        // SAFETY: it is a context. Nothing is padded, so that no block is kept back for the end.
+        let whole = unsafe { EVP_CIPHER_CTX_set_padding(context.0.as_ptr(), 0) };
+        check(done & whole).map(|()| context)
     }
 
     fn empty() -> Result<Context, Status> {
