@@ -2,6 +2,7 @@
 
 mod killed;
 mod limits;
+mod public_keys;
 mod standing;
 mod telling;
 mod tenancy;

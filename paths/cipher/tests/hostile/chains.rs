@@ -2,7 +2,7 @@
 
 use tollway_cipher::engine::protocol::{FIXED, NewSession, Request, Status, Work};
 use tollway_cipher::engine::suite::{
-    Algorithm, CipherMode, Curve, Digest, Direction, Job, RsaPadding, Session,
+    Algorithm, CipherMode, Curve, Digest, Direction, Group, Job, RsaPadding, Session,
 };
 use vm_memory::VolatileSlice;
 
@@ -42,6 +42,12 @@ pub struct Known {
     session: Session,
 }
 
+/// An `RSAPrivateKey` of 1024 bits, which protects nothing.
+const RSA: &[u8] = include_bytes!("rsa-1024.der");
+
+/// The last so many are of private and public keys, whose results are not the same each time or take long.
+const KEYS: usize = 7;
+
 /// Sessions of every service.
 pub fn known() -> Vec<Known> {
     let [forth, back] = [Direction::Encrypt, Direction::Decrypt];
@@ -56,7 +62,8 @@ pub fn known() -> Vec<Known> {
     let scalar = [&[0x30, 37, 2, 1, 1, 4, 32][..], &[7; 32]].concat();
     let modulus = [&[0x30, 0x81, 0x89, 2, 0x81, 0x81, 0][..], &[0xd5; 128], &[2, 3, 1, 0, 1]].concat();
     let ecdsa = |private| Algorithm::Ecdsa { curve: Curve::P256, private };
-    let all: [(Algorithm, Vec<u8>); 14] = [
+    let agreement = |group, key| (Algorithm::Agreement(group), key);
+    let all: [(Algorithm, Vec<u8>); 17] = [
         cipher(CipherMode::Cbc, forth, 16),
         cipher(CipherMode::Cbc, back, 32),
         cipher(CipherMode::Ctr, forth, 24),
@@ -67,10 +74,13 @@ pub fn known() -> Vec<Known> {
         (Algorithm::Hash(Digest::Sha1), Vec::new()),
         (Algorithm::Hash(Digest::Sha512), Vec::new()),
         (Algorithm::Mac { digest: Digest::Sha256, tag: 20 }, vec![3; 40]),
+        agreement(Group::X25519, vec![9; 32]),
+        agreement(Group::Nist(Curve::P256), scalar.clone()),
         (ecdsa(true), scalar),
         (ecdsa(false), point),
         (Algorithm::Rsa { padding: RsaPadding::Raw, private: false }, modulus.clone()),
         (Algorithm::Rsa { padding: RsaPadding::Pkcs1(Some(Digest::Sha256)), private: false }, modulus),
+        (Algorithm::Rsa { padding: RsaPadding::Pkcs1(None), private: true }, RSA.to_vec()),
     ];
     let known = |(algorithm, key): (Algorithm, Vec<u8>)| {
         let session = Session::new(algorithm, &key).expect("a key that fits");
@@ -127,8 +137,7 @@ pub struct Made {
 
 /// A request of a data queue that is as it should be.
 pub fn straight(known: &[Known], places: &Places, choices: &mut Choices<'_>) -> Made {
-    // The last four are of public keys, whose results are not the same each time or take long.
-    let number = choices.below(known.len() - 4);
+    let number = choices.below(known.len() - KEYS);
     let session = &known[number];
     let bytes = 1 + choices.below(480);
     let (work, iv, bytes, associated, result) = match session.algorithm {
@@ -214,7 +223,45 @@ fn session(known: &[Known], choices: &mut Choices<'_>) -> u64 {
 pub fn bent(known: &[Known], places: &Places, choices: &mut Choices<'_>) -> Made {
     let at = |choices: &mut Choices<'_>| places.wild + choices.below(places.wild_bytes - 2 * ROOM) as u64;
     let there = Places { source: at(choices), result: at(choices), ..*places };
-    let mut made = straight(known, &there, choices);
+    if choices.seldom(4) {
+        let made = keyed(known, &there, choices);
+        if choices.seldom(2) {
+            return made;
+        }
+        return bend(known, places, made, choices);
+    }
+    let made = straight(known, &there, choices);
+    bend(known, places, made, choices)
+}
+
+/// A request of private and public keys whose lengths go together, whatever lies there.
+fn keyed(known: &[Known], places: &Places, choices: &mut Choices<'_>) -> Made {
+    let number = known.len() - KEYS + choices.below(KEYS);
+    let work = choices.of(&[Work::Sign, Work::Verify, Work::Encrypt, Work::Decrypt, Work::Agree]);
+    let (bytes, result) =
+        (choices.of(&[1u32, 20, 32, 64, 65, 104, 128, 160]), choices.of(&[0u32, 20, 32, 72, 128, 256]));
+    let is_verified = work == Work::Verify;
+    let request = Request {
+        session: number as u64,
+        work,
+        iv: 0,
+        source: if is_verified { bytes.saturating_sub(result).max(1) } else { bytes },
+        associated: 0,
+        result,
+    };
+    let piece = |at: u64, bytes: u32, writable: bool| Piece { at, bytes, writable };
+    let mut pieces = vec![piece(places.parts, FIXED as u32, false), piece(places.source, 416, false)];
+    if !is_verified && result > 0 {
+        pieces.push(piece(places.result, result, true));
+    }
+    pieces.push(piece(places.status, 1, true));
+    let parts = request.compose(known[number].algorithm).to_vec();
+    Made { parts, source: Vec::new(), pieces, expected: None }
+}
+
+/// With a thing or two as it should not be.
+fn bend(known: &[Known], places: &Places, mut made: Made, choices: &mut Choices<'_>) -> Made {
+    let at = |choices: &mut Choices<'_>| places.wild + choices.below(places.wild_bytes - 2 * ROOM) as u64;
     // Nobody else writes into what is another's alone, and what lies there stays.
     (made.source, made.expected) = (Vec::new(), None);
     for _ in 0..1 + choices.byte() % 3 {
@@ -251,8 +298,8 @@ pub fn bent(known: &[Known], places: &Places, choices: &mut Choices<'_>) -> Made
 }
 
 /// Operations of data queues: those that there are, and some more.
-const OPERATIONS: [u32; 12] =
-    [0x000, 0x001, 0x100, 0x200, 0x300, 0x301, 0x400, 0x401, 0x402, 0x403, 0x404, 0x500];
+const OPERATIONS: [u32; 13] =
+    [0x000, 0x001, 0x100, 0x200, 0x300, 0x301, 0x400, 0x401, 0x402, 0x403, 0x404, 0x500, 0x1f00];
 
 /// A request of the control queue that asks for the session of that number, or anything else.
 pub fn control(known: &[Known], wanted: Option<usize>, places: &Places, choices: &mut Choices<'_>) -> Made {
@@ -260,10 +307,16 @@ pub fn control(known: &[Known], wanted: Option<usize>, places: &Places, choices:
     let Known { algorithm, key, .. } = &known[number];
     let new = NewSession { algorithm: *algorithm, key: key.len() };
     let mut parts = new.compose().to_vec();
-    let (mut answer, mut bytes) = (16, key.len());
+    let (mut answer, mut bytes, mut key) = (16, key.len(), key.clone());
     if wanted.is_none() {
-        match choices.byte() % 8 {
+        match choices.byte() % 10 {
             0 => parts[0..4].copy_from_slice(&(0x003 | (choices.byte() as u32 % 6) << 8).to_le_bytes()),
+            // A key that says other lengths, or other numbers, than it has.
+            7..=9 if !key.is_empty() => {
+                let among = if choices.seldom(2) { key.len() } else { key.len().min(12) };
+                let which = choices.below(among);
+                key[which] ^= choices.byte();
+            }
             1 | 2 => {
                 let word = 4 * choices.below(18);
                 parts[word..word + 4].copy_from_slice(&choices.of(&LENGTHS).to_le_bytes());
@@ -275,7 +328,7 @@ pub fn control(known: &[Known], wanted: Option<usize>, places: &Places, choices:
             _ => {}
         }
     }
-    let mut source = key.clone();
+    let mut source = key;
     source.resize(bytes, choices.byte());
     let mut pieces = vec![Piece { at: places.parts, bytes: FIXED as u32, writable: false }];
     if bytes > 0 {

@@ -3,6 +3,7 @@
 mod attacker;
 mod chains;
 mod crowd;
+mod messages;
 mod pair;
 mod victim;
 

@@ -16,7 +16,10 @@ use super::line::Line;
 use super::options::{NewFunction, Options};
 use super::status::{FunctionStatus, Status};
 use super::told::Told;
-use crate::engine::protocol::{CLOSE_SESSION, CREATE_SESSION, CRYPTO_SESSION_FEATURE, session_of_message};
+use crate::engine::protocol::{
+    CLOSE_SESSION, CONFIG_FEATURE, CREATE_SESSION, CRYPTO_SESSION_FEATURE, GET_CONFIG, Offer,
+    session_of_message,
+};
 
 /// VIRTIO 1.2, 6: VIRTIO_F_INDIRECT_DESC, VIRTIO_F_EVENT_IDX, VIRTIO_F_VERSION_1. The device's own bits (5.9.3) are about
 /// requests without sessions, which it does not do.
@@ -40,6 +43,8 @@ pub(super) struct Shared {
     /// How long a turn may be, in nanoseconds; None: as long as it takes to do what lies there.
     pub(super) turn: Option<u64>,
     queues: usize,
+    /// Bytes of a request at most.
+    longest: u64,
     begun: Instant,
     desk: Mutex<Desk>,
     /// Nanoseconds that each engine has worked.
@@ -182,7 +187,7 @@ impl Device for Shared {
     }
 
     fn protocol_features(&self) -> u64 {
-        CRYPTO_SESSION_FEATURE
+        CRYPTO_SESSION_FEATURE | CONFIG_FEATURE
     }
 
     fn answer(&self, tenant: usize, request: u32, body: &[u8]) -> Option<Vec<u8>> {
@@ -204,6 +209,7 @@ impl Device for Shared {
                 let _ = function.close(id);
                 Some(Vec::new())
             }
+            GET_CONFIG => Offer::of(self.queues as u32, self.longest).answer(body),
             _ => None,
         }
     }
@@ -290,6 +296,7 @@ impl Card {
             spin: options.spin,
             turn,
             queues: options.queues,
+            longest: options.longest,
             begun: Instant::now(),
             desk: Mutex::new(Desk { order, line: Line::new(shares.len()), dozing: 0 }),
             worked: (0..options.engines + options.lent).map(|_| AtomicU64::new(0)).collect(),

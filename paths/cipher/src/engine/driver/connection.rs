@@ -13,8 +13,8 @@ use super::queue::{DataQueue, Handle};
 use super::slot::SLOT;
 use super::waiting::Waiting;
 use crate::engine::protocol::{
-    CLOSE_SESSION, CREATE_SESSION, CRYPTO_SESSION_FEATURE, FIXED, NewSession, SESSION_ANSWER, Status,
-    destroy, opened,
+    CLOSE_SESSION, CONFIG_FEATURE, CREATE_SESSION, CRYPTO_SESSION_FEATURE, FIXED, GET_CONFIG, NewSession,
+    Offer, SESSION_ANSWER, Status, destroy, opened,
 };
 use crate::engine::suite::Algorithm;
 
@@ -156,6 +156,14 @@ impl Driver {
         self.free
     }
 
+    /// See [`Sessions::offer`].
+    ///
+    /// # Errors
+    /// As that.
+    pub fn offer(&mut self) -> Result<Offer> {
+        self.sessions.offer()
+    }
+
     /// See [`Sessions::open`].
     ///
     /// # Errors
@@ -187,7 +195,7 @@ fn link(options: &Options) -> LinkOptions {
         event_index: options.event_index,
         indirect: options.indirect,
         features: 0,
-        protocol_features: CRYPTO_SESSION_FEATURE,
+        protocol_features: CRYPTO_SESSION_FEATURE | CONFIG_FEATURE,
         patience: options.patience,
     }
 }
@@ -205,6 +213,16 @@ fn fits(key: &[u8]) -> Result<()> {
 }
 
 impl Sessions {
+    /// What the device says that it has.
+    ///
+    /// # Errors
+    /// [`Error::System`] if it is gone, or does not tell.
+    pub fn offer(&mut self) -> Result<Offer> {
+        let answer = self.control.ask(GET_CONFIG, &Offer::question())?;
+        Offer::of_answer(&answer)
+            .ok_or_else(|| Error::Wrong("what a crypto device says that it has is too short".into()))
+    }
+
     /// Makes a session, or hears from the device why there is none.
     ///
     /// # Errors

@@ -2,9 +2,10 @@
 
 use zeroize::Zeroizing;
 
-use super::service::{NewSession, Status};
-use super::{AEAD, AKCIPHER, CIPHER, FIXED, HASH, MAC, Request, SESSION_ANSWER, TAG, Work};
-use crate::engine::suite::{Algorithm, CipherMode, Curve, Digest, Direction, RsaPadding};
+use super::message::{CIPHER_KEY, OWN, PUBLIC_KEY};
+use super::service::{NewSession, Status, digest_number};
+use super::{AEAD, AGREEMENT, AKCIPHER, CIPHER, FIXED, HASH, MAC, Request, SESSION_ANSWER, TAG, Work};
+use crate::engine::suite::{Algorithm, CipherMode, Curve, Digest, Direction, Group, RsaPadding};
 
 /// Bytes of the body of a message for a session (QEMU's `VhostUserCryptoSession`).
 const MESSAGE: usize = 1072;
@@ -28,17 +29,7 @@ fn direction(direction: Direction) -> u32 {
     }
 }
 
-fn digest(digest: Digest) -> u32 {
-    match digest {
-        Digest::Sha1 => 2,
-        Digest::Sha224 => 3,
-        Digest::Sha256 => 4,
-        Digest::Sha384 => 5,
-        Digest::Sha512 => 6,
-    }
-}
-
-/// An algorithm of public keys, whether its key is private, and the two words of its own.
+/// Of an algorithm of public keys, or of agreement, its number, whether its key is private, and the two words of its own.
 fn public_key(algorithm: Algorithm) -> Option<(u32, bool, [u32; 2])> {
     Some(match algorithm {
         Algorithm::Rsa { padding: RsaPadding::Raw, private } => (1, private, [0, 0]),
@@ -53,16 +44,21 @@ fn public_key(algorithm: Algorithm) -> Option<(u32, bool, [u32; 2])> {
             };
             (1, private, [1, hash])
         }
-        Algorithm::Ecdsa { curve, private } => {
-            let curve = match curve {
-                Curve::P256 => 3,
-                Curve::P384 => 4,
-                Curve::P521 => 5,
-            };
-            (3, private, [curve, 0])
+        Algorithm::Ecdsa { curve, private } => (3, private, [self::curve(curve), 0]),
+        Algorithm::Agreement(Group::X25519) => (1, true, [0, 0]),
+        Algorithm::Agreement(Group::Nist(curve)) => (2, true, [self::curve(curve), 0]),
+        Algorithm::Cipher(..) | Algorithm::Hash(_) | Algorithm::Mac { .. } | Algorithm::Gcm(_) => {
+            return None;
         }
-        _ => return None,
     })
+}
+
+fn curve(curve: Curve) -> u32 {
+    match curve {
+        Curve::P256 => 3,
+        Curve::P384 => 4,
+        Curve::P521 => 5,
+    }
 }
 
 fn service(algorithm: Algorithm) -> u32 {
@@ -71,8 +67,14 @@ fn service(algorithm: Algorithm) -> u32 {
         Algorithm::Hash(_) => HASH,
         Algorithm::Mac { .. } => MAC,
         Algorithm::Gcm(_) => AEAD,
-        Algorithm::Rsa { .. } | Algorithm::Ecdsa { .. } | Algorithm::Agreement(_) => AKCIPHER,
+        Algorithm::Rsa { .. } | Algorithm::Ecdsa { .. } => AKCIPHER,
+        Algorithm::Agreement(_) => AGREEMENT,
     }
+}
+
+/// Whether sessions of a service are made and ended by other numbers than those of ciphers.
+fn numbers_anew(service: u32) -> bool {
+    matches!(service, AKCIPHER | AGREEMENT)
 }
 
 impl NewSession {
@@ -80,16 +82,15 @@ impl NewSession {
     pub fn compose(&self) -> [u8; FIXED] {
         let mut bytes = [0; FIXED];
         let key = self.key as u32;
-        let create = if service(self.algorithm) == AKCIPHER { 4 } else { 2 };
-        put(&mut bytes, 0, service(self.algorithm) << 8 | create);
+        let service = service(self.algorithm);
+        put(&mut bytes, 0, service << 8 | if numbers_anew(service) { 4 } else { 2 });
         // After the header of 16 bytes, what belongs to the service.
         let own: &[(usize, u32)] = match self.algorithm {
             Algorithm::Cipher(mode, way) => &[(0, number(mode)), (4, key), (8, direction(way)), (48, 1)],
-            Algorithm::Hash(hash) => &[(0, digest(hash)), (4, hash.bytes() as u32)],
-            Algorithm::Mac { digest: hash, tag } => &[(0, digest(hash)), (4, tag as u32), (8, key)],
+            Algorithm::Hash(hash) => &[(0, digest_number(hash)), (4, hash.bytes() as u32)],
+            Algorithm::Mac { digest: hash, tag } => &[(0, digest_number(hash)), (4, tag as u32), (8, key)],
             Algorithm::Gcm(way) => &[(0, 1), (4, key), (8, TAG as u32), (16, direction(way))],
             Algorithm::Rsa { .. } | Algorithm::Ecdsa { .. } | Algorithm::Agreement(_) => {
-                // What has no number is asked for as none, and not supported.
                 let (number, private, own) = public_key(self.algorithm).unwrap_or_default();
                 &[(0, number), (4, 1 + u32::from(private)), (8, key), (12, own[0]), (16, own[1])]
             }
@@ -107,25 +108,26 @@ impl NewSession {
     /// and 1024 bytes at most.
     pub fn message(&self, key: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
         let mut body = Zeroizing::new(vec![0; MESSAGE]);
-        let (operation, from, most) = match self.algorithm {
+        let (operation, (from, most)) = match self.algorithm {
             Algorithm::Cipher(mode, way) => {
                 put(&mut body, 8, number(mode));
                 put(&mut body, 12, key.len() as u32);
                 (body[32], body[33]) = (1, direction(way) as u8);
-                (0x002u64, 56, 64)
+                (0x002u64, CIPHER_KEY)
             }
+            Algorithm::Agreement(_) => return None,
             other => {
                 let (number, private, own) = public_key(other)?;
                 for (at, word) in [
                     (8, number),
                     (12, 1 + u32::from(private)),
                     (16, key.len() as u32),
-                    (20, own[0]),
-                    (24, own[1]),
+                    (OWN[0], own[0]),
+                    (OWN[1], own[1]),
                 ] {
                     put(&mut body, at, word);
                 }
-                (0x404, 40, 1024)
+                (0x404, PUBLIC_KEY)
             }
         };
         if key.len() > most {
@@ -141,7 +143,7 @@ impl NewSession {
 pub fn destroy(algorithm: Algorithm, session: u64) -> [u8; FIXED] {
     let mut bytes = [0; FIXED];
     let service = service(algorithm);
-    put(&mut bytes, 0, service << 8 | if service == AKCIPHER { 5 } else { 3 });
+    put(&mut bytes, 0, service << 8 | if numbers_anew(service) { 5 } else { 3 });
     bytes[16..24].copy_from_slice(&session.to_le_bytes());
     bytes
 }
@@ -183,12 +185,10 @@ impl Request {
         let mut bytes = [0; FIXED];
         let service = service(algorithm);
         let work = match self.work {
-            Work::Encrypt | Work::Hash | Work::Mac => 0,
+            Work::Encrypt | Work::Hash | Work::Mac | Work::Agree => 0,
             Work::Decrypt => 1,
             Work::Sign => 2,
             Work::Verify => 3,
-            // It has no number: this one is not supported.
-            Work::Agree => 0xff,
         };
         put(&mut bytes, 0, service << 8 | work);
         bytes[8..16].copy_from_slice(&self.session.to_le_bytes());

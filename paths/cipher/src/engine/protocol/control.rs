@@ -1,7 +1,7 @@
 //! Requests of the control queue: sessions are made and closed (5.9.7.2).
 
 use super::service::{self, NewSession, Status};
-use super::{AEAD, AKCIPHER, CIPHER, FIXED, HASH, MAC, TAG, long, word};
+use super::{AEAD, AGREEMENT, AKCIPHER, CIPHER, FIXED, HASH, MAC, TAG, long, word};
 use crate::engine::suite::Algorithm;
 
 /// What a control request asks for. A new session's key follows the fixed part.
@@ -52,7 +52,10 @@ impl Control {
                 service::session(Algorithm::Gcm(service::direction(own(16))?), own(4))
             }
             (AKCIPHER, 4) => service::public_key(own(0), own(4), own(8), [own(12), own(16)]),
-            (CIPHER | HASH | MAC | AEAD, 3) | (AKCIPHER, 5) => return Ok(Control::Destroy(long(fixed, 16))),
+            (AGREEMENT, 4) => service::agreement(own(0), own(4), own(8), own(12)),
+            (CIPHER | HASH | MAC | AEAD, 3) | (AKCIPHER | AGREEMENT, 5) => {
+                return Ok(Control::Destroy(long(fixed, 16)));
+            }
             _ => Err(Status::NotSupported),
         };
         create.map(Control::Create)

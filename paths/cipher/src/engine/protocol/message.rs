@@ -20,9 +20,12 @@ const CIPHER: u64 = 0x002;
 const AKCIPHER: u64 = 0x404;
 
 /// Where a cipher's key begins, and how long it is at most.
-const CIPHER_KEY: (usize, usize) = (56, 64);
-/// The same of a public-key algorithm.
-const PUBLIC_KEY: (usize, usize) = (40, 1024);
+pub(super) const CIPHER_KEY: (usize, usize) = (56, 64);
+/// The same of a public-key algorithm. Between its parameters and the two words of its own is a pointer of QEMU's, which means nothing
+/// here (`CryptoDevBackendAsymSessionInfo`, include/system/cryptodev.h).
+pub(super) const PUBLIC_KEY: (usize, usize) = (40, 1024);
+/// Where these two words are.
+pub(super) const OWN: [usize; 2] = [32, 36];
 
 /// The session that a message asks for, with its key.
 ///
@@ -39,7 +42,7 @@ pub fn session_of_message(body: &[u8]) -> Result<(NewSession, Zeroizing<Vec<u8>>
         // The kind of session is 1: a cipher alone.
         CIPHER if byte(32)? == 1 => (service::cipher(word(8)?, byte(33)?.into(), word(12)?)?, CIPHER_KEY),
         AKCIPHER => {
-            let own = [word(20)?, word(24)?];
+            let own = [word(OWN[0])?, word(OWN[1])?];
             (service::public_key(word(8)?, word(12)?, word(16)?, own)?, PUBLIC_KEY)
         }
         _ => return Err(Status::NotSupported),

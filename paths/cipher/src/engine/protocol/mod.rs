@@ -7,12 +7,14 @@
 mod compose;
 mod control;
 mod message;
+mod offer;
 mod request;
 mod service;
 
 pub use compose::{destroy, opened};
 pub use control::{Control, SESSION_ANSWER, session_answer};
 pub use message::{CLOSE_SESSION, CREATE_SESSION, CRYPTO_SESSION_FEATURE, session_of_message};
+pub use offer::{CONFIG_FEATURE, GET_CONFIG, OFFER, Offer};
 pub use request::{Request, Work};
 pub use service::{NewSession, Status};
 
@@ -26,6 +28,12 @@ const HASH: u32 = 1;
 const MAC: u32 = 2;
 const AEAD: u32 = 3;
 const AKCIPHER: u32 = 4;
+
+/// Agreement on a secret, for which VIRTIO has no service: one of this device's own, with operations numbered as those of
+/// [`AKCIPHER`] (4 makes a session, 5 ends it; 0 agrees), and parameters where those of ECDSA are: algorithm 1 (X25519) or 2 (ECDH), a
+/// private key (2), its length, the number of a curve. Of the 32 services that a device can say it has (`crypto_services`, 5.9.4)
+/// it is the last: whoever does not know it does not ask, and a device that does not have it answers that it is not supported.
+const AGREEMENT: u32 = 31;
 
 /// Bytes of a tag of GCM: no other length is asked for (NIST SP 800-38D, 5.2.1.2, has shorter ones, which are easier to forge).
 const TAG: usize = 16;

@@ -1,7 +1,7 @@
 //! Requests of a data queue: something is to be done to bytes (5.9.7.4).
 
 use super::service::Status;
-use super::{AEAD, AKCIPHER, CIPHER, FIXED, HASH, MAC, TAG, long, word};
+use super::{AEAD, AGREEMENT, AKCIPHER, CIPHER, FIXED, HASH, MAC, TAG, long, word};
 
 /// What is asked for, of a session of the service; lengths are in bytes and as the driver says, unchecked.
 ///
@@ -39,7 +39,7 @@ pub enum Work {
     /// A signature is verified: the source is the signature, and what would be the result's length is that of the digest,
     /// which follows it.
     Verify,
-    /// A secret is agreed on. No request of virtio-crypto asks for it.
+    /// A secret is agreed on: the source is a peer's public key. VIRTIO has no such request; it is this device's own.
     Agree,
 }
 
@@ -85,6 +85,7 @@ impl Request {
             (AKCIPHER, 1) => coded(Work::Decrypt),
             (AKCIPHER, 2) => coded(Work::Sign),
             (AKCIPHER, 3) => coded(Work::Verify),
+            (AGREEMENT, 0) => coded(Work::Agree),
             _ => return Err(Status::NotSupported),
         })
     }

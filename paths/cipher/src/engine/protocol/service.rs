@@ -1,6 +1,6 @@
 //! What sessions are asked for by, and how requests end.
 
-use crate::engine::suite::{Algorithm, CipherMode, Curve, Digest, Direction, RsaPadding};
+use crate::engine::suite::{Algorithm, CipherMode, Curve, Digest, Direction, Group, RsaPadding};
 
 /// How a request ended (5.9.7.1, `VIRTIO_CRYPTO_*`): the byte, or the number, that the driver reads.
 ///
@@ -77,6 +77,17 @@ pub(super) fn digest(number: u32) -> Result<Digest, Status> {
     })
 }
 
+/// The number of a hash.
+pub(super) fn digest_number(digest: Digest) -> u32 {
+    match digest {
+        Digest::Sha1 => 2,
+        Digest::Sha224 => 3,
+        Digest::Sha256 => 4,
+        Digest::Sha384 => 5,
+        Digest::Sha512 => 6,
+    }
+}
+
 /// The public-key algorithm of a number (`VIRTIO_CRYPTO_AKCIPHER_*`) with the two words of its own parameters.
 pub(super) fn public_key(algorithm: u32, kind: u32, key: u32, own: [u32; 2]) -> Result<NewSession, Status> {
     let private = match kind {
@@ -87,12 +98,33 @@ pub(super) fn public_key(algorithm: u32, kind: u32, key: u32, own: [u32; 2]) -> 
     let algorithm = match (algorithm, own) {
         (1, [0, _]) => Algorithm::Rsa { padding: RsaPadding::Raw, private },
         (1, [1, hash]) => Algorithm::Rsa { padding: RsaPadding::Pkcs1(rsa_digest(hash)?), private },
-        (3, [3, _]) => Algorithm::Ecdsa { curve: Curve::P256, private },
-        (3, [4, _]) => Algorithm::Ecdsa { curve: Curve::P384, private },
-        (3, [5, _]) => Algorithm::Ecdsa { curve: Curve::P521, private },
+        (3, [curve, _]) => Algorithm::Ecdsa { curve: self::curve(curve)?, private },
         _ => return Err(Status::NotSupported),
     };
     session(algorithm, key)
+}
+
+/// The agreement of a number, which only this device has.
+pub(super) fn agreement(algorithm: u32, kind: u32, key: u32, curve: u32) -> Result<NewSession, Status> {
+    let group = match algorithm {
+        1 => Group::X25519,
+        2 => Group::Nist(self::curve(curve)?),
+        _ => return Err(Status::NotSupported),
+    };
+    if kind != 2 {
+        return Err(Status::Err);
+    }
+    session(Algorithm::Agreement(group), key)
+}
+
+/// `VIRTIO_CRYPTO_CURVE_NIST_*`.
+fn curve(number: u32) -> Result<Curve, Status> {
+    Ok(match number {
+        3 => Curve::P256,
+        4 => Curve::P384,
+        5 => Curve::P521,
+        _ => return Err(Status::NotSupported),
+    })
 }
 
 /// `VIRTIO_CRYPTO_RSA_*` hashes; none at 0.

@@ -43,6 +43,13 @@ fn sessions_of_every_service() {
     assert_eq!(ecdsa, Ok(NewSession { algorithm, key: 65 }));
     assert_eq!(Control::parse(&fixed(&[(0, 0x003), (16, 7), (20, 1)])), Ok(Control::Destroy(1 << 32 | 7)));
     assert_eq!(Control::parse(&fixed(&[(0, 0x405), (16, 7)])), Ok(Control::Destroy(7)));
+    // This device's own.
+    let x25519 = created(&[(0, 0x1f04), (16, 1), (20, 2), (24, 32)]);
+    assert_eq!(x25519, Ok(NewSession { algorithm: Algorithm::Agreement(Group::X25519), key: 32 }));
+    let ecdh = created(&[(0, 0x1f04), (16, 2), (20, 2), (24, 39), (28, 4)]);
+    let algorithm = Algorithm::Agreement(Group::Nist(Curve::P384));
+    assert_eq!(ecdh, Ok(NewSession { algorithm, key: 39 }));
+    assert_eq!(Control::parse(&fixed(&[(0, 0x1f05), (16, 7)])), Ok(Control::Destroy(7)));
 }
 
 /// Not supported is what the device has not; all else that cannot be is an error, and nothing is a bad message.
@@ -55,6 +62,10 @@ fn what_is_not_supported_and_what_is_wrong() {
         (vec![(0, 0x302), (16, 2), (20, 16), (24, 16), (32, 1)], Status::NotSupported),
         (vec![(0, 0x002), (16, 1), (20, 16), (24, 1), (64, 1)], Status::NotSupported),
         (vec![(0, 0x502)], Status::NotSupported),
+        (vec![(0, 0x1f04), (16, 3), (20, 2)], Status::NotSupported),
+        (vec![(0, 0x1f04), (16, 2), (20, 2), (28, 1)], Status::NotSupported),
+        (vec![(0, 0x1f04), (16, 1), (20, 1)], Status::Err),
+        (vec![(0, 0x404), (16, 3), (20, 2), (28, 2)], Status::NotSupported),
         // A direction, a kind of key, the length of a key.
         (vec![(0, 0x002), (16, 3), (20, 16), (24, 3), (64, 1)], Status::Err),
         (vec![(0, 0x302), (16, 1), (20, 16), (24, 16), (32, 0)], Status::Err),
@@ -124,13 +135,77 @@ fn sessions_by_message_are_as_qemu_sends_them() {
     assert_eq!(session_of_message(&body).unwrap_err(), Status::Err);
     let mut put = |at: usize, bytes: &[u8]| body[at..at + bytes.len()].copy_from_slice(bytes);
     put(0, &0x404u64.to_le_bytes());
-    for (at, word) in [(8, 1u32), (12, 1), (16, 5), (20, 0), (24, 0)] {
+    // `algo`, `keytype` and `keylen`, four bytes that nobody sets, QEMU's pointer to the key, `padding_algo` and `hash_algo`.
+    let pointer = 0x7f12_3456_7890u64.to_ne_bytes();
+    for (at, word) in [(8, 1u32), (12, 2), (16, 5), (20, 0xdead_beef), (32, 1), (36, 5)] {
         put(at, &word.to_le_bytes());
     }
+    put(24, &pointer);
     put(40, b"a key");
     let (session, key) = session_of_message(&body).unwrap();
-    assert_eq!(session.algorithm, Algorithm::Rsa { padding: RsaPadding::Raw, private: false });
+    let padding = RsaPadding::Pkcs1(Some(Digest::Sha1));
+    assert_eq!(session.algorithm, Algorithm::Rsa { padding, private: true });
     assert_eq!(&**key, b"a key");
+    let mut put = |at: usize, bytes: &[u8]| body[at..at + bytes.len()].copy_from_slice(bytes);
+    put(16, &1025u32.to_le_bytes());
+    assert_eq!(session_of_message(&body).unwrap_err(), Status::Err, "longer than its place");
+}
+
+/// VIRTIO 1.2, 5.9.4; `linux/virtio_crypto.h` has the fields at these offsets.
+#[test]
+fn what_a_device_has_is_where_the_driver_looks() {
+    let offer = Offer::of(3, 1 << 20);
+    let bytes = offer.compose();
+    let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+    assert_eq!([word(0), word(4)], [1, 3], "status, max_dataqueues");
+    assert_eq!(word(8), 1 << 31 | 0b1_1111, "crypto_services");
+    assert_eq!([word(12), word(16)], [1 << 3 | 1 << 4 | 1 << 13, 0], "cipher_algo_l, _h");
+    assert_eq!([word(20), word(24), word(28)], [0b111_1100, 0b111_1100, 0], "hash_algo, mac_algo_l, _h");
+    assert_eq!(
+        [word(32), word(36), word(40)],
+        [1 << 1, 64, 6144],
+        "aead_algo, max_cipher_key_len, max_auth_key_len"
+    );
+    assert_eq!([word(44), word(48), word(52)], [1 << 1 | 1 << 3, 1 << 20, 0], "akcipher_algo, max_size");
+    assert_eq!(Offer::parse(&bytes), offer);
+}
+
+#[test]
+fn a_configuration_is_asked_for_in_whole_and_in_parts() {
+    let offer = Offer::of(1, 1 << 40);
+    let whole = offer.answer(&Offer::question()).unwrap();
+    assert_eq!((whole.len(), Offer::of_answer(&whole)), (68, Some(offer)));
+    assert_eq!(Offer::of_answer(&whole[..67]), None);
+    let part = |offset: u32, bytes: u32| {
+        let mut body = vec![0; 12 + 256];
+        body[..4].copy_from_slice(&offset.to_ne_bytes());
+        body[4..8].copy_from_slice(&bytes.to_ne_bytes());
+        offer.answer(&body).map(|answer| answer[12..].to_vec())
+    };
+    assert_eq!(part(44, 4), Some(vec![0b1010, 0, 0, 0]));
+    assert_eq!(part(52, 4), Some(vec![0, 1, 0, 0]));
+    for (offset, bytes) in [(0, 57), (56, 1), (0, 0), (52, 5), (u32::MAX, 1), (1, u32::MAX)] {
+        assert_eq!(part(offset, bytes), None, "{offset} {bytes}");
+    }
+    assert_eq!(offer.answer(&[0; 11]), None);
+}
+
+#[test]
+fn whoever_offers_less_has_less() {
+    let rsa = Algorithm::Rsa { padding: RsaPadding::Raw, private: false };
+    let ecdsa = Algorithm::Ecdsa { curve: Curve::P256, private: false };
+    let x25519 = Algorithm::Agreement(Group::X25519);
+    // What QEMU's cryptodev-vhost-user says: ciphers, hashes, codes; CBC, SHA-1.
+    let qemu = Offer { services: 0b111, ciphers: 1 << 3, hashes: 1 << 2, public_keys: 0, ..Offer::of(1, 64) };
+    assert!(
+        qemu.has(Algorithm::Cipher(CipherMode::Cbc, Direction::Encrypt))
+            && qemu.has(Algorithm::Hash(Digest::Sha1))
+    );
+    for other in [rsa, ecdsa, x25519, Algorithm::Gcm(Direction::Encrypt), Algorithm::Hash(Digest::Sha256)] {
+        assert!(!qemu.has(other), "{other:?}");
+    }
+    let some = Offer { public_keys: 1 << 1, services: 1 << 4, ..qemu };
+    assert!(some.has(rsa) && !some.has(ecdsa) && !some.has(x25519));
 }
 
 #[test]
@@ -153,7 +228,9 @@ fn algorithm() -> impl Strategy<Value = Algorithm> {
         (digest(), 1usize..64).prop_map(|(digest, tag)| Algorithm::Mac { digest, tag }),
         way().prop_map(Algorithm::Gcm),
         (padding, any::<bool>()).prop_map(|(padding, private)| Algorithm::Rsa { padding, private }),
-        (curve, any::<bool>()).prop_map(|(curve, private)| Algorithm::Ecdsa { curve, private }),
+        (curve.clone(), any::<bool>()).prop_map(|(curve, private)| Algorithm::Ecdsa { curve, private }),
+        curve.prop_map(|curve| Algorithm::Agreement(Group::Nist(curve))),
+        Just(Algorithm::Agreement(Group::X25519)),
     ]
 }
 
@@ -169,6 +246,7 @@ proptest! {
         let new = NewSession { algorithm, key: key_bytes };
         prop_assert_eq!(Control::parse(&new.compose()), Ok(Control::Create(new)));
         prop_assert_eq!(Control::parse(&destroy(algorithm, number)), Ok(Control::Destroy(number)));
+        prop_assert!(Offer::of(1, 1).has(algorithm));
         match new.message(&key) {
             Some(body) => {
                 prop_assert_eq!(body.len(), 1072);
@@ -194,21 +272,11 @@ proptest! {
             Algorithm::Rsa { .. } | Algorithm::Ecdsa { .. } => [Work::Encrypt, Work::Decrypt, Work::Sign, Work::Verify]
                 .map(|work| Request { work, ..none })
                 .into(),
-            Algorithm::Agreement(_) => unreachable!("it is not among them"),
+            Algorithm::Agreement(_) => vec![Request { work: Work::Agree, ..none }],
         };
         for request in requests {
             prop_assert_eq!(Request::parse(&request.compose(algorithm)), Ok(request));
         }
-    }
-
-    #[test]
-    fn what_the_protocol_has_not_is_not_supported(number: u64) {
-        let algorithm = Algorithm::Agreement(Group::X25519);
-        let new = NewSession { algorithm, key: 32 };
-        prop_assert!(new.message(&[0; 32]).is_none());
-        prop_assert!(Control::parse(&new.compose()).is_err());
-        let request = Request { session: number, work: Work::Agree, iv: 0, source: 32, associated: 0, result: 32 };
-        prop_assert_eq!(Request::parse(&request.compose(algorithm)), Err(Status::NotSupported));
     }
 
     #[test]
@@ -221,7 +289,7 @@ proptest! {
     #[test]
     fn whatever_stands_there_is_parsed_or_refused(
         bytes in proptest::collection::vec(any::<u8>(), FIXED),
-        operation in proptest::sample::select(vec![0u32, 1, 2, 3, 0x100, 0x102, 0x202, 0x302, 0x404, 0x400, 0x300]),
+        operation in proptest::sample::select(vec![0u32, 1, 2, 3, 0x100, 0x102, 0x202, 0x302, 0x404, 0x400, 0x300, 0x1f00, 0x1f04]),
         body in proptest::collection::vec(any::<u8>(), 0..1200),
     ) {
         let mut fixed = [0; FIXED];
@@ -234,6 +302,7 @@ proptest! {
         if let Ok(Control::Create(session)) = Control::parse(&fixed) {
             prop_assert!(session.key <= 6144);
         }
+        let _ = Offer::of(1, 1).answer(&body);
         if let Ok((session, key)) = session_of_message(&body) {
             prop_assert_eq!(session.key, key.len());
         }

@@ -112,6 +112,6 @@ pub enum Algorithm {
     },
     /// Agreement on a secret with a private key: the source is the public key of the peer (on a curve of NIST a point,
     /// SEC 1, 2.3.3), the result the x-coordinate that both come to, from which keys are still to be derived. The key is
-    /// 32 bytes, or as for ECDSA. virtio-crypto has no such thing.
+    /// 32 bytes, or as for ECDSA. VIRTIO has no such service: this device has one of its own.
     Agreement(Group),
 }
