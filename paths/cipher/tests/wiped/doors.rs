@@ -10,13 +10,15 @@ use std::os::unix::net::UnixStream;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use tollway_cipher::engine::device::Options as CardOptions;
+use tollway_cipher::engine::driver::Operation;
 use tollway_cipher::engine::driver::{Driver, Options, Through};
 use tollway_cipher::engine::protocol::{CREATE_SESSION, NewSession, Status};
+use tollway_cipher::engine::suite::Algorithm;
 use tollway_virtio::Span;
 
 use self::tenancy::{ENCRYPT, Served, ask, operation};
 use crate::search::{Inverted, parts, places};
-use crate::sessions::derived;
+use crate::sessions::{cases, derived};
 
 /// Keys that nobody had before.
 struct Keys(Xoshiro256PlusPlus);
@@ -90,6 +92,43 @@ fn a_key_is_gone_when_its_session_is_closed_or_refused_or_its_tenant_leaves() {
         wait_until_empty(&served);
         is_gone(&what("left"), &left);
     }
+}
+
+#[test]
+fn a_private_key_is_gone_when_its_session_is_closed() {
+    let _alone = crate::alone();
+    let served = Served::start(1, &CardOptions::default());
+    let mut tried = 0;
+    for (function, through) in DOORS {
+        for case in cases() {
+            let (algorithm, key) = (case.algorithm, case.key.bytes());
+            let is_private = matches!(
+                algorithm,
+                Algorithm::Rsa { .. } | Algorithm::Ecdsa { .. } | Algorithm::Agreement(_)
+            );
+            let is_sent = through == Through::ControlQueue
+                || NewSession { algorithm, key: key.len() }.message(&key).is_some();
+            drop(key);
+            if !is_private || !is_sent {
+                continue;
+            }
+            let mut driver = connect(&served, function, through);
+            let session = driver.open(algorithm, &case.key.bytes()).unwrap().unwrap();
+            let source = [Span { at: driver.free(), bytes: case.source as u32 }];
+            driver.area().write(driver.free(), &[7; 400][..case.source]);
+            let result = [Span { at: driver.free() + 512, bytes: 256 }];
+            let asked = Operation { work: case.work, ..operation(session, &[], &source, &result) };
+            assert_eq!(ask(&mut driver, &asked).status, Status::Ok, "{algorithm:?}");
+            let what = format!("function {function} by {through:?}, {algorithm:?}");
+            assert!(!places(&case.looked_for()).is_empty(), "{what}: not even found while it was there");
+            driver.close(session).unwrap();
+            let left = places(&case.looked_for());
+            assert!(left.is_empty(), "{what}: still there: {left:#?}");
+            tried += 1;
+        }
+    }
+    // Of four kinds of key the control queue has all, and messages two.
+    assert_eq!(tried, 2 * (4 + 2));
 }
 
 #[test]

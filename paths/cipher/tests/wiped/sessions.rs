@@ -43,19 +43,19 @@ pub fn derived(algorithm: Algorithm, key: &[u8]) -> Option<Inverted> {
 }
 
 /// A session to be, and work for it.
-struct Case {
-    algorithm: Algorithm,
-    key: Inverted,
+pub struct Case {
+    pub algorithm: Algorithm,
+    pub key: Inverted,
     /// Where in the key what is secret begins.
     secret: usize,
-    work: Work,
+    pub work: Work,
     iv: &'static [u8],
-    source: usize,
+    pub source: usize,
 }
 
 impl Case {
     /// Whatever is as good as the key: any sixteen bytes of it, first to last, and last to first as numbers are kept.
-    fn looked_for(&self) -> Vec<Inverted> {
+    pub fn looked_for(&self) -> Vec<Inverted> {
         parts(&self.key, self.secret).chain(derived(self.algorithm, &self.key.bytes())).collect()
     }
 
@@ -74,7 +74,8 @@ impl Case {
     }
 }
 
-fn cases() -> Vec<Case> {
+/// Sessions of every kind, with keys that nobody had before.
+pub fn cases() -> Vec<Case> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(std::process::id().into());
     let mut bytes = |len: usize| {
         let mut key = vec![0; len];
@@ -103,12 +104,21 @@ fn cases() -> Vec<Case> {
         },
         Case {
             algorithm: Algorithm::Rsa { padding: RsaPadding::Raw, private: true },
-            key: rsa_key(),
+            key: rsa_key(2048),
             // The modulus and the public exponent come first.
             secret: 280,
             work: Work::Decrypt,
             iv: &[],
             source: 250,
+        },
+        Case {
+            algorithm: Algorithm::Rsa { padding: RsaPadding::Pkcs1(None), private: true },
+            // Short enough for a message.
+            key: rsa_key(1024),
+            secret: 150,
+            work: Work::Sign,
+            iv: &[],
+            source: 32,
         },
     ];
     for (way, work) in [(Direction::Encrypt, Work::Encrypt), (Direction::Decrypt, Work::Decrypt)] {
@@ -123,8 +133,8 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-/// An `RSAPrivateKey` of 2048 bits.
-fn rsa_key() -> Inverted {
+/// An `RSAPrivateKey`.
+fn rsa_key(bits: i32) -> Inverted {
     use aws_lc_sys::{
         BN_free, BN_new, BN_set_word, OPENSSL_free, RSA_free, RSA_generate_key_ex, RSA_new,
         RSA_private_key_to_bytes,
@@ -134,7 +144,7 @@ fn rsa_key() -> Inverted {
     unsafe {
         let (rsa, e) = (RSA_new(), BN_new());
         assert_eq!(BN_set_word(e, 65537), 1);
-        assert_eq!(RSA_generate_key_ex(rsa, 2048, e, std::ptr::null_mut()), 1);
+        assert_eq!(RSA_generate_key_ex(rsa, bits, e, std::ptr::null_mut()), 1);
         assert_eq!(RSA_private_key_to_bytes(&mut bytes, &mut len, rsa), 1);
         let key = Inverted::of(std::slice::from_raw_parts_mut(bytes, len));
         OPENSSL_free(bytes.cast());

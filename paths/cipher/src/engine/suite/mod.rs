@@ -11,6 +11,7 @@
 //!   curve      ECDSA, ECDH, X25519
 //!   named      ciphers by the names that people know
 //!   library    what AWS-LC says of a call
+//!   stack      what private keys leave below
 //!   bytes      pieces of somebody's memory, and two of them in step
 //! ```
 //!
@@ -31,6 +32,7 @@ mod library;
 mod named;
 mod rsa;
 mod session;
+mod stack;
 mod xts;
 
 pub use algorithm::{Algorithm, CipherMode, Curve, Digest, Direction, Group, RsaPadding};

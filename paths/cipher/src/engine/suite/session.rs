@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::bytes::{BLOCK, Pair, put, total};
+use super::stack::wiped;
 use super::{Algorithm, CipherMode, Direction, Job};
 use super::{aes, curve, digest, gcm, rsa, xts};
 use crate::engine::protocol::{Status, Work};
@@ -55,9 +56,11 @@ impl Session {
                 Key::Mac(digest::Key::new(digest, key)?)
             }
             Algorithm::Mac { .. } => return Err(Status::NotSupported),
-            Algorithm::Rsa { padding, private } => Key::Rsa(rsa::Key::new(padding, private, key)?),
-            Algorithm::Ecdsa { curve, private } => Key::Ecdsa(curve::Key::new(curve, private, key)?),
-            Algorithm::Agreement(group) => Key::Agreement(curve::Private::new(group, key)?),
+            Algorithm::Rsa { padding, private } => Key::Rsa(wiped(|| rsa::Key::new(padding, private, key))?),
+            Algorithm::Ecdsa { curve, private } => {
+                Key::Ecdsa(wiped(|| curve::Key::new(curve, private, key))?)
+            }
+            Algorithm::Agreement(group) => Key::Agreement(wiped(|| curve::Private::new(group, key))?),
         };
         Ok(Session { algorithm, key })
     }
@@ -93,9 +96,9 @@ impl Session {
             Key::Gcm(key) => key.run(job),
             Key::None => self.hash(job),
             Key::Mac(key) => self.mac(key, job),
-            Key::Rsa(key) => key.run(job),
-            Key::Ecdsa(key) => key.ecdsa(job),
-            Key::Agreement(key) => key.run(job),
+            Key::Rsa(key) => wiped(|| key.run(job)),
+            Key::Ecdsa(key) => wiped(|| key.ecdsa(job)),
+            Key::Agreement(key) => wiped(|| key.run(job)),
         }
     }
 
