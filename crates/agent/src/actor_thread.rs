@@ -65,6 +65,7 @@ impl<'a> Life<'a> {
                     peers,
                     doorbells: self.surroundings.doorbells(),
                     exits: self.surroundings.exits(),
+                    lot: self.make.lot,
                 };
                 let address = self.actor.ready(&place)?;
                 self.surroundings.settle()?;

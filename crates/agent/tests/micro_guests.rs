@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use tollway_core::{Clock, Params, TenantKind, Window};
+use tollway_core::{Clock, Lot, Params, TenantKind, Window};
 use tollway_host::clock::RunClock;
 use tollway_host::cpu::allowed_cpus;
 use tollway_tenant::micro;
@@ -41,6 +41,7 @@ fn make(cpu: u32, hz: f64) -> Make {
         measured: true,
         hz,
         requires: Vec::new(),
+        lot: Lot::default(),
     }
 }
 

@@ -62,6 +62,17 @@ pub struct ExitCounts {
     pub idle: AtomicU64,
 }
 
+/// What tells an actor from the others of its role, and a trial from others: of these it draws what is to be random, so that no two
+/// draw the same, and a trial can be had again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lot {
+    /// Which of its role's actors it is, from 0 on.
+    pub number: u32,
+    /// The trial's seed: by the run's, the block and the repeat. Trials of other points, and of the other side of a comparison, that
+    /// stand at the same place in a run have the same.
+    pub seed: u64,
+}
+
 /// Where an actor finds itself when it is made ready.
 #[derive(Clone, Debug)]
 pub struct Place {
@@ -73,6 +84,8 @@ pub struct Place {
     pub doorbells: Vec<Doorbell>,
     /// The ways out, in a micro-guest.
     pub exits: Option<Exits>,
+    /// What it draws of.
+    pub lot: Lot,
 }
 
 /// The window of a trial on the common clock.

@@ -30,7 +30,7 @@ mod requirement;
 mod tally;
 mod toll;
 
-pub use actor::{Actor, Address, Doorbell, ExitCounts, Exits, Place, Window};
+pub use actor::{Actor, Address, Doorbell, ExitCounts, Exits, Lot, Place, Window};
 pub use actor_record::ActorRecord;
 pub use boundary::Boundary;
 pub use claim::{Claim, Claims, Figured, Metric, Provenance, Quantity, Relation, Series};

@@ -50,6 +50,8 @@ pub enum Domain {
     Whole(u64, u64),
     /// A real number from the first to the second, both included.
     Real(f64, f64),
+    /// A text of this form; what it says the variant checks. Empty where nothing is said.
+    Text(&'static str),
 }
 
 /// A parameter of a variant: its name, unit, bounds and default.
@@ -77,6 +79,7 @@ impl Axis {
             (Domain::Whole(lo, hi), Value::Int(n)) => (lo..=hi).contains(&n),
             (Domain::Real(lo, hi), Value::Real(x)) => (lo..=hi).contains(&x),
             (Domain::Real(lo, hi), Value::Int(n)) => (*lo..=*hi).contains(&(*n as f64)),
+            (Domain::Text(_), Value::Text(_)) => true,
             _ => false,
         };
         if fits {
@@ -86,6 +89,7 @@ impl Axis {
             Domain::Words(words) => format!("it takes one of: {}", words.join(", ")),
             Domain::Whole(lo, hi) => format!("it takes a whole number from {lo} to {hi}"),
             Domain::Real(lo, hi) => format!("it takes a number from {lo} to {hi}"),
+            Domain::Text(form) => format!("it takes a text: {form}"),
         };
         Err(Error::Input {
             place: format!("axis `{}`", self.name),

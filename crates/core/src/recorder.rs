@@ -52,6 +52,11 @@ impl Recorder {
         self.batch = self.batch.max(other.batch);
     }
 
+    /// Operations so far, and the ticks that they took, all together; allocates nothing.
+    pub fn total(&self) -> (u64, Ticks) {
+        (self.ops, self.ticks)
+    }
+
     /// What was recorded.
     pub fn spread(&self) -> Spread {
         Spread {

@@ -8,7 +8,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use tollway_core::{
-    Address, Clock, Error, Params, Plan, Result, Spread, Tally, TenantKind, Ticks, TrialSpec, Window,
+    Address, Clock, Error, Lot, Params, Plan, Result, Spread, Tally, TenantKind, Ticks, TrialSpec, Window,
 };
 use tollway_host::clock::RunClock;
 use tollway_host::gap::{self, Gaps};
@@ -54,6 +54,8 @@ pub struct Job<'a> {
     pub batch: u32,
     /// Steps of delay planted in every sample.
     pub planted: u32,
+    /// What its actors draw of.
+    pub seed: u64,
 }
 
 /// What a trial brought.
@@ -260,6 +262,7 @@ impl<'a> Crew<'a> {
             measured: role.measured,
             hz: self.hz,
             requires: role.requires.clone(),
+            lot: Lot { number: sitting.number, seed: job.seed },
         })
     }
 

@@ -41,6 +41,12 @@ pub fn block(seed: u64, block: u32, points: &[(usize, u32)], sides: usize) -> Ve
     slots
 }
 
+/// What a trial's actors draw of: the same for all points and sides, so that what is compared had the same load.
+pub fn trial_seed(seed: u64, block: u32, repeat: u32) -> u64 {
+    let number = u64::from(block) << 32 | u64::from(repeat);
+    StdRng::seed_from_u64(seed ^ (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)).random()
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
@@ -66,6 +72,15 @@ mod tests {
         let order = |seed, b| block(seed, b, &POINTS, 1).iter().map(|s| s.point).collect::<Vec<_>>();
         assert!((0..8).any(|b| order(5, b) != order(5, 8)), "blocks must not all have one order");
         assert!((0..8).any(|s| order(s, 0) != order(99, 0)), "seeds must not all give one order");
+    }
+
+    #[test]
+    fn no_two_trials_of_a_point_draw_the_same_and_each_can_be_had_again() {
+        let seeds: Vec<u64> = (0..4)
+            .flat_map(|seed| (0..8).flat_map(move |block| (0..3).map(move |r| trial_seed(seed, block, r))))
+            .collect();
+        assert_eq!(seeds.iter().collect::<HashSet<_>>().len(), seeds.len());
+        assert_eq!(seeds[17], trial_seed(0, 5, 2));
     }
 
     #[test]

@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use tollway_core::{Error, GuestDevice, Result, Server, TenantKind};
+use tollway_core::{Error, GuestDevice, Lot, Result, Server, TenantKind};
 use tollway_tenant::protocol::{Answer, Command, Make};
 use tollway_tenant::{Agent, Executable};
 
@@ -54,6 +54,7 @@ impl Servers<'_> {
             measured: false,
             hz: self.hz,
             requires: Vec::new(),
+            lot: Lot::default(),
         };
         let mut agent = Agent::start(self.executable)?;
         let deadline = Instant::now() + PATIENCE;

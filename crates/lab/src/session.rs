@@ -218,7 +218,7 @@ impl Session<'_> {
             }
             let subject = self.points[point].clone();
             self.progress.playing(&subject.title());
-            let job = job(&subject, 0, 0);
+            let job = job(&subject, 0, 0, self.request.seed);
             let outcome = {
                 let _applied = Applied::apply(&side.settings)?;
                 twice_at_most(self.lab, || pilot::play(&mut crew, &job, &mut self.guests))
@@ -287,7 +287,8 @@ impl Session<'_> {
         let started = Timestamp::now();
         let outcome = {
             let _applied = Applied::apply(&self.sides[slot.side].settings)?;
-            let job = job(&point, batch, steps);
+            let seed = order::trial_seed(self.request.seed, slot.block, slot.repeat);
+            let job = job(&point, batch, steps, seed);
             twice_at_most(self.lab, || crews[slot.side].play(&job, &mut self.guests))
         };
         match outcome {
@@ -402,7 +403,7 @@ impl Session<'_> {
     }
 }
 
-fn job(point: &Point, batch: u32, planted: u32) -> Job<'_> {
+fn job(point: &Point, batch: u32, planted: u32, seed: u64) -> Job<'_> {
     Job {
         path: &point.path,
         variant: &point.variant,
@@ -411,6 +412,7 @@ fn job(point: &Point, batch: u32, planted: u32) -> Job<'_> {
         spec: &point.spec,
         batch,
         planted,
+        seed,
     }
 }
 

@@ -10,7 +10,7 @@ use std::io::{self, BufRead, Write};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use tollway_core::{Address, Error, Params, Requirement, Spread, Tally, TenantKind, Ticks, Window};
+use tollway_core::{Address, Error, Lot, Params, Requirement, Spread, Tally, TenantKind, Ticks, Window};
 use tollway_host::clock::RunClock;
 use tollway_host::gap::Gaps;
 
@@ -98,6 +98,8 @@ pub struct Make {
     pub hz: f64,
     /// What its tenant must have: checked there before it is made, and answered with [`Error::Missing`] if it is not.
     pub requires: Vec<Requirement>,
+    /// What it draws of.
+    pub lot: Lot,
 }
 
 /// An answer of one actor.

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use tollway_core::{Clock, DiskFormat, GuestDevice, GuestSpec, Params, Requirement, TenantKind, Window};
+use tollway_core::{Clock, DiskFormat, GuestDevice, GuestSpec, Lot, Params, Requirement, TenantKind, Window};
 use tollway_host::clock::{self, RunClock};
 use tollway_tenant::Agent;
 use tollway_tenant::linux::{self, Boot, GuestOptions, LinuxGuest};
@@ -71,6 +71,7 @@ fn make(path: &str, variant: &str, role: &str, params: &str, requires: Vec<Requi
         measured: true,
         hz: clock::hz().unwrap(),
         requires,
+        lot: Lot::default(),
     }
 }
 

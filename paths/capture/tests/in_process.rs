@@ -105,6 +105,7 @@ fn run(variant: &str, settings: &[(&str, Value)]) -> (f64, u64) {
         peers: Vec::new(),
         doorbells: Vec::new(),
         exits: None,
+        lot: tollway_core::Lot::default(),
     };
     actor.ready(&place).unwrap();
     let now = tollway_core::Clock::now(&tollway_host::clock::RunClock::chosen());

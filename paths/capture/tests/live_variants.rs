@@ -4,7 +4,7 @@
 mod live_trial;
 
 use live_trial::{Trial, can_run, params, play, word};
-use tollway_core::{Address, Place, TenantKind, Value};
+use tollway_core::{Address, Lot, Place, TenantKind, Value};
 
 const VARIANTS: [&str; 5] = ["live-recv", "live-recvmmsg", "live-v2", "live-v3", "live-xdp"];
 
@@ -158,6 +158,7 @@ fn a_generator_without_a_capture_says_so() {
         peers: vec![Address(address.into())],
         doorbells: Vec::new(),
         exits: None,
+        lot: Lot::default(),
     };
     for (address, says) in
         [("", "no address"), ("1 2", "no address"), ("4294967295 3 4", "/proc/4294967295/fd/3")]

@@ -8,7 +8,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use tollway_core::{Clock, Error, Params, Place, Recorder, Result, Spread, Tally, TenantKind, Value, Window};
+use tollway_core::{
+    Clock, Error, Lot, Params, Place, Recorder, Result, Spread, Tally, TenantKind, Value, Window,
+};
 use tollway_host::clock::{RunClock, hz};
 use tollway_host::cpu;
 use tollway_tenant::micro::{self, Devices, Limits, MicroGuest, Options};
@@ -40,7 +42,8 @@ fn play(name: &str, axes: &[(&str, Value)], plant: impl FnOnce(&Place)) -> Resul
     let [card, tenant] = &plan.roles[..] else { panic!("{plan:?}") };
     assert_eq!((card.tenant, tenant.tenant), (TenantKind::Process, TenantKind::MicroGuest));
     let [mut card, mut actor] = [card, tenant].map(|role| variant.actor(&role.name, &params).unwrap());
-    let place = |tenant, peers| Place { tenant, peers, doorbells: Vec::new(), exits: None };
+    let place =
+        |tenant, peers| Place { tenant, peers, doorbells: Vec::new(), exits: None, lot: Lot::default() };
     let address = card.ready(&place(TenantKind::Thread, Vec::new()))?;
     let devices = Devices::new(tenant.doorbells)?;
     let place = Place {

@@ -9,8 +9,8 @@ use std::thread;
 use std::time::Duration;
 
 use tollway_core::{
-    Actor, Address, Clock, Doorbell, Error, Params, Place, Plan, Recorder, Registry, TenantKind, Variant,
-    Window,
+    Actor, Address, Clock, Doorbell, Error, Lot, Params, Place, Plan, Recorder, Registry, TenantKind,
+    Variant, Window,
 };
 use tollway_host::clock::RunClock;
 use tollway_host::{cpu, descriptor};
@@ -39,7 +39,13 @@ fn every_exchange(mut play: impl FnMut(&dyn Variant, &Params, &Plan, &Place)) {
             }
             let bells: Vec<_> = (0..plan.roles[1].doorbells).map(|_| StandInBell::new()).collect();
             let doorbells = bells.iter().map(StandInBell::doorbell).collect();
-            let place = Place { tenant: TenantKind::Thread, peers: Vec::new(), doorbells, exits: None };
+            let place = Place {
+                tenant: TenantKind::Thread,
+                peers: Vec::new(),
+                doorbells,
+                exits: None,
+                lot: Lot::default(),
+            };
             play(variant, &params, &plan, &place);
             played += 1;
         }

@@ -9,8 +9,8 @@ use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use tollway_core::{
-    Address, Clock, Error, Params, Place, Plan, Preset, Recorder, Result, Spread, Tally, TenantKind, Variant,
-    Window,
+    Address, Clock, Error, Lot, Params, Place, Plan, Preset, Recorder, Result, Spread, Tally, TenantKind,
+    Variant, Window,
 };
 use tollway_host::clock::RunClock;
 use tollway_host::{cpu, requirement};
@@ -96,7 +96,13 @@ fn act(
     for (turn, barrier) in turns.iter().enumerate() {
         if turn == at {
             let peers = addresses.lock().unwrap().clone();
-            let place = Place { tenant: plan.roles[at].tenant, peers, doorbells: Vec::new(), exits: None };
+            let place = Place {
+                tenant: plan.roles[at].tenant,
+                peers,
+                doorbells: Vec::new(),
+                exits: None,
+                lot: Lot::default(),
+            };
             match actor.ready(&place) {
                 Ok(address) => addresses.lock().unwrap().push(address),
                 Err(error) => ready = Err(error),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::{env, fs};
 
-use tollway_core::{Error, Params, Place, Result, TenantKind, Value};
+use tollway_core::{Error, Lot, Params, Place, Result, TenantKind, Value};
 use tollway_crossings::engine::Operation;
 use tollway_crossings::engine::atomics::AtomicAdd;
 use tollway_crossings::engine::disk::{CachedRead, DirectRead, DirectWrite, DurableWrite};
@@ -18,7 +18,13 @@ use tollway_crossings::engine::start::{ProcessStart, ThreadStart};
 
 fn make<O: Operation>(axes: &[(&str, Value)]) -> Result<O> {
     let params = axes.iter().fold(Params::new(), |p, (name, value)| p.with(*name, value.clone()));
-    let place = Place { tenant: TenantKind::Thread, peers: Vec::new(), doorbells: Vec::new(), exits: None };
+    let place = Place {
+        tenant: TenantKind::Thread,
+        peers: Vec::new(),
+        doorbells: Vec::new(),
+        exits: None,
+        lot: Lot::default(),
+    };
     O::prepare(&params, &place)
 }
 

@@ -4,7 +4,7 @@
 
 use std::thread;
 
-use tollway_core::{Clock, Error, Params, Place, Recorder, Result, Tally, Variant, Window};
+use tollway_core::{Clock, Error, Lot, Params, Place, Recorder, Result, Tally, Variant, Window};
 use tollway_host::clock::RunClock;
 use tollway_host::requirement;
 
@@ -27,8 +27,13 @@ fn play(variant: &dyn Variant, params: &Params) -> Result<(u64, Tally)> {
         let running: Vec<_> = actors
             .into_iter()
             .map(|mut actor| {
-                let place =
-                    Place { tenant: role.tenant, peers: Vec::new(), doorbells: Vec::new(), exits: None };
+                let place = Place {
+                    tenant: role.tenant,
+                    peers: Vec::new(),
+                    doorbells: Vec::new(),
+                    exits: None,
+                    lot: Lot::default(),
+                };
                 scope.spawn(move || -> Result<(u64, Tally)> {
                     let mut recorder = Recorder::new();
                     actor.ready(&place)?;

@@ -1,6 +1,6 @@
 //! The variants play by the contract: planned, made, ready, run, verified, tallied.
 
-use tollway_core::{Clock, Params, Place, Recorder, TenantKind, Window};
+use tollway_core::{Clock, Lot, Params, Place, Recorder, TenantKind, Window};
 use tollway_host::clock::{RunClock, hz};
 
 #[test]
@@ -9,8 +9,13 @@ fn both_floors_run_and_are_not_zero() {
         let plan = variant.plan(&Params::new()).unwrap();
         assert_eq!(plan.roles.iter().filter(|r| r.measured).count(), 1);
         let mut actor = variant.actor(&plan.roles[0].name, &Params::new()).unwrap();
-        let place =
-            Place { tenant: TenantKind::Thread, peers: Vec::new(), doorbells: Vec::new(), exits: None };
+        let place = Place {
+            tenant: TenantKind::Thread,
+            peers: Vec::new(),
+            doorbells: Vec::new(),
+            exits: None,
+            lot: Lot::default(),
+        };
         actor.ready(&place).unwrap();
         let now = RunClock::chosen().now();
         let ms = (hz().unwrap() / 1e3) as u64;

@@ -53,6 +53,7 @@ impl<'a> Ours<'a> {
                 spec: &SPEC,
                 batch: 0,
                 planted: 0,
+                seed: 0,
             },
             &mut Guests::default(),
         )?;

@@ -130,5 +130,6 @@ fn domain(domain: &Domain) -> String {
         Domain::Words(words) => words.join(" | "),
         Domain::Whole(lo, hi) => format!("{lo} … {hi}"),
         Domain::Real(lo, hi) => format!("{lo} … {hi}"),
+        Domain::Text(form) => (*form).into(),
     }
 }

@@ -5,8 +5,8 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use tollway_core::{
-    Actor, Address, Clock, Params, Place, Recorder, Requirement, Result, Spread, Tally, TenantKind, Value,
-    Window,
+    Actor, Address, Clock, Lot, Params, Place, Recorder, Requirement, Result, Spread, Tally, TenantKind,
+    Value, Window,
 };
 use tollway_host::clock::{RunClock, hz};
 use tollway_host::cpu;
@@ -66,8 +66,13 @@ pub fn play(variant: &str, milliseconds: f64, settings: &[(&str, Value)]) -> Res
     let mut peers: Vec<Address> = Vec::new();
     for role in &variant.plan(&params)?.roles {
         let mut actor = variant.actor(&role.name, &params)?;
-        let place =
-            Place { tenant: TenantKind::Process, peers: peers.clone(), doorbells: Vec::new(), exits: None };
+        let place = Place {
+            tenant: TenantKind::Process,
+            peers: peers.clone(),
+            doorbells: Vec::new(),
+            exits: None,
+            lot: Lot::default(),
+        };
         peers.push(actor.ready(&place)?);
         ready.push((actor, cpus[role.core as usize]));
     }
