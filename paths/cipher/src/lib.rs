@@ -22,6 +22,8 @@ pub fn path() -> Path {
             ("quick", include_str!("../presets/quick.toml")),
             ("arrival", include_str!("../presets/arrival.toml")),
             ("moderation", include_str!("../presets/moderation.toml")),
+            ("load", include_str!("../presets/load.toml")),
+            ("classes", include_str!("../presets/classes.toml")),
             ("queue", include_str!("../presets/queue.toml")),
             ("block-size", include_str!("../presets/block-size.toml")),
             ("one-vcm", include_str!("../presets/one-vcm.toml")),

@@ -98,7 +98,8 @@ pub(crate) fn tenant() -> Axis {
 pub(crate) fn rate() -> Axis {
     Axis {
         name: "rate",
-        about: "requests a second of each task, whether others have ended or not; 0: the next begins when one has ended",
+        about: "requests a second of each task, whether others have ended or not; 0: the next begins when one has ended, or \
+                with arrivals=trace as it was recorded",
         domain: Domain::Real(0.0, 1e7),
         default: Value::Int(0),
     }
@@ -108,8 +109,40 @@ pub(crate) fn rate() -> Axis {
 pub(crate) fn arrivals() -> Axis {
     words(
         "arrivals",
-        "with a rate: gaps exponential, all alike, or eight requests at once",
-        &["poisson", "regular", "bursts"],
+        "with a rate: gaps exponential, all alike, or eight requests at once; with or without one: as in a recorded trace",
+        &["poisson", "regular", "bursts", "trace"],
+    )
+}
+
+fn text(name: &'static str, about: &'static str, form: &'static str) -> Axis {
+    Axis { name, about, domain: Domain::Text(form), default: Value::Text(String::new()) }
+}
+
+/// What is played.
+pub(crate) fn trace() -> Axis {
+    text(
+        "trace",
+        "with arrivals=trace: a file of starts, and of bytes where it has them; none: the one that comes with the program",
+        "FILE",
+    )
+}
+
+/// Requests that are not all alike.
+pub(crate) fn mix() -> Axis {
+    text(
+        "mix",
+        "in the place of `size`: bytes of requests, each drawn as often as its weight says",
+        "BYTES:WEIGHT,…",
+    )
+}
+
+/// What tenants are entitled to.
+pub(crate) fn classes() -> Axis {
+    text(
+        "classes",
+        "of the first tenant, the second, …, the last being that of all others: with order=fair its weight, with order=rank its \
+         rank (0 first); each class is counted apart. None: all have weight 1, and the rank of their number",
+        "NUMBER,NUMBER,…",
     )
 }
 
@@ -126,7 +159,7 @@ pub(crate) fn card() -> Axis {
 pub(crate) fn order() -> Axis {
     words(
         "order",
-        "whose request is next: by fair shares of the card's time, as they came, or the first tenant before the second",
+        "whose request is next: by fair shares of the card's time, as they came, or by rank",
         &["fair", "arrival", "rank"],
     )
 }

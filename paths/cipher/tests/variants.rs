@@ -3,7 +3,7 @@
 use std::sync::mpsc;
 use std::thread;
 
-use tollway_core::{Clock, Params, Place, Recorder, Result, Spread, Tally, TenantKind, Value, Window};
+use tollway_core::{Clock, Lot, Params, Place, Recorder, Result, Spread, Tally, TenantKind, Value, Window};
 use tollway_host::clock::{RunClock, hz};
 
 /// What the measured role recorded, and what all counted.
@@ -15,14 +15,20 @@ fn play(name: &str, axes: &[(&str, Value)]) -> Result<(Spread, Tally)> {
     let plan = variant.plan(&params)?;
     let mut actors = Vec::new();
     for role in &plan.roles {
-        for _ in 0..role.count {
-            actors.push((role.measured, variant.actor(&role.name, &params)?));
+        for number in 0..role.count {
+            actors.push((role.measured, number, variant.actor(&role.name, &params)?));
         }
     }
     // All are made ready, one after the other; then all run in one window.
-    let mut place =
-        Place { tenant: TenantKind::Thread, peers: Vec::new(), doorbells: Vec::new(), exits: None };
-    for (_, actor) in &mut actors {
+    let mut place = Place {
+        tenant: TenantKind::Thread,
+        peers: Vec::new(),
+        doorbells: Vec::new(),
+        exits: None,
+        lot: Lot::default(),
+    };
+    for (_, number, actor) in &mut actors {
+        place.lot.number = *number;
         let address = actor.ready(&place)?;
         place.peers.push(address);
     }
@@ -31,7 +37,7 @@ fn play(name: &str, axes: &[(&str, Value)]) -> Result<(Spread, Tally)> {
     let window = Window { warm, open: warm + ms(5.0), close: warm + ms(45.0), batch: 0, planted: 0 };
     let (send, ended) = mpsc::channel();
     thread::scope(|scope| {
-        for (measured, actor) in actors {
+        for (measured, _, actor) in actors {
             let send = send.clone();
             let mut actor = actor;
             scope.spawn(move || {
@@ -117,12 +123,108 @@ fn the_cards_queue_is_as_long_as_what_is_on_its_way() {
     assert!(sixteen > 4.0 * one, "{one} and {sixteen}");
 }
 
+/// By count alone, by time alone, and by whichever is first: how many requests an interrupt tells of.
+#[test]
+fn interrupts_are_coalesced_by_count_by_time_or_by_both() {
+    let told = |count: u64, hold: u64, rate: u64| {
+        let axes = [("count", count.into()), ("hold", hold.into()), ("rate", rate.into())];
+        let (spread, tally) = played("coalesced", &axes);
+        // Of those that were left at the end nobody told, and yet nobody waited for long.
+        assert!(spread.quantile(1.0).unwrap() < 0.5 * hz().unwrap(), "{count} {hold}");
+        // One is the answer to the request for a session.
+        tally.counters["operations"] as f64 / (tally.counters["card_interrupts"] - 1) as f64
+    };
+    // 5000 a second: eight in 1.6 ms, five in 1 ms.
+    let (by_count, by_time, by_both) = (told(8, 0, 5000), told(0, 1000, 5000), told(8, 400, 5000));
+    assert!(by_count >= 8.0, "{by_count}");
+    assert!((2.5..16.0).contains(&by_time), "{by_time}");
+    assert!((1.0..8.0).contains(&by_both) && by_both < by_time, "{by_both}, {by_time}");
+}
+
+#[test]
+fn requests_of_several_sizes_are_counted_by_their_bytes() {
+    // What each has must come of it, else the trial fails; of hashes, that each has its own.
+    for cipher in ["aes-128-cbc", "aes-256-gcm", "sha256"] {
+        let axes = [("mix", "64:2,1024:1,16384:1".into()), ("cipher", cipher.into()), ("depth", 8.into())];
+        let (_, tally) = played("epoll", &axes);
+        let of = |bytes: u64| tally.visits[&format!("submit: {bytes} bytes")];
+        let (done, bytes) = (tally.counters["operations"], tally.counters["bytes"]);
+        assert_eq!([64, 1024, 16384].map(of).iter().sum::<u64>(), done, "{cipher}: {tally:?}");
+        assert_eq!([64, 1024, 16384].map(|size| of(size) * size).iter().sum::<u64>(), bytes, "{cipher}");
+        // Half of them, give or take five standard deviations.
+        let half = done as f64 / 2.0;
+        assert!((of(64) as f64 - half).abs() < 5.0 * (half / 2.0).sqrt(), "{cipher}: {} of {done}", of(64));
+    }
+    let (_, tally) = played("busy", &[("size", 4096.into())]);
+    assert_eq!(tally.counters["bytes"], 4096 * tally.counters["operations"]);
+}
+
+#[test]
+fn a_trace_is_played_at_its_own_rate_or_at_another() {
+    let (_, own) = played("busy", &[("arrivals", "trace".into())]);
+    let (_, fast) = played("busy", &[("arrivals", "trace".into()), ("rate", 20_000.into())]);
+    // 45 ms of bursts at some 2000 a second, and of the same at 20,000.
+    let done = [&own, &fast].map(|tally| tally.counters["operations"]);
+    assert!((5..=400).contains(&done[0]) && (500..=1800).contains(&done[1]), "{done:?}");
+    // All its sizes are there, and gates know them.
+    let plan = |axes: &[(&str, Value)]| {
+        let path = tollway_cipher::path();
+        let variant = path.variant("busy").unwrap();
+        let params = axes.iter().fold(Params::new(), |p, (axis, value)| p.with(*axis, value.clone()));
+        variant.plan(&params.complete(&variant.axes()).unwrap()).unwrap()
+    };
+    let gates = plan(&[("arrivals", "trace".into())]).gates;
+    let ciphers: Vec<_> = gates.iter().filter(|gate| gate.name.starts_with("cipher: ")).collect();
+    assert_eq!(ciphers.len(), 5);
+    assert!(ciphers.iter().all(|gate| gate.toll.is_some()));
+    // Of one with more sizes than a bill has tolls those gates are left open.
+    let many: String = (1..40).map(|n| format!("{n},{}\n", 16 * n)).collect();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), many).unwrap();
+    let name = file.path().to_str().unwrap();
+    let gates = plan(&[("arrivals", "trace".into()), ("trace", name.into())]).gates;
+    assert!(gates.iter().filter(|gate| gate.name == "cipher").all(|gate| gate.toll.is_none()), "{gates:?}");
+    // And it is played: 39 requests in 39 seconds are few, so the rate is another.
+    let axes = [("arrivals", "trace".into()), ("trace", name.into()), ("rate", 5000.into())];
+    let (_, tally) = played("busy", &axes);
+    let (done, bytes) = (tally.counters["operations"], tally.counters["bytes"]);
+    assert!(bytes > 16 * done && bytes < 640 * done, "{bytes} bytes of {done}");
+}
+
+#[test]
+fn each_class_is_counted_apart() {
+    for order in ["rank", "arrival", "fair"] {
+        let classes = if order == "fair" { "8,1" } else { "0,1" };
+        let axes = [("order", order.into()), ("classes", classes.into()), ("tenants", 3.into())];
+        let (spread, tally) = played("interrupt", &axes);
+        let of =
+            |class: &str| ["requests", "ticks"].map(|what| tally.counters[&format!("class_{class}_{what}")]);
+        let [first, others] = [of(&classes[..1]), of("1")];
+        // What was recorded is of the one or the others.
+        assert_eq!(
+            [first[0] + others[0], first[1] + others[1]],
+            [spread.ops, spread.ticks],
+            "{order}: {tally:?}"
+        );
+        assert!(first[0] > 0 && others[0] > 0, "{order}: {tally:?}");
+    }
+    let (_, tally) = played("interrupt", &[("tenants", 2.into())]);
+    assert!(!tally.counters.keys().any(|name| name.starts_with("class_")));
+}
+
 #[test]
 fn what_cannot_be_is_refused() {
     for (name, axes, place) in [
         ("interrupt", vec![("size", Value::from(17))], "axis `size`"),
         ("coalesced", vec![("count", 0.into()), ("hold", 0.into())], "axes `count` and `hold`"),
+        ("coalesced", vec![("count", 8.into()), ("hold", 0.into()), ("depth", 7.into())], "a task has 7"),
         ("capped", vec![("cap", 0.into())], "axis `cap`"),
+        ("busy", vec![("mix", "64".into())], "axis `mix`"),
+        ("busy", vec![("mix", 64.into())], "it takes a text: BYTES:WEIGHT"),
+        ("busy", vec![("classes", "1,2".into())], "axis `classes`"),
+        ("busy", vec![("trace", "x.csv".into())], "axis `trace`"),
+        ("busy", vec![("arrivals", "trace".into()), ("mix", "64:1".into())], "axes `mix` and `trace`"),
+        ("busy", vec![("arrivals", "trace".into()), ("trace", "Cargo.toml".into())], "trace Cargo.toml: "),
         ("af-alg", vec![("driver", "card".into())], "axis `driver`, value `card`"),
         ("af-alg", vec![("driver", "kernel".into()), ("spin", 5.into())], "axis `spin`"),
     ] {

@@ -1,7 +1,6 @@
 //! The card's end: a card with a function for each tenant, whose one engine is the actor's thread, so that what it takes is known.
 
-use std::os::unix::net::UnixListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -10,9 +9,10 @@ use tempfile::TempDir;
 use tollway_core::{Actor, Address, Clock, Error, Params, Place, Recorder, Result, Tally, Window};
 use tollway_host::clock::{RunClock, hz};
 use tollway_host::samplers::thread_time;
-use tollway_virtio::order::{Discipline, Share};
+use tollway_virtio::order::Discipline;
 use tollway_virtio::socket::{Listener, Meeting};
 
+use super::classes::Classes;
 use super::load::PATIENCE;
 use super::machine::{Machine, Watch};
 use super::way::Way;
@@ -25,6 +25,7 @@ pub(super) struct Setting {
     pub(super) queues: usize,
     pub(super) delivery: Delivery,
     pub(super) discipline: Discipline,
+    pub(super) classes: Classes,
     /// Whether it looks without end.
     pub(super) awake: bool,
 }
@@ -40,32 +41,30 @@ impl Setting {
                 "rank" => Discipline::Rank,
                 _ => Discipline::Fair,
             },
+            classes: Classes::of(params)?,
             awake: params.word("card")? == "awake",
         })
     }
 
-    /// Starts a card, with one engine that is lent. All functions listen at one socket: who connects gets one that is free.
+    /// Starts a card, with one engine that is lent. Each function has a [`door`] in the folder.
     ///
     /// # Errors
     /// If the kernel refuses.
     pub(super) fn start(
         &self,
         tell: impl Fn(Told) + Send + Sync + 'static,
-    ) -> Result<(Card, Engine, TempDir, PathBuf)> {
+    ) -> Result<(Card, Engine, TempDir)> {
         let refused = |e: std::io::Error| Error::system("making a socket for a card", e);
         let folder = tempfile::Builder::new().prefix("tollway-card-").tempdir().map_err(refused)?;
-        let path = folder.path().join("card");
-        let socket = UnixListener::bind(&path).map_err(refused)?;
-        let function = |number: usize| {
+        let function = |number: u32| {
             Ok(NewFunction {
                 name: format!("tenant-{number}"),
-                meeting: Meeting::Listen(Listener::from(socket.try_clone().map_err(refused)?)),
-                // The first comes first, where there are ranks.
-                share: Share { rank: u8::try_from(number).unwrap_or(u8::MAX), ..Share::default() },
+                meeting: Meeting::Listen(Listener::bind(&door(folder.path(), number), 0o600)?),
+                share: self.classes.share(number, self.discipline),
                 delivery: self.delivery.clone(),
             })
         };
-        let functions = (0..self.tenants).map(function).collect::<Result<Vec<_>>>()?;
+        let functions = (0..self.tenants as u32).map(function).collect::<Result<Vec<_>>>()?;
         let options = Options {
             engines: 0,
             lent: 1,
@@ -76,8 +75,13 @@ impl Setting {
         };
         let mut card = Card::start(functions, &options, tell)?;
         let engine = card.engine().ok_or_else(|| Error::Wrong("a card lends no engine".into()))?;
-        Ok((card, engine, folder, path))
+        Ok((card, engine, folder))
     }
+}
+
+/// The socket of a tenant's function, in a card's folder.
+pub(super) fn door(folder: &Path, tenant: u32) -> PathBuf {
+    folder.join(format!("{tenant}.sock"))
 }
 
 /// A card that tenants use.
@@ -125,13 +129,14 @@ impl Actor for CardActor {
     fn ready(&mut self, _: &Place) -> Result<Address> {
         let connected = Arc::new(AtomicUsize::new(0));
         let count = connected.clone();
-        let (card, engine, folder, path) = self.setting.start(move |told| match told {
+        let (card, engine, folder) = self.setting.start(move |told| match told {
             Told::Connected(_) => _ = count.fetch_add(1, Ordering::AcqRel),
             Told::Gone(_) => _ = count.fetch_sub(1, Ordering::AcqRel),
             _ => {}
         })?;
+        let address = Address(folder.path().display().to_string());
         self.ready = Some(Ready { card, engine, folder: Some(folder), connected, hz: hz()? });
-        Ok(Address(path.display().to_string()))
+        Ok(address)
     }
 
     fn run(&mut self, window: &Window, _: &mut Recorder) -> Result<()> {

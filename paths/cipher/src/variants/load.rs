@@ -1,9 +1,8 @@
-//! What a task asks for, and when: bytes, how many at once, a stream of starts.
+//! What a request is like, how many there are at once, and how often they come.
 
 use std::time::Duration;
 
-use tollway_core::{Params, Result, Ticks};
-use tollway_load::{Bursts, Poisson, Regular};
+use tollway_core::{Params, Result};
 
 use crate::engine::suite::Named;
 
@@ -13,30 +12,18 @@ pub(super) const KEY: [u8; 64] = *b"Bytes for keys of any length there is; no ha
 /// The IV of every request.
 pub(super) const IV: [u8; 16] = [0x5a; 16];
 
-/// Requests of a burst.
-const BURST: u64 = 8;
-
 /// The load of a task.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Load {
     pub(super) named: &'static Named,
+    /// Bytes of a request; of a mix, of the largest.
     pub(super) size: usize,
     pub(super) depth: usize,
     /// Ticks that are added to each request and no gate owns.
     pub(super) planted: u64,
-    rate: f64,
-    arrivals: Arrivals,
+    /// Requests a second; 0: the next begins when one has ended.
+    pub(super) rate: f64,
 }
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Arrivals {
-    Poisson,
-    Regular,
-    Bursts,
-}
-
-/// A stream of starts.
-pub(super) type Stream = Box<dyn Iterator<Item = Ticks> + Send>;
 
 impl Load {
     pub(super) fn of(params: &Params) -> Result<Load> {
@@ -54,19 +41,18 @@ impl Load {
             reason: format!("there is no {name}"),
             remedy: "`tollway list cipher` names those there are".into(),
         })?;
-        let arrivals = match params.word("arrivals") {
-            Ok("regular") => Arrivals::Regular,
-            Ok("bursts") => Arrivals::Bursts,
-            _ => Arrivals::Poisson,
-        };
         Ok(Load {
             named,
             size,
             depth: params.int("depth")? as usize,
             planted: params.int("planted").unwrap_or(0),
             rate: params.real("rate").unwrap_or(0.0),
-            arrivals,
         })
+    }
+
+    /// The same, of requests of so many bytes.
+    pub(super) fn of_size(self, size: usize) -> Load {
+        Load { size, ..self }
     }
 
     /// Whether requests come whether others have ended or not.
@@ -77,16 +63,6 @@ impl Load {
     /// The mean time from one request to the next; none of a closed loop.
     pub(super) fn gap(&self) -> Option<Duration> {
         self.is_open().then(|| Duration::try_from_secs_f64(1.0 / self.rate).unwrap_or(Duration::MAX))
-    }
-
-    /// When requests come, in ticks, `hz` of them a second; none of a closed loop.
-    pub(super) fn stream(&self, hz: f64, seed: u64) -> Option<Stream> {
-        let gap = hz / self.rate;
-        self.is_open().then(|| match self.arrivals {
-            Arrivals::Poisson => Box::new(Poisson::with_mean(gap, seed)) as Stream,
-            Arrivals::Regular => Box::new(Regular::every(gap)),
-            Arrivals::Bursts => Box::new(Bursts::of(BURST, 0.0, gap * BURST as f64)),
-        })
     }
 
     /// How many requests of a task there is room for. Of an open stream as many as a queue has: who finds no room waits before

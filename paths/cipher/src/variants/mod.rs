@@ -7,7 +7,11 @@
 //!   tenant     a tenant's end, with its tasks
 //!   task       a thread of a tenant: requests out, results in
 //!   guest      what a tenant in a micro-guest has instead of system calls
-//!   load       what it asks for, and when
+//!   load       what a request is like, and how often they come
+//!   demand     what tasks ask for, and when
+//!   mix        requests that are not all alike
+//!   trace      requests as they came somewhere
+//!   classes    tenants that are not all alike
 //!   texts      the bytes, and what must come of them
 //!   machine    what the whole machine does meanwhile
 //!   alone      each gate of a request by itself
@@ -20,14 +24,18 @@ mod af_alg;
 mod alone;
 mod caller;
 mod card;
+mod classes;
+mod demand;
 mod guest;
 mod library;
 mod load;
 mod machine;
+mod mix;
 mod shared;
 mod task;
 mod tenant;
 mod texts;
+mod trace;
 mod way;
 
 use tollway_core::{Params, Result, Variant};
@@ -40,6 +48,17 @@ use crate::engine::driver::Waiting;
 /// The roles.
 const CARD: &str = "card";
 const TENANT: &str = "tenant";
+
+/// Gates of each request.
+const SUBMIT: &str = "submit";
+const TURN: &str = "turn, less the cipher";
+const CIPHER: &str = "cipher";
+const TAKE: &str = "take";
+
+/// The name of such a gate where requests have several sizes.
+fn of_bytes(gate: &str, size: usize) -> String {
+    format!("{gate}: {size} bytes")
+}
 
 /// Gates whose visits are counted, as tallies name them.
 const KICKING: &str = "kick";

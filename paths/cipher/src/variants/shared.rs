@@ -12,16 +12,21 @@
 use std::time::Duration;
 
 use tollway_core::{
-    Actor, Axis, Crossing, Error, Gate, Params, Plan, Requirement, Result, Role, TenantKind, TollKey, Variant,
+    Actor, Axis, Crossing, Error, Gate, Params, Plan, Requirement, Result, Role, TenantKind, TollKey,
+    Variant, Visits,
 };
 
 use super::alone::{self, How, Waker};
 
 use super::card::{CardActor, Setting};
+use super::demand::Demand;
 use super::load::Load;
 use super::tenant::Tenant;
 use super::way::Way;
-use super::{CALLING, CARD, IDLING, KICKING, LOOKING, RINGING, SLEEPING, TENANT, TIMING, WAKING, guest};
+use super::{
+    CALLING, CARD, CIPHER, IDLING, KICKING, LOOKING, RINGING, SLEEPING, SUBMIT, TAKE, TENANT, TIMING, TURN,
+    WAKING, guest, of_bytes,
+};
 use crate::engine::driver::Waiting;
 use crate::params;
 
@@ -35,7 +40,7 @@ impl Shared {
             let place = "axis `tenant`, value `micro-guest`".into();
             Err(Error::Input { place, reason, remedy: remedy.into() })
         };
-        if let Some(reason) = self.0.needs_a_kernel(Load::of(params)?.is_open()) {
+        if let Some(reason) = self.0.needs_a_kernel(Demand::of(params)?.load.is_open()) {
             return refused(
                 format!("`{}` needs a kernel: {reason}", self.name()),
                 "take `busy`, or processes",
@@ -47,8 +52,33 @@ impl Shared {
         Ok(())
     }
 
+    /// Whether anybody is ever told.
+    fn is_told(&self, params: &Params) -> Result<()> {
+        let Some(count) = self.0.awaits(params)? else { return Ok(()) };
+        let refused = |reason: String, remedy: &str| {
+            let place = "axes `count` and `hold`".into();
+            Err(Error::Input { place, reason, remedy: remedy.into() })
+        };
+        let load = Demand::of(params)?.load;
+        if !load.is_open() && load.depth < count as usize {
+            let depth = load.depth;
+            return refused(
+                format!(
+                    "an interrupt for {count} requests, of which a task has {depth} on their way, and no time: it never comes"
+                ),
+                "give a `hold`, a `rate`, or a `depth` that is larger",
+            );
+        }
+        if params.tenant()? == TenantKind::MicroGuest {
+            let reason = "the last requests are fewer than an interrupt tells of, and nothing in a micro-guest ends a sleep";
+            return refused(reason.into(), "give a `hold`, or take processes");
+        }
+        Ok(())
+    }
+
     fn gates(&self, params: &Params) -> Result<Vec<Gate>> {
-        let load = Load::of(params)?;
+        let demand = Demand::of(params)?;
+        let load = demand.load;
         let waiting = self.0.waiting(params)?;
         let is_guest = params.tenant()? == TenantKind::MicroGuest;
         // About how long the two sleep: until a request is done, or the next is due.
@@ -62,9 +92,6 @@ impl Shared {
             Waiting::Epoll | Waiting::Hybrid(_) => (How::Epoll, gap(1.0)),
             Waiting::Periodic(period) => (How::Nap, period),
         };
-        let turn = alone::laid(Crossing::RequestTurn, &load);
-        let cipher = alone::cipher_key(&load);
-        let each = |name: &str, role: &str, toll: TollKey| Gate::new(name, role, toll);
         let counted = |name: &str, role: &str, toll: TollKey| Gate::counted(name, role).toll(toll);
         // While one of them waits the other sleeps, too, or does not.
         let card = if params.word("card")? == "awake" { Waker::Awake } else { Waker::Woken };
@@ -74,7 +101,8 @@ impl Shared {
         };
         let kick = alone::asleep(Crossing::KickAsleep, How::Epoll, gap(all), tenant);
         let wake = alone::asleep(Crossing::SleepWake, How::Epoll, gap(all), tenant);
-        let mut gates = vec![each("submit", TENANT, alone::laid(Crossing::RequestSubmit, &load))];
+        let mut gates =
+            of_each(&demand, SUBMIT, TENANT, |load| (alone::laid(Crossing::RequestSubmit, load), None));
         if is_guest {
             gates.push(counted(RINGING, TENANT, TollKey::of(Crossing::ExitIoeventfd)));
             // The kernel writes the eventfd then: no system call is in it.
@@ -82,11 +110,11 @@ impl Shared {
         } else {
             gates.push(counted(KICKING, TENANT, kick));
         }
-        gates.extend([
-            counted(WAKING, CARD, wake),
-            each("turn, less the cipher", CARD, turn).less(cipher.clone()),
-            each("cipher", CARD, cipher),
-        ]);
+        gates.push(counted(WAKING, CARD, wake));
+        gates.extend(of_each(&demand, TURN, CARD, |load| {
+            (alone::laid(Crossing::RequestTurn, load), Some(alone::cipher_key(load)))
+        }));
+        gates.extend(of_each(&demand, CIPHER, CARD, |load| (alone::cipher_key(load), None)));
         if self.0.has_deadlines() {
             let toll = alone::asleep(Crossing::SleepWake, How::Nap, soon, card);
             gates.push(counted(TIMING, CARD, toll));
@@ -103,8 +131,33 @@ impl Shared {
             gates.push(counted(SLEEPING, TENANT, toll));
         }
         gates.push(counted(LOOKING, TENANT, alone::look_key()));
-        gates.push(each("take", TENANT, alone::laid(Crossing::RequestTake, &load)));
+        gates.extend(of_each(&demand, TAKE, TENANT, |load| (alone::laid(Crossing::RequestTake, load), None)));
         Ok(gates)
+    }
+}
+
+/// Sizes of which a bill has tolls each: of a trace with more, these gates are left unexplained.
+pub(super) const BILLED: usize = 8;
+
+/// A gate of each request: of several sizes one of each, visited as often as there were such requests.
+fn of_each(
+    demand: &Demand,
+    name: &str,
+    role: &str,
+    toll: impl Fn(&Load) -> (TollKey, Option<TollKey>),
+) -> Vec<Gate> {
+    let explained = demand.loads().len() <= BILLED;
+    let gate = |load: Load| {
+        let (toll, less) = toll(&load);
+        let gate = match demand.loads().len() {
+            1 => Gate::new(name, role, toll),
+            _ => Gate::counted(of_bytes(name, load.size), role).toll(toll),
+        };
+        Gate { less, ..gate }
+    };
+    match explained {
+        true => demand.loads().map(gate).collect(),
+        false => vec![Gate { visits: Visits::Fixed(1.0), ..Gate::counted(name, role) }],
     }
 }
 
@@ -135,8 +188,11 @@ impl Variant for Shared {
             params::tenant(),
             params::rate(),
             params::arrivals(),
+            params::trace(),
+            params::mix(),
             params::card(),
             params::order(),
+            params::classes(),
             params::planted(),
         ];
         axes.extend(self.0.axes());
@@ -145,6 +201,7 @@ impl Variant for Shared {
 
     fn plan(&self, params: &Params) -> Result<Plan> {
         Setting::of(self.0, params)?;
+        self.is_told(params)?;
         let mut tenant = Role::measured(TENANT).tenant(params.tenant()?);
         let mut requires = vec![Requirement::Cores(2)];
         if tenant.tenant == TenantKind::MicroGuest {

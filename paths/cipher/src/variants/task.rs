@@ -1,16 +1,19 @@
 //! A task of a tenant: writes a text, has it encrypted by the card, reads what came of it, and holds that against what it must be.
 
 use std::num::NonZeroU64;
+use std::sync::Arc;
 use std::time::Duration;
 
-use tollway_core::{Clock, Error, Recorder, Result, Ticks, Window};
+use tollway_core::{Clock, Error, Lot, Recorder, Result, Ticks, Window};
 use tollway_host::clock::RunClock;
 use tollway_host::samplers::thread_time;
 use tollway_load::{Flights, Places, Service, Starts, fly, wait_until};
 use tollway_virtio::{Area, Span};
 
+use super::demand::{Demand, Stream};
 use super::guest::Ways;
-use super::load::{Load, Stream};
+use super::load::{Load, PATIENCE};
+use super::mix::Sizes;
 use super::texts::Texts;
 use crate::engine::driver::{DataQueue, Handle, Looks, Operation, Waiting};
 use crate::engine::protocol::Status;
@@ -23,13 +26,18 @@ pub(super) struct Task {
     session: Option<Handle>,
     /// Out of the micro-guest that it lives in.
     ways: Option<Ways>,
-    texts: Texts,
+    /// Of each size.
+    texts: Arc<[Texts]>,
+    sizes: Sizes,
     /// Where its buffers begin.
     at: usize,
     stream: Option<Stream>,
     places: Places,
-    /// Which text is in each place.
+    /// Which text is in each place, and of which size.
     turns: Vec<bool>,
+    kinds: Vec<usize>,
+    /// How many requests of each size were done.
+    by_size: Vec<u64>,
     /// What came back, to be read.
     result: Vec<u8>,
     /// Taken in a wait, and not given out yet.
@@ -38,11 +46,19 @@ pub(super) struct Task {
     unseen: bool,
     /// In a micro-guest, how long it looks before it idles, in ticks.
     spin: u64,
+    /// When it begins nothing more: from then on it does not count on being told, as of the last ones it may not be.
+    ends: Ticks,
     hz: f64,
     clock: RunClock,
     counts: Counts,
     failed: Option<Error>,
 }
+
+/// How long it sleeps at most once it begins nothing more.
+const LAST: Duration = Duration::from_millis(1);
+
+/// What stands at the end of a result that is not there yet.
+const WIPED: [u8; 16] = [0; 16];
 
 /// What a task counted, warm-up included.
 #[derive(Clone, Copy, Debug, Default)]
@@ -53,6 +69,10 @@ pub(super) struct Counts {
     pub(super) looks: Looks,
     /// Completions whose status or bytes were not what they had to be.
     pub(super) wrong: u64,
+    /// Bytes of the requests that were done.
+    pub(super) bytes: u64,
+    /// Requests that were recorded, and the ticks that these took together.
+    pub(super) recorded: (u64, Ticks),
     /// Processor time of its thread, in ticks.
     pub(super) work: u64,
 }
@@ -68,13 +88,21 @@ fn slot(load: &Load) -> usize {
 }
 
 impl Task {
-    /// One that has that queue, and the memory from `at` on.
-    pub(super) fn new(load: Load, queue: DataQueue, at: usize, hz: f64, seed: u64) -> Result<Task> {
+    /// One that has that queue, and the memory from `at` on. `texts` are those of the demand; of `lot` and its number it draws.
+    pub(super) fn new(
+        demand: &Demand,
+        texts: Arc<[Texts]>,
+        (number, queue): (usize, DataQueue),
+        at: usize,
+        hz: f64,
+        lot: Lot,
+    ) -> Task {
         let spin = match queue.waiting() {
             Waiting::Hybrid(spin) => (spin.as_secs_f64() * hz) as u64,
             _ => 0,
         };
-        let texts = Texts::of(&load)?;
+        let load = demand.load;
+        let (stream, sizes) = demand.task(hz, lot, number as u32);
         let places = load.places();
         let area = queue.area().clone();
         let task = Task {
@@ -83,14 +111,18 @@ impl Task {
             session: None,
             ways: None,
             spin,
+            by_size: vec![0; texts.len()],
             texts,
+            sizes,
             at,
-            stream: load.stream(hz, seed),
+            stream,
             places: Places::new(places),
             turns: vec![false; places],
+            kinds: vec![0; places],
             result: vec![0; load.result()],
             found: None,
             unseen: false,
+            ends: Ticks::MAX,
             hz,
             clock: RunClock::chosen(),
             counts: Counts::default(),
@@ -100,7 +132,7 @@ impl Task {
         for place in 0..places {
             task.write(place);
         }
-        Ok(task)
+        task
     }
 
     /// It will run in a micro-guest, and has these ways out.
@@ -125,6 +157,7 @@ impl Task {
             // It is to be in time; a thread's sleep may be 50 µs late by itself (prctl(2), PR_SET_TIMERSLACK).
             let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         }
+        self.ends = window.close;
         wait_until(clock, window.warm);
         let begun = self.processor_time();
         let starts = match &mut stream {
@@ -137,11 +170,17 @@ impl Task {
         (self.stream, self.places) = (stream, places);
         self.counts.work = (spent.as_secs_f64() * self.hz) as u64;
         self.counts.flights = flights;
+        self.counts.recorded = recorder.total();
         self.counts.looks = self.queue.looks();
         match self.failed.take() {
             Some(error) => Err(error),
             None => Ok(()),
         }
+    }
+
+    /// How many requests of each size were done.
+    pub(super) fn by_size(&self) -> &[u64] {
+        &self.by_size
     }
 
     /// What it counted.
@@ -162,7 +201,10 @@ impl Task {
     }
 
     fn write(&self, place: usize) {
-        self.area.write(self.source(place), &self.texts.sources[usize::from(self.turns[place])]);
+        self.area.write(
+            self.source(place),
+            &self.texts[self.kinds[place]].sources[usize::from(self.turns[place])],
+        );
     }
 
     fn fail(&mut self, error: Error) {
@@ -172,10 +214,15 @@ impl Task {
     /// Takes in a completion.
     fn read(&mut self, completion: crate::engine::driver::Completion) -> usize {
         let place = completion.token as usize % self.turns.len();
-        self.area.read(self.target(place), &mut self.result);
-        let right = &self.texts.results[usize::from(self.turns[place])];
+        let (at, kind) = (self.target(place), self.kinds[place]);
+        let texts = &self.texts[kind];
+        let right = &texts.results[usize::from(self.turns[place])];
+        let result = &mut self.result[..right.len()];
+        self.area.read(at, result);
         let whole = completion.status == Status::Ok && completion.bytes as usize == right.len();
-        self.counts.wrong += u64::from(!whole || self.result != *right);
+        self.counts.wrong += u64::from(!whole || *result != **right);
+        self.counts.bytes += texts.sources[0].len() as u64;
+        self.by_size[kind] += 1;
         if self.load.planted > 0 {
             wait_until(self.clock, self.clock.now() + self.load.planted);
         }
@@ -206,9 +253,16 @@ impl Service for Task {
             return self.fail(Error::Wrong("a task was told of no session".into()));
         };
         self.turns[place] = !self.turns[place];
+        self.kinds[place] = self.sizes.draw();
         self.write(place);
-        let source = [Span { at: self.source(place), bytes: self.load.size as u32 }];
-        let result = [Span { at: self.target(place), bytes: self.load.result() as u32 }];
+        let texts = &self.texts[self.kinds[place]];
+        let source = [Span { at: self.source(place), bytes: texts.sources[0].len() as u32 }];
+        let result = [Span { at: self.target(place), bytes: texts.results[0].len() as u32 }];
+        if self.texts.len() > 1 {
+            // A shorter one may have been here last, and this very text before it.
+            let end = self.target(place) + texts.results[0].len();
+            self.area.write(end - WIPED.len(), &WIPED);
+        }
         let operation = Operation {
             session,
             work: self.load.named.work,
@@ -244,7 +298,8 @@ impl Service for Task {
         let waited = match self.ways {
             None => {
                 let left = until.saturating_sub(now) as f64 / self.hz;
-                self.queue.wait(Duration::try_from_secs_f64(left).unwrap_or(super::load::PATIENCE))
+                let most = if now < self.ends { PATIENCE } else { LAST };
+                self.queue.wait(Duration::try_from_secs_f64(left).unwrap_or(PATIENCE).min(most))
             }
             Some(ways) => self.queue.wait_idle(|| clock.now() >= now + self.spin, || ways.idle()),
         };

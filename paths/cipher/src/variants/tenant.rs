@@ -6,23 +6,33 @@ use std::thread;
 use tollway_core::{Actor, Address, Error, Params, Place, Recorder, Result, Tally, Window};
 use tollway_host::clock::hz;
 
+use super::card;
+use super::classes::Classes;
+use super::demand::Demand;
 use super::guest::Guest;
 use super::load::Load;
+use super::shared::BILLED;
 use super::task::{self, Counts, Task};
 use super::way::Way;
-use super::{CALLED, EXITS, IDLING, KICKING, LOOKING, RINGING, SLEEPING};
+use super::{
+    CALLED, CIPHER, EXITS, IDLING, KICKING, LOOKING, RINGING, SLEEPING, SUBMIT, TAKE, TURN, of_bytes,
+};
 use crate::engine::driver::{Driver, Options, Sessions, Waiting};
 use crate::engine::protocol::Status;
 
 /// A tenant of the card.
 pub(super) struct Tenant {
-    load: Load,
+    demand: Demand,
+    classes: Classes,
+    /// Which of them it is of.
+    class: Option<u8>,
     tasks: usize,
     waiting: Waiting,
     ready: Option<Ready>,
     /// The micro-guest that it lives in.
     guest: Option<Guest>,
     counts: Vec<Counts>,
+    by_size: Vec<u64>,
 }
 
 struct Ready {
@@ -34,12 +44,15 @@ struct Ready {
 impl Tenant {
     pub(super) fn new(way: Way, params: &Params) -> Result<Tenant> {
         Ok(Tenant {
-            load: Load::of(params)?,
+            demand: Demand::of(params)?,
+            classes: Classes::of(params)?,
+            class: None,
             tasks: params.int("tasks")? as usize,
             waiting: way.waiting(params)?,
             ready: None,
             guest: None,
             counts: Vec::new(),
+            by_size: Vec::new(),
         })
     }
 
@@ -47,6 +60,8 @@ impl Tenant {
     fn leave(&mut self) {
         if let Some(Ready { tasks, .. }) = self.ready.take() {
             self.counts = tasks.iter().map(|task| *task.counts()).collect();
+            let of_size = |size| tasks.iter().filter_map(|task| task.by_size().get(size)).sum();
+            self.by_size = (0..self.demand.loads().len()).map(of_size).collect();
         }
     }
 
@@ -96,25 +111,29 @@ impl Actor for Tenant {
         let Some(card) = place.peers.first() else {
             return Err(Error::Tenant { tenant: "tenant".into(), reason: "it was told of no card".into() });
         };
-        let room = task::room(&self.load);
+        let load = self.demand.load;
+        let room = task::room(&load);
         let options = Options {
             queues: self.tasks,
-            depth: self.load.places().next_power_of_two() as u16,
+            depth: load.places().next_power_of_two() as u16,
             bytes: room * self.tasks,
             waiting: self.waiting,
             ..Options::default()
         };
-        let mut driver = Driver::connect(Path::new(&card.0), &options)?;
+        self.class = self.classes.class(place.lot.number);
+        let door = card::door(Path::new(&card.0), place.lot.number);
+        let mut driver = Driver::connect(&door, &options)?;
         let (free, hz) = (driver.free(), hz()?);
         self.guest = Guest::of(place, hz)?;
         if let Some(guest) = &self.guest {
             guest.wire(&mut driver.sessions)?;
         }
-        // No two tenants' streams are the same.
-        let seed = u64::from(rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()) << 8;
-        let task =
-            |(number, queue)| Task::new(self.load, queue, free + number * room, hz, seed + number as u64);
-        let mut tasks = driver.queues.into_iter().enumerate().map(task).collect::<Result<Vec<_>>>()?;
+        let texts = self.demand.texts()?;
+        let task = |(number, queue)| {
+            let at = free + number * room;
+            Task::new(&self.demand, texts.clone(), (number, queue), at, hz, place.lot)
+        };
+        let mut tasks: Vec<Task> = driver.queues.into_iter().enumerate().map(task).collect();
         if let Some(guest) = &self.guest {
             tasks.iter_mut().for_each(|task| task.inside(guest.ways()));
         }
@@ -125,9 +144,9 @@ impl Actor for Tenant {
     fn run(&mut self, window: &Window, recorder: &mut Recorder) -> Result<()> {
         let Some(ready) = &mut self.ready else { return Ok(()) };
         if let Some(guest) = &mut self.guest {
-            return ready.run_inside(guest, &self.load, window, recorder);
+            return ready.run_inside(guest, &self.demand.load, window, recorder);
         }
-        let outcome = ready.run(&self.load, window, recorder);
+        let outcome = ready.run(&self.demand.load, window, recorder);
         self.leave();
         outcome
     }
@@ -160,12 +179,28 @@ impl Actor for Tenant {
             .visited(SLEEPING, sleeps)
             .visited(LOOKING, vain)
             .counter("operations", sum(|c| c.flights.done))
+            .counter("bytes", sum(|c| c.bytes))
             .counter("work", sum(|c| c.work))
             .counter("kicks", kicks)
             .counter("sleeps", sleeps)
             .counter(CALLED, sum(|c| c.looks.wakes))
             .counter("late_ticks", late as u64)
             .counter("within", sum(|c| c.flights.within));
+        let tally = match self.class {
+            Some(class) => tally
+                .counter(format!("class_{class}_requests"), sum(|c| c.recorded.0))
+                .counter(format!("class_{class}_ticks"), sum(|c| c.recorded.1)),
+            None => tally,
+        };
+        let of_size = |tally: Tally, (load, done): (Load, &u64)| {
+            [SUBMIT, TURN, CIPHER, TAKE]
+                .iter()
+                .fold(tally, |tally, gate| tally.visited(of_bytes(gate, load.size), *done))
+        };
+        let tally = match self.by_size.len() {
+            2..=BILLED => self.demand.loads().zip(&self.by_size).fold(tally, of_size),
+            _ => tally,
+        };
         match self.guest {
             Some(_) => tally.visited(RINGING, kicks).visited(IDLING, sleeps).counter(EXITS, kicks + sleeps),
             None => tally,

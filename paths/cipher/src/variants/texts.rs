@@ -19,7 +19,10 @@ impl Texts {
     /// # Errors
     /// [`Error::Wrong`] if it refuses.
     pub(super) fn of(load: &Load) -> Result<Texts> {
-        let source = |number: u8| (0..load.size).map(|at| (at as u8).wrapping_mul(31) ^ number).collect();
+        // Texts of other sizes are others.
+        let other = ((load.size as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8;
+        let source =
+            |number: u8| (0..load.size).map(|at| (at as u8).wrapping_mul(31) ^ number ^ other).collect();
         let mut sources: [Vec<u8>; 2] = [source(0), source(0xa5)];
         let mut results = [vec![0; load.result()], vec![0; load.result()]];
         let refused = |status| Error::Wrong(format!("the library refuses {}: {status:?}", load.named.name));

@@ -111,7 +111,7 @@ impl Way {
     /// About how long a tenant that has one request on its way is without news of it, where the way has a time of its own.
     pub(super) fn holds(self, params: &Params) -> Result<Option<Duration>> {
         Ok(match self {
-            Way::Coalesced => Some(micros(params, "hold")?),
+            Way::Coalesced => Some(micros(params, "hold")?).filter(|hold| !hold.is_zero()),
             Way::Capped => Some(Duration::from_secs_f64(1.0 / params.int("cap")? as f64)),
             Way::Periodic => Some(micros(params, "period")?),
             Way::Interrupt | Way::Adaptive | Way::Epoll | Way::Hybrid | Way::Busy => None,
@@ -129,6 +129,17 @@ impl Way {
             }
             _ => None,
         }
+    }
+
+    /// How many requests an interrupt tells of, where it comes for none fewer, however long they wait.
+    ///
+    /// # Errors
+    /// As [`Way::delivery`].
+    pub(super) fn awaits(self, params: &Params) -> Result<Option<u32>> {
+        Ok(match self.delivery(params)? {
+            Delivery::Coalesced { count, hold: None } => Some(count),
+            _ => None,
+        })
     }
 
     /// Whether the card sets itself moments at which to tell.

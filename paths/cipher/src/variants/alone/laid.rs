@@ -18,7 +18,9 @@ use super::lockstep::{Asked, Lockstep};
 use crate::engine::device::{Card, Delivery, Engine};
 use crate::engine::driver::{Driver, Options, Sessions, Waiting};
 use crate::params;
-use crate::variants::card::Setting;
+use crate::variants::card::{self, Setting};
+use crate::variants::classes::Classes;
+use crate::variants::demand::Demand;
 use crate::variants::load::Load;
 use crate::variants::task::{self, Task};
 use crate::variants::{CARD, TENANT};
@@ -105,12 +107,14 @@ impl Actor for CardSide {
             queues: 1,
             delivery: Delivery::Never,
             discipline: Discipline::Fair,
+            classes: Classes::default(),
             awake: true,
         };
-        let (card, engine, folder, path) = setting.start(|_| ())?;
+        let (card, engine, folder) = setting.start(|_| ())?;
+        let door = card::door(folder.path(), 0);
         let (listener, name) = descriptor::listen_anonymously()?;
         self.ready = Some((card, engine, folder, listener));
-        Ok(Address(format!("{name} {}", path.display())))
+        Ok(Address(format!("{name} {}", door.display())))
     }
 
     fn run(&mut self, window: &Window, recorder: &mut Recorder) -> Result<()> {
@@ -177,7 +181,8 @@ impl Actor for TenantSide {
         let mut driver = Driver::connect(Path::new(path), &options)?;
         let free = driver.free();
         let queue = driver.queues.remove(0);
-        let task = Task::new(self.load, queue, free, hz()?, 0)?;
+        let demand = Demand::plain(self.load);
+        let task = Task::new(&demand, demand.texts()?, (0, queue), free, hz()?, place.lot);
         self.ready = Some((driver.sessions, task, Lockstep::meet(name, &[])?));
         Ok(Address::none())
     }
