@@ -1,33 +1,20 @@
 //! A connection of a process to a device, with all of its queues.
 
-use std::io::{Read, Write};
-use std::net::Shutdown;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd};
-use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::os::fd::BorrowedFd;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tollway_core::{Error, Result};
 use tollway_host::shared::SharedPages;
-use vhost::vhost_user::message::{VhostUserHeaderFlag, VhostUserProtocolFeatures};
-use vhost::vhost_user::{Frontend as Messages, VhostUserFrontend, VhostUserVirtioFeatures};
-use vhost::{VhostBackend, VhostUserMemoryRegionInfo, VringConfigData};
-use virtio_bindings::bindings::virtio_ring::{VIRTIO_RING_F_EVENT_IDX, VIRTIO_RING_F_INDIRECT_DESC};
-use vmm_sys_util::eventfd::EventFd;
+use vhost::vhost_user::Frontend as Messages;
 
-use super::lane::{self, Lane, eventfd};
+use super::lane::Lane;
+use super::peer::{GUEST, Peer};
 use super::queue::Agreed;
 use super::{Layout, Queue};
 use crate::area::Area;
-use crate::backend::{Door, HEADER, Inside, LONGEST};
-use crate::wiped::Wiped;
-
-/// Where the device sees the memory's first byte.
-const GUEST: u64 = 0x4000_0000;
-
-/// VIRTIO 1.2, 6: the device is one of version 1.
-const VERSION_1: u64 = 1 << 32;
+use crate::backend::Inside;
 
 /// What a link is like.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,32 +71,6 @@ pub struct Control {
     peer: Peer,
 }
 
-enum Peer {
-    /// A device of another process, or of this one, at a socket.
-    Socket { path: PathBuf, connection: Option<Connection> },
-    /// A device of this process.
-    Inside { inside: Inside, open: bool },
-}
-
-impl std::fmt::Debug for Peer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Peer::Socket { path, .. } => write!(f, "{}", path.display()),
-            Peer::Inside { .. } => write!(f, "in this process"),
-        }
-    }
-}
-
-/// What lives as long as a connection to a socket.
-struct Connection {
-    messages: Messages,
-    stream: Arc<UnixStream>,
-    /// Whether the device acknowledges messages.
-    acknowledged: bool,
-    /// How many queues the device says it has.
-    queues: Option<usize>,
-}
-
 impl Link {
     /// Connects, and sets the queues up.
     ///
@@ -117,7 +78,7 @@ impl Link {
     /// [`Error::Input`] for options that cannot be; [`Error::System`] if nobody listens there, or what listens does not
     /// speak the protocol.
     pub fn connect(path: &Path, options: &LinkOptions) -> Result<Link> {
-        Link::new(Peer::Socket { path: path.to_owned(), connection: None }, options)
+        Link::new(Peer::at(path), options)
     }
 
     /// Enters a device of this process.
@@ -125,7 +86,7 @@ impl Link {
     /// # Errors
     /// [`Error::Input`] for options that cannot be, also as the device sees it, or if somebody is in there already.
     pub fn inside(inside: &Inside, options: &LinkOptions) -> Result<Link> {
-        Link::new(Peer::Inside { inside: inside.clone(), open: false }, options)
+        Link::new(Peer::within(inside), options)
     }
 
     fn new(peer: Peer, options: &LinkOptions) -> Result<Link> {
@@ -160,26 +121,7 @@ impl Link {
     /// As [`Link::connect`].
     pub fn reconnect(&mut self) -> Result<Vec<(usize, u64)>> {
         let Link { control, lanes } = self;
-        control.peer.close();
-        match &mut control.peer {
-            Peer::Socket { path, connection } => {
-                let doing = format!("connecting to {}", path.display());
-                Connection::open(path, &control.options, &control.pages, lanes)
-                    .map(|(made, lost)| {
-                        *connection = Some(made);
-                        lost
-                    })
-                    .map_err(|e| match e {
-                        SetUp::Vhost(e) => Error::system(doing, e),
-                        SetUp::Stream(e) => Error::system(doing, e),
-                        SetUp::Device(reason) => Error::system(doing, reason),
-                        SetUp::Own(error) => error,
-                    })
-            }
-            Peer::Inside { inside, open } => {
-                enter(inside.door(), &control.options, &control.pages, lanes).inspect(|_| *open = true)
-            }
-        }
+        control.peer.connect(&control.options, &control.pages, lanes)
     }
 
     /// The memory that is shared: the queues', then the caller's.
@@ -228,18 +170,12 @@ impl Link {
 
     /// How many queues the device has, if it says so.
     pub fn device_queues(&self) -> Option<usize> {
-        match &self.control.peer {
-            Peer::Socket { connection, .. } => connection.as_ref()?.queues,
-            Peer::Inside { inside, .. } => Some(inside.door().queues()),
-        }
+        self.control.peer.queues()
     }
 
     /// The connection's messages, for whoever wants to send others; None before it is connected, and in this process.
     pub fn messages(&mut self) -> Option<&mut Messages> {
-        match &mut self.control.peer {
-            Peer::Socket { connection, .. } => connection.as_mut().map(|connection| &mut connection.messages),
-            Peer::Inside { .. } => None,
-        }
+        self.control.peer.messages()
     }
 }
 
@@ -260,24 +196,7 @@ impl Control {
     /// # Errors
     /// [`Error::Input`] in this process, whose devices have the lane's own; [`Error::System`] if the device refuses it, or is gone.
     pub fn wire(&mut self, queue: usize, kick: BorrowedFd<'_>, call: BorrowedFd<'_>) -> Result<()> {
-        let Peer::Socket { connection: Some(connection), .. } = &mut self.peer else {
-            return Err(Error::Input {
-                place: "a link to a device".into(),
-                reason: "other eventfds are told by messages, and there is no connection for them".into(),
-                remedy: "connect to the device at a socket".into(),
-            });
-        };
-        let again = |eventfd: BorrowedFd<'_>| {
-            let own = eventfd.try_clone_to_owned().map_err(|e| Error::system("sharing an eventfd", e))?;
-            // SAFETY: the descriptor is this function's, and nobody else's.
-            Ok(unsafe { EventFd::from_raw_fd(own.into_raw_fd()) })
-        };
-        let refused = |e: vhost::Error| Error::system("telling a device of other eventfds", e);
-        connection.messages.set_vring_call(queue, &again(call)?).map_err(refused)?;
-        connection.messages.set_vring_kick(queue, &again(kick)?).map_err(refused)?;
-        // What was answered after it was done after it, also by one that does not acknowledge.
-        connection.messages.get_features().map_err(refused)?;
-        Ok(())
+        self.peer.wire(queue, kick, call)
     }
 
     /// Sends a message that only the device knows, and returns the body of its answer.
@@ -285,14 +204,9 @@ impl Control {
     /// # Errors
     /// [`Error::System`] if the device does not know it either, ends the connection, or does not answer in time.
     pub fn ask(&mut self, request: u32, body: &[u8]) -> Result<Vec<u8>> {
-        match &mut self.peer {
-            Peer::Socket { connection: Some(connection), .. } => connection.ask(request, body, 0),
-            Peer::Inside { inside, open: true } => {
-                inside.door().answer(request, body).ok_or("the device does not know it".into())
-            }
-            _ => Err("it is not connected".into()),
-        }
-        .map_err(|reason: String| Error::system(format!("asking a device by message {request}"), reason))
+        self.peer
+            .ask(request, body)
+            .map_err(|reason| Error::system(format!("asking a device by message {request}"), reason))
     }
 
     /// Sends a message that only the device knows, and that has no answer. Where the device acknowledges messages, it has been
@@ -301,212 +215,8 @@ impl Control {
     /// # Errors
     /// [`Error::System`] if the device refused it, ends the connection, or does not answer in time.
     pub fn tell(&mut self, request: u32, body: &[u8]) -> Result<()> {
-        match &mut self.peer {
-            Peer::Socket { connection: Some(connection), .. } => connection.tell(request, body),
-            Peer::Inside { inside, open: true } => match inside.door().answer(request, body) {
-                Some(_) => Ok(()),
-                None => Err("the device does not know it".into()),
-            },
-            _ => Err("it is not connected".into()),
-        }
-        .map_err(|reason: String| Error::system(format!("telling a device by message {request}"), reason))
-    }
-}
-
-impl Peer {
-    fn is_open(&self) -> bool {
-        match self {
-            Peer::Socket { connection, .. } => connection.is_some(),
-            Peer::Inside { open, .. } => *open,
-        }
-    }
-
-    fn close(&mut self) {
-        match self {
-            Peer::Socket { connection, .. } => {
-                // Its queues have the socket, too, to see that it ends.
-                if let Some(connection) = connection.take() {
-                    let _ = connection.stream.shutdown(Shutdown::Both);
-                }
-            }
-            Peer::Inside { inside, open } => {
-                if std::mem::take(open) {
-                    inside.door().leave();
-                }
-            }
-        }
-    }
-}
-
-impl Drop for Peer {
-    fn drop(&mut self) {
-        self.close();
-    }
-}
-
-/// Enters a device of this process, and has its queues start. Tokens of what was with the device before.
-fn enter(
-    door: &dyn Door,
-    options: &LinkOptions,
-    pages: &SharedPages,
-    lanes: &mut [Lane],
-) -> Result<Vec<(usize, u64)>> {
-    let failed = |refused: crate::backend::Refused| Error::Input {
-        place: "a link to a device of this process".into(),
-        reason: refused.to_string(),
-        remedy: "ask for what the device has; let whoever is in there leave first".into(),
-    };
-    let (agreed, features) = agree(options, door.features());
-    let lost = reset(lanes, agreed, &lane::Peer::Inside(door.ended()))?;
-    door.enter(pages, GUEST, features, lanes).map_err(failed)?;
-    Ok(lost)
-}
-
-/// What is agreed upon with a device that offers this, and all feature bits.
-fn agree(options: &LinkOptions, offered: u64) -> (Agreed, u64) {
-    let (event_index, indirect) = (1 << VIRTIO_RING_F_EVENT_IDX, 1 << VIRTIO_RING_F_INDIRECT_DESC);
-    let agreed = Agreed {
-        event_index: options.event_index && offered & event_index != 0,
-        indirect: options.indirect > 1 && offered & indirect != 0,
-    };
-    let both = if agreed.event_index { event_index } else { 0 } | if agreed.indirect { indirect } else { 0 };
-    (agreed, (options.features | VERSION_1) & offered | both)
-}
-
-/// Empties all queues, with other eventfds, so that no old call is heard.
-fn reset(lanes: &mut [Lane], agreed: Agreed, peer: &lane::Peer) -> Result<Vec<(usize, u64)>> {
-    let mut lost = Vec::new();
-    for (number, lane) in lanes.iter_mut().enumerate() {
-        (lane.kick, lane.call, lane.peer) = (eventfd()?, eventfd()?, peer.clone());
-        lost.extend(lane.reset(agreed).into_iter().map(|token| (number, token)));
-    }
-    Ok(lost)
-}
-
-impl Connection {
-    fn open(
-        path: &Path,
-        options: &LinkOptions,
-        pages: &SharedPages,
-        lanes: &mut [Lane],
-    ) -> Result<(Connection, Vec<(usize, u64)>), SetUp> {
-        let stream = UnixStream::connect(path)?;
-        stream.set_read_timeout(Some(options.patience))?;
-        stream.set_write_timeout(Some(options.patience))?;
-        let mut messages = Messages::from_stream(stream.try_clone()?, lanes.len() as u64);
-        messages.set_owner()?;
-        let offered = messages.get_features()?;
-        let protocol = VhostUserVirtioFeatures::PROTOCOL_FEATURES.bits();
-        if offered & protocol == 0 {
-            return Err(SetUp::Device("the device has no protocol features"));
-        }
-        // A device that does not acknowledge is believed: what it refuses is seen when nothing comes.
-        let wanted = VhostUserProtocolFeatures::REPLY_ACK
-            | VhostUserProtocolFeatures::MQ
-            | VhostUserProtocolFeatures::from_bits_retain(options.protocol_features);
-        let protocols = messages.get_protocol_features()? & wanted;
-        messages.set_protocol_features(protocols)?;
-        let acknowledged = protocols.contains(VhostUserProtocolFeatures::REPLY_ACK);
-        if acknowledged {
-            messages.set_hdr_flags(VhostUserHeaderFlag::NEED_REPLY);
-        }
-        let queues = match protocols.contains(VhostUserProtocolFeatures::MQ) {
-            true => Some(messages.get_queue_num()? as usize),
-            false => None,
-        };
-        if queues.is_some_and(|queues| queues < lanes.len()) {
-            return Err(SetUp::Device("the device has fewer queues"));
-        }
-        let (agreed, features) = agree(options, offered);
-        messages.set_features(features | protocol)?;
-        let stream = Arc::new(stream);
-        let lost = reset(lanes, agreed, &lane::Peer::Socket(stream.clone())).map_err(SetUp::Own)?;
-        messages.set_mem_table(&[VhostUserMemoryRegionInfo {
-            guest_phys_addr: GUEST,
-            memory_size: pages.len() as u64,
-            userspace_addr: pages.as_ptr() as u64,
-            mmap_offset: 0,
-            mmap_handle: pages.as_fd().as_raw_fd(),
-        }])?;
-        for (number, lane) in lanes.iter().enumerate() {
-            let layout = *lane.layout();
-            let at = |offset: usize| (pages.as_ptr() as usize + offset) as u64;
-            messages.set_vring_num(number, layout.size)?;
-            let addresses = VringConfigData {
-                queue_max_size: layout.size,
-                queue_size: layout.size,
-                flags: 0,
-                desc_table_addr: at(layout.descriptors),
-                used_ring_addr: at(layout.used),
-                avail_ring_addr: at(layout.available),
-                log_addr: None,
-            };
-            messages.set_vring_addr(number, &addresses)?;
-            messages.set_vring_base(number, 0)?;
-            messages.set_vring_call(number, &lane.call)?;
-            messages.set_vring_kick(number, &lane.kick)?;
-            messages.set_vring_enable(number, true)?;
-        }
-        // Without acknowledgements: what was answered after it was done after it. A kick before that may be lost.
-        messages.get_features()?;
-        Ok((Connection { messages, stream, acknowledged, queues }, lost))
-    }
-
-    /// Sends a message whose header has these flags besides the version; the answer's body. What the protocol's numbers look like
-    /// is in [`crate::backend`].
-    fn ask(&mut self, request: u32, body: &[u8], flags: u32) -> Result<Vec<u8>, String> {
-        self.send(request, body, flags).map_err(|e| e.to_string())?;
-        let mut header = [0; HEADER];
-        let mut stream = &*self.stream;
-        stream.read_exact(&mut header).map_err(|e| e.to_string())?;
-        let word =
-            |at: usize| u32::from_ne_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
-        let (answered, flags, size) = (word(0), word(4), word(8) as usize);
-        // Version 1, and a reply.
-        if answered != request || flags & 7 != 5 || size > LONGEST {
-            return Err(format!("the answer is message {answered}, flags {flags:#x}, of {size} bytes"));
-        }
-        let mut answer = vec![0; size];
-        stream.read_exact(&mut answer).map_err(|e| e.to_string())?;
-        Ok(answer)
-    }
-
-    fn tell(&mut self, request: u32, body: &[u8]) -> Result<(), String> {
-        if !self.acknowledged {
-            return self.send(request, body, 0).map_err(|e| e.to_string());
-        }
-        match self.ask(request, body, VhostUserHeaderFlag::NEED_REPLY.bits())?.as_slice() {
-            [0, 0, 0, 0, 0, 0, 0, 0] => Ok(()),
-            answer => Err(format!("it was refused: {answer:?}")),
-        }
-    }
-
-    fn send(&self, request: u32, body: &[u8], flags: u32) -> std::io::Result<()> {
-        let mut message = Wiped::zeros(HEADER + body.len());
-        for (at, word) in [request, 1 | flags, body.len() as u32].into_iter().enumerate() {
-            message[4 * at..][..4].copy_from_slice(&word.to_ne_bytes());
-        }
-        message[HEADER..].copy_from_slice(body);
-        (&*self.stream).write_all(&message)
-    }
-}
-
-/// Why queues could not be set up.
-enum SetUp {
-    Vhost(vhost::Error),
-    Stream(std::io::Error),
-    Device(&'static str),
-    Own(Error),
-}
-
-impl From<vhost::Error> for SetUp {
-    fn from(error: vhost::Error) -> SetUp {
-        SetUp::Vhost(error)
-    }
-}
-
-impl From<std::io::Error> for SetUp {
-    fn from(error: std::io::Error) -> SetUp {
-        SetUp::Stream(error)
+        self.peer
+            .tell(request, body)
+            .map_err(|reason| Error::system(format!("telling a device by message {request}"), reason))
     }
 }
