@@ -5,7 +5,6 @@
 //! is not. In a Linux guest it is the only program there is: as process 1 it is [`init`], which starts agents.
 
 mod actor_thread;
-mod cipher;
 mod disk;
 mod functions;
 pub mod init;

@@ -7,10 +7,11 @@ use std::path::Path;
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
+use tollway_host::af_alg::AfAlg;
 use tollway_tenant::probe::{Probe, pattern};
 use tollway_tenant::protocol::Answer;
 
-use crate::{cipher, disk, functions};
+use crate::{disk, functions};
 
 /// How long two ends of a connection wait for each other.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -31,7 +32,7 @@ pub(crate) fn make(probe: &Probe) -> Answer {
         Probe::Call { at, bytes } => call(*at, *bytes).map(|()| bytes.to_string()),
         Probe::Random { bytes } => random(*bytes),
         Probe::Encipher { implementation, key, iv, plain } => {
-            cipher::encipher(implementation, key, iv, plain).map(|bytes| digits(&bytes))
+            encipher(implementation, key, iv, plain).map(|bytes| digits(&bytes))
         }
         Probe::VirtualFunctions { count } => functions::make(Path::new("/"), *count),
     };
@@ -87,6 +88,12 @@ fn random(bytes: u32) -> io::Result<String> {
     File::open("/dev/hwrng")?.read_exact(&mut read)?;
     let device = fs::read_to_string("/sys/class/misc/hw_random/rng_current")?;
     Ok(format!("{} {}", device.trim(), digits(&read)))
+}
+
+fn encipher(implementation: &str, key: &[u8], iv: &[u8], plain: &[u8]) -> io::Result<Vec<u8>> {
+    let mut result = vec![0; plain.len()];
+    AfAlg::open(implementation, key)?.encrypt(iv, plain, &mut result)?;
+    Ok(result)
 }
 
 fn digits(bytes: &[u8]) -> String {

@@ -6,6 +6,7 @@
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 compile_error!("tollway-host reads the time-stamp counter and /proc: it needs x86-64 Linux");
 
+pub mod af_alg;
 pub mod clock;
 pub mod cpu;
 pub mod descriptor;

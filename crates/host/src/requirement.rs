@@ -9,6 +9,7 @@ use std::path::Path;
 use rustix::fs::OFlags;
 use tollway_core::{CpuFeature, Missing, Requirement};
 
+use crate::af_alg::AfAlg;
 use crate::clock::{Invariance, RunClock};
 use crate::cpu::allowed_cpus;
 use crate::features::{Features, Virtualisation};
@@ -55,7 +56,7 @@ pub fn check(requirement: &Requirement) -> Result<(), Missing> {
         Requirement::PacketSockets => network::packet_sockets(),
         Requirement::AfXdp => network::af_xdp(),
         Requirement::HwRng => hw_rng(),
-        Requirement::AfAlg => af_alg(),
+        Requirement::AfAlg => AfAlg::check(),
     }
 }
 
@@ -73,6 +74,19 @@ pub fn skip_test(words: &[&str], missing: &dyn std::fmt::Display) {
     println!("skipped: {missing}");
 }
 
+/// Whether this machine has all that a test needs, each with its word for `TOLLWAY_REQUIRE`; of the first that it has not it is said
+/// why the test does nothing.
+///
+/// # Panics
+/// As [`skip_test`].
+pub fn test_has(needs: &[(Requirement, &str)]) -> bool {
+    let lacking = needs.iter().find_map(|(need, word)| check(need).err().map(|missing| (word, missing)));
+    if let Some((word, missing)) = &lacking {
+        skip_test(&[word], missing);
+    }
+    lacking.is_none()
+}
+
 /// A read alone would not tell: without a generator it waits for one, or fails, as the kernel's version has it.
 fn hw_rng() -> Found<()> {
     const DEVICE: &str = "/dev/hwrng";
@@ -88,19 +102,6 @@ fn hw_rng() -> Found<()> {
     match std::fs::File::open(DEVICE) {
         Ok(_) => Ok(()),
         Err(error) => missing(error.to_string(), "run as root, or have the device's group read it"),
-    }
-}
-
-fn af_alg() -> Found<()> {
-    // linux/socket.h; rustix has no name for it.
-    let family = rustix::net::AddressFamily::from_raw(libc::AF_ALG as u16);
-    match rustix::net::socket(family, rustix::net::SocketType::SEQPACKET, None) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(Missing::new(
-            "AF_ALG",
-            format!("this kernel has no such sockets ({error})"),
-            "a kernel with CONFIG_CRYPTO_USER_API_SKCIPHER (modprobe algif_skcipher), or a Linux guest",
-        )),
     }
 }
 

@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Parser;
 use tollway_cipher::engine::device::{Card, Delivery, NewFunction, Options};
-use tollway_cipher::engine::kernel::{AfAlg, DevCrypto};
+use tollway_cipher::engine::kernel::DevCrypto;
 use tollway_cipher_tool::Ending;
 use tollway_cipher_tool::args::bench::Bench;
 use tollway_cipher_tool::bench::{self, BenchDocument};
 use tollway_core::{Error, Missing};
+use tollway_host::af_alg::AfAlg;
 use tollway_host::requirement::skip_test;
 use tollway_lab::progress::{Progress, Unwatched};
 use tollway_virtio::order::Share;

@@ -9,13 +9,14 @@ use tollway_core::{
     Actor, Axis, Error, GuestDevice, GuestSpec, Missing, Params, Plan, Requirement, Result, Server,
     TenantKind, Variant,
 };
+use tollway_host::af_alg::AfAlg;
 
 use super::CARD;
 use super::caller::{self, Called, Caller};
 use super::load::{IV, Load};
 use super::texts::Texts;
-use crate::engine::kernel::{AfAlg, drivers};
-use crate::engine::suite::{Algorithm, CipherMode, Direction};
+use crate::engine::kernel::drivers;
+use crate::engine::suite::{Algorithm, CipherMode};
 use crate::params;
 
 use served::Served;
@@ -169,7 +170,7 @@ struct Ciphering {
 impl Called for Ciphering {
     #[inline]
     fn once(&mut self, turn: usize) {
-        let done = self.cipher.run(Direction::Encrypt, &IV, &self.texts.sources[turn], &mut self.result);
+        let done = self.cipher.encrypt(&IV, &self.texts.sources[turn], &mut self.result);
         self.wrong += u64::from(done.is_err() || self.result != self.texts.results[turn]);
     }
 

@@ -2,9 +2,10 @@
 
 use std::io;
 
-use tollway_cipher::engine::kernel::{AfAlg, DevCrypto, preferred};
+use tollway_cipher::engine::kernel::{DevCrypto, preferred};
 use tollway_cipher::engine::suite::{Algorithm, CipherMode, Direction, Named};
 use tollway_core::{Clock, Error, Missing, Recorder, Result, Ticks, Window};
+use tollway_host::af_alg::AfAlg;
 use tollway_host::clock::{self, RunClock};
 use tollway_load::wait_until;
 
@@ -65,7 +66,7 @@ impl Cipher {
 
     fn run(&mut self, iv: &[u8; 16], source: &[u8], result: &mut [u8]) -> io::Result<()> {
         match self {
-            Cipher::AfAlg(socket) => socket.run(Direction::Encrypt, iv, source, result),
+            Cipher::AfAlg(socket) => socket.encrypt(iv, source, result),
             Cipher::DevCrypto(device) => device.run(Direction::Encrypt, iv, source, result),
         }
     }

@@ -4,9 +4,10 @@ use std::path::Path;
 
 use anyhow::Result;
 use tollway_cipher::engine::driver::Waiting;
-use tollway_cipher::engine::kernel::{AfAlg, DevCrypto};
+use tollway_cipher::engine::kernel::DevCrypto;
 use tollway_cipher::engine::suite::{Algorithm, CipherMode, Named};
 use tollway_core::{Error, Missing};
+use tollway_host::af_alg::AfAlg;
 use tollway_host::cpu;
 
 use super::kernel;

@@ -9,8 +9,9 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::Result;
-use tollway_cipher::engine::kernel::{AfAlg, DevCrypto, Device, Driver, devices, drivers_below};
+use tollway_cipher::engine::kernel::{DevCrypto, Device, Driver, devices, drivers_below};
 use tollway_core::{Error, Missing};
+use tollway_host::af_alg::AfAlg;
 
 use crate::Ending;
 use crate::args::devices::Devices;

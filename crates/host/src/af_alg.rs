@@ -1,15 +1,15 @@
 //! A cipher behind a socket of family AF_ALG (`linux/if_alg.h`): the key is the kernel's once it is set, and each request
-//! crosses into the kernel twice, with its bytes copied in and out.
+//! crosses into the kernel twice, with its bytes copied in and out (Linux's Documentation/crypto/userspace-if.rst).
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use tollway_core::Missing;
 
-use crate::engine::suite::Direction;
+use crate::Found;
 
-/// The longest IV that is sent: a block of AES.
-const IV: usize = 16;
+/// The longest IV that is sent, in bytes: a block of AES.
+const LONGEST_IV: usize = 16;
 
 /// A cipher with its key.
 #[derive(Debug)]
@@ -21,9 +21,7 @@ pub struct AfAlg {
 
 /// A descriptor that a call returned.
 fn owned(descriptor: i32) -> io::Result<OwnedFd> {
-    if descriptor < 0 {
-        return Err(io::Error::last_os_error());
-    }
+    checked(descriptor)?;
     // SAFETY: the call has just returned it, and nobody else has it.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
@@ -32,21 +30,51 @@ fn checked(result: i32) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
+fn refused(reason: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, reason)
+}
+
+fn socket() -> io::Result<OwnedFd> {
+    // SAFETY: a plain call.
+    owned(unsafe { libc::socket(libc::AF_ALG, libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC, 0) })
+}
+
+/// The address of a cipher. The kernel takes the name up to its first zero, which must be there.
+fn address(name: &str) -> io::Result<libc::sockaddr_alg> {
+    // SAFETY: all-zero bytes are a valid address of this kind.
+    let mut address: libc::sockaddr_alg = unsafe { std::mem::zeroed() };
+    address.salg_family = libc::AF_ALG as u16;
+    let kind = b"skcipher";
+    address.salg_type[..kind.len()].copy_from_slice(kind);
+    if name.len() >= address.salg_name.len() {
+        return Err(refused(format!("`{name}` is too long for a cipher's name")));
+    }
+    address.salg_name[..name.len()].copy_from_slice(name.as_bytes());
+    Ok(address)
+}
+
+/// `struct af_alg_iv`: its length, then it.
+fn vector(iv: &[u8]) -> io::Result<[u8; 4 + LONGEST_IV]> {
+    let mut vector = [0; 4 + LONGEST_IV];
+    let (length, bytes) = vector.split_at_mut(4);
+    length.copy_from_slice(&(iv.len() as u32).to_ne_bytes());
+    let bytes = bytes.get_mut(..iv.len());
+    bytes.ok_or_else(|| refused(format!("an IV of {} bytes", iv.len())))?.copy_from_slice(iv);
+    Ok(vector)
+}
+
 impl AfAlg {
     /// Whether this kernel has such sockets.
     ///
     /// # Errors
     /// It has not.
-    pub fn check() -> Result<(), Missing> {
-        // SAFETY: a plain call.
-        let socket =
-            owned(unsafe { libc::socket(libc::AF_ALG, libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC, 0) });
-        match socket {
+    pub fn check() -> Found<()> {
+        match socket() {
             Ok(_) => Ok(()),
             Err(error) => Err(Missing::new(
                 "AF_ALG",
                 format!("this kernel has no such sockets ({error})"),
-                "a kernel with CONFIG_CRYPTO_USER_API_SKCIPHER (modprobe algif_skcipher)",
+                "a kernel with CONFIG_CRYPTO_USER_API_SKCIPHER (modprobe algif_skcipher), or a Linux guest",
             )),
         }
     }
@@ -57,16 +85,8 @@ impl AfAlg {
     /// # Errors
     /// The kernel has no such cipher, or the key does not fit.
     pub fn open(name: &str, key: &[u8]) -> io::Result<AfAlg> {
-        // SAFETY: a plain call.
-        let cipher =
-            owned(unsafe { libc::socket(libc::AF_ALG, libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC, 0) })?;
-        // SAFETY: all-zero bytes are a valid address of this kind.
-        let mut address: libc::sockaddr_alg = unsafe { std::mem::zeroed() };
-        address.salg_family = libc::AF_ALG as u16;
-        let kind = b"skcipher";
-        address.salg_type[..kind.len()].copy_from_slice(kind);
-        let place = address.salg_name.get_mut(..name.len());
-        place.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?.copy_from_slice(name.as_bytes());
+        let address = address(name)?;
+        let cipher = socket()?;
         // SAFETY: the address lives through the call, and its length is told.
         checked(unsafe {
             libc::bind(cipher.as_raw_fd(), (&raw const address).cast(), size_of_val(&address) as u32)
@@ -88,20 +108,26 @@ impl AfAlg {
         Ok(AfAlg { _cipher: cipher, requests })
     }
 
-    /// Has these bytes encrypted or decrypted; the result is as long.
+    /// Has these bytes encrypted; the result is as long.
     ///
     /// # Errors
-    /// The kernel refuses, or the result is shorter.
-    pub fn run(
-        &mut self,
-        direction: Direction,
-        iv: &[u8; IV],
-        source: &[u8],
-        result: &mut [u8],
-    ) -> io::Result<()> {
+    /// The IV is longer than 16 bytes, the result has less room, or the kernel refuses.
+    pub fn encrypt(&mut self, iv: &[u8], source: &[u8], result: &mut [u8]) -> io::Result<()> {
+        self.run(libc::ALG_OP_ENCRYPT, iv, source, result)
+    }
+
+    /// Has these bytes decrypted; the result is as long.
+    ///
+    /// # Errors
+    /// As [`AfAlg::encrypt`].
+    pub fn decrypt(&mut self, iv: &[u8], source: &[u8], result: &mut [u8]) -> io::Result<()> {
+        self.run(libc::ALG_OP_DECRYPT, iv, source, result)
+    }
+
+    fn run(&mut self, operation: i32, iv: &[u8], source: &[u8], result: &mut [u8]) -> io::Result<()> {
         let result =
-            result.get_mut(..source.len()).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
-        self.send(direction, iv, source)?;
+            result.get_mut(..source.len()).ok_or_else(|| refused("the result has less room".into()))?;
+        self.send(operation as u32, &vector(iv)?[..4 + iv.len()], source)?;
         let mut done = 0;
         while done < result.len() {
             let got = rustix::io::read(&self.requests, &mut result[done..])?;
@@ -113,15 +139,7 @@ impl AfAlg {
         Ok(())
     }
 
-    fn send(&mut self, direction: Direction, iv: &[u8; IV], source: &[u8]) -> io::Result<()> {
-        let operation = match direction {
-            Direction::Encrypt => libc::ALG_OP_ENCRYPT,
-            Direction::Decrypt => libc::ALG_OP_DECRYPT,
-        } as u32;
-        // `struct af_alg_iv`: its length, then it.
-        let mut vector = [0; 4 + IV];
-        vector[..4].copy_from_slice(&(IV as u32).to_ne_bytes());
-        vector[4..].copy_from_slice(iv);
+    fn send(&mut self, operation: u32, vector: &[u8], source: &[u8]) -> io::Result<()> {
         // Room for both control messages, aligned as their headers are.
         let mut control = [0u64; 16];
         let mut data = libc::iovec { iov_base: source.as_ptr().cast_mut().cast(), iov_len: source.len() };
@@ -154,7 +172,45 @@ impl AfAlg {
             Err(_) => Err(io::Error::last_os_error()),
             Ok(sent) if sent == source.len() => Ok(()),
             // A socket holds sixteen pages at most (`ALG_MAX_PAGES`, crypto/if_alg.h): more would wait for a reader.
-            Ok(_) => Err(io::Error::new(io::ErrorKind::InvalidInput, "more than the kernel takes at once")),
+            Ok(sent) => Err(refused(format!("the kernel took {sent} of {} bytes", source.len()))),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::requirement::skip_test;
+
+    #[test]
+    fn what_does_not_fit_is_refused_before_the_kernel_is_asked() {
+        let room = address("").unwrap().salg_name.len();
+        let longest = address(&"x".repeat(room - 1)).unwrap();
+        assert_eq!((longest.salg_name[room - 2], longest.salg_name[room - 1]), (b'x', 0));
+        for error in [AfAlg::open(&"x".repeat(room), &[0; 16]).unwrap_err(), vector(&[0; 17]).unwrap_err()] {
+            assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{error}");
+        }
+        assert_eq!(vector(&[7; 12]).unwrap()[..5], [12, 0, 0, 0, 7]);
+    }
+
+    /// NIST SP 800-38A, appendix F.2.1 and F.2.2: CBC-AES128, the first block.
+    #[test]
+    fn a_block_is_as_nist_has_it() {
+        if let Err(missing) = AfAlg::check() {
+            return skip_test(&["af-alg"], &missing);
+        }
+        let key = 0x2b7e_1516_28ae_d2a6_abf7_1588_09cf_4f3c_u128.to_be_bytes();
+        let iv = 0x0001_0203_0405_0607_0809_0a0b_0c0d_0e0f_u128.to_be_bytes();
+        let plain = 0x6bc1_bee2_2e40_9f96_e93d_7e11_7393_172a_u128.to_be_bytes();
+        let mut cipher = AfAlg::open("cbc(aes)", &key).unwrap();
+        let (mut made, mut back) = ([0; 16], [0; 16]);
+        cipher.encrypt(&iv, &plain, &mut made).unwrap();
+        assert_eq!(made, 0x7649_abac_8119_b246_cee9_8e9b_12e9_197d_u128.to_be_bytes());
+        cipher.decrypt(&iv, &made, &mut back).unwrap();
+        assert_eq!(back, plain);
+        assert_eq!(
+            cipher.encrypt(&iv, &plain, &mut made[1..]).unwrap_err().kind(),
+            io::ErrorKind::InvalidInput
+        );
     }
 }
