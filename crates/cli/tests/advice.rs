@@ -11,21 +11,16 @@ use program::{Bench, SHORT, told};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tollway_core::Requirement;
-use tollway_host::requirement::{check, skip_test};
+use tollway_host::requirement::test_has;
 use tollway_store::{RunId, RunState, Store};
 
 /// Whether this machine lets us have a cable.
 fn has_cables() -> bool {
-    let needs = [
+    test_has(&[
         (Requirement::NetworkNamespaces, "netns"),
         (Requirement::PacketSockets, "packet"),
         (Requirement::Cores(2), "cores"),
-    ];
-    let lacking = needs.into_iter().find_map(|(need, word)| check(&need).err().map(|m| (word, m)));
-    if let Some((word, missing)) = &lacking {
-        skip_test(&[word], missing);
-    }
-    lacking.is_none()
+    ])
 }
 
 /// Every figure below a value: its estimate is within its ends, which are not below 0.

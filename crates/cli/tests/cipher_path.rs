@@ -9,19 +9,12 @@ use std::process::Output;
 use program::{Bench, SHORT, told, within};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use tollway_core::{Error, Missing, Requirement};
-use tollway_host::requirement::{check, skip_test};
+use tollway_core::{Error, Requirement};
+use tollway_host::requirement::{check, skip_test, test_has};
+use tollway_tenant::linux::{Boot, vhost_user_crypto};
 
-/// Whether there are two cores for card and tenants.
-fn has_cores() -> bool {
-    match check(&Requirement::Cores(2)) {
-        Ok(()) => true,
-        Err(missing) => {
-            skip_test(&["cores"], &missing);
-            false
-        }
-    }
-}
+/// What most need: a core for the card, and one for its tenants.
+const CORES: &[(Requirement, &str)] = &[(Requirement::Cores(2), "cores")];
 
 /// The bill of a request of 64 bytes that interrupts tell of.
 fn bill(bench: &Bench, planted: &str) -> Value {
@@ -40,7 +33,7 @@ fn estimate(bill: &Value, what: &str) -> f64 {
 /// At low load the gates come to within a tenth of the work of all: of three bills on a busy machine one at least.
 #[test]
 fn the_gates_of_a_request_explain_it() {
-    if !has_cores() {
+    if !test_has(CORES) {
         return;
     }
     let bench = Bench::with(SHORT);
@@ -52,7 +45,7 @@ fn the_gates_of_a_request_explain_it() {
 /// As much again as a request costs, which no gate owns: it is unexplained, and about as long as it is.
 #[test]
 fn a_planted_delay_is_unexplained() {
-    if !has_cores() {
+    if !test_has(CORES) {
         return;
     }
     let bench = Bench::with(SHORT);
@@ -65,7 +58,7 @@ fn a_planted_delay_is_unexplained() {
 /// Who is told of every request sleeps for every request; who looks for itself never does. Counted, not reckoned.
 #[test]
 fn crossings_are_counted_by_the_way_of_telling() {
-    if !has_cores() {
+    if !test_has(CORES) {
         return;
     }
     let bench = Bench::with(
@@ -117,15 +110,14 @@ size    = [64, 65536]
 
 /// Measures the guests, while something is done to those who take part: every request's result is the library's.
 fn in_guests(disturb: impl FnOnce(&Bench)) {
-    match tollway_tenant::linux::Boot::prepare() {
+    match Boot::prepare() {
         Err(Error::Missing(missing)) => return skip_test(&["qemu", "qemu8"], &missing),
         Err(error) => panic!("{error}"),
-        Ok(boot) if boot.found().qemu.major() < 8 => {
-            let reason = format!("QEMU {} ends when a guest uses such a device", boot.found().qemu.version);
-            let remedy = "use QEMU 8 or newer (make setup-guest)";
-            return skip_test(&["qemu8"], &Missing::new("vhost-user crypto devices", reason, remedy));
+        Ok(boot) => {
+            if let Err(missing) = vhost_user_crypto(&boot.found().qemu) {
+                return skip_test(&["qemu8"], &missing);
+            }
         }
-        Ok(_) => {}
     }
     let bench = Bench::with(GUESTS);
     let running = bench.tollway(&["measure", "--preset-file", "short.toml", "--json"]).spawn().unwrap();
@@ -175,7 +167,7 @@ fn a_guests_card_that_dies_is_replaced_with_its_guest() {
 /// Exits of a tenant in a micro-guest: to ring and to idle, to ring alone, none at all. Counted on both sides, by the actor itself.
 #[test]
 fn exits_of_a_micro_guest_are_counted_by_the_way_of_telling() {
-    if !has_cores() {
+    if !test_has(CORES) {
         return;
     }
     if let Err(missing) = check(&Requirement::Kvm) {

@@ -9,22 +9,14 @@ use std::sync::{Mutex, PoisonError};
 use program::{Bench, SHORT};
 use serde_json::Value;
 use tollway_core::{Quoted, Requirement};
-use tollway_host::requirement::{check, skip_test};
+use tollway_host::requirement::test_has;
 use tollway_store::{RunId, Store};
+
+/// What they need: a core for the card, and one for its tenants.
+const CORES: &[(Requirement, &str)] = &[(Requirement::Cores(2), "cores")];
 
 /// Each of them wants the machine to itself.
 static TURN: Mutex<()> = Mutex::new(());
-
-/// Whether there are two cores for card and tenant.
-fn has_cores() -> bool {
-    match check(&Requirement::Cores(2)) {
-        Ok(()) => true,
-        Err(missing) => {
-            skip_test(&["cores"], &missing);
-            false
-        }
-    }
-}
 
 /// What a command prints, whether what it foretold came or not: on a machine that is at other work it may not.
 fn document(bench: &Bench, arguments: &[&str], schema: &str) -> Value {
@@ -64,7 +56,7 @@ fn is_fitted(document: &Value) {
 
 #[test]
 fn what_is_foretold_was_frozen_before_it_was_measured() {
-    if !has_cores() {
+    if !test_has(CORES) {
         return;
     }
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -103,7 +95,7 @@ fn what_is_foretold_was_frozen_before_it_was_measured() {
 
 #[test]
 fn a_plan_keeps_its_level_by_its_own_figures() {
-    if !has_cores() {
+    if !test_has(CORES) {
         return;
     }
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);

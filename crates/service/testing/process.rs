@@ -4,16 +4,33 @@
 use std::env;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use clap::Parser;
+use rustix::process::Signal;
 use serde_json::Value;
 
 /// The variable that has the arguments, a line each.
-pub const ARGUMENTS: &str = "TOLLWAY_TEST_ARGUMENTS";
+const ARGUMENTS: &str = "TOLLWAY_TEST_ARGUMENTS";
 
 /// How long anything may take.
 pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Is the command, if another test has started this one to be it: reads a command line as `name` does, and runs what it says.
+pub fn be<Line: Parser, Ending>(name: &str, run: impl FnOnce(Line) -> anyhow::Result<Ending>) {
+    let Ok(arguments) = env::var(ARGUMENTS) else { return };
+    let line = Line::try_parse_from(std::iter::once(name).chain(arguments.split('\n')));
+    let ended = match line {
+        Ok(line) => run(line).map_err(|error| format!("{error:#}")),
+        Err(error) => Err(error.to_string()),
+    };
+    if let Err(error) = &ended {
+        eprintln!("tollway: {error}");
+    }
+    std::process::exit(i32::from(ended.is_err()));
+}
 
 /// The command with these arguments.
 fn command(arguments: &[&str]) -> Command {
@@ -60,7 +77,7 @@ impl Serving {
         self.child.id()
     }
 
-    pub fn signal(&self, signal: rustix::process::Signal) {
+    pub fn signal(&self, signal: Signal) {
         rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal).unwrap();
     }
 
@@ -77,6 +94,14 @@ impl Serving {
         let mut said = String::new();
         self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
         (status.success(), said)
+    }
+
+    /// Has it end by a signal, as it should; all that it said on standard error.
+    pub fn ends_well(self, signal: Signal) -> String {
+        self.signal(signal);
+        let (good, said) = self.end();
+        assert!(good, "{said}");
+        said
     }
 
     /// Waits for its end: whether it left a core.
@@ -103,4 +128,32 @@ pub fn status(socket: &str) -> Value {
     assert!(good, "{error}");
     let document = out[out.find('{').unwrap()..=out.rfind('}').unwrap()].to_owned();
     serde_json::from_str(&document).unwrap()
+}
+
+/// Waits until the status is as it should be.
+pub fn wait_until(socket: &str, wanted: impl Fn(&Value) -> bool, otherwise: &str) {
+    let deadline = Instant::now() + PATIENCE;
+    while !wanted(&status(socket)) {
+        assert!(Instant::now() < deadline, "{otherwise}");
+    }
+}
+
+/// A path as an argument.
+pub fn text(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// Each of these command lines is refused, and told so in these words.
+pub fn are_refused(cases: &[(Vec<&str>, &str)]) {
+    for (arguments, told) in cases {
+        let (good, _, error) = run(arguments);
+        assert!(!good && error.contains(told), "{arguments:?}: {error}");
+    }
+}
+
+/// What a server said whose file was changed twice, the second time to nonsense: it goes on as it was.
+pub fn has_reloaded(said: &str, needs_a_new_start: &str) {
+    let taken = format!("event=reloaded needs-a-new-start={needs_a_new_start}");
+    assert!(said.contains(&taken), "{said}");
+    assert!(said.contains("event=reload-refused") && said.contains("unknown field"), "{said}");
 }

@@ -3,25 +3,28 @@
 //! Where QEMU 8 or newer, a kernel or the static agent are missing the test says why it does nothing, unless `TOLLWAY_REQUIRE`
 //! names `qemu8`: then it fails.
 
+#[path = "../../../paths/cipher/tests/driver/tenancy.rs"]
+#[expect(dead_code, reason = "tests of the driver need more of it")]
+mod tenancy;
+
 use std::env;
 use std::fs::File;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tollway_cipher::engine::device::{Card, Delivery, NewFunction, Options as CardOptions, Told};
-use tollway_cipher::engine::driver::{Driver, Operation, Options};
-use tollway_cipher::engine::protocol::{Status, Work};
-use tollway_cipher::engine::suite::{Algorithm, CipherMode, Direction};
-use tollway_core::{GuestDevice, GuestSpec, Missing};
+use tollway_cipher::engine::device::{FunctionStatus, Options as CardOptions};
+use tollway_cipher::engine::driver::{Driver, Options};
+use tollway_cipher::engine::protocol::Status;
+use tollway_core::{GuestDevice, GuestSpec};
 use tollway_host::requirement::skip_test;
 use tollway_tenant::Agent;
-use tollway_tenant::linux::{self, Boot, GuestOptions, LinuxGuest};
+use tollway_tenant::linux::{self, Boot, GuestOptions, LinuxGuest, vhost_user_crypto};
 use tollway_tenant::probe::Probe;
 use tollway_tenant::protocol::{Answer, Command};
 use tollway_virtio::Span;
-use tollway_virtio::order::Share;
-use tollway_virtio::socket::{Listener, Meeting};
+
+use tenancy::{ENCRYPT, Served, ask, encrypted, operation};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -53,8 +56,7 @@ struct Process {
 
 impl Process {
     fn encipher(&mut self, key: &[u8], plain: &[u8]) -> Vec<u8> {
-        let algorithm = Algorithm::Cipher(CipherMode::Cbc, Direction::Encrypt);
-        let session = self.driver.open(algorithm, key).unwrap().unwrap();
+        let session = self.driver.open(ENCRYPT, key).unwrap().unwrap();
         let (area, at) = (self.driver.area().clone(), self.driver.free());
         area.write(at, plain);
         let len = plain.len() as u32;
@@ -62,19 +64,7 @@ impl Process {
             [Span { at, bytes: 5 }, Span { at: at + 5, bytes: len - 5 }],
             [Span { at: at + 65_536, bytes: len }],
         );
-        let operation = Operation {
-            session,
-            work: Work::Encrypt,
-            iv: &bytes(IV),
-            source: &source,
-            associated: &[],
-            result: &result,
-            digest: 0,
-        };
-        let queue = &mut self.driver.queues[0];
-        assert!(queue.submit(1, &operation).unwrap());
-        queue.kick();
-        let done = queue.wait(PATIENCE).unwrap().expect("nothing came");
+        let done = ask(&mut self.driver, &operation(session, &bytes(IV), &source, &result));
         assert_eq!((done.status, done.bytes), (Status::Ok, len));
         let mut made = vec![0; plain.len()];
         area.read(at + 65_536, &mut made);
@@ -89,29 +79,16 @@ fn two_guests_and_a_process_share_a_card() {
         return skip_test(&["qemu8"], &missing);
     }
     let boot = Boot::prepare().unwrap();
-    if boot.found().qemu.major() < 8 {
-        let reason = format!("QEMU {} ends when a guest uses such a device", boot.found().qemu.version);
-        let remedy = "use QEMU 8 or newer (make setup-guest)";
-        return skip_test(&["qemu8"], &Missing::new("vhost-user crypto devices", reason, remedy));
+    if let Err(missing) = vhost_user_crypto(&boot.found().qemu) {
+        return skip_test(&["qemu8"], &missing);
     }
     let turn = File::create(env::temp_dir().join("tollway-guest-tests.lock")).unwrap();
     turn.lock().unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let sockets = ["a", "b"].map(|name| folder.path().join(format!("{name}.sock")));
-    let listen = |path| Meeting::Listen(Listener::bind(path, 0o600).unwrap());
-    let meetings = sockets.iter().map(|path| listen(path)).chain([Meeting::Inside]);
-    let functions = meetings.enumerate().map(|(number, meeting)| NewFunction {
-        name: format!("f{number}"),
-        meeting,
-        share: Share::default(),
-        delivery: Delivery::Each,
-    });
-    let tell = |told: Told| println!("{told:?}");
-    let card = Card::start(functions.collect(), &CardOptions::default(), tell).unwrap();
+    let served = Served::start(2, &CardOptions::default());
 
     // The process works all the while.
     let options = Options { bytes: 1 << 18, ..Options::default() };
-    let mut process = Process { driver: Driver::inside(card.inside(2).unwrap(), &options).unwrap() };
+    let mut process = Process { driver: served.driver(2, &options) };
     let end = AtomicBool::new(false);
     let rounds = thread::scope(|scope| {
         let (working, ended) = (
@@ -126,12 +103,12 @@ fn two_guests_and_a_process_share_a_card() {
             &end,
         );
         let _end = Ends(ended);
-        guests(&boot, &sockets, &card);
+        guests(&boot, &served);
         ended.store(true, Ordering::Release);
         working.join().unwrap()
     });
     assert!(rounds > 100, "the process had {rounds} done");
-    let counts = card.status().functions[2].counts;
+    let counts = served.card.status().functions[2].counts;
     assert_eq!((counts.requests, counts.failed), (rounds, 0));
 }
 
@@ -144,10 +121,10 @@ impl Drop for Ends<'_> {
     }
 }
 
-fn guests(boot: &Boot, sockets: &[std::path::PathBuf; 2], card: &Card) {
+fn guests(boot: &Boot, served: &Served) {
     let begun = Instant::now();
-    let mut guests = sockets.each_ref().map(|socket| {
-        let socket = socket.display().to_string();
+    let mut guests = [0, 1].map(|function| {
+        let socket = served.socket(function).display().to_string();
         let devices = vec![GuestDevice::VhostUser { kind: "crypto".into(), socket, listens: false }];
         let spec = GuestSpec { devices, ..GuestSpec::default() };
         LinuxGuest::start(boot, &GuestOptions { spec, ..GuestOptions::default() }).unwrap()
@@ -155,18 +132,19 @@ fn guests(boot: &Boot, sockets: &[std::path::PathBuf; 2], card: &Card) {
     guests.iter_mut().for_each(|guest| guest.booted(begun + PATIENCE).unwrap());
     println!("QEMU {}: two guests booted in {:?}", boot.found().qemu.version, begun.elapsed());
     let mut agents = guests.each_mut().map(|guest| guest.agent(0).unwrap());
+    let iv = bytes(IV).try_into().unwrap();
     for round in 0..5u8 {
         for (number, agent) in agents.iter_mut().enumerate() {
             assert_eq!(encipher(agent, bytes(KEY), bytes(PLAIN)), bytes(CIPHER), "guest {number}");
             // With another key, and longer than a page: of the two guests' sessions neither knows of the other.
-            let key = vec![number as u8 ^ round; 16];
+            let key = [number as u8 ^ round; 16];
             let plain: Vec<u8> = (0..16_384).map(|at| (at / 7) as u8 ^ round).collect();
-            let made = encipher(agent, key.clone(), plain.clone());
+            let made = encipher(agent, key.into(), plain.clone());
             assert_ne!(made, plain);
-            assert_eq!(made, expected(&key, &plain), "guest {number}");
+            assert_eq!(made, encrypted(&key, &iv, &plain), "guest {number}");
         }
     }
-    for function in &card.status().functions[..2] {
+    for function in &served.card.status().functions[..2] {
         println!("{function:?}");
         assert!(function.connected && function.served);
         assert!(function.counts.requests >= 10);
@@ -177,18 +155,6 @@ fn guests(boot: &Boot, sockets: &[std::path::PathBuf; 2], card: &Card) {
     for guest in guests {
         guest.stop(Duration::from_secs(10)).unwrap();
     }
-    let deadline = Instant::now() + PATIENCE;
-    while card.status().functions[..2].iter().any(|function| function.connected || function.sessions > 0) {
-        assert!(Instant::now() < deadline, "their end is not noticed");
-        thread::sleep(Duration::from_millis(10));
-    }
-}
-
-/// What another library makes of it.
-fn expected(key: &[u8], plain: &[u8]) -> Vec<u8> {
-    use cbc::cipher::{BlockModeEncrypt, KeyIvInit};
-    let mut made = plain.to_vec();
-    let (blocks, _) = aes::Block::slice_as_chunks_mut(&mut made);
-    cbc::Encryptor::<aes::Aes128>::new_from_slices(key, &bytes(IV)).unwrap().encrypt_blocks(blocks);
-    made
+    let has_gone = |function: &FunctionStatus| !function.connected && function.sessions == 0;
+    served.wait_until(|card| card.status().functions[..2].iter().all(has_gone));
 }

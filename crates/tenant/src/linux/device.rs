@@ -216,12 +216,8 @@ impl Devices {
                 self.say("-device", format!("vhost-user-rng-pci,chardev=vhost{number}"));
                 self.modules.push("virtio_rng");
             }
-            "crypto" if qemu.major() < 8 => {
-                let reason = format!("QEMU {} ends when a guest uses it", qemu.version);
-                let remedy = "use QEMU 8 or newer (make setup-guest)";
-                return Err(Error::Missing(Missing::new("vhost-user crypto devices", reason, remedy)));
-            }
             "crypto" => {
+                vhost_user_crypto(qemu).map_err(Error::Missing)?;
                 self.say("-object", format!("cryptodev-vhost-user,id=crypto{number},chardev=vhost{number}"));
                 self.add_crypto_card(number);
             }
@@ -240,6 +236,21 @@ fn portion(bytes_per_second: u32) -> (u64, u64) {
     let wanted = u64::from(bytes_per_second);
     let bytes = (wanted / 100).next_multiple_of(REQUEST).max(REQUEST);
     (bytes, (bytes * 1000 + wanted / 2) / wanted)
+}
+
+/// Whether a guest of this QEMU can have a crypto device that another process serves.
+///
+/// # Errors
+/// It is too old.
+pub fn vhost_user_crypto(qemu: &Qemu) -> Result<(), Missing> {
+    if qemu.major() >= 8 {
+        return Ok(());
+    }
+    Err(Missing::new(
+        "vhost-user crypto devices",
+        format!("QEMU {} ends when a guest uses one", qemu.version),
+        "use QEMU 8 or newer (make setup-guest)",
+    ))
 }
 
 #[cfg(test)]

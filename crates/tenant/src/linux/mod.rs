@@ -65,6 +65,7 @@ use tollway_core::{Error, Missing};
 
 pub use accelerator::Choice;
 pub use boot::Boot;
+pub use device::vhost_user_crypto;
 pub use found::{Found, Kernel, Qemu};
 pub use guest::{CpuTime, GuestOptions, LinuxGuest};
 pub(crate) use machine::Machine;

@@ -10,7 +10,7 @@ use tollway_core::{
 };
 use tollway_host::clock::{RunClock, hz};
 use tollway_host::cpu;
-use tollway_host::requirement::{check, skip_test};
+use tollway_host::requirement::test_has;
 
 /// Two trials at once would take each other's processors.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -35,18 +35,12 @@ impl Trial {
 
 /// Whether this machine has what live variants need; says what it lacks.
 pub fn can_run() -> bool {
-    let needs = [
+    test_has(&[
         (Requirement::NetworkNamespaces, "netns"),
         (Requirement::PacketSockets, "packet"),
         (Requirement::AfXdp, "af-xdp"),
         (Requirement::Cores(2), "cores"),
-    ];
-    let lacking =
-        needs.into_iter().find_map(|(need, word)| check(&need).err().map(|missing| (word, missing)));
-    if let Some((word, missing)) = &lacking {
-        skip_test(&[word], missing);
-    }
-    lacking.is_none()
+    ])
 }
 
 pub fn params(variant: &str, settings: &[(&str, Value)]) -> Result<Params> {

@@ -5,6 +5,9 @@ mod chains;
 mod crowd;
 mod messages;
 mod pair;
+#[path = "../driver/tenancy.rs"]
+#[expect(dead_code, reason = "tests of the driver need more of it")]
+mod tenancy;
 mod victim;
 
 use std::env;

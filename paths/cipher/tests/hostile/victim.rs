@@ -5,11 +5,11 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cbc::cipher::{BlockModeEncrypt, KeyIvInit};
-use tollway_cipher::engine::driver::{Driver, Handle, Operation, Options};
-use tollway_cipher::engine::protocol::{Status, Work};
-use tollway_cipher::engine::suite::{Algorithm, CipherMode, Direction};
+use tollway_cipher::engine::driver::{Driver, Handle, Options};
+use tollway_cipher::engine::protocol::Status;
 use tollway_virtio::Span;
+
+use super::tenancy::{ENCRYPT, encrypted, operation};
 
 /// What nobody else may ever see.
 pub const KEY: &[u8; 16] = b"the victim's key";
@@ -55,8 +55,7 @@ pub struct Victim {
 impl Victim {
     pub fn connect(socket: &Path) -> Victim {
         let mut driver = Driver::connect(socket, &Options::default()).unwrap();
-        let algorithm = Algorithm::Cipher(CipherMode::Cbc, Direction::Encrypt);
-        let session = driver.open(algorithm, KEY).unwrap().unwrap();
+        let session = driver.open(ENCRYPT, KEY).unwrap().unwrap();
         Victim { driver, session }
     }
 
@@ -93,15 +92,7 @@ impl Victim {
         area.write(at, &text);
         let span = |at: usize| [Span { at, bytes: bytes as u32 }];
         let (source, result) = (span(at), span(at + 4096));
-        let operation = Operation {
-            session: self.session,
-            work: Work::Encrypt,
-            iv: &iv,
-            source: &source,
-            associated: &[],
-            result: &result,
-            digest: 0,
-        };
+        let operation = operation(self.session, &iv, &source, &result);
         let queue = &mut self.driver.queues[0];
         let begun = Instant::now();
         assert!(queue.submit(number as u64, &operation).unwrap());
@@ -111,9 +102,7 @@ impl Victim {
         assert_eq!((done.token, done.status, done.bytes), (number as u64, Status::Ok, bytes as u32));
         let mut found = vec![0; bytes];
         area.read(at + 4096, &mut found);
-        let blocks = aes::Block::slice_as_chunks_mut(&mut text).0;
-        cbc::Encryptor::<aes::Aes128>::new(KEY.into(), (&iv).into()).encrypt_blocks(blocks);
-        assert!(found == text, "a wrong answer");
+        assert!(found == encrypted(KEY, &iv, &text), "a wrong answer");
         took
     }
 }

@@ -3,3 +3,6 @@
 
 mod operator;
 mod program;
+#[path = "../../../../paths/cipher/tests/driver/tenancy.rs"]
+#[expect(dead_code, reason = "tests of the driver need more of it")]
+mod tenancy;

@@ -2,56 +2,26 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
-use cbc::cipher::{BlockModeEncrypt, KeyIvInit};
 use rustix::process::Signal;
-use tollway_cipher::engine::driver::{Driver, Handle, Operation, Options};
-use tollway_cipher::engine::protocol::{Status, Work};
-use tollway_cipher::engine::suite::{Algorithm, CipherMode, Direction};
-use tollway_virtio::Span;
+use tollway_cipher::engine::driver::{Driver, Handle, Options};
 
-use super::program::{PATIENCE, Serving, run, status};
+use super::program::*;
+use super::tenancy::{ENCRYPT, encrypts};
 
 const KEY: [u8; 16] = *b"a key of sixteen";
-
-fn text(path: &Path) -> String {
-    path.display().to_string()
-}
 
 /// A tenant with a session.
 fn connect(socket: &str) -> (Driver, Handle) {
     let mut driver = Driver::connect(socket.as_ref(), &Options::default()).unwrap();
-    let session = driver.open(Algorithm::Cipher(CipherMode::Cbc, Direction::Encrypt), &KEY).unwrap().unwrap();
+    let session = driver.open(ENCRYPT, &KEY).unwrap().unwrap();
     (driver, session)
 }
 
 /// Has a text of so many bytes encrypted, which another library does, too.
 fn encrypt(driver: &mut Driver, session: Handle, bytes: usize) {
-    let (area, at) = (driver.area().clone(), driver.free());
-    let mut plain: Vec<u8> = (0..bytes).map(|at| at as u8).collect();
-    area.write(at, &plain);
-    let span = |at: usize| [Span { at, bytes: bytes as u32 }];
-    let (source, result) = (span(at), span(at + bytes));
-    let operation = Operation {
-        session,
-        work: Work::Encrypt,
-        iv: &[1; 16],
-        source: &source,
-        associated: &[],
-        result: &result,
-        digest: 0,
-    };
-    assert!(driver.queues[0].submit(1, &operation).unwrap());
-    driver.queues[0].kick();
-    let done = driver.queues[0].wait(PATIENCE).unwrap().expect("nothing came");
-    assert_eq!((done.status, done.bytes as usize), (Status::Ok, bytes));
-    let (blocks, _) = aes::Block::slice_as_chunks_mut(&mut plain);
-    cbc::Encryptor::<aes::Aes128>::new(&KEY.into(), &[1; 16].into()).encrypt_blocks(blocks);
-    let mut made = vec![0; bytes];
-    area.read(at + bytes, &mut made);
-    assert_eq!(made, plain);
+    encrypts(driver, 0, &KEY, session, bytes, 1, 1);
 }
 
 #[test]
@@ -92,9 +62,7 @@ fn it_serves_tells_how_it_goes_and_ends_clean() {
     assert!(!good && error.contains("somebody serves it"), "{error}");
     encrypt(&mut driver, session, 64);
 
-    server.signal(Signal::TERM);
-    let (good, said) = server.end();
-    assert!(good, "{said}");
+    let said = server.ends_well(Signal::TERM);
     for line in ["event=connected tenant=a", "event=started tenant=a", "event=stopping"] {
         assert!(said.contains(line), "{said}");
     }
@@ -139,8 +107,7 @@ fn a_killed_one_is_followed_by_another_and_interruption_is_a_good_end() {
     assert_eq!((&ready["functions"]["a"], &ready["status"]), (&a.clone().into(), &serde_json::Value::Null));
     let (mut driver, session) = connect(&a);
     encrypt(&mut driver, session, 64);
-    second.signal(Signal::INT);
-    assert!(second.end().0);
+    second.ends_well(Signal::INT);
 }
 
 #[test]
@@ -170,10 +137,7 @@ fn limits_and_ways_to_tell_are_read_again() {
 
     write(1_000_000, "100ms", "queues = 2");
     server.signal(Signal::HUP);
-    let deadline = Instant::now() + PATIENCE;
-    while status(&state)["functions"][0]["limit"] != 1_000_000 {
-        assert!(Instant::now() < deadline, "the limit is not taken over");
-    }
+    wait_until(&state, |now| now["functions"][0]["limit"] == 1_000_000, "the limit is not taken over");
     // Each is held for a tenth of a second now: who sleeps until it is told is told as late. Some are done before anybody sleeps,
     // where both have one core.
     let interrupts = || status(&state)["functions"][0]["interrupts"].as_u64().unwrap();
@@ -186,11 +150,7 @@ fn limits_and_ways_to_tell_are_read_again() {
     server.signal(Signal::HUP);
     lasted(1, 64);
     assert!(status(&state)["functions"][0]["limited"].as_f64().unwrap() > 0.3);
-    server.signal(Signal::TERM);
-    let (good, said) = server.end();
-    assert!(good, "{said}");
-    assert!(said.contains("event=reloaded needs-a-new-start=queues"), "{said}");
-    assert!(said.contains("event=reload-refused") && said.contains("unknown field"), "{said}");
+    has_reloaded(&server.ends_well(Signal::TERM), "queues");
 }
 
 #[test]
@@ -200,9 +160,7 @@ fn what_does_nothing_or_harm_is_warned_of() {
     let (a, b) = (function("a", ",rank=1,tell=8"), function("b", ",weight=2,tell=never"));
     let server =
         Serving::start(&["--function", &a, "--function", &b, "--order", "arrival", "--engines", "3"]);
-    server.signal(Signal::TERM);
-    let (good, said) = server.end();
-    assert!(good, "{said}");
+    let said = server.ends_well(Signal::TERM);
     let warnings: Vec<&str> = said.lines().filter(|line| line.contains("event=warning")).collect();
     for told in [
         "tenant=a reason=\"rank 1 does nothing",
@@ -224,7 +182,7 @@ fn what_cannot_be_is_told_with_place_and_remedy() {
     let [a, file, nobody] = ["a.sock", "file", "nobody.sock"].map(|name| text(&folder.path().join(name)));
     fs::write(&file, "kept").unwrap();
     let function = format!("a={a}");
-    for (arguments, told) in [
+    are_refused(&[
         (vec!["serve"], "--function"),
         (vec!["serve", "--function", "a"], "NAME=SOCKET"),
         (vec!["serve", "--function", &format!("a={a},tell=soon")], "write each"),
@@ -237,10 +195,7 @@ fn what_cannot_be_is_told_with_place_and_remedy() {
         (vec!["serve", "--config", &file, "--engines", "2"], "cannot be used with"),
         (vec!["serve", "--config", &file], "every word"),
         (vec!["status", &nobody], "given as --status"),
-    ] {
-        let (good, _, error) = run(&arguments);
-        assert!(!good && error.contains(told), "{arguments:?}: {error}");
-    }
+    ]);
     assert_eq!(fs::read(&file).unwrap(), b"kept");
     assert!(!fs::exists(&a).unwrap());
 }

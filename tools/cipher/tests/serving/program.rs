@@ -3,8 +3,6 @@
 #[path = "../../../../crates/service/testing/process.rs"]
 mod process;
 
-use std::env;
-
 use clap::Parser;
 use tollway_cipher_tool::args::Operate;
 
@@ -22,15 +20,5 @@ struct Line {
 #[test]
 #[ignore = "the other tests start it, as the command in a process of its own"]
 fn is_the_command() {
-    let Ok(arguments) = env::var(ARGUMENTS) else { return };
-    let line = Line::try_parse_from(std::iter::once("tollway cipher").chain(arguments.split('\n')));
-    let ended = match line {
-        Ok(line) => tollway_cipher_tool::run(&line.cipher, line.json).map_err(|error| format!("{error:#}")),
-        Err(error) => Err(error.to_string()),
-    };
-    if let Err(error) = ended {
-        eprintln!("tollway: {error}");
-        std::process::exit(1);
-    }
-    std::process::exit(0);
+    be("tollway cipher", |line: Line| tollway_cipher_tool::run(&line.cipher, line.json));
 }

@@ -22,7 +22,7 @@ use tollway_tenant::linux::{self, Boot, GuestOptions, LinuxGuest};
 use tollway_tenant::probe::Probe;
 use tollway_tenant::protocol::{Answer, Command};
 
-use super::program::{Serving, status};
+use super::program::{Serving, status, wait_until};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -158,11 +158,6 @@ fn goes_on_with_the_next_server() {
     // Linux had some bytes beforehand.
     assert!(status(&state)["tenants"][0]["bytes"].as_u64().unwrap() >= 2048);
     guest.stop(Duration::from_secs(10)).unwrap();
-    let deadline = Instant::now() + PATIENCE;
-    while status(&state)["tenants"][0]["connected"] == true {
-        assert!(Instant::now() < deadline, "its end is not noticed");
-    }
-    server.signal(rustix::process::Signal::TERM);
-    let (good, said) = server.end();
-    assert!(good, "{said}");
+    wait_until(&state, |now| now["tenants"][0]["connected"] == false, "its end is not noticed");
+    server.ends_well(rustix::process::Signal::TERM);
 }

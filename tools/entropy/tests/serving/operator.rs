@@ -7,11 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use tollway_virtio::frontend::{Frontend, Options};
 
-use super::program::{PATIENCE, Serving, run, status};
-
-fn text(path: &std::path::Path) -> String {
-    path.display().to_string()
-}
+use super::program::*;
 
 /// Draws one buffer.
 fn draw(frontend: &mut Frontend, bytes: usize) -> Vec<u8> {
@@ -65,9 +61,7 @@ fn it_serves_tells_how_it_goes_and_ends_clean() {
     assert!(!good && error.contains("somebody serves it"), "{error}");
     draw(&mut frontend, 10);
 
-    server.signal(Signal::TERM);
-    let (good, said) = server.end();
-    assert!(good, "{said}");
+    let said = server.ends_well(Signal::TERM);
     for line in ["event=connected tenant=a", "event=started tenant=a", "event=stopping"] {
         assert!(said.contains(line), "{said}");
     }
@@ -91,8 +85,7 @@ fn a_killed_one_is_followed_by_another_and_interruption_is_a_good_end() {
     assert_eq!((&ready["tenants"]["a"], &ready["status"]), (&a.into(), &serde_json::Value::Null));
     assert_eq!(frontend.reconnect().unwrap(), [1], "what was offered and not kicked is lost too");
     draw(&mut frontend, 64);
-    second.signal(Signal::INT);
-    assert!(second.end().0);
+    second.ends_well(Signal::INT);
 }
 
 #[test]
@@ -121,10 +114,7 @@ fn limits_are_read_again() {
 
     write(50_000_000, "threads = 2");
     server.signal(Signal::HUP);
-    let deadline = Instant::now() + PATIENCE;
-    while status(&state)["tenants"][0]["limit"] != 50_000_000 {
-        assert!(Instant::now() < deadline, "the limit is not taken over");
-    }
+    wait_until(&state, |now| now["tenants"][0]["limit"] == 50_000_000, "the limit is not taken over");
     let begun = Instant::now();
     draw(&mut frontend, 4096);
     assert!(begun.elapsed() < Duration::from_millis(300), "{:?}", begun.elapsed());
@@ -133,11 +123,7 @@ fn limits_are_read_again() {
     server.signal(Signal::HUP);
     draw(&mut frontend, 4096);
     assert!(status(&state)["tenants"][0]["limited"].as_f64().unwrap() > 0.5);
-    server.signal(Signal::TERM);
-    let (good, said) = server.end();
-    assert!(good, "{said}");
-    assert!(said.contains("event=reloaded needs-a-new-start=threads"), "{said}");
-    assert!(said.contains("event=reload-refused") && said.contains("unknown field"), "{said}");
+    has_reloaded(&server.ends_well(Signal::TERM), "threads");
 }
 
 #[test]
@@ -146,7 +132,7 @@ fn what_cannot_be_is_told_with_place_and_remedy() {
     let [a, file, nobody] = ["a.sock", "file", "nobody.sock"].map(|name| text(&folder.path().join(name)));
     fs::write(&file, "kept").unwrap();
     let tenant = format!("a={a}");
-    for (arguments, told) in [
+    are_refused(&[
         (vec!["serve"], "--tenant"),
         (vec!["serve", "--tenant", "a"], "NAME=SOCKET"),
         (vec!["serve", "--tenant", &tenant, "--source", "dice"], "no source `dice`"),
@@ -161,10 +147,7 @@ fn what_cannot_be_is_told_with_place_and_remedy() {
         (vec!["serve", "--config", &file, "--threads", "2"], "cannot be used with"),
         (vec!["serve", "--config", &file], "every word"),
         (vec!["status", &nobody], "given as --status"),
-    ] {
-        let (good, _, error) = run(&arguments);
-        assert!(!good && error.contains(told), "{arguments:?}: {error}");
-    }
+    ]);
     assert_eq!(fs::read(&file).unwrap(), b"kept");
     assert!(!fs::exists(&a).unwrap());
 }
@@ -198,7 +181,5 @@ fn a_fifo_without_a_writer_keeps_nobody_from_ending_it() {
     }
     let server = Serving::start(&["--tenant", &format!("a={a}"), "--source", &fifo, "--status", &state]);
     assert_eq!(status(&state)["healthy"], false);
-    server.signal(Signal::TERM);
-    let (good, said) = server.end();
-    assert!(good, "{said}");
+    server.ends_well(Signal::TERM);
 }

@@ -4,8 +4,6 @@
 #[allow(dead_code, reason = "who serves keys asks for more of it")]
 mod process;
 
-use std::env;
-
 use clap::Parser;
 use tollway_entropy_tool::args::Entropy;
 
@@ -23,15 +21,5 @@ struct Line {
 #[test]
 #[ignore = "the other tests start it, as the command in a process of its own"]
 fn is_the_command() {
-    let Ok(arguments) = env::var(ARGUMENTS) else { return };
-    let line = Line::try_parse_from(std::iter::once("tollway entropy").chain(arguments.split('\n')));
-    let ended = match line {
-        Ok(line) => tollway_entropy_tool::run(&line.entropy, line.json).map_err(|error| format!("{error:#}")),
-        Err(error) => Err(error.to_string()),
-    };
-    if let Err(error) = ended {
-        eprintln!("tollway: {error}");
-        std::process::exit(1);
-    }
-    std::process::exit(0);
+    be("tollway entropy", |line: Line| tollway_entropy_tool::run(&line.entropy, line.json));
 }
