@@ -92,6 +92,8 @@ pub struct Attacker {
     offered: [u16; 2],
     /// Queues of it that were given up.
     given_up: u64,
+    /// Whether it asks for nothing but what it may: what others ask for costs them as much then, and harms nobody.
+    pub keeps_rules: bool,
 }
 
 /// What a batch asks for.
@@ -148,8 +150,16 @@ impl Attacker {
     fn new(mut link: Link, card: &Arc<Card>, function: usize) -> Attacker {
         let guest = link.lane(0).guest();
         let card = card.clone();
-        let mut attacker =
-            Attacker { link, card, function, known: known(), guest, offered: [0; 2], given_up: 0 };
+        let mut attacker = Attacker {
+            link,
+            card,
+            function,
+            known: known(),
+            guest,
+            offered: [0; 2],
+            given_up: 0,
+            keeps_rules: false,
+        };
         attacker.given_up = attacker.status().counts.refused_chains;
         attacker.area().write(attacker.link.free(), &[UNTOUCHED; NOBODYS]);
         attacker
@@ -163,8 +173,10 @@ impl Attacker {
     pub fn storm(mut self, stop: impl Fn() -> bool) -> u64 {
         let mut kicks = 0;
         while !stop() {
-            (0..1000).for_each(|kick| self.link.lane(kick % 2).kick_anyway());
-            kicks += 1000;
+            if !self.keeps_rules {
+                (0..1000).for_each(|kick| self.link.lane(kick % 2).kick_anyway());
+                kicks += 1000;
+            }
             thread::sleep(Duration::from_millis(1));
         }
         kicks
@@ -183,7 +195,8 @@ impl Attacker {
         let mut choices = Choices(data);
         self.begin(tally, &mut serve);
         while !choices.0.is_empty() {
-            let asks = if choices.byte() % 16 == 15 { Asks::Control } else { Asks::Data };
+            let asks =
+                if choices.byte() % 16 == 15 && !self.keeps_rules { Asks::Control } else { Asks::Data };
             let chains = 1 + choices.below(SLOTS);
             let batch = self.offer(asks, chains, &mut choices);
             if !self.settle(&batch, tally, &mut serve) && !choices.0.is_empty() {
@@ -239,7 +252,7 @@ impl Attacker {
         let first = self.offered[asks.queue()];
         for slot in 0..chains {
             let (places, at) = self.places(slot);
-            let is_right = asks == Asks::Sessions || choices.byte() % 5 < 2;
+            let is_right = asks == Asks::Sessions || choices.byte() % 5 < 2 || self.keeps_rules;
             let made = match asks {
                 Asks::Sessions => control(&self.known, Some(slot), &places, choices),
                 Asks::Control => control(&self.known, None, &places, choices),
@@ -261,7 +274,7 @@ impl Attacker {
         }
         offered.index = first.wrapping_add(chains as u16);
         self.offered[asks.queue()] = offered.index;
-        if asks != Asks::Sessions && choices.byte() == 255 {
+        if asks != Asks::Sessions && choices.byte() == 255 && !self.keeps_rules {
             (offered.index, offered.mixed) = (choices.below(1 << 16) as u16, true);
         }
         fence(Ordering::Release);

@@ -3,8 +3,11 @@
 mod attacker;
 mod chains;
 mod crowd;
+mod large;
 mod messages;
 mod pair;
+mod resources;
+mod tables;
 #[path = "../driver/tenancy.rs"]
 #[expect(dead_code, reason = "tests of the driver need more of it")]
 mod tenancy;
