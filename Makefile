@@ -5,7 +5,9 @@ STAGE    = scripts/stage
 FUZZ_SECONDS ?= 600
 TARGET  ?= payload
 
-.PHONY: run test agent guard bench truth kill-test coverage long verdicts guest-test fuzz oracle audit setup-guest clean help
+HOSTILE_CHAINS ?= 10000000
+
+.PHONY: run test agent guard bench truth kill-test coverage long verdicts guest-test hostile fuzz oracle audit setup-guest clean help
 
 run: setup-run agent           ## set up, build, run the main job: price list and report.html
 	$(CARGO) build --release --package tollway
@@ -55,6 +57,10 @@ verdicts: setup-run            ## filters: 10^8 verdicts of machine code, interp
 guest-test: agent              ## eight Linux guests at once, and twenty started and stopped: what do they leave?
 	TOLLWAY_REQUIRE=qemu,agent TOLLWAY_GUESTS_AT_ONCE=8 TOLLWAY_GUEST_CYCLES=20 \
 	  $(CARGO) test --package tollway-tenant --test linux_guests -- --nocapture
+
+hostile:                       ## hostile tenants of a crypto card, HOSTILE_CHAINS (10^7) chains of them: do neighbours, keys or the card's memory suffer? Wants the machine to itself
+	TOLLWAY_CHAINS=$(HOSTILE_CHAINS) TOLLWAY_REQUIRE=quiet \
+	  $(CARGO) test --release --package tollway-cipher --test hostile --locked -- --nocapture a_crowd
 
 fuzz: setup-fuzz               ## TARGET=payload (machine code in isolated guests), spec, model, trace, packet-file, bpf, virtio-queue, cipher-card or fips, for FUZZ_SECONDS (600); wants Rust's nightly
 	scripts/tool cargo-fuzz@0.13.2

@@ -31,12 +31,16 @@ const KILLED: usize = 5;
 const TABLES: usize = 6;
 const INSIDE: [usize; 2] = [7, 8];
 
-/// How many times as long the neighbours' slowest answers may take as beside a crowd that keeps to the rules, and how much longer
-/// besides. On a machine that has nothing else to do (`make hostile` says so by a variable) nothing besides; else what others run may
-/// fall into one of both and not the other.
+/// How many times as long the neighbours' slowest answers may take as beside a crowd that keeps to the rules.
 const SLOWER: u32 = 2;
-const BESIDES: Duration = Duration::from_millis(50);
-const QUIET: &str = "TOLLWAY_QUIET";
+
+/// And how much longer besides, where other programs run: what the kernel gives those may fall into one of both and not the other.
+/// `make hostile` allows nothing, as it wants the machine to itself (`quiet` of `TOLLWAY_REQUIRE`).
+fn besides() -> Duration {
+    let demanded = env::var("TOLLWAY_REQUIRE").unwrap_or_default();
+    let is_quiet = demanded.split([',', ' ']).any(|word| word == "quiet");
+    if is_quiet { Duration::ZERO } else { Duration::from_millis(50) }
+}
 
 #[test]
 fn a_crowd_of_hostile_tenants_harms_nobody() {
@@ -67,8 +71,7 @@ fn a_crowd_of_hostile_tenants_harms_nobody() {
     assert!(round.swapped.in_flight > 0, "no table came while anything was on its way");
     after.have_not_grown(&before);
     for (number, (beside, polite)) in round.waits.iter().zip(&polite.waits).enumerate() {
-        let besides = if env::var_os(QUIET).is_some() { Duration::ZERO } else { BESIDES };
-        assert!(beside.p99 < polite.p99 * SLOWER + besides, "it waits too long: {beside}, not {polite}");
+        assert!(beside.p99 <= polite.p99 * SLOWER + besides(), "it waits too long: {beside}, not {polite}");
         let counts = &crowd.card.status().functions[number].counts;
         assert_eq!((counts.failed, counts.refused_chains, counts.connections), (0, 0, 1));
     }
