@@ -49,6 +49,33 @@ fn every_cipher_of_the_suite_is_done_rightly_by_a_card_before_it_is_timed() {
 }
 
 #[test]
+fn operations_with_keys_are_done_rightly_by_a_card_before_they_are_timed() {
+    let document = measured(
+        "--cipher keyed,aes-128-ctr --sizes 64,128 --in-flight 1,3 --by library,copies,inside --time 0.01 --runs 1",
+    );
+    assert_eq!((document.failed.len(), document.ending()), (0, Ending::Done), "{:?}", document.failed);
+    // Each has a size of its own.
+    assert_eq!(document.points.len(), (5 + 2) * (1 + 1 + 2));
+    let of = |by: &str, cipher: &str| {
+        let found = document.points.iter().find(|point| point.by == by && point.cipher == cipher);
+        found.unwrap().requests_per_second.median
+    };
+    for by in ["library", "inside"] {
+        assert!(
+            of(by, "rsa2048-verify") > 4.0 * of(by, "rsa2048-sign"),
+            "{by}: the public exponent is short"
+        );
+    }
+    let (text, csv) = (document.to_text(false, None), document.to_csv());
+    assert!(text.contains("GB/s") && text.contains("operations with keys"), "{text}");
+    assert!(csv.contains(",rsa2048-verify,288,"), "{csv}");
+    let alone =
+        measured("--cipher x25519 --in-flight 1 --by library --time 0.01 --runs 1").to_text(false, None);
+    assert!(!alone.contains("GB/s") && alone.contains("x25519"), "{alone}");
+    println!("{text}\n{alone}");
+}
+
+#[test]
 fn every_way_to_wait_and_several_tasks_are_measured_and_told_apart() {
     let ways = "busy,interrupt,epoll,periodic:100us,hybrid:20us";
     let words = format!(

@@ -17,12 +17,14 @@ use super::serve::time;
   tollway cipher bench
   tollway cipher bench --cipher aes-128-cbc --sizes 64..65536 --in-flight 1,8,32 --runs 10
   tollway cipher bench --cipher aes-128-ctr,hmac-sha256 --waiting busy,interrupt,periodic:100us --export waiting.csv
+  tollway cipher bench --cipher keyed
   tollway cipher bench --by library,socket --socket /run/user/1000/web.sock
 
 Everything is done with every size, in turns, in an order drawn from the seed. Each result is held against the library's before anything is timed. \
                   docs/cipher.md says how to read the tables.")]
 pub struct Bench {
-    /// What is done to the bytes, by the names of `openssl speed`; `all` of them.
+    /// What is done to the bytes, by the names of `openssl speed`, or `all` of these; `keyed` for rsa2048-sign, rsa2048-verify,
+    /// ecdsap256-sign, ecdsap256-verify and x25519, whose sources have sizes of their own.
     #[arg(long, value_name = "CIPHER,…", value_delimiter = ',', value_parser = ciphers)]
     #[arg(default_value = "aes-128-cbc,aes-128-ctr,aes-128-gcm,aes-256-xts,sha256,hmac-sha256")]
     pub cipher: Vec<Steps<&'static Named>>,
@@ -120,10 +122,15 @@ fn ciphers(text: &str) -> Result<Steps<&'static Named>, String> {
     if text == "all" {
         return Ok(Steps(Named::ALL.iter().collect()));
     }
-    let known = || Named::ALL.iter().map(|named| named.name).collect::<Vec<_>>().join(", ");
+    if text == "keyed" {
+        return Ok(Steps(Named::KEYED.iter().collect()));
+    }
+    let known =
+        || Named::ALL.iter().chain(Named::KEYED).map(|named| named.name).collect::<Vec<_>>().join(", ");
     Named::find(text)
+        .or_else(|| Named::find_keyed(text))
         .map(|named| Steps(vec![named]))
-        .ok_or_else(|| format!("there is no `{text}` here: write all, or some of {}", known()))
+        .ok_or_else(|| format!("there is no `{text}` here: write all, keyed, or some of {}", known()))
 }
 
 /// A number, or two with `..` between them: the first, and doubled up to the second.
@@ -211,5 +218,7 @@ mod tests {
         assert!(spin("101ms").is_err() && spin("0") == Ok(Duration::ZERO));
         assert!(ciphers("rot13").unwrap_err().contains("aes-128-cbc"));
         assert_eq!(ciphers("all").unwrap().0.len(), Named::ALL.len());
+        assert_eq!(ciphers("keyed").unwrap().0.len(), 5);
+        assert_eq!(ciphers("x25519").unwrap().0[0].name, "x25519");
     }
 }

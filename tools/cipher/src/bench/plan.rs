@@ -11,6 +11,7 @@ use tollway_host::af_alg::AfAlg;
 use tollway_host::cpu;
 
 use super::kernel;
+use super::tenant::slot;
 use crate::args::bench::{Bench, Word, each, word};
 
 /// One thing that is measured.
@@ -96,11 +97,13 @@ impl Plan {
         let (ciphers, mut sizes) = (each(&options.cipher), each(&options.sizes));
         sizes.sort_unstable();
         for cipher in &ciphers {
-            sizes.iter().try_for_each(|size| fits(cipher, *size))?;
+            own(cipher, &sizes).iter().try_for_each(|size| fits(cipher, *size))?;
         }
         let (flights, tasks) = (each(&options.in_flight), each(&options.tasks));
         let most = |all: &[usize]| all.iter().copied().max().unwrap_or(1);
-        let room = (most(&sizes) + 128) * 2 * most(&flights) * most(&tasks);
+        let slots =
+            ciphers.iter().flat_map(|cipher| own(cipher, &sizes).into_iter().map(|size| slot(cipher, size)));
+        let room = slots.max().unwrap_or_default() * most(&flights) * most(&tasks);
         if room > MOST_ROOM {
             let place = format!("--sizes {} with --in-flight {}", most(&sizes), most(&flights));
             let reason = format!("buffers of all tasks would take {} MiB", room >> 20);
@@ -115,7 +118,7 @@ impl Plan {
                     continue;
                 }
                 let (sizes, longer): (Vec<usize>, Vec<usize>) =
-                    sizes.iter().partition(|size| *by != Word::AfAlg || **size <= kernel::MOST);
+                    own(cipher, &sizes).iter().partition(|size| *by != Word::AfAlg || **size <= kernel::MOST);
                 if !longer.is_empty() {
                     skipped.push(kernel::too_long(cipher, &longer));
                 }
@@ -151,6 +154,11 @@ impl Plan {
         let depth = most(&flights).next_power_of_two() as u16;
         Ok(Plan { points, skipped, askers, card, room, depth })
     }
+}
+
+/// Of the sizes those that there are of a cipher: an operation with a key has its own.
+fn own(cipher: &Named, sizes: &[usize]) -> Vec<usize> {
+    cipher.keyed.map_or_else(|| sizes.to_vec(), |keyed| vec![keyed.source])
 }
 
 /// Whether a cipher can be had of so many bytes.

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use tollway_cipher::engine::suite::Named;
 use tollway_report::columns::{Align, Cell, Table};
 use tollway_report::{csv_lines, number};
 
@@ -109,7 +110,36 @@ fn notes(document: &BenchDocument) -> Vec<String> {
     notes
 }
 
-fn grids(document: &BenchDocument, requests: bool) -> [Grid; 2] {
+/// Tables by size, and one of operations with keys, whose size is no choice; each where there is something in it.
+fn grids(document: &BenchDocument, requests: bool) -> Vec<Grid> {
+    let is_keyed = |point: &&PointSpeed| Named::find_keyed(&point.cipher).is_some();
+    let (keyed, sized): (Vec<_>, Vec<_>) = document.points.iter().partition(is_keyed);
+    let mut grids = Vec::new();
+    if !sized.is_empty() {
+        grids.extend(by_size(&sized, requests));
+    }
+    if !keyed.is_empty() {
+        grids.push(of_keys(&keyed));
+    }
+    grids
+}
+
+/// Rates and latencies of operations with keys, beside each other.
+fn of_keys(points: &[&PointSpeed]) -> Grid {
+    let [rates, latencies] = by_size(points, true).map(|grid| grid.rows);
+    let (columns, words) = columns(points);
+    // Each has one size, and nothing in the columns of the others.
+    let value =
+        |row: &[String]| row[columns.len()..].iter().find(|cell| *cell != "–").cloned().unwrap_or("–".into());
+    let rows = rates.iter().zip(&latencies).map(|(rate, latency)| {
+        rate[..columns.len()].iter().cloned().chain([value(rate), value(latency)]).collect()
+    });
+    let head = columns.iter().copied().chain(["a second", "p50 / p99"]).map(String::from).collect();
+    let title = "operations with keys, and in brackets as a part of the library's".into();
+    Grid { title, words, head, rows: rows.collect() }
+}
+
+fn by_size(points: &[&PointSpeed], requests: bool) -> [Grid; 2] {
     let rate = |point: &PointSpeed| {
         let rate = match requests {
             true => number::count(point.requests_per_second.median),
@@ -126,28 +156,32 @@ fn grids(document: &BenchDocument, requests: bool) -> [Grid; 2] {
     };
     let unit = if requests { "requests a second" } else { "GB/s" };
     [
-        grid(document, format!("{unit}, and in brackets as a part of the library's"), rate),
-        grid(document, "a request's latency, p50 / p99".into(), latency),
+        grid(points, format!("{unit}, and in brackets as a part of the library's"), rate),
+        grid(points, "a request's latency, p50 / p99".into(), latency),
     ]
 }
 
-fn grid(document: &BenchDocument, title: String, cell: impl Fn(&PointSpeed) -> String) -> Grid {
-    let points = &document.points;
-    let mut sizes: Vec<usize> = points.iter().map(|point| point.bytes).collect();
-    sizes.sort_unstable();
-    sizes.dedup();
+/// What tells the ways of these points apart, and how many of these columns are words.
+fn columns(points: &[&PointSpeed]) -> (Vec<&'static str>, usize) {
     let several = |differ: &dyn Fn(&PointSpeed, &PointSpeed) -> bool| {
         points.iter().zip(points.iter().skip(1)).any(|(one, next)| differ(one, next))
     };
     let ways =
         several(&|one, next| one.waiting.is_some() && next.waiting.is_some() && one.waiting != next.waiting);
-    let tasks = several(&|one, next| one.tasks != next.tasks);
-    let flights = points.iter().any(|point| point.in_flight.is_some());
     let mut named = vec!["cipher", "by"];
     named.extend(ways.then_some("waiting"));
     let words = named.len();
-    named.extend(tasks.then_some("tasks"));
-    named.extend(flights.then_some("in flight"));
+    named.extend(several(&|one, next| one.tasks != next.tasks).then_some("tasks"));
+    named.extend(points.iter().any(|point| point.in_flight.is_some()).then_some("in flight"));
+    (named, words)
+}
+
+fn grid(points: &[&PointSpeed], title: String, cell: impl Fn(&PointSpeed) -> String) -> Grid {
+    let mut sizes: Vec<usize> = points.iter().map(|point| point.bytes).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let (named, words) = columns(points);
+    let [ways, tasks, flights] = ["waiting", "tasks", "in flight"].map(|column| named.contains(&column));
     let way = |point: &PointSpeed| {
         let driver = point.driver.as_ref().map_or(String::new(), |driver| format!(": {driver}"));
         let mut way = vec![point.cipher.clone(), format!("{}{driver}", point.by)];

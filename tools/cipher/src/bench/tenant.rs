@@ -63,7 +63,7 @@ impl<'a> Tenant<'a> {
         in_flight: usize,
     ) -> Tenant<'a> {
         let area = queue.area().clone();
-        let read = vec![0; texts.results[0].len()];
+        let read = vec![0; named.result(texts.sources[0].len())];
         let places = vec![Place::default(); in_flight];
         let (clock, recorder) = (RunClock::chosen(), Recorder::new());
         Tenant { queue, area, session, named, texts, at, places, read, clock, recorder, open: Ticks::MAX }
@@ -86,14 +86,16 @@ impl<'a> Tenant<'a> {
         self.area.write(self.source(place), text);
         let source = [Span { at: self.source(place), bytes: text.len() as u32 }];
         let result = [Span { at: self.target(place), bytes: self.read.len() as u32 }];
+        // A signature that is verified has none.
+        let result = if self.read.is_empty() { &[][..] } else { &result };
         let operation = Operation {
             session: self.session,
             work: self.named.work,
             iv: texts::iv(self.named),
             source: &source,
             associated: &[],
-            result: &result,
-            digest: 0,
+            result,
+            digest: self.named.digest() as u32,
         };
         if self.queue.submit(place as u64, &operation)? {
             return Ok(());
@@ -105,19 +107,24 @@ impl<'a> Tenant<'a> {
     #[inline]
     fn take(&mut self, completion: Completion) -> Result<usize> {
         let place = completion.token as usize;
-        if completion.status != Status::Ok || completion.bytes as usize != self.read.len() {
+        let bytes = completion.bytes as usize;
+        let fits = bytes == self.read.len() || self.texts.differ() && bytes < self.read.len();
+        if completion.status != Status::Ok || !fits {
             let Completion { status, bytes, .. } = completion;
             // Whoever serves the card may have said so.
             let hint = if status == Status::Err { ", or is longer than the card's --longest" } else { "" };
             return Err(Error::Wrong(format!("a request ended with {bytes} bytes, and that {status}{hint}")));
         }
-        self.area.read(self.target(place), &mut self.read);
+        self.area.read(self.target(place), &mut self.read[..bytes]);
         let Place { turn, began } = self.places[place];
         if began > 0 {
-            if began >= self.open {
+            let is_timed = began >= self.open;
+            if is_timed {
                 self.recorder.sample(self.clock.now().saturating_sub(began));
             }
-            self.texts.check(turn, &self.read)?;
+            if !(is_timed && self.texts.differ()) {
+                self.texts.check(turn, &self.read[..bytes])?;
+            }
         }
         Ok(place)
     }

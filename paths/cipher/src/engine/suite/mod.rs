@@ -37,5 +37,5 @@ mod xts;
 
 pub use algorithm::{Algorithm, CipherMode, Curve, Digest, Direction, Group, RsaPadding};
 pub use job::Job;
-pub use named::{Named, Outcome};
+pub use named::{Keyed, Named, Outcome};
 pub use session::Session;
