@@ -46,10 +46,9 @@ impl Resources {
         let told = format!("{before:?} and then {self:?}");
         assert!(self.kilobytes < before.kilobytes + (4 << 10), "memory has grown: {told}");
         assert!(self.mappings <= before.mappings + 8, "mappings are left: {told}");
-        assert_eq!(
-            (self.descriptors, self.threads, self.sessions),
-            (before.descriptors, before.threads, before.sessions),
-            "{told}"
-        );
+        // Something of the first round may still have been on its way out when it was looked: fewer is no leak.
+        assert!(self.descriptors <= before.descriptors, "descriptors are left: {told}");
+        assert!(self.threads <= before.threads, "threads are left: {told}");
+        assert_eq!(self.sessions, before.sessions, "{told}");
     }
 }
