@@ -98,8 +98,7 @@ impl Drop for Server {
 /// The state of a crypto device that serves nobody yet.
 fn state_of_a_card(bench: &Bench) -> Value {
     let functions = ["--function", "a=a.sock", "--function", "b=b.sock,limit=1k,tell=cap:1k"];
-    let arguments =
-        [&["cipher", "serve", "--status", "state.sock", "--engines", "2"], &functions[..]].concat();
+    let arguments = [&["cipher", "serve", "--status", "state.sock", "--cards", "2"], &functions[..]].concat();
     let mut server = Server(bench.tollway(&arguments).spawn().unwrap());
     let mut ready = String::new();
     BufReader::new(server.0.stdout.take().unwrap()).read_line(&mut ready).unwrap();

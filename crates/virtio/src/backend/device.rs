@@ -1,6 +1,6 @@
 //! What a device adds to the protocol.
 
-use super::Refused;
+use super::{Kicks, Refused};
 
 /// A device. Tenants are numbered as their sockets were given to the [`Reception`](super::Reception), which calls all of
 /// this from its one thread, those of this process ([`Inside`](super::Inside)) from theirs: nothing here may wait.
@@ -41,6 +41,14 @@ pub trait Device: Send + Sync {
     /// Feature bits of the protocol that it needs besides.
     fn protocol_features(&self) -> u64 {
         0
+    }
+
+    /// Where the kicks of a tenant's queues are waited for, from its [`Event::Connected`] on; None: where the
+    /// [`Reception`](super::Reception) was told. The device may move them elsewhere
+    /// ([`Ring::watched_by`](super::Ring::watched_by)).
+    fn kicks(&self, tenant: usize) -> Option<&Kicks> {
+        let _ = tenant;
+        None
     }
 
     /// Something happened to a tenant.

@@ -52,7 +52,7 @@ struct Place<D> {
     port: Arc<Port>,
     taken: AtomicBool,
     /// What kicks each queue.
-    watched: Mutex<Vec<Eventfd>>,
+    watched: Mutex<Vec<Arc<Eventfd>>>,
     /// Whether the device serves nobody any more.
     ended: Arc<AtomicBool>,
 }
@@ -106,9 +106,10 @@ impl<D: Device> Door for Place<D> {
     }
 
     fn leave(&self) {
-        let Place { device, kicks, tenant, port, taken, watched, .. } = self;
+        let Place { device, tenant, port, taken, watched, .. } = self;
+        let kicks = self.kicks();
         for kick in watched.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
-            kicks.forget(&kick);
+            kicks.forget(&*kick);
         }
         let stopped: Vec<_> = port.rings().iter_mut().map(Option::take).collect();
         for (queue, _) in stopped.into_iter().enumerate().filter(|(_, ring)| ring.is_some()) {
@@ -133,6 +134,10 @@ impl<D: Device> Door for Place<D> {
 }
 
 impl<D: Device> Place<D> {
+    fn kicks(&self) -> &Kicks {
+        self.device.kicks(self.tenant).unwrap_or(&self.kicks)
+    }
+
     fn start(&self, pages: &SharedPages, guest: u64, features: u64, lanes: &[Lane]) -> Result<(), Refused> {
         let failed = |e: std::io::Error| Refused::Connection(e.to_string());
         let region = Region { guest, size: pages.len() as u64, user: pages.as_ptr() as u64, offset: 0 };
@@ -163,8 +168,9 @@ impl<D: Device> Place<D> {
                 },
             )?;
             let [kick, call] = lane.eventfds().map_err(|e| failed(e.into()))?.map(Eventfd::own);
-            ring.call = Some(call);
-            let watched = self.kicks.watch(&kick, self.tenant, queue);
+            let kick = Arc::new(kick);
+            (ring.kick, ring.call) = (Some(kick.clone()), Some(call));
+            let watched = self.kicks().watch(&*kick, self.tenant, queue);
             watched.map_err(|e| Refused::Rings(format!("its kicks cannot be waited for: {e}")))?;
             self.watched.lock().unwrap_or_else(PoisonError::into_inner).push(kick);
             self.port.rings()[queue] = Some(ring);

@@ -174,7 +174,7 @@ impl<D: Device + 'static> Reception<D> {
             device: &*self.device,
             tenant,
             port: &door.port,
-            kicks: &self.kicks,
+            kicks: self.device.kicks(tenant).unwrap_or(&self.kicks),
             most_shared: self.most_shared,
         };
         match session.step(&around) {
@@ -259,7 +259,7 @@ impl<D: Device + 'static> Reception<D> {
             device: &*self.device,
             tenant,
             port: &door.port,
-            kicks: &self.kicks,
+            kicks: self.device.kicks(tenant).unwrap_or(&self.kicks),
             most_shared: self.most_shared,
         });
         let _ = epoll::delete(&self.epoll, &session);

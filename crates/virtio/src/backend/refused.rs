@@ -57,6 +57,9 @@ pub enum Refused {
     /// A chain that comes back to itself, or is longer than its table.
     #[error("a chain of more descriptors than its table has")]
     Loop,
+    /// It was being served when what served it failed: that may have been its doing.
+    #[error("what served it failed")]
+    Failed,
     /// An empty buffer.
     #[error("a descriptor of no bytes")]
     Empty,

@@ -11,7 +11,7 @@ use virtio_bindings::bindings::virtio_ring::{VRING_AVAIL_F_NO_INTERRUPT, VRING_U
 use vm_memory::{Address, GuestAddress};
 
 use super::eventfd::Eventfd;
-use super::{Chain, Memory, Refused};
+use super::{Chain, Kicks, Memory, Refused};
 use crate::area::Area;
 use crate::descriptor::{DESCRIPTOR, INDIRECT};
 
@@ -39,6 +39,7 @@ pub struct Ring {
     descriptors: Area,
     available: Area,
     used: Area,
+    pub(super) kick: Option<Arc<Eventfd>>,
     pub(super) call: Option<Eventfd>,
     pub(super) error: Option<Eventfd>,
     event_index: bool,
@@ -91,6 +92,7 @@ impl Ring {
             descriptors,
             available,
             used,
+            kick: None,
             call: None,
             error: None,
             event_index: start.event_index,
@@ -237,6 +239,14 @@ impl Ring {
     /// Whether it was given up.
     pub fn is_broken(&self) -> bool {
         self.broken
+    }
+
+    /// Has its kicks waited for there, too, as those of that tenant's queue. One that was kicked ever counts as kicked.
+    pub fn watched_by(&self, kicks: &Kicks, tenant: usize, queue: usize) {
+        if let Some(kick) = &self.kick {
+            // It fails where they are waited for already.
+            let _ = kicks.watch(&**kick, tenant, queue);
+        }
     }
 
     /// Calls the driver, if it wants to hear of what was given back since the last time. Whether it was called.

@@ -326,6 +326,7 @@ impl Session {
         ring.error = setup.error.as_ref().map(Eventfd::try_clone).transpose()?;
         let watched = around.kicks.watch(&**kick, around.tenant, queue);
         watched.map_err(|e| Refused::Rings(format!("its kicks cannot be waited for: {e}")))?;
+        ring.kick = Some(kick.clone());
         ring.call_anyway();
         around.port.rings()[queue] = Some(ring);
         around.device.event(around.tenant, Event::Started(queue));

@@ -77,6 +77,18 @@ pub struct Waits {
     pub limited: u64,
 }
 
+impl Waits {
+    /// Those here, and those there.
+    pub fn and(self, other: Waits) -> Waits {
+        Waits {
+            turns: self.turns + other.turns,
+            total: self.total + other.total,
+            longest: self.longest.max(other.longest),
+            limited: self.limited + other.limited,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Idle,
@@ -144,6 +156,16 @@ impl Order {
             (Some(bucket), Some((rate, burst))) => bucket.change(rate, burst, now),
             (bucket, limit) => *bucket = limit.map(|(rate, burst)| Bucket::new(rate, burst, now)),
         }
+    }
+
+    /// The tokens of a tenant, for another order that it goes on in: it saves up nothing by going.
+    pub fn tokens(&self, tenant: usize) -> Option<Bucket> {
+        self.accounts[tenant].bucket.clone()
+    }
+
+    /// A tenant comes out of another order, with its tokens.
+    pub fn comes_with(&mut self, tenant: usize, tokens: Option<Bucket>) {
+        self.accounts[tenant].bucket = tokens;
     }
 
     /// A tenant wants something.

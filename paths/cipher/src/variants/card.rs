@@ -188,7 +188,7 @@ impl Actor for CardActor {
             .visited(super::CALLING, interrupts)
             .counter("work", *work)
             .counter("card_work", *work)
-            .counter("card_busy_nanoseconds", nanoseconds(status.engines.iter().sum::<f64>()))
+            .counter("card_busy_nanoseconds", nanoseconds(status.engines().iter().sum::<f64>()))
             .counter("card_queue_nanoseconds", nanoseconds(status.standing.seconds - before[1]))
             .counter("card_nanoseconds", nanoseconds(status.seconds - before[0]))
             .counter("card_requests", sum(|counts| counts.requests))

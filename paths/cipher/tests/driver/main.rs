@@ -1,5 +1,6 @@
 //! Tenants of a card: every way of waiting, every status, many at once, one that is killed.
 
+mod front;
 mod killed;
 mod limits;
 mod public_keys;

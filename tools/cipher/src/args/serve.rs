@@ -36,10 +36,14 @@ pub struct Serve {
     pub functions: Vec<FunctionOption>,
 
     /// All of this from a file: examples/cipher/serve.toml has every word of it.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["functions", "engines", "order", "queues", "sessions", "longest", "spin", "status", "mode"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["functions", "cards", "engines", "order", "queues", "sessions", "longest", "spin", "status", "mode"])]
     pub config: Option<PathBuf>,
 
-    /// Threads that do requests.
+    /// Cards behind the front, each with engines and an order of its own. A function is put on that of which the least is entitled to.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub cards: u32,
+
+    /// Threads of each card that do requests.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub engines: u32,
 

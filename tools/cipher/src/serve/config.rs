@@ -27,6 +27,8 @@ pub(super) struct Config {
 #[serde(deny_unknown_fields)]
 struct Written {
     #[serde(default = "one")]
+    cards: u32,
+    #[serde(default = "one")]
     engines: u32,
     #[serde(default)]
     order: OrderWord,
@@ -101,6 +103,7 @@ impl Config {
             status: serve.status.clone(),
             mode: serve.mode,
             options: Options {
+                cards: serve.cards as usize,
                 engines: serve.engines as usize,
                 discipline: serve.order.into(),
                 queues: serve.queues as usize,
@@ -139,6 +142,7 @@ impl Config {
             status: written.status,
             mode: mode(&written.mode).map_err(|e| wrong(place, e, "change `mode`"))?,
             options: Options {
+                cards: written.cards as usize,
                 engines: written.engines as usize,
                 discipline: written.order.into(),
                 queues: written.queues as usize,
@@ -153,6 +157,9 @@ impl Config {
 
     fn checked(self, place: &str) -> Result<Config> {
         peer::check(self.functions.iter().map(|f| &f.peer), self.status.as_deref(), place)?;
+        if !(1..=64).contains(&self.options.cards) {
+            return Err(wrong(place, format!("{} cards", self.options.cards), "use 1 to 64"));
+        }
         if !(1..=256).contains(&self.options.engines) {
             return Err(wrong(place, format!("{} engines", self.options.engines), "use 1 to 256"));
         }
@@ -212,6 +219,7 @@ impl Config {
         let mut found = Vec::new();
         let mut say = |differs: bool, what| found.extend(differs.then_some(what));
         say(sockets(self) != sockets(other), "functions and their sockets");
+        say(self.options.cards != other.options.cards, "cards");
         say(self.options.engines != other.options.engines, "engines");
         say(self.options.discipline != other.options.discipline, "the order");
         say(self.options.queues != other.options.queues, "queues");
@@ -242,13 +250,14 @@ mod tests {
         assert_eq!(database.peer.share.limit, Some((100_000, 4096)));
         let hold = Some(Duration::from_micros(50));
         assert_eq!(database.delivery, Delivery::Coalesced { count: 8, hold });
-        assert_eq!((config.options.engines, config.options.spin), (2, Duration::from_micros(20)));
+        assert_eq!((config.options.cards, config.options.engines), (1, 2));
+        assert_eq!(config.options.spin, Duration::from_micros(20));
         assert_eq!((config.options.sessions, config.options.longest), (1024, 1 << 20));
         assert_eq!((config.mode, config.differs(&config)), (0o660, vec![]));
         let mut other = config.clone();
         other.functions[0].delivery = Delivery::Never;
-        other.options.engines = 1;
-        assert_eq!(config.differs(&other), ["engines"]);
+        (other.options.cards, other.options.engines) = (2, 1);
+        assert_eq!(config.differs(&other), ["cards", "engines"]);
         let mut kept = config.clone();
         assert_eq!(kept.take_over(&other), [(0, other.functions[0].clone())]);
         assert_eq!(kept.take_over(&other), []);
@@ -260,6 +269,7 @@ mod tests {
         for (text, told) in [
             ("".to_owned(), "nobody to serve"),
             ("sauce = 1".to_owned(), "unknown field"),
+            (format!("cards = 65\n{function}"), "65 cards"),
             (format!("engines = 0\n{function}"), "use 1 to 256"),
             (format!("queues = 65\n{function}"), "use 1 to 64"),
             (format!("sessions = 0\n{function}"), "use 1 to 1,000,000"),

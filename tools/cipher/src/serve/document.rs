@@ -2,12 +2,12 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use tollway_cipher::engine::device::{FunctionStatus, Standing, Status};
+use tollway_cipher::engine::device::{CardStatus, FunctionStatus, Standing, Status};
 
 /// Version of the document.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// The state of a card. All counts are since it started.
+/// The state of a card, or of several behind one front. All counts are since it started.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StatusDocument {
@@ -15,12 +15,24 @@ pub struct StatusDocument {
     pub schema_version: u32,
     /// Seconds since it started.
     pub seconds: f64,
-    /// Seconds that each engine has worked.
-    pub engines: Vec<f64>,
-    /// Requests that stand at it.
+    /// Each card.
+    pub cards: Vec<CardState>,
+    /// Requests that stand at all cards; the most are those at one of them.
     pub queue: Queue,
     /// Each virtual function.
     pub functions: Vec<FunctionState>,
+}
+
+/// One card.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CardState {
+    /// Whether it serves anybody; one that failed does not.
+    pub runs: bool,
+    /// Seconds that each of its engines has worked.
+    pub engines: Vec<f64>,
+    /// Requests that stand at it.
+    pub queue: Queue,
 }
 
 /// Requests that stand somewhere: offered by a driver and not given back yet.
@@ -43,6 +55,8 @@ pub struct Queue {
 pub struct FunctionState {
     /// Its name.
     pub name: String,
+    /// The card that it is on, from 0; absent where no virtual machine is connected.
+    pub card: Option<usize>,
     /// Whether its virtual machine is connected.
     pub connected: bool,
     /// Whether a queue of it is served.
@@ -94,7 +108,7 @@ impl From<Status> for StatusDocument {
         StatusDocument {
             schema_version: SCHEMA_VERSION,
             seconds: status.seconds,
-            engines: status.engines,
+            cards: status.cards.into_iter().map(|card| CardState::of(card, status.seconds)).collect(),
             queue: Queue::of(status.standing, status.seconds),
             functions: status.functions.into_iter().map(|f| FunctionState::of(f, status.seconds)).collect(),
         }
@@ -108,12 +122,22 @@ impl Queue {
     }
 }
 
+impl CardState {
+    /// So many seconds after it started.
+    fn of(card: CardStatus, passed: f64) -> Self {
+        let CardStatus { runs, engines, standing } = card;
+        CardState { runs, engines, queue: Queue::of(standing, passed) }
+    }
+}
+
 impl FunctionState {
     /// So many seconds after its card started.
     fn of(function: FunctionStatus, passed: f64) -> Self {
-        let FunctionStatus { name, share, connected, served, sessions, counts, waits, standing } = function;
+        let FunctionStatus { name, share, card, connected, served, sessions, counts, waits, standing } =
+            function;
         FunctionState {
             name,
+            card,
             connected,
             served,
             weight: share.weight,

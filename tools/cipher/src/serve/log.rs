@@ -12,6 +12,8 @@ pub(super) fn tell(log: &TenantLog, told: &Told) {
         Told::Started(function, queue) => log.tell(*function, "started", Some(&format!("queue {queue}"))),
         Told::Stopped(function, queue) => log.tell(*function, "stopped", Some(&format!("queue {queue}"))),
         Told::Refused(function, refused) => log.tell(*function, "refused", Some(&refused.to_string())),
+        Told::Placed(function, card) => log.tell(*function, "placed", Some(&format!("card {card}"))),
+        Told::Failed(card) => say("card-failed", &[("card", &card.to_string())]),
         Told::Ended(reason) => say("thread-ended", &[("reason", reason)]),
         _ => {}
     }

@@ -1,4 +1,4 @@
-//! `tollway cipher serve`: one crypto device for many virtual machines.
+//! `tollway cipher serve`: one crypto device for many virtual machines, of one card or several.
 
 mod config;
 mod document;
@@ -6,14 +6,15 @@ mod log;
 mod warnings;
 
 use std::io::{self, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::Result;
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::process::{DumpableBehavior, Resource, getrlimit, set_dumpable_behavior, setrlimit};
 use signal_hook::consts::SIGHUP;
-use tollway_cipher::engine::device::Card;
+use tollway_cipher::engine::device::{Card, Told};
 use tollway_core::Error;
 use tollway_service::log::say;
 use tollway_service::{Signals, TenantLog, status};
@@ -35,10 +36,20 @@ pub fn run(options: &Serve, json: bool) -> Result<()> {
     let status = config.status.as_deref().map(|path| Listener::bind(path, config.mode)).transpose()?;
     let functions = config.functions()?;
     let log = TenantLog::new(functions.iter().map(|function| function.name.clone()).collect());
-    let card = Card::start(functions, &config.options, move |told| log::tell(&log, &told))?;
+    let over = Arc::new(
+        eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+            .map_err(|e| Error::system("making an eventfd", e))?,
+    );
+    let rings = over.clone();
+    let card = Card::start(functions, &config.options, move |told| {
+        log::tell(&log, &told);
+        if told == Told::Over {
+            let _ = rustix::io::write(&*rings, &1u64.to_ne_bytes());
+        }
+    })?;
     warnings::tell(&config);
     say_ready(&config, json)?;
-    let ended = wait(&signals, options, config, &card, status.as_ref());
+    let ended = wait(&signals, &over, options, config, &card, status.as_ref());
     say("stopping", &[]);
     card.stop();
     ended
@@ -89,17 +100,21 @@ fn say_ready(config: &Config, json: bool) -> Result<()> {
 /// Answers who asks for the state, and takes over what may change, until it is told to end.
 fn wait(
     signals: &Signals,
+    over: &OwnedFd,
     options: &Serve,
     mut config: Config,
     card: &Card,
     status: Option<&Listener>,
 ) -> Result<()> {
     loop {
-        let mut watched = vec![PollFd::new(signals, PollFlags::IN)];
+        let mut watched = vec![PollFd::new(signals, PollFlags::IN), PollFd::new(over, PollFlags::IN)];
         watched.extend(status.map(|listener| PollFd::from_borrowed_fd(listener.as_fd(), PollFlags::IN)));
         match poll(&mut watched, None) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(Error::system("waiting for signals", error).into()),
+        }
+        if watched[1].revents().contains(PollFlags::IN) {
+            return Err(Error::Wrong("no card is left: each has failed".into()).into());
         }
         signals.drain();
         if signals.end() {

@@ -32,16 +32,14 @@ fn of(config: &Config, processors: usize) -> Vec<Warning> {
     let (options, functions) = (&config.options, &config.functions);
     let all = |reason: String, remedy| Warning { function: None, reason, remedy };
     let mut found = Vec::new();
-    if options.engines > functions.len() {
-        let reason = format!(
-            "{} engines for {} functions: one of each is served at a time",
-            options.engines,
-            functions.len()
-        );
-        found.push(all(reason, "as many engines as functions at most"));
+    let engines = options.cards * options.engines;
+    if engines > functions.len() {
+        let reason =
+            format!("{engines} engines for {} functions: one of each is served at a time", functions.len());
+        found.push(all(reason, "as many engines, of all cards, as functions at most"));
     }
-    if options.engines > processors {
-        let reason = format!("{} engines on {processors} processors take turns there", options.engines);
+    if engines > processors {
+        let reason = format!("{engines} engines on {processors} processors take turns there");
         found.push(all(reason, "leave a processor to those who ask"));
     }
     let first = functions.first().map(|function| function.peer.share.rank);
@@ -110,6 +108,10 @@ mod tests {
 
     #[test]
     fn what_does_nothing_or_harm_is() {
+        let told = warned(&["a=a", "b=b", "c=c"], |config| {
+            (config.options.cards, config.options.engines) = (2, 2);
+        });
+        assert!(told.len() == 1 && told[0].contains("4 engines for 3 functions"), "{told:#?}");
         let told =
             warned(&["a=a,rank=3", "b=b,tell=16", "c=c,tell=never"], |config| config.options.engines = 5);
         assert_eq!(told.len(), 5, "{told:#?}");

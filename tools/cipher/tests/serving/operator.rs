@@ -49,7 +49,7 @@ fn it_serves_tells_how_it_goes_and_ends_clean() {
     assert_eq!((of("a", "connected"), of("a", "served")), (true.into(), true.into()));
     assert_eq!((of("b", "connected"), of("b", "weight")), (false.into(), 3.into()));
     assert_eq!((of("b", "limit"), of("b", "burst")), (1_000_000.into(), 8000.into()));
-    assert!(now["engines"][0].as_f64().unwrap() > 0.0 && now["seconds"].as_f64().unwrap() > 0.0);
+    assert!(now["cards"][0]["engines"][0].as_f64().unwrap() > 0.0 && now["seconds"].as_f64().unwrap() > 0.0);
     // One at a time.
     assert_eq!((&now["queue"]["most"], &now["queue"]["now"]), (&1.into(), &0.into()));
     assert_eq!(of("a", "queue"), now["queue"]);
@@ -68,6 +68,45 @@ fn it_serves_tells_how_it_goes_and_ends_clean() {
     }
     assert!(!said.contains("event=warning"), "{said}");
     assert!([a, b, state].iter().all(|socket| !fs::exists(socket).unwrap()), "sockets are left");
+}
+
+#[test]
+fn each_is_put_on_a_card_behind_the_front() {
+    let folder = tempfile::tempdir().unwrap();
+    let [a, b, state] = ["a.sock", "b.sock", "state.sock"].map(|name| text(&folder.path().join(name)));
+    let functions = [format!("a={a}"), format!("b={b}")];
+    let server = Serving::start(&[
+        "--function",
+        &functions[0],
+        "--function",
+        &functions[1],
+        "--status",
+        &state,
+        "--cards",
+        "2",
+    ]);
+    for (socket, name) in [(&a, "a"), (&b, "b")] {
+        let (mut driver, session) = connect(socket);
+        encrypt(&mut driver, session, 4096);
+        let now = status(&state);
+        let function = now["functions"].as_array().unwrap().iter().find(|f| f["name"] == name).unwrap();
+        // Whoever is gone makes room: the first is the one that has nobody, and it was nowhere else.
+        assert_eq!((&function["card"], &function["requests"]), (&0.into(), &1.into()), "{now}");
+        assert_eq!((&now["cards"][0]["runs"], &now["cards"][1]["runs"]), (&true.into(), &true.into()));
+        drop(driver);
+        let deadline = Instant::now() + PATIENCE;
+        while status(&state)["functions"].as_array().unwrap().iter().any(|f| f["connected"] == true) {
+            assert!(Instant::now() < deadline, "it does not notice that nobody is there");
+        }
+    }
+    let tenants = [connect(&a), connect(&b)];
+    let now = status(&state);
+    let cards = now["functions"].as_array().unwrap().iter().map(|f| f["card"].as_u64());
+    assert_eq!(cards.collect::<Vec<_>>(), [Some(0), Some(1)]);
+    drop(tenants);
+    server.signal(Signal::TERM);
+    let (good, said) = server.end();
+    assert!(good && said.contains("event=placed tenant=b reason=\"card 1\""), "{said}");
 }
 
 /// Keys are in its memory: it leaves no core, and its memory is nobody's who has no right to all of it.

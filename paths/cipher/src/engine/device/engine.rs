@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 use tollway_core::Result;
 
-use super::card::{Shared, TURN};
+use super::pool::{Pool, TURN};
 use super::told::Told;
 
 /// An engine for a thread of its user's ([`Card::engine`](super::Card::engine)): it works while that thread lets it.
 pub struct Engine {
-    pub(super) shared: Arc<Shared>,
+    pub(super) pool: Arc<Pool>,
     pub(super) number: usize,
 }
 
@@ -40,15 +40,15 @@ impl Engine {
     /// # Errors
     /// [`Error::System`](tollway_core::Error::System) if the kernel refuses to let it wait.
     pub fn work(&mut self, wanted: impl FnMut() -> bool) -> Result<Slept> {
-        work(&self.shared, self.number, Some(LOOK), wanted)
+        work(&self.pool, self.number, Some(LOOK), wanted)
     }
 
     /// Does what lies ready, kicked for or not, and does not wait; how many requests that were.
     pub fn turn(&mut self) -> usize {
-        self.shared.notice();
+        self.pool.notice();
         let mut requests = 0;
         loop {
-            let had = turns(&self.shared, self.number);
+            let had = turns(&self.pool, self.number);
             requests += had.requests;
             if !had.more {
                 return requests;
@@ -59,7 +59,7 @@ impl Engine {
 
 /// Serves while it is wanted and the card is not stopped, sleeping so long at most.
 pub(super) fn work(
-    shared: &Shared,
+    pool: &Pool,
     number: usize,
     longest: Option<Duration>,
     mut wanted: impl FnMut() -> bool,
@@ -67,10 +67,10 @@ pub(super) fn work(
     // Interrupts that are held back are due on the microsecond; a thread's sleep may be 50 µs late by itself (prctl(2),
     // PR_SET_TIMERSLACK).
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-    let (mut kicked, mut looked) = (Vec::new(), shared.now());
+    let (mut kicked, mut looked) = (Vec::new(), pool.now());
     let (mut idle, mut slept) = (Instant::now(), Slept::default());
-    while !shared.stop.load(Ordering::Acquire) && wanted() {
-        let had = turns(shared, number);
+    while !pool.stop.load(Ordering::Acquire) && wanted() {
+        let had = turns(pool, number);
         if had.requests > 0 {
             idle = Instant::now();
         }
@@ -79,8 +79,8 @@ pub(super) fn work(
         }
         // For a while it looks for itself before it asks to be kicked, and sleeps.
         let waited = idle.elapsed();
-        if waited < shared.spin {
-            shared.notice();
+        if waited < pool.spin {
+            pool.notice();
             if waited < EAGER {
                 std::hint::spin_loop();
             } else {
@@ -88,14 +88,14 @@ pub(super) fn work(
             }
             continue;
         }
-        let due = if shared.arm() { Some(Duration::ZERO) } else { shared.doze() };
+        let due = if pool.arm() { Some(Duration::ZERO) } else { pool.doze() };
         let most = due.into_iter().chain(longest).min();
-        let since = shared.kicks.wait_since(&mut kicked, most, &mut looked, || shared.now())?;
+        let since = pool.kicks.wait_since(&mut kicked, most, &mut looked, || pool.now())?;
         if due != Some(Duration::ZERO) {
             slept.kicked += u64::from(!kicked.is_empty());
             slept.timed += u64::from(kicked.is_empty() && most == due);
         }
-        shared.awake(due, &mut kicked, since);
+        pool.awake(due, &mut kicked, since);
     }
     Ok(slept)
 }
@@ -111,26 +111,26 @@ struct Turns {
 }
 
 /// Has turns until nobody wants one, or for a round.
-fn turns(shared: &Shared, number: usize) -> Turns {
+fn turns(pool: &Pool, number: usize) -> Turns {
     let mut had = Turns { requests: 0, more: false };
-    let begun = shared.now();
+    let begun = pool.now();
     let mut watch = Watch { from: begun };
-    while let Some(grant) = shared.next() {
-        let turn = shared.functions[grant.tenant].serve(grant.most, shared.turn, &|| shared.now());
+    while let Some(grant) = pool.next() {
+        let turn = pool.serve(number, grant);
         // That others had the processor is not the tenant's doing.
         let cost = if turn.interrupted { TURN } else { turn.took() };
-        shared.done(number, grant.tenant, &turn, cost);
+        pool.done(number, grant.tenant, &turn, cost);
         had.requests += turn.requests;
         if let Some(refused) = turn.refused {
-            shared.tell(Told::Refused(grant.tenant, refused));
+            pool.tell(Told::Refused(grant.tenant, refused));
         }
-        shared.interrupt();
-        if watch.look(shared) - begun >= ROUND {
+        pool.interrupt();
+        if watch.look(pool) - begun >= ROUND {
             had.more = true;
             return had;
         }
     }
-    shared.interrupt();
+    pool.interrupt();
     had
 }
 
@@ -145,11 +145,11 @@ const SHARE: u64 = 16;
 
 impl Watch {
     /// Looks if it is time; what the time is.
-    fn look(&mut self, shared: &Shared) -> u64 {
-        let now = shared.now();
+    fn look(&mut self, pool: &Pool) -> u64 {
+        let now = pool.now();
         if now >= self.from {
-            shared.notice();
-            let ended = shared.now();
+            pool.notice();
+            let ended = pool.now();
             self.from = ended + SHARE * (ended - now);
         }
         now

@@ -1,15 +1,15 @@
 //! A virtual function: one tenant's queues and sessions, and what is counted of it.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use tollway_virtio::backend::{Chain, Port, Refused, Ring};
+use tollway_virtio::backend::{Chain, Kicks, Port, Refused, Ring};
 use tollway_virtio::patience::{self, Patience};
 use zeroize::Zeroizing;
 
-use super::card::{QUEUE, TURN};
 use super::delivery::{Delivery, Teller};
 use super::options::Options;
+use super::pool::{QUEUE, TURN};
 use super::reply::{self, Scratch};
 use super::sessions::Sessions;
 use super::status::Counts;
@@ -29,6 +29,8 @@ const NEVER: u64 = u64::MAX;
 /// A virtual function.
 #[derive(Debug)]
 pub(super) struct Function {
+    /// The card that it is on, or was the last time.
+    card: AtomicUsize,
     port: OnceLock<Arc<Port>>,
     /// Bytes of a request at most.
     longest: u64,
@@ -116,6 +118,7 @@ impl Function {
         let &Options { queues, sessions, longest, .. } = options;
         let queue = || Queue { generation: None, quiet: false };
         Function {
+            card: AtomicUsize::new(0),
             port: OnceLock::new(),
             longest,
             sessions: Mutex::new(Sessions::new(sessions)),
@@ -136,6 +139,36 @@ impl Function {
     /// Told once, before anything is served.
     pub(super) fn is_at(&self, port: Arc<Port>) {
         let _ = self.port.set(port);
+    }
+
+    /// The card that it is on, or was the last time.
+    #[inline]
+    pub(super) fn card(&self) -> usize {
+        self.card.load(Ordering::Acquire)
+    }
+
+    /// It is on that card from now on.
+    pub(super) fn goes_to(&self, card: usize) {
+        self.card.store(card, Ordering::Release);
+    }
+
+    /// Its queues' kicks are waited for there, too.
+    pub(super) fn is_watched_by(&self, kicks: &Kicks, number: usize) {
+        let Some(port) = self.port.get() else { return };
+        for (queue, ring) in port.rings().iter().enumerate() {
+            if let Some(ring) = ring {
+                ring.watched_by(kicks, number, queue);
+            }
+        }
+    }
+
+    /// Its queues are given up, until its driver sets them up anew: what served it failed.
+    pub(super) fn give_up(&self) {
+        let Some(port) = self.port.get() else { return };
+        for ring in port.rings().iter_mut().flatten() {
+            ring.give_up(Refused::Failed);
+        }
+        self.inner().counts.refused_chains += 1;
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {

@@ -36,6 +36,14 @@ pub struct Standing {
     pub most: u64,
 }
 
+impl Standing {
+    /// Those here, and those there; the most is that of one of the two.
+    pub(super) fn and(self, other: Standing) -> Standing {
+        let (seconds, now) = (self.seconds + other.seconds, self.now + other.now);
+        Standing { seconds, now, most: self.most.max(other.most) }
+    }
+}
+
 impl Line {
     pub(super) fn new(functions: usize) -> Line {
         Line { places: vec![Place::default(); functions], all: 0, most: 0 }

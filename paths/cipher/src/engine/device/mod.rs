@@ -1,8 +1,11 @@
-//! A card in software: one physical function, many virtual ones, each with queues and sessions of its own.
+//! A card in software: one physical function, many virtual ones, each with queues and sessions of its own; or several cards, behind one
+//! front at which all functions enter.
 //!
 //! ```text
-//!   card       the physical function: starts, is asked, is changed, stops
-//!   engine     one thread each: requests of whoever's turn it is (order, in tollway-virtio)
+//!   card       starts, is asked, is changed, stops: the whole, of one card or several
+//!   front      where tenants enter: which card each function is on, and where it goes when that fails
+//!   pool       one card: what its engines share; whose turn it is (order, in tollway-virtio)
+//!   engine     one thread each: requests of whoever's turn it is
 //!   function   a virtual function: its queues, its sessions, what is counted
 //!   reply      one request: read, done, answered
 //!   delivery   when a tenant is told what is done
@@ -16,9 +19,11 @@
 mod card;
 mod delivery;
 mod engine;
+mod front;
 mod function;
 mod line;
 mod options;
+mod pool;
 mod reply;
 mod sessions;
 mod status;
@@ -30,5 +35,5 @@ pub(crate) use delivery::Teller;
 pub use engine::{Engine, Slept};
 pub use line::Standing;
 pub use options::{LONGEST, NewFunction, Options};
-pub use status::{Counts, FunctionStatus, Status};
+pub use status::{CardStatus, Counts, FunctionStatus, Status};
 pub use told::Told;

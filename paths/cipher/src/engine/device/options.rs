@@ -33,9 +33,11 @@ impl NewFunction {
 /// What a card is like.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Threads of the card that do requests.
+    /// How many cards there are behind the front, each with engines and an order of its own. A function is on one of them.
+    pub cards: usize,
+    /// Threads of a card that do requests.
     pub engines: usize,
-    /// Engines beside these, each for a thread of the card's user ([`Card::engine`](super::Card::engine)).
+    /// Engines of a card beside these, each for a thread of the card's user ([`Card::engine`](super::Card::engine)).
     pub lent: usize,
     /// Whose request is next.
     pub discipline: Discipline,
@@ -53,9 +55,10 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// One engine that sleeps at once, fair shares, turns of 32 requests of a MiB at most, a queue and 1024 sessions each.
+    /// One card with one engine that sleeps at once, fair shares, turns of 32 requests of a MiB at most, a queue and 1024 sessions each.
     fn default() -> Self {
         Options {
+            cards: 1,
             engines: 1,
             lent: 0,
             discipline: Discipline::Fair,

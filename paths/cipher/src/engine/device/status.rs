@@ -7,13 +7,31 @@ use super::line::Standing;
 use super::reply::Done;
 use crate::engine::protocol::Status as Ending;
 
-/// A whole card.
+/// A card, or several behind one front.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Status {
     /// Seconds since it started.
     pub seconds: f64,
     /// Its virtual functions, in the order in which they were given.
     pub functions: Vec<FunctionStatus>,
+    /// Its cards.
+    pub cards: Vec<CardStatus>,
+    /// Requests that stand at all of them; the most are those at one.
+    pub standing: Standing,
+}
+
+impl Status {
+    /// How long each engine worked, in seconds, card by card.
+    pub fn engines(&self) -> Vec<f64> {
+        self.cards.iter().flat_map(|card| card.engines.iter().copied()).collect()
+    }
+}
+
+/// One card.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CardStatus {
+    /// Whether it serves anybody: one that failed does not, until all is started anew.
+    pub runs: bool,
     /// Its engines: how long each worked, in seconds.
     pub engines: Vec<f64>,
     /// Requests that stand at it.
@@ -27,6 +45,8 @@ pub struct FunctionStatus {
     pub name: String,
     /// What it is entitled to.
     pub share: Share,
+    /// The card that it is on, while a peer is connected.
+    pub card: Option<usize>,
     /// Whether a peer is connected.
     pub connected: bool,
     /// Whether a queue of it is served.

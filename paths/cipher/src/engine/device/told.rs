@@ -16,6 +16,12 @@ pub enum Told {
     Stopped(usize, usize),
     /// A message or a buffer of a function was refused.
     Refused(usize, Refused),
+    /// Of several cards, that one serves a function from now on.
+    Placed(usize, usize),
+    /// A card failed, since an engine of it did.
+    Failed(usize),
+    /// No card is left: nobody is served any more.
+    Over,
     /// A thread of the card ended for a reason that should not be.
     Ended(String),
 }
