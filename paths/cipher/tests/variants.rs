@@ -73,8 +73,9 @@ fn every_way_of_telling_tells() {
         let (_, tally) = played(way, &[("depth", 4.into())]);
         let count = |name: &str| tally.counters[name];
         assert_eq!(count("operations"), count("card_requests"), "{way}");
-        // Who is never told is never interrupted, but for the answer to the request for a session.
-        assert_eq!(count("card_interrupts") <= 1, ["periodic", "busy"].contains(&way), "{way}: {tally:?}");
+        // Who is never told is never interrupted, but for the answer to the request for a session; who looks first need not be.
+        let told = count("card_interrupts") > 1;
+        assert!(told != ["periodic", "busy"].contains(&way) || way == "hybrid", "{way}: {tally:?}");
         assert!(count("work") > 0 && count("card_interrupts") <= count("operations"));
     }
 }
@@ -123,22 +124,27 @@ fn the_cards_queue_is_as_long_as_what_is_on_its_way() {
     assert!(sixteen > 4.0 * one, "{one} and {sixteen}");
 }
 
-/// By count alone, by time alone, and by whichever is first: how many requests an interrupt tells of.
+/// By count alone, by time alone, and by whichever is first: no interrupt for fewer, none sooner. How late they are is the machine's.
 #[test]
 fn interrupts_are_coalesced_by_count_by_time_or_by_both() {
-    let told = |count: u64, hold: u64, rate: u64| {
-        let axes = [("count", count.into()), ("hold", hold.into()), ("rate", rate.into())];
+    let told = |count: u64, hold: u64| {
+        let axes = [("count", count.into()), ("hold", hold.into()), ("rate", 5000.into())];
         let (spread, tally) = played("coalesced", &axes);
         // Of those that were left at the end nobody told, and yet nobody waited for long.
-        assert!(spread.quantile(1.0).unwrap() < 0.5 * hz().unwrap(), "{count} {hold}");
+        assert!(spread.quantile(1.0).unwrap() < hz().unwrap(), "{count} {hold}");
         // One is the answer to the request for a session.
-        tally.counters["operations"] as f64 / (tally.counters["card_interrupts"] - 1) as f64
+        let of = |name: &str| tally.counters[name];
+        (of("operations"), of("card_interrupts").saturating_sub(1), of("card_nanoseconds") / 1000)
     };
-    // 5000 a second: eight in 1.6 ms, five in 1 ms.
-    let (by_count, by_time, by_both) = (told(8, 0, 5000), told(0, 1000, 5000), told(8, 400, 5000));
-    assert!(by_count >= 8.0, "{by_count}");
-    assert!((2.5..16.0).contains(&by_time), "{by_time}");
-    assert!((1.0..8.0).contains(&by_both) && by_both < by_time, "{by_both}, {by_time}");
+    let (done, interrupts, _) = told(8, 0);
+    assert!(interrupts > 0 && interrupts <= done / 8, "{interrupts} for {done}");
+    let (_, interrupts, us) = told(0, 1000);
+    assert!(interrupts > 0 && interrupts <= us / 1000 + 1, "{interrupts} in {us} µs");
+    // Of both it is here the time, there the count, that is first.
+    let (done, interrupts, us) = told(1000, 1000);
+    assert!(interrupts > done / 1000 && interrupts <= us / 1000 + 1, "{interrupts} for {done} in {us} µs");
+    let (done, interrupts, _) = told(8, 1_000_000);
+    assert!(interrupts > 0 && interrupts <= done / 8, "{interrupts} for {done}");
 }
 
 #[test]
