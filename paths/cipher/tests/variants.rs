@@ -171,7 +171,7 @@ fn a_trace_is_played_at_its_own_rate_or_at_another() {
     let (_, fast) = played("busy", &[("arrivals", "trace".into()), ("rate", 20_000.into())]);
     // 45 ms of bursts at some 2000 a second, and of the same at 20,000.
     let done = [&own, &fast].map(|tally| tally.counters["operations"]);
-    assert!((5..=400).contains(&done[0]) && (500..=1800).contains(&done[1]), "{done:?}");
+    assert!((5..=400).contains(&done[0]) && (done[0] + 100..=1800).contains(&done[1]), "{done:?}");
     // All its sizes are there, and gates know them.
     let plan = |axes: &[(&str, Value)]| {
         let path = tollway_cipher::path();
