@@ -74,7 +74,8 @@ impl Told {
 fn make(actor: u32, path: &str, variant: &str, role: &str, cpu: u32) -> String {
     format!(
         r#"{{"actor":{actor},"command":{{"make":{{"path":"{path}","variant":"{variant}","role":"{role}","params":{{}},
-        "tenant":"process","cpu":{cpu},"doorbells":0,"measured":true,"hz":1e9,"requires":[]}}}}}}"#
+        "tenant":"process","cpu":{cpu},"doorbells":0,"measured":true,"hz":1e9,"requires":[],
+        "lot":{{"number":0,"seed":1}}}}}}}}"#
     )
     .replace('\n', " ")
 }

@@ -17,7 +17,7 @@ use tollway_host::gap::Gaps;
 use crate::probe::Probe;
 
 /// The version of this protocol; both sides must have the same.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// The longest line that either side reads, in bytes: a recorder's distribution is far below it.
 pub const LONGEST_LINE: u64 = 64 << 20;
