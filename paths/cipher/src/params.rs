@@ -3,6 +3,7 @@
 use tollway_core::{Axis, Domain, TenantKind, Value};
 
 use crate::engine::device::LONGEST;
+use crate::engine::suite::Named;
 
 fn whole(name: &'static str, about: &'static str, range: (u64, u64), default: u64) -> Axis {
     Axis { name, about, domain: Domain::Whole(range.0, range.1), default: Value::Int(default) }
@@ -14,23 +15,7 @@ fn words(name: &'static str, about: &'static str, all: &'static [&'static str]) 
 
 /// What is done to the bytes.
 pub(crate) fn cipher() -> Axis {
-    words(
-        "cipher",
-        "what is done to the bytes, by the names of `openssl speed`",
-        &[
-            "aes-128-cbc",
-            "aes-256-cbc",
-            "aes-128-ctr",
-            "aes-256-ctr",
-            "aes-128-xts",
-            "aes-256-xts",
-            "aes-128-gcm",
-            "aes-256-gcm",
-            "sha256",
-            "sha512",
-            "hmac-sha256",
-        ],
-    )
+    words("cipher", "what is done to the bytes, by the names of `openssl speed`", Named::NAMES)
 }
 
 /// What a kernel does for a program.

@@ -4,7 +4,8 @@
 //! one, how many bytes it had. A heading names columns in any order, by the words that `tollway fit` knows, so that one file serves
 //! both: `arrival` or `gap`, with `_ms`, `_us` or `_ns` where the unit is not the second, and `bytes`; others are not read.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 use std::sync::Arc;
 
 use tollway_core::{Error, Params, Result, Ticks};
@@ -55,7 +56,15 @@ impl Trace {
             (true, "") => Trace::read("traces/sessions.csv", SESSIONS).map(Some),
             (true, file) => {
                 let failed = |e| Error::system(format!("reading the trace {file}"), e);
-                if fs::metadata(file).map_err(failed)?.len() > LONGEST_FILE {
+                // A queue of one would wait for its other end to open it.
+                if !fs::metadata(file).map_err(failed)?.is_file() {
+                    let reason = "it is no regular file".into();
+                    return Err(refused(file, reason, "write what it says to a file"));
+                }
+                let mut bytes = Vec::new();
+                let opened = File::open(file).map_err(failed)?;
+                opened.take(LONGEST_FILE + 1).read_to_end(&mut bytes).map_err(failed)?;
+                if bytes.len() as u64 > LONGEST_FILE {
                     let remedy = "cut it: it is played again when it is over";
                     return Err(refused(
                         file,
@@ -63,7 +72,6 @@ impl Trace {
                         remedy,
                     ));
                 }
-                let bytes = fs::read(file).map_err(failed)?;
                 let text = String::from_utf8(bytes).map_err(|_| {
                     refused(file, "it is no text".into(), "give lines of `seconds` or `seconds,bytes`")
                 })?;
@@ -384,5 +392,7 @@ mod tests {
         assert!(Trace::of(&params("regular", "x.csv")).unwrap_err().to_string().contains("axis `trace`"));
         let told = Trace::of(&params("trace", "/nowhere/x.csv")).unwrap_err().to_string();
         assert!(told.contains("/nowhere/x.csv"), "{told}");
+        let told = Trace::of(&params("trace", "/dev/zero")).unwrap_err().to_string();
+        assert!(told.contains("/dev/zero") && told.contains("no regular file"), "{told}");
     }
 }

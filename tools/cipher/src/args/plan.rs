@@ -40,7 +40,8 @@ pub struct Plan {
     #[arg(long, value_name = "BYTES", default_value = "4096", value_parser = bytes)]
     pub size: usize,
 
-    /// Ways of telling: interrupt, coalesced:COUNT:TIME, capped:RATE, adaptive, epoll, periodic:TIME, hybrid:TIME, busy.
+    /// Ways of telling: interrupt, coalesced:COUNT:TIME, capped:RATE, adaptive, epoll, periodic:TIME, hybrid:TIME, busy. `capped`
+    /// without a rate is looked through, from 1000 to 50,000 interrupts a second.
     #[arg(long, value_name = "WAY,…", value_delimiter = ',')]
     #[arg(default_value = "interrupt,coalesced,capped,adaptive,epoll,periodic,hybrid,busy")]
     pub ways: Vec<Way>,

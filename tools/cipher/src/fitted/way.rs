@@ -19,6 +19,9 @@ const WAYS: [(&str, &[(&str, bool)]); 8] = [
     ("busy", &[]),
 ];
 
+/// Caps that are looked through where one is looked for, in interrupts a second.
+const CAPS: [&str; 6] = ["capped:1k", "capped:2k", "capped:5k", "capped:10k", "capped:20k", "capped:50k"];
+
 /// A way of telling.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Way {
@@ -46,6 +49,14 @@ impl Way {
             return Err(tollway_core::Error::Wrong(format!("`{variant}` is no way of telling")));
         };
         Ok(Way { variant, params: Params::default(), text: format!("{variant} {words}").trim_end().into() })
+    }
+
+    /// What it stands for where a plan is made: of a cap that was not said, several.
+    pub fn looked_through(&self) -> Vec<Way> {
+        match self.text.as_str() {
+            "capped" => CAPS.iter().filter_map(|way| way.parse().ok()).collect(),
+            _ => vec![self.clone()],
+        }
     }
 
     /// Whether its tenant looks without end, so that no other can have its core.
@@ -103,6 +114,16 @@ mod tests {
         assert_eq!(way.params, Params::default().with("cap", 5000_u64));
         assert_eq!("periodic:2ms".parse::<Way>().unwrap().params, Params::default().with("period", 2000_u64));
         assert_eq!("busy".parse::<Way>().unwrap(), Way::busy());
+    }
+
+    #[test]
+    fn a_cap_that_was_not_said_is_looked_for() {
+        let through = |text: &str| -> Vec<String> {
+            text.parse::<Way>().unwrap().looked_through().iter().map(Way::to_string).collect()
+        };
+        assert_eq!(through("capped"), CAPS);
+        assert_eq!(through("capped:3k"), ["capped:3k"]);
+        assert_eq!(through("epoll"), ["epoll"]);
     }
 
     #[test]

@@ -17,6 +17,7 @@ use crate::args::plan::Plan;
 use crate::fitted::asked::Asked;
 use crate::fitted::foreseen;
 use crate::fitted::observed::Observed;
+use crate::fitted::way::Way;
 use crate::predict::{Asking, OutcomeDocument, fitted, foresee, freeze, measured};
 pub use document::{ChoiceDocument, PlanDocument, VerifiedDocument};
 use search::{Choice, Looked};
@@ -47,10 +48,10 @@ pub fn run(
     };
     let looked = Looked { fit: &fitted.fit, asked: &asked, level: options.slo };
     let mut choices = Vec::new();
-    for way in &options.ways {
+    for way in options.ways.iter().flat_map(Way::looked_through) {
         choices.push(match options.rate {
-            Some(rate) => looked.most_tenants(way, f64::from(rate))?,
-            None => looked.largest_load(way)?,
+            Some(rate) => looked.most_tenants(&way, f64::from(rate))?,
+            None => looked.largest_load(&way)?,
         });
     }
     let best = best(&choices);

@@ -10,8 +10,15 @@ use crate::fitted::asked::{Asked, At, PATH};
 use crate::fitted::way::Way;
 
 /// What the model knows of each axis of a point: all other axes must be at one value throughout a preset, or belong to its way.
-const KNOWN: [(&str, &str); 4] =
-    [("tasks", "1"), ("depth", "1"), ("arrivals", "poisson"), ("tenant", "process")];
+const KNOWN: [(&str, &str); 7] = [
+    ("tasks", "1"),
+    ("depth", "1"),
+    ("arrivals", "poisson"),
+    ("tenant", "process"),
+    ("classes", ""),
+    ("mix", ""),
+    ("trace", ""),
+];
 
 /// A point that is to be foretold.
 pub(crate) struct Asking {
@@ -145,6 +152,7 @@ mod tests {
             ("one-vcm", "`tasks=2`: the model knows tasks=1 only"),
             ("back-ends", "`library` has no card"),
             ("exit-less", "`tenant=micro-guest`"),
+            ("classes", "`classes=0,1`"),
             ("no-such", "there is none of that name"),
         ] {
             let error = Preset::read(&registry(), preset).err().expect(preset).to_string();

@@ -118,6 +118,16 @@ impl Named {
         code("hmac-sha512", Digest::Sha512),
     ];
 
+    /// Their names.
+    pub const NAMES: &'static [&'static str] = &{
+        let (mut names, mut at) = ([""; Named::ALL.len()], 0);
+        while at < names.len() {
+            names[at] = Named::ALL[at].name;
+            at += 1;
+        }
+        names
+    };
+
     /// Operations with private and public keys.
     pub const KEYED: &'static [Named] = &[
         keyed(
