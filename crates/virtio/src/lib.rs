@@ -20,6 +20,7 @@
 mod area;
 pub mod backend;
 mod bucket;
+pub mod courtesy;
 mod descriptor;
 pub mod frontend;
 pub mod order;

@@ -21,31 +21,31 @@ const PER_SECOND: u64 = 50_000_000;
 #[derive(Debug)]
 pub struct Turn {
     begun: Instant,
-    /// How often this thread had slept by then, and been displaced, if it can be told.
-    switches: Option<(u64, u64)>,
-}
-
-fn switches() -> Option<(u64, u64)> {
-    Usage::read().ok().map(|usage| (usage.voluntary, usage.involuntary))
+    /// What this thread had used by then, and how often it had slept and been displaced, if it can be told.
+    before: Option<Usage>,
 }
 
 impl Turn {
     /// A turn begins.
     #[expect(clippy::new_without_default, reason = "it is a moment, not a value")]
     pub fn new() -> Turn {
-        Turn { begun: Instant::now(), switches: switches() }
+        Turn { begun: Instant::now(), before: Usage::read().ok() }
     }
 
     /// It is over: the nanoseconds that it waited, 0 if it never slept. That somebody else had the processor is not its doing.
     pub fn waited(&self) -> u64 {
         let took = self.begun.elapsed();
-        let slept = || switches().map(|(slept, _)| slept) != self.switches.map(|(slept, _)| slept);
+        let slept = || Usage::read().ok().map(|now| now.voluntary) != self.before.map(|then| then.voluntary);
         if took >= SHORT && slept() { took.as_nanos() as u64 } else { 0 }
     }
 
-    /// Whether the thread was displaced meanwhile: then how long the turn has taken says nothing of it.
-    pub fn was_interrupted(&self) -> bool {
-        switches().map(|(_, displaced)| displaced) != self.switches.map(|(_, displaced)| displaced)
+    /// The thread was displaced meanwhile, so that how long the turn has taken says nothing of it: the nanoseconds that it was at
+    /// work.
+    pub fn worked_if_displaced(&self) -> Option<u64> {
+        let (then, now) = (self.before?, Usage::read().ok()?);
+        let worked = |usage: Usage| usage.user + usage.system;
+        let worked = worked(now).saturating_sub(worked(then)).as_nanos() as u64;
+        (now.involuntary != then.involuntary).then_some(worked)
     }
 }
 
@@ -72,6 +72,10 @@ impl Patience {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use tollway_host::cpu::{allowed_cpus, pin_current_thread};
+
     use super::*;
 
     #[test]
@@ -85,6 +89,27 @@ mod tests {
         assert!((5..=11).contains(&lasted), "{lasted}");
         assert!(!patience.lasts(second, 301 * second));
         assert!(patience.lasts(10_000_000, 310 * second));
+    }
+
+    #[test]
+    fn who_is_displaced_is_charged_what_it_worked() {
+        pin_current_thread(allowed_cpus().unwrap()[0]).unwrap();
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            // It inherits the one processor that this thread may have.
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+            let turn = Turn::new();
+            let begun = Instant::now();
+            while begun.elapsed() < Duration::from_millis(200) {}
+            let (took, worked) = (begun.elapsed(), turn.worked_if_displaced());
+            is_over.store(true, Ordering::Relaxed);
+            let worked = Duration::from_nanos(worked.expect("two shared a processor"));
+            assert!(worked > took / 10 && worked < took * 9 / 10, "{worked:?} of {took:?}");
+        });
     }
 
     #[test]

@@ -9,12 +9,14 @@
 mod tenancy;
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use tollway_cipher::engine::device::Options as CardOptions;
 use tollway_cipher::engine::driver::{Driver, Handle, Options, Through, Waiting};
 use tollway_cipher::engine::protocol::Status;
+use tollway_host::cpu::{allowed_cpus, pin_current_thread};
 use tollway_virtio::Span;
 
 use tenancy::{ENCRYPT, Served, ask, encrypts, operation};
@@ -28,6 +30,12 @@ const WINDOWS: usize = 20;
 
 /// What the bar asks for, of a share.
 const BAR: f64 = 0.9;
+
+/// One test at a time: each wants the processors to itself.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 struct Tenant {
     driver: Driver,
@@ -89,6 +97,7 @@ fn others(served: &Served, floods: bool) -> (f64, f64) {
 /// An engine that is lent goes back when it is not wanted any more, though there is always something to do.
 #[test]
 fn an_engine_goes_back_while_everybody_always_wants_more() {
+    let _alone = alone();
     let options = CardOptions { engines: 0, lent: 1, ..CardOptions::default() };
     let mut served = Served::start(TENANTS, &options);
     let mut engine = served.card.engine().unwrap();
@@ -125,10 +134,112 @@ impl Drop for Ends<'_> {
     }
 }
 
+/// An engine is displaced again and again, in the midst of long requests: these are charged what it worked, and not a turn each. One
+/// that asks for 16 times as much at a time has no more of the card's time than another.
+#[test]
+fn whose_requests_are_displaced_has_no_more_than_its_share() {
+    let _alone = alone();
+    let cpus = allowed_cpus().unwrap();
+    let options = CardOptions { engines: 0, lent: 1, ..CardOptions::default() };
+    let mut served = Served::start(2, &options);
+    let mut engine = served.card.engine().unwrap();
+    let is_over = AtomicBool::new(false);
+    let kept = thread::scope(|scope| {
+        let _ends = Ends(&is_over);
+        scope.spawn(|| {
+            pin_current_thread(cpus[0]).unwrap();
+            engine.work(|| !is_over.load(Ordering::Relaxed)).unwrap();
+        });
+        scope.spawn(|| {
+            pin_current_thread(cpus[0]).unwrap();
+            while !is_over.load(Ordering::Relaxed) {
+                thread::sleep(Duration::from_micros(100));
+            }
+        });
+        pin_current_thread(*cpus.last().unwrap()).unwrap();
+        let tenant = |(number, bytes, depth)| Tenant::new(&served, number, bytes, depth, Through::Messages);
+        let mut tenants = [(0, 1 << 20, 4), (1, 1 << 16, 64)].map(tenant);
+        let mut kept = 0.0f64;
+        for _ in 0..WINDOWS {
+            let before = [0, 1].map(|number: usize| tenants[number].done);
+            let begun = Instant::now();
+            while begun.elapsed() < WINDOW {
+                tenants.iter_mut().for_each(Tenant::drive);
+            }
+            let bytes = |of: usize| (tenants[of].done - before[of]) * u64::from(tenants[of].bytes);
+            println!("{} bytes at a MiB, {} at 64 KiB", bytes(0), bytes(1));
+            kept = kept.max(bytes(1) as f64 / bytes(0).max(1) as f64);
+            if kept >= 0.8 {
+                break;
+            }
+        }
+        kept
+    });
+    assert!(kept >= 0.8, "{kept} of what the other has");
+}
+
+/// How often somebody else asks for something meanwhile. With a lock that goes to whoever asks first one of some 200 took 0.1 s and more.
+const ASKED: usize = 600;
+
+/// A tenant keeps the card busy with the longest requests there are, and makes and closes sessions meanwhile: others' messages are answered
+/// after a turn of it, and not when it rests.
+#[test]
+fn who_always_wants_more_keeps_nobodys_messages_waiting() {
+    let _alone = alone();
+    let served = Served::start(2, &CardOptions::default());
+    let is_over = AtomicBool::new(false);
+    let by_messages = Options { sessions: Through::Messages, ..Options::default() };
+    let mut waits: Vec<Duration> = thread::scope(|scope| {
+        let _ends = Ends(&is_over);
+        let Tenant { driver, session, .. } = Tenant::new(&served, 0, 1 << 20, 8, Through::Messages);
+        let first = driver.free();
+        let Driver { mut sessions, mut queues, .. } = driver;
+        let mut queue = queues.remove(0);
+        let is_over = &is_over;
+        scope.spawn(move || {
+            let (mut free, bytes): (Vec<u64>, u32) = ((0..8).collect(), 1 << 20);
+            while !is_over.load(Ordering::Relaxed) {
+                while let Some(done) = queue.take().unwrap() {
+                    free.push(done.token);
+                }
+                while let Some(place) = free.pop() {
+                    let at = first + 2 * bytes as usize * place as usize;
+                    let source = [Span { at, bytes }];
+                    let result = [Span { at: at + bytes as usize, bytes }];
+                    assert!(queue.submit(place, &operation(session, &[1; 16], &source, &result)).unwrap());
+                }
+                queue.kick();
+                thread::yield_now();
+            }
+        });
+        scope.spawn(move || {
+            while !is_over.load(Ordering::Relaxed) {
+                let session = sessions.open(ENCRYPT, &KEY).unwrap().unwrap();
+                assert_eq!(sessions.close(session).unwrap(), Status::Ok);
+                thread::sleep(Duration::from_millis(2));
+            }
+        });
+        let mut other = served.driver(1, &by_messages);
+        let ask = |_| {
+            thread::sleep(Duration::from_millis(2));
+            let begun = Instant::now();
+            let session = other.open(ENCRYPT, &KEY).unwrap().unwrap();
+            other.close(session).unwrap();
+            begun.elapsed()
+        };
+        (0..ASKED).map(ask).collect()
+    });
+    waits.sort();
+    let longest = waits[ASKED - 1];
+    println!("messages: median {:?}, longest {longest:?}", waits[ASKED / 2]);
+    assert!(longest < Duration::from_millis(100), "{:?}", &waits[ASKED - 20..]);
+}
+
 /// In turns beside a like one and beside a flood, until the one that has it worst beside the flood has nine tenths of what each has
 /// beside a like one, each in its best window.
 #[test]
 fn one_that_floods_leaves_each_of_the_others_its_share() {
+    let _alone = alone();
     let options = CardOptions { spin: Duration::from_micros(100), ..CardOptions::default() };
     let served = Served::start(TENANTS, &options);
     let (mut share, mut kept) = (0.0f64, 0.0f64);

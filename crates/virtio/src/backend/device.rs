@@ -64,6 +64,8 @@ pub enum Event<'a> {
     Started(usize),
     /// A queue does not run any more.
     Stopped(usize),
+    /// Its driver begins anew, as after a reboot: what it had made before is over.
+    Anew,
     /// A message was refused, or a queue could not start; the connection may be kept.
     Refused(&'a Refused),
     /// The connection is gone. All queues were stopped before.

@@ -31,7 +31,7 @@ struct Setup {
     kick: Option<Arc<Eventfd>>,
     call: Option<Eventfd>,
     error: Option<Eventfd>,
-    enabled: bool,
+    enabled: Option<bool>,
 }
 
 /// What handling messages needs besides the connection.
@@ -167,7 +167,10 @@ impl Session {
                 self.protocol = wanted;
             }
             FrontendReq::SET_OWNER => {}
-            FrontendReq::RESET_OWNER => self.end(around),
+            FrontendReq::RESET_OWNER => {
+                self.end(around);
+                around.device.event(around.tenant, Event::Anew);
+            }
             FrontendReq::GET_QUEUE_NUM => return word(self.queues.len() as u64),
             FrontendReq::SET_MEM_TABLE => {
                 if !self.bin.is_done() {
@@ -200,7 +203,13 @@ impl Session {
                 let (queue, base) = self.queue_and(message)?;
                 let base = u16::try_from(base).map_err(|_| message.wrong("an index has 16 bits"))?;
                 self.stop(queue, around);
-                self.queues[queue].base = base;
+                let setup = &mut self.queues[queue];
+                // Who goes on after a pause goes on where it stopped; at 0 a driver begins anew.
+                let is_anew = base == 0 && setup.base != 0;
+                setup.base = base;
+                if is_anew {
+                    around.device.event(around.tenant, Event::Anew);
+                }
                 self.start(queue, around)?;
             }
             FrontendReq::GET_VRING_BASE => {
@@ -247,7 +256,7 @@ impl Session {
                 if enable > 1 {
                     return Err(message.wrong(format!("{enable} is neither on nor off")));
                 }
-                self.queues[queue].enabled = enable == 1;
+                self.queues[queue].enabled = Some(enable == 1);
                 self.stop(queue, around);
                 self.start(queue, around)?;
             }
@@ -283,7 +292,7 @@ impl Session {
 
     /// Stops a queue, if it runs; it would go on where it stopped.
     fn stop(&mut self, queue: usize, around: &Surroundings<'_>) {
-        // Whoever serves it holds this lock for a part of a buffer at most.
+        // Whoever serves it has this lock for a turn at most, and lets this thread go first.
         let Some(ring) = around.port.rings()[queue].take() else { return };
         let setup = &mut self.queues[queue];
         setup.base = ring.base();
@@ -297,8 +306,8 @@ impl Session {
     fn start(&mut self, queue: usize, around: &Surroundings<'_>) -> Result<(), Refused> {
         let setup = &self.queues[queue];
         // Without protocol features there is no message that enables a queue: it is enabled from the start.
-        let enabled =
-            setup.enabled || self.features & PROTOCOL_FEATURES == 0 || around.device.starts_enabled();
+        let unsaid = || self.features & PROTOCOL_FEATURES == 0 || around.device.starts_enabled();
+        let enabled = setup.enabled.unwrap_or_else(unsaid);
         let (Some(memory), Some([descriptors, available, used]), Some(kick)) =
             (&self.memory, setup.rings, &setup.kick)
         else {

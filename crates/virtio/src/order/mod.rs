@@ -158,9 +158,16 @@ impl Order {
         }
     }
 
-    /// The tokens of a tenant, for another order that it goes on in: it saves up nothing by going.
-    pub fn tokens(&self, tenant: usize) -> Option<Bucket> {
-        self.accounts[tenant].bucket.clone()
+    /// A tenant goes, to another order that it goes on in; the tokens that it takes along: it saves up nothing by going.
+    pub fn leaves(&mut self, tenant: usize, now: u64) -> Option<Bucket> {
+        let account = &mut self.accounts[tenant];
+        match account.state {
+            State::Limited(since) => account.waits.limited += now.saturating_sub(since),
+            State::Waiting(since) => account.waits.total += now.saturating_sub(since),
+            State::Idle | State::Served { .. } => {}
+        }
+        account.state = State::Idle;
+        account.bucket.clone()
     }
 
     /// A tenant comes out of another order, with its tokens.

@@ -262,6 +262,23 @@ fn a_kick_during_a_turn_is_not_lost() {
 }
 
 #[test]
+fn who_goes_takes_its_tokens_along_and_waits_no_longer_where_it_was() {
+    let limited = Share { weight: 1, limit: Some((1000, 100)), ..Share::default() };
+    let mut order = Order::new(Discipline::Fair, Q, Q, &[limited], 0);
+    order.want(0, 0);
+    order.next(Q, 0).unwrap();
+    order.done(0, 100, 100, Some(500), 0);
+    assert_eq!(order.next(Q, 0), None);
+    let tokens = order.leaves(0, 40);
+    assert_eq!((order.due(50), order.waits(0, 1_000).limited), (None, 40));
+    let mut other = Order::new(Discipline::Fair, Q, Q, &[limited], 0);
+    other.comes_with(0, tokens);
+    other.want(0, 50);
+    // Its bucket is empty there, too.
+    assert_eq!(other.next(Q, 50), None);
+}
+
+#[test]
 fn a_new_limit_counts_from_now_on() {
     let mut order = Order::new(Discipline::Fair, Q, Q, &[Share::default()], 0);
     order.change(0, Share { weight: 1, limit: Some((1000, 100)), ..Share::default() }, 0);

@@ -19,6 +19,7 @@ pub enum Seen {
     Connected,
     Started,
     Stopped(usize),
+    Anew,
     Refused(usize, Refused),
     Gone(usize),
 }
@@ -41,6 +42,7 @@ impl Device for Counting {
                 Seen::Started
             }
             Event::Stopped(_) => Seen::Stopped(tenant),
+            Event::Anew => Seen::Anew,
             Event::Refused(refused) => Seen::Refused(tenant, refused.clone()),
             Event::Gone => Seen::Gone(tenant),
         };

@@ -254,6 +254,9 @@ fn a_queue_stops_at_once_says_where_and_goes_on_there() {
     let messages = frontend.messages().unwrap();
     messages.set_vring_enable(0, false).unwrap();
     served.wait_for(|seen| matches!(seen, Seen::Stopped(0)).then_some(()));
+    // At the beginning again, as after a reboot.
+    messages.set_vring_base(0, 0).unwrap();
+    served.wait_for(|seen| matches!(seen, Seen::Anew).then_some(()));
 }
 
 #[test]

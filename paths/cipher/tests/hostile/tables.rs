@@ -14,7 +14,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
-use tollway_cipher::engine::device::Card;
+use tollway_cipher::engine::device::{Card, Options};
 use tollway_cipher::engine::protocol::{
     CREATE_SESSION, CRYPTO_SESSION_FEATURE, NewSession, Request, Status, Work,
 };
@@ -23,7 +23,7 @@ use tollway_host::shared::SharedPages;
 use tollway_virtio::frontend::{Agreed, Layout, Queue};
 use tollway_virtio::{Area, Span};
 
-use super::tenancy::encrypted;
+use super::tenancy::{Served, encrypted};
 
 const ALGORITHM: Algorithm = Algorithm::Cipher(CipherMode::Cbc, Direction::Encrypt);
 const KEY: [u8; 16] = [0x77; 16];
@@ -50,6 +50,7 @@ const SET_MEM_TABLE: u32 = 5;
 const SET_VRING_NUM: u32 = 8;
 const SET_VRING_ADDR: u32 = 9;
 const SET_VRING_BASE: u32 = 10;
+const GET_VRING_BASE: u32 = 11;
 const SET_VRING_KICK: u32 = 12;
 const SET_PROTOCOL_FEATURES: u32 = 16;
 const SET_VRING_ENABLE: u32 = 18;
@@ -58,6 +59,30 @@ const SET_VRING_ENABLE: u32 = 18;
 const FEATURES: u64 = 1 << 32 | 1 << 30;
 /// Messages are acknowledged (VHOST_USER_PROTOCOL_F_REPLY_ACK).
 const ACKNOWLEDGED: u64 = 1 << 3;
+
+/// A guest that reboots leaves no session behind, whose keys it does not know any more; one that is only paused has its own still. A
+/// queue that was switched off is not served.
+#[test]
+fn who_begins_anew_has_none_of_its_sessions() {
+    let served = Served::start(1, &Options::default());
+    let text = vec![9; BYTES];
+    let right = encrypted(&KEY, &IV, &text);
+    let mut tenant = Tenant::connect(&served.socket(0), &text);
+    tenant.submit();
+    tenant.takes_all(&right);
+    let function = || served.card.status().functions[0].clone();
+    tenant.takes(SET_VRING_ENABLE, &words(&[0]), None);
+    assert_eq!((function().served, function().sessions), (false, 1));
+    tenant.takes(SET_VRING_ENABLE, &words(&[1 << 32]), None);
+    assert!(function().served);
+    let state = tenant.ask(GET_VRING_BASE, &words(&[0]), 0, None);
+    let base = u64::from(u32::from_ne_bytes(*state.last_chunk().unwrap()));
+    assert_eq!(base, DEPTH as u64);
+    tenant.takes(SET_VRING_BASE, &words(&[base << 32]), None);
+    assert_eq!(function().sessions, 1);
+    tenant.takes(SET_VRING_BASE, &words(&[0]), None);
+    assert_eq!(function().sessions, 0);
+}
 
 /// What is shared in the place of what was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

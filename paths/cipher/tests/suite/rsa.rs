@@ -37,6 +37,17 @@ pub fn keys() -> &'static [Key; 2] {
     KEYS.get_or_init(|| [2048, 1160].map(made))
 }
 
+/// No operation with a private key takes longer than one of 4096 bits does: nothing interrupts it, and others wait.
+#[test]
+fn private_keys_of_more_than_4096_bits_are_not_supported() {
+    for (bits, private) in [(4096, Ok(())), (4224, Err(Status::NotSupported))] {
+        let key = made(bits);
+        let padding = RsaPadding::Pkcs1(None);
+        let made = |private, der: &[u8]| Session::new(Algorithm::Rsa { padding, private }, der).map(|_| ());
+        assert_eq!((made(true, &key.private), made(false, &key.public)), (private, Ok(())), "{bits}");
+    }
+}
+
 fn made(bits: i32) -> Key {
     use aws_lc_sys::{
         BN_free, BN_new, BN_set_word, OPENSSL_free, RSA_free, RSA_generate_key_ex, RSA_new,

@@ -114,7 +114,10 @@ fn wait(
             Err(error) => return Err(Error::system("waiting for signals", error).into()),
         }
         if watched[1].revents().contains(PollFlags::IN) {
-            return Err(Error::Wrong("no card is left: each has failed".into()).into());
+            return Err(Error::Wrong(
+                "nobody new is served any more: each card has failed, or what answers messages has".into(),
+            )
+            .into());
         }
         signals.drain();
         if signals.end() {

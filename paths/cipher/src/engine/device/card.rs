@@ -94,7 +94,8 @@ impl Card {
                 card.thread(name, move || runs.work())?;
             }
         }
-        card.thread("reception".into(), move || reception.run())?;
+        let answers = Answers { front: card.front.clone(), ended: false };
+        card.thread("reception".into(), move || answers.work(reception))?;
         Ok(card)
     }
 
@@ -184,6 +185,29 @@ impl Drop for Card {
             }
         }
         self.front.functions.iter().for_each(Function::end);
+    }
+}
+
+/// The thread that answers messages. Without it nobody can connect or open a session: the front is told when it ends without having
+/// been told to, however it does.
+struct Answers {
+    front: Arc<Front>,
+    ended: bool,
+}
+
+impl Answers {
+    fn work(mut self, reception: Reception<Front>) -> Result<()> {
+        reception.run()?;
+        self.ended = true;
+        Ok(())
+    }
+}
+
+impl Drop for Answers {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.front.tell(Told::Over);
+        }
     }
 }
 

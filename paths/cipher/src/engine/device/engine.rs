@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tollway_core::Result;
 
-use super::pool::{Pool, TURN};
+use super::pool::Pool;
 use super::told::Told;
 
 /// An engine for a thread of its user's ([`Card::engine`](super::Card::engine)): it works while that thread lets it.
@@ -117,9 +117,7 @@ fn turns(pool: &Pool, number: usize) -> Turns {
     let mut watch = Watch { from: begun };
     while let Some(grant) = pool.next() {
         let turn = pool.serve(number, grant);
-        // That others had the processor is not the tenant's doing.
-        let cost = if turn.interrupted { TURN } else { turn.took() };
-        pool.done(number, grant.tenant, &turn, cost);
+        pool.done(number, grant.tenant, &turn, turn.cost());
         had.requests += turn.requests;
         if let Some(refused) = turn.refused {
             pool.tell(Told::Refused(grant.tenant, refused));

@@ -226,6 +226,7 @@ impl Device for Front {
                 self.card(tenant).left(tenant);
                 self.tell(Told::Stopped(tenant, queue));
             }
+            Event::Anew => function.begins_anew(),
             Event::Refused(refused) => {
                 function.refused_message();
                 self.tell(Told::Refused(tenant, refused.clone()));

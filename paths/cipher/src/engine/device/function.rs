@@ -1,9 +1,10 @@
 //! A virtual function: one tenant's queues and sessions, and what is counted of it.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, MutexGuard, OnceLock};
 
 use tollway_virtio::backend::{Chain, Kicks, Port, Refused, Ring};
+use tollway_virtio::courtesy::Courtesy;
 use tollway_virtio::patience::{self, Patience};
 use zeroize::Zeroizing;
 
@@ -34,8 +35,8 @@ pub(super) struct Function {
     port: OnceLock<Arc<Port>>,
     /// Bytes of a request at most.
     longest: u64,
-    sessions: Mutex<Sessions>,
-    inner: Mutex<Inner>,
+    sessions: Courtesy<Sessions>,
+    inner: Courtesy<Inner>,
     /// When its tenant is to be told what is done, in the card's nanoseconds.
     due: AtomicU64,
 }
@@ -94,14 +95,19 @@ pub(super) struct Turn {
     over: bool,
     /// Why a queue was given up, if one was.
     pub(super) refused: Option<Refused>,
-    /// Whether others had the processor meanwhile.
-    pub(super) interrupted: bool,
+    /// What it worked, in nanoseconds, if it was long and others had the processor meanwhile.
+    displaced: Option<u64>,
 }
 
 impl Turn {
     /// How long it took, in nanoseconds.
     pub(super) fn took(&self) -> u64 {
         self.times[1] - self.times[0]
+    }
+
+    /// What it costs its tenant, in nanoseconds: that others had the processor is not its doing.
+    pub(super) fn cost(&self) -> u64 {
+        self.displaced.map_or(self.took(), |worked| worked.clamp(TURN, self.took().max(TURN)))
     }
 }
 
@@ -121,8 +127,8 @@ impl Function {
             card: AtomicUsize::new(0),
             port: OnceLock::new(),
             longest,
-            sessions: Mutex::new(Sessions::new(sessions)),
-            inner: Mutex::new(Inner {
+            sessions: Courtesy::new(Sessions::new(sessions)),
+            inner: Courtesy::new(Inner {
                 counts: Counts::default(),
                 connected: false,
                 // The control queue is the last.
@@ -172,11 +178,11 @@ impl Function {
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock()
     }
 
     fn sessions(&self) -> MutexGuard<'_, Sessions> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+        self.sessions.lock()
     }
 
     /// What was counted, how many sessions there are, whether a peer is connected.
@@ -208,6 +214,11 @@ impl Function {
         let mut inner = self.inner();
         inner.connected = connected;
         inner.counts.connections += u64::from(connected);
+    }
+
+    /// Its driver begins anew: it knows none of its sessions.
+    pub(super) fn begins_anew(&self) {
+        self.sessions().clear();
     }
 
     /// The card has ended, though a tenant of this process may still hold it: its keys end, too.
@@ -255,7 +266,8 @@ impl Function {
     pub(super) fn serve(&self, most: usize, long: Option<u64>, now: &impl Fn() -> u64) -> Turn {
         let mut turn = Turn::default();
         let Some(port) = self.port.get() else { return turn };
-        let (mut rings, mut inner, mut sessions) = (port.rings(), self.inner(), self.sessions());
+        let (mut rings, mut inner, mut sessions) =
+            (port.rings_last(), self.inner.lock_last(), self.sessions.lock_last());
         // From here on nothing is waited for but its memory.
         let (begun, watched) = (now(), patience::Turn::new());
         turn.standing[0] = standing(&rings);
@@ -276,7 +288,7 @@ impl Function {
         }
         let ended = now();
         turn.times = [begun, ended];
-        turn.interrupted = turn.took() > TURN && watched.was_interrupted();
+        turn.displaced = (turn.took() > TURN).then(|| watched.worked_if_displaced()).flatten();
         if !inner.patience.lasts(watched.waited(), ended) {
             let running = rings.iter_mut().flatten().filter(|ring| !ring.is_broken());
             if let Some(refused) = running.map(|ring| ring.give_up(Refused::Slow)).last() {

@@ -229,7 +229,7 @@ impl Pool {
 
     /// A function comes from another card, with the tokens that it has left.
     pub(super) fn takes_over(&self, last: &Pool, function: usize) {
-        let tokens = last.desk().order.tokens(function);
+        let tokens = last.desk().order.leaves(function, self.now());
         last.left(function);
         self.desk().order.comes_with(function, tokens);
     }

@@ -20,7 +20,7 @@ pub enum Told {
     Placed(usize, usize),
     /// A card failed, since an engine of it did.
     Failed(usize),
-    /// No card is left: nobody is served any more.
+    /// No card is left, or nothing that answers messages: nobody new is served any more.
     Over,
     /// A thread of the card ended for a reason that should not be.
     Ended(String),

@@ -12,6 +12,10 @@ use crate::engine::protocol::Status;
 /// The most bytes that a request with a public key may be about: a modulus of 16384 bits, the library's longest.
 pub(super) const MOST: usize = 2048;
 
+/// Bytes of the modulus of a private RSA key at most, 4096 bits: nothing interrupts an operation, which at 8192 bits takes tens of
+/// milliseconds, and all tenants of an engine wait for it.
+pub(super) const MOST_PRIVATE: usize = 512;
+
 /// 1 if it was done. What the library remembers of an error is of no use to us.
 pub(super) fn check(done: c_int) -> Result<(), Status> {
     if done == 1 {

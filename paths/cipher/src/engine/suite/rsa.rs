@@ -10,7 +10,7 @@ use aws_lc_sys::{
 };
 
 use super::bytes::put;
-use super::library::{MOST, Piece, check};
+use super::library::{MOST, MOST_PRIVATE, Piece, check};
 use super::{Digest, Job, RsaPadding};
 use crate::engine::protocol::{Status, Work};
 
@@ -33,7 +33,7 @@ impl Key {
     /// Of a DER-encoded `RSAPrivateKey` or `RSAPublicKey` (RFC 8017, A.1), as VIRTIO 1.2, 5.9.7.2.1.6 has it.
     ///
     /// # Errors
-    /// It is none, or its numbers do not go together.
+    /// It is none, or its numbers do not go together; a private one is of more than 4096 bits.
     pub(super) fn new(padding: RsaPadding, private: bool, der: &[u8]) -> Result<Key, Status> {
         // SAFETY: so many bytes are there.
         let key = unsafe {
@@ -44,7 +44,8 @@ impl Key {
         };
         let Some(key) = NonNull::new(key) else { return check(0).and(Err(Status::Err)) };
         let key = Key { key, padding, private };
-        if key.size() <= MOST { Ok(key) } else { Err(Status::NotSupported) }
+        let most = if private { MOST_PRIVATE } else { MOST };
+        if key.size() <= most { Ok(key) } else { Err(Status::NotSupported) }
     }
 
     /// Bytes of the modulus.

@@ -219,6 +219,8 @@ impl Device for Shared {
                 self.kicks.ring();
             }
             Event::Stopped(_) => self.tell(Told::Stopped(tenant)),
+            // It keeps nothing of a driver.
+            Event::Anew => {}
             Event::Refused(refused) => {
                 seat.refused_message();
                 self.tell(Told::Refused(tenant, refused.clone()));

@@ -101,7 +101,7 @@ pub(super) fn work(shared: &Shared, number: usize, mut source: Box<dyn Source>) 
             block.spend(turn.used);
             // What could have been drawn meanwhile, unless others had the processor: that is not the tenant's doing.
             let missed = (begun.elapsed().as_nanos() as f64 * block.rate) as usize;
-            let is_dear = missed > turn.used && !watched.was_interrupted();
+            let is_dear = missed > turn.used && watched.worked_if_displaced().is_none();
             let cost = if is_dear { missed.min(DEAREST * shared.quantum) } else { turn.used };
             shared.done(grant.tenant, turn.used, cost, turn.more);
             let slow = seat.waited(watched.waited(), shared.now());
