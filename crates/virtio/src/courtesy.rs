@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 const LONGEST: Duration = Duration::from_millis(1);
 
 /// Such a lock. What a thread that panicked left under it is taken as it is.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Courtesy<T> {
     waiting: AtomicUsize,
     lock: Mutex<T>,

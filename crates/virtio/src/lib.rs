@@ -6,6 +6,7 @@
 //!   frontend  the using end: a process that plays a guest, at a socket or in the device's own process
 //!   area      memory that both ends see
 //!   order     whose turn it is: fair shares, by arrival, by rank
+//!   courtesy  a lock that one takes again and again, and lets others have first
 //!   patience  how long a tenant may keep the others waiting
 //!   bucket    a limit on a rate
 //!   wiped     bytes of messages, of which nothing is left
