@@ -84,6 +84,14 @@ fn what_is_foretold_was_frozen_before_it_was_measured() {
         let service = number(&document["fitted"], "service_ns");
         assert!(number(of, "p99_foretold_ns") > service && number(of, "mean_foretold_ns") > service, "{of}");
     }
+    // Of each way the rate at which the card is at work for so long: to tell takes its time.
+    assert!(predicted.iter().all(|of| (number(of, "load") - 0.4).abs() < 0.02), "{document}");
+    assert!(number(&predicted[1], "rate") < number(&predicted[0], "rate"), "{document}");
+    // What the machine took was watched both times.
+    for taken in [&document["fitted"]["taken"], &document["meanwhile"]] {
+        let share = number(taken, "share");
+        assert!((1e-5..0.9).contains(&share) && number(taken, "long_share") <= share, "{taken}");
+    }
     // Who is told by interrupts waits longer.
     assert!(
         number(&predicted[1], "mean_foretold_ns") > number(&predicted[0], "mean_foretold_ns"),

@@ -46,5 +46,5 @@ pub use plan::{Gate, Plan, Role, TenantKind, Visits};
 pub use preset::{Case, OneOrMany, Preset, PresetHead, TrialSpec};
 pub use recorder::{Recorder, SUB_TICKS, Spread};
 pub use requirement::{CpuFeature, Missing, Requirement};
-pub use tally::{Stage, Tally};
+pub use tally::{Stage, Taken, Tally};
 pub use toll::{Placement, Toll, TollKey, Warmth};

@@ -19,8 +19,20 @@ pub struct Tally {
     /// need be timed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<Stage>,
+    /// What was taken of each actor's core that watched its own, a list for each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub taken: Vec<Vec<Taken>>,
     /// Anything else worth counting.
     pub counters: BTreeMap<String, u64>,
+}
+
+/// A piece of time that was taken of a core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Taken {
+    /// Nanoseconds after the window opened.
+    pub at: u64,
+    /// For how many nanoseconds.
+    pub long: u64,
 }
 
 /// A stage of a critical path.
@@ -74,6 +86,7 @@ impl Tally {
                 None => self.stages.push(stage.clone()),
             }
         }
+        self.taken.extend(other.taken.iter().cloned());
         for (name, n) in &other.counters {
             *self.counters.entry(name.clone()).or_default() += n;
         }

@@ -53,12 +53,17 @@ impl AddAssign for Gaps {
 /// first reading is taken at the call; a gap that is still open at `until` counts with its whole length.
 #[inline]
 pub fn watch_until<C: Clock>(clock: C, until: Ticks, threshold: Ticks) -> Gaps {
-    watch_each(clock, until, threshold, |_| {})
+    watch_each(clock, until, threshold, |_, _| {})
 }
 
-/// The same, and tells of each gap, in ticks, as soon as it is over.
+/// The same, and tells of each gap as soon as it is over: when it began, and how long it was.
 #[inline]
-pub fn watch_each<C: Clock>(clock: C, until: Ticks, threshold: Ticks, mut each: impl FnMut(Ticks)) -> Gaps {
+pub fn watch_each<C: Clock>(
+    clock: C,
+    until: Ticks,
+    threshold: Ticks,
+    mut each: impl FnMut(Ticks, Ticks),
+) -> Gaps {
     let start = clock.now();
     let mut gaps = Gaps::default();
     let mut last = start;
@@ -69,7 +74,7 @@ pub fn watch_each<C: Clock>(clock: C, until: Ticks, threshold: Ticks, mut each: 
             gaps.count += 1;
             gaps.lost += stretch;
             gaps.longest = gaps.longest.max(stretch);
-            each(stretch);
+            each(last, stretch);
         }
         last = now.max(last);
     }
@@ -107,8 +112,10 @@ mod tests {
     #[test]
     fn gaps_are_counted_and_a_step_back_is_none() {
         SCRIPT.set((0, &[100, 110, 5110, 5105, 5120, 9120, 9130]));
-        let gaps = watch_until(Scripted, 9121, 4000);
+        let mut each = Vec::new();
+        let gaps = watch_each(Scripted, 9121, 4000, |begun, long| each.push((begun, long)));
         assert_eq!(gaps, Gaps { count: 1, lost: 5000, longest: 5000, watched: 9030 });
+        assert_eq!(each, [(110, 5000)]);
     }
 
     #[test]

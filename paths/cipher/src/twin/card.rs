@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-use super::Interruptions;
 use super::core::Core;
 use super::run::{Event, World};
 
@@ -35,14 +34,14 @@ pub(super) struct Card<'p> {
 }
 
 impl<'p> Card<'p> {
-    pub(super) fn new(what: &'p Interruptions, seed: u64) -> Card<'p> {
+    pub(super) fn new(core: Core<'p>) -> Card<'p> {
         Card {
             doing: Doing::Looks,
             sleeps: 0,
             standing: (0, 0.0, 0.0),
             cold: false,
             asked: VecDeque::new(),
-            core: Core::new(what, seed),
+            core,
         }
     }
 

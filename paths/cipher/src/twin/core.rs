@@ -3,13 +3,15 @@
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use super::Interruptions;
+use super::taken::Interruptions;
+use super::taken::replay::Replay;
 
 /// A core that somebody's thread has.
 pub(super) struct Core<'p> {
     what: &'p Interruptions,
     /// Of its own: what is taken does not hang on what else is drawn.
     random: StdRng,
+    long: Replay<'p>,
     /// When the next interruption, or the one under way, begins and ends.
     begins: f64,
     ends: f64,
@@ -18,18 +20,25 @@ pub(super) struct Core<'p> {
 }
 
 impl<'p> Core<'p> {
-    pub(super) fn new(what: &'p Interruptions, seed: u64) -> Core<'p> {
-        let mut core = Core { what, random: StdRng::seed_from_u64(seed), begins: 0.0, ends: 0.0, busy: 0.0 };
+    /// The first or the second of those that were watched at once; both are given the same seed.
+    pub(super) fn new(what: &'p Interruptions, which: usize, seed: u64) -> Core<'p> {
+        let long = Replay::new(&what.windows, which, seed);
+        let random = StdRng::seed_from_u64(seed ^ (0xc04e + which as u64));
+        let mut core = Core { what, random, long, begins: 0.0, ends: 0.0, busy: 0.0 };
         core.next(0.0);
         core
     }
 
     fn next(&mut self, from: f64) {
-        self.begins = match self.what.rate > 0.0 {
+        let short = match self.what.rate > 0.0 {
             true => from - (1.0 - self.random.random::<f64>()).ln() * 1e9 / self.what.rate,
             false => f64::INFINITY,
         };
-        self.ends = self.begins + self.what.lengths.draw(&mut self.random);
+        // What is short comes without memory: if something long is first, it is drawn anew afterwards.
+        (self.begins, self.ends) = match self.long.until(short) {
+            Some((begins, long)) => (begins.max(from), begins.max(from) + long),
+            None => (short, short + self.what.lengths.draw(&mut self.random)),
+        };
     }
 
     /// The first moment from `now` on at which a thread of it runs that never sleeps.

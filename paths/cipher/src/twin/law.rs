@@ -44,7 +44,8 @@ impl Law {
         (self.moment(|value| value * value) / self.mean().powi(2) - 1.0).max(0.0)
     }
 
-    fn moment(&self, of: impl Fn(f64) -> f64) -> f64 {
+    /// The mean of what that makes of each.
+    pub(super) fn moment(&self, of: impl Fn(f64) -> f64) -> f64 {
         let (mut sum, mut before) = (0.0, 0);
         for (value, up_to) in self.values.iter().zip(&self.up_to) {
             sum += of(*value) * (up_to - before) as f64;

@@ -6,6 +6,7 @@
 //!
 //! ```text
 //!   law        a step's times, as they were seen
+//!   taken      what the machine takes of cores
 //!   core       a core, from which the machine takes time now and then
 //!   tenant     the tenant's thread: sends, takes, sleeps
 //!   card       the card: sleeps, serves, tells
@@ -16,6 +17,7 @@ mod card;
 mod core;
 mod law;
 mod run;
+mod taken;
 mod tenant;
 #[cfg(test)]
 mod tests;
@@ -25,18 +27,10 @@ use crate::engine::driver::Waiting;
 
 pub use law::Law;
 pub use run::run;
+pub use taken::{Interruptions, Watched};
 
 /// What it takes to wake somebody by how long that has slept: `(slept, takes)`, the shortest sleep first, both in nanoseconds.
 pub type Wakes = Vec<(f64, Law)>;
-
-/// What the machine takes from a thread that never gives its core away.
-#[derive(Clone, Debug, Default)]
-pub struct Interruptions {
-    /// How many a second.
-    pub rate: f64,
-    /// How long they are, in nanoseconds.
-    pub lengths: Law,
-}
 
 /// What the steps of a request take, in nanoseconds.
 #[derive(Clone, Debug, Default)]

@@ -35,7 +35,8 @@ pub struct Predict {
     #[arg(long, value_name = "WAY,…", value_delimiter = ',', default_value = "busy,interrupt,epoll")]
     pub ways: Vec<Way>,
 
-    /// Loads that are foretold: the share of time for which the card is at work.
+    /// Loads that are foretold: the share of time for which the card is at work, its calls included; of each way the rate that makes it
+    /// is found by simulation.
     #[arg(long, value_name = "LOAD,…", value_delimiter = ',', default_value = "0.6,0.7,0.8", value_parser = load)]
     pub loads: Vec<f64>,
 

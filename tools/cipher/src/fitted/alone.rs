@@ -11,9 +11,6 @@ use super::way::Way;
 /// How each is measured.
 pub const TRIAL: TrialSpec = TrialSpec { window_ms: 60.0, warmup_ms: 5.0, runs: 6, repeats: 1 };
 
-/// What the machine takes of a core comes now and then: it is watched for longer.
-pub const WATCH: TrialSpec = TrialSpec { window_ms: 2500.0, warmup_ms: 5.0, runs: 6, repeats: 1 };
-
 /// How long sleeps are of which it is known what their end takes, in nanoseconds: the actors' own way there is in them.
 const LONG: [(&str, f64); 5] = [("0us", 5e3), ("5us", 1e4), ("20us", 2.5e4), ("100us", 1.05e5), ("1ms", 1e6)];
 
@@ -26,7 +23,6 @@ const NAPS: [(&str, f64); 2] = [("100us", 1e5), ("1ms", 1e6)];
 /// What steps take alone.
 #[derive(Clone, Debug)]
 pub struct Alone {
-    interruptions: Interruptions,
     submit: Law,
     take: Law,
     /// To write the eventfd of one that sleeps in poll(2), and in epoll(7).
@@ -50,12 +46,11 @@ pub struct Alone {
     pub serve: f64,
 }
 
-/// The points to be measured for it: the watch, and all others.
+/// The points to be measured for it.
 ///
 /// # Errors
 /// If a variant does not have what is asked of it.
-pub fn points(asked: &Asked<'_>) -> Result<(Vec<At>, Vec<At>)> {
-    let watch = asked.at("crossings", "interruption", Params::default())?;
+pub fn points(asked: &Asked<'_>) -> Result<Vec<At>> {
     let mut steps = vec![asked.card(&Way::busy(), 0, 1, true)?];
     for variant in ["request-submit", "request-take"] {
         steps.push(laid(asked, variant)?);
@@ -80,7 +75,7 @@ pub fn points(asked: &Asked<'_>) -> Result<(Vec<At>, Vec<At>)> {
             steps.push(kind(asked, "wake-late", &nap.replace("LONG", long))?);
         }
     }
-    Ok((vec![watch], steps))
+    Ok(steps)
 }
 
 fn laid(asked: &Asked<'_>, variant: &str) -> Result<At> {
@@ -115,11 +110,8 @@ impl Alone {
             }
             Ok(all.into_iter().flatten().collect())
         };
-        let watched = observed(asked.at("crossings", "interruption", Params::default())?)?;
-        let rate = watched.count("operations") / (watched.count("watched_nanoseconds") / 1e9).max(1e-9);
         let card = observed(asked.card(&Way::busy(), 0, 1, true)?)?;
         Ok(Alone {
-            interruptions: Interruptions { rate, lengths: self::law(&watched, 1.0) },
             submit: law(laid(asked, "request-submit")?)?,
             take: law(laid(asked, "request-take")?)?,
             poll_call: wakes("kick-asleep", "poll-LONG-awake")?,
@@ -138,14 +130,8 @@ impl Alone {
         })
     }
 
-    /// The share of a core that the machine takes.
-    pub fn taken(&self) -> f64 {
-        let each = self.interruptions.rate * self.interruptions.lengths.mean() * 1e-9;
-        each / (1.0 + each)
-    }
-
-    /// The parts of a request by that way, with a service of so many nanoseconds.
-    pub fn parts(&self, way: &Way, serve: f64, cold: f64) -> Parts {
+    /// The parts of a request by that way, with a service of so many nanoseconds, on cores of which that is taken.
+    pub fn parts(&self, way: &Way, serve: f64, cold: f64, taken: &Interruptions) -> Parts {
         let in_epoll = matches!(way.variant, "epoll" | "hybrid");
         let sleeps = way.variant != "busy" && way.variant != "hybrid";
         Parts {
@@ -162,7 +148,7 @@ impl Alone {
             nap: self.nap.clone(),
             nap_idle: self.nap_idle.clone(),
             rest: 0.0,
-            interruptions: self.interruptions.clone(),
+            interruptions: taken.clone(),
         }
     }
 }
@@ -177,13 +163,7 @@ const OWN: f64 = 0.98;
 
 /// A step's times without those in which it was interrupted.
 fn undisturbed(observed: &Observed) -> Law {
-    law(observed, OWN)
-}
-
-/// The shortest of what was measured, so large a share of it.
-fn law(observed: &Observed, share: f64) -> Law {
-    let all = observed.spread.samples();
-    let mut left = (share * all as f64).ceil() as u64;
+    let mut left = (OWN * observed.spread.samples() as f64).ceil() as u64;
     Law::seen(observed.seen().map_while(|(time, often)| {
         let often = often.min(left);
         left -= often;

@@ -5,7 +5,7 @@
 //! the rest of a response are those with which simulation comes closest to the quartiles of the responses, by least squares of what is
 //! off, in parts of each: quartiles hardly hang on what the machine took meanwhile, as means do.
 
-use tollway_cipher::twin::{Answer, Law, Parts, Question, Wakes, run};
+use tollway_cipher::twin::{Answer, Interruptions, Law, Parts, Question, Wakes, run};
 
 use super::alone::{Alone, serve};
 use super::asked::At;
@@ -37,6 +37,8 @@ pub struct Light {
 #[derive(Clone, Debug)]
 pub struct Fit {
     alone: Alone,
+    /// What the machine takes of each core.
+    pub taken: Interruptions,
     /// Nanoseconds of a service in which nothing interrupts it.
     pub serve: f64,
     /// How much longer the first after a sleep is.
@@ -52,13 +54,14 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// Fits.
-    pub fn of(alone: Alone, light: &[Light], seed: u64) -> Fit {
+    /// Fits, on cores of which that was taken meanwhile.
+    pub fn of(alone: Alone, taken: Interruptions, light: &[Light], seed: u64) -> Fit {
         let loads = light.iter().map(|light| (sleeps(&light.observed), serve(&light.observed)));
         let (occupied, cold) = line([(0.0, alone.serve)].into_iter().chain(loads));
-        let undisturbed = 1.0 - alone.taken();
+        let undisturbed = 1.0 - taken.share();
         let mut fit = Fit {
             alone,
+            taken,
             serve: occupied * undisturbed,
             cold: cold * undisturbed,
             occupied,
@@ -95,9 +98,15 @@ impl Fit {
         run(&self.parts(&Way::busy()), &question)
     }
 
+    /// The same model on cores of which something else is taken: what was fitted stays as it is.
+    pub fn while_taken(&self, taken: Interruptions) -> Fit {
+        let occupied = self.serve / (1.0 - taken.share());
+        Fit { taken, occupied, ..self.clone() }
+    }
+
     /// The parts of a request by that way.
     pub fn parts(&self, way: &Way) -> Parts {
-        let parts = self.alone.parts(way, self.serve, self.cold);
+        let parts = self.alone.parts(way, self.serve, self.cold, &self.taken);
         let longer = |wakes: Wakes| -> Wakes {
             wakes.into_iter().map(|(slept, law): (f64, Law)| (slept, law.times(self.wakes))).collect()
         };

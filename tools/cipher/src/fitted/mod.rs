@@ -5,6 +5,7 @@
 //!   asked      what the card is to do: cipher, size, tenants
 //!   way        a way of telling, with its settings
 //!   alone      the steps of a request, each measured by itself
+//!   taken      what the machine takes of its cores meanwhile
 //!   observed   what the trials of a point came to
 //!   fit        what light loads say that the steps do not
 //!   foreseen   what follows for a load and a way: simulation and formulas
@@ -15,4 +16,5 @@ pub mod asked;
 pub mod fit;
 pub mod foreseen;
 pub mod observed;
+pub mod taken;
 pub mod way;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tollway_core::{Error, Result, SUB_TICKS, Spread};
+use tollway_core::{Error, Result, SUB_TICKS, Spread, Taken};
 use tollway_stats::Location;
 use tollway_store::{PointState, RunId, Store};
 
@@ -20,6 +20,8 @@ pub struct Observed {
     /// Ticks of a nanosecond.
     per_ns: f64,
     counters: BTreeMap<String, u64>,
+    /// What was taken of watched cores: of each trial a list for each core.
+    pub taken: Vec<Vec<Vec<Taken>>>,
 }
 
 impl Observed {
@@ -44,10 +46,11 @@ impl Observed {
             PointState::Pending | PointState::Done => {}
         }
         let per_ns = hz / 1e9;
-        let mut counters = BTreeMap::new();
+        let (mut counters, mut taken) = (BTreeMap::new(), Vec::new());
         let mut blocks: BTreeMap<u32, Vec<(f64, f64)>> = BTreeMap::new();
         for trial in store.trials(run)?.iter().filter(|trial| trial.point == point.id) {
             blocks.entry(trial.block).or_default().push((trial.mean / per_ns, trial.p99 / per_ns));
+            taken.push(trial.tally.taken.clone());
             for (name, count) in &trial.tally.counters {
                 *counters.entry(name.clone()).or_insert(0) += count;
             }
@@ -60,7 +63,7 @@ impl Observed {
         if spread.samples() == 0 {
             return Err(Error::Wrong(format!("{} has no trial", point.spec.title)).into());
         }
-        Ok(Observed { means: mean(|x| x.0), p99s: mean(|x| x.1), spread, per_ns, counters })
+        Ok(Observed { means: mean(|x| x.0), p99s: mean(|x| x.1), spread, per_ns, counters, taken })
     }
 
     /// Mean of all that was timed.

@@ -71,7 +71,6 @@ pub fn run(
     let asking = Asking {
         at: at.clone(),
         way: way.clone(),
-        load: Some(all * fitted.fit.occupied / 1e9),
         rate: found.rate,
         tenants: found.tenants,
         trial: trial.clone(),
@@ -84,7 +83,7 @@ pub fn run(
         return Ok((Some(document), Ending::Interrupted));
     }
     let observed = Observed::read(&store, ended.run, &at, lab.hz)?;
-    let mm1 = foreseen::mm1(&fitted.fit, all).map(|(mean, _)| mean);
+    let mm1 = foreseen::mm1(foreseen.occupied, all).map(|(mean, _)| mean);
     document.verified(options.slo, found, &observed, &measured(&observed, mm1)?, ended.run);
     let missed = document.verified.as_ref().is_some_and(|tried| tried.outcome == OutcomeDocument::Missed);
     Ok((Some(document), if missed { Ending::CheckFailed } else { Ending::Done }))

@@ -2,12 +2,14 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use tollway_cipher::twin::Interruptions;
 use tollway_core::Result;
 use tollway_stats::Interval;
 use tollway_store::{Outcome, RunId};
 
 use super::{Fitted, Predicted};
 use crate::fitted::asked::Asked;
+use crate::fitted::fit::Fit;
 
 /// All of it; times in nanoseconds.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -20,6 +22,8 @@ pub struct PredictDocument {
     pub size: usize,
     /// The model.
     pub fitted: FittedDocument,
+    /// What the machine took of a core while that was measured, between its blocks.
+    pub meanwhile: TakenDocument,
     /// What was foretold, and what came, in the order that was asked for.
     pub predicted: Vec<PredictedDocument>,
     /// Runs of the store: the steps, the light loads, what was foretold.
@@ -39,8 +43,27 @@ pub struct FittedDocument {
     pub wakes: f64,
     /// What is left of a response that no step explains.
     pub rest_ns: f64,
+    /// What the machine took of a core between the light loads.
+    pub taken: TakenDocument,
     /// What it was fitted to.
     pub light: Vec<LightDocument>,
+}
+
+/// What the machine takes of a core from a thread that never gives it away.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+pub struct TakenDocument {
+    /// How often a second.
+    pub rate: f64,
+    /// What share of the core's time that is.
+    pub share: f64,
+    /// What share of it the pieces of 100 µs and more are, which are replayed as they were seen.
+    pub long_share: f64,
+}
+
+impl From<&Interruptions> for TakenDocument {
+    fn from(of: &Interruptions) -> TakenDocument {
+        TakenDocument { rate: of.often(), share: of.share(), long_share: of.long_share() }
+    }
 }
 
 /// A light load.
@@ -98,7 +121,7 @@ impl From<Outcome> for OutcomeDocument {
 pub struct PredictedDocument {
     /// The way of telling.
     pub way: String,
-    /// The share of time for which the card is at work; null of tenants that loop.
+    /// The share of time for which the card is at work, its calls included, as it was foretold; null of tenants that loop.
     pub load: Option<f64>,
     /// Requests a second of each tenant; 0: the next begins when one has ended.
     pub rate: f64,
@@ -118,6 +141,16 @@ pub struct PredictedDocument {
     pub p99_foretold_ns: f64,
     /// What became of that.
     pub p99_outcome: OutcomeDocument,
+    /// The mean as the same model has it with what the machine took meanwhile: reckoned afterwards.
+    pub mean_meanwhile_ns: f64,
+    /// What becomes of that.
+    pub mean_meanwhile_outcome: OutcomeDocument,
+    /// The 99th percentile as the same model has it with what the machine took meanwhile: reckoned afterwards.
+    pub p99_meanwhile_ns: f64,
+    /// What becomes of that.
+    pub p99_meanwhile_outcome: OutcomeDocument,
+    /// The share of time for which the card was at work, as it counted.
+    pub load_measured: f64,
     /// Requests that stood at the card, in the mean over time, as the card counted.
     pub queue: f64,
     /// As it was foretold.
@@ -143,6 +176,7 @@ impl PredictDocument {
         asked: &Asked<'_>,
         fitted: &Fitted,
         run: RunId,
+        meanwhile: &Fit,
         predicted: &[Predicted],
     ) -> Result<PredictDocument> {
         Ok(PredictDocument {
@@ -150,9 +184,17 @@ impl PredictDocument {
             cipher: asked.cipher.into(),
             size: asked.size,
             fitted: FittedDocument::from(fitted),
+            meanwhile: TakenDocument::from(&meanwhile.taken),
             predicted: predicted.iter().map(PredictedDocument::from).collect(),
             runs: fitted.runs.iter().chain([&run]).map(|run| run.0).collect(),
         })
+    }
+}
+
+impl PredictedDocument {
+    /// Whether both intervals are too wide to show anything.
+    pub(super) fn shows_nothing(&self) -> bool {
+        [self.mean_outcome, self.p99_outcome] == [OutcomeDocument::SaysNothing; 2]
     }
 }
 
@@ -165,6 +207,7 @@ impl From<&Fitted> for FittedDocument {
             occupied_ns: fitted.fit.occupied,
             wakes: fitted.fit.wakes,
             rest_ns: fitted.fit.rest,
+            taken: TakenDocument::from(&fitted.fit.taken),
             light: light
                 .map(|(light, off)| LightDocument {
                     rate: light.rate,
@@ -178,6 +221,7 @@ impl From<&Fitted> for FittedDocument {
 
 impl From<&Predicted> for PredictedDocument {
     fn from(of: &Predicted) -> PredictedDocument {
+        let [mean, p99] = of.meanwhile().map(OutcomeDocument::from);
         PredictedDocument {
             way: of.way.to_string(),
             load: of.load,
@@ -190,6 +234,11 @@ impl From<&Predicted> for PredictedDocument {
             p99_ns: of.measured.p99.into(),
             p99_foretold_ns: of.foreseen.p99,
             p99_outcome: of.p99().into(),
+            mean_meanwhile_ns: of.meanwhile.mean,
+            mean_meanwhile_outcome: mean,
+            p99_meanwhile_ns: of.meanwhile.p99,
+            p99_meanwhile_outcome: p99,
+            load_measured: of.measured.load,
             queue: of.measured.queue,
             queue_foretold: of.foreseen.queue,
             interrupts: of.measured.interrupts,

@@ -7,6 +7,8 @@ use tollway_lab::point::{self, Selection, parse_preset};
 
 use crate::args::predict::Predict;
 use crate::fitted::asked::{Asked, At, PATH};
+use crate::fitted::fit::Fit;
+use crate::fitted::foreseen;
 use crate::fitted::way::Way;
 
 /// What the model knows of each axis of a point: all other axes must be at one value throughout a preset, or belong to its way.
@@ -24,8 +26,6 @@ const KNOWN: [(&str, &str); 7] = [
 pub(crate) struct Asking {
     pub(crate) at: At,
     pub(crate) way: Way,
-    /// The share of time for which the card is at work; none of tenants that loop.
-    pub(crate) load: Option<f64>,
     /// Requests a second of each tenant; 0: it loops.
     pub(crate) rate: f64,
     pub(crate) tenants: u32,
@@ -74,8 +74,8 @@ impl Preset {
         Ok(Preset { points, cipher, size })
     }
 
-    /// Its points, of a card that takes so many nanoseconds a request.
-    pub(super) fn asking(self, occupied: f64) -> Result<Vec<Asking>> {
+    /// Its points.
+    pub(super) fn asking(self) -> Result<Vec<Asking>> {
         let vary = varying(&self.points);
         let ask = |point: point::Point| {
             let (rate, tenants) = (point.params.real("rate")?, point.params.int("tenants")? as u32);
@@ -83,7 +83,6 @@ impl Preset {
             let words: Vec<String> = differs.map(|(axis, value)| format!("{axis}={value}")).collect();
             Ok(Asking {
                 way: Way::told(&point.variant, &words.join(" "))?,
-                load: (rate > 0.0).then(|| rate * f64::from(tenants) * occupied / 1e9),
                 rate,
                 tenants,
                 trial: point.spec,
@@ -108,16 +107,16 @@ fn varying(points: &[point::Point]) -> BTreeSet<String> {
 }
 
 /// Ways at loads, as the command line has them.
-pub(super) fn loads(options: &Predict, asked: &Asked<'_>, occupied: f64) -> Result<Vec<Asking>> {
+pub(super) fn loads(options: &Predict, asked: &Asked<'_>, fit: &Fit) -> Result<Vec<Asking>> {
     let mut all = Vec::new();
     for way in &options.ways {
         for load in &options.loads {
-            let rate = (load * 1e9 / occupied).round();
+            let rate = foreseen::rate_of(*load, fit, way, asked)?;
             let window_ms = 1e3 * options.requests as f64 / rate / f64::from(options.runs);
             let trial =
                 TrialSpec { window_ms: window_ms.max(50.0), warmup_ms: 20.0, runs: options.runs, repeats: 1 };
             let at = asked.card(way, rate as u64, 1, false)?;
-            all.push(Asking { at, way: way.clone(), load: Some(*load), rate, tenants: 1, trial });
+            all.push(Asking { at, way: way.clone(), rate, tenants: 1, trial });
         }
     }
     Ok(all)
@@ -135,15 +134,15 @@ mod tests {
     fn points_of_a_preset_are_foretold_as_it_says() {
         let arrival = Preset::read(&registry(), "arrival").unwrap();
         assert_eq!((arrival.cipher.as_str(), arrival.size), ("aes-128-cbc", 65536));
-        let asking = arrival.asking(50_000.0).unwrap();
+        let asking = arrival.asking().unwrap();
         assert_eq!(asking.len(), 10);
-        assert_eq!((asking[3].rate, asking[3].tenants, asking[3].load), (4000.0, 1, Some(0.2)));
+        assert_eq!((asking[3].rate, asking[3].tenants), (4000.0, 1));
         assert_eq!(asking[3].way.to_string(), "interrupt rate=4000");
         assert_eq!((asking[3].trial.runs, asking[3].at.variant.as_str()), (6, "interrupt"));
-        let queue = Preset::read(&registry(), "queue").unwrap().asking(12_000.0).unwrap();
+        let queue = Preset::read(&registry(), "queue").unwrap().asking().unwrap();
         let tenants: Vec<u32> = queue.iter().map(|asking| asking.tenants).collect();
         assert_eq!(tenants, [1, 2, 4, 8, 16]);
-        assert!(queue.iter().all(|asking| asking.rate == 0.0 && asking.load.is_none()));
+        assert!(queue.iter().all(|asking| asking.rate == 0.0));
     }
 
     #[test]

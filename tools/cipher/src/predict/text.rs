@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use tollway_report::columns::{Align, Cell, Table};
 
-use super::document::{FittedDocument, OutcomeDocument, PredictDocument, Span};
+use super::document::{FittedDocument, OutcomeDocument, PredictDocument, Span, TakenDocument};
 
 /// Nanoseconds as a person reads them.
 pub fn time(ns: f64) -> String {
@@ -51,6 +51,23 @@ fn marked(outcome: OutcomeDocument, off: String) -> String {
     }
 }
 
+/// How many of each there are.
+fn counted(outcomes: impl Iterator<Item = OutcomeDocument>) -> String {
+    let outcomes: Vec<OutcomeDocument> = outcomes.collect();
+    let of = |which| outcomes.iter().filter(|outcome| **outcome == which).count();
+    format!(
+        "of {} figures {} hold, {} were missed, {} say nothing",
+        outcomes.len(),
+        of(OutcomeDocument::Holds),
+        of(OutcomeDocument::Missed),
+        of(OutcomeDocument::SaysNothing)
+    )
+}
+
+fn taken(of: &TakenDocument) -> String {
+    format!("{:.2} % ({:.2} % in pieces of 100 µs and more)", 100.0 * of.share, 100.0 * of.long_share)
+}
+
 /// What the model was fitted to.
 pub fn fitted(cipher: &str, size: usize, of: &FittedDocument) -> String {
     let mut out = format!(
@@ -78,10 +95,11 @@ impl PredictDocument {
     /// For a terminal of that many columns.
     pub fn to_text(&self, width: Option<usize>) -> String {
         let mut out = fitted(&self.cipher, self.size, &self.fitted);
-        let mut table = Table::new([&[Align::Left; 1][..], &[Align::Right; 13][..]].concat());
+        let mut table = Table::new([&[Align::Left; 1][..], &[Align::Right; 14][..]].concat());
         let head = [
             "way",
             "load",
+            "rate",
             "requests",
             "mean response",
             "foretold",
@@ -104,6 +122,7 @@ impl PredictDocument {
             let row = [
                 of.way.clone(),
                 of.load.map_or("loop".into(), |load| format!("{load:.2}")),
+                if of.rate > 0.0 { rate(of.rate) } else { "–".into() },
                 of.requests.to_string(),
                 ends(of.mean_ns),
                 time(of.mean_foretold_ns),
@@ -120,22 +139,50 @@ impl PredictDocument {
             table.row(row.map(Cell::plain).to_vec());
         }
         let _ = write!(out, "\n{}", table.render(width));
-        let outcomes = self.predicted.iter().flat_map(|of| [of.mean_outcome, of.p99_outcome]);
-        let outcomes: Vec<OutcomeDocument> = outcomes.collect();
-        let of = |which| outcomes.iter().filter(|outcome| **outcome == which).count();
+        let frozen = self.predicted.iter().flat_map(|of| [of.mean_outcome, of.p99_outcome]);
         let rejected = self.predicted.iter().filter(|of| of.mm1_rejected).count();
         let _ = writeln!(
             out,
-            "of {} figures {} hold (a mean within 10 % or in the interval, p99 within 20 % or there), {} were missed (✗), {} say nothing \
-             because the interval is too wide (?). M/M/1 is rejected at {rejected} of {} (5 %)",
-            outcomes.len(),
-            of(OutcomeDocument::Holds),
-            of(OutcomeDocument::Missed),
-            of(OutcomeDocument::SaysNothing),
+            "{} (a mean within 10 % or in the interval, p99 within 20 % or there; ✗ missed, ? the interval is too wide). M/M/1 is \
+             rejected at {rejected} of {} (5 %)",
+            counted(frozen),
             self.predicted.len()
         );
+        if self.predicted.iter().all(|of| of.shows_nothing()) {
+            out.push_str("Nothing is shown: take more --requests, or a machine that fewer others use\n");
+        }
+        out.push_str(&self.meanwhile(width));
         let runs: Vec<String> = self.runs.iter().map(i64::to_string).collect();
         let _ = writeln!(out, "runs {} of the store", runs.join(", "));
+        out
+    }
+
+    /// What the machine took, and what that makes of the same model.
+    fn meanwhile(&self, width: Option<usize>) -> String {
+        let mut out = format!(
+            "\nThe machine took {} of a core between the light loads, and {} between the blocks of what was foretold. With the \
+             latter, reckoned afterwards, the same model has\n",
+            taken(&self.fitted.taken),
+            taken(&self.meanwhile)
+        );
+        let mut table = Table::new([&[Align::Left; 1][..], &[Align::Right; 6][..]].concat());
+        table.row(["way", "load", "counted", "mean", "off", "p99", "off"].map(Cell::plain).to_vec());
+        for of in &self.predicted {
+            let mean = marked(of.mean_meanwhile_outcome, off(of.mean_meanwhile_ns, of.mean_ns.estimate));
+            let p99 = marked(of.p99_meanwhile_outcome, off(of.p99_meanwhile_ns, of.p99_ns.estimate));
+            let row = [
+                of.way.clone(),
+                of.load.map_or("loop".into(), |load| format!("{load:.2}")),
+                format!("{:.2}", of.load_measured),
+                time(of.mean_meanwhile_ns),
+                mean,
+                time(of.p99_meanwhile_ns),
+                p99,
+            ];
+            table.row(row.map(Cell::plain).to_vec());
+        }
+        let then = self.predicted.iter().flat_map(|of| [of.mean_meanwhile_outcome, of.p99_meanwhile_outcome]);
+        let _ = writeln!(out, "{}{}", table.render(width), counted(then));
         out
     }
 }
