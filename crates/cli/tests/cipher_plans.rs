@@ -54,6 +54,11 @@ fn is_fitted(document: &Value) {
     }
 }
 
+/// Whether others had so much of the cores that no level need be kept, and no simulation of a while comes to what another one does.
+fn is_taken(document: &Value) -> bool {
+    number(&document["fitted"]["taken"], "share") > 0.25
+}
+
 #[test]
 fn what_is_foretold_was_frozen_before_it_was_measured() {
     if !test_has(CORES) {
@@ -85,8 +90,10 @@ fn what_is_foretold_was_frozen_before_it_was_measured() {
         assert!(number(of, "p99_foretold_ns") > service && number(of, "mean_foretold_ns") > service, "{of}");
     }
     // Of each way the rate at which the card is at work for so long: to tell takes its time.
-    assert!(predicted.iter().all(|of| (number(of, "load") - 0.4).abs() < 0.02), "{document}");
-    assert!(number(&predicted[1], "rate") < number(&predicted[0], "rate"), "{document}");
+    if !is_taken(&document) {
+        assert!(predicted.iter().all(|of| (number(of, "load") - 0.4).abs() < 0.02), "{document}");
+        assert!(number(&predicted[1], "rate") < number(&predicted[0], "rate"), "{document}");
+    }
     // What the machine took was watched both times.
     for taken in [&document["fitted"]["taken"], &document["meanwhile"]] {
         let share = number(taken, "share");
@@ -117,6 +124,9 @@ fn a_plan_keeps_its_level_by_its_own_figures() {
     assert_eq!(choices.len(), 4);
     // Two tenants on one core: none of them may look without end.
     assert!(choices[3]["left_out"].is_string() && choices[3]["rate"].is_null(), "{document}");
+    if is_taken(&document) && document["best"].is_null() {
+        return assert!(choices.iter().all(|choice| choice["rate"].is_null()), "{document}");
+    }
     let best = document["best"].as_u64().unwrap_or_else(|| panic!("{document}")) as usize;
     for choice in &choices[..3] {
         assert!(number(choice, "rate") > 0.0 && number(choice, "at_ns") < 20e6, "{choice}");
