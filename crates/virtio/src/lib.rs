@@ -6,6 +6,8 @@
 //!   frontend  the using end: a process that plays a guest, at a socket or in the device's own process
 //!   area      memory that both ends see
 //!   order     whose turn it is: fair shares, by arrival, by rank
+//!   desk      where threads take turns by that order, and sleep while there are none
+//!   threads   those of a device: started, and ended in bounded time
 //!   courtesy  a lock that one takes again and again, and lets others have first
 //!   patience  how long a tenant may keep the others waiting
 //!   bucket    a limit on a rate
@@ -23,10 +25,12 @@ pub mod backend;
 mod bucket;
 pub mod courtesy;
 mod descriptor;
+pub mod desk;
 pub mod frontend;
 pub mod order;
 pub mod patience;
 pub mod socket;
+pub mod threads;
 mod wiped;
 
 pub use area::{Area, Span};

@@ -5,9 +5,11 @@ use super::{Kicks, Refused};
 /// A device. Tenants are numbered as their sockets were given to the [`Reception`](super::Reception), which calls all of
 /// this from its one thread, those of this process ([`Inside`](super::Inside)) from theirs: nothing here may wait.
 pub trait Device: Send + Sync {
-    /// Its own feature bits, and of the common ones VIRTIO_F_VERSION_1 (32), VIRTIO_F_EVENT_IDX (29) and
-    /// VIRTIO_F_INDIRECT_DESC (28) as it likes.
-    fn features(&self) -> u64;
+    /// Its own feature bits, and of the common ones as it likes. Unless it says otherwise it has none of its own, and VIRTIO_F_VERSION_1
+    /// (32), VIRTIO_F_EVENT_IDX (29) and VIRTIO_F_INDIRECT_DESC (28) (VIRTIO 1.2, 6).
+    fn features(&self) -> u64 {
+        1 << 28 | 1 << 29 | 1 << 32
+    }
 
     /// How many queues it has: 1 to 255.
     fn queues(&self) -> usize {

@@ -31,10 +31,6 @@ pub struct Mirror {
 }
 
 impl Device for Mirror {
-    fn features(&self) -> u64 {
-        1 << 28 | 1 << 29 | 1 << 32
-    }
-
     fn queues(&self) -> usize {
         QUEUES
     }

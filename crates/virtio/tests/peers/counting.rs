@@ -30,10 +30,6 @@ struct Counting {
 }
 
 impl Device for Counting {
-    fn features(&self) -> u64 {
-        1 << 28 | 1 << 29 | 1 << 32
-    }
-
     fn event(&self, tenant: usize, event: Event<'_>) {
         let seen = match event {
             Event::Connected => Seen::Connected,

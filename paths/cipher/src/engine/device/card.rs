@@ -1,13 +1,12 @@
 //! A card, or several behind one front: how the whole is started, asked, changed and stopped.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tollway_core::{Error, Result};
 use tollway_virtio::backend::{Inside, Reception, Stopper};
 use tollway_virtio::order::{Share, Waits};
+use tollway_virtio::threads::Threads;
 
 use super::delivery::Delivery;
 use super::engine::{self, Engine};
@@ -19,9 +18,6 @@ use super::pool::{Pool, Tell};
 use super::status::{CardStatus, FunctionStatus, Status};
 use super::told::Told;
 
-/// How long the end may take.
-const PATIENCE: Duration = Duration::from_secs(2);
-
 /// A card that runs, or several behind one front ([`Options::cards`]). Dropping it stops it, too.
 pub struct Card {
     pub(super) front: Arc<Front>,
@@ -32,7 +28,7 @@ pub struct Card {
     /// Engines that nobody has yet: of which card, and which of it.
     lent: Vec<(usize, usize)>,
     stopper: Stopper,
-    threads: Vec<JoinHandle<()>>,
+    threads: Threads,
 }
 
 impl Card {
@@ -69,7 +65,7 @@ impl Card {
             Ok(Arc::new(pool))
         };
         let cards = (0..options.cards).map(pool).collect::<Result<Vec<_>>>()?;
-        let kicks = cards[0].kicks.clone();
+        let kicks = cards[0].desk.kicks().clone();
         let front = Arc::new(Front::new(all, cards, options, &shares, tell));
         let (names, meetings) = functions.into_iter().map(|f| (f.name, f.meeting)).unzip();
         let reception = Reception::new(front.clone(), kicks, meetings)?;
@@ -77,7 +73,7 @@ impl Card {
             function.is_at(port);
         }
         let insides = (0..front.functions.len()).map(|function| reception.inside(function)).collect();
-        let lent = options.engines..engines;
+        let (lent, tells) = (options.engines..engines, front.clone());
         let mut card = Card {
             lent: (0..options.cards).rev().flat_map(|card| lent.clone().map(move |e| (card, e))).collect(),
             front,
@@ -85,31 +81,18 @@ impl Card {
             insides,
             names,
             stopper: reception.stopper(),
-            threads: Vec::new(),
+            threads: Threads::new(move |error| tells.tell(Told::Ended(error.to_string()))),
         };
         for number in 0..options.cards {
             for engine in 0..options.engines {
                 let runs = Runs { front: card.front.clone(), card: number, engine };
                 let name = format!("engine-{}", number * options.engines + engine);
-                card.thread(name, move || runs.work())?;
+                card.threads.start(name, move || runs.work())?;
             }
         }
         let answers = Answers { front: card.front.clone(), ended: false };
-        card.thread("reception".into(), move || answers.work(reception))?;
+        card.threads.start("reception".into(), move || answers.work(reception))?;
         Ok(card)
-    }
-
-    fn thread(&mut self, name: String, work: impl FnOnce() -> Result<()> + Send + 'static) -> Result<()> {
-        let front = self.front.clone();
-        let doing = format!("starting the thread {name}");
-        let body = move || {
-            if let Err(error) = work() {
-                front.tell(Told::Ended(error.to_string()));
-            }
-        };
-        let thread = thread::Builder::new().name(name).spawn(body).map_err(|e| Error::system(doing, e))?;
-        self.threads.push(thread);
-        Ok(())
     }
 
     /// Where the tenant of a function enters that is met in this process ([`Meeting::Inside`](tollway_virtio::socket::Meeting::Inside)).
@@ -165,25 +148,12 @@ impl Card {
 
 impl Drop for Card {
     fn drop(&mut self) {
-        let end = || {
+        self.threads.end(|| {
             for card in &self.front.cards {
-                card.end();
+                card.desk.end();
             }
-        };
-        end();
-        self.stopper.stop();
-        let deadline = Instant::now() + PATIENCE;
-        for thread in self.threads.drain(..) {
-            while !thread.is_finished() && Instant::now() < deadline {
-                // Each ring wakes one engine.
-                end();
-                thread::sleep(Duration::from_micros(200));
-            }
-            if thread.is_finished() {
-                // One that panicked has said so.
-                let _ = thread.join();
-            }
-        }
+            self.stopper.stop();
+        });
         self.front.functions.iter().for_each(Function::end);
     }
 }
@@ -227,10 +197,10 @@ impl Runs {
 impl Drop for Runs {
     fn drop(&mut self) {
         let card = &self.front.cards[self.card];
-        if !card.stop.load(Ordering::Acquire) {
+        if !card.desk.is_over() {
             self.front.fails(self.card, self.engine);
         }
         // Each ring wakes one engine of it.
-        card.kicks.ring();
+        card.desk.ring();
     }
 }

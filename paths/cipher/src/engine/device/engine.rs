@@ -2,11 +2,11 @@
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use tollway_core::Result;
+use tollway_virtio::desk::Woken;
 
 use super::pool::Pool;
 use super::told::Told;
@@ -67,9 +67,9 @@ pub(super) fn work(
     // Interrupts that are held back are due on the microsecond; a thread's sleep may be 50 µs late by itself (prctl(2),
     // PR_SET_TIMERSLACK).
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-    let (mut kicked, mut looked) = (Vec::new(), pool.now());
+    let mut look = pool.desk.look();
     let (mut idle, mut slept) = (Instant::now(), Slept::default());
-    while !pool.stop.load(Ordering::Acquire) && wanted() {
+    while !pool.desk.is_over() && wanted() {
         let had = turns(pool, number);
         if had.requests > 0 {
             idle = Instant::now();
@@ -88,14 +88,11 @@ pub(super) fn work(
             }
             continue;
         }
-        let due = if pool.arm() { Some(Duration::ZERO) } else { pool.doze() };
-        let most = due.into_iter().chain(longest).min();
-        let since = pool.kicks.wait_since(&mut kicked, most, &mut looked, || pool.now())?;
-        if due != Some(Duration::ZERO) {
-            slept.kicked += u64::from(!kicked.is_empty());
-            slept.timed += u64::from(kicked.is_empty() && most == due);
+        match pool.wait(&mut look, longest)? {
+            Woken::Kicked => slept.kicked += 1,
+            Woken::Due => slept.timed += 1,
+            Woken::AtOnce | Woken::Otherwise => {}
         }
-        pool.awake(due, &mut kicked, since);
     }
     Ok(slept)
 }
@@ -115,7 +112,7 @@ fn turns(pool: &Pool, number: usize) -> Turns {
     let mut had = Turns { requests: 0, more: false };
     let begun = pool.now();
     let mut watch = Watch { from: begun };
-    while let Some(grant) = pool.next() {
+    while let Some(grant) = pool.desk.next(usize::MAX) {
         let turn = pool.serve(number, grant);
         pool.done(number, grant.tenant, &turn, turn.cost());
         had.requests += turn.requests;

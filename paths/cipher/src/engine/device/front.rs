@@ -9,7 +9,6 @@
 //!
 //! Queues, sessions and counts are the function's, not the card's: it goes on where it was, and its tenant need not know.
 
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tollway_virtio::backend::{Device, Event, Kicks, Refused};
@@ -23,10 +22,6 @@ use crate::engine::protocol::{
     CLOSE_SESSION, CONFIG_FEATURE, CREATE_SESSION, CRYPTO_SESSION_FEATURE, GET_CONFIG, Offer,
     session_of_message,
 };
-
-/// VIRTIO 1.2, 6: VIRTIO_F_INDIRECT_DESC, VIRTIO_F_EVENT_IDX, VIRTIO_F_VERSION_1. The device's own bits (5.9.3) are about
-/// requests without sessions, which it does not do.
-const FEATURES: u64 = 1 << 28 | 1 << 29 | 1 << 32;
 
 /// Functions and cards.
 pub(super) struct Front {
@@ -83,7 +78,7 @@ impl Front {
     /// Another share from now on.
     pub(super) fn change(&self, function: usize, share: Share) {
         self.book()[function].share = share;
-        self.cards.iter().for_each(|card| card.change(function, share));
+        self.cards.iter().for_each(|card| card.desk.change(function, share));
     }
 
     /// Puts a function on the card that runs of whose engines those on it are entitled to least, by their weights; among equals on that
@@ -95,7 +90,7 @@ impl Front {
             let on = on.filter(|(_, entry)| entry.connected && entry.card == card);
             on.map(|(_, entry)| u64::from(entry.share.weight.max(1))).sum::<u64>()
         };
-        let runs = |card: &usize| !self.cards[*card].stop.load(Ordering::Acquire);
+        let runs = |card: &usize| !self.cards[*card].desk.is_over();
         let cards = (0..self.cards.len()).filter(runs);
         let card = cards.min_by_key(|card| (others(*card), *card != last, *card))?;
         if card != last {
@@ -116,7 +111,7 @@ impl Front {
     /// why, and would be again; all others go on elsewhere.
     pub(super) fn fails(&self, card: usize, engine: usize) {
         let failed = &self.cards[card];
-        if failed.end() {
+        if failed.desk.end() {
             return;
         }
         self.tell(Told::Failed(card));
@@ -136,7 +131,7 @@ impl Front {
             self.placed(function, card);
             self.starts(function);
         }
-        if self.cards.iter().all(|card| card.stop.load(Ordering::Acquire)) {
+        if self.cards.iter().all(|card| card.desk.is_over()) {
             self.tell(Told::Over);
         }
     }
@@ -145,17 +140,14 @@ impl Front {
     fn starts(&self, function: usize) {
         let card = self.card(function);
         if self.cards.len() > 1 {
-            self.functions[function].is_watched_by(&card.kicks, function);
+            self.functions[function].is_watched_by(card.desk.kicks(), function);
         }
         card.starts(function);
     }
 }
 
+/// Its own feature bits (VIRTIO 1.2, 5.9.3) would be about requests without sessions, which it does not do.
 impl Device for Front {
-    fn features(&self) -> u64 {
-        FEATURES
-    }
-
     fn queues(&self) -> usize {
         self.queues + 1
     }
@@ -202,7 +194,7 @@ impl Device for Front {
     }
 
     fn kicks(&self, tenant: usize) -> Option<&Kicks> {
-        Some(&self.card(tenant).kicks)
+        Some(self.card(tenant).desk.kicks())
     }
 
     fn event(&self, tenant: usize, event: Event<'_>) {

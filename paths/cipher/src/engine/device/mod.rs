@@ -4,7 +4,7 @@
 //! ```text
 //!   card       starts, is asked, is changed, stops: the whole, of one card or several
 //!   front      where tenants enter: which card each function is on, and where it goes when that fails
-//!   pool       one card: what its engines share; whose turn it is (order, in tollway-virtio)
+//!   pool       one card: what its engines share; whose turn it is, and who sleeps (desk, in tollway-virtio)
 //!   engine     one thread each: requests of whoever's turn it is
 //!   function   a virtual function: its queues, its sessions, what is counted
 //!   reply      one request: read, done, answered

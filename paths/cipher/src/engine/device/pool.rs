@@ -1,12 +1,12 @@
 //! One card: what its engines share. They take turns from one queue, in one order, so a card of c engines is one server of c
 //! hands (M/M/c), and several cards are several queues (c times M/M/1).
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use tollway_core::Result;
-use tollway_virtio::backend::Kicks;
+use tollway_virtio::desk::{Desk, Look, Top, Woken};
 use tollway_virtio::order::{Discipline, Grant, Order, Share, Waits};
 
 use super::function::{Function, Turn};
@@ -30,13 +30,11 @@ pub(super) struct Pool {
     pub(super) number: usize,
     /// Those of the front, of which some are on this card.
     pub(super) functions: Arc<[Function]>,
-    pub(super) kicks: Arc<Kicks>,
-    pub(super) stop: AtomicBool,
+    /// How many requests stand here is noted beside whose turn it is.
+    pub(super) desk: Desk<Line>,
     pub(super) spin: Duration,
     /// How long a turn may be, in nanoseconds; None: as long as it takes to do what lies there.
     pub(super) turn: Option<u64>,
-    begun: Instant,
-    desk: Mutex<Desk>,
     engines: Vec<Works>,
     tell: Tell,
 }
@@ -50,13 +48,6 @@ struct Works {
 }
 
 const NOBODY: usize = usize::MAX;
-
-struct Desk {
-    order: Order,
-    line: Line,
-    /// Engines that wait for kicks.
-    dozing: usize,
-}
 
 impl Pool {
     /// The card with that number, as it is to be; `begun` is when all of the front's did.
@@ -81,12 +72,9 @@ impl Pool {
         Ok(Pool {
             number,
             functions,
-            kicks: Arc::new(Kicks::new()?),
-            stop: AtomicBool::new(false),
+            desk: Desk::new(order, Line::new(shares.len()), begun)?,
             spin: options.spin,
             turn,
-            begun,
-            desk: Mutex::new(Desk { order, line: Line::new(shares.len()), dozing: 0 }),
             engines: (0..options.engines + options.lent).map(|_| works()).collect(),
             tell,
         })
@@ -98,81 +86,56 @@ impl Pool {
     }
 
     pub(super) fn now(&self) -> u64 {
-        self.begun.elapsed().as_nanos() as u64
-    }
-
-    fn desk(&self) -> MutexGuard<'_, Desk> {
-        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+        self.desk.now()
     }
 
     pub(super) fn tell(&self, told: Told) {
         (self.tell)(told);
     }
 
-    /// An engine is about to wait for kicks: how long at most.
-    pub(super) fn doze(&self) -> Option<Duration> {
-        let mut desk = self.desk();
-        let now = self.now();
-        let told = self.own().filter_map(|(_, function)| function.due()).min();
-        let due = desk.order.due(now).into_iter().chain(told).min();
-        if due.is_none_or(|due| due > now) {
-            desk.dozing += 1;
-        }
-        due.map(|due| Duration::from_nanos(due.saturating_sub(now)))
-    }
-
-    /// It has waited, for `most` at most, and these kicked, who may have waited since then.
-    pub(super) fn awake(&self, most: Option<Duration>, kicked: &mut Vec<(usize, usize)>, since: u64) {
-        for (function, _) in kicked.iter() {
+    /// An engine waits until it is kicked, or there is somebody to tell something; for so long at most.
+    pub(super) fn wait(&self, look: &mut Look, longest: Option<Duration>) -> Result<Woken> {
+        // All are looked at now. There may have been turns for a long time, in which nobody waited for kicks: who kicked then has
+        // been noticed, and most likely served.
+        look.at = self.now();
+        let told = || self.own().filter_map(|(_, function)| function.due()).min();
+        let due = if self.arm() { Some(0) } else { told() };
+        let woken = self.desk.wait(look, due, longest)?;
+        for (function, _) in &look.kicked {
             self.functions[*function].kicked();
         }
-        let mut desk = self.desk();
-        if most != Some(Duration::ZERO) {
-            desk.dozing -= 1;
+        let mut top = self.desk.lock();
+        for (function, _) in look.kicked.drain(..) {
+            self.wants(&mut top, function, look.since);
         }
-        for (function, _) in kicked.drain(..) {
-            self.wants(&mut desk, function, since);
-        }
+        Ok(woken)
     }
 
     /// Whoever has asked for something meanwhile without a kick is noticed.
     pub(super) fn notice(&self) {
         for (number, _) in self.own().filter(|(_, function)| function.has_some()) {
-            self.wants(&mut self.desk(), number, self.now());
+            self.wants(&mut self.desk.lock(), number, self.now());
         }
     }
 
     /// A function wants something since then; how much of it stands there.
-    fn wants(&self, desk: &mut Desk, function: usize, since: u64) {
-        desk.order.want(function, since);
+    fn wants(&self, top: &mut Top<Line>, function: usize, since: u64) {
+        top.order.want(function, since);
         if let Some(count) = self.functions[function].standing() {
-            desk.line.seen(function, count, since);
+            top.beside.seen(function, count, since);
         }
     }
 
     /// Asks all functions for kicks. Whether there is something to do already.
-    pub(super) fn arm(&self) -> bool {
+    fn arm(&self) -> bool {
         let armed = |(number, function): (usize, &Function)| {
             let more = function.arm();
             if more {
-                self.wants(&mut self.desk(), number, self.now());
+                self.wants(&mut self.desk.lock(), number, self.now());
             }
             more
         };
         self.own().map(armed).fold(false, |any, more| any | more)
-    }
-
-    /// Whose turn it is; another engine is woken if there is more to do.
-    pub(super) fn next(&self) -> Option<Grant> {
-        let mut desk = self.desk();
-        let now = self.now();
-        let grant = desk.order.next(usize::MAX, now)?;
-        let wake = desk.dozing > 0 && desk.order.due(now) == Some(now);
-        drop(desk);
-        if wake {
-            self.kicks.ring();
-        }
-        Some(grant)
     }
 
     /// An engine's turn is over, and is charged so many nanoseconds.
@@ -180,10 +143,10 @@ impl Pool {
         self.serves(engine, None);
         let works = &self.engines[engine];
         works.worked.fetch_add(turn.took(), Ordering::Relaxed);
-        let mut desk = self.desk();
-        desk.line.served(function, turn.standing, turn.times, turn.requests);
+        let mut top = self.desk.lock();
+        top.beside.served(function, turn.standing, turn.times, turn.requests);
         let more = turn.more.then_some(1);
-        desk.order.done(function, turn.requests, cost as usize, more, self.now());
+        top.order.done(function, turn.requests, cost as usize, more, self.now());
     }
 
     /// Tells tenants what they are to be told by now.
@@ -218,46 +181,31 @@ impl Pool {
 
     /// A function has come here, or a queue of it: it may have asked for something before.
     pub(super) fn starts(&self, function: usize) {
-        self.wants(&mut self.desk(), function, self.now());
-        self.kicks.ring();
+        self.wants(&mut self.desk.lock(), function, self.now());
+        self.desk.ring();
     }
 
     /// A function has none that stand here any more.
     pub(super) fn left(&self, function: usize) {
-        self.desk().line.left(function, self.now());
+        self.desk.lock().beside.left(function, self.now());
     }
 
     /// A function comes from another card, with the tokens that it has left.
     pub(super) fn takes_over(&self, last: &Pool, function: usize) {
-        let tokens = last.desk().order.leaves(function, self.now());
+        let tokens = last.desk.lock().order.leaves(function, self.now());
         last.left(function);
-        self.desk().order.comes_with(function, tokens);
-    }
-
-    /// Another share of a function from now on.
-    pub(super) fn change(&self, function: usize, share: Share) {
-        self.desk().order.change(function, share, self.now());
-        // An engine may wait for tokens that come earlier now.
-        self.kicks.ring();
+        self.desk.lock().order.comes_with(function, tokens);
     }
 
     /// What functions had to wait here, what stands here of each, and how it is going.
     pub(super) fn status(&self) -> (Vec<Waits>, Vec<Standing>, CardStatus) {
-        let desk = self.desk();
+        let top = self.desk.lock();
         let now = self.now();
-        let waits = (0..self.functions.len()).map(|function| desk.order.waits(function, now)).collect();
-        let (each, standing) = desk.line.standing(now);
-        drop(desk);
+        let waits = (0..self.functions.len()).map(|function| top.order.waits(function, now)).collect();
+        let (each, standing) = top.beside.standing(now);
+        drop(top);
         let worked = |works: &Works| works.worked.load(Ordering::Relaxed) as f64 / 1e9;
-        let runs = !self.stop.load(Ordering::Acquire);
         let engines = self.engines.iter().map(worked).collect();
-        (waits, each, CardStatus { runs, engines, standing })
-    }
-
-    /// Has it end, without waiting for it. Whether it was told so before.
-    pub(super) fn end(&self) -> bool {
-        let before = self.stop.swap(true, Ordering::AcqRel);
-        self.kicks.ring();
-        before
+        (waits, each, CardStatus { runs: !self.desk.is_over(), engines, standing })
     }
 }

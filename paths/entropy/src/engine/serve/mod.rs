@@ -4,7 +4,7 @@
 //! ```text
 //!   reception (tollway-virtio)  peers, messages, memory, queues
 //!   worker                      one thread each: source → a block of bytes → buffers of whoever's turn it is
-//!   order (tollway-virtio)      whose turn it is, and how much it may have
+//!   desk (tollway-virtio)       whose turn it is, and how much it may have (order); where workers sleep meanwhile
 //!   seat                        one tenant's queue, the buffer that is being filled, what was counted
 //!   server                      all of them together: start, status, change, stop
 //! ```

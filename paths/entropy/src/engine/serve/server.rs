@@ -1,14 +1,15 @@
 //! The whole device: threads, what they share, and how it is started, asked, changed and stopped.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tollway_core::{Error, Result};
-use tollway_virtio::backend::{Device, Event, Kicks, Reception, Stopper};
-use tollway_virtio::order::{Discipline, Grant, Order, Share};
+use tollway_virtio::backend::{Device, Event, Reception, Stopper};
+use tollway_virtio::desk::{Desk, Look};
+use tollway_virtio::order::{Discipline, Order, Share};
 use tollway_virtio::socket::Meeting;
+use tollway_virtio::threads::Threads;
 
 use super::seat::Seat;
 use super::status::{Status, TenantStatus, WorkerStatus};
@@ -16,14 +17,8 @@ use super::{Told, worker};
 use crate::engine::health::Watch;
 use crate::engine::source::{Counts, Source};
 
-/// VIRTIO 1.2, 6: VIRTIO_F_INDIRECT_DESC, VIRTIO_F_EVENT_IDX, VIRTIO_F_VERSION_1. The device has no bits of its own (5.4.3).
-const FEATURES: u64 = 1 << 28 | 1 << 29 | 1 << 32;
-
 /// The most bytes of a turn, unless told otherwise.
 const QUANTUM: usize = 4096;
-
-/// How long the end may take.
-const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Somebody to serve.
 #[derive(Debug)]
@@ -52,11 +47,8 @@ impl Default for Options {
 /// Everything that the threads share.
 pub(super) struct Shared {
     pub(super) seats: Vec<Seat>,
-    pub(super) kicks: Arc<Kicks>,
-    pub(super) stop: AtomicBool,
+    pub(super) desk: Desk,
     pub(super) quantum: usize,
-    begun: Instant,
-    desk: Mutex<Desk>,
     workers: Vec<Mutex<WorkerStatus>>,
     /// Of whose sources it was said that they fail, and not yet that they give again.
     failing: Vec<AtomicBool>,
@@ -69,73 +61,30 @@ pub(super) struct Shared {
     rest: (Mutex<()>, Condvar),
 }
 
-struct Desk {
-    order: Order,
-    /// Workers that wait for kicks.
-    dozing: usize,
-}
-
 impl Shared {
-    pub(super) fn now(&self) -> u64 {
-        self.begun.elapsed().as_nanos() as u64
-    }
-
-    fn desk(&self) -> MutexGuard<'_, Desk> {
-        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(super) fn tell(&self, told: Told) {
         (self.tell)(told);
     }
 
-    /// A worker is about to wait for kicks: how long at most.
-    pub(super) fn doze(&self) -> Option<Duration> {
-        let mut desk = self.desk();
-        let now = self.now();
-        let due = desk.order.due(now);
-        if due != Some(now) {
-            desk.dozing += 1;
-        }
-        due.map(|due| Duration::from_nanos(due - now))
-    }
-
-    /// It has waited, for `most` at most, and these kicked, who may have waited since then.
-    pub(super) fn awake(&self, most: Option<Duration>, kicked: &mut Vec<(usize, usize)>, since: u64) {
-        for (tenant, _) in kicked.iter() {
+    /// Waits until somebody may have a turn.
+    pub(super) fn wait(&self, look: &mut Look) -> Result<()> {
+        self.desk.wait(look, None, None)?;
+        for (tenant, _) in &look.kicked {
             self.seats[*tenant].kicked();
         }
-        let mut desk = self.desk();
-        if most != Some(Duration::ZERO) {
-            desk.dozing -= 1;
+        let mut top = self.desk.lock();
+        for (tenant, _) in look.kicked.drain(..) {
+            top.order.want(tenant, look.since);
         }
-        for (tenant, _) in kicked.drain(..) {
-            desk.order.want(tenant, since);
-        }
-    }
-
-    /// Whose turn it is; another worker is woken if there is more to do.
-    pub(super) fn next(&self, most: usize) -> Option<Grant> {
-        let mut desk = self.desk();
-        let now = self.now();
-        let grant = desk.order.next(most, now)?;
-        let wake = desk.dozing > 0 && desk.order.due(now) == Some(now);
-        drop(desk);
-        if wake {
-            self.kicks.ring();
-        }
-        Some(grant)
+        Ok(())
     }
 
     /// A turn is over.
     pub(super) fn done(&self, tenant: usize, used: usize, cost: usize, more: Option<u64>) {
-        let mut desk = self.desk();
-        let now = self.now();
-        desk.order.done(tenant, used, cost, more, now);
-        // This worker may have nothing left, and is about to draw.
-        let wake = desk.dozing > 0 && more.is_some();
-        drop(desk);
-        if wake {
-            self.kicks.ring();
+        self.desk.lock().order.done(tenant, used, cost, more, self.desk.now());
+        if more.is_some() {
+            // This worker may have nothing left, and is about to draw.
+            self.desk.wake();
         }
     }
 
@@ -158,7 +107,7 @@ impl Shared {
         }
         self.tell(Told::Failing { worker, reason });
         // Another one may sleep and not know that there is something to do.
-        self.kicks.ring();
+        self.desk.ring();
     }
 
     /// Says that a worker's source gives again, if it was said that it fails.
@@ -173,31 +122,25 @@ impl Shared {
         self.over.fetch_add(1, Ordering::AcqRel);
         self.tell(Told::Over { worker, reason });
         // Another one may sleep and not know that there is something to do.
-        self.kicks.ring();
+        self.desk.ring();
     }
 
     /// Waits, but not beyond the end.
     pub(super) fn rest(&self, most: Duration) {
         let (lock, condition) = &self.rest;
         let guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
-        let _ = condition.wait_timeout_while(guard, most, |()| !self.stop.load(Ordering::Acquire));
+        let _ = condition.wait_timeout_while(guard, most, |()| !self.desk.is_over());
     }
 
     fn end(&self) {
-        self.stop.store(true, Ordering::Release);
+        self.desk.end();
         let (lock, condition) = &self.rest;
-        let guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let _guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
         condition.notify_all();
-        drop(guard);
-        self.kicks.ring();
     }
 }
 
 impl Device for Shared {
-    fn features(&self) -> u64 {
-        FEATURES
-    }
-
     fn queue_size(&self) -> u16 {
         1024
     }
@@ -212,11 +155,8 @@ impl Device for Shared {
             Event::Started(_) => {
                 self.tell(Told::Started(tenant));
                 // It may have offered something before it was watched.
-                let mut desk = self.desk();
-                let now = self.now();
-                desk.order.want(tenant, now);
-                drop(desk);
-                self.kicks.ring();
+                self.desk.lock().order.want(tenant, self.desk.now());
+                self.desk.ring();
             }
             Event::Stopped(_) => self.tell(Told::Stopped(tenant)),
             // It keeps nothing of a driver.
@@ -239,7 +179,7 @@ pub struct Server {
     names: Vec<String>,
     shares: Mutex<Vec<Share>>,
     stopper: Stopper,
-    threads: Vec<JoinHandle<()>>,
+    threads: Threads,
 }
 
 impl Server {
@@ -275,16 +215,11 @@ impl Server {
                 failures: 0,
             })
         });
+        let order = Order::new(Discipline::Fair, options.quantum, options.quantum, &shares, 0);
         let shared = Arc::new(Shared {
             seats: tenants.iter().map(|_| Seat::default()).collect(),
-            kicks: Arc::new(Kicks::new()?),
-            stop: AtomicBool::new(false),
+            desk: Desk::new(order, (), Instant::now())?,
             quantum: options.quantum,
-            begun: Instant::now(),
-            desk: Mutex::new(Desk {
-                order: Order::new(Discipline::Fair, options.quantum, options.quantum, &shares, 0),
-                dozing: 0,
-            }),
             workers: workers.collect(),
             failing: sources.iter().map(|_| AtomicBool::new(false)).collect(),
             over: AtomicUsize::new(0),
@@ -293,39 +228,26 @@ impl Server {
             rest: (Mutex::new(()), Condvar::new()),
         });
         let (names, meetings) = tenants.into_iter().map(|tenant| (tenant.name, tenant.meeting)).unzip();
-        let reception = Reception::new(shared.clone(), shared.kicks.clone(), meetings)?;
+        let reception = Reception::new(shared.clone(), shared.desk.kicks().clone(), meetings)?;
         for (seat, port) in shared.seats.iter().zip(reception.ports()) {
             seat.is_at(port);
         }
+        let tells = shared.clone();
         let mut server = Server {
-            shared,
+            shared: shared.clone(),
             names,
             shares: Mutex::new(shares),
             stopper: reception.stopper(),
-            threads: Vec::new(),
+            threads: Threads::new(move |error| tells.tell(Told::Ended(error.to_string()))),
         };
         for (number, source) in sources.into_iter().enumerate() {
-            server.thread(format!("worker-{number}"), move |shared| worker::work(shared, number, source))?;
+            let shared = shared.clone();
+            server
+                .threads
+                .start(format!("worker-{number}"), move || worker::work(&shared, number, source))?;
         }
-        server.thread("reception".into(), move |_| reception.run())?;
+        server.threads.start("reception".into(), move || reception.run())?;
         Ok(server)
-    }
-
-    fn thread(
-        &mut self,
-        name: String,
-        work: impl FnOnce(&Shared) -> Result<()> + Send + 'static,
-    ) -> Result<()> {
-        let shared = self.shared.clone();
-        let doing = format!("starting the thread {name}");
-        let body = move || {
-            if let Err(error) = work(&shared) {
-                shared.tell(Told::Ended(error.to_string()));
-            }
-        };
-        let thread = thread::Builder::new().name(name).spawn(body).map_err(|e| Error::system(doing, e))?;
-        self.threads.push(thread);
-        Ok(())
     }
 
     /// Whether no source gives anything any more, and nobody will ever be served again.
@@ -345,12 +267,12 @@ impl Server {
 
     /// How it is going.
     pub fn status(&self) -> Status {
-        let now = self.shared.now();
+        let now = self.shared.desk.now();
         let shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let tenants = self.shared.seats.iter().zip(&self.names).zip(shares).enumerate();
         let tenants = tenants.map(|(number, ((seat, name), share))| {
             let (counts, connected) = seat.counts();
-            let waits = self.shared.desk().order.waits(number, now);
+            let waits = self.shared.desk.lock().order.waits(number, now);
             TenantStatus { name: name.clone(), share, connected, served: seat.is_served(), counts, waits }
         });
         let workers = self.shared.workers.iter().zip(&self.shared.watches);
@@ -370,9 +292,7 @@ impl Server {
         let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(old) = shares.get_mut(tenant) else { return };
         *old = share;
-        self.shared.desk().order.change(tenant, share, self.shared.now());
-        // A worker may wait for tokens that come earlier now.
-        self.shared.kicks.ring();
+        self.shared.desk.change(tenant, share);
     }
 
     /// Stops, and removes its sockets. Buffers that are not full are not given back.
@@ -383,21 +303,11 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        self.shared.end();
-        self.stopper.stop();
         // A source may be waiting in the kernel for bytes that never come. Its thread has nobody to serve any more, and
         // is left behind.
-        let deadline = Instant::now() + PATIENCE;
-        for thread in self.threads.drain(..) {
-            while !thread.is_finished() && Instant::now() < deadline {
-                // Each ring wakes one worker.
-                self.shared.kicks.ring();
-                thread::sleep(Duration::from_micros(200));
-            }
-            if thread.is_finished() {
-                // One that panicked has said so.
-                let _ = thread.join();
-            }
-        }
+        self.threads.end(|| {
+            self.shared.end();
+            self.stopper.stop();
+        });
     }
 }

@@ -1,6 +1,5 @@
 //! A thread that draws from a source of its own and hands out what it drew.
 
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use tollway_core::Result;
@@ -73,8 +72,8 @@ impl Block {
 pub(super) fn work(shared: &Shared, number: usize, mut source: Box<dyn Source>) -> Result<()> {
     let size = shared.quantum.next_multiple_of(LEAST);
     let mut block = Block { bytes: Zeroizing::new(vec![0; size]), size, at: 0, end: 0, rate: 0.0 };
-    let (mut kicked, mut looked) = (Vec::new(), shared.now());
-    while !shared.stop.load(Ordering::Acquire) {
+    let mut look = shared.desk.look();
+    while !shared.desk.is_over() {
         if block.left() == 0 {
             if let Err(error) = block.draw(&mut *source) {
                 block.wipe();
@@ -90,11 +89,9 @@ pub(super) fn work(shared: &Shared, number: usize, mut source: Box<dyn Source>) 
             shared.report(number, &*source, None);
             shared.gives(number);
         }
-        let most = shared.doze();
-        let since = shared.kicks.wait_since(&mut kicked, most, &mut looked, || shared.now())?;
-        shared.awake(most, &mut kicked, since);
+        shared.wait(&mut look)?;
         while block.left() > 0 {
-            let Some(grant) = shared.next(block.left()) else { break };
+            let Some(grant) = shared.desk.next(block.left()) else { break };
             let seat = &shared.seats[grant.tenant];
             let (begun, watched) = (Instant::now(), patience::Turn::new());
             let turn = seat.serve(&block.bytes[block.at..block.at + grant.most]);
@@ -104,7 +101,7 @@ pub(super) fn work(shared: &Shared, number: usize, mut source: Box<dyn Source>) 
             let is_dear = missed > turn.used && watched.worked_if_displaced().is_none();
             let cost = if is_dear { missed.min(DEAREST * shared.quantum) } else { turn.used };
             shared.done(grant.tenant, turn.used, cost, turn.more);
-            let slow = seat.waited(watched.waited(), shared.now());
+            let slow = seat.waited(watched.waited(), shared.desk.now());
             if let Some(refused) = turn.refused.or(slow) {
                 shared.tell(Told::Refused(grant.tenant, refused));
             }
