@@ -97,15 +97,7 @@ impl Tenant {
             let at = first + 2 * self.bytes * place;
             let span = |at: usize| [Span { at, bytes: self.bytes as u32 }];
             let (source, result) = (span(at), span(at + self.bytes));
-            let operation = Operation {
-                session: self.session,
-                work: Work::Encrypt,
-                iv: &IV,
-                source: &source,
-                associated: &[],
-                result: &result,
-                digest: 0,
-            };
+            let operation = Operation::new(self.session, Work::Encrypt, &IV, &source, &result);
             if !queue.submit(place as u64, &operation)? {
                 return Err(Error::Wrong("there is no room for a request".into()));
             }

@@ -54,15 +54,7 @@ pub fn asks(socket: &Path, load: &Load) -> Result<()> {
             text[0] = sent as u8;
             area.write(at, &text);
             let (source, target) = (span(at), span(at + bytes));
-            let operation = Operation {
-                session,
-                work: Work::Encrypt,
-                iv: &IV,
-                source: &source,
-                associated: &[],
-                result: &target,
-                digest: 0,
-            };
+            let operation = Operation::new(session, Work::Encrypt, &IV, &source, &target);
             if !queue.submit(sent as u64, &operation)? {
                 return Err(Error::Wrong("there is no room for a request".into()));
             }

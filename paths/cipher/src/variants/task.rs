@@ -263,15 +263,7 @@ impl Service for Task {
             let end = self.target(place) + texts.results[0].len();
             self.area.write(end - WIPED.len(), &WIPED);
         }
-        let operation = Operation {
-            session,
-            work: self.load.named.work,
-            iv: self.load.iv(),
-            source: &source,
-            associated: &[],
-            result: &result,
-            digest: 0,
-        };
+        let operation = Operation::new(session, self.load.named.work, self.load.iv(), &source, &result);
         match self.queue.submit(place as u64, &operation) {
             Ok(true) => self.unseen = true,
             Ok(false) => self.fail(Error::Wrong("a queue with a free place takes no request".into())),

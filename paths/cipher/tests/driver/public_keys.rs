@@ -112,9 +112,8 @@ impl Tenant {
         let sources = [span(at, half), span(at + half, source.len() - half)];
         let result = [span(at + 4096, room)];
         let result = if room > 0 { &result[..] } else { &[] };
-        let digest = digest as u32;
         let operation =
-            Operation { session, work, iv: &[], source: &sources, associated: &[], result, digest };
+            Operation { digest: digest as u32, ..Operation::new(session, work, &[], &sources, result) };
         let done = ask(&mut self.driver, &operation);
         let mut bytes = vec![0; done.bytes as usize];
         area.read(at + 4096, &mut bytes);

@@ -79,7 +79,7 @@ pub fn encrypted(key: &[u8; 16], iv: &[u8; 16], text: &[u8]) -> Vec<u8> {
 /// An operation of a cipher.
 pub fn operation<'a>(session: Handle, iv: &'a [u8], source: &'a [Span], result: &'a [Span]) -> Operation<'a> {
     let work = if session.algorithm == DECRYPT { Work::Decrypt } else { Work::Encrypt };
-    Operation { session, work, iv, source, associated: &[], result, digest: 0 }
+    Operation::new(session, work, iv, source, result)
 }
 
 /// Has one request done, of whatever kind.

@@ -73,15 +73,7 @@ impl Pair {
         area.write(at, TEXT);
         area.write(at + 64, &[0; 64]);
         let (source, result) = (span(at), span(at + 64));
-        let operation = Operation {
-            session: self.session,
-            work: Work::Encrypt,
-            iv: &[9; 16],
-            source: &source,
-            associated: &[],
-            result: &result,
-            digest: 0,
-        };
+        let operation = Operation::new(self.session, Work::Encrypt, &[9; 16], &source, &result);
         let queue = &mut self.victim.queues[0];
         assert!(queue.submit(1, &operation).expect("it can be asked"));
         queue.kick();

@@ -88,14 +88,10 @@ impl<'a> Tenant<'a> {
         let result = [Span { at: self.target(place), bytes: self.read.len() as u32 }];
         // A signature that is verified has none.
         let result = if self.read.is_empty() { &[][..] } else { &result };
+        let (work, iv) = (self.named.work, texts::iv(self.named));
         let operation = Operation {
-            session: self.session,
-            work: self.named.work,
-            iv: texts::iv(self.named),
-            source: &source,
-            associated: &[],
-            result,
             digest: self.named.digest() as u32,
+            ..Operation::new(self.session, work, iv, &source, result)
         };
         if self.queue.submit(place as u64, &operation)? {
             return Ok(());

@@ -40,6 +40,20 @@ pub struct Operation<'a> {
     pub digest: u32,
 }
 
+impl<'a> Operation<'a> {
+    /// One that only has a source and a result.
+    #[inline]
+    pub fn new(
+        session: Handle,
+        work: Work,
+        iv: &'a [u8],
+        source: &'a [Span],
+        result: &'a [Span],
+    ) -> Operation<'a> {
+        Operation { session, work, iv, source, associated: &[], result, digest: 0 }
+    }
+}
+
 /// A request that is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
