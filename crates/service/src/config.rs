@@ -6,6 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use rustix::fs::OFlags;
+use serde::de::DeserializeOwned;
 use tollway_core::{Error, Result};
 
 /// The longest file, in bytes: some ten thousand tenants.
@@ -16,11 +17,23 @@ const LONGEST: u64 = 1 << 20;
 /// # Errors
 /// [`Error::Input`] if it cannot be read, or is too long.
 pub fn read(path: &Path) -> Result<String> {
-    text(path).map_err(|e| Error::Input {
-        place: path.display().to_string(),
-        reason: e.to_string(),
-        remedy: "name a file that can be read".into(),
-    })
+    let refused =
+        |e: io::Error| wrong(&path.display().to_string(), e.to_string(), "name a file that can be read");
+    text(path).map_err(refused)
+}
+
+/// What a text says in TOML that stands at `place`; `example` is a file that has every word.
+///
+/// # Errors
+/// [`Error::Input`] if it says something else.
+pub fn parse<Written: DeserializeOwned>(text: &str, place: &str, example: &str) -> Result<Written> {
+    let remedy = format!("{example} has every word");
+    toml::from_str(text).map_err(|e| wrong(place, e.to_string().trim_end(), &remedy))
+}
+
+/// What is wrong with what is asked for at `place`.
+pub fn wrong(place: &str, reason: impl Into<String>, remedy: &str) -> Error {
+    Error::Input { place: place.into(), reason: reason.into(), remedy: remedy.into() }
 }
 
 /// What is no regular file could have one wait for it, while signals are not looked at.

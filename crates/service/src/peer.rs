@@ -1,10 +1,16 @@
 //! Whom a service serves, as a person writes it: `NAME=SOCKET,limit=1M,weight=2`, or in a file.
+//!
+//! What a file says of a peer each service reads by a struct of its own. One for all could only be a part of these (`serde(flatten)`),
+//! and then a word that nobody knows would not be refused at its line.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use tollway_core::{Error, Result};
+use tollway_core::Result;
 use tollway_virtio::order::Share;
+use tollway_virtio::socket::{Listener, Meeting};
+
+use crate::config;
 
 /// Somebody to serve.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,6 +64,22 @@ impl Peer {
         let share = share(limit, burst, weight)?;
         Ok(Peer { name: name.into(), socket: socket.into(), connect, share })
     }
+
+    /// Where it is met: at a socket made for it, with these permissions, or at its own.
+    ///
+    /// # Errors
+    /// [`Error::Input`](tollway_core::Error::Input) if there can be no such socket.
+    pub fn meeting(&self, mode: u32) -> Result<Meeting> {
+        if self.connect {
+            return Ok(Meeting::Call(self.socket.clone()));
+        }
+        Listener::bind(&self.socket, mode).map(Meeting::Listen)
+    }
+}
+
+/// Who is met where, in whatever order.
+pub fn places<'a>(peers: impl IntoIterator<Item = &'a Peer>) -> BTreeSet<(&'a str, &'a Path, bool)> {
+    peers.into_iter().map(|peer| (&*peer.name, &*peer.socket, peer.connect)).collect()
 }
 
 /// What a peer is entitled to; without a burst, a tenth of a second's worth, and 4096 at least.
@@ -108,15 +130,13 @@ pub fn mode(text: &str) -> std::result::Result<u32, String> {
 /// Whether all of them can be served at once, with the status at that socket.
 ///
 /// # Errors
-/// [`Error::Input`] at `place`.
+/// [`Error::Input`](tollway_core::Error::Input) at `place`.
 pub fn check<'a>(
     peers: impl IntoIterator<Item = &'a Peer>,
     status: Option<&'a Path>,
     place: &str,
 ) -> Result<()> {
-    let wrong = |reason: String, remedy: &str| {
-        Err(Error::Input { place: place.into(), reason, remedy: remedy.into() })
-    };
+    let wrong = |reason: String, remedy: &str| Err(config::wrong(place, reason, remedy));
     let mut names = BTreeSet::new();
     let mut sockets: BTreeSet<&Path> = status.into_iter().collect();
     for Peer { name, socket, .. } in peers {

@@ -1,6 +1,6 @@
 //! Signals as something to wait for: SIGTERM and SIGINT end a service, another asks something of it.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 /// What signals have asked for.
 pub struct Signals {
     woken: UnixStream,
+    waker: UnixStream,
     end: Arc<AtomicBool>,
     asked: Arc<AtomicBool>,
 }
@@ -24,7 +25,9 @@ impl Signals {
     pub fn new(asks: i32) -> Result<Signals> {
         let doing = "taking notice of signals";
         let (woken, waker) = UnixStream::pair().context(doing)?;
-        woken.set_nonblocking(true).context(doing)?;
+        for socket in [&woken, &waker] {
+            socket.set_nonblocking(true).context(doing)?;
+        }
         let (end, asked) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
         for (signal, flag) in [(SIGTERM, &end), (SIGINT, &end), (asks, &asked)] {
             // In this order: who is woken finds the flag.
@@ -32,7 +35,15 @@ impl Signals {
             signal_hook::low_level::pipe::register(signal, waker.try_clone().context(doing)?)
                 .context(doing)?;
         }
-        Ok(Signals { woken, end, asked })
+        Ok(Signals { woken, waker, end, asked })
+    }
+
+    /// What wakes whoever waits here.
+    ///
+    /// # Errors
+    /// If the system has no descriptors left.
+    pub fn waker(&self) -> Result<Waker> {
+        self.waker.try_clone().map(Waker).context("making a socket")
     }
 
     /// To be called when there is something to read: it has been noticed.
@@ -55,5 +66,17 @@ impl Signals {
 impl AsFd for Signals {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.woken.as_fd()
+    }
+}
+
+/// Wakes whoever waits for signals, in the place of one.
+#[derive(Debug)]
+pub struct Waker(UnixStream);
+
+impl Waker {
+    /// Does so; waits for nobody.
+    pub fn wake(&self) {
+        // Full: it has been woken before.
+        let _ = (&self.0).write(&[1]);
     }
 }

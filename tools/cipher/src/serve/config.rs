@@ -1,15 +1,12 @@
 //! What to serve, to whom: from the command line or from a file.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
 use serde::Deserialize;
 use tollway_cipher::engine::device::{Delivery, LONGEST, NewFunction, Options};
-use tollway_core::Error;
-use tollway_service::config;
-use tollway_service::peer::{self, Peer, mode, share};
-use tollway_virtio::socket::{Listener, Meeting};
+use tollway_core::Result;
+use tollway_service::config::{self, wrong};
+use tollway_service::peer::{self, Peer, mode, places, share};
 
 use crate::args::serve::{FunctionOption, OrderWord, Serve, delivery, time};
 
@@ -88,10 +85,6 @@ fn each() -> String {
     "each".into()
 }
 
-fn wrong(place: &str, reason: impl Into<String>, remedy: &str) -> anyhow::Error {
-    Error::Input { place: place.into(), reason: reason.into(), remedy: remedy.into() }.into()
-}
-
 impl Config {
     /// As the command line has it.
     pub(super) fn of(serve: &Serve) -> Result<Config> {
@@ -122,9 +115,7 @@ impl Config {
     }
 
     fn parse(text: &str, place: &str) -> Result<Config> {
-        let remedy = "examples/cipher/serve.toml has every word";
-        let written: Written =
-            toml::from_str(text).map_err(|e| wrong(place, e.to_string().trim_end(), remedy))?;
+        let written: Written = config::parse(text, place, "examples/cipher/serve.toml")?;
         let mut functions = Vec::new();
         for function in written.function {
             let wrong =
@@ -156,7 +147,7 @@ impl Config {
     }
 
     fn checked(self, place: &str) -> Result<Config> {
-        peer::check(self.functions.iter().map(|f| &f.peer), self.status.as_deref(), place)?;
+        peer::check(self.peers(), self.status.as_deref(), place)?;
         if !(1..=64).contains(&self.options.cards) {
             return Err(wrong(place, format!("{} cards", self.options.cards), "use 1 to 64"));
         }
@@ -176,19 +167,19 @@ impl Config {
         Ok(self)
     }
 
+    /// Whom it serves.
+    pub(super) fn peers(&self) -> impl Iterator<Item = &Peer> {
+        self.functions.iter().map(|function| &function.peer)
+    }
+
     /// The functions, at sockets of their own.
     ///
     /// # Errors
     /// A socket cannot be had.
     pub(super) fn functions(&self) -> Result<Vec<NewFunction>> {
         let function = |FunctionOption { peer, delivery }: &FunctionOption| {
-            let meeting = if peer.connect {
-                Meeting::Call(peer.socket.clone())
-            } else {
-                Meeting::Listen(Listener::bind(&peer.socket, self.mode)?)
-            };
             let (name, share, delivery) = (peer.name.clone(), peer.share, delivery.clone());
-            Ok(NewFunction { name, meeting, share, delivery })
+            Ok(NewFunction { name, meeting: peer.meeting(self.mode)?, share, delivery })
         };
         self.functions.iter().map(function).collect()
     }
@@ -212,13 +203,9 @@ impl Config {
 
     /// What another has that cannot be taken over while serving.
     pub(super) fn differs(&self, other: &Config) -> Vec<&'static str> {
-        let sockets = |config: &Config| {
-            let place = |f: &FunctionOption| (f.peer.name.clone(), f.peer.socket.clone(), f.peer.connect);
-            config.functions.iter().map(place).collect::<BTreeSet<_>>()
-        };
         let mut found = Vec::new();
         let mut say = |differs: bool, what| found.extend(differs.then_some(what));
-        say(sockets(self) != sockets(other), "functions and their sockets");
+        say(places(self.peers()) != places(other.peers()), "functions and their sockets");
         say(self.options.cards != other.options.cards, "cards");
         say(self.options.engines != other.options.engines, "engines");
         say(self.options.discipline != other.options.discipline, "the order");

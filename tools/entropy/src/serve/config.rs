@@ -1,16 +1,13 @@
 //! What to serve, to whom: from the command line or from a file.
 
-use std::collections::BTreeSet;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
 use serde::Deserialize;
-use tollway_core::Error;
+use tollway_core::Result;
 use tollway_entropy::engine::source::Kind;
-
-use tollway_service::config;
-use tollway_service::peer::{self, Peer, mode, share};
+use tollway_service::config::{self, wrong};
+use tollway_service::peer::{self, Peer, mode, places, share};
 
 use crate::args::serve::Serve;
 
@@ -79,10 +76,6 @@ fn stays(path: &Path) -> bool {
     path.metadata().is_ok_and(|data| data.is_file() || data.file_type().is_block_device())
 }
 
-fn wrong(place: &str, reason: impl Into<String>, remedy: &str) -> anyhow::Error {
-    Error::Input { place: place.into(), reason: reason.into(), remedy: remedy.into() }.into()
-}
-
 impl Config {
     /// As the command line has it.
     pub(super) fn of(options: &Serve) -> Result<Config> {
@@ -107,9 +100,7 @@ impl Config {
     }
 
     fn parse(text: &str, place: &str) -> Result<Config> {
-        let remedy = "examples/entropy/serve.toml has every word";
-        let written: Written =
-            toml::from_str(text).map_err(|e| wrong(place, e.to_string().trim_end(), remedy))?;
+        let written: Written = config::parse(text, place, "examples/entropy/serve.toml")?;
         let mut tenants = Vec::new();
         for tenant in written.tenant {
             let share = share(tenant.limit, tenant.burst, tenant.weight)
@@ -156,16 +147,9 @@ impl Config {
 
     /// What another has that cannot be taken over while serving.
     pub(super) fn differs(&self, other: &Config) -> Vec<&'static str> {
-        let sockets = |config: &Config| {
-            config
-                .tenants
-                .iter()
-                .map(|t| (t.name.clone(), t.socket.clone(), t.connect))
-                .collect::<BTreeSet<_>>()
-        };
         let mut found = Vec::new();
         let mut say = |differs: bool, what| found.extend(differs.then_some(what));
-        say(sockets(self) != sockets(other), "tenants and their sockets");
+        say(places(&self.tenants) != places(&other.tenants), "tenants and their sockets");
         say(self.source != other.source || self.conditioned != other.conditioned, "the source");
         say(self.threads != other.threads, "threads");
         say(self.status != other.status, "the status socket");
