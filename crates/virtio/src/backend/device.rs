@@ -33,9 +33,8 @@ pub trait Device: Send + Sync {
         0
     }
 
-    /// Answers a message that the protocol leaves to devices, such as those of crypto sessions (26, 27): the body of
-    /// the reply. Empty: it is of those that have none, and is acknowledged like any other. None: unknown.
-    fn answer(&self, tenant: usize, request: u32, body: &[u8]) -> Option<Vec<u8>> {
+    /// Answers a message that the protocol leaves to devices, such as those of crypto sessions (26, 27). None: unknown.
+    fn answer(&self, tenant: usize, request: u32, body: &[u8]) -> Option<Answer> {
         let _ = (tenant, request, body);
         None
     }
@@ -55,6 +54,16 @@ pub trait Device: Send + Sync {
 
     /// Something happened to a tenant.
     fn event(&self, tenant: usize, event: Event<'_>);
+}
+
+/// What a device has to say to a message of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The body of the reply. An empty one is a reply, too: to VHOST_USER_GET_CONFIG it says that there is an error
+    /// ("Front-end message types" of the protocol).
+    Body(Vec<u8>),
+    /// The message is of those that have no reply: it is acknowledged like any other.
+    Done,
 }
 
 /// What happens to a tenant's connection.

@@ -15,7 +15,7 @@ use super::eventfd::Eventfd;
 use super::memory::{Region, most_shared};
 use super::received::Received;
 use super::ring::Start;
-use super::{Device, Event, Kicks, Memory, Port, Refused, Ring};
+use super::{Answer, Device, Event, Kicks, Memory, Port, Refused, Ring};
 use crate::frontend::Lane;
 
 /// A tenant's place in a device of this process. A clone is the same place.
@@ -66,7 +66,7 @@ pub(crate) trait Door: Send + Sync {
     fn enter(&self, pages: &SharedPages, guest: u64, features: u64, lanes: &[Lane]) -> Result<(), Refused>;
 
     /// See [`Device::answer`].
-    fn answer(&self, request: u32, body: &[u8]) -> Option<Vec<u8>>;
+    fn answer(&self, request: u32, body: &[u8]) -> Option<Answer>;
 
     /// How many queues there are.
     fn queues(&self) -> usize;
@@ -101,7 +101,7 @@ impl<D: Device> Door for Place<D> {
         started
     }
 
-    fn answer(&self, request: u32, body: &[u8]) -> Option<Vec<u8>> {
+    fn answer(&self, request: u32, body: &[u8]) -> Option<Answer> {
         self.device.answer(self.tenant, request, body)
     }
 

@@ -27,7 +27,7 @@ mod ring;
 mod session;
 
 pub use chain::{Chain, Piece};
-pub use device::{Device, Event};
+pub use device::{Answer, Device, Event};
 pub(crate) use inside::Door;
 pub use inside::Inside;
 pub use kicks::Kicks;

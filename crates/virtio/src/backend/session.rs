@@ -16,7 +16,7 @@ use super::memory::Region;
 use super::message::{MOST_DESCRIPTORS, Message, halves, state_bytes};
 use super::received::{Bin, Received};
 use super::ring::Start;
-use super::{Device, Event, Kicks, Memory, Port, Refused, Ring};
+use super::{Answer, Device, Event, Kicks, Memory, Port, Refused, Ring};
 
 /// The bit by which a back end says that there are protocol features.
 const PROTOCOL_FEATURES: u64 = VhostUserVirtioFeatures::PROTOCOL_FEATURES.bits();
@@ -262,8 +262,10 @@ impl Session {
             }
             _ => {
                 let answer = around.device.answer(around.tenant, number, &message.body);
-                let answer = answer.ok_or(Refused::Unknown(number))?;
-                return Ok((!answer.is_empty()).then_some(answer));
+                return match answer.ok_or(Refused::Unknown(number))? {
+                    Answer::Body(body) => Ok(Some(body)),
+                    Answer::Done => Ok(None),
+                };
             }
         }
         Ok(None)

@@ -13,7 +13,7 @@ use super::LinkOptions;
 use super::connection::{Connection, SetUp};
 use super::lane::{self, Lane, eventfd};
 use super::queue::Agreed;
-use crate::backend::{Door, Inside};
+use crate::backend::{Answer, Door, Inside};
 
 /// Where the device sees the memory's first byte.
 pub(super) const GUEST: u64 = 0x4000_0000;
@@ -129,9 +129,11 @@ impl Peer {
     pub(super) fn ask(&mut self, request: u32, body: &[u8]) -> Result<Vec<u8>, String> {
         match self {
             Peer::Socket { connection: Some(connection), .. } => connection.ask(request, body, 0),
-            Peer::Inside { inside, open: true } => {
-                inside.door().answer(request, body).ok_or("the device does not know it".into())
-            }
+            Peer::Inside { inside, open: true } => match inside.door().answer(request, body) {
+                Some(Answer::Body(body)) => Ok(body),
+                Some(Answer::Done) => Err("it has no answer".into()),
+                None => Err("the device does not know it".into()),
+            },
             _ => Err("it is not connected".into()),
         }
     }

@@ -87,6 +87,8 @@ fn messages_of_the_devices_own_are_answered_or_acknowledged_and_stay_in_step() {
         for round in 0..3u8 {
             link.tell(TOLD, &[round, 1]).unwrap();
             assert_eq!(link.ask(ASKED, &[round, 2, 3]).unwrap(), [3, 2, round]);
+            // No bytes are an answer, too.
+            assert!(link.ask(ASKED, &[]).unwrap().is_empty());
         }
         assert_eq!(std::mem::take(&mut *served.device.told.lock().unwrap()), [[0, 1], [1, 1], [2, 1]]);
         assert_eq!(link.ask(ASKED, &[7; 4096]).unwrap(), [7; 4096]);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use tollway_virtio::backend::{Chain, Device, Event, Inside, Kicks, Port, Reception, Ring, Stopper};
+use tollway_virtio::backend::{Answer, Chain, Device, Event, Inside, Kicks, Port, Reception, Ring, Stopper};
 use tollway_virtio::socket::{Listener, Meeting};
 
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -39,12 +39,12 @@ impl Device for Mirror {
         FEATURE
     }
 
-    fn answer(&self, _tenant: usize, request: u32, body: &[u8]) -> Option<Vec<u8>> {
+    fn answer(&self, _tenant: usize, request: u32, body: &[u8]) -> Option<Answer> {
         match request {
-            ASKED => Some(body.iter().rev().copied().collect()),
+            ASKED => Some(Answer::Body(body.iter().rev().copied().collect())),
             TOLD => {
                 self.told.lock().unwrap().push(body.to_vec());
-                Some(Vec::new())
+                Some(Answer::Done)
             }
             _ => None,
         }

@@ -4,9 +4,10 @@ use std::time::{Duration, Instant};
 
 use tollway_cipher::engine::device::{LONGEST, Options as CardOptions};
 use tollway_cipher::engine::driver::{Operation, Options};
-use tollway_cipher::engine::protocol::{Status, Work};
+use tollway_cipher::engine::protocol::{CONFIG_FEATURE, GET_CONFIG, OFFER, Offer, Status, Work};
 use tollway_cipher::engine::suite::{Algorithm, Digest, Direction};
 use tollway_virtio::Span;
+use tollway_virtio::frontend::{Link, LinkOptions};
 
 use super::KEY;
 use super::tenancy::{ENCRYPT, Served, ask, operation};
@@ -81,4 +82,26 @@ fn what_is_told_again_and_again_is_not_done() {
     }
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
     assert_eq!(served.card.status().functions[0].counts.bytes, 0);
+}
+
+/// A front end asks for as much as the devices have that it knows, up to 256 bytes (QEMU's VHOST_USER_MAX_CONFIG_SIZE).
+#[test]
+fn who_asks_for_more_of_the_configuration_than_there_is_is_told_so_and_goes_on() {
+    let served = Served::start(1, &CardOptions::default());
+    let options = LinkOptions { queues: 2, protocol_features: CONFIG_FEATURE, ..LinkOptions::default() };
+    let doors =
+        [Link::connect(&served.socket(0), &options), Link::inside(served.card.inside(1).unwrap(), &options)];
+    for mut link in doors.map(Result::unwrap) {
+        let question = |bytes: u32| {
+            let head = [0, bytes, 0].into_iter().flat_map(u32::to_ne_bytes);
+            head.chain(std::iter::repeat_n(0, bytes as usize)).collect::<Vec<u8>>()
+        };
+        for bytes in [OFFER as u32 + 1, 64, 256, 0] {
+            assert!(link.ask(GET_CONFIG, &question(bytes)).unwrap().is_empty(), "{bytes}");
+            let answer = link.ask(GET_CONFIG, &question(OFFER as u32)).unwrap();
+            assert!(Offer::of_answer(&answer).is_some_and(|offer| offer.ready), "{answer:?}");
+        }
+    }
+    let refused = |number: usize| served.card.status().functions[number].counts.refused_messages;
+    assert_eq!([0, 1].map(refused), [0, 0]);
 }

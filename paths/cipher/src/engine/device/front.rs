@@ -11,7 +11,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tollway_virtio::backend::{Device, Event, Kicks, Refused};
+use tollway_virtio::backend::{Answer, Device, Event, Kicks, Refused};
 use tollway_virtio::order::Share;
 
 use super::function::Function;
@@ -169,7 +169,7 @@ impl Device for Front {
         CRYPTO_SESSION_FEATURE | CONFIG_FEATURE
     }
 
-    fn answer(&self, tenant: usize, request: u32, body: &[u8]) -> Option<Vec<u8>> {
+    fn answer(&self, tenant: usize, request: u32, body: &[u8]) -> Option<Answer> {
         let function = self.functions.get(tenant)?;
         match request {
             CREATE_SESSION => {
@@ -180,15 +180,18 @@ impl Device for Front {
                 let mut answer = vec![0; body.len().max(8)];
                 let end = answer.len() - 8;
                 answer[end..].copy_from_slice(&number.to_ne_bytes());
-                Some(answer)
+                Some(Answer::Body(answer))
             }
             CLOSE_SESSION => {
                 let id = u64::from_ne_bytes(*body.first_chunk()?);
                 // It may have closed it by the control queue.
                 let _ = function.close(id);
-                Some(Vec::new())
+                Some(Answer::Done)
             }
-            GET_CONFIG => Offer::of(self.queues as u32, self.longest).answer(body),
+            GET_CONFIG => {
+                let offer = Offer::of(self.queues as u32, self.longest);
+                Some(Answer::Body(offer.answer(body).unwrap_or_default()))
+            }
             _ => None,
         }
     }

@@ -140,7 +140,8 @@ impl Offer {
         body
     }
 
-    /// The answer to a message that asks for some of it; None where it asks for what there is not.
+    /// The answer to a message that asks for some of it; None where it asks for what there is not, which a device tells by a
+    /// reply without a body.
     pub fn answer(&self, body: &[u8]) -> Option<Vec<u8>> {
         let (head, _) = body.split_first_chunk::<HEAD>()?;
         let [offset, bytes] = [0, 4]
