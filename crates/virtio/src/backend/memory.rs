@@ -7,7 +7,7 @@
 //! again, since no huge page is free, is a SIGBUS too.
 
 use std::fs::File;
-use std::os::fd::BorrowedFd;
+use std::os::fd::AsFd;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -79,8 +79,8 @@ impl Memory {
         both.sort_by_key(|(region, _)| region.guest);
         let mut mapped = Vec::with_capacity(both.len());
         let mut kept = Vec::with_capacity(both.len());
-        for (region, file) in both {
-            let file = check(&region, file)?;
+        for (region, file) in &both {
+            let file = check(region, file)?;
             let refused =
                 |reason: String| Refused::Memory(format!("region at {:#x}: {reason}", region.guest));
             let size = usize::try_from(region.size).map_err(|e| refused(e.to_string()))?;
@@ -89,9 +89,11 @@ impl Memory {
             let placed = GuestRegionMmap::new(mapping, GuestAddress(region.guest))
                 .ok_or_else(|| refused("it ends beyond the last address".into()))?;
             mapped.push(placed);
-            kept.push(region);
+            kept.push(*region);
         }
         let guest = GuestMemoryMmap::from_regions(mapped).map_err(|e| Refused::Memory(e.to_string()))?;
+        // The mappings have them; until here a close of these would have been the last.
+        both.into_iter().for_each(|(_, file)| drop(file.into_if(|_| true)));
         Ok(Memory::of(guest, kept))
     }
 
@@ -247,29 +249,27 @@ pub(crate) fn most_shared(tenants: usize) -> u64 {
     MOST.min(each - each % page_size() as u64)
 }
 
-/// The file, if it can be mapped without ever being a danger.
-fn check(region: &Region, file: Received) -> Result<File, Refused> {
+/// The file once more, if it can be mapped without ever being a danger.
+fn check(region: &Region, file: &Received) -> Result<File, Refused> {
     let refused = |reason: String| Refused::Memory(format!("region at {:#x}: {reason}", region.guest));
     let page = page_size() as u64;
     if region.size == 0 || [region.guest, region.size, region.offset].iter().any(|n| n % page != 0) {
         return Err(refused(format!("its {} bytes are not whole pages", region.size)));
     }
-    let sealed =
-        |file: BorrowedFd<'_>| fcntl_get_seals(file).is_ok_and(|seals| seals.contains(SealFlags::SHRINK));
-    let file = file.into_if(sealed).map(File::from).ok_or_else(|| {
+    if !fcntl_get_seals(file).is_ok_and(|seals| seals.contains(SealFlags::SHRINK)) {
         let remedy = "use memory-backend-memfd with share=on and seal=on (QEMU's default)";
-        refused(format!("it is not sealed against shrinking; {remedy}"))
-    })?;
-    let kind = fstatfs(&file).map_err(|e| refused(e.to_string()))?;
+        return Err(refused(format!("it is not sealed against shrinking; {remedy}")));
+    }
+    let kind = fstatfs(file).map_err(|e| refused(e.to_string()))?;
     if kind.f_type as u64 == HUGE_PAGES {
         return Err(refused("it is of huge pages, which can be taken away; use ordinary ones".into()));
     }
-    let length = fstat(&file).map_err(|e| refused(e.to_string()))?.st_size;
+    let length = fstat(file).map_err(|e| refused(e.to_string()))?.st_size;
     let end = region.offset.checked_add(region.size);
     if end.is_none_or(|end| end > length as u64) {
         return Err(refused(format!("it goes beyond its file's {length} bytes")));
     }
-    Ok(file)
+    Ok(file.as_fd().try_clone_to_owned().map_err(|e| refused(e.to_string()))?.into())
 }
 
 #[cfg(test)]
@@ -277,6 +277,7 @@ mod tests {
     use rustix::fs::{MemfdFlags, fcntl_add_seals, ftruncate, memfd_create};
     use vm_memory::Bytes;
 
+    use super::super::received::Bin;
     use super::*;
 
     const PAGES: u64 = 16 * 4096;
@@ -339,6 +340,30 @@ mod tests {
         assert!(reason(overlapping, vec![sealed(), sealed()]).starts_with("memory: "));
         assert!(reason(vec![], vec![]).contains("0 regions"));
         assert!(reason(vec![region()], vec![]).contains("0 files"));
+    }
+
+    /// Whoever is the last to have it frees it: not the thread that refuses another region.
+    #[test]
+    fn what_was_fit_beside_what_was_not_is_put_into_the_bin() {
+        let bin = Arc::new(Bin::default());
+        let received = |file: File| Received::new(file.into(), bin.clone());
+        let fit = || received(file(SealFlags::SHRINK));
+        let second = Region { guest: 1 << 20, ..region() };
+        for (second, other) in [
+            (second, received(file(SealFlags::GROW))),
+            (Region { size: 2 * PAGES, ..second }, fit()),
+            (Region { guest: u64::MAX - PAGES + 1, ..second }, fit()),
+            (region(), fit()),
+        ] {
+            Memory::map(vec![region(), second], vec![fit(), other], most_shared(1)).unwrap_err();
+            assert_eq!(bin.files(), 2, "{second:?}");
+            bin.empty();
+            while bin.is_busy() {
+                std::thread::yield_now();
+            }
+        }
+        Memory::map(vec![region(), second], vec![fit(), fit()], most_shared(1)).unwrap();
+        assert!(bin.is_empty());
     }
 
     /// Each is no more than its file, and takes no memory: only the address space can bound them.

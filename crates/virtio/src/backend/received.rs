@@ -3,21 +3,17 @@
 //! The last close of a descriptor can wait: for a socket's unsent data (socket(7), SO_LINGER), for a terminal's output, for a
 //! file system that the peer is. That of memory (memfd_create(2)) takes as long as it takes to free: a second for several GiB.
 //! Only eventfds are closed by the thread that they came to. All else is closed by a thread of that tenant's own, and its next
-//! peer, or more memory, waits until that has ended: so there is one such thread for each tenant at most, and no more
+//! peer, or a message with more memory, waits until that has ended: so there is one such thread for each tenant at most, and no more
 //! descriptors than one connection can bring.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use rustix::fs::{fcntl_get_seals, readlink};
 
 use super::Memory;
-
-/// How long more memory is held up by what is being closed, and everybody with it.
-const PATIENCE: Duration = Duration::from_millis(100);
 
 /// What /proc says of a descriptor that is an eventfd (eventfd(2)).
 const EVENTFD: &[u8] = b"anon_inode:[eventfd]";
@@ -75,6 +71,12 @@ impl Bin {
         !self.waiting().descriptors.is_empty()
     }
 
+    /// How many files of memory are there that were not used.
+    #[cfg(test)]
+    pub(crate) fn files(&self) -> usize {
+        self.waiting().files.len()
+    }
+
     /// Whether there is nothing to close.
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting().is_empty()
@@ -83,15 +85,6 @@ impl Bin {
     /// Whether a thread still closes what was there.
     pub(crate) fn is_busy(&self) -> bool {
         self.busy.load(Ordering::Acquire)
-    }
-
-    /// Waits a little until what was there before is closed; whether it is.
-    pub(crate) fn is_done(&self) -> bool {
-        let until = Instant::now() + PATIENCE;
-        while self.is_busy() && Instant::now() < until {
-            thread::sleep(Duration::from_millis(1));
-        }
-        !self.is_busy()
     }
 
     /// Has a thread close what is there; while one is at it, that waits.
@@ -127,7 +120,7 @@ impl Bin {
 /// A descriptor that a peer sent.
 #[derive(Debug)]
 pub(crate) struct Received {
-    /// Absent once it was taken out.
+    /// Absent once it was taken out, by what consumes this.
     descriptor: Option<OwnedFd>,
     bin: Arc<Bin>,
 }
@@ -141,6 +134,12 @@ impl Received {
     pub(crate) fn into_if(mut self, harmless: impl FnOnce(BorrowedFd<'_>) -> bool) -> Option<OwnedFd> {
         let is = self.descriptor.as_ref().is_some_and(|descriptor| harmless(descriptor.as_fd()));
         if is { self.descriptor.take() } else { None }
+    }
+}
+
+impl AsFd for Received {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_ref().expect("a descriptor that was not taken out").as_fd()
     }
 }
 

@@ -12,7 +12,7 @@ use tollway_core::{Error, Result};
 
 use super::memory::most_shared;
 use super::received::Bin;
-use super::session::{Session, Surroundings};
+use super::session::{Session, Step, Surroundings};
 use super::{Device, Event, Inside, Kicks, Port, Refused};
 use crate::Bucket;
 use crate::socket::Meeting;
@@ -21,6 +21,9 @@ use crate::socket::Meeting;
 const MESSAGES: u64 = 1000;
 /// Messages that it may send at once.
 const BURST: u64 = 500;
+
+/// How often it is looked whether a message that waits can be handled, in nanoseconds.
+const SOON: u64 = 1_000_000;
 
 /// How often a peer is called that listens and does not answer, in nanoseconds; and how long a peer waits that could not be
 /// taken in, for instance since this process has too many descriptors open.
@@ -40,7 +43,7 @@ struct Door {
     inside: Option<Inside>,
     session: Option<Session>,
     messages: Bucket,
-    /// Until when nothing of it is read, since it sent too much.
+    /// Until when nothing of it is read, since it sent too much, or a message of it waits.
     parked: Option<u64>,
 }
 
@@ -164,12 +167,15 @@ impl<D: Device + 'static> Reception<D> {
     fn look(&mut self, tenant: usize, now: u64) {
         let door = &mut self.doors[tenant];
         let Some(session) = &mut door.session else { return self.open(tenant, now) };
-        if door.messages.level(now) == 0 {
-            door.parked = Some(door.messages.ready_at(BURST / 10, now));
-            let _ = epoll::delete(&self.epoll, &*session);
-            return;
+        // One that waits was counted when it came.
+        if !session.is_waiting() {
+            if door.messages.level(now) == 0 {
+                door.parked = Some(door.messages.ready_at(BURST / 10, now));
+                let _ = epoll::delete(&self.epoll, &*session);
+                return;
+            }
+            door.messages.take(1);
         }
-        door.messages.take(1);
         let around = Surroundings {
             device: &*self.device,
             tenant,
@@ -178,16 +184,22 @@ impl<D: Device + 'static> Reception<D> {
             most_shared: self.most_shared,
         };
         match session.step(&around) {
-            Ok(Some(_)) if !door.bin.has_descriptors() => door.bin.empty(),
             // Whether it was told so or not: it must not send more of these before they are closed.
-            Ok(Some(_)) => self.close(tenant, Some(Refused::Foreign)),
-            Ok(None) => self.close(tenant, None),
+            Ok(Step::On | Step::Waits) if door.bin.has_descriptors() => {
+                self.close(tenant, Some(Refused::Foreign));
+            }
+            Ok(Step::On) => door.bin.empty(),
+            Ok(Step::Waits) => {
+                door.parked = Some(now + SOON);
+                let _ = epoll::delete(&self.epoll, &*session);
+            }
+            Ok(Step::Gone) => self.close(tenant, None),
             Err(refused) => self.close(tenant, Some(refused)),
         }
     }
 
-    /// Calls those that listen, and lets those be heard again that were silenced for long enough; when there is
-    /// something of this to do next.
+    /// Calls those that listen, and lets those be heard again that were silenced for long enough, first what they have said; when
+    /// there is something of this to do next.
     fn due(&mut self, now: u64) -> Option<u64> {
         let mut next = None;
         for tenant in 0..self.doors.len() {
@@ -200,8 +212,12 @@ impl<D: Device + 'static> Reception<D> {
                 if let Some(session) = &door.session {
                     let key = EventData::new_u64(tenant as u64);
                     let _ = epoll::add(&self.epoll, session, key, EventFlags::IN);
+                    if session.is_waiting() {
+                        self.look(tenant, now);
+                    }
                 }
             }
+            let door = &self.doors[tenant];
             for at in door.parked.into_iter().chain(door.look_at) {
                 next = Some(next.map_or(at, |other: u64| other.min(at)));
             }
@@ -272,3 +288,6 @@ impl<D: Device + 'static> Reception<D> {
         self.device.event(tenant, Event::Gone);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,6 +4,7 @@ use std::net::Shutdown;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
@@ -20,6 +21,20 @@ use super::{Answer, Device, Event, Kicks, Memory, Port, Refused, Ring};
 
 /// The bit by which a back end says that there are protocol features.
 const PROTOCOL_FEATURES: u64 = VhostUserVirtioFeatures::PROTOCOL_FEATURES.bits();
+
+/// How long a message with more memory waits at most for what is being closed.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// What a look for a message brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// It goes on when the peer sends more, or has.
+    On,
+    /// A message waits until memory is closed: it is to be looked at again soon, and the peer is not heard before.
+    Waits,
+    /// The peer has gone.
+    Gone,
+}
 
 /// What is known of a queue.
 #[derive(Debug, Default)]
@@ -49,6 +64,8 @@ pub(crate) struct Surroundings<'a> {
 pub(crate) struct Session {
     stream: UnixStream,
     inbox: Inbox,
+    /// A message that waits, and until when.
+    waiting: Option<(Message, Instant)>,
     bin: Arc<Bin>,
     features: u64,
     protocol: VhostUserProtocolFeatures,
@@ -67,6 +84,7 @@ impl Session {
         Session {
             stream,
             inbox: Inbox::new(bin.clone()),
+            waiting: None,
             bin,
             features: 0,
             protocol: VhostUserProtocolFeatures::empty(),
@@ -75,13 +93,26 @@ impl Session {
         }
     }
 
-    /// Handles one message if a whole one is there. Whether there may be more. None: the peer has gone.
-    pub(crate) fn step(&mut self, around: &Surroundings<'_>) -> Result<Option<bool>, Refused> {
-        let mut message = match self.inbox.receive(&self.stream)? {
-            Arrived::Message(message) => message,
-            Arrived::Nothing => return Ok(Some(false)),
-            Arrived::End => return Ok(None),
+    /// Whether a message of it waits.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.waiting.is_some()
+    }
+
+    /// Handles one message if a whole one is there, or the one that waits.
+    pub(crate) fn step(&mut self, around: &Surroundings<'_>) -> Result<Step, Refused> {
+        let (mut message, until) = match self.waiting.take() {
+            Some(waiting) => waiting,
+            None => match self.inbox.receive(&self.stream)? {
+                Arrived::Message(message) => (message, Instant::now() + PATIENCE),
+                Arrived::Nothing => return Ok(Step::On),
+                Arrived::End => return Ok(Step::Gone),
+            },
         };
+        let brings_memory = message.header.request == u32::from(FrontendReq::SET_MEM_TABLE);
+        if brings_memory && self.bin.is_busy() && Instant::now() < until {
+            self.waiting = Some((message, until));
+            return Ok(Step::Waits);
+        }
         // Whether this was negotiated is not asked: QEMU's vhost-user-rng does not negotiate again with a server that has
         // come anew, and waits all the same.
         let acknowledged = message.header.need_reply;
@@ -100,7 +131,7 @@ impl Session {
         if let Some(body) = reply {
             self.send(&header.reply(&body))?;
         }
-        Ok(Some(true))
+        Ok(Step::On)
     }
 
     /// Stops all queues; the connection ends by [`leave`](Session::leave).
@@ -173,7 +204,7 @@ impl Session {
             }
             FrontendReq::GET_QUEUE_NUM => return word(self.queues.len() as u64),
             FrontendReq::SET_MEM_TABLE => {
-                if !self.bin.is_done() {
+                if self.bin.is_busy() {
                     return Err(message.wrong("there is more memory before the last was given back"));
                 }
                 let memory = Arc::new(memory_table(message, around.most_shared)?);
