@@ -70,7 +70,8 @@ impl Kicks {
     }
 
     /// As [`wait`](Kicks::wait); since when those who kicked may have been waiting: since the last look, where they were there
-    /// at once, else since now. `looked` is when that was, and `now` tells the time in the same nanoseconds.
+    /// at once, else since now. `looked` is when that was, here or by the caller, who sets it where it looks at the queues
+    /// themselves; `now` tells the time in the same nanoseconds.
     ///
     /// # Errors
     /// As [`wait`](Kicks::wait).

@@ -3,6 +3,7 @@
 mod front;
 mod killed;
 mod limits;
+mod noticed;
 mod public_keys;
 mod standing;
 mod telling;
