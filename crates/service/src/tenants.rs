@@ -4,6 +4,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use tollway_virtio::Bucket;
+use tollway_virtio::backend::Refused;
 
 use crate::log::say;
 
@@ -28,10 +29,22 @@ impl TenantLog {
 
     /// A line about something that happened to a tenant, unless there were too many about that one.
     pub fn tell(&self, tenant: usize, event: &str, reason: Option<&str>) {
+        self.tell_more(tenant, event, reason.map(|reason| ("reason", reason)).as_slice());
+    }
+
+    /// The same of what was refused, with what can be done about it; in which queue, if it is one of several.
+    pub fn refused(&self, tenant: usize, queue: Option<usize>, refused: &Refused) {
+        let (queue, reason) = (queue.map(|queue| queue.to_string()), refused.to_string());
+        let place = queue.as_deref().map(|queue| ("queue", queue));
+        let rest = [("reason", &*reason), ("remedy", refused.remedy())];
+        self.tell_more(tenant, "refused", &place.into_iter().chain(rest).collect::<Vec<_>>());
+    }
+
+    fn tell_more(&self, tenant: usize, event: &str, more: &[(&str, &str)]) {
         let Some(suppressed) = self.may_say(tenant) else { return };
         let suppressed = (suppressed > 0).then(|| suppressed.to_string());
         let mut fields = vec![("tenant", self.names[tenant].as_str())];
-        fields.extend(reason.map(|reason| ("reason", reason)));
+        fields.extend_from_slice(more);
         fields.extend(suppressed.as_deref().map(|lines| ("suppressed", lines)));
         say(event, &fields);
     }

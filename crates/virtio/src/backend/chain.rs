@@ -236,13 +236,13 @@ impl Chain {
         let piece = Piece { address: GuestAddress(descriptor.address), len: descriptor.bytes, writable };
         let len = u64::from(piece.len);
         if len == 0 {
-            return Err(Refused::Empty);
+            return Err(Refused::Empty { head: self.head, piece: self.pieces.len() + 1 });
         }
         if self.readable + self.writable + len > u64::from(u32::MAX) {
-            return Err(Refused::TooLong);
+            return Err(Refused::TooLong(self.head));
         }
         if !writable && self.writable > 0 {
-            return Err(Refused::Order);
+            return Err(Refused::Order { head: self.head, piece: self.pieces.len() + 1 });
         }
         if !memory.holds(descriptor.address, piece.len as usize) {
             return Err(piece.outside());
@@ -272,7 +272,7 @@ fn step(at: u16, seen: &mut u64, entries: u64) -> Result<(), Refused> {
         return Err(Refused::DescriptorIndex(at));
     }
     if *seen == entries {
-        return Err(Refused::Loop);
+        return Err(Refused::Loop(at));
     }
     *seen += 1;
     Ok(())

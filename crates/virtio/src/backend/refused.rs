@@ -54,18 +54,23 @@ pub enum Refused {
     /// A descriptor outside of its table.
     #[error("descriptor {0} is outside of its table")]
     DescriptorIndex(u16),
-    /// A chain that comes back to itself, or is longer than its table.
-    #[error("a chain of more descriptors than its table has")]
-    Loop,
+    /// A chain that comes back to itself, or is longer than its table: at that descriptor.
+    #[error("descriptor {0}: its chain has more descriptors than their table")]
+    Loop(u16),
     /// It was being served when what served it failed: that may have been its doing.
     #[error("what served it failed")]
     Failed,
-    /// An empty buffer.
-    #[error("a descriptor of no bytes")]
-    Empty,
+    /// An empty piece.
+    #[error("the chain at descriptor {head}: piece {piece} has no bytes")]
+    Empty {
+        /// The chain's first descriptor.
+        head: u16,
+        /// Which of its pieces, the first being 1.
+        piece: usize,
+    },
     /// More than 2^32 − 1 bytes (VIRTIO 1.2, 2.7.5.2).
-    #[error("a chain of more than 4 GiB")]
-    TooLong,
+    #[error("the chain at descriptor {0}: it has more than 4 GiB")]
+    TooLong(u16),
     /// A buffer outside of the memory that is shared.
     #[error("{len} bytes at {address:#x} are not in the memory shared")]
     Outside {
@@ -74,9 +79,14 @@ pub enum Refused {
         /// How long it would be.
         len: u32,
     },
-    /// A readable descriptor after a writable one (VIRTIO 1.2, 2.7.4.2).
-    #[error("a readable descriptor after a writable one")]
-    Order,
+    /// A readable piece after a writable one (VIRTIO 1.2, 2.7.4.2).
+    #[error("the chain at descriptor {head}: piece {piece} is readable, after a writable one")]
+    Order {
+        /// The chain's first descriptor.
+        head: u16,
+        /// Which of its pieces, the first being 1.
+        piece: usize,
+    },
     /// A buffer that is shorter than what it says is in it.
     #[error("a buffer has less than the {wanted} {} bytes that it should have", if *.writable { "writable" } else { "readable" })]
     Short {
@@ -94,4 +104,40 @@ pub enum Refused {
     /// A table of descriptors within another, one that goes on, or none where the driver did not ask for such.
     #[error("an indirect table: {0}")]
     Indirect(&'static str),
+}
+
+impl Refused {
+    /// What whoever has the peer can do about it.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Refused::Connection(_) => "look at what the program says that was connected",
+            Refused::Header { .. } | Refused::Message { .. } | Refused::Descriptors | Refused::Deaf => {
+                "connect a front end of vhost-user, version 1, that keeps to that protocol"
+            }
+            Refused::Unknown(_) => {
+                "connect a front end for this kind of device, which asks for no more than the features offered"
+            }
+            Refused::Memory(_) | Refused::Foreign => {
+                "give QEMU memory-backend-memfd with share=on, of ordinary pages"
+            }
+            Refused::Eventfd(_) => "connect a front end that kicks, and is called, by eventfds",
+            Refused::Slow => "let the guest give no memory back while the device works in it",
+            Refused::Failed => {
+                "have the guest set its device up anew, and tell whoever maintains this device"
+            }
+            Refused::Rings(_)
+            | Refused::AvailableIndex(_)
+            | Refused::DescriptorIndex(_)
+            | Refused::Loop(_)
+            | Refused::Empty { .. }
+            | Refused::TooLong(_)
+            | Refused::Outside { .. }
+            | Refused::Order { .. }
+            | Refused::Short { .. }
+            | Refused::Unfit(_)
+            | Refused::Indirect(_) => {
+                "load the guest's driver again, which sets its queues up anew; if it comes again, another version of it"
+            }
+        }
+    }
 }

@@ -11,7 +11,7 @@ pub(super) fn tell(log: &TenantLog, told: &Told) {
         Told::Gone(function) => log.tell(*function, "gone", None),
         Told::Started(function, queue) => log.tell(*function, "started", Some(&format!("queue {queue}"))),
         Told::Stopped(function, queue) => log.tell(*function, "stopped", Some(&format!("queue {queue}"))),
-        Told::Refused(function, refused) => log.tell(*function, "refused", Some(&refused.to_string())),
+        Told::Refused(function, queue, refused) => log.refused(*function, *queue, refused),
         Told::Placed(function, card) => log.tell(*function, "placed", Some(&format!("card {card}"))),
         Told::Failed(card) => say("card-failed", &[("card", &card.to_string())]),
         Told::Ended(reason) => say("thread-ended", &[("reason", reason)]),

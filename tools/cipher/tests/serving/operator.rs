@@ -1,11 +1,13 @@
 //! Options, files, signals, sockets; what nobody may look into.
 
 use std::fs;
+use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use tollway_cipher::engine::driver::{Driver, Handle, Options};
+use tollway_virtio::frontend::{Link, LinkOptions};
 
 use super::program::*;
 use super::tenancy::{ENCRYPT, encrypts};
@@ -107,6 +109,35 @@ fn each_is_put_on_a_card_behind_the_front() {
     server.signal(Signal::TERM);
     let (good, said) = server.end();
     assert!(good && said.contains("event=placed tenant=b reason=\"card 1\""), "{said}");
+}
+
+/// Whoever reads the log need not know the protocols to know what to do.
+#[test]
+fn what_is_refused_is_told_with_its_place_and_a_remedy() {
+    let folder = tempfile::tempdir().unwrap();
+    let [a, state] = ["a.sock", "state.sock"].map(|name| text(&folder.path().join(name)));
+    let server = Serving::start(&["--function", &format!("a={a}"), "--status", &state]);
+    // A message that there is not; then queues with more in them than they have room for.
+    let mut peer = std::os::unix::net::UnixStream::connect(&a).unwrap();
+    let message: Vec<u8> = [99u32, 1, 0].into_iter().flat_map(u32::to_ne_bytes).collect();
+    peer.write_all(&message).unwrap();
+    peer.set_read_timeout(Some(PATIENCE)).unwrap();
+    assert_eq!(peer.read(&mut [0]).unwrap(), 0);
+    let mut link = Link::connect(a.as_ref(), &LinkOptions { queues: 2, ..LinkOptions::default() }).unwrap();
+    link.area().write(0, &vec![0xff; link.free()]);
+    link.lane(0).kick_anyway();
+    wait_until(&state, |now| now["functions"][0]["refused_chains"] == 2, "its queues are not given up");
+    let said = server.ends_well(Signal::TERM);
+    let line = |part: &str| said.lines().find(|line| line.contains(part)).expect(&said).to_owned();
+    let told = line("reason=\"message 99 is not known here\"");
+    assert!(
+        told.contains("event=refused tenant=a ") && told.contains("remedy=\"connect a front end"),
+        "{told}"
+    );
+    for queue in ["queue=0", "queue=1"] {
+        let told = line(&format!("event=refused tenant=a {queue} reason="));
+        assert!(told.contains("remedy=\"load the guest's driver again"), "{told}");
+    }
 }
 
 /// Keys are in its memory: it leaves no core, and its memory is nobody's who has no right to all of it.

@@ -11,7 +11,7 @@ pub(super) fn tell(log: &TenantLog, told: &Told) {
         Told::Gone(tenant) => log.tell(*tenant, "gone", None),
         Told::Started(tenant) => log.tell(*tenant, "started", None),
         Told::Stopped(tenant) => log.tell(*tenant, "stopped", None),
-        Told::Refused(tenant, refused) => log.tell(*tenant, "refused", Some(&refused.to_string())),
+        Told::Refused(tenant, refused) => log.refused(*tenant, None, refused),
         Told::Failing { worker, reason } => {
             say("source-failing", &[("thread", &worker.to_string()), ("reason", reason)]);
         }

@@ -195,3 +195,29 @@ fn rings_that_go_over_from_region_to_region_are_refused() {
         assert!(matches!(Ring::new(memory.clone(), &wrong), Err(Refused::Rings(_))), "{wrong:?}");
     }
 }
+
+/// What is wrong is told by its place, and what can be done about it.
+#[test]
+fn chains_that_cannot_be_say_where() {
+    let memory = memory();
+    let told = |pieces: &[(u64, u32, bool)]| take(&memory, 0x800, pieces).unwrap_err();
+    let (read, write) = ((0x1000, 8, false), (0x1008, 8, true));
+    let empty = told(&[read, (0x1000, 0, false)]);
+    assert_eq!(empty, Refused::Empty { head: 0, piece: 2 });
+    let order = told(&[read, write, write, read]);
+    assert_eq!(order, Refused::Order { head: 0, piece: 4 });
+    let long = told(&[read, (0x1000, u32::MAX, false)]);
+    assert_eq!(long, Refused::TooLong(0));
+    // Two descriptors, of which the second leads back to the first.
+    let both = [1, 0].map(|next| Descriptor { address: 0x1000, bytes: 8, flags: NEXT, next }.words());
+    let bytes: Vec<u8> = both.into_iter().flatten().flat_map(u64::to_ne_bytes).collect();
+    memory.guest().write_slice(&bytes, GuestAddress(0)).unwrap();
+    memory.guest().write_slice(&[0, 0, 1, 0, 0, 0], GuestAddress(32)).unwrap();
+    let mut ring = Ring::alone(memory.clone(), 2, true, false).unwrap();
+    let looped = ring.take(&mut Chain::default()).unwrap_err();
+    assert_eq!(looped, Refused::Loop(0));
+    for refused in [empty, order, long, looped] {
+        assert!(refused.to_string().contains("descriptor 0"), "{refused}");
+        assert!(refused.remedy().contains("the guest's driver"), "{refused}");
+    }
+}

@@ -116,8 +116,8 @@ fn turns(pool: &Pool, number: usize) -> Turns {
         let turn = pool.serve(number, grant);
         pool.done(number, grant.tenant, &turn, turn.cost());
         had.requests += turn.requests;
-        if let Some(refused) = turn.refused {
-            pool.tell(Told::Refused(grant.tenant, refused));
+        for (queue, refused) in turn.refused {
+            pool.tell(Told::Refused(grant.tenant, queue, refused));
         }
         pool.interrupt();
         if watch.look(pool) - begun >= ROUND {

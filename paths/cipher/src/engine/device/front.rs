@@ -117,7 +117,7 @@ impl Front {
         self.tell(Told::Failed(card));
         if let Some(function) = failed.served_by(engine) {
             self.functions[function].give_up();
-            self.tell(Told::Refused(function, Refused::Failed));
+            self.tell(Told::Refused(function, None, Refused::Failed));
         }
         let mut moved = Vec::new();
         let mut book = self.book();
@@ -224,7 +224,7 @@ impl Device for Front {
             Event::Anew => function.begins_anew(),
             Event::Refused(refused) => {
                 function.refused_message();
-                self.tell(Told::Refused(tenant, refused.clone()));
+                self.tell(Told::Refused(tenant, None, refused.clone()));
             }
             Event::Gone => {
                 function.connected(false);

@@ -93,8 +93,8 @@ pub(super) struct Turn {
     pub(super) more: bool,
     /// Whether it has had what a turn has.
     over: bool,
-    /// Why a queue was given up, if one was.
-    pub(super) refused: Option<Refused>,
+    /// Which queues were given up, and why; None: all of them.
+    pub(super) refused: Vec<(Option<usize>, Refused)>,
     /// What it worked, in nanoseconds, if it was long and others had the processor meanwhile.
     displaced: Option<u64>,
 }
@@ -274,12 +274,12 @@ impl Function {
         let queues = inner.queues.len();
         let bounds = Bounds { most, longest: self.longest, begun, ends: long.map(|long| begun + long) };
         if let Err(refused) = inner.control(queues - 1, &mut rings, &mut sessions, bounds, now, &mut turn) {
-            inner.give_up(refused, &mut turn);
+            inner.give_up(Some(queues - 1), refused, &mut turn);
         }
         let first = inner.at;
         for number in (0..queues - 1).map(|i| (first + i) % (queues - 1)) {
             if let Err(refused) = inner.work(number, &mut rings, &sessions, bounds, now, &mut turn) {
-                inner.give_up(refused, &mut turn);
+                inner.give_up(Some(number), refused, &mut turn);
             }
             if turn.over {
                 inner.at = (number + 1) % (queues - 1);
@@ -292,7 +292,7 @@ impl Function {
         if !inner.patience.lasts(watched.waited(), ended) {
             let running = rings.iter_mut().flatten().filter(|ring| !ring.is_broken());
             if let Some(refused) = running.map(|ring| ring.give_up(Refused::Slow)).last() {
-                inner.give_up(refused, &mut turn);
+                inner.give_up(None, refused, &mut turn);
             }
         }
         turn.standing[1] = standing(&rings);
@@ -337,10 +337,10 @@ impl Inner {
         self.teller.due().unwrap_or(NEVER)
     }
 
-    /// A queue was given up.
-    fn give_up(&mut self, refused: Refused, turn: &mut Turn) {
+    /// A queue was given up, or all.
+    fn give_up(&mut self, queue: Option<usize>, refused: Refused, turn: &mut Turn) {
         self.counts.refused_chains += 1;
-        turn.refused = Some(refused);
+        turn.refused.push((queue, refused));
     }
 
     /// A queue that was set up anew begins anew.

@@ -14,8 +14,8 @@ pub enum Told {
     Started(usize, usize),
     /// A queue of a function is not served any more.
     Stopped(usize, usize),
-    /// A message or a buffer of a function was refused.
-    Refused(usize, Refused),
+    /// A message of a function was refused, or a buffer: then the number of its queue, if it is not all of them.
+    Refused(usize, Option<usize>, Refused),
     /// Of several cards, that one serves a function from now on.
     Placed(usize, usize),
     /// A card failed, since an engine of it did.
