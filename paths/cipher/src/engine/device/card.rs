@@ -204,3 +204,6 @@ impl Drop for Runs {
         card.desk.ring();
     }
 }
+
+#[cfg(test)]
+mod tests;
