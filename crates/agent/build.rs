@@ -4,48 +4,60 @@
 use std::collections::hash_map::DefaultHasher;
 use std::fs;
 use std::hash::Hasher;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// What an agent is built from, from the folder of the workspace.
-const PARTS: [&str; 10] = [
+/// What an agent is built from, from the folder of the workspace. `crates/cli/tests/edges.rs` holds the crates against
+/// those that it depends on.
+pub const PARTS: [&str; 12] = [
     "Cargo.lock",
     "crates/agent",
     "crates/core",
     "crates/host",
     "crates/load",
+    "crates/model",
     "crates/payload",
+    "crates/stats",
     "crates/tenant",
     "crates/virtio",
     "crates/wire",
     "paths",
 ];
 
+/// Folders of which nothing is compiled into an agent.
+const NOT_IN_IT: [&str; 5] = ["tests", "benches", "examples", "oracle", "proptest-regressions"];
+
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     // Its keys are fixed: the same sources give the same number.
     let mut hasher = DefaultHasher::new();
-    for part in PARTS {
-        let part = root.join(part);
-        println!("cargo::rerun-if-changed={}", part.display());
-        add(&part, &mut hasher);
+    for source in sources(&root) {
+        println!("cargo::rerun-if-changed={}", source.display());
+        let Ok(content) = fs::read(&source) else { continue };
+        hasher.write(source.file_name().unwrap_or_default().as_encoded_bytes());
+        hasher.write_u64(content.len() as u64);
+        hasher.write(&content);
     }
     println!("cargo::rustc-env=TOLLWAY_BUILD={:016x}", hasher.finish());
 }
 
-/// Adds a file, or all of a folder but what only tests and benchmarks are made of.
-fn add(path: &Path, hasher: &mut DefaultHasher) {
+/// Every file that is compiled into an agent, always in the same order.
+pub fn sources(root: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    PARTS.iter().for_each(|part| add(&root.join(part), &mut files));
+    files
+}
+
+fn add(path: &Path, files: &mut Vec<PathBuf>) {
     let name = path.file_name().unwrap_or_default();
     if path.is_dir() {
-        if ["tests", "benches", "examples"].iter().any(|other| name == *other) {
+        if NOT_IN_IT.iter().any(|other| name == *other) {
             return;
         }
         let mut inside: Vec<_> =
             fs::read_dir(path).into_iter().flatten().flatten().map(|e| e.path()).collect();
         inside.sort();
-        inside.iter().for_each(|path| add(path, hasher));
-    } else if let Ok(content) = fs::read(path) {
-        hasher.write(name.as_encoded_bytes());
-        hasher.write_u64(content.len() as u64);
-        hasher.write(&content);
+        inside.iter().for_each(|path| add(path, files));
+    } else if path.extension().is_none_or(|kind| kind != "md") {
+        files.push(path.to_owned());
     }
 }

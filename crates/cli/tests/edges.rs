@@ -1,8 +1,13 @@
 //! The layers of ARCHITECTURE.md, held against `cargo metadata`: any edge that is not allowed there is refused.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use cargo_metadata::{DependencyKind, MetadataCommand};
+
+#[path = "../../agent/build.rs"]
+#[allow(dead_code)]
+mod build;
 
 /// What each crate may depend on, within the workspace. Tests and benches may use more.
 const ALLOWED: &[(&str, &[&str])] = &[
@@ -84,5 +89,49 @@ fn no_edge_but_the_allowed_ones() {
                 );
             }
         }
+    }
+}
+
+/// Else the agent of Linux guests could be of other code than the program, and nobody would be told.
+#[test]
+fn the_build_number_has_every_crate_that_an_agent_is_made_of_and_no_other() {
+    let metadata = MetadataCommand::new().no_deps().exec().expect("cargo metadata");
+    let root = metadata.workspace_root.as_std_path();
+    let mut found = vec!["tollway-agent"];
+    let mut at = 0;
+    while let Some(name) = found.get(at).copied() {
+        at += 1;
+        for package in metadata.packages.iter().filter(|package| package.name.as_str() == name) {
+            let built = package.dependencies.iter().filter(|d| d.kind != DependencyKind::Development);
+            for other in built.filter(|d| d.path.is_some()) {
+                if !found.contains(&other.name.as_str()) {
+                    found.push(&other.name);
+                }
+            }
+        }
+    }
+    let folders: BTreeSet<&Path> = metadata
+        .packages
+        .iter()
+        .filter(|package| found.contains(&package.name.as_str()))
+        .filter_map(|package| package.manifest_path.parent()?.as_std_path().strip_prefix(root).ok())
+        .map(|folder| if folder.starts_with("paths") { Path::new("paths") } else { folder })
+        .collect();
+    let parts: BTreeSet<&Path> =
+        build::PARTS.iter().map(Path::new).filter(|p| root.join(p).is_dir()).collect();
+    assert_eq!(folders, parts);
+    // What is read by people alone is not in it; what `include_str!` and build scripts read is.
+    let sources = build::sources(root);
+    let has = |file: &str| sources.contains(&root.join(file));
+    for file in [
+        "Cargo.lock",
+        "crates/payload/image/layout.ld",
+        "paths/cipher/claims.toml",
+        "paths/cipher/traces/sessions.csv",
+    ] {
+        assert!(has(file), "{file}");
+    }
+    for file in ["paths/cipher/README.md", "paths/cipher/tests/variants.rs", "crates/store/Cargo.toml"] {
+        assert!(root.join(file).is_file() && !has(file), "{file}");
     }
 }
