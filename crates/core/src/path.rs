@@ -25,6 +25,12 @@ pub trait Variant: Send + Sync {
         None
     }
 
+    /// The same point with what its parameters only name, told by what it holds: a file may change under its name, and points
+    /// that are of different content are not the same. Asked when a run is planned or taken up, before [`plan`](Variant::plan).
+    fn pinned(&self, params: Params) -> Result<Params> {
+        Ok(params)
+    }
+
     /// How it runs at a point. `params` are [complete](Params::complete).
     fn plan(&self, params: &Params) -> Result<Plan>;
 

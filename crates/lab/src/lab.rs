@@ -186,8 +186,10 @@ impl Lab<'_> {
         if stored.len() != specs.len() || !stored.iter().map(|p| &p.spec).zip(&specs).all(same) {
             store.end_run(run, RunState::Interrupted, Timestamp::now())?;
             return Err(refuse(
-                format!("run {run} was begun by a program with other paths"),
-                "start a new run, or go on with that program",
+                format!(
+                    "run {run} was begun by a program with other paths, or a file that it reads has changed"
+                ),
+                "start a new run, or go on with that program and that file",
             ));
         }
         self.session(store, progress, run, script.request, points, &stored, left.trials)?.go()

@@ -120,8 +120,10 @@ pub fn named(registry: &Registry, selection: &Selection) -> Result<Vec<Point>> {
                 });
             }
             let variant = path.variant(&name)?;
-            let params =
-                params.complete(&variant.axes()).map_err(|e| in_preset(&preset.preset.name, &name, e))?;
+            let params = params
+                .complete(&variant.axes())
+                .and_then(|params| variant.pinned(params))
+                .map_err(|e| in_preset(&preset.preset.name, &name, e))?;
             let plan = variant.plan(&params)?;
             let departures = departures(&params, variant);
             let spec = preset.trial.clone();

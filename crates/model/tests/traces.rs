@@ -27,7 +27,7 @@ proptest! {
     }
 
     #[test]
-    fn any_lines(lines in prop::collection::vec("(arrival|start_ns|end_us|class|gap|service)?[-+.0-9e,;# \"\t]{0,14}", 0..12)) {
+    fn any_lines(lines in prop::collection::vec("(arrival|start_ns|end_us|class|gap|service|bytes)?[-+.0-9e,;# \"\t]{0,14}", 0..12)) {
         harness::fits(lines.join("\n").as_bytes());
     }
 }

@@ -107,7 +107,7 @@ fn text(name: &'static str, about: &'static str, form: &'static str) -> Axis {
 pub(crate) fn trace() -> Axis {
     text(
         "trace",
-        "with arrivals=trace: a file of starts, and of bytes where it has them; none: the one that comes with the program",
+        "with arrivals=trace: a file of starts, and of bytes where it has them, which a point keeps with the hash of what it holds; none: the one that comes with the program",
         "FILE",
     )
 }

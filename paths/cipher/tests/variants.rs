@@ -253,7 +253,7 @@ fn what_cannot_be_is_refused() {
         ("busy", vec![("classes", "1,2".into())], "axis `classes`"),
         ("busy", vec![("trace", "x.csv".into())], "axis `trace`"),
         ("busy", vec![("arrivals", "trace".into()), ("mix", "64:1".into())], "axes `mix` and `trace`"),
-        ("busy", vec![("arrivals", "trace".into()), ("trace", "Cargo.toml".into())], "trace Cargo.toml: "),
+        ("busy", vec![("arrivals", "trace".into()), ("trace", "Cargo.toml".into())], "trace Cargo.toml, header: "),
         ("af-alg", vec![("driver", "card".into())], "axis `driver`, value `card`"),
         ("af-alg", vec![("driver", "kernel".into()), ("spin", 5.into())], "axis `spin`"),
     ] {

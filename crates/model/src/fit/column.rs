@@ -23,10 +23,12 @@ pub(super) enum Quantity {
     Response,
     /// Its class.
     Class,
+    /// How many bytes it asked for.
+    Bytes,
 }
 
 /// Names, the first of which is the one that is told.
-const NAMES: [(Quantity, &[&str]); 9] = [
+const NAMES: [(Quantity, &[&str]); 10] = [
     (Quantity::Arrival, &["arrival", "arrived", "arrivals", "submitted", "time", "timestamp"]),
     (Quantity::Start, &["start", "started", "begin", "began"]),
     (
@@ -39,6 +41,7 @@ const NAMES: [(Quantity, &[&str]); 9] = [
     (Quantity::Wait, &["wait", "waiting", "wait-time"]),
     (Quantity::Response, &["response", "responses", "latency", "sojourn", "response-time"]),
     (Quantity::Class, &["class", "kind", "type"]),
+    (Quantity::Bytes, &["bytes", "size", "length"]),
 ];
 
 /// Units of time and femtoseconds in each.
@@ -65,6 +68,43 @@ impl Quantity {
     /// Whether it is a reading of a clock rather than a time that something took.
     pub(super) fn is_stamp(self) -> bool {
         matches!(self, Quantity::Arrival | Quantity::Start | Quantity::End | Quantity::Delivered)
+    }
+
+    /// Whether it is a time, of a clock or of something.
+    pub(super) fn is_time(self) -> bool {
+        !matches!(self, Quantity::Class | Quantity::Bytes)
+    }
+}
+
+/// What a reader wants of a trace: columns of other quantities are passed over.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    pub(super) quantities: &'static [Quantity],
+    /// What columns without names hold, in their order, where there are no more of them.
+    pub(super) unnamed: &'static [Quantity],
+    /// How else columns are named than by a header, for remedies; empty where there is no other way.
+    pub(super) otherwise: &'static str,
+}
+
+impl Wanted {
+    /// The column of that name; `None` where it is not wanted, or the name says nothing that is known.
+    pub(super) fn column(&self, name: &str) -> Option<Column> {
+        Column::named(name).filter(|column| self.quantities.contains(&column.holds))
+    }
+
+    /// The same, or an error that lists the names.
+    pub(super) fn expected(&self, name: &str) -> Result<Column> {
+        self.column(name).ok_or_else(|| {
+            let remedy =
+                format!("use {}, with _ns, _us or _ms where the unit is not the second", self.names());
+            ModelError::parameter("columns", format!("`{name}` is not known"), remedy)
+        })
+    }
+
+    /// All names, for a remedy.
+    pub(super) fn names(&self) -> String {
+        let names: Vec<&str> = self.quantities.iter().map(|quantity| quantity.name()).collect();
+        names.join(", ")
     }
 }
 
@@ -95,23 +135,6 @@ impl Column {
         let (_, unit) = UNITS.iter().find(|(suffix, _)| *suffix == unit)?;
         Some(Column { holds: known(name)?, unit: *unit })
     }
-
-    /// The same, or an error that lists the names.
-    pub(super) fn expected(text: &str) -> Result<Column> {
-        Column::named(text).ok_or_else(|| {
-            ModelError::parameter(
-                "columns",
-                format!("`{text}` is not known"),
-                format!("use {}, with _ns, _us or _ms where the unit is not the second", all_names()),
-            )
-        })
-    }
-}
-
-/// All names, for a remedy.
-pub(super) fn all_names() -> String {
-    let names: Vec<&str> = NAMES.iter().map(|(_, names)| names[0]).collect();
-    names.join(", ")
 }
 
 /// A number as it was written.

@@ -1,7 +1,7 @@
 //! From a trace or counters to a model: estimates with intervals, families that fit or do not, and which queue is left.
 //!
 //! [`Trace::read`] takes what was seen; [`fit()`] answers with everything that follows from it. Where no trace was kept,
-//! [`Counters`] give the rates.
+//! [`Counters`] give the rates. Who plays a trace again reads it by the same words: [`Requests::read`].
 
 mod analysis;
 mod coalescing;
@@ -24,6 +24,7 @@ mod oracle;
 mod precision;
 mod queue;
 mod reader;
+mod requests;
 mod requirement;
 mod series;
 mod text;
@@ -36,4 +37,5 @@ pub use estimate::Estimate;
 pub use family::Family;
 pub use goodness::Fitted;
 pub use queue::Judged;
+pub use requests::Requests;
 pub use trace::{Deliveries, Series, Trace};

@@ -1,14 +1,15 @@
-//! Reads a trace: CSV with a header, or plain numbers, one customer a line, in one pass and with bounded memory.
+//! Reads a trace: CSV with a header, or plain numbers, one customer a line, in one pass and with bounded memory. Whoever reads
+//! says what of it is wanted: [`Trace`](super::Trace) what can be fitted, [`Requests`](super::Requests) what can be played again.
 //!
-//! Each line is read once; 8 bytes a customer are kept for each column of times and 2 for its class. Readings of a clock
-//! are read exactly, in femtoseconds since the first of them, so that nanoseconds since 1970 keep their last digit.
+//! Each line is read once; of what is wanted 8 bytes a customer are kept for each column of times, 4 for its bytes and 2 for
+//! its class. Readings of a clock are read exactly, in femtoseconds since the first of them, so that nanoseconds since 1970
+//! keep their last digit.
 
 use std::collections::HashMap;
 use std::io::{BufRead, Read};
 
-use super::column::{Column, FEMTOSECONDS, Quantity, all_names, femtoseconds};
+use super::column::{Column, FEMTOSECONDS, Quantity, Wanted, femtoseconds};
 use super::precision::{Precision, Seen};
-use super::trace::Trace;
 use crate::{ModelError, Result};
 
 /// More classes than this are no classes.
@@ -31,36 +32,52 @@ pub(super) struct Table {
     pub(super) classes: Vec<u16>,
     /// Names of classes, in the order of their first line.
     pub(super) class_names: Vec<String>,
+    /// The bytes of each line; empty where there is no such column.
+    pub(super) bytes: Vec<u32>,
     /// Columns that are not used.
     pub(super) unknown: Vec<String>,
-    /// Whether lines have no names and are in order, and so were taken for arrivals.
+    /// Whether columns have no names, so that the first was taken for arrivals.
     pub(super) guessed: bool,
 }
 
-impl Trace {
-    /// Reads a trace. `columns` names them (`arrival_us,end_us`) where the file has no header.
+impl Table {
+    /// Reads what is wanted. `columns` names them (`arrival_us,end_us`) where the file has no header.
     ///
     /// # Errors
-    /// On a line or column that cannot be used, with its place and what to do; on fewer than two lines.
-    pub fn read(input: impl BufRead, columns: Option<&str>) -> Result<Trace> {
-        Trace::of(table(input, columns)?)
+    /// On a line or column that cannot be used, with its place and what to do.
+    pub(super) fn read(input: impl BufRead, wanted: &Wanted, columns: Option<&str>) -> Result<Table> {
+        let mut lines = Lines { input, bytes: Vec::new(), number: 0 };
+        let Some((number, first)) = lines.next()? else {
+            return Err(ModelError::parameter("trace", "it is empty", "give a line for each customer"));
+        };
+        let separator = *[',', ';', '\t'].iter().find(|s| first.contains(**s)).unwrap_or(&',');
+        let mut rows = Rows::new(first, separator, wanted, columns)?;
+        if !rows.first_was_header {
+            rows.add(first, number)?;
+        }
+        while let Some((number, line)) = lines.next()? {
+            rows.add(line, number)?;
+        }
+        rows.finish()
     }
-}
 
-fn table(input: impl BufRead, columns: Option<&str>) -> Result<Table> {
-    let mut lines = Lines { input, bytes: Vec::new(), number: 0 };
-    let Some((number, first)) = lines.next()? else {
-        return Err(ModelError::parameter("trace", "it is empty", "give a line for each customer"));
-    };
-    let separator = *[',', ';', '\t'].iter().find(|s| first.contains(**s)).unwrap_or(&',');
-    let mut rows = Rows::new(first, separator, columns)?;
-    if !rows.first_was_header {
-        rows.add(first, number)?;
+    /// Whether lines are in the order of arrivals, as far as it is known when these were.
+    pub(super) fn is_in_order(&self) -> bool {
+        self.times.get(&Quantity::Arrival).is_none_or(|arrivals| arrivals.is_sorted())
     }
-    while let Some((number, line)) = lines.next()? {
-        rows.add(line, number)?;
+
+    /// Puts times and bytes into the order of arrivals. (Classes are counted only.)
+    pub(super) fn sort(&mut self) {
+        let Some(arrivals) = self.times.get(&Quantity::Arrival) else { return };
+        let mut order: Vec<usize> = (0..arrivals.len()).collect();
+        order.sort_by(|a, b| arrivals[*a].total_cmp(&arrivals[*b]));
+        for values in self.times.values_mut() {
+            *values = order.iter().map(|i| values[*i]).collect();
+        }
+        if !self.bytes.is_empty() {
+            self.bytes = order.iter().map(|i| self.bytes[*i]).collect();
+        }
     }
-    rows.finish()
 }
 
 /// Lines that are neither blank nor a comment, with their numbers.
@@ -133,7 +150,7 @@ struct Rows {
 }
 
 impl Rows {
-    fn new(first: &str, separator: char, columns: Option<&str>) -> Result<Rows> {
+    fn new(first: &str, separator: char, wanted: &Wanted, columns: Option<&str>) -> Result<Rows> {
         let first: Vec<&str> = fields(first, separator).collect();
         let is_number = |field: &str| femtoseconds(field, FEMTOSECONDS).is_some();
         let first_was_header = !first.iter().any(|field| is_number(field));
@@ -141,32 +158,33 @@ impl Rows {
         let names: Vec<String> = match columns {
             Some(columns) => columns.split(',').map(|name| name.trim().to_owned()).collect(),
             None if first_was_header => first.iter().map(|name| (*name).to_owned()).collect(),
-            None if first.len() == 1 => {
+            None if first.len() <= wanted.unnamed.len() => {
                 guessed = true;
-                vec!["arrival".into()]
+                wanted.unnamed[..first.len()].iter().map(|quantity| quantity.name().into()).collect()
             }
             None => {
                 return Err(ModelError::parameter(
                     "line 1",
                     format!("its {} columns have no names", first.len()),
-                    "put a header before it, or name them: --columns arrival,end",
+                    format!("put a header before it{}", wanted.otherwise),
                 ));
             }
         };
         let found: Vec<Option<Column>> = match columns {
-            Some(_) => names.iter().map(|name| Column::expected(name).map(Some)).collect::<Result<_>>()?,
-            None => names.iter().map(|name| Column::named(name)).collect(),
+            Some(_) => names.iter().map(|name| wanted.expected(name).map(Some)).collect::<Result<_>>()?,
+            None => names.iter().map(|name| wanted.column(name)).collect(),
         };
         let holds: Vec<Quantity> = found.iter().flatten().map(|c| c.holds).collect();
         if let Some(twice) = holds.iter().enumerate().find(|(i, q)| holds[..*i].contains(q)) {
             let reason = format!("two columns are the {}", twice.1.name());
-            return Err(ModelError::parameter("header", reason, "leave one out, or name them: --columns"));
+            let remedy = format!("leave one out{}", wanted.otherwise);
+            return Err(ModelError::parameter("header", reason, remedy));
         }
-        if holds.iter().all(|q| *q == Quantity::Class) {
+        if !holds.iter().any(|q| q.is_time()) {
             return Err(ModelError::parameter(
                 "header",
                 format!("`{}` has no column that is known", names.join(",")),
-                format!("name columns {}; a unit may follow, as in arrival_us", all_names()),
+                format!("name columns {}; a unit may follow, as in arrival_us", wanted.names()),
             ));
         }
         let unknown = names.iter().zip(&found).filter(|(_, f)| f.is_none()).map(|(n, _)| n.clone()).collect();
@@ -198,25 +216,29 @@ impl Rows {
         }
         for (at, field) in fields(text, self.separator).enumerate() {
             let Some(column) = self.columns[at] else { continue };
-            if column.holds == Quantity::Class {
-                self.class(field, line)?;
-                continue;
+            match column.holds {
+                Quantity::Class => self.class(field, line)?,
+                Quantity::Bytes => self.bytes(at, field, line)?,
+                _ => self.time(at, column, field, line)?,
             }
-            let number =
-                femtoseconds(field, column.unit).ok_or_else(|| self.bad(at, line, no_number(field)))?;
-            let value = number.femtoseconds;
-            if value < 0 && !column.holds.is_stamp() {
-                let reason = format!("`{field}` is negative");
-                return Err(self.bad(at, line, (reason, "a time that something takes is 0 or above".into())));
-            }
-            self.row[at] = value;
-            if let Some(seen) = &mut self.seen[at] {
-                seen.add(field, &number);
-            }
-            let from = if column.holds.is_stamp() { *self.origin.get_or_insert(value) } else { 0 };
-            self.values[at].push((value - from) as f64 / FEMTOSECONDS as f64);
         }
         self.check_order(line)
+    }
+
+    fn time(&mut self, at: usize, column: Column, field: &str, line: u64) -> Result<()> {
+        let number = femtoseconds(field, column.unit).ok_or_else(|| self.bad(at, line, no_number(field)))?;
+        let value = number.femtoseconds;
+        if value < 0 && !column.holds.is_stamp() {
+            let reason = format!("`{field}` is negative");
+            return Err(self.bad(at, line, (reason, "a time that something takes is 0 or above".into())));
+        }
+        self.row[at] = value;
+        if let Some(seen) = &mut self.seen[at] {
+            seen.add(field, &number);
+        }
+        let from = if column.holds.is_stamp() { *self.origin.get_or_insert(value) } else { 0 };
+        self.values[at].push((value - from) as f64 / FEMTOSECONDS as f64);
+        Ok(())
     }
 
     /// Nobody is served before coming, ends before beginning, or is told before the end.
@@ -232,6 +254,15 @@ impl Rows {
 
     fn bad(&self, at: usize, line: u64, (reason, remedy): (String, String)) -> ModelError {
         ModelError::parameter(format!("line {line}, column {}", self.names[at]), reason, remedy)
+    }
+
+    fn bytes(&mut self, at: usize, field: &str, line: u64) -> Result<()> {
+        let Some(bytes) = field.parse::<u32>().ok().filter(|bytes| *bytes > 0) else {
+            let reason = format!("`{}` is no number of bytes", shortened(field));
+            return Err(self.bad(at, line, (reason, "write a whole number, 1 or above".into())));
+        };
+        self.table.bytes.push(bytes);
+        Ok(())
     }
 
     fn class(&mut self, field: &str, line: u64) -> Result<()> {
@@ -257,7 +288,7 @@ impl Rows {
         let columns = self.columns.iter().zip(self.values).zip(&self.seen);
         for ((column, values), seen) in columns {
             let (Some(&Column { holds, .. }), Some(seen)) = (column.as_ref(), seen) else { continue };
-            if holds == Quantity::Class {
+            if !holds.is_time() {
                 continue;
             }
             self.table.precision.insert(holds, seen.precision());
@@ -270,7 +301,11 @@ impl Rows {
 fn no_number(field: &str) -> (String, String) {
     let reason = match field {
         "" => "it is empty".into(),
-        _ => format!("`{}` is no number", field.chars().take(40).collect::<String>()),
+        _ => format!("`{}` is no number", shortened(field)),
     };
     (reason, "write a finite number, or take the line out".into())
+}
+
+fn shortened(field: &str) -> String {
+    field.chars().take(40).collect()
 }

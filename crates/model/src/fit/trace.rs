@@ -1,9 +1,28 @@
 //! A trace as the fitter uses it: what was seen, in order of arrival, and what follows from it.
 
-use super::column::Quantity;
+use std::io::BufRead;
+
+use super::column::{Quantity, Wanted};
 use super::precision::Precision;
 use super::reader::Table;
 use crate::{ModelError, Result};
+
+/// Columns that a fit knows.
+const FITTED: Wanted = Wanted {
+    quantities: &[
+        Quantity::Arrival,
+        Quantity::Start,
+        Quantity::End,
+        Quantity::Delivered,
+        Quantity::Gap,
+        Quantity::Service,
+        Quantity::Wait,
+        Quantity::Response,
+        Quantity::Class,
+    ],
+    unnamed: &[Quantity::Arrival],
+    otherwise: ", or name them: --columns arrival,end",
+};
 
 /// Times of one kind, in seconds, in order of arrival.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -59,8 +78,16 @@ impl Series {
 }
 
 impl Trace {
+    /// Reads a trace. `columns` names them (`arrival_us,end_us`) where the file has no header.
+    ///
+    /// # Errors
+    /// On a line or column that cannot be used, with its place and what to do; on fewer than two lines.
+    pub fn read(input: impl BufRead, columns: Option<&str>) -> Result<Trace> {
+        Trace::of(Table::read(input, &FITTED, columns)?)
+    }
+
     /// From what was read.
-    pub(super) fn of(mut table: Table) -> Result<Trace> {
+    fn of(mut table: Table) -> Result<Trace> {
         let customers = table.times.values().next().map_or(0, Vec::len);
         if customers < 2 {
             return Err(ModelError::parameter(
@@ -77,8 +104,7 @@ impl Trace {
             notes.push(format!("not used: column {}", table.unknown.join(", ")));
         }
         if table.guessed {
-            let in_order = table.times[&Quantity::Arrival].is_sorted();
-            if !in_order {
+            if !table.is_in_order() {
                 return Err(ModelError::parameter(
                     "trace",
                     "its numbers have no name, and are not in order as arrivals would be",
@@ -87,7 +113,10 @@ impl Trace {
             }
             notes.push("numbers without a name, in order: taken for arrivals, in seconds".into());
         }
-        sort_by_arrival(&mut table, &mut notes);
+        if !table.is_in_order() {
+            notes.push("lines were not in order of arrival; they were sorted".into());
+            table.sort();
+        }
         let mut trace = Trace { customers, notes, ..Trace::default() };
         trace.classes = classes(&table);
         trace.gaps = table.series(Quantity::Gap).or_else(|| table.gaps());
@@ -218,17 +247,6 @@ fn rounded(difference: f64, precision: Precision) -> f64 {
         // A whole number over a power of ten has no dust of its own.
         r if r < 1.0 => (difference * units).round() / units,
         r => (difference / r).round() * r,
-    }
-}
-
-/// Puts all columns into the order of arrivals.
-fn sort_by_arrival(table: &mut Table, notes: &mut Vec<String>) {
-    let Some(arrivals) = table.times.get(&Quantity::Arrival).filter(|a| !a.is_sorted()) else { return };
-    notes.push("lines were not in order of arrival; they were sorted".into());
-    let mut order: Vec<usize> = (0..arrivals.len()).collect();
-    order.sort_by(|a, b| arrivals[*a].total_cmp(&arrivals[*b]));
-    for values in table.times.values_mut() {
-        *values = order.iter().map(|i| values[*i]).collect();
     }
 }
 

@@ -1,4 +1,5 @@
-//! Traces of arrivals as text: one gap a line.
+//! Traces of arrivals as text: one gap a line, written as times are in a specification (`12us`). Recorded files, which have
+//! clocks and columns, are read by [`fit`](crate::fit).
 
 use crate::{ModelError, Result, quantity};
 

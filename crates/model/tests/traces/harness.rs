@@ -1,10 +1,10 @@
 //! Any bytes as a trace: read and fitted to finite figures, or refused with a place and a remedy; neither a panic nor more
-//! time than a trace of its size deserves.
+//! time than a trace of its size deserves. And as one that is to be played again.
 
 use std::time::{Duration, Instant};
 
 use tollway_model::ModelError;
-use tollway_model::fit::{Options, Trace, fit};
+use tollway_model::fit::{Options, Requests, Trace, fit};
 
 /// No trace of this size may take longer, on a busy machine.
 const PROMPT: Duration = Duration::from_secs(60);
@@ -15,6 +15,7 @@ const FITTED: usize = 2000;
 /// Reads and fits; whether there was an answer.
 pub fn fits(input: &[u8]) -> bool {
     let begun = Instant::now();
+    plays(input);
     let answer = Trace::read(input, None).and_then(|trace| {
         if trace.customers > FITTED { Ok(None) } else { fit(&trace, Options::default()).map(Some) }
     });
@@ -45,6 +46,23 @@ pub fn fits(input: &[u8]) -> bool {
         Err(ModelError::Parameter { name, reason, remedy }) => {
             assert!(![name, reason, remedy].iter().any(String::is_empty));
             false
+        }
+        Err(other) => panic!("{other}"),
+    }
+}
+
+fn plays(input: &[u8]) {
+    match Requests::read(input) {
+        Ok(Requests { starts, period, bytes }) => {
+            assert!(
+                starts[0] == 0.0 && starts.is_sorted() && starts.iter().all(|at| at.is_finite()),
+                "{starts:?}"
+            );
+            assert!(period > 0.0 && period.is_finite() && period >= starts[starts.len() - 1], "{period}");
+            assert!(bytes.is_none_or(|bytes| bytes.len() == starts.len() && !bytes.contains(&0)));
+        }
+        Err(ModelError::Parameter { name, reason, remedy }) => {
+            assert!(![name, reason, remedy].iter().any(String::is_empty));
         }
         Err(other) => panic!("{other}"),
     }

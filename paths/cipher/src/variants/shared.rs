@@ -25,7 +25,7 @@ use super::tenant::Tenant;
 use super::way::Way;
 use super::{
     CALLING, CARD, CIPHER, IDLING, KICKING, LOOKING, RINGING, SLEEPING, SUBMIT, TAKE, TENANT, TIMING, TURN,
-    WAKING, guest, of_bytes,
+    WAKING, guest, of_bytes, trace,
 };
 use crate::engine::driver::Waiting;
 use crate::params;
@@ -35,12 +35,12 @@ pub(super) struct Shared(pub(super) Way);
 
 impl Shared {
     /// Whether a tenant in a micro-guest can be told that way.
-    fn fits_a_guest(&self, params: &Params) -> Result<()> {
+    fn fits_a_guest(&self, params: &Params, load: &Load) -> Result<()> {
         let refused = |reason: String, remedy: &str| {
             let place = "axis `tenant`, value `micro-guest`".into();
             Err(Error::Input { place, reason, remedy: remedy.into() })
         };
-        if let Some(reason) = self.0.needs_a_kernel(Demand::of(params)?.load.is_open()) {
+        if let Some(reason) = self.0.needs_a_kernel(load.is_open()) {
             return refused(
                 format!("`{}` needs a kernel: {reason}", self.name()),
                 "take `busy`, or processes",
@@ -53,13 +53,12 @@ impl Shared {
     }
 
     /// Whether anybody is ever told.
-    fn is_told(&self, params: &Params) -> Result<()> {
+    fn is_told(&self, params: &Params, load: &Load) -> Result<()> {
         let Some(count) = self.0.awaits(params)? else { return Ok(()) };
         let refused = |reason: String, remedy: &str| {
             let place = "axes `count` and `hold`".into();
             Err(Error::Input { place, reason, remedy: remedy.into() })
         };
-        let load = Demand::of(params)?.load;
         if !load.is_open() && load.depth < count as usize {
             let depth = load.depth;
             return refused(
@@ -76,8 +75,7 @@ impl Shared {
         Ok(())
     }
 
-    fn gates(&self, params: &Params) -> Result<Vec<Gate>> {
-        let demand = Demand::of(params)?;
+    fn gates(&self, params: &Params, demand: &Demand) -> Result<Vec<Gate>> {
         let load = demand.load;
         let waiting = self.0.waiting(params)?;
         let is_guest = params.tenant()? == TenantKind::MicroGuest;
@@ -102,7 +100,7 @@ impl Shared {
         let kick = alone::asleep(Crossing::KickAsleep, How::Epoll, gap(all), tenant);
         let wake = alone::asleep(Crossing::SleepWake, How::Epoll, gap(all), tenant);
         let mut gates =
-            of_each(&demand, SUBMIT, TENANT, |load| (alone::laid(Crossing::RequestSubmit, load), None));
+            of_each(demand, SUBMIT, TENANT, |load| (alone::laid(Crossing::RequestSubmit, load), None));
         if is_guest {
             gates.push(counted(RINGING, TENANT, TollKey::of(Crossing::ExitIoeventfd)));
             // The kernel writes the eventfd then: no system call is in it.
@@ -111,10 +109,10 @@ impl Shared {
             gates.push(counted(KICKING, TENANT, kick));
         }
         gates.push(counted(WAKING, CARD, wake));
-        gates.extend(of_each(&demand, TURN, CARD, |load| {
+        gates.extend(of_each(demand, TURN, CARD, |load| {
             (alone::laid(Crossing::RequestTurn, load), Some(alone::cipher_key(load)))
         }));
-        gates.extend(of_each(&demand, CIPHER, CARD, |load| (alone::cipher_key(load), None)));
+        gates.extend(of_each(demand, CIPHER, CARD, |load| (alone::cipher_key(load), None)));
         if self.0.has_deadlines() {
             let toll = alone::asleep(Crossing::SleepWake, How::Nap, soon, card);
             gates.push(counted(TIMING, CARD, toll));
@@ -131,7 +129,7 @@ impl Shared {
             gates.push(counted(SLEEPING, TENANT, toll));
         }
         gates.push(counted(LOOKING, TENANT, alone::look_key()));
-        gates.extend(of_each(&demand, TAKE, TENANT, |load| (alone::laid(Crossing::RequestTake, load), None)));
+        gates.extend(of_each(demand, TAKE, TENANT, |load| (alone::laid(Crossing::RequestTake, load), None)));
         Ok(gates)
     }
 }
@@ -199,13 +197,19 @@ impl Variant for Shared {
         axes
     }
 
+    fn pinned(&self, params: Params) -> Result<Params> {
+        trace::pinned(params)
+    }
+
     fn plan(&self, params: &Params) -> Result<Plan> {
         Setting::of(self.0, params)?;
-        self.is_told(params)?;
+        // Once: a trace is read for it.
+        let demand = Demand::of(params)?;
+        self.is_told(params, &demand.load)?;
         let mut tenant = Role::measured(TENANT).tenant(params.tenant()?);
         let mut requires = vec![Requirement::Cores(2)];
         if tenant.tenant == TenantKind::MicroGuest {
-            self.fits_a_guest(params)?;
+            self.fits_a_guest(params, &demand.load)?;
             tenant = tenant.doorbells(guest::BELLS);
             requires.extend([Requirement::Kvm, Requirement::InvariantTsc]);
         }
@@ -213,7 +217,7 @@ impl Variant for Shared {
         Ok(Plan {
             operation: "request".into(),
             roles: vec![Role::serving(CARD).core(1).alone(), Role { count: tenants, ..tenant }],
-            gates: self.gates(params)?,
+            gates: self.gates(params, &demand)?,
             provides: None,
             needs: Vec::new(),
             requires,

@@ -1,5 +1,7 @@
 //! What can be done to bytes, by name.
 
+use vm_memory::VolatileSlice;
+
 /// Which way a cipher goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
@@ -45,6 +47,11 @@ impl Digest {
             Digest::Sha384 => 48,
             Digest::Sha512 => 64,
         }
+    }
+
+    /// The digest of bytes that nobody else has.
+    pub fn of(self, bytes: &mut [u8]) -> Vec<u8> {
+        super::digest::hash(self, &[VolatileSlice::from(bytes)])[..self.bytes()].to_vec()
     }
 }
 
