@@ -197,6 +197,29 @@ fn a_trace_is_played_at_its_own_rate_or_at_another() {
     assert!(bytes > 16 * done && bytes < 640 * done, "{bytes} bytes of {done}");
 }
 
+/// As the kernel counts them, for a request of a closed loop. The best of several trials counts: who is displaced before it sleeps
+/// may find that it need not.
+#[test]
+fn who_sleeps_for_each_request_is_switched_away_from_once_and_who_looks_never() {
+    let per_request = |name: &str, axes: &[(&str, Value)]| {
+        let (_, tally) = played(name, axes);
+        let of = |counter: &str| tally.counters[counter] as f64 / tally.counters["operations"] as f64;
+        let displaced = ["tenant_switches_displaced", "card_switches_displaced"];
+        assert!(displaced.iter().all(|counter| tally.counters.contains_key(*counter)), "{tally:?}");
+        [of("tenant_switches_waiting"), of("card_switches_waiting")]
+    };
+    let tried = |name: &str, axes: &[(&str, Value)], range: std::ops::Range<f64>| {
+        let seen: Vec<[f64; 2]> = (0..10).map(|_| per_request(name, axes)).collect();
+        assert!(seen.iter().any(|found| found.iter().all(|n| range.contains(n))), "{name}: {seen:?}");
+    };
+    tried("interrupt", &[("size", 16_384.into())], 0.9..1.1);
+    tried("busy", &[("size", 16_384.into()), ("card", "awake".into())], 0.0..0.01);
+    // Those of all tasks.
+    let tasks = (0..10).map(|_| per_request("interrupt", &[("size", 16_384.into()), ("tasks", 2.into())])[0]);
+    let most = tasks.fold(0.0, f64::max);
+    assert!((0.5..1.1).contains(&most), "{most}");
+}
+
 #[test]
 fn each_class_is_counted_apart() {
     for order in ["rank", "arrival", "fair"] {
@@ -253,7 +276,11 @@ fn what_cannot_be_is_refused() {
         ("busy", vec![("classes", "1,2".into())], "axis `classes`"),
         ("busy", vec![("trace", "x.csv".into())], "axis `trace`"),
         ("busy", vec![("arrivals", "trace".into()), ("mix", "64:1".into())], "axes `mix` and `trace`"),
-        ("busy", vec![("arrivals", "trace".into()), ("trace", "Cargo.toml".into())], "trace Cargo.toml, header: "),
+        (
+            "busy",
+            vec![("arrivals", "trace".into()), ("trace", "Cargo.toml".into())],
+            "trace Cargo.toml, header: ",
+        ),
         ("af-alg", vec![("driver", "card".into())], "axis `driver`, value `card`"),
         ("af-alg", vec![("driver", "kernel".into()), ("spin", 5.into())], "axis `spin`"),
     ] {

@@ -15,6 +15,7 @@ use tollway_virtio::socket::{Listener, Meeting};
 use super::classes::Classes;
 use super::load::PATIENCE;
 use super::machine::{Machine, Watch};
+use super::switches::{self, Before, Switches};
 use super::way::Way;
 use crate::engine::device::{Card, Delivery, Engine, NewFunction, Options, Slept, Status, Told};
 
@@ -107,6 +108,8 @@ struct Done {
     before: [f64; 2],
     /// Processor time of the engine, in ticks.
     work: u64,
+    /// Context switches of the engine's thread.
+    switches: Option<Switches>,
     slept: Slept,
     machine: Machine,
 }
@@ -147,14 +150,16 @@ impl Actor for CardActor {
         engine.work(|| clock.now() < window.warm)?;
         let before = card.status();
         let before = [before.seconds, before.standing.seconds];
-        let (begun, watch) = (thread_time::thread(), Watch::begin());
+        let (watch, switched) = (Watch::begin(), Before::now());
+        let begun = thread_time::thread();
         let end = window.close.saturating_add((PATIENCE.as_secs_f64() * ticks) as u64);
         let slept = engine.work(|| {
             let now = clock.now();
             now < end && (now < window.close || connected.load(Ordering::Acquire) > 0 && !all_done(card))
         })?;
         let work = (thread_time::thread().saturating_sub(begun).as_secs_f64() * ticks) as u64;
-        self.done = Some(Done { status: card.status(), before, work, slept, machine: watch.end() });
+        let switches = switched.since();
+        self.done = Some(Done { status: card.status(), before, work, switches, slept, machine: watch.end() });
         Ok(())
     }
 
@@ -176,7 +181,9 @@ impl Actor for CardActor {
     }
 
     fn tally(&mut self) -> Tally {
-        let Some(Done { status, before, work, slept, machine }) = &self.done else { return Tally::default() };
+        let Some(Done { status, before, work, switches, slept, machine }) = &self.done else {
+            return Tally::default();
+        };
         let sum = |count: fn(&crate::engine::device::Counts) -> u64| {
             status.functions.iter().map(|function| count(&function.counts)).sum::<u64>()
         };
@@ -195,6 +202,6 @@ impl Actor for CardActor {
             .counter("card_kicks", sum(|counts| counts.kicks))
             .counter("card_sleeps", slept.kicked + slept.timed)
             .counter("card_interrupts", interrupts);
-        machine.counted(tally)
+        machine.counted(switches::counted(tally, super::CARD, [*switches].into_iter()))
     }
 }

@@ -13,6 +13,7 @@
 //!   trace      requests as they came somewhere
 //!   classes    tenants that are not all alike
 //!   texts      the bytes, and what must come of them
+//!   switches   how often a thread is taken off its processor
 //!   machine    what the whole machine does meanwhile
 //!   alone      each gate of a request by itself
 //!   caller     an actor that needs nobody else
@@ -32,6 +33,7 @@ mod load;
 mod machine;
 mod mix;
 mod shared;
+mod switches;
 mod task;
 mod tenant;
 mod texts;

@@ -14,6 +14,7 @@ use super::demand::{Demand, Stream};
 use super::guest::Ways;
 use super::load::{Load, PATIENCE};
 use super::mix::Sizes;
+use super::switches::{Before, Switches};
 use super::texts::Texts;
 use crate::engine::driver::{DataQueue, Handle, Looks, Operation, Waiting};
 use crate::engine::protocol::Status;
@@ -75,6 +76,8 @@ pub(super) struct Counts {
     pub(super) recorded: (u64, Ticks),
     /// Processor time of its thread, in ticks.
     pub(super) work: u64,
+    /// Context switches of its thread; unknown of a micro-guest, inside of which nobody can ask.
+    pub(super) switches: Option<Switches>,
 }
 
 /// Bytes of memory that a task needs for its buffers.
@@ -159,6 +162,7 @@ impl Task {
         }
         self.ends = window.close;
         wait_until(clock, window.warm);
+        let before = self.ways.is_none().then(Before::now);
         let begun = self.processor_time();
         let starts = match &mut stream {
             Some(stream) => Starts::Open(stream),
@@ -166,6 +170,7 @@ impl Task {
         };
         let flights = fly(clock, window, recorder, &mut places, starts, self);
         let spent = self.processor_time().saturating_sub(begun);
+        self.counts.switches = before.and_then(|before| before.since());
         // Kept: they are freed outside.
         (self.stream, self.places) = (stream, places);
         self.counts.work = (spent.as_secs_f64() * self.hz) as u64;

@@ -15,7 +15,8 @@ use super::shared::BILLED;
 use super::task::{self, Counts, Task};
 use super::way::Way;
 use super::{
-    CALLED, CIPHER, EXITS, IDLING, KICKING, LOOKING, RINGING, SLEEPING, SUBMIT, TAKE, TURN, of_bytes,
+    CALLED, CIPHER, EXITS, IDLING, KICKING, LOOKING, RINGING, SLEEPING, SUBMIT, TAKE, TENANT, TURN, of_bytes,
+    switches,
 };
 use crate::engine::driver::{Driver, Options, Sessions, Waiting};
 use crate::engine::protocol::Status;
@@ -186,6 +187,7 @@ impl Actor for Tenant {
             .counter(CALLED, sum(|c| c.looks.wakes))
             .counter("late_ticks", late as u64)
             .counter("within", sum(|c| c.flights.within));
+        let tally = switches::counted(tally, TENANT, self.counts.iter().map(|c| c.switches));
         let tally = match self.class {
             Some(class) => tally
                 .counter(format!("class_{class}_requests"), sum(|c| c.recorded.0))
