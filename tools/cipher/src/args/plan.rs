@@ -9,6 +9,7 @@ use tollway_cipher::engine::suite::Named;
 use super::predict::{bytes, cipher};
 use super::serve::time;
 use crate::fitted::way::Way;
+use crate::predict::{MEAN_WITHIN, P99_WITHIN};
 
 /// `tollway cipher plan`.
 #[derive(Debug, Args)]
@@ -74,6 +75,16 @@ impl Level {
         let what = self.share.map_or("mean".into(), |share| format!("p{}", (share * 1e5).round() / 1e3));
         format!("{what} < {:?}", self.most)
     }
+
+    /// How far a response that was foretold may be from the one that comes, as a share of that.
+    pub fn within(&self) -> f64 {
+        if self.share.is_none() { MEAN_WITHIN } else { P99_WITHIN }
+    }
+
+    /// What may be foretold, in nanoseconds, for the level to be kept although the response is that much longer.
+    pub fn foretold(&self) -> f64 {
+        self.most.as_nanos() as f64 / (1.0 + self.within())
+    }
 }
 
 impl FromStr for Level {
@@ -108,6 +119,7 @@ mod tests {
     fn levels_are_read() {
         let level: Level = "p99<500us".parse().unwrap();
         assert_eq!(level, Level { share: Some(0.99), most: Duration::from_micros(500) });
+        assert_eq!((level.foretold() * 1.2).round(), 500e3);
         assert_eq!("mean < 2ms".parse::<Level>().unwrap().share, None);
         assert_eq!("p99.9<=1s".parse::<Level>().unwrap().words(), "p99.9 < 1s");
         for wrong in ["p99", "p0<1ms", "p100<1ms", "q9<1ms", "p99<5", "p99<0us", "mean>1ms"] {

@@ -1,7 +1,8 @@
 //! What light loads say that the steps do not: how long a service is under load, how far wake-ups are from those measured alone, and
 //! what is left over.
 //!
-//! Three figures are fitted, to the loads of one way only. The service is counted by the card itself. The factor of all wake-ups and
+//! Four figures are fitted, to the loads of one way only. A service, and how much longer the first after a sleep is, are counted by the
+//! card itself. The factor of all wake-ups and
 //! the rest of a response are those with which simulation comes closest to the quartiles of the responses, by least squares of what is
 //! off, in parts of each: quartiles hardly hang on what the machine took meanwhile, as means do.
 

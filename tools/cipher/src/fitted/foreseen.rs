@@ -53,6 +53,11 @@ fn occupied(answer: &Answer) -> f64 {
     1e9 * answer.card_busy / answer.responses.len().max(1) as f64
 }
 
+/// What is known to be off for so many tenants (docs/cipher.md, "What is not in the model").
+pub fn remark(tenants: u32) -> Option<&'static str> {
+    (tenants >= 4).then_some("four tenants and more were foretold to wait a quarter to a third too long")
+}
+
 /// Of the way that is fitted.
 pub fn busy(rate: f64, seed: u64) -> Question {
     Question {

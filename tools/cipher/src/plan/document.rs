@@ -5,10 +5,11 @@ use serde::Serialize;
 use tollway_stats::Interval;
 use tollway_store::RunId;
 
-use super::search::{Choice, Found};
+use super::search::Choice;
 use crate::args::plan::{Level, Plan};
+use crate::fitted::foreseen;
 use crate::fitted::observed::Observed;
-use crate::predict::{Fitted, FittedDocument, Measured, OutcomeDocument, P99_WITHIN, Span, outcome};
+use crate::predict::{Fitted, FittedDocument, Measured, OutcomeDocument, Span, outcome};
 
 /// All of it; times in nanoseconds.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -21,6 +22,8 @@ pub struct PlanDocument {
     pub size: usize,
     /// The service level, in words.
     pub slo: String,
+    /// What was to be foretold at most, so that it is kept although the model is off by a tenth (a mean) or a fifth.
+    pub at_most_ns: f64,
     /// The model.
     pub fitted: FittedDocument,
     /// Each way of telling, in the order that was asked for.
@@ -52,6 +55,8 @@ pub struct ChoiceDocument {
     pub interrupts: Option<f64>,
     /// Processors that are at work.
     pub processors: Option<f64>,
+    /// What is known to be off there.
+    pub remark: Option<String>,
 }
 
 /// What came when it was tried.
@@ -61,12 +66,20 @@ pub struct VerifiedDocument {
     pub requests: u64,
     /// What the level speaks of, as it was foretold.
     pub foretold_ns: f64,
-    /// And as it was measured: of all requests; the ends are those of the blocks' mean.
+    /// And as it was measured: a mean by the means of blocks, a 99th percentile of a typical block; other quantiles are of all requests,
+    /// and have no ends.
     pub measured_ns: Span,
-    /// What became of what was foretold: it holds within a fifth, or in the interval.
+    /// What became of what was foretold: it holds within a tenth (a mean) or a fifth, or in the interval.
     pub outcome: OutcomeDocument,
     /// Whether the level was kept.
     pub kept: bool,
+}
+
+impl VerifiedDocument {
+    /// Whether the level was kept, and nothing else than was foretold came.
+    pub(super) fn as_planned(&self) -> bool {
+        self.kept && self.outcome != OutcomeDocument::Missed
+    }
 }
 
 impl PlanDocument {
@@ -81,6 +94,7 @@ impl PlanDocument {
             cipher: options.cipher.name.into(),
             size: options.size,
             slo: options.slo.words(),
+            at_most_ns: options.slo.foretold(),
             fitted: FittedDocument::from(fitted),
             choices: choices.iter().map(ChoiceDocument::from).collect(),
             best,
@@ -92,7 +106,7 @@ impl PlanDocument {
     pub(super) fn verified(
         &mut self,
         level: Level,
-        found: &Found,
+        foretold_ns: f64,
         observed: &Observed,
         measured: &Measured,
         run: RunId,
@@ -109,8 +123,8 @@ impl PlanDocument {
         self.runs.push(run.0);
         self.verified = Some(VerifiedDocument {
             requests: measured.requests,
-            foretold_ns: found.at,
-            outcome: outcome(found.at, &interval, P99_WITHIN).into(),
+            foretold_ns,
+            outcome: outcome(foretold_ns, &interval, level.within()).into(),
             kept: interval.estimate < level.most.as_nanos() as f64,
             measured_ns: interval.into(),
         });
@@ -129,6 +143,7 @@ impl From<&Choice> for ChoiceDocument {
             mean_ns: found.map(|found| found.foreseen.mean),
             interrupts: found.map(|found| found.foreseen.interrupts),
             processors: found.map(|found| found.foreseen.processors),
+            remark: found.and_then(|found| foreseen::remark(found.tenants)).map(String::from),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The largest load, or the most tenants, at which a fitted card keeps a service level.
+//! The largest load, or the most tenants, at which a fitted card keeps a service level, with as much to spare as the model may be off.
 
 use tollway_cipher::twin::Answer;
 use tollway_core::Result;
@@ -88,7 +88,7 @@ impl Looked<'_> {
         let question = foreseen::question(&at, rate, tenants, REQUESTS, self.asked.seed)?;
         let answer = foreseen::simulated(self.fit, way, &question);
         let at = spoken_of(self.level, &answer);
-        let kept = at < self.level.most.as_nanos() as f64;
+        let kept = at < self.level.foretold();
         Ok(kept.then(|| Found { rate, tenants, at, foreseen: Foreseen::of(&answer, BLOCK) }))
     }
 }

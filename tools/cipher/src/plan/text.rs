@@ -25,6 +25,13 @@ impl PlanDocument {
                 (None, Some(_)) if Some(at) == self.best => "← best".into(),
                 (None, Some(_)) => String::new(),
             };
+            let known = of.remark.iter().cloned();
+            let remark = [remark]
+                .into_iter()
+                .filter(|told| !told.is_empty())
+                .chain(known)
+                .collect::<Vec<_>>()
+                .join("; ");
             let row = [
                 of.way.clone(),
                 of.tenants.map_or("–".into(), |tenants| tenants.to_string()),
@@ -37,7 +44,13 @@ impl PlanDocument {
             ];
             table.row(row.map(Cell::plain).to_vec());
         }
-        let _ = write!(out, "\n{}, by simulation:\n{}", self.slo, table.render(width));
+        let most = time(self.at_most_ns);
+        let _ = write!(
+            out,
+            "\n{}, by simulation: {what} < {most}, so that it is kept although the model may be off\n{}",
+            self.slo,
+            table.render(width)
+        );
         if let (Some(verified), Some(best)) = (&self.verified, self.best.and_then(|at| self.choices.get(at)))
         {
             let _ = writeln!(

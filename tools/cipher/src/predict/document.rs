@@ -10,6 +10,7 @@ use tollway_store::{Outcome, RunId};
 use super::{Fitted, Predicted};
 use crate::fitted::asked::Asked;
 use crate::fitted::fit::Fit;
+use crate::fitted::foreseen;
 
 /// All of it; times in nanoseconds.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -127,6 +128,8 @@ pub struct PredictedDocument {
     pub rate: f64,
     /// How many tenants there are.
     pub tenants: u32,
+    /// What is known to be off there.
+    pub remark: Option<String>,
     /// Requests that were measured.
     pub requests: u64,
     /// Mean response as it was measured, by the means of blocks.
@@ -227,6 +230,7 @@ impl From<&Predicted> for PredictedDocument {
             load: of.load,
             rate: of.rate,
             tenants: of.tenants,
+            remark: foreseen::remark(of.tenants).map(String::from),
             requests: of.measured.requests,
             mean_ns: of.measured.mean.into(),
             mean_foretold_ns: of.foreseen.mean,

@@ -15,6 +15,7 @@ pub(crate) mod text;
 use std::path::Path;
 
 use anyhow::Result;
+use tollway_cipher::twin::Answer;
 use tollway_core::{Error, Forecast, Quoted, TrialSpec};
 use tollway_lab::progress::Progress;
 use tollway_lab::{Ended, Foretold, Lab, Request};
@@ -261,16 +262,22 @@ fn holds(predicted: &[Predicted]) -> bool {
     !outcomes.contains(&Outcome::Missed) && outcomes.contains(&Outcome::Holds)
 }
 
-/// What the fitted model says of a point that is measured in blocks of that trial's window.
+/// What the fitted model says of a point.
+fn foresee(fit: &Fit, asking: &Asking, seed: u64) -> tollway_core::Result<Foreseen> {
+    let (answer, block) = simulated(fit, asking, seed)?;
+    Ok(Foreseen::of(&answer, block))
+}
+
+/// A point in simulation, and how many requests a block of its trial has.
 ///
 /// # Errors
 /// If the point has no card.
-pub(crate) fn foresee(fit: &Fit, asking: &Asking, seed: u64) -> tollway_core::Result<Foreseen> {
+pub(crate) fn simulated(fit: &Fit, asking: &Asking, seed: u64) -> tollway_core::Result<(Answer, u64)> {
     let Asking { at, way, rate, tenants, trial, .. } = asking;
     let question = foreseen::question(at, *rate, *tenants, REQUESTS, seed)?;
     let answer = foreseen::simulated(fit, way, &question);
     let block = answer.responses.len() as f64 / answer.seconds * trial.window_ms / 1e3;
-    Ok(Foreseen::of(&answer, block.round() as u64))
+    Ok((answer, block.round() as u64))
 }
 
 /// For the store: before the first trial of the point.

@@ -148,6 +148,9 @@ impl PredictDocument {
             counted(frozen),
             self.predicted.len()
         );
+        if let Some(remark) = self.predicted.iter().find_map(|of| of.remark.as_ref()) {
+            let _ = writeln!(out, "Known before: {remark}");
+        }
         if self.predicted.iter().all(|of| of.shows_nothing()) {
             out.push_str("Nothing is shown: take more --requests, or a machine that fewer others use\n");
         }
