@@ -11,7 +11,7 @@ use tollway_virtio::Span;
 use tollway_virtio::socket::{Listener, Meeting};
 
 use super::KEY;
-use super::tenancy::{ENCRYPT, Served, ask, encrypts, operation};
+use super::tenancy::{ENCRYPT, Served, ask, encrypts, operation, until};
 
 fn cards(cards: usize) -> CardOptions {
     CardOptions { cards, ..CardOptions::default() }
@@ -132,11 +132,7 @@ impl Failing {
     }
 
     fn wait_until(&self, wanted: impl Fn(&Card) -> bool) {
-        let deadline = std::time::Instant::now() + super::tenancy::PATIENCE;
-        while !wanted(&self.card) {
-            assert!(std::time::Instant::now() < deadline, "{:?}", self.card.status());
-            thread::sleep(std::time::Duration::from_millis(1));
-        }
+        until(|| wanted(&self.card), || format!("{:?}", self.card.status()));
     }
 }
 

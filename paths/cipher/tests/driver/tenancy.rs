@@ -11,7 +11,8 @@ use tollway_cipher::engine::suite::{Algorithm, CipherMode, Direction};
 use tollway_virtio::Span;
 use tollway_virtio::socket::{Listener, Meeting};
 
-pub const PATIENCE: Duration = Duration::from_secs(20);
+/// How long anything may take.
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 pub const ENCRYPT: Algorithm = Algorithm::Cipher(CipherMode::Cbc, Direction::Encrypt);
 pub const DECRYPT: Algorithm = Algorithm::Cipher(CipherMode::Cbc, Direction::Decrypt);
@@ -59,11 +60,16 @@ impl Served {
 
     /// Waits until a function is as it should be.
     pub fn wait_until(&self, wanted: impl Fn(&Card) -> bool) {
-        let deadline = Instant::now() + PATIENCE;
-        while !wanted(&self.card) {
-            assert!(Instant::now() < deadline, "{:?}", self.card.status());
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        until(|| wanted(&self.card), || format!("{:?}", self.card.status()));
+    }
+}
+
+/// Waits until something is so; `otherwise` says what there is instead.
+pub fn until(is_so: impl Fn() -> bool, otherwise: impl Fn() -> String) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "{}", otherwise());
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 

@@ -5,7 +5,7 @@ use std::env;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tollway_cipher::engine::device::Card;
 use tollway_cipher::engine::driver::{Driver, Handle, Options};
@@ -13,7 +13,7 @@ use tollway_cipher::engine::protocol::Status;
 use tollway_cipher::engine::suite::{Algorithm, CipherMode, Direction};
 use tollway_virtio::Span;
 
-use super::tenancy::operation;
+use super::tenancy::{operation, until};
 
 /// The socket of a process that is to be killed, and a variable that has it end by itself instead.
 const SOCKET: &str = "TOLLWAY_TEST_SOCKET";
@@ -125,11 +125,7 @@ pub fn kills(
             child.env(ENDS, "");
         }
         let mut child = Killed(child.spawn().unwrap());
-        let deadline = Instant::now() + Duration::from_secs(60);
-        while requests() < before + SOME {
-            assert!(Instant::now() < deadline, "it does not ask");
-            thread::sleep(Duration::from_millis(1));
-        }
+        until(|| requests() >= before + SOME, || "it does not ask".into());
         if keeps_rules {
             assert!(child.0.wait().unwrap().success());
         }

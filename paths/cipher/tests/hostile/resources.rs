@@ -2,9 +2,11 @@
 
 use std::fs;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tollway_cipher::engine::device::Card;
+
+use super::tenancy::until;
 
 /// What this process has, without tenants that came and went.
 #[derive(Debug)]
@@ -19,12 +21,8 @@ pub struct Resources {
 impl Resources {
     /// Waits until all functions but the first `staying` are left, and looks.
     pub fn now(card: &Card, staying: usize) -> Resources {
-        let deadline = Instant::now() + Duration::from_secs(60);
         let is_left = || card.status().functions[staying..].iter().all(|function| !function.connected);
-        while !is_left() {
-            assert!(Instant::now() < deadline, "somebody is still there: {:?}", card.status());
-            thread::sleep(Duration::from_millis(1));
-        }
+        until(is_left, || format!("somebody is still there: {:?}", card.status()));
         // Whoever gives memory back does so in a thread of its own.
         thread::sleep(Duration::from_millis(200));
         let status = fs::read_to_string("/proc/self/status").unwrap();

@@ -23,7 +23,7 @@ use tollway_host::shared::SharedPages;
 use tollway_virtio::frontend::{Agreed, Layout, Queue};
 use tollway_virtio::{Area, Span};
 
-use super::tenancy::{Served, encrypted};
+use super::tenancy::{PATIENCE, Served, encrypted};
 
 const ALGORITHM: Algorithm = Algorithm::Cipher(CipherMode::Cbc, Direction::Encrypt);
 const KEY: [u8; 16] = [0x77; 16];
@@ -40,9 +40,6 @@ const REQUEST: usize = PAGE + BYTES;
 
 /// Where the card sees the memory.
 const GUEST: u64 = 1 << 30;
-
-/// How long anything may take.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Messages of vhost-user, by their numbers ("Front-end message types").
 const SET_FEATURES: u32 = 2;

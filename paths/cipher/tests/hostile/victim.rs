@@ -10,15 +10,12 @@ use tollway_cipher::engine::driver::{Driver, Handle, Options};
 use tollway_cipher::engine::protocol::Status;
 use tollway_virtio::Span;
 
-use super::tenancy::{ENCRYPT, encrypted, operation};
+use super::tenancy::{ENCRYPT, PATIENCE, encrypted, operation};
 
 /// What nobody else may ever see.
 pub const KEY: &[u8; 16] = b"the victim's key";
 /// What its texts begin with.
 pub const TEXT: &[u8; 16] = b"the victim's own";
-
-/// How long an answer may take.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What is between two requests: the processors are for others, too.
 const PAUSE: Duration = Duration::from_micros(100);
