@@ -34,7 +34,7 @@ guard: setup-guard             ## instructions of hot paths, counted by valgrind
 	  --package tollway-core --package tollway-load --package tollway-stats --package tollway-sim --package tollway-capture \
 	  --package tollway-entropy --package tollway-cipher --package tollway-virtio
 
-bench: setup-bench             ## speed bars: ours and their plain C twins in turns, one run
+bench: setup-bench agent       ## speed bars: ours and their plain C twins in turns, one run
 	$(CARGO) build --release --package tollway
 	scripts/bench
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use tollway_core::Error;
 use tollway_stats::Interval;
 
 /// What a figure has to keep to.
@@ -67,6 +68,16 @@ impl fmt::Display for Verdict {
             Verdict::NotSeparable => f.write_str("not separable"),
             Verdict::Skipped(why) => write!(f, "skipped: {why}"),
             Verdict::Broken(why) => write!(f, "BROKEN: {why}"),
+        }
+    }
+}
+
+impl Verdict {
+    /// Of what could not be measured: skipped where the machine lacks something, broken otherwise.
+    pub fn without_figure(error: &anyhow::Error) -> Verdict {
+        match error.downcast_ref::<Error>() {
+            Some(Error::Missing(missing)) => Verdict::Skipped(missing.to_string()),
+            _ => Verdict::Broken(format!("{error:#}")),
         }
     }
 }

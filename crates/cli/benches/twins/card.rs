@@ -12,12 +12,12 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 use tollway_core::Requirement;
 use tollway_host::requirement::check;
-use tollway_stats::{Interval, paired_ratio};
+use tollway_stats::Interval;
 
 use crate::CONFIDENCE;
 use crate::bar::{Bar, Row, Verdict};
 use crate::only::Only;
-use crate::turns::in_turns;
+use crate::turns::{in_turns, ratio};
 
 /// Seconds of a trial.
 const SECONDS: &str = "0.4";
@@ -134,16 +134,4 @@ impl Card<'_> {
             _ => bail!("{words:?} failed: {said}{}", String::from_utf8_lossy(&output.stderr)),
         }
     }
-}
-
-/// Ours over theirs.
-fn ratio(pairs: &[Vec<(f64, f64)>], told: impl Fn(f64) -> String) -> Result<(Row, Interval)> {
-    let measured = paired_ratio(pairs)?.interval(CONFIDENCE)?;
-    let side = |of: fn(&(f64, f64)) -> f64| -> Result<String> {
-        let blocks: Vec<Vec<f64>> = pairs.iter().map(|block| block.iter().map(of).collect()).collect();
-        Ok(told(tollway_stats::figure(&blocks, CONFIDENCE)?.estimate))
-    };
-    let text = format!("{:.3} [{:.3}, {:.3}]", measured.estimate, measured.lo, measured.hi);
-    let (ours, twin) = (side(|(_, ours)| *ours)?, side(|(twin, _)| *twin)?);
-    Ok((Row { ours, twin, measured: text, ..Row::default() }, measured))
 }

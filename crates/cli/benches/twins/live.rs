@@ -12,12 +12,12 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 use tollway_core::{Missing, Requirement};
 use tollway_host::requirement::check;
-use tollway_stats::{Interval, paired_ratio};
+use tollway_stats::Interval;
 
 use crate::CONFIDENCE;
 use crate::bar::{Bar, Row, Verdict};
 use crate::only::Only;
-use crate::turns::in_turns;
+use crate::turns::{in_turns, ratio};
 
 /// The shortest frames of Fast Ethernet, and how many are sent of them: two seconds.
 const LINE_RATE: &str = "148809";
@@ -91,14 +91,7 @@ impl Live<'_> {
             ensure!(trial.captured >= enough, "{what}: {} of {} frames", trial.captured, trial.sent);
             Ok(trial.nanos)
         })?;
-        let measured = paired_ratio(&pairs)?.interval(CONFIDENCE)?;
-        let side = |of: fn(&(f64, f64)) -> f64| -> Result<String> {
-            let blocks: Vec<Vec<f64>> = pairs.iter().map(|block| block.iter().map(of).collect()).collect();
-            Ok(format!("{:.0} ns/frame", tollway_stats::figure(&blocks, CONFIDENCE)?.estimate))
-        };
-        let measured_text = format!("{:.3} [{:.3}, {:.3}]", measured.estimate, measured.lo, measured.hi);
-        let (ours, twin) = (side(|(_, ours)| *ours)?, side(|(twin, _)| *twin)?);
-        Ok((Row { ours, twin, measured: measured_text, ..Row::default() }, measured))
+        ratio(&pairs, |nanos| format!("{nanos:.0} ns/frame"))
     }
 
     fn cycles(&self, rounds: u32) -> Result<(Row, Interval)> {

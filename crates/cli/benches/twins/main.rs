@@ -15,6 +15,7 @@ mod files;
 mod filters;
 mod fips;
 mod generate;
+mod guest;
 mod live;
 mod only;
 mod ours;
@@ -34,7 +35,6 @@ use anyhow::{Context, Result, bail};
 use clap::Parser;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use tollway_core::Error;
 use tollway_host::clock::RunClock;
 use tollway_host::cpu::allowed_cpus;
 use tollway_stats::{Interval, paired_ratio};
@@ -94,6 +94,9 @@ struct Options {
     /// Also the bars of the crypto card, with the cipher path's example `card` here.
     #[arg(long, value_name = "EXAMPLE")]
     card: Option<PathBuf>,
+    /// Also the bars of a Linux guest's crypto card.
+    #[arg(long)]
+    guests: bool,
     /// What `cargo bench` adds.
     #[arg(long, hide = true)]
     bench: bool,
@@ -183,6 +186,9 @@ fn main() -> Result<ExitCode> {
     if let Some(example) = &options.card {
         rows.extend(Card { example }.measure(options.rounds, options.seed, &only));
     }
+    if options.guests {
+        rows.extend(guest::measure(&ours, options.rounds, options.seed, &only));
+    }
     println!(
         "{} rounds, two pairs each, seed {}, processors {cpus:?}; ticks of the time-stamp counter",
         options.rounds, options.seed
@@ -227,11 +233,12 @@ fn play_round(
 
 /// A figure without a verdict: skipped where the machine lacks something, broken otherwise.
 fn unmeasured(figure: &Figure, error: &anyhow::Error) -> Row {
-    let verdict = match error.downcast_ref::<Error>() {
-        Some(Error::Missing(missing)) => Verdict::Skipped(missing.to_string()),
-        _ => Verdict::Broken(format!("{error:#}")),
-    };
-    Row { name: figure.name.into(), bar: figure.kind.bar().to_string(), verdict, ..Row::default() }
+    Row {
+        name: figure.name.into(),
+        bar: figure.kind.bar().to_string(),
+        verdict: Verdict::without_figure(error),
+        ..Row::default()
+    }
 }
 
 fn judge(figure: &Figure, pairs: &[Vec<(f64, f64)>]) -> Result<Row> {

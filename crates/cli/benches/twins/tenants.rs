@@ -49,13 +49,7 @@ fn possible() -> Result<()> {
 fn row(name: String, bar: Bar, measured: Result<(String, Interval)>) -> Row {
     let (ours, measured, verdict) = match measured {
         Ok((ours, m)) => (ours, format!("{:.3} [{:.3}, {:.3}]", m.estimate, m.lo, m.hi), bar.judge(&m)),
-        Err(error) => {
-            let verdict = match error.downcast_ref::<Error>() {
-                Some(Error::Missing(missing)) => Verdict::Skipped(missing.to_string()),
-                _ => Verdict::Broken(format!("{error:#}")),
-            };
-            (String::new(), String::new(), verdict)
-        }
+        Err(error) => (String::new(), String::new(), Verdict::without_figure(&error)),
     };
     Row { name, ours, measured, bar: bar.to_string(), verdict, ..Row::default() }
 }

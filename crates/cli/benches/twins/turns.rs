@@ -3,6 +3,10 @@
 use anyhow::Result;
 use rand::RngExt;
 use rand::rngs::StdRng;
+use tollway_stats::{Interval, paired_ratio};
+
+use crate::CONFIDENCE;
+use crate::bar::Row;
 
 /// Pairs (twin, ours) of each round. `play` tries one side once: ours, or the twin.
 pub fn in_turns(
@@ -24,4 +28,16 @@ pub fn in_turns(
         pairs.push(block);
     }
     Ok(pairs)
+}
+
+/// Ours over the twin's, with a row that has both as `told` says them.
+pub fn ratio(pairs: &[Vec<(f64, f64)>], told: impl Fn(f64) -> String) -> Result<(Row, Interval)> {
+    let measured = paired_ratio(pairs)?.interval(CONFIDENCE)?;
+    let side = |of: fn(&(f64, f64)) -> f64| -> Result<String> {
+        let blocks: Vec<Vec<f64>> = pairs.iter().map(|block| block.iter().map(of).collect()).collect();
+        Ok(told(tollway_stats::figure(&blocks, CONFIDENCE)?.estimate))
+    };
+    let text = format!("{:.3} [{:.3}, {:.3}]", measured.estimate, measured.lo, measured.hi);
+    let (ours, twin) = (side(|(_, ours)| *ours)?, side(|(twin, _)| *twin)?);
+    Ok((Row { ours, twin, measured: text, ..Row::default() }, measured))
 }
