@@ -2,6 +2,7 @@
 #![no_main]
 
 #[path = "../../paths/cipher/tests/hostile/attacker.rs"]
+#[expect(dead_code, reason = "the tests have many of them at once, and at sockets")]
 mod attacker;
 #[path = "../../paths/cipher/tests/hostile/chains.rs"]
 mod chains;
