@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::TenantKind;
+use crate::{Spread, TenantKind};
 
 /// One actor of a trial.
 ///
@@ -40,6 +40,12 @@ pub struct ActorRecord {
     pub minor_faults: Option<u64>,
     /// Major page faults of its thread.
     pub major_faults: Option<u64>,
+    /// Of which [class](crate::Role::classes) it is, where its role has any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<String>,
+    /// What it recorded, where it is of a class; else that of all actors together is kept alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spread: Option<Spread>,
 }
 
 impl ActorRecord {

@@ -100,6 +100,10 @@ pub struct Role {
     pub requires: Vec<Requirement>,
     /// Whether its recorder holds the figure of the trial. Exactly one role of a plan has it.
     pub measured: bool,
+    /// Of which class the first of its actors is, the second, …, where what they record is to be kept by classes as well; empty
+    /// where all are alike.
+    #[serde(default)]
+    pub classes: Vec<String>,
 }
 
 impl Role {
@@ -115,6 +119,7 @@ impl Role {
             guest: 0,
             requires: Vec::new(),
             measured: true,
+            classes: Vec::new(),
         }
     }
 

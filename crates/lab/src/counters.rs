@@ -5,7 +5,7 @@
 //! what is measured. The kernel's own accounting is there anyway.
 
 use serde::Serialize;
-use tollway_core::{ActorRecord, Spread, TenantKind, TrialSpec};
+use tollway_core::{ActorRecord, Plan, Spread, TenantKind, TrialSpec};
 use tollway_host::meters::MetersDelta;
 
 use crate::crew::{Outcome, Played};
@@ -22,9 +22,11 @@ impl<'a> Counters<'a> {
     }
 }
 
-/// What an actor did and used in a trial whose window has that length.
-pub(crate) fn record(Played { role, number, tenant, ran, given }: &Played, spec: &TrialSpec) -> ActorRecord {
+/// What an actor of the plan did and used in a trial whose window has that length.
+pub(crate) fn record(played: &Played, plan: &Plan, spec: &TrialSpec) -> ActorRecord {
+    let Played { role, number, tenant, ran, given } = played;
     let recorded = ran.spread.as_ref();
+    let class = plan.roles.iter().find(|r| r.name == *role).and_then(|r| r.classes.get(*number as usize));
     ActorRecord {
         role: role.clone(),
         number: *number,
@@ -43,5 +45,45 @@ pub(crate) fn record(Played { role, number, tenant, ran, given }: &Played, spec:
         involuntary_switches: ran.involuntary,
         minor_faults: ran.minor_faults,
         major_faults: ran.major_faults,
+        class: class.cloned(),
+        spread: class.and(recorded).cloned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tollway_core::{Recorder, Role};
+    use tollway_tenant::protocol::Ran;
+
+    use super::*;
+
+    #[test]
+    fn what_an_actor_recorded_is_kept_where_its_role_has_classes() {
+        let classes = ["0", "1"].map(String::from).into();
+        let tenants = Role { count: 2, classes, ..Role::measured("tenant") };
+        let mut plan = Plan {
+            operation: "request".into(),
+            roles: vec![Role::serving("card"), tenants],
+            gates: Vec::new(),
+            provides: None,
+            needs: Vec::new(),
+            requires: Vec::new(),
+            guests: Vec::new(),
+        };
+        let spec = TrialSpec { window_ms: 1.0, warmup_ms: 1.0, runs: 1, repeats: 1 };
+        let mut recorder = Recorder::new();
+        recorder.sample(10);
+        let ran = Ran { spread: Some(recorder.spread()), ..Ran::default() };
+        let of = |plan: &Plan, role: &str, number: u32| {
+            let ran = if role == "card" { Ran::default() } else { ran.clone() };
+            let played = Played { role: role.into(), number, tenant: TenantKind::Process, ran, given: None };
+            let kept = record(&played, plan, &spec);
+            (kept.class, kept.spread.map(|spread| spread.samples()))
+        };
+        assert_eq!(of(&plan, "card", 0), (None, None));
+        assert_eq!(of(&plan, "tenant", 0), (Some("0".into()), Some(1)));
+        assert_eq!(of(&plan, "tenant", 1), (Some("1".into()), Some(1)));
+        plan.roles[1].classes.clear();
+        assert_eq!(of(&plan, "tenant", 1), (None, None));
     }
 }

@@ -330,7 +330,8 @@ impl Session<'_> {
         let gaps = outcome.gaps(self.lab.hz);
         let meters =
             serde_json::to_value(Counters::of(&outcome)).map_err(|e| Error::system("writing counters", e))?;
-        let actors = outcome.actors.iter().map(|played| counters::record(played, &point.spec)).collect();
+        let actors =
+            outcome.actors.iter().map(|played| counters::record(played, &point.plan, &point.spec)).collect();
         // Where more actors than processors take turns, it is of their own making that they see gaps and begin late.
         let in_all: u32 = point.plan.roles.iter().map(|role| role.count).sum();
         let crowded = in_all as usize > self.lab.cpus.len();

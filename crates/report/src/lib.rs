@@ -19,6 +19,7 @@
 
 mod bill;
 mod claim;
+mod classes;
 pub mod columns;
 mod compare;
 mod counted;
@@ -37,6 +38,7 @@ mod run_report;
 mod sharing;
 mod tenants;
 mod terminal;
+mod timed;
 
 pub use claim::Reproduction;
 pub use compare::{Comparison, Proof};

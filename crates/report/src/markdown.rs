@@ -68,7 +68,7 @@ pub(crate) fn run(document: &RunDocument) -> String {
             );
         }
     }
-    out + &host_against_guest(document) + &tenants(document) + &counts(document)
+    out + &host_against_guest(document) + &tenants(document) + &classes(document) + &counts(document)
 }
 
 /// What the same crossings cost in this machine and in its guests; empty where that was not measured.
@@ -106,6 +106,25 @@ fn host_against_guest(document: &RunDocument) -> String {
     }
     for setback in setbacks {
         out += &format!("- {}\n", escaped(&setback));
+    }
+    out
+}
+
+/// How long each class took; empty where there are no classes.
+fn classes(document: &RunDocument) -> String {
+    let points = crate::classes::rows(document);
+    if points.is_empty() {
+        return String::new();
+    }
+    let heads = crate::classes::HEADS.join(" | ");
+    let mut out = format!(
+        "\n## {}\n\n| crossing | class | {heads} |\n|---|---|--:|--:|--:|--:|\n",
+        crate::classes::TITLE
+    );
+    for (title, rows) in points {
+        for crate::classes::ClassRow { name, cells } in rows {
+            out += &format!("| {} | {} | {} |\n", escaped(&title), escaped(&name), cells.join(" | "));
+        }
     }
     out
 }

@@ -7,7 +7,7 @@ use crate::document::{PointDocument, RunDocument, SampleKind};
 use crate::history::lasted;
 use crate::number::{count, interval, percent, share_of, time};
 use crate::price_list::{Group, QUIET_ENOUGH, groups};
-use crate::{counted, host_against_guest, machine, tenants};
+use crate::{classes, counted, host_against_guest, machine, tenants};
 
 /// Columns of a terminal from which on there is room for bars.
 const WITH_BARS: usize = 96;
@@ -28,6 +28,7 @@ pub(crate) fn run(document: &RunDocument, width: Option<usize>) -> String {
     let tables = [
         host_against_guest::terminal::table(document, width),
         tenants(document, width),
+        classes(document, width),
         counts(document, width),
     ];
     for more in tables
@@ -187,7 +188,7 @@ impl Marks {
     }
 }
 
-/// What each tenant got; `None` where there is nothing to tell.
+/// What was counted; `None` where there is nothing to tell.
 fn counts(document: &RunDocument, width: Option<usize>) -> Option<String> {
     let rows = counted::rows(document);
     if rows.is_empty() {
@@ -202,6 +203,26 @@ fn counts(document: &RunDocument, width: Option<usize>) -> Option<String> {
     Some(table.render(width))
 }
 
+/// How long each class took; `None` where there are no classes.
+fn classes(document: &RunDocument, width: Option<usize>) -> Option<String> {
+    let points = classes::rows(document);
+    if points.is_empty() {
+        return None;
+    }
+    let mut table = Table::new([Align::Left, Align::Right, Align::Right, Align::Right, Align::Right]);
+    let heads = classes::HEADS.map(|head| Cell::styled(head, DIM));
+    table.row([vec![Cell::styled(classes::TITLE, BOLD)], heads.to_vec()].concat());
+    for (title, rows) in points {
+        table.across(2, Cell::plain(title));
+        for classes::ClassRow { name, cells } in rows {
+            let cells = cells.map(Cell::plain);
+            table.row([vec![Cell::plain(format!("    {name}"))], cells.to_vec()].concat());
+        }
+    }
+    Some(table.render(width))
+}
+
+/// What each tenant got; `None` where there is nothing to tell.
 fn tenants(document: &RunDocument, width: Option<usize>) -> Option<String> {
     let rows = tenants::rows(document);
     if rows.is_empty() {

@@ -237,6 +237,17 @@ fn each_class_is_counted_apart() {
         );
         assert!(first[0] > 0 && others[0] > 0, "{order}: {tally:?}");
     }
+    // The laboratory joins what they recorded by these.
+    let path = tollway_cipher::path();
+    let classes = |axes: &[(&str, Value)]| {
+        let variant = path.variant("interrupt").unwrap();
+        let params = axes.iter().fold(Params::new(), |p, (axis, value)| p.with(*axis, value.clone()));
+        let plan = variant.plan(&params.complete(&variant.axes()).unwrap()).unwrap();
+        plan.roles.into_iter().find(|role| role.measured).unwrap().classes
+    };
+    let some = [("order", "rank".into()), ("classes", "0,1".into()), ("tenants", 3.into())];
+    assert_eq!(classes(&some), ["0", "1", "1"]);
+    assert!(classes(&[("tenants", 3.into())]).is_empty());
     let (_, tally) = played("interrupt", &[("tenants", 2.into())]);
     assert!(!tally.counters.keys().any(|name| name.starts_with("class_")));
 }

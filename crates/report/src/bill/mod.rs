@@ -236,6 +236,6 @@ fn document(
     row
 }
 
-fn interval(values: impl Iterator<Item = f64>) -> Option<Interval> {
+pub(crate) fn interval(values: impl Iterator<Item = f64>) -> Option<Interval> {
     t_interval(&values.collect::<Vec<_>>(), CONFIDENCE).ok()
 }

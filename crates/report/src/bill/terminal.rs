@@ -126,7 +126,7 @@ fn latency(latency: &LatencyDocument, operation: &str, width: Option<usize>) -> 
     let mut table = Table::new([Align::Left, Align::Right, Align::Right, Align::Right, Align::Right]);
     let mut heads =
         vec![format!("  how long a {} is on its way ({} timed)", printable(operation), latency.timed)];
-    heads.extend(super::latency::HEADS.map(String::from));
+    heads.extend(crate::timed::HEADS.map(String::from));
     table.row(heads.into_iter().map(|h| Cell::styled(h, DIM)).collect::<Vec<_>>());
     for stage in &latency.stages {
         let mut cells = vec![Cell::plain(format!("  {}", printable(&stage.name)))];

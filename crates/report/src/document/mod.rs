@@ -26,8 +26,8 @@ pub use figure::{Estimate, Range, Span};
 pub use guests::{GuestsDocument, LinuxGuestsDocument};
 pub use host_against_guest::{AcrossTenantsDocument, HostAgainstGuestDocument, InTenantDocument};
 pub use point::{
-    GradeDocument, MissingDocument, OutcomeDocument, PointDocument, PredictionDocument, QuotedDocument,
-    SampleKind,
+    ClassDocument, GradeDocument, MissingDocument, OutcomeDocument, PointDocument, PredictionDocument,
+    QuotedDocument, SampleKind,
 };
 pub use run::{MachineDocument, NoiseDocument, QualityDocument, RemarkDocument, RunDocument, RunHead};
 pub use schema::{Document, schema};

@@ -69,6 +69,27 @@ pub struct PointDocument {
     pub prediction: Option<PredictionDocument>,
     /// What each of its tenants got; null where a single actor was measured, in no guest.
     pub tenants: Option<TenantsDocument>,
+    /// How long operations took of each class of its actors; empty where there are none.
+    #[serde(default)]
+    pub classes: Vec<ClassDocument>,
+}
+
+/// How long operations took of a class of actors. Each figure has its interval over blocks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClassDocument {
+    /// Its name.
+    pub name: String,
+    /// Operations that were timed, in all trials.
+    pub timed: u64,
+    /// The mean; null where a block has none.
+    pub mean: Option<Estimate>,
+    /// The median; null where a block has none.
+    pub p50: Option<Estimate>,
+    /// The 99th percentile; null where a block has too few samples to have one.
+    pub p99: Option<Estimate>,
+    /// The 99.9th percentile; null where a block has too few samples to have one.
+    pub p999: Option<Estimate>,
 }
 
 /// What a value on an axis looks like in JSON.
@@ -210,6 +231,7 @@ impl PointDocument {
             counters: crate::counted::totals(record),
             prediction: record.prediction.as_ref().map(|p| PredictionDocument::of(p, figure, hz)),
             tenants: figure.and_then(|_| TenantsDocument::of(record)),
+            classes: figure.map(|_| crate::classes::of(record, hz)).unwrap_or_default(),
         }
     }
 

@@ -181,7 +181,7 @@ impl LatencyView {
     fn of(ledger: &LatencyDocument) -> LatencyView {
         LatencyView {
             timed: ledger.timed,
-            heads: latency::HEADS,
+            heads: crate::timed::HEADS,
             rows: ledger.stages.iter().map(|s| (printable(&s.name), latency::cells(s))).collect(),
             legend: latency::LEGEND,
         }

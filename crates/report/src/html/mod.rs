@@ -20,12 +20,13 @@ use crate::Result;
 use crate::document::RunDocument;
 
 /// The templates, by name: the ending decides how a value is escaped.
-const TEMPLATES: [(&str, &str); 11] = [
+const TEMPLATES: [(&str, &str); 12] = [
     ("page.html", include_str!("../../templates/page.html")),
     ("overview.html", include_str!("../../templates/overview.html")),
     ("prices.html", include_str!("../../templates/prices.html")),
     ("guests.html", include_str!("../../templates/guests.html")),
     ("tenants.html", include_str!("../../templates/tenants.html")),
+    ("classes.html", include_str!("../../templates/classes.html")),
     ("counts.html", include_str!("../../templates/counts.html")),
     ("bills.html", include_str!("../../templates/bills.html")),
     ("sharing.html", include_str!("../../templates/sharing.html")),

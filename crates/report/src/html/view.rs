@@ -8,6 +8,7 @@ use super::evidence::{PredictionView, QualityView, caveats, fingerprint, method,
 use super::guests::{GuestsView, TenantsView};
 use super::scale::{Scale, Tick};
 use super::sharing::SharingView;
+use crate::classes;
 use crate::columns::printable;
 use crate::document::{PointDocument, RunDocument, SampleKind};
 use crate::history::lasted;
@@ -32,6 +33,7 @@ pub(crate) struct Page {
     groups: Vec<GroupView>,
     guests: Option<GuestsView>,
     tenants: Option<TenantsView>,
+    classes: ClassesView,
     counts: CountsView,
     bills: Option<BillsView>,
     bills_first: bool,
@@ -102,6 +104,14 @@ struct FigureView {
     shape: Option<Shape>,
 }
 
+/// How long each class took.
+#[derive(Serialize)]
+struct ClassesView {
+    title: &'static str,
+    heads: [&'static str; 4],
+    rows: Vec<(String, [String; 4])>,
+}
+
 /// What actors counted.
 #[derive(Serialize)]
 struct CountsView {
@@ -143,6 +153,7 @@ impl Page {
             groups: groups.iter().enumerate().map(|(i, g)| GroupView::of(i, g, scale, &shape)).collect(),
             guests: GuestsView::of(document),
             tenants: TenantsView::of(document),
+            classes: ClassesView::of(document),
             counts: CountsView { title: crate::counted::TITLE, rows: crate::counted::rows(document) },
             bills: BillsView::of(document),
             bills_first,
@@ -154,6 +165,16 @@ impl Page {
             caveats: caveats(document),
             fingerprint: fingerprint(document),
         }
+    }
+}
+
+impl ClassesView {
+    fn of(document: &RunDocument) -> ClassesView {
+        let of_point = |(title, rows): (String, Vec<classes::ClassRow>)| {
+            rows.into_iter().map(move |row| (format!("{title}: {}", row.name), row.cells))
+        };
+        let rows = classes::rows(document).into_iter().flat_map(of_point).collect();
+        ClassesView { title: classes::TITLE, heads: classes::HEADS, rows }
     }
 }
 

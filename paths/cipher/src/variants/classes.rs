@@ -46,6 +46,11 @@ impl Classes {
         self.0.get(tenant as usize).or(self.0.last()).copied()
     }
 
+    /// The classes of so many tenants, by name; none where there are none.
+    pub(super) fn names(&self, tenants: u32) -> Vec<String> {
+        (0..tenants).filter_map(|tenant| self.class(tenant)).map(|class| class.to_string()).collect()
+    }
+
     /// What a tenant is entitled to.
     pub(super) fn share(&self, tenant: u32, discipline: Discipline) -> Share {
         let rank = u8::try_from(tenant).unwrap_or(u8::MAX);
@@ -72,9 +77,11 @@ mod tests {
         let some = classes("0, 1", "rank").unwrap();
         assert_eq!([0, 1, 2].map(|tenant| some.class(tenant)), [Some(0), Some(1), Some(1)]);
         assert_eq!([0, 1, 2].map(|tenant| some.share(tenant, Discipline::Rank).rank), [0, 1, 1]);
+        assert_eq!(some.names(3), ["0", "1", "1"]);
         let some = classes("3,1,2", "fair").unwrap();
         assert_eq!([0, 1, 2].map(|tenant| some.share(tenant, Discipline::Fair).weight), [3, 1, 2]);
         let none = classes("", "rank").unwrap();
+        assert!(none.names(3).is_empty());
         assert_eq!((none.class(2), none.share(2, Discipline::Rank).rank), (None, 2));
     }
 

@@ -202,7 +202,7 @@ impl Variant for Shared {
     }
 
     fn plan(&self, params: &Params) -> Result<Plan> {
-        Setting::of(self.0, params)?;
+        let setting = Setting::of(self.0, params)?;
         // Once: a trace is read for it.
         let demand = Demand::of(params)?;
         self.is_told(params, &demand.load)?;
@@ -214,9 +214,10 @@ impl Variant for Shared {
             requires.extend([Requirement::Kvm, Requirement::InvariantTsc]);
         }
         let tenants = u32::try_from(params.int("tenants")?).unwrap_or(u32::MAX);
+        let classes = setting.classes.names(tenants);
         Ok(Plan {
             operation: "request".into(),
-            roles: vec![Role::serving(CARD).core(1).alone(), Role { count: tenants, ..tenant }],
+            roles: vec![Role::serving(CARD).core(1).alone(), Role { count: tenants, classes, ..tenant }],
             gates: self.gates(params, &demand)?,
             provides: None,
             needs: Vec::new(),
