@@ -198,26 +198,28 @@ fn a_trace_is_played_at_its_own_rate_or_at_another() {
 }
 
 /// As the kernel counts them, for a request of a closed loop. The best of several trials counts: who is displaced before it sleeps
-/// may find that it need not.
+/// may find that it need not, as a card is by the tenant that it calls, where both share a core.
 #[test]
 fn who_sleeps_for_each_request_is_switched_away_from_once_and_who_looks_never() {
     let per_request = |name: &str, axes: &[(&str, Value)]| {
         let (_, tally) = played(name, axes);
         let of = |counter: &str| tally.counters[counter] as f64 / tally.counters["operations"] as f64;
-        let displaced = ["tenant_switches_displaced", "card_switches_displaced"];
-        assert!(displaced.iter().all(|counter| tally.counters.contains_key(*counter)), "{tally:?}");
-        [of("tenant_switches_waiting"), of("card_switches_waiting")]
+        let card = [of("card_switches_waiting"), of("card_switches_displaced")];
+        ([of("tenant_switches_waiting"), of("tenant_switches_displaced")], card)
     };
-    let tried = |name: &str, axes: &[(&str, Value)], range: std::ops::Range<f64>| {
-        let seen: Vec<[f64; 2]> = (0..10).map(|_| per_request(name, axes)).collect();
-        assert!(seen.iter().any(|found| found.iter().all(|n| range.contains(n))), "{name}: {seen:?}");
+    let tried = |name: &str, axes: &[(&str, Value)], fits: fn([f64; 2], [f64; 2]) -> bool| {
+        let seen: Vec<_> = (0..10).map(|_| per_request(name, axes)).collect();
+        assert!(seen.iter().any(|(tenant, card)| fits(*tenant, *card)), "{name}: {seen:?}");
     };
-    tried("interrupt", &[("size", 16_384.into())], 0.9..1.1);
-    tried("busy", &[("size", 16_384.into()), ("card", "awake".into())], 0.0..0.01);
-    // Those of all tasks.
-    let tasks = (0..10).map(|_| per_request("interrupt", &[("size", 16_384.into()), ("tasks", 2.into())])[0]);
-    let most = tasks.fold(0.0, f64::max);
-    assert!((0.5..1.1).contains(&most), "{most}");
+    tried("interrupt", &[("size", 16_384.into())], |tenant, card| {
+        (0.9..1.1).contains(&tenant[0]) && (0.5..1.5).contains(&(card[0] + card[1]))
+    });
+    tried("interrupt", &[("size", 16_384.into()), ("tasks", 2.into())], |tenant, _| {
+        (0.5..1.1).contains(&tenant[0])
+    });
+    tried("busy", &[("size", 16_384.into()), ("card", "awake".into())], |tenant, card| {
+        tenant[0] < 0.01 && card[0] < 0.01
+    });
 }
 
 #[test]
