@@ -12,6 +12,9 @@ use std::time::{Duration, Instant};
 /// How long it lets others go first at most: whoever waits may be anything but quick.
 const LONGEST: Duration = Duration::from_millis(1);
 
+/// What is between two tries of one who does not wait for ever.
+const PAUSE: Duration = Duration::from_micros(200);
+
 /// Such a lock. What a thread that panicked left under it is taken as it is.
 #[derive(Debug)]
 pub struct Courtesy<T> {
@@ -42,6 +45,18 @@ impl<T> Courtesy<T> {
         }
     }
 
+    /// Takes it if it is had within so long: whoever has it may be held up for ever.
+    pub fn lock_within(&self, most: Duration) -> Option<MutexGuard<'_, T>> {
+        let begun = Instant::now();
+        loop {
+            let guard = self.try_lock();
+            if guard.is_some() || begun.elapsed() >= most {
+                return guard;
+            }
+            thread::sleep(PAUSE);
+        }
+    }
+
     /// Takes it after those who wait for it.
     pub fn lock_last(&self) -> MutexGuard<'_, T> {
         if self.waiting.load(Ordering::Relaxed) > 0 {
@@ -59,6 +74,19 @@ mod tests {
     use std::sync::atomic::AtomicBool;
 
     use super::*;
+
+    #[test]
+    fn who_does_not_wait_for_ever_has_it_in_time_or_not_at_all() {
+        let (lock, most) = (Courtesy::new(7), Duration::from_millis(20));
+        let held = lock.lock();
+        let begun = Instant::now();
+        assert!(lock.lock_within(most).is_none() && begun.elapsed() >= most);
+        thread::scope(|scope| {
+            let other = scope.spawn(|| lock.lock_within(Duration::from_secs(60)).map(|found| *found));
+            drop(held);
+            assert_eq!(other.join().unwrap(), Some(7));
+        });
+    }
 
     /// Who takes it again at once lets one that waits have it after a turn, and not by chance.
     #[test]

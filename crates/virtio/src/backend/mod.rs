@@ -19,6 +19,7 @@ mod inside;
 mod kicks;
 mod memory;
 mod message;
+mod minder;
 mod port;
 mod received;
 mod reception;

@@ -10,10 +10,11 @@ use rustix::event::{EventfdFlags, Timespec, eventfd};
 use rustix::io::Errno;
 use tollway_core::{Error, Result};
 
+use super::eventfd::Conduct;
 use super::memory::most_shared;
 use super::received::Bin;
 use super::session::{Session, Step, Surroundings};
-use super::{Device, Event, Inside, Kicks, Port, Refused};
+use super::{Device, Event, Inside, Kicks, Port, Refused, minder};
 use crate::Bucket;
 use crate::socket::Meeting;
 
@@ -29,7 +30,12 @@ const SOON: u64 = 1_000_000;
 /// taken in, for instance since this process has too many descriptors open.
 const AGAIN: u64 = 250_000_000;
 
+/// How long none is taken in where the last one held up who called it, in nanoseconds: it does so for a twentieth of the time at most.
+const AFTER_HELD: u64 = 20 * 2 * minder::TICK.as_nanos() as u64;
+
 const STOP: u64 = u64::MAX;
+/// Somebody was held up by a peer.
+const HELD: u64 = u64::MAX - 1;
 
 /// Where one tenant connects.
 struct Door {
@@ -55,6 +61,8 @@ pub struct Reception<D> {
     most_shared: u64,
     epoll: OwnedFd,
     stop: Arc<OwnedFd>,
+    /// Rung by who was held up by a peer.
+    held: Arc<OwnedFd>,
     begun: Instant,
 }
 
@@ -80,6 +88,11 @@ impl<D: Device + 'static> Reception<D> {
         let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(failed)?;
         let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(failed)?;
         epoll::add(&epoll, &stop, EventData::new_u64(STOP), EventFlags::IN).map_err(failed)?;
+        let held = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(failed)?;
+        epoll::add(&epoll, &held, EventData::new_u64(HELD), EventFlags::IN).map_err(failed)?;
+        if meetings.iter().any(|meeting| !matches!(meeting, Meeting::Inside)) {
+            minder::start().map_err(|e| Error::system("starting who looks after calls of peers", e))?;
+        }
         let mut doors = Vec::new();
         let most_shared = most_shared(meetings.len());
         for (tenant, meeting) in meetings.into_iter().enumerate() {
@@ -110,6 +123,7 @@ impl<D: Device + 'static> Reception<D> {
             most_shared,
             epoll,
             stop: Arc::new(stop),
+            held: Arc::new(held),
             begun: Instant::now(),
         })
     }
@@ -151,7 +165,10 @@ impl<D: Device + 'static> Reception<D> {
             }
             let now = self.begun.elapsed().as_nanos() as u64;
             for event in &events {
-                self.look(event.data.u64() as usize, now);
+                match event.data.u64() {
+                    HELD => self.part(),
+                    tenant => self.look(tenant as usize, now),
+                }
             }
         };
         for tenant in 0..self.doors.len() {
@@ -161,6 +178,17 @@ impl<D: Device + 'static> Reception<D> {
             }
         }
         ended
+    }
+
+    /// Ends the connections of those who held up who called them.
+    fn part(&mut self) {
+        let mut count = [0; 8];
+        let _ = rustix::io::read(&*self.held, &mut count);
+        for tenant in 0..self.doors.len() {
+            if self.doors[tenant].session.as_ref().is_some_and(Session::has_held) {
+                self.close(tenant, Some(Refused::Held));
+            }
+        }
     }
 
     /// One message of a tenant, or its connection. There is no more than one before the others had their turn.
@@ -247,7 +275,8 @@ impl<D: Device + 'static> Reception<D> {
                 return Err(Errno::AGAIN.into());
             }
             let stream = door.meeting.meet()?;
-            let session = Session::new(stream, self.device.queues(), door.bin.clone());
+            let session =
+                Session::new(stream, self.device.queues(), door.bin.clone(), Conduct::new(self.held.clone()));
             epoll::add(&self.epoll, &session, key, EventFlags::IN)?;
             Ok(session)
         };
@@ -278,12 +307,21 @@ impl<D: Device + 'static> Reception<D> {
             kicks: self.device.kicks(tenant).unwrap_or(&self.kicks),
             most_shared: self.most_shared,
         });
+        // Who called it last may have been held up until now.
+        let has_held = session.has_held();
+        if has_held && refused != Some(Refused::Held) {
+            self.device.event(tenant, Event::Refused(&Refused::Held));
+        }
         let _ = epoll::delete(&self.epoll, &session);
         session.leave();
         door.bin.empty();
         door.parked = None;
         // At once where it is a socket that tells of the next one.
-        let wait = if matches!(door.meeting, Meeting::Call(_)) { AGAIN } else { 0 };
+        let wait = match &door.meeting {
+            _ if has_held => AFTER_HELD,
+            Meeting::Call(_) => AGAIN,
+            Meeting::Listen(_) | Meeting::Inside => 0,
+        };
         door.look_at = Some(self.begun.elapsed().as_nanos() as u64 + wait);
         self.device.event(tenant, Event::Gone);
     }

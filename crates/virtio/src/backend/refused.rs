@@ -98,6 +98,9 @@ pub enum Refused {
     /// The memory keeps whoever writes there waiting, again and again.
     #[error("its memory keeps the device waiting for too long")]
     Slow,
+    /// It had a write to its eventfd sleep.
+    #[error("its eventfd was full and had who called it sleep, though it must not wait")]
+    Held,
     /// A buffer that the device cannot use.
     #[error("{0}")]
     Unfit(&'static str),
@@ -121,6 +124,9 @@ impl Refused {
                 "give QEMU memory-backend-memfd with share=on, of ordinary pages"
             }
             Refused::Eventfd(_) => "connect a front end that kicks, and is called, by eventfds",
+            Refused::Held => {
+                "connect a front end that leaves O_NONBLOCK of its eventfds alone, and reads them"
+            }
             Refused::Slow => "let the guest give no memory back while the device works in it",
             Refused::Failed => {
                 "have the guest set its device up anew, and tell whoever maintains this device"

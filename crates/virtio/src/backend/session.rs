@@ -11,7 +11,7 @@ use rustix::net::{SendFlags, send};
 use vhost::vhost_user::message::{FrontendReq, VhostUserProtocolFeatures, VhostUserVirtioFeatures};
 use virtio_bindings::bindings::virtio_ring::{VIRTIO_RING_F_EVENT_IDX, VIRTIO_RING_F_INDIRECT_DESC};
 
-use super::eventfd::Eventfd;
+use super::eventfd::{Conduct, Eventfd};
 use super::inbox::{Arrived, Inbox};
 use super::memory::Region;
 use super::message::{MOST_DESCRIPTORS, Message, halves, state_bytes};
@@ -67,6 +67,7 @@ pub(crate) struct Session {
     /// A message that waits, and until when.
     waiting: Option<(Message, Instant)>,
     bin: Arc<Bin>,
+    conduct: Arc<Conduct>,
     features: u64,
     protocol: VhostUserProtocolFeatures,
     memory: Option<Arc<Memory>>,
@@ -80,12 +81,13 @@ impl AsFd for Session {
 }
 
 impl Session {
-    pub(crate) fn new(stream: UnixStream, queues: usize, bin: Arc<Bin>) -> Session {
+    pub(crate) fn new(stream: UnixStream, queues: usize, bin: Arc<Bin>, conduct: Conduct) -> Session {
         Session {
             stream,
             inbox: Inbox::new(bin.clone()),
             waiting: None,
             bin,
+            conduct: Arc::new(conduct),
             features: 0,
             protocol: VhostUserProtocolFeatures::empty(),
             memory: None,
@@ -96,6 +98,11 @@ impl Session {
     /// Whether a message of it waits.
     pub(crate) fn is_waiting(&self) -> bool {
         self.waiting.is_some()
+    }
+
+    /// Whether its peer has held anybody up who called it.
+    pub(crate) fn has_held(&self) -> bool {
+        self.conduct.has_held()
     }
 
     /// Handles one message if a whole one is there, or the one that waits.
@@ -258,13 +265,13 @@ impl Session {
                     return Err(message.wrong("queues without a kick descriptor are not served"));
                 };
                 self.stop(queue, around);
-                self.queues[queue].kick = Some(Arc::new(Eventfd::new(kick, "kick")?));
+                self.queues[queue].kick = Some(Arc::new(Eventfd::new(kick, "kick", &self.conduct)?));
                 self.start(queue, around)?;
             }
             FrontendReq::SET_VRING_CALL => {
                 let (queue, call) = message.eventfd()?;
                 let queue = self.queue(queue as u32, message)?;
-                let call = call.map(|call| Eventfd::new(call, "call")).transpose()?;
+                let call = call.map(|call| Eventfd::new(call, "call", &self.conduct)).transpose()?;
                 let running = call.as_ref().map(Eventfd::try_clone).transpose()?;
                 self.queues[queue].call = call;
                 if let Some(ring) = &mut around.port.rings()[queue] {
@@ -275,7 +282,7 @@ impl Session {
             FrontendReq::SET_VRING_ERR => {
                 let (queue, error) = message.eventfd()?;
                 let queue = self.queue(queue as u32, message)?;
-                let error = error.map(|error| Eventfd::new(error, "error")).transpose()?;
+                let error = error.map(|error| Eventfd::new(error, "error", &self.conduct)).transpose()?;
                 let running = error.as_ref().map(Eventfd::try_clone).transpose()?;
                 self.queues[queue].error = error;
                 if let Some(ring) = &mut around.port.rings()[queue] {

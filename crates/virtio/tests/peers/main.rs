@@ -3,8 +3,10 @@
 mod counting;
 
 use std::io::{Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -321,4 +323,53 @@ fn whoever_takes_a_queue_over_calls() {
     assert!(call.read().is_err());
     messages.set_vring_enable(0, true).unwrap();
     assert_eq!(call.read().unwrap(), 1, "not when it begins");
+}
+
+/// A peer that fills its call eventfd and clears O_NONBLOCK again and again, so that who calls it sleeps in the kernel: the thread
+/// that answers everybody's messages.
+#[test]
+fn who_has_its_callers_sleep_is_parted_from_and_kept_out_for_a_while() {
+    use rustix::fs::{OFlags, fcntl_setfl};
+    use vmm_sys_util::eventfd::EventFd;
+    let served = Served::start(2);
+    let mut frontend = Frontend::connect(&served.socket(1), &Options::default()).unwrap();
+    let mut hostile = Frontend::connect(&served.socket(0), &Options::default()).unwrap();
+    let (call, stop) = (Arc::new(EventFd::new(0).unwrap()), Arc::new(AtomicBool::new(false)));
+    call.write(u64::MAX - 1).unwrap();
+    // No threads of a scope, which would wait for those that are held up if it fails.
+    let (cleared, is_over) = (call.clone(), stop.clone());
+    thread::spawn(move || {
+        // SAFETY: it is open as long as this thread has it.
+        let cleared = unsafe { std::os::fd::BorrowedFd::borrow_raw(cleared.as_raw_fd()) };
+        while !is_over.load(Ordering::Relaxed) {
+            fcntl_setfl(cleared, OFlags::RDWR).unwrap();
+        }
+    });
+    let is_over = stop.clone();
+    let asks = thread::spawn(move || {
+        while !is_over.load(Ordering::Relaxed)
+            && hostile.messages().is_some_and(|messages| messages.set_vring_call(0, &call).is_ok())
+        {}
+    });
+    let mut slowest = Duration::ZERO;
+    let begun = Instant::now();
+    while !asks.is_finished() && begun.elapsed() < PATIENCE {
+        slowest = slowest.max(draw(&mut frontend));
+        let begun = Instant::now();
+        // A new connection takes messages.
+        frontend.reconnect().unwrap();
+        slowest = slowest.max(begun.elapsed());
+    }
+    stop.store(true, Ordering::Relaxed);
+    served.wait_for(|seen| matches!(seen, Seen::Refused(0, Refused::Held)).then_some(()));
+    println!("parted from after {:?}; the slowest draw or connection took {slowest:?}", begun.elapsed());
+    assert!(slowest < Duration::from_secs(2), "{slowest:?}");
+    served.wait_for(|seen| matches!(seen, Seen::Gone(0)).then_some(()));
+    let begun = Instant::now();
+    let mut again = served.connect(0);
+    again.write_all(&message(1, 1, &[])).unwrap();
+    again.set_read_timeout(Some(PATIENCE)).unwrap();
+    again.read_exact(&mut [0; 20]).unwrap();
+    assert!(begun.elapsed() > Duration::from_secs(1), "it is heard at once: {:?}", begun.elapsed());
+    draw(&mut frontend);
 }

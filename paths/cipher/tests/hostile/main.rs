@@ -7,6 +7,7 @@ mod large;
 mod messages;
 mod pair;
 mod resources;
+mod stall;
 mod tables;
 #[path = "../driver/tenancy.rs"]
 #[expect(dead_code, reason = "tests of the driver need more of it")]

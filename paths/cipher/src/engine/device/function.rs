@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, MutexGuard, OnceLock};
+use std::time::Duration;
 
 use tollway_virtio::backend::{Chain, Kicks, Port, Refused, Ring};
 use tollway_virtio::courtesy::Courtesy;
@@ -23,6 +24,9 @@ const CONTROLS: u32 = 16;
 /// After so many bytes that are worked on the time is looked at; a request counts as [`REQUEST`] besides.
 const UNSEEN: usize = 4096;
 const REQUEST: usize = 512;
+
+/// How long the end waits for a thread that is still at a function's sessions.
+const PATIENCE: Duration = Duration::from_millis(100);
 
 /// No time: nothing is due.
 const NEVER: u64 = u64::MAX;
@@ -221,9 +225,12 @@ impl Function {
         self.sessions().clear();
     }
 
-    /// The card has ended, though a tenant of this process may still hold it: its keys end, too.
+    /// The card has ended, though a tenant of this process may still hold it: its keys end, too, unless a thread that was left behind
+    /// is at them for ever.
     pub(super) fn end(&self) {
-        self.sessions().end();
+        if let Some(mut sessions) = self.sessions.lock_within(PATIENCE) {
+            sessions.end();
+        }
     }
 
     /// Another rule from now on.
