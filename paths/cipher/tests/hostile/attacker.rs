@@ -88,8 +88,11 @@ pub struct Attacker {
     known: Vec<Known>,
     /// Where the card sees its memory.
     guest: u64,
-    /// Buffers offered so far, of the data queue and of the control queue.
-    offered: [u16; 2],
+    /// How many data queues it has, which it uses in turns; and how many batches it has offered.
+    queues: usize,
+    batches: usize,
+    /// Buffers offered so far, of each queue.
+    offered: Vec<u16>,
     /// Queues of it that were given up.
     given_up: u64,
     /// Whether it asks for nothing but what it may: what others ask for costs them as much then, and harms nobody.
@@ -107,16 +110,10 @@ enum Asks {
     Data,
 }
 
-impl Asks {
-    fn queue(self) -> usize {
-        usize::from(self != Asks::Data)
-    }
-}
-
-fn options() -> LinkOptions {
+fn options(queues: usize) -> LinkOptions {
     let bytes = NOBODYS + SLOTS * SLOT + WILD;
     LinkOptions {
-        queues: 2,
+        queues: queues + 1,
         size: (OWN * SLOTS) as u16,
         bytes,
         indirect: 2,
@@ -128,6 +125,7 @@ fn options() -> LinkOptions {
 /// A batch of chains that was offered.
 struct Offered {
     asks: Asks,
+    queue: usize,
     slots: Vec<Option<Expected>>,
     /// The index of the available ring is not as many ahead.
     index: u16,
@@ -136,18 +134,20 @@ struct Offered {
 }
 
 impl Attacker {
-    /// By the door of its process.
-    pub fn inside(card: &Arc<Card>, function: usize) -> Attacker {
+    /// By the door of its process, at a card with so many data queues.
+    pub fn inside(card: &Arc<Card>, function: usize, queues: usize) -> Attacker {
         let inside = card.inside(function).expect("it is met inside");
-        Attacker::new(Link::inside(inside, &options()).expect("the card takes it in"), card, function)
+        let link = Link::inside(inside, &options(queues)).expect("the card takes it in");
+        Attacker::new(link, card, function, queues)
     }
 
     /// By the socket of a function.
-    pub fn connect(card: &Arc<Card>, function: usize, socket: &Path) -> Attacker {
-        Attacker::new(Link::connect(socket, &options()).expect("the card takes it in"), card, function)
+    pub fn connect(card: &Arc<Card>, function: usize, queues: usize, socket: &Path) -> Attacker {
+        let link = Link::connect(socket, &options(queues)).expect("the card takes it in");
+        Attacker::new(link, card, function, queues)
     }
 
-    fn new(mut link: Link, card: &Arc<Card>, function: usize) -> Attacker {
+    fn new(mut link: Link, card: &Arc<Card>, function: usize, queues: usize) -> Attacker {
         let guest = link.lane(0).guest();
         let card = card.clone();
         let mut attacker = Attacker {
@@ -156,7 +156,9 @@ impl Attacker {
             function,
             known: known(),
             guest,
-            offered: [0; 2],
+            queues,
+            batches: 0,
+            offered: vec![0; queues + 1],
             given_up: 0,
             keeps_rules: false,
         };
@@ -213,7 +215,7 @@ impl Attacker {
             assert!(Instant::now() < deadline, "{error}");
             thread::sleep(Duration::from_millis(1));
         }
-        self.offered = [0; 2];
+        self.offered.fill(0);
         let sessions = self.known.len();
         let batch = self.offer(Asks::Sessions, sessions, &mut Choices(&[]));
         assert!(self.settle(&batch, tally, serve), "{:?}", self.status());
@@ -225,8 +227,8 @@ impl Attacker {
         self.card.status().functions.swap_remove(self.function)
     }
 
-    fn layout(&mut self, asks: Asks) -> Layout {
-        *self.link.lane(asks.queue()).layout()
+    fn layout(&mut self, queue: usize) -> Layout {
+        *self.link.lane(queue).layout()
     }
 
     fn places(&self, slot: usize) -> (Places, usize) {
@@ -246,10 +248,13 @@ impl Attacker {
 
     /// Writes so many chains into a queue, and kicks.
     fn offer(&mut self, asks: Asks, chains: usize, choices: &mut Choices<'_>) -> Offered {
-        let layout = self.layout(asks);
+        self.batches += 1;
+        // The control queue is the last.
+        let queue = if asks == Asks::Data { self.batches % self.queues } else { self.queues };
+        let layout = self.layout(queue);
         let area = self.area();
-        let mut offered = Offered { asks, slots: Vec::new(), index: 0, mixed: false };
-        let first = self.offered[asks.queue()];
+        let mut offered = Offered { asks, queue, slots: Vec::new(), index: 0, mixed: false };
+        let first = self.offered[queue];
         for slot in 0..chains {
             let (places, at) = self.places(slot);
             let is_right = asks == Asks::Sessions || choices.byte() % 5 < 2 || self.keeps_rules;
@@ -273,13 +278,13 @@ impl Attacker {
             offered.slots.push(made.expected);
         }
         offered.index = first.wrapping_add(chains as u16);
-        self.offered[asks.queue()] = offered.index;
+        self.offered[queue] = offered.index;
         if asks != Asks::Sessions && choices.byte() == 255 && !self.keeps_rules {
             (offered.index, offered.mixed) = (choices.below(1 << 16) as u16, true);
         }
         fence(Ordering::Release);
         area.write(layout.available + 2, &offered.index.to_le_bytes());
-        self.link.lane(asks.queue()).kick_anyway();
+        self.link.lane(queue).kick_anyway();
         offered
     }
 
@@ -332,7 +337,7 @@ impl Attacker {
 
     /// Waits until a batch is served, or its queue given up; whether it was served. Then the memory is as it must be.
     fn settle(&mut self, batch: &Offered, tally: &mut Tally, serve: &mut impl FnMut()) -> bool {
-        let layout = self.layout(batch.asks);
+        let layout = self.layout(batch.queue);
         let word = |area: &Area, at: usize| {
             let mut bytes = [0; 2];
             area.read(at, &mut bytes);
@@ -340,7 +345,7 @@ impl Attacker {
         };
         let area = self.area();
         let chains = batch.slots.len() as u16;
-        let first = self.offered[batch.asks.queue()].wrapping_sub(chains);
+        let first = self.offered[batch.queue].wrapping_sub(chains);
         let deadline = Instant::now() + PATIENCE;
         let mut looks = 0u32;
         let is_given_up = loop {

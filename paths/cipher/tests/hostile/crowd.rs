@@ -45,12 +45,23 @@ fn besides() -> Duration {
 
 #[test]
 fn a_crowd_of_hostile_tenants_harms_nobody() {
-    let (_alone, wanted) = (alone(), chains_wanted());
-    let crowd = Crowd::new();
+    harms_nobody(&CardOptions::default());
+}
+
+/// Engines that have turns at the same tenants, cards to which these come and go, and queues of one tenant.
+#[test]
+fn a_crowd_at_two_cards_with_two_engines_and_queues_harms_nobody() {
+    harms_nobody(&CardOptions { cards: 2, engines: 2, queues: 2, ..CardOptions::default() });
+}
+
+/// Each has half of the chains.
+fn harms_nobody(options: &CardOptions) {
+    let (_alone, wanted) = (alone(), chains_wanted() / 2);
+    let crowd = Crowd::new(options);
     let mut neighbours: Vec<Victim> = NEIGHBOURS
         .iter()
         .enumerate()
-        .map(|(number, habit)| Victim::connect(&crowd.socket(number), *habit))
+        .map(|(number, habit)| Victim::connect(&crowd.socket(number), *habit, options.queues))
         .collect();
 
     // What the first tenth leaves behind is what is there in any case.
@@ -82,6 +93,8 @@ fn a_crowd_of_hostile_tenants_harms_nobody() {
 struct Crowd {
     card: Arc<Card>,
     folder: tempfile::TempDir,
+    /// Data queues of each function.
+    queues: usize,
 }
 
 /// What a round has brought.
@@ -93,7 +106,7 @@ struct Round {
 }
 
 impl Crowd {
-    fn new() -> Crowd {
+    fn new(options: &CardOptions) -> Crowd {
         let folder = tempfile::tempdir().unwrap();
         let function = |number: usize| {
             let meeting = if INSIDE.contains(&number) {
@@ -103,9 +116,13 @@ impl Crowd {
             };
             NewFunction::new(format!("f{number}"), meeting)
         };
-        let options = CardOptions { spin: Duration::from_micros(20), ..CardOptions::default() };
+        let options = CardOptions { spin: Duration::from_micros(20), ..options.clone() };
         let functions = (0..=INSIDE[1]).map(function).collect();
-        Crowd { card: Arc::new(Card::start(functions, &options, |_| ()).unwrap()), folder }
+        Crowd {
+            card: Arc::new(Card::start(functions, &options, |_| ()).unwrap()),
+            folder,
+            queues: options.queues,
+        }
     }
 
     fn socket(&self, function: usize) -> PathBuf {
@@ -114,13 +131,14 @@ impl Crowd {
 
     /// All of them, until so many chains were tried; what was met, and how the neighbours fared.
     fn round(&self, neighbours: &mut [Victim], keeps_rules: bool, wanted: u64, seed: u64) -> Round {
+        let queues = self.queues;
         let (card, chains, stop) = (&self.card, &AtomicU64::new(0), &AtomicBool::new(false));
         let is_over = || stop.load(Ordering::Relaxed);
         thread::scope(|scope| {
             let attackers = [
-                Attacker::connect(card, AT_A_SOCKET, &self.socket(AT_A_SOCKET)),
-                Attacker::inside(card, INSIDE[0]),
-                Attacker::inside(card, INSIDE[1]),
+                Attacker::connect(card, AT_A_SOCKET, self.queues, &self.socket(AT_A_SOCKET)),
+                Attacker::inside(card, INSIDE[0], self.queues),
+                Attacker::inside(card, INSIDE[1], self.queues),
             ];
             let attackers: Vec<_> = (seed << 8..)
                 .zip(attackers)
@@ -137,18 +155,18 @@ impl Crowd {
                     })
                 })
                 .collect();
-            let mut storm = Attacker::connect(card, STORM, &self.socket(STORM));
+            let mut storm = Attacker::connect(card, STORM, self.queues, &self.socket(STORM));
             storm.keeps_rules = keeps_rules;
             let storm = scope.spawn(move || storm.storm(is_over));
             let at = |function: usize| (self.socket(function), (&**card, function));
             let [holes, killed, tables] = [HOLES, KILLED, TABLES].map(at);
             let holes = scope.spawn(move || {
                 let _stops = Stops(stop);
-                punches_holes(&holes.0, holes.1, keeps_rules, is_over)
+                punches_holes((&holes.0, queues), holes.1, keeps_rules, is_over)
             });
             let killed = scope.spawn(move || {
                 let _stops = Stops(stop);
-                kills(&killed.0, killed.1, keeps_rules, is_over)
+                kills((&killed.0, queues), killed.1, keeps_rules, is_over)
             });
             let tables = scope.spawn(move || {
                 let _stops = Stops(stop);

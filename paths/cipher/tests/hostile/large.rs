@@ -15,8 +15,9 @@ use tollway_virtio::Span;
 
 use super::tenancy::{operation, until};
 
-/// The socket of a process that is to be killed, and a variable that has it end by itself instead.
+/// The socket of a process that is to be killed, how many data queues its card has, and a variable that has it end by itself instead.
 const SOCKET: &str = "TOLLWAY_TEST_SOCKET";
+const QUEUES: &str = "TOLLWAY_TEST_QUEUES";
 const ENDS: &str = "TOLLWAY_TEST_ENDS";
 
 /// Bytes of a request, and how many are on their way.
@@ -33,8 +34,8 @@ struct Large {
 }
 
 impl Large {
-    fn connect(socket: &Path) -> Large {
-        let options = Options { bytes: 2 * DEPTH * BYTES, ..Options::default() };
+    fn connect(socket: &Path, queues: usize) -> Large {
+        let options = Options { queues, bytes: 2 * DEPTH * BYTES, ..Options::default() };
         let mut driver = Driver::connect(socket, &options).unwrap();
         let algorithm = Algorithm::Cipher(CipherMode::Ctr, Direction::Encrypt);
         let session = driver.open(algorithm, &[1; 16]).unwrap().unwrap();
@@ -66,7 +67,7 @@ impl Large {
 /// Gives memory back to the kernel while the card reads and writes it, unless it keeps to the rules; how often. When it has kept
 /// the others waiting for too long, its queue is given up: it comes anew.
 pub fn punches_holes(
-    socket: &Path,
+    (socket, queues): (&Path, usize),
     (card, function): (&Card, usize),
     keeps_rules: bool,
     stop: impl Fn() -> bool,
@@ -74,7 +75,7 @@ pub fn punches_holes(
     let given_up = || card.status().functions[function].counts.refused_chains;
     let mut holes = 0;
     while !stop() {
-        let (mut large, before) = (Large::connect(socket), given_up());
+        let (mut large, before) = (Large::connect(socket, queues), given_up());
         let area = large.driver.area().clone();
         let (at, bytes) = (large.driver.free(), 2 * DEPTH * BYTES);
         // SAFETY: pages of the shared memory that the area keeps mapped; nothing is kept in these. Memory that is locked could not
@@ -102,7 +103,7 @@ pub fn punches_holes(
 /// Starts one process after the other and kills each in the middle of its requests, or has each end by itself if they keep to the
 /// rules; how many.
 pub fn kills(
-    socket: &Path,
+    (socket, queues): (&Path, usize),
     (card, function): (&Card, usize),
     keeps_rules: bool,
     stop: impl Fn() -> bool,
@@ -120,7 +121,7 @@ pub fn kills(
         let before = requests();
         let mut child = Command::new(env::current_exe().unwrap());
         child.args(["--exact", "large::asks_until_it_is_killed", "--ignored", "--quiet"]);
-        child.env(SOCKET, socket).stdout(Stdio::null());
+        child.env(SOCKET, socket).env(QUEUES, queues.to_string()).stdout(Stdio::null());
         if keeps_rules {
             child.env(ENDS, "");
         }
@@ -140,7 +141,8 @@ pub fn kills(
 #[ignore = "a test of this file starts it, to kill it"]
 fn asks_until_it_is_killed() {
     let Some(socket) = env::var_os(SOCKET) else { return };
-    let mut large = Large::connect(socket.as_ref());
+    let queues = env::var(QUEUES).unwrap().parse().unwrap();
+    let mut large = Large::connect(socket.as_ref(), queues);
     let ends = env::var_os(ENDS).is_some();
     for _ in (0..).take_while(|round| !ends || round * (DEPTH as u64) < 2 * SOME) {
         large.submit();

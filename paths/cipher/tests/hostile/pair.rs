@@ -48,7 +48,7 @@ impl Pair {
         let options = Options { sessions: Through::Messages, ..Options::default() };
         let mut victim = Driver::inside(inside, &options).expect("the card takes it in");
         let session = victim.open(ALGORITHM, KEY).expect("an answer").expect("a session");
-        let attacker = Attacker::inside(&Arc::new(card), 0);
+        let attacker = Attacker::inside(&Arc::new(card), 0, 1);
         Pair { attacker, victim, session, right: right(), engine, plays: 0 }
     }
 

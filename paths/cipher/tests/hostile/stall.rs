@@ -37,7 +37,7 @@ fn who_has_the_card_sleep_where_it_calls_is_parted_from_and_its_neighbours_go_on
     let (tells, told) = channel();
     let tell = move |news| _ = tells.send(news);
     let card = Card::start((0..2).map(function).collect(), &CardOptions::default(), tell).unwrap();
-    let mut neighbour = Victim::connect(&socket(0), Habit::Now);
+    let mut neighbour = Victim::connect(&socket(0), Habit::Now, 1);
     let mut hostile = Hostile::connect(&socket(1));
     let stop = Arc::new(AtomicBool::new(false));
     let is_over = stop.clone();

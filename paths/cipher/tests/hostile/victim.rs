@@ -6,7 +6,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tollway_cipher::engine::driver::{Driver, Handle, Options};
+use tollway_cipher::engine::driver::{DataQueue, Driver, Handle, Options};
 use tollway_cipher::engine::protocol::Status;
 use tollway_virtio::Span;
 
@@ -68,9 +68,10 @@ struct Asked {
 }
 
 impl Victim {
-    pub fn connect(socket: &Path, habit: Habit) -> Victim {
+    /// At a card with so many data queues, which it uses in turns.
+    pub fn connect(socket: &Path, habit: Habit, queues: usize) -> Victim {
         let depth = habit.depth();
-        let options = Options { bytes: 2 * depth * LONGEST, ..Options::default() };
+        let options = Options { queues, bytes: 2 * depth * LONGEST, ..Options::default() };
         let mut driver = Driver::connect(socket, &options).unwrap();
         let session = driver.open(ENCRYPT, KEY).unwrap().unwrap();
         Victim { driver, session, habit }
@@ -86,7 +87,9 @@ impl Victim {
                 asked.push_back(self.submit(number));
                 number += 1;
             }
-            self.driver.queues[0].kick();
+            for queue in &mut self.driver.queues {
+                queue.kick();
+            }
             let took = self.take(answers, asked.pop_front().unwrap());
             longest = longest.max(took);
             counts[bucket(took.as_nanos() as u64)] += 1;
@@ -111,6 +114,13 @@ impl Victim {
         Waits { answers, median, p99, longest }
     }
 
+    /// The queue of a request.
+    fn queue(&mut self, number: usize) -> &mut DataQueue {
+        let queues = &mut self.driver.queues;
+        let queue = number % queues.len();
+        &mut queues[queue]
+    }
+
     /// Where a request's text is, and its result.
     fn places(&self, number: usize) -> [usize; 2] {
         let at = self.driver.free() + 2 * LONGEST * (number % self.habit.depth());
@@ -127,14 +137,14 @@ impl Victim {
         let iv = [number as u8; 16];
         let operation = operation(self.session, &iv, &source, &result);
         let begun = Instant::now();
-        assert!(self.driver.queues[0].submit(number as u64, &operation).unwrap());
+        assert!(self.queue(number).submit(number as u64, &operation).unwrap());
         Asked { text, begun }
     }
 
     /// Waits for the request of that number, and compares its result; how long it took.
     fn take(&mut self, number: usize, asked: Asked) -> Duration {
         let Asked { text, begun } = asked;
-        let done = self.driver.queues[0].wait(PATIENCE).unwrap().expect("nothing came");
+        let done = self.queue(number).wait(PATIENCE).unwrap().expect("nothing came");
         let took = begun.elapsed();
         assert_eq!((done.token, done.status, done.bytes), (number as u64, Status::Ok, text.len() as u32));
         let mut found = vec![0; text.len()];
