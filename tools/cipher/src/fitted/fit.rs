@@ -4,7 +4,8 @@
 //! Four figures are fitted, to the loads of one way only. A service, and how much longer the first after a sleep is, are counted by the
 //! card itself. The factor of all wake-ups and
 //! the rest of a response are those with which simulation comes closest to the quartiles of the responses, by least squares of what is
-//! off, in parts of each: quartiles hardly hang on what the machine took meanwhile, as means do.
+//! off, in parts of each: quartiles hardly hang on the long pieces that the machine took meanwhile, as means do, so these are left out of
+//! it.
 
 use tollway_cipher::twin::{Answer, Interruptions, Law, Parts, Question, Wakes, run};
 
@@ -60,9 +61,10 @@ impl Fit {
         let loads = light.iter().map(|light| (sleeps(&light.observed), serve(&light.observed)));
         let (occupied, cold) = line([(0.0, alone.serve)].into_iter().chain(loads));
         let undisturbed = 1.0 - taken.share();
+        let ticks = Interruptions { windows: Vec::new(), ..taken.clone() };
         let mut fit = Fit {
             alone,
-            taken,
+            taken: ticks,
             serve: occupied * undisturbed,
             cold: cold * undisturbed,
             occupied,
@@ -90,7 +92,7 @@ impl Fit {
         let off =
             |light: &Light| fit.simulated(light, seed).quantile(0.5) / light.observed.quantile(0.5) - 1.0;
         fit.off = light.iter().map(off).collect();
-        fit
+        Fit { taken, ..fit }
     }
 
     /// A light load, by simulation.

@@ -97,7 +97,7 @@ pub fn rate_of(load: f64, fit: &Fit, way: &Way, asked: &Asked<'_>) -> Result<f64
     let mut rate = load * 1e9 / fit.occupied;
     for _ in 0..TRIES {
         let at = asked.card(way, rate as u64, 1, false)?;
-        let answer = simulated(fit, way, &question(&at, rate, 1, REQUESTS / 10, asked.seed)?);
+        let answer = simulated(fit, way, &question(&at, rate, 1, REQUESTS / 4, asked.seed)?);
         let off = load / (rate * occupied(&answer) * 1e-9);
         if (off - 1.0).abs() < 0.005 {
             break;

@@ -1,6 +1,8 @@
-//! Longer interruptions of a core as they were seen: windows in an order drawn at random, the same for both cores.
+//! Longer interruptions of a core as they were seen: all windows in an order drawn at random, the same for both cores, and all again in
+//! another.
 
 use rand::rngs::StdRng;
+use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 
 use super::Watched;
@@ -10,6 +12,8 @@ pub(in super::super) struct Replay<'p> {
     windows: &'p [Watched],
     random: StdRng,
     which: usize,
+    /// Windows that are still to come before they all come again.
+    order: Vec<&'p Watched>,
     /// What is left of the window, and when that opened and closes.
     left: &'p [(f64, f64)],
     opened: f64,
@@ -19,7 +23,7 @@ pub(in super::super) struct Replay<'p> {
 impl<'p> Replay<'p> {
     pub(in super::super) fn new(windows: &'p [Watched], which: usize, seed: u64) -> Replay<'p> {
         let random = StdRng::seed_from_u64(seed);
-        Replay { windows, random, which, left: &[], opened: 0.0, closes: 0.0 }
+        Replay { windows, random, which, order: Vec::new(), left: &[], opened: 0.0, closes: 0.0 }
     }
 
     /// The next one, if it begins before that: when, and for how long.
@@ -40,12 +44,20 @@ impl<'p> Replay<'p> {
             if self.closes >= last {
                 return None;
             }
+            let window = self.window()?;
             // It is not known which of the cores that were watched is whose.
-            let window = &self.windows[self.random.random_range(0..self.windows.len())];
             let swapped = usize::from(self.random.random::<bool>());
             self.left = &window.cores[self.which ^ swapped];
             (self.opened, self.closes) = (self.closes, self.closes + window.long);
         }
+    }
+
+    fn window(&mut self) -> Option<&'p Watched> {
+        if self.order.is_empty() {
+            self.order = self.windows.iter().collect();
+            self.order.shuffle(&mut self.random);
+        }
+        self.order.pop()
     }
 }
 
@@ -73,6 +85,7 @@ mod tests {
             of.iter().map(|p| p.0).filter(|at| [10.0, 60.0].contains(&(at % 100.0))).collect()
         };
         assert_eq!(first(&one), first(&other), "of both at once");
+        assert_eq!(one.iter().filter(|(at, _)| at % 100.0 == 10.0).count(), 500, "each as often");
         let half = one.iter().filter(|(_, long)| *long == 1.0).count();
         assert!((400..600).contains(&half), "now one's, now the other's: {half}");
     }
