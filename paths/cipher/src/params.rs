@@ -29,11 +29,15 @@ pub(crate) fn kernel_cipher() -> Axis {
 
 /// By what the kernel does it.
 pub(crate) fn driver() -> Axis {
-    words(
-        "driver",
-        "by what the kernel does it: its own code, or a guest's virtio-crypto device that QEMU itself serves, or the card",
-        &["kernel", "virtio", "card"],
-    )
+    Axis {
+        default: "kernel".into(),
+        ..text(
+            "driver",
+            "by what the kernel does it: its own code, or a guest's virtio-crypto device that QEMU itself serves, or the card, or a \
+             driver by its name in /proc/crypto",
+            "kernel | virtio | card | NAME",
+        )
+    }
 }
 
 /// How long the card of a guest looks for requests itself.

@@ -1,5 +1,5 @@
-//! `af-alg`: the kernel does the cipher for the program, by its own code or by a guest's virtio-crypto device, which QEMU serves
-//! itself or has the card serve.
+//! `af-alg`: the kernel does the cipher for the program, by its own code, by a guest's virtio-crypto device, which QEMU serves itself
+//! or has the card serve, or by a driver that is named.
 
 mod served;
 
@@ -15,7 +15,7 @@ use super::CARD;
 use super::caller::{self, Called, Caller};
 use super::load::{IV, Load};
 use super::texts::Texts;
-use crate::engine::kernel::drivers;
+use crate::engine::kernel::{self, drivers};
 use crate::engine::suite::{Algorithm, CipherMode};
 use crate::params;
 
@@ -27,17 +27,22 @@ const NAME: &str = "af-alg";
 
 /// By what the kernel does it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Driver {
+enum Driver<'p> {
     /// Its own code.
     Kernel,
     /// A device that QEMU serves itself.
     Virtio,
     /// A device that the card serves, which looks for requests for so many microseconds before it sleeps.
     Card { spin: u64 },
+    /// Whatever has that name in /proc/crypto.
+    Named(&'p str),
 }
 
-impl Driver {
-    fn of(params: &Params) -> Result<Driver> {
+/// The most bytes of a name (`salg_name`, linux/if_alg.h, which ends with a zero).
+const LONGEST_NAME: usize = 63;
+
+impl Driver<'_> {
+    fn of(params: &Params) -> Result<Driver<'_>> {
         match (params.word("driver")?, params.int("spin")?) {
             ("card", spin) => Ok(Driver::Card { spin }),
             (_, 1..) => Err(Error::Input {
@@ -46,14 +51,20 @@ impl Driver {
                 remedy: "take driver=card, or leave it out".into(),
             }),
             ("virtio", _) => Ok(Driver::Virtio),
-            _ => Ok(Driver::Kernel),
+            ("kernel", _) => Ok(Driver::Kernel),
+            (name, _) if is_name(name) => Ok(Driver::Named(name)),
+            (other, _) => Err(Error::Input {
+                place: format!("axis `driver`, value `{other}`"),
+                reason: "no driver has such a name".into(),
+                remedy: "take kernel, virtio, card, or a driver's name as it stands in /proc/crypto".into(),
+            }),
         }
     }
 
     /// What a guest is given. With the device come the modules by which a program reaches the kernel's own code, too.
     fn device(self) -> GuestDevice {
         match self {
-            Driver::Kernel | Driver::Virtio => GuestDevice::Crypto,
+            Driver::Kernel | Driver::Virtio | Driver::Named(_) => GuestDevice::Crypto,
             Driver::Card { spin } => GuestDevice::Served {
                 kind: "crypto".into(),
                 by: Server {
@@ -65,6 +76,10 @@ impl Driver {
             },
         }
     }
+}
+
+fn is_name(text: &str) -> bool {
+    (1..=LONGEST_NAME).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 /// The kernel.
@@ -80,7 +95,8 @@ impl Variant for Kernel {
     }
 
     fn caveats(&self) -> &str {
-        "Two system calls a request; the kernel copies the bytes in and out. The program compares each result. In a guest that QEMU \
+        "Two system calls a request; the kernel copies the bytes in and out. The program compares each result. `kernel` leaves out \
+         drivers of crypto devices, which are measured by their names. In a guest that QEMU \
          translates, the kernel's own code is translated, too; `virtio` is done by QEMU itself and `card` by a process of its own, both \
          outside of the guest, on whichever core the kernel finds for it."
     }
@@ -106,11 +122,12 @@ impl Variant for Kernel {
                 role.tenant = tenant;
                 role.requires.push(Requirement::AfAlg);
             }
-        } else if driver != Driver::Kernel {
+        } else if matches!(driver, Driver::Virtio | Driver::Card { .. }) {
             return Err(Error::Input {
                 place: format!("axis `driver`, value `{}`", params.word("driver")?),
                 reason: "which device this machine has is not Tollway's to choose".into(),
-                remedy: "take tenant=linux-guest, which is given one".into(),
+                remedy: "take tenant=linux-guest, which is given one, or the name that a driver here has in /proc/crypto"
+                    .into(),
             });
         } else {
             plan.requires.push(Requirement::AfAlg);
@@ -123,7 +140,8 @@ impl Variant for Kernel {
             return Ok(Box::new(Served::new(Duration::from_micros(params.int("spin")?))));
         }
         let load = load(params)?;
-        let (algorithm, name) = kernels(&load, Driver::of(params)? != Driver::Kernel)?;
+        let algorithm = algorithm(&load);
+        let name = name(algorithm, Driver::of(params)?)?;
         let cipher = AfAlg::open(&name, load.key())
             .map_err(|e| Error::system(format!("opening {algorithm} by {name}"), e))?;
         let result = vec![0; load.result()];
@@ -131,32 +149,39 @@ impl Variant for Kernel {
     }
 }
 
-fn load(params: &Params) -> Result<Load> {
+pub(super) fn load(params: &Params) -> Result<Load> {
     Load::of(&params.clone().with("depth", 1))
 }
 
-/// The kernel's name of the algorithm, and of the driver that does it: of its own that with the highest priority.
-///
-/// # Errors
-/// There is none.
-fn kernels(load: &Load, virtio: bool) -> Result<(&'static str, String)> {
-    let algorithm = match load.named.algorithm {
+/// The kernel's name of the algorithm.
+fn algorithm(load: &Load) -> &'static str {
+    match load.named.algorithm {
         Algorithm::Cipher(CipherMode::Ctr, _) => "ctr(aes)",
         _ => "cbc(aes)",
-    };
-    let all = drivers().map_err(|e| Error::system("reading /proc/crypto", e))?;
-    let fits = |driver: &&crate::engine::kernel::Driver| {
-        driver.algorithm == algorithm && driver.name.starts_with("virtio_crypto") == virtio
-    };
-    match all.iter().filter(fits).max_by_key(|driver| driver.priority) {
-        Some(driver) => Ok((algorithm, driver.name.clone())),
-        // The kernel's own may have to be made of its parts first: it is when it is asked for.
-        None if !virtio => Ok((algorithm, algorithm.into())),
-        None => Err(Error::Missing(Missing::new(
-            format!("{algorithm} by virtio-crypto"),
-            "/proc/crypto has no such driver",
-            "take cipher=aes-128-cbc: Linux's driver does CBC alone",
-        ))),
+    }
+}
+
+/// The name of the driver that does it, which must be there.
+///
+/// # Errors
+/// [`Error::Missing`] if it is not.
+fn name(algorithm: &str, driver: Driver<'_>) -> Result<String> {
+    match driver {
+        Driver::Kernel => Ok(kernel::own(algorithm)?.name),
+        Driver::Named(name) => Ok(kernel::named(name, algorithm)?.name),
+        Driver::Virtio | Driver::Card { .. } => {
+            let all = drivers().map_err(|e| Error::system("reading /proc/crypto", e))?;
+            let virtio = all
+                .into_iter()
+                .find(|driver| driver.algorithm == algorithm && driver.name.starts_with("virtio_crypto"));
+            virtio.map(|driver| driver.name).ok_or_else(|| {
+                Error::Missing(Missing::new(
+                    format!("{algorithm} by virtio-crypto"),
+                    "/proc/crypto has no such driver",
+                    "take cipher=aes-128-cbc: Linux's driver does CBC alone",
+                ))
+            })
+        }
     }
 }
 

@@ -58,6 +58,8 @@ impl Kind {
             (Kind::Virtio, _) => driver.module == "virtio_crypto" || driver.name.starts_with("virtio"),
             // The drivers of all its cards share the module that knows the algorithms.
             (Kind::Qat, _) => driver.module == "intel_qat" || driver.name.starts_with("qat"),
+            // Linux, drivers/crypto/ccp/Makefile: AMD's card has a module, and its algorithms have one of their own.
+            (Kind::Class, Some("ccp")) => driver.module == "ccp_crypto",
             (Kind::Class, module) => module.is_some_and(|module| module == driver.module),
         }
     }

@@ -41,7 +41,7 @@ pub fn preferred(algorithm: &str) -> Option<Driver> {
 }
 
 /// The one with the highest priority; of several the first, which is the one that came last.
-fn of_several(drivers: Vec<Driver>, algorithm: &str) -> Option<Driver> {
+pub(super) fn of_several(drivers: Vec<Driver>, algorithm: &str) -> Option<Driver> {
     let ours = drivers.into_iter().filter(|driver| driver.algorithm == algorithm);
     ours.reduce(|best, next| if next.priority > best.priority { next } else { best })
 }

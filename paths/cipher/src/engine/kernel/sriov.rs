@@ -306,7 +306,10 @@ mod tests {
         let machine = Machine::new();
         let function = machine.function("0000:3d:00.2", [0x1022, 0x1456, 0x10_8000]);
         machine.drive(&function, "ccp", "ccp");
-        machine.ciphers(&[["cbc(aes)", "cbc-aes-ccp", "ccp"], ["cbc(aes)", "cbc-aes-aesni", "aesni_intel"]]);
+        machine.ciphers(&[
+            ["cbc(aes)", "cbc-aes-ccp", "ccp_crypto"],
+            ["cbc(aes)", "cbc-aes-aesni", "aesni_intel"],
+        ]);
         let found = machine.found();
         assert_eq!(found[0].function.crypto, Some(Kind::Class));
         assert_eq!(found[0].function.algorithms.len(), 1);
