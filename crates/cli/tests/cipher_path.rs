@@ -164,6 +164,52 @@ fn a_guests_card_that_dies_is_replaced_with_its_guest() {
     });
 }
 
+/// A guest's device by the name of its driver, its kernel's own code, and a driver that nobody has; and here /dev/crypto.
+const NAMES: &str = r#"
+[preset]
+name = "short"
+path = "cipher"
+
+[trial]
+window_ms = 50.0
+warmup_ms = 10.0
+runs      = 3
+repeats   = 2
+
+[[case]]
+variant = "af-alg"
+tenant  = "linux-guest"
+driver  = ["virtio_crypto_aes_cbc", "kernel", "cbc-aes-of-nobody"]
+size    = 4096
+
+[[case]]
+variant = "dev-crypto"
+"#;
+
+#[test]
+fn a_guests_drivers_are_measured_by_their_names_and_what_is_not_there_is_skipped() {
+    match Boot::prepare() {
+        Err(Error::Missing(missing)) => return skip_test(&["qemu"], &missing),
+        Err(error) => panic!("{error}"),
+        Ok(_) => {}
+    }
+    let bench = Bench::with(NAMES);
+    let (out, err) = bench.ends(&["measure", "--preset-file", "short.toml", "--json"], 0);
+    let document: Value = serde_json::from_str(&out).unwrap();
+    let points = document["points"].as_array().unwrap();
+    for driver in ["virtio_crypto_aes_cbc", "kernel"] {
+        let point = points.iter().find(|point| point["params"]["driver"] == driver).unwrap();
+        assert_eq!((&point["state"], &point["trials"]), (&"done".into(), &6.into()), "{err}\n{point}");
+    }
+    let of_nobody = points.iter().find(|point| point["params"]["driver"] == "cbc-aes-of-nobody").unwrap();
+    let reason = of_nobody["skipped"]["reason"].as_str().unwrap_or_else(|| panic!("{of_nobody}"));
+    assert!(reason.contains("this kernel has ") && reason.contains("virtio_crypto_aes_cbc"), "{reason}");
+    let device = points.iter().find(|point| point["variant"] == "dev-crypto").unwrap();
+    let lacks = device["skipped"]["remedy"].as_str().is_some_and(|remedy| remedy.contains("cryptodev"));
+    assert!(lacks || device["state"] == "done", "{device}");
+    bench.nothing_stays_behind();
+}
+
 /// Exits of a tenant in a micro-guest: to ring and to idle, to ring alone, none at all. Counted on both sides, by the actor itself.
 #[test]
 fn exits_of_a_micro_guest_are_counted_by_the_way_of_telling() {

@@ -1,10 +1,16 @@
 //! The variants played by threads of this process: each can be planned, made, run and verified; the figures are the laboratory's.
 
+use std::path::Path;
 use std::sync::mpsc;
 use std::thread;
 
-use tollway_core::{Clock, Lot, Params, Place, Recorder, Result, Spread, Tally, TenantKind, Value, Window};
+use tollway_cipher::engine::kernel::{DevCrypto, own};
+use tollway_core::{
+    Clock, Error, Lot, Params, Place, Recorder, Result, Spread, Tally, TenantKind, Value, Window,
+};
+use tollway_host::af_alg::AfAlg;
 use tollway_host::clock::{RunClock, hz};
+use tollway_host::requirement::skip_test;
 
 /// What the measured role recorded, and what all counted.
 fn play(name: &str, axes: &[(&str, Value)]) -> Result<(Spread, Tally)> {
@@ -197,6 +203,36 @@ fn a_trace_is_played_at_its_own_rate_or_at_another() {
     assert!(bytes > 16 * done && bytes < 640 * done, "{bytes} bytes of {done}");
 }
 
+#[test]
+fn dev_crypto_is_tried_where_there_is_one_and_named_as_missing_elsewhere() {
+    let axes = [("size", 131_072.into()), ("cipher", "aes-256-ctr".into())];
+    match DevCrypto::check(Path::new("/")) {
+        Ok(()) => {
+            played("dev-crypto", &axes);
+        }
+        Err(missing) => {
+            let error = play("dev-crypto", &axes).unwrap_err();
+            assert!(matches!(&error, Error::Missing(told) if *told == missing), "{error}");
+            skip_test(&["dev-crypto"], &missing);
+        }
+    }
+}
+
+/// By its own name the driver that the kernel takes does the same; another's name is refused with those there are.
+#[test]
+fn a_driver_is_asked_by_its_name() {
+    if let Err(missing) = AfAlg::check() {
+        return skip_test(&["af-alg"], &missing);
+    }
+    for (algorithm, cipher) in [("cbc(aes)", "aes-128-cbc"), ("ctr(aes)", "aes-128-ctr")] {
+        let own = own(algorithm).unwrap();
+        played("af-alg", &[("driver", own.name.as_str().into()), ("cipher", cipher.into())]);
+    }
+    let other = own("ctr(aes)").unwrap().name;
+    let error = play("af-alg", &[("driver", other.as_str().into())]).unwrap_err();
+    assert!(matches!(&error, Error::Missing(told) if told.reason.contains("does ctr(aes)")), "{error}");
+}
+
 /// As the kernel counts them, for a request of a closed loop. The best of several trials counts: who is displaced before it sleeps
 /// may find that it need not, as a card is by the tenant that it calls, where both share a core.
 #[test]
@@ -295,7 +331,11 @@ fn what_cannot_be_is_refused() {
             "trace Cargo.toml, header: ",
         ),
         ("af-alg", vec![("driver", "card".into())], "axis `driver`, value `card`"),
+        ("af-alg", vec![("driver", "virtio".into())], "axis `driver`, value `virtio`"),
+        ("af-alg", vec![("driver", "two words".into())], "no driver has such a name"),
+        ("af-alg", vec![("driver", "x".repeat(64).as_str().into())], "no driver has such a name"),
         ("af-alg", vec![("driver", "kernel".into()), ("spin", 5.into())], "axis `spin`"),
+        ("af-alg", vec![("driver", "qat_aes_cbc".into()), ("spin", 5.into())], "axis `spin`"),
     ] {
         let error = play(name, &axes).unwrap_err().to_string();
         assert!(error.contains(place), "{name}: {error}");

@@ -19,6 +19,7 @@
 //!   caller     an actor that needs nobody else
 //!   library    the cipher called in the program itself: the floor
 //!   af_alg     the kernel does it, here or in a guest
+//!   dev_crypto the same by /dev/crypto
 //! ```
 
 mod af_alg;
@@ -27,6 +28,7 @@ mod caller;
 mod card;
 mod classes;
 mod demand;
+mod dev_crypto;
 mod guest;
 mod library;
 mod load;
@@ -93,6 +95,7 @@ pub(crate) fn all() -> Vec<Box<dyn Variant>> {
         Way::ALL.iter().map(|way| Box::new(shared::Shared(*way)) as Box<dyn Variant>).collect();
     all.push(Box::new(library::Library));
     all.push(Box::new(af_alg::Kernel));
+    all.push(Box::new(dev_crypto::DevCrypto));
     all.extend(alone::variants());
     all
 }
