@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Parser;
 use tollway_cipher::engine::device::{Card, Delivery, NewFunction, Options};
-use tollway_cipher::engine::kernel::DevCrypto;
+use tollway_cipher::engine::kernel::{DevCrypto, own};
 use tollway_cipher_tool::Ending;
 use tollway_cipher_tool::args::bench::Bench;
 use tollway_cipher_tool::bench::{self, BenchDocument};
@@ -188,6 +188,22 @@ fn the_kernel_is_asked_where_it_can_be() {
         let driver = point.driver.as_ref().expect("no driver is named");
         assert!(text.contains(&format!("af-alg: {driver}")), "{text}");
     }
+}
+
+#[test]
+fn drivers_that_are_named_are_measured_beside_each_other() {
+    if let Err(missing) = AfAlg::check() {
+        return skip_test(&["af-alg"], &missing);
+    }
+    let [cbc, ctr] = ["cbc(aes)", "ctr(aes)"].map(|algorithm| own(algorithm).unwrap().name);
+    let words = format!(
+        "--cipher aes-128-cbc,aes-128-ctr --sizes 64 --by library --driver {cbc},{ctr} --time 0.005 --runs 1"
+    );
+    let document = measured(&words);
+    assert_eq!((document.points.len(), document.ending()), (4, Ending::Done), "{:?}", document.failed);
+    let by: Vec<_> = document.points.iter().filter_map(|point| point.driver.clone()).collect();
+    assert_eq!(by, [cbc, ctr], "each does its own algorithm");
+    assert_eq!(document.skipped.len(), 2, "and not the other's: {:?}", document.skipped);
 }
 
 #[test]

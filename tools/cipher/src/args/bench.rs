@@ -19,6 +19,7 @@ use super::serve::time;
   tollway cipher bench --cipher aes-128-ctr,hmac-sha256 --waiting busy,interrupt,periodic:100us --export waiting.csv
   tollway cipher bench --cipher keyed
   tollway cipher bench --by library,socket --socket /run/user/1000/web.sock
+  tollway cipher bench --cipher aes-128-cbc --by library --driver virtio_crypto_aes_cbc
 
 Everything is done with every size, in turns, in an order drawn from the seed. Each result is held against the library's before anything is timed. \
                   docs/cipher.md says how to read the tables.")]
@@ -51,6 +52,10 @@ pub struct Bench {
     /// By what [default: all that this machine has].
     #[arg(long, value_name = "BACK-END,…", value_delimiter = ',')]
     pub by: Vec<Word>,
+
+    /// Drivers of the kernel that AF_ALG asks, by their names in /proc/crypto [default: the one that the kernel prefers].
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    pub driver: Vec<String>,
 
     /// The socket of a card that is served already (`tollway cipher serve`), to be measured, too.
     #[arg(long, value_name = "SOCKET")]

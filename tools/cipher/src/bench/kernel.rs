@@ -42,7 +42,7 @@ pub(super) fn too_long(named: &Named, sizes: &[usize]) -> Missing {
 }
 
 /// What the kernel calls a mode of AES.
-fn name(mode: CipherMode) -> &'static str {
+pub(super) fn name(mode: CipherMode) -> &'static str {
     match mode {
         CipherMode::Cbc => "cbc(aes)",
         CipherMode::Ctr => "ctr(aes)",
@@ -57,10 +57,10 @@ enum Cipher {
 }
 
 impl Cipher {
-    fn open(by: Word, mode: CipherMode, key: &[u8]) -> io::Result<Cipher> {
+    fn open(by: Word, driver: Option<&str>, mode: CipherMode, key: &[u8]) -> io::Result<Cipher> {
         match by {
             Word::DevCrypto => DevCrypto::open(mode, key).map(Cipher::DevCrypto),
-            _ => AfAlg::open(name(mode), key).map(Cipher::AfAlg),
+            _ => AfAlg::open(driver.unwrap_or(name(mode)), key).map(Cipher::AfAlg),
         }
     }
 
@@ -92,22 +92,23 @@ pub(super) struct Caller<'t> {
 }
 
 impl<'t> Caller<'t> {
-    /// One that asks for these texts.
+    /// One that asks for these texts; where a driver is named, AF_ALG asks that one.
     ///
     /// # Errors
     /// The kernel has no such cipher.
-    pub(super) fn new(by: Word, named: &Named, texts: &'t Texts) -> Result<Caller<'t>> {
+    pub(super) fn new(by: Word, driver: Option<&str>, named: &Named, texts: &'t Texts) -> Result<Caller<'t>> {
         let mode = mode(named, by).map_err(Error::Missing)?;
-        let cipher = Cipher::open(by, mode, &texts::key(named)).map_err(|error| match error.kind() {
-            // AF_ALG and /dev/crypto each say so in a word of their own.
-            io::ErrorKind::NotFound | io::ErrorKind::InvalidInput => Error::Missing(Missing::new(
-                format!("{} by {}", named.name, by.name()),
-                format!("this kernel has no {} ({error})", name(mode)),
-                "load the module that has it (modprobe ctr, modprobe xts)",
-            )),
-            _ => Error::system(format!("asking the kernel for {}", name(mode)), error),
-        })?;
-        let driver = cipher.driver(mode);
+        let cipher =
+            Cipher::open(by, driver, mode, &texts::key(named)).map_err(|error| match error.kind() {
+                // AF_ALG and /dev/crypto each say so in a word of their own.
+                io::ErrorKind::NotFound | io::ErrorKind::InvalidInput => Error::Missing(Missing::new(
+                    format!("{} by {}", named.name, by.name()),
+                    format!("this kernel has no {} ({error})", name(mode)),
+                    "load the module that has it (modprobe ctr, modprobe xts)",
+                )),
+                _ => Error::system(format!("asking the kernel for {}", name(mode)), error),
+            })?;
+        let driver = driver.map(Into::into).or_else(|| cipher.driver(mode));
         let iv =
             texts::iv(named).try_into().map_err(|_| Error::Wrong("an IV of a cipher has 16 bytes".into()))?;
         let (source, result) = (texts.sources[0].clone(), texts.results[0].clone());

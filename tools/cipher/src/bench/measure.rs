@@ -124,8 +124,9 @@ fn trial(
             round::all(callers, cpus, seconds, |mut caller, window| caller.run(window))
         }
         Word::AfAlg | Word::DevCrypto => {
-            let callers: Result<Vec<_>> =
-                (0..point.tasks).map(|_| kernel::Caller::new(point.by, point.cipher, texts)).collect();
+            let callers: Result<Vec<_>> = (0..point.tasks)
+                .map(|_| kernel::Caller::new(point.by, point.driver.as_deref(), point.cipher, texts))
+                .collect();
             sleep(workshop.spin + Duration::from_millis(1));
             round::all(callers?, cpus, seconds, kernel::Caller::run)
         }
@@ -133,7 +134,7 @@ fn trial(
             let at = match cards.iter().position(|(other, _)| alike(other, point)) {
                 Some(at) => at,
                 None => {
-                    cards.push((*point, workshop.start(point)?));
+                    cards.push((point.clone(), workshop.start(point)?));
                     cards.len() - 1
                 }
             };

@@ -2,6 +2,7 @@
 
 mod card;
 mod document;
+mod drivers;
 mod kernel;
 mod library;
 mod measure;

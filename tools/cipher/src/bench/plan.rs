@@ -10,15 +10,18 @@ use tollway_core::{Error, Missing};
 use tollway_host::af_alg::AfAlg;
 use tollway_host::cpu;
 
+use super::drivers::Drivers;
 use super::kernel;
 use super::tenant::slot;
 use crate::args::bench::{Bench, Word, each, word};
 
 /// One thing that is measured.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Point {
     /// By what.
     pub(super) by: Word,
+    /// Which of the kernel's drivers AF_ALG asks, where one is named.
+    pub(super) driver: Option<String>,
     /// How its tasks learn of completions, where they can choose.
     pub(super) waiting: Option<Waiting>,
     /// What is done.
@@ -80,7 +83,8 @@ impl Point {
         let waiting = self.waiting.map_or(String::new(), |way| format!(", {}", word(way)));
         let flight = self.in_flight.map_or(String::new(), |n| format!(", {n} in flight"));
         let tasks = if self.tasks == 1 { String::new() } else { format!(", {} tasks", self.tasks) };
-        format!("{} {} B by {}{waiting}{flight}{tasks}", self.cipher.name, self.size, self.by.name())
+        let driver = self.driver.as_ref().map_or(String::new(), |driver| format!(" with {driver}"));
+        format!("{} {} B by {}{driver}{waiting}{flight}{tasks}", self.cipher.name, self.size, self.by.name())
     }
 }
 
@@ -110,6 +114,8 @@ impl Plan {
             return Err(input(&place, reason, "let the largest, or the most of them, be less").into());
         }
         let (by, mut skipped) = back_ends(options)?;
+        let drivers = Drivers::named(&options.driver, &ciphers)?;
+        skipped.extend(drivers.lacking.iter().cloned());
         let mut points = Vec::new();
         for cipher in &ciphers {
             for by in &by {
@@ -132,11 +138,17 @@ impl Plan {
                     _ if by.is_kernel() => vec![Some(1)],
                     _ => vec![None],
                 };
-                for tasks in &tasks {
+                let asked = match by {
+                    Word::AfAlg => drivers.of(cipher),
+                    _ => vec![None],
+                };
+                for (driver, tasks) in asked.iter().flat_map(|driver| tasks.iter().map(move |n| (driver, n)))
+                {
                     for waiting in &ways {
                         for in_flight in &flights {
                             points.extend(sizes.iter().map(|size| Point {
                                 by: *by,
+                                driver: driver.clone(),
                                 waiting: *waiting,
                                 cipher,
                                 size: *size,
@@ -201,7 +213,9 @@ fn back_ends(options: &Bench) -> Result<(Vec<Word>, Vec<Missing>)> {
     ];
     let (mut there, mut skipped) = (Vec::new(), Vec::new());
     for word in all {
-        let wanted = named.contains(&word) || word == Word::Socket && options.socket.is_some();
+        let wanted = named.contains(&word)
+            || word == Word::Socket && options.socket.is_some()
+            || word == Word::AfAlg && !options.driver.is_empty();
         if !wanted && (!named.is_empty() || word == Word::Socket) {
             continue;
         }
@@ -269,8 +283,12 @@ mod tests {
         };
         assert_eq!(lacks("/dev/crypto"), DevCrypto::check(Path::new("/")).is_err());
         assert_eq!(lacks("AF_ALG"), AfAlg::check().is_err());
-        if let Err(error) = super::tests::plan("--by dev-crypto") {
-            assert!(matches!(error.downcast_ref(), Some(Error::Missing(_))), "{error}");
+        for words in ["--by dev-crypto", "--cipher aes-128-cbc --driver cbc-aes-of-nobody"] {
+            if let Err(error) = super::tests::plan(words) {
+                assert!(matches!(error.downcast_ref(), Some(Error::Missing(_))), "{error}");
+            } else {
+                assert_eq!(words, "--by dev-crypto");
+            }
         }
     }
 
