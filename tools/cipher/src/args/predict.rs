@@ -66,7 +66,11 @@ pub fn bytes(text: &str) -> Result<usize, String> {
     bytes.ok_or_else(|| format!("`{text}` is no multiple of 16 from 16 to {}", 1 << 18))
 }
 
+/// The largest load that is foretold: nearer to 1 it takes longer until a queue is as long as it will be than anything is measured for
+/// (of M/M/1 some 1/(√μ − √λ)²; Morse 1955, Operations Research 3:255).
+pub const LARGEST_LOAD: f64 = 0.95;
+
 fn load(text: &str) -> Result<f64, String> {
-    let load = text.parse().ok().filter(|load| (0.01..=0.95).contains(load));
-    load.ok_or_else(|| format!("`{text}` is no share from 0.01 to 0.95"))
+    let load = text.parse().ok().filter(|load| (0.01..=LARGEST_LOAD).contains(load));
+    load.ok_or_else(|| format!("`{text}` is no share from 0.01 to {LARGEST_LOAD}"))
 }

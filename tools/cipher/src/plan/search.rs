@@ -4,6 +4,7 @@ use tollway_cipher::twin::Answer;
 use tollway_core::Result;
 
 use crate::args::plan::Level;
+use crate::args::predict::LARGEST_LOAD;
 use crate::fitted::asked::Asked;
 use crate::fitted::fit::Fit;
 use crate::fitted::foreseen::{self, Foreseen};
@@ -88,7 +89,7 @@ impl Looked<'_> {
         let question = foreseen::question(&at, rate, tenants, REQUESTS, self.asked.seed)?;
         let answer = foreseen::simulated(self.fit, way, &question);
         let at = spoken_of(self.level, &answer);
-        let kept = at < self.level.foretold();
+        let kept = at < self.level.foretold() && answer.card_busy <= LARGEST_LOAD * answer.seconds;
         Ok(kept.then(|| Found { rate, tenants, at, foreseen: Foreseen::of(&answer, BLOCK) }))
     }
 }
