@@ -16,13 +16,19 @@ use tollway_tenant::linux::{Boot, vhost_user_crypto};
 /// What most need: a core for the card, and one for its tenants.
 const CORES: &[(Requirement, &str)] = &[(Requirement::Cores(2), "cores")];
 
-/// The bill of a request of 64 bytes that interrupts tell of.
-fn bill(bench: &Bench, planted: &str) -> Value {
-    let arguments = ["bill", "cipher", "--json", "--variant", "interrupt", "--runs", "6", "size=64", planted];
+/// The bill of a request of 64 bytes, by a way of telling.
+fn bill(bench: &Bench, way: &str, runs: &str, planted: &str) -> Value {
+    let arguments = ["bill", "cipher", "--json", "--variant", way, "--runs", runs, "size=64", planted];
     let output = bench.tollway(&arguments).output().unwrap();
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     let bill = document["bills"][0].clone();
-    assert!(bill["gates"].as_array().is_some_and(|gates| gates.len() == 9), "{document}");
+    let gates = match way {
+        "busy" => 9,
+        "periodic" => 10,
+        "capped" => 14,
+        _ => 13,
+    };
+    assert!(bill["gates"].as_array().is_some_and(|all| all.len() == gates), "{document}");
     bill
 }
 
@@ -30,16 +36,39 @@ fn estimate(bill: &Value, what: &str) -> f64 {
     bill[what]["ticks"]["estimate"].as_f64().unwrap_or_else(|| panic!("{what}: {bill}"))
 }
 
-/// At low load the gates come to within a tenth of the work of all: of three bills on a busy machine one at least.
+/// What a bill leaves unexplained, in parts of the whole: the least of so many, as on a busy machine some are off.
+fn off(bench: &Bench, way: &str, runs: &str, most: f64) -> Result<(), Vec<f64>> {
+    let mut all = Vec::new();
+    for _ in 0..3 {
+        let bill = bill(bench, way, runs, "planted=0");
+        all.push(estimate(&bill, "unexplained") / estimate(&bill, "measured"));
+        if all.last().is_some_and(|off| off.abs() < most) {
+            return Ok(());
+        }
+    }
+    Err(all)
+}
+
+/// At low load the gates come to within a tenth of the work of all.
 #[test]
 fn the_gates_of_a_request_explain_it() {
     if !test_has(CORES) {
         return;
     }
+    assert_eq!(off(&Bench::with(SHORT), "interrupt", "6", 0.1), Ok(()));
+}
+
+/// So they do where the card sets itself a deadline, where the tenant does, and where it looks, with fewer trials and so not as near.
+/// If each wait of the card were charged as a sleep, it would be at twice the work where its tenant looks.
+#[test]
+fn the_gates_explain_a_request_however_it_is_told() {
+    if !test_has(CORES) {
+        return;
+    }
     let bench = Bench::with(SHORT);
-    let off = |bill: &Value| estimate(bill, "unexplained") / estimate(bill, "measured");
-    let all: Vec<f64> = (0..3).map(|_| off(&bill(&bench, "planted=0"))).collect();
-    assert!(all.iter().any(|off| off.abs() < 0.1), "{all:?}");
+    for way in ["capped", "periodic", "hybrid", "busy"] {
+        assert_eq!(off(&bench, way, "3", 0.25), Ok(()), "{way}");
+    }
 }
 
 /// As much again as a request costs, which no gate owns: it is unexplained, and about as long as it is.
@@ -51,7 +80,7 @@ fn a_planted_delay_is_unexplained() {
     let bench = Bench::with(SHORT);
     let planted = 200_000.0;
     let rest: Vec<f64> =
-        (0..3).map(|_| estimate(&bill(&bench, "planted=200000"), "unexplained") / planted).collect();
+        (0..3).map(|_| estimate(&bill(&bench, "interrupt", "6", "planted=200000"), "unexplained") / planted).collect();
     assert!(rest.iter().any(|rest| (0.7..1.4).contains(rest)), "{rest:?}");
 }
 

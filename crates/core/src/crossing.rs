@@ -114,6 +114,7 @@ crossings! {
     CipherWork = "cipher-work", Work, "cipher called in the program";
     RequestSubmit = "request-submit", CoreCore, "request written and laid into a queue";
     RequestTurn = "request-turn", CoreCore, "turn of a device that does a request";
+    RequestRound = "request-round", CoreCore, "round of a device: it waits, is kicked already, and does a request";
     RequestTake = "request-take", CoreCore, "result taken out of a queue and read";
     QueueLook = "queue-look", Work, "look into a queue that has nothing";
     KickAsleep = "kick-asleep", ProcessProcess, "eventfd written on which somebody sleeps";

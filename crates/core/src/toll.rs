@@ -27,13 +27,13 @@ impl Placement {
     }
 }
 
-/// Whether the memory that is touched was in cache.
+/// Whether what is touched was in cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Warmth {
     /// In the nearest cache that it fits into.
     Hot,
-    /// Flushed from all caches beforehand.
+    /// Flushed from all caches beforehand, or by whatever a core does while its thread sleeps.
     Cold,
 }
 

@@ -189,9 +189,15 @@ impl Actor for CardActor {
         };
         let interrupts = sum(|counts| counts.interrupts);
         let nanoseconds = |seconds: f64| (seconds * 1e9) as u64;
+        // A wait that was over before its thread had left the processor was no sleep. One until a deadline always is.
+        let asleep = switches.map_or(slept.waits, |switches| switches.waited.min(slept.waits));
+        let timed = slept.timed.min(asleep);
+        let woken = slept.kicked.min(asleep - timed);
         let tally = Tally::default()
-            .visited(super::WAKING, slept.kicked)
-            .visited(super::TIMING, slept.timed)
+            .visited(super::WAKING, woken)
+            .visited(super::ROUSING, woken)
+            .visited(super::TIMING, timed)
+            .visited(super::PAUSING, slept.waits)
             .visited(super::CALLING, interrupts)
             .counter("work", *work)
             .counter("card_work", *work)

@@ -66,11 +66,15 @@ fn of_bytes(gate: &str, size: usize) -> String {
 
 /// Gates whose visits are counted, as tallies name them.
 const KICKING: &str = "kick";
+const ROUSING: &str = "kick that wakes the card";
 const SLEEPING: &str = "sleep and wake-up";
+const WAITING: &str = "wait";
 const LOOKING: &str = "look in vain";
 const WAKING: &str = "sleep and wake-up of the card";
+const PAUSING: &str = "wait of the card";
 const TIMING: &str = "sleep of the card until a deadline";
 const CALLING: &str = "interrupt";
+const STIRRING: &str = "interrupt that wakes";
 const RINGING: &str = "exit of the doorbell";
 const IDLING: &str = "exit to idle";
 

@@ -10,7 +10,7 @@ pub(super) struct Before(Option<Usage>);
 /// What was counted of a thread.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Switches {
-    waited: u64,
+    pub(super) waited: u64,
     displaced: u64,
 }
 

@@ -80,6 +80,14 @@ pub(super) struct Counts {
     pub(super) switches: Option<Switches>,
 }
 
+impl Counts {
+    /// Its sleeps, but for those that were over before its thread had left the processor; of a micro-guest all.
+    pub(super) fn asleep(&self) -> u64 {
+        let sleeps = self.looks.sleeps;
+        self.switches.map_or(sleeps, |switches| switches.waited.min(sleeps))
+    }
+}
+
 /// Bytes of memory that a task needs for its buffers.
 pub(super) fn room(load: &Load) -> usize {
     load.places() * slot(load)

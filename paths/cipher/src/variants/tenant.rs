@@ -15,8 +15,8 @@ use super::shared::BILLED;
 use super::task::{self, Counts, Task};
 use super::way::Way;
 use super::{
-    CALLED, CIPHER, EXITS, IDLING, KICKING, LOOKING, RINGING, SLEEPING, SUBMIT, TAKE, TENANT, TURN, of_bytes,
-    switches,
+    CALLED, CIPHER, EXITS, IDLING, KICKING, LOOKING, RINGING, SLEEPING, STIRRING, SUBMIT, TAKE, TENANT, TURN,
+    WAITING, of_bytes, switches,
 };
 use crate::engine::driver::{Driver, Options, Sessions, Waiting};
 use crate::engine::protocol::Status;
@@ -174,10 +174,13 @@ impl Actor for Tenant {
     fn tally(&mut self) -> Tally {
         let sum = |count: fn(&Counts) -> u64| self.sum(count);
         let (kicks, sleeps, vain) = (sum(|c| c.kicks), sum(|c| c.looks.sleeps), sum(|c| c.looks.vain));
+        let asleep = self.counts.iter().map(Counts::asleep).sum::<u64>();
         let late: f64 = self.counts.iter().map(|c| c.flights.late * c.flights.done as f64).sum();
         let tally = Tally::default()
             .visited(KICKING, kicks)
-            .visited(SLEEPING, sleeps)
+            .visited(SLEEPING, asleep)
+            .visited(STIRRING, asleep.min(sum(|c| c.looks.wakes)))
+            .visited(WAITING, sleeps)
             .visited(LOOKING, vain)
             .counter("operations", sum(|c| c.flights.done))
             .counter("bytes", sum(|c| c.bytes))

@@ -17,13 +17,15 @@ pub struct Engine {
     pub(super) number: usize,
 }
 
-/// How often an engine slept.
+/// How often an engine waited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Slept {
     /// Until it was kicked.
     pub kicked: u64,
     /// Until a moment that it had set itself: to tell what it had held back, or that a share is due.
     pub timed: u64,
+    /// In all, however that ended: it may have had something to do already.
+    pub waits: u64,
 }
 
 /// How long an engine that looks for requests keeps its core from others. A tenant that looks for itself is back sooner; after that
@@ -41,6 +43,21 @@ impl Engine {
     /// [`Error::System`](tollway_core::Error::System) if the kernel refuses to let it wait.
     pub fn work(&mut self, wanted: impl FnMut() -> bool) -> Result<Slept> {
         work(&self.pool, self.number, Some(LOOK), wanted)
+    }
+
+    /// Asks for kicks: who asks for something from now on kicks, until it is served.
+    pub fn arm(&mut self) {
+        self.pool.arm();
+    }
+
+    /// Waits, and does what lies ready then: a round of [`work`](Engine::work). How many requests that were.
+    ///
+    /// # Errors
+    /// As of [`work`](Engine::work).
+    pub fn round(&mut self) -> Result<usize> {
+        let mut look = self.pool.desk.look();
+        self.pool.wait(&mut look, Some(LOOK))?;
+        Ok(turns(&self.pool, self.number).requests)
     }
 
     /// Does what lies ready, kicked for or not, and does not wait; how many requests that were.
@@ -88,6 +105,7 @@ pub(super) fn work(
             }
             continue;
         }
+        slept.waits += 1;
         match pool.wait(&mut look, longest)? {
             Woken::Kicked => slept.kicked += 1,
             Woken::Due => slept.timed += 1,

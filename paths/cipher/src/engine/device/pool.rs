@@ -127,7 +127,7 @@ impl Pool {
     }
 
     /// Asks all functions for kicks. Whether there is something to do already.
-    fn arm(&self) -> bool {
+    pub(super) fn arm(&self) -> bool {
         let armed = |(number, function): (usize, &Function)| {
             let more = function.arm();
             if more {

@@ -56,11 +56,13 @@ pub(in crate::variants) enum Waker {
     Idle,
     /// It was awake, and so is a third, who has the sleeper's core meanwhile, and from whom it is not taken.
     Shared,
+    /// It has written before the other sleeps: there is no sleep.
+    Before,
 }
 
 macro_rules! kinds {
     ($($how:literal)*) => {
-        &[$(
+        &[$(concat!($how, "-0us-before"),)* $(
             concat!($how, "-0us-awake"), concat!($how, "-5us-awake"), concat!($how, "-20us-awake"),
             concat!($how, "-100us-awake"), concat!($how, "-1ms-awake"),
             concat!($how, "-5us-woken"), concat!($how, "-20us-woken"), concat!($how, "-100us-woken"),
@@ -71,8 +73,9 @@ macro_rules! kinds {
 
 const KINDS: &[&str] = kinds!("poll" "epoll");
 
-/// As many of them as are no naps.
-const CALLED: usize = 20;
+/// As many of them, from the first on, as are no sleeps, and as are no naps.
+const BEFORE: usize = 2;
+const CALLED: usize = BEFORE + 20;
 
 const LONG: [(&str, Duration); 5] = [
     ("0us", Duration::ZERO),
@@ -93,6 +96,7 @@ pub(in crate::variants) fn key(crossing: Crossing, how: How, long: Duration, by:
         Waker::Woken => "woken",
         Waker::Idle => "idle",
         Waker::Shared => "shared",
+        Waker::Before => "before",
     };
     TollKey::of(crossing).kind(match how {
         How::Poll => format!("poll-{nearest}-{by}"),
@@ -117,6 +121,7 @@ fn kind(params: &Params) -> Result<(How, Duration, Waker)> {
         Some("woken") => Waker::Woken,
         Some("idle") => Waker::Idle,
         Some("shared") => Waker::Shared,
+        Some("before") => Waker::Before,
         _ => Waker::Awake,
     };
     Ok((how, long.map_or(LONG[2].1, |(_, long)| *long), by))
@@ -139,18 +144,24 @@ impl Variant for Asleep {
         }
         "Processor time of the thread that sleeps (CLOCK_THREAD_CPUTIME_ID), and the time that writing takes the other. The kind \
          names how it sleeps, with a timer set each time; for how long: the longer, the colder its core; and whether the other was \
-         awake before it wrote, or has slept as long itself. What a sleeping thread cannot be charged for is not in \
+         awake before it wrote, or has slept as long itself; `before` is a sleep that ends before it begins, and a write that wakes \
+         nobody. What a sleeping thread cannot be charged for is not in \
          it: the idle task, the interrupt or the hypervisor's exit that ends its halt."
     }
 
     fn axes(&self) -> Vec<Axis> {
         // Nobody wakes who naps.
-        let kinds = if self.0 == Crossing::KickAsleep { &KINDS[..CALLED] } else { KINDS };
+        let kinds = match self.0 {
+            Crossing::KickAsleep => &KINDS[..CALLED],
+            // Nor is anybody late who does not sleep.
+            Crossing::WakeLate => &KINDS[BEFORE..],
+            _ => KINDS,
+        };
         vec![Axis {
             name: "kind",
             about: "how it sleeps, how long, and what the other did before it wrote",
             domain: Domain::Words(kinds),
-            default: Value::Text(KINDS[2].into()),
+            default: Value::Text("poll-20us-awake".into()),
         }]
     }
 
@@ -181,7 +192,7 @@ impl Variant for Asleep {
             SLEEPER => Box::new(Sleeper {
                 how,
                 long,
-                is_shared: by == Waker::Shared,
+                by,
                 late: self.0 == Crossing::WakeLate,
                 ready: None,
                 hz: 0.0,
@@ -196,8 +207,7 @@ impl Variant for Asleep {
 struct Sleeper {
     how: How,
     long: Duration,
-    /// Whether another has its core while it sleeps.
-    is_shared: bool,
+    by: Waker,
     /// Whether it is asked how late it runs, and not what that takes it.
     late: bool,
     ready: Option<UnixListener>,
@@ -237,7 +247,7 @@ impl Actor for Sleeper {
     }
 
     fn run(&mut self, window: &Window, recorder: &mut Recorder) -> Result<()> {
-        if !self.is_shared {
+        if self.by != Waker::Shared {
             return self.sleeps(window, recorder);
         }
         let is_over = AtomicBool::new(false);
@@ -255,7 +265,12 @@ impl Actor for Sleeper {
 
     fn verify(&mut self) -> Result<()> {
         // The one who wakes it may have lost its processor, and find it awake: rarely.
-        if self.sleeps > 0 && self.slept as f64 >= 0.8 * self.sleeps as f64 {
+        let rarely = 0.2 * self.sleeps as f64;
+        let is_so = match self.by {
+            Waker::Before => self.slept as f64 <= rarely,
+            _ => (self.sleeps - self.slept.min(self.sleeps)) as f64 <= rarely,
+        };
+        if self.sleeps > 0 && is_so {
             return Ok(());
         }
         Err(Error::Wrong(format!("of {} sleeps the kernel counted {}", self.sleeps, self.slept)))
@@ -292,6 +307,7 @@ impl Sleeper {
         let mut recorded = false;
         loop {
             let (now, begun) = (clock.now(), thread_time::thread());
+            let mut called = 0;
             if now >= window.close && recorded {
                 break;
             }
@@ -299,8 +315,13 @@ impl Sleeper {
                 if self.how != How::Nap {
                     step.ask();
                 }
-                let meant = clock.now() + (self.long.as_secs_f64() * self.hz) as u64;
+                if self.by == Waker::Before {
+                    step.answered()?;
+                }
+                let asked = clock.open();
                 self.sleep(&bell, &epoll)?;
+                called += clock.close() - asked;
+                let meant = asked + (self.long.as_secs_f64() * self.hz) as u64;
                 self.sleeps += 1;
                 if self.late && now >= window.open {
                     let due = if self.how == How::Nap { meant } else { step.stamped() };
@@ -311,7 +332,8 @@ impl Sleeper {
             if now >= window.open && !self.late {
                 recorded = true;
                 let spent = (thread_time::thread() - begun).as_secs_f64();
-                recorder.sample((spent * self.hz) as u64);
+                // Of one that does not sleep, what its calls last: it looks for the other between them.
+                recorder.sample(if self.by == Waker::Before { called } else { (spent * self.hz) as u64 });
             }
         }
         self.slept = switches()? - before;
@@ -355,14 +377,20 @@ impl Actor for Calling {
                 return Ok(());
             }
             match self.by {
+                Waker::Before => {}
                 Waker::Awake | Waker::Idle | Waker::Shared => wait_until(clock, clock.now() + pause),
                 Waker::Woken => thread::sleep(self.long),
             }
-            step.done();
+            if self.by != Waker::Before {
+                step.done();
+            }
             let begun = clock.open();
             step.stamp(begun);
             let written = write(&*bell, &1u64.to_ne_bytes());
             sum += clock.close() - begun;
+            if self.by == Waker::Before {
+                step.done();
+            }
             self.writes += u64::from(written.is_ok());
             rounds += 1;
             if rounds == ROUNDS {

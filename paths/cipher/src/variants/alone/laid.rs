@@ -1,13 +1,15 @@
-//! What is done to a request, part by part: laid into a queue, done by the card, taken out again. Tenant and card take turns, so
+//! What is done to a request, part by part: laid into a queue, done by the card, which may wait before, taken out again. Tenant and card take turns, so
 //! that only the part is timed; each finds in its cache what the other has left there.
 
 use std::os::unix::net::UnixListener;
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use tempfile::TempDir;
 use tollway_core::{
-    Actor, Address, Axis, Clock, Crossing, Error, Gate, Params, Place, Plan, Recorder, Requirement, Result,
-    Role, Tally, TollKey, Variant, Window,
+    Actor, Address, Axis, Clock, Crossing, Domain, Error, Gate, Params, Place, Plan, Recorder, Requirement,
+    Result, Role, Tally, TollKey, Value, Variant, Warmth, Window,
 };
 use tollway_host::clock::{RunClock, hz};
 use tollway_host::descriptor;
@@ -31,13 +33,27 @@ const ROUNDS: u32 = 8;
 /// A part.
 pub(super) struct Laid(pub(super) Crossing);
 
+/// How long who finds its core cold has slept.
+const SLEEP: Duration = Duration::from_micros(100);
+
 /// The toll of a part of a request.
-pub(in crate::variants) fn key(crossing: Crossing, load: &Load) -> TollKey {
-    TollKey::of(crossing).kind(load.named.name).size(load.size as u64).depth(load.depth.min(MOST) as u32)
+pub(in crate::variants) fn key(crossing: Crossing, load: &Load, warmth: Warmth) -> TollKey {
+    let key =
+        TollKey::of(crossing).kind(load.named.name).size(load.size as u64).depth(load.depth.min(MOST) as u32);
+    if is_cards(crossing) { key } else { key.warmth(warmth) }
+}
+
+/// Whether it is the card that does it.
+fn is_cards(crossing: Crossing) -> bool {
+    matches!(crossing, Crossing::RequestTurn | Crossing::RequestRound)
 }
 
 /// The most that a toll is measured of at once.
 const MOST: usize = 32;
+
+fn warmth(crossing: Crossing, params: &Params) -> Result<Warmth> {
+    if is_cards(crossing) { Ok(Warmth::Hot) } else { params.warmth() }
+}
 
 fn load(params: &Params) -> Result<Load> {
     Load::of(&params.clone().with("cipher", params.word("kind")?))
@@ -53,24 +69,38 @@ impl Variant for Laid {
     }
 
     fn caveats(&self) -> &str {
+        if self.0 == Crossing::RequestRound {
+            return "Tenant and card are on two cores and take turns, both awake. The card is kicked before it waits, so that it does \
+                    not sleep; the cipher is in it.";
+        }
         "Tenant and card are on two cores and take turns, both awake: nobody is kicked or interrupted. Submitting includes \
-         writing the bytes, taking includes reading and comparing the result; a turn includes the cipher."
+         writing the bytes, taking includes reading and comparing the result; a turn includes the cipher. Where it is cold the tenant has slept before \
+         it took, and submits right after that."
     }
 
     fn axes(&self) -> Vec<Axis> {
         let kind = Axis { name: "kind", ..params::cipher() };
         let depth = Axis {
             about: "requests that are laid into the queue before the card has its turn",
-            domain: tollway_core::Domain::Whole(1, MOST as u64),
+            domain: Domain::Whole(1, MOST as u64),
             ..params::depth()
         };
-        vec![kind, params::size(), depth]
+        let mut axes = vec![kind, params::size(), depth];
+        if !is_cards(self.0) {
+            axes.push(Axis {
+                name: "warmth",
+                about: "whether the tenant has been awake, or has slept for 100 µs before it takes",
+                domain: Domain::Words(&["hot", "cold"]),
+                default: Value::Text("hot".into()),
+            });
+        }
+        axes
     }
 
     fn plan(&self, params: &Params) -> Result<Plan> {
-        let key = key(self.0, &load(params)?);
+        let key = key(self.0, &load(params)?, warmth(self.0, params)?);
         let (card, tenant) = (Role::serving(CARD).core(1), Role::serving(TENANT));
-        let by = if self.0 == Crossing::RequestTurn { CARD } else { TENANT };
+        let by = if is_cards(self.0) { CARD } else { TENANT };
         let roles = [card, tenant].into_iter().map(|role| Role { measured: role.name == by, ..role });
         Ok(Plan {
             operation: "request".into(),
@@ -86,14 +116,29 @@ impl Variant for Laid {
     fn actor(&self, role: &str, params: &Params) -> Result<Box<dyn Actor>> {
         let load = load(params)?;
         Ok(match role {
-            CARD => Box::new(CardSide { depth: load.depth as u32, ready: None, turns: 0, odd: 0 }),
-            _ => Box::new(TenantSide { crossing: self.0, load, ready: None, rounds: 0, wrong: 0 }),
+            CARD => Box::new(CardSide {
+                depth: load.depth as u32,
+                waits: self.0 == Crossing::RequestRound,
+                ready: None,
+                turns: 0,
+                odd: 0,
+            }),
+            _ => Box::new(TenantSide {
+                crossing: self.0,
+                load,
+                sleeps: warmth(self.0, params)? == Warmth::Cold,
+                ready: None,
+                rounds: 0,
+                wrong: 0,
+            }),
         })
     }
 }
 
 struct CardSide {
     depth: u32,
+    /// Whether it waits before each turn.
+    waits: bool,
     ready: Option<(Card, Engine, TempDir, UnixListener)>,
     turns: u64,
     /// Turns that did not do as many requests as had been laid.
@@ -124,14 +169,21 @@ impl Actor for CardSide {
         while step.asked() == Asked::Nothing {
             engine.turn();
         }
+        let before = |engine: &mut Engine| {
+            if self.waits {
+                engine.arm();
+            }
+        };
+        before(engine);
         step.done();
         let clock = RunClock::chosen();
         recorder.set_batch(ROUNDS * self.depth);
         let (mut sum, mut rounds) = (0, 0);
         while step.next()? {
             let begun = clock.open();
-            let done = engine.turn();
+            let done = if self.waits { engine.round()? } else { engine.turn() };
             sum += clock.close() - begun;
+            before(engine);
             step.done();
             self.turns += 1;
             self.odd += u64::from(done != self.depth as usize);
@@ -166,6 +218,8 @@ impl Actor for CardSide {
 struct TenantSide {
     crossing: Crossing,
     load: Load,
+    /// Whether it sleeps before it takes.
+    sleeps: bool,
     ready: Option<(Sessions, Task, Lockstep)>,
     rounds: u64,
     wrong: u64,
@@ -209,6 +263,9 @@ impl Actor for TenantSide {
                 submitting += clock.close() - begun;
                 step.ask();
                 step.answered()?;
+                if self.sleeps {
+                    thread::sleep(SLEEP);
+                }
                 let begun = clock.open();
                 let taken = (0..depth).filter(|_| task.take().is_some()).count();
                 taking += clock.close() - begun;

@@ -22,6 +22,7 @@ pub(super) fn variants() -> Vec<Box<dyn Variant>> {
     vec![
         Box::new(laid::Laid(Crossing::RequestSubmit)),
         Box::new(laid::Laid(Crossing::RequestTurn)),
+        Box::new(laid::Laid(Crossing::RequestRound)),
         Box::new(laid::Laid(Crossing::RequestTake)),
         Box::new(plain::Cipher),
         Box::new(plain::Look),
