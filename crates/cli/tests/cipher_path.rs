@@ -79,8 +79,9 @@ fn a_planted_delay_is_unexplained() {
     }
     let bench = Bench::with(SHORT);
     let planted = 200_000.0;
-    let rest: Vec<f64> =
-        (0..3).map(|_| estimate(&bill(&bench, "interrupt", "6", "planted=200000"), "unexplained") / planted).collect();
+    let rest: Vec<f64> = (0..3)
+        .map(|_| estimate(&bill(&bench, "interrupt", "6", "planted=200000"), "unexplained") / planted)
+        .collect();
     assert!(rest.iter().any(|rest| (0.7..1.4).contains(rest)), "{rest:?}");
 }
 

@@ -43,7 +43,8 @@ pub fn run(
         seed: options.seed,
     };
     let mut store = Store::open(store)?;
-    let Some(fitted) = fitted(&asked, "cipher plan", lab, &mut store, progress)? else {
+    let fitted = fitted(&asked, "cipher plan", options.requests, lab, &mut store, progress)?;
+    let Some(fitted) = fitted else {
         return Ok((None, Ending::Interrupted));
     };
     let looked = Looked { fit: &fitted.fit, asked: &asked, level: options.slo };

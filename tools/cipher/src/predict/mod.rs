@@ -62,13 +62,17 @@ pub struct Fitted {
     pub runs: [tollway_store::RunId; 2],
 }
 
-/// Measures the steps and the light loads, and fits; `None` if it was interrupted.
+/// The load whose requests take as long as the machine is watched for.
+const WATCHED: f64 = 0.7;
+
+/// Measures the steps and the light loads, and fits; `None` if it was interrupted. So many requests a point are to be foretold.
 ///
 /// # Errors
 /// What cannot be measured here.
 pub fn fitted(
     asked: &Asked<'_>,
     title: &str,
+    requests: u64,
     lab: &Lab<'_>,
     store: &mut Store,
     progress: &mut dyn Progress,
@@ -83,7 +87,10 @@ pub fn fitted(
     let at = |rate: f64| asked.card(&Way::busy(), rate as u64, 1, false);
     let points = rates.into_iter().map(at).collect::<tollway_core::Result<Vec<At>>>()?;
     let watch = taken::watch(asked)?;
-    let watching = taken::trial(LIGHT_TRIAL.runs, LIGHT.len() as f64 * LIGHT_TRIAL.window_ms);
+    let blocks = f64::from(LIGHT_TRIAL.runs);
+    let measured_ms = requests as f64 * alone.serve / WATCHED / 1e6;
+    let light_ms = LIGHT.len() as f64 * LIGHT_TRIAL.window_ms;
+    let watching = taken::trial(LIGHT_TRIAL.runs, light_ms.max(measured_ms / blocks));
     let watched = (std::slice::from_ref(&watch), watching.clone());
     let request = asked.request(title, &[(&points, LIGHT_TRIAL), watched], Vec::new());
     let Some(second) = ran(lab.run(store, &request, progress)?) else { return Ok(None) };
@@ -198,7 +205,8 @@ pub fn run(
     };
     let asked = Asked { registry: lab.registry, cipher: &cipher, size, tenants: 1, seed: options.seed };
     let mut store = Store::open(store)?;
-    let Some(fitted) = fitted(&asked, "cipher predict", lab, &mut store, progress)? else {
+    let fitted = fitted(&asked, "cipher predict", options.requests, lab, &mut store, progress)?;
+    let Some(fitted) = fitted else {
         return Ok((None, Ending::Interrupted));
     };
     progress.stage("foretold loads");
