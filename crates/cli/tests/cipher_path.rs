@@ -119,18 +119,16 @@ fn crossings_are_counted_by_the_way_of_telling() {
     );
 }
 
+/// A bench that measures cases with Linux guests.
+fn with_guests(cases: &str) -> Bench {
+    Bench::with(&format!(
+        "[preset]\nname = \"short\"\npath = \"cipher\"\n\
+         [trial]\nwindow_ms = 50.0\nwarmup_ms = 10.0\nruns = 3\nrepeats = 2\n{cases}"
+    ))
+}
+
 /// A guest by QEMU's own back end and one by the card, in turns.
 const GUESTS: &str = r#"
-[preset]
-name = "short"
-path = "cipher"
-
-[trial]
-window_ms = 50.0
-warmup_ms = 10.0
-runs      = 3
-repeats   = 2
-
 [[case]]
 variant = "af-alg"
 tenant  = "linux-guest"
@@ -149,7 +147,7 @@ fn in_guests(disturb: impl FnOnce(&Bench)) {
             }
         }
     }
-    let bench = Bench::with(GUESTS);
+    let bench = with_guests(GUESTS);
     let running = bench.tollway(&["measure", "--preset-file", "short.toml", "--json"]).spawn().unwrap();
     disturb(&bench);
     let output: Output = running.wait_with_output().unwrap();
@@ -196,16 +194,6 @@ fn a_guests_card_that_dies_is_replaced_with_its_guest() {
 
 /// A guest's device by the name of its driver, its kernel's own code, and a driver that nobody has; and here /dev/crypto.
 const NAMES: &str = r#"
-[preset]
-name = "short"
-path = "cipher"
-
-[trial]
-window_ms = 50.0
-warmup_ms = 10.0
-runs      = 3
-repeats   = 2
-
 [[case]]
 variant = "af-alg"
 tenant  = "linux-guest"
@@ -223,7 +211,7 @@ fn a_guests_drivers_are_measured_by_their_names_and_what_is_not_there_is_skipped
         Err(error) => panic!("{error}"),
         Ok(_) => {}
     }
-    let bench = Bench::with(NAMES);
+    let bench = with_guests(NAMES);
     let (out, err) = bench.ends(&["measure", "--preset-file", "short.toml", "--json"], 0);
     let document: Value = serde_json::from_str(&out).unwrap();
     let points = document["points"].as_array().unwrap();

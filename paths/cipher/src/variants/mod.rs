@@ -3,6 +3,7 @@
 //! ```text
 //!   shared     the card and its tenants, by each way of telling
 //!   way        the ways: when the card tells, and what a tenant does until then
+//!   gates      the bill of a request
 //!   card       the card's end; its engine is the actor's thread
 //!   tenant     a tenant's end, with its tasks
 //!   task       a thread of a tenant: requests out, results in
@@ -29,6 +30,7 @@ mod card;
 mod classes;
 mod demand;
 mod dev_crypto;
+mod gates;
 mod guest;
 mod library;
 mod load;

@@ -9,25 +9,14 @@
 //! The figure is the time from a request's beginning, its bytes not yet written, to its result read and compared. The work is the
 //! processor time of all, which each counts for itself.
 
-use std::time::Duration;
-
-use tollway_core::{
-    Actor, Axis, Crossing, Error, Gate, Params, Plan, Requirement, Result, Role, TenantKind, TollKey,
-    Variant, Visits, Warmth,
-};
-
-use super::alone::{self, How, Waker};
+use tollway_core::{Actor, Axis, Error, Params, Plan, Requirement, Result, Role, TenantKind, Variant};
 
 use super::card::{CardActor, Setting};
 use super::demand::Demand;
 use super::load::Load;
 use super::tenant::Tenant;
 use super::way::Way;
-use super::{
-    CALLING, CARD, CIPHER, IDLING, KICKING, LOOKING, PAUSING, RINGING, ROUSING, SLEEPING, STIRRING, SUBMIT,
-    TAKE, TENANT, TIMING, TURN, WAITING, WAKING, guest, of_bytes, trace,
-};
-use crate::engine::driver::Waiting;
+use super::{CARD, TENANT, gates, guest, trace};
 use crate::params;
 
 /// A card by that way.
@@ -73,117 +62,6 @@ impl Shared {
             return refused(reason.into(), "give a `hold`, or take processes");
         }
         Ok(())
-    }
-
-    fn gates(&self, params: &Params, demand: &Demand) -> Result<Vec<Gate>> {
-        let load = demand.load;
-        let waiting = self.0.waiting(params)?;
-        let is_guest = params.tenant()? == TenantKind::MicroGuest;
-        // About how long the two sleep: until a request is done, or the next is due.
-        let soon = self.0.holds(params)?.unwrap_or(Duration::from_micros(20));
-        let gap = |sharing: f64| load.gap().map_or(soon, |gap| gap.div_f64(sharing));
-        let all = params.real("tasks")? * params.real("tenants")?;
-        let (asleep, long) = match waiting {
-            Waiting::Interrupt | Waiting::Busy => (How::Poll, gap(1.0)),
-            // A guest's program polls.
-            Waiting::Hybrid(_) if is_guest => (How::Poll, gap(1.0)),
-            Waiting::Epoll | Waiting::Hybrid(_) => (How::Epoll, gap(1.0)),
-            Waiting::Periodic(period) => (How::Nap, period),
-        };
-        let counted = |name: &str, role: &str, toll: TollKey| Gate::counted(name, role).toll(toll);
-        // While one of them waits the other sleeps, too, or does not.
-        let card = if params.word("card")? == "awake" { Waker::Awake } else { Waker::Woken };
-        let tenant = match waiting {
-            Waiting::Busy | Waiting::Hybrid(_) => Waker::Awake,
-            Waiting::Interrupt | Waiting::Epoll | Waiting::Periodic(_) => Waker::Woken,
-        };
-        // What was done before a sleep is not in the caches after it.
-        let warmth = if tenant == Waker::Awake { Warmth::Hot } else { Warmth::Cold };
-        // A tenant that looks asks again as soon as it has written and compared the bytes, of which it does some four a nanosecond.
-        // Most of its kicks find the card before that sleeps; one that does sleep by then does so for a few microseconds.
-        let pause = match (tenant, load.gap()) {
-            (Waker::Awake, None) => Duration::from_nanos(load.size as u64 / 2).max(Duration::from_micros(5)),
-            _ => gap(all),
-        };
-        let kick = alone::asleep(Crossing::KickAsleep, How::Epoll, pause, tenant);
-        let wake = alone::asleep(Crossing::SleepWake, How::Epoll, pause, tenant);
-        let before = |crossing, how| alone::asleep(crossing, how, Duration::ZERO, Waker::Before);
-        let kick_before = before(Crossing::KickAsleep, How::Epoll);
-        let mut gates = of_each(demand, SUBMIT, TENANT, |load| {
-            (alone::laid(Crossing::RequestSubmit, load, warmth), None)
-        });
-        if is_guest {
-            gates.push(counted(RINGING, TENANT, TollKey::of(Crossing::ExitIoeventfd)));
-            // The kernel writes the eventfd then: no system call is in it.
-            gates.push(counted(KICKING, TENANT, kick_before.clone()).less(TollKey::of(Crossing::WriteByte)));
-        } else {
-            gates.push(counted(KICKING, TENANT, kick_before.clone()));
-        }
-        gates.push(counted(ROUSING, TENANT, kick).less(kick_before));
-        let card_before = before(Crossing::SleepWake, How::Epoll);
-        let round = Load { depth: 1, ..load };
-        gates.push(
-            counted(PAUSING, CARD, alone::laid(Crossing::RequestRound, &round, Warmth::Hot))
-                .less(alone::laid(Crossing::RequestTurn, &round, Warmth::Hot)),
-        );
-        gates.push(counted(WAKING, CARD, wake).less(card_before.clone()));
-        gates.extend(of_each(demand, TURN, CARD, |load| {
-            (alone::laid(Crossing::RequestTurn, load, Warmth::Hot), Some(alone::cipher_key(load)))
-        }));
-        gates.extend(of_each(demand, CIPHER, CARD, |load| (alone::cipher_key(load), None)));
-        if self.0.has_deadlines() {
-            let toll = alone::asleep(Crossing::SleepWake, How::Nap, soon, card);
-            gates.push(counted(TIMING, CARD, toll).less(card_before));
-        }
-        if self.0.is_called() {
-            let toll = before(Crossing::KickAsleep, asleep);
-            gates.push(counted(CALLING, CARD, toll.clone()));
-            let stirring = alone::asleep(Crossing::KickAsleep, asleep, long, card);
-            gates.push(counted(STIRRING, CARD, stirring).less(toll));
-        }
-        if is_guest && waiting != Waiting::Busy {
-            gates.push(counted(IDLING, TENANT, TollKey::of(Crossing::ExitMmio)));
-        }
-        if waiting != Waiting::Busy {
-            let toll = alone::asleep(Crossing::SleepWake, asleep, long, card);
-            if asleep == How::Nap {
-                gates.push(counted(SLEEPING, TENANT, toll));
-            } else {
-                let wait = before(Crossing::SleepWake, asleep);
-                gates.push(counted(WAITING, TENANT, wait.clone()));
-                gates.push(counted(SLEEPING, TENANT, toll).less(wait));
-            }
-        }
-        gates.push(counted(LOOKING, TENANT, alone::look_key()));
-        gates.extend(of_each(demand, TAKE, TENANT, |load| {
-            (alone::laid(Crossing::RequestTake, load, warmth), None)
-        }));
-        Ok(gates)
-    }
-}
-
-/// Sizes of which a bill has tolls each: of a trace with more, these gates are left unexplained.
-pub(super) const BILLED: usize = 8;
-
-/// A gate of each request: of several sizes one of each, visited as often as there were such requests.
-fn of_each(
-    demand: &Demand,
-    name: &str,
-    role: &str,
-    toll: impl Fn(&Load) -> (TollKey, Option<TollKey>),
-) -> Vec<Gate> {
-    let explained = demand.loads().len() <= BILLED;
-    let gate = |load: Load| {
-        let (toll, less) = toll(&load);
-        let gate = match demand.loads().len() {
-            1 => Gate::new(name, role, toll),
-            _ => Gate::counted(of_bytes(name, load.size), role).toll(toll),
-        };
-        Gate { less, ..gate }
-    };
-    match explained {
-        true => demand.loads().map(gate).collect(),
-        false => vec![Gate { visits: Visits::Fixed(1.0), ..Gate::counted(name, role) }],
     }
 }
 
@@ -246,7 +124,7 @@ impl Variant for Shared {
         Ok(Plan {
             operation: "request".into(),
             roles: vec![Role::serving(CARD).core(1).alone(), Role { count: tenants, classes, ..tenant }],
-            gates: self.gates(params, &demand)?,
+            gates: gates::of(self.0, params, &demand)?,
             provides: None,
             needs: Vec::new(),
             requires,

@@ -9,9 +9,9 @@ use tollway_host::clock::hz;
 use super::card;
 use super::classes::Classes;
 use super::demand::Demand;
+use super::gates::BILLED;
 use super::guest::Guest;
 use super::load::Load;
-use super::shared::BILLED;
 use super::task::{self, Counts, Task};
 use super::way::Way;
 use super::{
