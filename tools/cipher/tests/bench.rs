@@ -37,7 +37,7 @@ fn measured(words: &str) -> BenchDocument {
 #[test]
 fn every_cipher_of_the_suite_is_done_rightly_by_a_card_before_it_is_timed() {
     let document = measured(
-        "--cipher all --sizes 64,4096 --in-flight 3 --by library,copies,inside --time 0.005 --runs 1",
+        "--cipher all --sizes 64,4096 --in-flight 3 --by library,copies,inside --time 0.03 --runs 1",
     );
     assert_eq!((document.failed.len(), document.ending()), (0, Ending::Done), "{:?}", document.failed);
     assert_eq!(document.points.len(), 19 * 2 * 3);
