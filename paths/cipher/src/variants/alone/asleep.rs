@@ -268,7 +268,7 @@ impl Actor for Sleeper {
         let rarely = 0.2 * self.sleeps as f64;
         let is_so = match self.by {
             Waker::Before => self.slept as f64 <= rarely,
-            _ => (self.sleeps - self.slept.min(self.sleeps)) as f64 <= rarely,
+            _ => self.slept as f64 >= self.sleeps as f64 - rarely,
         };
         if self.sleeps > 0 && is_so {
             return Ok(());
@@ -320,12 +320,13 @@ impl Sleeper {
                 }
                 let asked = clock.open();
                 self.sleep(&bell, &epoll)?;
-                called += clock.close() - asked;
-                let meant = asked + (self.long.as_secs_f64() * self.hz) as u64;
+                let woken = clock.close();
+                called += woken - asked;
                 self.sleeps += 1;
                 if self.late && now >= window.open {
+                    let meant = asked + (self.long.as_secs_f64() * self.hz) as u64;
                     let due = if self.how == How::Nap { meant } else { step.stamped() };
-                    recorder.sample(clock.now().saturating_sub(due));
+                    recorder.sample(woken.saturating_sub(due));
                     recorded = true;
                 }
             }

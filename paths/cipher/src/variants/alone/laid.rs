@@ -1,5 +1,5 @@
-//! What is done to a request, part by part: laid into a queue, done by the card, which may wait before, taken out again. Tenant and card take turns, so
-//! that only the part is timed; each finds in its cache what the other has left there.
+//! What is done to a request, part by part: laid into a queue, done by the card, which may wait before, taken out again. Tenant and
+//! card take turns, so that only the part is timed; each finds in its cache what the other has left there.
 
 use std::os::unix::net::UnixListener;
 use std::path::Path;
