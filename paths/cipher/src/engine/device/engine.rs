@@ -50,19 +50,24 @@ impl Engine {
         self.pool.arm();
     }
 
-    /// Waits, and does what lies ready then: a round of [`work`](Engine::work). How many requests that were.
+    /// Waits, and does what lies ready then, as [`work`](Engine::work) does. How many requests that were.
     ///
     /// # Errors
     /// As of [`work`](Engine::work).
     pub fn round(&mut self) -> Result<usize> {
         let mut look = self.pool.desk.look();
         self.pool.wait(&mut look, Some(LOOK))?;
-        Ok(turns(&self.pool, self.number).requests)
+        Ok(self.ready())
     }
 
     /// Does what lies ready, kicked for or not, and does not wait; how many requests that were.
     pub fn turn(&mut self) -> usize {
         self.pool.notice();
+        self.ready()
+    }
+
+    /// Does what is known to lie ready, in as many rounds as it takes.
+    fn ready(&mut self) -> usize {
         let mut requests = 0;
         loop {
             let had = turns(&self.pool, self.number);
