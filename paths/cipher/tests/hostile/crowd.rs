@@ -81,7 +81,7 @@ fn harms_nobody(options: &CardOptions) {
     round.tally.has_met_everything();
     assert!(round.tally.chains() >= wanted);
     assert!(round.swapped.in_flight > 0, "no table came while anything was on its way");
-    after.have_not_grown(&before);
+    Resources::have_not_grown(&crowd.card, NEIGHBOURS.len(), &before);
     for (number, (beside, polite)) in round.waits.iter().zip(&polite.waits).enumerate() {
         assert!(beside.p99 <= polite.p99 * SLOWER + besides(), "it waits too long: {beside}, not {polite}");
         let counts = &crowd.card.status().functions[number].counts;
