@@ -69,7 +69,8 @@ impl Resources {
 fn descriptors() -> BTreeMap<String, usize> {
     let mut all = BTreeMap::new();
     for descriptor in fs::read_dir("/proc/self/fd").unwrap().flatten() {
-        let of = fs::read_link(descriptor.path()).map_or_else(|e| e.to_string(), |of| of.display().to_string());
+        let of =
+            fs::read_link(descriptor.path()).map_or_else(|e| e.to_string(), |of| of.display().to_string());
         *all.entry(of.replace(|c: char| c.is_ascii_digit(), "")).or_default() += 1;
     }
     all
