@@ -27,7 +27,7 @@ const BURST: u64 = 500;
 const SOON: u64 = 1_000_000;
 
 /// How often a peer is called that listens and does not answer, in nanoseconds; and how long a peer waits that could not be
-/// taken in, for instance since this process has too many descriptors open.
+/// taken in, for instance since this process has too many descriptors open, or what the last one left is still being closed.
 const AGAIN: u64 = 250_000_000;
 
 /// How long none is taken in where the last one held up who called it, in nanoseconds: it does so for a twentieth of the time at most.
@@ -216,7 +216,7 @@ impl<D: Device + 'static> Reception<D> {
             Ok(Step::On | Step::Waits) if door.bin.has_descriptors() => {
                 self.close(tenant, Some(Refused::Foreign));
             }
-            Ok(Step::On) => door.bin.empty(),
+            Ok(Step::On) => {}
             Ok(Step::Waits) => {
                 door.parked = Some(now + SOON);
                 let _ = epoll::delete(&self.epoll, &*session);
@@ -226,8 +226,8 @@ impl<D: Device + 'static> Reception<D> {
         }
     }
 
-    /// Calls those that listen, and lets those be heard again that were silenced for long enough, first what they have said; when
-    /// there is something of this to do next.
+    /// Calls those that listen, lets those be heard again that were silenced for long enough, first what they have said, and has closed what
+    /// they sent and left; when there is something of this to do next.
     fn due(&mut self, now: u64) -> Option<u64> {
         let mut next = None;
         for tenant in 0..self.doors.len() {
@@ -246,7 +246,10 @@ impl<D: Device + 'static> Reception<D> {
                 }
             }
             let door = &self.doors[tenant];
-            for at in door.parked.into_iter().chain(door.look_at) {
+            door.bin.empty();
+            // Its thread is still at what was there before: what has come since is looked at when that is done, though nobody come.
+            let closing = (!door.bin.is_empty()).then_some(now + AGAIN);
+            for at in door.parked.into_iter().chain(door.look_at).chain(closing) {
                 next = Some(next.map_or(at, |other: u64| other.min(at)));
             }
         }
@@ -314,7 +317,6 @@ impl<D: Device + 'static> Reception<D> {
         }
         let _ = epoll::delete(&self.epoll, &session);
         session.leave();
-        door.bin.empty();
         door.parked = None;
         // At once where it is a socket that tells of the next one.
         let wait = match &door.meeting {

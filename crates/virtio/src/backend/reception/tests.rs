@@ -36,6 +36,8 @@ struct Served {
     first: UnixStream,
     second: UnixStream,
     deaf: Option<TcpStream>,
+    /// What the first sent and left.
+    bin: Arc<Bin>,
     stopper: Stopper,
     thread: Option<JoinHandle<()>>,
 }
@@ -58,7 +60,7 @@ impl Served {
         let (lingering, deaf) = lingering();
         bin.put(lingering);
         bin.empty();
-        Served { first, second, deaf: Some(deaf), stopper, thread }
+        Served { first, second, deaf: Some(deaf), bin, stopper, thread }
     }
 
     /// The first shares memory, and asks whether it was taken.
@@ -128,6 +130,22 @@ fn others_are_answered_while_memory_waits_for_what_is_given_back() {
         answers > 2
     };
     assert!((0..TRIES).any(once), "the second is answered when the first has waited");
+}
+
+/// What is left while the thread that closes is busy is closed afterwards, though nobody says anything or comes any more.
+#[test]
+fn what_is_left_is_closed_though_nobody_comes() {
+    let mut served = Served::start();
+    served.share();
+    // It is refused, and the connection ended, since the memory came while other things were being closed.
+    let _ = served.first.read_to_end(&mut Vec::new());
+    assert!(!served.bin.is_empty());
+    served.deaf = None;
+    let deadline = Instant::now() + PATIENCE;
+    while !served.bin.is_empty() || served.bin.is_busy() {
+        assert!(Instant::now() < deadline, "it is kept");
+        thread::sleep(Duration::from_millis(1));
+    }
 }
 
 #[test]
