@@ -17,6 +17,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tollway-sim", &["core", "stats", "model"]),
     ("tollway-payload", &[]),
     ("tollway-host", &["core", "stats"]),
+    ("tollway-channel", &["core", "host"]),
     ("tollway-wire", &["core", "host"]),
     ("tollway-virtio", &["core", "host"]),
     ("tollway-service", &["core", "virtio"]),

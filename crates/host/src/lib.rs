@@ -23,5 +23,6 @@ pub mod requirement;
 pub mod samplers;
 pub mod scratch;
 pub mod shared;
+pub mod watch;
 
 pub use found::Found;

@@ -12,7 +12,7 @@ use tollway_core::{Params, Place, Result};
 
 use super::sequence::Sequence;
 use super::shared::Shared;
-use super::watch::Release;
+use tollway_host::watch::Release;
 use super::{Caller, Exchange, Server};
 
 /// A word written by one core, read by the other, and the same back. Both spin: it needs two cores.

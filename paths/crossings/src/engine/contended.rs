@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use tollway_core::{Error, Params, Place, Result};
 
 use super::shared::Shared;
-use super::watch::Release;
+use tollway_host::watch::Release;
 use super::{Caller, Exchange, Server};
 
 /// An atomic add to a word that another core adds to without a pause. It needs two cores.

@@ -14,7 +14,7 @@ use tollway_payload::crossing::mmio_store;
 use super::eventfd::{add, take};
 use super::sequence::{STOP, Sequence};
 use super::shared::Shared;
-use super::watch::Release;
+use tollway_host::watch::Release;
 use super::{Caller, Exchange, Server};
 
 /// A doorbell and the counter of its rings.

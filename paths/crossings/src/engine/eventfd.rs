@@ -8,7 +8,7 @@ use rustix::io::{Errno, read, write};
 use tollway_core::{Error, Params, Place, Result};
 
 use super::sequence::Sequence;
-use super::watch::Release;
+use tollway_host::watch::Release;
 use super::{Caller, Exchange, Server};
 
 /// What ends the exchange: a counter adds up what is written to it, so whatever else is in it, it is at least this.

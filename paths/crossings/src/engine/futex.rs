@@ -9,7 +9,7 @@ use tollway_core::{Params, Place, Result};
 
 use super::sequence::{STOP, Sequence};
 use super::shared::Shared;
-use super::watch::Release;
+use tollway_host::watch::Release;
 use super::{Caller, Exchange, Server};
 
 /// A word changed, a sleeper woken, and the same back.

@@ -33,14 +33,12 @@ pub mod sockets;
 pub mod start;
 pub mod syscalls;
 mod thread_faults;
-pub mod watch;
 pub mod yielding;
 
 use std::os::fd::OwnedFd;
 
 use tollway_core::{Error, Params, Place, Result, Tally};
-
-use watch::Release;
+use tollway_host::watch::Release;
 
 /// Something that one actor does over and over.
 pub trait Operation: Send + Sized + 'static {

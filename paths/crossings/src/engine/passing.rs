@@ -14,7 +14,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use tollway_core::{Error, Params, Place, Result};
 
 use super::sequence::Sequence;
-use super::watch::Release;
+use tollway_host::watch::Release;
 use super::{Caller, Exchange, Server};
 
 /// The byte of the message that ends the exchange; it carries no descriptor.

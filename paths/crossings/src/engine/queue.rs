@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tollway_core::{Error, Missing, Params, Place, Result};
 
 use super::sequence::{STOP, Sequence};
-use super::watch::Release;
+use tollway_host::watch::Release;
 use super::{Caller, Exchange, Server};
 
 /// A message of four bytes.

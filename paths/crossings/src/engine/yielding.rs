@@ -10,7 +10,7 @@ use tollway_core::{Params, Place, Result, Tally};
 use super::futex::{change, changed};
 use super::sequence::{STOP, Sequence};
 use super::shared::Shared;
-use super::watch::Release;
+use tollway_host::watch::Release;
 use super::{Caller, Exchange, Server};
 
 /// The core given to the other end, which answers and gives it back. Both stay runnable; on two cores they poll.

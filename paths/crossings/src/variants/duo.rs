@@ -20,7 +20,7 @@ use tollway_host::descriptor;
 use tollway_load::repeat;
 
 use super::tenancy::settled;
-use crate::engine::watch::Watch;
+use tollway_host::watch::Watch;
 use crate::engine::{Caller, Exchange, Server};
 use crate::params;
 

@@ -1,0 +1,118 @@
+//! Requests as they come, for tasks that answer them.
+
+use alloc::collections::VecDeque;
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+use core::cell::RefCell;
+use core::pin::Pin;
+use core::task::{Context, Poll, Waker};
+
+use super::line::Line;
+use super::{Shared, Stopped};
+use crate::ring::server::{Request, Server};
+use crate::ring::{Memory, Violation};
+
+/// The server's end, shared by the tasks of a thread.
+pub struct Incoming<M>(Rc<RefCell<Inner<M>>>);
+
+impl<M> Clone for Incoming<M> {
+    fn clone(&self) -> Incoming<M> {
+        Incoming(self.0.clone())
+    }
+}
+
+struct Inner<M> {
+    server: Server<M>,
+    came: VecDeque<Request>,
+    waiting: Line,
+    is_over: bool,
+}
+
+impl<M: Memory> Incoming<M> {
+    /// Requests that come to that end.
+    pub fn new(server: Server<M>) -> Incoming<M> {
+        let came = VecDeque::with_capacity(server.geometry().slots());
+        Incoming(Rc::new(RefCell::new(Inner { server, came, waiting: Line::default(), is_over: false })))
+    }
+
+    /// The next request; none when no more can come.
+    pub fn next(&self) -> Next<'_, M> {
+        Next { incoming: self, ticket: None }
+    }
+
+    /// Copies the beginning of a request, as far as there is room; how many bytes that were.
+    pub fn read(&self, request: &Request, into: &mut [u8]) -> usize {
+        self.0.borrow().server.read(request, into)
+    }
+
+    /// Answers a request ([`Server::answer`]).
+    pub fn answer(&self, request: Request, tag: u16, bytes: &[u8]) -> usize {
+        self.0.borrow_mut().server.answer(request, tag, bytes)
+    }
+}
+
+impl<M: Memory> Shared for Incoming<M> {
+    type End = Server<M>;
+
+    fn turn(&self) -> Result<bool, Violation> {
+        let mut any = false;
+        loop {
+            let mut inner = self.0.borrow_mut();
+            let Some(request) = inner.server.take()? else { return Ok(any) };
+            any = true;
+            inner.came.push_back(request);
+            let waker = inner.waiting.call();
+            drop(inner);
+            waker.into_iter().for_each(Waker::wake);
+        }
+    }
+
+    fn ends(&self, _: Stopped) {
+        let mut inner = self.0.borrow_mut();
+        inner.is_over = true;
+        let wakers: Vec<Waker> = core::iter::from_fn(|| inner.waiting.call()).collect();
+        drop(inner);
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    fn with<T>(&self, does: impl FnOnce(&Server<M>) -> T) -> T {
+        does(&self.0.borrow().server)
+    }
+}
+
+/// The next request.
+pub struct Next<'i, M: Memory> {
+    incoming: &'i Incoming<M>,
+    ticket: Option<u64>,
+}
+
+impl<M: Memory> Future for Next<'_, M> {
+    type Output = Option<Request>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Request>> {
+        let next = &mut *self;
+        let mut inner = next.incoming.0.borrow_mut();
+        if let Some(ticket) = next.ticket
+            && inner.waiting.waits(ticket, context.waker())
+        {
+            return Poll::Pending;
+        }
+        next.ticket = None;
+        match inner.came.pop_front() {
+            Some(request) => Poll::Ready(Some(request)),
+            None if inner.is_over => Poll::Ready(None),
+            None => {
+                next.ticket = Some(inner.waiting.join(context.waker().clone()));
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl<M: Memory> Drop for Next<'_, M> {
+    fn drop(&mut self) {
+        let Some(ticket) = self.ticket else { return };
+        let waker = self.incoming.0.borrow_mut().waiting.leave(ticket);
+        waker.into_iter().for_each(Waker::wake);
+    }
+}

@@ -1,0 +1,82 @@
+//! Requests as futures, and an executor for them; what waits for the other end is a [`Driver`].
+//!
+//! Nothing is allocated for a request: its state is in the future itself and in a table that is as long as there are slots. A future that is
+//! dropped leaves its slot with the server until the reply has come; nothing of the dropped future is written by anybody.
+
+mod call;
+mod executor;
+mod incoming;
+mod line;
+
+pub use call::{Call, Calls, Lost};
+pub use executor::{Executor, PRIORITIES, Rouser};
+pub use incoming::{Incoming, Next};
+
+use crate::ring::{Violation, Watched};
+use crate::wait::Gone;
+
+/// What brings tasks what they wait for.
+pub trait Driver {
+    /// Takes what has come and wakes who waits for it. Whether there was anything. What was sent before is on its way after this, and the
+    /// other end awake to see it.
+    ///
+    /// # Errors
+    /// [`Violation`] if the other end breaks the rules.
+    fn turn(&mut self) -> Result<bool, Violation>;
+
+    /// Waits until something has come, or `is_ready` says that there is something to do here.
+    ///
+    /// # Errors
+    /// [`Gone`] if the other end is no more and has left nothing.
+    fn wait(&mut self, is_ready: &mut dyn FnMut() -> bool) -> Result<(), Gone>;
+}
+
+/// An end that tasks share.
+pub trait Shared {
+    /// The end itself.
+    type End: Watched;
+
+    /// Takes what has come and wakes who waits for it; whether there was anything.
+    ///
+    /// # Errors
+    /// [`Violation`] if the other end breaks the rules.
+    fn turn(&self) -> Result<bool, Violation>;
+
+    /// Nothing comes any more: who waits is told.
+    fn ends(&self, why: Stopped);
+
+    /// With the end itself.
+    fn with<T>(&self, does: impl FnOnce(&Self::End) -> T) -> T;
+}
+
+/// Why what tasks wait for cannot come any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// The other end broke the rules.
+    Broken(Violation),
+    /// The other end is no more.
+    Gone,
+}
+
+impl From<Violation> for Stopped {
+    fn from(violation: Violation) -> Stopped {
+        Stopped::Broken(violation)
+    }
+}
+
+impl From<Gone> for Stopped {
+    fn from(_: Gone) -> Stopped {
+        Stopped::Gone
+    }
+}
+
+impl core::fmt::Display for Stopped {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Stopped::Broken(violation) => violation.fmt(f),
+            Stopped::Gone => Gone.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for Stopped {}

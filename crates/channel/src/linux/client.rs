@@ -1,0 +1,156 @@
+//! The end that asks, in a process.
+
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use tollway_core::{Error, Result};
+
+use super::Options;
+use super::connection::{Connection, Counts};
+use super::dispatcher::Dispatcher;
+use super::meeting::{self, Met};
+use super::shared::Shared;
+use crate::coroutine::Calls;
+use crate::ring::Violation;
+use crate::ring::client::{self, Refused, Reply};
+use crate::wait::Gone;
+
+/// The end that asks.
+pub struct Client {
+    ring: client::Client<Shared>,
+    connection: Connection,
+}
+
+/// Why a request has no reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failed {
+    /// It was not sent.
+    Refused(Refused),
+    /// The server broke the rules.
+    Broken(Violation),
+    /// The server is no more.
+    Gone,
+}
+
+impl std::fmt::Display for Failed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Failed::Refused(refused) => refused.fmt(f),
+            Failed::Broken(violation) => violation.fmt(f),
+            Failed::Gone => Gone.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Failed {}
+
+impl Client {
+    /// Connects to the server that listens at that path.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if there can be no such channel, or the server does not agree to it; [`Error::System`] if nobody listens, or the
+    /// kernel refuses.
+    pub fn connect(path: impl AsRef<Path>, options: &Options) -> Result<Client> {
+        let path = path.as_ref();
+        let link = UnixStream::connect(path)
+            .map_err(|e| Error::system(format!("connecting to {}", path.display()), e))?;
+        Client::over(link, options)
+    }
+
+    /// Meets the server at the other end of a socket.
+    ///
+    /// # Errors
+    /// As [`connect`](Client::connect).
+    pub fn over(link: UnixStream, options: &Options) -> Result<Client> {
+        let Met { memory, geometry, doorbell } = meeting::ask(link, options)?;
+        let connection = Connection::new(doorbell, options.patience);
+        Ok(Client { ring: client::Client::new(memory, geometry), connection })
+    }
+
+    /// Sends a request ([`send`](client::Client::send)): it goes on its way at once, but a server that sleeps sleeps on until
+    /// [`flush`](Client::flush).
+    ///
+    /// # Errors
+    /// [`Refused`]; nothing was sent then.
+    #[inline]
+    pub fn send(&mut self, tag: u16, bytes: &[u8]) -> std::result::Result<u16, Refused> {
+        self.ring.send(tag, bytes)
+    }
+
+    /// Wakes the server if it sleeps.
+    #[inline]
+    pub fn flush(&mut self) {
+        self.connection.flush(&self.ring);
+    }
+
+    /// The next reply, if one has come.
+    ///
+    /// # Errors
+    /// [`Violation`] if the server breaks the rules, now and ever after.
+    #[inline]
+    pub fn take(&mut self) -> std::result::Result<Option<Reply>, Violation> {
+        self.ring.take()
+    }
+
+    /// Copies the beginning of a reply, as far as there is room; how many bytes that were.
+    #[inline]
+    pub fn read(&self, reply: &Reply, into: &mut [u8]) -> usize {
+        self.ring.read(reply, into)
+    }
+
+    /// A reply is not needed any more.
+    #[inline]
+    pub fn release(&mut self, reply: Reply) {
+        self.ring.release(reply);
+    }
+
+    /// Wakes the server if it sleeps, and waits until a reply has come.
+    ///
+    /// # Errors
+    /// [`Gone`] if the server is no more and has left none.
+    #[inline]
+    pub fn wait(&mut self) -> std::result::Result<(), Gone> {
+        self.connection.wait(&self.ring, || false)
+    }
+
+    /// Sends a request and waits for its reply, of which as much is copied as there is room for: what the server says of it, and how many bytes
+    /// were copied. For one at a time: of others that come meanwhile nothing is left.
+    ///
+    /// # Errors
+    /// [`Failed`].
+    pub fn call(
+        &mut self,
+        tag: u16,
+        request: &[u8],
+        reply: &mut [u8],
+    ) -> std::result::Result<(u16, usize), Failed> {
+        let slot = self.send(tag, request).map_err(Failed::Refused)?;
+        loop {
+            self.wait().map_err(|Gone| Failed::Gone)?;
+            while let Some(came) = self.take().map_err(Failed::Broken)? {
+                if came.slot() == slot {
+                    let answer = (came.tag(), self.read(&came, reply));
+                    self.release(came);
+                    return Ok(answer);
+                }
+                self.release(came);
+            }
+        }
+    }
+
+    /// How many slots are taken ([`in_flight`](client::Client::in_flight)).
+    pub fn in_flight(&self) -> usize {
+        self.ring.in_flight()
+    }
+
+    /// How it waited, and how often it woke the server.
+    pub fn counts(&self) -> Counts {
+        self.connection.counts()
+    }
+
+    /// For tasks: their requests, and what brings them the replies.
+    pub fn into_calls(self) -> (Calls<Shared>, Dispatcher<Calls<Shared>>) {
+        let calls = Calls::new(self.ring);
+        (calls.clone(), Dispatcher::new(calls, self.connection))
+    }
+}

@@ -1,0 +1,64 @@
+//! What both ends do alike: wake the other, and wait for it.
+
+use super::doorbell::Doorbell;
+use crate::ring::Watched;
+use crate::wait::{Gone, Patience, Platform, Waiter, Waits};
+
+/// The way to the other end.
+pub struct Connection {
+    waiter: Waiter<Doorbell>,
+    woken: u64,
+}
+
+/// How an end waited, and how often it woke the other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// How often it woke the other end: a call of the kernel each.
+    pub notices: u64,
+    /// How its waits ended.
+    pub waits: Waits,
+}
+
+impl Connection {
+    pub(super) fn new(doorbell: Doorbell, patience: Option<Patience>) -> Connection {
+        let patience = patience.unwrap_or_else(Patience::measured);
+        Connection { waiter: Waiter::new(doorbell, patience), woken: 0 }
+    }
+
+    /// Wakes the other end if it sleeps.
+    #[inline]
+    pub(super) fn flush(&mut self, ring: &impl Watched) {
+        if ring.theirs().answer() {
+            self.wakes(ring);
+        }
+    }
+
+    /// As [`flush`](Connection::flush), if it is plain to see that the other end sleeps. That is not always so.
+    #[inline]
+    pub(super) fn hint(&mut self, ring: &impl Watched) {
+        if ring.theirs().is_asked() {
+            self.flush(ring);
+        }
+    }
+
+    #[cold]
+    fn wakes(&mut self, ring: &impl Watched) {
+        self.waiter.platform().wake(ring.theirs().0);
+        self.woken += 1;
+    }
+
+    /// Wakes the other end if it sleeps, and waits until there is something, or `or` says so.
+    #[inline]
+    pub(super) fn wait(&mut self, ring: &impl Watched, mut or: impl FnMut() -> bool) -> Result<(), Gone> {
+        self.flush(ring);
+        self.waiter.wait(ring.bell(), || ring.has_some() || or())
+    }
+
+    pub(super) fn doorbell(&self) -> &Doorbell {
+        self.waiter.platform()
+    }
+
+    pub(super) fn counts(&self) -> Counts {
+        Counts { notices: self.woken, waits: self.waiter.waits() }
+    }
+}

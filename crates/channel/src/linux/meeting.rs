@@ -1,0 +1,225 @@
+//! How two ends meet: over a Unix socket the client passes the memory that it has made, and says how it is laid out.
+//!
+//! The client sends its descriptors (the memory, and for eventfds what tells of its own), and 16 bytes: `TWch`, version, notice, slots, bytes of a
+//! message, as little-endian numbers of 2, 2, 4 and 4 bytes. The server answers with its descriptors, if there are any, and one byte,
+//! 0 if it agrees. After that nothing is sent: the socket stays open for as long as both ends live.
+
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tollway_core::{Error, Result};
+use tollway_host::descriptor;
+use tollway_host::shared::SharedPages;
+
+use super::doorbell::{Doorbell, Notice, told_by_edges};
+use super::shared::Shared;
+use crate::ring::layout::{End, Geometry};
+use crate::wait::Patience;
+
+const MAGIC: [u8; 4] = *b"TWch";
+
+/// Of what both say to each other, and of the layout.
+const VERSION: u16 = 1;
+
+/// How long an end waits for the other to say what it has to.
+const SOON: Duration = Duration::from_secs(1);
+
+/// What a client wants.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// How many requests may be on their way at a time; rounded up to a power of two, at most
+    /// [`MOST_SLOTS`](Geometry::MOST_SLOTS).
+    pub slots: usize,
+    /// How many bytes the longest message has; rounded up to a multiple of 64, at most [`MOST_BYTES`](Geometry::MOST_BYTES).
+    pub bytes: usize,
+    /// By what a sleeping end is woken.
+    pub notice: Notice,
+    /// How long to look before sleeping; if that is not said, what was measured ([`Patience::measured`]).
+    pub patience: Option<Patience>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { slots: 256, bytes: 64, notice: Notice::Futex, patience: None }
+    }
+}
+
+/// What a server allows.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The most requests of one client at a time.
+    pub slots: usize,
+    /// The longest message, in bytes.
+    pub bytes: usize,
+    /// How long to look before sleeping; if that is not said, what was measured ([`Patience::measured`]).
+    pub patience: Option<Patience>,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { slots: 4096, bytes: 4096, patience: None }
+    }
+}
+
+/// Why a server does not agree, as it is told to the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+enum Answer {
+    Agreed = 0,
+    Version = 1,
+    Geometry = 2,
+    Memory = 3,
+    Notice = 4,
+}
+
+/// What each end has when they have met.
+pub(super) struct Met {
+    pub memory: Shared,
+    pub geometry: Geometry,
+    pub doorbell: Doorbell,
+}
+
+/// The client's side.
+pub(super) fn ask(link: UnixStream, options: &Options) -> Result<Met> {
+    let geometry = Geometry::new(options.slots, options.bytes).ok_or_else(|| Error::Input {
+        place: format!("a channel of {} messages of {} bytes", options.slots, options.bytes),
+        reason: "there is none of that size".into(),
+        remedy: format!(
+            "ask for 1 to {} messages of 1 to {} bytes",
+            Geometry::MOST_SLOTS,
+            Geometry::MOST_BYTES
+        ),
+    })?;
+    let failed = |e| Error::system("meeting a server", e);
+    let memory = Shared(Arc::new(SharedPages::new(geometry.words() * 8)?));
+    let ours = match options.notice {
+        Notice::Futex => None,
+        Notice::Eventfd => Some(told_by_edges()?),
+    };
+    let mut descriptors = vec![memory.0.as_fd()];
+    descriptors.extend(ours.iter().map(|(_, told)| told.as_fd()));
+    descriptor::send(&link, &descriptors)?;
+    let mut hello = [0; 16];
+    hello[..4].copy_from_slice(&MAGIC);
+    hello[4..6].copy_from_slice(&VERSION.to_le_bytes());
+    hello[6..8].copy_from_slice(&u16::from(options.notice == Notice::Eventfd).to_le_bytes());
+    hello[8..12].copy_from_slice(&(geometry.slots() as u32).to_le_bytes());
+    hello[12..].copy_from_slice(&(geometry.bytes() as u32).to_le_bytes());
+    link.set_read_timeout(Some(SOON)).and_then(|()| (&link).write_all(&hello)).map_err(failed)?;
+    let theirs = descriptor::receive(&link)?;
+    let mut answer = [0];
+    (&link).read_exact(&mut answer).map_err(failed)?;
+    if answer[0] != Answer::Agreed as u8 {
+        return Err(refused(answer[0], geometry));
+    }
+    let doorbell =
+        doorbell(&link, &memory, geometry.bell(End::Client), ours.map(|(rings, _)| rings), theirs)?;
+    Ok(Met { memory, geometry, doorbell })
+}
+
+fn refused(answer: u8, geometry: Geometry) -> Error {
+    let (reason, remedy) = match answer {
+        n if n == Answer::Version as u8 => {
+            ("it speaks another version", "use the same version of the library")
+        }
+        n if n == Answer::Geometry as u8 => {
+            ("that is more than it allows", "ask for fewer or shorter messages")
+        }
+        n if n == Answer::Memory as u8 => ("the memory does not suit it", "report this: it is a fault"),
+        n if n == Answer::Notice as u8 => ("it cannot wake so", "ask for a futex"),
+        _ => ("for a reason that is not known here", "use the same version of the library"),
+    };
+    Error::Input {
+        place: format!("a channel of {} messages of {} bytes", geometry.slots(), geometry.bytes()),
+        reason: format!("the server does not agree: {reason}"),
+        remedy: remedy.into(),
+    }
+}
+
+/// The server's side: never waits for longer than a client may take to say what it has to.
+pub(super) fn answer(link: UnixStream, limits: &Limits) -> Result<Met> {
+    let failed = |e| Error::system("meeting a client", e);
+    link.set_read_timeout(Some(SOON)).and_then(|()| link.set_write_timeout(Some(SOON))).map_err(failed)?;
+    let theirs = descriptor::receive(&link)?;
+    let mut hello = [0; 16];
+    (&link).read_exact(&mut hello).map_err(failed)?;
+    match agreed(&hello, theirs, limits) {
+        Ok((memory, geometry, notice, rest)) => {
+            let ours = match notice {
+                Notice::Futex => None,
+                Notice::Eventfd => Some(told_by_edges()?),
+            };
+            let told: Vec<_> = ours.iter().map(|(_, told)| told.as_fd()).collect();
+            descriptor::send(&link, &told)?;
+            (&link).write_all(&[Answer::Agreed as u8]).map_err(failed)?;
+            let rings = ours.map(|(rings, _)| rings);
+            let doorbell = doorbell(&link, &memory, geometry.bell(End::Server), rings, rest)?;
+            Ok(Met { memory, geometry, doorbell })
+        }
+        Err(answer) => {
+            descriptor::send(&link, &[] as &[OwnedFd])?;
+            (&link).write_all(&[answer as u8]).map_err(failed)?;
+            Err(Error::Input {
+                place: "a client's greeting".into(),
+                reason: format!("it asks for what is not given ({answer:?})"),
+                remedy: "raise the limits, or see what the client asks for".into(),
+            })
+        }
+    }
+}
+
+/// What a client asked for, if that is given: memory, layout, notice, and the other descriptors.
+fn agreed(
+    hello: &[u8; 16],
+    mut descriptors: Vec<OwnedFd>,
+    limits: &Limits,
+) -> Result<(Shared, Geometry, Notice, Vec<OwnedFd>), Answer> {
+    let short = |at: usize| u16::from_le_bytes([hello[at], hello[at + 1]]);
+    let long =
+        |at: usize| u32::from_le_bytes([hello[at], hello[at + 1], hello[at + 2], hello[at + 3]]) as usize;
+    if hello[..4] != MAGIC || short(4) != VERSION {
+        return Err(Answer::Version);
+    }
+    let notice = match short(6) {
+        0 => Notice::Futex,
+        1 => Notice::Eventfd,
+        _ => return Err(Answer::Notice),
+    };
+    let (slots, bytes) = (long(8), long(12));
+    let geometry = Geometry::new(slots, bytes)
+        .filter(|geometry| geometry.slots() <= limits.slots && geometry.bytes() <= limits.bytes)
+        .filter(|geometry| (geometry.slots(), geometry.bytes()) == (slots, bytes))
+        .ok_or(Answer::Geometry)?;
+    let others = match notice {
+        Notice::Futex => 0,
+        Notice::Eventfd => 1,
+    };
+    if descriptors.len() != 1 + others {
+        return Err(Answer::Memory);
+    }
+    let rest = descriptors.split_off(1);
+    let memory = descriptors.pop().and_then(|memory| SharedPages::from_fd(memory).ok());
+    let memory = memory.filter(|memory| memory.len() >= geometry.words() * 8).ok_or(Answer::Memory)?;
+    Ok((Shared(Arc::new(memory)), geometry, notice, rest))
+}
+
+/// By what an end is woken and wakes: what it has itself, if it is an eventfd, and what the other gave.
+fn doorbell(
+    link: &UnixStream,
+    memory: &Shared,
+    own: usize,
+    rings: Option<OwnedFd>,
+    mut theirs: Vec<OwnedFd>,
+) -> Result<Doorbell> {
+    match (rings, theirs.pop()) {
+        (None, None) => Doorbell::by_futex(link, memory.clone(), own),
+        (Some(rings), Some(rung)) => {
+            let link = link.try_clone().map_err(|e| Error::system("meeting", e))?;
+            Doorbell::by_eventfd(link, memory.clone(), own, [rings, rung])
+        }
+        _ => Err(Error::system("meeting", "the other end gave other descriptors than it should")),
+    }
+}

@@ -1,0 +1,104 @@
+//! The end that answers, in a process.
+
+use std::os::unix::net::UnixStream;
+
+use tollway_core::Result;
+
+use super::Limits;
+use super::connection::{Connection, Counts};
+use super::dispatcher::Dispatcher;
+use super::meeting::{self, Met};
+use super::shared::Shared;
+use crate::coroutine::Incoming;
+use crate::ring::Violation;
+use crate::ring::server::{self, Request};
+use crate::wait::Gone;
+
+/// The end that answers: one client's.
+pub struct Server {
+    ring: server::Server<Shared>,
+    connection: Connection,
+}
+
+impl Server {
+    /// Meets the client at the other end of a socket, within a second or two.
+    ///
+    /// # Errors
+    /// [`Error::Input`](tollway_core::Error::Input) if it asks for what is not given; [`Error::System`](tollway_core::Error::System) if it says
+    /// nothing, or the kernel refuses.
+    pub fn over(link: UnixStream, limits: &Limits) -> Result<Server> {
+        let Met { memory, geometry, doorbell } = meeting::answer(link, limits)?;
+        let connection = Connection::new(doorbell, limits.patience);
+        Ok(Server { ring: server::Server::new(memory, geometry), connection })
+    }
+
+    /// The next request, if one has come.
+    ///
+    /// # Errors
+    /// [`Violation`] if the client breaks the rules, now and ever after.
+    #[inline]
+    pub fn take(&mut self) -> std::result::Result<Option<Request>, Violation> {
+        self.ring.take()
+    }
+
+    /// Copies the beginning of a request, as far as there is room; how many bytes that were.
+    #[inline]
+    pub fn read(&self, request: &Request, into: &mut [u8]) -> usize {
+        self.ring.read(request, into)
+    }
+
+    /// Answers a request ([`answer`](server::Server::answer)): it is seen at once, but a client that sleeps sleeps on until
+    /// [`flush`](Server::flush).
+    #[inline]
+    pub fn answer(&mut self, request: Request, tag: u16, bytes: &[u8]) -> usize {
+        self.ring.answer(request, tag, bytes)
+    }
+
+    /// Wakes the client if it sleeps.
+    #[inline]
+    pub fn flush(&mut self) {
+        self.connection.flush(&self.ring);
+    }
+
+    /// Wakes the client if it sleeps, and waits until a request has come.
+    ///
+    /// # Errors
+    /// [`Gone`] if the client is no more and has left none.
+    #[inline]
+    pub fn wait(&mut self) -> std::result::Result<(), Gone> {
+        self.connection.wait(&self.ring, || false)
+    }
+
+    /// Answers every request until the client is gone: `answers` is given a request's tag and bytes and room for a reply, and says the reply's tag
+    /// and length.
+    ///
+    /// # Errors
+    /// [`Violation`] if the client breaks the rules.
+    pub fn serve(
+        &mut self,
+        mut answers: impl FnMut(u16, &[u8], &mut [u8]) -> (u16, usize),
+    ) -> std::result::Result<(), Violation> {
+        let longest = self.ring.geometry().bytes();
+        let (mut request, mut reply) = (vec![0; longest], vec![0; longest]);
+        while let Ok(()) = self.wait() {
+            while let Some(came) = self.take()? {
+                let bytes = self.read(&came, &mut request);
+                let (tag, bytes) = answers(came.tag(), &request[..bytes], &mut reply);
+                self.answer(came, tag, &reply[..bytes]);
+                self.connection.hint(&self.ring);
+            }
+        }
+        Ok(())
+    }
+
+    /// How it waited, and how often it woke the client.
+    pub fn counts(&self) -> Counts {
+        self.connection.counts()
+    }
+
+    /// For tasks: the requests that come, and what brings them.
+    pub fn into_incoming(self) -> (Incoming<Shared>, Dispatcher<Incoming<Shared>>) {
+        let incoming = Incoming::new(self.ring);
+        (incoming.clone(), Dispatcher::new(incoming, self.connection))
+    }
+}

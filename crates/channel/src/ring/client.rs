@@ -1,0 +1,186 @@
+//! The end that asks.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use super::bell::Bell;
+use super::cursor::Cursor;
+use super::entry::Entry;
+use super::layout::{End, Geometry};
+use super::{Memory, Violation, Watched, message};
+
+/// The end that asks: gives requests away and takes replies in the order in which they come, which may be any.
+#[derive(Debug)]
+pub struct Client<M> {
+    memory: M,
+    geometry: Geometry,
+    asked: Cursor,
+    answered: Cursor,
+    /// Slots that are free. The one used last is used next: its lines are still near.
+    free: Vec<u16>,
+    /// Whether a slot is with the server.
+    is_away: Box<[bool]>,
+    violation: Option<Violation>,
+}
+
+/// Why a request was not sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// All slots are taken: there is room when a reply has been released.
+    Full,
+    /// It has more bytes than a message can.
+    Long,
+    /// The server broke the rules.
+    Broken(Violation),
+}
+
+impl core::fmt::Display for Refused {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Refused::Full => f.write_str("as many requests as there are slots have no reply yet"),
+            Refused::Long => f.write_str("the request is longer than a message can be"),
+            Refused::Broken(violation) => violation.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for Refused {}
+
+/// A reply that has come. It keeps its slot until it is [released](Client::release).
+#[derive(Debug, PartialEq, Eq)]
+pub struct Reply {
+    slot: u16,
+    bytes: u16,
+    tag: u16,
+}
+
+impl Reply {
+    /// The slot, which [`Client::send`] told of the request.
+    pub fn slot(&self) -> u16 {
+        self.slot
+    }
+
+    /// What the server says of it.
+    pub fn tag(&self) -> u16 {
+        self.tag
+    }
+
+    /// How many bytes it has.
+    pub fn bytes(&self) -> usize {
+        self.bytes.into()
+    }
+}
+
+impl<M: Memory> Client<M> {
+    /// An end in memory that is all zero.
+    ///
+    /// # Panics
+    /// If the memory has fewer words than [`Geometry::words`] says.
+    pub fn new(memory: M, geometry: Geometry) -> Client<M> {
+        assert!(memory.words().len() >= geometry.words(), "the memory is too small");
+        Client {
+            memory,
+            geometry,
+            asked: Cursor::new(),
+            answered: Cursor::new(),
+            free: (0..geometry.slots() as u16).rev().collect(),
+            is_away: (0..geometry.slots()).map(|_| false).collect(),
+            violation: None,
+        }
+    }
+
+    /// Sends a request: of these bytes, of which `tag` is said. The slot in which its reply will come.
+    ///
+    /// The server may see it at once, but is not woken: who has sent several [answers its bell](Bell::answer) after the last.
+    ///
+    /// # Errors
+    /// [`Refused`]; nothing was sent then.
+    #[inline]
+    pub fn send(&mut self, tag: u16, bytes: &[u8]) -> Result<u16, Refused> {
+        if bytes.len() > self.geometry.bytes() {
+            return Err(Refused::Long);
+        }
+        if let Some(violation) = self.violation {
+            return Err(Refused::Broken(violation));
+        }
+        let slot = self.free.pop().ok_or(Refused::Full)?;
+        self.is_away[usize::from(slot)] = true;
+        let words = self.memory.words();
+        message::store(&words[self.geometry.slot(slot)], bytes);
+        let entry = Entry { slot, bytes: bytes.len() as u16, tag };
+        self.asked.write(&words[self.geometry.entries(End::Server)], entry);
+        Ok(slot)
+    }
+
+    /// How it is laid out.
+    pub fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+
+    /// The next reply, if there is one.
+    ///
+    /// # Errors
+    /// [`Violation`] if the server breaks the rules, now and ever after.
+    #[inline]
+    pub fn take(&mut self) -> Result<Option<Reply>, Violation> {
+        if let Some(violation) = self.violation {
+            return Err(violation);
+        }
+        let words = self.memory.words();
+        let Some(Entry { slot, bytes, tag }) = self.answered.read(&words[self.geometry.entries(End::Client)])
+        else {
+            return Ok(None);
+        };
+        match self.is_away.get_mut(usize::from(slot)) {
+            Some(is_away) if *is_away => *is_away = false,
+            _ => return self.broken(Violation::Slot(slot)),
+        }
+        if usize::from(bytes) > self.geometry.bytes() {
+            return self.broken(Violation::Bytes(bytes));
+        }
+        Ok(Some(Reply { slot, bytes, tag }))
+    }
+
+    #[cold]
+    fn broken<T>(&mut self, violation: Violation) -> Result<T, Violation> {
+        self.violation = Some(violation);
+        Err(violation)
+    }
+
+    /// Copies the beginning of a reply, as far as there is room; how many bytes that were.
+    #[inline]
+    pub fn read(&self, reply: &Reply, into: &mut [u8]) -> usize {
+        let bytes = reply.bytes().min(into.len());
+        message::load(&self.memory.words()[self.geometry.slot(reply.slot)], &mut into[..bytes]);
+        bytes
+    }
+
+    /// A reply is not needed any more: its slot may have the next request.
+    #[inline]
+    pub fn release(&mut self, reply: Reply) {
+        self.free.push(reply.slot);
+    }
+
+    /// How many slots are taken: by requests without a reply, and by replies that are not released.
+    pub fn in_flight(&self) -> usize {
+        self.geometry.slots() - self.free.len()
+    }
+}
+
+impl<M: Memory> Watched for Client<M> {
+    #[inline]
+    fn has_some(&self) -> bool {
+        self.violation.is_some()
+            || self.answered.is_ahead(&self.memory.words()[self.geometry.entries(End::Client)])
+    }
+
+    #[inline]
+    fn bell(&self) -> Bell<'_> {
+        Bell(&self.memory.words()[self.geometry.bell(End::Client)])
+    }
+
+    #[inline]
+    fn theirs(&self) -> Bell<'_> {
+        Bell(&self.memory.words()[self.geometry.bell(End::Server)])
+    }
+}

@@ -1,0 +1,51 @@
+//! How far an end has come in a ring: the place of the next entry, and the lap.
+
+use super::atomic::{AtomicU64, Ordering};
+use super::entry::Entry;
+
+/// The place of the next entry, to be written or to be read.
+///
+/// Memory is zero at first and the first lap is 1. Laps begin at 0 again after 65535, when each entry has that of the lap before; so an entry is
+/// never taken for one of another lap.
+#[derive(Debug)]
+pub struct Cursor {
+    at: usize,
+    lap: u16,
+}
+
+impl Cursor {
+    /// At the beginning.
+    pub fn new() -> Cursor {
+        Cursor { at: 0, lap: 1 }
+    }
+
+    /// Writes the next entry. What was written to its message before is seen by whoever sees it.
+    #[inline]
+    pub fn write(&mut self, ring: &[AtomicU64], entry: Entry) {
+        ring[self.at].store(entry.word(self.lap), Ordering::Release);
+        self.advance(ring.len());
+    }
+
+    /// The next entry, if it is there.
+    #[inline]
+    pub fn read(&mut self, ring: &[AtomicU64]) -> Option<Entry> {
+        let entry = Entry::of(ring[self.at].load(Ordering::Acquire), self.lap)?;
+        self.advance(ring.len());
+        Some(entry)
+    }
+
+    /// Whether the next entry is there.
+    #[inline]
+    pub fn is_ahead(&self, ring: &[AtomicU64]) -> bool {
+        Entry::of(ring[self.at].load(Ordering::Acquire), self.lap).is_some()
+    }
+
+    #[inline]
+    fn advance(&mut self, len: usize) {
+        self.at += 1;
+        if self.at == len {
+            self.at = 0;
+            self.lap = self.lap.wrapping_add(1);
+        }
+    }
+}

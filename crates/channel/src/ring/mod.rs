@@ -1,0 +1,78 @@
+//! Two rings of entries and a table of messages in memory that two ends share, neither of which believes the other.
+//!
+//! ```text
+//!   layout     where what stands, reckoned by each end for itself from two numbers
+//!   message    bytes in shared words, copied once
+//!   entry      one word that says which message, how long, and in which lap of the ring it was written
+//!   cursor     how far an end has come in a ring
+//!   client     asks: has the messages' slots to give
+//!   server     answers: in the slot in which it was asked
+//!   bell       the word by which an end says that it sleeps
+//! ```
+//!
+//! A request lies in a slot that its client chose, and its reply is laid into the same slot. A client asks for no more at a time than there are slots,
+//! and rings have as many entries: so no ring can overflow, and no end needs to tell the other how far it has read. What an
+//! end polls is one word, the next entry; that it is a new one it sees by the lap that stands in it.
+//!
+//! Nothing in the shared memory is a pointer, and all of it is accessed by atomics. Each word of it is loaded once, checked, and used as it was
+//! loaded. Who breaks the rules is told from who keeps them by what an end remembers in memory of its own; then that end uses
+//! the rings no longer ([`Violation`]).
+
+pub mod bell;
+pub mod client;
+mod cursor;
+mod entry;
+pub mod layout;
+mod message;
+pub mod server;
+
+use super::atomic;
+
+use atomic::AtomicU64;
+use bell::Bell;
+
+/// Memory that both ends see.
+pub trait Memory {
+    /// Its words: always the same ones, and never fewer than there were.
+    fn words(&self) -> &[AtomicU64];
+}
+
+impl<T: core::ops::Deref<Target = [AtomicU64]>> Memory for T {
+    fn words(&self) -> &[AtomicU64] {
+        self
+    }
+}
+
+/// An end, as who waits for it sees it.
+pub trait Watched {
+    /// Whether something lies there for it to take, or the other end broke the rules.
+    fn has_some(&self) -> bool;
+
+    /// Its own bell, to ask to be woken by.
+    fn bell(&self) -> Bell<'_>;
+
+    /// The other's bell, to wake it by.
+    fn theirs(&self) -> Bell<'_>;
+}
+
+/// What the other end did that no end that keeps to the rules does. Its rings are not used any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Violation {
+    /// It named a slot that there is not, or that was not its to name.
+    Slot(u16),
+    /// It named more bytes than a message has.
+    Bytes(u16),
+}
+
+impl core::fmt::Display for Violation {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Violation::Slot(slot) => write!(f, "the other end named slot {slot}, which was not its to name"),
+            Violation::Bytes(bytes) => {
+                write!(f, "the other end named {bytes} bytes, more than a message has")
+            }
+        }
+    }
+}
+
+impl core::error::Error for Violation {}

@@ -1,0 +1,139 @@
+//! The end that answers.
+
+use alloc::boxed::Box;
+
+use super::bell::Bell;
+use super::cursor::Cursor;
+use super::entry::Entry;
+use super::layout::{End, Geometry};
+use super::{Memory, Violation, Watched, message};
+
+/// The end that answers: takes requests in the order in which they were sent, and replies to each once, in whatever order.
+#[derive(Debug)]
+pub struct Server<M> {
+    memory: M,
+    geometry: Geometry,
+    asked: Cursor,
+    answered: Cursor,
+    /// Whether a slot has a request that is not answered.
+    is_here: Box<[bool]>,
+    violation: Option<Violation>,
+}
+
+/// A request, to be [answered](Server::answer).
+#[derive(Debug, PartialEq, Eq)]
+pub struct Request {
+    slot: u16,
+    bytes: u16,
+    tag: u16,
+}
+
+impl Request {
+    /// Its slot: no two that are not answered have the same.
+    pub fn slot(&self) -> u16 {
+        self.slot
+    }
+
+    /// What the client says of it.
+    pub fn tag(&self) -> u16 {
+        self.tag
+    }
+
+    /// How many bytes it has.
+    pub fn bytes(&self) -> usize {
+        self.bytes.into()
+    }
+}
+
+impl<M: Memory> Server<M> {
+    /// An end in memory that is all zero but for what the client may have written already.
+    ///
+    /// # Panics
+    /// If the memory has fewer words than [`Geometry::words`] says.
+    pub fn new(memory: M, geometry: Geometry) -> Server<M> {
+        assert!(memory.words().len() >= geometry.words(), "the memory is too small");
+        Server {
+            memory,
+            geometry,
+            asked: Cursor::new(),
+            answered: Cursor::new(),
+            is_here: (0..geometry.slots()).map(|_| false).collect(),
+            violation: None,
+        }
+    }
+
+    /// How it is laid out.
+    pub fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+
+    /// The next request, if there is one.
+    ///
+    /// # Errors
+    /// [`Violation`] if the client breaks the rules, now and ever after.
+    #[inline]
+    pub fn take(&mut self) -> Result<Option<Request>, Violation> {
+        if let Some(violation) = self.violation {
+            return Err(violation);
+        }
+        let words = self.memory.words();
+        let Some(Entry { slot, bytes, tag }) = self.asked.read(&words[self.geometry.entries(End::Server)])
+        else {
+            return Ok(None);
+        };
+        match self.is_here.get_mut(usize::from(slot)) {
+            Some(is_here) if !*is_here => *is_here = true,
+            _ => return self.broken(Violation::Slot(slot)),
+        }
+        if usize::from(bytes) > self.geometry.bytes() {
+            return self.broken(Violation::Bytes(bytes));
+        }
+        Ok(Some(Request { slot, bytes, tag }))
+    }
+
+    #[cold]
+    fn broken<T>(&mut self, violation: Violation) -> Result<T, Violation> {
+        self.violation = Some(violation);
+        Err(violation)
+    }
+
+    /// Copies the beginning of a request, as far as there is room; how many bytes that were.
+    #[inline]
+    pub fn read(&self, request: &Request, into: &mut [u8]) -> usize {
+        let bytes = request.bytes().min(into.len());
+        message::load(&self.memory.words()[self.geometry.slot(request.slot)], &mut into[..bytes]);
+        bytes
+    }
+
+    /// Answers a request by the beginning of these bytes, as far as a message has room, of which `tag` is said; how many bytes that were.
+    ///
+    /// The client may see it at once, but is not woken: who has answered several [answers its bell](Bell::answer) after the last.
+    #[inline]
+    pub fn answer(&mut self, request: Request, tag: u16, bytes: &[u8]) -> usize {
+        let bytes = &bytes[..bytes.len().min(self.geometry.bytes())];
+        let words = self.memory.words();
+        self.is_here[usize::from(request.slot)] = false;
+        message::store(&words[self.geometry.slot(request.slot)], bytes);
+        let entry = Entry { slot: request.slot, bytes: bytes.len() as u16, tag };
+        self.answered.write(&words[self.geometry.entries(End::Client)], entry);
+        bytes.len()
+    }
+}
+
+impl<M: Memory> Watched for Server<M> {
+    #[inline]
+    fn has_some(&self) -> bool {
+        self.violation.is_some()
+            || self.asked.is_ahead(&self.memory.words()[self.geometry.entries(End::Server)])
+    }
+
+    #[inline]
+    fn bell(&self) -> Bell<'_> {
+        Bell(&self.memory.words()[self.geometry.bell(End::Server)])
+    }
+
+    #[inline]
+    fn theirs(&self) -> Bell<'_> {
+        Bell(&self.memory.words()[self.geometry.bell(End::Client)])
+    }
+}

@@ -1,0 +1,184 @@
+//! Waiting for the other end: looks, gives its core away between looks, says that it sleeps, looks once more, and sleeps.
+//!
+//! How long it looks is learnt. To look in vain costs as long as it lasts, and to sleep costs the wake-up: who looks for as long as a wake-up costs
+//! and then sleeps pays at most twice what it would have paid had it known (A. R. Karlin, K. Li, M. S. Manasse, S. Owicki, "Empirical
+//! Studies of Competitive Spinning for a Shared-Memory Multiprocessor", SOSP 1991, section 2). Where looking has not helped for a while, as
+//! it cannot where both ends have one core, it is left out, and tried again from time to time.
+
+use super::atomic::AtomicU64;
+use super::ring::bell::Bell;
+
+/// What the ends need of where they run.
+pub trait Platform {
+    /// A clock that never goes back, in units of its own.
+    fn now(&self) -> u64;
+
+    /// Tells the processor that this is a loop that looks.
+    fn relax(&self);
+
+    /// Gives the core to who else wants it.
+    fn give_way(&self);
+
+    /// Sleeps while the word is [`ASLEEP`](super::ring::bell::ASLEEP), but may return earlier. Which it is, is looked at after whatever a waker
+    /// does before it [wakes](Platform::wake).
+    ///
+    /// # Errors
+    /// [`Gone`] if the other end cannot wake it any more.
+    fn sleep(&self, bell: &AtomicU64) -> Result<(), Gone>;
+
+    /// Wakes who sleeps by that word.
+    fn wake(&self, bell: &AtomicU64);
+}
+
+/// The other end is no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gone;
+
+impl core::fmt::Display for Gone {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("the other end is gone")
+    }
+}
+
+impl core::error::Error for Gone {}
+
+/// How long an end looks before it sleeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// For so long it looks, in units of the platform's clock: what a wake-up costs is best.
+    pub spin: u64,
+    /// So often it gives its core away and looks again after that.
+    pub yields: u32,
+}
+
+/// How waits ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waits {
+    /// While it looked.
+    pub looking: u64,
+    /// After it had given its core away.
+    pub giving_way: u64,
+    /// At the look after it had said that it sleeps.
+    pub at_last: u64,
+    /// After it had slept.
+    pub asleep: u64,
+}
+
+/// What one of the phases has been good for.
+#[derive(Clone, Copy, Debug, Default)]
+struct Use {
+    /// In how many waits since it was the end of one.
+    vain: u32,
+}
+
+/// After so many waits in vain a phase is left out.
+const VAIN: u32 = 16;
+
+/// Of so many waits without it, in one it is tried.
+const AGAIN: u32 = 64;
+
+impl Use {
+    /// Whether it is worth while now.
+    fn is_tried(self) -> bool {
+        self.vain < VAIN || self.vain.is_multiple_of(AGAIN)
+    }
+
+    fn had(&mut self, success: bool) {
+        self.vain = if success { 0 } else { self.vain.wrapping_add(1).max(1) };
+    }
+}
+
+/// Waits for one end.
+#[derive(Debug)]
+pub struct Waiter<P> {
+    platform: P,
+    patience: Patience,
+    looking: Use,
+    giving_way: Use,
+    waits: Waits,
+}
+
+impl<P: Platform> Waiter<P> {
+    /// Who has that patience.
+    pub fn new(platform: P, patience: Patience) -> Waiter<P> {
+        Waiter {
+            platform,
+            patience,
+            looking: Use::default(),
+            giving_way: Use::default(),
+            waits: Waits::default(),
+        }
+    }
+
+    /// Where it waits.
+    pub fn platform(&self) -> &P {
+        &self.platform
+    }
+
+    /// How its waits ended.
+    pub fn waits(&self) -> Waits {
+        self.waits
+    }
+
+    /// Waits until there is something, as `is_there` says.
+    ///
+    /// # Errors
+    /// [`Gone`] if the other end is no more and has left nothing.
+    pub fn wait(&mut self, bell: Bell<'_>, mut is_there: impl FnMut() -> bool) -> Result<(), Gone> {
+        if self.looking.is_tried() {
+            let found = self.looks(&mut is_there);
+            self.looking.had(found);
+            if found {
+                self.waits.looking += 1;
+                return Ok(());
+            }
+        } else {
+            self.looking.had(false);
+        }
+        if self.giving_way.is_tried() {
+            let found = (0..self.patience.yields).any(|_| {
+                self.platform.give_way();
+                is_there()
+            });
+            self.giving_way.had(found);
+            if found {
+                self.waits.giving_way += 1;
+                return Ok(());
+            }
+        } else {
+            self.giving_way.had(false);
+        }
+        self.sleeps(bell, is_there)
+    }
+
+    fn looks(&mut self, is_there: &mut impl FnMut() -> bool) -> bool {
+        let begun = self.platform.now();
+        loop {
+            if is_there() {
+                return true;
+            }
+            if self.platform.now().wrapping_sub(begun) >= self.patience.spin {
+                return false;
+            }
+            self.platform.relax();
+        }
+    }
+
+    fn sleeps(&mut self, bell: Bell<'_>, mut is_there: impl FnMut() -> bool) -> Result<(), Gone> {
+        let mut slept = false;
+        loop {
+            bell.ask();
+            if is_there() {
+                bell.withdraw();
+                *if slept { &mut self.waits.asleep } else { &mut self.waits.at_last } += 1;
+                return Ok(());
+            }
+            let woken = self.platform.sleep(bell.0);
+            slept = true;
+            if woken.is_err() && !is_there() {
+                bell.withdraw();
+                return Err(Gone);
+            }
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! The rings, the bell and the waiting under every interleaving and every order of memory that the language allows.
+//!
+//! `src/ring` and `src/wait.rs` are compiled once more here, with loom's atomics in the place of the processor's: the code that is checked is the
+//! code that runs.
+#![allow(dead_code)]
+
+extern crate alloc;
+
+use std::sync::Arc;
+
+use loom::sync::{Condvar, Mutex, atomic};
+use loom::thread;
+
+#[path = "../src/ring/mod.rs"]
+mod ring;
+#[path = "../src/wait.rs"]
+mod wait;
+
+use atomic::{AtomicU64, Ordering};
+use ring::Watched;
+use ring::bell::{ASLEEP, Bell};
+use ring::client::Client;
+use ring::layout::Geometry;
+use ring::server::Server;
+use wait::{Gone, Patience, Platform, Waiter};
+
+fn memory(slots: usize) -> (Arc<[AtomicU64]>, Geometry) {
+    let geometry = Geometry::new(slots, 8).unwrap();
+    ((0..geometry.words()).map(|_| AtomicU64::new(0)).collect(), geometry)
+}
+
+/// A futex: the kernel compares the word under the lock that a waker takes.
+#[derive(Default)]
+struct Futex {
+    lock: Mutex<()>,
+    woken: Condvar,
+}
+
+impl Platform for Arc<Futex> {
+    fn now(&self) -> u64 {
+        0
+    }
+
+    fn relax(&self) {}
+
+    fn give_way(&self) {
+        thread::yield_now();
+    }
+
+    fn sleep(&self, bell: &AtomicU64) -> Result<(), Gone> {
+        let mut lock = self.lock.lock().unwrap();
+        while bell.load(Ordering::Relaxed) == ASLEEP {
+            lock = self.woken.wait(lock).unwrap();
+        }
+        Ok(())
+    }
+
+    fn wake(&self, _: &AtomicU64) {
+        drop(self.lock.lock().unwrap());
+        self.woken.notify_all();
+    }
+}
+
+/// Who sleeps at once.
+const SLEEPER: Patience = Patience { spin: 0, yields: 0 };
+
+fn check(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.check(model);
+}
+
+/// Somebody writes and looks at the bell, somebody asks and looks: were the fences not there, both could look too early.
+#[test]
+fn no_wake_up_is_lost() {
+    check(4, || {
+        let words: Arc<[AtomicU64; 2]> = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
+        let futex = Arc::new(Futex::default());
+        let writer = thread::spawn({
+            let (words, futex) = (words.clone(), futex.clone());
+            move || {
+                words[1].store(7, Ordering::Release);
+                if Bell(&words[0]).answer() {
+                    futex.wake(&words[0]);
+                }
+            }
+        });
+        // Loom finds a deadlock where nobody wakes it.
+        let mut waiter = Waiter::new(futex, SLEEPER);
+        waiter.wait(Bell(&words[0]), || words[1].load(Ordering::Acquire) == 7).unwrap();
+        writer.join().unwrap();
+    });
+}
+
+/// Requests go there and replies come back through a ring that is used again, each end asleep whenever it has nothing to do.
+#[test]
+fn every_request_is_answered_once_by_what_it_asked() {
+    const REQUESTS: u64 = 3;
+    check(2, || {
+        let (memory, geometry) = memory(1);
+        let futexes = [(); 2].map(|()| Arc::new(Futex::default()));
+        let mut client = Client::new(memory.clone(), geometry);
+        let answering = thread::spawn({
+            let mut server = Server::new(memory, geometry);
+            let [mine, theirs] = futexes.clone();
+            move || {
+                let mut waiter = Waiter::new(mine, SLEEPER);
+                for _ in 0..REQUESTS {
+                    waiter.wait(server.bell(), || server.has_some()).unwrap();
+                    let request = server.take().unwrap().unwrap();
+                    let mut number = [0; 8];
+                    assert_eq!(server.read(&request, &mut number), 8);
+                    let answer = u64::from_ne_bytes(number) + 100;
+                    server.answer(request, 1, &answer.to_ne_bytes());
+                    if server.theirs().answer() {
+                        theirs.wake(server.theirs().0);
+                    }
+                }
+            }
+        });
+        let [theirs, mine] = futexes;
+        let mut waiter = Waiter::new(mine, SLEEPER);
+        for number in 0..REQUESTS {
+            client.send(0, &number.to_ne_bytes()).unwrap();
+            if client.theirs().answer() {
+                theirs.wake(client.theirs().0);
+            }
+            waiter.wait(client.bell(), || client.has_some()).unwrap();
+            let reply = client.take().unwrap().unwrap();
+            let mut answer = [0; 8];
+            assert_eq!(client.read(&reply, &mut answer), 8);
+            assert_eq!(u64::from_ne_bytes(answer), number + 100);
+            client.release(reply);
+        }
+        answering.join().unwrap();
+    });
+}
+
+/// Several are on their way at a time, and answered in another order.
+#[test]
+fn several_at_a_time_are_told_apart() {
+    check(3, || {
+        let (memory, geometry) = memory(2);
+        let mut client = Client::new(memory.clone(), geometry);
+        let answering = thread::spawn(move || {
+            let mut server = Server::new(memory, geometry);
+            let mut requests = Vec::new();
+            while requests.len() < 2 {
+                match server.take().unwrap() {
+                    Some(request) => requests.push(request),
+                    None => thread::yield_now(),
+                }
+            }
+            while let Some(request) = requests.pop() {
+                let mut number = [0; 8];
+                server.read(&request, &mut number);
+                server.answer(request, number[0].into(), &[number[0] + 1]);
+            }
+        });
+        let slots = [10, 20].map(|number| client.send(0, &[number]).unwrap());
+        let mut seen = 0;
+        while seen < 2 {
+            let Some(reply) = client.take().unwrap() else {
+                thread::yield_now();
+                continue;
+            };
+            let mut answer = [0];
+            client.read(&reply, &mut answer);
+            let asked = if reply.slot() == slots[0] { 10 } else { 20 };
+            assert_eq!((answer[0], reply.tag()), (asked + 1, asked.into()));
+            client.release(reply);
+            seen += 1;
+        }
+        answering.join().unwrap();
+    });
+}

@@ -1,0 +1,190 @@
+//! Two processes: they meet, ask and answer, sleep and are woken, and are told when the other is killed.
+
+use std::env;
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tollway_channel::linux::{Client, Failed, Limits, Notice, Options, Server};
+use tollway_channel::wait::Patience;
+use tollway_host::descriptor::{accept, connect, listen_anonymously};
+
+/// Tells a server's process where to connect.
+const NAME: &str = "TOLLWAY_CHANNEL_TEST";
+
+/// Who sleeps at once.
+const SLEEPY: Option<Patience> = Some(Patience { spin: 0, yields: 0 });
+
+/// Answers with the bytes in reverse; for as long as a request says, in milliseconds, it does nothing first.
+#[test]
+#[ignore = "the other tests start it, as a process of its own"]
+fn serves() {
+    let link = connect(&env::var(NAME).unwrap()).unwrap();
+    let limits = Limits { patience: SLEEPY, ..Limits::default() };
+    let mut server = Server::over(link, &limits).unwrap();
+    server
+        .serve(|wait, request, reply| {
+            std::thread::sleep(Duration::from_millis(wait.into()));
+            for (to, from) in reply.iter_mut().zip(request.iter().rev()) {
+                *to = *from;
+            }
+            (wait + 1, request.len())
+        })
+        .unwrap();
+}
+
+/// A server in a process of its own; killed at the end, if it still runs.
+struct Other(Child);
+
+impl Other {
+    fn start() -> (Other, UnixStream) {
+        let (listener, name) = listen_anonymously().unwrap();
+        let child = Command::new(env::current_exe().unwrap())
+            .args(["--ignored", "--exact", "serves"])
+            .env(NAME, name)
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let other = Other(child);
+        (other, accept(&listener).unwrap())
+    }
+
+    /// Whether it ended by itself, and well.
+    fn ended(mut self) -> bool {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while Instant::now() < deadline {
+            if let Some(status) = self.0.try_wait().unwrap() {
+                return status.success();
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        false
+    }
+}
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn options(notice: Notice) -> Options {
+    Options { slots: 8, bytes: 128, notice, patience: SLEEPY }
+}
+
+#[test]
+fn replies_come_whether_one_sleeps_or_looks() {
+    for notice in [Notice::Futex, Notice::Eventfd] {
+        for patience in [SLEEPY, None, Some(Patience { spin: u64::MAX, yields: 0 })] {
+            let (other, link) = Other::start();
+            let mut client = Client::over(link, &Options { patience, ..options(notice) }).unwrap();
+            for number in 0..500u64 {
+                if number % 250 == 0 {
+                    // The server sleeps by then.
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                let mut reply = [0; 8];
+                let wait = if number % 250 == 0 { 7 } else { 0 };
+                assert_eq!(client.call(wait, &number.to_le_bytes(), &mut reply), Ok((wait + 1, 8)));
+                assert_eq!(u64::from_be_bytes(reply), number);
+            }
+            let counts = client.counts();
+            if patience == SLEEPY {
+                // Those two times at least.
+                assert!(counts.waits.asleep >= 2 && counts.notices >= 2, "{counts:?}");
+            }
+            drop(client);
+            assert!(other.ended(), "a server whose client has gone does not end");
+        }
+    }
+}
+
+#[test]
+fn several_are_on_their_way_at_once() {
+    let (_other, link) = Other::start();
+    let mut client = Client::over(link, &options(Notice::Futex)).unwrap();
+    let mut asked = [0; 8];
+    let (mut sent, mut came) = (0u8, 0);
+    while came < 200 {
+        while sent < 200 && client.in_flight() < 8 {
+            let slot = client.send(0, &[sent, 1, 2]).unwrap();
+            asked[usize::from(slot)] = sent;
+            sent += 1;
+        }
+        client.wait().unwrap();
+        while let Some(reply) = client.take().unwrap() {
+            let mut bytes = [0; 3];
+            assert_eq!(client.read(&reply, &mut bytes), 3);
+            assert_eq!(bytes, [2, 1, asked[usize::from(reply.slot())]]);
+            client.release(reply);
+            came += 1;
+        }
+    }
+}
+
+/// The server sleeps in the middle of a request, and is killed: the client learns it at once, whatever it does.
+#[test]
+fn a_client_is_told_that_its_server_was_killed() {
+    for notice in [Notice::Futex, Notice::Eventfd] {
+        for patience in [SLEEPY, None] {
+            let (mut other, link) = Other::start();
+            let mut client = Client::over(link, &Options { patience, ..options(notice) }).unwrap();
+            client.call(0, &[1], &mut [0]).unwrap();
+            client.send(60_000, &[1]).unwrap();
+            client.flush();
+            let killed = std::thread::spawn(move || {
+                std::thread::sleep(Duration::from_millis(50));
+                other.0.kill().unwrap();
+                other.0.wait().unwrap();
+                Instant::now()
+            });
+            assert_eq!(client.call(0, &[2], &mut [0]), Err(Failed::Gone));
+            let told = Instant::now();
+            assert!(told < killed.join().unwrap() + Duration::from_secs(1));
+            assert_eq!(client.call(0, &[2], &mut [0]), Err(Failed::Gone));
+        }
+    }
+}
+
+/// Who asks for more than it is given is told so.
+#[test]
+fn a_server_allows_what_it_allows() {
+    let (here, there) = UnixStream::pair().unwrap();
+    let answering =
+        std::thread::spawn(move || Server::over(there, &Limits { slots: 4, ..Limits::default() }).is_err());
+    let error = Client::over(here, &options(Notice::Futex)).err().unwrap().to_string();
+    assert!(error.contains("more than it allows"), "{error}");
+    assert!(answering.join().unwrap());
+}
+
+/// What a client may send that keeps to nothing: a server refuses it and lives.
+#[test]
+fn a_greeting_that_is_none_is_refused() {
+    use std::io::Write;
+    use std::os::fd::AsFd;
+
+    let tries: [&dyn Fn(&UnixStream); 4] = [
+        &|_| {},
+        &|mut link| link.write_all(&[7; 64]).unwrap(),
+        &|link| {
+            let file = tempfile::tempfile().unwrap();
+            tollway_host::descriptor::send(link, &[file.as_fd()]).unwrap();
+            (&mut &*link).write_all(b"TWch\x01\0\0\0\x08\0\0\0\x80\0\0\0").unwrap();
+        },
+        &|link| {
+            // Memory that is too small for what is asked for.
+            let memory = tollway_host::shared::SharedPages::new(64).unwrap();
+            tollway_host::descriptor::send(link, &[memory.as_fd()]).unwrap();
+            (&mut &*link).write_all(b"TWch\x01\0\0\0\0\x10\0\0\0\x10\0\0").unwrap();
+        },
+    ];
+    for greet in tries {
+        let (here, there) = UnixStream::pair().unwrap();
+        let answering = std::thread::spawn(move || Server::over(there, &Limits::default()).is_err());
+        greet(&here);
+        let begun = Instant::now();
+        assert!(answering.join().unwrap());
+        assert!(begun.elapsed() < Duration::from_secs(5));
+    }
+}
