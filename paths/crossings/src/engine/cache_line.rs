@@ -12,8 +12,8 @@ use tollway_core::{Params, Place, Result};
 
 use super::sequence::Sequence;
 use super::shared::Shared;
-use tollway_host::watch::Release;
 use super::{Caller, Exchange, Server};
+use tollway_host::watch::Release;
 
 /// A word written by one core, read by the other, and the same back. Both spin: it needs two cores.
 ///

@@ -8,8 +8,8 @@ use std::sync::atomic::Ordering;
 use tollway_core::{Error, Params, Place, Result};
 
 use super::shared::Shared;
-use tollway_host::watch::Release;
 use super::{Caller, Exchange, Server};
+use tollway_host::watch::Release;
 
 /// An atomic add to a word that another core adds to without a pause. It needs two cores.
 pub struct ContendedAdd;

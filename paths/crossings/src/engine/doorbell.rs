@@ -14,8 +14,8 @@ use tollway_payload::crossing::mmio_store;
 use super::eventfd::{add, take};
 use super::sequence::{STOP, Sequence};
 use super::shared::Shared;
-use tollway_host::watch::Release;
 use super::{Caller, Exchange, Server};
+use tollway_host::watch::Release;
 
 /// A doorbell and the counter of its rings.
 pub struct Bell {

@@ -8,8 +8,8 @@ use rustix::io::{Errno, read, write};
 use tollway_core::{Error, Params, Place, Result};
 
 use super::sequence::Sequence;
-use tollway_host::watch::Release;
 use super::{Caller, Exchange, Server};
+use tollway_host::watch::Release;
 
 /// The longest message, in bytes.
 pub const LONGEST: usize = 64;

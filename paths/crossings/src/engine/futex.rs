@@ -9,8 +9,8 @@ use tollway_core::{Params, Place, Result};
 
 use super::sequence::{STOP, Sequence};
 use super::shared::Shared;
-use tollway_host::watch::Release;
 use super::{Caller, Exchange, Server};
+use tollway_host::watch::Release;
 
 /// A word changed, a sleeper woken, and the same back.
 pub struct FutexExchange;

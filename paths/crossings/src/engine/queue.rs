@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tollway_core::{Error, Missing, Params, Place, Result};
 
 use super::sequence::{STOP, Sequence};
-use tollway_host::watch::Release;
 use super::{Caller, Exchange, Server};
+use tollway_host::watch::Release;
 
 /// A message of four bytes.
 const BYTES: usize = size_of::<u32>();
