@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use tollway_core::{Params, Place, Result};
+use tollway_host::watch::Release;
 
 use super::sequence::Sequence;
 use super::shared::Shared;
 use super::{Caller, Exchange, Server};
-use tollway_host::watch::Release;
 
 /// A word written by one core, read by the other, and the same back. Both spin: it needs two cores.
 ///

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use tollway_core::{Error, Params, Place, Result};
+use tollway_host::watch::Release;
 
 use super::shared::Shared;
 use super::{Caller, Exchange, Server};
-use tollway_host::watch::Release;
 
 /// An atomic add to a word that another core adds to without a pause. It needs two cores.
 pub struct ContendedAdd;

@@ -9,13 +9,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use tollway_core::{Error, Params, Place, Result};
+use tollway_host::watch::Release;
 use tollway_payload::crossing::mmio_store;
 
 use super::eventfd::{add, take};
 use super::sequence::{STOP, Sequence};
 use super::shared::Shared;
 use super::{Caller, Exchange, Server};
-use tollway_host::watch::Release;
 
 /// A doorbell and the counter of its rings.
 pub struct Bell {

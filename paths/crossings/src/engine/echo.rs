@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use rustix::io::{Errno, read, write};
 use tollway_core::{Error, Params, Place, Result};
+use tollway_host::watch::Release;
 
 use super::sequence::Sequence;
 use super::{Caller, Exchange, Server};
-use tollway_host::watch::Release;
 
 /// The longest message, in bytes.
 pub const LONGEST: usize = 64;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::{Errno, read, write};
 use tollway_core::{Error, Params, Place, Result};
+use tollway_host::watch::Release;
 
 use super::sequence::Sequence;
 use super::{Caller, Exchange, Server};
-use tollway_host::watch::Release;
 
 /// What ends the exchange: a counter adds up what is written to it, so whatever else is in it, it is at least this.
 const STOP: u64 = 1 << 40;

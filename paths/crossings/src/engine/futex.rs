@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::thread::futex;
 use tollway_core::{Params, Place, Result};
+use tollway_host::watch::Release;
 
 use super::sequence::{STOP, Sequence};
 use super::shared::Shared;
 use super::{Caller, Exchange, Server};
-use tollway_host::watch::Release;
 
 /// A word changed, a sleeper woken, and the same back.
 pub struct FutexExchange;

@@ -12,10 +12,10 @@ use rustix::net::{
 };
 use rustix::pipe::{PipeFlags, pipe_with};
 use tollway_core::{Error, Params, Place, Result};
+use tollway_host::watch::Release;
 
 use super::sequence::Sequence;
 use super::{Caller, Exchange, Server};
-use tollway_host::watch::Release;
 
 /// The byte of the message that ends the exchange; it carries no descriptor.
 const STOP: u8 = 0xff;

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tollway_core::{Error, Missing, Params, Place, Result};
+use tollway_host::watch::Release;
 
 use super::sequence::{STOP, Sequence};
 use super::{Caller, Exchange, Server};
-use tollway_host::watch::Release;
 
 /// A message of four bytes.
 const BYTES: usize = size_of::<u32>();

@@ -6,12 +6,12 @@ use std::sync::atomic::Ordering;
 
 use rustix::thread::sched_yield;
 use tollway_core::{Params, Place, Result, Tally};
+use tollway_host::watch::Release;
 
 use super::futex::{change, changed};
 use super::sequence::{STOP, Sequence};
 use super::shared::Shared;
 use super::{Caller, Exchange, Server};
-use tollway_host::watch::Release;
 
 /// The core given to the other end, which answers and gives it back. Both stay runnable; on two cores they poll.
 pub struct YieldExchange;

@@ -17,12 +17,12 @@ use tollway_core::{
 };
 use tollway_host::clock::RunClock;
 use tollway_host::descriptor;
+use tollway_host::watch::Watch;
 use tollway_load::repeat;
 
 use super::tenancy::settled;
 use crate::engine::{Caller, Exchange, Server};
 use crate::params;
-use tollway_host::watch::Watch;
 
 /// How long one end waits for the other to say how it went.
 const PATIENCE: Duration = Duration::from_secs(5);
