@@ -45,7 +45,8 @@ impl core::error::Error for Gone {}
 /// How long an end looks before it sleeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
-    /// For so long it looks, in units of the platform's clock: what a wake-up costs is best.
+    /// For so long it looks, in units of the platform's clock: what a wake-up costs is best. That the other end is gone it learns only when it would
+    /// sleep: who looks without end never does.
     pub spin: u64,
     /// So often it gives its core away and looks again after that.
     pub yields: u32,

@@ -1,6 +1,6 @@
 //! Requests as futures, and an executor for them; what waits for the other end is a [`Driver`].
 //!
-//! Nothing is allocated for a request: its state is in the future itself and in a table that is as long as there are slots. A future that is
+//! A request is given no memory of its own: its state is in the future itself and in a table that is as long as there are slots. A future that is
 //! dropped leaves its slot with the server until the reply has come; nothing of the dropped future is written by anybody.
 
 mod call;
