@@ -19,7 +19,7 @@ test: setup-test               ## set up and pass every test
 	@$(STAGE) lint     $(CARGO) clippy --workspace --all-targets --locked -- --deny warnings
 	@$(STAGE) docs     env RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --locked
 	@$(STAGE) agent    $(MAKE) --no-print-directory agent
-	@$(STAGE) tests    $(CARGO) test --workspace --locked
+	@$(STAGE) tests    $(CARGO) test --workspace --locked --no-fail-fast
 	@$(STAGE) guard    $(MAKE) --no-print-directory guard
 	@$(STAGE) --end
 
