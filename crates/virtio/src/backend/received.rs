@@ -29,6 +29,8 @@ pub(crate) fn is_eventfd(descriptor: BorrowedFd<'_>) -> bool {
 pub(crate) struct Bin {
     waiting: Mutex<Waiting>,
     busy: AtomicBool,
+    /// Rung when what was there is closed.
+    bell: Option<Arc<OwnedFd>>,
 }
 
 #[derive(Debug, Default)]
@@ -46,6 +48,11 @@ impl Waiting {
 }
 
 impl Bin {
+    /// An empty one. The bell, an eventfd of this process, tells whoever waits until what was there is closed.
+    pub(crate) fn new(bell: Arc<OwnedFd>) -> Bin {
+        Bin { bell: Some(bell), ..Bin::default() }
+    }
+
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -103,6 +110,10 @@ impl Bin {
             let waiting = std::mem::take(&mut *theirs.lock().unwrap_or_else(PoisonError::into_inner));
             drop(waiting);
             bin.busy.store(false, Ordering::Release);
+            if let Some(bell) = &bin.bell {
+                // Full: it rings already.
+                let _ = rustix::io::write(&**bell, &1u64.to_ne_bytes());
+            }
         };
         if thread::Builder::new().name("closing".into()).spawn(close).is_err() {
             // No thread to be had: they are tried again with what comes next.

@@ -27,7 +27,7 @@ const BURST: u64 = 500;
 const SOON: u64 = 1_000_000;
 
 /// How often a peer is called that listens and does not answer, in nanoseconds; and how long a peer waits that could not be
-/// taken in, for instance since this process has too many descriptors open, or what the last one left is still being closed.
+/// taken in, for instance since this process has too many descriptors open. What the last one left tells when it is closed.
 const AGAIN: u64 = 250_000_000;
 
 /// How long none is taken in where the last one held up who called it, in nanoseconds: it does so for a twentieth of the time at most.
@@ -36,6 +36,8 @@ const AFTER_HELD: u64 = 20 * 2 * minder::TICK.as_nanos() as u64;
 const STOP: u64 = u64::MAX;
 /// Somebody was held up by a peer.
 const HELD: u64 = u64::MAX - 1;
+/// What a peer left is closed.
+const CLOSED: u64 = u64::MAX - 2;
 
 /// Where one tenant connects.
 struct Door {
@@ -45,6 +47,8 @@ struct Door {
     port: Arc<Port>,
     /// Descriptors of its peers whose close may wait.
     bin: Arc<Bin>,
+    /// Whether a peer waits until these are closed.
+    is_kept_out: bool,
     /// Where a tenant of this process enters.
     inside: Option<Inside>,
     session: Option<Session>,
@@ -63,6 +67,8 @@ pub struct Reception<D> {
     stop: Arc<OwnedFd>,
     /// Rung by who was held up by a peer.
     held: Arc<OwnedFd>,
+    /// Rung when what a peer left is closed.
+    closed: Arc<OwnedFd>,
     begun: Instant,
 }
 
@@ -86,10 +92,12 @@ impl<D: Device + 'static> Reception<D> {
     pub fn new(device: Arc<D>, kicks: Arc<Kicks>, meetings: Vec<Meeting>) -> Result<Reception<D>> {
         let failed = |e: Errno| Error::system("preparing to wait for peers", e);
         let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(failed)?;
-        let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(failed)?;
-        epoll::add(&epoll, &stop, EventData::new_u64(STOP), EventFlags::IN).map_err(failed)?;
-        let held = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(failed)?;
-        epoll::add(&epoll, &held, EventData::new_u64(HELD), EventFlags::IN).map_err(failed)?;
+        let bell = |key| {
+            let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(failed)?;
+            epoll::add(&epoll, &bell, EventData::new_u64(key), EventFlags::IN).map_err(failed)?;
+            Ok::<_, Error>(Arc::new(bell))
+        };
+        let (stop, held, closed) = (bell(STOP)?, bell(HELD)?, bell(CLOSED)?);
         if meetings.iter().any(|meeting| !matches!(meeting, Meeting::Inside)) {
             minder::start().map_err(|e| Error::system("starting who looks after calls of peers", e))?;
         }
@@ -110,22 +118,14 @@ impl<D: Device + 'static> Reception<D> {
                 look_at,
                 inside,
                 port,
-                bin: Arc::default(),
+                bin: Arc::new(Bin::new(closed.clone())),
+                is_kept_out: false,
                 session: None,
                 messages,
                 parked: None,
             });
         }
-        Ok(Reception {
-            device,
-            kicks,
-            doors,
-            most_shared,
-            epoll,
-            stop: Arc::new(stop),
-            held: Arc::new(held),
-            begun: Instant::now(),
-        })
+        Ok(Reception { device, kicks, doors, most_shared, epoll, stop, held, closed, begun: Instant::now() })
     }
 
     /// The tenants' queues, in the order of their sockets.
@@ -167,6 +167,7 @@ impl<D: Device + 'static> Reception<D> {
             for event in &events {
                 match event.data.u64() {
                     HELD => self.part(),
+                    CLOSED => self.let_in(now),
                     tenant => self.look(tenant as usize, now),
                 }
             }
@@ -180,10 +181,17 @@ impl<D: Device + 'static> Reception<D> {
         ended
     }
 
+    /// Has those looked for at once who wait until what the last ones left is closed.
+    fn let_in(&mut self, now: u64) {
+        let _ = rustix::io::read(&*self.closed, &mut [0; 8]);
+        for door in self.doors.iter_mut().filter(|door| door.is_kept_out) {
+            (door.is_kept_out, door.look_at) = (false, Some(now));
+        }
+    }
+
     /// Ends the connections of those who held up who called them.
     fn part(&mut self) {
-        let mut count = [0; 8];
-        let _ = rustix::io::read(&*self.held, &mut count);
+        let _ = rustix::io::read(&*self.held, &mut [0; 8]);
         for tenant in 0..self.doors.len() {
             if self.doors[tenant].session.as_ref().is_some_and(Session::has_held) {
                 self.close(tenant, Some(Refused::Held));
@@ -247,7 +255,7 @@ impl<D: Device + 'static> Reception<D> {
             }
             let door = &self.doors[tenant];
             door.bin.empty();
-            // Its thread is still at what was there before: what has come since is looked at when that is done, though nobody come.
+            // While its thread is at what was there before, the end of that is told; but there may be no thread to be had.
             let closing = (!door.bin.is_empty()).then_some(now + AGAIN);
             for at in door.parked.into_iter().chain(door.look_at).chain(closing) {
                 next = Some(next.map_or(at, |other: u64| other.min(at)));
@@ -272,9 +280,10 @@ impl<D: Device + 'static> Reception<D> {
     fn open(&mut self, tenant: usize, now: u64) {
         let door = &mut self.doors[tenant];
         let key = EventData::new_u64(tenant as u64);
+        door.bin.empty();
+        door.is_kept_out = door.bin.is_busy() || !door.bin.is_empty();
         let meet = || {
-            door.bin.empty();
-            if door.bin.is_busy() || !door.bin.is_empty() {
+            if door.is_kept_out {
                 return Err(Errno::AGAIN.into());
             }
             let stream = door.meeting.meet()?;

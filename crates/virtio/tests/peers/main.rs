@@ -279,6 +279,39 @@ fn every_one_of_several_refused_messages_is_answered_when_it_asks() {
     assert_eq!(answer[12..], 0u64.to_ne_bytes());
 }
 
+/// The next peer is taken in as soon as what the last one left is closed, and not when it is looked once more whether there is one,
+/// a quarter of a second later. Where others have the processors it may be: mostly it is not.
+#[test]
+fn who_comes_next_is_taken_in_when_what_was_left_is_closed() {
+    let served = Served::start(1);
+    let gone = || served.wait_for(|seen| matches!(seen, Seen::Gone(0)).then_some(()));
+    let mut last = served.connect(0);
+    let once = |_| {
+        let (socket, deaf) = lingering();
+        // It waits at the door until it has closed its own, so that the server's close is the last.
+        let peer = served.connect(0);
+        send(&peer, &message(1, 1, &[]), &[socket]).unwrap();
+        drop(std::mem::replace(&mut last, served.connect(0)));
+        gone();
+        gone();
+        let next = &mut last;
+        next.write_all(&message(1, 1, &[])).unwrap();
+        // It is at the door, and has to wait.
+        next.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+        let mut answer = [0; 20];
+        assert!(next.read_exact(&mut answer).is_err(), "it was taken in");
+        next.set_read_timeout(Some(PATIENCE)).unwrap();
+        let begun = Instant::now();
+        drop(deaf);
+        next.read_exact(&mut answer).unwrap();
+        begun.elapsed()
+    };
+    let mut waits: Vec<Duration> = (0..9).map(once).collect();
+    waits.sort();
+    println!("{waits:?}");
+    assert!(waits[4] < Duration::from_millis(100), "{waits:?}");
+}
+
 #[test]
 fn random_messages_never_stop_it() {
     use rand_xoshiro::Xoshiro256PlusPlus;
