@@ -246,7 +246,7 @@ mod tests {
         let begun = Instant::now();
         let told = reason(&path);
         assert!(told.contains("keeps it locked") && told.contains("name a folder"), "{told}");
-        assert!((TURN..2 * TURN).contains(&begun.elapsed()), "{:?}", begun.elapsed());
+        assert!((TURN..10 * TURN).contains(&begun.elapsed()), "{:?}", begun.elapsed());
         let other = thread::spawn(move || {
             thread::sleep(TURN / 4);
             drop(locked);
