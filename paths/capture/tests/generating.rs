@@ -331,31 +331,39 @@ fn an_interface_that_goes_down_ends_it_and_what_was_sent_is_told() {
 fn frames_refused_while_the_other_end_is_down_are_not_sent() {
     at_a_cable(|| {
         for method in [Method::Send, Method::SendMany, Method::Ring] {
-            let ready = Generator { method, ..generator(2000.0, 1200) }.open().unwrap();
-            let sent_before = Interface::named(Cable::LEFT).unwrap().counters.sent;
-            let report = thread::scope(|scope| {
-                let running = scope.spawn(|| ready.run(&AtomicBool::new(false)));
-                thread::sleep(Duration::from_millis(200));
-                set_up(Cable::RIGHT, false).unwrap();
-                thread::sleep(Duration::from_millis(200));
-                set_up(Cable::RIGHT, true).unwrap();
-                running.join().unwrap()
-            });
-            assert!(matches!(report.ended, Ended::Done), "{report:?}");
-            assert_eq!(report.sent + report.refused(), 1200, "{report:?}");
-            let sent = Interface::named(Cable::LEFT).unwrap().counters.sent - sent_before;
-            // At the moment when it goes down a frame may be taken and lost.
-            assert!(report.sent >= sent && report.sent - sent <= 2, "{sent} were sent: {report:?}");
-            if method == Method::Ring {
-                assert!(report.refused() == 0 && report.put_off > 100, "{report:?}");
-                continue;
-            }
-            assert!(report.no_carrier > 100 && report.put_off == 0, "{report:?}");
-            // One that met the end of it may have been asked for too late.
-            assert!(report.no_buffers < 40 && report.try_again == 0, "{report:?}");
-            let share = report.sent as f64 / 1200.0;
-            let off = report.rate_error.unwrap() + 1.0 - share;
-            assert!(off.abs() < 0.02 && (report.rate.unwrap() / 2000.0 - share).abs() < 0.02, "{report:?}");
+            let meets_it = |_| {
+                let ready = Generator { method, ..generator(2000.0, 1200) }.open().unwrap();
+                let sent_before = Interface::named(Cable::LEFT).unwrap().counters.sent;
+                let report = thread::scope(|scope| {
+                    let running = scope.spawn(|| ready.run(&AtomicBool::new(false)));
+                    thread::sleep(Duration::from_millis(200));
+                    set_up(Cable::RIGHT, false).unwrap();
+                    thread::sleep(Duration::from_millis(200));
+                    set_up(Cable::RIGHT, true).unwrap();
+                    running.join().unwrap()
+                });
+                assert!(matches!(report.ended, Ended::Done), "{report:?}");
+                assert_eq!(report.sent + report.refused(), 1200, "{report:?}");
+                let sent = Interface::named(Cable::LEFT).unwrap().counters.sent - sent_before;
+                // At the moment when it goes down a frame may be taken and lost.
+                assert!(report.sent >= sent && report.sent - sent <= 2, "{sent} were sent: {report:?}");
+                // The rate is of what the kernel took, in as long as it was sent: 0.6 s, and as much as others had the processor.
+                let (Some(rate), Some(error)) = (report.rate, report.rate_error) else { return false };
+                let (share, seconds) = (report.sent as f64 / 1200.0, report.elapsed.as_secs_f64());
+                let (due, late) = (1199.0 / 2000.0, report.lateness.max.unwrap() / 1e9);
+                assert!((rate / 2000.0 - share * due / seconds).abs() < 0.01, "{report:?}");
+                assert!((error + 1.0 - share * due / seconds).abs() < 0.01, "{report:?}");
+                assert!((seconds - due).abs() < late + 1e-3, "{report:?}");
+                assert_eq!(report.try_again, 0, "{report:?}");
+                if method == Method::Ring {
+                    return report.refused() == 0 && report.put_off > 100;
+                }
+                assert_eq!(report.put_off, 0, "{report:?}");
+                // One that met the end of it may have been asked for too late.
+                report.no_carrier > 100 && report.no_buffers < 40
+            };
+            // Where others have the processor it may come to send only when the other end is up again, or not before its end.
+            assert!((0..20).any(meets_it), "{method:?} does not meet what it should");
         }
     });
 }
