@@ -46,12 +46,15 @@ fn tenants_of_a_killed_server_go_on_with_the_next() {
     assert_eq!(all.len(), delivered, "words were delivered twice");
 }
 
+/// Bytes a second that there are.
+const RATE: u64 = 4_000_000;
+
 /// Kills a tenant again and again; the other one does not notice, and the next in its place gets nothing of its.
 #[test]
 fn a_killed_tenant_harms_nobody_and_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let sockets = ["a", "b"].map(|name| folder.path().join(format!("{name}.sock")));
-    let server = serve(folder.path(), &["a", "b"], vec![Box::new(Numbered::new(4_000_000))]);
+    let server = serve(folder.path(), &["a", "b"], vec![Box::new(Numbered::new(RATE))]);
     let mut steady = Player::start("greedy", &sockets[0]);
     steady.hear("ready");
     for round in 1..=5 {
@@ -68,14 +71,18 @@ fn a_killed_tenant_harms_nobody_and_leaves_nothing() {
         assert!(!status.tenants[1].served);
         assert_eq!(status.tenants[1].counts.connections, round);
     }
-    // Other programs of the machine may take from it for a while: of three whiles one is enough.
-    let mut got = Vec::new();
-    while got.iter().all(|bytes| *bytes <= 0.95 * 2_000_000.0) {
-        assert!(got.len() < 3, "the steady one gets {got:?}");
-        let before = server.status().tenants[0].counts.bytes;
-        thread::sleep(Duration::from_millis(500));
-        got.push((server.status().tenants[0].counts.bytes - before) as f64);
+    // Others may have the processors for a while: of many short whiles one is enough. What is saved up meanwhile is 5 ms at most.
+    let mut most = 0.0f64;
+    for _ in 0..500 {
+        let (begun, before) = (Instant::now(), server.status().tenants[0].counts.bytes);
+        thread::sleep(Duration::from_millis(60));
+        let bytes = (server.status().tenants[0].counts.bytes - before) as f64;
+        most = most.max(bytes / begun.elapsed().as_secs_f64());
+        if most > 0.9 * RATE as f64 {
+            break;
+        }
     }
+    assert!(most > 0.9 * RATE as f64, "the steady one gets {most} bytes a second");
     steady.tell("rest");
     steady.hear("rested ");
     let status = server.status();

@@ -129,18 +129,22 @@ fn quick() -> Pace {
 
 #[test]
 fn it_feeds_at_once_then_as_wanted_then_once_in_a_while() {
-    let wanting = Recording { wants: 256, ..Recording::default() };
-    let feeder = Feeder::new(Trusted(Seeded::new(1), 8.0), wanting, Some(10)).unwrap();
-    let begun = Instant::now();
-    // Four of 80 bits until it has enough, and two more an interval apart.
-    let pace = Pace { interval: Duration::from_millis(150), ..quick() };
-    let (told, taken, outcome) = run(feeder, pace, 6);
-    outcome.unwrap();
-    assert_eq!(told, ["fed 80"; 6]);
-    assert_eq!(taken.len(), 6);
-    let took = begun.elapsed();
-    assert!(took >= Duration::from_millis(300), "{took:?}");
-    assert!(took < Duration::from_millis(5 * 150), "it did not feed as it was wanted: {took:?}");
+    let is_prompt = |_| {
+        let wanting = Recording { wants: 256, ..Recording::default() };
+        let feeder = Feeder::new(Trusted(Seeded::new(1), 8.0), wanting, Some(10)).unwrap();
+        let begun = Instant::now();
+        // Four of 80 bits until it has enough, and two more an interval apart.
+        let pace = Pace { interval: Duration::from_millis(150), ..quick() };
+        let (told, taken, outcome) = run(feeder, pace, 6);
+        outcome.unwrap();
+        assert_eq!(told, ["fed 80"; 6]);
+        assert_eq!(taken.len(), 6);
+        let took = begun.elapsed();
+        assert!(took >= Duration::from_millis(300), "{took:?}");
+        took < Duration::from_millis(5 * 150)
+    };
+    // Where others have the processors it may be late, but not each time.
+    assert!((0..10).any(is_prompt), "it did not feed as it was wanted");
 }
 
 #[test]
@@ -195,6 +199,12 @@ fn a_source_that_has_ended_ends_it() {
 
 #[test]
 fn waiting_takes_no_processor_time() {
+    // A hypervisor that has the processor for itself may be counted as the thread: so one of several times is enough.
+    assert!((0..10).any(|_| waiting_takes() < Duration::from_millis(2)));
+}
+
+/// Processor time of a feeder that feeds once and waits for half a second.
+fn waiting_takes() -> Duration {
     let mut feeder = feeder(8.0, None).unwrap();
     let (stop, mut stopper) = UnixStream::pair().unwrap();
     thread::scope(|scope| {
@@ -206,8 +216,8 @@ fn waiting_takes_no_processor_time() {
         stopper.write_all(b".").unwrap();
         let (fed, time) = waiting.join().unwrap();
         assert_eq!(fed.portions, 1);
-        assert!(time < Duration::from_millis(2), "{time:?}");
-    });
+        time
+    })
 }
 
 #[test]
