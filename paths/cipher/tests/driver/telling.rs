@@ -125,6 +125,7 @@ fn the_control_queue_is_told_at_once() {
             driver.close(other).unwrap();
         }
         driver.close(session).unwrap();
-        assert!(begun.elapsed() < Duration::from_secs(2), "{delivery:?}: {:?}", begun.elapsed());
+        // By the rule of requests it would take 40 s, or never end.
+        assert!(begun.elapsed() < Duration::from_secs(20), "{delivery:?}: {:?}", begun.elapsed());
     }
 }
