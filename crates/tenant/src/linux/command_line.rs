@@ -95,6 +95,8 @@ impl Shape<'_> {
             "nokaslr",
             // The counter is the host's: no other clock has to watch it, and a guest that rested is not stuck.
             "tsc=reliable nowatchdog rcupdate.rcu_cpu_stall_suppress=1",
+            // Its timer works; where QEMU is displaced while the kernel looks whether it does, it would panic.
+            "no_timer_check",
             // What takes time at boot and brings nothing here.
             "cryptomgr.notests=1 8250.nr_uarts=1 i8042.noaux i8042.nokbd i8042.nopnp raid=noautodetect",
         ]
