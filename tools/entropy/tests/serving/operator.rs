@@ -115,9 +115,14 @@ fn limits_are_read_again() {
     write(50_000_000, "threads = 2");
     server.signal(Signal::HUP);
     wait_until(&state, |now| now["tenants"][0]["limit"] == 50_000_000, "the limit is not taken over");
-    let begun = Instant::now();
-    draw(&mut frontend, 4096);
-    assert!(begun.elapsed() < Duration::from_millis(300), "{:?}", begun.elapsed());
+    // By the old limit each took 0.15 s at least; by the new one those do for which this process and the server have processors.
+    let quickest = (0..50).map(|_| {
+        let begun = Instant::now();
+        draw(&mut frontend, 4096);
+        begun.elapsed()
+    });
+    let quickest = quickest.min().unwrap();
+    assert!(quickest < Duration::from_millis(100), "{quickest:?}");
 
     fs::write(&file, "nonsense = 1").unwrap();
     server.signal(Signal::HUP);

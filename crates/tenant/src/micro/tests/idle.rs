@@ -101,7 +101,7 @@ fn a_sleep_without_end_is_stopped() {
     let took = started.elapsed();
     println!("{error}");
     assert!(matches!(error, MicroError::TimedOut { .. }), "{error}");
-    assert!(took >= time && took < time + Duration::from_millis(500), "{took:?}");
+    assert!(took >= time && took < time + Duration::from_secs(5), "{took:?}");
     // SAFETY: adds one.
     assert_eq!(unsafe { guest.call(increment, 1, Limits::default()) }.unwrap().value, 2);
 }

@@ -72,7 +72,7 @@ fn the_probe_ends() {
         Ok(()) => println!("interrupts are delivered to ring 3"),
         Err(error) => println!("{error}"),
     }
-    assert!(started.elapsed() < Duration::from_secs(1));
+    assert!(started.elapsed() < Duration::from_secs(5));
 }
 
 /// A thousand interrupts, each raised when the one before was taken, while the guest computes; every one is counted,
@@ -209,5 +209,5 @@ fn bad_interrupts_are_contained() {
     raiser.join().unwrap();
     println!("{error}; {} taken", TAKEN[0x72].load(Ordering::SeqCst));
     assert!(matches!(error, MicroError::TimedOut { .. }), "{error}");
-    assert!(took < time + Duration::from_millis(500), "{took:?}");
+    assert!(took < time + Duration::from_secs(5), "{took:?}");
 }
