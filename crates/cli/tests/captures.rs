@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use program::{Bench, SHORT, skip, told, within};
+use program::{Bench, PATIENCE, SHORT, skip, takes_interruptions, told, within};
 use serde_json::Value;
 use tollway_capture::engine::file::{Output, pcap};
 use tollway_capture::engine::generate::{Flows, Frames, Stamp};
@@ -219,13 +219,6 @@ fn pipes_at_both_ends() {
     assert!(output.stdout == fs::read(bench.file("direct.pcap")).unwrap());
 }
 
-/// Whether a process has a handler for SIGINT. Source: proc_pid_status(5), SigCgt.
-fn takes_interruptions(process: u32) -> bool {
-    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
-    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
-    u64::from_str_radix(caught.trim(), 16).unwrap() & 1 << (libc::SIGINT - 1) != 0
-}
-
 #[test]
 fn called_off_before_a_header_came_or_after_it() {
     let bench = bench(3);
@@ -239,11 +232,11 @@ fn called_off_before_a_header_came_or_after_it() {
         let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         stdin.write_all(given).unwrap();
-        within(10.0, "it takes no interruptions", || takes_interruptions(child.id()));
+        within(PATIENCE, "it takes no interruptions", || takes_interruptions(child.id()));
         if code == 0 {
             let copied =
                 || fs::metadata(bench.file("copy.pcap")).is_ok_and(|m| m.len() == whole.len() as u64);
-            within(10.0, "nothing is copied", copied);
+            within(PATIENCE, "nothing is copied", copied);
         }
         // SAFETY: it asks for a signal to a process of our own that nobody has waited for.
         assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);

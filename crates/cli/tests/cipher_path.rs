@@ -6,7 +6,7 @@ mod program;
 use std::fs;
 use std::process::Output;
 
-use program::{Bench, SHORT, told, within};
+use program::{Bench, PATIENCE, SHORT, told, within};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tollway_core::{Error, Requirement};
@@ -182,14 +182,14 @@ fn a_guests_card_that_dies_is_replaced_with_its_guest() {
         };
         let card = || bench.processes().into_iter().find(is_card);
         let mut first = None;
-        within(60.0, "no card is started", || {
+        within(PATIENCE, "no card is started", || {
             first = card();
             first.is_some()
         });
-        within(60.0, "it does not begin", || bench.trials().len() >= 3);
+        within(PATIENCE, "it does not begin", || bench.trials().len() >= 3);
         let pid = Pid::from_raw(first.clone().unwrap().parse().unwrap()).unwrap();
         kill_process(pid, Signal::KILL).unwrap();
-        within(60.0, "no other card is started", || card().is_some_and(|other| Some(other) != first));
+        within(PATIENCE, "no other card is started", || card().is_some_and(|other| Some(other) != first));
     });
 }
 
@@ -247,16 +247,21 @@ fn exits_of_a_micro_guest_are_counted_by_the_way_of_telling() {
     );
     let (out, _) = bench.ends(&["measure", "--preset-file", "short.toml", "--json"], 0);
     let document: Value = serde_json::from_str(&out).unwrap();
-    let exits = |variant: &str| {
+    let counts = |variant: &str| {
         let points = document["points"].as_array().unwrap();
         let point = points.iter().find(|point| point["variant"] == variant).unwrap();
         let count =
             |name: &str| point["counters"][name].as_f64().unwrap_or_else(|| panic!("{name}: {point}"));
         assert_eq!(count("operations"), count("card_requests"), "{variant}");
-        count("exits") / count("operations")
+        (count("exits"), count("operations"))
     };
     // Who finds its result when it comes back from ringing need not idle; who was rung for that may idle in vain.
-    assert!((0.5..=3.0).contains(&exits("interrupt")), "{}", exits("interrupt"));
-    assert!((0.5..=3.0).contains(&exits("coalesced")), "{}", exits("coalesced"));
-    assert!(exits("busy") < 0.05, "{}", exits("busy"));
+    for variant in ["interrupt", "coalesced"] {
+        let (exits, operations) = counts(variant);
+        assert!((0.5..=3.0).contains(&(exits / operations)), "{variant}: {exits} of {operations}");
+    }
+    // Each of two tenants rings once in each of three trials, before the card has said that it looks; hardly ever later. A busy machine
+    // leaves them few requests.
+    let (exits, operations) = counts("busy");
+    assert!(exits < 6.0 + 0.05 * operations, "{exits} of {operations}");
 }

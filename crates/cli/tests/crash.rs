@@ -225,7 +225,7 @@ fn a_setting_that_a_killed_run_left_changed_is_put_back_by_the_next() {
     for _ in 0..50 {
         let mut child =
             bench.tollway(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        program::within(20.0, "the setting does not change", || now() == changed);
+        program::within(program::PATIENCE, "the setting does not change", || now() == changed);
         child.kill().unwrap();
         child.wait().unwrap();
         if now() == changed {

@@ -9,7 +9,7 @@ mod program;
 use std::fs;
 use std::process::Output;
 
-use program::{Bench, told, within};
+use program::{Bench, PATIENCE, told, within};
 use rustix::process::{Pid, Signal, kill_process};
 use tollway_host::requirement::skip_test;
 
@@ -37,7 +37,7 @@ fn guest(bench: &Bench) -> Pid {
         arguments.split(|b| *b == 0).any(|argument| argument == b"-kernel")
     };
     let mut found = None;
-    within(30.0, "no guest is started; is the agent of these sources (make agent)?", || {
+    within(PATIENCE, "no guest is started; is the agent of these sources (make agent)?", || {
         found = bench.processes().into_iter().find(is_qemu);
         found.is_some()
     });
@@ -70,7 +70,7 @@ fn a_guest_killed_in_a_trial_is_replaced() {
         let first = guest(bench);
         bench.wait_for_trials(3);
         kill_process(first, Signal::KILL).unwrap();
-        within(30.0, "no other guest is started", || guest(bench) != first);
+        within(PATIENCE, "no other guest is started", || guest(bench) != first);
     });
 }
 
@@ -79,6 +79,6 @@ fn a_guest_killed_while_it_boots_is_replaced() {
     disturbed(|bench| {
         let first = guest(bench);
         kill_process(first, Signal::KILL).unwrap();
-        within(30.0, "no other guest is started", || guest(bench) != first);
+        within(PATIENCE, "no other guest is started", || guest(bench) != first);
     });
 }

@@ -11,7 +11,7 @@ use std::process::{Child, ChildStderr, Command, Output};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use program::{Bench, SHORT, within};
+use program::{Bench, PATIENCE, SHORT, within};
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 use serde_json::Value;
 use tollway_capture::engine::file::Reader;
@@ -142,7 +142,7 @@ fn what_is_captured_is_what_tcpdump_captures() {
     let sent = report["sent"].as_u64().unwrap();
     // What tcpdump has not read when it is called off it loses.
     let length = |file| fs::metadata(bench.file(file)).unwrap().len();
-    within(20.0, "one of them has less", || {
+    within(PATIENCE, "one of them has less", || {
         sleep(Duration::from_millis(300));
         length("ours.pcap") == length("theirs.pcap")
     });
@@ -241,7 +241,7 @@ fn a_closed_terminal_ends_it_well_and_the_file_lags_a_second_at_most() {
         let length = || fs::metadata(bench.file("hung-up.pcap")).unwrap().len();
         assert_eq!(length(), 24, "the header is not there");
         send(&bench, &cable, 10, "10k");
-        within(5.0, "packets are not written while it captures", || {
+        within(20.0, "packets are not written while it captures", || {
             packets(&bench, "hung-up.pcap").len() == 10
         });
         let (_, err) = capture.called_off(libc::SIGHUP);
@@ -345,7 +345,7 @@ fn an_interface_that_goes_is_told_and_what_came_is_kept() {
         let gone = Instant::now();
         cable.namespace().run(|| tollway_wire::delete_link(Cable::LEFT)).unwrap().unwrap();
         let (_, err) = capture.ends(1);
-        assert!(gone.elapsed() < Duration::from_secs(10), "{way} does not notice");
+        assert!(gone.elapsed() < Duration::from_secs(30), "{way} does not notice");
         assert!(err.contains("100 captured") && err.contains("interface right: it has gone"), "{way}: {err}");
         assert_eq!(packets(&bench, "kept.pcap").len(), 100);
     }
@@ -421,7 +421,9 @@ fn on_a_terminal_a_line_tells_how_it_goes() {
     let bench = Bench::with(SHORT);
     let command = bench.tollway(&["capture", "-i", Cable::RIGHT, "-w", "all.pcap"]);
     let seen = seen_on_a_terminal(&cable, command, |pid| {
-        sleep(Duration::from_millis(300));
+        // The sockets of its network namespace, below a line of titles.
+        let sockets = || fs::read_to_string(format!("/proc/{pid}/net/packet")).unwrap().lines().count() - 1;
+        within(PATIENCE, "it does not listen", || sockets() > 0);
         send(&bench, &cable, 20_000, "10k");
         // SAFETY: the number of a child that has not been waited for.
         assert_eq!(unsafe { libc::kill(pid as i32, libc::SIGINT) }, 0);

@@ -11,7 +11,7 @@ use std::io::{Read, Seek, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use program::{Bench, SHORT, told};
+use program::{Bench, PATIENCE, SHORT, told, within};
 use serde_json::Value;
 
 const BLOCK: usize = 2500;
@@ -194,12 +194,11 @@ impl Waiting {
 
     /// Asks until it says so: what was written is read in its own time.
     fn until(&self, mut ask: impl FnMut(), said: &str) {
-        let begun = Instant::now();
-        while !self.said().contains(said) {
-            assert!(begun.elapsed() < Duration::from_secs(20), "{}", self.said());
+        within(PATIENCE, said, || {
             ask();
             std::thread::sleep(Duration::from_millis(20));
-        }
+            self.said().contains(said)
+        });
     }
 }
 
@@ -214,10 +213,8 @@ fn signals_ask_and_end() {
         // It takes notice once it has begun.
         waiting.until(|| {}, "starting FIPS tests");
         waiting.until(|| waiting.signal(libc::SIGUSR1), "bits received from input: 60032\n");
-        let begun = Instant::now();
         waiting.signal(signal);
         assert_eq!(waiting.child.wait().unwrap().code(), Some(code));
-        assert!(begun.elapsed() < Duration::from_secs(10));
         let said = waiting.said();
         assert_eq!(number(&said, "bits received from input"), Some(60032));
         assert!(!said.contains("drained") && said.contains("tollway: verdict: "), "{said}");

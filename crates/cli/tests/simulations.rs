@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use program::{Bench, SHORT, within};
+use program::{Bench, PATIENCE, SHORT, takes_interruptions, within};
 use serde_json::Value;
 
 fn example(name: &str) -> String {
@@ -238,6 +238,7 @@ fn an_interruption_keeps_what_was_simulated() {
     let file = example("exits");
     let long = ["simulate", &file, "--customers", "1000000000", "--json"];
     let child = bench.tollway(&long).spawn().unwrap();
+    within(PATIENCE, "it takes no interruptions", || takes_interruptions(child.id()));
     std::thread::sleep(Duration::from_secs(2));
     // SAFETY: signals the child that was just started and is not yet waited for.
     assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
@@ -246,7 +247,7 @@ fn an_interruption_keeps_what_was_simulated() {
     let document: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(document["simulation"]["stopped_by"], "interruption");
     assert!(figure(&document, "response.mean", "simulated") > 0.0);
-    within(1.0, "a process stays", || bench.processes().is_empty());
+    bench.nothing_stays_behind();
 }
 
 #[test]
@@ -256,6 +257,7 @@ fn an_interruption_ends_the_chain_and_keeps_what_was_simulated() {
     // On a busy machine the simulation itself may be interrupted: then later.
     let interrupted = [500, 1000, 2000, 4000].into_iter().find_map(|after| {
         let child = bench.tollway(&["simulate", "long.toml", "--json"]).spawn().unwrap();
+        within(PATIENCE, "it takes no interruptions", || takes_interruptions(child.id()));
         std::thread::sleep(Duration::from_millis(after));
         // SAFETY: signals the child that was just started and is not yet waited for.
         assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
