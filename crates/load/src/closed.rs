@@ -84,13 +84,15 @@ pub fn repeat<C: Clock>(clock: C, window: &Window, recorder: &mut Recorder, work
     }
 }
 
-/// Takes `steps` multiplications one after the other: a delay whose length the clock does not determine.
+/// Takes `steps` multiplications one after the other: a delay whose length the clock does not determine. They stay in a register: what
+/// went through memory took twice as long in some processes as in others, by how the processor passes on what was just stored.
 #[inline(never)]
 pub fn delay(steps: u32) {
     let mut x = black_box(3u64);
-    for _ in 0..steps {
-        x = black_box(x.wrapping_mul(x));
+    for step in 0..steps {
+        x = x.wrapping_mul(x) ^ u64::from(step);
     }
+    black_box(x);
 }
 
 /// Steps of one timing of [`ticks_per_step`].

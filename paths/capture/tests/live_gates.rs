@@ -110,10 +110,13 @@ fn waits_that_slept_naps_and_frames_are_counted_apart() {
         let are_fewer = |_| {
             let together = trial(148_809, "no");
             let naps = of(&together, "nap for more");
-            assert_eq!(naps == 0, variant == "live-v3", "TPACKET_V3 waits in the kernel: {variant} {naps}");
+            let waits_in_kernel = variant == "live-v3";
+            assert!(naps == 0 || !waits_in_kernel, "{variant} naps");
             let slept = of(&together, "wait: sleep and wake-up") + naps;
             let together_a_packet = slept as f64 / together.count("operations") as f64;
-            together_a_packet < 0.5 * alone_a_packet && together_a_packet < 0.1
+            (naps > 0 || waits_in_kernel)
+                && together_a_packet < 0.5 * alone_a_packet
+                && together_a_packet < 0.1
         };
         assert!((0..TRIES).any(are_fewer), "{variant}: it sleeps as often where there are many");
     }

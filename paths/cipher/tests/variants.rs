@@ -76,13 +76,21 @@ fn played(name: &str, axes: &[(&str, Value)]) -> (Spread, Tally) {
 #[test]
 fn every_way_of_telling_tells() {
     for way in ["interrupt", "coalesced", "capped", "adaptive", "epoll", "periodic", "hybrid", "busy"] {
-        let (_, tally) = played(way, &[("depth", 4.into())]);
-        let count = |name: &str| tally.counters[name];
-        assert_eq!(count("operations"), count("card_requests"), "{way}");
-        // Who is never told is never interrupted, but for the answer to the request for a session; who looks first need not be.
-        let told = count("card_interrupts") > 1;
-        assert!(told != ["periodic", "busy"].contains(&way) || way == "hybrid", "{way}: {tally:?}");
-        assert!(count("work") > 0 && count("card_interrupts") <= count("operations"));
+        let is_told = |_| {
+            let (_, tally) = played(way, &[("depth", 4.into())]);
+            let count = |name: &str| tally.counters[name];
+            assert_eq!(count("operations"), count("card_requests"), "{way}");
+            assert!(count("work") > 0 && count("card_interrupts") <= count("operations"));
+            // But for the answer to the request for a session.
+            count("card_interrupts") > 1
+        };
+        match way {
+            "periodic" | "busy" => assert!(!is_told(0), "{way} is told"),
+            // Who looks first need not be.
+            "hybrid" => drop(is_told(0)),
+            // Of a busy machine it may have had but a moment, in which nothing was told.
+            _ => assert!((0..20).any(is_told), "{way} is not told"),
+        }
     }
 }
 

@@ -196,6 +196,8 @@ pub fn play_agent() {
     let stdin = std::io::stdin();
     let is_socket = rustix::net::sockopt::socket_type(stdin.as_fd()).is_ok();
     if is_socket && std::env::args().nth(1).as_deref() == Some(AGENT) {
+        // Without a backtrace: to read a test's symbols may take longer than an agent is waited for.
+        std::panic::set_hook(Box::new(|panic| eprintln!("{panic}")));
         tollway_agent::serve(registry()).unwrap();
     }
 }

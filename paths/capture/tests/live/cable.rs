@@ -1,6 +1,7 @@
 //! A cable with a sender at its left end; sources are opened at the right one.
 
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use tollway_capture::engine::source::{Kind, Read, Settings, Source};
 use tollway_capture::engine::{Accounting, Timestamp};
@@ -86,8 +87,19 @@ pub fn settings(kind: Kind) -> Settings {
     Settings { kind, immediate: true, buffer: 4 << 20, ..Settings::default() }
 }
 
+/// Opens one, once the kernel has let go of an AF_XDP socket before: it does so a moment after that was closed.
 pub fn open(settings: &Settings) -> Source {
-    Source::open(Cable::RIGHT, settings).unwrap()
+    let deadline = Instant::now() + Duration::from_secs(30);
+    loop {
+        match Source::open(Cable::RIGHT, settings) {
+            Err(error)
+                if error.to_string().contains("another socket has it") && Instant::now() < deadline =>
+            {
+                sleep(Duration::from_millis(5));
+            }
+            outcome => return outcome.unwrap(),
+        }
+    }
 }
 
 /// Of so many frames sent, how many can have come to a source that was opened before: `None` if the kernel lost some on
