@@ -72,7 +72,9 @@ fn what_is_advised_is_measured_predicted_frozen_and_tried() {
         let rate = estimate(predicted, "rate");
         let least = ["processor", "buffer", "sender"].map(|bound| estimate(predicted, bound));
         assert!((rate / least.into_iter().fold(f64::INFINITY, f64::min) - 1.0).abs() < 1e-9, "{predicted}");
-        assert!(estimate(predicted, "cycles") > 1000.0, "the application's work is in it: {predicted}");
+        // Its upper end: where others have the processors the estimate itself may be too low.
+        let most = predicted["cycles"]["hi"].as_f64().unwrap();
+        assert!(most > 1000.0, "the application's work is in it: {predicted}");
     }
     // On a busy machine one way of reading a source may not be measured, while its other one is.
     let ways_of = |list: &str| -> BTreeSet<(&str, bool)> {
