@@ -127,7 +127,7 @@ mod tests {
         let (begun, long, said) = (Instant::now(), "x".repeat(65_536), 2000u64);
         (0..said).for_each(|_| writer.say(line("said", &[("what", &long)])));
         writer.flush(Duration::from_millis(50));
-        assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+        assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
         assert!(writer.left.load(Ordering::Acquire) > 0, "it was read");
         let reading = thread::spawn(move || {
             let mut text = String::new();
