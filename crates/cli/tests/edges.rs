@@ -31,6 +31,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tollway-capture", PATH),
     ("tollway-entropy", PATH),
     ("tollway-cipher", PATH),
+    ("tollway-ipc", PATH),
     ("tollway-all", &["core", "null", "crossings", "capture", "entropy", "cipher"]),
     ("tollway-capture-tool", TOOL),
     ("tollway-entropy-tool", TOOL),
@@ -64,7 +65,8 @@ const TOOL: &[&str] = &[
 ];
 
 /// What every path may depend on: never the lab, the store, the report, a tenant, or another path.
-const PATH: &[&str] = &["core", "stats", "model", "sim", "host", "load", "wire", "virtio", "payload"];
+const PATH: &[&str] =
+    &["core", "stats", "model", "sim", "host", "load", "wire", "channel", "virtio", "payload"];
 
 #[test]
 fn no_edge_but_the_allowed_ones() {

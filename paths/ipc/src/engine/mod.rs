@@ -1,0 +1,1 @@
+//! The applications: what is asked, and by whom it is answered.
