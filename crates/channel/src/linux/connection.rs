@@ -54,6 +54,11 @@ impl Connection {
         self.waiter.wait(ring.bell(), || ring.has_some() || or())
     }
 
+    /// Whether the other end is known to be no more.
+    pub(super) fn is_gone(&self) -> bool {
+        self.waiter.platform().is_gone()
+    }
+
     pub(super) fn doorbell(&self) -> &Doorbell {
         self.waiter.platform()
     }
