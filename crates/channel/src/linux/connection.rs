@@ -63,6 +63,10 @@ impl Connection {
         self.waiter.platform()
     }
 
+    pub(super) fn into_parts(self) -> (Doorbell, Patience) {
+        self.waiter.into_parts()
+    }
+
     pub(super) fn counts(&self) -> Counts {
         Counts { notices: self.woken, waits: self.waiter.waits() }
     }

@@ -185,6 +185,16 @@ impl Platform for Doorbell {
         }
     }
 
+    fn rouse(&self) {
+        if !self.own.rouse() {
+            return;
+        }
+        match &self.way {
+            Way::Futex { beside, .. } => wake_here(&self.own, beside),
+            Way::Eventfd { roused, .. } => add_one(roused),
+        }
+    }
+
     fn is_gone(&self) -> bool {
         if let Way::Eventfd { link, .. } = &self.way {
             let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
