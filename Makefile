@@ -8,7 +8,7 @@ TARGET  ?= payload
 HOSTILE_CHAINS ?= 10000000
 LIES ?= 100000000
 
-.PHONY: run test agent guard bench truth kill-test coverage long verdicts guest-test hostile lies model fuzz oracle audit setup-guest clean help
+.PHONY: run test agent guard bench truth kill-test coverage long verdicts guest-test hostile lies pauses deaths model fuzz oracle audit setup-guest clean help
 
 run: setup-run agent           ## set up, build, run the main job: price list and report.html
 	$(CARGO) build --release --package tollway
@@ -65,6 +65,12 @@ hostile:                       ## hostile tenants of a crypto card, HOSTILE_CHAI
 
 lies:                          ## hostile ends of channels: LIES (10^8) words written, as many while the other looks, and a tenth as many meetings (15 minutes)
 	TOLLWAY_LIES=$(LIES) $(CARGO) test --release --package tollway-channel --test hostile --locked -- --nocapture
+
+pauses:                        ## channels whose ends pause at any access to what they share: 10^7 messages (10 minutes)
+	TOLLWAY_PAUSES=10000000 $(CARGO) test --release --package tollway-channel --test pauses --locked -- --nocapture
+
+deaths:                        ## kill 24,000 ends of channels at random moments: is the other told, and does it keep nothing? (10 minutes)
+	TOLLWAY_DEATHS=24000 $(CARGO) test --release --package tollway-channel --test killed --locked -- --nocapture
 
 model: setup-run agent         ## responses of the crypto card under load as its model foretells them, 10^6 requests a point (15 minutes). Wants the machine to itself
 	$(CARGO) build --release --package tollway
