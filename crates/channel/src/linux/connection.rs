@@ -58,6 +58,10 @@ impl Connection {
         self.waiter.platform()
     }
 
+    pub(super) fn doorbell_mut(&mut self) -> &mut Doorbell {
+        self.waiter.platform_mut()
+    }
+
     pub(super) fn counts(&self) -> Counts {
         Counts { notices: self.woken, waits: self.waiter.waits() }
     }
