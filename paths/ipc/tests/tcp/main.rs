@@ -3,3 +3,6 @@
 mod setting;
 
 mod answering;
+mod betrayed;
+mod frames;
+mod leaving;

@@ -13,6 +13,9 @@ use tollway_ipc::engine::tcp::{Application, Client, Counts, Network, Running, Sp
 pub const STYLES: [Style; 3] =
     [Style::Asynchronous, Style::Synchronous(Way::Seqpacket), Style::Synchronous(Way::Handoff)];
 
+/// How long tests wait for what must happen: a machine may be busy.
+pub const PATIENT: Duration = Duration::from_secs(20);
+
 /// Whether this process may make namespaces and see frames; says so if not.
 pub fn may() -> bool {
     match check(&Requirement::NetworkNamespaces).and_then(|()| check(&Requirement::PacketSockets)) {

@@ -3,14 +3,14 @@
 //! The thread sleeps when neither a frame nor a reply is there, by one poll(2) on the packet socket and on the channel's notice, for no
 //! longer than the stack's timers allow.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use tollway_channel::coroutine::{Calls, Driver, Executor, Rouser};
+use tollway_channel::coroutine::{Calls, Driver, Executor, Lost, Rouser};
 use tollway_channel::linux::{Client, Dispatcher, Notice, Options, Shared};
 use tollway_channel::ring::Violation;
 use tollway_channel::wait::{Gone, Patience};
@@ -44,10 +44,10 @@ impl Asynchronous {
     pub(super) fn run(self, stop: &AtomicBool) -> (Counts, Result<()>) {
         let Asynchronous { stack, calls, dispatcher } = self;
         let connections = stack.connections();
-        let stack = RefCell::new(stack);
+        let (stack, lost) = (RefCell::new(stack), Cell::new(None));
         let mut executor = Executor::new(connections, dispatcher.rouser());
         for connection in 0..connections {
-            executor.spawn(0, serves(&stack, &calls, connection));
+            executor.spawn(0, serves(&stack, &calls, connection, &lost));
         }
         let mut work = Work { stack: &stack, dispatcher, stop, fault: None, sleeps: 0 };
         let ran = executor.run(&mut work);
@@ -57,7 +57,8 @@ impl Asynchronous {
             (Some(fault), _) => Err(fault),
             _ if stop.load(Ordering::SeqCst) => Ok(()),
             (None, ran) => {
-                let reason = ran.map_or_else(|stopped| stopped.to_string(), |()| "it ended".into());
+                let lost = ran.err().map(Lost::Stopped).or(lost.get());
+                let reason = lost.map_or_else(|| "it ended".into(), |lost| lost.to_string());
                 Err(Error::Tenant { tenant: "application".into(), reason })
             }
         };
@@ -72,13 +73,15 @@ impl Asynchronous {
 }
 
 /// One connection after the other in one place: hears a message, asks the application, says its reply. A connection that ends meanwhile
-/// keeps its place until the reply has come.
-async fn serves(stack: &RefCell<Stack>, calls: &Calls<Shared>, connection: usize) {
+/// keeps its place until the reply has come. Ends when there are no replies any more, and says why.
+async fn serves(stack: &RefCell<Stack>, calls: &Calls<Shared>, connection: usize, lost: &Cell<Option<Lost>>) {
     loop {
         let request = message(stack, connection).await;
         let mut reply = [0; BYTES];
-        let Ok((says, bytes)) = calls.call(connection as u16, &request, &mut reply).await else { return };
-        stack.borrow_mut().say(connection, says.into(), &reply[..bytes]);
+        match calls.call(connection as u16, &request, &mut reply).await {
+            Ok((says, bytes)) => stack.borrow_mut().say(connection, says.into(), &reply[..bytes]),
+            Err(why) => return lost.set(Some(why)),
+        }
     }
 }
 
