@@ -89,7 +89,7 @@ fn whole(request: &[u8]) -> Option<[u64; WORDS]> {
 
 /// Of all words but the last.
 fn sum(words: &[u64; WORDS]) -> u64 {
-    words[..WORDS - 1].iter().fold(0, |sum, word| mixed(sum ^ *word))
+    words[..WORDS - 1].iter().fold(STEP, |sum, word| mixed(sum ^ *word))
 }
 
 /// The increment and the finalizer of splitmix64 (G. L. Steele, D. Lea, C. H. Flood, "Fast Splittable Pseudorandom Number Generators",
