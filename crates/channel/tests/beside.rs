@@ -100,3 +100,19 @@ fn a_futex_is_no_descriptor() {
     drop((calls, dispatcher));
     server.join().unwrap();
 }
+
+#[test]
+fn a_server_that_has_nothing_to_do_is_left_asleep() {
+    let (client, server) = pair(Notice::Eventfd);
+    let (calls, mut dispatcher) = client.into_calls();
+    // Awake before the first request, whether or not it sleeps by then.
+    dispatcher.turn().unwrap();
+    let before = dispatcher.counts().notices;
+    for _ in 0..50 {
+        thread::sleep(Duration::from_millis(1));
+        dispatcher.turn().unwrap();
+    }
+    assert_eq!(dispatcher.counts().notices, before);
+    drop((calls, dispatcher));
+    server.join().unwrap();
+}

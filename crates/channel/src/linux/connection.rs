@@ -8,6 +8,8 @@ use crate::wait::{Gone, Patience, Platform, Waiter, Waits};
 pub struct Connection {
     waiter: Waiter<Doorbell>,
     woken: u64,
+    /// How far its end had come in writing when it last looked after the other.
+    flushed: Option<u64>,
 }
 
 /// How an end waited, and how often it woke the other.
@@ -22,12 +24,18 @@ pub struct Counts {
 impl Connection {
     pub(super) fn new(doorbell: Doorbell, patience: Option<Patience>) -> Connection {
         let patience = patience.unwrap_or_else(Patience::measured);
-        Connection { waiter: Waiter::new(doorbell, patience), woken: 0 }
+        Connection { waiter: Waiter::new(doorbell, patience), woken: 0, flushed: None }
     }
 
-    /// Wakes the other end if it sleeps.
+    /// Wakes the other end if it sleeps and something was written for it since the last time: what was written before, it saw when it looked once
+    /// more, or was woken for.
     #[inline]
     pub(super) fn flush(&mut self, ring: &impl Watched) {
+        let written = Some(ring.written());
+        if written == self.flushed {
+            return;
+        }
+        self.flushed = written;
         if ring.theirs().answer() {
             self.wakes(ring);
         }
@@ -52,6 +60,11 @@ impl Connection {
     pub(super) fn wait(&mut self, ring: &impl Watched, mut or: impl FnMut() -> bool) -> Result<(), Gone> {
         self.flush(ring);
         self.waiter.wait(ring.bell(), || ring.has_some() || or())
+    }
+
+    /// Whether the other end is known to be no more.
+    pub(super) fn is_gone(&self) -> bool {
+        self.waiter.platform().is_gone()
     }
 
     pub(super) fn doorbell(&self) -> &Doorbell {
