@@ -148,13 +148,9 @@ enum Stage {
 
 impl<M: Memory> Call<'_, M> {
     /// Sends it if there is a slot; else it stands in line. The waker is given back if nothing is to be waited for.
-    fn sends(
-        &mut self,
-        inner: &mut Inner<M>,
-        waker: Waker,
-    ) -> Result<(), (Waker, Result<(u16, usize), Lost>)> {
+    fn sends(&mut self, inner: &mut Inner<M>, waker: Waker) -> Result<(), (Waker, Lost)> {
         if let Some(stopped) = inner.stopped {
-            return Err((waker, Err(Lost::Stopped(stopped))));
+            return Err((waker, Lost::Stopped(stopped)));
         }
         match inner.client.send(self.tag, self.request) {
             Ok(slot) => {
@@ -166,8 +162,8 @@ impl<M: Memory> Call<'_, M> {
                 self.stage = Stage::InLine(inner.full.join(waker));
                 Ok(())
             }
-            Err(Refused::Long) => Err((waker, Err(Lost::Long))),
-            Err(Refused::Broken(violation)) => Err((waker, Err(Lost::Stopped(violation.into())))),
+            Err(Refused::Long) => Err((waker, Lost::Long)),
+            Err(Refused::Broken(violation)) => Err((waker, Lost::Stopped(violation.into()))),
         }
     }
 
@@ -192,7 +188,7 @@ impl<M: Memory> Call<'_, M> {
             None => Step::Clones,
             Some(waker) => match self.sends(inner, waker) {
                 Ok(()) => Step::Waits(None),
-                Err((waker, answer)) => Step::Over { answer, wakes: None, drops: Some(waker) },
+                Err((waker, lost)) => Step::Over { answer: Err(lost), wakes: None, drops: Some(waker) },
             },
         }
     }
