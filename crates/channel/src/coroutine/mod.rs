@@ -6,7 +6,7 @@
 mod call;
 mod executor;
 mod incoming;
-mod line;
+pub(crate) mod line;
 
 pub use call::{Call, Calls, Lost};
 pub use executor::{Executor, PRIORITIES, Rouser};
