@@ -5,9 +5,11 @@ mod client;
 mod connection;
 mod dispatcher;
 mod doorbell;
+mod greeting;
 pub mod kernel;
 mod meeting;
 mod patience;
+pub mod plain;
 mod server;
 mod shared;
 
