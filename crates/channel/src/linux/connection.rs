@@ -5,8 +5,8 @@ use crate::ring::Watched;
 use crate::wait::{Gone, Patience, Platform, Waiter, Waits};
 
 /// The way to the other end.
-pub struct Connection {
-    waiter: Waiter<Doorbell>,
+pub struct Connection<P = Doorbell> {
+    waiter: Waiter<P>,
     woken: u64,
 }
 
@@ -23,6 +23,13 @@ impl Connection {
     pub(super) fn new(doorbell: Doorbell, patience: Option<Patience>) -> Connection {
         let patience = patience.unwrap_or_else(Patience::measured);
         Connection { waiter: Waiter::new(doorbell, patience), woken: 0 }
+    }
+}
+
+impl<P: Platform> Connection<P> {
+    /// The same, of an end that sleeps in another way.
+    pub(super) fn moved<Q: Platform>(self, to: impl FnOnce(P) -> Q) -> Connection<Q> {
+        Connection { waiter: self.waiter.moved(to), woken: self.woken }
     }
 
     /// Wakes the other end if it sleeps.
@@ -54,7 +61,7 @@ impl Connection {
         self.waiter.wait(ring.bell(), || ring.has_some() || or())
     }
 
-    pub(super) fn doorbell(&self) -> &Doorbell {
+    pub(super) fn doorbell(&self) -> &P {
         self.waiter.platform()
     }
 
