@@ -26,6 +26,11 @@ impl<S: Shared> Dispatcher<S> {
         Dispatcher { shared, connection, vain: 0 }
     }
 
+    /// What tasks share, and the way to the other end.
+    pub(super) fn apart(self) -> (S, Connection) {
+        (self.shared, self.connection)
+    }
+
     /// What wakes this thread when it waits: for [`Executor::new`](crate::coroutine::Executor::new).
     pub fn rouser(&self) -> Rouser {
         self.connection.doorbell().rouser()

@@ -140,6 +140,45 @@ impl Doorbell {
     }
 }
 
+/// What an end is woken by that sleeps at something else as well.
+pub(super) enum Wakers<'a> {
+    /// The half of its bell in which [`ASLEEP`] stands, a futex that others see; and beside it [`DOWN`] in the word of this process.
+    Words(&'a AtomicU32, &'a AtomicU32),
+    /// What tells that it was rung, by POLLIN; and that the other end is gone, by POLLRDHUP. [Heard](Doorbell::hears) afterwards.
+    Descriptors(&'a OwnedFd, &'a UnixStream),
+}
+
+impl Doorbell {
+    /// By what the end is woken whose bell that is; not by its [rouser](Doorbell::rouser) where it has descriptors.
+    pub(super) fn wakers<'a>(&'a self, bell: &'a AtomicU64) -> Wakers<'a> {
+        match &self.way {
+            Way::Futex { .. } => Wakers::Words(half(bell), self.own.word()),
+            Way::Eventfd { rung, link, .. } => Wakers::Descriptors(rung, link),
+        }
+    }
+
+    /// The word by which this end learns that the other is gone.
+    pub(super) fn own(&self) -> &Rouse {
+        &self.own
+    }
+
+    /// What the descriptors tell is heard: they tell the next thing then.
+    pub(super) fn hears(&self) {
+        let Way::Eventfd { rung, link, .. } = &self.way else { return };
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let mut both = [PollFd::new(rung, PollFlags::IN), PollFd::new(link, PollFlags::RDHUP)];
+        let _ = poll(&mut both, Some(&at_once));
+        let [rang, ended] = both.map(|one| !one.revents().is_empty());
+        if rang {
+            let mut event = [MaybeUninit::uninit(); 1];
+            let _ = epoll::wait(rung, &mut event[..], Some(&at_once));
+        }
+        if ended {
+            self.own.ends();
+        }
+    }
+}
+
 /// An eventfd, and what its reader is given of it.
 pub(super) fn told_by_edges() -> Result<(OwnedFd, OwnedFd)> {
     let failed = |e| Error::system("making an eventfd and what tells of it", e);
