@@ -20,6 +20,7 @@
 //!
 //! Sources: io_uring_setup(2), io_uring_enter(2), io_uring_register(2), and liburing's manual pages of each operation.
 
+mod both;
 mod deed;
 mod file;
 mod flight;
@@ -39,6 +40,7 @@ use std::time::Duration;
 
 use tollway_core::{Error, Result};
 
+pub use both::Both;
 pub use deed::Advice;
 pub use file::File;
 pub use flight::Operation;

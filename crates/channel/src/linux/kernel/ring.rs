@@ -159,6 +159,11 @@ impl Ring {
         })
     }
 
+    /// The word by which this thread says to others of its process that it sleeps.
+    pub(super) fn bell(&self) -> Arc<AtomicU64> {
+        self.bell.clone()
+    }
+
     /// Whether this kernel has that; by what else it could be had.
     ///
     /// # Errors
