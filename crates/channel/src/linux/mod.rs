@@ -5,8 +5,10 @@ mod client;
 mod connection;
 mod dispatcher;
 mod doorbell;
+mod greeting;
 mod meeting;
 mod patience;
+pub mod plain;
 mod server;
 mod shared;
 

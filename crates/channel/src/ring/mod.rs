@@ -23,7 +23,7 @@ pub mod client;
 mod cursor;
 mod entry;
 pub mod layout;
-mod message;
+pub(crate) mod message;
 pub mod server;
 
 use super::atomic;
