@@ -7,7 +7,7 @@ use tollway_core::{CpuFeature, Requirement, Value};
 
 #[test]
 fn every_way_answers_every_request() {
-    for way in ["ring", "async"] {
+    for way in ["slow-path", "fast-path", "ring", "async"] {
         for (concurrency, cores) in [(1, "one"), (1, "two"), (7, "two"), (64, "one")] {
             let axes = [("concurrency", concurrency.into()), ("cores", cores.into()), ("matrix", 5.into())];
             let Some((spread, tally)) = played(way, &axes) else { continue };
@@ -23,7 +23,7 @@ fn every_way_answers_every_request() {
 #[test]
 fn messages_of_all_sizes_are_whole() {
     for size in [8u64, 9, 63, 64, 65, 1000, 4096] {
-        for way in ["ring", "async"] {
+        for way in ["slow-path", "fast-path", "ring", "async"] {
             played(way, &[("size", size.into()), ("concurrency", 3.into())]);
         }
     }

@@ -40,6 +40,11 @@ impl Service {
         Service { steps, matrices: Matrices::new(load.rows), served: 0 }
     }
 
+    /// Another that does the same, and has answered nothing yet.
+    pub fn another(&self) -> Service {
+        Service { served: 0, ..self.clone() }
+    }
+
     /// The work alone: what was found out.
     #[inline]
     pub fn works(&mut self) -> u64 {

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use tollway_channel::linux::Client;
+use tollway_channel::linux::{Client, plain};
 use tollway_core::{Actor, Address, Error, Place, Recorder, Result, Spread, Tally, Window};
 use tollway_host::clock::RunClock;
 use tollway_host::descriptor;
@@ -14,7 +14,7 @@ use super::CLIENT;
 use super::counted::{self, Before};
 use super::course::Course;
 use super::setting::{Setting, Way};
-use crate::engine::ping_pong::{Demand, Outcome, ring, tasks};
+use crate::engine::ping_pong::{Demand, Outcome, ring, tasks, threads};
 
 /// How long it waits for its server to say how many requests there were.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -36,6 +36,7 @@ struct Ready {
 
 enum Ends {
     Ring(Box<Client>),
+    Plain(Vec<plain::Client>),
 }
 
 impl ClientActor {
@@ -57,11 +58,13 @@ impl Actor for ClientActor {
             return Err(Error::Tenant { tenant: CLIENT.into(), reason: "it was told of no server".into() });
         };
         self.link = Some(descriptor::connect(&server.0)?);
-        let ends = match self.setting.way {
-            Way::Ring | Way::Tasks => {
-                let link = descriptor::connect(&server.0)?;
-                Ends::Ring(Box::new(Client::over(link, &self.setting.options())?))
-            }
+        let setting = &self.setting;
+        let ends = if setting.way.is_synchronous() {
+            let options = setting.plain_options();
+            let one = |_| plain::Client::over(descriptor::connect(&server.0)?, &options);
+            Ends::Plain((0..setting.requests).map(one).collect::<Result<_>>()?)
+        } else {
+            Ends::Ring(Box::new(Client::over(descriptor::connect(&server.0)?, &setting.options())?))
         };
         self.ready = Some(Ready { ends, demand: self.setting.demand() });
         Ok(Address::none())
@@ -75,6 +78,11 @@ impl Actor for ClientActor {
         let fellows = self.setting.way.channels(demand.requests);
         let mut course = Course::new(clock, window, recorder, demand.requests, fellows);
         let (outcome, tally) = match (ends, self.setting.way) {
+            (Ends::Plain(clients), _) => {
+                let refused = |e| Error::system("starting a client's threads", e);
+                let (outcome, counts) = threads::ask(clients, &demand, &mut course).map_err(refused)?;
+                (outcome, counted::of_plain(Tally::default(), CLIENT, &counts))
+            }
             (Ends::Ring(mut client), Way::Ring) => {
                 let outcome = ring::ask(&mut client, &demand, &mut course);
                 (outcome, counted::of_ring(Tally::default(), CLIENT, &client.counts()))

@@ -1,12 +1,15 @@
 //! What ends counted: how they waited, whom they woke, and how often their processes were taken off their processors.
 
-use tollway_channel::linux::Counts;
+use tollway_channel::linux::{Counts, plain};
 use tollway_core::Tally;
 use tollway_host::samplers::usage::{Usage, delta};
 
 /// Gates whose visits are counted. A visit is a round trip of the exchange that is their toll, which both ends have a half of.
 pub(super) const YIELDING: &str = "two switches by giving way";
 pub(super) const SLEEPING: &str = "two sleeps and wake-ups";
+
+/// Those of who gave its core away and kept it, or not.
+pub(super) const CALLING: &str = "giving way";
 
 /// How often an end woke the other; both ends together.
 pub(super) const NOTICES: &str = "notices";
@@ -16,6 +19,7 @@ pub(super) fn of_ring(tally: Tally, whose: &str, counts: &Counts) -> Tally {
     let waits = counts.waits;
     tally
         .visited(YIELDING, waits.giving_way / 2)
+        .visited(CALLING, waits.giving_way)
         .visited(SLEEPING, waits.asleep / 2)
         .counter(NOTICES, counts.notices)
         .counter(format!("{whose}_notices"), counts.notices)
@@ -23,6 +27,18 @@ pub(super) fn of_ring(tally: Tally, whose: &str, counts: &Counts) -> Tally {
         .counter(format!("{whose}_waits_giving_way"), waits.giving_way)
         .counter(format!("{whose}_waits_at_last"), waits.at_last)
         .counter(format!("{whose}_waits_asleep"), waits.asleep)
+}
+
+/// The counts of an end of synchronous channels, of the client's or the server's role.
+pub(super) fn of_plain(tally: Tally, whose: &str, counts: &plain::Counts) -> Tally {
+    tally
+        .visited(YIELDING, counts.yields / 2)
+        .visited(CALLING, counts.yields)
+        .visited(SLEEPING, counts.sleeps / 2)
+        .counter(NOTICES, counts.notices)
+        .counter(format!("{whose}_notices"), counts.notices)
+        .counter(format!("{whose}_yields"), counts.yields)
+        .counter(format!("{whose}_sleeps"), counts.sleeps)
 }
 
 /// What a process used before that.

@@ -5,22 +5,32 @@
 
 use tollway_core::{Crossing, Gate, Placement, TollKey};
 
-use super::counted::{SLEEPING, YIELDING};
+use super::counted::{CALLING, SLEEPING, YIELDING};
 use super::setting::{Setting, Way};
 use super::{CLIENT, SERVER, labour, message};
 
 /// The gates of a round trip.
 pub(super) fn of(setting: &Setting, placement: Placement) -> Vec<Gate> {
+    // Who has a core to itself stays on it: it costs a call that does nothing.
+    let switches = match placement {
+        Placement::Same => Gate::counted(YIELDING, CLIENT).toll(switching()),
+        Placement::Across => Gate::counted(CALLING, CLIENT).toll(TollKey::of(Crossing::Getppid)),
+    };
+    let sleeps = Gate::counted(SLEEPING, CLIENT).toll(TollKey::of(Crossing::Futex).placement(placement));
     let mut gates = match setting.way {
+        Way::Slow => {
+            let toll = TollKey::of(Crossing::UnixSeqpacket).placement(placement).size(datagram(setting.size));
+            vec![Gate::new("datagrams there and back", CLIENT, toll)]
+        }
+        Way::Fast if placement == Placement::Same => vec![switches, sleeps],
+        Way::Fast => {
+            let lines = TollKey::of(Crossing::CacheLine).placement(placement);
+            vec![Gate::new("turn there and back", CLIENT, lines), switches, sleeps]
+        }
         Way::Ring | Way::Tasks => {
             let requests = setting.requests as u32;
             let toll = message::key(setting.way, placement, setting.size, requests);
-            vec![
-                Gate::new("request and reply", CLIENT, toll),
-                Gate::counted(YIELDING, CLIENT)
-                    .toll(TollKey::of(Crossing::SchedYield).placement(Placement::Same)),
-                Gate::counted(SLEEPING, CLIENT).toll(TollKey::of(Crossing::Futex).placement(placement)),
-            ]
+            vec![Gate::new("request and reply", CLIENT, toll), switches, sleeps]
         }
     };
     if setting.load.cycles > 0 {
@@ -30,4 +40,14 @@ pub(super) fn of(setting: &Setting, placement: Placement) -> Vec<Gate> {
         gates.push(Gate::new("matrix product", SERVER, labour::matrix_key(setting.load.rows)));
     }
     gates
+}
+
+/// The toll of two switches by giving way.
+pub(super) fn switching() -> TollKey {
+    TollKey::of(Crossing::SchedYield).placement(Placement::Same)
+}
+
+/// The toll of datagrams is known up to 64 bytes; a copy of 4096 bytes is less than a twentieth of what the system calls are.
+pub(super) fn datagram(size: usize) -> u64 {
+    size.min(64) as u64
 }

@@ -17,7 +17,9 @@ use super::{CLIENT, SERVER, gates};
 use crate::params;
 
 pub(super) fn variants() -> Vec<Box<dyn Variant>> {
-    [Way::Ring, Way::Tasks].map(|way| Box::new(PingPong(way)) as Box<dyn Variant>).into()
+    [Way::Slow, Way::Fast, Way::Ring, Way::Tasks]
+        .map(|way| Box::new(PingPong(way)) as Box<dyn Variant>)
+        .into()
 }
 
 /// Client and server by that way.
@@ -57,6 +59,12 @@ impl Variant for PingPong {
 
     fn about(&self) -> &str {
         match self.0 {
+            Way::Slow => {
+                "synchronous calls by a Unix seqpacket socket, a thread at either end for each request on its way"
+            }
+            Way::Fast => {
+                "synchronous calls through shared memory, the turn handed over by a futex; a thread at either end for each request on its way"
+            }
             Way::Ring => "requests through rings in shared memory, by one thread, without futures",
             Way::Tasks => "requests through rings in shared memory, each a future; an executor at either end",
         }
@@ -72,6 +80,8 @@ impl Variant for PingPong {
         let mut axes =
             vec![params::concurrency(), params::cores(), params::size(), params::work(), params::matrix()];
         match self.0 {
+            Way::Slow => {}
+            Way::Fast => axes.push(params::patience()),
             Way::Ring | Way::Tasks => axes.extend([params::notice(), params::patience()]),
         }
         axes

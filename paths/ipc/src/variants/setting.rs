@@ -1,6 +1,6 @@
 //! What both ends of a channel do, by the axes of a point.
 
-use tollway_channel::linux::{Limits, Notice, Options};
+use tollway_channel::linux::{Limits, Notice, Options, plain};
 use tollway_channel::wait::Patience;
 use tollway_core::{CpuFeature, Error, Params, Requirement, Result, Ticks};
 
@@ -10,6 +10,8 @@ use crate::engine::service::Load;
 /// By which way requests go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
+    Slow,
+    Fast,
     Ring,
     Tasks,
 }
@@ -17,14 +19,21 @@ pub(super) enum Way {
 impl Way {
     pub(super) fn name(self) -> &'static str {
         match self {
+            Way::Slow => "slow-path",
+            Way::Fast => "fast-path",
             Way::Ring => "ring",
             Way::Tasks => "async",
         }
     }
 
+    /// Whether each request that is on its way has a thread at either end, and a channel.
+    pub(super) fn is_synchronous(self) -> bool {
+        matches!(self, Way::Slow | Way::Fast)
+    }
+
     /// How many channels there are for so many requests.
-    pub(super) fn channels(self, _requests: usize) -> usize {
-        1
+    pub(super) fn channels(self, requests: usize) -> usize {
+        if self.is_synchronous() { requests } else { 1 }
     }
 }
 
@@ -78,6 +87,20 @@ impl Setting {
         Limits { slots: self.requests.next_power_of_two(), patience: self.patience, ..Limits::default() }
     }
 
+    /// What the client wants of a synchronous channel.
+    pub(super) fn plain_options(&self) -> plain::Options {
+        let way = match self.way {
+            Way::Slow => plain::Way::Seqpacket,
+            _ => plain::Way::Handoff,
+        };
+        plain::Options { way, bytes: self.size, patience: self.patience }
+    }
+
+    /// What the server allows of it.
+    pub(super) fn plain_limits(&self) -> plain::Limits {
+        plain::Limits { patience: self.patience, ..plain::Limits::default() }
+    }
+
     /// What the client keeps on its way.
     pub(super) fn demand(&self) -> Demand {
         Demand { requests: self.requests, size: self.size, result: self.load.result() }
@@ -94,8 +117,8 @@ fn patience(word: &str) -> Option<Patience> {
 
 /// What the machine must have for that notice.
 pub(super) fn requires(params: &Params) -> Result<Vec<Requirement>> {
-    Ok(match params.word("notice")? {
-        "user-interrupt" => vec![Requirement::Cpu(CpuFeature::UserInterrupts)],
+    Ok(match params.get("notice").map(|_| params.word("notice")).transpose()? {
+        Some("user-interrupt") => vec![Requirement::Cpu(CpuFeature::UserInterrupts)],
         _ => Vec::new(),
     })
 }

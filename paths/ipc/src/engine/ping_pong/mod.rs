@@ -17,7 +17,7 @@ pub mod threads;
 use std::fmt;
 
 use tollway_channel::coroutine::Stopped;
-use tollway_channel::linux::Failed;
+use tollway_channel::linux::{Failed, plain};
 use tollway_core::Ticks;
 
 use super::message;
@@ -68,6 +68,8 @@ pub enum Loss {
     Failed(Failed),
     /// Of tasks.
     Stopped(Stopped),
+    /// Of threads.
+    Called(plain::Failed),
 }
 
 impl fmt::Display for Loss {
@@ -75,6 +77,7 @@ impl fmt::Display for Loss {
         match self {
             Loss::Failed(failed) => failed.fmt(f),
             Loss::Stopped(stopped) => stopped.fmt(f),
+            Loss::Called(failed) => failed.fmt(f),
         }
     }
 }

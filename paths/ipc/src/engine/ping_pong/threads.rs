@@ -4,10 +4,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::Builder;
 use std::{io, thread};
 
+use tollway_channel::linux::plain::{Client, Counts, Failed, Server};
 use tollway_core::Ticks;
 
 use super::{Course, Demand, Loss, Outcome};
 use crate::engine::message;
+use crate::engine::service::Service;
 
 /// Bytes of a thread's stack: it copies one message at a time.
 const STACK: usize = 128 << 10;
@@ -15,43 +17,78 @@ const STACK: usize = 128 << 10;
 /// By which bits of its number a request tells its thread.
 const OF_THREAD: u32 = 40;
 
-/// Calls a server: a request, room for its reply, and how many bytes that has.
-pub trait Call: FnMut(&[u8], &mut [u8]) -> Result<usize, Loss> + Send {}
-
-impl<C: FnMut(&[u8], &mut [u8]) -> Result<usize, Loss> + Send> Call for C {}
-
-/// Keeps as many requests on their way as there are calls, each by a thread of its own, until the course says that it is enough. The calling thread is
-/// the first of them, and it alone has the course.
+/// Keeps as many requests on their way as there are clients, each by a thread of its own, until the course says that it is enough; what came of it, and
+/// how they waited. The calling thread is the first of them, and it alone has the course.
 ///
 /// # Errors
 /// If the kernel gives no thread.
-pub fn ask(calls: Vec<impl Call>, demand: &Demand, course: &mut impl Course) -> io::Result<Outcome> {
+pub fn ask(clients: Vec<Client>, demand: &Demand, course: &mut impl Course) -> io::Result<(Outcome, Counts)> {
     let crowd =
-        &Crowd { over: AtomicBool::new(false), done: calls.iter().map(|_| Line::default()).collect() };
-    let mut calls = calls.into_iter().enumerate();
-    let first = calls.next();
+        &Crowd { over: AtomicBool::new(false), done: clients.iter().map(|_| Line::default()).collect() };
+    let mut clients = clients.into_iter().enumerate();
+    let first = clients.next();
     thread::scope(|scope| {
-        let hire = |(number, call)| {
-            let builder = Builder::new().name("asks".into()).stack_size(STACK);
-            builder.spawn_scoped(scope, move || one(number, call, demand, crowd, &mut Follower(crowd)))
+        let hire = |(number, client)| {
+            hired().spawn_scoped(scope, move || one(number, client, demand, crowd, &mut Follower(crowd)))
         };
-        let others: Vec<_> = calls.map(hire).collect();
+        let others: Vec<_> = clients.map(hire).collect();
         if others.iter().any(Result::is_err) {
             crowd.over.store(true, Ordering::Relaxed);
         }
-        let mut all = match first {
-            Some((_, call)) => one(0, call, demand, crowd, &mut Leader { course, crowd }),
-            None => Outcome::default(),
+        let (mut all, mut counts) = match first {
+            Some((_, client)) => one(0, client, demand, crowd, &mut Leader { course, crowd }),
+            None => Default::default(),
         };
         for other in others {
-            let outcome = other?.join().map_err(|_| io::Error::other("a thread that asks panicked"))?;
+            let (outcome, counted) = other?.join().map_err(panicked)?;
             all.asked += outcome.asked;
             all.done += outcome.done;
             all.wrong += outcome.wrong;
             all.lost = all.lost.or(outcome.lost);
+            add(&mut counts, counted);
         }
-        Ok(all)
+        Ok((all, counts))
     })
+}
+
+/// Answers each client by a thread of its own until all are gone: how many requests there were, how they waited, and why one ended that should
+/// not have.
+///
+/// # Errors
+/// If the kernel gives no thread.
+pub fn serve(servers: Vec<Server>, service: &Service) -> io::Result<(u64, Counts, Option<Failed>)> {
+    thread::scope(|scope| {
+        let hire = |mut server: Server| {
+            let mut service = service.another();
+            hired().spawn_scoped(scope, move || {
+                let ended = server.serve(|_, request, reply| (0, service.answers(request, reply)));
+                (service.served(), server.counts(), ended.err())
+            })
+        };
+        let threads: Vec<_> = servers.into_iter().map(hire).collect();
+        let (mut all, mut counts, mut failed) = (0, Counts::default(), None);
+        for thread in threads {
+            let (served, counted, ended) = thread?.join().map_err(panicked)?;
+            all += served;
+            add(&mut counts, counted);
+            failed = failed.or(ended);
+        }
+        Ok((all, counts, failed))
+    })
+}
+
+fn hired() -> Builder {
+    Builder::new().name("one request".into()).stack_size(STACK)
+}
+
+fn panicked<E>(_: E) -> io::Error {
+    io::Error::other("a thread panicked")
+}
+
+fn add(all: &mut Counts, more: Counts) {
+    all.notices += more.notices;
+    all.yields += more.yields;
+    all.sleeps += more.sleeps;
 }
 
 /// What the threads share.
@@ -108,11 +145,11 @@ impl Course for Follower<'_> {
 /// A thread's requests. Whoever cannot go on ends the others.
 fn one(
     thread: usize,
-    mut call: impl Call,
+    mut client: Client,
     demand: &Demand,
     crowd: &Crowd,
     course: &mut impl Course,
-) -> Outcome {
+) -> (Outcome, Counts) {
     let (mut request, mut reply) = (vec![0; demand.size], vec![0; demand.size]);
     let mut outcome = Outcome::default();
     let mut goes_on = true;
@@ -121,19 +158,19 @@ fn one(
         let began = course.begins();
         message::ask(number, &mut request);
         outcome.asked += 1;
-        match call(&request, &mut reply) {
-            Ok(bytes) => {
+        match client.call(0, &request, &mut reply) {
+            Ok((_, bytes)) => {
                 outcome.done += 1;
                 outcome.wrong += u64::from(!demand.is_right(number, &reply[..bytes]));
                 crowd.done[thread].0.store(outcome.done, Ordering::Relaxed);
                 goes_on = course.came(began, || outcome.done) && !crowd.over.load(Ordering::Relaxed);
             }
-            Err(lost) => {
-                outcome.lost = Some(lost);
+            Err(failed) => {
+                outcome.lost = Some(Loss::Called(failed));
                 crowd.over.store(true, Ordering::Relaxed);
                 goes_on = false;
             }
         }
     }
-    outcome
+    (outcome, client.counts())
 }
