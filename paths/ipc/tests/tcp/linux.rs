@@ -8,7 +8,7 @@ use tollway_core::Requirement;
 use tollway_host::requirement::{check as has, skip_test};
 use tollway_ipc::engine::tcp::{BYTES, By, Client, LinuxServer, Network, Speaker, check, request};
 
-use crate::setting::{PATIENT, after, may};
+use crate::setting::{PATIENT, after, may, until};
 
 /// Those ways that this machine has.
 fn ways() -> Vec<By> {
@@ -31,7 +31,9 @@ fn it_answers_one_some_and_many_connections() {
             let server = LinuxServer::start(&network, by, None).unwrap();
             let mut client = Client::connect(network.client(), Network::APPLICATION, connections).unwrap();
             let mut answered = vec![0u64; connections];
-            client.run(after(Duration::from_millis(150)), |reply| answered[reply.connection] += 1).unwrap();
+            client
+                .run(until(after(Duration::from_millis(150)), |reply| answered[reply.connection] += 1))
+                .unwrap();
             drop(client);
             let served = server.stop().unwrap();
             let all: u64 = answered.iter().sum();
@@ -106,9 +108,9 @@ fn it_ends_with_connections_open() {
         let network = Network::new(Speaker::Linux).unwrap();
         let server = LinuxServer::start(&network, by, None).unwrap();
         let mut client = Client::connect(network.client(), Network::APPLICATION, 8).unwrap();
-        client.run(after(Duration::from_millis(5)), |_| ()).unwrap();
+        client.run(until(after(Duration::from_millis(5)), |_| ())).unwrap();
         server.stop().unwrap();
-        let error = client.run(after(Duration::from_millis(50)), |_| ()).unwrap_err().to_string();
+        let error = client.run(until(after(Duration::from_millis(50)), |_| ())).unwrap_err().to_string();
         assert!(error.contains("connection"), "{error}");
         drop::<Client>(client);
     }
