@@ -14,8 +14,8 @@ pub(super) struct Little {
     asked: Ticks,
 }
 
-/// By so much of the number of connections it may be off, or the trial is no measurement. A machine that has no time for the trial in part of the window
-/// is off by as much in one of the two ways.
+/// By so much of the number of connections it may be off, or the trial is no measurement. A machine that had no time for the trial at one end of the
+/// window is off by more in one of the two ways, and as much on the other side in the other: the law is between them.
 const OFF: f64 = 0.5;
 
 impl Little {
@@ -42,7 +42,7 @@ impl Little {
     /// [`Error::Wrong`] if it is off by half.
     pub(super) fn holds(&self) -> Result<()> {
         let [answered, asked] = self.ratios();
-        if self.ratios().iter().any(|ratio| (1.0 - ratio).abs() < OFF) {
+        if answered.max(asked) > 1.0 - OFF && answered.min(asked) < 1.0 + OFF {
             return Ok(());
         }
         let law = self.connections as f64;
@@ -88,5 +88,13 @@ mod tests {
         (0..30).for_each(|_| little.took(10, true, true));
         little.took(700, true, false);
         little.holds().unwrap();
+        let mut little = Little::new(1, 1000);
+        (0..20).for_each(|_| little.took(10, true, true));
+        little.took(2300, true, false);
+        little.holds().unwrap();
+        // Twice as many as there are connections can have.
+        let mut little = Little::new(1, 1000);
+        (0..200).for_each(|_| little.took(10, true, true));
+        little.holds().unwrap_err();
     }
 }
