@@ -44,6 +44,10 @@ pub(super) struct End {
     state: State,
     /// Whether it has written something since it looked whether the other end sleeps.
     pub(super) owes: bool,
+    /// Whether it looks now, although there may be more for it to do.
+    pub(super) is_hinting: bool,
+    /// Whether it has had messages since it was last idle.
+    pub(super) is_in_round: bool,
     looking: Use,
     giving_way: Use,
     pub(super) notices: u64,
@@ -60,6 +64,8 @@ impl End {
             now: 0.0,
             state: State::Busy,
             owes: false,
+            is_hinting: false,
+            is_in_round: false,
             looking: Use::default(),
             giving_way: Use::default(),
             notices: 0,
@@ -92,9 +98,9 @@ impl End {
         self.inbox.pop_front_if(|seen| *seen <= self.now).is_some()
     }
 
-    /// Whether there is one by now.
-    pub(super) fn has_some(&self) -> bool {
-        self.inbox.front().is_some_and(|seen| *seen <= self.now)
+    /// Whether there is nothing for it to do.
+    pub(super) fn is_idle(&self) -> bool {
+        !self.is_in_round && self.inbox.front().is_none_or(|seen| *seen > self.now)
     }
 
     /// It has nothing to do. `woken` says whether the other end has still to look whether it sleeps.
