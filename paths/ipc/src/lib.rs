@@ -16,7 +16,12 @@ pub fn path() -> Path {
         name: "ipc",
         question: "Synchronous or asynchronous: what does a request to another process or the kernel cost, and from which load on does that change?",
         variants: variants::all(),
-        presets: &[("quick", include_str!("../presets/quick.toml"))],
+        presets: &[
+            ("quick", include_str!("../presets/quick.toml")),
+            ("ping-pong", include_str!("../presets/ping-pong.toml")),
+            ("server-load", include_str!("../presets/server-load.toml")),
+            ("crossover", include_str!("../presets/crossover.toml")),
+        ],
         claims: "",
     }
 }
