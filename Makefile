@@ -7,7 +7,7 @@ TARGET  ?= payload
 
 HOSTILE_CHAINS ?= 10000000
 
-.PHONY: run test agent guard bench truth kill-test coverage long verdicts guest-test hostile model fuzz oracle audit setup-guest clean help
+.PHONY: run test agent guard bench truth kill-test coverage long verdicts guest-test hostile tcp-long model fuzz oracle audit setup-guest clean help
 
 run: setup-run agent           ## set up, build, run the main job: price list and report.html
 	$(CARGO) build --release --package tollway
@@ -61,6 +61,10 @@ guest-test: agent              ## eight Linux guests at once, and twenty started
 hostile:                       ## hostile tenants of a crypto card, HOSTILE_CHAINS (10^7) chains of them: do neighbours, keys or the card's memory suffer? Wants the machine to itself
 	TOLLWAY_CHAINS=$(HOSTILE_CHAINS) TOLLWAY_REQUIRE=quiet \
 	  $(CARGO) test --release --package tollway-cipher --test hostile --locked -- --nocapture a_crowd
+
+tcp-long:                      ## the TCP server: a minute of messages by each way and number of connections, and 10^7 frames of any kind at its network stack (15 minutes)
+	TOLLWAY_TCP_SECONDS=60 TOLLWAY_FRAMES=10000000 TOLLWAY_REQUIRE=netns,packet \
+	  $(CARGO) test --release --package tollway-ipc --test tcp --locked -- --nocapture --test-threads=1 each_style any_frames
 
 model: setup-run agent         ## responses of the crypto card under load as its model foretells them, 10^6 requests a point (15 minutes). Wants the machine to itself
 	$(CARGO) build --release --package tollway
