@@ -69,7 +69,9 @@ fn asks_by_topics(asked: &Asked) -> Outcome {
     let back = topic(&node, &format!("{name}-back"), asked.depth)?;
     let (publisher, subscriber) = (there.publisher_builder().create()?, back.subscriber_builder().create()?);
     let other = Other::start(&name)?;
-    while there.dynamic_config().number_of_subscribers() == 0 || back.dynamic_config().number_of_publishers() == 0 {
+    while there.dynamic_config().number_of_subscribers() == 0
+        || back.dynamic_config().number_of_publishers() == 0
+    {
         std::thread::yield_now();
     }
     pin(asked.cores[0]);

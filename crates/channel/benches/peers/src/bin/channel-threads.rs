@@ -79,8 +79,7 @@ fn tokio(asked: &Asked) {
         let waiting = runtime();
         let mut waits = true;
         let receive = || {
-            let reply =
-                if waits { waiting.block_on(replies.recv()) } else { replies.try_recv().ok() };
+            let reply = if waits { waiting.block_on(replies.recv()) } else { replies.try_recv().ok() };
             waits = reply.is_none() || asked.depth == 1;
             reply
         };
