@@ -5,7 +5,6 @@ mod client;
 mod connection;
 mod dispatcher;
 mod doorbell;
-mod greeting;
 pub mod kernel;
 mod meeting;
 mod patience;
