@@ -78,7 +78,8 @@ impl Pool {
         let count = unsafe { AtomicU16::from_ptr(BufRingEntry::tail(first).cast_mut()) };
         count.store(given.wrapping_add(1), Ordering::Release);
         // Each of those that wait now; who joins meanwhile waits for the next.
-        for _ in 0..self.waiting.borrow().len() {
+        let waiting = self.waiting.borrow().len();
+        for _ in 0..waiting {
             let waker = self.waiting.borrow_mut().pop_front();
             waker.into_iter().for_each(Waker::wake);
         }
