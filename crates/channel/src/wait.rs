@@ -158,6 +158,11 @@ impl<P: Platform> Waiter<P> {
         &self.platform
     }
 
+    /// Where it waits, to be changed.
+    pub fn platform_mut(&mut self) -> &mut P {
+        &mut self.platform
+    }
+
     /// How its waits ended.
     pub fn waits(&self) -> Waits {
         self.waits

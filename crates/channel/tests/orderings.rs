@@ -1,6 +1,6 @@
 //! The rings, the bell and the waiting under every interleaving and every order of memory that the language allows.
 //!
-//! `src/ring`, `src/wait.rs` and `src/rouse.rs` are compiled once more here, with loom's atomics in the place of the processor's: the code that is checked is the
+//! `src/ring`, `src/wait.rs`, `src/rouse.rs` and `src/coroutine/woken.rs` are compiled once more here, with loom's atomics in the place of the processor's: the code that is checked is the
 //! code that runs.
 #![allow(dead_code)]
 
@@ -17,6 +17,8 @@ mod ring;
 mod rouse;
 #[path = "../src/wait.rs"]
 mod wait;
+#[path = "../src/coroutine/woken.rs"]
+mod woken;
 
 use atomic::{AtomicU64, Ordering};
 use ring::Watched;
@@ -26,6 +28,7 @@ use ring::layout::Geometry;
 use ring::server::Server;
 use rouse::{DOWN, Rouse};
 use wait::{Gone, Patience, Platform, Waiter};
+use woken::{Turns, Woken};
 
 fn memory(slots: usize) -> (Arc<[AtomicU64]>, Geometry) {
     let geometry = Geometry::new(slots, 8).unwrap();
@@ -268,4 +271,41 @@ fn several_at_a_time_are_told_apart() {
         }
         answering.join().unwrap();
     });
+}
+
+/// Two threads wake tasks of one word, and of two, while the executor takes what there is and sleeps whenever that is nothing.
+#[test]
+fn every_task_that_is_woken_is_polled() {
+    for numbers in [[(0, 3), (0, 4)], [(1, 3), (1, 64)], [(2, 3), (5, 3)]] {
+        check(2, move || {
+            let pair = Arc::new(Pair::default());
+            let woken = Arc::new(Woken::new(65));
+            let waking = numbers.map(|(priority, number)| {
+                let (pair, woken) = (pair.clone(), woken.clone());
+                thread::spawn(move || {
+                    if woken.wake_from_elsewhere(priority, number) && pair.own.rouse() {
+                        pair.wakes();
+                    }
+                })
+            });
+            let bell = AtomicU64::new(0);
+            let mut waiter = Waiter::new(pair, SLEEPER);
+            let mut turns = Turns::default();
+            let mut polled = Vec::new();
+            while polled.len() < 2 {
+                match woken.next(&mut turns) {
+                    Some(number) => polled.push(number),
+                    None => {
+                        woken.waits();
+                        waiter.wait(Bell(&bell), || woken.is_any()).unwrap();
+                        woken.waits_no_more();
+                    }
+                }
+            }
+            polled.sort_unstable();
+            assert_eq!(polled, numbers.map(|(_, number)| number));
+            assert_eq!(woken.next(&mut turns), None);
+            waking.into_iter().for_each(|waking| waking.join().unwrap());
+        });
+    }
 }

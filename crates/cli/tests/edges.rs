@@ -32,7 +32,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tollway-entropy", PATH),
     ("tollway-cipher", PATH),
     ("tollway-ipc", PATH),
-    ("tollway-all", &["core", "null", "crossings", "capture", "entropy", "cipher"]),
+    ("tollway-all", &["core", "null", "crossings", "capture", "entropy", "cipher", "ipc"]),
     ("tollway-capture-tool", TOOL),
     ("tollway-entropy-tool", TOOL),
     ("tollway-cipher-tool", TOOL),

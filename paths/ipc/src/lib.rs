@@ -3,3 +3,18 @@
 //! [`engine`] has the applications, of use without the laboratory; what carries their requests is `tollway-channel`.
 
 pub mod engine;
+mod params;
+mod variants;
+
+use tollway_core::Path;
+
+/// The path `ipc`.
+pub fn path() -> Path {
+    Path {
+        name: "ipc",
+        question: "Synchronous or asynchronous: what does a request to another process or the kernel cost, and from which load on does that change?",
+        variants: variants::all(),
+        presets: &[("quick", include_str!("../presets/quick.toml"))],
+        claims: "",
+    }
+}

@@ -7,10 +7,11 @@
 //!   have the writer wait for it.
 
 use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
@@ -46,7 +47,16 @@ pub struct Doorbell {
 
 enum Way {
     Futex { beside: Beside, _watch: Watch },
-    Eventfd { rings: OwnedFd, rung: OwnedFd, roused: Arc<OwnedFd>, link: UnixStream },
+    Eventfd { rings: OwnedFd, rung: OwnedFd, roused: Arc<OwnedFd>, link: UnixStream, also: Also },
+}
+
+/// What else a sleep ends by.
+#[derive(Default)]
+struct Also {
+    /// That this can be read.
+    descriptor: Option<OwnedFd>,
+    /// That it has lasted for so long.
+    at_most: Option<Timespec>,
 }
 
 impl Doorbell {
@@ -80,8 +90,30 @@ impl Doorbell {
         }
         let roused = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|e| Error::system("making an eventfd", e))?;
-        let way = Way::Eventfd { rings, rung, roused: Arc::new(roused), link };
+        let way = Way::Eventfd { rings, rung, roused: Arc::new(roused), link, also: Also::default() };
         Ok(Doorbell { clock: RunClock::chosen(), own: Arc::new(Rouse::new()), way })
+    }
+
+    /// Sleeps end as well when that descriptor can be read.
+    pub(super) fn sleeps_on(&mut self, descriptor: OwnedFd) -> Result<()> {
+        match &mut self.way {
+            Way::Eventfd { also, .. } => {
+                also.descriptor = Some(descriptor);
+                Ok(())
+            }
+            Way::Futex { .. } => Err(Error::Input {
+                place: "an end that sleeps on another descriptor as well".into(),
+                reason: "it is woken by a futex, which is no descriptor".into(),
+                remedy: "ask for a channel with Notice::Eventfd".into(),
+            }),
+        }
+    }
+
+    /// Sleeps end after that time as well.
+    pub(super) fn sleeps_for(&mut self, at_most: Option<Duration>) {
+        if let Way::Eventfd { also, .. } = &mut self.way {
+            also.at_most = at_most.and_then(|time| Timespec::try_from(time).ok());
+        }
     }
 
     /// What wakes this end from another thread of its process, if it sleeps. What stands in shared memory has no part in it.
@@ -187,15 +219,20 @@ impl Platform for Doorbell {
             Way::Futex { .. } => {
                 let _ = futex::wait(half(bell), futex::Flags::empty(), ASLEEP as u32, Some(&NAP));
             }
-            Way::Eventfd { rung, roused, link, .. } => {
+            Way::Eventfd { rung, roused, link, also, .. } => {
                 let mut all = [
                     PollFd::new(rung, PollFlags::IN),
                     PollFd::new(&**roused, PollFlags::IN),
                     PollFd::new(link, PollFlags::RDHUP),
+                    PollFd::from_borrowed_fd(
+                        also.descriptor.as_ref().map_or(link.as_fd(), AsFd::as_fd),
+                        PollFlags::IN,
+                    ),
                 ];
+                let asked = if also.descriptor.is_some() { all.len() } else { all.len() - 1 };
                 // An error is an interruption, or that memory is short: looked at again.
-                let _ = poll(&mut all, None);
-                let [rang, is_roused, ended] = all.map(|one| !one.revents().is_empty());
+                let _ = poll(&mut all[..asked], also.at_most.as_ref());
+                let [rang, is_roused, ended, _] = all.map(|one| !one.revents().is_empty());
                 if is_roused {
                     let _ = rustix::io::read(&**roused, &mut [0; 8]);
                 }

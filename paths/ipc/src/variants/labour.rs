@@ -1,0 +1,124 @@
+//! What a server's work costs by itself: calibrated cycles, and a product of matrices.
+
+use tollway_core::{
+    Actor, Address, Axis, Crossing, Error, Gate, Params, Place, Plan, Recorder, Result, Role, Tally, TollKey,
+    Value, Variant, Window,
+};
+use tollway_host::clock::RunClock;
+use tollway_load::repeat;
+
+use crate::engine::service::{Load, Service};
+use crate::params;
+
+const WORKER: &str = "worker";
+
+pub(super) fn variants() -> Vec<Box<dyn Variant>> {
+    vec![Box::new(Labour(Crossing::RequestWork)), Box::new(Labour(Crossing::MatrixProduct))]
+}
+
+/// The toll of so many cycles of work.
+pub(super) fn work_key(cycles: u64) -> TollKey {
+    TollKey::of(Crossing::RequestWork).size(cycles)
+}
+
+/// The toll of a product of matrices of so many rows.
+pub(super) fn matrix_key(rows: usize) -> TollKey {
+    TollKey::of(Crossing::MatrixProduct).size(rows as u64)
+}
+
+/// One kind of work.
+struct Labour(Crossing);
+
+impl Labour {
+    fn load(&self, params: &Params) -> Result<Load> {
+        let size = params.int("size")?;
+        Ok(match self.0 {
+            Crossing::MatrixProduct => Load { cycles: 0, rows: size as usize },
+            _ => Load { cycles: size, rows: 0 },
+        })
+    }
+}
+
+impl Variant for Labour {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn about(&self) -> &str {
+        self.0.title()
+    }
+
+    fn caveats(&self) -> &str {
+        match self.0 {
+            Crossing::MatrixProduct => {
+                "The matrices lie in the nearest cache that they fit into. The sum of the product's elements is in it."
+            }
+            _ => {
+                "So many dependent multiplications as take so long on this processor, found out when the worker is made: at another clock rate it \
+                 is another time."
+            }
+        }
+    }
+
+    fn axes(&self) -> Vec<Axis> {
+        let (axis, default) = match self.0 {
+            Crossing::MatrixProduct => (params::matrix(), 20),
+            _ => (params::work(), 10_000),
+        };
+        vec![Axis { name: "size", default: Value::Int(default), ..axis }]
+    }
+
+    fn plan(&self, params: &Params) -> Result<Plan> {
+        let key = TollKey::of(self.0).size(params.int("size")?);
+        Ok(Plan {
+            operation: "request's work".into(),
+            roles: vec![Role::measured(WORKER)],
+            gates: vec![Gate::new(self.name(), WORKER, key.clone())],
+            provides: Some(key),
+            needs: Vec::new(),
+            requires: Vec::new(),
+            guests: Vec::new(),
+        })
+    }
+
+    fn actor(&self, _: &str, params: &Params) -> Result<Box<dyn Actor>> {
+        Ok(Box::new(Worker { load: self.load(params)?, service: None, result: 0, done: 0, wrong: 0 }))
+    }
+}
+
+struct Worker {
+    load: Load,
+    service: Option<Service>,
+    /// What each time has to come out.
+    result: u64,
+    done: u64,
+    wrong: u64,
+}
+
+impl Actor for Worker {
+    fn ready(&mut self, _: &Place) -> Result<Address> {
+        self.service = Some(Service::new(self.load, RunClock::chosen()));
+        self.result = self.load.result();
+        Ok(Address::none())
+    }
+
+    fn run(&mut self, window: &Window, recorder: &mut Recorder) -> Result<()> {
+        let Some(service) = &mut self.service else { return Ok(()) };
+        let (result, wrong) = (self.result, &mut self.wrong);
+        let mut work = || *wrong += u64::from(service.works() != result);
+        self.done = repeat(RunClock::chosen(), window, recorder, &mut work);
+        Ok(())
+    }
+
+    fn verify(&mut self) -> Result<()> {
+        match (self.done, self.wrong) {
+            (0, _) => Err(Error::Wrong("nothing was done".into())),
+            (_, 0) => Ok(()),
+            (done, wrong) => Err(Error::Wrong(format!("of {done} products {wrong} were wrong"))),
+        }
+    }
+
+    fn tally(&mut self) -> Tally {
+        Tally::default().counter("operations", self.done)
+    }
+}

@@ -1,0 +1,38 @@
+//! What is put on trial: requests by every way, what messages cost alone, and what a server's work does.
+//!
+//! ```text
+//!   ping_pong  a client and a server by each way
+//!   client     the client's end
+//!   server     the server's end
+//!   setting    what both do, by the axes
+//!   gates      the bill of a round trip
+//!   message    the toll of messages alone
+//!   labour     the tolls of a server's work
+//!   course     the timing of requests
+//!   counted    what ends counted
+//! ```
+
+mod client;
+mod counted;
+mod course;
+mod gates;
+mod labour;
+mod message;
+mod ping_pong;
+mod server;
+mod setting;
+
+use tollway_core::Variant;
+
+/// The roles.
+const CLIENT: &str = "client";
+const SERVER: &str = "server";
+
+/// Every variant.
+pub(crate) fn all() -> Vec<Box<dyn Variant>> {
+    let mut all: Vec<Box<dyn Variant>> = Vec::new();
+    all.extend(ping_pong::variants());
+    all.push(Box::new(message::Message));
+    all.extend(labour::variants());
+    all
+}

@@ -1,0 +1,110 @@
+//! A client and a server, by each way.
+//!
+//! ```text
+//! client ── message ── (notice, if the server sleeps) ──╮
+//!                                                       ╰── server: work ── message ── (notice, if the client sleeps) ── client
+//! ```
+//!
+//! The figure is what a round trip costs with so many on their way: the time of a stretch by the requests that were done in it. Latency is the stage of
+//! that name.
+
+use tollway_core::{Actor, Axis, Error, Params, Placement, Plan, Requirement, Result, Role, Variant};
+
+use super::client::ClientActor;
+use super::server::ServerActor;
+use super::setting::{self, Setting, Way};
+use super::{CLIENT, SERVER, gates};
+use crate::params;
+
+pub(super) fn variants() -> Vec<Box<dyn Variant>> {
+    [Way::Slow, Way::Fast, Way::Ring, Way::Tasks]
+        .map(|way| Box::new(PingPong(way)) as Box<dyn Variant>)
+        .into()
+}
+
+/// Client and server by that way.
+struct PingPong(Way);
+
+/// The placement of the axis `cores`.
+pub(super) fn placed(params: &Params) -> Result<Placement> {
+    Ok(if params.word("cores")? == "one" { Placement::Same } else { Placement::Across })
+}
+
+/// Server and client at that placement, and what that requires.
+pub(super) fn roles(placement: Placement) -> (Vec<Role>, Vec<Requirement>) {
+    let (server, client) = (Role::serving(SERVER), Role::measured(CLIENT));
+    match placement {
+        Placement::Same => (vec![server, client], Vec::new()),
+        Placement::Across => (vec![server.core(1), client], vec![Requirement::Cores(2)]),
+    }
+}
+
+/// The actor of a role.
+pub(super) fn actor(variant: &str, role: &str, setting: Setting) -> Result<Box<dyn Actor>> {
+    match role {
+        SERVER => Ok(Box::new(ServerActor::new(setting))),
+        CLIENT => Ok(Box::new(ClientActor::new(setting))),
+        other => Err(Error::Input {
+            place: format!("role `{other}`"),
+            reason: format!("`{variant}` has no such role"),
+            remedy: format!("it has: {SERVER}, {CLIENT}"),
+        }),
+    }
+}
+
+impl Variant for PingPong {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn about(&self) -> &str {
+        match self.0 {
+            Way::Slow => {
+                "synchronous calls by a Unix seqpacket socket, a thread at either end for each request on its way"
+            }
+            Way::Fast => {
+                "synchronous calls through shared memory, the turn handed over by a futex; a thread at either end for each request on its way"
+            }
+            Way::Ring => "requests through rings in shared memory, by one thread, without futures",
+            Way::Tasks => "requests through rings in shared memory, each a future; an executor at either end",
+        }
+    }
+
+    fn caveats(&self) -> &str {
+        "Client and server are processes. The figure is the time of a stretch of requests by their number: with several on their way it is less than what \
+         any of them takes, which is the stage `request to reply` (each sixteenth is timed). Writing a request, reading and comparing its reply \
+         are in it, and the server's work. An end that looks without end, or for long, uses a processor that is in no figure."
+    }
+
+    fn axes(&self) -> Vec<Axis> {
+        let mut axes =
+            vec![params::concurrency(), params::cores(), params::size(), params::work(), params::matrix()];
+        match self.0 {
+            Way::Slow => {}
+            Way::Fast => axes.push(params::patience()),
+            Way::Ring | Way::Tasks => axes.extend([params::notice(), params::patience()]),
+        }
+        axes
+    }
+
+    fn plan(&self, params: &Params) -> Result<Plan> {
+        let setting = Setting::of(self.0, params)?;
+        let placement = placed(params)?;
+        let (roles, mut requires) = roles(placement);
+        requires.extend(setting::requires(params)?);
+        Ok(Plan {
+            operation: "round trip".into(),
+            roles,
+            gates: gates::of(&setting, placement),
+            provides: None,
+            needs: Vec::new(),
+            requires,
+            guests: Vec::new(),
+        })
+    }
+
+    fn actor(&self, role: &str, params: &Params) -> Result<Box<dyn Actor>> {
+        setting::possible(params)?;
+        actor(self.name(), role, Setting::of(self.0, params)?)
+    }
+}
