@@ -3,23 +3,25 @@
 //! ```text
 //!   ring        what lies in the shared memory, and the two ends: one asks, one answers
 //!   wait        looks, gives way, says that it sleeps, looks once more, sleeps
+//!   rouse       how threads of one process wake the one that sleeps
 //!   coroutine   requests as futures, and an executor for them
 //!   linux       where the memory comes from, how ends meet and are woken
 //! ```
 //!
-//! `ring`, `wait` and `coroutine` know no operating system: what they need of one is [`wait::Platform`] and memory. Without the feature `linux` the crate
+//! `ring`, `wait`, `rouse` and `coroutine` know no operating system: what they need of one is [`wait::Platform`] and memory. Without the feature `linux` the crate
 //! is `no_std`.
 #![cfg_attr(not(feature = "linux"), no_std)]
 
 extern crate alloc;
 
-/// Those of the language; `tests/orderings.rs` compiles `ring` and `wait` with loom's.
+/// Those of the language; `tests/orderings.rs` compiles `ring`, `wait` and `rouse` with loom's.
 use core::sync::atomic;
 
 pub mod coroutine;
 #[cfg(feature = "linux")]
 pub mod linux;
 pub mod ring;
+pub mod rouse;
 pub mod wait;
 
 /// The examples of the README are compiled.

@@ -28,6 +28,37 @@ pub trait Platform {
 
     /// Wakes who sleeps by that word.
     fn wake(&self, bell: &AtomicU64);
+
+    /// Whether the other end is known to be no more: asked now and then by who looks for long. Where nobody can tell, it is not.
+    fn is_gone(&self) -> bool {
+        false
+    }
+}
+
+impl<T: core::ops::Deref<Target: Platform>> Platform for T {
+    fn now(&self) -> u64 {
+        (**self).now()
+    }
+
+    fn relax(&self) {
+        (**self).relax();
+    }
+
+    fn give_way(&self) {
+        (**self).give_way();
+    }
+
+    fn sleep(&self, bell: &AtomicU64) -> Result<(), Gone> {
+        (**self).sleep(bell)
+    }
+
+    fn wake(&self, bell: &AtomicU64) {
+        (**self).wake(bell);
+    }
+
+    fn is_gone(&self) -> bool {
+        (**self).is_gone()
+    }
 }
 
 /// The other end is no more.
@@ -45,8 +76,7 @@ impl core::error::Error for Gone {}
 /// How long an end looks before it sleeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
-    /// For so long it looks, in units of the platform's clock: what a wake-up costs is best. That the other end is gone it learns only when it would
-    /// sleep: who looks without end never does.
+    /// For so long it looks, in units of the platform's clock: what a wake-up costs is best.
     pub spin: u64,
     /// So often it gives its core away and looks again after that.
     pub yields: u32,
@@ -77,6 +107,12 @@ const VAIN: u32 = 16;
 
 /// Of so many waits without it, in one it is tried.
 const AGAIN: u32 = 64;
+
+/// After so many looks, of some 50 cycles each, who looks asks whether the other end is gone, which may be a call of the kernel.
+const LOOKS: u32 = 1 << 14;
+
+/// After so many times that it gave its core away it asks the same.
+const TURNS: u32 = 64;
 
 impl Use {
     /// Whether it is worth while now.
@@ -111,9 +147,20 @@ impl<P: Platform> Waiter<P> {
         }
     }
 
+    /// The same, with what it has learnt, in another place.
+    pub fn moved<Q: Platform>(self, to: impl FnOnce(P) -> Q) -> Waiter<Q> {
+        let Waiter { platform, patience, looking, giving_way, waits } = self;
+        Waiter { platform: to(platform), patience, looking, giving_way, waits }
+    }
+
     /// Where it waits.
     pub fn platform(&self) -> &P {
         &self.platform
+    }
+
+    /// Where it waits, to be changed.
+    pub fn platform_mut(&mut self) -> &mut P {
+        &mut self.platform
     }
 
     /// How its waits ended.
@@ -127,7 +174,7 @@ impl<P: Platform> Waiter<P> {
     /// [`Gone`] if the other end is no more and has left nothing.
     pub fn wait(&mut self, bell: Bell<'_>, mut is_there: impl FnMut() -> bool) -> Result<(), Gone> {
         if self.looking.is_tried() {
-            let found = self.looks(&mut is_there);
+            let found = self.looks(&mut is_there)?;
             self.looking.had(found);
             if found {
                 self.waits.looking += 1;
@@ -137,10 +184,7 @@ impl<P: Platform> Waiter<P> {
             self.looking.had(false);
         }
         if self.giving_way.is_tried() {
-            let found = (0..self.patience.yields).any(|_| {
-                self.platform.give_way();
-                is_there()
-            });
+            let found = self.gives_way(&mut is_there)?;
             self.giving_way.had(found);
             if found {
                 self.waits.giving_way += 1;
@@ -152,17 +196,41 @@ impl<P: Platform> Waiter<P> {
         self.sleeps(bell, is_there)
     }
 
-    fn looks(&mut self, is_there: &mut impl FnMut() -> bool) -> bool {
+    fn looks(&mut self, is_there: &mut impl FnMut() -> bool) -> Result<bool, Gone> {
         let begun = self.platform.now();
+        let mut looked = 0u32;
         loop {
             if is_there() {
-                return true;
+                return Ok(true);
             }
             if self.platform.now().wrapping_sub(begun) >= self.patience.spin {
-                return false;
+                return Ok(false);
+            }
+            looked = looked.wrapping_add(1);
+            if looked.is_multiple_of(LOOKS) {
+                self.is_not_alone(is_there)?;
             }
             self.platform.relax();
         }
+    }
+
+    fn gives_way(&mut self, is_there: &mut impl FnMut() -> bool) -> Result<bool, Gone> {
+        for turn in 1..=self.patience.yields {
+            self.platform.give_way();
+            if is_there() {
+                return Ok(true);
+            }
+            if turn.is_multiple_of(TURNS) {
+                self.is_not_alone(is_there)?;
+            }
+        }
+        Ok(false)
+    }
+
+    /// That the other end is there, or has left something.
+    #[cold]
+    fn is_not_alone(&self, is_there: &mut impl FnMut() -> bool) -> Result<(), Gone> {
+        if self.platform.is_gone() && !is_there() { Err(Gone) } else { Ok(()) }
     }
 
     fn sleeps(&mut self, bell: Bell<'_>, mut is_there: impl FnMut() -> bool) -> Result<(), Gone> {

@@ -1,6 +1,6 @@
 //! The rings, the bell and the waiting under every interleaving and every order of memory that the language allows.
 //!
-//! `src/ring` and `src/wait.rs` are compiled once more here, with loom's atomics in the place of the processor's: the code that is checked is the
+//! `src/ring`, `src/wait.rs`, `src/rouse.rs` and `src/coroutine/woken.rs` are compiled once more here, with loom's atomics in the place of the processor's: the code that is checked is the
 //! code that runs.
 #![allow(dead_code)]
 
@@ -13,8 +13,12 @@ use loom::thread;
 
 #[path = "../src/ring/mod.rs"]
 mod ring;
+#[path = "../src/rouse.rs"]
+mod rouse;
 #[path = "../src/wait.rs"]
 mod wait;
+#[path = "../src/coroutine/woken.rs"]
+mod woken;
 
 use atomic::{AtomicU64, Ordering};
 use ring::Watched;
@@ -22,7 +26,9 @@ use ring::bell::{ASLEEP, Bell};
 use ring::client::Client;
 use ring::layout::Geometry;
 use ring::server::Server;
+use rouse::{DOWN, Rouse};
 use wait::{Gone, Patience, Platform, Waiter};
+use woken::{Turns, Woken};
 
 fn memory(slots: usize) -> (Arc<[AtomicU64]>, Geometry) {
     let geometry = Geometry::new(slots, 8).unwrap();
@@ -36,7 +42,7 @@ struct Futex {
     woken: Condvar,
 }
 
-impl Platform for Arc<Futex> {
+impl Platform for Futex {
     fn now(&self) -> u64 {
         0
     }
@@ -58,6 +64,49 @@ impl Platform for Arc<Futex> {
     fn wake(&self, _: &AtomicU64) {
         drop(self.lock.lock().unwrap());
         self.woken.notify_all();
+    }
+}
+
+/// A futex of two words: who sleeps by it may be roused by threads of its own.
+#[derive(Default)]
+struct Pair {
+    futex: Futex,
+    own: Rouse,
+}
+
+impl Pair {
+    fn wakes(&self) {
+        drop(self.futex.lock.lock().unwrap());
+        self.futex.woken.notify_all();
+    }
+}
+
+impl Platform for Pair {
+    fn now(&self) -> u64 {
+        0
+    }
+
+    fn relax(&self) {}
+
+    fn give_way(&self) {
+        thread::yield_now();
+    }
+
+    fn sleep(&self, bell: &AtomicU64) -> Result<(), Gone> {
+        if !self.own.lies_down()? {
+            return Ok(());
+        }
+        let mut lock = self.futex.lock.lock().unwrap();
+        while bell.load(Ordering::Relaxed) == ASLEEP && self.own.word().load(Ordering::Relaxed) == DOWN {
+            lock = self.futex.woken.wait(lock).unwrap();
+        }
+        drop(lock);
+        self.own.rises();
+        Ok(())
+    }
+
+    fn wake(&self, _: &AtomicU64) {
+        self.wakes();
     }
 }
 
@@ -89,6 +138,55 @@ fn no_wake_up_is_lost() {
         let mut waiter = Waiter::new(futex, SLEEPER);
         waiter.wait(Bell(&words[0]), || words[1].load(Ordering::Acquire) == 7).unwrap();
         writer.join().unwrap();
+    });
+}
+
+/// Another thread of its process rouses who sleeps by a bell, which a hostile end silences meanwhile, and says again that it is to be rung.
+#[test]
+fn no_rousing_is_lost_whatever_stands_in_the_bell() {
+    check(3, || {
+        let pair = Arc::new(Pair::default());
+        let words: Arc<[AtomicU64; 2]> = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
+        let hostile = thread::spawn({
+            let words = words.clone();
+            move || {
+                words[0].store(0, Ordering::Relaxed);
+                words[0].store(ASLEEP, Ordering::Relaxed);
+            }
+        });
+        let rousing = thread::spawn({
+            let (pair, words) = (pair.clone(), words.clone());
+            move || {
+                words[1].store(7, Ordering::Relaxed);
+                if pair.own.rouse() {
+                    pair.wakes();
+                }
+            }
+        });
+        let mut waiter = Waiter::new(pair, SLEEPER);
+        waiter.wait(Bell(&words[0]), || words[1].load(Ordering::Relaxed) == 7).unwrap();
+        rousing.join().unwrap();
+        hostile.join().unwrap();
+    });
+}
+
+/// The other end goes while one is about to sleep, and has left something or nothing.
+#[test]
+fn nobody_sleeps_on_when_the_other_is_gone() {
+    check(4, || {
+        let pair = Arc::new(Pair::default());
+        let word = AtomicU64::new(0);
+        let going = thread::spawn({
+            let pair = pair.clone();
+            move || {
+                if pair.own.ends() {
+                    pair.wakes();
+                }
+            }
+        });
+        let mut waiter = Waiter::new(pair, SLEEPER);
+        assert_eq!(waiter.wait(Bell(&word), || false), Err(Gone));
+        going.join().unwrap();
     });
 }
 
@@ -173,4 +271,41 @@ fn several_at_a_time_are_told_apart() {
         }
         answering.join().unwrap();
     });
+}
+
+/// Two threads wake tasks of one word, and of two, while the executor takes what there is and sleeps whenever that is nothing.
+#[test]
+fn every_task_that_is_woken_is_polled() {
+    for numbers in [[(0, 3), (0, 4)], [(1, 3), (1, 64)], [(2, 3), (5, 3)]] {
+        check(2, move || {
+            let pair = Arc::new(Pair::default());
+            let woken = Arc::new(Woken::new(65));
+            let waking = numbers.map(|(priority, number)| {
+                let (pair, woken) = (pair.clone(), woken.clone());
+                thread::spawn(move || {
+                    if woken.wake_from_elsewhere(priority, number) && pair.own.rouse() {
+                        pair.wakes();
+                    }
+                })
+            });
+            let bell = AtomicU64::new(0);
+            let mut waiter = Waiter::new(pair, SLEEPER);
+            let mut turns = Turns::default();
+            let mut polled = Vec::new();
+            while polled.len() < 2 {
+                match woken.next(&mut turns) {
+                    Some(number) => polled.push(number),
+                    None => {
+                        woken.waits();
+                        waiter.wait(Bell(&bell), || woken.is_any()).unwrap();
+                        woken.waits_no_more();
+                    }
+                }
+            }
+            polled.sort_unstable();
+            assert_eq!(polled, numbers.map(|(_, number)| number));
+            assert_eq!(woken.next(&mut turns), None);
+            waking.into_iter().for_each(|waking| waking.join().unwrap());
+        });
+    }
 }

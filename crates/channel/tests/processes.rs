@@ -164,21 +164,12 @@ fn a_greeting_that_is_none_is_refused() {
     use std::io::Write;
     use std::os::fd::AsFd;
 
-    let tries: [&dyn Fn(&UnixStream); 4] = [
-        &|_| {},
-        &|mut link| link.write_all(&[7; 64]).unwrap(),
-        &|link| {
+    let tries: [&dyn Fn(&UnixStream); 3] =
+        [&|_| {}, &|mut link| link.write_all(&[7; 64]).unwrap(), &|link| {
             let file = tempfile::tempfile().unwrap();
-            tollway_host::descriptor::send(link, &[file.as_fd()]).unwrap();
-            (&mut &*link).write_all(b"TWch\x01\0\0\0\x08\0\0\0\x80\0\0\0").unwrap();
-        },
-        &|link| {
-            // Memory that is too small for what is asked for.
-            let memory = tollway_host::shared::SharedPages::new(64).unwrap();
-            tollway_host::descriptor::send(link, &[memory.as_fd()]).unwrap();
-            (&mut &*link).write_all(b"TWch\x01\0\0\0\0\x10\0\0\0\x10\0\0").unwrap();
-        },
-    ];
+            let hello = b"TWch\x01\0\0\0\x08\0\0\0\x80\0\0\0";
+            tollway_host::descriptor::send_with(link, hello, &[file.as_fd()]).unwrap();
+        }];
     for greet in tries {
         let (here, there) = UnixStream::pair().unwrap();
         let answering = std::thread::spawn(move || Server::over(there, &Limits::default()).is_err());

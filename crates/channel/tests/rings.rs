@@ -24,8 +24,13 @@ fn what_is_no_size_is_refused_and_others_are_rounded_up() {
     assert_eq!(Geometry::new(64, 0), None);
     assert_eq!(Geometry::new(32769, 64), None);
     assert_eq!(Geometry::new(64, 65473), None);
-    let most = Geometry::new(32768, 65472).unwrap();
-    assert_eq!((most.slots(), most.bytes()), (32768, 65472));
+    let most = [Geometry::new(32768, 1984).unwrap(), Geometry::new(1023, 65472).unwrap()];
+    assert_eq!(most.map(|most| (most.slots(), most.bytes())), [(32768, 1984), (1024, 65472)]);
+    assert!(most.iter().all(|most| most.words() * 8 <= Geometry::MOST_MEMORY));
+    // More memory than that is touched for nobody.
+    assert_eq!(Geometry::new(32768, 1985), None);
+    assert_eq!(Geometry::new(1024, 65472).map(Geometry::slots), Some(1024));
+    assert_eq!(Geometry::new(1025, 65472), None);
     let small = Geometry::new(3, 1).unwrap();
     assert_eq!((small.slots(), small.bytes()), (4, 64));
 }

@@ -59,6 +59,14 @@ pub fn connect(name: &str) -> Result<UnixStream> {
 /// # Errors
 /// [`Error::System`] if there are too many, or the socket refuses.
 pub fn send(socket: impl AsFd, descriptors: &[impl AsFd]) -> Result<()> {
+    send_with(socket, &[1], descriptors)
+}
+
+/// Sends at most [`MOST`] descriptors with these bytes, in one piece (unix(7)). There are some bytes, and a socket's buffer has room for them.
+///
+/// # Errors
+/// [`Error::System`] if there are too many descriptors, or the socket refuses or took only some of the bytes.
+pub fn send_with(socket: impl AsFd, bytes: &[u8], descriptors: &[impl AsFd]) -> Result<()> {
     let borrowed: Vec<_> = descriptors.iter().map(AsFd::as_fd).collect();
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
     let mut control = SendAncillaryBuffer::new(&mut space);
@@ -67,9 +75,13 @@ pub fn send(socket: impl AsFd, descriptors: &[impl AsFd]) -> Result<()> {
     if !fits {
         return Err(Error::system("sending descriptors", format!("{} are more than {MOST}", borrowed.len())));
     }
-    retry_on_intr(|| sendmsg(&socket, &[IoSlice::new(&[1])], &mut control, SendFlags::NOSIGNAL))
-        .map(drop)
-        .map_err(|e| Error::system("sending descriptors", e))
+    match retry_on_intr(|| sendmsg(&socket, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL)) {
+        Ok(sent) if sent == bytes.len() => Ok(()),
+        Ok(sent) => {
+            Err(Error::system("sending descriptors", format!("{sent} of {} bytes went", bytes.len())))
+        }
+        Err(e) => Err(Error::system("sending descriptors", e)),
+    }
 }
 
 /// Receives the descriptors of one [`send`], close-on-exec.
@@ -78,12 +90,19 @@ pub fn send(socket: impl AsFd, descriptors: &[impl AsFd]) -> Result<()> {
 /// [`Error::System`] if the other side is gone, the socket refuses, or some descriptors did not fit in (this
 /// process has too many open: those that came are closed).
 pub fn receive(socket: impl AsFd) -> Result<Vec<OwnedFd>> {
+    receive_with(socket, &mut [0]).map(|(_, descriptors)| descriptors)
+}
+
+/// Receives what one [`send_with`] sent, as far as there is room: how many bytes, at least one, and the descriptors, close-on-exec.
+///
+/// # Errors
+/// As [`receive`].
+pub fn receive_with(socket: impl AsFd, bytes: &mut [u8]) -> Result<(usize, Vec<OwnedFd>)> {
     let doing = "receiving descriptors";
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
-    let mut byte = [0];
     let message = retry_on_intr(|| {
-        recvmsg(&socket, &mut [IoSliceMut::new(&mut byte)], &mut control, RecvFlags::CMSG_CLOEXEC)
+        recvmsg(&socket, &mut [IoSliceMut::new(bytes)], &mut control, RecvFlags::CMSG_CLOEXEC)
     })
     .map_err(|e| Error::system(doing, e))?;
     let mut all = Vec::new();
@@ -101,7 +120,7 @@ pub fn receive(socket: impl AsFd) -> Result<Vec<OwnedFd>> {
             "not all of them could be taken: too many are open, or too many were sent",
         ));
     }
-    Ok(all)
+    Ok((message.bytes, all))
 }
 
 #[cfg(test)]
@@ -135,6 +154,10 @@ mod tests {
         assert_eq!(receive(&there).unwrap().len(), MOST);
         send(&here, &many[..0]).unwrap();
         assert_eq!(receive(&there).unwrap().len(), 0);
+        send_with(&here, b"some bytes", &many[..1]).unwrap();
+        let mut bytes = [0; 16];
+        let (len, came) = receive_with(&there, &mut bytes).unwrap();
+        assert_eq!((&bytes[..len], came.len()), (&b"some bytes"[..], 1));
         drop(here);
         assert!(receive(&there).is_err());
         assert!(send(&there, &many[..1]).is_err(), "an error, not a signal");

@@ -9,7 +9,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU8, AtomicU64};
 
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create};
+use rustix::fs::{
+    MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, fstatfs, ftruncate, memfd_create,
+};
 use rustix::mm::{MapFlags, ProtFlags, mlock, mmap, munmap};
 use rustix::param::page_size;
 use tollway_core::{Error, Result};
@@ -30,6 +32,10 @@ unsafe impl Sync for SharedPages {}
 
 /// The most that is mapped of another process's memory, in bytes: it is touched and kept in memory.
 const MOST: usize = 64 << 20;
+
+/// What fstatfs(2) says of a memfd of ordinary pages (TMPFS_MAGIC). One of huge pages says HUGETLBFS_MAGIC: whoever touches those when none are left
+/// is killed by SIGBUS.
+const TMPFS_MAGIC: rustix::fs::FsWord = 0x0102_1994;
 
 impl SharedPages {
     /// Makes pages for at least `bytes` bytes, all zero. The size is rounded up to whole pages.
@@ -56,9 +62,21 @@ impl SharedPages {
     /// Maps pages that another process made with [`SharedPages::new`].
     ///
     /// # Errors
-    /// [`Error::Input`] if it is no memory of that kind: not sealed against shrinking, or empty; [`Error::System`] if
+    /// [`Error::Input`] if it is no memory of that kind: not sealed against shrinking, empty, or of huge pages; [`Error::System`] if
     /// the kernel refuses.
     pub fn from_fd(descriptor: OwnedFd) -> Result<SharedPages> {
+        SharedPages::checked(descriptor, None)
+    }
+
+    /// Maps pages that another process made with [`SharedPages::new`] for so many bytes: nothing is mapped, or touched, if they are others.
+    ///
+    /// # Errors
+    /// As [`SharedPages::from_fd`], and [`Error::Input`] if they are fewer or more.
+    pub fn from_fd_for(descriptor: OwnedFd, bytes: usize) -> Result<SharedPages> {
+        SharedPages::checked(descriptor, Some(bytes))
+    }
+
+    fn checked(descriptor: OwnedFd, bytes: Option<usize>) -> Result<SharedPages> {
         let remedy = "pass the descriptor of a SharedPages";
         let seals = fcntl_get_seals(&descriptor)
             .map_err(|e| unusable(format!("the descriptor is no memory that can be sealed: {e}"), remedy))?;
@@ -69,6 +87,14 @@ impl SharedPages {
             fstat(&descriptor).map_err(|e| Error::system("asking for a descriptor's size", e))?.st_size;
         let len = usize::try_from(size).ok().filter(|len| *len > 0 && len.is_multiple_of(page_size()));
         let len = len.ok_or_else(|| unusable(format!("{size} bytes are not whole pages"), remedy))?;
+        if bytes.is_some_and(|bytes| bytes.checked_next_multiple_of(page_size()) != Some(len)) {
+            return Err(unusable(format!("{len} bytes are not what was agreed on"), remedy));
+        }
+        let kind =
+            fstatfs(&descriptor).map_err(|e| Error::system("asking for a descriptor's kind", e))?.f_type;
+        if kind != TMPFS_MAGIC {
+            return Err(unusable("its pages are not of the ordinary kind".into(), remedy));
+        }
         if len > MOST {
             return Err(unusable(format!("{len} bytes are more than {MOST}"), remedy));
         }
@@ -206,6 +232,19 @@ mod tests {
         let loose = memfd_create("loose", MemfdFlags::ALLOW_SEALING).unwrap();
         ftruncate(&loose, 4096).unwrap();
         assert!(SharedPages::from_fd(loose).is_err());
+        let agreed = || SharedPages::new(page_size() + 1).unwrap().as_fd().try_clone_to_owned().unwrap();
+        assert!(SharedPages::from_fd_for(agreed(), 2 * page_size()).is_ok());
+        assert!(SharedPages::from_fd_for(agreed(), page_size()).is_err());
+        assert!(SharedPages::from_fd_for(agreed(), 2 * page_size() + 1).is_err());
+        assert!(SharedPages::from_fd_for(agreed(), usize::MAX).is_err());
+        // Of huge pages, none of which need be there.
+        let huge =
+            memfd_create("huge", MemfdFlags::ALLOW_SEALING | MemfdFlags::HUGETLB | MemfdFlags::HUGE_2MB);
+        if let Ok(huge) = huge {
+            ftruncate(&huge, 2 << 20).unwrap();
+            fcntl_add_seals(&huge, SealFlags::SHRINK | SealFlags::GROW).unwrap();
+            assert!(SharedPages::from_fd(huge).unwrap_err().to_string().contains("kind"));
+        }
         let two = SharedPages::new(page_size() + 1).unwrap();
         assert!(SharedPage::from_fd(two.as_fd().try_clone_to_owned().unwrap()).is_err());
         assert!(SharedPages::new(0).is_err());

@@ -4,6 +4,8 @@
 
 pub mod engine;
 mod params;
+pub mod predict;
+pub mod twin;
 mod variants;
 
 use tollway_core::Path;

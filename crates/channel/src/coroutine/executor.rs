@@ -1,94 +1,176 @@
 //! Runs tasks of eight priorities in one thread, each when it is woken; where nothing is to be done, its driver waits.
+//!
+//! After each task the first priority that has any is served again. A task that is woken before all others whenever it ran keeps others of its
+//! priority from nothing, and those of later ones from everything, but never the driver.
 
 use alloc::boxed::Box;
+use alloc::rc::Rc;
 use alloc::sync::Arc;
 use alloc::task::Wake;
 use alloc::vec::Vec;
+use core::cell::{Cell, RefCell};
+use core::mem;
 use core::pin::Pin;
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use core::task::{Context, Poll, Waker};
+use core::task::{Context, Waker};
 
+pub use super::woken::PRIORITIES;
+use super::woken::{Turns, Woken};
 use super::{Driver, Stopped};
 
-/// How many priorities there are; 0 is served first.
-pub const PRIORITIES: usize = 8;
-
-/// Tasks of a word.
-const WORD: usize = u64::BITS as usize;
+/// So many tasks are polled at most before the driver has its turn.
+const TURN: usize = 64;
 
 /// Wakes the thread in which the executor waits, if it sleeps; called by whatever thread wakes a task.
 pub type Rouser = Box<dyn Fn() + Send + Sync>;
 
+type Future<'t> = Pin<Box<dyn core::future::Future<Output = ()> + 't>>;
+
 /// Runs tasks until all are done.
 pub struct Executor<'t> {
     tasks: Vec<Task<'t>>,
-    woken: Arc<Woken>,
-    alive: usize,
+    /// Places of tasks that are done.
+    free: Vec<usize>,
+    alarm: Arc<Alarm>,
+    turns: Turns,
+    spawned: Rc<Spawned<'t>>,
 }
 
 struct Task<'t> {
-    future: Option<Pin<Box<dyn Future<Output = ()> + 't>>>,
+    future: Option<Future<'t>>,
+    priority: usize,
     waker: Waker,
 }
 
-/// Which tasks are to be polled: a bit for each, by priority.
-struct Woken {
-    sets: Vec<Box<[AtomicU64]>>,
-    /// Whether the executor's thread may be asleep.
-    is_waiting: AtomicBool,
-    rouse: Rouser,
+/// What tasks share with who adds one, while others run.
+struct Spawned<'t> {
+    limit: usize,
+    /// Tasks that are not done, those that have no place yet among them.
+    alive: Cell<usize>,
+    new: RefCell<Vec<(usize, Future<'t>)>>,
 }
 
-impl Woken {
-    fn is_any(&self) -> bool {
-        self.sets.iter().flatten().any(|word| word.load(Ordering::SeqCst) != 0)
+impl<'t> Spawned<'t> {
+    fn has_room(&self) -> bool {
+        let has = self.alive.get() < self.limit;
+        if has {
+            self.alive.set(self.alive.get() + 1);
+        }
+        has
     }
+}
+
+/// Adds tasks to an executor, from within one as well.
+pub struct Spawner<'t>(Rc<Spawned<'t>>);
+
+impl Clone for Spawner<'_> {
+    fn clone(&self) -> Self {
+        Spawner(self.0.clone())
+    }
+}
+
+impl<'t> Spawner<'t> {
+    /// One more task, of that priority (0 first, to 7), from the next task on. Whether there was room for it.
+    pub fn spawn(&self, priority: usize, future: impl core::future::Future<Output = ()> + 't) -> bool {
+        let has_room = self.0.has_room();
+        if has_room {
+            self.0.new.borrow_mut().push((priority, Box::pin(future)));
+        }
+        has_room
+    }
+}
+
+/// What wakers of an executor have in common.
+struct Alarm {
+    woken: Woken,
+    /// The executor's thread ([`here`]).
+    home: usize,
+    rouse: Rouser,
 }
 
 /// What wakes a task.
 struct Knob {
-    woken: Arc<Woken>,
+    alarm: Arc<Alarm>,
     priority: usize,
     number: usize,
 }
 
 impl Wake for Knob {
+    #[inline]
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
 
+    #[inline]
     fn wake_by_ref(self: &Arc<Self>) {
-        let bit = 1 << (self.number % WORD);
-        let had = self.woken.sets[self.priority][self.number / WORD].fetch_or(bit, Ordering::SeqCst);
-        // Either this sees that it waits, or it sees the bit before it sleeps: both are in the one order of sequentially consistent accesses.
-        if had & bit == 0 && self.woken.is_waiting.load(Ordering::SeqCst) {
-            (self.woken.rouse)();
+        let alarm = &*self.alarm;
+        if alarm.home == here() {
+            alarm.woken.wake_here(self.priority, self.number);
+        } else if alarm.woken.wake_from_elsewhere(self.priority, self.number) {
+            (alarm.rouse)();
         }
     }
 }
 
+/// A number that no other thread has at the same time: where something of this one's own lies.
+#[cfg(feature = "linux")]
+#[inline]
+fn here() -> usize {
+    std::thread_local!(static MINE: u8 = const { 0 });
+    MINE.with(|mine| core::ptr::from_ref(mine).addr())
+}
+
+/// Without threads of its own a system may call wakers from anywhere: none is called here.
+#[cfg(not(feature = "linux"))]
+fn here() -> usize {
+    use core::sync::atomic::{AtomicUsize, Ordering};
+    static EACH: AtomicUsize = AtomicUsize::new(0);
+    EACH.fetch_add(1, Ordering::Relaxed)
+}
+
 impl<'t> Executor<'t> {
-    /// For so many tasks at most. `rouse` is called when a task is woken while the driver waits.
+    /// For so many tasks at a time. `rouse` is called when a task is woken by another thread while the driver waits.
     pub fn new(tasks: usize, rouse: Rouser) -> Executor<'t> {
-        let words = tasks.div_ceil(WORD);
-        let set = || (0..words).map(|_| AtomicU64::new(0)).collect();
-        let sets = (0..PRIORITIES).map(|_| set()).collect();
-        let woken = Woken { sets, is_waiting: AtomicBool::new(false), rouse };
-        Executor { tasks: Vec::with_capacity(tasks), woken: Arc::new(woken), alive: 0 }
+        let alarm = Arc::new(Alarm { woken: Woken::new(tasks), home: here(), rouse });
+        let new = RefCell::new(Vec::new());
+        let spawned = Rc::new(Spawned { limit: tasks, alive: Cell::new(0), new });
+        Executor {
+            tasks: Vec::with_capacity(tasks),
+            free: Vec::new(),
+            alarm,
+            turns: Turns::default(),
+            spawned,
+        }
     }
 
-    /// One more task, of that priority (0 first, to 7). Whether there was room for it.
-    pub fn spawn(&mut self, priority: usize, future: impl Future<Output = ()> + 't) -> bool {
-        let number = self.tasks.len();
-        if number == self.tasks.capacity() {
-            return false;
+    /// One more task, of that priority (0 first, to 7). Whether there was room for it: the places of tasks that are done are given anew.
+    pub fn spawn(&mut self, priority: usize, future: impl core::future::Future<Output = ()> + 't) -> bool {
+        let has_room = self.spawned.has_room();
+        if has_room {
+            self.places(priority, Box::pin(future));
         }
-        let knob =
-            Arc::new(Knob { woken: self.woken.clone(), priority: priority.min(PRIORITIES - 1), number });
-        knob.wake_by_ref();
-        self.tasks.push(Task { future: Some(Box::pin(future)), waker: knob.into() });
-        self.alive += 1;
-        true
+        has_room
+    }
+
+    /// What adds tasks while this one runs them.
+    pub fn spawner(&self) -> Spawner<'t> {
+        Spawner(self.spawned.clone())
+    }
+
+    /// A waker of the task that had a place before may still be called: that polls the one that has it now once more.
+    fn places(&mut self, priority: usize, future: Future<'t>) {
+        let priority = priority.min(PRIORITIES - 1);
+        let number = self.free.pop().unwrap_or(self.tasks.len());
+        if self.tasks.get(number).is_none_or(|task| task.priority != priority) {
+            let waker = Arc::new(Knob { alarm: self.alarm.clone(), priority, number }).into();
+            let task = Task { future: None, priority, waker };
+            match self.tasks.get_mut(number) {
+                Some(place) => *place = task,
+                None => self.tasks.push(task),
+            }
+        }
+        let task = &mut self.tasks[number];
+        task.future = Some(future);
+        task.waker.wake_by_ref();
     }
 
     /// Runs the tasks until all are done. Where nothing comes any more they are told, and run on as far as they can.
@@ -96,11 +178,11 @@ impl<'t> Executor<'t> {
     /// # Errors
     /// [`Stopped`] if some wait nevertheless; they are kept.
     pub fn run(&mut self, driver: &mut impl Driver) -> Result<(), Stopped> {
-        while self.alive > 0 {
+        while self.spawned.alive.get() > 0 {
             let polled = self.round();
             if let Err(stopped) = self.brings(driver, polled) {
                 while self.round() {}
-                return if self.alive == 0 { Ok(()) } else { Err(stopped) };
+                return if self.spawned.alive.get() == 0 { Ok(()) } else { Err(stopped) };
             }
         }
         Ok(())
@@ -111,38 +193,52 @@ impl<'t> Executor<'t> {
         if driver.turn()? || polled {
             return Ok(());
         }
-        self.woken.is_waiting.store(true, Ordering::SeqCst);
-        let waited = driver.wait(&mut || self.woken.is_any());
-        self.woken.is_waiting.store(false, Ordering::Relaxed);
+        let woken = &self.alarm.woken;
+        woken.waits();
+        let waited = driver.wait(&mut || woken.is_any());
+        woken.waits_no_more();
         Ok(waited?)
     }
 
-    /// Polls who is woken, those of the first priority first, each once; whether there was anybody.
+    /// Polls who is woken, [`TURN`] times at most; whether there was anybody.
     fn round(&mut self) -> bool {
-        let mut polled = false;
-        let woken = self.woken.clone();
-        for set in &woken.sets {
-            for (word, base) in set.iter().zip((0..).step_by(WORD)) {
-                let mut bits = match word.load(Ordering::Relaxed) {
-                    0 => continue,
-                    _ => word.swap(0, Ordering::AcqRel),
-                };
-                while bits != 0 {
-                    self.poll(base + bits.trailing_zeros() as usize);
-                    bits &= bits - 1;
-                    polled = true;
-                }
-            }
+        self.adopts();
+        for polled in 0..TURN {
+            let Some(number) = self.alarm.woken.next(&mut self.turns) else { return polled > 0 };
+            self.poll(number);
         }
-        polled
+        true
     }
 
+    /// Gives places to tasks that others have added.
+    #[inline]
+    fn adopts(&mut self) {
+        if !self.spawned.new.borrow().is_empty() {
+            for (priority, future) in self.spawned.new.take() {
+                self.places(priority, future);
+            }
+        }
+    }
+
+    #[inline]
     fn poll(&mut self, number: usize) {
         let task = &mut self.tasks[number];
-        let Some(future) = &mut task.future else { return };
-        if let Poll::Ready(()) = future.as_mut().poll(&mut Context::from_waker(&task.waker)) {
-            task.future = None;
-            self.alive -= 1;
+        // Who panics is not there any more.
+        let Some(mut future) = task.future.take() else { return };
+        if future.as_mut().poll(&mut Context::from_waker(&task.waker)).is_pending() {
+            task.future = Some(future);
+        } else {
+            drop(future);
+            self.free.push(number);
+            self.spawned.alive.update(|alive| alive - 1);
         }
+        self.adopts();
+    }
+}
+
+impl Drop for Executor<'_> {
+    fn drop(&mut self) {
+        // These may hold the spawner that holds them.
+        drop(mem::take(&mut *self.spawned.new.borrow_mut()));
     }
 }

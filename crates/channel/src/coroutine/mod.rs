@@ -6,10 +6,11 @@
 mod call;
 mod executor;
 mod incoming;
-mod line;
+pub(crate) mod line;
+mod woken;
 
 pub use call::{Call, Calls, Lost};
-pub use executor::{Executor, PRIORITIES, Rouser};
+pub use executor::{Executor, PRIORITIES, Rouser, Spawner};
 pub use incoming::{Incoming, Next};
 
 use crate::ring::{Violation, Watched};

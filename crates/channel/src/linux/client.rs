@@ -143,6 +143,12 @@ impl Client {
         self.ring.in_flight()
     }
 
+    /// Whether the server is known to be no more; it may have left something. For who looks by [`take`](Self::take) alone: a call of the kernel where ends
+    /// are woken by eventfds.
+    pub fn is_gone(&self) -> bool {
+        self.connection.is_gone()
+    }
+
     /// How it waited, and how often it woke the server.
     pub fn counts(&self) -> Counts {
         self.connection.counts()

@@ -1,24 +1,64 @@
 //! What brings the tasks of a thread what the other process has written.
 
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use tollway_core::Error;
+
 use super::connection::{Connection, Counts};
 use crate::coroutine::{Driver, Rouser, Shared};
-use crate::ring::Violation;
+use crate::ring::{Violation, Watched};
 use crate::wait::Gone;
 
 /// Brings tasks their requests or replies, and waits where there are none.
 pub struct Dispatcher<S> {
     shared: S,
     connection: Connection,
+    /// Turns since one brought something.
+    vain: u32,
 }
+
+/// After so many turns in vain it asks whether the other end is gone, which may be a call of the kernel: tasks that never let it wait are told too.
+const VAIN: u32 = 1 << 12;
 
 impl<S: Shared> Dispatcher<S> {
     pub(super) fn new(shared: S, connection: Connection) -> Dispatcher<S> {
-        Dispatcher { shared, connection }
+        Dispatcher { shared, connection, vain: 0 }
+    }
+
+    /// What tasks share, and the way to the other end.
+    pub(super) fn apart(self) -> (S, Connection) {
+        (self.shared, self.connection)
     }
 
     /// What wakes this thread when it waits: for [`Executor::new`](crate::coroutine::Executor::new).
     pub fn rouser(&self) -> Rouser {
         self.connection.doorbell().rouser()
+    }
+
+    /// Where this thread waits for something else besides: it sleeps until that descriptor (the last one named) can be read, too. `is_ready` of
+    /// [`wait`](Driver::wait) looks whether there is something.
+    ///
+    /// # Errors
+    /// [`Error::Input`] where ends are not woken by an [eventfd](super::Notice::Eventfd).
+    pub fn sleeps_on(&mut self, descriptor: OwnedFd) -> Result<(), Error> {
+        self.connection.doorbell_mut().sleeps_on(descriptor)
+    }
+
+    /// For how long it sleeps at the most, each time from now on; without end if that is not said. Only an end that is woken by an
+    /// [eventfd](super::Notice::Eventfd) wakes up by itself.
+    pub fn sleeps_for(&mut self, at_most: Option<Duration>) {
+        self.connection.doorbell_mut().sleeps_for(at_most);
+    }
+
+    /// Tells the tasks if the other end is gone and has left nothing; whether it did.
+    #[cold]
+    fn looks_after(&self) -> bool {
+        let is_over = self.connection.is_gone() && !self.shared.with(|end| end.has_some());
+        if is_over {
+            self.shared.ends(Gone.into());
+        }
+        is_over
     }
 
     /// How it waited, and how often it woke the other end.
@@ -31,6 +71,10 @@ impl<S: Shared> Driver for Dispatcher<S> {
     fn turn(&mut self) -> Result<bool, Violation> {
         let came = self.shared.turn().inspect_err(|violation| self.shared.ends((*violation).into()))?;
         self.shared.with(|end| self.connection.flush(end));
+        self.vain = if came { 0 } else { self.vain.wrapping_add(1) };
+        if !came && self.vain.is_multiple_of(VAIN) {
+            return Ok(self.looks_after());
+        }
         Ok(came)
     }
 

@@ -1,28 +1,31 @@
 //! How a sleeping end is woken, and learns that the other is gone.
 //!
-//! - By a **futex**: the bell's word itself. That the other end is gone it learns from a thread that sleeps in poll(2) on the socket between
-//!   them.
+//! - By a **futex**: the bell's word itself, and a word of its own process beside it (futex_waitv(2)). By the latter other threads wake it, and one that
+//!   sleeps in poll(2) on the socket between the ends, and so learns that the other is gone.
 //! - By an **eventfd**, for who sleeps on other descriptors as well. An end writes only to eventfds of its own, of which the other has no more than an
 //!   epoll(7) instance that tells each write once (EPOLLET): it can neither fill the counter nor clear O_NONBLOCK, either of which would
 //!   have the writer wait for it.
 
 use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
-use rustix::thread::futex;
+use rustix::io::Errno;
+use rustix::thread::{ClockId, futex};
 use tollway_core::{Clock, Error, Result};
 use tollway_host::clock::RunClock;
 use tollway_host::watch::Watch;
 
-use super::Shared;
+use super::shared::Shared;
 use crate::atomic::AtomicU64;
 use crate::coroutine::Rouser;
-use crate::ring::bell::{ASLEEP, Bell};
+use crate::ring::bell::ASLEEP;
+use crate::rouse::{DOWN, Rouse};
 use crate::wait::{Gone, Platform};
 
 /// By what a sleeping end is woken.
@@ -38,62 +41,141 @@ pub enum Notice {
 /// What one end has to wake the other, and to be woken.
 pub struct Doorbell {
     clock: RunClock,
-    memory: Shared,
-    /// The word of the memory in which this end says that it sleeps.
-    own: usize,
+    own: Arc<Rouse>,
     way: Way,
 }
 
 enum Way {
-    Futex { is_gone: Arc<AtomicBool>, _watch: Watch },
-    Eventfd { rings: OwnedFd, rung: OwnedFd, roused: Arc<OwnedFd>, link: UnixStream },
+    Futex { beside: Beside, _watch: Watch },
+    Eventfd { rings: OwnedFd, rung: OwnedFd, roused: Arc<OwnedFd>, link: UnixStream, also: Also },
+}
+
+/// What else a sleep ends by.
+#[derive(Default)]
+struct Also {
+    /// That this can be read.
+    descriptor: Option<OwnedFd>,
+    /// That it has lasted for so long.
+    at_most: Option<Timespec>,
 }
 
 impl Doorbell {
-    /// By a futex: the end's own word is that one of the memory.
-    pub(super) fn by_futex(link: &UnixStream, memory: Shared, own: usize) -> Result<Doorbell> {
-        let is_gone = Arc::new(AtomicBool::new(false));
+    /// By a futex: the end's bell is that word of the memory.
+    pub(super) fn by_futex(link: &UnixStream, memory: Shared, bell: usize) -> Result<Doorbell> {
+        let own = Arc::new(Rouse::new());
+        let beside: Beside = (!waits_for_two()).then_some((memory, bell));
         let release = {
-            let (is_gone, memory) = (is_gone.clone(), memory.clone());
+            let (own, beside) = (own.clone(), beside.clone());
             move || {
-                is_gone.store(true, Ordering::SeqCst);
-                // Whoever says after this that it sleeps sees the above; whoever did before does not sleep on.
-                memory[own].swap(0, Ordering::SeqCst);
-                wake(&memory[own]);
+                if own.ends() {
+                    wake_here(&own, &beside);
+                }
             }
         };
         let _watch = Watch::over(link, Box::new(release))?;
-        Ok(Doorbell { clock: RunClock::chosen(), memory, own, way: Way::Futex { is_gone, _watch } })
+        Ok(Doorbell { clock: RunClock::chosen(), own, way: Way::Futex { beside, _watch } })
     }
 
     /// By eventfds: `rings` is this end's own, and `rung` what the other end gave ([`told_by_edges`]).
-    pub(super) fn by_eventfd(
-        link: UnixStream,
-        memory: Shared,
-        own: usize,
-        [rings, rung]: [OwnedFd; 2],
-    ) -> Result<Doorbell> {
+    ///
+    /// # Errors
+    /// [`Error::Input`] if that is something else: what another process serves (FUSE) might keep whoever looks at it waiting.
+    pub(super) fn by_eventfd(link: UnixStream, [rings, rung]: [OwnedFd; 2]) -> Result<Doorbell> {
+        if !is_epoll(&rung, &rings) {
+            return Err(Error::Input {
+                place: "the descriptor by which the other end is to wake this one".into(),
+                reason: "it is no epoll instance".into(),
+                remedy: "pass an epoll instance that tells of an eventfd, or ask for a futex".into(),
+            });
+        }
         let roused = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|e| Error::system("making an eventfd", e))?;
-        let way = Way::Eventfd { rings, rung, roused: Arc::new(roused), link };
-        Ok(Doorbell { clock: RunClock::chosen(), memory, own, way })
+        let way = Way::Eventfd { rings, rung, roused: Arc::new(roused), link, also: Also::default() };
+        Ok(Doorbell { clock: RunClock::chosen(), own: Arc::new(Rouse::new()), way })
     }
 
-    /// What wakes this end from another thread of its process, if it sleeps.
-    pub(super) fn rouser(&self) -> Rouser {
-        let (memory, own) = (self.memory.clone(), self.own);
-        let roused = match &self.way {
-            Way::Futex { .. } => None,
-            Way::Eventfd { roused, .. } => Some(roused.clone()),
-        };
-        Box::new(move || {
-            if Bell(&memory[own]).answer() {
-                match &roused {
-                    None => wake(&memory[own]),
-                    Some(roused) => add_one(roused),
-                }
+    /// Sleeps end as well when that descriptor can be read.
+    pub(super) fn sleeps_on(&mut self, descriptor: OwnedFd) -> Result<()> {
+        match &mut self.way {
+            Way::Eventfd { also, .. } => {
+                also.descriptor = Some(descriptor);
+                Ok(())
             }
-        })
+            Way::Futex { .. } => Err(Error::Input {
+                place: "an end that sleeps on another descriptor as well".into(),
+                reason: "it is woken by a futex, which is no descriptor".into(),
+                remedy: "ask for a channel with Notice::Eventfd".into(),
+            }),
+        }
+    }
+
+    /// Sleeps end after that time as well.
+    pub(super) fn sleeps_for(&mut self, at_most: Option<Duration>) {
+        if let Way::Eventfd { also, .. } = &mut self.way {
+            also.at_most = at_most.and_then(|time| Timespec::try_from(time).ok());
+        }
+    }
+
+    /// What wakes this end from another thread of its process, if it sleeps. What stands in shared memory has no part in it.
+    pub(super) fn rouser(&self) -> Rouser {
+        let own = self.own.clone();
+        match &self.way {
+            Way::Futex { beside, .. } => {
+                let beside = beside.clone();
+                Box::new(move || {
+                    if own.rouse() {
+                        wake_here(&own, &beside);
+                    }
+                })
+            }
+            Way::Eventfd { roused, .. } => {
+                let roused = roused.clone();
+                Box::new(move || {
+                    if own.rouse() {
+                        add_one(&roused);
+                    }
+                })
+            }
+        }
+    }
+}
+
+/// What an end is woken by that sleeps at something else as well.
+pub(super) enum Wakers<'a> {
+    /// The half of its bell in which [`ASLEEP`] stands, a futex that others see; and beside it [`DOWN`] in the word of this process.
+    Words(&'a AtomicU32, &'a AtomicU32),
+    /// What tells that it was rung, by POLLIN; and that the other end is gone, by POLLRDHUP. [Heard](Doorbell::hears) afterwards.
+    Descriptors(&'a OwnedFd, &'a UnixStream),
+}
+
+impl Doorbell {
+    /// By what the end is woken whose bell that is; not by its [rouser](Doorbell::rouser) where it has descriptors.
+    pub(super) fn wakers<'a>(&'a self, bell: &'a AtomicU64) -> Wakers<'a> {
+        match &self.way {
+            Way::Futex { .. } => Wakers::Words(half(bell), self.own.word()),
+            Way::Eventfd { rung, link, .. } => Wakers::Descriptors(rung, link),
+        }
+    }
+
+    /// The word by which this end learns that the other is gone.
+    pub(super) fn own(&self) -> &Rouse {
+        &self.own
+    }
+
+    /// What the descriptors tell is heard: they tell the next thing then.
+    pub(super) fn hears(&self) {
+        let Way::Eventfd { rung, link, .. } = &self.way else { return };
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let mut both = [PollFd::new(rung, PollFlags::IN), PollFd::new(link, PollFlags::RDHUP)];
+        let _ = poll(&mut both, Some(&at_once));
+        let [rang, ended] = both.map(|one| !one.revents().is_empty());
+        if rang {
+            let mut event = [MaybeUninit::uninit(); 1];
+            let _ = epoll::wait(rung, &mut event[..], Some(&at_once));
+        }
+        if ended {
+            self.own.ends();
+        }
     }
 }
 
@@ -104,6 +186,12 @@ pub(super) fn told_by_edges() -> Result<(OwnedFd, OwnedFd)> {
     let told = epoll::create(CreateFlags::CLOEXEC).map_err(failed)?;
     epoll::add(&told, &rings, EventData::new_u64(0), EventFlags::IN | EventFlags::ET).map_err(failed)?;
     Ok((rings, told))
+}
+
+/// Whether it is an epoll instance, which is asked to forget a descriptor that it cannot know. Of one the kernel says that it did not
+/// (ENOENT), of anything else that it is none (EINVAL; epoll_ctl(2), "ERRORS").
+fn is_epoll(it: &OwnedFd, unknown: &OwnedFd) -> bool {
+    epoll::delete(it, unknown) == Err(Errno::NOENT)
 }
 
 impl Platform for Doorbell {
@@ -123,24 +211,28 @@ impl Platform for Doorbell {
     }
 
     fn sleep(&self, bell: &AtomicU64) -> Result<(), Gone> {
+        if !self.own.lies_down()? {
+            return Ok(());
+        }
         match &self.way {
-            Way::Futex { is_gone, .. } => {
-                if is_gone.load(Ordering::SeqCst) {
-                    return Err(Gone);
-                }
-                // Woken, interrupted, or no longer asleep: looked at again in each case.
-                let _ = futex::wait(half(bell), futex::Flags::empty(), ASLEEP as u32, None);
-                Ok(())
+            Way::Futex { beside: None, .. } => sleep_by_both(bell, self.own.word()),
+            Way::Futex { .. } => {
+                let _ = futex::wait(half(bell), futex::Flags::empty(), ASLEEP as u32, Some(&NAP));
             }
-            Way::Eventfd { rung, roused, link, .. } => {
+            Way::Eventfd { rung, roused, link, also, .. } => {
                 let mut all = [
                     PollFd::new(rung, PollFlags::IN),
                     PollFd::new(&**roused, PollFlags::IN),
                     PollFd::new(link, PollFlags::RDHUP),
+                    PollFd::from_borrowed_fd(
+                        also.descriptor.as_ref().map_or(link.as_fd(), AsFd::as_fd),
+                        PollFlags::IN,
+                    ),
                 ];
+                let asked = if also.descriptor.is_some() { all.len() } else { all.len() - 1 };
                 // An error is an interruption, or that memory is short: looked at again.
-                let _ = poll(&mut all, None);
-                let [rang, is_roused, ended] = all.map(|one| !one.revents().is_empty());
+                let _ = poll(&mut all[..asked], also.at_most.as_ref());
+                let [rang, is_roused, ended, _] = all.map(|one| !one.revents().is_empty());
                 if is_roused {
                     let _ = rustix::io::read(&**roused, &mut [0; 8]);
                 }
@@ -149,9 +241,14 @@ impl Platform for Doorbell {
                     let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
                     let _ = epoll::wait(rung, &mut event[..], Some(&at_once));
                 }
-                if ended { Err(Gone) } else { Ok(()) }
+                if ended {
+                    self.own.ends();
+                }
             }
         }
+        // If the other end is gone, that is seen when this one looked once more and would lie down again.
+        self.own.rises();
+        Ok(())
     }
 
     #[inline]
@@ -163,11 +260,66 @@ impl Platform for Doorbell {
             }
         }
     }
+
+    fn is_gone(&self) -> bool {
+        if let Way::Eventfd { link, .. } = &self.way {
+            let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+            let mut ended = [PollFd::new(link, PollFlags::RDHUP)];
+            if poll(&mut ended, Some(&at_once)) == Ok(1) {
+                self.own.ends();
+            }
+        }
+        self.own.is_ended()
+    }
 }
 
 /// Adds to an eventfd of this process's own, which would be full after 2^64 - 1 of these.
 fn add_one(eventfd: &OwnedFd) {
     let _ = rustix::io::write(eventfd, &1u64.to_ne_bytes());
+}
+
+/// Where the kernel cannot have an end wait for two words at once (before Linux 5.16): its bell, by which its own process wakes it then too.
+type Beside = Option<(Shared, usize)>;
+
+/// How long an end sleeps at most there: for so long the other can delay what its own process tells it; that costs 20 looks a second.
+const NAP: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+
+/// Whether the kernel has futex_waitv(2), and it is not forbidden here: asked once.
+fn waits_for_two() -> bool {
+    static DOES: OnceLock<bool> = OnceLock::new();
+    *DOES.get_or_init(|| {
+        let (bell, own) = (AtomicU64::new(0), AtomicU32::new(0));
+        wait_for_both(&bell, &own) == Err(Errno::AGAIN)
+    })
+}
+
+/// Until it is woken by one of them, or interrupted, or what stands there is not [`ASLEEP`] and [`DOWN`] any more: all of that is looked at again.
+fn sleep_by_both(bell: &AtomicU64, own: &AtomicU32) {
+    let _ = wait_for_both(bell, own);
+}
+
+fn wait_for_both(bell: &AtomicU64, own: &AtomicU32) -> rustix::io::Result<usize> {
+    let mut both = [futex::Wait::new(), futex::Wait::new()];
+    both[0].val = ASLEEP;
+    both[0].uaddr = futex::WaitPtr::new(half(bell).as_ptr().cast());
+    both[0].flags = futex::WaitFlags::SIZE_U32;
+    both[1].val = DOWN.into();
+    both[1].uaddr = futex::WaitPtr::new(own.as_ptr().cast());
+    both[1].flags = futex::WaitFlags::SIZE_U32 | futex::WaitFlags::PRIVATE;
+    futex::waitv(&both, futex::WaitvFlags::empty(), None, ClockId::Monotonic)
+}
+
+/// Wakes who sleeps by a word of this process.
+fn wake_here(own: &Rouse, beside: &Beside) {
+    match beside {
+        None => {
+            let _ = futex::wake(own.word(), futex::Flags::PRIVATE, 1);
+        }
+        Some((memory, bell)) => {
+            memory[*bell].store(0, Ordering::SeqCst);
+            let _ = futex::wake(half(&memory[*bell]), futex::Flags::empty(), i32::MAX as u32);
+        }
+    }
 }
 
 /// Without FUTEX_PRIVATE_FLAG: the sleeper may be another process.

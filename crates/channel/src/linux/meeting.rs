@@ -1,10 +1,11 @@
 //! How two ends meet: over a Unix socket the client passes the memory that it has made, and says how it is laid out.
 //!
-//! The client sends its descriptors (the memory, and for eventfds what tells of its own), and 16 bytes: `TWch`, version, notice, slots, bytes of a
-//! message, as little-endian numbers of 2, 2, 4 and 4 bytes. The server answers with its descriptors, if there are any, and one byte,
-//! 0 if it agrees. After that nothing is sent: the socket stays open for as long as both ends live.
+//! The client sends in one piece its descriptors (the memory, and for eventfds what tells of its own) and 16 bytes: `TWch`, version, notice, slots, bytes
+//! of a message, as little-endian numbers of 2, 2, 4 and 4 bytes. The server answers in one piece: one byte, 0 if it agrees, and its descriptors, if
+//! there are any. After that nothing is sent: the socket stays open for as long as both ends live.
+//!
+//! Who says nothing, or says it bit by bit, is refused when the time for it is over: each end reads once.
 
-use std::io::{Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -88,12 +89,12 @@ pub(super) fn ask(link: UnixStream, options: &Options) -> Result<Met> {
         place: format!("a channel of {} messages of {} bytes", options.slots, options.bytes),
         reason: "there is none of that size".into(),
         remedy: format!(
-            "ask for 1 to {} messages of 1 to {} bytes",
+            "ask for 1 to {} messages of 1 to {} bytes, and no more than {} bytes of memory",
             Geometry::MOST_SLOTS,
-            Geometry::MOST_BYTES
+            Geometry::MOST_BYTES,
+            Geometry::MOST_MEMORY
         ),
     })?;
-    let failed = |e| Error::system("meeting a server", e);
     let memory = Shared(Arc::new(SharedPages::new(geometry.words() * 8)?));
     let ours = match options.notice {
         Notice::Futex => None,
@@ -101,22 +102,21 @@ pub(super) fn ask(link: UnixStream, options: &Options) -> Result<Met> {
     };
     let mut descriptors = vec![memory.0.as_fd()];
     descriptors.extend(ours.iter().map(|(_, told)| told.as_fd()));
-    descriptor::send(&link, &descriptors)?;
     let mut hello = [0; 16];
     hello[..4].copy_from_slice(&MAGIC);
     hello[4..6].copy_from_slice(&VERSION.to_le_bytes());
     hello[6..8].copy_from_slice(&u16::from(options.notice == Notice::Eventfd).to_le_bytes());
     hello[8..12].copy_from_slice(&(geometry.slots() as u32).to_le_bytes());
     hello[12..].copy_from_slice(&(geometry.bytes() as u32).to_le_bytes());
-    link.set_read_timeout(Some(SOON)).and_then(|()| (&link).write_all(&hello)).map_err(failed)?;
-    let theirs = descriptor::receive(&link)?;
+    in_time(&link, "meeting a server")?;
+    descriptor::send_with(&link, &hello, &descriptors)?;
     let mut answer = [0];
-    (&link).read_exact(&mut answer).map_err(failed)?;
+    let (_, theirs) = descriptor::receive_with(&link, &mut answer)?;
     if answer[0] != Answer::Agreed as u8 {
         return Err(refused(answer[0], geometry));
     }
-    let doorbell =
-        doorbell(&link, &memory, geometry.bell(End::Client), ours.map(|(rings, _)| rings), theirs)?;
+    let bell = (&memory, geometry.bell(End::Client));
+    let doorbell = doorbell(&link, bell, ours.map(|(rings, _)| rings), theirs)?;
     Ok(Met { memory, geometry, doorbell })
 }
 
@@ -141,27 +141,23 @@ fn refused(answer: u8, geometry: Geometry) -> Error {
 
 /// The server's side: never waits for longer than a client may take to say what it has to.
 pub(super) fn answer(link: UnixStream, limits: &Limits) -> Result<Met> {
-    let failed = |e| Error::system("meeting a client", e);
-    link.set_read_timeout(Some(SOON)).and_then(|()| link.set_write_timeout(Some(SOON))).map_err(failed)?;
-    let theirs = descriptor::receive(&link)?;
+    in_time(&link, "meeting a client")?;
     let mut hello = [0; 16];
-    (&link).read_exact(&mut hello).map_err(failed)?;
-    match agreed(&hello, theirs, limits) {
+    let (bytes, theirs) = descriptor::receive_with(&link, &mut hello)?;
+    match agreed(&hello[..bytes], theirs, limits) {
         Ok((memory, geometry, notice, rest)) => {
             let ours = match notice {
                 Notice::Futex => None,
                 Notice::Eventfd => Some(told_by_edges()?),
             };
             let told: Vec<_> = ours.iter().map(|(_, told)| told.as_fd()).collect();
-            descriptor::send(&link, &told)?;
-            (&link).write_all(&[Answer::Agreed as u8]).map_err(failed)?;
+            descriptor::send_with(&link, &[Answer::Agreed as u8], &told)?;
             let rings = ours.map(|(rings, _)| rings);
-            let doorbell = doorbell(&link, &memory, geometry.bell(End::Server), rings, rest)?;
+            let doorbell = doorbell(&link, (&memory, geometry.bell(End::Server)), rings, rest)?;
             Ok(Met { memory, geometry, doorbell })
         }
         Err(answer) => {
-            descriptor::send(&link, &[] as &[OwnedFd])?;
-            (&link).write_all(&[answer as u8]).map_err(failed)?;
+            descriptor::send_with(&link, &[answer as u8], &[] as &[OwnedFd])?;
             Err(Error::Input {
                 place: "a client's greeting".into(),
                 reason: format!("it asks for what is not given ({answer:?})"),
@@ -171,12 +167,20 @@ pub(super) fn answer(link: UnixStream, limits: &Limits) -> Result<Met> {
     }
 }
 
+/// Neither reading nor writing takes longer than the other end has time for.
+fn in_time(link: &UnixStream, doing: &str) -> Result<()> {
+    link.set_read_timeout(Some(SOON))
+        .and_then(|()| link.set_write_timeout(Some(SOON)))
+        .map_err(|e| Error::system(doing, e))
+}
+
 /// What a client asked for, if that is given: memory, layout, notice, and the other descriptors.
 fn agreed(
-    hello: &[u8; 16],
+    hello: &[u8],
     mut descriptors: Vec<OwnedFd>,
     limits: &Limits,
 ) -> Result<(Shared, Geometry, Notice, Vec<OwnedFd>), Answer> {
+    let hello: &[u8; 16] = hello.try_into().map_err(|_| Answer::Version)?;
     let short = |at: usize| u16::from_le_bytes([hello[at], hello[at + 1]]);
     let long =
         |at: usize| u32::from_le_bytes([hello[at], hello[at + 1], hello[at + 2], hello[at + 3]]) as usize;
@@ -201,24 +205,24 @@ fn agreed(
         return Err(Answer::Memory);
     }
     let rest = descriptors.split_off(1);
-    let memory = descriptors.pop().and_then(|memory| SharedPages::from_fd(memory).ok());
-    let memory = memory.filter(|memory| memory.len() >= geometry.words() * 8).ok_or(Answer::Memory)?;
+    let memory =
+        descriptors.pop().and_then(|memory| SharedPages::from_fd_for(memory, geometry.words() * 8).ok());
+    let memory = memory.ok_or(Answer::Memory)?;
     Ok((Shared(Arc::new(memory)), geometry, notice, rest))
 }
 
 /// By what an end is woken and wakes: what it has itself, if it is an eventfd, and what the other gave.
 fn doorbell(
     link: &UnixStream,
-    memory: &Shared,
-    own: usize,
+    (memory, bell): (&Shared, usize),
     rings: Option<OwnedFd>,
     mut theirs: Vec<OwnedFd>,
 ) -> Result<Doorbell> {
     match (rings, theirs.pop()) {
-        (None, None) => Doorbell::by_futex(link, memory.clone(), own),
+        (None, None) => Doorbell::by_futex(link, memory.clone(), bell),
         (Some(rings), Some(rung)) => {
             let link = link.try_clone().map_err(|e| Error::system("meeting", e))?;
-            Doorbell::by_eventfd(link, memory.clone(), own, [rings, rung])
+            Doorbell::by_eventfd(link, [rings, rung])
         }
         _ => Err(Error::system("meeting", "the other end gave other descriptors than it should")),
     }

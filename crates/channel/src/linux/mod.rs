@@ -6,6 +6,7 @@ mod connection;
 mod dispatcher;
 mod doorbell;
 mod greeting;
+pub mod kernel;
 mod meeting;
 mod patience;
 pub mod plain;

@@ -20,14 +20,22 @@ impl Geometry {
     /// The longest message, in bytes.
     pub const MOST_BYTES: u16 = u16::MAX - 63;
 
+    /// The most memory, in bytes: all of it is mapped and kept in memory by both ends.
+    pub const MOST_MEMORY: usize = 64 << 20;
+
     /// So many messages at a time, rounded up to a power of two, of so many bytes at most, rounded up to whole cache lines of 64. Neither
-    /// may be 0, or more than [`MOST_SLOTS`](Self::MOST_SLOTS) and [`MOST_BYTES`](Self::MOST_BYTES): then there is none.
+    /// may be 0, or more than [`MOST_SLOTS`](Self::MOST_SLOTS) and [`MOST_BYTES`](Self::MOST_BYTES), nor all of it more than
+    /// [`MOST_MEMORY`](Self::MOST_MEMORY): then there is none.
     pub fn new(slots: usize, bytes: usize) -> Option<Geometry> {
         let is_within = |n: usize, most: u16| (1..=usize::from(most)).contains(&n);
-        (is_within(slots, Self::MOST_SLOTS) && is_within(bytes, Self::MOST_BYTES)).then(|| Geometry {
+        if !is_within(slots, Self::MOST_SLOTS) || !is_within(bytes, Self::MOST_BYTES) {
+            return None;
+        }
+        let geometry = Geometry {
             slots: slots.next_power_of_two() as u16,
             bytes: bytes.next_multiple_of(LINE * 8) as u16,
-        })
+        };
+        (geometry.words() * 8 <= Self::MOST_MEMORY).then_some(geometry)
     }
 
     /// How many messages there are at a time.

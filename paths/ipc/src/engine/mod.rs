@@ -5,9 +5,11 @@
 //!   matrix     the server's work as in the study: a product of n×n matrices
 //!   service    what the server does with a request
 //!   ping_pong  clients and servers by every way
+//!   tcp        a TCP server of two processes: network stack and application
 //! ```
 
 pub mod matrix;
 pub mod message;
 pub mod ping_pong;
 pub mod service;
+pub mod tcp;

@@ -17,13 +17,25 @@ pub(super) fn variants() -> Vec<Box<dyn Variant>> {
 }
 
 /// The toll of so many cycles of work.
-pub(super) fn work_key(cycles: u64) -> TollKey {
+fn work_key(cycles: u64) -> TollKey {
     TollKey::of(Crossing::RequestWork).size(cycles)
 }
 
 /// The toll of a product of matrices of so many rows.
-pub(super) fn matrix_key(rows: usize) -> TollKey {
+fn matrix_key(rows: usize) -> TollKey {
     TollKey::of(Crossing::MatrixProduct).size(rows as u64)
+}
+
+/// The tolls of what a server does for a request.
+pub(super) fn keys(load: Load) -> Vec<TollKey> {
+    gates(load).map(|(_, key)| key).collect()
+}
+
+/// The same with their names in a bill.
+pub(super) fn gates(load: Load) -> impl Iterator<Item = (&'static str, TollKey)> {
+    let work = (load.cycles > 0).then(|| ("work", work_key(load.cycles)));
+    let product = (load.rows > 0).then(|| ("matrix product", matrix_key(load.rows)));
+    work.into_iter().chain(product)
 }
 
 /// One kind of work.

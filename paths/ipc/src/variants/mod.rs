@@ -22,7 +22,9 @@ mod ping_pong;
 mod server;
 mod setting;
 
-use tollway_core::Variant;
+use tollway_core::{Placement, TollKey, Variant};
+
+pub(crate) use setting::{Setting, Way};
 
 /// The roles.
 const CLIENT: &str = "client";
@@ -35,4 +37,19 @@ pub(crate) fn all() -> Vec<Box<dyn Variant>> {
     all.push(Box::new(message::Message));
     all.extend(labour::variants());
     all
+}
+
+/// The toll of messages alone with so many on their way.
+pub(crate) fn message_key(setting: &Setting, placement: Placement, depth: u32) -> TollKey {
+    message::key(setting.way, placement, setting.size, depth)
+}
+
+/// The toll of a synchronous call by datagrams.
+pub(crate) fn seqpacket_key(setting: &Setting, placement: Placement) -> TollKey {
+    gates::datagrams(setting, placement)
+}
+
+/// The tolls of the server's work.
+pub(crate) fn labour_keys(setting: &Setting) -> Vec<TollKey> {
+    labour::keys(setting.load)
 }

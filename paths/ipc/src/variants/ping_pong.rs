@@ -8,13 +8,15 @@
 //! The figure is what a round trip costs with so many on their way: the time of a stretch by the requests that were done in it. Latency is the stage of
 //! that name.
 
-use tollway_core::{Actor, Axis, Error, Params, Placement, Plan, Requirement, Result, Role, Variant};
+use tollway_core::{
+    Actor, Axis, Error, Forecast, Params, Placement, Plan, Requirement, Result, Role, TollSource, Variant,
+};
 
 use super::client::ClientActor;
 use super::server::ServerActor;
 use super::setting::{self, Setting, Way};
 use super::{CLIENT, SERVER, gates};
-use crate::params;
+use crate::{params, predict};
 
 pub(super) fn variants() -> Vec<Box<dyn Variant>> {
     [Way::Slow, Way::Fast, Way::Ring, Way::Tasks]
@@ -97,7 +99,7 @@ impl Variant for PingPong {
             roles,
             gates: gates::of(&setting, placement),
             provides: None,
-            needs: Vec::new(),
+            needs: predict::needs(&setting, placement),
             requires,
             guests: Vec::new(),
         })
@@ -106,5 +108,13 @@ impl Variant for PingPong {
     fn actor(&self, role: &str, params: &Params) -> Result<Box<dyn Actor>> {
         setting::possible(params)?;
         actor(self.name(), role, Setting::of(self.0, params)?)
+    }
+
+    fn predict(&self, params: &Params, tolls: &dyn TollSource) -> Option<Result<Forecast>> {
+        let asked = Setting::of(self.0, params).and_then(|setting| Ok((setting, placed(params)?)));
+        match asked {
+            Ok((setting, placement)) => predict::forecast(&setting, placement, tolls),
+            Err(error) => Some(Err(error)),
+        }
     }
 }

@@ -9,7 +9,7 @@ use crate::engine::service::Load;
 
 /// By which way requests go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(crate) enum Way {
     Slow,
     Fast,
     Ring,
@@ -42,11 +42,11 @@ const ENDLESS: Ticks = 1 << 26;
 
 /// What both ends do.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Setting {
-    pub(super) way: Way,
-    pub(super) requests: usize,
+pub(crate) struct Setting {
+    pub(crate) way: Way,
+    pub(crate) requests: usize,
     pub(super) size: usize,
-    pub(super) load: Load,
+    pub(crate) load: Load,
     pub(super) notice: Notice,
     pub(super) patience: Option<Patience>,
 }
@@ -75,6 +75,16 @@ impl Setting {
     pub(super) fn awake(way: Way, requests: usize, size: usize) -> Setting {
         let (load, notice) = (Load::default(), Notice::Futex);
         Setting { way, requests, size, load, notice, patience: patience("spin") }
+    }
+
+    /// Whether an end that has nothing to do looks until there is something.
+    pub(crate) fn looks_without_end(&self) -> bool {
+        self.patience.is_some_and(|patience| patience.spin >= ENDLESS)
+    }
+
+    /// Whether it sleeps at once.
+    pub(crate) fn sleeps_at_once(&self) -> bool {
+        self.patience.is_some_and(|patience| patience == Patience { spin: 0, yields: 0 })
     }
 
     /// What the client wants of a channel.

@@ -24,6 +24,8 @@ pub enum Violation {
     Turn(u32),
     /// It named more bytes than a message has.
     Bytes(u32),
+    /// Its datagram was too short for a header, or had something in it where there is nothing.
+    Header,
     /// Its datagram named so many bytes, but had so many.
     Datagram {
         /// What it named.
@@ -59,6 +61,7 @@ impl fmt::Display for Violation {
             Violation::Datagram { says, has } => {
                 write!(f, "the other end named {says} bytes and sent {has}")
             }
+            Violation::Header => f.write_str("the other end sent a datagram without a header"),
             Violation::Socket => f.write_str("the other end did not use the socket by turns"),
         }
     }

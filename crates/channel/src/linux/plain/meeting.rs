@@ -3,7 +3,7 @@
 //! Over a Unix socket the client says 16 bytes, as little-endian numbers: `TWpl`, version (2), way (2), bytes of the longest message (4), 0
 //! (4). The server answers with 4 bytes, of which the first is 0 if it agrees and the others are 0, and with one descriptor: a sealed memfd (memfd_create(2)) of the
 //! [handoff](super::turn), or the client's end of a socket. A client gives no descriptors, so a server has none of another's to mistrust. After that
-//! nothing is said: the first socket stays open for as long as both ends live.
+//! nothing is said there; by the fast path the socket stays open, for an end to learn that the other is gone.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;

@@ -102,12 +102,13 @@ impl Socket {
         if has == 0 {
             return Err(Failed::Gone);
         }
-        let header = self.datagram.first_chunk().copied().map_or(0, u64::from_le_bytes);
-        let (says, has) = ((header >> 32) as u32, has.saturating_sub(HEADER) as u32);
+        let header = self.datagram.first_chunk().filter(|_| has >= HEADER).copied().map(u64::from_le_bytes);
+        let header = header.filter(|header| header & 0xffff_0000 == 0).ok_or(Violation::Header)?;
+        let (says, has) = ((header >> 32) as u32, (has - HEADER) as u32);
         if says as usize > self.longest {
             return Err(Violation::Bytes(says).into());
         }
-        if says != has || header & 0xffff_0000 != 0 {
+        if says != has {
             return Err(Violation::Datagram { says, has }.into());
         }
         let bytes = into.len().min(says as usize);

@@ -1,0 +1,226 @@
+//! Meetings with whoever does not keep to the protocol: they are refused soon, and nothing that was offered is touched.
+
+mod peer;
+
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use peer::{CLIENTS_BELL, agrees, greets, hello, memory};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fstat, ftruncate, memfd_create};
+use tollway_channel::coroutine::Executor;
+use tollway_channel::linux::{Client, Failed, Limits, Notice, Options, Server};
+use tollway_channel::wait::Patience;
+use tollway_host::descriptor;
+use tollway_host::shared::SharedPages;
+
+fn options(notice: Notice) -> Options {
+    let patience = Some(Patience { spin: 0, yields: 0 });
+    Options { slots: 8, bytes: 64, notice, patience }
+}
+
+/// A server that meets whoever greets so; why it does not agree.
+fn refusal(greets: impl FnOnce(&UnixStream)) -> String {
+    let (here, there) = UnixStream::pair().unwrap();
+    thread::scope(|scope| {
+        let answering = scope.spawn(move || Server::over(there, &Limits::default()).err());
+        greets(&here);
+        answering.join().unwrap().expect("it agreed").to_string()
+    })
+}
+
+/// What another process might give for an epoll instance: each would have the one that looks at it wait, or tell it nonsense.
+fn no_epolls() -> Vec<OwnedFd> {
+    let (fifo, _) = rustix::pipe::pipe().unwrap();
+    let (socket, _) = UnixStream::pair().unwrap();
+    let eventfd = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC).unwrap();
+    let folder = File::open("/").unwrap();
+    vec![fifo, socket.into(), eventfd, folder.into(), tempfile::tempfile().unwrap().into()]
+}
+
+#[test]
+fn a_greeting_in_pieces_is_refused_at_the_first() {
+    let (here, there) = UnixStream::pair().unwrap();
+    let answering = thread::spawn(move || Server::over(there, &Limits::default()).is_err());
+    let mine = memory(8, 64);
+    descriptor::send_with(&here, b"T", &[mine.as_fd()]).unwrap();
+    let mut sent = 1;
+    for byte in &hello(8, 64, 0)[1..] {
+        thread::sleep(Duration::from_millis(600));
+        // Nobody is there any more who would read it.
+        if (&here).write_all(&[*byte]).is_err() {
+            break;
+        }
+        sent += 1;
+    }
+    assert!(answering.join().unwrap());
+    assert!(sent < 16, "each of {sent} bytes was waited for anew");
+}
+
+#[test]
+fn an_answer_without_end_is_none() {
+    let (here, there) = UnixStream::pair().unwrap();
+    let asking = thread::spawn(move || Client::over(here, &options(Notice::Futex)).is_err());
+    assert!(asking.join().unwrap(), "nobody answered");
+    drop(there);
+}
+
+#[test]
+fn only_an_epoll_instance_may_tell_that_an_eventfd_was_written() {
+    for wrong in no_epolls() {
+        let why = refusal(|link| greets(link, &hello(8, 64, 1), &memory(8, 64), &[wrong]));
+        assert!(why.contains("epoll"), "{why}");
+    }
+    for wrong in no_epolls() {
+        let (here, there) = UnixStream::pair().unwrap();
+        let answering = thread::spawn(move || agrees(&there, &[wrong]));
+        let why = Client::over(here, &options(Notice::Eventfd)).err().expect("it agreed").to_string();
+        assert!(why.contains("epoll"), "{why}");
+        answering.join().unwrap();
+    }
+}
+
+#[test]
+fn descriptors_that_are_too_few_or_too_many_are_refused() {
+    let wrong = |n: usize| no_epolls().into_iter().take(n).collect::<Vec<_>>();
+    for (notice, others) in [(0, 1), (1, 0), (1, 2), (0, 5)] {
+        let why = refusal(|link| greets(link, &hello(8, 64, notice), &memory(8, 64), &wrong(others)));
+        assert!(why.contains("Memory"), "{why}");
+    }
+    refusal(|link| descriptor::send_with(link, &hello(8, 64, 0), &[] as &[OwnedFd]).unwrap());
+    for others in [1, 5] {
+        let (here, there) = UnixStream::pair().unwrap();
+        let answering = thread::spawn(move || agrees(&there, &wrong(others)));
+        assert!(Client::over(here, &options(Notice::Futex)).is_err());
+        answering.join().unwrap();
+    }
+}
+
+/// Memory of another size than was agreed on is not touched: no page of it is made.
+#[test]
+fn memory_is_looked_at_before_it_is_mapped() {
+    let large = memfd_create("large", MemfdFlags::ALLOW_SEALING).unwrap();
+    ftruncate(&large, 64 << 20).unwrap();
+    fcntl_add_seals(&large, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL).unwrap();
+    let why = refusal(|link| greets(link, &hello(8, 64, 0), &large, &[]));
+    assert!(why.contains("Memory"), "{why}");
+    assert_eq!(fstat(&large).unwrap().st_blocks, 0, "it was touched");
+    // Too small, not sealed, no memory at all.
+    refusal(|link| greets(link, &hello(256, 4096, 0), &SharedPages::new(64).unwrap(), &[]));
+    let loose = memfd_create("loose", MemfdFlags::ALLOW_SEALING).unwrap();
+    ftruncate(&loose, memory(8, 64).len() as u64).unwrap();
+    refusal(|link| greets(link, &hello(8, 64, 0), &loose, &[]));
+    refusal(|link| greets(link, &hello(8, 64, 0), &tempfile::tempfile().unwrap(), &[]));
+}
+
+#[test]
+fn numbers_that_are_no_size_are_refused() {
+    let numbers = [0, 1, 7, 63, 64, 65, 4097, 32768, 65472, 65536, 1 << 20, u32::MAX];
+    for slots in numbers {
+        for bytes in numbers {
+            let allowed = |n: u32| (1..=4096).contains(&n);
+            if allowed(slots) && allowed(bytes) && slots.is_power_of_two() && bytes.is_multiple_of(64) {
+                continue;
+            }
+            let why = refusal(|link| greets(link, &hello(slots, bytes, 0), &memory(8, 64), &[]));
+            assert!(why.contains("Geometry"), "{slots} × {bytes}: {why}");
+        }
+    }
+    let (here, _there) = UnixStream::pair().unwrap();
+    let too_much = Options { slots: 32768, bytes: 65472, ..options(Notice::Futex) };
+    let why = Client::over(here, &too_much).err().unwrap().to_string();
+    assert!(why.contains("memory"), "{why}");
+}
+
+/// The server says all the time that the client need not be woken. Another thread of the client's wakes it nevertheless.
+#[test]
+fn a_server_cannot_keep_the_clients_own_threads_from_waking_it() {
+    for notice in [Notice::Futex, Notice::Eventfd] {
+        let (here, there) = UnixStream::pair().unwrap();
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let silences = scope.spawn(|| {
+                let epoll = rustix::event::epoll::create(rustix::event::epoll::CreateFlags::CLOEXEC).unwrap();
+                let gives = if notice == Notice::Eventfd { vec![epoll] } else { vec![] };
+                let (memory, _others) = agrees(&there, &gives);
+                while !is_over.load(Ordering::Relaxed) {
+                    memory.words()[CLIENTS_BELL].store(0, Ordering::Relaxed);
+                }
+            });
+            let client = Client::over(here, &options(notice)).unwrap();
+            let (_calls, mut dispatcher) = client.into_calls();
+            let mut executor = Executor::new(1, dispatcher.rouser());
+            let (tell, told) = std::sync::mpsc::channel::<std::task::Waker>();
+            scope.spawn(move || {
+                for waker in told {
+                    thread::sleep(Duration::from_millis(1));
+                    waker.wake();
+                }
+            });
+            let mut polls = 0;
+            executor.spawn(
+                0,
+                std::future::poll_fn(move |context| {
+                    polls += 1;
+                    if polls > 50 {
+                        return std::task::Poll::Ready(());
+                    }
+                    tell.send(context.waker().clone()).unwrap();
+                    std::task::Poll::Pending
+                }),
+            );
+            executor.run(&mut dispatcher).unwrap();
+            is_over.store(true, Ordering::Relaxed);
+            silences.join().unwrap();
+        });
+    }
+}
+
+/// The server says all the time that the client sleeps, and goes: the client learns it nevertheless.
+#[test]
+fn a_server_that_writes_on_cannot_hide_that_it_is_gone() {
+    for _ in 0..50 {
+        let (here, there) = UnixStream::pair().unwrap();
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let (goes, go) = std::sync::mpsc::channel::<()>();
+            scope.spawn(|| {
+                let (memory, _) = agrees(&there, &[]);
+                let going = scope.spawn(move || {
+                    let _ = go.recv();
+                    drop(there);
+                });
+                while !is_over.load(Ordering::Relaxed) {
+                    memory.words()[CLIENTS_BELL].store(1, Ordering::Relaxed);
+                }
+                going.join().unwrap();
+            });
+            let mut client = Client::over(here, &options(Notice::Futex)).unwrap();
+            drop(goes);
+            assert_eq!(client.call(0, &[1], &mut [0]), Err(Failed::Gone));
+            is_over.store(true, Ordering::Relaxed);
+        });
+    }
+}
+
+/// Who looks and looks is told as well.
+#[test]
+fn who_never_sleeps_is_told_that_the_other_is_gone() {
+    for notice in [Notice::Futex, Notice::Eventfd] {
+        for patience in [Patience { spin: u64::MAX, yields: 0 }, Patience { spin: 0, yields: u32::MAX }] {
+            let (here, there) = UnixStream::pair().unwrap();
+            let answering = thread::spawn(move || {
+                let mut server = Server::over(there, &Limits::default()).unwrap();
+                server.wait().unwrap();
+            });
+            let mut client =
+                Client::over(here, &Options { patience: Some(patience), ..options(notice) }).unwrap();
+            assert_eq!(client.call(0, &[1], &mut [0]), Err(Failed::Gone));
+            answering.join().unwrap();
+        }
+    }
+}
