@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 use tollway_stats::{FirstBelow, Interval, first_below, paired_ratio};
+use tollway_store::{PointId, Store};
 
 /// Confidence of the ratios that a step is found by.
 const CONFIDENCE: f64 = 0.95;
@@ -54,6 +55,14 @@ impl StepDocument {
         let (one, two) = (at(self.from), at(other.from));
         one.abs_diff(two) <= steps || (at(self.earliest)..=at(self.latest)).contains(&two)
     }
+}
+
+/// What a request of a point costs, block by block: the mean, less what something else took meanwhile, in ticks.
+///
+/// # Errors
+/// If the store cannot be read.
+pub fn cost_by_block(store: &Store, point: PointId) -> tollway_store::Result<BTreeMap<u32, f64>> {
+    Ok(store.work_by_block(point)?.into_iter().map(|block| (block.block, block.ticks)).collect())
 }
 
 /// The ratio of two quantities, block by block.

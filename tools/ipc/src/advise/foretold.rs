@@ -31,7 +31,7 @@ impl Said {
 pub(super) struct Foreseen {
     /// Every way, at every step that there is of it.
     pub(super) said: Vec<Said>,
-    /// Why nothing is said of ways, the first step that it is so of.
+    /// From where on nothing is said of ways, and why.
     pub(super) silent: Vec<(Way, String)>,
     /// Ticks of one sleep and the wake-up from it.
     pub(super) wake: Option<f64>,
@@ -61,10 +61,10 @@ impl Foreseen {
                     continue;
                 }
                 Some(Err(error)) => error.to_string(),
-                None => "nothing is foretold of it".into(),
+                None => "nothing is foretold".into(),
             };
             if foreseen.silent.iter().all(|(of, _)| *of != way) {
-                foreseen.silent.push((way, why));
+                foreseen.silent.push((way, format!("with {concurrency} at a time {why}")));
             }
         }
         if foreseen.said.is_empty() {

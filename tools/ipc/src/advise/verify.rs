@@ -15,7 +15,7 @@ use super::foretold::Foreseen;
 use crate::PATH;
 use crate::args::advise::Advise;
 use crate::span::span;
-use crate::step::{StepDocument, ratio};
+use crate::step::{StepDocument, cost_by_block, ratio};
 use crate::sweep::case;
 
 /// How what was foretold is tried.
@@ -88,18 +88,19 @@ pub(super) fn read(
     for (way, n) in asked.places() {
         let (Some(point), Some(said)) = (find(way, n), foreseen.at(way, n)) else { continue };
         let Some(figure) = store.figure(point.id)? else { continue };
-        let Some(mean) = figure.mean else { continue };
+        // The figure that the prediction speaks of.
+        let Some(measured) = figure.foretold.or(figure.median) else { continue };
         steps.push(VerifiedStep {
             way: way.title().into(),
             concurrency: n,
             foretold_ns: span(&said.ticks(), ns),
-            measured_ns: span(&mean, ns),
+            measured_ns: span(&measured, ns),
             outcome: figure.grade.map(|grade| word(grade.outcome).into()),
         });
     }
     let over = |of: Way, to: Way, n: u64| -> Result<Option<Interval>> {
         let (Some(of), Some(to)) = (find(of, n), find(to, n)) else { return Ok(None) };
-        Ok(ratio(&store.response_by_block(of.id)?, &store.response_by_block(to.id)?))
+        Ok(ratio(&cost_by_block(store, of.id)?, &cost_by_block(store, to.id)?))
     };
     let mut checks = Vec::new();
     if let Some(other) = advice.other {

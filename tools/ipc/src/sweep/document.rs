@@ -50,7 +50,7 @@ pub struct SweptDocument {
     pub at_a_time: Option<u64>,
     /// On one core or two; null of a way that has but one.
     pub cores: Option<u32>,
-    /// What a request costs: the time from one that is done to the next.
+    /// What a request costs: the time from one that is done to the next, less what other programs took meanwhile.
     pub time_ns: Span,
     /// Requests a second.
     pub per_second: Span,

@@ -16,7 +16,7 @@ use super::document::{
 use super::plan::{Place, Sweep, Way};
 use crate::args::words::Cores;
 use crate::span::{a_second, span};
-use crate::step::{StepDocument, foretold_ratio, ratio};
+use crate::step::{StepDocument, cost_by_block, foretold_ratio, ratio};
 
 /// A counter that the laboratory adds of the whole machine begins so.
 const OF_THE_MACHINE: &str = "machine_";
@@ -92,7 +92,7 @@ fn swept(
     hz: f64,
 ) -> Result<Option<SweptDocument>> {
     let Some(figure) = store.figure(point.id)? else { return Ok(None) };
-    let time = if sweep.times_waits { store.pace(point.id)? } else { figure.mean };
+    let time = if sweep.times_waits { store.pace(point.id)? } else { store.work(point.id)? };
     let Some(time) = time else { return Ok(None) };
     let ns = 1e9 / hz;
     let time_ns = span(&time, ns);
@@ -169,7 +169,7 @@ fn crossovers(sweep: &Sweep, store: &Store, found: &[(Place, &Point)]) -> Result
     };
     let block = |point: &Point| match sweep.times_waits {
         true => store.pace_by_block(point.id),
-        false => store.response_by_block(point.id),
+        false => cost_by_block(store, point.id),
     };
     for cores in &sweep.cores {
         for of in sweep.ways.iter().filter(|way| !way.is_sync) {
