@@ -16,7 +16,10 @@ pub fn path() -> Path {
         name: "ipc",
         question: "Synchronous or asynchronous: what does a request to another process or the kernel cost, and from which load on does that change?",
         variants: variants::all(),
-        presets: &[("quick", include_str!("../presets/quick.toml"))],
+        presets: &[
+            ("quick", include_str!("../presets/quick.toml")),
+            ("tcp-server", include_str!("../presets/tcp-server.toml")),
+        ],
         claims: "",
     }
 }

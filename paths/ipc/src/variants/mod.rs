@@ -10,6 +10,7 @@
 //!   labour     the tolls of a server's work
 //!   course     the timing of requests
 //!   counted    what ends counted
+//!   tcp        a TCP server whose network stack and application are two processes
 //! ```
 
 mod client;
@@ -21,6 +22,7 @@ mod message;
 mod ping_pong;
 mod server;
 mod setting;
+mod tcp;
 
 use tollway_core::{Placement, TollKey, Variant};
 
@@ -36,6 +38,7 @@ pub(crate) fn all() -> Vec<Box<dyn Variant>> {
     all.extend(ping_pong::variants());
     all.push(Box::new(message::Message));
     all.extend(labour::variants());
+    all.extend(tcp::variants());
     all
 }
 

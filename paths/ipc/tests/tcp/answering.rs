@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::setting::{STYLES, Served, after, may};
+use crate::setting::{STYLES, Served, after, may, until};
 
 #[test]
 fn each_style_answers_one_some_and_many_connections() {
@@ -14,7 +14,9 @@ fn each_style_answers_one_some_and_many_connections() {
             let served = Served::start(style, connections);
             let mut client = served.client(connections);
             let mut answered = vec![0u64; connections];
-            client.run(after(Duration::from_millis(200)), |reply| answered[reply.connection] += 1).unwrap();
+            client
+                .run(until(after(Duration::from_millis(200)), |reply| answered[reply.connection] += 1))
+                .unwrap();
             drop(client);
             let counts = served.end();
             let all: u64 = answered.iter().sum();
