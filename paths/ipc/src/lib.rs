@@ -18,8 +18,11 @@ pub fn path() -> Path {
         variants: variants::all(),
         presets: &[
             ("quick", include_str!("../presets/quick.toml")),
+            ("ping-pong", include_str!("../presets/ping-pong.toml")),
+            ("server-load", include_str!("../presets/server-load.toml")),
+            ("crossover", include_str!("../presets/crossover.toml")),
             ("tcp-server", include_str!("../presets/tcp-server.toml")),
         ],
-        claims: "",
+        claims: include_str!("../claims.toml"),
     }
 }

@@ -116,7 +116,8 @@ impl Sweep {
             ways.push(way("tcp-async", false));
         }
         if options.linux {
-            ways.extend([way("tcp-epoll", true), way("tcp-io-uring", true)]);
+            let on_linux = |variant| Way { has_cores: false, ..way(variant, true) };
+            ways.extend(["tcp-epoll", "tcp-io-uring"].map(on_linux));
         }
         Sweep {
             name: "tcp-server",
