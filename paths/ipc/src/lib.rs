@@ -21,6 +21,7 @@ pub fn path() -> Path {
             ("ping-pong", include_str!("../presets/ping-pong.toml")),
             ("server-load", include_str!("../presets/server-load.toml")),
             ("crossover", include_str!("../presets/crossover.toml")),
+            ("alloc-server", include_str!("../presets/alloc-server.toml")),
             ("tcp-server", include_str!("../presets/tcp-server.toml")),
         ],
         claims: include_str!("../claims.toml"),

@@ -108,6 +108,10 @@ pub struct AllocServer {
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1..64", value_parser = words::calls)]
     pub concurrency: Vec<words::Steps>,
 
+    /// Pages of 4096 bytes that a call takes or gives back.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = words::pages)]
+    pub pages: u64,
+
     /// Program and kernel or server on one core, on two, or first the one and then the other.
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1,2")]
     pub cores: Vec<Cores>,

@@ -7,6 +7,7 @@
 //!   setting    what both do, by the axes
 //!   gates      the bill of a round trip
 //!   message    the toll of messages alone
+//!   memory     memory taken and given back, by calls and by io_uring
 //!   labour     the tolls of a server's work
 //!   course     the timing of requests
 //!   counted    what ends counted
@@ -18,6 +19,7 @@ mod counted;
 mod course;
 mod gates;
 mod labour;
+mod memory;
 mod message;
 mod ping_pong;
 mod server;
@@ -36,6 +38,7 @@ const SERVER: &str = "server";
 pub(crate) fn all() -> Vec<Box<dyn Variant>> {
     let mut all: Vec<Box<dyn Variant>> = Vec::new();
     all.extend(ping_pong::variants());
+    all.extend(memory::variants());
     all.push(Box::new(message::Message));
     all.extend(labour::variants());
     all.extend(tcp::variants());

@@ -4,6 +4,7 @@ use tollway_channel::linux::{Limits, Notice, Options, plain};
 use tollway_channel::wait::Patience;
 use tollway_core::{CpuFeature, Error, Params, Requirement, Result, Ticks};
 
+use super::memory;
 use crate::engine::ping_pong::Demand;
 use crate::engine::service::Load;
 
@@ -40,6 +41,9 @@ impl Way {
 /// Who looks without end looks for so long, in ticks: then it asks whether the other end is gone.
 const ENDLESS: Ticks = 1 << 26;
 
+/// Bytes of a message where nothing else is said.
+const MESSAGE: u64 = 64;
+
 /// What both ends do.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setting {
@@ -52,17 +56,19 @@ pub(crate) struct Setting {
 }
 
 impl Setting {
-    /// Of a point of the axes `concurrency`, `size`, `work`, `matrix`, and `notice` and `patience` where there are such.
+    /// Of a point of the axis `concurrency`, and of `size`, `work`, `matrix`, `pages`, `notice` and `patience` where there are such.
     ///
     /// # Errors
     /// Those of axes that are not set.
     pub(super) fn of(way: Way, params: &Params) -> Result<Setting> {
         let word = |axis: &str| params.get(axis).map(|_| params.word(axis)).transpose();
+        let number = |axis: &str| params.get(axis).map_or(Ok(0), |_| params.int(axis));
+        let bytes = params.get("pages").map_or(Ok(0), |_| memory::bytes(params))?;
         Ok(Setting {
             way,
             requests: params.int("concurrency")? as usize,
-            size: params.int("size")? as usize,
-            load: Load { cycles: params.int("work")?, rows: params.int("matrix")? as usize },
+            size: params.get("size").map_or(Ok(MESSAGE), |_| params.int("size"))? as usize,
+            load: Load { cycles: number("work")?, rows: number("matrix")? as usize, bytes },
             notice: match word("notice")? {
                 Some("eventfd") => Notice::Eventfd,
                 _ => Notice::Futex,

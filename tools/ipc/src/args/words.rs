@@ -185,6 +185,14 @@ pub fn matrix(text: &str) -> Result<u64, String> {
     whole(text, 0, Matrices::MOST as u64, "number of rows and columns")
 }
 
+/// Pages of memory.
+///
+/// # Errors
+/// As [`size`].
+pub fn pages(text: &str) -> Result<u64, String> {
+    whole(text, 1, 1024, "number of pages")
+}
+
 /// Requests on their way at once, one number.
 ///
 /// # Errors

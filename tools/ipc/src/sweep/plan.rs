@@ -100,7 +100,7 @@ impl Sweep {
             ladder: ladder(&options.concurrency),
             cores: cores(&options.cores),
             ways,
-            fixed: Params::new(),
+            fixed: Params::new().with("pages", options.pages),
             trial: TrialSpec { window_ms: 20.0, warmup_ms: 2.0, runs: options.repeats.runs, repeats: 2 },
             times_waits: false,
         }
