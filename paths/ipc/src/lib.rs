@@ -24,6 +24,6 @@ pub fn path() -> Path {
             ("alloc-server", include_str!("../presets/alloc-server.toml")),
             ("tcp-server", include_str!("../presets/tcp-server.toml")),
         ],
-        claims: "",
+        claims: include_str!("../claims.toml"),
     }
 }
