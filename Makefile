@@ -8,7 +8,7 @@ TARGET  ?= payload
 HOSTILE_CHAINS ?= 10000000
 LIES ?= 100000000
 
-.PHONY: run test agent guard bench truth kill-test coverage long verdicts guest-test hostile lies pauses deaths model fuzz oracle audit setup-guest clean help
+.PHONY: run test agent guard bench truth kill-test coverage long verdicts guest-test hostile tcp-long lies pauses deaths model fuzz oracle audit setup-guest clean help
 
 run: setup-run agent           ## set up, build, run the main job: price list and report.html
 	$(CARGO) build --release --package tollway
@@ -62,6 +62,10 @@ guest-test: agent              ## eight Linux guests at once, and twenty started
 hostile:                       ## hostile tenants of a crypto card, HOSTILE_CHAINS (10^7) chains of them: do neighbours, keys or the card's memory suffer? Wants the machine to itself
 	TOLLWAY_CHAINS=$(HOSTILE_CHAINS) TOLLWAY_REQUIRE=quiet \
 	  $(CARGO) test --release --package tollway-cipher --test hostile --locked -- --nocapture a_crowd
+
+tcp-long:                      ## the TCP server: a minute of messages by each way and number of connections, and 10^7 frames of any kind at its network stack (15 minutes)
+	TOLLWAY_TCP_SECONDS=60 TOLLWAY_FRAMES=10000000 TOLLWAY_REQUIRE=netns,packet \
+	  $(CARGO) test --release --package tollway-ipc --test tcp --locked -- --nocapture --test-threads=1 each_style any_frames
 
 lies:                          ## hostile ends of channels: LIES (10^8) words written, as many while the other looks, and a tenth as many meetings (15 minutes)
 	TOLLWAY_LIES=$(LIES) $(CARGO) test --release --package tollway-channel --test hostile --locked -- --nocapture

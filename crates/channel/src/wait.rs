@@ -154,9 +154,20 @@ impl<P: Platform> Waiter<P> {
         }
     }
 
+    /// The same, with what it has learnt, in another place.
+    pub fn moved<Q: Platform>(self, to: impl FnOnce(P) -> Q) -> Waiter<Q> {
+        let Waiter { platform, patience, looking, giving_way, waits } = self;
+        Waiter { platform: to(platform), patience, looking, giving_way, waits }
+    }
+
     /// Where it waits.
     pub fn platform(&self) -> &P {
         &self.platform
+    }
+
+    /// Where it waits, to be changed.
+    pub fn platform_mut(&mut self) -> &mut P {
+        &mut self.platform
     }
 
     /// Where it waits, when it waits no more, and its patience.

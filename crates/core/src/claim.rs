@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Params, Path, Result, Value};
+use crate::{Crossover, Error, Params, Path, Result, Value};
 
 /// The claims of a path, as its file has them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -86,6 +86,9 @@ pub enum Metric {
     /// Spearman's rank correlation of a quantity with something that varies: 1 where it always grows, −1 where it always
     /// falls.
     Rank(Series),
+    /// From which value of something that varies on a quantity is below another: the first value at which it is, and twice
+    /// the last or so where it is at none.
+    Crossover(Crossover),
     /// Nothing that this machine or this program has can test it; why.
     None(String),
 }
@@ -171,6 +174,14 @@ pub enum Relation {
     AtMost(f64),
     /// From the first to the second.
     Between([f64; 2]),
+    /// Of a crossover: this value of its axis, or so many of its steps beside it. It is a [`Between`](Relation::Between)
+    /// once the claim is [complete](Claim::complete).
+    Near {
+        /// The published value.
+        value: f64,
+        /// How many steps on either side.
+        steps: usize,
+    },
 }
 
 impl Relation {
@@ -180,6 +191,7 @@ impl Relation {
             Relation::AtLeast(least) => (least, f64::INFINITY),
             Relation::AtMost(most) => (f64::NEG_INFINITY, most),
             Relation::Between([least, most]) => (least, most),
+            Relation::Near { value, .. } => (value, value),
         }
     }
 }
@@ -245,9 +257,21 @@ impl Claim {
             Metric::Value(of) => of.complete(path),
             Metric::Ratio { of, to } => of.complete(path).and_then(|()| to.complete(path)),
             Metric::Bend(series) | Metric::Rank(series) => series.complete(path),
+            Metric::Crossover(crossover) => crossover.complete(path),
             Metric::None(_) => Ok(()),
         }
         .map_err(within)?;
+        if let Some(Relation::Near { value, steps }) = self.relation {
+            let beside = match &self.metric {
+                Metric::Crossover(crossover) => crossover.beside(value, steps),
+                _ => None,
+            };
+            self.relation = Some(Relation::Between(beside.ok_or_else(|| Error::Input {
+                place,
+                reason: format!("{value} is no value of a crossover's axis"),
+                remedy: "name one of its `values`, or another relation".into(),
+            })?));
+        }
         Ok(self)
     }
 
@@ -257,6 +281,9 @@ impl Claim {
             Metric::Value(of) => vec![of],
             Metric::Ratio { of, to } => vec![of, to],
             Metric::Bend(series) | Metric::Rank(series) => series.each.iter().map(|(_, q)| q).collect(),
+            Metric::Crossover(crossover) => {
+                crossover.each.iter().flat_map(|(_, of, below)| [of, below]).collect()
+            }
             Metric::None(_) => Vec::new(),
         };
         let mut at = 0;
@@ -269,7 +296,7 @@ impl Claim {
 }
 
 impl Quantity {
-    fn complete(&mut self, path: &Path) -> Result<()> {
+    pub(crate) fn complete(&mut self, path: &Path) -> Result<()> {
         self.point = self.at.clone().complete(&path.variant(&self.variant)?.axes())?;
         match &mut self.less {
             Some(less) => less.complete(path),

@@ -120,6 +120,11 @@ crossings! {
     KickAsleep = "kick-asleep", ProcessProcess, "eventfd written on which somebody sleeps";
     SleepWake = "sleep-wake", ProcessProcess, "sleep on eventfds, and wake-up";
     WakeLate = "wake-late", ProcessProcess, "from the write to an eventfd until who slept on it runs";
+
+    Message = "message", ProcessProcess, "request and reply through shared memory, both ends awake";
+    RequestWork = "request-work", Work, "work of a server on a request";
+    PageCall = "page-call", UserKernel, "memory taken or given back (madvise)";
+    MatrixProduct = "matrix-product", Work, "product of two matrices of n×n numbers";
 }
 
 impl fmt::Display for Crossing {

@@ -137,7 +137,10 @@ impl TollKey {
             Some(guest) => notes.push(format!("in a {}", guest.title())),
         }
         match self.size {
-            Some(cycles) if self.crossing == Crossing::PacketWork => notes.push(format!("{cycles} cycles")),
+            Some(cycles) if matches!(self.crossing, Crossing::PacketWork | Crossing::RequestWork) => {
+                notes.push(format!("{cycles} cycles"));
+            }
+            Some(rows) if self.crossing == Crossing::MatrixProduct => notes.push(format!("n = {rows}")),
             Some(size) => notes.push(bytes(size)),
             None => {}
         }

@@ -8,7 +8,7 @@
 //!   [`batch_means()`] for correlated series.
 //! - How often something rare happens: [`proportion()`].
 //! - Two sides compared: [`paired_ratio`], [`unpaired_ratio`], and without a model of the noise
-//!   [`mann_whitney`], [`signed_rank()`], [`spearman`].
+//!   [`mann_whitney`], [`signed_rank()`], [`spearman`]; from which step of a ladder on one is the smaller, [`first_below`].
 //! - What a trace is: [`goodness_of_fit`] to a distribution, [`serial`] independence and stationarity, [`counts`],
 //!   [`studentised()`] intervals for functions of means.
 //! - From tests to words: [`Ratio::equivalence`], [`benjamini_hochberg`], [`judge_all`].
@@ -20,6 +20,7 @@ mod batch_means;
 pub mod bootstrap;
 mod correlation;
 pub mod counts;
+mod crossover;
 mod equivalence;
 mod error;
 mod false_discovery;
@@ -43,6 +44,7 @@ mod verdict;
 
 pub use batch_means::{BatchMeans, batch_means};
 pub use correlation::{Spearman, spearman};
+pub use crossover::{FirstBelow, first_below};
 pub use equivalence::{Equivalence, equivalence};
 pub use error::StatsError;
 pub use false_discovery::{benjamini_hochberg, discoveries};

@@ -43,6 +43,19 @@ pub fn option<T: Plain>(fd: BorrowedFd<'_>, level: i32, option: i32) -> io::Resu
     Ok(unsafe { value.assume_init() })
 }
 
+/// A request of ioctl(2) about the interface of that name; `None` if no interface can have it (IFNAMSIZ, netdevice(7)).
+pub fn named(name: &str) -> Option<libc::ifreq> {
+    // SAFETY: all-zero is a valid ifreq.
+    let mut request: libc::ifreq = unsafe { MaybeUninit::zeroed().assume_init() };
+    if name.is_empty() || name.len() >= request.ifr_name.len() {
+        return None;
+    }
+    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *to = from as libc::c_char;
+    }
+    Some(request)
+}
+
 /// The error of a call that answers -1.
 pub fn done(result: i32) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }

@@ -5,6 +5,7 @@
 //! [`tollway_core::Missing`], with what would allow it. Nothing is left behind: a namespace has no name and dies with
 //! its last descriptor, a ring with its socket, an XDP program with its link.
 
+mod address;
 mod cable;
 mod call;
 mod error;
@@ -18,6 +19,7 @@ pub mod send;
 mod socket;
 mod stop;
 
+pub use address::{leave_checksums_to_device, set_address};
 pub use cable::Cable;
 pub use error::WireError;
 pub use interface::{Counters, Interface, Watch};

@@ -1,11 +1,15 @@
 //! Namespaces and what is in them, against the kernel's own account of it.
 
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::process::Command;
 
 use tollway_core::Requirement;
 use tollway_host::requirement::{check, skip_test};
+use tollway_wire::ring::{Geometry, SlotRing};
 use tollway_wire::{
-    Cable, End, Interface, Namespace, PacketSocket, delete_link, move_link, set_mtu, set_up, veth_pair,
+    Cable, End, Interface, Namespace, PacketSocket, delete_link, leave_checksums_to_device, move_link,
+    set_address, set_mtu, set_up, veth_pair,
 };
 
 /// Whether this process may make namespaces; says so if not.
@@ -162,4 +166,65 @@ fn ip_of_iproute2_agrees() {
     };
     let shown = String::from_utf8(shown.stdout).unwrap();
     assert!(shown.contains("left@right") && shown.matches("LOWER_UP").count() == 3, "{shown}");
+}
+
+#[test]
+fn who_has_an_address_can_be_reached_and_checksums_are_there_if_asked_for() {
+    if !may() {
+        return;
+    }
+    let (here, there) = (Namespace::new().unwrap(), Namespace::new().unwrap());
+    let (ours, theirs): (Ipv4Addr, Ipv4Addr) = ([192, 0, 2, 1].into(), [192, 0, 2, 2].into());
+    here.run(|| veth_pair(&End::new("near"), &End::new("far").within(&there)).unwrap()).unwrap();
+    for (namespace, name, address) in [(&here, "near", ours), (&there, "far", theirs)] {
+        namespace
+            .run(|| {
+                set_address(name, address, 24).unwrap();
+                set_up(name, true).unwrap();
+            })
+            .unwrap();
+    }
+    here.run(|| leave_checksums_to_device("near", false).unwrap()).unwrap();
+    let listener = there.run(|| TcpListener::bind((theirs, 7)).unwrap()).unwrap();
+    let mut seen = there
+        .run(|| {
+            let socket = PacketSocket::open().unwrap();
+            let geometry = Geometry::of_slots(1 << 20, 1514).unwrap();
+            socket.ignore_outgoing().unwrap();
+            let mut ring = SlotRing::new(socket, geometry, false).unwrap();
+            ring.socket().bind(&Interface::named("far").unwrap()).unwrap();
+            ring
+        })
+        .unwrap();
+    let mut speaker = here.run(|| TcpStream::connect((theirs, 7)).unwrap()).unwrap();
+    let (mut heard, from) = listener.accept().unwrap();
+    assert_eq!(from.ip(), ours);
+    speaker.write_all(b"hello").unwrap();
+    let mut text = [0; 5];
+    heard.read_exact(&mut text).unwrap();
+    assert_eq!(&text, b"hello");
+    assert!(seen.has_some());
+    let mut segments = 0;
+    seen.read(100, |frame| {
+        // An IPv4 header of 20 bytes after that of the frame, and TCP in it (RFC 791, RFC 9293).
+        if frame.bytes.len() >= 54 && frame.bytes[12..15] == [8, 0, 0x45] && frame.bytes[23] == 6 {
+            let length = usize::from(u16::from_be_bytes([frame.bytes[16], frame.bytes[17]]));
+            let segment = &frame.bytes[34..14 + length];
+            let pseudo = [&frame.bytes[26..34], &[0, 6], &(segment.len() as u16).to_be_bytes()].concat();
+            let sum: u32 = pseudo
+                .chunks(2)
+                .chain(segment.chunks(2))
+                .map(|pair| u32::from(u16::from_be_bytes([pair[0], *pair.get(1).unwrap_or(&0)])))
+                .sum();
+            let folded = (sum & 0xffff) + (sum >> 16);
+            assert_eq!((folded & 0xffff) + (folded >> 16), 0xffff, "a wrong checksum (RFC 1071)");
+            segments += 1;
+        }
+    })
+    .unwrap();
+    assert!(segments >= 3, "{segments} of SYN, ACK, data");
+    let said = here.run(|| set_address("near", ours, 33).unwrap_err().to_string()).unwrap();
+    assert!(said.contains("32"), "{said}");
+    let said = here.run(|| set_address("nowhere", ours, 24).unwrap_err().to_string()).unwrap();
+    assert!(said.contains("nowhere"), "{said}");
 }

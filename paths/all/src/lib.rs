@@ -10,6 +10,7 @@ pub fn registry() -> Registry {
             tollway_capture::path(),
             tollway_entropy::path(),
             tollway_cipher::path(),
+            tollway_ipc::path(),
             tollway_null::path(),
         ],
     }

@@ -7,7 +7,7 @@ use core::mem;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
-use super::line::Line;
+use super::line::{Left, Line, Stands};
 use super::{Shared, Stopped};
 use crate::ring::client::{Client, Refused, Reply};
 use crate::ring::{Memory, Violation};
@@ -147,25 +147,111 @@ enum Stage {
 }
 
 impl<M: Memory> Call<'_, M> {
-    /// Sends it if there is a slot; else it stands in line.
-    fn sends(&mut self, inner: &mut Inner<M>, waker: &Waker) -> Poll<Result<(u16, usize), Lost>> {
+    /// Sends it if there is a slot; else it stands in line. The waker is given back if nothing is to be waited for.
+    fn sends(&mut self, inner: &mut Inner<M>, waker: Waker, is_called: bool) -> Result<(), (Waker, Lost)> {
         if let Some(stopped) = inner.stopped {
-            return Poll::Ready(Err(Lost::Stopped(stopped)));
+            return Err((waker, Lost::Stopped(stopped)));
+        }
+        let geometry = inner.client.geometry();
+        if self.request.len() > geometry.bytes() {
+            return Err((waker, Lost::Long));
+        }
+        if !is_called && !inner.full.leaves_one_of(geometry.slots() - inner.client.in_flight()) {
+            self.stage = Stage::InLine(inner.full.join(waker));
+            return Ok(());
         }
         match inner.client.send(self.tag, self.request) {
             Ok(slot) => {
                 self.stage = Stage::Sent(slot);
-                inner.slots[usize::from(slot)] = State::Awaited(waker.clone());
-                Poll::Pending
+                inner.slots[usize::from(slot)] = State::Awaited(waker);
+                Ok(())
             }
             Err(Refused::Full) => {
-                self.stage = Stage::InLine(inner.full.join(waker.clone()));
-                Poll::Pending
+                self.stage = Stage::InLine(inner.full.join(waker));
+                Ok(())
             }
-            Err(Refused::Long) => Poll::Ready(Err(Lost::Long)),
-            Err(Refused::Broken(violation)) => Poll::Ready(Err(Lost::Stopped(violation.into()))),
+            Err(Refused::Long) => Err((waker, Lost::Long)),
+            Err(Refused::Broken(violation)) => Err((waker, Lost::Stopped(violation.into()))),
         }
     }
+
+    /// One step, with the table borrowed: what is to be done when it is no longer.
+    fn step(&mut self, inner: &mut Inner<M>, context: &Context<'_>, spare: &mut Option<Waker>) -> Step {
+        let mut is_called = false;
+        match self.stage {
+            Stage::InLine(ticket) => match (inner.full.stands(ticket, context.waker()), spare.take()) {
+                (Stands::Waits, waker) => return Step::Waits(waker),
+                (Stands::Otherwise, Some(waker)) => {
+                    return Step::Waits(Some(inner.full.renew(ticket, waker)));
+                }
+                (Stands::Otherwise, None) => return Step::Clones,
+                (Stands::Called, None) => return Step::Clones,
+                (Stands::Called, waker) => {
+                    self.stage = Stage::Out;
+                    inner.full.serves();
+                    *spare = waker;
+                    is_called = true;
+                }
+            },
+            Stage::Out => {}
+            Stage::Sent(slot) => return self.looks(slot, inner, context, spare.take()),
+        }
+        match spare.take() {
+            None => Step::Clones,
+            Some(waker) => match self.sends(inner, waker, is_called) {
+                Ok(()) => Step::Waits(None),
+                Err((waker, lost)) => Step::Over { answer: Err(lost), wakes: None, drops: Some(waker) },
+            },
+        }
+    }
+
+    /// Whether the reply has come to that slot.
+    fn looks(
+        &mut self,
+        slot: u16,
+        inner: &mut Inner<M>,
+        context: &Context<'_>,
+        spare: Option<Waker>,
+    ) -> Step {
+        let at = usize::from(slot);
+        match mem::replace(&mut inner.slots[at], State::None) {
+            State::Came(reply) => {
+                let answer = (reply.tag(), inner.client.read(&reply, self.reply));
+                self.stage = Stage::Out;
+                Step::Over { answer: Ok(answer), wakes: inner.releases(reply), drops: spare }
+            }
+            state => {
+                if let Some(stopped) = inner.stopped {
+                    inner.slots[at] = state;
+                    return Step::Over { answer: Err(Lost::Stopped(stopped)), wakes: None, drops: spare };
+                }
+                match (state, spare) {
+                    (State::Awaited(waker), spare) if waker.will_wake(context.waker()) => {
+                        inner.slots[at] = State::Awaited(waker);
+                        Step::Waits(spare)
+                    }
+                    (state, None) => {
+                        inner.slots[at] = state;
+                        Step::Clones
+                    }
+                    (state, Some(waker)) => {
+                        inner.slots[at] = State::Awaited(waker);
+                        Step::Waits(if let State::Awaited(old) = state { Some(old) } else { None })
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What is to be done when the table is not borrowed any more: a waker's clone, drop and wake may come back to it.
+enum Step {
+    /// A clone of the waker is wanted.
+    Clones,
+    /// It waits; that waker is not needed.
+    Waits(Option<Waker>),
+    /// It is over.
+    Over { answer: Result<(u16, usize), Lost>, wakes: Option<Waker>, drops: Option<Waker> },
 }
 
 impl<M: Memory> Future for Call<'_, M> {
@@ -174,35 +260,20 @@ impl<M: Memory> Future for Call<'_, M> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let call = &mut *self;
         let calls = call.calls;
-        let mut inner = calls.0.borrow_mut();
-        let slot = match call.stage {
-            Stage::InLine(ticket) if inner.full.waits(ticket, context.waker()) => return Poll::Pending,
-            Stage::Out | Stage::InLine(_) => {
-                call.stage = Stage::Out;
-                return call.sends(&mut inner, context.waker());
-            }
-            Stage::Sent(slot) => slot,
-        };
-        let (at, stopped) = (usize::from(slot), inner.stopped);
-        match mem::replace(&mut inner.slots[at], State::None) {
-            State::Came(reply) => {
-                let answer = (reply.tag(), inner.client.read(&reply, call.reply));
-                call.stage = Stage::Out;
-                let waker = inner.releases(reply);
-                drop(inner);
-                waker.into_iter().for_each(Waker::wake);
-                Poll::Ready(Ok(answer))
-            }
-            state => {
-                if let Some(stopped) = stopped {
-                    inner.slots[at] = state;
-                    return Poll::Ready(Err(Lost::Stopped(stopped)));
+        let mut spare = matches!(call.stage, Stage::Out).then(|| context.waker().clone());
+        loop {
+            let step = call.step(&mut calls.0.borrow_mut(), context, &mut spare);
+            match step {
+                Step::Clones => spare = Some(context.waker().clone()),
+                Step::Waits(waker) => {
+                    drop(waker);
+                    return Poll::Pending;
                 }
-                inner.slots[at] = match state {
-                    State::Awaited(waker) if waker.will_wake(context.waker()) => State::Awaited(waker),
-                    _ => State::Awaited(context.waker().clone()),
-                };
-                Poll::Pending
+                Step::Over { answer, wakes, drops } => {
+                    drop(drops);
+                    wakes.into_iter().for_each(Waker::wake);
+                    return Poll::Ready(answer);
+                }
             }
         }
     }
@@ -211,18 +282,19 @@ impl<M: Memory> Future for Call<'_, M> {
 impl<M: Memory> Drop for Call<'_, M> {
     fn drop(&mut self) {
         let mut inner = self.calls.0.borrow_mut();
-        let waker = match self.stage {
-            Stage::Out => None,
+        let left = match self.stage {
+            Stage::Out => Left::default(),
             Stage::InLine(ticket) => inner.full.leave(ticket),
             Stage::Sent(slot) => match mem::replace(&mut inner.slots[usize::from(slot)], State::Dropped) {
                 State::Came(reply) => {
                     inner.slots[usize::from(slot)] = State::None;
-                    inner.releases(reply)
+                    Left { own: None, next: inner.releases(reply) }
                 }
-                _ => None,
+                State::Awaited(waker) => Left { own: Some(waker), next: None },
+                _ => Left::default(),
             },
         };
         drop(inner);
-        waker.into_iter().for_each(Waker::wake);
+        left.settle();
     }
 }

@@ -7,7 +7,7 @@ use core::cell::RefCell;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
-use super::line::Line;
+use super::line::{Line, Stands};
 use super::{Shared, Stopped};
 use crate::ring::server::{Request, Server};
 use crate::ring::{Memory, Violation};
@@ -91,19 +91,49 @@ impl<M: Memory> Future for Next<'_, M> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Request>> {
         let next = &mut *self;
-        let mut inner = next.incoming.0.borrow_mut();
-        if let Some(ticket) = next.ticket
-            && inner.waiting.waits(ticket, context.waker())
-        {
-            return Poll::Pending;
-        }
-        next.ticket = None;
-        match inner.came.pop_front() {
-            Some(request) => Poll::Ready(Some(request)),
-            None if inner.is_over => Poll::Ready(None),
-            None => {
-                next.ticket = Some(inner.waiting.join(context.waker().clone()));
-                Poll::Pending
+        // Cloned where nothing is borrowed; dropped there too, if it is not needed.
+        let mut spare: Option<Waker> = None;
+        loop {
+            let mut inner = next.incoming.0.borrow_mut();
+            let is_called =
+                match next.ticket.map(|ticket| (ticket, inner.waiting.stands(ticket, context.waker()))) {
+                    Some((_, Stands::Waits)) => {
+                        drop(inner);
+                        return Poll::Pending;
+                    }
+                    Some((ticket, Stands::Otherwise)) => {
+                        let old = spare.take().map(|waker| inner.waiting.renew(ticket, waker));
+                        drop(inner);
+                        if old.is_some() {
+                            return Poll::Pending;
+                        }
+                        spare = Some(context.waker().clone());
+                        continue;
+                    }
+                    Some((_, Stands::Called)) => {
+                        next.ticket = None;
+                        inner.waiting.serves();
+                        true
+                    }
+                    None => false,
+                };
+            if is_called || inner.is_over || inner.waiting.leaves_one_of(inner.came.len()) {
+                let came = inner.came.pop_front();
+                let is_over = inner.is_over;
+                if came.is_some() || is_over {
+                    drop(inner);
+                    return Poll::Ready(came);
+                }
+            }
+            match spare.take() {
+                Some(waker) => {
+                    next.ticket = Some(inner.waiting.join(waker));
+                    return Poll::Pending;
+                }
+                None => {
+                    drop(inner);
+                    spare = Some(context.waker().clone());
+                }
             }
         }
     }
@@ -112,7 +142,7 @@ impl<M: Memory> Future for Next<'_, M> {
 impl<M: Memory> Drop for Next<'_, M> {
     fn drop(&mut self) {
         let Some(ticket) = self.ticket else { return };
-        let waker = self.incoming.0.borrow_mut().waiting.leave(ticket);
-        waker.into_iter().for_each(Waker::wake);
+        let left = self.incoming.0.borrow_mut().waiting.leave(ticket);
+        left.settle();
     }
 }

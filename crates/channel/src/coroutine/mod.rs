@@ -6,7 +6,7 @@
 mod call;
 mod executor;
 mod incoming;
-mod line;
+pub(crate) mod line;
 mod woken;
 
 pub use call::{Call, Calls, Lost};

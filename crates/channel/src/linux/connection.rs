@@ -5,9 +5,11 @@ use crate::ring::Watched;
 use crate::wait::{Gone, Patience, Platform, Waiter, Waits};
 
 /// The way to the other end.
-pub struct Connection {
-    waiter: Waiter<Doorbell>,
+pub struct Connection<P = Doorbell> {
+    waiter: Waiter<P>,
     woken: u64,
+    /// How far its end had come in writing when it last looked after the other.
+    flushed: Option<u64>,
 }
 
 /// How an end waited, and how often it woke the other.
@@ -22,12 +24,34 @@ pub struct Counts {
 impl Connection {
     pub(super) fn new(doorbell: Doorbell, patience: Option<Patience>) -> Connection {
         let patience = patience.unwrap_or_else(Patience::measured);
-        Connection { waiter: Waiter::new(doorbell, patience), woken: 0 }
+        Connection { waiter: Waiter::new(doorbell, patience), woken: 0, flushed: None }
     }
 
-    /// Wakes the other end if it sleeps.
+    /// Whether the other end is known to be no more.
+    pub(super) fn is_gone(&self) -> bool {
+        self.waiter.platform().is_gone()
+    }
+
+    pub(super) fn doorbell_mut(&mut self) -> &mut Doorbell {
+        self.waiter.platform_mut()
+    }
+}
+
+impl<P: Platform> Connection<P> {
+    /// The same, of an end that sleeps in another way.
+    pub(super) fn moved<Q: Platform>(self, to: impl FnOnce(P) -> Q) -> Connection<Q> {
+        Connection { waiter: self.waiter.moved(to), woken: self.woken, flushed: self.flushed }
+    }
+
+    /// Wakes the other end if it sleeps and something was written for it since the last time: what was written before, it saw when it looked once
+    /// more, or was woken for.
     #[inline]
     pub(super) fn flush(&mut self, ring: &impl Watched) {
+        let written = Some(ring.written());
+        if written == self.flushed {
+            return;
+        }
+        self.flushed = written;
         if ring.theirs().answer() {
             self.wakes(ring);
         }
@@ -54,16 +78,11 @@ impl Connection {
         self.waiter.wait(ring.bell(), || ring.has_some() || or())
     }
 
-    /// Whether the other end is known to be no more.
-    pub(super) fn is_gone(&self) -> bool {
-        self.waiter.platform().is_gone()
-    }
-
-    pub(super) fn doorbell(&self) -> &Doorbell {
+    pub(super) fn doorbell(&self) -> &P {
         self.waiter.platform()
     }
 
-    pub(super) fn into_parts(self) -> (Doorbell, Patience) {
+    pub(super) fn into_parts(self) -> (P, Patience) {
         self.waiter.into_parts()
     }
 

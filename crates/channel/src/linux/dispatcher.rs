@@ -1,5 +1,10 @@
 //! What brings the tasks of a thread what the other process has written.
 
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use tollway_core::Error;
+
 use super::connection::{Connection, Counts};
 use crate::coroutine::{Driver, Rouser, Shared};
 use crate::ring::{Violation, Watched};
@@ -21,9 +26,29 @@ impl<S: Shared> Dispatcher<S> {
         Dispatcher { shared, connection, vain: 0 }
     }
 
+    /// What tasks share, and the way to the other end.
+    pub(super) fn apart(self) -> (S, Connection) {
+        (self.shared, self.connection)
+    }
+
     /// What wakes this thread when it waits: for [`Executor::new`](crate::coroutine::Executor::new).
     pub fn rouser(&self) -> Rouser {
         self.connection.doorbell().rouser()
+    }
+
+    /// Where this thread waits for something else besides: it sleeps until that descriptor (the last one named) can be read, too. `is_ready` of
+    /// [`wait`](Driver::wait) looks whether there is something.
+    ///
+    /// # Errors
+    /// [`Error::Input`] where ends are not woken by an [eventfd](super::Notice::Eventfd).
+    pub fn sleeps_on(&mut self, descriptor: OwnedFd) -> Result<(), Error> {
+        self.connection.doorbell_mut().sleeps_on(descriptor)
+    }
+
+    /// For how long it sleeps at the most, each time from now on; without end if that is not said. Only an end that is woken by an
+    /// [eventfd](super::Notice::Eventfd) wakes up by itself.
+    pub fn sleeps_for(&mut self, at_most: Option<Duration>) {
+        self.connection.doorbell_mut().sleeps_for(at_most);
     }
 
     /// Tells the tasks if the other end is gone and has left nothing; whether it did.

@@ -7,10 +7,11 @@
 //!   have the writer wait for it.
 
 use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
@@ -46,7 +47,16 @@ pub struct Doorbell {
 
 enum Way {
     Futex { beside: Beside, _watch: Watch },
-    Eventfd { rings: OwnedFd, rung: OwnedFd, roused: Arc<OwnedFd>, link: UnixStream },
+    Eventfd { rings: OwnedFd, rung: OwnedFd, roused: Arc<OwnedFd>, link: UnixStream, also: Also },
+}
+
+/// What else a sleep ends by.
+#[derive(Default)]
+struct Also {
+    /// That this can be read.
+    descriptor: Option<OwnedFd>,
+    /// That it has lasted for so long.
+    at_most: Option<Timespec>,
 }
 
 impl Doorbell {
@@ -80,8 +90,30 @@ impl Doorbell {
         }
         let roused = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|e| Error::system("making an eventfd", e))?;
-        let way = Way::Eventfd { rings, rung, roused: Arc::new(roused), link };
+        let way = Way::Eventfd { rings, rung, roused: Arc::new(roused), link, also: Also::default() };
         Ok(Doorbell { clock: RunClock::chosen(), own: Arc::new(Rouse::new()), way })
+    }
+
+    /// Sleeps end as well when that descriptor can be read.
+    pub(super) fn sleeps_on(&mut self, descriptor: OwnedFd) -> Result<()> {
+        match &mut self.way {
+            Way::Eventfd { also, .. } => {
+                also.descriptor = Some(descriptor);
+                Ok(())
+            }
+            Way::Futex { .. } => Err(Error::Input {
+                place: "an end that sleeps on another descriptor as well".into(),
+                reason: "it is woken by a futex, which is no descriptor".into(),
+                remedy: "ask for a channel with Notice::Eventfd".into(),
+            }),
+        }
+    }
+
+    /// Sleeps end after that time as well.
+    pub(super) fn sleeps_for(&mut self, at_most: Option<Duration>) {
+        if let Way::Eventfd { also, .. } = &mut self.way {
+            also.at_most = at_most.and_then(|time| Timespec::try_from(time).ok());
+        }
     }
 
     /// What wakes this end from another thread of its process, if it sleeps. What stands in shared memory has no part in it.
@@ -104,6 +136,45 @@ impl Doorbell {
                     }
                 })
             }
+        }
+    }
+}
+
+/// What an end is woken by that sleeps at something else as well.
+pub(super) enum Wakers<'a> {
+    /// The half of its bell in which [`ASLEEP`] stands, a futex that others see; and beside it [`DOWN`] in the word of this process.
+    Words(&'a AtomicU32, &'a AtomicU32),
+    /// What tells that it was rung, by POLLIN; and that the other end is gone, by POLLRDHUP. [Heard](Doorbell::hears) afterwards.
+    Descriptors(&'a OwnedFd, &'a UnixStream),
+}
+
+impl Doorbell {
+    /// By what the end is woken whose bell that is; not by its [rouser](Doorbell::rouser) where it has descriptors.
+    pub(super) fn wakers<'a>(&'a self, bell: &'a AtomicU64) -> Wakers<'a> {
+        match &self.way {
+            Way::Futex { .. } => Wakers::Words(half(bell), whole(self.own.word())),
+            Way::Eventfd { rung, link, .. } => Wakers::Descriptors(rung, link),
+        }
+    }
+
+    /// The word by which this end learns that the other is gone.
+    pub(super) fn own(&self) -> &Rouse {
+        &self.own
+    }
+
+    /// What the descriptors tell is heard: they tell the next thing then.
+    pub(super) fn hears(&self) {
+        let Way::Eventfd { rung, link, .. } = &self.way else { return };
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let mut both = [PollFd::new(rung, PollFlags::IN), PollFd::new(link, PollFlags::RDHUP)];
+        let _ = poll(&mut both, Some(&at_once));
+        let [rang, ended] = both.map(|one| !one.revents().is_empty());
+        if rang {
+            let mut event = [MaybeUninit::uninit(); 1];
+            let _ = epoll::wait(rung, &mut event[..], Some(&at_once));
+        }
+        if ended {
+            self.own.ends();
         }
     }
 }
@@ -148,15 +219,20 @@ impl Platform for Doorbell {
             Way::Futex { .. } => {
                 let _ = futex::wait(half(bell), futex::Flags::empty(), ASLEEP as u32, Some(&NAP));
             }
-            Way::Eventfd { rung, roused, link, .. } => {
+            Way::Eventfd { rung, roused, link, also, .. } => {
                 let mut all = [
                     PollFd::new(rung, PollFlags::IN),
                     PollFd::new(&**roused, PollFlags::IN),
                     PollFd::new(link, PollFlags::RDHUP),
+                    PollFd::from_borrowed_fd(
+                        also.descriptor.as_ref().map_or(link.as_fd(), AsFd::as_fd),
+                        PollFlags::IN,
+                    ),
                 ];
+                let asked = if also.descriptor.is_some() { all.len() } else { all.len() - 1 };
                 // An error is an interruption, or that memory is short: looked at again.
-                let _ = poll(&mut all, None);
-                let [rang, is_roused, ended] = all.map(|one| !one.revents().is_empty());
+                let _ = poll(&mut all[..asked], also.at_most.as_ref());
+                let [rang, is_roused, ended, _] = all.map(|one| !one.revents().is_empty());
                 if is_roused {
                     let _ = rustix::io::read(&**roused, &mut [0; 8]);
                 }

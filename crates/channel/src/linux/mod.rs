@@ -5,8 +5,10 @@ mod client;
 mod connection;
 mod dispatcher;
 mod doorbell;
+pub mod kernel;
 mod meeting;
 mod patience;
+pub mod plain;
 mod server;
 mod shared;
 

@@ -204,6 +204,11 @@ impl<M: Memory> Watched for Client<M> {
     }
 
     #[inline]
+    fn written(&self) -> u64 {
+        self.asked.place(self.geometry.slots())
+    }
+
+    #[inline]
     fn bell(&self) -> Bell<'_> {
         Bell(&self.memory.words()[self.geometry.bell(End::Client)])
     }

@@ -10,7 +10,8 @@ use super::entry::Entry;
 #[derive(Clone, Debug)]
 pub struct Cursor {
     at: usize,
-    lap: u16,
+    /// What stands in entries are the low 16 bits of it.
+    lap: u64,
 }
 
 impl Cursor {
@@ -22,14 +23,14 @@ impl Cursor {
     /// Writes the next entry. What was written to its message before is seen by whoever sees it.
     #[inline]
     pub fn write(&mut self, ring: &[AtomicU64], entry: Entry) {
-        ring[self.at].store(entry.word(self.lap), Ordering::Release);
+        ring[self.at].store(entry.word(self.lap as u16), Ordering::Release);
         self.advance(ring.len());
     }
 
     /// The next entry, if it is there.
     #[inline]
     pub fn read(&mut self, ring: &[AtomicU64]) -> Option<Entry> {
-        let entry = Entry::of(ring[self.at].load(Ordering::Acquire), self.lap)?;
+        let entry = Entry::of(ring[self.at].load(Ordering::Acquire), self.lap as u16)?;
         self.advance(ring.len());
         Some(entry)
     }
@@ -37,7 +38,13 @@ impl Cursor {
     /// Whether the next entry is there.
     #[inline]
     pub fn is_ahead(&self, ring: &[AtomicU64]) -> bool {
-        Entry::of(ring[self.at].load(Ordering::Acquire), self.lap).is_some()
+        Entry::of(ring[self.at].load(Ordering::Acquire), self.lap as u16).is_some()
+    }
+
+    /// How far it has come in all, in a ring of so many entries: never the same twice.
+    #[inline]
+    pub fn place(&self, len: usize) -> u64 {
+        self.lap * len as u64 + self.at as u64
     }
 
     #[inline]
@@ -45,7 +52,7 @@ impl Cursor {
         self.at += 1;
         if self.at == len {
             self.at = 0;
-            self.lap = self.lap.wrapping_add(1);
+            self.lap += 1;
         }
     }
 }

@@ -23,7 +23,7 @@ pub mod client;
 mod cursor;
 mod entry;
 pub mod layout;
-mod message;
+pub(crate) mod message;
 pub mod server;
 
 use super::atomic;
@@ -50,6 +50,9 @@ pub trait Watched {
 
     /// Its own bell, to ask to be woken by.
     fn bell(&self) -> Bell<'_>;
+
+    /// How far it has come in writing: where nothing was written since the other was last looked after, nobody is to be woken.
+    fn written(&self) -> u64;
 
     /// The other's bell, to wake it by.
     fn theirs(&self) -> Bell<'_>;

@@ -128,6 +128,11 @@ impl<M: Memory> Watched for Server<M> {
     }
 
     #[inline]
+    fn written(&self) -> u64 {
+        self.answered.place(self.geometry.slots())
+    }
+
+    #[inline]
     fn bell(&self) -> Bell<'_> {
         Bell(&self.memory.words()[self.geometry.bell(End::Server)])
     }

@@ -1,7 +1,6 @@
 //! Claims as the page REPRODUCTION.md.
 
-use super::words::{demanded, figure, tally};
-use crate::bill::words::signless;
+use super::words::{demanded, figures, tally};
 use crate::document::{ClaimDocument, ReproductionDocument};
 use crate::markdown::escaped;
 use crate::number::share_of;
@@ -43,12 +42,13 @@ pub(super) fn reproduction(document: &ReproductionDocument, machine: &[String]) 
 }
 
 fn row(claim: &ClaimDocument) -> String {
-    let (measured, ends) = figure(claim.measured);
+    let [predicted, measured, ends] = figures(claim);
     format!(
-        "| {} | {} | {} | {measured} | {} | {} |\n",
+        "| {} | {} | {} | {} | {} | {} |\n",
         escaped(&claim.id),
         escaped(&claim.published),
-        claim.predicted.map_or("–".into(), signless),
+        predicted,
+        measured,
         ends,
         claim.verdict.title(),
     )

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use tollway_core::{Figured, Metric, Quantity};
-use tollway_stats::{Interval, paired_ratio, spearman, summary, t_interval};
+use tollway_core::{Crossover, Figured, Metric, Quantity, Quoted};
+use tollway_stats::{Interval, first_below, paired_ratio, spearman, summary, t_interval};
 use tollway_store::{Point, PointState, RunId, Store};
 
 use crate::Result;
@@ -46,6 +46,7 @@ impl<'a> Measured<'a> {
                 let x: Vec<f64> = series.each.iter().map(|(x, _)| *x).collect();
                 mean(each.iter().map(|y| spearman(&x, y).map_or(0.0, |s| s.rho)))
             }),
+            Metric::Crossover(crossover) => self.crossover(path, crossover)?,
             Metric::None(why) => Err(why.clone()),
         })
     }
@@ -57,8 +58,35 @@ impl<'a> Measured<'a> {
             Metric::Ratio { of, to } => {
                 self.forecast(path, of)?.zip(self.forecast(path, to)?).map(|(of, to)| of / to)
             }
+            Metric::Crossover(crossover) => self.crossover_predicted(path, crossover)?,
             Metric::Bend(_) | Metric::Rank(_) | Metric::None(_) => None,
         })
+    }
+
+    /// The first value at which one quantity is below the other, by the ratio of the two at each.
+    fn crossover(&mut self, path: &str, crossover: &Crossover) -> Result<Found<Interval>> {
+        let mut ratios = Vec::new();
+        for (_, of, below) in &crossover.each {
+            let (of, below) = (self.quantity(path, of)?, self.quantity(path, below)?);
+            match of.and_then(|of| ratio(&of, &below?)) {
+                Ok(found) => ratios.push(found),
+                Err(why) => return Ok(Err(why)),
+            }
+        }
+        Ok(step(&ratios, crossover))
+    }
+
+    /// The same of what was predicted, where that is so of every point.
+    fn crossover_predicted(&self, path: &str, crossover: &Crossover) -> Result<Option<f64>> {
+        let mut ratios = Vec::new();
+        for (_, of, below) in &crossover.each {
+            let Some((of, below)) = self.forecast(path, of)?.zip(self.forecast(path, below)?) else {
+                return Ok(None);
+            };
+            let ratio = of / below;
+            ratios.push(Interval { estimate: ratio, lo: ratio, hi: ratio, confidence: CONFIDENCE });
+        }
+        Ok(step(&ratios, crossover).ok().map(|found| found.estimate))
     }
 
     /// A series' quantities, all of them block by block.
@@ -151,12 +179,18 @@ impl<'a> Measured<'a> {
 
     fn forecast(&self, path: &str, quantity: &Quantity) -> Result<Option<f64>> {
         let parts = !quantity.gates.is_empty() || !quantity.without.is_empty();
-        let other = quantity.what != Figured::Cost;
-        if other || parts || quantity.visit.is_some() || quantity.counter.is_some() {
+        if parts || quantity.visit.is_some() || quantity.counter.is_some() {
             return Ok(None);
         }
         let Ok(point) = self.point(path, quantity) else { return Ok(None) };
-        let whole = self.store.prediction(point.id)?.map(|p| p.forecast.ticks);
+        let speaks = |of: Quoted| match quantity.what {
+            Figured::Cost => matches!(of, Quoted::Work | Quoted::Median),
+            Figured::Pace => of == Quoted::Pace,
+            Figured::Response => of == Quoted::Mean,
+            Figured::Predicted | Figured::Unevenness => false,
+        };
+        let prediction = self.store.prediction(point.id)?.map(|p| p.forecast);
+        let whole = prediction.filter(|forecast| speaks(forecast.of)).map(|forecast| forecast.ticks);
         Ok(match &quantity.less {
             None => whole,
             Some(less) => whole.zip(self.forecast(path, less)?).map(|(whole, less)| whole - less),
@@ -200,6 +234,12 @@ fn ratio(of: &ByBlock, to: &ByBlock) -> Found<Interval> {
         return Err("what it is divided by is 0".into());
     }
     mean(pairs.into_iter().map(|(to, of)| of / to).filter(|r| r.is_finite()))
+}
+
+/// The value of a crossover's axis at which these ratios, one for each, begin to be below 1.
+fn step(ratios: &[Interval], crossover: &Crossover) -> Found<Interval> {
+    let ladder: Vec<f64> = crossover.each.iter().map(|(x, ..)| *x).collect();
+    first_below(ratios).and_then(|found| found.on(&ladder, CONFIDENCE)).map_err(|e| e.to_string())
 }
 
 /// The distance from the line of least squares of the point that is farthest from it on average, over the line's rise.

@@ -81,6 +81,7 @@ fn document(path: &str, claim: &Claim, measured: &mut Measured<'_>) -> Result<Cl
         at_most: most.is_finite().then_some(most),
         predicted: measured.predicted(path, &claim.metric)?,
         measured: span,
+        last_step: words::last_step(&claim.metric),
         verdict,
         why: found.err().unwrap_or_else(|| words::why(verdict, span, least, most)),
     })

@@ -2,8 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 
-use super::words::{demanded, figure, tally};
-use crate::bill::words::signless;
+use super::words::{demanded, figures, tally};
 use crate::columns::{Align, Cell, Table, printable};
 use crate::document::{ClaimDocument, ClaimVerdict, ReproductionDocument};
 
@@ -27,11 +26,11 @@ pub(super) fn reproduction(document: &ReproductionDocument, width: Option<usize>
 }
 
 fn row(claim: &ClaimDocument, table: &mut Table) {
-    let (measured, ends) = figure(claim.measured);
+    let [predicted, measured, ends] = figures(claim);
     table.row([
         Cell::styled(printable(&claim.id), BOLD),
         Cell::plain(printable(&claim.published)),
-        Cell::plain(claim.predicted.map_or("–".into(), signless)),
+        Cell::plain(predicted),
         Cell::plain(measured),
         Cell::styled(ends, DIM),
         Cell::styled(claim.verdict.title(), style(claim.verdict)),

@@ -12,7 +12,18 @@ pub(super) fn metric(metric: &Metric) -> String {
         Metric::Ratio { of, to } => format!("{} / {}", quantity(of), quantity(to)),
         Metric::Bend(of) => format!("bend of {}", series(of)),
         Metric::Rank(of) => format!("rank correlation of {}", series(of)),
+        Metric::Crossover(of) => {
+            format!("the {} from which on {} is below {}", of.axis, quantity(&of.of), quantity(&of.below))
+        }
         Metric::None(_) => "–".into(),
+    }
+}
+
+/// The last value of a crossover's axis: a figure beyond it says that it was not reached.
+pub(super) fn last_step(metric: &Metric) -> Option<f64> {
+    match metric {
+        Metric::Crossover(of) => of.each.last().map(|(x, ..)| *x),
+        _ => None,
     }
 }
 
@@ -83,10 +94,18 @@ pub(super) fn tally<'a>(claims: impl Iterator<Item = &'a ClaimDocument> + Clone)
     ClaimVerdict::ALL.into_iter().filter_map(of).collect::<Vec<_>>().join(", ")
 }
 
-/// A figure and its interval; a dash where there is none.
-pub(super) fn figure(measured: Option<Span>) -> (String, String) {
-    match measured {
-        Some(span) => (signless(span.estimate), format!("[{}, {}]", signless(span.lo), signless(span.hi))),
-        None => ("–".into(), String::new()),
+/// What was predicted, what was measured, and its interval; dashes where there is none. Of a crossover a figure beyond its last value
+/// is said to be.
+pub(super) fn figures(claim: &ClaimDocument) -> [String; 3] {
+    let said = |x: f64| match claim.last_step {
+        Some(last) if x > last => format!("> {}", signless(last)),
+        _ => signless(x),
+    };
+    let predicted = claim.predicted.map_or("–".into(), said);
+    match claim.measured {
+        Some(Span { estimate, lo, hi }) => {
+            [predicted, said(estimate), format!("[{}, {}]", said(lo), said(hi))]
+        }
+        None => [predicted, "–".into(), String::new()],
     }
 }

@@ -62,6 +62,9 @@ pub struct ClaimDocument {
     pub predicted: Option<f64>,
     /// What was measured; null where that could not be.
     pub measured: Option<Span>,
+    /// Of a crossover the last value that was tried: a figure above it says only that one quantity is nowhere below the other up to
+    /// there. Null of everything else.
+    pub last_step: Option<f64>,
     /// What has become of it.
     pub verdict: ClaimVerdict,
     /// Why, in one sentence.

@@ -1,0 +1,148 @@
+//! A stack at work in a thread of its own, until it is stopped or the application is gone.
+
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{SendError, channel};
+use std::thread::{Builder, JoinHandle};
+
+use tollway_channel::coroutine::Rouser;
+use tollway_channel::linux::plain;
+use tollway_channel::wait::Patience;
+use tollway_core::{Error, Result};
+
+use super::asynchronous::Asynchronous;
+use super::synchronous::{Ask, Synchronous};
+use super::{Counts, Stack};
+use crate::engine::tcp::message::BYTES;
+
+/// How the application is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// By rings: requests are futures, one thread asks for all connections.
+    Asynchronous,
+    /// By synchronous requests of that kind: a thread for each connection, and a channel.
+    Synchronous(plain::Way),
+}
+
+impl Style {
+    /// How many links to the application it takes for so many connections.
+    pub fn links(self, connections: usize) -> usize {
+        match self {
+            Style::Asynchronous => 1,
+            Style::Synchronous(_) => connections,
+        }
+    }
+}
+
+/// A stack at work. Dropped, it is stopped.
+pub struct Running {
+    stop: Arc<AtomicBool>,
+    rouse: Rouser,
+    thread: Option<JoinHandle<(Counts, Result<()>)>>,
+}
+
+impl Running {
+    /// Has a stack serve over links to the application, of which `connects` makes one after the other ([`Style::links`] says how many).
+    ///
+    /// # Errors
+    /// That of `connects`; [`Error::Input`] if the application does not agree; [`Error::System`] if it says nothing, or the kernel refuses.
+    pub fn start(
+        stack: Stack,
+        style: Style,
+        connects: impl FnMut() -> Result<UnixStream> + Send + 'static,
+        patience: Option<Patience>,
+    ) -> Result<Running> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (tell, told) = channel();
+        let stops = stop.clone();
+        let thread = Builder::new()
+            .name("network stack".into())
+            .spawn(move || serves(stack, style, connects, patience, &stops, |met| tell.send(met)))
+            .map_err(|e| Error::system("starting the network stack's thread", e))?;
+        match told.recv() {
+            Ok(rouse) => Ok(Running { stop, rouse, thread: Some(thread) }),
+            // It has ended without a word: why, it says at its end.
+            Err(_) => match thread.join() {
+                Ok((_, Err(error))) => Err(error),
+                _ => Err(Error::system("starting the network stack", "its thread ended")),
+            },
+        }
+    }
+
+    /// Whether it has ended by itself: the application is gone, or the interface.
+    pub fn is_over(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Stops it. What it did.
+    ///
+    /// # Errors
+    /// Why it had ended before: [`Error::Tenant`] if the application is gone or broke the rules.
+    pub fn stop(mut self) -> Result<Counts> {
+        match self.ends() {
+            Some((counts, ended)) => ended.map(|()| counts),
+            None => Err(Error::Tenant { tenant: "network stack".into(), reason: "it panicked".into() }),
+        }
+    }
+
+    fn ends(&mut self) -> Option<(Counts, Result<()>)> {
+        self.stop.store(true, Ordering::SeqCst);
+        (self.rouse)();
+        self.thread.take()?.join().ok()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.ends();
+    }
+}
+
+fn serves(
+    stack: Stack,
+    style: Style,
+    mut connects: impl FnMut() -> Result<UnixStream>,
+    patience: Option<Patience>,
+    stop: &AtomicBool,
+    begins: impl FnOnce(Rouser) -> std::result::Result<(), SendError<Rouser>>,
+) -> (Counts, Result<()>) {
+    // Who starts it waits for this word.
+    let at_work =
+        |rouser| begins(rouser).map_err(|_| Error::system("starting the network stack", "nobody waits"));
+    let links = style.links(stack.connections());
+    let began = match style {
+        Style::Asynchronous => connects().and_then(|link| {
+            let stack = Asynchronous::over(stack, link, patience)?;
+            at_work(stack.rouser())?;
+            Ok(stack.run(stop))
+        }),
+        Style::Synchronous(way) => (0..links)
+            .map(|_| asks(connects()?, way, patience))
+            .collect::<Result<Vec<_>>>()
+            .and_then(|links| {
+                let stack = Synchronous::over(stack, links, patience)?;
+                at_work(stack.rouser())?;
+                Ok(stack.run(stop))
+            }),
+    };
+    began.unwrap_or_else(|error| (Counts::default(), Err(error)))
+}
+
+/// What asks by that link, and the link besides, to be shut.
+fn asks(link: UnixStream, way: plain::Way, patience: Option<Patience>) -> Result<(UnixStream, Box<dyn Ask>)> {
+    let again = link.try_clone().map_err(|e| Error::system("passing on a link", e))?;
+    let options = plain::Options { way, bytes: BYTES, patience };
+    Ok((again, Box::new(plain::Client::over(link, &options)?)))
+}
+
+impl Ask for plain::Client {
+    fn ask(&mut self, says: u16, request: &[u8], reply: &mut [u8]) -> Result<(u16, usize)> {
+        self.call(says, request, reply)
+            .map_err(|failed| Error::Tenant { tenant: "application".into(), reason: failed.to_string() })
+    }
+
+    fn notices(&self) -> u64 {
+        self.counts().notices
+    }
+}

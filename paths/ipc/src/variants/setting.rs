@@ -1,0 +1,152 @@
+//! What both ends of a channel do, by the axes of a point.
+
+use tollway_channel::linux::{Limits, Notice, Options, plain};
+use tollway_channel::wait::Patience;
+use tollway_core::{CpuFeature, Error, Params, Requirement, Result, Ticks};
+
+use super::memory;
+use crate::engine::ping_pong::Demand;
+use crate::engine::service::Load;
+
+/// By which way requests go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    Slow,
+    Fast,
+    Ring,
+    Tasks,
+}
+
+impl Way {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Way::Slow => "slow-path",
+            Way::Fast => "fast-path",
+            Way::Ring => "ring",
+            Way::Tasks => "async",
+        }
+    }
+
+    /// Whether each request that is on its way has a thread at either end, and a channel.
+    pub(super) fn is_synchronous(self) -> bool {
+        matches!(self, Way::Slow | Way::Fast)
+    }
+
+    /// How many channels there are for so many requests.
+    pub(super) fn channels(self, requests: usize) -> usize {
+        if self.is_synchronous() { requests } else { 1 }
+    }
+}
+
+/// Who looks without end looks for so long, in ticks: then it asks whether the other end is gone.
+const ENDLESS: Ticks = 1 << 26;
+
+/// Bytes of a message where nothing else is said.
+const MESSAGE: u64 = 64;
+
+/// What both ends do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setting {
+    pub(crate) way: Way,
+    pub(crate) requests: usize,
+    pub(super) size: usize,
+    pub(crate) load: Load,
+    pub(super) notice: Notice,
+    pub(super) patience: Option<Patience>,
+}
+
+impl Setting {
+    /// Of a point of the axis `concurrency`, and of `size`, `work`, `matrix`, `pages`, `notice` and `patience` where there are such.
+    ///
+    /// # Errors
+    /// Those of axes that are not set.
+    pub(super) fn of(way: Way, params: &Params) -> Result<Setting> {
+        let word = |axis: &str| params.get(axis).map(|_| params.word(axis)).transpose();
+        let number = |axis: &str| params.get(axis).map_or(Ok(0), |_| params.int(axis));
+        let bytes = params.get("pages").map_or(Ok(0), |_| memory::bytes(params))?;
+        Ok(Setting {
+            way,
+            requests: params.int("concurrency")? as usize,
+            size: params.get("size").map_or(Ok(MESSAGE), |_| params.int("size"))? as usize,
+            load: Load { cycles: number("work")?, rows: number("matrix")? as usize, bytes },
+            notice: match word("notice")? {
+                Some("eventfd") => Notice::Eventfd,
+                _ => Notice::Futex,
+            },
+            patience: patience(word("patience")?.unwrap_or("learnt")),
+        })
+    }
+
+    /// Of messages that nobody works for, between ends that look without end.
+    pub(super) fn awake(way: Way, requests: usize, size: usize) -> Setting {
+        let (load, notice) = (Load::default(), Notice::Futex);
+        Setting { way, requests, size, load, notice, patience: patience("spin") }
+    }
+
+    /// Whether an end that has nothing to do looks until there is something.
+    pub(crate) fn looks_without_end(&self) -> bool {
+        self.patience.is_some_and(|patience| patience.spin >= ENDLESS)
+    }
+
+    /// Whether it sleeps at once.
+    pub(crate) fn sleeps_at_once(&self) -> bool {
+        self.patience.is_some_and(|patience| patience == Patience { spin: 0, yields: 0 })
+    }
+
+    /// What the client wants of a channel.
+    pub(super) fn options(&self) -> Options {
+        Options { slots: self.requests, bytes: self.size, notice: self.notice, patience: self.patience }
+    }
+
+    /// What the server allows.
+    pub(super) fn limits(&self) -> Limits {
+        Limits { slots: self.requests.next_power_of_two(), patience: self.patience, ..Limits::default() }
+    }
+
+    /// What the client wants of a synchronous channel.
+    pub(super) fn plain_options(&self) -> plain::Options {
+        let way = match self.way {
+            Way::Slow => plain::Way::Seqpacket,
+            _ => plain::Way::Handoff,
+        };
+        plain::Options { way, bytes: self.size, patience: self.patience }
+    }
+
+    /// What the server allows of it.
+    pub(super) fn plain_limits(&self) -> plain::Limits {
+        plain::Limits { patience: self.patience, ..plain::Limits::default() }
+    }
+
+    /// What the client keeps on its way.
+    pub(super) fn demand(&self) -> Demand {
+        Demand { requests: self.requests, size: self.size, result: self.load.result() }
+    }
+}
+
+fn patience(word: &str) -> Option<Patience> {
+    match word {
+        "sleep" => Some(Patience { spin: 0, yields: 0 }),
+        "spin" => Some(Patience { spin: ENDLESS, yields: 0 }),
+        _ => None,
+    }
+}
+
+/// What the machine must have for that notice.
+pub(super) fn requires(params: &Params) -> Result<Vec<Requirement>> {
+    Ok(match params.get("notice").map(|_| params.word("notice")).transpose()? {
+        Some("user-interrupt") => vec![Requirement::Cpu(CpuFeature::UserInterrupts)],
+        _ => Vec::new(),
+    })
+}
+
+/// Refuses what no kernel of today hands to programs, where the processor has it.
+pub(super) fn possible(params: &Params) -> Result<()> {
+    match params.get("notice").map(|_| params.word("notice")).transpose()? {
+        Some("user-interrupt") => Err(Error::Input {
+            place: "axis `notice`, value `user-interrupt`".into(),
+            reason: "this processor has user interrupts, but Linux has no interface by which a program could send one".into(),
+            remedy: "take `futex` or `eventfd`".into(),
+        }),
+        _ => Ok(()),
+    }
+}

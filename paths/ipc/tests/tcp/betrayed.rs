@@ -1,0 +1,205 @@
+//! An application that lies, falls silent or is killed: the stack tells, its clients are told, and nothing panics or hangs.
+
+use std::env;
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tollway_channel::linux::{Limits, Server, plain};
+use tollway_host::descriptor::{accept, connect, listen_anonymously};
+use tollway_ipc::engine::tcp::{
+    Application, BYTES, Client, Network, Running, Speaker, Stack, Style, answer, check, request,
+};
+
+use crate::setting::{PATIENT, STYLES, after, may, until};
+
+/// Tells an application's process where to listen: by a descriptor's number, and how.
+const NAME: &str = "TOLLWAY_IPC_TEST_NAME";
+const STYLE: &str = "TOLLWAY_IPC_TEST_STYLE";
+
+const CONNECTIONS: usize = 4;
+
+#[test]
+#[ignore = "the other tests start it, as a process of its own"]
+fn an_application() {
+    let style = STYLES[env::var(STYLE).unwrap().parse::<usize>().unwrap()];
+    let (listener, name) = listen_anonymously().unwrap();
+    let application = Application::start(listener, style, style.links(CONNECTIONS), None).unwrap();
+    let mut told = connect(&env::var(NAME).unwrap()).unwrap();
+    told.write_all(name.as_bytes()).unwrap();
+    drop(told);
+    while !application.is_over() {
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A process with an application, killed at the latest at the end.
+struct Other(Child);
+
+impl Other {
+    fn start(style: usize) -> (Other, String) {
+        let (listener, name) = listen_anonymously().unwrap();
+        let child = Command::new(env::current_exe().unwrap())
+            .args(["--ignored", "--exact", "betrayed::an_application"])
+            .env(NAME, name)
+            .env(STYLE, style.to_string())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let other = Other(child);
+        let mut name = String::new();
+        accept(&listener).unwrap().read_to_string(&mut name).unwrap();
+        (other, name)
+    }
+}
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn an_application_that_is_killed_is_told_of() {
+    if !may() {
+        return;
+    }
+    for (number, style) in STYLES.into_iter().enumerate() {
+        for pause in [0, 3, 20, 70] {
+            let (other, name) = Other::start(number);
+            let network = Network::new(Speaker::Program).unwrap();
+            let stack = Stack::open(&network, CONNECTIONS).unwrap();
+            let stack = Running::start(stack, style, move || connect(&name), None).unwrap();
+            let mut client = Client::connect(network.client(), Network::APPLICATION, CONNECTIONS).unwrap();
+            let killer = thread::spawn(move || {
+                thread::sleep(Duration::from_millis(pause));
+                drop(other);
+            });
+            let error = client.run(until(after(PATIENT), |_| ())).unwrap_err().to_string();
+            assert!(error.contains("connection"), "{style:?}: {error}");
+            killer.join().unwrap();
+            let begun = Instant::now();
+            while !stack.is_over() {
+                assert!(begun.elapsed() < PATIENT, "{style:?}: it has not noticed");
+                thread::sleep(Duration::from_millis(1));
+            }
+            let error = stack.stop().unwrap_err().to_string();
+            println!("{style:?} after {pause} ms: {error}");
+            assert!(error.contains("application"), "{error}");
+        }
+    }
+}
+
+/// A stack whose application says what `lies` makes of each reply: its tag and its bytes.
+fn lied_to(
+    style: Style,
+    lies: fn(u32, &mut u16, &mut Vec<u8>),
+) -> (Network, Running, thread::JoinHandle<()>) {
+    let (listener, name) = listen_anonymously().unwrap();
+    let network = Network::new(Speaker::Program).unwrap();
+    let links = style.links(CONNECTIONS);
+    let serves = move |link: UnixStream| {
+        let mut turn = 0;
+        let mut replies = move |says: u16, request: &[u8], room: &mut [u8]| {
+            let mut reply = vec![0; BYTES];
+            let bytes = answer(request, &mut reply);
+            reply.truncate(bytes);
+            let mut says = says;
+            lies(turn, &mut says, &mut reply);
+            turn += 1;
+            let bytes = reply.len().min(room.len());
+            room[..bytes].copy_from_slice(&reply[..bytes]);
+            (says, bytes)
+        };
+        match style {
+            Style::Asynchronous => {
+                Server::over(link, &Limits::default()).unwrap().serve(replies).unwrap();
+            }
+            Style::Synchronous(_) => {
+                let mut server = plain::Server::over(link, &plain::Limits::default()).unwrap();
+                server.serve(&mut replies).unwrap();
+            }
+        }
+    };
+    let application = thread::spawn(move || {
+        thread::scope(|scope| {
+            for _ in 0..links {
+                let link = accept(&listener).unwrap();
+                scope.spawn(move || serves(link));
+            }
+        });
+    });
+    let stack = Stack::open(&network, CONNECTIONS).unwrap();
+    let stack = Running::start(stack, style, move || connect(&name), None).unwrap();
+    (network, stack, application)
+}
+
+#[test]
+fn a_reply_that_is_none_ends_its_connection_and_no_other() {
+    if !may() {
+        return;
+    }
+    let lies: [fn(u32, &mut u16, &mut Vec<u8>); 4] = [
+        // Of another connection, of none that there is, too short, empty: every third time, the others are true.
+        |turn, says, _| {
+            if turn % 3 == 2 {
+                *says ^= 1;
+            }
+        },
+        |turn, says, _| {
+            if turn % 3 == 2 {
+                *says = u16::MAX;
+            }
+        },
+        |turn, _, reply| {
+            if turn % 3 == 2 {
+                reply.truncate(BYTES - 1);
+            }
+        },
+        |turn, _, reply| {
+            if turn % 3 == 2 {
+                reply.clear();
+            }
+        },
+    ];
+    for style in STYLES {
+        for lie in lies {
+            let (network, stack, application) = lied_to(style, lie);
+            let (mut true_ones, mut resets) = (0, 0);
+            let mut stream: Option<TcpStream> = None;
+            for number in 0..30 {
+                let connection = stream.get_or_insert_with(|| {
+                    let stream = network
+                        .client()
+                        .run(|| TcpStream::connect_timeout(&Network::APPLICATION.into(), PATIENT).unwrap())
+                        .unwrap();
+                    stream.set_read_timeout(Some(PATIENT)).unwrap();
+                    stream
+                });
+                let mut reply = [0; BYTES];
+                connection.write_all(&request(3, number)).unwrap();
+                match connection.read_exact(&mut reply) {
+                    Ok(()) => {
+                        check(&reply, 3, number).unwrap();
+                        true_ones += 1;
+                    }
+                    Err(error) => {
+                        assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{error}");
+                        resets += 1;
+                        stream = None;
+                    }
+                }
+            }
+            drop(stream);
+            let counts = stack.stop().unwrap();
+            println!("{style:?}: {true_ones} true, {resets} resets, {counts:?}");
+            assert!(true_ones > 0 && resets > 0);
+            assert_eq!(u64::from(resets as u32), counts.malformed);
+            application.join().unwrap();
+        }
+    }
+}
