@@ -12,6 +12,8 @@ mod patience;
 pub mod plain;
 mod server;
 mod shared;
+#[cfg(feature = "tokio")]
+pub mod tokio;
 
 pub use client::{Client, Failed};
 pub use connection::Counts;
