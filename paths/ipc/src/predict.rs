@@ -12,6 +12,8 @@
 //! The server's work is its own toll. The interval has how well tolls are known, each on its own moved to either end of its interval and the differences
 //! added in quadrature, and how well the model holds.
 
+use std::collections::BTreeMap;
+
 use tollway_core::{
     Crossing, Error, Forecast, Missing, Placement, Quoted, Result, Toll, TollKey, TollSource,
 };
@@ -123,7 +125,8 @@ pub(crate) fn forecast(
 fn of_tolls(model: Model, setting: &Setting, placement: Placement, tolls: &[Toll]) -> Forecast {
     let medians: Vec<f64> = tolls.iter().map(|toll| toll.median).collect();
     let cost = |ticks: &[f64]| foretold(model, setting, placement, ticks).cost;
-    let ticks = cost(&medians);
+    let answer = foretold(model, setting, placement, &medians);
+    let ticks = answer.cost;
     let (mut down, mut up) = (0.0, 0.0);
     for (at, toll) in tolls.iter().enumerate() {
         let ends = [toll.lo, toll.hi].map(|end| {
@@ -144,8 +147,22 @@ fn of_tolls(model: Model, setting: &Setting, placement: Placement, tolls: &[Toll
         model: model.words(placement).into(),
         from: tolls.iter().map(|toll| toll.key.clone()).collect(),
         p99: None,
+        counts: match model {
+            Model::Rings => counts(&answer),
+            _ => BTreeMap::new(),
+        },
         sharing: None,
     }
+}
+
+/// By the names that tallies have.
+fn counts(answer: &Answer) -> BTreeMap<String, f64> {
+    let counts = [
+        ("notices", answer.notices()),
+        ("client_notices", answer.request_notices),
+        ("server_notices", answer.reply_notices),
+    ];
+    counts.map(|(name, count)| (name.to_owned(), count)).into()
 }
 
 /// What is foretold of tolls in the order of [`needs`].
@@ -234,8 +251,6 @@ pub fn parts([few, many]: [f64; 2], [yielding, sleeping]: [f64; 2], across: Opti
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use tollway_core::Params;
 
     use super::*;
@@ -329,6 +344,9 @@ mod tests {
     fn messages_between_cores_cost_latency_first_and_then_pace() {
         let at = |requests: u64| asked("async", &[("concurrency", requests.into())]).unwrap();
         assert!(near(&at(1), 1_300.0) && near(&at(64), 210.0), "{} {}", at(1).ticks, at(64).ticks);
+        assert_eq!(at(64).counts["notices"], 0.0);
+        let asleep = asked("async", &[("patience", "sleep".into())]).unwrap();
+        assert_eq!((asleep.counts["client_notices"], asleep.counts["notices"]), (1.0, 2.0));
         let between = at(3).ticks;
         assert!((210.0..1_300.0).contains(&between));
         let loaded = asked("async", &[("concurrency", 64.into()), ("work", 20_000.into())]).unwrap();
