@@ -29,6 +29,9 @@ pub trait Platform {
     /// Wakes who sleeps by that word.
     fn wake(&self, bell: &AtomicU64);
 
+    /// Wakes who sleeps here, from another thread of its own: for who waits for what that thread does as well.
+    fn rouse(&self) {}
+
     /// Whether the other end is known to be no more: asked now and then by who looks for long. Where nobody can tell, it is not.
     fn is_gone(&self) -> bool {
         false
@@ -54,6 +57,10 @@ impl<T: core::ops::Deref<Target: Platform>> Platform for T {
 
     fn wake(&self, bell: &AtomicU64) {
         (**self).wake(bell);
+    }
+
+    fn rouse(&self) {
+        (**self).rouse();
     }
 
     fn is_gone(&self) -> bool {
@@ -161,6 +168,11 @@ impl<P: Platform> Waiter<P> {
     /// Where it waits, to be changed.
     pub fn platform_mut(&mut self) -> &mut P {
         &mut self.platform
+    }
+
+    /// Where it waits, when it waits no more, and its patience.
+    pub fn into_parts(self) -> (P, Patience) {
+        (self.platform, self.patience)
     }
 
     /// How its waits ended.

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -73,13 +73,7 @@ fn asks(way: Way, given: &OwnedFd, then: impl FnOnce(&mut UnixStream)) -> Result
 /// What a server says when it agrees.
 fn agrees(link: &mut UnixStream, given: &[impl AsFd]) {
     link.read_exact(&mut [0; 16]).unwrap();
-    // One byte goes with the descriptors: 1, where it should be 0. So these are sent by hand.
-    let bytes = [std::io::IoSlice::new(&[0; 4])];
-    let given: Vec<_> = given.iter().map(AsFd::as_fd).collect();
-    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
-    let mut control = rustix::net::SendAncillaryBuffer::new(&mut space);
-    assert!(given.is_empty() || control.push(rustix::net::SendAncillaryMessage::ScmRights(&given)));
-    rustix::net::sendmsg(link, &bytes, &mut control, SendFlags::NOSIGNAL).unwrap();
+    descriptor::send_with(link, &[0; 4], given).unwrap();
 }
 
 fn sockets(of: SocketType) -> (OwnedFd, OwnedFd) {
@@ -122,10 +116,8 @@ fn a_server_waits_for_a_second_in_all() {
     let (ended, is_ended) = channel::<()>();
     let speaking = thread::spawn(move || {
         for byte in hello(Way::Handoff, 64) {
-            slow.write_all(&[byte]).unwrap();
-            if is_ended.recv_timeout(Duration::from_millis(700))
-                != Err(std::sync::mpsc::RecvTimeoutError::Timeout)
-            {
+            let waits = is_ended.recv_timeout(Duration::from_millis(700)) == Err(RecvTimeoutError::Timeout);
+            if !waits || slow.write_all(&[byte]).is_err() {
                 break;
             }
         }
@@ -142,9 +134,8 @@ fn a_server_waits_for_a_second_in_all() {
 
 #[test]
 fn a_server_takes_no_descriptors() {
-    let (mut here, there) = UnixStream::pair().unwrap();
-    descriptor::send(&here, &[tempfile::tempfile().unwrap()]).unwrap();
-    here.write_all(&hello(Way::Handoff, 64)).unwrap();
+    let (here, there) = UnixStream::pair().unwrap();
+    descriptor::send_with(&here, &hello(Way::Handoff, 64), &[tempfile::tempfile().unwrap()]).unwrap();
     assert!(Server::over(there, &limits()).is_err());
 }
 

@@ -22,7 +22,8 @@ pub fn path() -> Path {
             ("server-load", include_str!("../presets/server-load.toml")),
             ("crossover", include_str!("../presets/crossover.toml")),
             ("alloc-server", include_str!("../presets/alloc-server.toml")),
+            ("tcp-server", include_str!("../presets/tcp-server.toml")),
         ],
-        claims: "",
+        claims: include_str!("../claims.toml"),
     }
 }

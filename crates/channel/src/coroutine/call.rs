@@ -148,9 +148,17 @@ enum Stage {
 
 impl<M: Memory> Call<'_, M> {
     /// Sends it if there is a slot; else it stands in line. The waker is given back if nothing is to be waited for.
-    fn sends(&mut self, inner: &mut Inner<M>, waker: Waker) -> Result<(), (Waker, Lost)> {
+    fn sends(&mut self, inner: &mut Inner<M>, waker: Waker, is_called: bool) -> Result<(), (Waker, Lost)> {
         if let Some(stopped) = inner.stopped {
             return Err((waker, Lost::Stopped(stopped)));
+        }
+        let geometry = inner.client.geometry();
+        if self.request.len() > geometry.bytes() {
+            return Err((waker, Lost::Long));
+        }
+        if !is_called && !inner.full.leaves_one_of(geometry.slots() - inner.client.in_flight()) {
+            self.stage = Stage::InLine(inner.full.join(waker));
+            return Ok(());
         }
         match inner.client.send(self.tag, self.request) {
             Ok(slot) => {
@@ -169,6 +177,7 @@ impl<M: Memory> Call<'_, M> {
 
     /// One step, with the table borrowed: what is to be done when it is no longer.
     fn step(&mut self, inner: &mut Inner<M>, context: &Context<'_>, spare: &mut Option<Waker>) -> Step {
+        let mut is_called = false;
         match self.stage {
             Stage::InLine(ticket) => match (inner.full.stands(ticket, context.waker()), spare.take()) {
                 (Stands::Waits, waker) => return Step::Waits(waker),
@@ -176,9 +185,12 @@ impl<M: Memory> Call<'_, M> {
                     return Step::Waits(Some(inner.full.renew(ticket, waker)));
                 }
                 (Stands::Otherwise, None) => return Step::Clones,
+                (Stands::Called, None) => return Step::Clones,
                 (Stands::Called, waker) => {
                     self.stage = Stage::Out;
+                    inner.full.serves();
                     *spare = waker;
+                    is_called = true;
                 }
             },
             Stage::Out => {}
@@ -186,7 +198,7 @@ impl<M: Memory> Call<'_, M> {
         }
         match spare.take() {
             None => Step::Clones,
-            Some(waker) => match self.sends(inner, waker) {
+            Some(waker) => match self.sends(inner, waker, is_called) {
                 Ok(()) => Step::Waits(None),
                 Err((waker, lost)) => Step::Over { answer: Err(lost), wakes: None, drops: Some(waker) },
             },

@@ -95,34 +95,35 @@ impl<M: Memory> Future for Next<'_, M> {
         let mut spare: Option<Waker> = None;
         loop {
             let mut inner = next.incoming.0.borrow_mut();
-            if let Some(ticket) = next.ticket {
-                match (inner.waiting.stands(ticket, context.waker()), spare.take()) {
-                    (Stands::Waits, waker) => {
+            let is_called =
+                match next.ticket.map(|ticket| (ticket, inner.waiting.stands(ticket, context.waker()))) {
+                    Some((_, Stands::Waits)) => {
                         drop(inner);
-                        drop(waker);
                         return Poll::Pending;
                     }
-                    (Stands::Otherwise, Some(waker)) => {
-                        let old = inner.waiting.renew(ticket, waker);
+                    Some((ticket, Stands::Otherwise)) => {
+                        let old = spare.take().map(|waker| inner.waiting.renew(ticket, waker));
                         drop(inner);
-                        drop(old);
-                        return Poll::Pending;
-                    }
-                    (Stands::Otherwise, None) => {
-                        drop(inner);
+                        if old.is_some() {
+                            return Poll::Pending;
+                        }
                         spare = Some(context.waker().clone());
                         continue;
                     }
-                    (Stands::Called, waker) => {
+                    Some((_, Stands::Called)) => {
                         next.ticket = None;
-                        spare = waker;
+                        inner.waiting.serves();
+                        true
                     }
+                    None => false,
+                };
+            if is_called || inner.is_over || inner.waiting.leaves_one_of(inner.came.len()) {
+                let came = inner.came.pop_front();
+                let is_over = inner.is_over;
+                if came.is_some() || is_over {
+                    drop(inner);
+                    return Poll::Ready(came);
                 }
-            }
-            let came = inner.came.pop_front();
-            if came.is_some() || inner.is_over {
-                drop(inner);
-                return Poll::Ready(came);
             }
             match spare.take() {
                 Some(waker) => {

@@ -5,7 +5,6 @@ mod client;
 mod connection;
 mod dispatcher;
 mod doorbell;
-mod greeting;
 pub mod kernel;
 mod meeting;
 mod patience;
@@ -13,7 +12,8 @@ pub mod plain;
 mod server;
 mod shared;
 
-pub use client::{Client, Failed};
+pub use crate::failed::Failed;
+pub use client::{Caller, Client};
 pub use connection::Counts;
 pub use dispatcher::Dispatcher;
 pub use doorbell::{Doorbell, Notice};

@@ -10,6 +10,7 @@
 
 mod bar;
 mod card;
+mod channel;
 mod figures;
 mod files;
 mod filters;
@@ -41,6 +42,7 @@ use tollway_stats::{Interval, paired_ratio};
 
 use bar::{Row, Verdict};
 use card::Card;
+use channel::Channel;
 use figures::{FIGURES, Figure, Kind};
 use files::Files;
 use generate::Generators;
@@ -79,7 +81,7 @@ struct Options {
     /// Also the bars of the simulator, with its example `mm1` here.
     #[arg(long, value_name = "EXAMPLE", requires = "peers")]
     simulator: Option<PathBuf>,
-    /// Where other people's simulators are.
+    /// Where other people's simulators and channels are.
     #[arg(long, value_name = "FOLDER")]
     peers: Option<PathBuf>,
     /// Also the bar of the traffic generator, with the capture path's example `replaying` here.
@@ -94,6 +96,9 @@ struct Options {
     /// Also the bars of the crypto card, with the cipher path's example `card` here.
     #[arg(long, value_name = "EXAMPLE")]
     card: Option<PathBuf>,
+    /// Also the bars of the channel, with its example `round_trips` here.
+    #[arg(long, value_name = "EXAMPLE", requires = "peers")]
+    channel: Option<PathBuf>,
     /// Also the bars of a Linux guest's crypto card.
     #[arg(long)]
     guests: bool,
@@ -185,6 +190,9 @@ fn main() -> Result<ExitCode> {
     }
     if let Some(example) = &options.card {
         rows.extend(Card { example }.measure(options.rounds, options.seed, &only));
+    }
+    if let (Some(example), Some(peers)) = (&options.channel, &options.peers) {
+        rows.extend(Channel { example, peers, cpus: &cpus }.measure(options.rounds, options.seed, &only)?);
     }
     if options.guests {
         rows.extend(guest::measure(&ours, options.rounds, options.seed, &only));

@@ -35,6 +35,11 @@ impl Twins {
         Self::compile_all("benches/twins", ["write"])
     }
 
+    /// Compiles what the channel is held against.
+    pub fn compile_channel(programs: impl IntoIterator<Item = &'static str>) -> Result<Self> {
+        Self::compile_all("benches/twins", programs)
+    }
+
     fn compile_all(sources: &str, programs: impl IntoIterator<Item = &'static str>) -> Result<Self> {
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join(sources);
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("twins");

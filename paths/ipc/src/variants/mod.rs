@@ -11,6 +11,7 @@
 //!   labour     the tolls of a server's work
 //!   course     the timing of requests
 //!   counted    what ends counted
+//!   tcp        a TCP server whose network stack and application are two processes
 //! ```
 
 mod client;
@@ -23,6 +24,7 @@ mod message;
 mod ping_pong;
 mod server;
 mod setting;
+mod tcp;
 
 use tollway_core::{Placement, TollKey, Variant};
 
@@ -39,6 +41,7 @@ pub(crate) fn all() -> Vec<Box<dyn Variant>> {
     all.extend(memory::variants());
     all.push(Box::new(message::Message));
     all.extend(labour::variants());
+    all.extend(tcp::variants());
     all
 }
 

@@ -4,17 +4,18 @@
 //! (4). The server answers with 4 bytes, of which the first is 0 if it agrees and the others are 0, and with one descriptor: a sealed memfd (memfd_create(2)) of the
 //! [handoff](super::turn), or the client's end of a socket. A client gives no descriptors, so a server has none of another's to mistrust. After that
 //! nothing is said there; by the fast path the socket stays open, for an end to learn that the other is gone.
+//!
+//! Each says what it has to in one piece, and the other reads once: who says it bit by bit is refused.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::fs::{SealFlags, fcntl_get_seals, fstat};
 use rustix::net::sockopt::{socket_domain, socket_type};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-use rustix::param::page_size;
 use tollway_core::{Error, Result};
+use tollway_host::descriptor;
 use tollway_host::shared::SharedPages;
 
 use super::futex::Futex;
@@ -22,7 +23,7 @@ use super::line::{self, Line};
 use super::seqpacket::Socket;
 use super::turn::{Turn, words};
 use super::waiting::Waiting;
-use crate::linux::{Shared, greeting};
+use crate::linux::Shared;
 use crate::ring::layout::{End, Geometry};
 use crate::wait::Patience;
 
@@ -105,9 +106,10 @@ pub(super) fn ask(link: UnixStream, options: &Options) -> Result<Line> {
     hello[4..6].copy_from_slice(&VERSION.to_le_bytes());
     hello[6..8].copy_from_slice(&u16::from(options.way == Way::Handoff).to_le_bytes());
     hello[8..12].copy_from_slice(&(bytes as u32).to_le_bytes());
-    greeting::say(&link, &hello, &[] as &[OwnedFd])?;
+    in_time(&link, IN_TURN)?;
+    descriptor::send_with(&link, &hello, &[] as &[OwnedFd])?;
     let mut answer = [0; 4];
-    let mut given = greeting::hear(&link, &mut answer, 1, IN_TURN)?;
+    let (_, mut given) = descriptor::receive_with(&link, &mut answer)?;
     if answer[0] != Answer::Agreed as u8 {
         let (reason, remedy) = match answer[0] {
             n if n == Answer::Version as u8 => {
@@ -120,11 +122,12 @@ pub(super) fn ask(link: UnixStream, options: &Options) -> Result<Line> {
         let reason = format!("the server does not agree: {reason}");
         return Err(Error::Input { place: place(), reason, remedy: remedy.into() });
     }
-    let given = given.pop().ok_or_else(|| Error::system("meeting a server", "it gave no descriptor"))?;
+    let given = given.pop().filter(|_| given.is_empty());
+    let given = given.ok_or_else(|| Error::system("meeting a server", "it did not give one descriptor"))?;
     let way = match options.way {
         Way::Seqpacket => line::Way::Seqpacket(Socket::new(checked(given)?, bytes, true)),
         Way::Handoff => {
-            let memory = mapped(given, bytes)?;
+            let memory = Shared(Arc::new(SharedPages::from_fd_for(given, words(bytes) * 8)?));
             line::Way::Handoff(handoff(&link, memory, End::Client, bytes, options.patience)?)
         }
     };
@@ -133,11 +136,15 @@ pub(super) fn ask(link: UnixStream, options: &Options) -> Result<Line> {
 
 /// The server's side: waits for no longer than a client may take to say what it wants.
 pub(super) fn answer(link: UnixStream, limits: &Limits) -> Result<Line> {
+    in_time(&link, SOON)?;
     let mut hello = [0; 16];
-    greeting::hear(&link, &mut hello, 0, SOON)?;
-    let say =
-        |answer: Answer, given: &[BorrowedFd<'_>]| greeting::say(&link, &[answer as u8, 0, 0, 0], given);
-    let (way, bytes) = match wanted(&hello, limits) {
+    let (heard, given) = descriptor::receive_with(&link, &mut hello)?;
+    let say = |answer: Answer, given: &[BorrowedFd<'_>]| {
+        descriptor::send_with(&link, &[answer as u8, 0, 0, 0], given)
+    };
+    // A client gives no descriptors.
+    let hello = &hello[..if given.is_empty() { heard } else { 0 }];
+    let (way, bytes) = match wanted(hello, limits) {
         Ok(wanted) => wanted,
         Err(answer) => {
             say(answer, &[])?;
@@ -166,8 +173,16 @@ pub(super) fn answer(link: UnixStream, limits: &Limits) -> Result<Line> {
     Ok(Line::new(way))
 }
 
+/// Neither reading nor writing takes longer than that.
+fn in_time(link: &UnixStream, within: Duration) -> Result<()> {
+    link.set_read_timeout(Some(within))
+        .and_then(|()| link.set_write_timeout(Some(within)))
+        .map_err(|e| Error::system("meeting", e))
+}
+
 /// What a client wants, if that is given: by which way, and how many bytes the longest message has.
-fn wanted(hello: &[u8; 16], limits: &Limits) -> std::result::Result<(Way, usize), Answer> {
+fn wanted(hello: &[u8], limits: &Limits) -> std::result::Result<(Way, usize), Answer> {
+    let hello: &[u8; 16] = hello.try_into().map_err(|_| Answer::Version)?;
     let short = |at: usize| u16::from_le_bytes([hello[at], hello[at + 1]]);
     if hello[..4] != MAGIC || short(4) != VERSION || hello[12..] != [0; 4] {
         return Err(Answer::Version);
@@ -198,19 +213,10 @@ fn handoff(
 fn checked(given: OwnedFd) -> Result<OwnedFd> {
     let is_one =
         socket_domain(&given) == Ok(AddressFamily::UNIX) && socket_type(&given) == Ok(SocketType::SEQPACKET);
-    is_one.then_some(given).ok_or_else(|| unsuitable("no Unix socket of type SOCK_SEQPACKET"))
-}
-
-/// The memory that a server gave, if it cannot become shorter and has the size of a handoff: that is seen before it is mapped.
-fn mapped(given: OwnedFd, bytes: usize) -> Result<Shared> {
-    let size = (words(bytes) * 8).next_multiple_of(page_size());
-    let is_sealed = fcntl_get_seals(&given).is_ok_and(|seals| seals.contains(SealFlags::SHRINK));
-    if !is_sealed || fstat(&given).map(|stat| stat.st_size as usize) != Ok(size) {
-        return Err(unsuitable("no sealed memory of the size of a message"));
-    }
-    Ok(Shared(Arc::new(SharedPages::from_fd(given)?)))
-}
-
-fn unsuitable(what: &str) -> Error {
-    Error::system("meeting a server", format!("the descriptor that it gave is {what}"))
+    is_one.then_some(given).ok_or_else(|| {
+        Error::system(
+            "meeting a server",
+            "the descriptor that it gave is no Unix socket of type SOCK_SEQPACKET",
+        )
+    })
 }

@@ -58,7 +58,7 @@ pub struct Waiting<M, S> {
     turn: Turn<M>,
     sleeper: S,
     patience: Patience,
-    /// Where this end was when it handed the turn over, and the other when it did.
+    /// Where this end was when looking did not help, and the other when it handed the turn over.
     cpus: [u16; 2],
     waited: Waited,
 }
@@ -81,7 +81,6 @@ impl<M: Memory, S: Sleeper> Waiting<M, S> {
         if !self.turn.is_own() {
             return Err(Failed::NotItsTurn);
         }
-        self.cpus[0] = self.sleeper.cpu();
         if self.turn.pass(tag, bytes, self.cpus[0])? {
             self.sleeper.wake(self.turn.word());
             self.waited.notices += 1;
@@ -113,6 +112,8 @@ impl<M: Memory, S: Sleeper> Waiting<M, S> {
         {
             return Ok(told);
         }
+        // It may run elsewhere than it did: then looking helps, or does not any more, from the next time on.
+        self.cpus[0] = self.sleeper.cpu();
         for _ in 0..self.patience.yields {
             self.waited.yields += 1;
             self.sleeper.give_way();
