@@ -82,7 +82,7 @@ impl<P: Platform> Connection<P> {
         self.waiter.platform()
     }
 
-    pub(super) fn into_parts(self) -> (Doorbell, Patience) {
+    pub(super) fn into_parts(self) -> (P, Patience) {
         self.waiter.into_parts()
     }
 

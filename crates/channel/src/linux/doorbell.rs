@@ -152,7 +152,7 @@ impl Doorbell {
     /// By what the end is woken whose bell that is; not by its [rouser](Doorbell::rouser) where it has descriptors.
     pub(super) fn wakers<'a>(&'a self, bell: &'a AtomicU64) -> Wakers<'a> {
         match &self.way {
-            Way::Futex { .. } => Wakers::Words(half(bell), self.own.word()),
+            Way::Futex { .. } => Wakers::Words(half(bell), whole(self.own.word())),
             Way::Eventfd { rung, link, .. } => Wakers::Descriptors(rung, link),
         }
     }
