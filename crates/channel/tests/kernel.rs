@@ -425,6 +425,8 @@ fn dropped_at_any_stage_nothing_is_written_that_is_anothers() {
                 until(&mut ring, || once(receive.as_mut()).is_ready());
             }
             drop(receive);
+            // Until the kernel has said that it is done nobody else has the buffer.
+            assert_eq!(kernel.try_buffer().is_none(), (1..4).contains(&stage), "stage {stage}");
             // No byte of what is somebody's changes, whatever arrives from now on.
             assert!(kept.iter().all(|byte| *byte == 2));
             kept.fill(round as u8 | 0x80);
