@@ -75,8 +75,9 @@ lies:                          ## hostile ends of channels: LIES (10^8) words wr
 pauses:                        ## channels whose ends pause at any access to what they share: 10^7 messages (10 minutes)
 	TOLLWAY_PAUSES=10000000 $(CARGO) test --release --package tollway-channel --test pauses --locked -- --nocapture
 
-both:                          ## threads at a channel and at the kernel at once, which pause at random: 2.4 million requests (5 minutes)
+both:                          ## threads at a channel and at the kernel at once, which pause at random: 2.4 million requests; and a million wake-ups under tokio (7 minutes)
 	TOLLWAY_BOTH=100000 $(CARGO) test --release --package tollway-channel --test both --locked -- --nocapture nothing_is_lost
+	TOLLWAY_WAKES=1000000 $(CARGO) test --release --package tollway-channel --features tokio --test tokio --locked -- --nocapture no_wake_up
 
 deaths:                        ## kill 24,000 ends of channels at random moments: is the other told, and does it keep nothing? (10 minutes)
 	TOLLWAY_DEATHS=24000 $(CARGO) test --release --package tollway-channel --test killed --locked -- --nocapture
