@@ -1,18 +1,36 @@
 //! Bytes in words that another process may change at any time: copied in and out, each word once.
+//!
+//! Atomic words are not copied several at a time by any compiler, so the loops are written out for whole cache lines: a message of 64 bytes is eight
+//! loads and eight stores.
 
 use super::atomic::{AtomicU64, Ordering};
+
+/// Words of a cache line.
+const LINE: usize = 8;
 
 /// Copies bytes into words. There are no fewer words than they take; of the last one, what is not taken becomes 0.
 #[inline]
 pub fn store(words: &[AtomicU64], bytes: &[u8]) {
     let (whole, rest) = bytes.as_chunks::<8>();
-    let last = (!rest.is_empty()).then(|| {
+    let (lines, after) = whole.as_chunks::<LINE>();
+    for (words, line) in words.as_chunks::<LINE>().0.iter().zip(lines) {
+        for (word, bytes) in words.iter().zip(line) {
+            word.store(u64::from_ne_bytes(*bytes), Ordering::Relaxed);
+        }
+    }
+    if after.is_empty() && rest.is_empty() {
+        return;
+    }
+    let mut words = words[lines.len() * LINE..].iter();
+    for (bytes, word) in after.iter().zip(words.by_ref()) {
+        word.store(u64::from_ne_bytes(*bytes), Ordering::Relaxed);
+    }
+    if let Some(word) = words.next()
+        && !rest.is_empty()
+    {
         let mut last = [0; 8];
         last[..rest.len()].copy_from_slice(rest);
-        last
-    });
-    for (word, bytes) in words.iter().zip(whole.iter().copied().chain(last)) {
-        word.store(u64::from_ne_bytes(bytes), Ordering::Relaxed);
+        word.store(u64::from_ne_bytes(last), Ordering::Relaxed);
     }
 }
 
@@ -20,11 +38,49 @@ pub fn store(words: &[AtomicU64], bytes: &[u8]) {
 #[inline]
 pub fn load(words: &[AtomicU64], bytes: &mut [u8]) {
     let (whole, rest) = bytes.as_chunks_mut::<8>();
-    let last = whole.len();
-    for (bytes, word) in whole.iter_mut().zip(words) {
+    let (lines, after) = whole.as_chunks_mut::<LINE>();
+    let loaded = lines.len() * LINE;
+    for (line, words) in lines.iter_mut().zip(words.as_chunks::<LINE>().0) {
+        for (bytes, word) in line.iter_mut().zip(words) {
+            *bytes = word.load(Ordering::Relaxed).to_ne_bytes();
+        }
+    }
+    if after.is_empty() && rest.is_empty() {
+        return;
+    }
+    let mut words = words[loaded..].iter();
+    for (bytes, word) in after.iter_mut().zip(words.by_ref()) {
         *bytes = word.load(Ordering::Relaxed).to_ne_bytes();
     }
-    if !rest.is_empty() {
-        rest.copy_from_slice(&words[last].load(Ordering::Relaxed).to_ne_bytes()[..rest.len()]);
+    if let Some(word) = words.next()
+        && !rest.is_empty()
+    {
+        rest.copy_from_slice(&word.load(Ordering::Relaxed).to_ne_bytes()[..rest.len()]);
+    }
+}
+
+#[cfg(all(test, feature = "linux"))]
+mod tests {
+    use super::*;
+
+    /// Of any length, and into more or fewer words than a line: what lies behind is not touched, and comes back as it was put in.
+    #[test]
+    fn bytes_come_back_and_nothing_else_is_written() {
+        for length in 0..300usize {
+            let bytes: Vec<u8> = (0..length).map(|at| (at * 7 + length) as u8).collect();
+            for more in [0, 1, 9] {
+                let taken = length.div_ceil(8);
+                let words: Vec<AtomicU64> = (0..taken + more).map(|_| AtomicU64::new(u64::MAX)).collect();
+                store(&words, &bytes);
+                let plain: Vec<u8> =
+                    words.iter().flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes()).collect();
+                assert_eq!(plain[..length], bytes);
+                assert!(plain[length..taken * 8].iter().all(|byte| *byte == 0));
+                assert!(plain[taken * 8..].iter().all(|byte| *byte == 0xff));
+                let mut back = vec![0; length];
+                load(&words, &mut back);
+                assert_eq!(back, bytes);
+            }
+        }
     }
 }
