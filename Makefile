@@ -4,10 +4,13 @@ CARGO   ?= cargo
 STAGE    = scripts/stage
 FUZZ_SECONDS ?= 600
 TARGET  ?= payload
+# Of libraries: what no program of ours uses, and is tested nevertheless.
+FEATURES = --features tollway-channel/tokio
 
 HOSTILE_CHAINS ?= 10000000
+LIES ?= 100000000
 
-.PHONY: run test agent guard bench truth kill-test coverage long verdicts guest-test hostile model fuzz oracle audit setup-guest clean help
+.PHONY: run test agent guard bench truth kill-test coverage long verdicts guest-test hostile tcp-long lies pauses deaths model fuzz oracle audit setup-guest clean help
 
 run: setup-run agent           ## set up, build, run the main job: price list and report.html
 	$(CARGO) build --release --package tollway
@@ -16,10 +19,10 @@ run: setup-run agent           ## set up, build, run the main job: price list an
 test: setup-test               ## set up and pass every test
 	@$(STAGE) --begin
 	@$(STAGE) format   $(CARGO) fmt --all --check
-	@$(STAGE) lint     $(CARGO) clippy --workspace --all-targets --locked -- --deny warnings
-	@$(STAGE) docs     env RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --locked
+	@$(STAGE) lint     $(CARGO) clippy --workspace $(FEATURES) --all-targets --locked -- --deny warnings
+	@$(STAGE) docs     env RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace $(FEATURES) --no-deps --locked
 	@$(STAGE) agent    $(MAKE) --no-print-directory agent
-	@$(STAGE) tests    $(CARGO) test --workspace --locked --no-fail-fast
+	@$(STAGE) tests    $(CARGO) test --workspace $(FEATURES) --locked --no-fail-fast
 	@$(STAGE) guard    $(MAKE) --no-print-directory guard
 	@$(STAGE) --end
 
@@ -32,7 +35,7 @@ guard: setup-guard             ## instructions of hot paths, counted by valgrind
 	GUNGRAUN_RUNNER=$(CURDIR)/target/tools/bin/gungraun-runner GUNGRAUN_CALLGRIND_METRICS=ir \
 	  $(CARGO) bench --quiet --locked --no-fail-fast --bench instructions \
 	  --package tollway-core --package tollway-load --package tollway-stats --package tollway-sim --package tollway-capture \
-	  --package tollway-entropy --package tollway-cipher --package tollway-virtio
+	  --package tollway-entropy --package tollway-cipher --package tollway-virtio --package tollway-channel
 
 bench: setup-bench agent       ## speed bars: ours and their plain C twins in turns, one run
 	$(CARGO) build --release --package tollway
@@ -62,11 +65,24 @@ hostile:                       ## hostile tenants of a crypto card, HOSTILE_CHAI
 	TOLLWAY_CHAINS=$(HOSTILE_CHAINS) TOLLWAY_REQUIRE=quiet \
 	  $(CARGO) test --release --package tollway-cipher --test hostile --locked -- --nocapture a_crowd
 
+tcp-long:                      ## the TCP server: a minute of messages by each way and number of connections, and 10^7 frames of any kind at its network stack (15 minutes)
+	TOLLWAY_TCP_SECONDS=60 TOLLWAY_FRAMES=10000000 TOLLWAY_REQUIRE=netns,packet \
+	  $(CARGO) test --release --package tollway-ipc --test tcp --locked -- --nocapture --test-threads=1 each_style any_frames
+
+lies:                          ## hostile ends of channels: LIES (10^8) words written, as many while the other looks, and a tenth as many meetings (15 minutes)
+	TOLLWAY_LIES=$(LIES) $(CARGO) test --release --package tollway-channel --test hostile --locked -- --nocapture
+
+pauses:                        ## channels whose ends pause at any access to what they share: 10^7 messages (10 minutes)
+	TOLLWAY_PAUSES=10000000 $(CARGO) test --release --package tollway-channel --test pauses --locked -- --nocapture
+
+deaths:                        ## kill 24,000 ends of channels at random moments: is the other told, and does it keep nothing? (10 minutes)
+	TOLLWAY_DEATHS=24000 $(CARGO) test --release --package tollway-channel --test killed --locked -- --nocapture
+
 model: setup-run agent         ## responses of the crypto card under load as its model foretells them, 10^6 requests a point (15 minutes). Wants the machine to itself
 	$(CARGO) build --release --package tollway
 	target/release/tollway cipher predict --requests 1010000 --runs 20
 
-fuzz: setup-fuzz               ## TARGET=payload (machine code in isolated guests), spec, model, trace, packet-file, bpf, virtio-queue, cipher-card or fips, for FUZZ_SECONDS (600); wants Rust's nightly
+fuzz: setup-fuzz               ## TARGET=payload (machine code in isolated guests), spec, model, trace, packet-file, bpf, virtio-queue, cipher-card, fips, channel-memory or channel-meeting, for FUZZ_SECONDS (600); wants Rust's nightly
 	scripts/tool cargo-fuzz@0.13.2
 	mkdir -p fuzz/corpus/$(TARGET)
 	RUSTUP_TOOLCHAIN=nightly target/tools/bin/cargo-fuzz fuzz run --sanitizer none $(TARGET) \

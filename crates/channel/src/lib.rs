@@ -5,6 +5,7 @@
 //!   wait        looks, gives way, says that it sleeps, looks once more, sleeps
 //!   rouse       how threads of one process wake the one that sleeps
 //!   coroutine   requests as futures, and an executor for them
+//!   threads     several threads at one client's end
 //!   linux       where the memory comes from, how ends meet and are woken
 //! ```
 //!
@@ -14,15 +15,23 @@
 
 extern crate alloc;
 
-/// Those of the language; `tests/orderings.rs` compiles `ring`, `wait` and `rouse` with loom's.
+/// Those of the language; `tests/orderings.rs` compiles what is model-checked with loom's.
 use core::sync::atomic;
+/// Likewise.
+#[cfg(feature = "linux")]
+use std::sync;
 
 pub mod coroutine;
+mod failed;
 #[cfg(feature = "linux")]
 pub mod linux;
 pub mod ring;
 pub mod rouse;
+#[cfg(feature = "linux")]
+pub mod threads;
 pub mod wait;
+
+pub use failed::Failed;
 
 /// The examples of the README are compiled.
 #[cfg(all(doctest, feature = "linux"))]

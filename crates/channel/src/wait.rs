@@ -29,6 +29,9 @@ pub trait Platform {
     /// Wakes who sleeps by that word.
     fn wake(&self, bell: &AtomicU64);
 
+    /// Wakes who sleeps here, from another thread of its own: for who waits for what that thread does as well.
+    fn rouse(&self) {}
+
     /// Whether the other end is known to be no more: asked now and then by who looks for long. Where nobody can tell, it is not.
     fn is_gone(&self) -> bool {
         false
@@ -54,6 +57,10 @@ impl<T: core::ops::Deref<Target: Platform>> Platform for T {
 
     fn wake(&self, bell: &AtomicU64) {
         (**self).wake(bell);
+    }
+
+    fn rouse(&self) {
+        (**self).rouse();
     }
 
     fn is_gone(&self) -> bool {
@@ -97,7 +104,7 @@ pub struct Waits {
 
 /// What one of the phases has been good for.
 #[derive(Clone, Copy, Debug, Default)]
-struct Use {
+pub(crate) struct Use {
     /// In how many waits since it was the end of one.
     vain: u32,
 }
@@ -116,11 +123,11 @@ const TURNS: u32 = 64;
 
 impl Use {
     /// Whether it is worth while now.
-    fn is_tried(self) -> bool {
+    pub(crate) fn is_tried(self) -> bool {
         self.vain < VAIN || self.vain.is_multiple_of(AGAIN)
     }
 
-    fn had(&mut self, success: bool) {
+    pub(crate) fn had(&mut self, success: bool) {
         self.vain = if success { 0 } else { self.vain.wrapping_add(1).max(1) };
     }
 }
@@ -161,6 +168,11 @@ impl<P: Platform> Waiter<P> {
     /// Where it waits, to be changed.
     pub fn platform_mut(&mut self) -> &mut P {
         &mut self.platform
+    }
+
+    /// Where it waits, when it waits no more, and its patience.
+    pub fn into_parts(self) -> (P, Patience) {
+        (self.platform, self.patience)
     }
 
     /// How its waits ended.

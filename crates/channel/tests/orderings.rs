@@ -1,6 +1,6 @@
 //! The rings, the bell and the waiting under every interleaving and every order of memory that the language allows.
 //!
-//! `src/ring`, `src/wait.rs`, `src/rouse.rs` and `src/coroutine/woken.rs` are compiled once more here, with loom's atomics in the place of the processor's: the code that is checked is the
+//! `src/ring`, `src/wait.rs`, `src/rouse.rs`, `src/threads.rs` and `src/coroutine/woken.rs` are compiled once more here, with loom's atomics in the place of the processor's: the code that is checked is the
 //! code that runs.
 #![allow(dead_code)]
 
@@ -8,13 +8,17 @@ extern crate alloc;
 
 use std::sync::Arc;
 
-use loom::sync::{Condvar, Mutex, atomic};
+use loom::sync::{self, Condvar, Mutex, atomic};
 use loom::thread;
 
+#[path = "../src/failed.rs"]
+mod failed;
 #[path = "../src/ring/mod.rs"]
 mod ring;
 #[path = "../src/rouse.rs"]
 mod rouse;
+#[path = "../src/threads.rs"]
+mod threads;
 #[path = "../src/wait.rs"]
 mod wait;
 #[path = "../src/coroutine/woken.rs"]
@@ -27,6 +31,7 @@ use ring::client::Client;
 use ring::layout::Geometry;
 use ring::server::Server;
 use rouse::{DOWN, Rouse};
+use threads::Caller;
 use wait::{Gone, Patience, Platform, Waiter};
 use woken::{Turns, Woken};
 
@@ -107,6 +112,12 @@ impl Platform for Pair {
 
     fn wake(&self, _: &AtomicU64) {
         self.wakes();
+    }
+
+    fn rouse(&self) {
+        if self.own.rouse() {
+            self.wakes();
+        }
     }
 }
 
@@ -308,4 +319,97 @@ fn every_task_that_is_woken_is_polled() {
             waking.into_iter().for_each(|waking| waking.join().unwrap());
         });
     }
+}
+
+/// A server that answers so many requests with what they asked, plus 100, and sleeps in between.
+fn answers(
+    requests: usize,
+    memory: Arc<[AtomicU64]>,
+    geometry: Geometry,
+    mine: Arc<Pair>,
+    theirs: Arc<Pair>,
+) {
+    let mut server = Server::new(memory, geometry);
+    let mut waiter = Waiter::new(mine, SLEEPER);
+    for _ in 0..requests {
+        waiter.wait(server.bell(), || server.has_some()).unwrap();
+        let request = server.take().unwrap().unwrap();
+        let mut number = [0];
+        server.read(&request, &mut number);
+        server.answer(request, 0, &[number[0] + 100]);
+        if server.theirs().answer() {
+            theirs.wake(server.theirs().0);
+        }
+    }
+}
+
+/// What [`Caller`] needs of a platform: it wakes the server, and sleeps for the client.
+struct Both {
+    mine: Arc<Pair>,
+    theirs: Arc<Pair>,
+}
+
+impl Platform for Both {
+    fn now(&self) -> u64 {
+        0
+    }
+
+    fn relax(&self) {}
+
+    fn give_way(&self) {
+        thread::yield_now();
+    }
+
+    fn sleep(&self, bell: &AtomicU64) -> Result<(), Gone> {
+        self.mine.sleep(bell)
+    }
+
+    fn wake(&self, bell: &AtomicU64) {
+        self.theirs.wake(bell);
+    }
+
+    fn rouse(&self) {
+        self.mine.rouse();
+    }
+}
+
+/// Two threads at one client's end, with a slot for each or one for both, and a server that sleeps: each has its own reply.
+#[test]
+fn threads_at_one_end_have_their_own_replies() {
+    for (slots, preemptions) in [(1, 2), (2, 1)] {
+        check(preemptions, move || {
+            let (memory, geometry) = memory(slots);
+            let [servers, clients] = [(); 2].map(|()| Arc::new(Pair::default()));
+            let both = Arc::new(Both { mine: clients.clone(), theirs: servers.clone() });
+            let caller = Arc::new(Caller::new(Client::new(memory.clone(), geometry), both, SLEEPER));
+            let answering = thread::spawn(move || answers(2, memory, geometry, servers, clients));
+            let asks = |caller: &Caller<_, _>, number: u8| {
+                let mut reply = [0];
+                assert_eq!(caller.call(0, &[number], &mut reply), Ok((0, 1)));
+                assert_eq!(reply[0], number + 100);
+            };
+            let other = thread::spawn({
+                let caller = caller.clone();
+                move || asks(&caller, 1)
+            });
+            asks(&caller, 2);
+            other.join().unwrap();
+            answering.join().unwrap();
+        });
+    }
+}
+
+/// One thread drops its request while another waits for the only slot.
+#[test]
+fn a_thread_that_goes_leaves_its_slot() {
+    check(2, || {
+        let (memory, geometry) = memory(1);
+        let [servers, clients] = [(); 2].map(|()| Arc::new(Pair::default()));
+        let both = Arc::new(Both { mine: clients.clone(), theirs: servers.clone() });
+        let caller = Arc::new(Caller::new(Client::new(memory.clone(), geometry), both, SLEEPER));
+        drop(caller.send(0, &[1]).unwrap());
+        let answering = thread::spawn(move || answers(2, memory, geometry, servers, clients));
+        assert_eq!(caller.call(0, &[2], &mut [0]), Ok((0, 1)));
+        answering.join().unwrap();
+    });
 }

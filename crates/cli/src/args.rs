@@ -14,6 +14,7 @@ use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand,
 use tollway_capture_tool::args::Capture;
 use tollway_cipher_tool::args::Cipher;
 use tollway_entropy_tool::args::Entropy;
+use tollway_ipc_tool::args::Ipc;
 
 pub use bill::Bill;
 pub use calculator::{Model, Simulate};
@@ -102,6 +103,8 @@ pub enum Verb {
     Entropy(Box<Entropy>),
     /// Crypto devices: one in software for many virtual machines, fair to all.
     Cipher(Box<Cipher>),
+    /// Requests to another process: synchronous or asynchronous, measured and advised.
+    Ipc(Box<Ipc>),
     /// Compare two runs of the store, or run two builds or two settings in turns.
     Compare(Compare),
     /// Show a run of the store again: on the terminal, or as a page.
@@ -378,6 +381,10 @@ pub enum SchemaOf {
     CipherPredict,
     /// What the status socket of `cipher serve` answers with.
     CipherServe,
+    /// What `ipc ping-pong`, `alloc-server` and `tcp-server` print with --json.
+    IpcSweep,
+    /// What `ipc advise` prints with --json.
+    IpcAdvice,
 }
 
 fn milliseconds(text: &str) -> Result<f64, String> {

@@ -27,6 +27,7 @@ fn main() -> ExitCode {
         Verb::Capture(options) => verbs::capture::capture(&arguments, options),
         Verb::Cipher(options) => verbs::cipher::cipher(&arguments, options),
         Verb::Entropy(options) => verbs::entropy::entropy(&arguments, options),
+        Verb::Ipc(options) => verbs::ipc::ipc(&arguments, options),
         Verb::Compare(options) => verbs::compare::compare(&arguments, options),
         Verb::Report(options) => verbs::report::report(&arguments, options),
         Verb::Export(options) => verbs::export::export(&arguments, options),

@@ -36,6 +36,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tollway-capture-tool", TOOL),
     ("tollway-entropy-tool", TOOL),
     ("tollway-cipher-tool", TOOL),
+    ("tollway-ipc-tool", TOOL),
     ("tollway-agent", &["core", "host", "tenant", "all"]),
     (
         "tollway",
@@ -54,6 +55,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "capture-tool",
             "cipher-tool",
             "entropy-tool",
+            "ipc-tool",
         ],
     ),
 ];
@@ -61,7 +63,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
 /// What every tool may depend on: all below the program, but no other tool.
 const TOOL: &[&str] = &[
     "core", "stats", "model", "sim", "host", "load", "wire", "virtio", "service", "store", "tenant", "lab",
-    "report", "all", "capture", "entropy", "cipher",
+    "report", "all", "capture", "entropy", "cipher", "ipc",
 ];
 
 /// What every path may depend on: never the lab, the store, the report, a tenant, or another path.

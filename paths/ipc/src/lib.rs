@@ -4,6 +4,8 @@
 
 pub mod engine;
 mod params;
+pub mod predict;
+pub mod twin;
 mod variants;
 
 use tollway_core::Path;
@@ -14,7 +16,14 @@ pub fn path() -> Path {
         name: "ipc",
         question: "Synchronous or asynchronous: what does a request to another process or the kernel cost, and from which load on does that change?",
         variants: variants::all(),
-        presets: &[("quick", include_str!("../presets/quick.toml"))],
-        claims: "",
+        presets: &[
+            ("quick", include_str!("../presets/quick.toml")),
+            ("ping-pong", include_str!("../presets/ping-pong.toml")),
+            ("server-load", include_str!("../presets/server-load.toml")),
+            ("crossover", include_str!("../presets/crossover.toml")),
+            ("alloc-server", include_str!("../presets/alloc-server.toml")),
+            ("tcp-server", include_str!("../presets/tcp-server.toml")),
+        ],
+        claims: include_str!("../claims.toml"),
     }
 }

@@ -3,6 +3,7 @@
 use tollway_core::{Axis, Domain, Value};
 
 use crate::engine::matrix::Matrices;
+use crate::engine::memory::PAGE;
 use crate::engine::message::{LONGEST, SHORTEST};
 
 fn whole(name: &'static str, about: &'static str, range: (u64, u64), default: u64) -> Axis {
@@ -57,6 +58,12 @@ pub(crate) fn matrix() -> Axis {
         (0, Matrices::MOST as u64),
         0,
     )
+}
+
+/// Bytes of memory that a call takes or gives back.
+pub(crate) fn bytes_of_a_call() -> Axis {
+    let range = (PAGE as u64, 1024 * PAGE as u64);
+    whole("size", "bytes that a call takes or gives back, whole pages", range, PAGE as u64)
 }
 
 /// How a sleeping end is woken.

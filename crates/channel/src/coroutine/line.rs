@@ -1,4 +1,5 @@
-//! Tasks that wait for one of several alike: each that comes wakes the first in line.
+//! Tasks that wait for one of several alike: each that comes wakes the first in line, and is kept for it. Who comes later, or has just had one, does not take
+//! it away.
 //!
 //! A waker is foreign code: its clone, its drop and its wake may come back to what the line is part of. So none of them is called here, where that is
 //! borrowed: wakers are handed in ready-made, and what is to be dropped or woken is handed out.
@@ -11,6 +12,8 @@ use core::task::Waker;
 pub(crate) struct Line {
     waiting: VecDeque<(u64, Waker)>,
     joined: u64,
+    /// How many were called and have not come yet.
+    called: usize,
 }
 
 /// How who has a ticket stands in line.
@@ -20,7 +23,7 @@ pub(crate) enum Stands {
     Waits,
     /// It waits, but another waker is woken.
     Otherwise,
-    /// It was called.
+    /// It was called: one is kept for it until it was [served](Line::serves), or [leaves](Line::leave).
     Called,
 }
 
@@ -34,6 +37,16 @@ pub(crate) struct Left {
 }
 
 impl Line {
+    /// Whether one of so many that are there is for who does not stand in line.
+    pub fn leaves_one_of(&self, there: usize) -> bool {
+        there > self.called
+    }
+
+    /// Who was called takes what was kept for it.
+    pub fn serves(&mut self) {
+        self.called -= 1;
+    }
+
     /// Waits from now on, behind all others; its ticket.
     pub fn join(&mut self, waker: Waker) -> u64 {
         self.joined += 1;
@@ -62,13 +75,18 @@ impl Line {
     pub fn leave(&mut self, ticket: u64) -> Left {
         match self.place(ticket) {
             Some(at) => Left { own: self.waiting.remove(at).map(|(_, waker)| waker), next: None },
-            None => Left { own: None, next: self.call() },
+            None => {
+                self.serves();
+                Left { own: None, next: self.call() }
+            }
         }
     }
 
     /// The first one waits no longer, and is to be woken.
     pub fn call(&mut self) -> Option<Waker> {
-        self.waiting.pop_front().map(|(_, waker)| waker)
+        let (_, waker) = self.waiting.pop_front()?;
+        self.called += 1;
+        Some(waker)
     }
 
     fn place(&self, ticket: u64) -> Option<usize> {

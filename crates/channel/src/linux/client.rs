@@ -2,15 +2,18 @@
 
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::Arc;
 
 use tollway_core::{Error, Result};
 
 use super::Options;
 use super::connection::{Connection, Counts};
 use super::dispatcher::Dispatcher;
+use super::doorbell::Doorbell;
 use super::meeting::{self, Met};
 use super::shared::Shared;
 use crate::coroutine::Calls;
+use crate::failed::Failed;
 use crate::ring::Violation;
 use crate::ring::client::{self, Refused, Reply};
 use crate::wait::Gone;
@@ -21,28 +24,8 @@ pub struct Client {
     connection: Connection,
 }
 
-/// Why a request has no reply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failed {
-    /// It was not sent.
-    Refused(Refused),
-    /// The server broke the rules.
-    Broken(Violation),
-    /// The server is no more.
-    Gone,
-}
-
-impl std::fmt::Display for Failed {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Failed::Refused(refused) => refused.fmt(f),
-            Failed::Broken(violation) => violation.fmt(f),
-            Failed::Gone => Gone.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for Failed {}
+/// The end that asks, for several threads of a process: each [calls](crate::threads::Caller::call) and waits for its own reply.
+pub type Caller = crate::threads::Caller<Shared, Arc<Doorbell>>;
 
 impl Client {
     /// Connects to the server that listens at that path.
@@ -152,6 +135,12 @@ impl Client {
     /// How it waited, and how often it woke the server.
     pub fn counts(&self) -> Counts {
         self.connection.counts()
+    }
+
+    /// For several threads. Replies to requests that are on their way are dropped when they come.
+    pub fn into_caller(self) -> Caller {
+        let (doorbell, patience) = self.connection.into_parts();
+        Caller::new(self.ring, Arc::new(doorbell), patience)
     }
 
     /// For tasks: their requests, and what brings them the replies.

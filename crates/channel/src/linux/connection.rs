@@ -82,6 +82,10 @@ impl<P: Platform> Connection<P> {
         self.waiter.platform()
     }
 
+    pub(super) fn into_parts(self) -> (P, Patience) {
+        self.waiter.into_parts()
+    }
+
     pub(super) fn counts(&self) -> Counts {
         Counts { notices: self.woken, waits: self.waiter.waits() }
     }

@@ -22,7 +22,7 @@ use tollway_host::clock::RunClock;
 use tollway_host::watch::Watch;
 
 use super::shared::Shared;
-use crate::atomic::AtomicU64;
+use crate::atomic::{self, AtomicU64};
 use crate::coroutine::Rouser;
 use crate::ring::bell::ASLEEP;
 use crate::rouse::{DOWN, Rouse};
@@ -152,7 +152,7 @@ impl Doorbell {
     /// By what the end is woken whose bell that is; not by its [rouser](Doorbell::rouser) where it has descriptors.
     pub(super) fn wakers<'a>(&'a self, bell: &'a AtomicU64) -> Wakers<'a> {
         match &self.way {
-            Way::Futex { .. } => Wakers::Words(half(bell), self.own.word()),
+            Way::Futex { .. } => Wakers::Words(half(bell), whole(self.own.word())),
             Way::Eventfd { rung, link, .. } => Wakers::Descriptors(rung, link),
         }
     }
@@ -215,7 +215,7 @@ impl Platform for Doorbell {
             return Ok(());
         }
         match &self.way {
-            Way::Futex { beside: None, .. } => sleep_by_both(bell, self.own.word()),
+            Way::Futex { beside: None, .. } => sleep_by_both(bell, whole(self.own.word())),
             Way::Futex { .. } => {
                 let _ = futex::wait(half(bell), futex::Flags::empty(), ASLEEP as u32, Some(&NAP));
             }
@@ -258,6 +258,16 @@ impl Platform for Doorbell {
             Way::Eventfd { rings, .. } => {
                 add_one(rings);
             }
+        }
+    }
+
+    fn rouse(&self) {
+        if !self.own.rouse() {
+            return;
+        }
+        match &self.way {
+            Way::Futex { beside, .. } => wake_here(&self.own, beside),
+            Way::Eventfd { roused, .. } => add_one(roused),
         }
     }
 
@@ -313,7 +323,7 @@ fn wait_for_both(bell: &AtomicU64, own: &AtomicU32) -> rustix::io::Result<usize>
 fn wake_here(own: &Rouse, beside: &Beside) {
     match beside {
         None => {
-            let _ = futex::wake(own.word(), futex::Flags::PRIVATE, 1);
+            let _ = futex::wake(whole(own.word()), futex::Flags::PRIVATE, 1);
         }
         Some((memory, bell)) => {
             memory[*bell].store(0, Ordering::SeqCst);
@@ -333,4 +343,10 @@ fn half(bell: &AtomicU64) -> &AtomicU32 {
     // SAFETY: the word is 8 bytes, aligned to as many, and borrowed for as long as its half is. Of this process nobody accesses the half: its address
     // goes to the kernel.
     unsafe { AtomicU32::from_ptr(bell.as_ptr().cast()) }
+}
+
+/// A word of this process as the kernel's calls want it: the channel's atomics may be others in tests.
+fn whole(word: &atomic::AtomicU32) -> &AtomicU32 {
+    // SAFETY: an aligned word of 32 bits, borrowed for as long as the reference to it is; all accesses to it are atomic.
+    unsafe { AtomicU32::from_ptr(word.as_ptr()) }
 }

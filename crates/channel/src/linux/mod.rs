@@ -11,8 +11,11 @@ mod patience;
 pub mod plain;
 mod server;
 mod shared;
+#[cfg(feature = "tokio")]
+pub mod tokio;
 
-pub use client::{Client, Failed};
+pub use crate::failed::Failed;
+pub use client::{Caller, Client};
 pub use connection::Counts;
 pub use dispatcher::Dispatcher;
 pub use doorbell::{Doorbell, Notice};

@@ -16,7 +16,8 @@ pub struct Bell<'a>(pub &'a AtomicU64);
 impl Bell<'_> {
     /// From now on its end is to be woken. It looks once more after this before it sleeps.
     pub fn ask(self) {
-        self.0.store(ASLEEP, Ordering::Relaxed);
+        // A swap, as in `answer`: each of several threads that answer sees what the last one of these left.
+        self.0.swap(ASLEEP, Ordering::AcqRel);
         fence(Ordering::SeqCst);
     }
 
@@ -34,6 +35,6 @@ impl Bell<'_> {
     #[inline]
     pub fn answer(self) -> bool {
         fence(Ordering::SeqCst);
-        self.is_asked() && self.0.swap(0, Ordering::Relaxed) == ASLEEP
+        self.is_asked() && self.0.swap(0, Ordering::AcqRel) == ASLEEP
     }
 }

@@ -161,9 +161,38 @@ impl<M: Memory> Client<M> {
         self.free.push(reply.slot);
     }
 
+    /// What it shares with the other end.
+    pub fn memory(&self) -> &M {
+        &self.memory
+    }
+
+    /// Where the next reply will be, for a thread that looks for it while others use the end: until a reply is [taken](Client::take).
+    pub fn ahead(&self) -> Ahead {
+        Ahead { geometry: self.geometry, answered: self.answered.clone() }
+    }
+
     /// How many slots are taken: by requests without a reply, and by replies that are not released.
     pub fn in_flight(&self) -> usize {
         self.geometry.slots() - self.free.len()
+    }
+}
+
+/// Where the next reply will be ([`Client::ahead`]).
+#[derive(Debug)]
+pub struct Ahead {
+    geometry: Geometry,
+    answered: Cursor,
+}
+
+impl Ahead {
+    /// Whether it is there, in the words of the end's memory.
+    pub fn has_some(&self, words: &[super::atomic::AtomicU64]) -> bool {
+        self.answered.is_ahead(&words[self.geometry.entries(End::Client)])
+    }
+
+    /// The word by which the end says that it sleeps.
+    pub(crate) fn bell(&self) -> usize {
+        self.geometry.bell(End::Client)
     }
 }
 

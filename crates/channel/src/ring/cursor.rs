@@ -7,7 +7,7 @@ use super::entry::Entry;
 ///
 /// Memory is zero at first and the first lap is 1. Laps begin at 0 again after 65535, when each entry has that of the lap before; so an entry is
 /// never taken for one of another lap.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Cursor {
     at: usize,
     /// What stands in entries are the low 16 bits of it.

@@ -19,6 +19,8 @@ use tollway_entropy_tool::feed::FeedDocument;
 use tollway_entropy_tool::serve::StatusDocument;
 use tollway_entropy_tool::speed::SpeedDocument;
 use tollway_entropy_tool::test::TestDocument;
+use tollway_ipc_tool::advise::AdviceDocument as IpcAdviceDocument;
+use tollway_ipc_tool::sweep::SweepDocument;
 use tollway_report::document::{Document, schema};
 
 use super::fit::FitDocument;
@@ -64,6 +66,8 @@ pub fn generate(options: &Generate) -> Result<Ending> {
             SchemaOf::CipherPlan => schema_for!(PlanOfCard).into(),
             SchemaOf::CipherPredict => schema_for!(PredictDocument).into(),
             SchemaOf::CipherServe => schema_for!(CardDocument).into(),
+            SchemaOf::IpcSweep => schema_for!(SweepDocument).into(),
+            SchemaOf::IpcAdvice => schema_for!(IpcAdviceDocument).into(),
             SchemaOf::EntropyServe => schema_for!(StatusDocument).into(),
             SchemaOf::EntropyTest => schema_for!(TestDocument).into(),
             SchemaOf::Traffic => schema_for!(GenerateDocument).into(),

@@ -11,6 +11,7 @@ pub mod export;
 pub mod fit;
 pub mod generate;
 pub mod history;
+pub mod ipc;
 pub mod list;
 pub mod measure;
 pub mod model;

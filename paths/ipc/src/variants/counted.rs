@@ -1,6 +1,7 @@
 //! What ends counted: how they waited, whom they woke, and how often their processes were taken off their processors.
 
 use tollway_channel::linux::{Counts, plain};
+use tollway_channel::wait::Waits;
 use tollway_core::Tally;
 use tollway_host::samplers::usage::{Usage, delta};
 
@@ -16,13 +17,18 @@ pub(super) const NOTICES: &str = "notices";
 
 /// The counts of an end of rings, of the client's or the server's role.
 pub(super) fn of_ring(tally: Tally, whose: &str, counts: &Counts) -> Tally {
-    let waits = counts.waits;
-    tally
-        .visited(YIELDING, waits.giving_way / 2)
-        .visited(CALLING, waits.giving_way)
-        .visited(SLEEPING, waits.asleep / 2)
+    let tally = tally
+        .visited(YIELDING, counts.waits.giving_way / 2)
+        .visited(CALLING, counts.waits.giving_way)
+        .visited(SLEEPING, counts.waits.asleep / 2)
         .counter(NOTICES, counts.notices)
-        .counter(format!("{whose}_notices"), counts.notices)
+        .counter(format!("{whose}_notices"), counts.notices);
+    waits(tally, whose, &counts.waits)
+}
+
+/// How waits ended.
+pub(super) fn waits(tally: Tally, whose: &str, waits: &Waits) -> Tally {
+    tally
         .counter(format!("{whose}_waits_looking"), waits.looking)
         .counter(format!("{whose}_waits_giving_way"), waits.giving_way)
         .counter(format!("{whose}_waits_at_last"), waits.at_last)

@@ -19,8 +19,7 @@ pub(super) fn of(setting: &Setting, placement: Placement) -> Vec<Gate> {
     let sleeps = Gate::counted(SLEEPING, CLIENT).toll(TollKey::of(Crossing::Futex).placement(placement));
     let mut gates = match setting.way {
         Way::Slow => {
-            let toll = TollKey::of(Crossing::UnixSeqpacket).placement(placement).size(datagram(setting.size));
-            vec![Gate::new("datagrams there and back", CLIENT, toll)]
+            vec![Gate::new("datagrams there and back", CLIENT, datagrams(setting, placement))]
         }
         Way::Fast if placement == Placement::Same => vec![switches, sleeps],
         Way::Fast => {
@@ -33,12 +32,7 @@ pub(super) fn of(setting: &Setting, placement: Placement) -> Vec<Gate> {
             vec![Gate::new("request and reply", CLIENT, toll), switches, sleeps]
         }
     };
-    if setting.load.cycles > 0 {
-        gates.push(Gate::new("work", SERVER, labour::work_key(setting.load.cycles)));
-    }
-    if setting.load.rows > 0 {
-        gates.push(Gate::new("matrix product", SERVER, labour::matrix_key(setting.load.rows)));
-    }
+    gates.extend(labour::gates(setting.load).map(|(name, key)| Gate::new(name, SERVER, key)));
     gates
 }
 
@@ -47,7 +41,7 @@ pub(super) fn switching() -> TollKey {
     TollKey::of(Crossing::SchedYield).placement(Placement::Same)
 }
 
-/// The toll of datagrams is known up to 64 bytes; a copy of 4096 bytes is less than a twentieth of what the system calls are.
-pub(super) fn datagram(size: usize) -> u64 {
-    size.min(64) as u64
+/// The toll of datagrams there and back, which is known up to 64 bytes: a copy of 4096 bytes is less than a twentieth of what the system calls are.
+pub(super) fn datagrams(setting: &Setting, placement: Placement) -> TollKey {
+    TollKey::of(Crossing::UnixSeqpacket).placement(placement).size(setting.size.min(64) as u64)
 }

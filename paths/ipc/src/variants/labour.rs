@@ -1,4 +1,4 @@
-//! What a server's work costs by itself: calibrated cycles, and a product of matrices.
+//! What a server's work costs by itself: calibrated cycles, a product of matrices, memory taken and given back.
 
 use tollway_core::{
     Actor, Address, Axis, Crossing, Error, Gate, Params, Place, Plan, Recorder, Result, Role, Tally, TollKey,
@@ -7,23 +7,44 @@ use tollway_core::{
 use tollway_host::clock::RunClock;
 use tollway_load::repeat;
 
+use crate::engine::memory::Memory;
 use crate::engine::service::{Load, Service};
 use crate::params;
 
 const WORKER: &str = "worker";
 
 pub(super) fn variants() -> Vec<Box<dyn Variant>> {
-    vec![Box::new(Labour(Crossing::RequestWork)), Box::new(Labour(Crossing::MatrixProduct))]
+    [Crossing::RequestWork, Crossing::MatrixProduct, Crossing::PageCall]
+        .map(|crossing| Box::new(Labour(crossing)) as Box<dyn Variant>)
+        .into()
 }
 
 /// The toll of so many cycles of work.
-pub(super) fn work_key(cycles: u64) -> TollKey {
+fn work_key(cycles: u64) -> TollKey {
     TollKey::of(Crossing::RequestWork).size(cycles)
 }
 
 /// The toll of a product of matrices of so many rows.
-pub(super) fn matrix_key(rows: usize) -> TollKey {
+fn matrix_key(rows: usize) -> TollKey {
     TollKey::of(Crossing::MatrixProduct).size(rows as u64)
+}
+
+/// The toll of a call that takes so many bytes of memory or gives them back.
+pub(super) fn pages_key(bytes: usize) -> TollKey {
+    TollKey::of(Crossing::PageCall).size(bytes as u64)
+}
+
+/// The tolls of what a server does for a request.
+pub(super) fn keys(load: Load) -> Vec<TollKey> {
+    gates(load).map(|(_, key)| key).collect()
+}
+
+/// The same with their names in a bill.
+pub(super) fn gates(load: Load) -> impl Iterator<Item = (&'static str, TollKey)> {
+    let work = (load.cycles > 0).then(|| ("work", work_key(load.cycles)));
+    let product = (load.rows > 0).then(|| ("matrix product", matrix_key(load.rows)));
+    let pages = (load.bytes > 0).then(|| ("memory taken or given back", pages_key(load.bytes)));
+    work.into_iter().chain(product).chain(pages)
 }
 
 /// One kind of work.
@@ -33,8 +54,9 @@ impl Labour {
     fn load(&self, params: &Params) -> Result<Load> {
         let size = params.int("size")?;
         Ok(match self.0 {
-            Crossing::MatrixProduct => Load { cycles: 0, rows: size as usize },
-            _ => Load { cycles: size, rows: 0 },
+            Crossing::MatrixProduct => Load { rows: size as usize, ..Load::default() },
+            Crossing::PageCall => Load { bytes: size as usize, ..Load::default() },
+            _ => Load { cycles: size, ..Load::default() },
         })
     }
 }
@@ -63,6 +85,7 @@ impl Variant for Labour {
     fn axes(&self) -> Vec<Axis> {
         let (axis, default) = match self.0 {
             Crossing::MatrixProduct => (params::matrix(), 20),
+            Crossing::PageCall => (params::bytes_of_a_call(), 4096),
             _ => (params::work(), 10_000),
         };
         vec![Axis { name: "size", default: Value::Int(default), ..axis }]
@@ -70,6 +93,10 @@ impl Variant for Labour {
 
     fn plan(&self, params: &Params) -> Result<Plan> {
         let key = TollKey::of(self.0).size(params.int("size")?);
+        if self.0 == Crossing::PageCall {
+            // What cannot be is told here.
+            Memory::new(1, params.int("size")? as usize)?;
+        }
         Ok(Plan {
             operation: "request's work".into(),
             roles: vec![Role::measured(WORKER)],
@@ -97,7 +124,7 @@ struct Worker {
 
 impl Actor for Worker {
     fn ready(&mut self, _: &Place) -> Result<Address> {
-        self.service = Some(Service::new(self.load, RunClock::chosen()));
+        self.service = Some(Service::new(self.load, RunClock::chosen())?);
         self.result = self.load.result();
         Ok(Address::none())
     }

@@ -117,7 +117,7 @@ impl Actor for Alone {
     fn run(&mut self, window: &Window, recorder: &mut Recorder) -> Result<()> {
         let Some((mut client, mut server)) = self.ends.take() else { return Ok(()) };
         let clock = RunClock::chosen();
-        let (demand, mut service) = (self.setting.demand(), Service::new(self.setting.load, clock));
+        let (demand, mut service) = (self.setting.demand(), Service::new(self.setting.load, clock)?);
         wait_until(clock, window.warm);
         let mut course = Course::new(clock, window, recorder, demand.requests, 1);
         self.outcome = match self.setting.way {

@@ -8,22 +8,31 @@
 //! The figure is what a round trip costs with so many on their way: the time of a stretch by the requests that were done in it. Latency is the stage of
 //! that name.
 
-use tollway_core::{Actor, Axis, Error, Params, Placement, Plan, Requirement, Result, Role, Variant};
+use tollway_core::{
+    Actor, Axis, Error, Forecast, Params, Placement, Plan, Requirement, Result, Role, TollSource, Variant,
+};
 
 use super::client::ClientActor;
 use super::server::ServerActor;
 use super::setting::{self, Setting, Way};
-use super::{CLIENT, SERVER, gates};
-use crate::params;
+use super::{CLIENT, SERVER, gates, memory};
+use crate::{params, predict};
 
 pub(super) fn variants() -> Vec<Box<dyn Variant>> {
-    [Way::Slow, Way::Fast, Way::Ring, Way::Tasks]
-        .map(|way| Box::new(PingPong(way)) as Box<dyn Variant>)
-        .into()
+    let mut all: Vec<Box<dyn Variant>> = Vec::new();
+    for way in [Way::Slow, Way::Fast, Way::Ring, Way::Tasks] {
+        all.push(Box::new(PingPong { way, has_memory: false }));
+    }
+    all.push(Box::new(PingPong { way: Way::Tasks, has_memory: true }));
+    all
 }
 
 /// Client and server by that way.
-struct PingPong(Way);
+struct PingPong {
+    way: Way,
+    /// Whether the server's work is to take memory and to give it back.
+    has_memory: bool,
+}
 
 /// The placement of the axis `cores`.
 pub(super) fn placed(params: &Params) -> Result<Placement> {
@@ -54,11 +63,14 @@ pub(super) fn actor(variant: &str, role: &str, setting: Setting) -> Result<Box<d
 
 impl Variant for PingPong {
     fn name(&self) -> &str {
-        self.0.name()
+        if self.has_memory { "memory-server" } else { self.way.name() }
     }
 
     fn about(&self) -> &str {
-        match self.0 {
+        match self.way {
+            _ if self.has_memory => {
+                "memory taken and given back by a server process, whose clients ask through rings, each request a future"
+            }
             Way::Slow => {
                 "synchronous calls by a Unix seqpacket socket, a thread at either end for each request on its way"
             }
@@ -77,9 +89,13 @@ impl Variant for PingPong {
     }
 
     fn axes(&self) -> Vec<Axis> {
-        let mut axes =
-            vec![params::concurrency(), params::cores(), params::size(), params::work(), params::matrix()];
-        match self.0 {
+        let mut axes = vec![params::concurrency(), params::cores()];
+        if self.has_memory {
+            axes.push(memory::pages());
+        } else {
+            axes.extend([params::size(), params::work(), params::matrix()]);
+        }
+        match self.way {
             Way::Slow => {}
             Way::Fast => axes.push(params::patience()),
             Way::Ring | Way::Tasks => axes.extend([params::notice(), params::patience()]),
@@ -88,7 +104,7 @@ impl Variant for PingPong {
     }
 
     fn plan(&self, params: &Params) -> Result<Plan> {
-        let setting = Setting::of(self.0, params)?;
+        let setting = Setting::of(self.way, params)?;
         let placement = placed(params)?;
         let (roles, mut requires) = roles(placement);
         requires.extend(setting::requires(params)?);
@@ -97,7 +113,7 @@ impl Variant for PingPong {
             roles,
             gates: gates::of(&setting, placement),
             provides: None,
-            needs: Vec::new(),
+            needs: predict::needs(&setting, placement),
             requires,
             guests: Vec::new(),
         })
@@ -105,6 +121,14 @@ impl Variant for PingPong {
 
     fn actor(&self, role: &str, params: &Params) -> Result<Box<dyn Actor>> {
         setting::possible(params)?;
-        actor(self.name(), role, Setting::of(self.0, params)?)
+        actor(self.name(), role, Setting::of(self.way, params)?)
+    }
+
+    fn predict(&self, params: &Params, tolls: &dyn TollSource) -> Option<Result<Forecast>> {
+        let asked = Setting::of(self.way, params).and_then(|setting| Ok((setting, placed(params)?)));
+        match asked {
+            Ok((setting, placement)) => predict::forecast(&setting, placement, tolls),
+            Err(error) => Some(Err(error)),
+        }
     }
 }

@@ -59,7 +59,7 @@ impl Actor for ServerActor {
         let (listener, name) = descriptor::listen_anonymously()?;
         let setting = self.setting;
         self.meeting = Some(std::thread::spawn(move || meet(&listener, &setting)));
-        self.service = Some(Service::new(setting.load, RunClock::chosen()));
+        self.service = Some(Service::new(setting.load, RunClock::chosen())?);
         Ok(Address(name))
     }
 

@@ -4,12 +4,13 @@ use tollway_channel::linux::{Limits, Notice, Options, plain};
 use tollway_channel::wait::Patience;
 use tollway_core::{CpuFeature, Error, Params, Requirement, Result, Ticks};
 
+use super::memory;
 use crate::engine::ping_pong::Demand;
 use crate::engine::service::Load;
 
 /// By which way requests go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(crate) enum Way {
     Slow,
     Fast,
     Ring,
@@ -40,29 +41,34 @@ impl Way {
 /// Who looks without end looks for so long, in ticks: then it asks whether the other end is gone.
 const ENDLESS: Ticks = 1 << 26;
 
+/// Bytes of a message where nothing else is said.
+const MESSAGE: u64 = 64;
+
 /// What both ends do.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Setting {
-    pub(super) way: Way,
-    pub(super) requests: usize,
+pub(crate) struct Setting {
+    pub(crate) way: Way,
+    pub(crate) requests: usize,
     pub(super) size: usize,
-    pub(super) load: Load,
+    pub(crate) load: Load,
     pub(super) notice: Notice,
     pub(super) patience: Option<Patience>,
 }
 
 impl Setting {
-    /// Of a point of the axes `concurrency`, `size`, `work`, `matrix`, and `notice` and `patience` where there are such.
+    /// Of a point of the axis `concurrency`, and of `size`, `work`, `matrix`, `pages`, `notice` and `patience` where there are such.
     ///
     /// # Errors
     /// Those of axes that are not set.
     pub(super) fn of(way: Way, params: &Params) -> Result<Setting> {
         let word = |axis: &str| params.get(axis).map(|_| params.word(axis)).transpose();
+        let number = |axis: &str| params.get(axis).map_or(Ok(0), |_| params.int(axis));
+        let bytes = params.get("pages").map_or(Ok(0), |_| memory::bytes(params))?;
         Ok(Setting {
             way,
             requests: params.int("concurrency")? as usize,
-            size: params.int("size")? as usize,
-            load: Load { cycles: params.int("work")?, rows: params.int("matrix")? as usize },
+            size: params.get("size").map_or(Ok(MESSAGE), |_| params.int("size"))? as usize,
+            load: Load { cycles: number("work")?, rows: number("matrix")? as usize, bytes },
             notice: match word("notice")? {
                 Some("eventfd") => Notice::Eventfd,
                 _ => Notice::Futex,
@@ -75,6 +81,16 @@ impl Setting {
     pub(super) fn awake(way: Way, requests: usize, size: usize) -> Setting {
         let (load, notice) = (Load::default(), Notice::Futex);
         Setting { way, requests, size, load, notice, patience: patience("spin") }
+    }
+
+    /// Whether an end that has nothing to do looks until there is something.
+    pub(crate) fn looks_without_end(&self) -> bool {
+        self.patience.is_some_and(|patience| patience.spin >= ENDLESS)
+    }
+
+    /// Whether it sleeps at once.
+    pub(crate) fn sleeps_at_once(&self) -> bool {
+        self.patience.is_some_and(|patience| patience == Patience { spin: 0, yields: 0 })
     }
 
     /// What the client wants of a channel.

@@ -14,7 +14,7 @@ use tollway_ipc::engine::tcp::{
     Application, BYTES, Client, Network, Running, Speaker, Stack, Style, answer, check, request,
 };
 
-use crate::setting::{PATIENT, STYLES, after, may};
+use crate::setting::{PATIENT, STYLES, after, may, until};
 
 /// Tells an application's process where to listen: by a descriptor's number, and how.
 const NAME: &str = "TOLLWAY_IPC_TEST_NAME";
@@ -79,7 +79,7 @@ fn an_application_that_is_killed_is_told_of() {
                 thread::sleep(Duration::from_millis(pause));
                 drop(other);
             });
-            let error = client.run(after(PATIENT), |_| ()).unwrap_err().to_string();
+            let error = client.run(until(after(PATIENT), |_| ())).unwrap_err().to_string();
             assert!(error.contains("connection"), "{style:?}: {error}");
             killer.join().unwrap();
             let begun = Instant::now();

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tollway_ipc::engine::tcp::{BYTES, Client, Network, Style, check, request};
 use tollway_wire::{Interface, PacketSocket};
 
-use crate::setting::{PATIENT, Served, after, may};
+use crate::setting::{PATIENT, Served, after, may, until};
 
 /// As many as an ordinary run has time for.
 const FRAMES: u64 = 40_000;
@@ -128,7 +128,7 @@ fn any_frames_do_not_end_it() {
             let _ = socket.send(&frame);
             sent += 1;
         }
-        client.run(after(Duration::ZERO), |_| answered += 1).unwrap();
+        client.run(until(after(Duration::ZERO), |_| answered += 1)).unwrap();
     }
     drop::<Client>(client);
     assert!(!served.stack.is_over());
@@ -164,7 +164,7 @@ fn linux_hears_nothing_at_the_stacks_end() {
     let listener = served.network.server().run(|| TcpListener::bind(("0.0.0.0", 7)).unwrap()).unwrap();
     listener.set_nonblocking(true).unwrap();
     let mut client = served.client(1);
-    client.run(after(Duration::from_millis(20)), |_| ()).unwrap();
+    client.run(until(after(Duration::from_millis(20)), |_| ())).unwrap();
     assert!(listener.accept().is_err());
     drop::<Client>(client);
     served.end();

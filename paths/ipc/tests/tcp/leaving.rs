@@ -13,7 +13,7 @@ use tollway_ipc::engine::tcp::{
     BYTES, Client, Network, Running, Speaker, Stack, Style, answer, check, request,
 };
 
-use crate::setting::{PATIENT, STYLES, Served, after, may};
+use crate::setting::{PATIENT, STYLES, Served, after, may, until};
 
 /// A connection; the place of one that has just ended may not listen yet.
 fn connected(network: &Network) -> TcpStream {
@@ -166,7 +166,7 @@ fn many_come_and_go_beside_a_client_that_stays() {
     for style in STYLES {
         let served = Served::start(style, STAY + 2);
         let mut client = served.client(STAY);
-        let until = after(Duration::from_millis(300));
+        let end = after(Duration::from_millis(300));
         let mut answered = 0u64;
         let left = thread::scope(|scope| {
             let network = &served.network;
@@ -180,7 +180,7 @@ fn many_come_and_go_beside_a_client_that_stays() {
                 }
                 left
             });
-            client.run(until, |_| answered += 1).unwrap();
+            client.run(until(end, |_| answered += 1)).unwrap();
             leaver.join().unwrap()
         });
         drop::<Client>(client);

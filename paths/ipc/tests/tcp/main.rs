@@ -6,3 +6,4 @@ mod answering;
 mod betrayed;
 mod frames;
 mod leaving;
+mod linux;

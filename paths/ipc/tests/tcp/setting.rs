@@ -7,7 +7,9 @@ use tollway_core::{Clock, Requirement, Ticks};
 use tollway_host::clock::{RunClock, hz};
 use tollway_host::descriptor::{connect, listen_anonymously};
 use tollway_host::requirement::{check, skip_test};
-use tollway_ipc::engine::tcp::{Application, Client, Counts, Network, Running, Speaker, Stack, Style};
+use tollway_ipc::engine::tcp::{
+    Answered, Application, Client, Counts, Network, Running, Speaker, Stack, Style,
+};
 
 /// Every way in which the stack can ask.
 pub const STYLES: [Style; 3] =
@@ -58,5 +60,13 @@ impl Served {
         let counts = self.stack.stop().unwrap();
         self.application.end().unwrap();
         counts
+    }
+}
+
+/// For a client: goes on until then, and `told` is told of every reply.
+pub fn until(end: Ticks, mut told: impl FnMut(Answered)) -> impl FnMut(Answered) -> bool {
+    move |answered| {
+        told(answered);
+        answered.came < end
     }
 }

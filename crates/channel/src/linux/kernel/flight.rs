@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use super::Kernel;
 use super::deed::{Came, Deed, Held};
 use super::provided::Pool;
-use super::queue::Look;
+use super::queue::{Look, Queue};
 use crate::coroutine::line::Stands;
 
 /// An operation on its way.
@@ -89,10 +89,18 @@ impl<'k> Flight<'k> {
                             return Poll::Pending;
                         }
                         (Stands::Otherwise, None) => {}
-                        (Stands::Called, waker) => {
-                            self.stage = Stage::Out(std::mem::take(held));
-                            spare = waker;
-                            continue;
+                        (Stands::Called, None) => {}
+                        (Stands::Called, Some(waker)) => {
+                            queue.full.serves();
+                            let held = std::mem::take(held);
+                            if let Some(errno) = queue.stopped {
+                                self.stage = Stage::Out(Held::default());
+                                drop(queue);
+                                drop(waker);
+                                return Poll::Ready((Came::failed(errno), Some(held)));
+                            }
+                            self.stage = begun(&mut queue, self.deed, held, waker, true);
+                            return Poll::Pending;
                         }
                     }
                 }
@@ -103,10 +111,7 @@ impl<'k> Flight<'k> {
                         return Poll::Ready((Came::failed(errno), Some(held)));
                     }
                     if let Some(waker) = spare.take() {
-                        self.stage = match queue.begin(self.deed, std::mem::take(held), waker) {
-                            Ok(at) => Stage::Sent(at),
-                            Err((held, waker)) => Stage::InLine(queue.full.join(waker), held),
-                        };
+                        self.stage = begun(&mut queue, self.deed, std::mem::take(held), waker, false);
                         return Poll::Pending;
                     }
                 }
@@ -120,6 +125,14 @@ impl<'k> Flight<'k> {
     pub fn again(&mut self, held: Held) {
         debug_assert!(self.is_out());
         self.stage = Stage::Out(held);
+    }
+}
+
+/// It has a slot, or stands in line.
+fn begun(queue: &mut Queue, deed: Deed, held: Held, waker: Waker, is_called: bool) -> Stage {
+    match queue.begin(deed, held, waker, is_called) {
+        Ok(at) => Stage::Sent(at),
+        Err((held, waker)) => Stage::InLine(queue.full.join(waker), held),
     }
 }
 

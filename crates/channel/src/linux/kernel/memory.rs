@@ -138,7 +138,9 @@ impl Arena {
 
     /// A free one, if there is.
     pub fn take(self: &Rc<Arena>) -> Option<Buffer> {
-        let index = self.free.borrow_mut().buffers.pop()?;
+        let mut free = self.free.borrow_mut();
+        let index = free.waiting.leaves_one_of(free.buffers.len()).then(|| free.buffers.pop())??;
+        drop(free);
         Some(Buffer { arena: self.clone(), index, len: self.bytes })
     }
 }
@@ -236,13 +238,23 @@ impl Future for Lease {
                     }
                     (Stands::Otherwise, None) => {}
                     (Stands::Called, waker) => {
+                        free.waiting.serves();
+                        let index = free.buffers.pop();
                         drop(free);
+                        drop(waker);
                         self.ticket = None;
-                        spare = waker;
-                        continue;
+                        // It was kept; and nothing is ever taken but with a call or what calls leave.
+                        let Some(index) = index else { continue };
+                        return Poll::Ready(Buffer {
+                            arena: self.arena.clone(),
+                            index,
+                            len: self.arena.bytes,
+                        });
                     }
                 }
-            } else if let Some(index) = free.buffers.pop() {
+            } else if free.waiting.leaves_one_of(free.buffers.len())
+                && let Some(index) = free.buffers.pop()
+            {
                 drop(free);
                 return Poll::Ready(Buffer { arena: self.arena.clone(), index, len: self.arena.bytes });
             } else if let Some(waker) = spare.take() {

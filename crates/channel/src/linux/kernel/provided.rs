@@ -4,6 +4,7 @@
 //! last 16 bits how many were ever given.
 
 use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::io;
 use std::ops::Deref;
 use std::rc::Rc;
@@ -28,7 +29,7 @@ pub(super) struct Pool {
     /// How many the kernel has.
     there: Cell<u32>,
     /// Who waits for any of them to be given back.
-    waiting: RefCell<Vec<Waker>>,
+    waiting: RefCell<VecDeque<Waker>>,
 }
 
 impl Pool {
@@ -76,8 +77,12 @@ impl Pool {
         // SAFETY: the first entry begins at a page; the kernel reads the count at any time, so it is an atomic here.
         let count = unsafe { AtomicU16::from_ptr(BufRingEntry::tail(first).cast_mut()) };
         count.store(given.wrapping_add(1), Ordering::Release);
-        let wakers = self.waiting.take();
-        wakers.into_iter().for_each(Waker::wake);
+        // Each of those that wait now; who joins meanwhile waits for the next.
+        let waiting = self.waiting.borrow().len();
+        for _ in 0..waiting {
+            let waker = self.waiting.borrow_mut().pop_front();
+            waker.into_iter().for_each(Waker::wake);
+        }
     }
 
     /// The kernel says that it has filled one.
@@ -97,7 +102,7 @@ impl Pool {
 
     /// Is woken when one is given back.
     pub fn waits(&self, waker: Waker) {
-        self.waiting.borrow_mut().push(waker);
+        self.waiting.borrow_mut().push_back(waker);
     }
 
     fn start(&self, piece: u16) -> *mut u8 {

@@ -177,9 +177,16 @@ impl Queue {
         }
     }
 
-    /// Begins an operation if there is a slot for it; else what was to be held, and the waker, are given back.
-    pub fn begin(&mut self, deed: Deed, held: Held, waker: Waker) -> Result<u32, (Held, Waker)> {
-        let Some(at) = self.free.pop() else { return Err((held, waker)) };
+    /// Begins an operation if there is a slot for it, which one was called for if it stood in line; else what was to be held, and the waker, are given back.
+    pub fn begin(
+        &mut self,
+        deed: Deed,
+        held: Held,
+        waker: Waker,
+        is_called: bool,
+    ) -> Result<u32, (Held, Waker)> {
+        let may = is_called || self.full.leaves_one_of(self.free.len());
+        let Some(at) = may.then(|| self.free.pop()).flatten() else { return Err((held, waker)) };
         let slot = &mut self.slots[at as usize];
         slot.age = slot.age.wrapping_add(1) & 0x7fff_ffff;
         let entry = deed.entry(&held, self.times[at as usize].get());

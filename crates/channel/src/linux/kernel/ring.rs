@@ -172,6 +172,31 @@ impl Ring {
         offer.check(self.kernel.0.borrow().ring())
     }
 
+    /// Has the kernel's threads that do for this thread what would keep it waiting run on that processor (IORING_REGISTER_IOWQ_AFF, Linux 5.14;
+    /// io_uring_register(2)). Without this they run where the scheduler likes.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if there can be no processor of that number; [`Error::System`] if the kernel refuses.
+    pub fn works_on(&self, processor: u32) -> Result<()> {
+        if processor >= libc::CPU_SETSIZE as u32 {
+            return Err(Error::Input {
+                place: format!("processor {processor}"),
+                reason: "the kernel's call knows none of that number".into(),
+                remedy: format!("take one below {}", libc::CPU_SETSIZE),
+            });
+        }
+        // SAFETY: a set of processors is bits, of which none may be set.
+        let mut set: libc::cpu_set_t = unsafe { mem::zeroed() };
+        // SAFETY: the set has a bit of that number, as was checked.
+        unsafe { libc::CPU_SET(processor as usize, &mut set) };
+        let queue = self.kernel.0.borrow();
+        queue
+            .ring()
+            .submitter()
+            .register_iowq_aff(&set)
+            .map_err(|e| Error::system(format!("having io_uring's threads run on processor {processor}"), e))
+    }
+
     /// What was counted.
     pub fn counts(&self) -> Counts {
         Counts { waits: self.waiter.waits(), ..self.kernel.counts() }

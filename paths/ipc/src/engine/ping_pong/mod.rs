@@ -70,6 +70,8 @@ pub enum Loss {
     Stopped(Stopped),
     /// Of threads.
     Called(plain::Failed),
+    /// The kernel refused, by that error number (errno(3)).
+    Kernel(i32),
 }
 
 impl fmt::Display for Loss {
@@ -78,6 +80,7 @@ impl fmt::Display for Loss {
             Loss::Failed(failed) => failed.fmt(f),
             Loss::Stopped(stopped) => stopped.fmt(f),
             Loss::Called(failed) => failed.fmt(f),
+            Loss::Kernel(errno) => std::io::Error::from_raw_os_error(*errno).fmt(f),
         }
     }
 }

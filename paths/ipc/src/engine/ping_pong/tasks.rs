@@ -34,10 +34,10 @@ pub fn serve(server: Server, size: usize, service: &mut Service) -> Counts {
 }
 
 /// What the tasks of a client share.
-pub(super) struct State<'c, C> {
-    pub(super) course: &'c mut C,
-    pub(super) outcome: Outcome,
-    pub(super) goes_on: bool,
+pub(in crate::engine) struct State<'c, C> {
+    pub(in crate::engine) course: &'c mut C,
+    pub(in crate::engine) outcome: Outcome,
+    pub(in crate::engine) goes_on: bool,
 }
 
 fn run<F: Future<Output = ()>>(

@@ -59,7 +59,7 @@ pub fn ask(clients: Vec<Client>, demand: &Demand, course: &mut impl Course) -> i
 pub fn serve(servers: Vec<Server>, service: &Service) -> io::Result<(u64, Counts, Option<Failed>)> {
     thread::scope(|scope| {
         let hire = |mut server: Server| {
-            let mut service = service.another();
+            let mut service = service.another().map_err(|e| io::Error::other(e.to_string()))?;
             hired().spawn_scoped(scope, move || {
                 let ended = server.serve(|_, request, reply| (0, service.answers(request, reply)));
                 (service.served(), server.counts(), ended.err())

@@ -57,7 +57,15 @@ impl Application {
         self.thread.is_finished()
     }
 
-    /// Waits until the stack is gone. How often the stack was woken, a call of the kernel each.
+    /// Serves until the stack is gone, for as long as that may be. How often the stack was woken, a call of the kernel each.
+    ///
+    /// # Errors
+    /// If the stack broke the rules.
+    pub fn served(self) -> Result<u64> {
+        joined(self.thread)
+    }
+
+    /// Waits until the stack is gone, which it is about to be. How often the stack was woken, a call of the kernel each.
     ///
     /// # Errors
     /// If the stack broke the rules, or is still there after ten seconds.
@@ -68,9 +76,13 @@ impl Application {
             Err(RecvTimeoutError::Timeout) => {
                 Err(trouble(format!("the stack was still there after {SOON:?}")))
             }
-            _ => self.thread.join().unwrap_or_else(|_| Err(trouble("it panicked".into()))),
+            _ => joined(self.thread),
         }
     }
+}
+
+fn joined(thread: JoinHandle<Result<u64>>) -> Result<u64> {
+    thread.join().unwrap_or_else(|_| Err(trouble("it panicked".into())))
 }
 
 /// By rings: one thread, in which a task answers each request as it comes.

@@ -27,7 +27,6 @@ const LOOKS_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 pub struct Client {
     connections: Vec<Connection>,
     epoll: rustix::fd::OwnedFd,
-    events: Vec<Event>,
     clock: RunClock,
 }
 
@@ -72,36 +71,32 @@ impl Client {
             epoll::add(&epoll, &connection.stream, EventData::new_u64(number as u64), EventFlags::IN)
                 .map_err(failed)?;
         }
-        let events = Vec::with_capacity(connections.len().max(1));
-        Ok(Client { connections, epoll, events, clock: RunClock::chosen() })
+        Ok(Client { connections, epoll, clock: RunClock::chosen() })
     }
 
-    /// Sends a message over every connection, and the next one over it when its reply has come, until `until`; then it waits for the
-    /// replies that are outstanding. `told` is told of every reply.
+    /// Sends a message over every connection. `told` is told of every reply, and says whether one more message is to be sent over its
+    /// connection; over when no reply is outstanding.
     ///
     /// # Errors
     /// [`Error::Wrong`] if a reply is not the one to what was asked, or none has come for ten seconds; [`Error::System`] if a connection
     /// ended.
-    pub fn run(&mut self, until: Ticks, mut told: impl FnMut(Answered)) -> Result<()> {
+    pub fn run(&mut self, mut told: impl FnMut(Answered) -> bool) -> Result<()> {
         for at in 0..self.connections.len() {
             self.connections[at].sends(at, &self.clock)?;
         }
         let mut out = self.connections.len();
         let mut heard = Instant::now();
+        let mut events: Vec<Event> = Vec::with_capacity(self.connections.len().max(1));
         while out > 0 {
-            self.events.clear();
-            match epoll::wait(
-                &self.epoll,
-                rustix::buffer::spare_capacity(&mut self.events),
-                Some(&LOOKS_EVERY),
-            ) {
+            events.clear();
+            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), Some(&LOOKS_EVERY)) {
                 Ok(0) if heard.elapsed() > REPLIED_WITHIN => return Err(self.unanswered(out)),
                 Ok(0) | Err(Errno::INTR) => continue,
                 Ok(_) => heard = Instant::now(),
                 Err(error) => return Err(Error::system("waiting for replies", error)),
             }
-            for event in 0..self.events.len() {
-                let at = self.events[event].data.u64() as usize;
+            for event in &events {
+                let at = event.data.u64() as usize;
                 let connection = &mut self.connections[at];
                 if !connection.hears(at)? {
                     continue;
@@ -109,10 +104,8 @@ impl Client {
                 let came = self.clock.now();
                 check(&connection.reply, at as u32, connection.number)
                     .map_err(|wrong| Error::Wrong(wrong.to_string()))?;
-                let sent = connection.sent;
-                told(Answered { connection: at, sent, came });
                 connection.number = connection.number.wrapping_add(1);
-                if came < until {
+                if told(Answered { connection: at, sent: connection.sent, came }) {
                     connection.sends(at, &self.clock)?;
                 } else {
                     out -= 1;

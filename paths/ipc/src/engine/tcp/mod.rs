@@ -10,16 +10,19 @@
 //!   client       one message outstanding over each connection
 //!   stack        the network-stack server
 //!   application  who answers requests
+//!   linux        the same application without a stack of ours
 //! ```
 
 mod application;
 mod client;
+mod linux;
 mod message;
 mod network;
 mod stack;
 
 pub use application::Application;
 pub use client::{Answered, Client, REPLIED_WITHIN};
+pub use linux::{By, LinuxServer, Served};
 pub use message::{BYTES, Message, REFUSED, Wrong, answer, check, request};
 pub use network::{Network, Speaker};
 pub use stack::{Counts, MOST_CONNECTIONS, Running, Stack, Style};

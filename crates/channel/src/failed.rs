@@ -1,0 +1,28 @@
+//! Why a request has no reply.
+
+use super::ring::Violation;
+use super::ring::client::Refused;
+use super::wait::Gone;
+
+/// Why a request has no reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failed {
+    /// It was not sent.
+    Refused(Refused),
+    /// The server broke the rules.
+    Broken(Violation),
+    /// The server is no more.
+    Gone,
+}
+
+impl core::fmt::Display for Failed {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Failed::Refused(refused) => refused.fmt(f),
+            Failed::Broken(violation) => violation.fmt(f),
+            Failed::Gone => Gone.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for Failed {}

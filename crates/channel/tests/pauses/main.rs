@@ -1,0 +1,215 @@
+//! Two ends that pause at any access to what they share, or what threads share: no message is lost, doubled or changed, by whatever way it goes.
+//!
+//! All of `src` is compiled once more here, with atomics that pause. `TOLLWAY_PAUSES` says how many messages (`make pauses`: 10^7).
+#![allow(dead_code, missing_docs, unused_imports)]
+
+extern crate alloc;
+
+mod atomic;
+#[path = "../../src/coroutine/mod.rs"]
+mod coroutine;
+#[path = "../../src/failed.rs"]
+mod failed;
+mod linux;
+#[path = "../../src/ring/mod.rs"]
+mod ring;
+#[path = "../../src/rouse.rs"]
+mod rouse;
+#[path = "../../src/threads.rs"]
+mod threads;
+#[path = "../../src/wait.rs"]
+mod wait;
+
+use std::cell::RefCell;
+use std::os::unix::net::UnixStream;
+use std::sync;
+use std::thread;
+
+use coroutine::{Executor, Stopped};
+use linux::{Client, Limits, Notice, Options, Server};
+use wait::Patience;
+
+/// How a message of that number looks: the number, its square, and so on to the end.
+fn message(number: u64) -> [u8; 64] {
+    let mut words = [number; 8];
+    for at in 1..8 {
+        words[at] = words[at - 1].wrapping_mul(number | 1).rotate_left(9);
+    }
+    let mut bytes = [0; 64];
+    bytes.as_chunks_mut().0.iter_mut().zip(words).for_each(|(to, word)| *to = word.to_le_bytes());
+    bytes
+}
+
+/// The number of a request; it was not changed.
+fn number(bytes: &[u8]) -> u64 {
+    let number = u64::from_le_bytes(bytes[..8].try_into().unwrap());
+    assert_eq!(bytes, message(number), "a changed request");
+    number
+}
+
+/// What a server says to a request.
+fn reply_to(number: u64) -> [u8; 64] {
+    message(number).map(|byte| !byte)
+}
+
+/// Which numbers there were.
+struct Seen(Vec<bool>);
+
+impl Seen {
+    fn new(numbers: u64) -> Seen {
+        Seen(vec![false; numbers as usize])
+    }
+
+    fn is_new(&mut self, number: u64) {
+        assert!(!std::mem::replace(&mut self.0[number as usize], true), "{number} came twice");
+    }
+
+    fn is_all(&self) {
+        assert_eq!(self.0.iter().position(|seen| !seen), None, "lost");
+    }
+}
+
+fn meet(slots: usize, notice: Notice, patience: Option<Patience>) -> (Client, Server) {
+    let (here, there) = UnixStream::pair().unwrap();
+    let limits = Limits { patience, ..Limits::default() };
+    let answering = thread::spawn(move || Server::over(there, &limits).unwrap());
+    let client = Client::over(here, &Options { slots, bytes: 64, notice, patience }).unwrap();
+    (client, answering.join().unwrap())
+}
+
+/// Answers one after another.
+fn serves(mut server: Server, messages: u64) {
+    let mut seen = Seen::new(messages);
+    server
+        .serve(|tag, request, reply| {
+            let number = number(request);
+            seen.is_new(number);
+            assert_eq!(tag, number as u16);
+            reply[..64].copy_from_slice(&reply_to(number));
+            (!tag, 64)
+        })
+        .unwrap();
+    seen.is_all();
+}
+
+/// Answers in tasks.
+fn serves_in_tasks(server: Server, messages: u64) {
+    let seen = RefCell::new(Seen::new(messages));
+    let (incoming, mut dispatcher) = server.into_incoming();
+    let mut executor = Executor::new(3, dispatcher.rouser());
+    for _ in 0..3 {
+        executor.spawn(1, async {
+            while let Some(request) = incoming.next().await {
+                let mut bytes = [0; 64];
+                assert_eq!(incoming.read(&request, &mut bytes), 64);
+                let number = number(&bytes);
+                seen.borrow_mut().is_new(number);
+                incoming.answer(request, !(number as u16), &reply_to(number));
+            }
+        });
+    }
+    let ended = executor.run(&mut dispatcher);
+    assert!(matches!(ended, Ok(()) | Err(Stopped::Gone)));
+    drop(executor);
+    seen.into_inner().is_all();
+}
+
+fn one_at_a_time(mut client: Client, messages: u64) {
+    for number in 0..messages {
+        let mut reply = [0; 64];
+        let answer = client.call(number as u16, &message(number), &mut reply);
+        assert_eq!((answer, reply), (Ok((!(number as u16), 64)), reply_to(number)));
+    }
+}
+
+fn in_batches(mut client: Client, messages: u64) {
+    let mut asked = [0; 16];
+    let (mut sent, mut seen) = (0, Seen::new(messages));
+    while sent < messages || client.in_flight() > 0 {
+        while sent < messages && client.in_flight() < 16 {
+            let slot = client.send(sent as u16, &message(sent)).unwrap();
+            asked[usize::from(slot)] = sent;
+            sent += 1;
+        }
+        client.wait().unwrap();
+        while let Some(came) = client.take().unwrap() {
+            let mut reply = [0; 64];
+            client.read(&came, &mut reply);
+            let number = asked[usize::from(came.slot())];
+            assert_eq!((came.tag(), reply), (!(number as u16), reply_to(number)));
+            seen.is_new(number);
+            client.release(came);
+        }
+    }
+    seen.is_all();
+}
+
+fn in_tasks(client: Client, messages: u64) {
+    let (calls, mut dispatcher) = client.into_calls();
+    let mut executor = Executor::new(20, dispatcher.rouser());
+    for task in 0..20 {
+        let calls = &calls;
+        executor.spawn(task as usize % 8, async move {
+            for number in (task..messages).step_by(20) {
+                let mut reply = [0; 64];
+                let answer = calls.call(number as u16, &message(number), &mut reply).await;
+                assert_eq!((answer, reply), (Ok((!(number as u16), 64)), reply_to(number)));
+            }
+        });
+    }
+    executor.run(&mut dispatcher).unwrap();
+}
+
+fn in_threads(client: Client, messages: u64) {
+    let caller = client.into_caller();
+    thread::scope(|scope| {
+        for thread in 0..3 {
+            let caller = &caller;
+            scope.spawn(move || {
+                for number in (thread..messages).step_by(3) {
+                    let mut reply = [0; 64];
+                    let answer = caller.call(number as u16, &message(number), &mut reply);
+                    assert_eq!((answer, reply), (Ok((!(number as u16), 64)), reply_to(number)));
+                }
+            });
+        }
+    });
+}
+
+/// Messages of one way and one notice.
+fn share() -> u64 {
+    let messages =
+        std::env::var("TOLLWAY_PAUSES").map_or(20_000, |n| n.parse().expect("TOLLWAY_PAUSES is a number"));
+    messages / 20
+}
+
+/// Every way by that notice, by ends that sleep at once, and by ends that look first.
+fn every_way(notice: Notice) {
+    type Serves = fn(Server, u64);
+    type Asks = fn(Client, u64);
+    let ways: [(usize, Serves, Asks); 5] = [
+        (1, serves, one_at_a_time),
+        (16, serves, in_batches),
+        (8, serves_in_tasks, in_tasks),
+        (2, serves, in_threads),
+        (16, serves_in_tasks, in_batches),
+    ];
+    for (slots, serves, asks) in ways {
+        for patience in [Patience { spin: 0, yields: 0 }, Patience { spin: 3000, yields: 2 }] {
+            let (client, server) = meet(slots, notice, Some(patience));
+            let serving = thread::spawn(move || serves(server, share()));
+            asks(client, share());
+            serving.join().unwrap();
+        }
+    }
+}
+
+#[test]
+fn by_futex_no_message_is_lost_doubled_or_changed() {
+    every_way(Notice::Futex);
+}
+
+#[test]
+fn by_eventfd_no_message_is_lost_doubled_or_changed() {
+    every_way(Notice::Eventfd);
+}

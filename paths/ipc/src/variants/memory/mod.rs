@@ -1,0 +1,46 @@
+//! The memory-allocation server of the study: memory taken and given back, by calls that are made and by calls that are asked for.
+//!
+//! ```text
+//!   synchronous   madvise(2), one call after the other
+//!   asynchronous  the same through io_uring, so many on their way
+//! ```
+//!
+//! The third, a server that makes the calls for clients of its rings, is a [ping-pong](super::ping_pong) whose server's work is that.
+
+mod asynchronous;
+mod synchronous;
+
+use tollway_core::{Axis, Domain, Params, Result, Value, Variant};
+
+use crate::engine::memory::PAGE;
+
+const CALLER: &str = "caller";
+
+/// How often the kernel was entered to have calls done.
+const ENTRIES: &str = "kernel_entries";
+
+pub(super) fn variants() -> Vec<Box<dyn Variant>> {
+    vec![
+        Box::new(synchronous::Synchronous),
+        Box::new(asynchronous::Asynchronous::Whole),
+        Box::new(asynchronous::Asynchronous::Alone),
+    ]
+}
+
+/// The most pages of a call.
+const MOST: u64 = 1024;
+
+/// Pages of a call.
+pub(super) fn pages() -> Axis {
+    Axis {
+        name: "pages",
+        about: "pages of 4096 bytes that a call takes or gives back",
+        domain: Domain::Whole(1, MOST),
+        default: Value::Int(1),
+    }
+}
+
+/// Bytes of a call.
+pub(super) fn bytes(params: &Params) -> Result<usize> {
+    Ok(params.int("pages")? as usize * PAGE)
+}

@@ -1,0 +1,81 @@
+//! The role of the network stack: at work from when it is ready until its client has done.
+
+use tollway_core::{Actor, Address, Error, Place, Recorder, Result, Tally, Window};
+use tollway_host::descriptor;
+
+use super::super::counted::{Before, NOTICES};
+use super::meeting::{Awaited, awaits};
+use super::{SENDING, SLEEPING, STACK, WAKING};
+use crate::engine::tcp::{Counts, Network, Running, Speaker, Stack, Style};
+
+pub(super) struct StackActor {
+    style: Style,
+    connections: usize,
+    ready: Option<(Running, Awaited)>,
+    /// For as long as its client may be in it.
+    network: Option<Network>,
+    counts: Counts,
+    tally: Tally,
+}
+
+impl StackActor {
+    pub(super) fn new(style: Style, connections: usize) -> StackActor {
+        let (counts, tally) = (Counts::default(), Tally::default());
+        StackActor { style, connections, ready: None, network: None, counts, tally }
+    }
+}
+
+impl Actor for StackActor {
+    fn ready(&mut self, place: &Place) -> Result<Address> {
+        let Some(application) = place.peers.last().map(|peer| peer.0.clone()) else {
+            return Err(Error::Tenant {
+                tenant: STACK.into(),
+                reason: "it was told of no application".into(),
+            });
+        };
+        let network = Network::new(Speaker::Program)?;
+        let stack = Stack::open(&network, self.connections)?;
+        let running = Running::start(stack, self.style, move || descriptor::connect(&application), None)?;
+        let (awaited, address) = awaits(&network)?;
+        self.ready = Some((running, awaited));
+        self.network = Some(network);
+        Ok(address)
+    }
+
+    fn run(&mut self, _: &Window, _: &mut Recorder) -> Result<()> {
+        let Some((running, awaited)) = self.ready.take() else { return Ok(()) };
+        let before = Before::now();
+        awaited.until_it_has_done()?;
+        let used = before.since();
+        self.counts = running.stop()?;
+        let Counts { received, sent, send_calls, late, malformed, sleeps, notices, .. } = self.counts;
+        let tally = Tally::default()
+            .visited(SENDING, send_calls)
+            .visited(SLEEPING, sleeps)
+            .visited(WAKING, notices)
+            .counter(NOTICES, notices)
+            .counter(format!("{STACK}_{NOTICES}"), notices)
+            .counter("stack_sleeps", sleeps)
+            .counter("stack_frames_received", received)
+            .counter("stack_frames_sent", sent)
+            .counter("stack_send_calls", send_calls)
+            .counter("stack_replies_late", late)
+            .counter("stack_replies_malformed", malformed);
+        self.tally = used.counted(tally, STACK);
+        Ok(())
+    }
+
+    fn verify(&mut self) -> Result<()> {
+        let Counts { requests, replies, late, malformed, .. } = self.counts;
+        if requests > 0 && requests == replies && late + malformed == 0 {
+            return Ok(());
+        }
+        Err(Error::Wrong(format!(
+            "of {requests} requests {replies} were answered in time, {late} late, {malformed} by what is no reply"
+        )))
+    }
+
+    fn tally(&mut self) -> Tally {
+        std::mem::take(&mut self.tally)
+    }
+}

@@ -1,0 +1,64 @@
+//! The variants of the TCP server, played by threads of this process.
+
+mod played;
+
+use played::{played, point};
+use tollway_core::{Requirement, Value};
+use tollway_host::requirement::{check, skip_test};
+
+fn may() -> bool {
+    for need in [Requirement::NetworkNamespaces, Requirement::PacketSockets] {
+        if let Err(missing) = check(&need) {
+            skip_test(&["netns", "packet"], &missing);
+            return false;
+        }
+    }
+    true
+}
+
+const REQUESTS: [&str; 3] = ["tcp-async", "tcp-sync", "tcp-handoff"];
+const ON_LINUX: [&str; 2] = ["tcp-epoll", "tcp-io-uring"];
+
+#[test]
+fn each_answers_one_some_and_many_connections() {
+    if !may() {
+        return;
+    }
+    for name in REQUESTS.into_iter().chain(ON_LINUX) {
+        for connections in [1u64, 4, 64] {
+            let mut axes: Vec<(&str, Value)> = vec![("connections", connections.into())];
+            if REQUESTS.contains(&name) {
+                axes.push(("cores", if connections == 4 { "one" } else { "two" }.into()));
+            }
+            let Some((spread, tally)) = played(name, &axes) else { continue };
+            let count = |name: &str| tally.counters[name];
+            println!("{name} {connections}: {tally:?}");
+            assert_eq!(spread.ops, count("messages"));
+            assert!(count("operations") >= count("messages") && count("operations") >= connections);
+            assert!(count("window_ns").abs_diff(25_000_000) < 10_000, "{}", count("window_ns"));
+            if REQUESTS.contains(&name) {
+                assert!(count("stack_frames_received") >= count("operations"));
+                assert_eq!(count("notices"), count("stack_notices") + count("server_notices"));
+            } else {
+                assert!(count("server_waits") > 0);
+            }
+        }
+    }
+}
+
+#[test]
+fn plans_say_who_is_where_and_what_it_takes() {
+    for name in REQUESTS {
+        for (cores, server) in [("one", 0), ("two", 1)] {
+            let (plan, _) = point(name, &[("cores", cores.into())]).unwrap();
+            let roles: Vec<_> = plan.roles.iter().map(|role| (role.name.as_str(), role.core)).collect();
+            assert_eq!(roles, [("server", server), ("stack", 0), ("client", 1)]);
+            assert!(plan.requires.contains(&Requirement::NetworkNamespaces));
+            assert!(plan.requires.contains(&Requirement::PacketSockets));
+        }
+    }
+    let (plan, _) = point("tcp-io-uring", &[]).unwrap();
+    assert!(plan.requires.contains(&Requirement::IoUring));
+    let refused = point("tcp-async", &[("connections", 0.into())]).unwrap_err().to_string();
+    assert!(refused.contains("axis `connections`"), "{refused}");
+}

@@ -1,0 +1,43 @@
+//! `tollway ipc`: what somebody wants to know who has a request made of another process, or of the kernel.
+//!
+//! | command | does |
+//! |---|---|
+//! | `ping-pong` | requests and replies between two processes, by every way |
+//! | `alloc-server` | memory that is taken and given back: calls one by one, queued, or asked of a server |
+//! | `tcp-server` | a TCP server behind a network stack of its own |
+//! | `advise` | synchronous or asynchronous, look or sleep, and from where on that changes |
+//!
+//! It is mounted in the program as a verb; each command is a module here or, of the three that measure, in [`sweep`]; its options are in
+//! [`args`].
+
+pub mod advise;
+pub mod args;
+mod span;
+pub mod step;
+pub mod sweep;
+
+use tollway_lab::Estimate;
+
+/// The path whose variants are measured.
+pub const PATH: &str = "ipc";
+
+/// How a command ended that did not err.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// All was done.
+    Done,
+    /// Something was wrong, or the advice did not hold.
+    CheckFailed,
+    /// Something is lacking, and --strict was given.
+    RequirementMissing,
+    /// It was interrupted; what was measured is kept.
+    Interrupted,
+}
+
+/// What a command has to tell.
+pub enum Told<D> {
+    /// What it would do.
+    Planned(Estimate),
+    /// What it found; nothing of what was interrupted before there was anything.
+    Found(Option<D>),
+}

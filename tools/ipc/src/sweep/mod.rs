@@ -1,0 +1,67 @@
+//! The three applications, each by several ways and at several concurrencies, in turns.
+//!
+//! ```text
+//! options ── points (plan) ── measured by the laboratory, into the store ── read (read) ── told (document, table)
+//! ```
+
+mod document;
+mod plan;
+mod read;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use anyhow::Result;
+use tollway_core::Error;
+use tollway_lab::progress::Progress;
+use tollway_lab::{Lab, fit_to};
+use tollway_store::{RunState, Store};
+
+use crate::args::Repeats;
+use crate::{Ending, Told};
+pub use document::{
+    CrossoverDocument, FailedDocument, ForetoldDocument, LatencyDocument, SkippedDocument, SweepDocument,
+    SweptDocument,
+};
+pub use plan::Sweep;
+pub(crate) use plan::case;
+
+/// Measures, and reads what came of it. `store`: the file of the store; it is made.
+///
+/// # Errors
+/// What was asked for cannot be, or nothing of it can be had here.
+pub fn run(
+    sweep: &Sweep,
+    repeats: &Repeats,
+    lab: &Lab<'_>,
+    store: &Path,
+    progress: &mut dyn Progress,
+) -> Result<(Told<SweepDocument>, Ending)> {
+    let mut request = sweep.request(repeats);
+    let points = request.points(lab.registry)?;
+    if let Some(seconds) = repeats.time {
+        fit_to(seconds, &mut request.selection.presets, &points, 1);
+    }
+    let estimate = lab.estimate(&request)?;
+    if repeats.dry_run {
+        return Ok((Told::Planned(estimate), Ending::Done));
+    }
+    let all: Option<Vec<_>> = estimate.points.iter().map(|point| point.missing.clone()).collect();
+    if let Some(missing) = all.and_then(|missing| missing.into_iter().next()) {
+        return Err(Error::Missing(missing).into());
+    }
+    let mut store = Store::open(store)?;
+    let ended = lab.run(&mut store, &request, progress)?;
+    let document = read::read(sweep, &store, &ended, repeats.seed, lab)?;
+    let wrong = !document.failed.is_empty();
+    let ending = match ended.state {
+        RunState::Interrupted => Ending::Interrupted,
+        _ if wrong => Ending::CheckFailed,
+        _ if ended.skipped > 0 && repeats.strict => Ending::RequirementMissing,
+        _ => Ending::Done,
+    };
+    let any = !document.points.is_empty() || ending != Ending::Interrupted;
+    Ok((Told::Found(any.then_some(document)), ending))
+}

@@ -1,0 +1,146 @@
+//! Points of the options, and words of the figures.
+
+use std::collections::BTreeMap;
+
+use clap::Parser;
+use tollway_core::Value;
+use tollway_lab::point;
+use tollway_report::document::Span;
+
+use super::document::{
+    CrossoverDocument, ForetoldDocument, LatencyDocument, SkippedDocument, SweepDocument, SweptDocument,
+};
+use super::plan::Sweep;
+use crate::args::{AllocServer, PingPong, TcpServer};
+use crate::step::StepDocument;
+
+#[derive(Parser)]
+enum Line {
+    PingPong(PingPong),
+    AllocServer(AllocServer),
+    TcpServer(TcpServer),
+}
+
+fn sweep(words: &str) -> (Sweep, crate::args::Repeats) {
+    match Line::parse_from(["ipc"].into_iter().chain(words.split_whitespace())) {
+        Line::PingPong(of) => (Sweep::ping_pong(&of), of.repeats),
+        Line::AllocServer(of) => (Sweep::alloc_server(&of), of.repeats),
+        Line::TcpServer(of) => (Sweep::tcp_server(&of), of.repeats),
+    }
+}
+
+/// Each of these is a point of the path: its axes take every value that an option does.
+fn points(words: &str) -> Vec<(String, String)> {
+    let (sweep, repeats) = sweep(words);
+    let request = sweep.request(&repeats);
+    let named = point::named(&tollway_all::registry(), &request.selection).unwrap();
+    named.into_iter().map(|p| (p.variant, p.departures.to_string())).collect()
+}
+
+#[test]
+fn every_way_is_measured_at_every_step_on_one_core_and_on_two() {
+    let all = points("ping-pong --concurrency 1,4 --cores 2,1");
+    assert_eq!(all.len(), 3 * 2 * 2, "{all:?}");
+    let asynchronous = points("ping-pong --style async --concurrency 256 --cores 2 --size 4096 --work 5000");
+    assert_eq!(asynchronous, [("async".into(), "concurrency=256 size=4096 work=5000".into())]);
+    let woken = points("ping-pong --style both --concurrency 1 --cores 2 --notice eventfd --matrix 30");
+    assert_eq!(woken.len(), 3);
+    assert!(woken.contains(&("async".into(), "matrix=30 notice=eventfd".into())), "{woken:?}");
+}
+
+#[test]
+fn a_call_that_is_made_at_once_is_measured_once() {
+    let all = points("alloc-server --concurrency 1..512 --cores 1,2");
+    assert_eq!(all.iter().filter(|(variant, _)| variant == "memory-sync").count(), 1, "{all:?}");
+    assert_eq!(all.iter().filter(|(variant, _)| variant == "memory-async").count(), 20, "{all:?}");
+}
+
+#[test]
+fn linux_s_own_tcp_is_measured_where_it_is_asked_for() {
+    let without = points("tcp-server --connections 1,128");
+    let with = points("tcp-server --connections 1,128 --linux");
+    assert_eq!((without.len(), with.len()), (3 * 2, 5 * 2), "{with:?}");
+}
+
+#[test]
+fn every_default_is_a_point_of_the_path() {
+    for words in ["ping-pong", "alloc-server", "tcp-server"] {
+        assert!(!points(words).is_empty());
+    }
+    let (sweep, _) = sweep("ping-pong --size 4096");
+    assert_eq!(sweep.places()[0].params.get("size"), Some(&Value::Int(4096)));
+}
+
+fn span(ns: f64) -> Span {
+    Span { estimate: ns, lo: 0.9 * ns, hi: 1.1 * ns }
+}
+
+fn document() -> SweepDocument {
+    let point = |variant: &str, ns: f64, counts: &[(&str, f64)]| SweptDocument {
+        variant: variant.into(),
+        synchronous: variant != "async",
+        at_a_time: Some(8),
+        cores: Some(1),
+        time_ns: span(ns),
+        per_second: span(1e9 / ns),
+        latency_ns: Some(LatencyDocument { mean: 1e4, p50: 9e3, p99: 2e4, p999: 3e4 }),
+        foretold: Some(ForetoldDocument {
+            time_ns: span(2.0 * ns),
+            model: "a sum".into(),
+            outcome: Some("missed".into()),
+        }),
+        counts: counts.iter().map(|(name, n)| (name.to_string(), *n)).collect::<BTreeMap<_, _>>(),
+        trials: 12,
+    };
+    SweepDocument {
+        schema_version: 1,
+        application: "ping-pong".into(),
+        run: 7,
+        seed: 1,
+        interrupted: true,
+        axis: "concurrency".into(),
+        ladder: vec![1, 8],
+        points: vec![
+            point("slow-path", 4000.0, &[("client_switches_waiting", 1.0), ("server_switches_waiting", 1.0)]),
+            point("async", 1000.0, &[("notices", 0.0001)]),
+        ],
+        crossovers: vec![CrossoverDocument {
+            of: "async".into(),
+            below: "slow-path".into(),
+            cores: 1,
+            measured: StepDocument { from: Some(8), earliest: Some(1), latest: None },
+            foretold: Some(StepDocument { from: None, earliest: Some(8), latest: None }),
+        }],
+        skipped: vec![SkippedDocument {
+            point: "ipc tcp-sync".into(),
+            what: "network namespaces".into(),
+            reason: "not permitted".into(),
+            remedy: "run as root".into(),
+        }],
+        failed: Vec::new(),
+        quiet_share: Some(0.25),
+    }
+}
+
+#[test]
+fn the_table_says_what_the_document_does() {
+    let text = document().to_text(None);
+    for part in [
+        "on one core:",
+        "slow-path",
+        "4.00 µs",
+        "[3.60 µs, 4.40 µs]",
+        "1.00 M",
+        "9.00 µs / 20.0 µs / 30.0 µs",
+        "+100.0 % ✗",
+        "< 0.001",
+        "2.00",
+        "on one core async is cheaper than slow-path from 8 [1, > 8]; foretold nowhere up to 8 [8, > 8]",
+        "skipped: ipc tcp-sync: network namespaces: not permitted → run as root",
+        "the machine was quiet in 25 % of the trials",
+        "interrupted: these are the figures of what was measured by then, run 7",
+    ] {
+        assert!(text.contains(part), "`{part}` is not in\n{text}");
+    }
+    assert!(!text.contains("on two cores"), "{text}");
+}
