@@ -1,5 +1,7 @@
 //! A prediction made from tolls, before the trial that tests it.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{Toll, TollKey};
@@ -79,6 +81,9 @@ pub struct Forecast {
     /// What 99 of 100 do not exceed, in ticks, where that is foretold besides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99: Option<f64>,
+    /// How often each of these counters of tallies is foretold to be counted, per operation.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub counts: BTreeMap<String, f64>,
     /// The formula, in words.
     pub model: String,
     /// The tolls that it was made from.

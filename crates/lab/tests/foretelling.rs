@@ -38,6 +38,7 @@ fn what_is_foretold_is_frozen_before_the_first_trial() {
             model: "by hand".into(),
             from: Vec::new(),
             p99: None,
+            counts: Default::default(),
             sharing: None,
         },
     };

@@ -31,8 +31,21 @@ pub(crate) fn rows(document: &RunDocument) -> Vec<(String, String)> {
     let mut rows = Vec::new();
     for point in document.points.iter().filter(|p| p.toll.is_none() && p.trials > 0 && !p.on_a_curve()) {
         let of_interest = point.counters.iter().filter(|(name, _)| *name != OF_EVERY_POINT);
-        let counts: Vec<String> =
-            of_interest.map(|(name, n)| say(name, *n as f64 / f64::from(point.trials))).collect();
+        let operations = point.counters.get(OF_EVERY_POINT).copied().unwrap_or_default();
+        let counts: Vec<String> = of_interest
+            .map(|(name, n)| {
+                let said = say(name, *n as f64 / f64::from(point.trials));
+                match point.prediction.as_ref().and_then(|p| p.counts.get(name)) {
+                    Some(foretold) if operations > 0 => {
+                        format!(
+                            "{said} ({})",
+                            beside(*n as f64 / operations as f64, *foretold, &point.operation)
+                        )
+                    }
+                    _ => said,
+                }
+            })
+            .collect();
         if counts.len() >= FEWEST {
             rows.push((printable(&point.label()), printable(&counts.join(" · "))));
         }
@@ -48,13 +61,19 @@ fn say(name: &str, value: f64) -> String {
     }
 }
 
+/// What was counted of each operation beside what was foretold of it.
+fn beside(counted: f64, foretold: f64, operation: &str) -> String {
+    format!("{counted:.3} a {operation}, foretold {foretold:.3}")
+}
+
 #[cfg(test)]
 mod tests {
-    use super::say;
+    use super::{beside, say};
 
     #[test]
     fn counters_are_words_and_times_have_their_unit() {
         assert_eq!(say("lost_on_cable", 0.0), "lost on cable 0");
+        assert_eq!(beside(0.25, 0.125, "round trip"), "0.250 a round trip, foretold 0.125");
         assert_eq!(say("longest_between_reads_ns", 14.2e6), "longest between reads 14.2 ms");
     }
 }

@@ -73,6 +73,7 @@ fn forecast(ticks: f64) -> Forecast {
         lo: 0.9 * ticks,
         hi: 1.1 * ticks,
         p99: None,
+        counts: Default::default(),
         model: "the sum of the gates".into(),
         from: Vec::new(),
         sharing: None,

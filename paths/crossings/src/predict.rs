@@ -69,6 +69,7 @@ fn forecast(depth: u64, one: &Toll, two: &Toll) -> Forecast {
         model: "work + enter / depth, fitted at depths 1 and 2".into(),
         from: vec![one.key.clone(), two.key.clone()],
         p99: None,
+        counts: Default::default(),
         sharing: None,
     }
 }

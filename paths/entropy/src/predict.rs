@@ -86,6 +86,7 @@ pub(crate) fn shared(
         ),
         from: vec![caps.draw.key.clone(), caps.alone.key.clone(), caps.all.key.clone()],
         p99: None,
+        counts: Default::default(),
         sharing: Some(sharing),
     })
 }

@@ -36,6 +36,7 @@ pub fn sum_of_gates(gates: &[Gate], tolls: &dyn TollSource) -> Result<Forecast> 
         model: "sum of the gates, visits × tolls".into(),
         from: weights.into_keys().cloned().collect(),
         p99: None,
+        counts: Default::default(),
         sharing: None,
     })
 }

@@ -142,6 +142,8 @@ pub struct PredictionDocument {
     pub of: QuotedDocument,
     /// What it says that 99 of 100 do not exceed, in nanoseconds; null where it does not.
     pub p99_ns: Option<f64>,
+    /// How often it says that each of these counters is counted, per operation.
+    pub counts: BTreeMap<String, f64>,
     /// That figure, as it was measured; null where there is none.
     pub measured: Option<Estimate>,
     /// The formula, in words.
@@ -287,6 +289,7 @@ impl PredictionDocument {
                 Quoted::Mean => QuotedDocument::Mean,
             },
             p99_ns: forecast.p99.map(|ticks| ticks * 1e9 / hz),
+            counts: forecast.counts.clone(),
             measured: figure.and_then(|f| f.foretold).map(|i| Estimate::of_ticks(&i, hz)),
             model: forecast.model.clone(),
             from: forecast.from.clone(),

@@ -250,6 +250,7 @@ pub fn price_list(store: &mut Store) -> RunId {
         model: "fixed + per operation / depth".into(),
         from: from.into(),
         p99: None,
+        counts: Default::default(),
         sharing: None,
     };
     let from = [TollKey::of(Crossing::IoUringNop).depth(1), TollKey::of(Crossing::IoUringNop).depth(128)];

@@ -112,6 +112,7 @@ pub fn forecast(ticks: f64) -> Forecast {
         model: "2 × pipe".into(),
         from: vec![pipe()],
         p99: None,
+        counts: Default::default(),
         sharing: None,
     }
 }

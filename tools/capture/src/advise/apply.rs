@@ -150,6 +150,7 @@ pub fn foretold(plans: &[Plan]) -> Vec<Foretold> {
             model: claim(&plan.predicted),
             from: Vec::new(),
             p99: None,
+            counts: Default::default(),
             sharing: None,
         },
     };

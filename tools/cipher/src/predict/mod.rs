@@ -301,6 +301,7 @@ pub fn freeze(foreseen: &Foreseen, at: &At, fit: &Fit, hz: f64) -> Foretold {
             lo: ticks * (1.0 - MEAN_WITHIN),
             hi: ticks * (1.0 + MEAN_WITHIN),
             p99: Some(foreseen.p99 * hz / 1e9),
+            counts: Default::default(),
             model: format!(
                 "simulation of the steps measured alone; fitted to light loads of `busy`: a service of {:.2} µs, wake-ups {:.2} times \
                  as long, {:+.2} µs besides",

@@ -51,6 +51,7 @@ fn foreseen(asked: &Asked, known_to: f64) -> Foreseen {
                 p99: None,
                 model: "planted".into(),
                 from: Vec::new(),
+                counts: Default::default(),
                 sharing: None,
             },
         }
