@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 pub const PARTS: [&str; 12] = [
     "Cargo.lock",
     "crates/agent",
+    "crates/channel",
     "crates/core",
     "crates/host",
     "crates/load",
