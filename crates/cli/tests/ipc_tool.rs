@@ -121,7 +121,8 @@ fn advice_is_made_of_tolls_and_its_proof_was_foretold() {
     let (_, err) = bench.ends(&[&["ipc"], &asked[..]].concat(), 0);
     assert!(!err.contains("measuring"), "{err}");
     let verified = document(&bench, &[&asked[..], &["--verify"]].concat(), "ipc-advice");
-    assert_eq!(verified["advised"], first["advised"]);
+    // By the same tolls, in ticks of a clock whose rate each process finds out for itself.
+    assert_eq!(verified["advised"]["variant"], first["advised"]["variant"]);
     let proof = &verified["verified"];
     assert!(!proof["checks"].as_array().unwrap().is_empty(), "{proof}");
     let store = Store::open_read_only(bench.file("tollway.db")).unwrap();
