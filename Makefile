@@ -4,6 +4,8 @@ CARGO   ?= cargo
 STAGE    = scripts/stage
 FUZZ_SECONDS ?= 600
 TARGET  ?= payload
+# Of libraries: what no program of ours uses, and is tested nevertheless.
+FEATURES = --features tollway-channel/tokio
 
 HOSTILE_CHAINS ?= 10000000
 LIES ?= 100000000
@@ -17,10 +19,10 @@ run: setup-run agent           ## set up, build, run the main job: price list an
 test: setup-test               ## set up and pass every test
 	@$(STAGE) --begin
 	@$(STAGE) format   $(CARGO) fmt --all --check
-	@$(STAGE) lint     $(CARGO) clippy --workspace --all-targets --locked -- --deny warnings
-	@$(STAGE) docs     env RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --locked
+	@$(STAGE) lint     $(CARGO) clippy --workspace $(FEATURES) --all-targets --locked -- --deny warnings
+	@$(STAGE) docs     env RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace $(FEATURES) --no-deps --locked
 	@$(STAGE) agent    $(MAKE) --no-print-directory agent
-	@$(STAGE) tests    $(CARGO) test --workspace --locked --no-fail-fast
+	@$(STAGE) tests    $(CARGO) test --workspace $(FEATURES) --locked --no-fail-fast
 	@$(STAGE) guard    $(MAKE) --no-print-directory guard
 	@$(STAGE) --end
 
@@ -33,7 +35,7 @@ guard: setup-guard             ## instructions of hot paths, counted by valgrind
 	GUNGRAUN_RUNNER=$(CURDIR)/target/tools/bin/gungraun-runner GUNGRAUN_CALLGRIND_METRICS=ir \
 	  $(CARGO) bench --quiet --locked --no-fail-fast --bench instructions \
 	  --package tollway-core --package tollway-load --package tollway-stats --package tollway-sim --package tollway-capture \
-	  --package tollway-entropy --package tollway-cipher --package tollway-virtio
+	  --package tollway-entropy --package tollway-cipher --package tollway-virtio --package tollway-channel
 
 bench: setup-bench agent       ## speed bars: ours and their plain C twins in turns, one run
 	$(CARGO) build --release --package tollway

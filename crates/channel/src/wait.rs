@@ -104,7 +104,7 @@ pub struct Waits {
 
 /// What one of the phases has been good for.
 #[derive(Clone, Copy, Debug, Default)]
-struct Use {
+pub(crate) struct Use {
     /// In how many waits since it was the end of one.
     vain: u32,
 }
@@ -123,11 +123,11 @@ const TURNS: u32 = 64;
 
 impl Use {
     /// Whether it is worth while now.
-    fn is_tried(self) -> bool {
+    pub(crate) fn is_tried(self) -> bool {
         self.vain < VAIN || self.vain.is_multiple_of(AGAIN)
     }
 
-    fn had(&mut self, success: bool) {
+    pub(crate) fn had(&mut self, success: bool) {
         self.vain = if success { 0 } else { self.vain.wrapping_add(1).max(1) };
     }
 }

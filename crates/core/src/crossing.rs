@@ -124,6 +124,7 @@ crossings! {
     Message = "message", ProcessProcess, "request and reply through shared memory, both ends awake";
     RequestWork = "request-work", Work, "work of a server on a request";
     PageCall = "page-call", UserKernel, "memory taken or given back (madvise)";
+    KernelCall = "kernel-call", UserKernel, "memory taken or given back, asked of io_uring";
     MatrixProduct = "matrix-product", Work, "product of two matrices of n×n numbers";
 }
 

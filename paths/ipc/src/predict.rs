@@ -8,6 +8,8 @@
 //!   one core, and no call takes less than the whole across: the larger of both bounds (P. J. Denning and J. P. Buzen, "The Operational
 //!   Analysis of Queueing Network Models", ACM Computing Surveys 10:3, 1978, section 5.2). Of several by the fast path nothing is
 //!   foretold: it depends on which threads the scheduler has on the two cores together.
+//! - **Calls of the kernel.** One that is made is its own toll. Of those that are asked for, each costs something and all that are on their way together
+//!   something once; two depths determine both.
 //!
 //! The server's work is its own toll. The interval has how well tolls are known, each on its own moved to either end of its interval and the differences
 //! added in quadrature, and how well the model holds.
@@ -109,8 +111,67 @@ pub(crate) fn forecast(
     tolls: &dyn TollSource,
 ) -> Option<Result<Forecast>> {
     let model = Model::of(setting, placement)?;
-    let known = |key: TollKey| {
-        tolls.toll(&key).ok_or_else(|| {
+    let answer = |ticks: &[f64]| foretold(model, setting, placement, ticks);
+    let how = How {
+        words: model.words(placement),
+        margin: if placement == Placement::Same { ONE_CORE } else { TWO_CORES },
+    };
+    let forecast = by_tolls(&needs(setting, placement), tolls, how, |ticks| answer(ticks).cost);
+    Some(forecast.map(|(forecast, medians)| match model {
+        Model::Rings => Forecast { counts: counts(&answer(&medians)), ..forecast },
+        _ => forecast,
+    }))
+}
+
+/// The depths that determine what calls asked of the kernel cost, as tolls of that key.
+pub(crate) fn kernel_needs(key: &TollKey) -> Vec<TollKey> {
+    [FEW, MANY].map(|depth| key.clone().depth(depth)).into()
+}
+
+/// What a call asked of the kernel will cost with so many on their way: `work + hand-over / n`, as two depths have it.
+///
+/// # Errors
+/// [`Error::Missing`] where a toll is not known.
+pub(crate) fn of_the_kernel(key: &TollKey, requests: usize, tolls: &dyn TollSource) -> Result<Forecast> {
+    let cost = |ticks: &[f64]| {
+        let (work, round) = fitted([ticks[0], ticks[1]]);
+        work + round / requests as f64
+    };
+    let how = How { words: "call + hand-over / n, fitted at depths 1 and 64", margin: TWO_CORES };
+    by_tolls(&kernel_needs(key), tolls, how, cost).map(|(forecast, _)| forecast)
+}
+
+/// What a call will cost that is a toll itself.
+///
+/// # Errors
+/// [`Error::Missing`] where the toll is not known.
+pub(crate) fn of_the_call(key: &TollKey, tolls: &dyn TollSource) -> Result<Forecast> {
+    let how = How { words: "the call", margin: ONE_CORE };
+    by_tolls(std::slice::from_ref(key), tolls, how, |ticks| ticks[0]).map(|(forecast, _)| forecast)
+}
+
+/// Of `cost(1)` and `cost(64)` what each costs and what all do once: `cost(n) = each + once / n`. Neither is less than nothing.
+fn fitted([few, many]: [f64; 2]) -> (f64, f64) {
+    let n = f64::from(MANY);
+    let once = ((few - many) * n / (n - 1.0)).max(0.0);
+    ((few - once).max(0.0), once)
+}
+
+/// By which formula something is foretold, and how far it may be off.
+struct How {
+    words: &'static str,
+    margin: f64,
+}
+
+/// A forecast by a formula over the medians of tolls, which are told besides.
+fn by_tolls(
+    keys: &[TollKey],
+    known: &dyn TollSource,
+    how: How,
+    cost: impl Fn(&[f64]) -> f64,
+) -> Result<(Forecast, Vec<f64>)> {
+    let known = |key: &TollKey| {
+        known.toll(key).ok_or_else(|| {
             Error::Missing(Missing::new(
                 format!("toll {key}"),
                 "it was not measured on this machine",
@@ -118,15 +179,9 @@ pub(crate) fn forecast(
             ))
         })
     };
-    let tolls: Result<Vec<Toll>> = needs(setting, placement).into_iter().map(known).collect();
-    Some(tolls.map(|tolls| of_tolls(model, setting, placement, &tolls)))
-}
-
-fn of_tolls(model: Model, setting: &Setting, placement: Placement, tolls: &[Toll]) -> Forecast {
+    let tolls = keys.iter().map(known).collect::<Result<Vec<Toll>>>()?;
     let medians: Vec<f64> = tolls.iter().map(|toll| toll.median).collect();
-    let cost = |ticks: &[f64]| foretold(model, setting, placement, ticks).cost;
-    let answer = foretold(model, setting, placement, &medians);
-    let ticks = answer.cost;
+    let ticks = cost(&medians);
     let (mut down, mut up) = (0.0, 0.0);
     for (at, toll) in tolls.iter().enumerate() {
         let ends = [toll.lo, toll.hi].map(|end| {
@@ -138,21 +193,19 @@ fn of_tolls(model: Model, setting: &Setting, placement: Placement, tolls: &[Toll
         down += least * least;
         up += most * most;
     }
-    let margin = ticks * if placement == Placement::Same { ONE_CORE } else { TWO_CORES };
-    Forecast {
+    let margin = ticks * how.margin;
+    let forecast = Forecast {
         of: Quoted::Median,
         ticks,
         lo: (ticks - down.sqrt() - margin).max(0.0),
         hi: ticks + up.sqrt() + margin,
-        model: model.words(placement).into(),
-        from: tolls.iter().map(|toll| toll.key.clone()).collect(),
+        model: how.words.into(),
+        from: keys.to_vec(),
         p99: None,
-        counts: match model {
-            Model::Rings => counts(&answer),
-            _ => BTreeMap::new(),
-        },
+        counts: BTreeMap::new(),
         sharing: None,
-    }
+    };
+    Ok((forecast, medians))
 }
 
 /// By the names that tallies have.
@@ -217,13 +270,11 @@ pub fn parts([few, many]: [f64; 2], [yielding, sleeping]: [f64; 2], across: Opti
     let more = (sleeping / 2.0 - switch).max(0.0);
     match across {
         None => {
-            let n = f64::from(MANY);
-            let round = ((few - many) * n / (n - 1.0)).max(0.0) / 2.0;
-            let work = (few - 2.0 * round).max(0.0);
+            let (work, once) = fitted([few, many]);
             Parts {
                 ask: work / 2.0,
                 answer: work / 2.0,
-                round,
+                round: once / 2.0,
                 switch,
                 sleep: switch,
                 wake: more,
@@ -282,6 +333,9 @@ mod tests {
             ("unix-seqpacket/across/size=64", 24_000.0),
             ("request-work/size=20000", 20_000.0),
             ("matrix-product/size=10", 1_500.0),
+            ("page-call/size=4096", 2_000.0),
+            ("kernel-call/same/size=4096/depth=1", 6_000.0 + 12_600.0),
+            ("kernel-call/same/size=4096/depth=64", 6_000.0 + 12_600.0 / 64.0),
         ];
         Known(tolls.map(|(key, ticks)| (key.to_owned(), ticks)).into())
     }
@@ -351,6 +405,25 @@ mod tests {
         assert!((210.0..1_300.0).contains(&between));
         let loaded = asked("async", &[("concurrency", 64.into()), ("work", 20_000.into())]).unwrap();
         assert!((20_210.0..22_000.0).contains(&loaded.ticks), "{}", loaded.ticks);
+    }
+
+    #[test]
+    fn calls_of_the_kernel_cost_themselves_and_a_share_of_what_is_done_once() {
+        assert!(near(&asked("memory-sync", &[]).unwrap(), 2_000.0));
+        let at = |requests: u64| {
+            asked("memory-async", &[("concurrency", requests.into()), ("cores", "one".into())])
+        };
+        // 6000 each, and 12,600 once.
+        assert!(at(1).is_none() && at(64).is_none());
+        assert!(
+            near(&at(4).unwrap(), 6_000.0 + 3_150.0) && near(&at(512).unwrap(), 6_000.0 + 12_600.0 / 512.0)
+        );
+        let served = [("concurrency", 8.into()), ("cores", "one".into())];
+        let served = asked("memory-server", &served).unwrap();
+        assert!(
+            served.ticks > 2_268.0 + 350.0
+                && served.from.iter().any(|key| key.crossing == Crossing::PageCall)
+        );
     }
 
     #[test]

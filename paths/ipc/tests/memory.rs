@@ -23,6 +23,7 @@ fn calls_are_done_and_entries_counted() {
         assert_eq!(tally.counters["operations"], tally.counters["served"]);
     }
     played("page-call", &[("size", 65536.into())]);
+    played("kernel-call", &[("placement", "same".into()), ("depth", 7.into())]);
 }
 
 #[test]

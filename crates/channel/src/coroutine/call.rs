@@ -1,27 +1,25 @@
 //! A request as a future.
 
-use alloc::rc::Rc;
 use alloc::vec::Vec;
-use core::cell::RefCell;
 use core::mem;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
 use super::line::{Left, Line, Stands};
-use super::{Shared, Stopped};
+use super::{Alone, Shared, Sharing, Stopped};
 use crate::ring::client::{Client, Refused, Reply};
 use crate::ring::{Memory, Violation};
 
-/// The client's end, shared by the tasks of a thread.
-pub struct Calls<M>(Rc<RefCell<Inner<M>>>);
+/// The client's end, shared by the tasks of a thread, or of several.
+pub struct Calls<M, S: Sharing = Alone>(S::Cell<Inner<M>>);
 
-impl<M> Clone for Calls<M> {
-    fn clone(&self) -> Calls<M> {
+impl<M, S: Sharing> Clone for Calls<M, S> {
+    fn clone(&self) -> Calls<M, S> {
         Calls(self.0.clone())
     }
 }
 
-struct Inner<M> {
+pub struct Inner<M> {
     client: Client<M>,
     slots: Vec<State>,
     /// Who waits until a slot is free.
@@ -65,60 +63,71 @@ impl core::fmt::Display for Lost {
 impl core::error::Error for Lost {}
 
 impl<M: Memory> Calls<M> {
-    /// Requests by that end.
+    /// Requests of one thread by that end.
     pub fn new(client: Client<M>) -> Calls<M> {
+        Calls::over(client)
+    }
+}
+
+impl<M: Memory, S: Sharing> Calls<M, S> {
+    /// Requests by that end.
+    pub fn over(client: Client<M>) -> Calls<M, S> {
         let slots = (0..client.geometry().slots()).map(|_| State::None).collect();
-        Calls(Rc::new(RefCell::new(Inner { client, slots, full: Line::default(), stopped: None })))
+        Calls(S::share(Inner { client, slots, full: Line::default(), stopped: None }))
     }
 
     /// Asks: sends `request`, of which `tag` is said, when it is first polled or as soon as there is a slot, and copies as much of the reply
     /// as `reply` has room for.
-    pub fn call<'c>(&'c self, tag: u16, request: &'c [u8], reply: &'c mut [u8]) -> Call<'c, M> {
+    pub fn call<'c>(&'c self, tag: u16, request: &'c [u8], reply: &'c mut [u8]) -> Call<'c, M, S> {
         Call { calls: self, tag, request, reply, stage: Stage::Out }
     }
 }
 
-impl<M: Memory> Shared for Calls<M> {
+impl<M: Memory, S: Sharing> Shared for Calls<M, S> {
     type End = Client<M>;
 
     fn turn(&self) -> Result<bool, Violation> {
         let mut any = false;
-        loop {
-            let mut inner = self.0.borrow_mut();
-            let Some(reply) = inner.client.take()? else { return Ok(any) };
+        while let Some(waker) = S::with(&self.0, Inner::takes)? {
             any = true;
-            let slot = usize::from(reply.slot());
-            let waker = match mem::replace(&mut inner.slots[slot], State::None) {
-                State::Dropped => inner.releases(reply),
-                state => {
-                    inner.slots[slot] = State::Came(reply);
-                    if let State::Awaited(waker) = state { Some(waker) } else { None }
-                }
-            };
-            drop(inner);
             waker.into_iter().for_each(Waker::wake);
         }
+        Ok(any)
     }
 
     fn ends(&self, why: Stopped) {
-        let mut inner = self.0.borrow_mut();
-        inner.stopped = Some(why);
-        let mut wakers: Vec<Waker> = core::iter::from_fn(|| inner.full.call()).collect();
-        for state in inner.slots.iter_mut().filter(|state| matches!(state, State::Awaited(_))) {
-            if let State::Awaited(waker) = mem::replace(state, State::Sent) {
-                wakers.push(waker);
+        let wakers: Vec<Waker> = S::with(&self.0, |inner| {
+            inner.stopped = Some(why);
+            let mut wakers: Vec<Waker> = core::iter::from_fn(|| inner.full.call()).collect();
+            for state in inner.slots.iter_mut().filter(|state| matches!(state, State::Awaited(_))) {
+                if let State::Awaited(waker) = mem::replace(state, State::Sent) {
+                    wakers.push(waker);
+                }
             }
-        }
-        drop(inner);
+            wakers
+        });
         wakers.into_iter().for_each(Waker::wake);
     }
 
     fn with<T>(&self, does: impl FnOnce(&Client<M>) -> T) -> T {
-        does(&self.0.borrow().client)
+        S::with(&self.0, |inner| does(&inner.client))
     }
 }
 
 impl<M: Memory> Inner<M> {
+    /// Takes the next reply, if there is one; who is to be woken for it.
+    fn takes(&mut self) -> Result<Option<Option<Waker>>, Violation> {
+        let Some(reply) = self.client.take()? else { return Ok(None) };
+        let slot = usize::from(reply.slot());
+        Ok(Some(match mem::replace(&mut self.slots[slot], State::None) {
+            State::Dropped => self.releases(reply),
+            state => {
+                self.slots[slot] = State::Came(reply);
+                if let State::Awaited(waker) = state { Some(waker) } else { None }
+            }
+        }))
+    }
+
     /// A slot is free again; who is to be woken for that.
     fn releases(&mut self, reply: Reply) -> Option<Waker> {
         self.client.release(reply);
@@ -127,8 +136,8 @@ impl<M: Memory> Inner<M> {
 }
 
 /// A request, and its reply when it has come: what the server says of it, and how many bytes were copied.
-pub struct Call<'c, M: Memory> {
-    calls: &'c Calls<M>,
+pub struct Call<'c, M: Memory, S: Sharing = Alone> {
+    calls: &'c Calls<M, S>,
     tag: u16,
     request: &'c [u8],
     reply: &'c mut [u8],
@@ -146,7 +155,7 @@ enum Stage {
     Sent(u16),
 }
 
-impl<M: Memory> Call<'_, M> {
+impl<M: Memory, S: Sharing> Call<'_, M, S> {
     /// Sends it if there is a slot; else it stands in line. The waker is given back if nothing is to be waited for.
     fn sends(&mut self, inner: &mut Inner<M>, waker: Waker, is_called: bool) -> Result<(), (Waker, Lost)> {
         if let Some(stopped) = inner.stopped {
@@ -254,7 +263,7 @@ enum Step {
     Over { answer: Result<(u16, usize), Lost>, wakes: Option<Waker>, drops: Option<Waker> },
 }
 
-impl<M: Memory> Future for Call<'_, M> {
+impl<M: Memory, S: Sharing> Future for Call<'_, M, S> {
     type Output = Result<(u16, usize), Lost>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
@@ -262,7 +271,7 @@ impl<M: Memory> Future for Call<'_, M> {
         let calls = call.calls;
         let mut spare = matches!(call.stage, Stage::Out).then(|| context.waker().clone());
         loop {
-            let step = call.step(&mut calls.0.borrow_mut(), context, &mut spare);
+            let step = S::with(&calls.0, |inner| call.step(inner, context, &mut spare));
             match step {
                 Step::Clones => spare = Some(context.waker().clone()),
                 Step::Waits(waker) => {
@@ -279,10 +288,10 @@ impl<M: Memory> Future for Call<'_, M> {
     }
 }
 
-impl<M: Memory> Drop for Call<'_, M> {
+impl<M: Memory, S: Sharing> Drop for Call<'_, M, S> {
     fn drop(&mut self) {
-        let mut inner = self.calls.0.borrow_mut();
-        let left = match self.stage {
+        let stage = self.stage;
+        let left = S::with(&self.calls.0, |inner| match stage {
             Stage::Out => Left::default(),
             Stage::InLine(ticket) => inner.full.leave(ticket),
             Stage::Sent(slot) => match mem::replace(&mut inner.slots[usize::from(slot)], State::Dropped) {
@@ -293,8 +302,7 @@ impl<M: Memory> Drop for Call<'_, M> {
                 State::Awaited(waker) => Left { own: Some(waker), next: None },
                 _ => Left::default(),
             },
-        };
-        drop(inner);
+        });
         left.settle();
     }
 }

@@ -1,27 +1,25 @@
 //! Requests as they come, for tasks that answer them.
 
 use alloc::collections::VecDeque;
-use alloc::rc::Rc;
 use alloc::vec::Vec;
-use core::cell::RefCell;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
 use super::line::{Line, Stands};
-use super::{Shared, Stopped};
+use super::{Alone, Shared, Sharing, Stopped};
 use crate::ring::server::{Request, Server};
 use crate::ring::{Memory, Violation};
 
-/// The server's end, shared by the tasks of a thread.
-pub struct Incoming<M>(Rc<RefCell<Inner<M>>>);
+/// The server's end, shared by the tasks of a thread, or of several.
+pub struct Incoming<M, S: Sharing = Alone>(S::Cell<Inner<M>>);
 
-impl<M> Clone for Incoming<M> {
-    fn clone(&self) -> Incoming<M> {
+impl<M, S: Sharing> Clone for Incoming<M, S> {
+    fn clone(&self) -> Incoming<M, S> {
         Incoming(self.0.clone())
     }
 }
 
-struct Inner<M> {
+pub struct Inner<M> {
     server: Server<M>,
     came: VecDeque<Request>,
     waiting: Line,
@@ -29,120 +27,143 @@ struct Inner<M> {
 }
 
 impl<M: Memory> Incoming<M> {
-    /// Requests that come to that end.
+    /// Requests that come to that end, for one thread.
     pub fn new(server: Server<M>) -> Incoming<M> {
+        Incoming::over(server)
+    }
+}
+
+impl<M: Memory, S: Sharing> Incoming<M, S> {
+    /// Requests that come to that end.
+    pub fn over(server: Server<M>) -> Incoming<M, S> {
         let came = VecDeque::with_capacity(server.geometry().slots());
-        Incoming(Rc::new(RefCell::new(Inner { server, came, waiting: Line::default(), is_over: false })))
+        Incoming(S::share(Inner { server, came, waiting: Line::default(), is_over: false }))
     }
 
     /// The next request; none when no more can come.
-    pub fn next(&self) -> Next<'_, M> {
+    pub fn next(&self) -> Next<'_, M, S> {
         Next { incoming: self, ticket: None }
     }
 
     /// Copies the beginning of a request, as far as there is room; how many bytes that were.
     pub fn read(&self, request: &Request, into: &mut [u8]) -> usize {
-        self.0.borrow().server.read(request, into)
+        S::with(&self.0, |inner| inner.server.read(request, into))
     }
 
     /// Answers a request ([`Server::answer`]).
     pub fn answer(&self, request: Request, tag: u16, bytes: &[u8]) -> usize {
-        self.0.borrow_mut().server.answer(request, tag, bytes)
+        S::with(&self.0, |inner| inner.server.answer(request, tag, bytes))
     }
 }
 
-impl<M: Memory> Shared for Incoming<M> {
+impl<M: Memory, S: Sharing> Shared for Incoming<M, S> {
     type End = Server<M>;
 
     fn turn(&self) -> Result<bool, Violation> {
         let mut any = false;
-        loop {
-            let mut inner = self.0.borrow_mut();
-            let Some(request) = inner.server.take()? else { return Ok(any) };
+        while let Some(waker) = S::with(&self.0, Inner::takes)? {
             any = true;
-            inner.came.push_back(request);
-            let waker = inner.waiting.call();
-            drop(inner);
             waker.into_iter().for_each(Waker::wake);
         }
+        Ok(any)
     }
 
     fn ends(&self, _: Stopped) {
-        let mut inner = self.0.borrow_mut();
-        inner.is_over = true;
-        let wakers: Vec<Waker> = core::iter::from_fn(|| inner.waiting.call()).collect();
-        drop(inner);
+        let wakers: Vec<Waker> = S::with(&self.0, |inner| {
+            inner.is_over = true;
+            core::iter::from_fn(|| inner.waiting.call()).collect()
+        });
         wakers.into_iter().for_each(Waker::wake);
     }
 
     fn with<T>(&self, does: impl FnOnce(&Server<M>) -> T) -> T {
-        does(&self.0.borrow().server)
+        S::with(&self.0, |inner| does(&inner.server))
     }
 }
 
+impl<M: Memory> Inner<M> {
+    /// Takes the next request, if there is one; who is to be woken for it.
+    fn takes(&mut self) -> Result<Option<Option<Waker>>, Violation> {
+        let Some(request) = self.server.take()? else { return Ok(None) };
+        self.came.push_back(request);
+        Ok(Some(self.waiting.call()))
+    }
+
+    /// One step of who waits with that ticket: what is to be done when this is not borrowed any more.
+    fn step(&mut self, ticket: &mut Option<u64>, context: &Context<'_>, spare: &mut Option<Waker>) -> Step {
+        let mut is_called = false;
+        if let Some(number) = *ticket {
+            match self.waiting.stands(number, context.waker()) {
+                Stands::Waits => return Step::Waits(None),
+                Stands::Otherwise => {
+                    return match spare.take() {
+                        Some(waker) => Step::Waits(Some(self.waiting.renew(number, waker))),
+                        None => Step::Clones,
+                    };
+                }
+                Stands::Called => {
+                    *ticket = None;
+                    self.waiting.serves();
+                    is_called = true;
+                }
+            }
+        }
+        if is_called || self.is_over || self.waiting.leaves_one_of(self.came.len()) {
+            let came = self.came.pop_front();
+            if came.is_some() || self.is_over {
+                return Step::Over(came);
+            }
+        }
+        match spare.take() {
+            Some(waker) => {
+                *ticket = Some(self.waiting.join(waker));
+                Step::Waits(None)
+            }
+            None => Step::Clones,
+        }
+    }
+}
+
+/// What is to be done when nothing is borrowed any more: a waker's clone, drop and wake may come back to it.
+enum Step {
+    /// A clone of the waker is wanted.
+    Clones,
+    /// It waits; that waker is not needed.
+    Waits(Option<Waker>),
+    /// That came, or nothing comes any more.
+    Over(Option<Request>),
+}
+
 /// The next request.
-pub struct Next<'i, M: Memory> {
-    incoming: &'i Incoming<M>,
+pub struct Next<'i, M: Memory, S: Sharing = Alone> {
+    incoming: &'i Incoming<M, S>,
     ticket: Option<u64>,
 }
 
-impl<M: Memory> Future for Next<'_, M> {
+impl<M: Memory, S: Sharing> Future for Next<'_, M, S> {
     type Output = Option<Request>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Request>> {
         let next = &mut *self;
-        // Cloned where nothing is borrowed; dropped there too, if it is not needed.
+        let incoming = next.incoming;
         let mut spare: Option<Waker> = None;
         loop {
-            let mut inner = next.incoming.0.borrow_mut();
-            let is_called =
-                match next.ticket.map(|ticket| (ticket, inner.waiting.stands(ticket, context.waker()))) {
-                    Some((_, Stands::Waits)) => {
-                        drop(inner);
-                        return Poll::Pending;
-                    }
-                    Some((ticket, Stands::Otherwise)) => {
-                        let old = spare.take().map(|waker| inner.waiting.renew(ticket, waker));
-                        drop(inner);
-                        if old.is_some() {
-                            return Poll::Pending;
-                        }
-                        spare = Some(context.waker().clone());
-                        continue;
-                    }
-                    Some((_, Stands::Called)) => {
-                        next.ticket = None;
-                        inner.waiting.serves();
-                        true
-                    }
-                    None => false,
-                };
-            if is_called || inner.is_over || inner.waiting.leaves_one_of(inner.came.len()) {
-                let came = inner.came.pop_front();
-                let is_over = inner.is_over;
-                if came.is_some() || is_over {
-                    drop(inner);
-                    return Poll::Ready(came);
-                }
-            }
-            match spare.take() {
-                Some(waker) => {
-                    next.ticket = Some(inner.waiting.join(waker));
+            match S::with(&incoming.0, |inner| inner.step(&mut next.ticket, context, &mut spare)) {
+                Step::Clones => spare = Some(context.waker().clone()),
+                Step::Waits(waker) => {
+                    drop(waker);
                     return Poll::Pending;
                 }
-                None => {
-                    drop(inner);
-                    spare = Some(context.waker().clone());
-                }
+                Step::Over(came) => return Poll::Ready(came),
             }
         }
     }
 }
 
-impl<M: Memory> Drop for Next<'_, M> {
+impl<M: Memory, S: Sharing> Drop for Next<'_, M, S> {
     fn drop(&mut self) {
         let Some(ticket) = self.ticket else { return };
-        let left = self.incoming.0.borrow_mut().waiting.leave(ticket);
+        let left = S::with(&self.incoming.0, |inner| inner.waiting.leave(ticket));
         left.settle();
     }
 }

@@ -7,11 +7,15 @@ mod call;
 mod executor;
 mod incoming;
 pub(crate) mod line;
+mod sharing;
 mod woken;
 
 pub use call::{Call, Calls, Lost};
 pub use executor::{Executor, PRIORITIES, Rouser, Spawner};
 pub use incoming::{Incoming, Next};
+#[cfg(feature = "linux")]
+pub use sharing::Together;
+pub use sharing::{Alone, Sharing};
 
 use crate::ring::{Violation, Watched};
 use crate::wait::Gone;

@@ -11,6 +11,8 @@ mod patience;
 pub mod plain;
 mod server;
 mod shared;
+#[cfg(feature = "tokio")]
+pub mod tokio;
 
 pub use crate::failed::Failed;
 pub use client::{Caller, Client};

@@ -7,6 +7,7 @@
 
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 
 use io_uring::opcode;
 use io_uring::squeue::Entry;
@@ -14,7 +15,7 @@ use io_uring::types::Fd;
 use tollway_core::{Error, Result};
 
 use super::{Counts, Kernel, Offer, Ring};
-use crate::atomic::{AtomicU32, AtomicU64};
+use crate::atomic::AtomicU64;
 use crate::coroutine::{Driver, Rouser, Shared, Stopped};
 use crate::linux::connection::Connection;
 use crate::linux::dispatcher::Dispatcher;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tollway_channel::linux::kernel::{Offer, Options, Ring};
 use tollway_core::{
-    Actor, Address, Axis, Crossing, Error, Gate, Params, Place, Placement, Plan, Recorder, Requirement,
-    Result, Role, Spread, Tally, TollKey, Variant, Window,
+    Actor, Address, Axis, Crossing, Error, Forecast, Gate, Params, Place, Placement, Plan, Recorder,
+    Requirement, Result, Role, Spread, Tally, TollKey, TollSource, Variant, Window,
 };
 use tollway_host::clock::RunClock;
 use tollway_host::cpu::current_cpu;
@@ -14,12 +14,12 @@ use tollway_load::wait_until;
 use super::{CALLER, ENTRIES, bytes, pages};
 use crate::engine::memory::{Memory, tasks};
 use crate::engine::ping_pong::Outcome;
-use crate::params;
 use crate::variants::client::verified;
 use crate::variants::counted::{self, Before};
 use crate::variants::course::Course;
 use crate::variants::labour;
 use crate::variants::ping_pong::placed;
+use crate::{params, predict};
 
 /// How long the kernel's thread looks for entries in vain before it sleeps, where there is one.
 const LOOKS: Duration = Duration::from_millis(1);
@@ -27,8 +27,11 @@ const LOOKS: Duration = Duration::from_millis(1);
 /// The role that has the other core.
 const KERNEL: &str = "kernel";
 
-/// Through io_uring.
-pub(super) struct Asynchronous;
+/// Through io_uring: with so many on their way as an application would, or alone, as a toll.
+pub(super) enum Asynchronous {
+    Whole,
+    Alone,
+}
 
 #[derive(Clone, Copy)]
 struct Asked {
@@ -39,6 +42,19 @@ struct Asked {
 }
 
 impl Asked {
+    fn alone(params: &Params) -> Result<Asked> {
+        Ok(Asked {
+            requests: params.int("depth")? as usize,
+            bytes: params.int("size")? as usize,
+            placement: params.placement()?,
+            is_polled: false,
+        })
+    }
+
+    fn key(&self) -> TollKey {
+        TollKey::of(Crossing::KernelCall).placement(self.placement).size(self.bytes as u64)
+    }
+
     fn of(params: &Params) -> Result<Asked> {
         let (placement, is_polled) = (placed(params)?, params.word("submission")? == "polled");
         if placement == Placement::Same && is_polled {
@@ -59,13 +75,35 @@ impl Asked {
     }
 }
 
+impl Asynchronous {
+    fn asked(&self, params: &Params) -> Result<Asked> {
+        match self {
+            Asynchronous::Whole => Asked::of(params),
+            Asynchronous::Alone => Asked::alone(params),
+        }
+    }
+
+    /// Whether that point is foretold by others: not those by which it would be.
+    fn is_foretold(&self, asked: &Asked) -> bool {
+        matches!(self, Asynchronous::Whole) && !asked.is_polled && ![1, 64].contains(&asked.requests)
+    }
+}
+
 impl Variant for Asynchronous {
     fn name(&self) -> &str {
-        "memory-async"
+        match self {
+            Asynchronous::Whole => "memory-async",
+            Asynchronous::Alone => Crossing::KernelCall.name(),
+        }
     }
 
     fn about(&self) -> &str {
-        "memory taken and given back by calls asked of io_uring, each a future; threads of the kernel do them"
+        match self {
+            Asynchronous::Whole => {
+                "memory taken and given back by calls asked of io_uring, each a future; threads of the kernel do them"
+            }
+            Asynchronous::Alone => Crossing::KernelCall.title(),
+        }
     }
 
     fn caveats(&self) -> &str {
@@ -75,6 +113,9 @@ impl Variant for Asynchronous {
     }
 
     fn axes(&self) -> Vec<Axis> {
+        if let Asynchronous::Alone = self {
+            return vec![params::placement(), params::bytes_of_a_call(), params::depth()];
+        }
         vec![
             params::concurrency(),
             params::cores(),
@@ -88,31 +129,46 @@ impl Variant for Asynchronous {
     }
 
     fn plan(&self, params: &Params) -> Result<Plan> {
-        let asked = Asked::of(params)?;
+        let asked = self.asked(params)?;
         let (mut roles, mut requires) = (vec![Role::measured(CALLER)], vec![Requirement::IoUring]);
         if asked.placement == Placement::Across {
             roles.insert(0, Role::serving(KERNEL).core(1));
             requires.push(Requirement::Cores(2));
         }
+        let toll = asked.key().depth(asked.requests as u32);
+        let (gates, provides) = match self {
+            Asynchronous::Alone => (vec![Gate::new(self.name(), CALLER, toll.clone())], Some(toll)),
+            Asynchronous::Whole => {
+                let entries = Gate::counted(ENTRIES, CALLER).toll(TollKey::of(Crossing::Getppid));
+                (vec![Gate::new("call", CALLER, labour::pages_key(asked.bytes)), entries], None)
+            }
+        };
         Ok(Plan {
             operation: "call".into(),
             roles,
-            gates: vec![
-                Gate::new("call", CALLER, labour::pages_key(asked.bytes)),
-                Gate::counted(ENTRIES, CALLER).toll(TollKey::of(Crossing::Getppid)),
-            ],
-            provides: None,
-            needs: Vec::new(),
+            gates,
+            provides,
+            needs: if self.is_foretold(&asked) { predict::kernel_needs(&asked.key()) } else { Vec::new() },
             requires,
             guests: Vec::new(),
         })
+    }
+
+    fn predict(&self, params: &Params, tolls: &dyn TollSource) -> Option<Result<Forecast>> {
+        match self.asked(params) {
+            Ok(asked) if self.is_foretold(&asked) => {
+                Some(predict::of_the_kernel(&asked.key(), asked.requests, tolls))
+            }
+            Ok(_) => None,
+            Err(error) => Some(Err(error)),
+        }
     }
 
     fn actor(&self, role: &str, params: &Params) -> Result<Box<dyn Actor>> {
         if role == KERNEL {
             return Ok(Box::new(Elsewhere));
         }
-        let asked = Asked::of(params)?;
+        let asked = self.asked(params)?;
         let memory = Memory::new(asked.requests, asked.bytes)?;
         Ok(Box::new(Caller {
             asked,

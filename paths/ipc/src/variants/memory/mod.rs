@@ -20,7 +20,11 @@ const CALLER: &str = "caller";
 const ENTRIES: &str = "kernel_entries";
 
 pub(super) fn variants() -> Vec<Box<dyn Variant>> {
-    vec![Box::new(synchronous::Synchronous), Box::new(asynchronous::Asynchronous)]
+    vec![
+        Box::new(synchronous::Synchronous),
+        Box::new(asynchronous::Asynchronous::Whole),
+        Box::new(asynchronous::Asynchronous::Alone),
+    ]
 }
 
 /// The most pages of a call.

@@ -1,7 +1,8 @@
 //! Memory taken and given back by calls that are made: one after the other.
 
 use tollway_core::{
-    Actor, Address, Axis, Gate, Params, Place, Plan, Recorder, Result, Role, Spread, Tally, Variant, Window,
+    Actor, Address, Axis, Forecast, Gate, Params, Place, Plan, Recorder, Result, Role, Spread, Tally,
+    TollSource, Variant, Window,
 };
 use tollway_host::clock::RunClock;
 use tollway_load::wait_until;
@@ -9,6 +10,7 @@ use tollway_load::wait_until;
 use super::{CALLER, bytes, pages};
 use crate::engine::memory::{Memory, calls, tasks};
 use crate::engine::ping_pong::Outcome;
+use crate::predict;
 use crate::variants::client::verified;
 use crate::variants::counted::Before;
 use crate::variants::course::Course;
@@ -41,10 +43,14 @@ impl Variant for Synchronous {
             roles: vec![Role::measured(CALLER)],
             gates: vec![Gate::new("call", CALLER, labour::pages_key(bytes(params)?))],
             provides: None,
-            needs: Vec::new(),
+            needs: vec![labour::pages_key(bytes(params)?)],
             requires: Vec::new(),
             guests: Vec::new(),
         })
+    }
+
+    fn predict(&self, params: &Params, tolls: &dyn TollSource) -> Option<Result<Forecast>> {
+        Some(bytes(params).and_then(|bytes| predict::of_the_call(&labour::pages_key(bytes), tolls)))
     }
 
     fn actor(&self, _: &str, params: &Params) -> Result<Box<dyn Actor>> {
