@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// What an agent is built from, from the folder of the workspace. `crates/cli/tests/edges.rs` holds the crates against
 /// those that it depends on.
-pub const PARTS: [&str; 12] = [
+pub const PARTS: [&str; 13] = [
     "Cargo.lock",
     "crates/agent",
     "crates/channel",
