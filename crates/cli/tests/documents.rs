@@ -208,6 +208,9 @@ fn the_calculators_documents_are_as_their_schemas_say() {
         // Such documents are held against them in `cipher_plans.rs`.
         ("cipher-plan", vec![]),
         ("cipher-predict", vec![]),
+        // Nor are these: they are in `ipc_tool.rs`.
+        ("ipc-sweep", vec![]),
+        ("ipc-advice", vec![]),
         ("model", vec![point, sweep]),
         ("plan", vec![kept, never]),
         ("simulation", vec![simulated]),

@@ -120,15 +120,25 @@ impl Spread {
 
     /// Ticks that samples took beyond the median, counting only samples that exceed it by more than `slack` ticks:
     /// time that something else took.
+    ///
+    /// Of samples that cover fewer operations than [`batch`](Spread::batch) says it is no more than what is left of all ticks
+    /// once each operation has what it took in the mean of samples, those beyond counted as the median.
     pub fn excess(&self, slack: f64) -> f64 {
         let Some(median) = self.quantile(0.5) else { return 0.0 };
         let batch = f64::from(self.batch);
-        self.counts
-            .iter()
-            .map(|(value, n)| ((*value as f64 / SUB_TICKS as f64 - median) * batch, *n as f64))
-            .filter(|(beyond, _)| *beyond > slack)
-            .map(|(beyond, n)| beyond * n)
-            .sum()
+        let (mut beyond, mut kept) = (0.0, 0.0);
+        for (value, n) in &self.counts {
+            let (value, n) = (*value as f64 / SUB_TICKS as f64, *n as f64);
+            let more = (value - median) * batch;
+            if more > slack {
+                beyond += more * n;
+                kept += median * n;
+            } else {
+                kept += value * n;
+            }
+        }
+        let left = self.ticks as f64 - self.ops as f64 * kept / self.samples() as f64;
+        f64::min(beyond, left.max(0.0))
     }
 
     /// Joins the samples of another actor of the same role.
@@ -258,6 +268,19 @@ mod tests {
         r.sample(50_100);
         let excess = r.spread().excess(4200.0);
         assert!((excess / 50_000.0 - 1.0).abs() < 2e-3, "{excess}");
+    }
+
+    #[test]
+    fn an_interruption_of_one_operation_is_not_that_of_a_whole_batch() {
+        // Stretches of 1000 operations, and one of a single operation that was interrupted for as long as ten of them.
+        let mut r = Recorder::new();
+        r.set_batch(1000);
+        (0..10).for_each(|_| r.sample(100_000));
+        r.set_batch(1);
+        r.sample(1_000_000);
+        let spread = r.spread();
+        let work = (spread.ticks as f64 - spread.excess(4200.0)) / spread.ops as f64;
+        assert!((work / 100.0 - 1.0).abs() < 1e-2, "{work}: {}", spread.batch);
     }
 
     proptest! {

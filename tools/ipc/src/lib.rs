@@ -18,6 +18,11 @@ pub mod sweep;
 
 use tollway_lab::Estimate;
 
+/// The examples of the page are compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/ipc.md")]
+struct Page;
+
 /// The path whose variants are measured.
 pub const PATH: &str = "ipc";
 

@@ -179,10 +179,15 @@ impl<'a> Measured<'a> {
 
     fn forecast(&self, path: &str, quantity: &Quantity) -> Result<Option<f64>> {
         let parts = !quantity.gates.is_empty() || !quantity.without.is_empty();
-        if parts || quantity.visit.is_some() || quantity.counter.is_some() {
+        if parts || quantity.visit.is_some() {
             return Ok(None);
         }
         let Ok(point) = self.point(path, quantity) else { return Ok(None) };
+        if let Some(counter) = &quantity.counter {
+            let prediction = self.store.prediction(point.id)?;
+            let each = quantity.per.as_deref() == Some("operations") && quantity.less.is_none();
+            return Ok(prediction.filter(|_| each).and_then(|p| p.forecast.counts.get(counter).copied()));
+        }
         let speaks = |of: Quoted| match quantity.what {
             Figured::Cost => matches!(of, Quoted::Work | Quoted::Median),
             Figured::Pace => of == Quoted::Pace,

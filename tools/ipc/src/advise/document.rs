@@ -1,5 +1,7 @@
 //! The document of `ipc advise --json`.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 use tollway_report::document::Span;
@@ -105,6 +107,8 @@ pub struct ForetoldWay {
     pub concurrency: u64,
     /// What is foretold.
     pub time_ns: Span,
+    /// How often each of these is foretold to be done for a request: `notices` and what else the path counts.
+    pub counts: BTreeMap<String, f64>,
     /// By which model.
     pub model: String,
 }
@@ -232,6 +236,7 @@ impl AdviceDocument {
                     way: said.way.title().into(),
                     concurrency: said.concurrency,
                     time_ns: span(&said.ticks(), foreseen.ns),
+                    counts: said.forecast.counts.clone(),
                     model: said.forecast.model.clone(),
                 })
                 .collect(),

@@ -49,6 +49,7 @@ fn foreseen(asked: &Asked, known_to: f64) -> Foreseen {
                 lo: ticks * (1.0 - known_to),
                 hi: ticks * (1.0 + known_to),
                 p99: None,
+                counts: [("notices".to_string(), 0.5)].into(),
                 model: "planted".into(),
                 from: Vec::new(),
                 counts: Default::default(),

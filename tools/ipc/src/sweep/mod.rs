@@ -62,6 +62,5 @@ pub fn run(
         _ if ended.skipped > 0 && repeats.strict => Ending::RequirementMissing,
         _ => Ending::Done,
     };
-    let any = !document.points.is_empty() || ending != Ending::Interrupted;
-    Ok((Told::Found(any.then_some(document)), ending))
+    Ok((Told::Found(Some(document)), ending))
 }
