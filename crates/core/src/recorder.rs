@@ -274,10 +274,10 @@ mod tests {
     fn an_interruption_of_one_operation_is_not_that_of_a_whole_batch() {
         // Stretches of 1000 operations, and one of a single operation that was interrupted for as long as ten of them.
         let mut r = Recorder::new();
-        r.set_batch(1000);
-        (0..10).for_each(|_| r.sample(100_000));
         r.set_batch(1);
         r.sample(1_000_000);
+        r.set_batch(1000);
+        (0..10).for_each(|_| r.sample(100_000));
         let spread = r.spread();
         let work = (spread.ticks as f64 - spread.excess(4200.0)) / spread.ops as f64;
         assert!((work / 100.0 - 1.0).abs() < 1e-2, "{work}: {}", spread.batch);
