@@ -52,7 +52,6 @@ fn foreseen(asked: &Asked, known_to: f64) -> Foreseen {
                 counts: [("notices".to_string(), 0.5)].into(),
                 model: "planted".into(),
                 from: Vec::new(),
-                counts: Default::default(),
                 sharing: None,
             },
         }

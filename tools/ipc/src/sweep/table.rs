@@ -35,7 +35,7 @@ impl SweepDocument {
                     Some(1) => format!("{}:\n", Cores::One.phrase()),
                     Some(_) => format!("{}:\n", Cores::Two.phrase()),
                 };
-                let _ = write!(out, "{title}{}\n", self.table(&points, width));
+                let _ = writeln!(out, "{title}{}", self.table(&points, width));
             }
         }
         for line in self.crossing().into_iter().chain(self.notes()) {
