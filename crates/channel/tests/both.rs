@@ -1,5 +1,8 @@
 //! A thread at a channel and at the kernel at once: whatever comes from either is seen, awake or asleep, and whatever becomes of the other end.
 
+#[allow(dead_code)]
+mod peer;
+
 use std::cell::Cell;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
@@ -60,7 +63,7 @@ fn pauses(random: &mut SmallRng) {
 /// at once in one of the rounds: every reply and every read comes.
 #[test]
 fn nothing_is_lost_of_either() {
-    let times = if std::env::var_os("TOLLWAY_LONG").is_some() { 100_000u64 } else { 600 };
+    let times = std::env::var("TOLLWAY_BOTH").map_or(600, |times| times.parse().expect("a number"));
     for notice in notices() {
         for (seed, patience) in [(1, SLEEPY), (2, Some(Patience { spin: 20_000, yields: 2 })), (3, SLEEPY)] {
             let (client, server) = meet(notice, patience);
@@ -235,4 +238,45 @@ fn what_the_kernel_lacks_is_said() {
         let refused = Both::new(ring(SLEEPY), client.into_calls().1);
         assert!(matches!(refused, Err(Error::Missing(_))) || notices().is_empty());
     }
+}
+
+/// The other end breaks the rules: who waits for it is told, who asks the kernel goes on, and who runs it learns why when nothing is left.
+#[test]
+fn who_asks_the_kernel_outlives_a_lying_end() {
+    use tollway_channel::ring::Violation;
+
+    if notices().is_empty() {
+        return;
+    }
+    let (here, there) = UnixStream::pair().unwrap();
+    let lying = thread::spawn(move || {
+        let (memory, _) = peer::agrees(&there, &[]);
+        thread::sleep(Duration::from_millis(20));
+        // In the first lap's first entry for the client: a reply in slot 7, which has no request.
+        let replies = 2 * 16 + 16;
+        memory.words()[replies].store(7 | 1 << 48, std::sync::atomic::Ordering::SeqCst);
+        (memory, there)
+    });
+    // It looks all the time: a liar rings no bell.
+    let patience = Some(Patience { spin: u64::MAX, yields: 0 });
+    let client = Client::over(here, &Options { slots: 16, patience, ..Options::default() }).unwrap();
+    let (calls, dispatcher) = client.into_calls();
+    let mut both = match Both::new(ring(patience), dispatcher) {
+        Err(Error::Missing(missing)) => return skip_test(&["io-uring"], &missing),
+        both => both.unwrap(),
+    };
+    let kernel = &both.kernel();
+    let broken = Stopped::Broken(Violation::Slot(7));
+    let is_told = Cell::new(false);
+    let mut executor = Executor::new(2, both.rouser());
+    executor.spawn(0, async {
+        assert_eq!(calls.call(0, &[], &mut []).await, Err(Lost::Stopped(broken)));
+        kernel.timeout(Duration::from_millis(20)).await.unwrap();
+        is_told.set(true);
+    });
+    executor.spawn(0, std::future::pending());
+    assert_eq!(executor.run(&mut both), Err(broken));
+    drop(executor);
+    assert!(is_told.get());
+    drop(lying.join().unwrap());
 }

@@ -204,3 +204,29 @@ fn another_thread_wakes_a_sleeping_executor() {
     drop(executor);
     waking.join().unwrap();
 }
+
+/// Who has just had a slot does not have the next one before those who stand in line: everybody is served, though nobody ever stops asking.
+#[test]
+fn who_stands_in_line_is_served_before_who_asks_again() {
+    let (client, mut server) = meet(&Options { slots: 2, ..Options::default() });
+    let serving = thread::spawn(move || server.serve(|_, _, _| (0, 0)).unwrap());
+    let (calls, mut dispatcher) = client.into_calls();
+    let rounds: Vec<Cell<u32>> = (0..6).map(|_| Cell::new(0)).collect();
+    let mut executor = Executor::new(6, dispatcher.rouser());
+    for own in &rounds {
+        let (calls, rounds) = (&calls, &rounds);
+        executor.spawn(0, async move {
+            // The others would never have had theirs if each that asks again took the slot that it had.
+            while rounds.iter().any(|rounds| rounds.get() < 100) {
+                calls.call(0, &[], &mut []).await.unwrap();
+                own.set(own.get() + 1);
+            }
+        });
+    }
+    executor.run(&mut dispatcher).unwrap();
+    drop(executor);
+    let rounds: Vec<u32> = rounds.into_iter().map(Cell::into_inner).collect();
+    assert!(rounds.iter().all(|rounds| (100..110).contains(rounds)), "{rounds:?}");
+    drop((calls, dispatcher));
+    serving.join().unwrap();
+}

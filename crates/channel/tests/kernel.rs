@@ -7,6 +7,7 @@ use std::net::{TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
 use std::pin::{Pin, pin};
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
@@ -424,6 +425,8 @@ fn dropped_at_any_stage_nothing_is_written_that_is_anothers() {
                 until(&mut ring, || once(receive.as_mut()).is_ready());
             }
             drop(receive);
+            // Until the kernel has said that it is done nobody else has the buffer.
+            assert_eq!(kernel.try_buffer().is_none(), (1..4).contains(&stage), "stage {stage}");
             // No byte of what is somebody's changes, whatever arrives from now on.
             assert!(kept.iter().all(|byte| *byte == 2));
             kept.fill(round as u8 | 0x80);
@@ -577,4 +580,46 @@ fn what_cannot_be_is_refused() {
     assert!(matches!(kernel.register(tempfile::tempfile().unwrap()), Err(Error::Input { .. })));
     drop(first);
     assert!(kernel.register(tempfile::tempfile().unwrap()).is_ok());
+}
+
+/// Tells the test below that it is in a process of its own.
+const FEW: &str = "TOLLWAY_CHANNEL_LOCKED";
+
+/// Where less memory may be locked than is asked for, and fewer files opened, that is said with its remedy.
+#[test]
+fn limits_are_told() {
+    if !has_rings() {
+        return;
+    }
+    if std::env::var_os(FEW).is_none() {
+        let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "limits_are_told", "--nocapture"]).env(FEW, "1");
+        // SAFETY: only system calls between fork and exec.
+        unsafe {
+            command.pre_exec(|| {
+                // capabilities(7): who has CAP_IPC_LOCK (14) has no limit. Without it in the bounding set, root has not got it after exec.
+                libc::prctl(libc::PR_CAPBSET_DROP, 14, 0, 0, 0);
+                let limit = |resource, most| {
+                    let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
+                    libc::setrlimit(resource, &raw const limit)
+                };
+                limit(libc::RLIMIT_MEMLOCK, 4 << 20);
+                limit(libc::RLIMIT_NOFILE, 100);
+                Ok(())
+            });
+        }
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        return;
+    }
+    let small = Options { operations: 8, buffers: 4, ..Options::default() };
+    let told = |options: Options, limit: &str| match Ring::open(&options) {
+        Err(Error::Input { reason, remedy, .. }) => {
+            assert!(reason.contains(limit) && remedy.contains("ulimit"), "{reason}; {remedy}");
+        }
+        other => panic!("{:?}", other.map(drop)),
+    };
+    told(Options { registered: true, buffers: 4096, bytes: 4096, ..small }, "RLIMIT_MEMLOCK");
+    told(Options { files: 1000, ..small }, "RLIMIT_NOFILE");
+    assert!(Ring::open(&Options { registered: true, files: 10, ..small }).is_ok());
 }

@@ -121,6 +121,40 @@ fn ends_in_runtimes_of_their_own() {
     }
 }
 
+/// One request at a time between ends that sleep at once, each sent a little later or earlier after the other: it meets the server at every step of its
+/// lying down. With the driver looking before it says that it sleeps it stopped after 260,836 rounds: a longer form says more (`TOLLWAY_WAKES`).
+#[test]
+fn no_wake_up_is_lost() {
+    let rounds = std::env::var("TOLLWAY_WAKES").map_or(8000, |rounds| rounds.parse().expect("a number"));
+    let (here, there) = UnixStream::pair().unwrap();
+    let (options, limits) = options(2, true);
+    let serving = thread::spawn(move || {
+        one_thread().block_on(async move {
+            let server = Server::over(there, &limits).await.unwrap();
+            while let Some(request) = server.next().await {
+                server.answer(request, 0, &[]);
+            }
+        });
+    });
+    let (tell, told) = std::sync::mpsc::channel();
+    let asking = thread::spawn(move || {
+        one_thread().block_on(async move {
+            let client = Client::over(here, &options).await.unwrap();
+            for round in 0..rounds {
+                // Of a prime number of lengths, up to some microseconds.
+                (0..round % 1009).for_each(|_| std::hint::spin_loop());
+                client.call(0, &[], &mut []).await.unwrap();
+                tell.send(round).unwrap();
+            }
+        });
+    });
+    for round in 0..rounds {
+        assert_eq!(told.recv_timeout(Duration::from_secs(60)), Ok(round), "nobody is woken any more");
+    }
+    asking.join().unwrap();
+    serving.join().unwrap();
+}
+
 /// A client without tokio, and a server without it.
 #[test]
 fn ends_are_the_same_without_tokio() {

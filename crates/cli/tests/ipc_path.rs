@@ -95,8 +95,9 @@ fn two_cores_work_and_what_is_not_there_is_skipped() {
 /// A bill has the gates of a round trip with how often each was passed, and says what is left.
 #[test]
 fn a_round_trip_has_a_bill() {
-    let bench = Bench::with(&preset("[[case]]\nvariant = \"async\"\ncores = \"one\"\nwork = 20000\n"));
-    let (out, err) = bench.ends(&["bill", "--preset-file", "short.toml"], 0);
+    let bench = Bench::with(&preset(""));
+    let (out, err) =
+        bench.ends(&["bill", "ipc", "--variant", "async", "--runs", "3", "cores=one", "work=20000"], 0);
     for part in
         ["request and reply", "two switches by giving way", "two sleeps and wake-ups", "work", "unexplained"]
     {

@@ -191,7 +191,7 @@ impl Ahead {
     }
 
     /// The word by which the end says that it sleeps.
-    pub(crate) fn bell(&self) -> usize {
+    pub fn bell(&self) -> usize {
         self.geometry.bell(End::Client)
     }
 }

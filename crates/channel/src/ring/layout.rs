@@ -39,11 +39,13 @@ impl Geometry {
     }
 
     /// How many messages there are at a time.
+    #[inline]
     pub fn slots(self) -> usize {
         self.slots.into()
     }
 
     /// How many bytes the longest message has.
+    #[inline]
     pub fn bytes(self) -> usize {
         self.bytes.into()
     }
@@ -54,32 +56,38 @@ impl Geometry {
     }
 
     /// Words of a message.
+    #[inline]
     fn message(self) -> usize {
         self.bytes() / 8
     }
 
     /// Words of a ring, to whole pairs of lines.
+    #[inline]
     fn ring(self) -> usize {
         self.slots().next_multiple_of(PAIR)
     }
 
     /// Where the first message begins.
+    #[inline]
     fn messages(self) -> usize {
         2 * PAIR + 2 * self.ring()
     }
 
     /// The word in which that end says that it sleeps.
+    #[inline]
     pub(crate) fn bell(self, of: End) -> usize {
         of as usize * PAIR
     }
 
     /// The entries that are written for that end to read.
+    #[inline]
     pub(super) fn entries(self, to: End) -> core::ops::Range<usize> {
         let begins = 2 * PAIR + to as usize * self.ring();
         begins..begins + self.slots()
     }
 
     /// The words of the message in a slot.
+    #[inline]
     pub(super) fn slot(self, slot: u16) -> core::ops::Range<usize> {
         let begins = self.messages() + usize::from(slot) * self.message();
         begins..begins + self.message()

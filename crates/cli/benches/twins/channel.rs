@@ -65,10 +65,10 @@ const fn contest(name: &'static str, ours: &'static [&'static str], peer: Peer, 
 const RING: &[&str] = &["ring", "--trips", TRIPS];
 const DEEP: &[&str] = &["ring", "--depth", "64", "--trips", TRIPS];
 
-/// So many times better than the peer.
-const fn better(times: f64) -> Bar {
-    Bar::AtMost(1.0 / times, "× peer")
-}
+/// Ten times better than the peer, twice, and one and a half times.
+const TEN_TIMES: Bar = Bar::AtMost(0.1, "× peer");
+const TWICE: Bar = Bar::AtMost(0.5, "× peer");
+const BY_HALF: Bar = Bar::AtMost(0.667, "× peer");
 
 const THREADS: &str = "channel-threads";
 const ICEORYX: &str = "channel-iceoryx";
@@ -81,42 +81,37 @@ const CONTESTS: &[Contest] = &[
         Peer::C("line", ACROSS),
         Bar::AtMost(1.8, "× twin"),
     ),
-    contest("channel: ring / pipe", RING, Peer::C("pipe", ACROSS), better(10.0)),
-    contest("channel: ring / Unix socket", RING, Peer::C("socket", ACROSS), better(10.0)),
-    contest("channel: ring / futex", RING, Peer::C("futex", ACROSS), better(10.0)),
-    contest("channel: ring / eventfd", RING, Peer::C("eventfd", ACROSS), better(10.0)),
-    contest("channel: ring / POSIX queue", RING, Peer::C("queue", ACROSS), better(10.0)),
+    contest("channel: ring / pipe", RING, Peer::C("pipe", ACROSS), TEN_TIMES),
+    contest("channel: ring / Unix socket", RING, Peer::C("socket", ACROSS), TEN_TIMES),
+    contest("channel: ring / futex", RING, Peer::C("futex", ACROSS), TEN_TIMES),
+    contest("channel: ring / eventfd", RING, Peer::C("eventfd", ACROSS), TEN_TIMES),
+    contest("channel: ring / POSIX queue", RING, Peer::C("queue", ACROSS), TEN_TIMES),
     contest(
         "channel: ring / iceoryx2 topics",
         RING,
         Peer::Rust(ICEORYX, ["publish-subscribe", "1", FEW]),
-        better(2.0),
+        TWICE,
     ),
     contest(
         "channel: ring / iceoryx2 requests",
         RING,
         Peer::Rust(ICEORYX, ["request-response", "1", FEW]),
-        better(2.0),
+        TWICE,
     ),
-    contest("channel: 64 deep / rtrb", DEEP, Peer::Rust(THREADS, ["rtrb", "64", TRIPS]), better(1.5)),
-    contest(
-        "channel: 64 deep / crossbeam",
-        DEEP,
-        Peer::Rust(THREADS, ["crossbeam", "64", TRIPS]),
-        better(1.5),
-    ),
-    contest("channel: 64 deep / tokio", DEEP, Peer::Rust(THREADS, ["tokio", "64", FEW]), better(1.5)),
+    contest("channel: 64 deep / rtrb", DEEP, Peer::Rust(THREADS, ["rtrb", "64", TRIPS]), BY_HALF),
+    contest("channel: 64 deep / crossbeam", DEEP, Peer::Rust(THREADS, ["crossbeam", "64", TRIPS]), BY_HALF),
+    contest("channel: 64 deep / tokio", DEEP, Peer::Rust(THREADS, ["tokio", "64", FEW]), BY_HALF),
     contest(
         "channel: 64 deep / iceoryx2 topics",
         DEEP,
         Peer::Rust(ICEORYX, ["publish-subscribe", "64", FEW]),
-        better(2.0),
+        TWICE,
     ),
     contest(
         "channel: 64 deep / iceoryx2 requests",
         DEEP,
         Peer::Rust(ICEORYX, ["request-response", "64", FEW]),
-        better(2.0),
+        TWICE,
     ),
     contest("channel: idle, woken / futex", &["idle"], Peer::C("wake", ACROSS), Bar::AtMost(1.2, "× twin")),
     contest(

@@ -105,7 +105,9 @@ impl Platform for AtBoth {
         let slept = self.kernel.sleeps(|queue| {
             queue.arms_roused();
             for (bell, entry) in self.entries(bell) {
-                queue.arms(bell, entry);
+                // SAFETY: polls point to nothing. Of the two words the kernel looks at while an operation waits, the bell lies in the channel's memory, which
+                // `shared` keeps, and the other in the doorbell: both live until the ring of this is closed.
+                unsafe { queue.arms(bell, entry) };
             }
         });
         self.doorbell.hears();
@@ -124,7 +126,8 @@ impl Platform for AtBoth {
 }
 
 impl<S: Shared> Both<S> {
-    /// At both.
+    /// At both. What else the dispatcher was told to [sleep on](Dispatcher::sleeps_on), and for how long, does not hold here: tasks have
+    /// [`Kernel::poll`] and [`Kernel::timeout`] for that.
     ///
     /// # Errors
     /// [`Error::Missing`] if this kernel cannot have a ring wait for what the channel's ends are woken by.

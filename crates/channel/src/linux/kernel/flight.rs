@@ -8,7 +8,8 @@ use std::task::{Context, Poll, Waker};
 use super::Kernel;
 use super::deed::{Came, Deed, Held};
 use super::provided::Pool;
-use super::queue::{Look, Queue};
+use super::queue::Queue;
+use super::slot::Look;
 use crate::coroutine::line::Stands;
 
 /// An operation on its way.

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   ring       opened by options; the executor's driver: submits, takes what has come, sleeps, closes
-//!   queue      the table of operations, and the two queues that are shared with the kernel
+//!   slot       a place in the table of operations
+//!   queue      that table, and the two queues that are shared with the kernel
 //!   deed       what can be asked, as entries of the submission queue
 //!   flight     an operation as a future
 //!   stream     operations with many results: connections, and what arrives
@@ -29,6 +30,7 @@ mod offers;
 mod provided;
 mod queue;
 mod ring;
+mod slot;
 mod stream;
 
 use std::cell::RefCell;

@@ -22,6 +22,7 @@ use super::Counts;
 use super::deed::{Came, Deed, Held};
 use super::memory::Arena;
 use super::provided::Pool;
+use super::slot::{After, Look, Slot, State};
 use crate::coroutine::line::Line;
 
 /// As user data: of entries whose completions nobody waits for.
@@ -35,68 +36,6 @@ const BELLS_COUNT: u64 = 4;
 
 /// The bell by which another thread of this process wakes this one.
 const ROUSED: usize = 0;
-
-/// What an operation is at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    /// There is none.
-    Free,
-    /// The kernel has it, or will.
-    Sent,
-    /// The kernel has it still, but nobody wants it any more.
-    Dropped,
-    /// The kernel is done with it.
-    Done(i32, u32),
-}
-
-struct Slot {
-    state: State,
-    deed: Deed,
-    held: Held,
-    waker: Option<Waker>,
-    /// Completions of one that has several, but for the last.
-    came: VecDeque<Came>,
-    /// Which operation of this slot it is: a late request to cancel an earlier one does not meet it.
-    age: u32,
-}
-
-/// What is done when nothing is borrowed any more.
-#[derive(Default)]
-pub(super) struct After {
-    /// To be woken.
-    pub wakes: Option<Waker>,
-    /// To be dropped.
-    pub drops: Option<Waker>,
-    /// To be dropped, after what came has been disposed of.
-    pub over: Option<(Deed, Came, Held)>,
-    /// The same, of an operation that still goes on, without what it holds but its pool.
-    pub piece: Option<(Rc<Pool>, Came)>,
-}
-
-impl After {
-    pub fn settle(self) {
-        if let Some((deed, came, held)) = self.over {
-            deed.disposes(came, &held);
-        }
-        if let Some((pool, came)) = self.piece {
-            Deed::ReceiveMany.disposes(came, &Held { pool: Some(pool), ..Held::default() });
-        }
-        drop(self.drops);
-        self.wakes.into_iter().for_each(Waker::wake);
-    }
-}
-
-/// How an operation stands.
-pub(super) enum Look {
-    /// That came, and there may be more.
-    Came(Came),
-    /// That came last, and its slot is free again.
-    Last(Came, Held, After),
-    /// It waits, and is woken by the waker that was asked about.
-    Waits,
-    /// It waits, but another waker is woken.
-    Otherwise,
-}
 
 pub(super) struct Queue {
     ring: IoUring,
@@ -126,18 +65,10 @@ pub(super) struct Queue {
 impl Queue {
     pub fn new(ring: IoUring, operations: usize, arena: Rc<Arena>) -> Result<Queue> {
         let roused = eventfd(0, EventfdFlags::CLOEXEC).map_err(|e| Error::system("making an eventfd", e))?;
-        let slot = |_| Slot {
-            state: State::Free,
-            deed: Deed::Nop,
-            held: Held::default(),
-            waker: None,
-            came: VecDeque::new(),
-            age: 0,
-        };
         Ok(Queue {
             is_polled: ring.params().is_setup_sqpoll(),
             ring,
-            slots: (0..operations as u32).map(slot).collect(),
+            slots: (0..operations).map(|_| Slot::free()).collect(),
             free: (0..operations as u32).rev().collect(),
             full: Line::default(),
             // Each operation and its cancellation, and the bells.
@@ -171,7 +102,7 @@ impl Queue {
 
     /// Writes an entry, to be submitted with all others at the next turn.
     fn stage(&mut self, entry: Entry) {
-        // SAFETY: what the entry points to is held by its slot, or by the ring, until the completion has come.
+        // SAFETY: what the entry points to is held by its slot until the completion has come, or lives as long as the ring (`arms`).
         if !self.staged.is_empty() || unsafe { self.ring.submission().push(&entry) }.is_err() {
             self.staged.push_back(entry);
         }
@@ -262,8 +193,11 @@ impl Queue {
         self.full.call()
     }
 
-    /// Has the kernel do that before it lets this thread sleep; it completes when that bell is rung. What it points to must live as long as the ring.
-    pub fn arms(&mut self, bell: usize, entry: Entry) {
+    /// Has the kernel do that before it lets this thread sleep; it completes when that bell is rung.
+    ///
+    /// # Safety
+    /// What the entry points to lives, and may be accessed as it says, for as long as the ring.
+    pub unsafe fn arms(&mut self, bell: usize, entry: Entry) {
         if !self.armed[bell] {
             self.armed[bell] = true;
             self.stage(entry.user_data(BELLS + bell as u64));
@@ -273,7 +207,8 @@ impl Queue {
     /// Has another thread able to wake this one when it sleeps.
     pub fn arms_roused(&mut self) {
         let (roused, rung) = (Fd(self.roused.as_raw_fd()), self.rung.get().cast());
-        self.arms(ROUSED, opcode::Read::new(roused, rung, 8).build());
+        // SAFETY: the cell is the queue's own, and nobody else's.
+        unsafe { self.arms(ROUSED, opcode::Read::new(roused, rung, 8).build()) };
     }
 
     /// What [`rouses`] this thread.

@@ -48,6 +48,8 @@ pub struct Options {
     pub piece_bytes: usize,
     /// Have a thread of the kernel look for entries (IORING_SETUP_SQPOLL), which sleeps after so long in vain. It takes a processor meanwhile.
     pub polled: Option<Duration>,
+    /// On which processor that thread runs (IORING_SETUP_SQ_AFF); where the scheduler likes if that is not said.
+    pub polled_on: Option<u32>,
     /// How long to look before sleeping; if that is not said, what was measured ([`Patience::measured`]).
     pub patience: Option<Patience>,
 }
@@ -65,6 +67,7 @@ impl Default for Options {
             pieces: 0,
             piece_bytes: 4096,
             polled: None,
+            polled_on: None,
             patience: None,
         }
     }
@@ -332,6 +335,7 @@ fn built(options: &Options) -> Result<IoUring> {
         builder.dontfork();
         if let Some(idle) = options.polled {
             builder.setup_sqpoll(u32::try_from(idle.as_millis()).unwrap_or(u32::MAX).max(1));
+            options.polled_on.map(|processor| builder.setup_sqpoll_cpu(processor));
         } else if way == 0 {
             builder.setup_single_issuer().setup_defer_taskrun().setup_taskrun_flag();
         } else if way == 1 {

@@ -1,5 +1,5 @@
-//! The client: so many connections, each with one message outstanding, on Linux's own TCP. It checks every reply, and times it from just
-//! before the message is sent until the reply has been read.
+//! The client: so many connections, each with one message outstanding, on Linux's own TCP. It checks every reply, and times each message from
+//! when the reply before it had been read: what keeps the client from sending the next one is part of that one's time, and not left out.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddrV4, TcpStream};
@@ -35,7 +35,7 @@ struct Connection {
     stream: TcpStream,
     number: u32,
     is_out: bool,
-    sent: Ticks,
+    asked: Ticks,
     reply: Message,
     came: usize,
 }
@@ -45,8 +45,8 @@ struct Connection {
 pub struct Answered {
     /// Over which connection.
     pub connection: usize,
-    /// When it was about to be sent.
-    pub sent: Ticks,
+    /// When it could be sent: the reply before it had been read.
+    pub asked: Ticks,
     /// When its reply had been read.
     pub came: Ticks,
 }
@@ -62,7 +62,7 @@ impl Client {
             let failed = |e| Error::system(doing(number), e);
             let stream = TcpStream::connect_timeout(&address.into(), CONNECTED_WITHIN).map_err(failed)?;
             stream.set_nodelay(true).and_then(|()| stream.set_nonblocking(true)).map_err(failed)?;
-            Ok(Connection { stream, number: 0, is_out: false, sent: 0, reply: [0; BYTES], came: 0 })
+            Ok(Connection { stream, number: 0, is_out: false, asked: 0, reply: [0; BYTES], came: 0 })
         };
         let connections = namespace.run(|| (0..connections).map(connect).collect::<Result<Vec<_>>>())??;
         let failed = |e| Error::system("waiting for replies", e);
@@ -82,7 +82,7 @@ impl Client {
     /// ended.
     pub fn run(&mut self, mut told: impl FnMut(Answered) -> bool) -> Result<()> {
         for at in 0..self.connections.len() {
-            self.connections[at].sends(at, &self.clock)?;
+            self.connections[at].sends(at, self.clock.now())?;
         }
         let mut out = self.connections.len();
         let mut heard = Instant::now();
@@ -105,8 +105,8 @@ impl Client {
                 check(&connection.reply, at as u32, connection.number)
                     .map_err(|wrong| Error::Wrong(wrong.to_string()))?;
                 connection.number = connection.number.wrapping_add(1);
-                if told(Answered { connection: at, sent: connection.sent, came }) {
-                    connection.sends(at, &self.clock)?;
+                if told(Answered { connection: at, asked: connection.asked, came }) {
+                    connection.sends(at, came)?;
                 } else {
                     out -= 1;
                 }
@@ -131,9 +131,10 @@ impl Client {
 }
 
 impl Connection {
-    fn sends(&mut self, at: usize, clock: &RunClock) -> Result<()> {
+    /// Sends the next message, which could be sent since `asked`.
+    fn sends(&mut self, at: usize, asked: Ticks) -> Result<()> {
         let message = request(at as u32, self.number);
-        self.sent = clock.now();
+        self.asked = asked;
         // One message: there is always room for it where the one before was answered.
         self.stream.write_all(&message).map_err(|e| self.ended(at, e))?;
         (self.is_out, self.came) = (true, 0);

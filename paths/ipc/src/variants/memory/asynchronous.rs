@@ -197,6 +197,7 @@ impl Caller {
             operations: self.asked.requests,
             buffers: 0,
             polled: self.asked.is_polled.then_some(LOOKS),
+            polled_on: self.processor,
             ..Options::default()
         })?;
         ring.offers(Offer::Memory).map_err(Error::Missing)?;

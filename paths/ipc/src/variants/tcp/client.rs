@@ -38,20 +38,23 @@ impl Actor for ClientActor {
     fn run(&mut self, window: &Window, recorder: &mut Recorder) -> Result<()> {
         let Some((mut client, lasts)) = self.ready.take() else { return Ok(()) };
         let clock = RunClock::chosen();
-        let mut little = Little::new(self.connections, window.close - window.open);
         let (mut answered, mut in_window) = (0, false);
         recorder.set_batch(1);
         wait_until(clock, window.warm);
+        // One that got no processor in time has a shorter window.
+        let open = clock.now().max(window.open);
+        let length = window.close.saturating_sub(open);
+        let mut little = Little::new(self.connections, length);
         let before = Before::now();
-        let is_open = |at| (window.open..window.close).contains(&at);
-        let ran = client.run(|Answered { sent, mut came, .. }| {
+        let is_open = |at| (open..window.close).contains(&at);
+        let ran = client.run(|Answered { asked, mut came, .. }| {
             if window.planted > 0 {
                 delay(window.planted);
                 came = clock.now();
             }
             answered += 1;
-            let took = came - sent;
-            little.took(took, is_open(sent), is_open(came));
+            let took = came - asked;
+            little.took(took, is_open(asked), is_open(came));
             in_window |= is_open(came);
             // A machine that was busy with something else is waited for: without a sample there is no trial.
             if is_open(came) || (!in_window && came >= window.close) {
@@ -65,7 +68,7 @@ impl Actor for ClientActor {
         self.little = in_window.then_some(little);
         self.answered = answered;
         let messages = recorder.total().0;
-        let window = ((window.close - window.open) as f64 / hz()? * 1e9) as u64;
+        let window = (length as f64 / hz()? * 1e9) as u64;
         let tally = Tally::default()
             .counter("operations", answered)
             .counter("messages", messages)

@@ -23,7 +23,7 @@ use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use rustix::rand::{GetRandomFlags, getrandom};
-use smoltcp::iface::{Config, Interface, PollResult, SocketHandle, SocketSet};
+use smoltcp::iface::{Config, Interface, PollIngressSingleResult, PollResult, SocketHandle, SocketSet};
 use smoltcp::socket::tcp::{Socket, SocketBuffer, State};
 use smoltcp::time;
 use smoltcp::wire::{EthernetAddress, HardwareAddress, IpCidr, Ipv4Cidr};
@@ -47,6 +47,15 @@ const ASKED_AFTER: time::Duration = time::Duration::from_secs(10);
 /// … and one that does not answer is given up.
 const GIVEN_UP_AFTER: time::Duration = time::Duration::from_secs(30);
 
+/// Frames that are received before what they call for is sent: who sends more and more of them keeps nobody waiting for longer.
+const AT_ONCE: usize = 256;
+
+/// Timers of a stack that is busy are looked after as often as that: none of them is shorter than ten times as long.
+const TIMERS_EVERY: Duration = Duration::from_millis(1);
+
+/// Longer than any stack runs.
+const FOREVER: Duration = Duration::from_secs(1 << 32);
+
 /// A stack with its connections, none of which has anybody at its end yet.
 pub struct Stack {
     device: Device,
@@ -54,6 +63,10 @@ pub struct Stack {
     sockets: SocketSet<'static>,
     connections: Vec<SocketHandle>,
     began: Instant,
+    /// Whether connections may have something to send that no frame has called for.
+    has_said: bool,
+    /// When timers are looked after although there is nothing else to do.
+    due: Option<Instant>,
     counts: Counts,
 }
 
@@ -113,6 +126,8 @@ impl Stack {
             sockets,
             connections,
             began: Instant::now(),
+            has_said: false,
+            due: None,
             counts: Counts::default(),
         })
     }
@@ -122,15 +137,33 @@ impl Stack {
         self.connections.len()
     }
 
-    /// Receives what has come and sends what is to be sent, once; whether there was anything.
+    /// Receives what has come and sends what is to be sent; whether there was anything. Where there is nothing it costs a look.
     ///
     /// # Errors
     /// If the interface is down or gone.
     pub fn turn(&mut self) -> Result<bool> {
+        let at = Instant::now();
+        let is_due = self.due.is_none_or(|due| due <= at);
+        if !self.has_said && !is_due && !self.device.has_some() {
+            return Ok(false);
+        }
+        (self.has_said, self.due) = (false, Some(at + TIMERS_EVERY));
         let (now, before) = (self.now(), self.device.received());
-        let polled = self.interface.poll(now, &mut self.device, &mut self.sockets);
-        self.device.flush()?;
-        Ok(polled == PollResult::SocketStateChanged || self.device.received() != before)
+        let Stack { device, interface, sockets, .. } = self;
+        interface.poll_maintenance(now);
+        let mut changed = false;
+        for _ in 0..AT_ONCE {
+            match interface.poll_ingress_single(now, device, sockets) {
+                PollIngressSingleResult::None => break,
+                PollIngressSingleResult::PacketProcessed => {}
+                PollIngressSingleResult::SocketStateChanged => changed = true,
+            }
+        }
+        while interface.poll_egress(now, device, sockets) == PollResult::SocketStateChanged {
+            changed = true;
+        }
+        device.flush()?;
+        Ok(changed || device.received() != before)
     }
 
     /// Whether a frame has come that [`turn`](Stack::turn) would receive. Costs no system call.
@@ -151,8 +184,12 @@ impl Stack {
     /// it is there. `None` where nothing is planned.
     pub fn due(&mut self) -> Option<Instant> {
         let now = self.now();
-        let delay = self.interface.poll_delay(now, &self.sockets)?;
-        Some(self.began + Duration::from_micros(now.total_micros() as u64) + delay.into())
+        let delay = self.interface.poll_delay(now, &self.sockets);
+        let due = self.began + Duration::from_micros(now.total_micros() as u64);
+        let due = delay.map(|delay| due + delay.into());
+        // A stack that sleeps need not look after timers before.
+        self.due = Some(due.unwrap_or(self.began + FOREVER));
+        due
     }
 
     /// The next message of a connection, if one is there and there is room for its reply. One that its client has closed, or that was
@@ -167,13 +204,18 @@ impl Stack {
                 return None;
             }
             let mut message = [0; BYTES];
+            // A client that was told to wait, as there was no room for more, is told that there is.
+            self.has_said |= socket.recv_queue() > BUFFER / 2;
             // As much is there as was asked for.
             let Ok(BYTES) = socket.recv_slice(&mut message) else { return None };
             self.counts.requests += 1;
             return Some(message);
         }
         match socket.state() {
-            State::CloseWait => socket.close(),
+            State::CloseWait => {
+                socket.close();
+                self.has_said = true;
+            }
             // That it was reset is told to the client first.
             State::Closed if socket.remote_endpoint().is_none() => listen(socket),
             _ => {}
@@ -198,6 +240,7 @@ impl Stack {
     /// If there is no connection of that number.
     pub fn say(&mut self, connection: usize, says: usize, reply: &[u8]) {
         let socket = self.sockets.get_mut::<Socket<'_>>(self.connections[connection]);
+        self.has_said = true;
         if says != connection || reply.len() != BYTES {
             self.counts.malformed += 1;
             socket.abort();
@@ -216,6 +259,7 @@ impl Stack {
         for handle in &self.connections {
             self.sockets.get_mut::<Socket<'_>>(*handle).abort();
         }
+        self.has_said = true;
         self.turn().map(drop)
     }
 
