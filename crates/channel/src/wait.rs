@@ -256,10 +256,16 @@ impl<P: Platform> Waiter<P> {
             }
             let woken = self.platform.sleep(bell.0);
             slept = true;
-            if woken.is_err() && !is_there() {
+            // Before it says again that it sleeps: else whoever writes meanwhile would wake it in vain.
+            let is_there = is_there();
+            if is_there || woken.is_err() {
                 bell.withdraw();
-                return Err(Gone);
             }
+            if is_there {
+                self.waits.asleep += 1;
+                return Ok(());
+            }
+            woken?;
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What a round trip will cost, from tolls alone.
 //!
-//! - **Rings.** The [`twin`](crate::twin) of both ends, whose steps are tolls: messages alone at depths 1 and 64 say what each costs and what a
+//! - **Rings.** The [`twin`] of both ends, whose steps are tolls: messages alone at depths 1 and 64 say what each costs and what a
 //!   round does, exchanges by sched_yield and by futex what a switch, a sleep and a wake-up do.
 //! - **Synchronous, one core.** Every call is an exchange of its own, however many there are: datagrams for the slow path, two switches
 //!   for the fast one.

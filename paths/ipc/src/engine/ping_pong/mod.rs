@@ -7,7 +7,7 @@
 //!   alone    both ends in one thread, which never waits: what messages cost by themselves
 //! ```
 //!
-//! All do the same: write a request ([`message::ask`](super::message::ask)), have it answered, and look whether the reply is right.
+//! All do the same: write a request ([`message::ask`]), have it answered, and look whether the reply is right.
 
 pub mod alone;
 pub mod ring;
