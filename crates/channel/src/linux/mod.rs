@@ -5,6 +5,7 @@ mod client;
 mod connection;
 mod dispatcher;
 mod doorbell;
+mod greeting;
 pub mod kernel;
 mod meeting;
 mod patience;

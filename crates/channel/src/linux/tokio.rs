@@ -22,6 +22,7 @@ use ::tokio::task::{AbortHandle, spawn, spawn_blocking, yield_now};
 use tollway_core::{Error, Result};
 
 use super::doorbell::{Doorbell, Notice, Wakers};
+use super::greeting;
 use super::meeting::{self, Met};
 use super::shared::Shared as Memory;
 use super::{Limits, Options};
@@ -111,11 +112,8 @@ impl Client {
     /// As [`linux::Client::connect`](super::Client::connect).
     pub async fn connect(path: impl AsRef<Path>, options: &Options) -> Result<Client> {
         let path = path.as_ref().to_owned();
-        let link = blocking(move || {
-            UnixStream::connect(&path)
-                .map_err(|e| Error::system(format!("connecting to {}", path.display()), e))
-        });
-        Client::over(link.await?, options).await
+        let link = blocking(move || greeting::connect(&path)).await?;
+        Client::over(link, options).await
     }
 
     /// Meets the server at the other end of a socket.

@@ -8,6 +8,8 @@ mod connection;
 mod dispatcher;
 #[path = "../../src/linux/doorbell.rs"]
 mod doorbell;
+#[path = "../../src/linux/greeting.rs"]
+mod greeting;
 #[path = "../../src/linux/meeting.rs"]
 mod meeting;
 #[path = "../../src/linux/patience.rs"]
