@@ -14,6 +14,7 @@ mod server;
 mod shared;
 #[cfg(feature = "tokio")]
 pub mod tokio;
+mod words;
 
 pub use crate::failed::Failed;
 pub use client::{Caller, Client};

@@ -18,6 +18,8 @@ mod patience;
 mod server;
 #[path = "shared.rs"]
 mod shared;
+#[path = "../../src/linux/words.rs"]
+mod words;
 
 pub use client::Client;
 pub use doorbell::Notice;
