@@ -8,11 +8,11 @@ use tollway_core::{
 };
 use tollway_host::clock::{RunClock, hz};
 
-/// When actors that are ready run.
+/// How long actors wait and run once they are ready, in milliseconds. In between they warm up, for 5 ms.
 pub struct Times {
-    /// From then, which is now, until they warm up, in milliseconds: for 5 ms.
+    /// Until they warm up.
     pub lead: f64,
-    /// For so long they are recorded after that.
+    /// While they are recorded.
     pub window: f64,
 }
 
