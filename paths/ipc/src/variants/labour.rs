@@ -75,6 +75,9 @@ impl Variant for Labour {
             Crossing::MatrixProduct => {
                 "The matrices lie in the nearest cache that they fit into. The sum of the product's elements is in it."
             }
+            Crossing::PageCall => {
+                "Calls take pages and give them back in turns, as those of `memory-sync` do: the figure is the mean of both."
+            }
             _ => {
                 "So many dependent multiplications as take so long on this processor, found out when the worker is made: at another clock rate it \
                  is another time."
@@ -141,7 +144,7 @@ impl Actor for Worker {
         match (self.done, self.wrong) {
             (0, _) => Err(Error::Wrong("nothing was done".into())),
             (_, 0) => Ok(()),
-            (done, wrong) => Err(Error::Wrong(format!("of {done} products {wrong} were wrong"))),
+            (done, wrong) => Err(Error::Wrong(format!("of {done} results {wrong} were wrong"))),
         }
     }
 
