@@ -70,9 +70,9 @@ impl<M: Memory> Calls<M> {
 }
 
 impl<M: Memory, S: Sharing> Calls<M, S> {
-    /// Requests by that end.
+    /// Requests by that end. Replies to those that are on their way already are dropped when they come.
     pub fn over(client: Client<M>) -> Calls<M, S> {
-        let slots = (0..client.geometry().slots()).map(|_| State::None).collect();
+        let slots = (0..client.geometry().slots()).map(|_| State::Dropped).collect();
         Calls(S::share(Inner { client, slots, full: Line::default(), stopped: None }))
     }
 

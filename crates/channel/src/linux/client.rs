@@ -143,7 +143,7 @@ impl Client {
         Caller::new(self.ring, Arc::new(doorbell), patience)
     }
 
-    /// For tasks: their requests, and what brings them the replies.
+    /// For tasks: their requests, and what brings them the replies. Those to requests that are on their way are dropped when they come.
     pub fn into_calls(self) -> (Calls<Shared>, Dispatcher<Calls<Shared>>) {
         let calls = Calls::new(self.ring);
         (calls.clone(), Dispatcher::new(calls, self.connection))
