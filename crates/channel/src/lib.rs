@@ -37,8 +37,3 @@ pub use failed::Failed;
 #[cfg(all(doctest, feature = "linux"))]
 #[doc = include_str!("../README.md")]
 struct Readme;
-
-/// And those of the page for users.
-#[cfg(all(doctest, feature = "linux"))]
-#[doc = include_str!("../../../docs/ipc.md")]
-struct Page;
