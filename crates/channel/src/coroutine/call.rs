@@ -72,12 +72,12 @@ impl<M: Memory> Calls<M> {
 }
 
 impl<M: Memory, S: Sharing> Calls<M, S> {
-    /// Requests by that end.
+    /// Requests by that end. Replies to those that are on their way already are dropped when they come.
     pub fn over(client: Client<M>) -> Calls<M, S> {
         let slots = client.geometry().slots();
         Calls(S::share(Inner {
             client,
-            slots: (0..slots).map(|_| State::None).collect(),
+            slots: (0..slots).map(|_| State::Dropped).collect(),
             kept: (0..slots).map(|_| None).collect(),
             full: Line::default(),
             stopped: None,

@@ -226,22 +226,39 @@ impl<'t> Executor<'t> {
     #[inline]
     fn poll(&mut self, number: usize) {
         let task = &mut self.tasks[number];
-        // Who panics is not there any more.
         let Some(mut future) = task.future.take() else { return };
+        // Who panics is not there any more.
+        let over = Over { free: &mut self.free, spawned: &self.spawned, number };
         if future.as_mut().poll(&mut Context::from_waker(&task.waker)).is_pending() {
             task.future = Some(future);
+            mem::forget(over);
         } else {
             drop(future);
-            self.free.push(number);
-            self.spawned.alive.update(|alive| alive - 1);
+            drop(over);
         }
         self.adopts();
     }
 }
 
+/// Gives the place of a task away that is done, or panics.
+struct Over<'e, 't> {
+    free: &'e mut Vec<usize>,
+    spawned: &'e Spawned<'t>,
+    number: usize,
+}
+
+impl Drop for Over<'_, '_> {
+    fn drop(&mut self) {
+        self.free.push(self.number);
+        self.spawned.alive.update(|alive| alive - 1);
+    }
+}
+
 impl Drop for Executor<'_> {
     fn drop(&mut self) {
-        // These may hold the spawner that holds them.
-        drop(mem::take(&mut *self.spawned.new.borrow_mut()));
+        // These may hold the spawner that holds them, and add others as they are dropped: which find no room.
+        self.spawned.alive.set(self.spawned.limit);
+        let new = self.spawned.new.take();
+        drop(new);
     }
 }
