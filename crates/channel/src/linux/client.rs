@@ -10,7 +10,6 @@ use super::Options;
 use super::connection::{Connection, Counts};
 use super::dispatcher::Dispatcher;
 use super::doorbell::Doorbell;
-use super::greeting;
 use super::meeting::{self, Met};
 use super::shared::Shared;
 use crate::coroutine::Calls;
@@ -33,9 +32,9 @@ impl Client {
     ///
     /// # Errors
     /// [`Error::Input`](tollway_core::Error::Input) if there can be no such channel, or the server does not agree to it;
-    /// [`Error::System`](tollway_core::Error::System) if nobody listens, or the kernel refuses.
+    /// [`Error::System`](tollway_core::Error::System) if nobody listens, the server says nothing for a second, or the kernel refuses.
     pub fn connect(path: impl AsRef<Path>, options: &Options) -> Result<Client> {
-        Client::over(greeting::connect(path.as_ref())?, options)
+        Client::over(meeting::RINGS.connect(path.as_ref())?, options)
     }
 
     /// Meets the server at the other end of a socket.
@@ -141,7 +140,7 @@ impl Client {
         Caller::new(self.ring, Arc::new(doorbell), patience)
     }
 
-    /// For tasks: their requests, and what brings them the replies.
+    /// For tasks: their requests, and what brings them the replies. Those to requests that are on their way are dropped when they come.
     pub fn into_calls(self) -> (Calls<Shared>, Dispatcher<Calls<Shared>>) {
         let calls = Calls::new(self.ring);
         (calls.clone(), Dispatcher::new(calls, self.connection))

@@ -10,6 +10,9 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
+use rustix::io::{Errno, retry_on_intr};
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use tollway_core::{Error, Result};
 use tollway_host::descriptor;
 
@@ -30,10 +33,8 @@ pub(super) struct Kind {
     pub version: u16,
     /// How many bytes an answer has: 1 to 4.
     pub answer: usize,
-    /// How long a client waits for it.
+    /// How long a client waits for a server to take the connection, and to answer.
     pub within: Duration,
-    /// Why a server may not agree.
-    pub refusals: &'static [Refusal],
 }
 
 /// What a client asks for; what it means is of the kind.
@@ -52,23 +53,53 @@ pub(super) struct Refusal {
     pub reason: &'static str,
     /// What the client may do.
     pub remedy: &'static str,
+    /// What who runs the server may do.
+    pub servers_remedy: &'static str,
+}
+
+impl Refusal {
+    pub(super) const fn new(
+        code: u8,
+        name: &'static str,
+        reason: &'static str,
+        remedy: &'static str,
+    ) -> Refusal {
+        let servers_remedy = "raise the limits, or see what the client asks for";
+        Refusal { code, name, reason, remedy, servers_remedy }
+    }
 }
 
 /// What was said is no greeting of that kind and version.
-pub(super) const VERSION: Refusal = Refusal {
-    code: 1,
-    name: "Version",
-    reason: "it speaks another version",
-    remedy: "use the same version of the library",
-};
-
-/// Connects to the server that listens at that path.
-pub(super) fn connect(path: &Path) -> Result<UnixStream> {
-    UnixStream::connect(path).map_err(|e| Error::system(format!("connecting to {}", path.display()), e))
-}
+pub(super) const VERSION: Refusal =
+    Refusal::new(1, "Version", "it speaks another version", "use the same version of the library");
 
 impl Kind {
-    /// The client's side: greets with these descriptors, and has those that the server gives. `place` names what was asked for.
+    /// Connects to the server that listens at that path.
+    ///
+    /// # Errors
+    /// [`Error::System`] if nobody listens there, or takes the connection in time.
+    pub(super) fn connect(&self, path: &Path) -> Result<UnixStream> {
+        let connecting = || -> std::result::Result<UnixStream, Errno> {
+            let link = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+            // connect(2) waits for so long where the queue is full, and says EAGAIN then.
+            set_socket_timeout(&link, Timeout::Send, Some(self.within))?;
+            retry_on_intr(|| connect(&link, &SocketAddrUnix::new(path)?))?;
+            set_socket_timeout(&link, Timeout::Send, None)?;
+            Ok(link.into())
+        };
+        connecting().map_err(|error| {
+            let doing = format!("connecting to {}", path.display());
+            match error {
+                Errno::AGAIN => {
+                    Error::system(doing, format!("the server took none within {} s", self.within.as_secs()))
+                }
+                error => Error::system(doing, error),
+            }
+        })
+    }
+
+    /// The client's side: greets with these descriptors, and has those that the server gives. `refusals` are those that the server may say beside
+    /// [`VERSION`]; `place` names what was asked for.
     ///
     /// # Errors
     /// [`Error::Input`] if the server does not agree; [`Error::System`] if it says nothing in time.
@@ -77,6 +108,7 @@ impl Kind {
         link: &UnixStream,
         greeting: &Greeting,
         gives: &[BorrowedFd<'_>],
+        refusals: &[Refusal],
         place: impl FnOnce() -> String,
     ) -> Result<Vec<OwnedFd>> {
         in_time(link, self.within, "meeting a server")?;
@@ -86,7 +118,7 @@ impl Kind {
         if answer[0] == AGREED {
             return Ok(given);
         }
-        let known = self.refusals.iter().find(|refusal| refusal.code == answer[0]);
+        let known = refusals.iter().chain([&VERSION]).find(|refusal| refusal.code == answer[0]);
         let (reason, remedy) = known
             .map_or(("for a reason that is not known here", VERSION.remedy), |it| (it.reason, it.remedy));
         let reason = format!("the server does not agree: {reason}");
@@ -109,12 +141,12 @@ impl Kind {
         let greeting = self.greeting(&hello[..heard]).ok_or(&VERSION);
         match greeting.and_then(|greeting| judges(&greeting, given)) {
             Ok(agreed) => Ok(agreed),
-            Err(Refusal { code, name, .. }) => {
+            Err(Refusal { code, name, servers_remedy, .. }) => {
                 self.say(link, *code, &[])?;
                 Err(Error::Input {
                     place: "a client's greeting".into(),
                     reason: format!("it asks for what is not given ({name})"),
-                    remedy: "raise the limits, or see what the client asks for".into(),
+                    remedy: (*servers_remedy).into(),
                 })
             }
         }

@@ -11,36 +11,32 @@ use tollway_core::{Error, Result};
 use tollway_host::shared::SharedPages;
 
 use super::doorbell::{Doorbell, Notice, told_by_edges};
-use super::greeting::{self, Greeting, Kind, Refusal, SOON};
+use super::greeting::{Greeting, Kind, Refusal, SOON};
 use super::shared::Shared;
 use crate::ring::layout::{End, Geometry};
 use crate::wait::Patience;
 
 /// Version 1 of what both say to each other, and of the layout.
-const RINGS: Kind = Kind {
-    letters: *b"TWch",
-    version: 1,
-    answer: 1,
-    within: SOON,
-    refusals: &[greeting::VERSION, GEOMETRY, MEMORY, NOTICE],
-};
+pub(super) const RINGS: Kind = Kind { letters: *b"TWch", version: 1, answer: 1, within: SOON };
 
-const GEOMETRY: Refusal = Refusal {
-    code: 2,
-    name: "Geometry",
-    reason: "that is more than it allows",
-    remedy: "ask for fewer or shorter messages",
-};
+const GEOMETRY: Refusal =
+    Refusal::new(2, "Geometry", "that is more than it allows", "ask for fewer or shorter messages");
 
-const MEMORY: Refusal = Refusal {
-    code: 3,
-    name: "Memory",
-    reason: "the memory does not suit it",
-    remedy: "report this: it is a fault",
-};
+const MEMORY: Refusal =
+    Refusal::new(3, "Memory", "the memory does not suit it", "report this: it is a fault");
 
-const NOTICE: Refusal =
-    Refusal { code: 4, name: "Notice", reason: "it cannot wake so", remedy: "ask for a futex" };
+/// What was asked for is no notice.
+const NOTICE: Refusal = Refusal::new(4, "Notice", "it cannot wake so", "use the same version of the library");
+
+/// The server allows the other notice alone.
+const NO_FUTEX: Refusal = Refusal {
+    servers_remedy: "have it ask for a channel with Notice::Eventfd",
+    ..Refusal::new(4, "Notice", "it wakes by no futex", "ask for an eventfd (Notice::Eventfd)")
+};
+const NO_EVENTFD: Refusal = Refusal {
+    servers_remedy: "have it ask for a channel with Notice::Futex",
+    ..Refusal::new(4, "Notice", "it wakes by no eventfd", "ask for a futex (Notice::Futex)")
+};
 
 /// What a client wants.
 #[derive(Clone, Copy, Debug)]
@@ -69,13 +65,16 @@ pub struct Limits {
     pub slots: usize,
     /// The longest message, in bytes.
     pub bytes: usize,
+    /// By what alone ends are woken; as the client likes if that is not said. By an eventfd a client can keep this end awake or waiting, by what it puts into
+    /// the epoll instance that it gives: of clients that may be hostile allow [`Notice::Futex`].
+    pub notice: Option<Notice>,
     /// How long to look before sleeping; if that is not said, what was measured ([`Patience::measured`]).
     pub patience: Option<Patience>,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { slots: 4096, bytes: 4096, patience: None }
+        Limits { slots: 4096, bytes: 4096, notice: None, patience: None }
     }
 }
 
@@ -107,7 +106,12 @@ pub(super) fn ask(link: UnixStream, options: &Options) -> Result<Met> {
         how: u16::from(options.notice == Notice::Eventfd),
         sizes: [geometry.slots() as u32, geometry.bytes() as u32],
     };
-    let theirs = RINGS.ask(&link, &greeting, &descriptors, || place(geometry.slots(), geometry.bytes()))?;
+    let notice = match options.notice {
+        Notice::Futex => NO_FUTEX,
+        Notice::Eventfd => NO_EVENTFD,
+    };
+    let place = || place(geometry.slots(), geometry.bytes());
+    let theirs = RINGS.ask(&link, &greeting, &descriptors, &[GEOMETRY, MEMORY, notice], place)?;
     let bell = (&memory, geometry.bell(End::Client));
     let doorbell = doorbell(&link, bell, ours.map(|(rings, _)| rings), theirs)?;
     Ok(Met { memory, geometry, doorbell })
@@ -139,10 +143,12 @@ fn agreed(
     mut descriptors: Vec<OwnedFd>,
     limits: &Limits,
 ) -> Result<(Shared, Geometry, Notice, Vec<OwnedFd>), &'static Refusal> {
-    let (notice, others) = match greeting.how {
-        0 => (Notice::Futex, 0),
-        1 => (Notice::Eventfd, 1),
-        _ => return Err(&NOTICE),
+    let (notice, others) = match (greeting.how, limits.notice) {
+        (0, None | Some(Notice::Futex)) => (Notice::Futex, 0),
+        (1, None | Some(Notice::Eventfd)) => (Notice::Eventfd, 1),
+        (_, Some(Notice::Futex)) => return Err(&NO_EVENTFD),
+        (_, Some(Notice::Eventfd)) => return Err(&NO_FUTEX),
+        (_, None) => return Err(&NOTICE),
     };
     let [slots, bytes] = greeting.sizes.map(|size| size as usize);
     let geometry = Geometry::new(slots, bytes)

@@ -1,6 +1,6 @@
 //! Files: bytes of any number at any offset.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
@@ -76,4 +76,36 @@ proptest! {
             assert_eq!(whole(&same), whole(&plain));
         });
     }
+}
+
+/// A place in one ring's table of files is another file's in the other's; the same holds for buffers.
+#[test]
+fn a_file_means_the_same_in_every_ring() {
+    if !has_rings() {
+        return;
+    }
+    let options = Options { operations: 4, files: 2, registered: true, ..Options::default() };
+    let (mut ring, other) = (Ring::open(&options).unwrap(), Ring::open(&options).unwrap());
+    let (kernel, others) = (&ring.kernel(), &other.kernel());
+    let file = |text: &[u8]| {
+        let file = tempfile::tempfile().unwrap();
+        file.write_all_at(text, 0).unwrap();
+        file
+    };
+    let own = kernel.register(file(b"own")).unwrap();
+    let foreign = others.register(file(b"foreign")).unwrap();
+    run(&mut ring, async {
+        for (file, text) in [(&own, &b"own"[..]), (&foreign, b"foreign")] {
+            for buffer in [kernel.buffer().await, others.buffer().await] {
+                let (bytes, buffer) = kernel.read_at(file, 0, buffer).await.unwrap();
+                assert_eq!(&buffer[..bytes], text);
+            }
+        }
+        let buffer = kernel.buffer().await.with(b"FOREIGN");
+        kernel.write_at(&foreign, 0, buffer).await.unwrap();
+    });
+    let mut text = [0; 7];
+    std::fs::File::from(foreign.as_fd().try_clone_to_owned().unwrap()).read_exact_at(&mut text, 0).unwrap();
+    assert_eq!(&text, b"FOREIGN");
+    assert!(own.is_registered() && foreign.is_registered());
 }

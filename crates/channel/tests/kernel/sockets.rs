@@ -3,7 +3,10 @@
 use std::cell::RefCell;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
 use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use tollway_channel::coroutine::{Driver, Executor};
@@ -114,6 +117,64 @@ fn many_results_come_of_one_request() {
     let mut received = received.into_inner();
     received.sort_by_key(Vec::len);
     assert!(received == sent);
+}
+
+/// Counts its copies.
+struct Copied;
+
+impl Wake for Copied {
+    fn wake(self: Arc<Self>) {}
+}
+
+/// Who looks again and again for a piece, as beside a clock, has no more wakers there than one.
+#[test]
+fn who_looks_often_for_a_piece_waits_once() {
+    if !has_rings() {
+        return;
+    }
+    let options = Options { operations: 4, pieces: 1, piece_bytes: 8, ..Options::default() };
+    let mut ring = match Ring::open(&options) {
+        Err(Error::Missing(missing)) => return tollway_host::requirement::skip_test(&["io-uring"], &missing),
+        ring => ring.unwrap(),
+    };
+    let kernel = &ring.kernel();
+    let (mut here, there) = UnixStream::pair().unwrap();
+    let there = kernel.file(there);
+    let mut receiving = kernel.receiving(&there);
+    here.write_all(b"one").unwrap();
+    let mut first = None;
+    {
+        let mut next = pin!(receiving.next());
+        until(&mut ring, || match once(next.as_mut()) {
+            Poll::Pending => false,
+            Poll::Ready(piece) => {
+                first = piece.unwrap();
+                true
+            }
+        });
+    }
+    assert_eq!(first.as_deref(), Some(&b"one"[..]));
+    here.write_all(b"two").unwrap();
+    let copied = Arc::new(Copied);
+    let waker = Waker::from(copied.clone());
+    let mut next = pin!(receiving.next());
+    // For as long as it may take the kernel to find that there is no piece, and then some.
+    for _ in 0..1000 {
+        assert!(next.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        ring.turn().unwrap();
+    }
+    // This one, the waker, its copy in the slot, and the one in line.
+    assert!(Arc::strong_count(&copied) <= 4, "{} wakers", Arc::strong_count(&copied));
+    drop(first);
+    let mut second = None;
+    until(&mut ring, || match next.as_mut().poll(&mut Context::from_waker(&waker)) {
+        Poll::Pending => false,
+        Poll::Ready(piece) => {
+            second = piece.unwrap();
+            true
+        }
+    });
+    assert_eq!(second.as_deref(), Some(&b"two"[..]));
 }
 
 /// A connection that came for nobody is closed.

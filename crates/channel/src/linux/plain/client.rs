@@ -8,7 +8,6 @@ use tollway_core::Result;
 use super::failed::Failed;
 use super::line::{Counts, Line};
 use super::meeting::{self, Options};
-use crate::linux::greeting;
 
 /// The end that asks: one request at a time.
 pub struct Client(Line);
@@ -20,7 +19,7 @@ impl Client {
     /// [`Error::Input`](tollway_core::Error::Input) if messages cannot be as long as that, or the server does not agree to it;
     /// [`Error::System`](tollway_core::Error::System) if nobody listens, the server says nothing, or the kernel refuses.
     pub fn connect(path: impl AsRef<Path>, options: &Options) -> Result<Client> {
-        Client::over(greeting::connect(path.as_ref())?, options)
+        Client::over(meeting::PLAIN.connect(path.as_ref())?, options)
     }
 
     /// Meets the server at the other end of a socket.

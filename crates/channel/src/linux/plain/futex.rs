@@ -5,13 +5,14 @@
 
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use tollway_core::{Clock, Result};
 use tollway_host::clock::RunClock;
 use tollway_host::watch::Watch;
 
 use super::waiting::Sleeper;
+use crate::atomic::AtomicU64;
 use crate::linux::words;
 use crate::wait::Gone;
 

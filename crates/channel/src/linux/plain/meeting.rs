@@ -25,24 +25,17 @@ use crate::ring::layout::{End, Geometry};
 use crate::wait::Patience;
 
 /// Version 1 of what both say to each other, of the header, and of the word of turns.
-const PLAIN: Kind = Kind {
+pub(super) const PLAIN: Kind = Kind {
     letters: *b"TWpl",
     version: 1,
     answer: 4,
     // A server may have others to meet before it.
     within: Duration::from_secs(10),
-    refusals: &[greeting::VERSION, WAY, BYTES],
 };
 
-const WAY: Refusal =
-    Refusal { code: 2, name: "Way", reason: "it does not know that way", remedy: "ask for another one" };
+const WAY: Refusal = Refusal::new(2, "Way", "it does not know that way", "ask for another one");
 
-const BYTES: Refusal = Refusal {
-    code: 3,
-    name: "Bytes",
-    reason: "that is more than it allows",
-    remedy: "ask for shorter messages",
-};
+const BYTES: Refusal = Refusal::new(3, "Bytes", "that is more than it allows", "ask for shorter messages");
 
 /// How messages go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -98,7 +91,7 @@ pub(super) fn ask(link: UnixStream, options: &Options) -> Result<Line> {
         remedy: format!("ask for 1 to {} bytes", Geometry::MOST_BYTES),
     })?;
     let greeting = Greeting { how: u16::from(options.way == Way::Handoff), sizes: [bytes as u32, 0] };
-    let mut given = PLAIN.ask(&link, &greeting, &[], place)?;
+    let mut given = PLAIN.ask(&link, &greeting, &[], &[WAY, BYTES], place)?;
     let given = given.pop().filter(|_| given.is_empty());
     let given = given.ok_or_else(|| Error::system("meeting a server", "it did not give one descriptor"))?;
     let way = match options.way {
