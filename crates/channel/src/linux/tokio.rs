@@ -13,7 +13,6 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
 use ::tokio::io::Interest;
@@ -25,6 +24,7 @@ use super::doorbell::{Doorbell, Notice, Wakers};
 use super::meeting::{self, Met};
 use super::shared::Shared as Memory;
 use super::{Limits, Options};
+use crate::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::coroutine::{Calls, Incoming, Lost, Shared, Stopped, Together};
 use crate::ring::server::Request;
 use crate::ring::{Watched, client, server};
@@ -223,10 +223,10 @@ fn driven<S: Shared + Clone + Send + 'static>(
     let ears = Ears::of(&doorbell)?;
     let end = Arc::new(End {
         doorbell,
-        is_awake: true.into(),
-        flushed: u64::MAX.into(),
-        notices: 0.into(),
-        sleeps: 0.into(),
+        is_awake: AtomicBool::new(true),
+        flushed: AtomicU64::new(u64::MAX),
+        notices: AtomicU64::new(0),
+        sleeps: AtomicU64::new(0),
     });
     let driver = Driver { shared: shared.clone(), end: end.clone(), ears, why: Stopped::Gone };
     let task = spawn(driver.run(patience));
@@ -286,6 +286,9 @@ impl Ears {
     }
 }
 
+/// After so many turns in vain it asks whether the other end is gone, a call of the kernel: who looks without end is told too.
+const VAIN: u32 = 1 << 10;
+
 /// What drives an end. Dropped, it tells who waits.
 struct Driver<S: Shared> {
     shared: S,
@@ -311,6 +314,7 @@ impl<S: Shared> Driver<S> {
         let doorbell = &self.end.doorbell;
         let is_tried = looking.is_tried();
         let mut vain_since = None;
+        let mut vain = 0u32;
         loop {
             match self.shared.turn() {
                 Err(violation) => {
@@ -324,6 +328,11 @@ impl<S: Shared> Driver<S> {
                 }
                 Ok(false) if doorbell.own().is_ended() => return false,
                 Ok(false) => {
+                    vain = vain.wrapping_add(1);
+                    if vain.is_multiple_of(VAIN) {
+                        // Seen in the next turn: it may have left something.
+                        doorbell.is_gone();
+                    }
                     let now = doorbell.now();
                     let since = *vain_since.get_or_insert(now);
                     if !is_tried || now.wrapping_sub(since) >= patience.spin {
