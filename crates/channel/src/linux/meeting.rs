@@ -121,11 +121,11 @@ pub(super) fn ask(link: UnixStream, options: &Options) -> Result<Met> {
 pub(super) fn answer(link: UnixStream, limits: &Limits) -> Result<Met> {
     let (memory, geometry, notice, rest) =
         RINGS.hear(&link, |greeting, given| agreed(greeting, given, limits))?;
-    let ours = of_its_own(notice)?;
-    let told: Vec<_> = ours.iter().map(|(_, told)| told.as_fd()).collect();
+    let (rings, told) = of_its_own(notice)?.unzip();
+    // First: who has agreed has all that it needs.
+    let doorbell = doorbell(&link, (&memory, geometry.bell(End::Server)), rings, rest)?;
+    let told: Vec<_> = told.iter().map(AsFd::as_fd).collect();
     RINGS.agree(&link, &told)?;
-    let bell = (&memory, geometry.bell(End::Server));
-    let doorbell = doorbell(&link, bell, ours.map(|(rings, _)| rings), rest)?;
     Ok(Met { memory, geometry, doorbell })
 }
 
