@@ -238,3 +238,21 @@ fn a_setting_that_a_killed_run_left_changed_is_put_back_by_the_next() {
     bench.ends(&["measure", "--resume"], 0);
     assert_eq!(now(), stood, "a run that went on did not put it back");
 }
+
+#[test]
+fn history_tells_a_killed_run_from_one_that_is_measured() {
+    let bench = Bench::with(&PRESET.replace("runs      = 4", "runs = 1000"));
+    let mut child = bench.tollway(MEASURE).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    bench.wait_for_trials(1);
+    let (running, _) = bench.ends(&["history"], 0);
+    assert!(running.contains("running") && !running.contains("killed"), "{running}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let (killed, _) = bench.ends(&["history"], 0);
+    assert!(killed.contains("killed") && killed.contains("--resume"), "{killed}");
+    assert!(!killed.contains("running"), "{killed}");
+    let (document, _) = bench.ends(&["history", "--json"], 0);
+    let document: serde_json::Value = serde_json::from_str(&document).unwrap();
+    assert_eq!(document["killed"], serde_json::json!([1]), "{document}");
+    bench.nothing_stays_behind();
+}
