@@ -101,6 +101,7 @@ fn part_full_before() {
         let error = Store::open(folder.join(name)).unwrap_err();
         assert!(matches!(error, StoreError::Full { .. }), "{name}: {error}");
     }
+    drop(filled);
     fs::remove_file(&ballast).unwrap();
     assert_eq!(Store::open(&file).unwrap().runs().unwrap()[0].trials, 8);
 }
