@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use tollway_channel::linux::{Client, Failed, Limits, Notice, Options, Server};
-use tollway_channel::wait::Patience;
+use tollway_channel::wait::{Gone, Patience};
 use tollway_host::descriptor::{accept, connect, listen_anonymously};
 
 /// Tells a server's process where to connect.
@@ -97,6 +97,31 @@ fn replies_come_whether_one_sleeps_or_looks() {
             drop(client);
             assert!(other.ended(), "a server whose client has gone does not end");
         }
+    }
+}
+
+/// With nothing in the rings: each end is woken as often as it wakes the other, and learns that the other is gone.
+#[test]
+fn ends_wake_each_other_by_their_doorbells_alone() {
+    for notice in [Notice::Futex, Notice::Eventfd] {
+        let (here, there) = UnixStream::pair().unwrap();
+        let answering = std::thread::spawn(move || {
+            let mut server = Server::over(there, &Limits::default()).unwrap();
+            (server.nudged(), server.counts().notices)
+        });
+        let mut client = Client::over(here, &options(notice)).unwrap();
+        for _ in 0..500 {
+            client.nudge().unwrap();
+        }
+        assert_eq!(client.counts().notices, 500);
+        drop(client);
+        assert_eq!(answering.join().unwrap(), (500, 500), "{notice:?}");
+
+        let (here, there) = UnixStream::pair().unwrap();
+        let leaving = std::thread::spawn(move || drop(Server::over(there, &Limits::default()).unwrap()));
+        let mut client = Client::over(here, &options(notice)).unwrap();
+        leaving.join().unwrap();
+        assert_eq!(client.nudge(), Err(Gone), "{notice:?}");
     }
 }
 

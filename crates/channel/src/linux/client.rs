@@ -121,6 +121,16 @@ impl Client {
         }
     }
 
+    /// Wakes a server that [sleeps for that](super::Server::nudged), and sleeps until it wakes this end: what a notice costs there and back, with nothing
+    /// in the rings.
+    ///
+    /// # Errors
+    /// [`Gone`] if the server is no more.
+    pub fn nudge(&mut self) -> std::result::Result<(), Gone> {
+        self.connection.nudges(&self.ring)?;
+        self.connection.is_nudged(&self.ring)
+    }
+
     /// How many slots are taken ([`in_flight`](client::Client::in_flight)).
     pub fn in_flight(&self) -> usize {
         self.ring.in_flight()

@@ -78,6 +78,32 @@ impl<P: Platform> Connection<P> {
         self.waiter.wait(ring.bell(), || ring.has_some() || or())
     }
 
+    /// Says that this end sleeps, and wakes the other, which is to sleep as well: with nothing in the rings, for who measures what that takes.
+    pub(super) fn nudges(&mut self, ring: &impl Watched) -> Result<(), Gone> {
+        ring.bell().ask();
+        while !ring.theirs().answer() {
+            // It has not said so yet.
+            if self.waiter.platform().is_gone() {
+                ring.bell().withdraw();
+                return Err(Gone);
+            }
+            self.waiter.platform().give_way();
+        }
+        self.wakes(ring);
+        Ok(())
+    }
+
+    /// Sleeps until the other end has [nudged](Self::nudges) this one, which has said that it sleeps.
+    pub(super) fn is_nudged(&mut self, ring: &impl Watched) -> Result<(), Gone> {
+        while ring.bell().is_asked() {
+            if let Err(gone) = self.waiter.platform().sleep(ring.bell().0) {
+                ring.bell().withdraw();
+                return Err(gone);
+            }
+        }
+        Ok(())
+    }
+
     pub(super) fn doorbell(&self) -> &P {
         self.waiter.platform()
     }
