@@ -78,6 +78,11 @@ impl End {
         matches!(self.state, State::Waits { .. })
     }
 
+    /// Whether it does something then, and for longer.
+    pub(super) fn is_busy_at(&self, time: f64) -> bool {
+        !self.is_waiting() && self.now > time
+    }
+
     /// Whether it sleeps then, and has to be woken.
     pub(super) fn sleeps_at(&self, time: f64) -> bool {
         matches!(self.state, State::Waits { sleeps, .. } if sleeps <= time)
