@@ -100,7 +100,7 @@ fn replies_come_whether_one_sleeps_or_looks() {
     }
 }
 
-/// With nothing in the rings: each end is woken as often as it wakes the other, and learns that the other is gone.
+/// With nothing in the rings: each end is nudged as often as it nudges the other, is woken if it sleeps, and learns that the other is gone.
 #[test]
 fn ends_wake_each_other_by_their_doorbells_alone() {
     for notice in [Notice::Futex, Notice::Eventfd] {
@@ -113,9 +113,14 @@ fn ends_wake_each_other_by_their_doorbells_alone() {
         for _ in 0..500 {
             client.nudge().unwrap();
         }
-        assert_eq!(client.counts().notices, 500);
+        // The server sleeps by then.
+        std::thread::sleep(Duration::from_millis(20));
+        client.nudge().unwrap();
+        let notices = client.counts().notices;
+        assert!((1..=501).contains(&notices), "{notice:?}: {notices}");
         drop(client);
-        assert_eq!(answering.join().unwrap(), (500, 500), "{notice:?}");
+        let (times, notices) = answering.join().unwrap();
+        assert!(times == 501 && notices <= 501, "{notice:?}: {times}, {notices}");
 
         let (here, there) = UnixStream::pair().unwrap();
         let leaving = std::thread::spawn(move || drop(Server::over(there, &Limits::default()).unwrap()));

@@ -121,13 +121,13 @@ impl Client {
         }
     }
 
-    /// Wakes a server that [sleeps for that](super::Server::nudged), and sleeps until it wakes this end: what a notice costs there and back, with nothing
-    /// in the rings.
+    /// Nudges a server that [waits for that](super::Server::nudged), and sleeps until it nudges this end: what a notice costs there and back, with nothing in
+    /// the rings. As with messages, who is nudged before it sleeps is not woken.
     ///
     /// # Errors
     /// [`Gone`] if the server is no more.
     pub fn nudge(&mut self) -> std::result::Result<(), Gone> {
-        self.connection.nudges(&self.ring)?;
+        self.connection.nudges(&self.ring);
         self.connection.is_nudged(&self.ring)
     }
 

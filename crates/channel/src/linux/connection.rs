@@ -1,8 +1,13 @@
 //! What both ends do alike: wake the other, and wait for it.
 
 use super::doorbell::Doorbell;
+use crate::atomic::Ordering;
 use crate::ring::Watched;
+use crate::ring::bell::ASLEEP;
 use crate::wait::{Gone, Patience, Platform, Waiter, Waits};
+
+/// What stands in the bell of an end that was nudged: it has nothing to take.
+const NUDGED: u64 = 2;
 
 /// The way to the other end.
 pub struct Connection<P = Doorbell> {
@@ -78,29 +83,26 @@ impl<P: Platform> Connection<P> {
         self.waiter.wait(ring.bell(), || ring.has_some() || or())
     }
 
-    /// Says that this end sleeps, and wakes the other, which is to sleep as well: with nothing in the rings, for who measures what that takes.
-    pub(super) fn nudges(&mut self, ring: &impl Watched) -> Result<(), Gone> {
-        ring.bell().ask();
-        while !ring.theirs().answer() {
-            // It has not said so yet.
-            if self.waiter.platform().is_gone() {
-                ring.bell().withdraw();
-                return Err(Gone);
-            }
-            self.waiter.platform().give_way();
+    /// Nudges the other end, and wakes it if it sleeps: with nothing in the rings, for who measures what that takes.
+    pub(super) fn nudges(&mut self, ring: &impl Watched) {
+        if ring.theirs().0.swap(NUDGED, Ordering::SeqCst) == ASLEEP {
+            self.wakes(ring);
         }
-        self.wakes(ring);
-        Ok(())
     }
 
-    /// Sleeps until the other end has [nudged](Self::nudges) this one, which has said that it sleeps.
-    pub(super) fn is_nudged(&mut self, ring: &impl Watched) -> Result<(), Gone> {
-        while ring.bell().is_asked() {
-            if let Err(gone) = self.waiter.platform().sleep(ring.bell().0) {
-                ring.bell().withdraw();
-                return Err(gone);
+    /// Sleeps until the other end has [nudged](Self::nudges) this one, unless it has already.
+    pub(super) fn is_nudged(&self, ring: &impl Watched) -> Result<(), Gone> {
+        let bell = ring.bell();
+        // What else may stand there is a nudge: nobody but this end says that it sleeps.
+        if bell.0.compare_exchange(0, ASLEEP, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
+            while bell.is_asked() {
+                if let Err(gone) = self.waiter.platform().sleep(bell.0) {
+                    bell.withdraw();
+                    return Err(gone);
+                }
             }
         }
+        bell.withdraw();
         Ok(())
     }
 

@@ -10,8 +10,8 @@ use super::dispatcher::Dispatcher;
 use super::meeting::{self, Met};
 use super::shared::Shared;
 use crate::coroutine::Incoming;
+use crate::ring::Violation;
 use crate::ring::server::{self, Request};
-use crate::ring::{Violation, Watched};
 use crate::wait::Gone;
 
 /// The end that answers: one client's.
@@ -91,12 +91,11 @@ impl Server {
         Ok(())
     }
 
-    /// Sleeps, and wakes the client each time it is woken, until the client is gone: the other end of [`Client::nudge`](super::Client::nudge). How often it
-    /// was woken.
+    /// Sleeps until it is nudged, and nudges the client, until that is gone: the other end of [`Client::nudge`](super::Client::nudge). How often that was.
     pub fn nudged(&mut self) -> u64 {
-        self.ring.bell().ask();
         let mut times = 0;
-        while self.connection.is_nudged(&self.ring).is_ok() && self.connection.nudges(&self.ring).is_ok() {
+        while self.connection.is_nudged(&self.ring).is_ok() {
+            self.connection.nudges(&self.ring);
             times += 1;
         }
         times
