@@ -3,12 +3,12 @@
 //! - **Rings.** The [`twin`] of both ends, whose steps are tolls: messages alone at two depths say what each costs and what a round does (across cores a third
 //!   one, what is lost where all that is on its way is in one cache line), exchanges by sched_yield and by the channel's own doorbells what a switch, a
 //!   sleep and a wake-up do.
-//! - **Synchronous, one core.** Every call is an exchange of its own, however many there are: datagrams for the slow path, two switches for the fast one. By the
-//!   slow path many threads add to it what they are measured to add, by the logarithm of how many there are.
-//! - **Synchronous, two cores.** One call is the exchange across cores; by the fast path two cache lines go there and back, the turn and the message. Of several
-//!   by the slow path no end can do more than its half of the exchange on one core, and no call takes less than the whole across: the larger of both
-//!   bounds (P. J. Denning and J. P. Buzen, "The Operational Analysis of Queueing Network Models", ACM Computing Surveys 10:3, 1978, section 5.2). Of several
-//!   by the fast path nothing is foretold: it depends on which threads the scheduler has on the two cores together.
+//! - **Synchronous, one core.** Every call is an exchange of its own, however many there are: datagrams for the slow path, two switches for the fast
+//!   one. By the slow path many threads add to it what they are measured to add, by the logarithm of how many there are.
+//! - **Synchronous, two cores.** One call is the exchange across cores; by the fast path two cache lines go there and back, the turn and the message. Of
+//!   several by the slow path no end can do more than its half of the exchange on one core, and no call takes less than the whole across: the larger of
+//!   both bounds (P. J. Denning and J. P. Buzen, "The Operational Analysis of Queueing Network Models", ACM Computing Surveys 10:3, 1978, section 5.2). Of
+//!   several by the fast path nothing is foretold: it depends on which threads the scheduler has on the two cores together.
 //! - **Calls of the kernel.** One that is made is its own toll. Of those that are asked for, each costs something and all that are on their way together
 //!   something once; two depths determine both.
 //!

@@ -43,11 +43,22 @@ pub(super) fn of(setting: &Setting, placement: Placement) -> Vec<Gate> {
                 Gate::new(format!("request and reply, as with {depth} at once"), CLIENT, toll)
                     .visits(Visits::Fixed(share))
             });
-            messages.chain([switches, sleeps(noticing(setting, placement))]).collect()
+            let toll = noticing(setting, placement);
+            let sleeps = match placement {
+                Placement::Same if setting.sleeps_at_once() => sleeps(toll).visits(taking_turns(setting)),
+                _ => sleeps(toll),
+            };
+            messages.chain([switches, sleeps]).collect()
         }
     };
     gates.extend(labour::gates(setting.load).map(|(name, key)| Gate::new(name, SERVER, key)));
     gates
+}
+
+/// Two ends that sleep at once take turns on their core: each does all there is for it, then the other. Sleeps are fewer, as who wakes the other may have to
+/// give way to it at once, and finds something to do when it comes back; so it is with the toll, too.
+fn taking_turns(setting: &Setting) -> Visits {
+    Visits::Fixed(1.0 / setting.requests as f64)
 }
 
 /// Of the depths below and above a number the share of each, where a cost is `each + once / n` between them. More than the last are as the last.

@@ -20,7 +20,7 @@ use tollway_load::repeat;
 use super::{CLIENT, SERVER, ping_pong};
 use crate::params;
 
-/// How long a client waits for its server to say how often it was woken.
+/// How long a client waits for its server to say how often it was nudged.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Neither end looks.
@@ -52,8 +52,9 @@ impl Variant for Wakeup {
     }
 
     fn caveats(&self) -> &str {
-        "Client and server are processes. Each says that it sleeps, wakes the other and sleeps: two of each in a sample. No message is in it. On two cores \
-         who is woken may answer before the other lies down, which then does not sleep."
+        "Client and server are processes. Each nudges the other, which wakes it, and sleeps: two of each in a sample. No message is in it. As with \
+         messages, who is nudged before it lies down neither sleeps nor is woken: on one core where the scheduler has the woken one run at once, before its \
+         waker goes on."
     }
 
     fn axes(&self) -> Vec<Axis> {
@@ -92,7 +93,7 @@ impl Variant for Wakeup {
 struct Waking {
     notice: Notice,
     client: Option<Client>,
-    /// By which the server says how often it was woken.
+    /// By which the server says how often it was nudged.
     link: Option<UnixStream>,
     woken: u64,
     is_lost: bool,
@@ -130,11 +131,11 @@ impl Actor for Waking {
         let mut times = [0; 8];
         link.set_read_timeout(Some(PATIENCE))
             .and_then(|()| link.read_exact(&mut times))
-            .map_err(|e| Error::system("hearing from the server how often it was woken", e))?;
+            .map_err(|e| Error::system("hearing from the server how often it was nudged", e))?;
         match u64::from_le_bytes(times) {
             times if times == self.woken && times > 0 => Ok(()),
             times => Err(Error::Wrong(format!(
-                "the server was woken {times} times, and woke its client {} times",
+                "the server was nudged {times} times, and nudged its client {} times",
                 self.woken
             ))),
         }
@@ -172,11 +173,11 @@ impl Actor for Woken {
         let (mut link, mut server) = meeting.join().map_err(panicked)??;
         self.times = server.nudged();
         link.write_all(&self.times.to_le_bytes())
-            .map_err(|e| Error::system("telling the client how often it was woken", e))
+            .map_err(|e| Error::system("telling the client how often it was nudged", e))
     }
 
     fn verify(&mut self) -> Result<()> {
-        if self.times > 0 { Ok(()) } else { Err(Error::Wrong("nobody woke the server".into())) }
+        if self.times > 0 { Ok(()) } else { Err(Error::Wrong("nobody nudged the server".into())) }
     }
 
     fn tally(&mut self) -> Tally {
