@@ -1,5 +1,7 @@
 //! The path `ipc` through the laboratory: client and server as processes, on one core and on two, foretold before they are measured, and billed.
 
+#[path = "../../channel/tests/forbidden/filter.rs"]
+mod filter;
 #[expect(dead_code, reason = "other tests need more of it")]
 mod program;
 
@@ -135,6 +137,35 @@ fn memory_is_taken_and_given_back_by_each_way() {
             Some("memory-sync") => assert_eq!(per_operation(point, "kernel_entries"), 1.0),
             Some("memory-async") => assert!(per_operation(point, "kernel_entries") > 0.0, "{point}"),
             _ => assert_eq!(per_operation(point, "served"), 1.0),
+        }
+    }
+}
+
+/// Where a sandbox forbids io_uring, or the kernel has none, what needs it is skipped with the reason and what would help; the rest is measured.
+#[test]
+fn without_io_uring_its_points_are_skipped() {
+    for errno in [libc::EPERM, libc::ENOSYS] {
+        let bench = Bench::with(&preset(
+            "[[case]]\nvariant = [\"memory-sync\", \"memory-async\", \"tcp-io-uring\"]\n",
+        ));
+        let mut command = bench.tollway(&["measure", "--preset-file", "short.toml", "--json"]);
+        filter::forbid(&mut command, &[libc::SYS_io_uring_setup], errno);
+        let (out, _) = program::told(&command.output().unwrap(), 0);
+        let document: Value = serde_json::from_str(&out).unwrap();
+        let points = document["points"].as_array().unwrap();
+        let of = |variant: &str| points.iter().find(|point| point["variant"] == variant).unwrap();
+        assert_eq!(of("memory-sync")["state"], "done", "{out}");
+        for variant in ["memory-async", "tcp-io-uring"] {
+            let point = of(variant);
+            assert_eq!(point["state"], "skipped", "{point}");
+            let skipped = &point["skipped"];
+            assert!(skipped["reason"].to_string().contains(&format!("os error {errno}")), "{skipped}");
+            assert!(
+                skipped["remedy"]
+                    .as_str()
+                    .is_some_and(|remedy| remedy.contains("io_uring") || remedy.contains("IO_URING")),
+                "{skipped}"
+            );
         }
     }
 }

@@ -13,7 +13,6 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
 use ::tokio::io::Interest;
@@ -25,6 +24,7 @@ use super::doorbell::{Doorbell, Notice, Wakers};
 use super::meeting::{self, Met};
 use super::shared::Shared as Memory;
 use super::{Limits, Options};
+use crate::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::coroutine::{Calls, Incoming, Lost, Shared, Stopped, Together};
 use crate::ring::server::Request;
 use crate::ring::{Watched, client, server};
@@ -111,10 +111,7 @@ impl Client {
     /// As [`linux::Client::connect`](super::Client::connect).
     pub async fn connect(path: impl AsRef<Path>, options: &Options) -> Result<Client> {
         let path = path.as_ref().to_owned();
-        let link = blocking(move || {
-            UnixStream::connect(&path)
-                .map_err(|e| Error::system(format!("connecting to {}", path.display()), e))
-        });
+        let link = blocking(move || meeting::connected(&path, meeting::SOON));
         Client::over(link.await?, options).await
     }
 
@@ -167,7 +164,7 @@ impl Server {
     /// # Errors
     /// As [`linux::Server::over`](super::Server::over), and if the client's end is not woken by an [eventfd](Notice::Eventfd).
     pub async fn over(link: UnixStream, limits: &Limits) -> Result<Server> {
-        let limits = *limits;
+        let limits = Limits { notice: Some(Notice::Eventfd), ..*limits };
         let (met, patience) = met(link, limits.patience, move |link| meeting::answer(link, &limits)).await?;
         let incoming = Incoming::over(server::Server::new(met.memory, met.geometry));
         let (end, _driving) = driven(&incoming, met.doorbell, patience)?;
@@ -226,10 +223,10 @@ fn driven<S: Shared + Clone + Send + 'static>(
     let ears = Ears::of(&doorbell)?;
     let end = Arc::new(End {
         doorbell,
-        is_awake: true.into(),
-        flushed: u64::MAX.into(),
-        notices: 0.into(),
-        sleeps: 0.into(),
+        is_awake: AtomicBool::new(true),
+        flushed: AtomicU64::new(u64::MAX),
+        notices: AtomicU64::new(0),
+        sleeps: AtomicU64::new(0),
     });
     let driver = Driver { shared: shared.clone(), end: end.clone(), ears, why: Stopped::Gone };
     let task = spawn(driver.run(patience));
@@ -289,6 +286,9 @@ impl Ears {
     }
 }
 
+/// After so many turns in vain it asks whether the other end is gone, a call of the kernel: who looks without end is told too.
+const VAIN: u32 = 1 << 10;
+
 /// What drives an end. Dropped, it tells who waits.
 struct Driver<S: Shared> {
     shared: S,
@@ -314,6 +314,7 @@ impl<S: Shared> Driver<S> {
         let doorbell = &self.end.doorbell;
         let is_tried = looking.is_tried();
         let mut vain_since = None;
+        let mut vain = 0u32;
         loop {
             match self.shared.turn() {
                 Err(violation) => {
@@ -327,6 +328,11 @@ impl<S: Shared> Driver<S> {
                 }
                 Ok(false) if doorbell.own().is_ended() => return false,
                 Ok(false) => {
+                    vain = vain.wrapping_add(1);
+                    if vain.is_multiple_of(VAIN) {
+                        // Seen in the next turn: it may have left something.
+                        doorbell.is_gone();
+                    }
                     let now = doorbell.now();
                     let since = *vain_since.get_or_insert(now);
                     if !is_tried || now.wrapping_sub(since) >= patience.spin {

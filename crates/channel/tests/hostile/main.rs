@@ -8,6 +8,7 @@ mod racing;
 use std::fs;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -91,28 +92,49 @@ fn greeting(random: &mut Xoshiro256PlusPlus) -> Vec<u8> {
     near
 }
 
+/// Tells a process how many meetings are its own, and by which seed.
+const PART: &str = "TOLLWAY_CHANNEL_MEETINGS";
+
+#[test]
+#[ignore = "the next test starts it, in processes of its own"]
+fn meets() {
+    let part = std::env::var(PART).unwrap();
+    let (meetings, seed) = part.split_once(' ').unwrap();
+    let meetings: u64 = meetings.parse().unwrap();
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed.parse().unwrap());
+    let mut tally = meeting::Tally::default();
+    while tally.met < meetings {
+        meeting::play(&greeting(&mut random), &mut tally);
+    }
+    println!("\nmet {} {}", tally.met, tally.agreed);
+}
+
+/// In processes, two for each processor: threads of one would wait for each other at every mapping and descriptor, and a meeting waits now and then.
 #[test]
 fn whatever_is_said_when_ends_meet() {
     let meetings = lies().map_or(3000, |lies| lies / 10);
-    let threads = thread::available_parallelism().map_or(2, usize::from) as u64;
-    let tallies: Vec<_> = thread::scope(|scope| {
-        let parts: Vec<_> = (0..threads)
-            .map(|part| {
-                scope.spawn(move || {
-                    let mut random = Xoshiro256PlusPlus::seed_from_u64(10 + part);
-                    let mut tally = meeting::Tally::default();
-                    while tally.met < meetings / threads {
-                        meeting::play(&greeting(&mut random), &mut tally);
-                    }
-                    tally
-                })
-            })
-            .collect();
-        parts.into_iter().map(|part| part.join().unwrap()).collect()
-    });
-    println!("{tallies:?}");
-    let [met, agreed] = [tallies.iter().map(|t| t.met).sum::<u64>(), tallies.iter().map(|t| t.agreed).sum()];
-    assert!(agreed > met / 20 && agreed < met, "{tallies:?}");
+    let processes = 2 * thread::available_parallelism().map_or(2, usize::from) as u64;
+    let parts: Vec<_> = (0..processes)
+        .map(|part| {
+            let mut command = Command::new(std::env::current_exe().unwrap());
+            command.args(["--ignored", "--exact", "meets", "--nocapture"]);
+            command.env(PART, format!("{} {}", meetings.div_ceil(processes), 10 + part));
+            command.stdout(Stdio::piped()).spawn().unwrap()
+        })
+        .collect();
+    let (mut met, mut agreed) = (0, 0);
+    for part in parts {
+        let output = part.wait_with_output().unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success(), "{said}");
+        let line =
+            said.lines().find_map(|line| line.strip_prefix("met ")).unwrap_or_else(|| panic!("{said}"));
+        let counts: Vec<u64> = line.split(' ').map(|count| count.parse().unwrap()).collect();
+        met += counts[0];
+        agreed += counts[1];
+    }
+    println!("{met} met, {agreed} agreed");
+    assert!(met >= meetings && agreed > met / 20 && agreed < met, "{agreed} of {met} agreed");
 }
 
 /// One thread serves a liar and an honest client in turns, and the liar scribbles all the while.

@@ -45,7 +45,7 @@ pub fn play(input: &[u8], tally: &mut Tally) {
     liar.shutdown(Shutdown::Write).unwrap();
     tally.met += 1;
     if whom.is_multiple_of(2) {
-        let limits = Limits { slots: 64, bytes: 1024, patience: PATIENCE };
+        let limits = Limits { slots: 64, bytes: 1024, notice: None, patience: PATIENCE };
         if let Ok(mut server) = Server::over(honest, &limits) {
             tally.agreed += 1;
             scribbles(&given, said);
@@ -63,7 +63,8 @@ pub fn play(input: &[u8], tally: &mut Tally) {
 
 /// Writes entries of the first lap into memory that the honest end has mapped.
 fn scribbles(given: &[Given], said: &[u8]) {
-    for pages in given.iter().filter_map(|given| given.pages.as_ref()) {
+    for given in given.iter().filter(|given| given.is_memory) {
+        let pages = SharedPages::from_fd(given.descriptor.try_clone().unwrap()).unwrap();
         for (at, byte) in said.iter().enumerate() {
             let entry = u64::from(byte % 8) | u64::from(byte >> 3) << 16 | 1 << 48;
             pages.words()[(32 + at) % (pages.len() / 8)].store(entry, Ordering::Relaxed);
@@ -74,39 +75,39 @@ fn scribbles(given: &[Given], said: &[u8]) {
 /// A descriptor that the liar gives.
 struct Given {
     descriptor: OwnedFd,
-    /// The memory behind it, if that is what was asked for.
-    pages: Option<SharedPages>,
+    /// Whether it is what was asked for: memory, which the liar maps only when the other has.
+    is_memory: bool,
 }
 
 impl Given {
     /// Of one of a dozen kinds. Memory has the size of what was said, if that is a greeting.
     fn new(kind: u8, said: &[u8]) -> Given {
-        let only = |descriptor: OwnedFd| Given { descriptor, pages: None };
+        let only = |descriptor: OwnedFd| Given { descriptor, is_memory: false };
+        let memory = |len: usize, seals: SealFlags| {
+            let memory = memfd_create("lie", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
+            ftruncate(&memory, len as u64).unwrap();
+            fcntl_add_seals(&memory, seals).unwrap();
+            memory
+        };
         let number =
             |at: usize| said.get(at..at + 4).map_or(0, |bytes| u32::from_le_bytes(bytes.try_into().unwrap()));
         let words = 32 + number(8).min(4096).next_multiple_of(16) as usize * 2;
         let bytes = (words * 8 + number(8).min(4096) as usize * number(12).min(4096) as usize).min(1 << 20);
+        let whole = bytes.next_multiple_of(4096);
         match kind % 12 {
-            0..=4 => {
-                let pages = SharedPages::new(bytes).unwrap();
-                Given { descriptor: pages.as_fd().try_clone_to_owned().unwrap(), pages: Some(pages) }
-            }
+            // As the library makes it, but that none of its pages is touched before somebody believes in it: most are never.
+            0..=4 => Given {
+                descriptor: memory(whole, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL),
+                is_memory: true,
+            },
             5 => only(epoll::create(epoll::CreateFlags::CLOEXEC).unwrap()),
             6 => only(eventfd(0, EventfdFlags::CLOEXEC).unwrap()),
             7 => only(rustix::pipe::pipe().unwrap().0),
             8 => only(UnixStream::pair().unwrap().0.into()),
             // Memory that can be shrunk, or is empty, or cannot be written.
-            seals => {
-                let memory = memfd_create("lie", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
-                let (len, seals) = match seals {
-                    9 => (bytes.next_multiple_of(4096), SealFlags::GROW),
-                    10 => (0, SealFlags::SHRINK | SealFlags::GROW),
-                    _ => (bytes.next_multiple_of(4096), SealFlags::SHRINK | SealFlags::FUTURE_WRITE),
-                };
-                ftruncate(&memory, len as u64).unwrap();
-                fcntl_add_seals(&memory, seals).unwrap();
-                only(memory)
-            }
+            9 => only(memory(whole, SealFlags::GROW)),
+            10 => only(memory(0, SealFlags::SHRINK | SealFlags::GROW)),
+            _ => only(memory(whole, SealFlags::SHRINK | SealFlags::FUTURE_WRITE)),
         }
     }
 }

@@ -8,16 +8,25 @@ mod connection;
 mod dispatcher;
 #[path = "../../src/linux/doorbell.rs"]
 mod doorbell;
+#[path = "../../src/linux/kernel/mod.rs"]
+pub mod kernel;
 #[path = "../../src/linux/meeting.rs"]
 mod meeting;
 #[path = "../../src/linux/patience.rs"]
 mod patience;
+#[path = "../../src/linux/plain/mod.rs"]
+pub mod plain;
 #[path = "../../src/linux/server.rs"]
 mod server;
 #[path = "shared.rs"]
 mod shared;
+#[cfg(feature = "tokio")]
+#[path = "../../src/linux/tokio.rs"]
+pub mod tokio;
 
 pub use client::Client;
+pub use connection::Counts;
 pub use doorbell::Notice;
 pub use meeting::{Limits, Options};
 pub use server::Server;
+pub use shared::Shared;

@@ -1,22 +1,27 @@
 //! Two ends that pause at any access to what they share, or what threads share: no message is lost, doubled or changed, by whatever way it goes.
 //!
-//! All of `src` is compiled once more here, with atomics that pause. `TOLLWAY_PAUSES` says how many messages (`make pauses`: 10^7).
+//! All of `src` is compiled once more here, with atomics that pause. `TOLLWAY_PAUSES` says how many messages (`make pauses`: 10^7) go by rings; by each of
+//! the other ways as many as by each of theirs.
 #![allow(dead_code, missing_docs, unused_imports)]
 
 extern crate alloc;
 
+mod at_both;
 mod atomic;
 #[path = "../../src/coroutine/mod.rs"]
 mod coroutine;
 #[path = "../../src/failed.rs"]
 mod failed;
 mod linux;
+mod plainly;
 #[path = "../../src/ring/mod.rs"]
 mod ring;
 #[path = "../../src/rouse.rs"]
 mod rouse;
 #[path = "../../src/threads.rs"]
 mod threads;
+#[cfg(feature = "tokio")]
+mod under_tokio;
 #[path = "../../src/wait.rs"]
 mod wait;
 
@@ -183,7 +188,10 @@ fn share() -> u64 {
     messages / 20
 }
 
-/// Every way by that notice, by ends that sleep at once, and by ends that look first.
+/// Ends that sleep at once, and ends that look first.
+const PATIENCES: [Patience; 2] = [Patience { spin: 0, yields: 0 }, Patience { spin: 3000, yields: 2 }];
+
+/// Every way by that notice.
 fn every_way(notice: Notice) {
     type Serves = fn(Server, u64);
     type Asks = fn(Client, u64);
@@ -195,7 +203,7 @@ fn every_way(notice: Notice) {
         (16, serves_in_tasks, in_batches),
     ];
     for (slots, serves, asks) in ways {
-        for patience in [Patience { spin: 0, yields: 0 }, Patience { spin: 3000, yields: 2 }] {
+        for patience in PATIENCES {
             let (client, server) = meet(slots, notice, Some(patience));
             let serving = thread::spawn(move || serves(server, share()));
             asks(client, share());

@@ -7,3 +7,4 @@ mod betrayed;
 mod frames;
 mod leaving;
 mod linux;
+mod vanishing;

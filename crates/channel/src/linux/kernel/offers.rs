@@ -47,11 +47,14 @@ impl Offer {
         };
         let mut probe = Probe::new();
         ring.submitter().register_probe(&mut probe).map_err(|error| {
-            Missing::new(
-                what,
-                format!("the kernel does not say what it has: {error}"),
-                "use Linux 5.6 or later",
-            )
+            // A kernel that has opened a ring has that call, and forbids it to nobody.
+            let remedy = match error.raw_os_error() {
+                Some(libc::EPERM | libc::EACCES | libc::ENOSYS) => {
+                    "allow io_uring_register in the sandbox's filter"
+                }
+                _ => "use Linux 5.6 or later",
+            };
+            Missing::new(what, format!("the kernel does not say what it has: {error}"), remedy)
         })?;
         match codes.iter().find(|code| !probe.is_supported(**code)) {
             None => Ok(()),

@@ -7,7 +7,7 @@
 
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use rustix::event::Timespec;
 use rustix::io::Errno;
@@ -18,6 +18,7 @@ use tollway_host::clock::RunClock;
 use tollway_host::watch::Watch;
 
 use super::waiting::Sleeper;
+use crate::atomic::AtomicU64;
 use crate::wait::Gone;
 
 /// How long an end sleeps before it looks whether the other is gone, on a kernel without futex_waitv(2).

@@ -1,7 +1,9 @@
 //! The network card of the stack: whole frames of an interface, received from a ring of slots that the kernel shares and sent in batches.
 
+use std::cell::Cell;
 use std::os::fd::{AsFd, OwnedFd};
 
+use rustix::net::sockopt::socket_error;
 use smoltcp::phy::{self, DeviceCapabilities, Medium};
 use smoltcp::time::Instant;
 use tollway_wire::ring::{Geometry, SlotRing};
@@ -11,6 +13,10 @@ use tollway_wire::{Interface, PacketSocket, WireError};
 /// Memory for frames that wait to be received, in bytes: more than twice as many as 128 connections can have on their way.
 const RECEIVED: usize = 1 << 20;
 
+/// After so many looks in vain the kernel is asked whether there is an interface still: without one nobody sleeps until a frame comes, as poll(2) has an
+/// error to tell at once, again and again.
+const LOOKS: u32 = 1 << 10;
+
 /// What the stack receives by and sends by.
 pub struct Device {
     ring: SlotRing,
@@ -19,6 +25,10 @@ pub struct Device {
     /// The frame that is being read: a copy, since what is made of it may be sent while it is looked at.
     frame: Vec<u8>,
     received: u64,
+    /// Looks in vain, and whether the interface went away meanwhile.
+    looks: Cell<u32>,
+    ended: Cell<bool>,
+    interface: String,
     /// What went wrong, told at the next [`flush`](Device::flush).
     fault: Option<WireError>,
 }
@@ -35,13 +45,33 @@ impl Device {
         let mut ring = SlotRing::new(socket, Geometry::of_slots(RECEIVED, longest)?, false)?;
         ring.socket().bind(interface)?;
         let frame = Vec::with_capacity(longest);
-        Ok(Device { ring, out: Many::open(interface)?, longest, frame, received: 0, fault: None })
+        let (looks, ended) = (Cell::new(0), Cell::new(false));
+        Ok(Device {
+            ring,
+            out: Many::open(interface)?,
+            longest,
+            frame,
+            received: 0,
+            looks,
+            ended,
+            interface: interface.name.clone(),
+            fault: None,
+        })
     }
 
-    /// Whether a frame is there to be received. Costs no system call.
+    /// Whether a frame is there to be received, or none can come any more. Costs no system call but now and then.
     #[inline]
     pub fn has_some(&self) -> bool {
-        self.ring.has_some()
+        self.ring.has_some() || self.has_ended()
+    }
+
+    fn has_ended(&self) -> bool {
+        let looks = self.looks.get().wrapping_add(1);
+        self.looks.set(looks);
+        if looks.is_multiple_of(LOOKS) && !matches!(socket_error(&self.ring), Ok(Ok(()))) {
+            self.ended.set(true);
+        }
+        self.ended.get()
     }
 
     /// What can be read when a frame is there.
@@ -58,6 +88,12 @@ impl Device {
     /// What went wrong since the last time: the interface is down or gone.
     pub fn flush(&mut self) -> Result<(), WireError> {
         let flushed = self.out.flush();
+        let lost = || WireError::Lost {
+            interface: self.interface.clone(),
+            reason: "it went down, or is gone".into(),
+            remedy: "keep it for as long as the stack has connections".into(),
+        };
+        let flushed = if self.ended.get() { flushed.and(Err(lost())) } else { flushed };
         self.fault.take().map_or(flushed, Err)
     }
 
@@ -77,7 +113,7 @@ impl phy::Device for Device {
     type TxToken<'a> = Room<'a>;
 
     fn receive(&mut self, _: Instant) -> Option<(Received<'_>, Room<'_>)> {
-        let Device { ring, out, longest, frame, received, fault } = self;
+        let Device { ring, out, longest, frame, received, fault, .. } = self;
         let (longest, mut cut) = (*longest, false);
         let read = ring.read(1, |came| {
             frame.clear();

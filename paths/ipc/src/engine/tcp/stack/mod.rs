@@ -137,6 +137,16 @@ impl Stack {
         self.connections.len()
     }
 
+    /// Asks a client that is silent for so long whether it is there still, and gives one up that has not said a word for so long, whether it was asked or has
+    /// a reply to acknowledge: its place is another's then. Ten and thirty seconds if this is not called.
+    pub fn gives_up(&mut self, asked_after: Duration, given_up_after: Duration) {
+        for handle in &self.connections {
+            let socket = self.sockets.get_mut::<Socket<'_>>(*handle);
+            socket.set_keep_alive(Some(asked_after.into()));
+            socket.set_timeout(Some(given_up_after.into()));
+        }
+    }
+
     /// Receives what has come and sends what is to be sent; whether there was anything. Where there is nothing it costs a look.
     ///
     /// # Errors
@@ -166,7 +176,7 @@ impl Stack {
         Ok(changed || device.received() != before)
     }
 
-    /// Whether a frame has come that [`turn`](Stack::turn) would receive. Costs no system call.
+    /// Whether a frame has come that [`turn`](Stack::turn) would receive, or none can come any more, which that tells. Costs no system call but now and then.
     #[inline]
     pub fn has_frames(&self) -> bool {
         self.device.has_some()

@@ -1,0 +1,240 @@
+//! Who vanishes without a word: a client, the network, the stack. Those who are left are told within bounded time, and nothing hangs. With
+//! `TOLLWAY_TCP_SECONDS` clients are given up after as long as they are by default.
+
+use std::env;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, TcpStream};
+use std::os::fd::{AsFd, AsRawFd};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tollway_host::descriptor::{accept, connect, listen_anonymously};
+use tollway_ipc::engine::tcp::{
+    Application, BYTES, Client, Network, Running, Speaker, Stack, Style, check, request,
+};
+use tollway_wire::{Namespace, delete_link, set_address};
+
+use crate::setting::{PATIENT, STYLES, after, may, until};
+
+const CONNECTIONS: usize = 2;
+
+/// Does that with every style, all at once: they wait most of the time.
+fn each_style(does: impl Fn(Style) + Sync) {
+    thread::scope(|scope| {
+        for style in STYLES {
+            let does = &does;
+            scope.spawn(move || does(style));
+        }
+    });
+}
+
+/// A stack that serves, and its application.
+fn served(network: &Network, style: Style, does: impl FnOnce(&mut Stack)) -> (Running, Application) {
+    let (listener, name) = listen_anonymously().unwrap();
+    let application = Application::start(listener, style, style.links(CONNECTIONS), None).unwrap();
+    let mut stack = Stack::open(network, CONNECTIONS).unwrap();
+    does(&mut stack);
+    (Running::start(stack, style, move || connect(&name), None).unwrap(), application)
+}
+
+/// A connection, as soon as there is a place for it.
+fn connected(network: &Network, within: Duration) -> TcpStream {
+    let begun = Instant::now();
+    let connects = || loop {
+        match TcpStream::connect_timeout(&Network::APPLICATION.into(), within) {
+            Ok(stream) => break stream,
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused && begun.elapsed() < within => {
+                thread::sleep(Duration::from_millis(5));
+            }
+            Err(error) => panic!("no place after {:?}: {error}", begun.elapsed()),
+        }
+    };
+    let stream = network.client().run(connects).unwrap();
+    stream.set_read_timeout(Some(PATIENT)).unwrap();
+    stream
+}
+
+fn asks(stream: &mut TcpStream, number: u32) {
+    let mut reply = [0; BYTES];
+    stream.write_all(&request(0, number)).unwrap();
+    stream.read_exact(&mut reply).unwrap();
+    check(&reply, 0, number).unwrap();
+}
+
+/// Its address is nobody's any more: what the stack sends there is dropped, and nothing comes from there. One had been answered, the other had just asked.
+#[test]
+fn a_client_that_vanishes_without_a_word_is_given_up() {
+    if !may() {
+        return;
+    }
+    let is_long = env::var_os("TOLLWAY_TCP_SECONDS").is_some();
+    let within = if is_long { 3 * PATIENT } else { PATIENT };
+    each_style(|style| {
+        let network = Network::new(Speaker::Program).unwrap();
+        let (stack, application) = served(&network, style, |stack| {
+            if !is_long {
+                stack.gives_up(Duration::from_millis(300), Duration::from_millis(900));
+            }
+        });
+        let [mut silent, mut asking] = [(); CONNECTIONS].map(|()| connected(&network, PATIENT));
+        asks(&mut silent, 1);
+        asking.write_all(&request(0, 2)).unwrap();
+        let elsewhere = Ipv4Addr::new(192, 0, 2, 77);
+        network.client().run(|| set_address("client", elsewhere, 24).unwrap()).unwrap();
+        let begun = Instant::now();
+        let mut others = [(); CONNECTIONS].map(|()| connected(&network, within));
+        println!("{style:?}: places again after {:?}", begun.elapsed());
+        assert!(others.iter().all(|other| other.local_addr().unwrap().ip() == elsewhere));
+        for (number, other) in others.iter_mut().enumerate() {
+            asks(other, number as u32);
+        }
+        drop(others);
+        let counts = stack.stop().unwrap();
+        assert_eq!((counts.malformed, counts.requests), (0, counts.replies + counts.late));
+        application.end().unwrap();
+        drop((silent, asking));
+    });
+}
+
+/// The cable goes, as it does with the client's namespace: stack and application end, and the client does.
+#[test]
+fn a_network_that_vanishes_ends_all() {
+    if !may() {
+        return;
+    }
+    each_style(|style| {
+        let network = Network::new(Speaker::Program).unwrap();
+        let (stack, application) = served(&network, style, |_| ());
+        let mut client = Client::connect(network.client(), Network::APPLICATION, CONNECTIONS).unwrap();
+        let lost = thread::scope(|scope| {
+            let lost = scope.spawn(|| client.run(until(after(3 * PATIENT), |_| ())).unwrap_err().to_string());
+            thread::sleep(Duration::from_millis(30));
+            network.client().run(|| delete_link("client").unwrap()).unwrap();
+            is_over(style, "stack", || stack.is_over());
+            let ended = stack.stop().unwrap_err().to_string();
+            assert!(ended.contains("interface server") && ended.contains("gone"), "{ended}");
+            is_over(style, "application", || application.is_over());
+            application.served().unwrap();
+            lost.join().unwrap()
+        });
+        println!("{style:?}: {lost}");
+        assert!(lost.contains("no reply came") || lost.contains("connection"), "{lost}");
+    });
+}
+
+/// A stack that nothing comes to sleeps when its cable goes, and ends nevertheless.
+#[test]
+fn an_idle_stack_whose_network_vanishes_ends() {
+    if !may() {
+        return;
+    }
+    each_style(|style| {
+        let network = Network::new(Speaker::Program).unwrap();
+        let (stack, application) = served(&network, style, |_| ());
+        // It sleeps by then, or is about to.
+        thread::sleep(Duration::from_millis(50));
+        network.client().run(|| delete_link("client").unwrap()).unwrap();
+        is_over(style, "stack", || stack.is_over());
+        assert!(stack.stop().is_err());
+        is_over(style, "application", || application.is_over());
+        application.served().unwrap();
+    });
+}
+
+fn is_over(style: Style, what: &str, is_it: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is_it() {
+        assert!(begun.elapsed() < PATIENT, "{style:?}: the {what} goes on");
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Tells a stack's process where its application is, where to say that it serves, and how it asks.
+const APPLICATION: &str = "TOLLWAY_IPC_TEST_APPLICATION";
+const NAME: &str = "TOLLWAY_IPC_TEST_STACK";
+const STYLE: &str = "TOLLWAY_IPC_TEST_STACKS_STYLE";
+
+#[test]
+#[ignore = "the other tests start it, as a process of its own, and kill it"]
+fn a_stack() {
+    let style = STYLES[env::var(STYLE).unwrap().parse::<usize>().unwrap()];
+    let application = env::var(APPLICATION).unwrap();
+    let network = Network::new(Speaker::Program).unwrap();
+    let stack = Stack::open(&network, CONNECTIONS).unwrap();
+    let stack = Running::start(stack, style, move || connect(&application), None).unwrap();
+    let mut told = connect(&env::var(NAME).unwrap()).unwrap();
+    told.write_all(network.client().as_fd().as_raw_fd().to_string().as_bytes()).unwrap();
+    drop(told);
+    while !stack.is_over() {
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A process with a stack, killed at the latest at the end.
+struct Other(Child);
+
+impl Other {
+    /// And the client's namespace, for as long as this process has it.
+    fn start(style: usize, application: &str) -> (Other, Namespace) {
+        let (listener, name) = listen_anonymously().unwrap();
+        let child = Command::new(env::current_exe().unwrap())
+            .args(["--ignored", "--exact", "vanishing::a_stack"])
+            .env(APPLICATION, application)
+            .env(NAME, name)
+            .env(STYLE, style.to_string())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let other = Other(child);
+        let mut number = String::new();
+        accept(&listener).unwrap().read_to_string(&mut number).unwrap();
+        let namespace = Namespace::at(&format!("/proc/{}/fd/{number}", other.0.id())).unwrap();
+        (other, namespace)
+    }
+}
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_stack_that_is_killed_is_told_of() {
+    if !may() {
+        return;
+    }
+    thread::scope(|scope| {
+        for (number, style) in STYLES.into_iter().enumerate() {
+            for pause in [0, 40] {
+                scope.spawn(move || {
+                    let (listener, name) = listen_anonymously().unwrap();
+                    let application =
+                        Application::start(listener, style, style.links(CONNECTIONS), None).unwrap();
+                    let (other, namespace) = Other::start(number, &name);
+                    let mut client = Client::connect(&namespace, Network::APPLICATION, CONNECTIONS).unwrap();
+                    let killer = thread::spawn(move || {
+                        thread::sleep(Duration::from_millis(pause));
+                        drop(other);
+                    });
+                    let begun = Instant::now();
+                    let lost = client.run(until(after(3 * PATIENT), |_| ())).unwrap_err().to_string();
+                    println!("{style:?} after {pause} ms: {lost} ({:?})", begun.elapsed());
+                    assert!(lost.contains("no reply came") || lost.contains("connection"), "{lost}");
+                    assert!(begun.elapsed() < 2 * PATIENT, "{style:?}: told after {:?}", begun.elapsed());
+                    killer.join().unwrap();
+                    is_over(style, "application", || application.is_over());
+                    application.served().unwrap();
+                    // The server's namespace went with the stack, and with it the cable: the client's end of it is gone.
+                    let begun = Instant::now();
+                    while namespace.run(|| tollway_wire::Interface::named("client").is_ok()).unwrap() {
+                        assert!(begun.elapsed() < PATIENT, "the cable is there still");
+                        thread::sleep(Duration::from_millis(5));
+                    }
+                });
+            }
+        }
+    });
+}
