@@ -34,7 +34,7 @@ impl Client {
     /// [`Error::Input`](tollway_core::Error::Input) if there can be no such channel, or the server does not agree to it;
     /// [`Error::System`](tollway_core::Error::System) if nobody listens, the server says nothing for a second, or the kernel refuses.
     pub fn connect(path: impl AsRef<Path>, options: &Options) -> Result<Client> {
-        Client::over(meeting::connected(path.as_ref(), meeting::SOON)?, options)
+        Client::over(meeting::RINGS.connect(path.as_ref())?, options)
     }
 
     /// Meets the server at the other end of a socket.

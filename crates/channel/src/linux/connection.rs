@@ -2,6 +2,7 @@
 
 use super::doorbell::Doorbell;
 use crate::atomic::Ordering;
+use crate::coroutine::Shared;
 use crate::ring::Watched;
 use crate::ring::bell::ASLEEP;
 use crate::wait::{Gone, Patience, Platform, Waiter, Waits};
@@ -9,12 +10,17 @@ use crate::wait::{Gone, Patience, Platform, Waiter, Waits};
 /// What stands in the bell of an end that was nudged: it has nothing to take.
 const NUDGED: u64 = 2;
 
+/// After so many turns in vain it asks whether the other end is gone, which may be a call of the kernel: tasks that never let it wait are told too.
+const VAIN: u32 = 1 << 12;
+
 /// The way to the other end.
 pub struct Connection<P = Doorbell> {
     waiter: Waiter<P>,
     woken: u64,
     /// How far its end had come in writing when it last looked after the other.
     flushed: Option<u64>,
+    /// Turns since one brought something.
+    vain: u32,
 }
 
 /// How an end waited, and how often it woke the other.
@@ -29,12 +35,7 @@ pub struct Counts {
 impl Connection {
     pub(super) fn new(doorbell: Doorbell, patience: Option<Patience>) -> Connection {
         let patience = patience.unwrap_or_else(Patience::measured);
-        Connection { waiter: Waiter::new(doorbell, patience), woken: 0, flushed: None }
-    }
-
-    /// Whether the other end is known to be no more.
-    pub(super) fn is_gone(&self) -> bool {
-        self.waiter.platform().is_gone()
+        Connection { waiter: Waiter::new(doorbell, patience), woken: 0, flushed: None, vain: 0 }
     }
 
     pub(super) fn doorbell_mut(&mut self) -> &mut Doorbell {
@@ -45,7 +46,21 @@ impl Connection {
 impl<P: Platform> Connection<P> {
     /// The same, of an end that sleeps in another way.
     pub(super) fn moved<Q: Platform>(self, to: impl FnOnce(P) -> Q) -> Connection<Q> {
-        Connection { waiter: self.waiter.moved(to), woken: self.woken, flushed: self.flushed }
+        let Connection { waiter, woken, flushed, vain } = self;
+        Connection { waiter: waiter.moved(to), woken, flushed, vain }
+    }
+
+    /// Whether the other end is known to be no more.
+    pub(super) fn is_gone(&self) -> bool {
+        self.waiter.platform().is_gone()
+    }
+
+    /// A turn of those who share an end has come to nothing, or to something. Now and then, when nothing comes, it is asked: whether the other end is gone
+    /// and has left nothing.
+    #[inline]
+    pub(super) fn is_over_after(&mut self, came: bool, shared: &impl Shared) -> bool {
+        self.vain = if came { 0 } else { self.vain.wrapping_add(1) };
+        !came && self.vain.is_multiple_of(VAIN) && self.is_gone() && !shared.with(|end| end.has_some())
     }
 
     /// Wakes the other end if it sleeps and something was written for it since the last time: what was written before, it saw when it looked once

@@ -74,6 +74,9 @@ impl Server {
     ///
     /// # Errors
     /// [`Violation`] if the client breaks the rules.
+    ///
+    /// # Panics
+    /// If `answers` names a length for which there was no room.
     pub fn serve(
         &mut self,
         mut answers: impl FnMut(u16, &[u8], &mut [u8]) -> (u16, usize),

@@ -164,7 +164,7 @@ impl Actor for Worker {
         match (self.done, self.worked.as_ref().map_or(0, |worked| worked.wrong)) {
             (0, _) => Err(Error::Wrong("nothing was done".into())),
             (_, 0) => Ok(()),
-            (done, wrong) => Err(Error::Wrong(format!("of {done} products {wrong} were wrong"))),
+            (done, wrong) => Err(Error::Wrong(format!("of {done} results {wrong} were wrong"))),
         }
     }
 

@@ -15,7 +15,7 @@ use tollway_core::{
 use super::client::ClientActor;
 use super::server::ServerActor;
 use super::setting::{self, Setting, Way};
-use super::{CLIENT, SERVER, gates, memory};
+use super::{CLIENT, SERVER, gates};
 use crate::{params, predict};
 
 pub(super) fn variants() -> Vec<Box<dyn Variant>> {
@@ -96,7 +96,7 @@ impl Variant for PingPong {
     fn axes(&self) -> Vec<Axis> {
         let mut axes = vec![params::concurrency(), params::cores()];
         if self.has_memory {
-            axes.push(memory::pages());
+            axes.push(params::pages());
         } else {
             axes.extend([params::size(), params::work(), params::matrix()]);
         }
