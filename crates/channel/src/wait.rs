@@ -115,6 +115,9 @@ const VAIN: u32 = 16;
 /// Of so many waits without it, in one it is tried.
 const AGAIN: u32 = 64;
 
+/// So often it looks between two readings of the clock, each of which takes as long as a look or two.
+const A_READING: u32 = 16;
+
 /// After so many looks, of some 50 cycles each, who looks asks whether the other end is gone, which may be a call of the kernel.
 const LOOKS: u32 = 1 << 14;
 
@@ -208,21 +211,30 @@ impl<P: Platform> Waiter<P> {
         self.sleeps(bell, is_there)
     }
 
+    #[inline]
     fn looks(&mut self, is_there: &mut impl FnMut() -> bool) -> Result<bool, Gone> {
+        if is_there() {
+            return Ok(true);
+        }
         let begun = self.platform.now();
+        if self.patience.spin == 0 {
+            return Ok(false);
+        }
         let mut looked = 0u32;
         loop {
+            self.platform.relax();
             if is_there() {
                 return Ok(true);
             }
-            if self.platform.now().wrapping_sub(begun) >= self.patience.spin {
-                return Ok(false);
-            }
             looked = looked.wrapping_add(1);
-            if looked.is_multiple_of(LOOKS) {
-                self.is_not_alone(is_there)?;
+            if looked.is_multiple_of(A_READING) {
+                if self.platform.now().wrapping_sub(begun) >= self.patience.spin {
+                    return Ok(false);
+                }
+                if looked.is_multiple_of(LOOKS) {
+                    self.is_not_alone(is_there)?;
+                }
             }
-            self.platform.relax();
         }
     }
 

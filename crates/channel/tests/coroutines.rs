@@ -230,3 +230,23 @@ fn who_stands_in_line_is_served_before_who_asks_again() {
     drop((calls, dispatcher));
     serving.join().unwrap();
 }
+
+/// What was sent before there were tasks leaves its slot to them when its reply has come.
+#[test]
+fn requests_on_their_way_keep_no_slot() {
+    let (mut client, mut server) = meet(&Options { slots: 2, ..Options::default() });
+    let serving = thread::spawn(move || server.serve(|tag, _, _| (tag, 0)));
+    client.send(1, b"").unwrap();
+    client.send(2, b"").unwrap();
+    client.flush();
+    let (calls, mut dispatcher) = client.into_calls();
+    let mut executor = Executor::new(2, dispatcher.rouser());
+    for tag in [3, 4] {
+        let calls = &calls;
+        executor.spawn(0, async move { assert_eq!(calls.call(tag, b"", &mut []).await, Ok((tag, 0))) });
+    }
+    executor.run(&mut dispatcher).unwrap();
+    drop(executor);
+    drop((calls, dispatcher));
+    serving.join().unwrap().unwrap();
+}

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::thread::{self, Thread};
 
-use tollway_channel::coroutine::{Driver, Executor, Rouser, Stopped};
+use tollway_channel::coroutine::{Driver, Executor, Rouser, Spawner, Stopped};
 use tollway_channel::ring::Violation;
 use tollway_channel::wait::Gone;
 
@@ -274,4 +274,47 @@ fn other_threads_wake_tasks_and_none_is_lost() {
     }
     executor.run(&mut Nothing::default()).unwrap();
     threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+/// A task that panics has no place any more: the others run on, and its place is another's.
+#[test]
+fn who_panics_is_waited_for_no_longer() {
+    let ran = Cell::new(0);
+    let mut executor = executor(2);
+    executor.spawn(0, async { std::panic::resume_unwind(Box::new(())) });
+    executor.spawn(0, async { ran.set(ran.get() + 1) });
+    let mut driver = Nothing { is_over: true, ..Nothing::default() };
+    let run = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| executor.run(&mut driver)));
+    assert!(run.is_err());
+    assert!(executor.spawn(0, async { ran.set(ran.get() + 1) }), "its place is free");
+    executor.run(&mut driver).unwrap();
+    drop(executor);
+    assert_eq!(ran.get(), 2);
+}
+
+/// Adds a task when it is dropped.
+struct Adds<'t>(Spawner<'t>, &'t Cell<Option<bool>>);
+
+impl Drop for Adds<'_> {
+    fn drop(&mut self) {
+        self.1.set(Some(self.0.spawn(0, async {})));
+    }
+}
+
+/// Tasks that are dropped with the executor, those without a place among them, find no room for others.
+#[test]
+fn a_task_that_is_dropped_may_add_another() {
+    for has_place in [true, false] {
+        let added = Cell::new(None);
+        let mut executor = executor(4);
+        let adds = Adds(executor.spawner(), &added);
+        let task = async move {
+            let _adds = adds;
+            std::future::pending().await
+        };
+        let spawned = if has_place { executor.spawn(0, task) } else { executor.spawner().spawn(0, task) };
+        assert!(spawned);
+        drop(executor);
+        assert_eq!(added.get(), Some(false));
+    }
 }

@@ -4,13 +4,14 @@ use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
@@ -301,6 +302,96 @@ fn many_results_come_of_one_request() {
     let mut received = received.into_inner();
     received.sort_by_key(Vec::len);
     assert!(received == sent);
+}
+
+/// Counts its copies.
+struct Copied;
+
+impl Wake for Copied {
+    fn wake(self: Arc<Self>) {}
+}
+
+/// Who looks again and again for a piece, as beside a clock, has no more wakers there than one.
+#[test]
+fn who_looks_often_for_a_piece_waits_once() {
+    if !has_rings() {
+        return;
+    }
+    let options = Options { operations: 4, pieces: 1, piece_bytes: 8, ..Options::default() };
+    let mut ring = match Ring::open(&options) {
+        Err(Error::Missing(missing)) => return tollway_host::requirement::skip_test(&["io-uring"], &missing),
+        ring => ring.unwrap(),
+    };
+    let kernel = &ring.kernel();
+    let (mut here, there) = UnixStream::pair().unwrap();
+    let there = kernel.file(there);
+    let mut receiving = kernel.receiving(&there);
+    here.write_all(b"one").unwrap();
+    let mut first = None;
+    {
+        let mut next = pin!(receiving.next());
+        until(&mut ring, || match once(next.as_mut()) {
+            Poll::Pending => false,
+            Poll::Ready(piece) => {
+                first = piece.unwrap();
+                true
+            }
+        });
+    }
+    assert_eq!(first.as_deref(), Some(&b"one"[..]));
+    here.write_all(b"two").unwrap();
+    let copied = Arc::new(Copied);
+    let waker = Waker::from(copied.clone());
+    let mut next = pin!(receiving.next());
+    // For as long as it may take the kernel to find that there is no piece, and then some.
+    for _ in 0..1000 {
+        assert!(next.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        ring.turn().unwrap();
+    }
+    // This one, the waker, its copy in the slot, and the one in line.
+    assert!(Arc::strong_count(&copied) <= 4, "{} wakers", Arc::strong_count(&copied));
+    drop(first);
+    let mut second = None;
+    until(&mut ring, || match next.as_mut().poll(&mut Context::from_waker(&waker)) {
+        Poll::Pending => false,
+        Poll::Ready(piece) => {
+            second = piece.unwrap();
+            true
+        }
+    });
+    assert_eq!(second.as_deref(), Some(&b"two"[..]));
+}
+
+/// A place in one ring's table of files is another file's in the other's; the same holds for buffers.
+#[test]
+fn a_file_means_the_same_in_every_ring() {
+    if !has_rings() {
+        return;
+    }
+    let options = Options { operations: 4, files: 2, registered: true, ..Options::default() };
+    let (mut ring, other) = (Ring::open(&options).unwrap(), Ring::open(&options).unwrap());
+    let (kernel, others) = (&ring.kernel(), &other.kernel());
+    let file = |text: &[u8]| {
+        let file = tempfile::tempfile().unwrap();
+        file.write_all_at(text, 0).unwrap();
+        file
+    };
+    let own = kernel.register(file(b"own")).unwrap();
+    let foreign = others.register(file(b"foreign")).unwrap();
+    run(&mut ring, async {
+        for (file, text) in [(&own, &b"own"[..]), (&foreign, b"foreign")] {
+            for buffer in [kernel.buffer().await, others.buffer().await] {
+                let (bytes, buffer) = kernel.read_at(file, 0, buffer).await.unwrap();
+                assert_eq!(&buffer[..bytes], text);
+            }
+        }
+        let buffer = kernel.buffer().await.with(b"FOREIGN");
+        kernel.write_at(&foreign, 0, buffer).await.unwrap();
+    });
+    let mut text = [0; 7];
+    std::fs::File::from(foreign.as_fd().try_clone_to_owned().unwrap()).read_exact_at(&mut text, 0).unwrap();
+    assert_eq!(&text, b"FOREIGN");
+    assert!(own.is_registered() && foreign.is_registered());
 }
 
 /// Pages are there or not as asked, as a page table of this process tells (mincore(2)).

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use peer::{CLIENTS_BELL, agrees, greets, hello, memory};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fstat, ftruncate, memfd_create};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, bind, listen, socket};
 use tollway_channel::coroutine::Executor;
 use tollway_channel::linux::{Client, Failed, Limits, Notice, Options, Server};
 use tollway_channel::wait::Patience;
@@ -64,9 +65,47 @@ fn a_greeting_in_pieces_is_refused_at_the_first() {
 #[test]
 fn an_answer_without_end_is_none() {
     let (here, there) = UnixStream::pair().unwrap();
-    let asking = thread::spawn(move || Client::over(here, &options(Notice::Futex)).is_err());
-    assert!(asking.join().unwrap(), "nobody answered");
+    let asking = thread::spawn(move || Client::over(here, &options(Notice::Futex)).err());
+    let why = asking.join().unwrap().expect("nobody answered").to_string();
+    assert!(why.contains("said nothing in time"), "{why}");
     drop(there);
+}
+
+/// A server that takes no connections keeps nobody waiting, whether there is room in its queue or not.
+#[test]
+fn a_queue_without_end_is_waited_at_for_a_while() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("full");
+    let listener = socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap();
+    bind(&listener, &SocketAddrUnix::new(&path).unwrap()).unwrap();
+    listen(&listener, 0).unwrap();
+    let waiting = Client::connect(&path, &options(Notice::Futex)).err().expect("nobody answered").to_string();
+    assert!(waiting.contains("said nothing in time"), "{waiting}");
+    // Each that has gone is in the queue still.
+    let full = (0..8).find_map(|_| {
+        let why = Client::connect(&path, &options(Notice::Futex)).err()?.to_string();
+        (!why.contains("said nothing")).then_some(why)
+    });
+    let why = full.expect("there was room for all");
+    assert!(why.contains("took none") && why.contains("full"), "{why}");
+}
+
+/// A server that wakes, and is woken, by one of both alone says so.
+#[test]
+fn a_notice_that_is_not_allowed_is_refused() {
+    for (allowed, asked) in [(Notice::Futex, Notice::Eventfd), (Notice::Eventfd, Notice::Futex)] {
+        for asks in [allowed, asked] {
+            let (here, there) = UnixStream::pair().unwrap();
+            let limits = Limits { notice: Some(allowed), ..Limits::default() };
+            let answering = thread::spawn(move || Server::over(there, &limits).map(drop));
+            let met = Client::over(here, &options(asks)).map(drop);
+            assert_eq!(met.is_ok(), asks == allowed);
+            assert_eq!(answering.join().unwrap().is_ok(), asks == allowed);
+            if let Err(why) = met {
+                assert!(why.to_string().contains(&format!("Notice::{allowed:?}")), "{why}");
+            }
+        }
+    }
 }
 
 #[test]

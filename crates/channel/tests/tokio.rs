@@ -319,7 +319,9 @@ fn a_client_that_is_woken_by_a_futex_is_refused() {
         let asking = thread::spawn(move || linux::Client::over(here, &Options::default()).map(drop));
         let error = Server::over(there, &Limits::default()).await.err().unwrap().to_string();
         assert!(error.contains("eventfd") || error.contains("Eventfd"), "{error}");
-        let _ = asking.join().unwrap();
+        // Told so, rather than that the server is gone with the first request.
+        let why = asking.join().unwrap().unwrap_err().to_string();
+        assert!(why.contains("Notice::Eventfd"), "{why}");
     });
 }
 

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 
-use rustix::io::retry_on_intr;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::net::sockopt::socket_peercred;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
@@ -104,7 +104,11 @@ pub fn receive_with(socket: impl AsFd, bytes: &mut [u8]) -> Result<(usize, Vec<O
     let message = retry_on_intr(|| {
         recvmsg(&socket, &mut [IoSliceMut::new(bytes)], &mut control, RecvFlags::CMSG_CLOEXEC)
     })
-    .map_err(|e| Error::system(doing, e))?;
+    .map_err(|e| match e {
+        // recv(2): of a socket with a time limit (SO_RCVTIMEO).
+        Errno::AGAIN => Error::system(doing, "the other side said nothing in time"),
+        e => Error::system(doing, e),
+    })?;
     let mut all = Vec::new();
     for part in control.drain() {
         if let RecvAncillaryMessage::ScmRights(descriptors) = part {

@@ -22,6 +22,8 @@ impl<M, S: Sharing> Clone for Calls<M, S> {
 pub struct Inner<M> {
     client: Client<M>,
     slots: Vec<State>,
+    /// By which whoever had a slot before was woken: the same task often has it again, and need not clone its waker then.
+    kept: Vec<Option<Waker>>,
     /// Who waits until a slot is free.
     full: Line,
     /// Why no reply comes any more.
@@ -70,10 +72,16 @@ impl<M: Memory> Calls<M> {
 }
 
 impl<M: Memory, S: Sharing> Calls<M, S> {
-    /// Requests by that end.
+    /// Requests by that end. Replies to those that are on their way already are dropped when they come.
     pub fn over(client: Client<M>) -> Calls<M, S> {
-        let slots = (0..client.geometry().slots()).map(|_| State::None).collect();
-        Calls(S::share(Inner { client, slots, full: Line::default(), stopped: None }))
+        let slots = client.geometry().slots();
+        Calls(S::share(Inner {
+            client,
+            slots: (0..slots).map(|_| State::Dropped).collect(),
+            kept: (0..slots).map(|_| None).collect(),
+            full: Line::default(),
+            stopped: None,
+        }))
     }
 
     /// Asks: sends `request`, of which `tag` is said, when it is first polled or as soon as there is a slot, and copies as much of the reply
@@ -87,12 +95,22 @@ impl<M: Memory, S: Sharing> Shared for Calls<M, S> {
     type End = Client<M>;
 
     fn turn(&self) -> Result<bool, Violation> {
-        let mut any = false;
-        while let Some(waker) = S::with(&self.0, Inner::takes)? {
+        let (mut any, mut rung) = (false, None);
+        loop {
+            let kept = rung.take();
+            let (drops, taken) = S::with(&self.0, |inner| (inner.keeps(kept), inner.takes()));
+            drop(drops);
+            match taken? {
+                Taken::Nothing => return Ok(any),
+                Taken::Unasked => {}
+                Taken::Reply(slot, waker) => {
+                    waker.wake_by_ref();
+                    rung = Some((slot, waker));
+                }
+                Taken::Room(waker) => waker.wake(),
+            }
             any = true;
-            waker.into_iter().for_each(Waker::wake);
         }
-        Ok(any)
     }
 
     fn ends(&self, why: Stopped) {
@@ -115,17 +133,29 @@ impl<M: Memory, S: Sharing> Shared for Calls<M, S> {
 }
 
 impl<M: Memory> Inner<M> {
-    /// Takes the next reply, if there is one; who is to be woken for it.
-    fn takes(&mut self) -> Result<Option<Option<Waker>>, Violation> {
-        let Some(reply) = self.client.take()? else { return Ok(None) };
+    /// Takes the next reply, if there is one.
+    fn takes(&mut self) -> Result<Taken, Violation> {
+        let Some(reply) = self.client.take()? else { return Ok(Taken::Nothing) };
         let slot = usize::from(reply.slot());
-        Ok(Some(match mem::replace(&mut self.slots[slot], State::None) {
-            State::Dropped => self.releases(reply),
+        Ok(match mem::replace(&mut self.slots[slot], State::None) {
+            State::Dropped => self.releases(reply).map_or(Taken::Unasked, Taken::Room),
             state => {
                 self.slots[slot] = State::Came(reply);
-                if let State::Awaited(waker) = state { Some(waker) } else { None }
+                if let State::Awaited(waker) = state { Taken::Reply(slot, waker) } else { Taken::Unasked }
             }
-        }))
+        })
+    }
+
+    /// Keeps the waker of whoever had that slot; the one that is to be dropped for it.
+    fn keeps(&mut self, rung: Option<(usize, Waker)>) -> Option<Waker> {
+        let (slot, waker) = rung?;
+        self.kept[slot].replace(waker)
+    }
+
+    /// The waker that was kept with the slot that is given next, if it wakes the same task as this one.
+    fn has_kept(&mut self, waker: &Waker) -> Option<Waker> {
+        let slot = self.client.next_slot()?;
+        self.kept[usize::from(slot)].take_if(|kept| kept.will_wake(waker))
     }
 
     /// A slot is free again; who is to be woken for that.
@@ -133,6 +163,18 @@ impl<M: Memory> Inner<M> {
         self.client.release(reply);
         self.full.call()
     }
+}
+
+/// What was taken, and who is to be woken for it.
+enum Taken {
+    /// Nothing.
+    Nothing,
+    /// A reply that nobody waits for.
+    Unasked,
+    /// The reply in that slot.
+    Reply(usize, Waker),
+    /// A reply that nobody wants: its slot is free for who waits in line.
+    Room(Waker),
 }
 
 /// A request, and its reply when it has come: what the server says of it, and how many bytes were copied.
@@ -205,7 +247,7 @@ impl<M: Memory, S: Sharing> Call<'_, M, S> {
             Stage::Out => {}
             Stage::Sent(slot) => return self.looks(slot, inner, context, spare.take()),
         }
-        match spare.take() {
+        match spare.take().or_else(|| inner.has_kept(context.waker())) {
             None => Step::Clones,
             Some(waker) => match self.sends(inner, waker, is_called) {
                 Ok(()) => Step::Waits(None),
@@ -269,7 +311,7 @@ impl<M: Memory, S: Sharing> Future for Call<'_, M, S> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let call = &mut *self;
         let calls = call.calls;
-        let mut spare = matches!(call.stage, Stage::Out).then(|| context.waker().clone());
+        let mut spare: Option<Waker> = None;
         loop {
             let step = S::with(&calls.0, |inner| call.step(inner, context, &mut spare));
             match step {

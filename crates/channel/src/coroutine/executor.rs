@@ -178,36 +178,39 @@ impl<'t> Executor<'t> {
     /// # Errors
     /// [`Stopped`] if some wait nevertheless; they are kept.
     pub fn run(&mut self, driver: &mut impl Driver) -> Result<(), Stopped> {
+        self.adopts();
         while self.spawned.alive.get() > 0 {
-            let polled = self.round();
-            if let Err(stopped) = self.brings(driver, polled) {
-                while self.round() {}
+            self.round();
+            if let Err(stopped) = self.brings(driver) {
+                while self.alarm.woken.is_any() {
+                    self.round();
+                }
                 return if self.spawned.alive.get() == 0 { Ok(()) } else { Err(stopped) };
             }
         }
         Ok(())
     }
 
-    /// Has the driver bring what has come, and wait if that is nothing and nothing was done.
-    fn brings(&self, driver: &mut impl Driver, polled: bool) -> Result<(), Stopped> {
-        if driver.turn()? || polled {
+    /// Has the driver bring what has come, and wait if that is nothing and nothing is to be done.
+    fn brings(&self, driver: &mut impl Driver) -> Result<(), Stopped> {
+        let woken = &self.alarm.woken;
+        if driver.turn()? || woken.is_any() || self.spawned.alive.get() == 0 {
             return Ok(());
         }
-        let woken = &self.alarm.woken;
         woken.waits();
         let waited = driver.wait(&mut || woken.is_any());
         woken.waits_no_more();
-        Ok(waited?)
+        waited?;
+        driver.turn()?;
+        Ok(())
     }
 
-    /// Polls who is woken, [`TURN`] times at most; whether there was anybody.
-    fn round(&mut self) -> bool {
-        self.adopts();
-        for polled in 0..TURN {
-            let Some(number) = self.alarm.woken.next(&mut self.turns) else { return polled > 0 };
+    /// Polls who is woken, [`TURN`] times at most.
+    fn round(&mut self) {
+        for _ in 0..TURN {
+            let Some(number) = self.alarm.woken.next(&mut self.turns) else { return };
             self.poll(number);
         }
-        true
     }
 
     /// Gives places to tasks that others have added.
@@ -223,22 +226,39 @@ impl<'t> Executor<'t> {
     #[inline]
     fn poll(&mut self, number: usize) {
         let task = &mut self.tasks[number];
-        // Who panics is not there any more.
         let Some(mut future) = task.future.take() else { return };
+        // Who panics is not there any more.
+        let over = Over { free: &mut self.free, spawned: &self.spawned, number };
         if future.as_mut().poll(&mut Context::from_waker(&task.waker)).is_pending() {
             task.future = Some(future);
+            mem::forget(over);
         } else {
             drop(future);
-            self.free.push(number);
-            self.spawned.alive.update(|alive| alive - 1);
+            drop(over);
         }
         self.adopts();
     }
 }
 
+/// Gives the place of a task away that is done, or panics.
+struct Over<'e, 't> {
+    free: &'e mut Vec<usize>,
+    spawned: &'e Spawned<'t>,
+    number: usize,
+}
+
+impl Drop for Over<'_, '_> {
+    fn drop(&mut self) {
+        self.free.push(self.number);
+        self.spawned.alive.update(|alive| alive - 1);
+    }
+}
+
 impl Drop for Executor<'_> {
     fn drop(&mut self) {
-        // These may hold the spawner that holds them.
-        drop(mem::take(&mut *self.spawned.new.borrow_mut()));
+        // These may hold the spawner that holds them, and add others as they are dropped: which find no room.
+        self.spawned.alive.set(self.spawned.limit);
+        let new = self.spawned.new.take();
+        drop(new);
     }
 }

@@ -23,6 +23,8 @@ pub struct Inner<M> {
     server: Server<M>,
     came: VecDeque<Request>,
     waiting: Line,
+    /// By which tasks were woken, in that order. As they wait again in the same, as a rule, they need not clone their wakers then.
+    kept: VecDeque<Waker>,
     is_over: bool,
 }
 
@@ -36,8 +38,14 @@ impl<M: Memory> Incoming<M> {
 impl<M: Memory, S: Sharing> Incoming<M, S> {
     /// Requests that come to that end.
     pub fn over(server: Server<M>) -> Incoming<M, S> {
-        let came = VecDeque::with_capacity(server.geometry().slots());
-        Incoming(S::share(Inner { server, came, waiting: Line::default(), is_over: false }))
+        let slots = server.geometry().slots();
+        Incoming(S::share(Inner {
+            server,
+            came: VecDeque::with_capacity(slots),
+            waiting: Line::default(),
+            kept: VecDeque::with_capacity(slots),
+            is_over: false,
+        }))
     }
 
     /// The next request; none when no more can come.
@@ -60,12 +68,18 @@ impl<M: Memory, S: Sharing> Shared for Incoming<M, S> {
     type End = Server<M>;
 
     fn turn(&self) -> Result<bool, Violation> {
-        let mut any = false;
-        while let Some(waker) = S::with(&self.0, Inner::takes)? {
+        let (mut any, mut rung) = (false, None);
+        loop {
+            let kept = rung.take();
+            let (drops, taken) = S::with(&self.0, |inner| (inner.keeps(kept), inner.takes()));
+            drop(drops);
+            let Some(waker) = taken? else { return Ok(any) };
             any = true;
-            waker.into_iter().for_each(Waker::wake);
+            if let Some(waker) = waker {
+                waker.wake_by_ref();
+                rung = Some(waker);
+            }
         }
-        Ok(any)
     }
 
     fn ends(&self, _: Stopped) {
@@ -89,6 +103,22 @@ impl<M: Memory> Inner<M> {
         Ok(Some(self.waiting.call()))
     }
 
+    /// Keeps a waker, if there is room; the one that is to be dropped for it.
+    fn keeps(&mut self, rung: Option<Waker>) -> Option<Waker> {
+        let waker = rung?;
+        let first = if self.kept.len() == self.kept.capacity() { self.kept.pop_front() } else { None };
+        self.kept.push_back(waker);
+        first
+    }
+
+    /// The waker that was kept first, if it wakes the same task as this one; else it is of no use, as tasks come in another order now.
+    fn has_kept(&mut self, waker: &Waker) -> Result<Waker, Option<Waker>> {
+        match self.kept.pop_front() {
+            Some(kept) if kept.will_wake(waker) => Ok(kept),
+            other => Err(other),
+        }
+    }
+
     /// One step of who waits with that ticket: what is to be done when this is not borrowed any more.
     fn step(&mut self, ticket: &mut Option<u64>, context: &Context<'_>, spare: &mut Option<Waker>) -> Step {
         let mut is_called = false;
@@ -98,7 +128,7 @@ impl<M: Memory> Inner<M> {
                 Stands::Otherwise => {
                     return match spare.take() {
                         Some(waker) => Step::Waits(Some(self.waiting.renew(number, waker))),
-                        None => Step::Clones,
+                        None => Step::Clones(None),
                     };
                 }
                 Stands::Called => {
@@ -114,20 +144,20 @@ impl<M: Memory> Inner<M> {
                 return Step::Over(came);
             }
         }
-        match spare.take() {
-            Some(waker) => {
+        match spare.take().map_or_else(|| self.has_kept(context.waker()), Ok) {
+            Ok(waker) => {
                 *ticket = Some(self.waiting.join(waker));
                 Step::Waits(None)
             }
-            None => Step::Clones,
+            Err(drops) => Step::Clones(drops),
         }
     }
 }
 
 /// What is to be done when nothing is borrowed any more: a waker's clone, drop and wake may come back to it.
 enum Step {
-    /// A clone of the waker is wanted.
-    Clones,
+    /// A clone of the waker is wanted; that other one is not needed.
+    Clones(Option<Waker>),
     /// It waits; that waker is not needed.
     Waits(Option<Waker>),
     /// That came, or nothing comes any more.
@@ -149,7 +179,10 @@ impl<M: Memory, S: Sharing> Future for Next<'_, M, S> {
         let mut spare: Option<Waker> = None;
         loop {
             match S::with(&incoming.0, |inner| inner.step(&mut next.ticket, context, &mut spare)) {
-                Step::Clones => spare = Some(context.waker().clone()),
+                Step::Clones(other) => {
+                    drop(other);
+                    spare = Some(context.waker().clone());
+                }
                 Step::Waits(waker) => {
                     drop(waker);
                     return Poll::Pending;

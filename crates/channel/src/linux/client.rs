@@ -4,7 +4,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
 
-use tollway_core::{Error, Result};
+use tollway_core::Result;
 
 use super::Options;
 use super::connection::{Connection, Counts};
@@ -31,13 +31,10 @@ impl Client {
     /// Connects to the server that listens at that path.
     ///
     /// # Errors
-    /// [`Error::Input`] if there can be no such channel, or the server does not agree to it; [`Error::System`] if nobody listens, or the
-    /// kernel refuses.
+    /// [`Error::Input`](tollway_core::Error::Input) if there can be no such channel, or the server does not agree to it;
+    /// [`Error::System`](tollway_core::Error::System) if nobody listens, the server says nothing for a second, or the kernel refuses.
     pub fn connect(path: impl AsRef<Path>, options: &Options) -> Result<Client> {
-        let path = path.as_ref();
-        let link = UnixStream::connect(path)
-            .map_err(|e| Error::system(format!("connecting to {}", path.display()), e))?;
-        Client::over(link, options)
+        Client::over(meeting::connected(path.as_ref(), meeting::SOON)?, options)
     }
 
     /// Meets the server at the other end of a socket.
@@ -143,7 +140,7 @@ impl Client {
         Caller::new(self.ring, Arc::new(doorbell), patience)
     }
 
-    /// For tasks: their requests, and what brings them the replies.
+    /// For tasks: their requests, and what brings them the replies. Those to requests that are on their way are dropped when they come.
     pub fn into_calls(self) -> (Calls<Shared>, Dispatcher<Calls<Shared>>) {
         let calls = Calls::new(self.ring);
         (calls.clone(), Dispatcher::new(calls, self.connection))

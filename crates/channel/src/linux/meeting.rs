@@ -8,9 +8,13 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::io::{Errno, retry_on_intr};
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use tollway_core::{Error, Result};
 use tollway_host::descriptor;
 use tollway_host::shared::SharedPages;
@@ -26,7 +30,7 @@ const MAGIC: [u8; 4] = *b"TWch";
 const VERSION: u16 = 1;
 
 /// How long an end waits for the other to say what it has to.
-const SOON: Duration = Duration::from_secs(1);
+pub(super) const SOON: Duration = Duration::from_secs(1);
 
 /// What a client wants.
 #[derive(Clone, Copy, Debug)]
@@ -55,13 +59,16 @@ pub struct Limits {
     pub slots: usize,
     /// The longest message, in bytes.
     pub bytes: usize,
+    /// By what alone ends are woken; as the client likes if that is not said. By an eventfd a client can keep this end awake or waiting, by what it puts into
+    /// the epoll instance that it gives: of clients that may be hostile allow [`Notice::Futex`].
+    pub notice: Option<Notice>,
     /// How long to look before sleeping; if that is not said, what was measured ([`Patience::measured`]).
     pub patience: Option<Patience>,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { slots: 4096, bytes: 4096, patience: None }
+        Limits { slots: 4096, bytes: 4096, notice: None, patience: None }
     }
 }
 
@@ -113,14 +120,14 @@ pub(super) fn ask(link: UnixStream, options: &Options) -> Result<Met> {
     let mut answer = [0];
     let (_, theirs) = descriptor::receive_with(&link, &mut answer)?;
     if answer[0] != Answer::Agreed as u8 {
-        return Err(refused(answer[0], geometry));
+        return Err(refused(answer[0], geometry, options.notice));
     }
     let bell = (&memory, geometry.bell(End::Client));
     let doorbell = doorbell(&link, bell, ours.map(|(rings, _)| rings), theirs)?;
     Ok(Met { memory, geometry, doorbell })
 }
 
-fn refused(answer: u8, geometry: Geometry) -> Error {
+fn refused(answer: u8, geometry: Geometry, notice: Notice) -> Error {
     let (reason, remedy) = match answer {
         n if n == Answer::Version as u8 => {
             ("it speaks another version", "use the same version of the library")
@@ -129,7 +136,10 @@ fn refused(answer: u8, geometry: Geometry) -> Error {
             ("that is more than it allows", "ask for fewer or shorter messages")
         }
         n if n == Answer::Memory as u8 => ("the memory does not suit it", "report this: it is a fault"),
-        n if n == Answer::Notice as u8 => ("it cannot wake so", "ask for a futex"),
+        n if n == Answer::Notice as u8 && notice == Notice::Futex => {
+            ("it wakes by no futex", "ask for an eventfd (Notice::Eventfd)")
+        }
+        n if n == Answer::Notice as u8 => ("it wakes by no eventfd", "ask for a futex (Notice::Futex)"),
         _ => ("for a reason that is not known here", "use the same version of the library"),
     };
     Error::Input {
@@ -161,7 +171,12 @@ pub(super) fn answer(link: UnixStream, limits: &Limits) -> Result<Met> {
             Err(Error::Input {
                 place: "a client's greeting".into(),
                 reason: format!("it asks for what is not given ({answer:?})"),
-                remedy: "raise the limits, or see what the client asks for".into(),
+                remedy: match (answer, limits.notice) {
+                    (Answer::Notice, Some(only)) => {
+                        format!("have it ask for a channel with Notice::{only:?}")
+                    }
+                    _ => "raise the limits, or see what the client asks for".into(),
+                },
             })
         }
     }
@@ -172,6 +187,30 @@ fn in_time(link: &UnixStream, doing: &str) -> Result<()> {
     link.set_read_timeout(Some(SOON))
         .and_then(|()| link.set_write_timeout(Some(SOON)))
         .map_err(|e| Error::system(doing, e))
+}
+
+/// A socket to the server that listens at that path, if there is room in its queue of connections within that time.
+///
+/// # Errors
+/// [`Error::System`] if nobody listens there, or takes the connection.
+pub(super) fn connected(path: &Path, within: Duration) -> Result<UnixStream> {
+    let connecting = || -> std::result::Result<UnixStream, Errno> {
+        let link = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+        // connect(2) waits for so long where the queue is full, and says EAGAIN then.
+        set_socket_timeout(&link, Timeout::Send, Some(within))?;
+        retry_on_intr(|| connect(&link, &SocketAddrUnix::new(path)?))?;
+        set_socket_timeout(&link, Timeout::Send, None)?;
+        Ok(link.into())
+    };
+    connecting().map_err(|error| {
+        let doing = format!("connecting to {}", path.display());
+        match error {
+            Errno::AGAIN => {
+                Error::system(doing, format!("the server took none within {} s", within.as_secs()))
+            }
+            error => Error::system(doing, error),
+        }
+    })
 }
 
 /// What a client asked for, if that is given: memory, layout, notice, and the other descriptors.
@@ -192,6 +231,9 @@ fn agreed(
         1 => Notice::Eventfd,
         _ => return Err(Answer::Notice),
     };
+    if limits.notice.is_some_and(|only| only != notice) {
+        return Err(Answer::Notice);
+    }
     let (slots, bytes) = (long(8), long(12));
     let geometry = Geometry::new(slots, bytes)
         .filter(|geometry| geometry.slots() <= limits.slots && geometry.bytes() <= limits.bytes)

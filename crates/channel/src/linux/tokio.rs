@@ -111,10 +111,7 @@ impl Client {
     /// As [`linux::Client::connect`](super::Client::connect).
     pub async fn connect(path: impl AsRef<Path>, options: &Options) -> Result<Client> {
         let path = path.as_ref().to_owned();
-        let link = blocking(move || {
-            UnixStream::connect(&path)
-                .map_err(|e| Error::system(format!("connecting to {}", path.display()), e))
-        });
+        let link = blocking(move || meeting::connected(&path, meeting::SOON));
         Client::over(link.await?, options).await
     }
 
@@ -167,7 +164,7 @@ impl Server {
     /// # Errors
     /// As [`linux::Server::over`](super::Server::over), and if the client's end is not woken by an [eventfd](Notice::Eventfd).
     pub async fn over(link: UnixStream, limits: &Limits) -> Result<Server> {
-        let limits = *limits;
+        let limits = Limits { notice: Some(Notice::Eventfd), ..*limits };
         let (met, patience) = met(link, limits.patience, move |link| meeting::answer(link, &limits)).await?;
         let incoming = Incoming::over(server::Server::new(met.memory, met.geometry));
         let (end, _driving) = driven(&incoming, met.doorbell, patience)?;

@@ -5,9 +5,9 @@ use alloc::vec::Vec;
 
 use super::bell::Bell;
 use super::cursor::Cursor;
-use super::entry::Entry;
+use super::entry::{Entry, foreseen};
 use super::layout::{End, Geometry};
-use super::{Memory, Violation, Watched, message};
+use super::{Memory, Violation, Watched, message, near};
 
 /// The end that asks: gives requests away and takes replies in the order in which they come, which may be any.
 #[derive(Debug)]
@@ -20,6 +20,8 @@ pub struct Client<M> {
     free: Vec<u16>,
     /// Whether a slot is with the server.
     is_away: Box<[bool]>,
+    /// The slot of the last request.
+    last: u16,
     violation: Option<Violation>,
 }
 
@@ -81,10 +83,11 @@ impl<M: Memory> Client<M> {
         Client {
             memory,
             geometry,
-            asked: Cursor::new(),
-            answered: Cursor::new(),
+            asked: Cursor::new(geometry.entries(End::Server)),
+            answered: Cursor::new(geometry.entries(End::Client)),
             free: (0..geometry.slots() as u16).rev().collect(),
             is_away: (0..geometry.slots()).map(|_| false).collect(),
+            last: 0,
             violation: None,
         }
     }
@@ -105,11 +108,18 @@ impl<M: Memory> Client<M> {
         }
         let slot = self.free.pop().ok_or(Refused::Full)?;
         self.is_away[usize::from(slot)] = true;
+        self.last = slot;
         let words = self.memory.words();
         message::store(&words[self.geometry.slot(slot)], bytes);
         let entry = Entry { slot, bytes: bytes.len() as u16, tag };
-        self.asked.write(&words[self.geometry.entries(End::Server)], entry);
+        self.asked.write(words, entry);
         Ok(slot)
+    }
+
+    /// The slot that the next request will have; none while all are taken.
+    #[inline]
+    pub fn next_slot(&self) -> Option<u16> {
+        self.free.last().copied()
     }
 
     /// How it is laid out.
@@ -127,10 +137,8 @@ impl<M: Memory> Client<M> {
             return Err(violation);
         }
         let words = self.memory.words();
-        let Some(Entry { slot, bytes, tag }) = self.answered.read(&words[self.geometry.entries(End::Client)])
-        else {
-            return Ok(None);
-        };
+        let Some(Entry { slot, bytes, tag }) = self.answered.read(words) else { return Ok(None) };
+        let slot = foreseen(slot, self.last);
         match self.is_away.get_mut(usize::from(slot)) {
             Some(is_away) if *is_away => *is_away = false,
             _ => return self.broken(Violation::Slot(slot)),
@@ -138,6 +146,7 @@ impl<M: Memory> Client<M> {
         if usize::from(bytes) > self.geometry.bytes() {
             return self.broken(Violation::Bytes(bytes));
         }
+        near::fetch(&words[self.geometry.slot(slot)]);
         Ok(Some(Reply { slot, bytes, tag }))
     }
 
@@ -187,7 +196,7 @@ pub struct Ahead {
 impl Ahead {
     /// Whether it is there, in the words of the end's memory.
     pub fn has_some(&self, words: &[super::atomic::AtomicU64]) -> bool {
-        self.answered.is_ahead(&words[self.geometry.entries(End::Client)])
+        self.answered.is_ahead(words)
     }
 
     /// The word by which the end says that it sleeps.
@@ -199,13 +208,12 @@ impl Ahead {
 impl<M: Memory> Watched for Client<M> {
     #[inline]
     fn has_some(&self) -> bool {
-        self.violation.is_some()
-            || self.answered.is_ahead(&self.memory.words()[self.geometry.entries(End::Client)])
+        self.violation.is_some() || self.answered.is_ahead(self.memory.words())
     }
 
     #[inline]
     fn written(&self) -> u64 {
-        self.asked.place(self.geometry.slots())
+        self.asked.place()
     }
 
     #[inline]

@@ -11,6 +11,9 @@ const LINE: usize = 8;
 pub struct Geometry {
     slots: u16,
     bytes: u16,
+    /// Words of a ring, to whole pairs of lines; and of a message.
+    ring: u16,
+    message: u16,
 }
 
 impl Geometry {
@@ -31,10 +34,9 @@ impl Geometry {
         if !is_within(slots, Self::MOST_SLOTS) || !is_within(bytes, Self::MOST_BYTES) {
             return None;
         }
-        let geometry = Geometry {
-            slots: slots.next_power_of_two() as u16,
-            bytes: bytes.next_multiple_of(LINE * 8) as u16,
-        };
+        let (slots, bytes) = (slots.next_power_of_two() as u16, bytes.next_multiple_of(LINE * 8) as u16);
+        let geometry =
+            Geometry { slots, bytes, ring: slots.next_multiple_of(PAIR as u16), message: bytes / 8 };
         (geometry.words() * 8 <= Self::MOST_MEMORY).then_some(geometry)
     }
 
@@ -55,16 +57,14 @@ impl Geometry {
         self.messages() + self.slots() * self.message()
     }
 
-    /// Words of a message.
     #[inline]
     fn message(self) -> usize {
-        self.bytes() / 8
+        self.message.into()
     }
 
-    /// Words of a ring, to whole pairs of lines.
     #[inline]
     fn ring(self) -> usize {
-        self.slots().next_multiple_of(PAIR)
+        self.ring.into()
     }
 
     /// Where the first message begins.
@@ -80,7 +80,6 @@ impl Geometry {
     }
 
     /// The entries that are written for that end to read.
-    #[inline]
     pub(super) fn entries(self, to: End) -> core::ops::Range<usize> {
         let begins = 2 * PAIR + to as usize * self.ring();
         begins..begins + self.slots()

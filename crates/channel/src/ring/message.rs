@@ -17,11 +17,16 @@ pub fn store(mut words: &[AtomicU64], bytes: &[u8]) {
         words = others;
     }
     if !rest.is_empty() {
-        for (word, bytes) in words.iter().zip(rest.chunks(8)) {
-            let mut whole = [0; 8];
-            whole[..bytes.len()].copy_from_slice(bytes);
-            word.store(u64::from_ne_bytes(whole), Ordering::Relaxed);
-        }
+        store_rest(words, rest);
+    }
+}
+
+#[inline(never)]
+fn store_rest(words: &[AtomicU64], rest: &[u8]) {
+    for (word, bytes) in words.iter().zip(rest.chunks(8)) {
+        let mut whole = [0; 8];
+        whole[..bytes.len()].copy_from_slice(bytes);
+        word.store(u64::from_ne_bytes(whole), Ordering::Relaxed);
     }
 }
 
@@ -37,8 +42,13 @@ pub fn load(mut words: &[AtomicU64], bytes: &mut [u8]) {
         words = others;
     }
     if !rest.is_empty() {
-        for (word, bytes) in words.iter().zip(rest.chunks_mut(8)) {
-            bytes.copy_from_slice(&word.load(Ordering::Relaxed).to_ne_bytes()[..bytes.len()]);
-        }
+        load_rest(words, rest);
+    }
+}
+
+#[inline(never)]
+fn load_rest(words: &[AtomicU64], rest: &mut [u8]) {
+    for (word, bytes) in words.iter().zip(rest.chunks_mut(8)) {
+        bytes.copy_from_slice(&word.load(Ordering::Relaxed).to_ne_bytes()[..bytes.len()]);
     }
 }

@@ -3,6 +3,7 @@
 //! ```text
 //!   layout     where what stands, reckoned by each end for itself from two numbers
 //!   message    bytes in shared words, copied once
+//!   near       lines that will be read soon
 //!   entry      one word that says which message, how long, and in which lap of the ring it was written
 //!   cursor     how far an end has come in a ring
 //!   client     asks: has the messages' slots to give
@@ -24,6 +25,7 @@ mod cursor;
 mod entry;
 pub mod layout;
 pub(crate) mod message;
+mod near;
 pub mod server;
 
 use super::atomic;

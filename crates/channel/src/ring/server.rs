@@ -4,9 +4,9 @@ use alloc::boxed::Box;
 
 use super::bell::Bell;
 use super::cursor::Cursor;
-use super::entry::Entry;
+use super::entry::{Entry, foreseen};
 use super::layout::{End, Geometry};
-use super::{Memory, Violation, Watched, message};
+use super::{Memory, Violation, Watched, message, near};
 
 /// The end that answers: takes requests in the order in which they were sent, and replies to each once, in whatever order.
 #[derive(Debug)]
@@ -17,6 +17,8 @@ pub struct Server<M> {
     answered: Cursor,
     /// Whether a slot has a request that is not answered.
     is_here: Box<[bool]>,
+    /// The slot of the last request.
+    last: u16,
     violation: Option<Violation>,
 }
 
@@ -55,9 +57,10 @@ impl<M: Memory> Server<M> {
         Server {
             memory,
             geometry,
-            asked: Cursor::new(),
-            answered: Cursor::new(),
+            asked: Cursor::new(geometry.entries(End::Server)),
+            answered: Cursor::new(geometry.entries(End::Client)),
             is_here: (0..geometry.slots()).map(|_| false).collect(),
+            last: 0,
             violation: None,
         }
     }
@@ -77,10 +80,9 @@ impl<M: Memory> Server<M> {
             return Err(violation);
         }
         let words = self.memory.words();
-        let Some(Entry { slot, bytes, tag }) = self.asked.read(&words[self.geometry.entries(End::Server)])
-        else {
-            return Ok(None);
-        };
+        let Some(Entry { slot, bytes, tag }) = self.asked.read(words) else { return Ok(None) };
+        let slot = foreseen(slot, self.last);
+        self.last = slot;
         match self.is_here.get_mut(usize::from(slot)) {
             Some(is_here) if !*is_here => *is_here = true,
             _ => return self.broken(Violation::Slot(slot)),
@@ -88,6 +90,7 @@ impl<M: Memory> Server<M> {
         if usize::from(bytes) > self.geometry.bytes() {
             return self.broken(Violation::Bytes(bytes));
         }
+        near::fetch(&words[self.geometry.slot(slot)]);
         Ok(Some(Request { slot, bytes, tag }))
     }
 
@@ -115,7 +118,7 @@ impl<M: Memory> Server<M> {
         self.is_here[usize::from(request.slot)] = false;
         message::store(&words[self.geometry.slot(request.slot)], bytes);
         let entry = Entry { slot: request.slot, bytes: bytes.len() as u16, tag };
-        self.answered.write(&words[self.geometry.entries(End::Client)], entry);
+        self.answered.write(words, entry);
         bytes.len()
     }
 }
@@ -123,13 +126,12 @@ impl<M: Memory> Server<M> {
 impl<M: Memory> Watched for Server<M> {
     #[inline]
     fn has_some(&self) -> bool {
-        self.violation.is_some()
-            || self.asked.is_ahead(&self.memory.words()[self.geometry.entries(End::Server)])
+        self.violation.is_some() || self.asked.is_ahead(self.memory.words())
     }
 
     #[inline]
     fn written(&self) -> u64 {
-        self.answered.place(self.geometry.slots())
+        self.answered.place()
     }
 
     #[inline]

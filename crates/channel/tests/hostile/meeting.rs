@@ -45,7 +45,7 @@ pub fn play(input: &[u8], tally: &mut Tally) {
     liar.shutdown(Shutdown::Write).unwrap();
     tally.met += 1;
     if whom.is_multiple_of(2) {
-        let limits = Limits { slots: 64, bytes: 1024, patience: PATIENCE };
+        let limits = Limits { slots: 64, bytes: 1024, notice: None, patience: PATIENCE };
         if let Ok(mut server) = Server::over(honest, &limits) {
             tally.agreed += 1;
             scribbles(&given, said);

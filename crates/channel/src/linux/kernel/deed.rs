@@ -9,8 +9,9 @@ use io_uring::squeue::Entry;
 use io_uring::types::{Fd, Fixed, Timespec};
 use io_uring::{cqueue, opcode};
 
+use super::Kernel;
 use super::file::{File, Named};
-use super::memory::{Buffer, Pages};
+use super::memory::{Arena, Buffer, Pages};
 use super::provided::Pool;
 
 /// As the offset of a read or write: where the file is (io_uring_enter(2), IORING_OP_READ).
@@ -45,7 +46,7 @@ pub(super) enum Deed {
 /// What an operation has until the kernel is done with it.
 #[derive(Default)]
 pub(super) struct Held {
-    pub file: Option<File>,
+    pub file: Option<(File, Named)>,
     pub buffer: Option<Buffer>,
     /// Only kept: their address is in the entry.
     pub _pages: Option<Pages>,
@@ -55,7 +56,7 @@ pub(super) struct Held {
 /// With a file by whichever name it has.
 macro_rules! on {
     ($held:expr, $file:ident => $build:expr) => {
-        match $held.file.as_ref().map_or(Named::Descriptor(-1), File::named) {
+        match $held.file.as_ref().map_or(Named::Descriptor(-1), |(_, named)| *named) {
             Named::Descriptor(number) => {
                 let $file = Fd(number);
                 $build
@@ -69,13 +70,13 @@ macro_rules! on {
 }
 
 impl Deed {
-    /// As an entry. `time` is where a timeout's duration lies until the entry is consumed.
-    pub fn entry(&self, held: &Held, time: *mut Timespec) -> Entry {
+    /// As an entry of the ring that has these buffers. `time` is where a timeout's duration lies until the entry is consumed.
+    pub fn entry(&self, held: &Held, arena: &Rc<Arena>, time: *mut Timespec) -> Entry {
         let (start, len) = held
             .buffer
             .as_ref()
             .map_or((std::ptr::null_mut(), 0), |buffer| (buffer.start(), buffer.len() as u32));
-        let is_registered = held.buffer.as_ref().is_some_and(Buffer::is_registered);
+        let is_registered = held.buffer.as_ref().is_some_and(|buffer| buffer.is_registered(arena));
         match *self {
             Deed::Nop => opcode::Nop::new().build(),
             Deed::Read { offset } if is_registered => {
@@ -162,12 +163,12 @@ impl Came {
 }
 
 impl Held {
-    pub fn file(file: &File) -> Held {
-        Held { file: Some(file.clone()), ..Held::default() }
+    pub fn file(kernel: &Kernel, file: &File) -> Held {
+        Held { file: Some((file.clone(), file.named(kernel))), ..Held::default() }
     }
 
-    pub fn buffered(file: &File, buffer: Buffer) -> Held {
-        Held { file: Some(file.clone()), buffer: Some(buffer), ..Held::default() }
+    pub fn buffered(kernel: &Kernel, file: &File, buffer: Buffer) -> Held {
+        Held { buffer: Some(buffer), ..Held::file(kernel, file) }
     }
 
     pub fn pages(pages: &Pages, part: &Range<usize>) -> (*mut u8, Held) {

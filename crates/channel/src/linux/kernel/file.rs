@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::rc::{Rc, Weak};
 
+use super::Kernel;
 use super::queue::Queue;
 
 /// An open file or socket, for as long as any copy of this lives and any operation on it lasts. [Registered](super::Kernel::register) or not.
@@ -29,10 +30,11 @@ impl File {
         File(Rc::new(Opened { descriptor, registered }))
     }
 
-    pub(super) fn named(&self) -> Named {
-        match self.0.registered {
-            Some((at, _)) => Named::Registered(at),
-            None => Named::Descriptor(self.0.descriptor.as_raw_fd()),
+    /// How that ring names it: its place is one of its own ring's table, and in another's there is another file.
+    pub(super) fn named(&self, kernel: &Kernel) -> Named {
+        match &self.0.registered {
+            Some((at, queue)) if queue.as_ptr() == Rc::as_ptr(&kernel.0) => Named::Registered(*at),
+            _ => Named::Descriptor(self.0.descriptor.as_raw_fd()),
         }
     }
 

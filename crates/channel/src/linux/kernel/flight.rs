@@ -34,6 +34,11 @@ impl<'k> Flight<'k> {
         Flight { kernel, deed, stage: Stage::Out(held) }
     }
 
+    /// Who asks.
+    pub fn kernel(&self) -> &'k Kernel {
+        self.kernel
+    }
+
     /// The ring's pieces, if it has any.
     pub fn pool(&self) -> Option<Rc<Pool>> {
         self.kernel.0.borrow().pool.clone()

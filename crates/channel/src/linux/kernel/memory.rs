@@ -173,8 +173,9 @@ impl Buffer {
         self
     }
 
-    pub(super) fn is_registered(&self) -> bool {
-        self.arena.is_registered.get()
+    /// Whether it is one of those of that ring, and these are registered there.
+    pub(super) fn is_registered(&self, arena: &Rc<Arena>) -> bool {
+        Rc::ptr_eq(&self.arena, arena) && arena.is_registered.get()
     }
 
     pub(super) fn start(&self) -> *mut u8 {

@@ -79,7 +79,7 @@ impl Kernel {
     }
 
     /// A file or socket, put into the ring's table of files: the kernel need not look it up, and count its users, in each operation. One call of
-    /// the kernel, and another when it is closed.
+    /// the kernel, and another when it is closed. Other rings name it by its descriptor.
     ///
     /// # Errors
     /// [`Error::Input`] if the table is full ([`Options::files`]); [`Error::System`] if the kernel refuses.
@@ -136,7 +136,7 @@ impl Kernel {
     }
 
     fn moves(&self, deed: Deed, file: &File, buffer: Buffer) -> Operation<'_, (usize, Buffer)> {
-        self.asks(deed, Held::buffered(file, buffer), |came, held| {
+        self.asks(deed, Held::buffered(self, file, buffer), |came, held| {
             let count = came.count()?;
             // It was held since the operation was asked for.
             held.buffer.map(|buffer| (count, buffer)).ok_or_else(|| io::ErrorKind::Other.into())
@@ -189,12 +189,15 @@ impl Kernel {
 
     /// The next connection to a listening socket (accept4(2) with SOCK_CLOEXEC).
     pub fn accept(&self, socket: &File) -> Operation<'_, OwnedFd> {
-        self.asks(Deed::Accept, Held::file(socket), |came, _| came.descriptor())
+        self.asks(Deed::Accept, Held::file(self, socket), |came, _| came.descriptor())
     }
 
     /// Connections as they come.
     pub fn accepting(&self, socket: &File) -> Accepting<'_> {
-        Accepting { flight: Flight::new(self, Deed::AcceptMany, Held::file(socket)), file: socket.clone() }
+        Accepting {
+            flight: Flight::new(self, Deed::AcceptMany, Held::file(self, socket)),
+            file: socket.clone(),
+        }
     }
 
     /// What is to be done with that part of the pages, in bytes; it must begin at a page (madvise(2)). The kernel has a thread of its own do it.
@@ -208,7 +211,9 @@ impl Kernel {
 
     /// Gives a file room, or takes it back: `mode` as fallocate(2) has it, offset and length in bytes. The kernel has a thread of its own do it.
     pub fn fallocate(&self, file: &File, mode: i32, offset: u64, len: u64) -> Operation<'_, ()> {
-        self.asks(Deed::Allocate { mode, offset, len }, Held::file(file), |came, _| came.count().map(drop))
+        self.asks(Deed::Allocate { mode, offset, len }, Held::file(self, file), |came, _| {
+            came.count().map(drop)
+        })
     }
 
     /// Is over after so long.
@@ -221,6 +226,8 @@ impl Kernel {
 
     /// Is over when the descriptor has one of those events, as poll(2) has them; which ones it has.
     pub fn poll(&self, file: &File, events: u32) -> Operation<'_, u32> {
-        self.asks(Deed::Poll { events }, Held::file(file), |came, _| came.count().map(|events| events as u32))
+        self.asks(Deed::Poll { events }, Held::file(self, file), |came, _| {
+            came.count().map(|events| events as u32)
+        })
     }
 }

@@ -100,9 +100,12 @@ impl Pool {
         self.there.get() > 0
     }
 
-    /// Is woken when one is given back.
-    pub fn waits(&self, waker: Waker) {
-        self.waiting.borrow_mut().push_back(waker);
+    /// Is woken when one is given back: once, however often it has asked.
+    pub fn waits(&self, waker: &Waker) {
+        if !self.waiting.borrow().iter().any(|waiting| waiting.will_wake(waker)) {
+            let waker = waker.clone();
+            self.waiting.borrow_mut().push_back(waker);
+        }
     }
 
     fn start(&self, piece: u16) -> *mut u8 {

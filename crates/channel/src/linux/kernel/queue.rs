@@ -120,7 +120,7 @@ impl Queue {
         let Some(at) = may.then(|| self.free.pop()).flatten() else { return Err((held, waker)) };
         let slot = &mut self.slots[at as usize];
         slot.age = slot.age.wrapping_add(1) & 0x7fff_ffff;
-        let entry = deed.entry(&held, self.times[at as usize].get());
+        let entry = deed.entry(&held, &self.arena, self.times[at as usize].get());
         (slot.state, slot.deed, slot.held, slot.waker) = (State::Sent, deed, held, Some(waker));
         let entry = entry.user_data(token(at, slot.age));
         self.stage(entry);

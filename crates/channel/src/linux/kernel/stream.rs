@@ -27,7 +27,8 @@ impl Accepting<'_> {
         std::future::poll_fn(|context| {
             let (came, held) = std::task::ready!(self.flight.poll(context));
             if held.is_some() {
-                self.flight.again(Held::file(&self.file));
+                let held = Held::file(self.flight.kernel(), &self.file);
+                self.flight.again(held);
             }
             Poll::Ready(came.descriptor())
         })
@@ -44,7 +45,7 @@ pub struct Receiving<'k> {
 
 impl Receiving<'_> {
     pub(super) fn held(&self) -> Held {
-        Held { file: Some(self.file.clone()), pool: self.flight.pool(), ..Held::default() }
+        Held { pool: self.flight.pool(), ..Held::file(self.flight.kernel(), &self.file) }
     }
 
     /// What has arrived next; none when the other side has closed. While all pieces are with those who read them, it waits for one.
@@ -61,7 +62,7 @@ impl Receiving<'_> {
         };
         loop {
             if self.flight.is_out() && !pool.has_some() {
-                pool.waits(context.waker().clone());
+                pool.waits(context.waker());
                 return Poll::Pending;
             }
             let (came, held) = std::task::ready!(self.flight.poll(context));

@@ -3,11 +3,12 @@
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use tollway_core::{Error, Result};
+use tollway_core::Result;
 
 use super::failed::Failed;
 use super::line::{Counts, Line};
-use super::meeting::{self, Options};
+use super::meeting::{self, IN_TURN, Options};
+use crate::linux::meeting::connected;
 
 /// The end that asks: one request at a time.
 pub struct Client(Line);
@@ -16,13 +17,10 @@ impl Client {
     /// Connects to the server that listens at that path.
     ///
     /// # Errors
-    /// [`Error::Input`] if messages cannot be as long as that, or the server does not agree to it; [`Error::System`] if nobody listens, the
-    /// server says nothing, or the kernel refuses.
+    /// [`Error::Input`](tollway_core::Error::Input) if messages cannot be as long as that, or the server does not agree to it; [`Error::System`](tollway_core::Error::System) if
+    /// nobody listens, the server says nothing, or the kernel refuses.
     pub fn connect(path: impl AsRef<Path>, options: &Options) -> Result<Client> {
-        let path = path.as_ref();
-        let link = UnixStream::connect(path)
-            .map_err(|e| Error::system(format!("connecting to {}", path.display()), e))?;
-        Client::over(link, options)
+        Client::over(connected(path.as_ref(), IN_TURN)?, options)
     }
 
     /// Meets the server at the other end of a socket.

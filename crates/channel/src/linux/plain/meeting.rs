@@ -36,7 +36,7 @@ const VERSION: u16 = 1;
 const SOON: Duration = Duration::from_secs(1);
 
 /// How long a client waits for a server to answer, which may have others to meet before it.
-const IN_TURN: Duration = Duration::from_secs(10);
+pub(super) const IN_TURN: Duration = Duration::from_secs(10);
 
 /// How messages go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
