@@ -111,8 +111,13 @@ fn a_notice_that_is_not_allowed_is_refused() {
 #[test]
 fn only_an_epoll_instance_may_tell_that_an_eventfd_was_written() {
     for wrong in no_epolls() {
-        let why = refusal(|link| greets(link, &hello(8, 64, 1), &memory(8, 64), &[wrong]));
+        let mut heard = None;
+        let why = refusal(|link| {
+            greets(link, &hello(8, 64, 1), &memory(8, 64), &[wrong]);
+            heard = Some(descriptor::receive(link).map(drop));
+        });
         assert!(why.contains("epoll"), "{why}");
+        assert!(heard.unwrap().is_err(), "it was told that the server agrees");
     }
     for wrong in no_epolls() {
         let (here, there) = UnixStream::pair().unwrap();

@@ -160,10 +160,10 @@ pub(super) fn answer(link: UnixStream, limits: &Limits) -> Result<Met> {
                 Notice::Futex => None,
                 Notice::Eventfd => Some(told_by_edges()?),
             };
-            let told: Vec<_> = ours.iter().map(|(_, told)| told.as_fd()).collect();
-            descriptor::send_with(&link, &[Answer::Agreed as u8], &told)?;
-            let rings = ours.map(|(rings, _)| rings);
+            let (rings, told) = ours.unzip();
+            // First: who has agreed has all that it needs.
             let doorbell = doorbell(&link, (&memory, geometry.bell(End::Server)), rings, rest)?;
+            descriptor::send_with(&link, &[Answer::Agreed as u8], told.as_slice())?;
             Ok(Met { memory, geometry, doorbell })
         }
         Err(answer) => {
