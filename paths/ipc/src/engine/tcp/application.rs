@@ -87,7 +87,7 @@ fn joined(thread: JoinHandle<Result<u64>>) -> Result<u64> {
 
 /// By rings: one thread, in which a task answers each request as it comes.
 fn rings(link: UnixStream, patience: Option<Patience>) -> Result<u64> {
-    let limits = Limits { slots: MOST_CONNECTIONS, bytes: BYTES, patience };
+    let limits = Limits { slots: MOST_CONNECTIONS, bytes: BYTES, patience, ..Limits::default() };
     let (incoming, mut dispatcher) = Server::over(link, &limits)?.into_incoming();
     let mut executor = Executor::new(1, dispatcher.rouser());
     executor.spawn(0, answers(&incoming));
