@@ -9,8 +9,8 @@
 //!   linux       where the memory comes from, how ends meet and are woken
 //! ```
 //!
-//! `ring`, `wait`, `rouse` and `coroutine` know no operating system: what they need of one is [`wait::Platform`] and memory. Without the feature `linux` the crate
-//! is `no_std`.
+//! `ring`, `wait`, `rouse` and `coroutine` know no operating system: what they need of one is [`wait::Platform`] and memory. Without the feature `linux`
+//! the crate is `no_std`.
 #![cfg_attr(not(feature = "linux"), no_std)]
 
 extern crate alloc;

@@ -1,18 +1,19 @@
 //! The rings, the bell and the waiting under every interleaving and every order of memory that the language allows.
 //!
-//! `src/ring`, `src/wait.rs`, `src/rouse.rs`, `src/threads.rs` and `src/coroutine/woken.rs` are compiled once more here, with loom's atomics in the place of the processor's: the code that is checked is the
-//! code that runs.
+//! `src/ring`, `src/wait.rs`, `src/rouse.rs`, `src/threads.rs` and `src/coroutine/woken.rs` are compiled once more here, with loom's atomics in the place of
+//! the processor's: the code that is checked is the code that runs.
 #![allow(dead_code)]
 
 extern crate alloc;
 
 use std::sync::Arc;
 
-use loom::sync::{self, Condvar, Mutex, atomic};
+use loom::sync::{self, atomic};
 use loom::thread;
 
 #[path = "../src/failed.rs"]
 mod failed;
+mod futex;
 #[path = "../src/ring/mod.rs"]
 mod ring;
 #[path = "../src/rouse.rs"]
@@ -25,6 +26,7 @@ mod wait;
 mod woken;
 
 use atomic::{AtomicU64, Ordering};
+use futex::Futex;
 use ring::Watched;
 use ring::bell::{ASLEEP, Bell};
 use ring::client::Client;
@@ -40,13 +42,6 @@ fn memory(slots: usize) -> (Arc<[AtomicU64]>, Geometry) {
     ((0..geometry.words()).map(|_| AtomicU64::new(0)).collect(), geometry)
 }
 
-/// A futex: the kernel compares the word under the lock that a waker takes.
-#[derive(Default)]
-struct Futex {
-    lock: Mutex<()>,
-    woken: Condvar,
-}
-
 impl Platform for Futex {
     fn now(&self) -> u64 {
         0
@@ -59,16 +54,12 @@ impl Platform for Futex {
     }
 
     fn sleep(&self, bell: &AtomicU64) -> Result<(), Gone> {
-        let mut lock = self.lock.lock().unwrap();
-        while bell.load(Ordering::Relaxed) == ASLEEP {
-            lock = self.woken.wait(lock).unwrap();
-        }
+        self.sleeps_while(|| bell.load(Ordering::Relaxed) == ASLEEP);
         Ok(())
     }
 
     fn wake(&self, _: &AtomicU64) {
-        drop(self.lock.lock().unwrap());
-        self.woken.notify_all();
+        self.wakes();
     }
 }
 
@@ -77,13 +68,6 @@ impl Platform for Futex {
 struct Pair {
     futex: Futex,
     own: Rouse,
-}
-
-impl Pair {
-    fn wakes(&self) {
-        drop(self.futex.lock.lock().unwrap());
-        self.futex.woken.notify_all();
-    }
 }
 
 impl Platform for Pair {
@@ -101,22 +85,20 @@ impl Platform for Pair {
         if !self.own.lies_down()? {
             return Ok(());
         }
-        let mut lock = self.futex.lock.lock().unwrap();
-        while bell.load(Ordering::Relaxed) == ASLEEP && self.own.word().load(Ordering::Relaxed) == DOWN {
-            lock = self.futex.woken.wait(lock).unwrap();
-        }
-        drop(lock);
+        let own = self.own.word();
+        self.futex
+            .sleeps_while(|| bell.load(Ordering::Relaxed) == ASLEEP && own.load(Ordering::Relaxed) == DOWN);
         self.own.rises();
         Ok(())
     }
 
     fn wake(&self, _: &AtomicU64) {
-        self.wakes();
+        self.futex.wakes();
     }
 
     fn rouse(&self) {
         if self.own.rouse() {
-            self.wakes();
+            self.futex.wakes();
         }
     }
 }
@@ -171,7 +153,7 @@ fn no_rousing_is_lost_whatever_stands_in_the_bell() {
             move || {
                 words[1].store(7, Ordering::Relaxed);
                 if pair.own.rouse() {
-                    pair.wakes();
+                    pair.futex.wakes();
                 }
             }
         });
@@ -192,7 +174,7 @@ fn nobody_sleeps_on_when_the_other_is_gone() {
             let pair = pair.clone();
             move || {
                 if pair.own.ends() {
-                    pair.wakes();
+                    pair.futex.wakes();
                 }
             }
         });
@@ -296,7 +278,7 @@ fn every_task_that_is_woken_is_polled() {
                 let (pair, woken) = (pair.clone(), woken.clone());
                 thread::spawn(move || {
                     if woken.wake_from_elsewhere(priority, number) && pair.own.rouse() {
-                        pair.wakes();
+                        pair.futex.wakes();
                     }
                 })
             });

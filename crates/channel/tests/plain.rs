@@ -1,84 +1,34 @@
 //! Synchronous requests between two processes, by both ways: they meet, ask and answer, and are told when the other is killed.
 
+mod other;
+
 use std::cell::RefCell;
 use std::env;
 use std::os::unix::net::UnixStream;
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use other::{Other, SLEEPY, answers, link};
 use proptest::prelude::any;
 use proptest::test_runner::{Config, TestRunner};
 use tollway_channel::linux::plain::{Client, Failed, Limits, Options, Server, Way};
 use tollway_channel::wait::Patience;
 use tollway_host::cpu::{allowed_cpus, pin_current_thread};
-use tollway_host::descriptor::{accept, connect, listen_anonymously};
 
-/// Tells a server's process where to connect.
-const NAME: &str = "TOLLWAY_CHANNEL_PLAIN_TEST";
-
-/// Tells it on which processor to run.
+/// Tells a server's process on which processor to run.
 const CPU: &str = "TOLLWAY_CHANNEL_PLAIN_CPU";
-
-/// Who sleeps at once.
-const SLEEPY: Option<Patience> = Some(Patience { spin: 0, yields: 0 });
 
 const WAYS: [Way; 2] = [Way::Seqpacket, Way::Handoff];
 
-/// Answers with the bytes in reverse and the next tag; by tag 1000 and more it does nothing first, for as many milliseconds as are beyond.
 #[test]
 #[ignore = "the other tests start it, as a process of its own"]
 fn serves() {
-    let link = connect(&env::var(NAME).unwrap()).unwrap();
     let cpu = env::var(CPU).ok().map(|cpu| cpu.parse().unwrap());
     let patience = if cpu.is_some() { None } else { SLEEPY };
-    let mut server = Server::over(link, &Limits { patience, bytes: 65_472 }).unwrap();
+    let mut server = Server::over(link(), &Limits { patience, bytes: 65_472 }).unwrap();
     if let Some(cpu) = cpu {
         pin_current_thread(cpu).unwrap();
     }
-    server
-        .serve(|tag, request, reply| {
-            std::thread::sleep(Duration::from_millis(tag.saturating_sub(1000).into()));
-            for (to, from) in reply.iter_mut().zip(request.iter().rev()) {
-                *to = *from;
-            }
-            (tag.wrapping_add(1), request.len())
-        })
-        .unwrap();
-}
-
-/// A server in a process of its own; killed at the end, if it still runs.
-struct Other(Child);
-
-impl Other {
-    fn start(cpu: Option<u32>) -> (Other, UnixStream) {
-        let (listener, name) = listen_anonymously().unwrap();
-        let mut command = Command::new(env::current_exe().unwrap());
-        command.args(["--ignored", "--exact", "serves"]).env(NAME, name).stdout(Stdio::null());
-        if let Some(cpu) = cpu {
-            command.env(CPU, cpu.to_string());
-        }
-        let other = Other(command.spawn().unwrap());
-        (other, accept(&listener).unwrap())
-    }
-
-    /// Whether it ended by itself, and well.
-    fn ended(mut self) -> bool {
-        let deadline = Instant::now() + Duration::from_secs(20);
-        while Instant::now() < deadline {
-            if let Some(status) = self.0.try_wait().unwrap() {
-                return status.success();
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        false
-    }
-}
-
-impl Drop for Other {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+    server.serve(answers).unwrap();
 }
 
 /// Messages of any length, and of both forms in which the slow path sends them.
@@ -86,7 +36,7 @@ impl Drop for Other {
 fn every_reply_is_its_requests() {
     for (way, bytes) in WAYS.into_iter().flat_map(|way| [(way, 128), (way, 65_472)]) {
         for patience in [SLEEPY, None, Some(Patience { spin: u64::MAX, yields: 0 })] {
-            let (other, link) = Other::start(None);
+            let (other, link) = Other::start(&[]);
             let mut client = Client::over(link, &Options { way, bytes, patience }).unwrap();
             assert_eq!(client.longest(), bytes);
             // A length, what the bytes count on from, and room for so many of the reply.
@@ -130,7 +80,7 @@ fn ends_share_a_core_or_have_one_each() {
         let cpu = cpus[0];
         std::thread::spawn(move || {
             pin_current_thread(cpu).unwrap();
-            let (other, link) = Other::start(Some(other_cpu));
+            let (other, link) = Other::start(&[(CPU, other_cpu.to_string())]);
             let mut client = Client::over(link, &Options { way, bytes: 64, patience: None }).unwrap();
             for number in 0..REQUESTS {
                 let mut reply = [0; 8];
@@ -162,7 +112,7 @@ fn ends_share_a_core_or_have_one_each() {
 /// Both sleep again and again, and are woken.
 #[test]
 fn who_sleeps_is_woken() {
-    let (other, link) = Other::start(None);
+    let (other, link) = Other::start(&[]);
     let options = Options { way: Way::Handoff, bytes: 64, patience: SLEEPY };
     let mut client = Client::over(link, &options).unwrap();
     for _ in 0..20 {
@@ -181,15 +131,10 @@ fn who_sleeps_is_woken() {
 fn a_client_is_told_that_its_server_was_killed() {
     for way in WAYS {
         for patience in [SLEEPY, None, Some(Patience { spin: u64::MAX, yields: 0 })] {
-            let (mut other, link) = Other::start(None);
+            let (other, link) = Other::start(&[]);
             let mut client = Client::over(link, &Options { way, bytes: 64, patience }).unwrap();
             client.call(0, &[1], &mut [0]).unwrap();
-            let killed = std::thread::spawn(move || {
-                std::thread::sleep(Duration::from_millis(50));
-                other.0.kill().unwrap();
-                other.0.wait().unwrap();
-                Instant::now()
-            });
+            let killed = other.killed_after(Duration::from_millis(50));
             assert_eq!(client.call(60_000, &[2], &mut [0]), Err(Failed::Gone));
             assert!(Instant::now() < killed.join().unwrap() + Duration::from_secs(10));
             assert_eq!(client.call(0, &[2], &mut [0]), Err(Failed::Gone));
@@ -201,15 +146,11 @@ fn a_client_is_told_that_its_server_was_killed() {
 #[test]
 fn a_server_is_killed_at_any_moment() {
     for round in 0..24u64 {
-        let (mut other, link) = Other::start(None);
+        let (other, link) = Other::start(&[]);
         let way = WAYS[round as usize % 2];
         let patience = if round % 4 < 2 { SLEEPY } else { None };
         let mut client = Client::over(link, &Options { way, bytes: 64, patience }).unwrap();
-        let kill = std::thread::spawn(move || {
-            std::thread::sleep(Duration::from_micros(round * 331 % 5000));
-            other.0.kill().unwrap();
-            other
-        });
+        let killed = other.killed_after(Duration::from_micros(round * 331 % 5000));
         for number in 0u64.. {
             let mut reply = [0; 8];
             match client.call(1, &number.to_le_bytes(), &mut reply) {
@@ -220,7 +161,7 @@ fn a_server_is_killed_at_any_moment() {
                 }
             }
         }
-        drop(kill.join().unwrap());
+        killed.join().unwrap();
     }
 }
 

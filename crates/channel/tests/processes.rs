@@ -1,72 +1,19 @@
 //! Two processes: they meet, ask and answer, sleep and are woken, and are told when the other is killed.
 
-use std::env;
+mod other;
+
 use std::os::unix::net::UnixStream;
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use other::{Other, SLEEPY, answers, link};
 use tollway_channel::linux::{Client, Failed, Limits, Notice, Options, Server};
-use tollway_channel::wait::Patience;
-use tollway_host::descriptor::{accept, connect, listen_anonymously};
+use tollway_channel::wait::{Gone, Patience};
 
-/// Tells a server's process where to connect.
-const NAME: &str = "TOLLWAY_CHANNEL_TEST";
-
-/// Who sleeps at once.
-const SLEEPY: Option<Patience> = Some(Patience { spin: 0, yields: 0 });
-
-/// Answers with the bytes in reverse; for as long as a request says, in milliseconds, it does nothing first.
 #[test]
 #[ignore = "the other tests start it, as a process of its own"]
 fn serves() {
-    let link = connect(&env::var(NAME).unwrap()).unwrap();
     let limits = Limits { patience: SLEEPY, ..Limits::default() };
-    let mut server = Server::over(link, &limits).unwrap();
-    server
-        .serve(|wait, request, reply| {
-            std::thread::sleep(Duration::from_millis(wait.into()));
-            for (to, from) in reply.iter_mut().zip(request.iter().rev()) {
-                *to = *from;
-            }
-            (wait + 1, request.len())
-        })
-        .unwrap();
-}
-
-/// A server in a process of its own; killed at the end, if it still runs.
-struct Other(Child);
-
-impl Other {
-    fn start() -> (Other, UnixStream) {
-        let (listener, name) = listen_anonymously().unwrap();
-        let child = Command::new(env::current_exe().unwrap())
-            .args(["--ignored", "--exact", "serves"])
-            .env(NAME, name)
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
-        let other = Other(child);
-        (other, accept(&listener).unwrap())
-    }
-
-    /// Whether it ended by itself, and well.
-    fn ended(mut self) -> bool {
-        let deadline = Instant::now() + Duration::from_secs(10);
-        while Instant::now() < deadline {
-            if let Some(status) = self.0.try_wait().unwrap() {
-                return status.success();
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        false
-    }
-}
-
-impl Drop for Other {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+    Server::over(link(), &limits).unwrap().serve(answers).unwrap();
 }
 
 fn options(notice: Notice) -> Options {
@@ -77,7 +24,7 @@ fn options(notice: Notice) -> Options {
 fn replies_come_whether_one_sleeps_or_looks() {
     for notice in [Notice::Futex, Notice::Eventfd] {
         for patience in [SLEEPY, None, Some(Patience { spin: u64::MAX, yields: 0 })] {
-            let (other, link) = Other::start();
+            let (other, link) = Other::start(&[]);
             let mut client = Client::over(link, &Options { patience, ..options(notice) }).unwrap();
             for number in 0..500u64 {
                 if number % 250 == 0 {
@@ -85,8 +32,8 @@ fn replies_come_whether_one_sleeps_or_looks() {
                     std::thread::sleep(Duration::from_millis(20));
                 }
                 let mut reply = [0; 8];
-                let wait = if number % 250 == 0 { 7 } else { 0 };
-                assert_eq!(client.call(wait, &number.to_le_bytes(), &mut reply), Ok((wait + 1, 8)));
+                let tag = if number % 250 == 0 { 1007 } else { 0 };
+                assert_eq!(client.call(tag, &number.to_le_bytes(), &mut reply), Ok((tag + 1, 8)));
                 assert_eq!(u64::from_be_bytes(reply), number);
             }
             let counts = client.counts();
@@ -100,9 +47,39 @@ fn replies_come_whether_one_sleeps_or_looks() {
     }
 }
 
+/// With nothing in the rings: each end is nudged as often as it nudges the other, is woken if it sleeps, and learns that the other is gone.
+#[test]
+fn ends_wake_each_other_by_their_doorbells_alone() {
+    for notice in [Notice::Futex, Notice::Eventfd] {
+        let (here, there) = UnixStream::pair().unwrap();
+        let answering = std::thread::spawn(move || {
+            let mut server = Server::over(there, &Limits::default()).unwrap();
+            (server.nudged(), server.counts().notices)
+        });
+        let mut client = Client::over(here, &options(notice)).unwrap();
+        for _ in 0..500 {
+            client.nudge().unwrap();
+        }
+        // The server sleeps by then.
+        std::thread::sleep(Duration::from_millis(20));
+        client.nudge().unwrap();
+        let notices = client.counts().notices;
+        assert!((1..=501).contains(&notices), "{notice:?}: {notices}");
+        drop(client);
+        let (times, notices) = answering.join().unwrap();
+        assert!(times == 501 && notices <= 501, "{notice:?}: {times}, {notices}");
+
+        let (here, there) = UnixStream::pair().unwrap();
+        let leaving = std::thread::spawn(move || drop(Server::over(there, &Limits::default()).unwrap()));
+        let mut client = Client::over(here, &options(notice)).unwrap();
+        leaving.join().unwrap();
+        assert_eq!(client.nudge(), Err(Gone), "{notice:?}");
+    }
+}
+
 #[test]
 fn several_are_on_their_way_at_once() {
-    let (_other, link) = Other::start();
+    let (_other, link) = Other::start(&[]);
     let mut client = Client::over(link, &options(Notice::Futex)).unwrap();
     let mut asked = [0; 8];
     let (mut sent, mut came) = (0u8, 0);
@@ -123,25 +100,20 @@ fn several_are_on_their_way_at_once() {
     }
 }
 
-/// The server sleeps in the middle of a request, and is killed: the client learns it at once, whatever it does.
+/// The server sleeps in the middle of a request, and is killed: the client learns it, whether it sleeps or looks.
 #[test]
 fn a_client_is_told_that_its_server_was_killed() {
     for notice in [Notice::Futex, Notice::Eventfd] {
         for patience in [SLEEPY, None] {
-            let (mut other, link) = Other::start();
+            let (other, link) = Other::start(&[]);
             let mut client = Client::over(link, &Options { patience, ..options(notice) }).unwrap();
             client.call(0, &[1], &mut [0]).unwrap();
             client.send(60_000, &[1]).unwrap();
             client.flush();
-            let killed = std::thread::spawn(move || {
-                std::thread::sleep(Duration::from_millis(50));
-                other.0.kill().unwrap();
-                other.0.wait().unwrap();
-                Instant::now()
-            });
+            let killed = other.killed_after(Duration::from_millis(50));
             assert_eq!(client.call(0, &[2], &mut [0]), Err(Failed::Gone));
             let told = Instant::now();
-            assert!(told < killed.join().unwrap() + Duration::from_secs(1));
+            assert!(told < killed.join().unwrap() + Duration::from_secs(10));
             assert_eq!(client.call(0, &[2], &mut [0]), Err(Failed::Gone));
         }
     }

@@ -8,11 +8,12 @@ extern crate alloc;
 
 use std::sync::Arc;
 
-use loom::sync::{Condvar, Mutex, atomic};
+use loom::sync::atomic;
 use loom::thread;
 
 #[path = "../src/linux/plain/failed.rs"]
 mod failed;
+mod futex;
 #[path = "../src/ring/mod.rs"]
 mod ring;
 #[path = "../src/linux/plain/turn.rs"]
@@ -24,17 +25,11 @@ mod waiting;
 
 use atomic::{AtomicU64, Ordering};
 use failed::{Failed, Violation};
+use futex::Futex;
 use ring::layout::End;
 use turn::Turn;
 use wait::{Gone, Patience};
 use waiting::{Sleeper, Waiting};
-
-/// A futex: the kernel compares the word under the lock that a waker takes.
-#[derive(Default)]
-struct Futex {
-    lock: Mutex<()>,
-    woken: Condvar,
-}
 
 impl Sleeper for Arc<Futex> {
     fn now(&self) -> u64 {
@@ -56,16 +51,12 @@ impl Sleeper for Arc<Futex> {
     }
 
     fn sleep(&self, word: &AtomicU64, value: u64) -> Result<(), Gone> {
-        let mut lock = self.lock.lock().unwrap();
-        while word.load(Ordering::Relaxed) == value {
-            lock = self.woken.wait(lock).unwrap();
-        }
+        self.sleeps_while(|| word.load(Ordering::Relaxed) == value);
         Ok(())
     }
 
     fn wake(&self, _: &AtomicU64) {
-        drop(self.lock.lock().unwrap());
-        self.woken.notify_all();
+        self.wakes();
     }
 }
 

@@ -1,70 +1,24 @@
 //! The variants played by threads of this process: each can be planned, made, run and verified; the figures are the laboratory's.
 
-use std::path::Path;
-use std::sync::mpsc;
-use std::thread;
+#[path = "../../../crates/host/testing/in_threads.rs"]
+mod in_threads;
 
+use std::path::Path;
+
+use in_threads::Times;
 use tollway_cipher::engine::kernel::{DevCrypto, own};
-use tollway_core::{
-    Clock, Error, Lot, Params, Place, Recorder, Result, Spread, Tally, TenantKind, Value, Window,
-};
+use tollway_core::{Error, Plan, Result, Spread, Tally, Value};
 use tollway_host::af_alg::AfAlg;
-use tollway_host::clock::{RunClock, hz};
+use tollway_host::clock::hz;
 use tollway_host::requirement::skip_test;
+
+fn plan(name: &str, axes: &[(&str, Value)]) -> Plan {
+    in_threads::point(&tollway_cipher::path(), name, axes).unwrap().0
+}
 
 /// What the measured role recorded, and what all counted.
 fn play(name: &str, axes: &[(&str, Value)]) -> Result<(Spread, Tally)> {
-    let path = tollway_cipher::path();
-    let variant = path.variant(name)?;
-    let params = axes.iter().fold(Params::new(), |p, (axis, value)| p.with(*axis, value.clone()));
-    let params = params.complete(&variant.axes())?;
-    let plan = variant.plan(&params)?;
-    let mut actors = Vec::new();
-    for role in &plan.roles {
-        for number in 0..role.count {
-            actors.push((role.measured, number, variant.actor(&role.name, &params)?));
-        }
-    }
-    // All are made ready, one after the other; then all run in one window.
-    let mut place = Place {
-        tenant: TenantKind::Thread,
-        peers: Vec::new(),
-        doorbells: Vec::new(),
-        exits: None,
-        lot: Lot::default(),
-    };
-    for (_, number, actor) in &mut actors {
-        place.lot.number = *number;
-        let address = actor.ready(&place)?;
-        place.peers.push(address);
-    }
-    let ms = |n: f64| (n * hz().unwrap() / 1000.0) as u64;
-    let warm = RunClock::chosen().now() + ms(20.0);
-    let window = Window { warm, open: warm + ms(5.0), close: warm + ms(45.0), batch: 0, planted: 0 };
-    let (send, ended) = mpsc::channel();
-    thread::scope(|scope| {
-        for (measured, _, actor) in actors {
-            let send = send.clone();
-            let mut actor = actor;
-            scope.spawn(move || {
-                let mut recorder = Recorder::new();
-                let outcome = actor.run(&window, &mut recorder).and_then(|()| {
-                    actor.park();
-                    actor.verify()
-                });
-                let spread = if measured { recorder.spread() } else { Spread::default() };
-                send.send(outcome.map(|()| (spread, actor.tally()))).unwrap();
-            });
-        }
-    });
-    drop(send);
-    let mut all = (Spread::default(), Tally::default());
-    for outcome in ended {
-        let (spread, tally) = outcome?;
-        all.0.merge(&spread);
-        all.1.merge(&tally);
-    }
-    Ok(all)
+    in_threads::play(&tollway_cipher::path(), name, axes, &Times { lead: 20.0, window: 40.0 })
 }
 
 fn played(name: &str, axes: &[(&str, Value)]) -> (Spread, Tally) {
@@ -199,13 +153,7 @@ fn a_trace_is_played_at_its_own_rate_or_at_another() {
     let done = [&own, &fast].map(|tally| tally.counters["operations"]);
     assert!((5..=400).contains(&done[0]) && (done[0] + 100..=1800).contains(&done[1]), "{done:?}");
     // All its sizes are there, and gates know them.
-    let plan = |axes: &[(&str, Value)]| {
-        let path = tollway_cipher::path();
-        let variant = path.variant("busy").unwrap();
-        let params = axes.iter().fold(Params::new(), |p, (axis, value)| p.with(*axis, value.clone()));
-        variant.plan(&params.complete(&variant.axes()).unwrap()).unwrap()
-    };
-    let gates = plan(&[("arrivals", "trace".into())]).gates;
+    let gates = plan("busy", &[("arrivals", "trace".into())]).gates;
     let ciphers: Vec<_> = gates.iter().filter(|gate| gate.name.starts_with("cipher: ")).collect();
     assert_eq!(ciphers.len(), 5);
     assert!(ciphers.iter().all(|gate| gate.toll.is_some()));
@@ -214,7 +162,7 @@ fn a_trace_is_played_at_its_own_rate_or_at_another() {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), many).unwrap();
     let name = file.path().to_str().unwrap();
-    let gates = plan(&[("arrivals", "trace".into()), ("trace", name.into())]).gates;
+    let gates = plan("busy", &[("arrivals", "trace".into()), ("trace", name.into())]).gates;
     assert!(gates.iter().filter(|gate| gate.name == "cipher").all(|gate| gate.toll.is_none()), "{gates:?}");
     // And it is played: 39 requests in 39 seconds are few, so the rate is another.
     let axes = [("arrivals", "trace".into()), ("trace", name.into()), ("rate", 5000.into())];
@@ -296,12 +244,8 @@ fn each_class_is_counted_apart() {
         assert!(first[0] > 0 && others[0] > 0, "{order}: {tally:?}");
     }
     // The laboratory joins what they recorded by these.
-    let path = tollway_cipher::path();
     let classes = |axes: &[(&str, Value)]| {
-        let variant = path.variant("interrupt").unwrap();
-        let params = axes.iter().fold(Params::new(), |p, (axis, value)| p.with(*axis, value.clone()));
-        let plan = variant.plan(&params.complete(&variant.axes()).unwrap()).unwrap();
-        plan.roles.into_iter().find(|role| role.measured).unwrap().classes
+        plan("interrupt", axes).roles.into_iter().find(|role| role.measured).unwrap().classes
     };
     let some = [("order", "rank".into()), ("classes", "0,1".into()), ("tenants", 3.into())];
     assert_eq!(classes(&some), ["0", "1", "1"]);

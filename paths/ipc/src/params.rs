@@ -20,6 +20,9 @@ pub(crate) const MOST_REQUESTS: u64 = 1024;
 /// The most cycles of work that a request asks for.
 pub(crate) const MOST_WORK: u64 = 100_000_000;
 
+/// The most pages that a call takes or gives back.
+pub(crate) const MOST_PAGES: u64 = 1024;
+
 /// Requests on their way.
 pub(crate) fn concurrency() -> Axis {
     whole("concurrency", "requests that the client has on their way at once", (1, MOST_REQUESTS), 1)
@@ -60,9 +63,14 @@ pub(crate) fn matrix() -> Axis {
     )
 }
 
-/// Bytes of memory that a call takes or gives back.
+/// Pages of memory that a call takes or gives back.
+pub(crate) fn pages() -> Axis {
+    whole("pages", "pages of 4096 bytes that a call takes or gives back", (1, MOST_PAGES), 1)
+}
+
+/// The same in bytes, of a toll.
 pub(crate) fn bytes_of_a_call() -> Axis {
-    let range = (PAGE as u64, 1024 * PAGE as u64);
+    let range = (PAGE as u64, MOST_PAGES * PAGE as u64);
     whole("size", "bytes that a call takes or gives back, whole pages", range, PAGE as u64)
 }
 

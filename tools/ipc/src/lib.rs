@@ -12,6 +12,7 @@
 
 pub mod advise;
 pub mod args;
+mod request;
 mod span;
 pub mod step;
 pub mod sweep;

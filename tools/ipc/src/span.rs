@@ -3,6 +3,7 @@
 use tollway_report::document::Span;
 use tollway_report::number;
 use tollway_stats::Interval;
+use tollway_store::Outcome;
 
 /// An interval times a factor.
 pub(crate) fn span(of: &Interval, factor: f64) -> Span {
@@ -20,10 +21,22 @@ pub(crate) fn ends(ns: &Span) -> String {
     format!("[{}, {}]", number::time(ns.lo), number::time(ns.hi))
 }
 
-/// How far something that was foretold is off: `+3.1 %`.
-pub(crate) fn off(foretold: f64, measured: f64) -> String {
-    format!("{:+.1} %", 100.0 * (foretold / measured - 1.0))
+/// How far something that was foretold is off, and a mark if the prediction missed it: `+3.1 % ✗`.
+pub(crate) fn off(foretold: f64, measured: f64, outcome: Option<&str>) -> String {
+    let mark = if outcome == Some(MISSED) { " ✗" } else { "" };
+    format!("{:+.1} %{mark}", 100.0 * (foretold / measured - 1.0))
 }
+
+/// What became of a prediction, as documents have it.
+pub(crate) fn outcome(of: Outcome) -> &'static str {
+    match of {
+        Outcome::Holds => "holds",
+        Outcome::Missed => MISSED,
+        Outcome::SaysNothing => "says-nothing",
+    }
+}
+
+const MISSED: &str = "missed";
 
 #[cfg(test)]
 mod tests {
@@ -34,6 +47,7 @@ mod tests {
         let rate = a_second(&Span { estimate: 1000.0, lo: 500.0, hi: 2000.0 });
         assert_eq!((rate.lo, rate.estimate, rate.hi), (5e5, 1e6, 2e6));
         assert_eq!(a_second(&Span { estimate: 0.0, lo: 0.0, hi: 1.0 }).hi, 0.0);
-        assert_eq!(off(110.0, 100.0), "+10.0 %");
+        assert_eq!(off(110.0, 100.0, Some("holds")), "+10.0 %");
+        assert_eq!(off(99.0, 100.0, Some(outcome(Outcome::Missed))), "-1.0 % ✗");
     }
 }

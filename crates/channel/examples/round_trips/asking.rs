@@ -21,9 +21,17 @@ const WRONG: &str = "a reply is not its request's";
 pub fn asks(options: &Options) -> Outcome {
     let (other, link) = Other::start()?;
     let notices = match options.mode {
-        Mode::Plain(way) => plainly(link, way, options)?,
+        Mode::Plain(way) => {
+            let mut client = plainly_connected(link, way, options)?;
+            one_at_a_time(options, |request, reply| Ok(client.call(0, request, reply)?.1))?;
+            client.counts().notices
+        }
         Mode::Futures => in_tasks(connected(link, options)?, options)?,
-        _ if options.depth == 1 => one_at_a_time(connected(link, options)?, options)?,
+        _ if options.depth == 1 => {
+            let mut client = connected(link, options)?;
+            one_at_a_time(options, |request, reply| Ok(client.call(0, request, reply)?.1))?;
+            client.counts().notices
+        }
         _ => several_at_a_time(connected(link, options)?, options)?,
     };
     let notices = notices + other.notices()?;
@@ -38,37 +46,27 @@ fn connected(link: UnixStream, options: &Options) -> Asked<Client> {
     Ok(client)
 }
 
-fn plainly(link: UnixStream, way: plain::Way, options: &Options) -> Asked<u64> {
+fn plainly_connected(link: UnixStream, way: plain::Way, options: &Options) -> Asked<plain::Client> {
     let wants = plain::Options { way, bytes: options.bytes, patience: None };
-    let mut client = plain::Client::over(link, &wants)?;
+    let client = plain::Client::over(link, &wants)?;
     pin_current_thread(options.cores[0])?;
-    let (mut request, mut reply) = (vec![0; options.bytes], vec![0; options.bytes]);
-    let mut stretches = Stretches::begin(options.trips);
-    for number in 0..options.trips {
-        fill(&mut request, number);
-        let (_, bytes) = client.call(0, &request, &mut reply)?;
-        if bytes != options.bytes || !is_answer(&reply, number) {
-            return Err(WRONG.into());
-        }
-        stretches.trip();
-    }
-    stretches.print();
-    Ok(client.counts().notices)
+    Ok(client)
 }
 
-fn one_at_a_time(mut client: Client, options: &Options) -> Asked<u64> {
+/// `call` is given a request and room for its reply, and says how many bytes that has.
+fn one_at_a_time(options: &Options, mut call: impl FnMut(&[u8], &mut [u8]) -> Asked<usize>) -> Asked<()> {
     let (mut request, mut reply) = (vec![0; options.bytes], vec![0; options.bytes]);
     let mut stretches = Stretches::begin(options.trips);
     for number in 0..options.trips {
         fill(&mut request, number);
-        let (_, bytes) = client.call(0, &request, &mut reply)?;
+        let bytes = call(&request, &mut reply)?;
         if bytes != options.bytes || !is_answer(&reply, number) {
             return Err(WRONG.into());
         }
         stretches.trip();
     }
     stretches.print();
-    Ok(client.counts().notices)
+    Ok(())
 }
 
 fn several_at_a_time(mut client: Client, options: &Options) -> Asked<u64> {

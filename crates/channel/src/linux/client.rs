@@ -34,7 +34,7 @@ impl Client {
     /// [`Error::Input`](tollway_core::Error::Input) if there can be no such channel, or the server does not agree to it;
     /// [`Error::System`](tollway_core::Error::System) if nobody listens, the server says nothing for a second, or the kernel refuses.
     pub fn connect(path: impl AsRef<Path>, options: &Options) -> Result<Client> {
-        Client::over(meeting::connected(path.as_ref(), meeting::SOON)?, options)
+        Client::over(meeting::RINGS.connect(path.as_ref())?, options)
     }
 
     /// Meets the server at the other end of a socket.
@@ -116,6 +116,16 @@ impl Client {
                 self.release(came);
             }
         }
+    }
+
+    /// Nudges a server that [waits for that](super::Server::nudged), and sleeps until it nudges this end: what a notice costs there and back, with nothing in
+    /// the rings. As with messages, who is nudged before it sleeps is not woken.
+    ///
+    /// # Errors
+    /// [`Gone`] if the server is no more.
+    pub fn nudge(&mut self) -> std::result::Result<(), Gone> {
+        self.connection.nudges(&self.ring);
+        self.connection.is_nudged(&self.ring)
     }
 
     /// How many slots are taken ([`in_flight`](client::Client::in_flight)).

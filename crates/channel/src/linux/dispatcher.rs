@@ -7,23 +7,18 @@ use tollway_core::Error;
 
 use super::connection::{Connection, Counts};
 use crate::coroutine::{Driver, Rouser, Shared};
-use crate::ring::{Violation, Watched};
+use crate::ring::Violation;
 use crate::wait::Gone;
 
 /// Brings tasks their requests or replies, and waits where there are none.
 pub struct Dispatcher<S> {
     shared: S,
     connection: Connection,
-    /// Turns since one brought something.
-    vain: u32,
 }
-
-/// After so many turns in vain it asks whether the other end is gone, which may be a call of the kernel: tasks that never let it wait are told too.
-const VAIN: u32 = 1 << 12;
 
 impl<S: Shared> Dispatcher<S> {
     pub(super) fn new(shared: S, connection: Connection) -> Dispatcher<S> {
-        Dispatcher { shared, connection, vain: 0 }
+        Dispatcher { shared, connection }
     }
 
     /// What tasks share, and the way to the other end.
@@ -51,16 +46,6 @@ impl<S: Shared> Dispatcher<S> {
         self.connection.doorbell_mut().sleeps_for(at_most);
     }
 
-    /// Tells the tasks if the other end is gone and has left nothing; whether it did.
-    #[cold]
-    fn looks_after(&self) -> bool {
-        let is_over = self.connection.is_gone() && !self.shared.with(|end| end.has_some());
-        if is_over {
-            self.shared.ends(Gone.into());
-        }
-        is_over
-    }
-
     /// How it waited, and how often it woke the other end.
     pub fn counts(&self) -> Counts {
         self.connection.counts()
@@ -71,11 +56,11 @@ impl<S: Shared> Driver for Dispatcher<S> {
     fn turn(&mut self) -> Result<bool, Violation> {
         let came = self.shared.turn().inspect_err(|violation| self.shared.ends((*violation).into()))?;
         self.shared.with(|end| self.connection.flush(end));
-        self.vain = if came { 0 } else { self.vain.wrapping_add(1) };
-        if !came && self.vain.is_multiple_of(VAIN) {
-            return Ok(self.looks_after());
+        let is_over = self.connection.is_over_after(came, &self.shared);
+        if is_over {
+            self.shared.ends(Gone.into());
         }
-        Ok(came)
+        Ok(came || is_over)
     }
 
     fn wait(&mut self, is_ready: &mut dyn FnMut() -> bool) -> Result<(), Gone> {

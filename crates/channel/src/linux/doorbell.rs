@@ -9,24 +9,27 @@
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
-use rustix::thread::{ClockId, futex};
 use tollway_core::{Clock, Error, Result};
 use tollway_host::clock::RunClock;
 use tollway_host::watch::Watch;
 
 use super::shared::Shared;
+use super::words::{self, half};
 use crate::atomic::{self, AtomicU64};
 use crate::coroutine::Rouser;
 use crate::ring::bell::ASLEEP;
 use crate::rouse::{DOWN, Rouse};
 use crate::wait::{Gone, Platform};
+
+/// For who looks and does not wait.
+const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
 /// By what a sleeping end is woken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,7 +66,7 @@ impl Doorbell {
     /// By a futex: the end's bell is that word of the memory.
     pub(super) fn by_futex(link: &UnixStream, memory: Shared, bell: usize) -> Result<Doorbell> {
         let own = Arc::new(Rouse::new());
-        let beside: Beside = (!waits_for_two()).then_some((memory, bell));
+        let beside: Beside = (!words::can_be_two()).then_some((memory, bell));
         let release = {
             let (own, beside) = (own.clone(), beside.clone());
             move || {
@@ -165,13 +168,17 @@ impl Doorbell {
     /// What the descriptors tell is heard: they tell the next thing then.
     pub(super) fn hears(&self) {
         let Way::Eventfd { rung, link, .. } = &self.way else { return };
-        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
         let mut both = [PollFd::new(rung, PollFlags::IN), PollFd::new(link, PollFlags::RDHUP)];
-        let _ = poll(&mut both, Some(&at_once));
+        let _ = poll(&mut both, Some(&AT_ONCE));
         let [rang, ended] = both.map(|one| !one.revents().is_empty());
+        self.heard(rung, rang, ended);
+    }
+
+    /// Whether it was rung, and whether the other end is gone, as descriptors told it.
+    fn heard(&self, rung: &OwnedFd, rang: bool, ended: bool) {
         if rang {
             let mut event = [MaybeUninit::uninit(); 1];
-            let _ = epoll::wait(rung, &mut event[..], Some(&at_once));
+            let _ = epoll::wait(rung, &mut event[..], Some(&AT_ONCE));
         }
         if ended {
             self.own.ends();
@@ -215,10 +222,10 @@ impl Platform for Doorbell {
             return Ok(());
         }
         match &self.way {
-            Way::Futex { beside: None, .. } => sleep_by_both(bell, whole(self.own.word())),
-            Way::Futex { .. } => {
-                let _ = futex::wait(half(bell), futex::Flags::empty(), ASLEEP as u32, Some(&NAP));
+            Way::Futex { beside: None, .. } => {
+                words::sleep_by_both((bell, ASLEEP as u32), (whole(self.own.word()), DOWN));
             }
+            Way::Futex { .. } => words::nap_by_one((bell, ASLEEP as u32)),
             Way::Eventfd { rung, roused, link, also, .. } => {
                 let mut all = [
                     PollFd::new(rung, PollFlags::IN),
@@ -236,14 +243,7 @@ impl Platform for Doorbell {
                 if is_roused {
                     let _ = rustix::io::read(&**roused, &mut [0; 8]);
                 }
-                if rang {
-                    let mut event = [MaybeUninit::uninit(); 1];
-                    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-                    let _ = epoll::wait(rung, &mut event[..], Some(&at_once));
-                }
-                if ended {
-                    self.own.ends();
-                }
+                self.heard(rung, rang, ended);
             }
         }
         // If the other end is gone, that is seen when this one looked once more and would lie down again.
@@ -254,10 +254,8 @@ impl Platform for Doorbell {
     #[inline]
     fn wake(&self, bell: &AtomicU64) {
         match &self.way {
-            Way::Futex { .. } => wake(bell),
-            Way::Eventfd { rings, .. } => {
-                add_one(rings);
-            }
+            Way::Futex { .. } => words::wake(bell, 1),
+            Way::Eventfd { rings, .. } => add_one(rings),
         }
     }
 
@@ -273,9 +271,8 @@ impl Platform for Doorbell {
 
     fn is_gone(&self) -> bool {
         if let Way::Eventfd { link, .. } = &self.way {
-            let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
             let mut ended = [PollFd::new(link, PollFlags::RDHUP)];
-            if poll(&mut ended, Some(&at_once)) == Ok(1) {
+            if poll(&mut ended, Some(&AT_ONCE)) == Ok(1) {
                 self.own.ends();
             }
         }
@@ -291,58 +288,15 @@ fn add_one(eventfd: &OwnedFd) {
 /// Where the kernel cannot have an end wait for two words at once (before Linux 5.16): its bell, by which its own process wakes it then too.
 type Beside = Option<(Shared, usize)>;
 
-/// How long an end sleeps at most there: for so long the other can delay what its own process tells it; that costs 20 looks a second.
-const NAP: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
-
-/// Whether the kernel has futex_waitv(2), and it is not forbidden here: asked once.
-fn waits_for_two() -> bool {
-    static DOES: OnceLock<bool> = OnceLock::new();
-    *DOES.get_or_init(|| {
-        let (bell, own) = (AtomicU64::new(0), AtomicU32::new(0));
-        wait_for_both(&bell, &own) == Err(Errno::AGAIN)
-    })
-}
-
-/// Until it is woken by one of them, or interrupted, or what stands there is not [`ASLEEP`] and [`DOWN`] any more: all of that is looked at again.
-fn sleep_by_both(bell: &AtomicU64, own: &AtomicU32) {
-    let _ = wait_for_both(bell, own);
-}
-
-fn wait_for_both(bell: &AtomicU64, own: &AtomicU32) -> rustix::io::Result<usize> {
-    let mut both = [futex::Wait::new(), futex::Wait::new()];
-    both[0].val = ASLEEP;
-    both[0].uaddr = futex::WaitPtr::new(half(bell).as_ptr().cast());
-    both[0].flags = futex::WaitFlags::SIZE_U32;
-    both[1].val = DOWN.into();
-    both[1].uaddr = futex::WaitPtr::new(own.as_ptr().cast());
-    both[1].flags = futex::WaitFlags::SIZE_U32 | futex::WaitFlags::PRIVATE;
-    futex::waitv(&both, futex::WaitvFlags::empty(), None, ClockId::Monotonic)
-}
-
 /// Wakes who sleeps by a word of this process.
 fn wake_here(own: &Rouse, beside: &Beside) {
     match beside {
-        None => {
-            let _ = futex::wake(whole(own.word()), futex::Flags::PRIVATE, 1);
-        }
+        None => words::wake_own(whole(own.word())),
         Some((memory, bell)) => {
             memory[*bell].store(0, Ordering::SeqCst);
-            let _ = futex::wake(half(&memory[*bell]), futex::Flags::empty(), i32::MAX as u32);
+            words::wake(&memory[*bell], i32::MAX as u32);
         }
     }
-}
-
-/// Without FUTEX_PRIVATE_FLAG: the sleeper may be another process.
-fn wake(bell: &AtomicU64) {
-    // That nobody sleeps is no error, and the word is mapped: there is no other.
-    let _ = futex::wake(half(bell), futex::Flags::empty(), 1);
-}
-
-/// The half of a bell's word that the kernel compares: what stands in it is less than 2^32, and x86-64 has the low half first.
-fn half(bell: &AtomicU64) -> &AtomicU32 {
-    // SAFETY: the word is 8 bytes, aligned to as many, and borrowed for as long as its half is. Of this process nobody accesses the half: its address
-    // goes to the kernel.
-    unsafe { AtomicU32::from_ptr(bell.as_ptr().cast()) }
 }
 
 /// A word of this process as the kernel's calls want it: the channel's atomics may be others in tests.

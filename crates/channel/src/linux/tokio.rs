@@ -111,8 +111,8 @@ impl Client {
     /// As [`linux::Client::connect`](super::Client::connect).
     pub async fn connect(path: impl AsRef<Path>, options: &Options) -> Result<Client> {
         let path = path.as_ref().to_owned();
-        let link = blocking(move || meeting::connected(&path, meeting::SOON));
-        Client::over(link.await?, options).await
+        let link = blocking(move || meeting::RINGS.connect(&path)).await?;
+        Client::over(link, options).await
     }
 
     /// Meets the server at the other end of a socket.

@@ -8,6 +8,8 @@ mod connection;
 mod dispatcher;
 #[path = "../../src/linux/doorbell.rs"]
 mod doorbell;
+#[path = "../../src/linux/greeting.rs"]
+mod greeting;
 #[path = "../../src/linux/kernel/mod.rs"]
 pub mod kernel;
 #[path = "../../src/linux/meeting.rs"]
@@ -23,6 +25,8 @@ mod shared;
 #[cfg(feature = "tokio")]
 #[path = "../../src/linux/tokio.rs"]
 pub mod tokio;
+#[path = "../../src/linux/words.rs"]
+mod words;
 
 pub use client::Client;
 pub use connection::Counts;

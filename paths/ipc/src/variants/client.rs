@@ -12,7 +12,7 @@ use tollway_load::wait_until;
 
 use super::CLIENT;
 use super::counted::{self, Before};
-use super::course::Course;
+use super::course::{Course, timed};
 use super::setting::{Setting, Way};
 use crate::engine::ping_pong::{Demand, Outcome, ring, tasks, threads};
 
@@ -114,10 +114,7 @@ impl Actor for ClientActor {
 
     fn tally(&mut self) -> Tally {
         let tally = std::mem::take(&mut self.tally).counter("operations", self.outcome.done);
-        match self.latencies.ops {
-            0 => tally,
-            _ => tally.stage("request to reply", self.latencies.clone()),
-        }
+        timed(tally, "request to reply", &self.latencies)
     }
 }
 

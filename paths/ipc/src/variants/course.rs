@@ -3,7 +3,7 @@
 //! With several requests on their way each waits for others, so what one costs is the time of a stretch by the requests that were done in it: the
 //! reciprocal of the throughput. A sample is such a stretch. The latency of each sixteenth request is kept apart, as a stage.
 
-use tollway_core::{Clock, Recorder, Ticks, Window};
+use tollway_core::{Clock, Recorder, Spread, Tally, Ticks, Window};
 use tollway_host::clock::RunClock;
 use tollway_load::delay;
 
@@ -126,6 +126,14 @@ impl ping_pong::Course for Course<'_> {
         }
         self.left -= 1;
         self.left > 0 || self.turns(done())
+    }
+}
+
+/// With the latencies as that stage, if any was timed.
+pub(super) fn timed(tally: Tally, stage: &str, latencies: &Spread) -> Tally {
+    match latencies.ops {
+        0 => tally,
+        _ => tally.stage(stage, latencies.clone()),
     }
 }
 

@@ -15,7 +15,7 @@ use tollway_core::{
 use super::client::ClientActor;
 use super::server::ServerActor;
 use super::setting::{self, Setting, Way};
-use super::{CLIENT, SERVER, gates, memory};
+use super::{CLIENT, SERVER, gates};
 use crate::{params, predict};
 
 pub(super) fn variants() -> Vec<Box<dyn Variant>> {
@@ -53,11 +53,16 @@ pub(super) fn actor(variant: &str, role: &str, setting: Setting) -> Result<Box<d
     match role {
         SERVER => Ok(Box::new(ServerActor::new(setting))),
         CLIENT => Ok(Box::new(ClientActor::new(setting))),
-        other => Err(Error::Input {
-            place: format!("role `{other}`"),
-            reason: format!("`{variant}` has no such role"),
-            remedy: format!("it has: {SERVER}, {CLIENT}"),
-        }),
+        other => Err(no_such_role(variant, other)),
+    }
+}
+
+/// A role that no variant of two ends has.
+pub(super) fn no_such_role(variant: &str, role: &str) -> Error {
+    Error::Input {
+        place: format!("role `{role}`"),
+        reason: format!("`{variant}` has no such role"),
+        remedy: format!("it has: {SERVER}, {CLIENT}"),
     }
 }
 
@@ -91,7 +96,7 @@ impl Variant for PingPong {
     fn axes(&self) -> Vec<Axis> {
         let mut axes = vec![params::concurrency(), params::cores()];
         if self.has_memory {
-            axes.push(memory::pages());
+            axes.push(params::pages());
         } else {
             axes.extend([params::size(), params::work(), params::matrix()]);
         }

@@ -19,11 +19,12 @@ use std::path::Path;
 
 use anyhow::Result;
 use tollway_core::Error;
+use tollway_lab::Lab;
 use tollway_lab::progress::Progress;
-use tollway_lab::{Lab, fit_to};
 use tollway_store::{RunState, Store};
 
 use crate::args::advise::Advise;
+use crate::request::cut;
 use crate::{Ending, Told};
 use asked::Asked;
 pub use document::{
@@ -59,10 +60,7 @@ pub fn run(
     }
     progress.stage("what was foretold");
     let mut request = verify::request(&asked, &foreseen, options);
-    let points = request.points(lab.registry)?;
-    if let Some(seconds) = options.time {
-        fit_to(seconds, &mut request.selection.presets, &points, 1);
-    }
+    cut(&mut request, options.time, lab.registry)?;
     let ended = lab.run(&mut store, &request, progress)?;
     if ended.state == RunState::Interrupted {
         // The advice stands without its proof, of which the store keeps what there is.

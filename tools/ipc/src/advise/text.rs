@@ -147,14 +147,13 @@ impl VerifiedDocument {
         );
         for step in &self.steps {
             let (foretold, measured) = (step.foretold_ns.estimate, step.measured_ns.estimate);
-            let mark = if step.outcome.as_deref() == Some("missed") { " ✗" } else { "" };
             let cells = [
                 step.way.clone(),
                 step.concurrency.to_string(),
                 number::time(foretold),
                 number::time(measured),
                 ends(&step.measured_ns),
-                format!("{}{mark}", off(foretold, measured)),
+                off(foretold, measured, step.outcome.as_deref()),
             ];
             table.row(cells.map(Cell::plain).to_vec());
         }

@@ -4,16 +4,16 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use jiff::{SignedDuration, Timestamp};
-use tollway_core::{Case, Preset, PresetHead, TollKey, TollSource, TrialSpec};
+use tollway_core::{Preset, TollKey, TollSource, TrialSpec};
 use tollway_lab::point::{self, Point, Selection};
 use tollway_lab::progress::Progress;
-use tollway_lab::{Lab, Request, fit_to};
+use tollway_lab::{Lab, Request};
 use tollway_store::{RunState, Store, Tolls};
 
 use super::asked::Asked;
 use super::verify;
 use crate::args::advise::Advise;
-use crate::sweep::case;
+use crate::request::{self, case, cut, preset};
 
 /// How tolls are measured.
 const TRIAL: TrialSpec = TrialSpec { window_ms: 10.0, warmup_ms: 1.0, runs: 6, repeats: 2 };
@@ -99,26 +99,16 @@ pub(super) fn request(points: &[Point], options: &Advise, lab: &Lab<'_>) -> Resu
         let of = case(&point.variant, &point.params);
         match presets.iter_mut().find(|preset| preset.preset.path == point.path) {
             Some(preset) => preset.case.push(of),
-            None => presets.push(Preset {
-                preset: PresetHead { name: "tolls".into(), path: point.path.clone(), about: String::new() },
-                axes: Case::default(),
-                case: vec![of],
-                trial: TrialSpec { runs: options.runs, ..TRIAL },
-            }),
+            None => {
+                let trial = TrialSpec { runs: options.runs, ..TRIAL };
+                presets.push(preset("tolls", &point.path, vec![of], trial));
+            }
         }
     }
     let mut request = Request {
-        title: "ipc advise: tolls".into(),
-        selection: Selection { presets, only: Vec::new() },
-        sides: Vec::new(),
-        seed: options.seed,
-        together: false,
         without_tolls: true,
-        foretold: Vec::new(),
+        ..request::request("ipc advise: tolls".into(), presets, options.seed)
     };
-    if let Some(seconds) = options.time {
-        let points = request.points(lab.registry)?;
-        fit_to(seconds, &mut request.selection.presets, &points, 1);
-    }
+    cut(&mut request, options.time, lab.registry)?;
     Ok(Some(request))
 }

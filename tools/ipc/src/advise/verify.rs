@@ -1,12 +1,11 @@
 //! The proof: every way that was foretold, at every step, with the predictions in the store before the first trial.
 
 use anyhow::Result;
-use tollway_core::{Case, Preset, PresetHead, TrialSpec};
-use tollway_lab::point::Selection;
+use tollway_core::{Preset, TrialSpec};
 use tollway_lab::{Ended, Foretold, Request};
 use tollway_report::document::Span;
 use tollway_stats::Interval;
-use tollway_store::{Outcome, Point, PointState, Store};
+use tollway_store::{Point, PointState, Store};
 
 use super::asked::{Asked, Way};
 use super::choice::Advice;
@@ -14,9 +13,9 @@ use super::document::{CheckDocument, FateDocument, VerifiedDocument, VerifiedSte
 use super::foretold::Foreseen;
 use crate::PATH;
 use crate::args::advise::Advise;
-use crate::span::span;
+use crate::request;
+use crate::span::{outcome, span};
 use crate::step::{StepDocument, cost_by_block, ratio};
-use crate::sweep::case;
 
 /// How what was foretold is tried.
 const TRIAL: TrialSpec = TrialSpec { window_ms: 20.0, warmup_ms: 2.0, runs: 6, repeats: 2 };
@@ -26,28 +25,14 @@ const NEAR: usize = 1;
 
 /// Every point that is foretold.
 pub(super) fn preset(asked: &Asked, trial: TrialSpec) -> Preset {
-    Preset {
-        preset: PresetHead { name: "advise".into(), path: PATH.into(), about: String::new() },
-        axes: Case::default(),
-        case: asked.places().into_iter().map(|(way, n)| case(way.variant(), &asked.set(way, n))).collect(),
-        trial,
-    }
+    let case = |(way, n): (Way, u64)| request::case(way.variant(), &asked.set(way, n));
+    request::preset("advise", PATH, asked.places().into_iter().map(case).collect(), trial)
 }
 
 /// The proof without what was foretold: what it takes, for who only wants to know that.
 pub(super) fn without_foretold(asked: &Asked, options: &Advise) -> Request {
-    Request {
-        title: "ipc advise --verify".into(),
-        selection: Selection {
-            presets: vec![preset(asked, TrialSpec { runs: options.runs, ..TRIAL })],
-            only: Vec::new(),
-        },
-        sides: Vec::new(),
-        seed: options.seed,
-        together: false,
-        without_tolls: true,
-        foretold: Vec::new(),
-    }
+    let presets = vec![preset(asked, TrialSpec { runs: options.runs, ..TRIAL })];
+    Request { without_tolls: true, ..request::request("ipc advise --verify".into(), presets, options.seed) }
 }
 
 /// The proof, with the predictions that the advice was made of.
@@ -95,7 +80,7 @@ pub(super) fn read(
             concurrency: n,
             foretold_ns: span(&said.ticks(), ns),
             measured_ns: span(&measured, ns),
-            outcome: figure.grade.map(|grade| word(grade.outcome).into()),
+            outcome: figure.grade.map(|grade| outcome(grade.outcome).into()),
         });
     }
     let over = |of: Way, to: Way, n: u64| -> Result<Option<Interval>> {
@@ -148,14 +133,6 @@ pub(super) fn cheaper(gain: Option<&Interval>) -> FateDocument {
         Some(gain) if gain.lo > 1.0 => FateDocument::Holds,
         Some(gain) if gain.hi < 1.0 => FateDocument::Missed,
         Some(_) => FateDocument::NotSeparable,
-    }
-}
-
-fn word(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Holds => "holds",
-        Outcome::Missed => "missed",
-        Outcome::SaysNothing => "says-nothing",
     }
 }
 

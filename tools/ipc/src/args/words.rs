@@ -10,7 +10,7 @@ use tollway_ipc::engine::message::{LONGEST, SHORTEST};
 /// The most requests or calls on their way at once that a list names.
 pub const MOST_REQUESTS: u64 = 1024;
 
-/// The most connections.
+/// The most connections: those of the study. The path takes as many again.
 pub const MOST_CONNECTIONS: u64 = 128;
 
 /// The longest service that advice is given for.

@@ -15,18 +15,18 @@ use std::path::Path;
 
 use anyhow::Result;
 use tollway_core::Error;
+use tollway_lab::Lab;
 use tollway_lab::progress::Progress;
-use tollway_lab::{Lab, fit_to};
 use tollway_store::{RunState, Store};
 
 use crate::args::Repeats;
+use crate::request::cut;
 use crate::{Ending, Told};
 pub use document::{
     CrossoverDocument, FailedDocument, ForetoldDocument, LatencyDocument, SkippedDocument, SweepDocument,
     SweptDocument,
 };
 pub use plan::Sweep;
-pub(crate) use plan::case;
 
 /// Measures, and reads what came of it. `store`: the file of the store; it is made.
 ///
@@ -40,10 +40,7 @@ pub fn run(
     progress: &mut dyn Progress,
 ) -> Result<(Told<SweepDocument>, Ending)> {
     let mut request = sweep.request(repeats);
-    let points = request.points(lab.registry)?;
-    if let Some(seconds) = repeats.time {
-        fit_to(seconds, &mut request.selection.presets, &points, 1);
-    }
+    cut(&mut request, repeats.time, lab.registry)?;
     let estimate = lab.estimate(&request)?;
     if repeats.dry_run {
         return Ok((Told::Planned(estimate), Ending::Done));

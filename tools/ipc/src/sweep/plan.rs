@@ -1,19 +1,19 @@
 //! What an application's options have measured: ways, at each step of a ladder, on one core or two.
 
-use tollway_core::{Case, OneOrMany, Params, Preset, PresetHead, TrialSpec, Value};
+use tollway_core::{Params, TrialSpec};
 use tollway_lab::Request;
-use tollway_lab::point::Selection;
 
 use crate::PATH;
-use crate::args::words::{Cores, ladder};
+use crate::args::words::{Cores, Steps, Style, ladder};
 use crate::args::{AllocServer, PingPong, Repeats, TcpServer};
+use crate::request;
 
-/// A way, and whether it is a synchronous one.
+/// A way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Way {
     /// The path's variant.
     pub(super) variant: &'static str,
-    /// Whether others are held against it: the asynchronous ways are.
+    /// Whether asynchronous ways are held against it.
     pub(super) is_sync: bool,
     /// Whether it has the ladder's axis, or is always the same.
     pub(super) has_ladder: bool,
@@ -58,76 +58,97 @@ const fn way(variant: &'static str, is_sync: bool) -> Way {
     Way { variant, is_sync, has_ladder: true, has_cores: true }
 }
 
+/// What of an application is the same whatever the options say.
+struct Application {
+    name: &'static str,
+    axis: &'static str,
+    ways: &'static [Way],
+    /// But for the runs.
+    trial: TrialSpec,
+    times_waits: bool,
+}
+
+const PING_PONG: Application = Application {
+    name: "ping-pong",
+    axis: "concurrency",
+    ways: &[way("slow-path", true), way("fast-path", true), way("async", false)],
+    trial: TrialSpec { window_ms: 20.0, warmup_ms: 2.0, runs: 0, repeats: 2 },
+    times_waits: false,
+};
+
+const ALLOC_SERVER: Application = Application {
+    name: "alloc-server",
+    axis: "concurrency",
+    ways: &[
+        Way { has_ladder: false, has_cores: false, ..way("memory-sync", true) },
+        way("memory-async", false),
+        way("memory-server", false),
+    ],
+    trial: TrialSpec { window_ms: 20.0, warmup_ms: 2.0, runs: 0, repeats: 2 },
+    times_waits: false,
+};
+
+const TCP_SERVER: Application = Application {
+    name: "tcp-server",
+    axis: "connections",
+    ways: &[way("tcp-sync", true), way("tcp-handoff", true), way("tcp-async", false)],
+    trial: TrialSpec { window_ms: 200.0, warmup_ms: 20.0, runs: 0, repeats: 1 },
+    times_waits: true,
+};
+
+/// Linux's own TCP, to be held against the TCP server.
+const ON_LINUX: [Way; 2] = [
+    Way { has_cores: false, ..way("tcp-epoll", true) },
+    Way { has_cores: false, ..way("tcp-io-uring", true) },
+];
+
 impl Sweep {
     /// Requests and replies.
     pub fn ping_pong(options: &PingPong) -> Sweep {
-        let mut ways = Vec::new();
-        if options.style.has_sync() {
-            ways.extend([way("slow-path", true), way("fast-path", true)]);
-        }
-        if options.style.has_async() {
-            ways.push(way("async", false));
-        }
+        let PingPong { style, concurrency, cores, repeats, .. } = options;
         let fixed = Params::new()
             .with("size", options.size)
             .with("work", options.work)
             .with("matrix", options.matrix)
             .with("notice", options.notice.word());
-        Sweep {
-            name: "ping-pong",
-            axis: "concurrency",
-            ladder: ladder(&options.concurrency),
-            cores: cores(&options.cores),
-            ways,
-            fixed,
-            trial: TrialSpec { window_ms: 20.0, warmup_ms: 2.0, runs: options.repeats.runs, repeats: 2 },
-            times_waits: false,
-        }
+        Sweep { fixed, ..Sweep::of(PING_PONG, *style, concurrency, cores, repeats) }
     }
 
     /// Memory.
     pub fn alloc_server(options: &AllocServer) -> Sweep {
-        let mut ways = Vec::new();
-        if options.style.has_sync() {
-            ways.push(Way { has_ladder: false, has_cores: false, ..way("memory-sync", true) });
-        }
-        if options.style.has_async() {
-            ways.extend([way("memory-async", false), way("memory-server", false)]);
-        }
-        Sweep {
-            name: "alloc-server",
-            axis: "concurrency",
-            ladder: ladder(&options.concurrency),
-            cores: cores(&options.cores),
-            ways,
-            fixed: Params::new().with("pages", options.pages),
-            trial: TrialSpec { window_ms: 20.0, warmup_ms: 2.0, runs: options.repeats.runs, repeats: 2 },
-            times_waits: false,
-        }
+        let AllocServer { style, concurrency, cores, repeats, .. } = options;
+        let fixed = Params::new().with("pages", options.pages);
+        Sweep { fixed, ..Sweep::of(ALLOC_SERVER, *style, concurrency, cores, repeats) }
     }
 
     /// TCP.
     pub fn tcp_server(options: &TcpServer) -> Sweep {
-        let mut ways = Vec::new();
-        if options.style.has_sync() {
-            ways.extend([way("tcp-sync", true), way("tcp-handoff", true)]);
-        }
-        if options.style.has_async() {
-            ways.push(way("tcp-async", false));
-        }
+        let TcpServer { style, connections, cores, repeats, .. } = options;
+        let mut sweep = Sweep::of(TCP_SERVER, *style, connections, cores, repeats);
         if options.linux {
-            let on_linux = |variant| Way { has_cores: false, ..way(variant, true) };
-            ways.extend(["tcp-epoll", "tcp-io-uring"].map(on_linux));
+            sweep.ways.extend(ON_LINUX);
         }
+        sweep
+    }
+
+    fn of(
+        application: Application,
+        style: Style,
+        steps: &[Steps],
+        cores: &[Cores],
+        repeats: &Repeats,
+    ) -> Sweep {
+        let Application { name, axis, ways, trial, times_waits } = application;
+        let is_asked = |way: &&Way| if way.is_sync { style.has_sync() } else { style.has_async() };
         Sweep {
-            name: "tcp-server",
-            axis: "connections",
-            ladder: ladder(&options.connections),
-            cores: cores(&options.cores),
-            ways,
+            name,
+            axis,
+            ladder: ladder(steps),
+            cores: each_once(cores),
+            ways: ways.iter().filter(is_asked).copied().collect(),
             fixed: Params::new(),
-            trial: TrialSpec { window_ms: 200.0, warmup_ms: 20.0, runs: options.repeats.runs, repeats: 1 },
-            times_waits: true,
+            trial: TrialSpec { runs: repeats.runs, ..trial },
+            times_waits,
         }
     }
 
@@ -161,39 +182,15 @@ impl Sweep {
 
     /// What the laboratory is asked for.
     pub(super) fn request(&self, repeats: &Repeats) -> Request {
-        Request {
-            title: format!("{PATH} {}", self.name),
-            selection: Selection { presets: vec![self.preset()], only: Vec::new() },
-            sides: Vec::new(),
-            seed: repeats.seed,
-            together: false,
-            without_tolls: false,
-            foretold: Vec::new(),
-        }
+        let case = |place: &Place| request::case(place.way.variant, &place.params);
+        let cases = self.places().iter().map(case).collect();
+        let preset = request::preset(self.name, PATH, cases, self.trial.clone());
+        request::request(format!("{PATH} {}", self.name), vec![preset], repeats.seed)
     }
-
-    fn preset(&self) -> Preset {
-        Preset {
-            preset: PresetHead { name: self.name.into(), path: PATH.into(), about: String::new() },
-            axes: Case::default(),
-            case: self.places().iter().map(|place| case(place.way.variant, &place.params)).collect(),
-            trial: self.trial.clone(),
-        }
-    }
-}
-
-/// A point as a case of a preset.
-pub(crate) fn case(variant: &str, params: &Params) -> Case {
-    let mut case = Case::default();
-    for (axis, value) in params.iter() {
-        case.0.insert(axis.into(), OneOrMany::One(value.clone()));
-    }
-    case.0.insert("variant".into(), OneOrMany::One(Value::Text(variant.into())));
-    case
 }
 
 /// Each once, one before two.
-fn cores(asked: &[Cores]) -> Vec<Cores> {
+fn each_once(asked: &[Cores]) -> Vec<Cores> {
     let mut cores = asked.to_vec();
     cores.sort_unstable();
     cores.dedup();

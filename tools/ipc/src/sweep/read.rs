@@ -7,7 +7,7 @@ use tollway_core::Spread;
 use tollway_lab::{Ended, Lab};
 use tollway_report::document::Span;
 use tollway_stats::Interval;
-use tollway_store::{Outcome, Point, PointState, RunState, Store, Trial};
+use tollway_store::{Point, PointState, RunState, Store, Trial};
 
 use super::document::{
     CrossoverDocument, FailedDocument, ForetoldDocument, LatencyDocument, SkippedDocument, SweepDocument,
@@ -15,7 +15,7 @@ use super::document::{
 };
 use super::plan::{Place, Sweep, Way};
 use crate::args::words::Cores;
-use crate::span::{a_second, span};
+use crate::span::{a_second, outcome, span};
 use crate::step::{StepDocument, cost_by_block, foretold_ratio, ratio};
 
 /// A counter that the laboratory adds of the whole machine begins so.
@@ -101,7 +101,7 @@ fn swept(
         ForetoldDocument {
             time_ns: Span { estimate: forecast.ticks * ns, lo: forecast.lo * ns, hi: forecast.hi * ns },
             model: forecast.model.clone(),
-            outcome: figure.grade.map(|grade| word(grade.outcome).into()),
+            outcome: figure.grade.map(|grade| outcome(grade.outcome).into()),
         }
     });
     Ok(Some(SweptDocument {
@@ -116,14 +116,6 @@ fn swept(
         counts: counts(trials),
         trials: figure.trials,
     }))
-}
-
-fn word(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Holds => "holds",
-        Outcome::Missed => "missed",
-        Outcome::SaysNothing => "says-nothing",
-    }
 }
 
 /// How long requests took: what was timed where that is it, else the first stage that was.

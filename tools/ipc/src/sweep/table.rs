@@ -77,11 +77,10 @@ impl SweepDocument {
                 match &point.foretold {
                     None => cells.extend([dash(), String::new()]),
                     Some(said) => {
-                        let mark = if said.outcome.as_deref() == Some("missed") { " ✗" } else { "" };
                         let estimate = said.time_ns.estimate;
                         cells.extend([
                             time(estimate),
-                            format!("{}{mark}", off(estimate, point.time_ns.estimate)),
+                            off(estimate, point.time_ns.estimate, said.outcome.as_deref()),
                         ]);
                     }
                 }

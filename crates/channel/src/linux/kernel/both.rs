@@ -20,8 +20,8 @@ use crate::coroutine::{Driver, Rouser, Shared, Stopped};
 use crate::linux::connection::Connection;
 use crate::linux::dispatcher::Dispatcher;
 use crate::linux::doorbell::{Doorbell, Wakers};
+use crate::ring::Violation;
 use crate::ring::bell::{ASLEEP, Bell};
-use crate::ring::{Violation, Watched};
 use crate::rouse::DOWN;
 use crate::wait::{Gone, Platform};
 
@@ -38,9 +38,6 @@ const PRIVATE: u32 = 128;
 /// Any waker of a futex wakes it (FUTEX_BITSET_MATCH_ANY).
 const ANY: u64 = u32::MAX as u64;
 
-/// After so many turns in vain it asks whether the other end is gone, which may be a call of the kernel: tasks that never let it wait are told too.
-const VAIN: u32 = 1 << 12;
-
 /// Drives an executor whose tasks ask another process, or answer it, and ask the kernel.
 ///
 /// Where the other process is gone, or breaks the rules, its tasks are told, and the others run on; [`Executor::run`](crate::coroutine::Executor::run)
@@ -53,7 +50,6 @@ pub struct Both<S> {
     stopped: Option<Stopped>,
     /// Whether nothing is left to be done, and who runs this is to be told why.
     is_over: bool,
-    vain: u32,
     bell: Arc<AtomicU64>,
 }
 
@@ -138,7 +134,7 @@ impl<S: Shared> Both<S> {
         }
         let (kernel, bell) = (ring.kernel(), ring.bell());
         let connection = connection.moved(|doorbell| AtBoth { doorbell, kernel });
-        Ok(Both { ring, shared, connection, stopped: None, is_over: false, vain: 0, bell })
+        Ok(Both { ring, shared, connection, stopped: None, is_over: false, bell })
     }
 
     /// By what tasks ask the kernel.
@@ -167,16 +163,6 @@ impl<S: Shared> Both<S> {
         self.stopped = Some(why);
         self.shared.ends(why);
     }
-
-    /// Whether the other end is gone and has left nothing, which its tasks are told.
-    #[cold]
-    fn looks_after(&mut self) -> bool {
-        let is_over = self.connection.doorbell().is_gone() && !self.shared.with(|end| end.has_some());
-        if is_over {
-            self.ends(Stopped::Gone);
-        }
-        is_over
-    }
 }
 
 impl<S: Shared> Driver for Both<S> {
@@ -195,11 +181,11 @@ impl<S: Shared> Driver for Both<S> {
             }
         }
         self.shared.with(|end| self.connection.flush(end));
-        self.vain = if came { 0 } else { self.vain.wrapping_add(1) };
-        if !came && self.vain.is_multiple_of(VAIN) {
-            return Ok(self.looks_after());
+        let is_over = self.connection.is_over_after(came, &self.shared);
+        if is_over {
+            self.ends(Stopped::Gone);
         }
-        Ok(came)
+        Ok(came || is_over)
     }
 
     fn wait(&mut self, is_ready: &mut dyn FnMut() -> bool) -> Result<(), Gone> {

@@ -51,7 +51,7 @@ impl Receiving<'_> {
     /// What has arrived next; none when the other side has closed. While all pieces are with those who read them, it waits for one.
     ///
     /// # Errors
-    /// What recv(2) says.
+    /// What recv(2) says; ENOBUFS if the ring was opened without [pieces](super::Options::pieces).
     pub async fn next(&mut self) -> io::Result<Option<Piece>> {
         std::future::poll_fn(|context| self.poll(context)).await
     }

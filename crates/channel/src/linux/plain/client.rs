@@ -7,8 +7,7 @@ use tollway_core::Result;
 
 use super::failed::Failed;
 use super::line::{Counts, Line};
-use super::meeting::{self, IN_TURN, Options};
-use crate::linux::meeting::connected;
+use super::meeting::{self, Options};
 
 /// The end that asks: one request at a time.
 pub struct Client(Line);
@@ -17,10 +16,10 @@ impl Client {
     /// Connects to the server that listens at that path.
     ///
     /// # Errors
-    /// [`Error::Input`](tollway_core::Error::Input) if messages cannot be as long as that, or the server does not agree to it; [`Error::System`](tollway_core::Error::System) if
-    /// nobody listens, the server says nothing, or the kernel refuses.
+    /// [`Error::Input`](tollway_core::Error::Input) if messages cannot be as long as that, or the server does not agree to it;
+    /// [`Error::System`](tollway_core::Error::System) if nobody listens, the server says nothing, or the kernel refuses.
     pub fn connect(path: impl AsRef<Path>, options: &Options) -> Result<Client> {
-        Client::over(connected(path.as_ref(), IN_TURN)?, options)
+        Client::over(meeting::PLAIN.connect(path.as_ref())?, options)
     }
 
     /// Meets the server at the other end of a socket.

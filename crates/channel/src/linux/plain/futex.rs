@@ -1,36 +1,28 @@
 //! How an end sleeps until it is its turn, and is told that the other end is gone.
 //!
-//! It sleeps on two words at once (futex_waitv(2), Linux 5.16): the turn, which the other end changes and wakes by, and a word of its own process, by
-//! which a thread that watches the socket between the ends tells it that the other is gone. Of that word the other process knows
-//! nothing: whatever it does to the turn and to who sleeps by it (FUTEX_REQUEUE would have this end sleep by another word), it is
-//! told. A kernel without that call has it sleep on the turn alone, and look every now and then.
+//! It sleeps by two [words](crate::linux::words) at once: the turn, which the other end changes and wakes by, and one of its own process, by which a thread
+//! that watches the socket between the ends tells it that the other is gone.
 
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use rustix::event::Timespec;
-use rustix::io::Errno;
-use rustix::thread::ClockId;
-use rustix::thread::futex::{self, Wait, WaitFlags, WaitPtr, WaitvFlags};
 use tollway_core::{Clock, Result};
 use tollway_host::clock::RunClock;
 use tollway_host::watch::Watch;
 
 use super::waiting::Sleeper;
 use crate::atomic::AtomicU64;
+use crate::linux::words;
 use crate::wait::Gone;
-
-/// How long an end sleeps before it looks whether the other is gone, on a kernel without futex_waitv(2).
-const A_WHILE: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 /// Where an end waits for its turn.
 pub struct Futex {
     clock: RunClock,
     /// 1 if the other end is gone.
     is_gone: Arc<AtomicU32>,
-    /// Whether the kernel can wait on two words.
-    waits_on_two: AtomicBool,
+    /// Whether it sleeps by both words, as the kernel can.
+    by_two: bool,
     _watch: Watch,
 }
 
@@ -45,12 +37,11 @@ impl Futex {
             let is_gone = is_gone.clone();
             move || {
                 is_gone.store(1, Ordering::SeqCst);
-                let _ = futex::wake(&is_gone, futex::Flags::PRIVATE, 1);
+                words::wake_own(&is_gone);
             }
         };
         let _watch = Watch::over(link, Box::new(release))?;
-        let waits_on_two = AtomicBool::new(true);
-        Ok(Futex { clock: RunClock::chosen(), is_gone, waits_on_two, _watch })
+        Ok(Futex { clock: RunClock::chosen(), is_gone, by_two: words::can_be_two(), _watch })
     }
 }
 
@@ -81,63 +72,41 @@ impl Sleeper for Futex {
     }
 
     fn sleep(&self, word: &AtomicU64, value: u64) -> Result<(), Gone> {
-        if self.waits_on_two.load(Ordering::Relaxed) {
-            let on = |word: *mut u32, value: u32, flags: WaitFlags| {
-                let mut wait = Wait::new();
-                wait.val = value.into();
-                wait.uaddr = WaitPtr::new(word.cast());
-                wait.flags = WaitFlags::SIZE_U32 | flags;
-                wait
-            };
-            let both = [
-                on(half(word).as_ptr(), value as u32, WaitFlags::empty()),
-                on(self.is_gone.as_ptr(), 0, WaitFlags::PRIVATE),
-            ];
-            // Woken, interrupted, or changed before: looked at again in each case. A filter of system calls may say EPERM.
-            if let Err(Errno::NOSYS | Errno::PERM) =
-                futex::waitv(&both, WaitvFlags::empty(), None, ClockId::Monotonic)
-            {
-                self.waits_on_two.store(false, Ordering::Relaxed);
-            }
+        let turn = (word, value as u32);
+        if self.by_two {
+            words::sleep_by_both(turn, (&self.is_gone, 0));
         } else if !self.is_gone() {
-            let _ = futex::wait(half(word), futex::Flags::empty(), value as u32, Some(&A_WHILE));
+            words::nap_by_one(turn);
         }
         if self.is_gone() { Err(Gone) } else { Ok(()) }
     }
 
-    /// Without FUTEX_PRIVATE_FLAG: the sleeper may be another process.
     fn wake(&self, word: &AtomicU64) {
-        // That nobody sleeps is no error, and the word is mapped: there is no other.
-        let _ = futex::wake(half(word), futex::Flags::empty(), 1);
+        words::wake(word, 1);
     }
-}
-
-/// The half of a word that the kernel compares; x86-64 has the low half first.
-fn half(word: &AtomicU64) -> &AtomicU32 {
-    // SAFETY: the word is 8 bytes, aligned to as many, and borrowed for as long as its half is. Of this process nobody accesses the half: its address
-    // goes to the kernel.
-    unsafe { AtomicU32::from_ptr(word.as_ptr().cast()) }
 }
 
 #[cfg(test)]
 mod tests {
     use std::time::{Duration, Instant};
 
+    use rustix::thread::futex;
+
     use super::*;
 
     /// By both ways of the kernel, whatever stands in the word, and where somebody else moved the sleeper to another word.
     #[test]
     fn who_sleeps_is_told_that_the_other_is_gone() {
-        for waits_on_two in [true, false] {
+        for by_two in [true, false] {
             let (here, there) = UnixStream::pair().unwrap();
-            let sleeper = Futex::over(&here).unwrap();
-            sleeper.waits_on_two.store(waits_on_two, Ordering::Relaxed);
+            let mut sleeper = Futex::over(&here).unwrap();
+            sleeper.by_two &= by_two;
             let (word, elsewhere) = (AtomicU64::new(2), AtomicU32::new(0));
             std::thread::scope(|scope| {
                 let sleeping = scope.spawn(|| while sleeper.sleep(&word, 2).is_ok() {});
                 let deadline = Instant::now() + Duration::from_secs(10);
                 // As a hostile end can: its sleeper now sleeps by a word that nobody wakes.
-                let moved = || futex::requeue(half(&word), futex::Flags::empty(), 0, 1, &elsewhere);
+                let moved = || futex::requeue(words::half(&word), futex::Flags::empty(), 0, 1, &elsewhere);
                 while moved().unwrap() == 0 && Instant::now() < deadline {
                     std::thread::sleep(Duration::from_millis(1));
                 }

@@ -1,13 +1,10 @@
-//! How two ends meet: the client says what it wants, and the server makes it and gives the client its half.
+//! How the ends of plain requests meet: the client says what it wants, and the server makes it and gives the client its half.
 //!
-//! Over a Unix socket the client says 16 bytes, as little-endian numbers: `TWpl`, version (2), way (2), bytes of the longest message (4), 0
-//! (4). The server answers with 4 bytes, of which the first is 0 if it agrees and the others are 0, and with one descriptor: a sealed memfd (memfd_create(2)) of the
-//! [handoff](super::turn), or the client's end of a socket. A client gives no descriptors, so a server has none of another's to mistrust. After that
-//! nothing is said there; by the fast path the socket stays open, for an end to learn that the other is gone.
-//!
-//! Each says what it has to in one piece, and the other reads once: who says it bit by bit is refused.
+//! The [greeting](crate::linux::greeting) has `TWpl`, the way, bytes of the longest message, and 0. The server answers with 4 bytes and one descriptor: a
+//! sealed memfd (memfd_create(2)) of the [handoff](super::turn), or the client's end of a socket. A client gives no descriptors, so a server has none of
+//! another's to mistrust. By the fast path the socket over which they met stays open, for an end to learn that the other is gone.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +12,6 @@ use std::time::Duration;
 use rustix::net::sockopt::{socket_domain, socket_type};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use tollway_core::{Error, Result};
-use tollway_host::descriptor;
 use tollway_host::shared::SharedPages;
 
 use super::futex::Futex;
@@ -24,19 +20,22 @@ use super::seqpacket::Socket;
 use super::turn::{Turn, words};
 use super::waiting::Waiting;
 use crate::linux::Shared;
+use crate::linux::greeting::{self, Greeting, Kind, Refusal};
 use crate::ring::layout::{End, Geometry};
 use crate::wait::Patience;
 
-const MAGIC: [u8; 4] = *b"TWpl";
+/// Version 1 of what both say to each other, of the header, and of the word of turns.
+pub(super) const PLAIN: Kind = Kind {
+    letters: *b"TWpl",
+    version: 1,
+    answer: 4,
+    // A server may have others to meet before it.
+    within: Duration::from_secs(10),
+};
 
-/// Of what both say to each other, of the header, and of the word of turns.
-const VERSION: u16 = 1;
+const WAY: Refusal = Refusal::new(2, "Way", "it does not know that way", "ask for another one");
 
-/// How long a server waits for a client to say what it wants.
-const SOON: Duration = Duration::from_secs(1);
-
-/// How long a client waits for a server to answer, which may have others to meet before it.
-pub(super) const IN_TURN: Duration = Duration::from_secs(10);
+const BYTES: Refusal = Refusal::new(3, "Bytes", "that is more than it allows", "ask for shorter messages");
 
 /// How messages go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,16 +81,6 @@ impl Default for Limits {
     }
 }
 
-/// What a server says, as it is told to the client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-enum Answer {
-    Agreed = 0,
-    Version = 1,
-    Way = 2,
-    Bytes = 3,
-}
-
 /// The client's side.
 pub(super) fn ask(link: UnixStream, options: &Options) -> Result<Line> {
     let place = || format!("a connection for messages of {} bytes", options.bytes);
@@ -101,27 +90,8 @@ pub(super) fn ask(link: UnixStream, options: &Options) -> Result<Line> {
         reason: "there are none of that length".into(),
         remedy: format!("ask for 1 to {} bytes", Geometry::MOST_BYTES),
     })?;
-    let mut hello = [0; 16];
-    hello[..4].copy_from_slice(&MAGIC);
-    hello[4..6].copy_from_slice(&VERSION.to_le_bytes());
-    hello[6..8].copy_from_slice(&u16::from(options.way == Way::Handoff).to_le_bytes());
-    hello[8..12].copy_from_slice(&(bytes as u32).to_le_bytes());
-    in_time(&link, IN_TURN)?;
-    descriptor::send_with(&link, &hello, &[] as &[OwnedFd])?;
-    let mut answer = [0; 4];
-    let (_, mut given) = descriptor::receive_with(&link, &mut answer)?;
-    if answer[0] != Answer::Agreed as u8 {
-        let (reason, remedy) = match answer[0] {
-            n if n == Answer::Version as u8 => {
-                ("it speaks another version", "use the same version of the library")
-            }
-            n if n == Answer::Way as u8 => ("it does not know that way", "ask for another one"),
-            n if n == Answer::Bytes as u8 => ("that is more than it allows", "ask for shorter messages"),
-            _ => ("for a reason that is not known here", "use the same version of the library"),
-        };
-        let reason = format!("the server does not agree: {reason}");
-        return Err(Error::Input { place: place(), reason, remedy: remedy.into() });
-    }
+    let greeting = Greeting { how: u16::from(options.way == Way::Handoff), sizes: [bytes as u32, 0] };
+    let mut given = PLAIN.ask(&link, &greeting, &[], &[WAY, BYTES], place)?;
     let given = given.pop().filter(|_| given.is_empty());
     let given = given.ok_or_else(|| Error::system("meeting a server", "it did not give one descriptor"))?;
     let way = match options.way {
@@ -136,65 +106,39 @@ pub(super) fn ask(link: UnixStream, options: &Options) -> Result<Line> {
 
 /// The server's side: waits for no longer than a client may take to say what it wants.
 pub(super) fn answer(link: UnixStream, limits: &Limits) -> Result<Line> {
-    in_time(&link, SOON)?;
-    let mut hello = [0; 16];
-    let (heard, given) = descriptor::receive_with(&link, &mut hello)?;
-    let say = |answer: Answer, given: &[BorrowedFd<'_>]| {
-        descriptor::send_with(&link, &[answer as u8, 0, 0, 0], given)
-    };
-    // A client gives no descriptors.
-    let hello = &hello[..if given.is_empty() { heard } else { 0 }];
-    let (way, bytes) = match wanted(hello, limits) {
-        Ok(wanted) => wanted,
-        Err(answer) => {
-            say(answer, &[])?;
-            return Err(Error::Input {
-                place: "a client's greeting".into(),
-                reason: format!("it asks for what is not given ({answer:?})"),
-                remedy: "raise the limits, or see what the client asks for".into(),
-            });
-        }
-    };
+    let (way, bytes) = PLAIN.hear(&link, |greeting, given| wanted(greeting, &given, limits))?;
     let way = match way {
         Way::Seqpacket => {
             let (own, theirs) =
                 socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
                     .map_err(|e| Error::system("making a pair of sockets", e))?;
-            say(Answer::Agreed, &[theirs.as_fd()])?;
+            PLAIN.agree(&link, &[theirs.as_fd()])?;
             line::Way::Seqpacket(Socket::new(own, bytes, false))
         }
         Way::Handoff => {
             let memory = Shared(Arc::new(SharedPages::new(words(bytes) * 8)?));
             let handoff = handoff(&link, memory.clone(), End::Server, bytes, limits.patience)?;
-            say(Answer::Agreed, &[memory.0.as_fd()])?;
+            PLAIN.agree(&link, &[memory.0.as_fd()])?;
             line::Way::Handoff(handoff)
         }
     };
     Ok(Line::new(way))
 }
 
-/// Neither reading nor writing takes longer than that.
-fn in_time(link: &UnixStream, within: Duration) -> Result<()> {
-    link.set_read_timeout(Some(within))
-        .and_then(|()| link.set_write_timeout(Some(within)))
-        .map_err(|e| Error::system("meeting", e))
-}
-
 /// What a client wants, if that is given: by which way, and how many bytes the longest message has.
-fn wanted(hello: &[u8], limits: &Limits) -> std::result::Result<(Way, usize), Answer> {
-    let hello: &[u8; 16] = hello.try_into().map_err(|_| Answer::Version)?;
-    let short = |at: usize| u16::from_le_bytes([hello[at], hello[at + 1]]);
-    if hello[..4] != MAGIC || short(4) != VERSION || hello[12..] != [0; 4] {
-        return Err(Answer::Version);
+fn wanted(greeting: &Greeting, given: &[OwnedFd], limits: &Limits) -> Result<(Way, usize), &'static Refusal> {
+    let [bytes, zero] = greeting.sizes;
+    if !given.is_empty() || zero != 0 {
+        return Err(&greeting::VERSION);
     }
-    let way = match short(6) {
+    let way = match greeting.how {
         0 => Way::Seqpacket,
         1 => Way::Handoff,
-        _ => return Err(Answer::Way),
+        _ => return Err(&WAY),
     };
-    let bytes = u32::from_le_bytes([hello[8], hello[9], hello[10], hello[11]]) as usize;
+    let bytes = bytes as usize;
     let known = Geometry::new(1, bytes).map(Geometry::bytes);
-    known.filter(|known| *known == bytes && bytes <= limits.bytes).ok_or(Answer::Bytes)?;
+    known.filter(|known| *known == bytes && bytes <= limits.bytes).ok_or(&BYTES)?;
     Ok((way, bytes))
 }
 

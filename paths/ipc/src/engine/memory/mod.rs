@@ -18,6 +18,8 @@ use std::sync::atomic::Ordering;
 use tollway_channel::linux::kernel::{Advice, Pages};
 use tollway_core::{Error, Missing, Result};
 
+use super::ping_pong::{Loss, Outcome};
+
 /// Bytes of a page: x86-64 has no smaller ones (AMD64 Architecture Programmer's Manual volume 2, section 5.1).
 pub const PAGE: usize = 4096;
 
@@ -122,8 +124,20 @@ impl User {
     }
 }
 
+/// Nothing, if calls were made until the course said that it was enough.
+///
+/// # Errors
+/// [`Error::Missing`] if the kernel does not know what it was asked for; others if it refused, or its ring ended.
+pub fn lasted(outcome: &Outcome) -> Result<()> {
+    match outcome.lost {
+        None => Ok(()),
+        Some(Loss::Kernel(errno)) => Err(refused(&io::Error::from_raw_os_error(errno))),
+        Some(lost) => Err(Error::Wrong(lost.to_string())),
+    }
+}
+
 /// Why the kernel does not do it.
-pub fn refused(error: &io::Error) -> Error {
+fn refused(error: &io::Error) -> Error {
     match error.raw_os_error() {
         Some(libc::EINVAL) => Error::Missing(Missing::new(
             "MADV_POPULATE_WRITE",

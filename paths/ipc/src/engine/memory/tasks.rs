@@ -7,14 +7,14 @@ use tollway_channel::coroutine::Executor;
 use tollway_channel::linux::kernel::{Kernel, Ring};
 use tollway_core::Result;
 
-use super::{Memory, refused};
+use super::Memory;
 use crate::engine::ping_pong::tasks::State;
 use crate::engine::ping_pong::{Course, Loss, Outcome};
 
 /// Keeps so many calls on their way until the course says that it is enough.
 pub fn ask(ring: &mut Ring, memory: &Memory, requests: usize, course: &mut impl Course) -> Outcome {
     let kernel = ring.kernel();
-    let state = RefCell::new(State { course, outcome: Outcome::default(), goes_on: true });
+    let state = RefCell::new(State::new(course));
     let mut executor = Executor::new(requests, ring.rouser());
     for number in 0..requests {
         executor.spawn(0, task(&kernel, memory, number, &state));
@@ -30,24 +30,14 @@ pub fn ask(ring: &mut Ring, memory: &Memory, requests: usize, course: &mut impl 
 async fn task<C: Course>(kernel: &Kernel, memory: &Memory, number: usize, state: &RefCell<State<'_, C>>) {
     let mut user = memory.user(number);
     loop {
-        let began = {
-            let state = &mut *state.borrow_mut();
-            state.outcome.asked += 1;
-            state.course.begins()
-        };
+        let (_, began) = state.borrow_mut().begins();
         let (part, advice) = user.asks(memory);
         let done = kernel.madvise(memory.pages(), part, advice).await;
-        let state = &mut *state.borrow_mut();
         if let Err(error) = done {
-            state.outcome.lost = Some(Loss::Kernel(error.raw_os_error().unwrap_or_default()));
-            state.goes_on = false;
-            return;
+            return state.borrow_mut().loses(Loss::Kernel(error.raw_os_error().unwrap_or_default()));
         }
-        state.outcome.done += 1;
-        state.outcome.wrong += u64::from(!user.has(memory));
-        let done = state.outcome.done;
-        state.goes_on &= state.course.came(began, || done);
-        if !state.goes_on {
+        let is_right = user.has(memory);
+        if !state.borrow_mut().came(began, is_right) {
             return;
         }
     }
@@ -68,15 +58,4 @@ pub fn proves(ring: &mut Ring, memory: &Memory) -> Result<()> {
         ended.map_err(std::io::Error::other)?;
         told
     })
-}
-
-/// Whether a kernel knows what is asked of it.
-///
-/// # Errors
-/// [`tollway_core::Error::Missing`] if it does not.
-pub fn known(outcome: &Outcome) -> Result<()> {
-    match outcome.lost {
-        Some(Loss::Kernel(errno)) => Err(refused(&std::io::Error::from_raw_os_error(errno))),
-        _ => Ok(()),
-    }
 }

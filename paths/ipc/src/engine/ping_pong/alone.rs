@@ -61,14 +61,14 @@ pub fn tasks(
 ) -> Outcome {
     let (calls, asking) = client.into_calls();
     let (incoming, answering) = server.into_incoming();
-    let state = RefCell::new(State { course, outcome: Outcome::default(), goes_on: true });
+    let state = RefCell::new(State::new(course));
     let service = RefCell::new(service);
     let mut executor = Executor::new(demand.requests + 1, asking.rouser());
     executor.spawn(0, answers(&incoming, demand.size, &service));
     for _ in 0..demand.requests {
         executor.spawn(0, task(&calls, demand, &state));
     }
-    let mut both = Both { asking, answering, is_over: || !state.borrow().goes_on && all_came(&state) };
+    let mut both = Both { asking, answering, is_over: || state.borrow().is_over() };
     // Where all requests are done nothing comes any more, which ends the server's task.
     let ended = executor.run(&mut both);
     drop(executor);
@@ -78,11 +78,6 @@ pub fn tasks(
         outcome.lost = ended.err().map(Loss::Stopped);
     }
     outcome
-}
-
-fn all_came<C>(state: &RefCell<State<'_, C>>) -> bool {
-    let outcome = &state.borrow().outcome;
-    outcome.done == outcome.asked
 }
 
 /// What brings both their messages.

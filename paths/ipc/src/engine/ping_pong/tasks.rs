@@ -4,6 +4,7 @@ use std::cell::RefCell;
 
 use tollway_channel::coroutine::{Calls, Driver, Executor, Incoming, Rouser, Stopped};
 use tollway_channel::linux::{Client, Counts, Server, Shared};
+use tollway_core::Ticks;
 
 use super::{Course, Demand, Loss, Outcome};
 use crate::engine::message;
@@ -13,7 +14,7 @@ use crate::engine::service::Service;
 /// it waited.
 pub fn ask(client: Client, demand: &Demand, course: &mut impl Course) -> (Outcome, Counts) {
     let (calls, mut dispatcher) = client.into_calls();
-    let state = RefCell::new(State { course, outcome: Outcome::default(), goes_on: true });
+    let state = RefCell::new(State::new(course));
     let rouser = dispatcher.rouser();
     let ended = run(demand.requests, rouser, &mut dispatcher, |_| task(&calls, demand, &state));
     let counts = dispatcher.counts();
@@ -35,9 +36,41 @@ pub fn serve(server: Server, size: usize, service: &mut Service) -> Counts {
 
 /// What the tasks of a client share.
 pub(in crate::engine) struct State<'c, C> {
-    pub(in crate::engine) course: &'c mut C,
+    course: &'c mut C,
     pub(in crate::engine) outcome: Outcome,
-    pub(in crate::engine) goes_on: bool,
+    goes_on: bool,
+}
+
+impl<'c, C: Course> State<'c, C> {
+    pub(in crate::engine) fn new(course: &'c mut C) -> State<'c, C> {
+        State { course, outcome: Outcome::default(), goes_on: true }
+    }
+
+    /// A task begins a request: its number, and when that is, if it is one of those that are timed.
+    pub(in crate::engine) fn begins(&mut self) -> (u64, Option<Ticks>) {
+        self.outcome.asked += 1;
+        (self.outcome.asked, self.course.begins())
+    }
+
+    /// What a task asked for then has come. Whether it is to ask again.
+    pub(in crate::engine) fn came(&mut self, began: Option<Ticks>, is_right: bool) -> bool {
+        self.outcome.done += 1;
+        self.outcome.wrong += u64::from(!is_right);
+        let done = self.outcome.done;
+        self.goes_on &= self.course.came(began, || done);
+        self.goes_on
+    }
+
+    /// There will be no more, for that reason.
+    pub(in crate::engine) fn loses(&mut self, lost: Loss) {
+        self.outcome.lost = Some(lost);
+        self.goes_on = false;
+    }
+
+    /// Whether no task asks again, and all that was asked for has come.
+    pub(super) fn is_over(&self) -> bool {
+        !self.goes_on && self.outcome.done == self.outcome.asked
+    }
 }
 
 fn run<F: Future<Output = ()>>(
@@ -57,21 +90,12 @@ fn run<F: Future<Output = ()>>(
 pub(super) async fn task<C: Course>(calls: &Calls<Shared>, demand: &Demand, state: &RefCell<State<'_, C>>) {
     let (mut request, mut reply) = (vec![0; demand.size], vec![0; demand.size]);
     loop {
-        let (number, began) = {
-            let state = &mut *state.borrow_mut();
-            state.outcome.asked += 1;
-            (state.outcome.asked, state.course.begins())
-        };
+        let (number, began) = state.borrow_mut().begins();
         message::ask(number, &mut request);
         // Why there is no reply the executor's end tells.
         let Ok((_, bytes)) = calls.call(0, &request, &mut reply).await else { return };
         let is_right = demand.is_right(number, &reply[..bytes]);
-        let state = &mut *state.borrow_mut();
-        state.outcome.done += 1;
-        state.outcome.wrong += u64::from(!is_right);
-        let done = state.outcome.done;
-        state.goes_on &= state.course.came(began, || done);
-        if !state.goes_on {
+        if !state.borrow_mut().came(began, is_right) {
             return;
         }
     }

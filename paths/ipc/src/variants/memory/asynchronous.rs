@@ -11,12 +11,12 @@ use tollway_host::clock::RunClock;
 use tollway_host::cpu::current_cpu;
 use tollway_load::wait_until;
 
-use super::{CALLER, ENTRIES, bytes, pages};
-use crate::engine::memory::{Memory, tasks};
+use super::{CALLER, ENTRIES, bytes};
+use crate::engine::memory::{Memory, lasted, tasks};
 use crate::engine::ping_pong::Outcome;
 use crate::variants::client::verified;
 use crate::variants::counted::{self, Before};
-use crate::variants::course::Course;
+use crate::variants::course::{Course, timed};
 use crate::variants::labour;
 use crate::variants::ping_pong::placed;
 use crate::{params, predict};
@@ -119,7 +119,7 @@ impl Variant for Asynchronous {
         vec![
             params::concurrency(),
             params::cores(),
-            pages(),
+            params::pages(),
             params::words(
                 "submission",
                 "who has the kernel see what was asked for: the caller enters it, or a thread of the kernel looks (SQPOLL)",
@@ -244,11 +244,7 @@ impl Actor for Caller {
         let tally = Tally::default().visited(ENTRIES, counts.entries).counter(ENTRIES, counts.entries);
         let tally = counted::waits(tally, CALLER, &counts.waits);
         self.tally = before.since().counted(tally, CALLER);
-        tasks::known(&self.outcome)?;
-        match self.outcome.lost {
-            Some(lost) => Err(Error::Wrong(lost.to_string())),
-            None => Ok(()),
-        }
+        lasted(&self.outcome)
     }
 
     fn verify(&mut self) -> Result<()> {
@@ -258,9 +254,6 @@ impl Actor for Caller {
 
     fn tally(&mut self) -> Tally {
         let tally = self.tally.clone().counter("operations", self.outcome.done);
-        match self.latencies.ops {
-            0 => tally,
-            _ => tally.stage("call to result", self.latencies.clone()),
-        }
+        timed(tally, "call to result", &self.latencies)
     }
 }

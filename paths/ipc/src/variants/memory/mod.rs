@@ -10,7 +10,7 @@
 mod asynchronous;
 mod synchronous;
 
-use tollway_core::{Axis, Domain, Params, Result, Value, Variant};
+use tollway_core::{Params, Result, Variant};
 
 use crate::engine::memory::PAGE;
 
@@ -25,19 +25,6 @@ pub(super) fn variants() -> Vec<Box<dyn Variant>> {
         Box::new(asynchronous::Asynchronous::Whole),
         Box::new(asynchronous::Asynchronous::Alone),
     ]
-}
-
-/// The most pages of a call.
-const MOST: u64 = 1024;
-
-/// Pages of a call.
-pub(super) fn pages() -> Axis {
-    Axis {
-        name: "pages",
-        about: "pages of 4096 bytes that a call takes or gives back",
-        domain: Domain::Whole(1, MOST),
-        default: Value::Int(1),
-    }
 }
 
 /// Bytes of a call.

@@ -7,14 +7,14 @@ use tollway_core::{
 use tollway_host::clock::RunClock;
 use tollway_load::wait_until;
 
-use super::{CALLER, bytes, pages};
-use crate::engine::memory::{Memory, calls, tasks};
+use super::{CALLER, bytes};
+use crate::engine::memory::{Memory, calls, lasted};
 use crate::engine::ping_pong::Outcome;
-use crate::predict;
 use crate::variants::client::verified;
 use crate::variants::counted::Before;
-use crate::variants::course::Course;
+use crate::variants::course::{Course, timed};
 use crate::variants::labour;
+use crate::{params, predict};
 
 /// madvise(2).
 pub(super) struct Synchronous;
@@ -34,7 +34,7 @@ impl Variant for Synchronous {
     }
 
     fn axes(&self) -> Vec<Axis> {
-        vec![pages()]
+        vec![params::pages()]
     }
 
     fn plan(&self, params: &Params) -> Result<Plan> {
@@ -86,7 +86,7 @@ impl Actor for Caller {
         self.outcome = calls::ask(&self.memory, &mut course);
         self.latencies = course.latencies().spread();
         self.tally = before.since().counted(Tally::default(), CALLER);
-        tasks::known(&self.outcome)
+        lasted(&self.outcome)
     }
 
     fn verify(&mut self) -> Result<()> {
@@ -99,9 +99,6 @@ impl Actor for Caller {
         let done = self.outcome.done;
         // Each call enters the kernel once.
         let tally = self.tally.clone().counter("operations", done).counter(super::ENTRIES, done);
-        match self.latencies.ops {
-            0 => tally,
-            _ => tally.stage("call to result", self.latencies.clone()),
-        }
+        timed(tally, "call to result", &self.latencies)
     }
 }

@@ -108,10 +108,10 @@ impl Variant for TcpServer {
     }
 
     fn caveats(&self) -> &str {
-        "A sample is the time of a message of 64 bytes, from when the reply before it had been read until its own had, of all connections together: throughput is their \
-         number by it. The client is a process with Linux's TCP in a namespace of its own, and has the second core, which the application shares with it on \
-         `cores=two`. What Linux does to bring a frame over the veth pair runs on the core of who sent it. On Linux's own TCP there is no second \
-         process, and checksums are worked out, as they are by the other stack."
+        "A sample is the time of a message of 64 bytes, from when the reply before it had been read until its own had, of all connections together: \
+         throughput is their number by it. The client is a process with Linux's TCP in a namespace of its own, and has the second core, which the application \
+         shares with it on `cores=two`. What Linux does to bring a frame over the veth pair runs on the core of who sent it. On Linux's own TCP there is no \
+         second process, and checksums are worked out, as they are by the other stack."
     }
 
     fn axes(&self) -> Vec<Axis> {

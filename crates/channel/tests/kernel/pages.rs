@@ -1,0 +1,45 @@
+//! Pages that are given and taken back, and room in a file.
+
+use std::sync::atomic::Ordering;
+
+use tollway_channel::linux::kernel::{Advice, Offer, Options, Pages, Ring};
+
+use crate::{has_rings, run};
+
+/// Pages are there or not as asked, as a page table of this process tells (mincore(2)).
+#[test]
+fn pages_are_given_and_taken_back() {
+    if !has_rings() {
+        return;
+    }
+    let mut ring = Ring::open(&Options { operations: 4, ..Options::default() }).unwrap();
+    if let Err(missing) = ring.offers(Offer::Memory) {
+        return tollway_host::requirement::skip_test(&["io-uring"], &missing);
+    }
+    let kernel = &ring.kernel();
+    let pages = Pages::new(1 << 20).unwrap();
+    let resident = |pages: &Pages| {
+        let mut is_there = vec![0u8; pages.len() / 4096];
+        // SAFETY: the mapping lives, and the vector has a byte for each of its pages.
+        let told = unsafe { libc::mincore(pages.as_ptr().cast(), pages.len(), is_there.as_mut_ptr()) };
+        assert_eq!(told, 0);
+        is_there.iter().filter(|byte| **byte & 1 != 0).count()
+    };
+    assert_eq!(resident(&pages), 0);
+    run(&mut ring, async {
+        let pages = &pages;
+        let part = 4096 * 8..4096 * 72;
+        kernel.madvise(pages, part.clone(), Advice::PopulateWrite).await.unwrap();
+        assert_eq!(resident(pages), 64);
+        pages.words()[4096].store(7, Ordering::Relaxed);
+        kernel.madvise(pages, part.clone(), Advice::DontNeed).await.unwrap();
+        assert_eq!((resident(pages), pages.words()[4096].load(Ordering::Relaxed)), (0, 0));
+        let error = kernel.madvise(pages, 1..4096, Advice::DontNeed).await.unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::EINVAL));
+        let file = tempfile::tempfile().unwrap();
+        let same = file.try_clone().unwrap();
+        let file = kernel.file(file);
+        kernel.fallocate(&file, 0, 100, 5000).await.unwrap();
+        assert_eq!(same.metadata().unwrap().len(), 5100);
+    });
+}

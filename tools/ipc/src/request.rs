@@ -1,0 +1,46 @@
+//! What the laboratory is asked for: points as cases of presets, in whatever time there is.
+
+use tollway_core::{Case, OneOrMany, Params, Preset, PresetHead, Registry, Result, TrialSpec, Value};
+use tollway_lab::point::Selection;
+use tollway_lab::{Request, fit_to};
+
+/// A point as a case of a preset.
+pub(crate) fn case(variant: &str, params: &Params) -> Case {
+    let mut case = Case::default();
+    for (axis, value) in params.iter() {
+        case.0.insert(axis.into(), OneOrMany::One(value.clone()));
+    }
+    case.0.insert("variant".into(), OneOrMany::One(Value::Text(variant.into())));
+    case
+}
+
+/// Points of a path, and how each is tried.
+pub(crate) fn preset(name: &str, path: &str, case: Vec<Case>, trial: TrialSpec) -> Preset {
+    let preset = PresetHead { name: name.into(), path: path.into(), about: String::new() };
+    Preset { preset, axes: Case::default(), case, trial }
+}
+
+/// To measure what these presets name, and the tolls that predictions of it need.
+pub(crate) fn request(title: String, presets: Vec<Preset>, seed: u64) -> Request {
+    Request {
+        title,
+        selection: Selection { presets, only: Vec::new() },
+        sides: Vec::new(),
+        seed,
+        together: false,
+        without_tolls: false,
+        foretold: Vec::new(),
+    }
+}
+
+/// Cuts runs and windows until it takes no longer than so many seconds, if that is said.
+///
+/// # Errors
+/// What it names that is no point.
+pub(crate) fn cut(request: &mut Request, seconds: Option<f64>, registry: &Registry) -> Result<()> {
+    if let Some(seconds) = seconds {
+        let points = request.points(registry)?;
+        fit_to(seconds, &mut request.selection.presets, &points, 1);
+    }
+    Ok(())
+}
