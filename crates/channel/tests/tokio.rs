@@ -1,5 +1,7 @@
 //! The ends under tokio: in one runtime and in two, of one thread and of several, against ends without it; dropped, gone and unasked-for.
 
+mod watched;
+
 use std::future::Future;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
@@ -15,6 +17,7 @@ use tollway_channel::coroutine::{Lost, Stopped};
 use tollway_channel::linux::tokio::{Client, Server};
 use tollway_channel::linux::{self, Limits, Notice, Options};
 use tollway_channel::wait::Patience;
+use watched::watched;
 
 fn one_thread() -> Runtime {
     Builder::new_current_thread().enable_io().build().unwrap()
@@ -92,6 +95,7 @@ const TIMES: u64 = 100;
 
 #[test]
 fn both_ends_in_one_runtime() {
+    let _watched = watched();
     for (runtime, is_sleepy) in
         [(one_thread(), true), (one_thread(), false), (two_threads(), true), (two_threads(), false)]
     {
@@ -107,6 +111,7 @@ fn both_ends_in_one_runtime() {
 
 #[test]
 fn ends_in_runtimes_of_their_own() {
+    let _watched = watched();
     for is_sleepy in [true, false] {
         let (here, there) = UnixStream::pair().unwrap();
         let (options, limits) = options(8, is_sleepy);
@@ -151,6 +156,7 @@ fn no_wake_up_is_lost() {
     for round in 0..rounds {
         assert_eq!(told.recv_timeout(Duration::from_secs(60)), Ok(round), "nobody is woken any more");
     }
+    let _watched = watched();
     asking.join().unwrap();
     serving.join().unwrap();
 }
@@ -158,6 +164,7 @@ fn no_wake_up_is_lost() {
 /// A client without tokio, and a server without it.
 #[test]
 fn ends_are_the_same_without_tokio() {
+    let _watched = watched();
     let (here, there) = UnixStream::pair().unwrap();
     let serving = thread::spawn(move || {
         one_thread()
@@ -193,6 +200,7 @@ fn ends_are_the_same_without_tokio() {
 /// Ends that have slept are woken, and both have.
 #[test]
 fn who_sleeps_is_woken() {
+    let _watched = watched();
     one_thread().block_on(async {
         let (client, server) = meet(options(4, true)).await;
         let serving = tokio::spawn(serves(server.clone(), 4));
@@ -216,6 +224,7 @@ fn who_sleeps_is_woken() {
 /// A call that is dropped keeps its slot until the reply has come, which nobody reads; who waits for the slot has it then.
 #[test]
 fn a_dropped_call_leaves_its_slot() {
+    let _watched = watched();
     two_threads().block_on(async {
         let (client, server) = meet(options(1, true)).await;
         let mut reply = [0; 8];
@@ -252,6 +261,7 @@ fn a_dropped_call_leaves_its_slot() {
 /// Ends are told that the other one is gone, whoever waits and whoever asks afterwards.
 #[test]
 fn who_waits_is_told_that_the_other_end_is_gone() {
+    let _watched = watched();
     let gone = Err(Lost::Stopped(Stopped::Gone));
     for is_sleepy in [true, false] {
         two_threads().block_on(async {
@@ -280,6 +290,7 @@ fn who_waits_is_told_that_the_other_end_is_gone() {
 /// A runtime that ends tells who waits in another.
 #[test]
 fn a_runtime_that_ends_takes_its_ends_along() {
+    let _watched = watched();
     let runtime = two_threads();
     let (client, _server) = runtime.block_on(meet(options(4, true)));
     let waiting = {
@@ -294,6 +305,7 @@ fn a_runtime_that_ends_takes_its_ends_along() {
 /// What a client writes where nothing is to be written neither ends nor occupies a server.
 #[test]
 fn a_link_that_chatters_is_not_listened_to() {
+    let _watched = watched();
     two_threads().block_on(async {
         let (here, there) = UnixStream::pair().unwrap();
         let chatter = here.try_clone().unwrap();
@@ -314,6 +326,7 @@ fn a_link_that_chatters_is_not_listened_to() {
 
 #[test]
 fn a_client_that_is_woken_by_a_futex_is_refused() {
+    let _watched = watched();
     one_thread().block_on(async {
         let (here, there) = UnixStream::pair().unwrap();
         let asking = thread::spawn(move || linux::Client::over(here, &Options::default()).map(drop));
@@ -328,6 +341,7 @@ fn a_client_that_is_woken_by_a_futex_is_refused() {
 /// Where nothing happens, nothing is done.
 #[test]
 fn idle_ends_do_nothing() {
+    let _watched = watched();
     let runtime = one_thread();
     runtime.block_on(async {
         let (client, server) = meet(options(4, false)).await;

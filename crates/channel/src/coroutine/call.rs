@@ -5,6 +5,7 @@ use core::mem;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
+use super::kept::WithSlots;
 use super::line::{Left, Line, Stands};
 use super::{Alone, Shared, Sharing, Stopped};
 use crate::ring::client::{Client, Refused, Reply};
@@ -22,8 +23,8 @@ impl<M, S: Sharing> Clone for Calls<M, S> {
 pub struct Inner<M> {
     client: Client<M>,
     slots: Vec<State>,
-    /// By which whoever had a slot before was woken: the same task often has it again, and need not clone its waker then.
-    kept: Vec<Option<Waker>>,
+    /// By which whoever had a slot before was woken, for a while.
+    kept: WithSlots,
     /// Who waits until a slot is free.
     full: Line,
     /// Why no reply comes any more.
@@ -78,7 +79,7 @@ impl<M: Memory, S: Sharing> Calls<M, S> {
         Calls(S::share(Inner {
             client,
             slots: (0..slots).map(|_| State::Dropped).collect(),
-            kept: (0..slots).map(|_| None).collect(),
+            kept: WithSlots::new(slots),
             full: Line::default(),
             stopped: None,
         }))
@@ -98,10 +99,14 @@ impl<M: Memory, S: Sharing> Shared for Calls<M, S> {
         let (mut any, mut rung) = (false, None);
         loop {
             let kept = rung.take();
-            let (drops, taken) = S::with(&self.0, |inner| (inner.keeps(kept), inner.takes()));
+            let (drops, taken) = S::with(&self.0, |inner| (inner.keeps(kept), inner.takes(any)));
             drop(drops);
             match taken? {
                 Taken::Nothing => return Ok(any),
+                Taken::Outdated(waker) => {
+                    drop(waker);
+                    continue;
+                }
                 Taken::Unasked => {}
                 Taken::Reply(slot, waker) => {
                     waker.wake_by_ref();
@@ -114,16 +119,17 @@ impl<M: Memory, S: Sharing> Shared for Calls<M, S> {
     }
 
     fn ends(&self, why: Stopped) {
-        let wakers: Vec<Waker> = S::with(&self.0, |inner| {
-            inner.stopped = Some(why);
+        let (wakers, kept): (Vec<Waker>, Vec<Waker>) = S::with(&self.0, |inner| {
+            inner.stopped.get_or_insert(why);
             let mut wakers: Vec<Waker> = core::iter::from_fn(|| inner.full.call()).collect();
             for state in inner.slots.iter_mut().filter(|state| matches!(state, State::Awaited(_))) {
                 if let State::Awaited(waker) = mem::replace(state, State::Sent) {
                     wakers.push(waker);
                 }
             }
-            wakers
+            (wakers, core::iter::from_fn(|| inner.kept.drops()).collect())
         });
+        drop(kept);
         wakers.into_iter().for_each(Waker::wake);
     }
 
@@ -133,9 +139,11 @@ impl<M: Memory, S: Sharing> Shared for Calls<M, S> {
 }
 
 impl<M: Memory> Inner<M> {
-    /// Takes the next reply, if there is one.
-    fn takes(&mut self) -> Result<Taken, Violation> {
-        let Some(reply) = self.client.take()? else { return Ok(Taken::Nothing) };
+    /// Takes the next reply, if there is one; whether `any` was taken before in this turn.
+    fn takes(&mut self, any: bool) -> Result<Taken, Violation> {
+        let Some(reply) = self.client.take()? else {
+            return Ok(self.kept.outdated(any).map_or(Taken::Nothing, Taken::Outdated));
+        };
         let slot = usize::from(reply.slot());
         Ok(match mem::replace(&mut self.slots[slot], State::None) {
             State::Dropped => self.releases(reply).map_or(Taken::Unasked, Taken::Room),
@@ -149,13 +157,13 @@ impl<M: Memory> Inner<M> {
     /// Keeps the waker of whoever had that slot; the one that is to be dropped for it.
     fn keeps(&mut self, rung: Option<(usize, Waker)>) -> Option<Waker> {
         let (slot, waker) = rung?;
-        self.kept[slot].replace(waker)
+        if self.stopped.is_some() { Some(waker) } else { self.kept.keeps(slot, waker) }
     }
 
     /// The waker that was kept with the slot that is given next, if it wakes the same task as this one.
     fn has_kept(&mut self, waker: &Waker) -> Option<Waker> {
         let slot = self.client.next_slot()?;
-        self.kept[usize::from(slot)].take_if(|kept| kept.will_wake(waker))
+        self.kept.has(slot, waker)
     }
 
     /// A slot is free again; who is to be woken for that.
@@ -169,6 +177,8 @@ impl<M: Memory> Inner<M> {
 enum Taken {
     /// Nothing.
     Nothing,
+    /// Nothing; but that waker was kept for long enough, and there may be more of them.
+    Outdated(Waker),
     /// A reply that nobody waits for.
     Unasked,
     /// The reply in that slot.

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
+use super::kept::InOrder;
 use super::line::{Line, Stands};
 use super::{Alone, Shared, Sharing, Stopped};
 use crate::ring::server::{Request, Server};
@@ -23,8 +24,8 @@ pub struct Inner<M> {
     server: Server<M>,
     came: VecDeque<Request>,
     waiting: Line,
-    /// By which tasks were woken, in that order. As they wait again in the same, as a rule, they need not clone their wakers then.
-    kept: VecDeque<Waker>,
+    /// By which tasks were woken, for a while.
+    kept: InOrder,
     is_over: bool,
 }
 
@@ -43,7 +44,7 @@ impl<M: Memory, S: Sharing> Incoming<M, S> {
             server,
             came: VecDeque::with_capacity(slots),
             waiting: Line::default(),
-            kept: VecDeque::with_capacity(slots),
+            kept: InOrder::new(slots),
             is_over: false,
         }))
     }
@@ -71,22 +72,31 @@ impl<M: Memory, S: Sharing> Shared for Incoming<M, S> {
         let (mut any, mut rung) = (false, None);
         loop {
             let kept = rung.take();
-            let (drops, taken) = S::with(&self.0, |inner| (inner.keeps(kept), inner.takes()));
+            let (drops, taken) = S::with(&self.0, |inner| (inner.keeps(kept), inner.takes(any)));
             drop(drops);
-            let Some(waker) = taken? else { return Ok(any) };
-            any = true;
-            if let Some(waker) = waker {
-                waker.wake_by_ref();
-                rung = Some(waker);
+            match taken? {
+                Taken::Nothing => return Ok(any),
+                Taken::Outdated(waker) => {
+                    drop(waker);
+                    continue;
+                }
+                Taken::Unasked => {}
+                Taken::Request(waker) => {
+                    waker.wake_by_ref();
+                    rung = Some(waker);
+                }
             }
+            any = true;
         }
     }
 
     fn ends(&self, _: Stopped) {
-        let wakers: Vec<Waker> = S::with(&self.0, |inner| {
+        let (wakers, kept): (Vec<Waker>, Vec<Waker>) = S::with(&self.0, |inner| {
             inner.is_over = true;
-            core::iter::from_fn(|| inner.waiting.call()).collect()
+            let wakers = core::iter::from_fn(|| inner.waiting.call()).collect();
+            (wakers, core::iter::from_fn(|| inner.kept.drops()).collect())
         });
+        drop(kept);
         wakers.into_iter().for_each(Waker::wake);
     }
 
@@ -96,27 +106,19 @@ impl<M: Memory, S: Sharing> Shared for Incoming<M, S> {
 }
 
 impl<M: Memory> Inner<M> {
-    /// Takes the next request, if there is one; who is to be woken for it.
-    fn takes(&mut self) -> Result<Option<Option<Waker>>, Violation> {
-        let Some(request) = self.server.take()? else { return Ok(None) };
+    /// Takes the next request, if there is one; whether `any` was taken before in this turn.
+    fn takes(&mut self, any: bool) -> Result<Taken, Violation> {
+        let Some(request) = self.server.take()? else {
+            return Ok(self.kept.outdated(any).map_or(Taken::Nothing, Taken::Outdated));
+        };
         self.came.push_back(request);
-        Ok(Some(self.waiting.call()))
+        Ok(self.waiting.call().map_or(Taken::Unasked, Taken::Request))
     }
 
-    /// Keeps a waker, if there is room; the one that is to be dropped for it.
+    /// Keeps a waker, if it may be of use; the one that is to be dropped for it.
     fn keeps(&mut self, rung: Option<Waker>) -> Option<Waker> {
         let waker = rung?;
-        let first = if self.kept.len() == self.kept.capacity() { self.kept.pop_front() } else { None };
-        self.kept.push_back(waker);
-        first
-    }
-
-    /// The waker that was kept first, if it wakes the same task as this one; else it is of no use, as tasks come in another order now.
-    fn has_kept(&mut self, waker: &Waker) -> Result<Waker, Option<Waker>> {
-        match self.kept.pop_front() {
-            Some(kept) if kept.will_wake(waker) => Ok(kept),
-            other => Err(other),
-        }
+        if self.is_over { Some(waker) } else { self.kept.keeps(waker) }
     }
 
     /// One step of who waits with that ticket: what is to be done when this is not borrowed any more.
@@ -144,7 +146,7 @@ impl<M: Memory> Inner<M> {
                 return Step::Over(came);
             }
         }
-        match spare.take().map_or_else(|| self.has_kept(context.waker()), Ok) {
+        match spare.take().map_or_else(|| self.kept.has(context.waker()), Ok) {
             Ok(waker) => {
                 *ticket = Some(self.waiting.join(waker));
                 Step::Waits(None)
@@ -152,6 +154,18 @@ impl<M: Memory> Inner<M> {
             Err(drops) => Step::Clones(drops),
         }
     }
+}
+
+/// What was taken, and who is to be woken for it.
+enum Taken {
+    /// Nothing.
+    Nothing,
+    /// Nothing; but that waker was kept for long enough, and there may be more of them.
+    Outdated(Waker),
+    /// A request that nobody waits for.
+    Unasked,
+    /// A request that somebody waits for.
+    Request(Waker),
 }
 
 /// What is to be done when nothing is borrowed any more: a waker's clone, drop and wake may come back to it.

@@ -4,13 +4,18 @@
 //! dropped leaves its slot with the server until the reply has come; nothing of the dropped future is written by anybody.
 
 mod call;
+#[cfg(feature = "linux")]
+mod driven;
 mod executor;
 mod incoming;
+mod kept;
 pub(crate) mod line;
 mod sharing;
 mod woken;
 
 pub use call::{Call, Calls, Lost};
+#[cfg(feature = "linux")]
+pub(crate) use driven::Driven;
 pub use executor::{Executor, PRIORITIES, Rouser, Spawner};
 pub use incoming::{Incoming, Next};
 #[cfg(feature = "linux")]
@@ -47,7 +52,7 @@ pub trait Shared {
     /// [`Violation`] if the other end breaks the rules.
     fn turn(&self) -> Result<bool, Violation>;
 
-    /// Nothing comes any more: who waits is told.
+    /// Nothing comes any more, for that reason or one that was said before: who waits is told, and no waker is kept.
     fn ends(&self, why: Stopped);
 
     /// With the end itself.
@@ -59,7 +64,7 @@ pub trait Shared {
 pub enum Stopped {
     /// The other end broke the rules.
     Broken(Violation),
-    /// The other end is no more.
+    /// The other end is no more, or nobody here takes what comes from it.
     Gone,
 }
 

@@ -6,23 +6,23 @@ use std::time::Duration;
 use tollway_core::Error;
 
 use super::connection::{Connection, Counts};
-use crate::coroutine::{Driver, Rouser, Shared};
+use crate::coroutine::{Driven, Driver, Rouser, Shared};
 use crate::ring::Violation;
 use crate::wait::Gone;
 
-/// Brings tasks their requests or replies, and waits where there are none.
-pub struct Dispatcher<S> {
-    shared: S,
+/// Brings tasks their requests or replies, and waits where there are none. Dropped, it tells who waits.
+pub struct Dispatcher<S: Shared> {
+    shared: Driven<S>,
     connection: Connection,
 }
 
 impl<S: Shared> Dispatcher<S> {
     pub(super) fn new(shared: S, connection: Connection) -> Dispatcher<S> {
-        Dispatcher { shared, connection }
+        Dispatcher { shared: Driven(shared), connection }
     }
 
     /// What tasks share, and the way to the other end.
-    pub(super) fn apart(self) -> (S, Connection) {
+    pub(super) fn apart(self) -> (Driven<S>, Connection) {
         (self.shared, self.connection)
     }
 
@@ -56,7 +56,7 @@ impl<S: Shared> Driver for Dispatcher<S> {
     fn turn(&mut self) -> Result<bool, Violation> {
         let came = self.shared.turn().inspect_err(|violation| self.shared.ends((*violation).into()))?;
         self.shared.with(|end| self.connection.flush(end));
-        let is_over = self.connection.is_over_after(came, &self.shared);
+        let is_over = self.connection.is_over_after(came, &*self.shared);
         if is_over {
             self.shared.ends(Gone.into());
         }

@@ -43,3 +43,30 @@ fn pages_are_given_and_taken_back() {
         assert_eq!(same.metadata().unwrap().len(), 5100);
     });
 }
+
+/// An entry's length has 32 bits: of more than 4 GiB the rest would be left.
+#[test]
+fn pages_beyond_4_gib_are_taken_back_too() {
+    const LEN: usize = 5 << 30;
+    if !has_rings() {
+        return;
+    }
+    let mut ring = Ring::open(&Options { operations: 1, ..Options::default() }).unwrap();
+    if let Err(missing) = ring.offers(Offer::Memory) {
+        return tollway_host::requirement::skip_test(&["io-uring"], &missing);
+    }
+    // Nearly all of it is never there; but a system may count what it promises.
+    let pages = match Pages::new(LEN) {
+        Ok(pages) => pages,
+        Err(refused) => return tollway_host::requirement::skip_test(&[], &refused),
+    };
+    // The first is left; the others are in each piece, beside where one ends, and last.
+    let places = [0, 1 << 30, (2 << 30) - 8, 2 << 30, (4 << 30) - 8, 4 << 30, LEN - 8].map(|byte| byte / 8);
+    places.iter().for_each(|at| pages.words()[*at].store(7, Ordering::Relaxed));
+    let kernel = &ring.kernel();
+    run(&mut ring, async {
+        kernel.madvise(&pages, 4096..LEN, Advice::DontNeed).await.unwrap();
+    });
+    let left = places.map(|at| pages.words()[at].load(Ordering::Relaxed));
+    assert_eq!(left, [7, 0, 0, 0, 0, 0, 0]);
+}

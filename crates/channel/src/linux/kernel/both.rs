@@ -16,7 +16,7 @@ use tollway_core::{Error, Result};
 
 use super::{Counts, Kernel, Offer, Ring};
 use crate::atomic::AtomicU64;
-use crate::coroutine::{Driver, Rouser, Shared, Stopped};
+use crate::coroutine::{Driven, Driver, Rouser, Shared, Stopped};
 use crate::linux::connection::Connection;
 use crate::linux::dispatcher::Dispatcher;
 use crate::linux::doorbell::{Doorbell, Wakers};
@@ -42,10 +42,10 @@ const ANY: u64 = u32::MAX as u64;
 ///
 /// Where the other process is gone, or breaks the rules, its tasks are told, and the others run on; [`Executor::run`](crate::coroutine::Executor::run)
 /// ends for it when none of them asks the kernel any more.
-pub struct Both<S> {
+pub struct Both<S: Shared> {
     /// Dropped first: the kernel looks at the bells until then.
     ring: Ring,
-    shared: S,
+    shared: Driven<S>,
     connection: Connection<AtBoth>,
     stopped: Option<Stopped>,
     /// Whether nothing is left to be done, and who runs this is to be told why.
@@ -181,7 +181,7 @@ impl<S: Shared> Driver for Both<S> {
             }
         }
         self.shared.with(|end| self.connection.flush(end));
-        let is_over = self.connection.is_over_after(came, &self.shared);
+        let is_over = self.connection.is_over_after(came, &*self.shared);
         if is_over {
             self.ends(Stopped::Gone);
         }

@@ -37,7 +37,7 @@ pub(super) enum Deed {
     ReceiveMany,
     Accept,
     AcceptMany,
-    Advise { start: *mut u8, len: usize, advice: Advice },
+    Advise { start: *mut u8, len: u32, advice: Advice },
     Allocate { mode: i32, offset: u64, len: u64 },
     Timeout(Duration),
     Poll { events: u32 },
@@ -107,7 +107,7 @@ impl Deed {
                     Advice::PopulateWrite => libc::MADV_POPULATE_WRITE,
                     Advice::DontNeed => libc::MADV_DONTNEED,
                 };
-                opcode::Madvise::new(start.cast(), len as libc::off_t, advice).build()
+                opcode::Madvise::new(start.cast(), len.into(), advice).build()
             }
             Deed::Allocate { mode, offset, len } => {
                 on!(held, file => opcode::Fallocate::new(file, len).offset(offset).mode(mode).build())

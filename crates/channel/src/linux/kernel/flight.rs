@@ -127,6 +127,12 @@ impl<'k> Flight<'k> {
         }
     }
 
+    /// Begins with another deed, with that held.
+    pub fn goes_on(&mut self, deed: Deed, held: Held) {
+        self.deed = deed;
+        self.again(held);
+    }
+
     /// Begins again, with that held.
     pub fn again(&mut self, held: Held) {
         debug_assert!(self.is_out());

@@ -6,6 +6,7 @@
 //!   queue      that table, and the two queues that are shared with the kernel
 //!   deed       what can be asked, as entries of the submission queue
 //!   flight     an operation as a future
+//!   advising   advice on pages, piece by piece
 //!   stream     operations with many results: connections, and what arrives
 //!   memory     buffers that are leased, pages that are given and taken back
 //!   provided   pieces of memory of which the kernel chooses one for what has arrived
@@ -21,6 +22,7 @@
 //!
 //! Sources: io_uring_setup(2), io_uring_enter(2), io_uring_register(2), and liburing's manual pages of each operation.
 
+mod advising;
 mod both;
 mod deed;
 mod file;
@@ -42,6 +44,7 @@ use std::time::Duration;
 
 use tollway_core::{Error, Result};
 
+pub use advising::Advising;
 pub use both::Both;
 pub use deed::Advice;
 pub use file::File;
@@ -200,13 +203,13 @@ impl Kernel {
         }
     }
 
-    /// What is to be done with that part of the pages, in bytes; it must begin at a page (madvise(2)). The kernel has a thread of its own do it.
+    /// What is to be done with that part of the pages, in bytes; it must begin at a page (madvise(2)). The kernel has a thread of its own do it, 2 GiB
+    /// at a time: where it cannot do a piece, those before it are done.
     ///
     /// # Panics
     /// If there are no such pages.
-    pub fn madvise(&self, pages: &Pages, part: Range<usize>, advice: Advice) -> Operation<'_, ()> {
-        let (start, held) = Held::pages(pages, &part);
-        self.asks(Deed::Advise { start, len: part.len(), advice }, held, |came, _| came.count().map(drop))
+    pub fn madvise(&self, pages: &Pages, part: Range<usize>, advice: Advice) -> Advising<'_> {
+        Advising::new(self, Held::pages(pages, &part), part.len(), advice)
     }
 
     /// Gives a file room, or takes it back: `mode` as fallocate(2) has it, offset and length in bytes. The kernel has a thread of its own do it.
