@@ -10,7 +10,7 @@ FEATURES = --features tollway-channel/tokio
 HOSTILE_CHAINS ?= 10000000
 LIES ?= 100000000
 
-.PHONY: run test agent guard bench truth kill-test coverage long verdicts guest-test hostile tcp-long lies orderings pauses deaths both model fuzz oracle audit setup-guest clean help
+.PHONY: run test agent guard bench truth kill-test coverage long verdicts guest-test hostile tcp-long lies miri orderings pauses deaths both model fuzz oracle audit setup-guest clean help
 
 run: setup-run agent           ## set up, build, run the main job: price list and report.html
 	$(CARGO) build --release --package tollway
@@ -65,12 +65,18 @@ hostile:                       ## hostile tenants of a crypto card, HOSTILE_CHAI
 	TOLLWAY_CHAINS=$(HOSTILE_CHAINS) TOLLWAY_REQUIRE=quiet \
 	  $(CARGO) test --release --package tollway-cipher --test hostile --locked -- --nocapture a_crowd
 
-tcp-long:                      ## the TCP server: a minute of messages by each way and number of connections, and 10^7 frames of any kind at its network stack (15 minutes)
+tcp-long:                      ## the TCP server: a minute of messages by each way and number of connections, and 10^7 frames of any kind at its network stack, and clients that vanish (16 minutes)
 	TOLLWAY_TCP_SECONDS=60 TOLLWAY_FRAMES=10000000 TOLLWAY_REQUIRE=netns,packet \
-	  $(CARGO) test --release --package tollway-ipc --test tcp --locked -- --nocapture --test-threads=1 each_style any_frames
+	  $(CARGO) test --release --package tollway-ipc --test tcp --locked -- --nocapture --test-threads=1 each_style any_frames vanishes_without
 
 lies:                          ## hostile ends of channels: LIES (10^8) words written, as many while the other looks, and a tenth as many meetings (20 minutes, nearly all of it the meetings)
 	TOLLWAY_LIES=$(LIES) $(CARGO) test --release --package tollway-channel --test hostile --locked -- --nocapture
+
+miri:                          ## rings and tasks of channels under Miri, where nightly has it (untried: no toolchain of ours did)
+	@$(CARGO) +nightly miri --version >/dev/null 2>&1 || \
+	  { echo "skipped: nightly has no Miri; rustup component add --toolchain nightly miri rust-src"; exit 0; }; \
+	  MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=8 \
+	  $(CARGO) +nightly miri test --package tollway-channel --locked --test rings --test executor
 
 orderings:                     ## channels' waiting, tasks and threads in every order, with one preemption more than tests have (10 minutes)
 	TOLLWAY_LONG=1 $(CARGO) test --release --package tollway-channel --test orderings --locked -- --nocapture

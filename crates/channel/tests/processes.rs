@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use other::{Other, SLEEPY, answers, link};
 use tollway_channel::linux::{Client, Failed, Limits, Notice, Options, Server};
-use tollway_channel::wait::Patience;
+use tollway_channel::wait::{Gone, Patience};
 
 #[test]
 #[ignore = "the other tests start it, as a process of its own"]
@@ -44,6 +44,36 @@ fn replies_come_whether_one_sleeps_or_looks() {
             drop(client);
             assert!(other.ended(), "a server whose client has gone does not end");
         }
+    }
+}
+
+/// With nothing in the rings: each end is nudged as often as it nudges the other, is woken if it sleeps, and learns that the other is gone.
+#[test]
+fn ends_wake_each_other_by_their_doorbells_alone() {
+    for notice in [Notice::Futex, Notice::Eventfd] {
+        let (here, there) = UnixStream::pair().unwrap();
+        let answering = std::thread::spawn(move || {
+            let mut server = Server::over(there, &Limits::default()).unwrap();
+            (server.nudged(), server.counts().notices)
+        });
+        let mut client = Client::over(here, &options(notice)).unwrap();
+        for _ in 0..500 {
+            client.nudge().unwrap();
+        }
+        // The server sleeps by then.
+        std::thread::sleep(Duration::from_millis(20));
+        client.nudge().unwrap();
+        let notices = client.counts().notices;
+        assert!((1..=501).contains(&notices), "{notice:?}: {notices}");
+        drop(client);
+        let (times, notices) = answering.join().unwrap();
+        assert!(times == 501 && notices <= 501, "{notice:?}: {times}, {notices}");
+
+        let (here, there) = UnixStream::pair().unwrap();
+        let leaving = std::thread::spawn(move || drop(Server::over(there, &Limits::default()).unwrap()));
+        let mut client = Client::over(here, &options(notice)).unwrap();
+        leaving.join().unwrap();
+        assert_eq!(client.nudge(), Err(Gone), "{notice:?}");
     }
 }
 

@@ -5,12 +5,16 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use tollway_core::{Error, Missing};
+use tollway_lab::not_kept;
 use tollway_lab::progress::Progress;
 
 use crate::output;
 
 /// Elsewhere than on a terminal, a line is printed at most so often.
 const EVERY: Duration = Duration::from_secs(10);
+
+/// Times as long as was told before the pilots, from which on it is told anew.
+const LONGER: f64 = 1.5;
 
 /// Tells standard error how far a run has come.
 pub struct Told {
@@ -19,6 +23,8 @@ pub struct Told {
     begun: Instant,
     last_line: Instant,
     stage: String,
+    /// Seconds that the run was to take.
+    planned: f64,
 }
 
 impl Told {
@@ -37,7 +43,8 @@ impl Told {
                 let _ = write!(w, "{}:{:02} left", left / 60, left % 60);
             });
         bar.set_style(style);
-        Told { bar, terminal, begun: Instant::now(), last_line: Instant::now(), stage: String::new() }
+        let (begun, last_line) = (Instant::now(), Instant::now());
+        Told { bar, terminal, begun, last_line, stage: String::new(), planned: 0.0 }
     }
 
     /// Ends the bar.
@@ -60,7 +67,19 @@ impl Progress for Told {
         self.bar.reset();
         self.bar.set_length(trials);
         self.begun = Instant::now();
+        self.planned = seconds;
         self.line(&format!("measuring: {trials} trials, about {}", minutes(seconds)));
+    }
+
+    fn reckoned(&mut self, trials: u64, seconds: f64, all: f64, asked: Option<f64>) {
+        self.bar.set_length(self.bar.position() + trials);
+        if let Some(said) = asked.and_then(|asked| not_kept(asked, all)) {
+            self.line(&format!("warning: {said}"));
+        }
+        if all > self.planned * LONGER {
+            let left = minutes(seconds);
+            self.line(&format!("by what the pilots took: {trials} trials more, about {left}"));
+        }
     }
 
     fn stage(&mut self, name: &str) {

@@ -107,6 +107,23 @@ fn a_round_trip_has_a_bill() {
     }
 }
 
+/// A run that foretells has measured all that its bills are made of, though not at every depth.
+#[test]
+fn bills_of_what_was_foretold_are_whole() {
+    let bench = Bench::with(&preset(
+        "[[case]]\nvariant = [\"slow-path\", \"ring\", \"async\"]\nconcurrency = [2, 5]\ncores = \"one\"\n",
+    ));
+    let (out, _) = bench.ends(&["measure", "--preset-file", "short.toml", "--json"], 0);
+    let document: Value = serde_json::from_str(&out).unwrap();
+    let bills = document["bills"].as_array().unwrap();
+    assert_eq!(bills.len(), 6);
+    for bill in bills {
+        for gate in bill["gates"].as_array().unwrap() {
+            assert!(gate["unknown"].is_null() && gate["cost"].is_object(), "{bill}");
+        }
+    }
+}
+
 /// Memory by calls, by io_uring and by a server; entries of the kernel are counted.
 #[test]
 fn memory_is_taken_and_given_back_by_each_way() {

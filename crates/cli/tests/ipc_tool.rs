@@ -4,7 +4,7 @@
 mod program;
 
 use std::collections::BTreeSet;
-use std::process::Child;
+use std::process::{Child, Command};
 use std::sync::{Mutex, PoisonError};
 
 use program::{Bench, SHORT, takes_interruptions, told, within};
@@ -154,8 +154,8 @@ fn what_cannot_be_is_refused_with_place_and_remedy() {
         (&["ping-pong", "--size", "0"], &["--size", "from 8 to 4096"]),
         (&["ping-pong", "--cores", "3"], &["--cores", "neither 1 nor 2"]),
         (&["ping-pong", "--style", "telepathy"], &["telepathy", "sync", "async", "both"]),
-        (&["tcp-server", "--connections", "129"], &["--connections", "from 1 to 128"]),
-        (&["advise", "--service", "2us", "--concurrency", "0", "--cores", "1"], &["from 1 to 256"]),
+        (&["tcp-server", "--connections", "257"], &["--connections", "from 1 to 256"]),
+        (&["advise", "--service", "2us", "--concurrency", "0", "--cores", "1"], &["from 1 to 1024"]),
         (&["advise", "--service", "5", "--concurrency", "1", "--cores", "1"], &["`5` is no time", "2.5us"]),
         (
             &["advise", "--service", "1ms", "--concurrency", "1", "--cores", "2", "--rate", "2k"],
@@ -169,6 +169,39 @@ fn what_cannot_be_is_refused_with_place_and_remedy() {
         }
     }
     assert!(!bench.file("tollway.db").exists(), "nothing was measured");
+}
+
+#[test]
+fn a_time_that_cannot_be_kept_is_told_with_the_least() {
+    let bench = Bench::with(SHORT);
+    let sweep = |seconds| ["ipc", "ping-pong", "--concurrency", "1..4", "--dry-run", "--time", seconds];
+    let (_, err) = bench.ends(&sweep("0.1"), 0);
+    assert!(err.contains("--time 0.1 cannot be kept: the least is about"), "{err}");
+    let (_, err) = bench.ends(&sweep("10000"), 0);
+    assert!(!err.contains("cannot be kept"), "{err}");
+}
+
+/// Without privileges, whoever runs the tests: nothing of the application can be had.
+#[test]
+fn who_is_strict_is_told_by_an_exit_code_that_everything_is_lacking() {
+    let bench = Bench::with(SHORT);
+    let ours = env!("CARGO_BIN_EXE_tollway");
+    let sweep = ["ipc", "tcp-server", "--connections", "1", "--runs", "2"];
+    let run = |more: &[&str]| {
+        let mut command = Command::new("setpriv");
+        bench.set_up(&mut command);
+        command.args(["--bounding-set=-all", "--inh-caps=-all", ours]).args(sweep).args(more);
+        command.output()
+    };
+    let Ok(output) = run(&[]) else { return println!("skipped: no setpriv") };
+    if String::from_utf8_lossy(&output.stderr).starts_with("setpriv:") {
+        return println!("skipped: setpriv may not take privileges away: {output:?}");
+    }
+    let (out, err) = told(&output, 1);
+    assert!(out.is_empty() && err.contains("CAP_"), "{out}\n{err}");
+    assert!(!bench.file("tollway.db").exists(), "nothing was measured");
+    let (out, err) = told(&run(&["--strict"]).unwrap(), 4);
+    assert!(out.contains("skipped: ") && out.contains("CAP_"), "{out}\n{err}");
 }
 
 /// SIGINT for it.

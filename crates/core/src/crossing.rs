@@ -122,6 +122,8 @@ crossings! {
     WakeLate = "wake-late", ProcessProcess, "from the write to an eventfd until who slept on it runs";
 
     Message = "message", ProcessProcess, "request and reply through shared memory, both ends awake";
+    Notice = "notice", ProcessProcess, "wake-up there and back by the doorbells of a channel";
+    CrowdedCall = "crowded-call", ProcessProcess, "call by a Unix seqpacket socket, a thread at either end for each that is under way";
     RequestWork = "request-work", Work, "work of a server on a request";
     PageCall = "page-call", UserKernel, "memory taken or given back (madvise)";
     KernelCall = "kernel-call", UserKernel, "memory taken or given back, asked of io_uring";

@@ -18,7 +18,7 @@ use crate::restore;
 use crate::script::{Request, Script};
 use crate::session::{Entry, Session};
 use crate::side::{Setting, Side};
-use crate::timing::{self, Estimate, Forecasted};
+use crate::timing::{self, Estimate, Forecasted, Part};
 
 /// What can end a run before its time.
 #[derive(Debug, thiserror::Error)]
@@ -97,15 +97,16 @@ impl Lab<'_> {
     pub fn estimate(&self, request: &Request) -> Result<Estimate, LabError> {
         let points = request.points(self.registry)?;
         let sides = request.sides.len().max(1);
-        let plans = points.iter().filter(|p| lacking(p).is_none()).map(|p| &p.plan);
-        let mut estimate = Estimate { points: Vec::new(), trials: 0, seconds: timing::boots(plans) };
+        let can_run = points.iter().filter(|point| lacking(point).is_none());
+        let parts: Vec<_> = can_run.map(|point| Part::whole(point, point.spec.clone(), sides)).collect();
+        let seconds = timing::seconds(&parts, sides);
+        let mut estimate = Estimate { points: Vec::new(), trials: 0, seconds };
         for point in &points {
             let missing = lacking(point);
             let trials =
                 if missing.is_some() { 0 } else { point.spec.runs * point.spec.repeats * sides as u32 };
             if missing.is_none() {
                 estimate.trials += u64::from(trials) + 1;
-                estimate.seconds += timing::seconds(&point.spec, sides);
             }
             estimate.points.push(Forecasted {
                 title: point.title(),
@@ -229,6 +230,7 @@ impl Lab<'_> {
             })
             .collect();
         let watch = Watch::begin(Duration::ZERO);
+        let overheads = vec![timing::overhead(); points.len()];
         let noted = store.run(run)?.guests;
         let guests = Guests::new(noted.clone(), self.build.clone());
         Ok(Session {
@@ -239,6 +241,7 @@ impl Lab<'_> {
             request,
             sides,
             points,
+            overheads,
             entries,
             done,
             watch,

@@ -12,6 +12,11 @@ const WINDOW_MS: f64 = 2.0;
 /// Length of a pilot's warm-up, in milliseconds: a generator of random numbers is drained, caches are warm.
 const WARMUP_MS: f64 = 2.0;
 
+/// How long a pilot of such trials lasts, warm-up included, in seconds.
+pub(crate) fn seconds(spec: &TrialSpec) -> f64 {
+    (spec.window_ms.min(WINDOW_MS) + WARMUP_MS) / 1e3
+}
+
 /// Plays a pilot; `job.batch` and the lengths in `job.spec` are the pilot's own.
 pub(crate) fn play(crew: &mut Crew<'_>, job: &Job<'_>, guests: &mut Guests) -> Result<Outcome> {
     let spec =

@@ -6,6 +6,9 @@ use tollway_core::{Error, Missing};
 pub trait Progress {
     /// So many trials are to be played, pilots included; `seconds` is how long that should take.
     fn planned(&mut self, _trials: u64, _seconds: f64) {}
+    /// The pilots are over, and have told what a trial takes here: so many more trials are to be played, which takes `seconds`; `all` is how long the
+    /// whole run takes, and `asked` how long it was to take.
+    fn reckoned(&mut self, _trials: u64, _seconds: f64, _all: f64, _asked: Option<f64>) {}
     /// A trial of this point begins.
     fn playing(&mut self, _title: &str) {}
     /// A trial is over; it is in the store.

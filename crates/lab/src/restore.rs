@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 
 use jiff::Timestamp;
-use tollway_store::{RunState, Store};
+use tollway_store::{Run, RunState, Store};
 
 use crate::lab::LabError;
 use crate::script::Script;
@@ -16,7 +16,7 @@ pub(crate) fn abandoned(store: &mut Store, machine: &str) -> Result<(), LabError
     let running: Vec<_> = store.runs()?.into_iter().filter(|r| r.state == RunState::Running).collect();
     for summary in running {
         let run = store.run(summary.id)?;
-        if run.spec.machine != machine || alive(run.pid) {
+        if !is_killed(&run, machine) {
             continue;
         }
         if let Ok(script) = serde_json::from_value::<Script>(run.spec.plan) {
@@ -32,6 +32,11 @@ pub(crate) fn abandoned(store: &mut Store, machine: &str) -> Result<(), LabError
         store.end_run(run.id, RunState::Interrupted, Timestamp::now())?;
     }
     Ok(())
+}
+
+/// Whether the process that measured a run on that machine is gone, without having ended the run. Of another machine's it is not known.
+pub fn is_killed(run: &Run, machine: &str) -> bool {
+    run.state == RunState::Running && run.spec.machine == machine && !alive(run.pid)
 }
 
 /// Whether another process of that number lives and is a tollway, by its name or because it is this very program. One

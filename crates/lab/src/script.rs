@@ -5,6 +5,7 @@ use tollway_core::{Forecast, Params, Registry, Result};
 
 use crate::point::{self, Point, Selection};
 use crate::side::{Setting, Side};
+use crate::timing;
 
 /// What a run is to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,6 +28,9 @@ pub struct Request {
     /// What whoever asks predicts of these points: it is frozen before the first trial of any of them.
     #[serde(default)]
     pub foretold: Vec<Foretold>,
+    /// Seconds that it was cut to ([`Request::fit_to`]): the laboratory cuts further where its pilots took longer than was reckoned.
+    #[serde(default)]
+    pub within: Option<f64>,
 }
 
 impl Request {
@@ -41,6 +45,18 @@ impl Request {
             (false, false) => point::points,
         };
         points(registry, &self.selection)
+    }
+
+    /// Cuts its trials so that all of it takes about so many seconds: first fewer blocks, then shorter windows, each only so far that intervals
+    /// stay of use.
+    ///
+    /// # Errors
+    /// What of the selection cannot be used.
+    pub fn fit_to(&mut self, seconds: f64, registry: &Registry) -> Result<()> {
+        let points = self.points(registry)?;
+        timing::fit_to(seconds, &mut self.selection.presets, &points, self.sides.len().max(1));
+        self.within = Some(seconds);
+        Ok(())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use tollway_core::{Error, GuestFacts, Missing, TenantKind};
@@ -20,9 +20,9 @@ use crate::order::{self, Slot};
 use crate::pilot;
 use crate::point::Point;
 use crate::progress::Progress;
-use crate::script::Request;
+use crate::script::{Request, Script};
 use crate::side::{Applied, Side};
-use crate::timing;
+use crate::timing::{self, Cut, Part};
 
 /// A point of one side, in the store.
 pub(crate) struct Entry {
@@ -47,6 +47,8 @@ pub(crate) struct Session<'s> {
     pub(crate) request: Request,
     pub(crate) sides: Vec<Side>,
     pub(crate) points: Vec<Point>,
+    /// What a trial of each point takes besides its window and warm-up, in seconds: as its pilot did, where it had one.
+    pub(crate) overheads: Vec<f64>,
     pub(crate) entries: Vec<Entry>,
     /// The trials that are in the store.
     pub(crate) done: BTreeSet<TrialMark>,
@@ -82,21 +84,20 @@ impl Session<'_> {
 
     /// All stages; false where it was interrupted.
     fn stages(&mut self) -> Result<bool, LabError> {
+        let begun = Instant::now();
         self.agree_on_sides()?;
         self.skip_what_is_lacking()?;
         let pending: Vec<usize> = (0..self.points.len()).filter(|p| self.is_pending(*p)).collect();
         let pilots: u64 = pending.iter().map(|p| u64::from(self.wants_pilot(*p))).sum();
         let trials = pilots + pending.iter().map(|p| self.left(*p)).sum::<u64>();
-        let each = |p: &usize| timing::trial(&self.points[*p].spec) * (self.left(*p) + 1) as f64;
-        let boots = timing::boots(pending.iter().map(|p| &self.points[*p].plan));
-        let seconds = boots + pending.iter().map(each).sum::<f64>();
-        self.progress.planned(trials, seconds);
+        self.progress.planned(trials, self.seconds_left(true));
         let (first, last): (Vec<usize>, Vec<usize>) = (0..self.points.len())
             .partition(|p| self.request.together || self.points[*p].plan.needs.is_empty());
         self.progress.stage("pilots");
         if !self.pilots()? {
             return Ok(false);
         }
+        self.keep_to_time(begun)?;
         self.foretell()?;
         self.progress.stage("tolls");
         let mut ordinal = 0;
@@ -117,10 +118,60 @@ impl Session<'_> {
         self.entries.iter().any(|e| e.point == point && e.state == PointState::Pending)
     }
 
+    /// Seconds that trials take which are not in the store yet.
+    fn seconds_left(&self, with_pilots: bool) -> f64 {
+        let pending = (0..self.points.len()).filter(|p| self.is_pending(*p));
+        let part = |p: usize| Part {
+            plan: &self.points[p].plan,
+            spec: self.points[p].spec.clone(),
+            trials: self.left(p),
+            has_pilot: with_pilots && self.wants_pilot(p),
+            overhead: self.overheads[p],
+        };
+        timing::seconds(&pending.map(part).collect::<Vec<_>>(), self.sides.len())
+    }
+
+    /// Reckons once more by what the pilots took, cuts what no trial was played of yet to the time that is left, and tells.
+    fn keep_to_time(&mut self, begun: Instant) -> Result<(), LabError> {
+        let played = begun.elapsed().as_secs_f64();
+        if let Some(asked) = self.request.within
+            && self.done.is_empty()
+        {
+            let sides = self.sides.len();
+            let pending: Vec<usize> = (0..self.points.len()).filter(|p| self.is_pending(*p)).collect();
+            let part = |p: usize, cut: Cut| {
+                let whole = Part::whole(&self.points[p], cut.of(&self.points[p].spec), sides);
+                Part { has_pilot: false, overhead: self.overheads[p], ..whole }
+            };
+            let cut = Cut::to_fit(asked - played, |cut| {
+                timing::seconds(&pending.iter().map(|p| part(*p, cut)).collect::<Vec<_>>(), sides)
+            });
+            if cut != Cut::NOTHING {
+                let presets = self.request.selection.presets.iter_mut().map(|preset| &mut preset.trial);
+                for spec in presets.chain(self.points.iter_mut().map(|point| &mut point.spec)) {
+                    *spec = cut.of(spec);
+                }
+                self.write_plan()?;
+            }
+        }
+        let trials = (0..self.points.len()).filter(|p| self.is_pending(*p)).map(|p| self.left(p)).sum();
+        let seconds = self.seconds_left(false);
+        self.progress.reckoned(trials, seconds, played + seconds, self.request.within);
+        Ok(())
+    }
+
+    /// Has the store keep the request as it is now: who goes on with the run has the same trials left.
+    fn write_plan(&mut self) -> Result<(), LabError> {
+        let error = |e| Error::system("writing the run's plan", e);
+        let kept: Script = serde_json::from_value(self.store.run(self.run)?.spec.plan).map_err(error)?;
+        let script = Script { request: self.request.clone(), ..kept };
+        let plan = serde_json::to_value(&script).map_err(error)?;
+        Ok(self.store.replan(self.run, &plan)?)
+    }
+
     /// How many trials of a point, on all sides, are not in the store yet.
     fn left(&self, point: usize) -> u64 {
-        let spec = &self.points[point].spec;
-        let planned = u64::from(spec.runs) * u64::from(spec.repeats) * self.sides.len() as u64;
+        let planned = timing::trials(&self.points[point].spec, self.sides.len());
         let ids: Vec<PointId> = self.entries.iter().filter(|e| e.point == point).map(|e| e.id).collect();
         planned.saturating_sub(self.done.iter().filter(|mark| ids.contains(&mark.point)).count() as u64)
     }
@@ -219,12 +270,15 @@ impl Session<'_> {
             let subject = self.points[point].clone();
             self.progress.playing(&subject.title());
             let job = job(&subject, 0, 0, self.request.seed);
+            let begun = Instant::now();
             let outcome = {
                 let _applied = Applied::apply(&side.settings)?;
                 twice_at_most(self.lab, || pilot::play(&mut crew, &job, &mut self.guests))
             };
             match outcome {
                 Ok(Some(outcome)) => {
+                    let took = begun.elapsed().as_secs_f64() - pilot::seconds(&subject.spec);
+                    self.overheads[point] = took.max(0.0);
                     // One side may have its batch from before a kill: it is frozen, for both.
                     let frozen = self.entries.iter().filter(|e| e.point == point).find_map(|e| e.batch);
                     let batch = frozen.unwrap_or(outcome.spread.batch);

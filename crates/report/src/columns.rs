@@ -60,7 +60,8 @@ pub enum Line {
     Blank,
 }
 
-/// Lines whose rows are aligned in columns; the first column gives way where the terminal is too narrow.
+/// Lines whose rows are aligned in columns. Where the terminal is too narrow the first column gives way, and what does not fit even then is folded
+/// under it.
 #[derive(Clone, Debug)]
 pub struct Table {
     aligns: Vec<Align>,
@@ -125,12 +126,17 @@ impl Table {
                         let head =
                             Cell::styled(part.clone(), cells[0].style).drawn(widths[0], self.aligns[0]);
                         let rest = if i + 1 == first.len() { &cells[1..] } else { &[] };
-                        let mut text = head;
-                        for (at, cell) in rest.iter().enumerate() {
-                            if widths[at + 1] > 0 {
-                                text.push_str(&" ".repeat(GAP));
-                                text.push_str(&cell.drawn(widths[at + 1], self.aligns[at + 1]));
+                        let (mut text, mut taken) = (head, widths[0]);
+                        for (at, cell) in rest.iter().enumerate().filter(|(at, _)| widths[at + 1] > 0) {
+                            let wide = widths[at + 1];
+                            if width.is_some_and(|width| taken + GAP + wide > width) {
+                                end_line(&mut out, &text);
+                                // Under the first column, in every row: those that were folded stay aligned.
+                                (text, taken) = (" ".repeat(GAP), GAP);
                             }
+                            text.push_str(&" ".repeat(GAP));
+                            text.push_str(&cell.drawn(wide, self.aligns[at + 1]));
+                            taken += GAP + wide;
                         }
                         end_line(&mut out, &text);
                     }
@@ -217,6 +223,18 @@ mod tests {
         let mut table = Table::new([Align::Left, Align::Right]);
         table.row([Cell::plain("  one two three four five"), Cell::plain("12 ns")]);
         assert_eq!(table.render(Some(24)), "  one two three\n    four five      12 ns\n");
+    }
+
+    #[test]
+    fn columns_that_do_not_fit_are_folded_under_the_first_and_stay_aligned() {
+        let mut table = Table::new([Align::Left, Align::Right, Align::Left, Align::Right]);
+        table.row(["way", "time", "interval", "off"].map(Cell::plain));
+        table.row(["a", "12 ns", "[1, 2]", "+3 %"].map(Cell::plain));
+        assert_eq!(table.render(Some(26)), "way   time  interval   off\na    12 ns  [1, 2]    +3 %\n");
+        assert_eq!(table.render(Some(25)), "way   time  interval\n     off\na    12 ns  [1, 2]\n    +3 %\n");
+        for line in table.render(Some(14)).lines() {
+            assert!(line.chars().count() <= 14, "{line}");
+        }
     }
 
     #[test]

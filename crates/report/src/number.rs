@@ -39,8 +39,22 @@ pub fn time(ns: f64) -> String {
     TimeScale::of(ns).full(ns)
 }
 
+/// Times its estimate, from which on the upper end of an interval says nothing: so wide are those of two blocks that differ.
+const FAR: f64 = 100.0;
+
+/// What stands in the place of an interval that says nothing.
+pub const NOTHING: &str = "says nothing";
+
+/// Whether an interval of something that is more than 0 is so wide that it says nothing.
+pub fn says_nothing(span: &Span) -> bool {
+    span.estimate > 0.0 && (!span.hi.is_finite() || span.hi > FAR * span.estimate)
+}
+
 /// The interval of a duration in nanoseconds, in the unit and with the decimals of its estimate: `101 – 107`.
 pub(crate) fn interval(span: &Span) -> String {
+    if says_nothing(span) {
+        return NOTHING.into();
+    }
     let scale = TimeScale::of(span.estimate);
     format!("{} – {}", scale.bare(span.lo), scale.bare(span.hi))
 }
@@ -185,6 +199,10 @@ mod tests {
     fn an_interval_shares_its_estimates_unit() {
         assert_eq!(interval(&Span { estimate: 1040.0, lo: 981.0, hi: 1072.0 }), "0.98 – 1.07");
         assert_eq!(interval(&Span { estimate: 104.0, lo: -3.0, hi: 107.2 }), "−3 – 107");
+        // Two blocks, of 200 and 200000 ns.
+        assert_eq!(interval(&Span { estimate: 6.3e3, lo: 6.8e-8, hi: 5.9e20 }), "says nothing");
+        assert_eq!(interval(&Span { estimate: 6.3e3, lo: 1.0, hi: f64::INFINITY }), "says nothing");
+        assert_eq!(interval(&Span { estimate: 100.0, lo: 0.0, hi: 9999.0 }), "0 – 9999");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::ErrorCode;
 use rusqlite::ffi;
 
-use crate::holder;
+use crate::{holder, room};
 
 /// Why the store could not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -164,6 +164,10 @@ impl StoreError {
             ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => {
                 let holder = holder::of(&file);
                 StoreError::Locked { file, holder }
+            }
+            // What SQLite has no name for, as when its shared memory cannot be made, it calls an I/O error.
+            ErrorCode::SystemIoFailure | ErrorCode::CannotOpen if room::is_none(&file) => {
+                StoreError::Full { file }
             }
             ErrorCode::CannotOpen | ErrorCode::PermissionDenied => StoreError::Unreachable { file, reason },
             ErrorCode::SystemIoFailure => StoreError::Disk { file, reason },

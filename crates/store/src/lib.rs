@@ -18,6 +18,7 @@ mod pace;
 mod point;
 mod prediction;
 mod resume;
+mod room;
 mod run;
 mod schema;
 mod stages;

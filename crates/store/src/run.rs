@@ -159,6 +159,23 @@ impl Store {
         if changed == 0 { Err(self.no_such(format!("run {run}"))) } else { Ok(()) }
     }
 
+    /// Replaces the plan of a run, of which no trial was played yet.
+    pub fn replan(&mut self, run: RunId, plan: &serde_json::Value) -> Result<()> {
+        let text = json(plan).map_err(|e| self.refused(e.to_string()))?;
+        let changed = self.sql(|db| {
+            db.prepare_cached(
+                "UPDATE run SET plan = ?2 WHERE id = ?1
+                 AND NOT EXISTS (SELECT 1 FROM point WHERE run = ?1 AND trials > 0)",
+            )?
+            .execute(params![run, text])
+        })?;
+        if changed > 0 {
+            return Ok(());
+        }
+        self.run(run)?;
+        Err(self.refused(format!("run {run} has trials, which were played by the plan that it has")))
+    }
+
     /// Ends a run in that state, which is not running.
     pub fn end_run(&mut self, run: RunId, state: RunState, ended: Timestamp) -> Result<()> {
         if state == RunState::Running {

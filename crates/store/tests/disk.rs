@@ -4,6 +4,7 @@ mod sample;
 
 use std::env;
 use std::fs;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -45,6 +46,11 @@ fn a_full_disk() {
 }
 
 #[test]
+fn a_disk_that_was_full_before() {
+    on_a_small_disk("part_full_before");
+}
+
+#[test]
 fn a_read_only_disk() {
     on_a_small_disk("part_read_only");
 }
@@ -78,6 +84,25 @@ fn part_full() {
     let (more, _) = fill(&mut store, kept + 1);
     assert_eq!(count(&store), u64::from(8 + more - 100));
     store.check().unwrap();
+}
+
+/// Not a test of its own but what another one has a process do, on a small disk in a mount namespace of that process.
+#[test]
+#[ignore = "started by a test of this file"]
+fn part_full_before() {
+    let Some(folder) = folder() else { return };
+    let file = folder.join("tollway.db");
+    one_of_everything(&mut Store::open(&file).unwrap());
+    let ballast = folder.join("ballast");
+    let mut filled = fs::File::create(&ballast).unwrap();
+    while filled.write_all(&[0; 4096]).is_ok() {}
+    // SQLite calls it an I/O error that there is no room for its shared memory, or that a file cannot be opened.
+    for name in ["tollway.db", "new.db"] {
+        let error = Store::open(folder.join(name)).unwrap_err();
+        assert!(matches!(error, StoreError::Full { .. }), "{name}: {error}");
+    }
+    fs::remove_file(&ballast).unwrap();
+    assert_eq!(Store::open(&file).unwrap().runs().unwrap()[0].trials, 8);
 }
 
 /// Not a test of its own but what another one has a process do, on a small disk in a mount namespace of that process.

@@ -22,7 +22,11 @@ fn calls_are_done_and_entries_counted() {
         let Some((_, tally)) = played("memory-server", &axes) else { continue };
         assert_eq!(tally.counters["operations"], tally.counters["served"]);
     }
-    played("page-call", &[("size", 65536.into())]);
+    // As many pages are taken as are given back in each sample, though one of the two is the dearer.
+    for size in [4096u64, 65536, 1 << 22] {
+        let Some((spread, _)) = played("page-call", &[("size", size.into())]) else { continue };
+        assert!(spread.batch.is_multiple_of(2), "{size}: samples of {}", spread.batch);
+    }
     played("kernel-call", &[("placement", "same".into()), ("depth", 7.into())]);
 }
 

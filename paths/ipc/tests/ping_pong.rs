@@ -70,6 +70,34 @@ fn messages_alone_are_measured() {
     }
 }
 
+/// Who is woken wakes the other, so often as it was woken itself.
+#[test]
+fn notices_alone_are_measured() {
+    for kind in ["futex", "eventfd"] {
+        for placement in ["same", "across"] {
+            let axes = [("kind", kind.into()), ("placement", placement.into())];
+            let Some((_, tally)) = played("notice", &axes) else { continue };
+            assert_eq!(tally.counters["operations"], tally.counters["served"], "{kind} {placement}");
+            let (plan, _) = point("notice", &axes).unwrap();
+            assert_eq!(plan.provides.unwrap().to_string(), format!("notice/kind={kind}/{placement}"));
+        }
+    }
+}
+
+#[test]
+fn calls_of_many_threads_are_measured() {
+    for (placement, depth) in [("same", 48u64), ("across", 3)] {
+        let axes = [("placement", placement.into()), ("depth", depth.into())];
+        let Some((_, tally)) = played("crowded-call", &axes) else { continue };
+        assert_eq!(tally.counters["operations"], tally.counters["served"]);
+        // Each thread at either end sleeps for its next message.
+        assert!(tally.counters["client_sleeps"] + tally.counters["server_sleeps"] > 0, "{tally:?}");
+        let (plan, _) = point("crowded-call", &axes).unwrap();
+        let key = plan.provides.unwrap().to_string();
+        assert_eq!(key, format!("crowded-call/{placement}/size=64/depth={depth}"));
+    }
+}
+
 #[test]
 fn work_alone_is_measured() {
     for (name, size) in [("request-work", 5_000), ("matrix-product", 10), ("matrix-product", 0)] {

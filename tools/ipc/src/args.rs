@@ -63,7 +63,7 @@ pub struct Repeats {
 Every way is measured at every concurrency, in turns, in an order drawn from the seed; each reply is checked. All that is measured is in \
                   the store: `tollway export FILE.csv` writes it to a file. docs/ipc.md says how to read the tables.")]
 pub struct PingPong {
-    /// Requests on their way at once; 1..32 is 1, 2, 4 and so on.
+    /// Requests on their way at once, up to 1024; 1..32 is 1, 2, 4 and so on.
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1..32", value_parser = words::concurrency)]
     pub concurrency: Vec<words::Steps>,
 
@@ -104,7 +104,7 @@ pub struct PingPong {
 
 A request has the kernel give memory to a range of addresses, and take it back: real pages, by the same calls in every way.")]
 pub struct AllocServer {
-    /// Calls on their way at once; 1..64 is 1, 2, 4 and so on.
+    /// Calls on their way at once, up to 1024; 1..64 is 1, 2, 4 and so on.
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1..64", value_parser = words::calls)]
     pub concurrency: Vec<words::Steps>,
 
@@ -134,7 +134,7 @@ pub struct AllocServer {
 A client in a network namespace, a process with a network stack of its own, and the TCP server, which it asks for each message's reply. It needs \
                   CAP_SYS_ADMIN, CAP_NET_ADMIN and CAP_NET_RAW; no interface of this machine is touched.")]
 pub struct TcpServer {
-    /// Connections, each with one message on its way; 1..32 is 1, 2, 4 and so on.
+    /// Connections, up to 256, each with one message on its way; 1..32 is 1, 2, 4 and so on.
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1..32", value_parser = words::connections)]
     pub connections: Vec<words::Steps>,
 

@@ -1,8 +1,8 @@
 //! What the laboratory is asked for: points as cases of presets, in whatever time there is.
 
 use tollway_core::{Case, OneOrMany, Params, Preset, PresetHead, Registry, Result, TrialSpec, Value};
+use tollway_lab::Request;
 use tollway_lab::point::Selection;
-use tollway_lab::{Request, fit_to};
 
 /// A point as a case of a preset.
 pub(crate) fn case(variant: &str, params: &Params) -> Case {
@@ -30,6 +30,7 @@ pub(crate) fn request(title: String, presets: Vec<Preset>, seed: u64) -> Request
         together: false,
         without_tolls: false,
         foretold: Vec::new(),
+        within: None,
     }
 }
 
@@ -38,9 +39,5 @@ pub(crate) fn request(title: String, presets: Vec<Preset>, seed: u64) -> Request
 /// # Errors
 /// What it names that is no point.
 pub(crate) fn cut(request: &mut Request, seconds: Option<f64>, registry: &Registry) -> Result<()> {
-    if let Some(seconds) = seconds {
-        let points = request.points(registry)?;
-        fit_to(seconds, &mut request.selection.presets, &points, 1);
-    }
-    Ok(())
+    seconds.map_or(Ok(()), |seconds| request.fit_to(seconds, registry))
 }

@@ -16,8 +16,11 @@ pub(crate) fn a_second(ns: &Span) -> Span {
     Span { estimate: rate(ns.estimate), lo: rate(ns.hi), hi: rate(ns.lo) }
 }
 
-/// The ends of a time in nanoseconds: `[1.20 µs, 1.31 µs]`.
+/// The ends of a time in nanoseconds: `[1.20 µs, 1.31 µs]`; a word where they say nothing.
 pub(crate) fn ends(ns: &Span) -> String {
+    if number::says_nothing(ns) {
+        return number::NOTHING.into();
+    }
     format!("[{}, {}]", number::time(ns.lo), number::time(ns.hi))
 }
 
@@ -47,6 +50,8 @@ mod tests {
         let rate = a_second(&Span { estimate: 1000.0, lo: 500.0, hi: 2000.0 });
         assert_eq!((rate.lo, rate.estimate, rate.hi), (5e5, 1e6, 2e6));
         assert_eq!(a_second(&Span { estimate: 0.0, lo: 0.0, hi: 1.0 }).hi, 0.0);
+        assert_eq!(ends(&Span { estimate: 1200.0, lo: 1100.0, hi: 1300.0 }), "[1.10 µs, 1.30 µs]");
+        assert_eq!(ends(&Span { estimate: 6.3e3, lo: 6.8e-8, hi: 5.9e20 }), "says nothing");
         assert_eq!(off(110.0, 100.0, Some("holds")), "+10.0 %");
         assert_eq!(off(99.0, 100.0, Some(outcome(Outcome::Missed))), "-1.0 % ✗");
     }

@@ -119,6 +119,16 @@ impl Client {
         }
     }
 
+    /// Nudges a server that [waits for that](super::Server::nudged), and sleeps until it nudges this end: what a notice costs there and back, with nothing in
+    /// the rings. As with messages, who is nudged before it sleeps is not woken.
+    ///
+    /// # Errors
+    /// [`Gone`] if the server is no more.
+    pub fn nudge(&mut self) -> std::result::Result<(), Gone> {
+        self.connection.nudges(&self.ring);
+        self.connection.is_nudged(&self.ring)
+    }
+
     /// How many slots are taken ([`in_flight`](client::Client::in_flight)).
     pub fn in_flight(&self) -> usize {
         self.ring.in_flight()

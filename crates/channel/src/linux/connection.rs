@@ -1,12 +1,17 @@
 //! What both ends do alike: wake the other, and wait for it.
 
 use super::doorbell::Doorbell;
+use crate::atomic::Ordering;
 use crate::coroutine::Shared;
 use crate::ring::Watched;
+use crate::ring::bell::ASLEEP;
 use crate::wait::{Gone, Patience, Platform, Waiter, Waits};
 
 /// After so many turns in vain it asks whether the other end is gone, which may be a call of the kernel: tasks that never let it wait are told too.
 const VAIN: u32 = 1 << 12;
+
+/// What stands in the bell of an end that was nudged: it has nothing to take.
+const NUDGED: u64 = 2;
 
 /// The way to the other end.
 pub struct Connection<P = Doorbell> {
@@ -91,6 +96,29 @@ impl<P: Platform> Connection<P> {
     pub(super) fn wait(&mut self, ring: &impl Watched, mut or: impl FnMut() -> bool) -> Result<(), Gone> {
         self.flush(ring);
         self.waiter.wait(ring.bell(), || ring.has_some() || or())
+    }
+
+    /// Nudges the other end, and wakes it if it sleeps: with nothing in the rings, for who measures what that takes.
+    pub(super) fn nudges(&mut self, ring: &impl Watched) {
+        if ring.theirs().0.swap(NUDGED, Ordering::SeqCst) == ASLEEP {
+            self.wakes(ring);
+        }
+    }
+
+    /// Sleeps until the other end has [nudged](Self::nudges) this one, unless it has already.
+    pub(super) fn is_nudged(&self, ring: &impl Watched) -> Result<(), Gone> {
+        let bell = ring.bell();
+        // What else may stand there is a nudge: nobody but this end says that it sleeps.
+        if bell.0.compare_exchange(0, ASLEEP, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
+            while bell.is_asked() {
+                if let Err(gone) = self.waiter.platform().sleep(bell.0) {
+                    bell.withdraw();
+                    return Err(gone);
+                }
+            }
+        }
+        bell.withdraw();
+        Ok(())
     }
 
     pub(super) fn doorbell(&self) -> &P {

@@ -95,6 +95,16 @@ impl Server {
         Ok(())
     }
 
+    /// Sleeps until it is nudged, and nudges the client, until that is gone: the other end of [`Client::nudge`](super::Client::nudge). How often that was.
+    pub fn nudged(&mut self) -> u64 {
+        let mut times = 0;
+        while self.connection.is_nudged(&self.ring).is_ok() {
+            self.connection.nudges(&self.ring);
+            times += 1;
+        }
+        times
+    }
+
     /// Whether the client is known to be no more; it may have left something. For who looks by [`take`](Self::take) alone: a call of the kernel where ends
     /// are woken by eventfds.
     pub fn is_gone(&self) -> bool {

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use tollway_store::{RunId, Store};
+use tollway_host::fingerprint;
+use tollway_lab::is_killed;
+use tollway_store::{RunId, RunState, RunSummary, Store};
 
 use crate::args::{Arguments, History};
 use crate::exit::Ending;
@@ -11,14 +13,30 @@ use crate::output;
 
 /// Lists the runs, newest first.
 pub fn history(arguments: &Arguments, options: &History) -> Result<Ending> {
-    let mut runs = existing(&arguments.store)?.runs()?;
+    let store = existing(&arguments.store)?;
+    let mut runs = store.runs()?;
     runs.truncate(options.last);
+    let killed = killed(&store, &runs)?;
     if arguments.json {
-        output::json(&serde_json::json!({ "schema_version": 1, "runs": runs }))?;
+        output::json(&serde_json::json!({ "schema_version": 1, "runs": runs, "killed": killed }))?;
     } else {
-        output::text(&tollway_report::history(&runs, output::width()))?;
+        output::text(&tollway_report::history(&runs, &killed, output::width()))?;
     }
     Ok(Ending::Done)
+}
+
+/// Those whose process is gone without having ended them.
+fn killed(store: &Store, runs: &[RunSummary]) -> Result<Vec<RunId>> {
+    let running: Vec<RunId> = runs.iter().filter(|r| r.state == RunState::Running).map(|r| r.id).collect();
+    if running.is_empty() {
+        return Ok(Vec::new());
+    }
+    let machine = fingerprint::read().machine_id();
+    let mut killed = Vec::new();
+    for id in running {
+        killed.extend(is_killed(&store.run(id)?, &machine).then_some(id));
+    }
+    Ok(killed)
 }
 
 /// A store that is there already, for reading.

@@ -5,6 +5,7 @@ use serde::Serialize;
 use tollway_ipc_tool as tool;
 use tollway_ipc_tool::args::{Ipc, Repeats, What};
 use tollway_ipc_tool::sweep::Sweep;
+use tollway_lab::not_kept;
 
 use crate::args::Arguments;
 use crate::exit::Ending;
@@ -46,6 +47,11 @@ fn sweep(arguments: &Arguments, sweep: &Sweep, repeats: &Repeats) -> Result<tool
     told.finish();
     let (found, ending) = ended?;
     show(arguments, &found, |document| document.to_text(output::width()))?;
+    if let (tool::Told::Planned(estimate), Some(asked)) = (&found, repeats.time)
+        && let Some(said) = not_kept(asked, estimate.seconds)
+    {
+        output::tell(&format!("warning: {said}"));
+    }
     Ok(ending)
 }
 

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use tollway_core::Preset;
 use tollway_lab::point::Selection;
-use tollway_lab::{Ended, Estimate, Lab, Request, fit_to};
+use tollway_lab::{Ended, Estimate, Lab, Request, not_kept};
 use tollway_report::RunReport;
 use tollway_store::{RunState, Store};
 
@@ -97,18 +97,15 @@ pub fn request(
         together: work.together,
         without_tolls: false,
         foretold: Vec::new(),
+        within: None,
     };
     // A selection that cannot be used is told before there is a store.
-    let points = request.points(lab.registry)?;
-    if let Some(seconds) = repeats.time {
-        fit_to(seconds, &mut request.selection.presets, &points, request.sides.len().max(1));
-    }
+    request.points(lab.registry)?;
     if let Some(asked) = repeats.time {
+        request.fit_to(asked, lab.registry)?;
         let least = lab.estimate(&request)?.seconds;
-        if least > asked * 1.2 {
-            output::tell(&format!(
-                "warning: {asked} s are too short; with fewer trials than take {least:.0} s the intervals would be of no use"
-            ));
+        if let Some(said) = not_kept(asked, least) {
+            output::tell(&format!("warning: {said}"));
         }
     }
     Ok(request)

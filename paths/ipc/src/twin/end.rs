@@ -42,6 +42,8 @@ pub(super) struct End {
     /// When it is done with what it does.
     pub(super) now: f64,
     state: State,
+    /// Since when it does something; that may be to come, as what it waits for is on its way.
+    begun: f64,
     /// Whether it has written something since it looked whether the other end sleeps.
     pub(super) owes: bool,
     /// Whether it looks now, although there may be more for it to do.
@@ -63,6 +65,7 @@ impl End {
             inbox: VecDeque::new(),
             now: 0.0,
             state: State::Busy,
+            begun: 0.0,
             owes: false,
             is_hinting: false,
             is_in_round: false,
@@ -76,6 +79,11 @@ impl End {
 
     pub(super) fn is_waiting(&self) -> bool {
         matches!(self.state, State::Waits { .. })
+    }
+
+    /// Whether it does something then, and for longer.
+    pub(super) fn is_busy_at(&self, time: f64) -> bool {
+        !self.is_waiting() && (self.begun..self.now).contains(&time)
     }
 
     /// Whether it sleeps then, and has to be woken.
@@ -138,7 +146,7 @@ impl End {
             self.yields += u64::from(by_giving_way);
         }
         self.now = self.now.max(seen);
-        self.state = State::Busy;
+        (self.begun, self.state) = (self.now, State::Busy);
     }
 
     /// It is woken, and runs from then on.
@@ -147,6 +155,6 @@ impl End {
         self.giving_way.had(false);
         self.sleeps += 1;
         self.now = runs;
-        self.state = State::Busy;
+        (self.begun, self.state) = (self.now, State::Busy);
     }
 }

@@ -23,6 +23,8 @@ pub struct Parts {
     pub ask: f64,
     /// The server: a request taken, the reply written, without the work.
     pub answer: f64,
+    /// What either takes longer for a message while the other end is at work on entries of the same cache line.
+    pub beside: f64,
     /// What either does once for all messages that it finds together.
     pub round: f64,
     /// From a message's being written until the other core sees it.
@@ -38,6 +40,9 @@ pub struct Parts {
     /// Going to sleep on a core that the other end wants, until that runs.
     pub sleep: f64,
 }
+
+/// So many entries of a ring are in one cache line: as long as no more are on their way, both ends have to do with that one.
+pub const OF_A_LINE: u32 = 8;
 
 /// Whose processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,6 +7,7 @@ use super::*;
 const PARTS: Parts = Parts {
     ask: 110.0,
     answer: 90.0,
+    beside: 0.0,
     round: 0.0,
     passage: 300.0,
     switch: 1400.0,
@@ -84,11 +85,26 @@ fn hints_wake_for_each_reply() {
     assert!(hinted(false).reply_notices < 0.3, "{:?}", hinted(false));
 }
 
+/// Where no more are on their way than a cache line has entries, two ends that are at work all the time keep it from each other; one that waits
+/// keeps nothing from anybody.
+#[test]
+fn ends_that_work_on_one_line_hinder_each_other() {
+    let parts = Parts { ask: 110.0, answer: 110.0, beside: 60.0, ..PARTS };
+    let cost = |requests, service| {
+        run(&parts, &Question { requests, service, cores: Cores::Two, patience: LOOKS, hints: false }).cost
+    };
+    assert!(near(cost(1, 0.0), 220.0 + 600.0), "{}", cost(1, 0.0));
+    assert!(near(cost(OF_A_LINE, 0.0), 170.0), "{}", cost(OF_A_LINE, 0.0));
+    assert!(near(cost(OF_A_LINE + 1, 0.0), 110.0), "{}", cost(OF_A_LINE + 1, 0.0));
+    assert!(near(cost(OF_A_LINE, 10_000.0), 10_110.0), "{}", cost(OF_A_LINE, 10_000.0));
+}
+
 fn parts() -> impl Strategy<Value = Parts> {
-    prop::array::uniform9(0.0f64..20_000.0).prop_map(
-        |[ask, answer, round, passage, switch, call, wake, late, sleep]| Parts {
+    prop::array::uniform10(0.0f64..20_000.0).prop_map(
+        |[ask, answer, beside, round, passage, switch, call, wake, late, sleep]| Parts {
             ask: ask + 1.0,
             answer: answer + 1.0,
+            beside,
             round: round / 10.0,
             passage: passage / 10.0,
             switch,
@@ -118,7 +134,7 @@ proptest! {
         prop_assert!(answer.cost >= least * 0.99, "{:?}", answer);
         prop_assert!(answer.cost * f64::from(requests) >= alone * 0.99, "{:?}", answer);
         let waits = parts.late + parts.wake + parts.sleep + parts.switch + parts.round + spin + 5.0 * parts.call;
-        prop_assert!(answer.cost <= 1.01 * (client + server + 2.0 * (parts.passage + waits)), "{:?}", answer);
+        prop_assert!(answer.cost <= 1.01 * (client + server + 2.0 * (parts.beside + parts.passage + waits)), "{:?}", answer);
         prop_assert!(answer.request_notices <= 1.01 && answer.reply_notices <= 1.01, "{:?}", answer);
         prop_assert_eq!(run(&parts, &question), answer);
     }

@@ -1,7 +1,7 @@
 //! Each end on a processor of its own: their steps in order of time.
 
 use super::end::End;
-use super::{Answer, Parts, Question};
+use super::{Answer, OF_A_LINE, Parts, Question};
 
 /// Round trips before it is counted: what is learnt is learnt by then.
 const SETTLED: u64 = 4096;
@@ -83,8 +83,8 @@ impl Twin<'_> {
 
     /// One message, or the end of a round, or a look whether the other end sleeps, or a wait: each is at the time at which it is.
     fn step(&mut self, who: usize) {
-        let Parts { ask, answer, round, passage, wake, late, .. } = *self.parts;
-        let Question { service, hints, .. } = *self.question;
+        let Parts { ask, answer, beside, round, passage, wake, late, .. } = *self.parts;
+        let Question { requests, service, hints, .. } = *self.question;
         let [one, other] = match &mut self.ends {
             [client, server] if who == CLIENT => [client, server],
             [client, server] => [server, client],
@@ -99,7 +99,8 @@ impl Twin<'_> {
                 other.is_left_awake();
             }
         } else if one.takes() {
-            one.now += if who == CLIENT { ask } else { answer + service };
+            let beside = if requests <= OF_A_LINE && other.is_busy_at(one.now) { beside } else { 0.0 };
+            one.now += beside + if who == CLIENT { ask } else { answer + service };
             other.gets(one.now + passage);
             (one.owes, one.is_hinting, one.is_in_round) = (true, hints && who == SERVER, true);
             self.done += u64::from(who == CLIENT);

@@ -5,7 +5,7 @@ use tollway_core::{
     Value, Variant, Window,
 };
 use tollway_host::clock::RunClock;
-use tollway_load::repeat;
+use tollway_load::{Work, repeat};
 
 use crate::engine::memory::Memory;
 use crate::engine::service::{Load, Service};
@@ -76,7 +76,8 @@ impl Variant for Labour {
                 "The matrices lie in the nearest cache that they fit into. The sum of the product's elements is in it."
             }
             Crossing::PageCall => {
-                "Calls take pages and give them back in turns, as those of `memory-sync` do: the figure is the mean of both."
+                "The mean of a call that takes pages (MADV_POPULATE_WRITE) and one that gives them back (MADV_DONTNEED), of which both are in each sample. \
+                 Looking at the first word of each page, and writing to it, is in it; a page fault is not."
             }
             _ => {
                 "So many dependent multiplications as take so long on this processor, found out when the worker is made: at another clock rate it \
@@ -112,36 +113,55 @@ impl Variant for Labour {
     }
 
     fn actor(&self, _: &str, params: &Params) -> Result<Box<dyn Actor>> {
-        Ok(Box::new(Worker { load: self.load(params)?, service: None, result: 0, done: 0, wrong: 0 }))
+        Ok(Box::new(Worker { load: self.load(params)?, worked: None, done: 0 }))
     }
 }
 
 struct Worker {
     load: Load,
-    service: Option<Service>,
+    worked: Option<Worked>,
+    done: u64,
+}
+
+/// What is timed: the work, and whether it was done.
+struct Worked {
+    service: Service,
+    /// So many times together: memory is taken and given back in turns, of which either is cheaper than the other.
+    together: u32,
     /// What each time has to come out.
     result: u64,
-    done: u64,
     wrong: u64,
+}
+
+impl Work for Worked {
+    #[inline]
+    fn once(&mut self) {
+        for _ in 0..self.together {
+            self.wrong += u64::from(self.service.works() != self.result);
+        }
+    }
+
+    fn operations(&self) -> u32 {
+        self.together
+    }
 }
 
 impl Actor for Worker {
     fn ready(&mut self, _: &Place) -> Result<Address> {
-        self.service = Some(Service::new(self.load, RunClock::chosen())?);
-        self.result = self.load.result();
+        let service = Service::new(self.load, RunClock::chosen())?;
+        let together = if self.load.bytes > 0 { 2 } else { 1 };
+        self.worked = Some(Worked { service, together, result: self.load.result(), wrong: 0 });
         Ok(Address::none())
     }
 
     fn run(&mut self, window: &Window, recorder: &mut Recorder) -> Result<()> {
-        let Some(service) = &mut self.service else { return Ok(()) };
-        let (result, wrong) = (self.result, &mut self.wrong);
-        let mut work = || *wrong += u64::from(service.works() != result);
-        self.done = repeat(RunClock::chosen(), window, recorder, &mut work);
+        let Some(worked) = &mut self.worked else { return Ok(()) };
+        self.done = repeat(RunClock::chosen(), window, recorder, worked);
         Ok(())
     }
 
     fn verify(&mut self) -> Result<()> {
-        match (self.done, self.wrong) {
+        match (self.done, self.worked.as_ref().map_or(0, |worked| worked.wrong)) {
             (0, _) => Err(Error::Wrong("nothing was done".into())),
             (_, 0) => Ok(()),
             (done, wrong) => Err(Error::Wrong(format!("of {done} results {wrong} were wrong"))),

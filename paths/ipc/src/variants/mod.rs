@@ -7,6 +7,8 @@
 //!   setting    what both do, by the axes
 //!   gates      the bill of a round trip
 //!   message    the toll of messages alone
+//!   notice     the toll of a wake-up alone
+//!   crowd      the toll of synchronous calls of many threads
 //!   memory     memory taken and given back, by calls and by io_uring
 //!   labour     the tolls of a server's work
 //!   course     the timing of requests
@@ -17,10 +19,12 @@
 mod client;
 mod counted;
 mod course;
+mod crowd;
 mod gates;
 mod labour;
 mod memory;
 mod message;
+mod notice;
 mod ping_pong;
 mod server;
 mod setting;
@@ -28,6 +32,11 @@ mod tcp;
 
 use tollway_core::{Placement, TollKey, Variant};
 
+pub(crate) use crowd::share as crowd_share;
+pub(crate) use gates::{
+    copying as copying_key, crowding as crowd_key, datagrams as seqpacket_key, line as line_key,
+    noticing as notice_key, switching as switch_key,
+};
 pub(crate) use setting::{Setting, Way};
 
 /// The roles.
@@ -40,19 +49,17 @@ pub(crate) fn all() -> Vec<Box<dyn Variant>> {
     all.extend(ping_pong::variants());
     all.extend(memory::variants());
     all.push(Box::new(message::Message));
+    all.push(Box::new(notice::Wakeup));
+    all.push(Box::new(crowd::CrowdedCall));
     all.extend(labour::variants());
     all.extend(tcp::variants());
     all
 }
 
-/// The toll of messages alone with so many on their way.
-pub(crate) fn message_key(setting: &Setting, placement: Placement, depth: u32) -> TollKey {
-    message::key(setting.way, placement, setting.size, depth)
-}
-
-/// The toll of a synchronous call by datagrams.
-pub(crate) fn seqpacket_key(setting: &Setting, placement: Placement) -> TollKey {
-    gates::datagrams(setting, placement)
+/// The tolls of messages alone that predictions are made from, by how many are on their way.
+pub(crate) fn message_keys(setting: &Setting, placement: Placement) -> impl Iterator<Item = TollKey> {
+    let key = move |depth: &u32| message::key(setting.way, placement, setting.size, *depth);
+    gates::depths(placement).iter().map(key)
 }
 
 /// The tolls of the server's work.

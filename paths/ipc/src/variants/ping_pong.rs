@@ -53,11 +53,16 @@ pub(super) fn actor(variant: &str, role: &str, setting: Setting) -> Result<Box<d
     match role {
         SERVER => Ok(Box::new(ServerActor::new(setting))),
         CLIENT => Ok(Box::new(ClientActor::new(setting))),
-        other => Err(Error::Input {
-            place: format!("role `{other}`"),
-            reason: format!("`{variant}` has no such role"),
-            remedy: format!("it has: {SERVER}, {CLIENT}"),
-        }),
+        other => Err(no_such_role(variant, other)),
+    }
+}
+
+/// A role that no variant of two ends has.
+pub(super) fn no_such_role(variant: &str, role: &str) -> Error {
+    Error::Input {
+        place: format!("role `{role}`"),
+        reason: format!("`{variant}` has no such role"),
+        remedy: format!("it has: {SERVER}, {CLIENT}"),
     }
 }
 

@@ -28,7 +28,7 @@ impl Way {
     }
 
     /// Whether each request that is on its way has a thread at either end, and a channel.
-    pub(super) fn is_synchronous(self) -> bool {
+    pub(crate) fn is_synchronous(self) -> bool {
         matches!(self, Way::Slow | Way::Fast)
     }
 

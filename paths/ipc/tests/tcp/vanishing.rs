@@ -113,7 +113,7 @@ fn a_network_that_vanishes_ends_all() {
             network.client().run(|| delete_link("client").unwrap()).unwrap();
             is_over(style, "stack", || stack.is_over());
             let ended = stack.stop().unwrap_err().to_string();
-            assert!(ended.contains("interface server") && ended.contains("gone"), "{ended}");
+            assert!(ended.contains("interface server") && ended.contains("down"), "{ended}");
             is_over(style, "application", || application.is_over());
             application.served().unwrap();
             lost.join().unwrap()

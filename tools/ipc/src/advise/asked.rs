@@ -19,6 +19,8 @@ pub(super) enum Way {
     SlowPath,
     /// A handover by futex, by a thread for each request.
     FastPath,
+    /// The same, whose ends sleep at once.
+    FastPathAsleep,
     /// Futures over rings, whose ends look for as long as a wake-up costs before they sleep.
     Async,
     /// The same, whose ends sleep at once.
@@ -31,15 +33,18 @@ impl Way {
     /// Those of which a crossover is made: asynchronous as it is by default, and both synchronous ones.
     pub(super) const LADDER: [Way; 3] = [Way::SlowPath, Way::FastPath, Way::Async];
 
-    /// Those of which one is advised.
-    pub(super) const ALL: [Way; 5] =
-        [Way::SlowPath, Way::FastPath, Way::Async, Way::AsyncAsleep, Way::AsyncAwake];
+    /// Those of which one is advised where requests come so seldom that ends sleep in between.
+    pub(super) const ASLEEP: [Way; 3] = [Way::SlowPath, Way::FastPathAsleep, Way::AsyncAsleep];
+
+    /// All there are.
+    pub(super) const ALL: [Way; 6] =
+        [Way::SlowPath, Way::FastPath, Way::Async, Way::FastPathAsleep, Way::AsyncAsleep, Way::AsyncAwake];
 
     /// The path's variant.
     pub(super) fn variant(self) -> &'static str {
         match self {
             Way::SlowPath => "slow-path",
-            Way::FastPath => "fast-path",
+            Way::FastPath | Way::FastPathAsleep => "fast-path",
             _ => "async",
         }
     }
@@ -49,6 +54,7 @@ impl Way {
         match self {
             Way::SlowPath => "slow path",
             Way::FastPath => "fast path",
+            Way::FastPathAsleep => "fast path, sleeps at once",
             Way::Async => "async",
             Way::AsyncAsleep => "async, sleeps at once",
             Way::AsyncAwake => "async, looks without end",
@@ -57,7 +63,7 @@ impl Way {
 
     /// Whether who asks waits for each request in a thread of its own.
     pub(super) fn is_sync(self) -> bool {
-        matches!(self, Way::SlowPath | Way::FastPath)
+        matches!(self, Way::SlowPath | Way::FastPath | Way::FastPathAsleep)
     }
 
     /// The word of the axis `patience`, where there is one.
@@ -65,7 +71,7 @@ impl Way {
         match self {
             Way::SlowPath | Way::FastPath => None,
             Way::Async => Some("learnt"),
-            Way::AsyncAsleep => Some("sleep"),
+            Way::FastPathAsleep | Way::AsyncAsleep => Some("sleep"),
             Way::AsyncAwake => Some("spin"),
         }
     }
@@ -130,9 +136,14 @@ impl Asked {
     }
 
     /// The ways that there are on so many cores: on one, an end that looks without end keeps the other from its core.
+    /// A fast path that sleeps at once is a way only where requests may come seldom.
     pub(super) fn ways(&self) -> Vec<Way> {
-        let on_one = |way: &Way| self.cores == Cores::Two || *way != Way::AsyncAwake;
-        Way::ALL.into_iter().filter(on_one).collect()
+        let is_one = |way: &Way| match way {
+            Way::AsyncAwake => self.cores == Cores::Two,
+            Way::FastPathAsleep => self.rate.is_some(),
+            _ => true,
+        };
+        Way::ALL.into_iter().filter(is_one).collect()
     }
 
     /// What is set of a way's axes.
@@ -156,12 +167,18 @@ impl Asked {
         self.set(way, concurrency).complete(&registry.path(PATH)?.variant(way.variant())?.axes())
     }
 
-    /// Everything that is foretold: the ladder, and every way where it was asked for.
+    /// Everything that is foretold: the ladder, every way where it was asked for, and those that sleep with one request at a time, as requests come
+    /// that come seldom.
     pub(super) fn places(&self) -> Vec<(Way, u64)> {
         let mut places: Vec<(Way, u64)> =
             Way::LADDER.into_iter().flat_map(|way| self.ladder.iter().map(move |n| (way, *n))).collect();
-        let others = self.ways().into_iter().filter(|way| !Way::LADDER.contains(way));
-        places.extend(others.map(|way| (way, self.concurrency)));
+        for way in self.ways().into_iter().filter(|way| !Way::LADDER.contains(way)) {
+            let is_seldom = self.rate.is_some() && Way::ASLEEP.contains(&way);
+            places.extend(is_seldom.then_some((way, 1)));
+            if way != Way::FastPathAsleep && !(is_seldom && self.concurrency == 1) {
+                places.push((way, self.concurrency));
+            }
+        }
         places
     }
 }

@@ -34,6 +34,8 @@ pub(super) struct Crossing {
 pub(super) struct Advice {
     /// Requests that are on their way at once: as many as were asked for, or as the rate takes.
     pub(super) together: u64,
+    /// Whether they come so seldom that ends sleep in between: then each pays its wake-ups, and what is compared is how long one takes.
+    pub(super) is_asleep: bool,
     /// The way.
     pub(super) best: Way,
     /// What it costs.
@@ -64,33 +66,26 @@ pub(super) struct Advice {
 /// If nothing is foretold of what was asked.
 pub(super) fn advise(asked: &Asked, foreseen: &Foreseen) -> Result<Advice> {
     let together = together(asked, foreseen);
-    let here = |sync: bool| {
-        let at = |way: &Way| foreseen.at(*way, together);
-        let of_style = Way::LADDER.iter().filter(move |way| way.is_sync() == sync).filter_map(at);
-        of_style.min_by(|a, b| a.forecast.ticks.total_cmp(&b.forecast.ticks))
+    let Some(awake) = cheapest(foreseen, Way::LADDER, together) else {
+        let said = foreseen.silent.iter().map(|(way, why)| format!("{}: {why}", way.title()));
+        return Err(nothing(said.collect::<Vec<_>>().join("; ")).into());
     };
-    let (sync, asynchronous) = (here(true), here(false));
-    let cheaper = |a: &Said, b: &Said| a.forecast.ticks < b.forecast.ticks;
-    let (best, other) = match (sync, asynchronous) {
-        (Some(sync), Some(other)) if cheaper(other, sync) => (other, Some(sync)),
-        (Some(sync), other) => (sync, other),
-        (None, Some(only)) => (only, None),
-        (None, None) => {
-            let said = foreseen.silent.iter().map(|(way, why)| format!("{}: {why}", way.title()));
-            return Err(nothing(said.collect::<Vec<_>>().join("; ")).into());
-        }
-    };
-    let gain = other.and_then(|other| foretold_ratio(&other.ticks(), &best.ticks()));
-    let ticks = best.ticks();
     let wake_ns = foreseen.wake.map(|ticks| ticks * foreseen.ns);
-    let cost_ns = ticks.estimate * foreseen.ns;
+    let cost_ns = awake.0.forecast.ticks * foreseen.ns;
     // With all requests on their way at once the next comes when one is done; else there is nothing to do in between.
     let gap_ns = asked.rate.map_or(cost_ns, |rate| (1e9 / rate - cost_ns).max(0.0));
-    let waiting = match (asked.cores, wake_ns) {
-        (Cores::One, _) => Waiting::GiveWay,
-        (Cores::Two, Some(wake)) if gap_ns > wake => Waiting::Sleep,
-        (Cores::Two, _) => Waiting::Look,
+    let is_long = wake_ns.is_some_and(|wake| gap_ns > wake);
+    let waiting = match asked.cores {
+        Cores::One => Waiting::GiveWay,
+        Cores::Two if is_long => Waiting::Sleep,
+        Cores::Two => Waiting::Look,
     };
+    // The forecasts of the ladder are of requests one upon another, whose ends are awake when the next comes.
+    let asleep = (asked.rate.is_some() && together == 1 && is_long)
+        .then(|| cheapest(foreseen, Way::ASLEEP, together))
+        .flatten();
+    let (best, other) = asleep.unwrap_or(awake);
+    let gain = other.and_then(|other| foretold_ratio(&other.ticks(), &best.ticks()));
     let look_from = wake_ns.filter(|_| asked.cores == Cores::Two).map(|wake| 1e9 / (wake + cost_ns));
     let crossings = Way::LADDER
         .into_iter()
@@ -102,8 +97,9 @@ pub(super) fn advise(asked: &Asked, foreseen: &Foreseen) -> Result<Advice> {
         .collect();
     Ok(Advice {
         together,
+        is_asleep: asleep.is_some(),
         best: best.way,
-        ticks,
+        ticks: best.ticks(),
         other: other.map(|said| said.way),
         is_certain: gain.is_some_and(|gain| gain.lo > 1.0),
         gain,
@@ -114,6 +110,20 @@ pub(super) fn advise(asked: &Asked, foreseen: &Foreseen) -> Result<Advice> {
         crossings,
         is_enough: asked.rate.map(|rate| rate * cost_ns <= 1e9),
     })
+}
+
+/// The cheapest of these ways with so many at a time, and the cheapest of the other style; `None` where nothing is foretold of any.
+fn cheapest(foreseen: &Foreseen, ways: [Way; 3], together: u64) -> Option<(&Said, Option<&Said>)> {
+    let of_style = |sync: bool| {
+        let all = ways.into_iter().filter(|way| way.is_sync() == sync);
+        let said = all.filter_map(|way| foreseen.at(way, together));
+        said.min_by(|a, b| a.forecast.ticks.total_cmp(&b.forecast.ticks))
+    };
+    match (of_style(true), of_style(false)) {
+        (Some(sync), Some(other)) if other.forecast.ticks < sync.forecast.ticks => Some((other, Some(sync))),
+        (Some(sync), other) => Some((sync, other)),
+        (None, other) => Some((other?, None)),
+    }
 }
 
 /// How many requests are on their way at once: by Little's law no more than a rate takes, if some way keeps up with it.

@@ -41,7 +41,10 @@ pub struct AdviceDocument {
     pub certain: bool,
     /// Requests that are on their way at once: as many as may be, or as the rate takes.
     pub together: u64,
-    /// Whether the advised way does as many a second as come; null where no rate was asked for.
+    /// Whether requests come so seldom that ends sleep in between: then each pays its wake-ups, and the times of `advised` and `instead` are how long
+    /// one takes, not how soon the next is done.
+    pub asleep: bool,
+    /// Whether as many a second are done as come, by ends that are awake where they have to be; null where no rate was asked for.
     pub enough: Option<bool>,
     /// What an end does that has nothing to do.
     pub waiting: WaitingDocument,
@@ -67,7 +70,7 @@ pub struct WayDocument {
     pub synchronous: bool,
     /// The time from one request that is done to the next.
     pub time_ns: Span,
-    /// Requests a second.
+    /// Requests a second, if one comes upon another.
     pub per_second: Span,
 }
 
@@ -213,6 +216,7 @@ impl AdviceDocument {
             gain: advice.gain.map(|gain| span(&gain, 1.0)),
             certain: advice.is_certain,
             together: advice.together,
+            asleep: advice.is_asleep,
             enough: advice.is_enough,
             waiting: WaitingDocument {
                 advised: waiting.into(),

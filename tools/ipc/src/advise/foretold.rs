@@ -74,7 +74,7 @@ impl Foreseen {
         }
         let placement = if asked.cores == Cores::One { Placement::Same } else { Placement::Across };
         // There and back: two of each.
-        let toll = tolls.toll(&TollKey::of(Crossing::Futex).placement(placement));
+        let toll = tolls.toll(&TollKey::of(Crossing::Notice).kind("futex").placement(placement));
         foreseen.wake = toll.map(|toll| 0.5 * toll.median);
         Ok(foreseen)
     }

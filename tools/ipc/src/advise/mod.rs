@@ -79,7 +79,9 @@ fn planned(options: &Advise, asked: &Asked, lab: &Lab<'_>, store: &Path) -> Resu
     let missing = tolls::missing(options, asked, lab, stored.as_ref())?;
     let mut requests: Vec<_> = tolls::request(&missing, options, lab)?.into_iter().collect();
     if options.verify {
-        requests.push(verify::without_foretold(asked, options));
+        let mut request = verify::without_foretold(asked, options);
+        cut(&mut request, options.time, lab.registry)?;
+        requests.push(request);
     }
     for request in requests {
         let of = lab.estimate(&request)?;

@@ -30,6 +30,7 @@ fn ticks(way: Way, n: u64) -> f64 {
     match way {
         Way::SlowPath => 8050.0,
         Way::FastPath => 3000.0,
+        Way::FastPathAsleep => 13_000.0,
         Way::Async => 1400.0 + 9150.0 / n as f64,
         Way::AsyncAsleep => 1500.0 + 9150.0 / n as f64,
         Way::AsyncAwake => 1400.0,
@@ -103,14 +104,52 @@ fn two_cores_look_or_sleep_by_how_long_there_is_nothing_to_do() {
     assert_eq!((flat_out.waiting, flat_out.together, flat_out.is_enough), (Waiting::Look, 32, None));
     // 10 µs from one request to the next, of which one is done in 3: 7 are more than the 5 of a wake-up.
     let seldom = of("--rate 100k");
-    assert_eq!((seldom.waiting, seldom.together, seldom.best), (Waiting::Sleep, 1, Way::FastPath));
+    // Asleep in between, the fast path takes 13 µs, the slow one 8.05 as ever, and asynchronous ones 10.65.
+    assert_eq!((seldom.waiting, seldom.together, seldom.best), (Waiting::Sleep, 1, Way::SlowPath));
+    assert!(seldom.is_asleep && seldom.ticks.estimate == 8050.0, "{seldom:?}");
+    assert_eq!(seldom.other, Some(Way::AsyncAsleep));
+    assert!((seldom.gain.unwrap().estimate - 10_650.0 / 8050.0).abs() < 1e-9, "{seldom:?}");
     assert!((seldom.gap_ns - 7000.0).abs() < 1.0 && seldom.is_enough == Some(true), "{seldom:?}");
     assert!((seldom.look_from.unwrap() - 1e9 / 8000.0).abs() < 1.0);
     let often = of("--rate 400k");
     // Synchronous requests do no more than 333 k a second; asynchronous ones do with 9 of them on their way, so with 16.
     assert_eq!((often.waiting, often.together, often.best), (Waiting::Look, 16, Way::Async));
+    assert!(!often.is_asleep && !flat_out.is_asleep);
     let too_often = of("--rate 900k");
     assert_eq!((too_often.is_enough, too_often.together), (Some(false), 32));
+}
+
+#[test]
+fn who_asks_seldom_is_told_what_a_request_costs_that_wakes_both_ends() {
+    for cores in ["1", "2"] {
+        let asked = asked(&format!("--service 0 --concurrency 256 --cores {cores} --rate 1")).unwrap();
+        let places = asked.places();
+        let each: std::collections::BTreeSet<_> = places.iter().collect();
+        assert_eq!(each.len(), places.len(), "each is foretold once");
+        let foreseen = foreseen(&asked, 0.01);
+        let advice = advise(&asked, &foreseen).unwrap();
+        assert!(
+            advice.is_asleep && advice.best == Way::SlowPath && advice.is_enough == Some(true),
+            "{advice:?}"
+        );
+        let text = AdviceDocument::of(&asked, &foreseen, &advice, &[1]).to_text(None);
+        for part in [
+            "advised  slow path: 8.05 µs [7.97 µs, 8.13 µs] a request with its wake-ups\n",
+            "instead  async, sleeps at once: 10.7 µs",
+            "both ends sleep before the next one comes",
+            "requests at a time, one upon another",
+        ] {
+            assert!(text.contains(part), "`{part}` is not in\n{text}");
+        }
+        assert!(!text.contains("333 k a second"), "what awake ends do is not the answer\n{text}");
+    }
+}
+
+#[test]
+fn who_asks_for_one_at_a_time_has_each_way_once() {
+    let asked = asked("--service 0 --concurrency 1 --cores 2 --rate 10").unwrap();
+    let asleep: Vec<_> = asked.places().into_iter().filter(|(way, _)| *way == Way::AsyncAsleep).collect();
+    assert_eq!(asleep, [(Way::AsyncAsleep, 1)]);
 }
 
 #[test]

@@ -15,10 +15,12 @@ impl AdviceDocument {
         let mut out = self.asked();
         out += &self.verdict();
         out += &self.waits();
+        // A crossover is of requests one upon another, whatever the rate.
+        let upon = if self.asleep { ", one upon another" } else { "" };
         for crossing in &self.crossings {
             let _ = writeln!(
                 out,
-                "changes  async comes below the {} {} requests at a time",
+                "changes  async comes below the {} {} requests at a time{upon}",
                 crossing.below,
                 crossing.step.words(crossing.last)
             );
@@ -51,12 +53,11 @@ impl AdviceDocument {
 
     fn verdict(&self) -> String {
         let priced = |way: &WayDocument| {
-            format!(
-                "{} {} a request, {} a second",
-                number::time(way.time_ns.estimate),
-                ends(&way.time_ns),
-                number::count(way.per_second.estimate)
-            )
+            let time = format!("{} {} a request", number::time(way.time_ns.estimate), ends(&way.time_ns));
+            match self.asleep {
+                true => format!("{time} with its wake-ups"),
+                false => format!("{time}, {} a second", number::count(way.per_second.estimate)),
+            }
         };
         let mut out = format!("advised  {}: {}\n", self.advised.way, priced(&self.advised));
         if self.together != self.concurrency {
@@ -65,6 +66,9 @@ impl AdviceDocument {
                 "         no more than {} at a time are on their way at that rate",
                 self.together
             );
+        }
+        if self.asleep {
+            out += "         at that rate both ends sleep before the next one comes: each is woken for it\n";
         }
         if self.enough == Some(false) {
             let _ = writeln!(out, "         that is not enough for the rate that was asked for");

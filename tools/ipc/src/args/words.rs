@@ -10,8 +10,8 @@ use tollway_ipc::engine::message::{LONGEST, SHORTEST};
 /// The most requests or calls on their way at once that a list names.
 pub const MOST_REQUESTS: u64 = 1024;
 
-/// The most connections: those of the study. The path takes as many again.
-pub const MOST_CONNECTIONS: u64 = 128;
+/// The most connections: as many as the network stack has.
+pub const MOST_CONNECTIONS: u64 = tollway_ipc::engine::tcp::MOST_CONNECTIONS as u64;
 
 /// The longest service that advice is given for.
 pub const LONGEST_SERVICE: Duration = Duration::from_millis(10);
@@ -145,7 +145,7 @@ pub fn concurrency(text: &str) -> Result<Steps, String> {
 /// # Errors
 /// As [`concurrency`].
 pub fn calls(text: &str) -> Result<Steps, String> {
-    steps(text, 512)
+    steps(text, MOST_REQUESTS)
 }
 
 /// Connections.
@@ -198,7 +198,7 @@ pub fn pages(text: &str) -> Result<u64, String> {
 /// # Errors
 /// As [`size`].
 pub fn requests(text: &str) -> Result<u64, String> {
-    whole(text, 1, 256, "number of requests")
+    whole(text, 1, MOST_REQUESTS, "number of requests")
 }
 
 /// Seconds of a measurement.
@@ -268,7 +268,10 @@ mod tests {
             let error = of(text).unwrap_err();
             assert!(error.contains("from 1 to 1024") && error.contains("1..32"), "{error}");
         }
-        assert!(connections("129").is_err() && calls("513").is_err() && calls("512").is_ok());
+        assert!(connections("257").unwrap_err().contains("from 1 to 256"));
+        for most in [concurrency, calls] {
+            assert!(most("1024").is_ok() && most("1025").is_err());
+        }
         assert_eq!(ladder(&[Steps(vec![4, 8]), Steps(vec![1, 4])]), [1, 4, 8]);
     }
 
@@ -293,8 +296,8 @@ mod tests {
         for (error, says) in [
             (size("0").unwrap_err(), "from 8 to 4096"),
             (size("70000").unwrap_err(), "number of bytes from"),
-            (requests("0").unwrap_err(), "from 1 to 256"),
-            (requests("1000000000").unwrap_err(), "from 1 to 256"),
+            (requests("0").unwrap_err(), "from 1 to 1024"),
+            (requests("1000000000").unwrap_err(), "from 1 to 1024"),
             (work("-1").unwrap_err(), "cycles"),
             (matrix("x").unwrap_err(), "rows"),
             ("3".parse::<Cores>().unwrap_err(), "neither 1 nor 2"),

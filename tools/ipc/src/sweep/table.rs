@@ -113,7 +113,17 @@ impl SweepDocument {
         if let Some(quiet) = self.quiet_share.filter(|quiet| *quiet < 0.5) {
             notes.push(format!("the machine was quiet in {} of the trials", number::percent(quiet)));
         }
-        if self.interrupted {
+        if self.points.iter().any(|point| number::says_nothing(&point.time_ns)) {
+            notes.push(
+                "an interval says nothing where blocks are few and differ: give more --runs".to_string(),
+            );
+        }
+        if self.interrupted && self.points.is_empty() {
+            notes.push(format!(
+                "interrupted before there was a figure; `tollway run --resume` goes on with run {} of the store",
+                self.run
+            ));
+        } else if self.interrupted {
             notes.push(format!(
                 "interrupted: these are the figures of what was measured by then, run {} of the store",
                 self.run

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use clap::Parser;
-use tollway_core::Value;
+use tollway_core::{Domain, Value};
 use tollway_lab::point;
 use tollway_report::document::Span;
 
@@ -11,6 +11,7 @@ use super::document::{
     CrossoverDocument, ForetoldDocument, LatencyDocument, SkippedDocument, SweepDocument, SweptDocument,
 };
 use super::plan::Sweep;
+use crate::args::words::{MOST_CONNECTIONS, MOST_REQUESTS};
 use crate::args::{AllocServer, PingPong, TcpServer};
 use crate::step::StepDocument;
 
@@ -60,6 +61,24 @@ fn linux_s_own_tcp_is_measured_where_it_is_asked_for() {
     let without = points("tcp-server --connections 1,128");
     let with = points("tcp-server --connections 1,128 --linux");
     assert_eq!((without.len(), with.len()), (3 * 2, 5 * 2), "{with:?}");
+}
+
+#[test]
+fn an_option_takes_as_much_as_its_axis_and_no_more() {
+    let registry = tollway_all::registry();
+    let most = |variant: &str, axis: &str| {
+        let axes = registry.path(crate::PATH).unwrap().variant(variant).unwrap().axes();
+        match axes.into_iter().find(|of| of.name == axis).unwrap().domain {
+            Domain::Whole(1, most) => most,
+            other => panic!("{variant} {axis}: {other:?}"),
+        }
+    };
+    for variant in ["slow-path", "fast-path", "async", "memory-async", "memory-server"] {
+        assert_eq!(most(variant, "concurrency"), MOST_REQUESTS, "{variant}");
+    }
+    for variant in ["tcp-sync", "tcp-handoff", "tcp-async", "tcp-epoll", "tcp-io-uring"] {
+        assert_eq!(most(variant, "connections"), MOST_CONNECTIONS, "{variant}");
+    }
 }
 
 #[test]
@@ -142,5 +161,22 @@ fn the_table_says_what_the_document_does() {
     ] {
         assert!(text.contains(part), "`{part}` is not in\n{text}");
     }
-    assert!(!text.contains("on two cores"), "{text}");
+    assert!(!text.contains("on two cores") && !text.contains("says nothing"), "{text}");
+}
+
+#[test]
+fn who_interrupts_the_pilots_is_told_that_there_is_no_figure() {
+    let text = SweepDocument { points: Vec::new(), crossovers: Vec::new(), ..document() }.to_text(None);
+    assert!(text.contains("interrupted before there was a figure") && text.contains("run 7"), "{text}");
+    assert!(!text.contains("these are the figures"), "{text}");
+}
+
+#[test]
+fn an_interval_of_two_blocks_that_differ_is_not_told_as_one() {
+    let mut document = document();
+    document.points[1].time_ns = Span { estimate: 6.3e3, lo: 6.8e-8, hi: 5.9e20 };
+    let text = document.to_text(None);
+    assert!(text.contains("6.30 µs") && !text.contains("0.000000068") && !text.contains("590000"), "{text}");
+    assert_eq!(text.matches("says nothing").count(), 2, "in the table and in a note\n{text}");
+    assert!(text.contains("more --runs"), "{text}");
 }

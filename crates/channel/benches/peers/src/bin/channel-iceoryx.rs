@@ -1,6 +1,8 @@
 //! Two processes by way of iceoryx2, both of which poll: a topic each way, or requests and responses.
 
 use std::collections::VecDeque;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use iceoryx2::prelude::*;
@@ -47,8 +49,56 @@ impl Drop for Other {
     }
 }
 
-fn name() -> String {
-    format!("tollway-peer-{}", std::process::id())
+/// Where the library keeps what it makes: files in a folder, and shared memory whose name begins alike. It leaves some of both behind, which is removed
+/// when the process that asks ends.
+struct Home {
+    name: String,
+    is_asking: bool,
+}
+
+const SHARED_MEMORY: &str = "/dev/shm";
+
+impl Home {
+    fn of_this_process() -> Home {
+        Home { name: format!("tollway-peer-{}", std::process::id()), is_asking: true }
+    }
+
+    /// That of the process that asks, by its name.
+    fn of(name: &str) -> Home {
+        Home { name: name.into(), is_asking: false }
+    }
+
+    fn folder(&self) -> PathBuf {
+        std::env::temp_dir().join(&self.name)
+    }
+
+    /// How the names of its shared memory begin; with the dash no other process's begin so.
+    fn prefix(&self) -> String {
+        format!("{}-", self.name)
+    }
+
+    fn node(&self) -> Result<Node, Box<dyn std::error::Error>> {
+        let mut config = Config::default();
+        config.global.set_root_path(&Path::new(self.folder().as_os_str().as_bytes())?);
+        config.global.prefix = FileName::new(self.prefix().as_bytes())?;
+        Ok(NodeBuilder::new().config(&config).create::<ipc::Service>()?)
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        if !self.is_asking {
+            return;
+        }
+        // What is not there any more need not be removed.
+        let _ = std::fs::remove_dir_all(self.folder());
+        let prefix = self.prefix();
+        for entry in std::fs::read_dir(SHARED_MEMORY).into_iter().flatten().flatten() {
+            if entry.file_name().as_bytes().starts_with(prefix.as_bytes()) {
+                let _ = std::fs::remove_file(entry.path());
+            }
+        }
+    }
 }
 
 type Node = iceoryx2::node::Node<ipc::Service>;
@@ -64,11 +114,12 @@ fn topic(node: &Node, name: &str, depth: usize) -> Result<Topic, Box<dyn std::er
 }
 
 fn asks_by_topics(asked: &Asked) -> Outcome {
-    let (name, node) = (name(), NodeBuilder::new().create::<ipc::Service>()?);
+    let home = Home::of_this_process();
+    let (name, node) = (&home.name, home.node()?);
     let there = topic(&node, &format!("{name}-there"), asked.depth)?;
     let back = topic(&node, &format!("{name}-back"), asked.depth)?;
     let (publisher, subscriber) = (there.publisher_builder().create()?, back.subscriber_builder().create()?);
-    let other = Other::start(&name)?;
+    let other = Other::start(name)?;
     while there.dynamic_config().number_of_subscribers() == 0
         || back.dynamic_config().number_of_publishers() == 0
     {
@@ -83,7 +134,7 @@ fn asks_by_topics(asked: &Asked) -> Outcome {
 }
 
 fn answers_by_topics(asked: &Asked, name: &str) -> Outcome {
-    let node = NodeBuilder::new().create::<ipc::Service>()?;
+    let node = Home::of(name).node()?;
     let there = topic(&node, &format!("{name}-there"), asked.depth)?;
     let back = topic(&node, &format!("{name}-back"), asked.depth)?;
     let (publisher, subscriber) = (back.publisher_builder().create()?, there.subscriber_builder().create()?);
@@ -108,10 +159,11 @@ fn requests(node: &Node, name: &str, depth: usize) -> Result<Requests, Box<dyn s
 }
 
 fn asks_requests(asked: &Asked) -> Outcome {
-    let (name, node) = (name(), NodeBuilder::new().create::<ipc::Service>()?);
-    let service = requests(&node, &name, asked.depth)?;
+    let home = Home::of_this_process();
+    let (name, node) = (&home.name, home.node()?);
+    let service = requests(&node, name, asked.depth)?;
     let client = service.client_builder().create()?;
-    let other = Other::start(&name)?;
+    let other = Other::start(name)?;
     while service.dynamic_config().number_of_servers() == 0 {
         std::thread::yield_now();
     }
@@ -134,7 +186,7 @@ fn asks_requests(asked: &Asked) -> Outcome {
 }
 
 fn answers_requests(asked: &Asked, name: &str) -> Outcome {
-    let node = NodeBuilder::new().create::<ipc::Service>()?;
+    let node = Home::of(name).node()?;
     let service = requests(&node, name, asked.depth)?;
     let server = service.server_builder().create()?;
     pin(asked.cores[1]);

@@ -1,0 +1,85 @@
+//! A run that may take so long: what its pilots took says how much of it is played.
+
+#[allow(dead_code, reason = "other tests need more of it")]
+mod unruly;
+
+use std::sync::atomic::AtomicBool;
+
+use tollway_lab::Request;
+use tollway_lab::point::Selection;
+use tollway_lab::progress::Progress;
+use tollway_store::{PointState, RunState, Store};
+
+use unruly::{lab, preset, registry};
+
+/// Not a test but the agent of the others: they start this program again with `--ignored play_agent`.
+#[test]
+#[ignore = "it is started by the other tests, as an agent"]
+fn play_agent() {
+    unruly::play_agent();
+}
+
+/// What was told.
+#[derive(Default)]
+struct Told {
+    planned: Option<u64>,
+    reckoned: Vec<(u64, f64, f64, Option<f64>)>,
+}
+
+impl Progress for Told {
+    fn planned(&mut self, trials: u64, _: f64) {
+        self.planned = Some(trials);
+    }
+
+    fn reckoned(&mut self, trials: u64, seconds: f64, all: f64, asked: Option<f64>) {
+        self.reckoned.push((trials, seconds, all, asked));
+    }
+}
+
+fn request(runs: u32, within: Option<f64>) -> Request {
+    Request {
+        title: "t".into(),
+        selection: Selection { presets: vec![preset(&["good", "other-good"], runs, 2)], only: Vec::new() },
+        sides: Vec::new(),
+        seed: 1,
+        together: true,
+        without_tolls: true,
+        foretold: Vec::new(),
+        within,
+    }
+}
+
+/// Trials, what was told, and the blocks of the plan that the store keeps.
+fn played(request: &Request) -> (usize, Told, u64) {
+    let (registry, calm) = (registry(), AtomicBool::new(false));
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open(folder.path().join("t.db")).unwrap();
+    let mut told = Told::default();
+    let ended = lab(&registry, &calm).run(&mut store, request, &mut told).unwrap();
+    assert_eq!(ended.state, RunState::Complete);
+    assert!(store.points(ended.run).unwrap().iter().all(|point| point.state == PointState::Done));
+    let plan = store.run(ended.run).unwrap().spec.plan;
+    let runs = plan["request"]["selection"]["presets"][0]["trial"]["runs"].as_u64().unwrap();
+    let error = store.replan(ended.run, &serde_json::Value::Null).unwrap_err().to_string();
+    assert!(error.contains("has trials"), "{error}");
+    (store.trials(ended.run).unwrap().len(), told, runs)
+}
+
+#[test]
+fn what_the_pilots_took_cuts_a_run_and_its_plan_to_the_least() {
+    // Nobody is done in a thousandth of a second: six blocks are the least.
+    let (trials, told, runs) = played(&request(9, Some(0.001)));
+    assert_eq!((told.planned, trials, runs), (Some(2 * (9 * 2 + 1)), 2 * 6 * 2, 6));
+    let [(left, seconds, all, asked)] = told.reckoned[..] else { panic!("{:?}", told.reckoned) };
+    assert_eq!((left, asked), (2 * 6 * 2, Some(0.001)));
+    assert!(0.0 < seconds && seconds < all && all > 0.001, "{seconds} of {all}");
+}
+
+#[test]
+fn who_has_time_has_all_that_was_planned() {
+    for within in [None, Some(1e6)] {
+        let (trials, told, runs) = played(&request(7, within));
+        assert_eq!((trials, runs, told.reckoned.len()), (2 * 7 * 2, 7, 1));
+        assert_eq!(told.reckoned[0].0, 2 * 7 * 2);
+    }
+}
