@@ -5,7 +5,7 @@ mod peer;
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -14,14 +14,16 @@ use peer::{CLIENTS_BELL, agrees, greets, hello, memory};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fstat, ftruncate, memfd_create};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, bind, listen, socket};
 use tollway_channel::coroutine::Executor;
-use tollway_channel::linux::{Client, Failed, Limits, Notice, Options, Server};
+use tollway_channel::linux::{Client, Failed, Limits, Notice, Options, Server, plain};
 use tollway_channel::wait::Patience;
 use tollway_host::descriptor;
 use tollway_host::shared::SharedPages;
 
+const SECOND: Duration = Duration::from_secs(1);
+
 fn options(notice: Notice) -> Options {
     let patience = Some(Patience { spin: 0, yields: 0 });
-    Options { slots: 8, bytes: 64, notice, patience }
+    Options { slots: 8, bytes: 64, notice, patience, within: SECOND }
 }
 
 /// A server that meets whoever greets so; why it does not agree.
@@ -267,4 +269,66 @@ fn who_never_sleeps_is_told_that_the_other_is_gone() {
             answering.join().unwrap();
         }
     }
+}
+
+/// A server that has others to meet, or meets one client after the other, keeps a client waiting for as long as this allows.
+#[test]
+fn a_client_waits_its_turn() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("busy");
+    let listener = UnixListener::bind(&path).unwrap();
+    let serves = |plainly: bool| {
+        let mut links = listener.incoming();
+        // The next one is heard when this one has gone; whoever has given up by then is no client any more.
+        for served in 0..3 {
+            let link = links.next().unwrap().unwrap();
+            let met = if plainly {
+                plain::Server::over(link, &plain::Limits::default()).map(|mut server| {
+                    server.serve(|_, _, _| (0, 0)).unwrap();
+                })
+            } else {
+                Server::over(link, &Limits::default()).map(|mut server| {
+                    server.serve(|_, _, _| (0, 0)).unwrap();
+                })
+            };
+            assert_eq!(met.is_ok(), served != 1);
+        }
+    };
+    let long = Duration::from_secs(60);
+    let ask = |within| Client::connect(&path, &Options { within, ..options(Notice::Futex) });
+    let plainly =
+        |within| plain::Client::connect(&path, &plain::Options { within, ..plain::Options::default() });
+    thread::scope(|scope| {
+        let serving = scope.spawn(|| serves(false));
+        let first = ask(long).unwrap();
+        let why = ask(SECOND).err().unwrap().to_string();
+        assert!(why.contains("said nothing in time"), "{why}");
+        let waiting = scope.spawn(|| ask(long).map(|mut client| client.call(0, &[], &mut [])));
+        thread::sleep(SECOND + SECOND / 5);
+        drop(first);
+        assert_eq!(waiting.join().unwrap().unwrap(), Ok((0, 0)));
+        serving.join().unwrap();
+
+        let serving = scope.spawn(|| serves(true));
+        let first = plainly(long).unwrap();
+        let why = plainly(SECOND).err().unwrap().to_string();
+        assert!(why.contains("said nothing in time"), "{why}");
+        let waiting = scope.spawn(|| plainly(long).map(|mut client| client.call(0, &[], &mut [])));
+        thread::sleep(SECOND + SECOND / 5);
+        drop(first);
+        assert_eq!(waiting.join().unwrap().unwrap(), Ok((0, 0)));
+        serving.join().unwrap();
+    });
+}
+
+#[test]
+fn no_server_answers_in_no_time() {
+    let (here, _there) = UnixStream::pair().unwrap();
+    let within = Duration::ZERO;
+    let why = Client::over(here, &Options { within, ..options(Notice::Futex) }).err().unwrap().to_string();
+    assert!(why.contains("time that a server has to answer") && why.contains("10 s"), "{why}");
+    let (here, _there) = UnixStream::pair().unwrap();
+    let wants = plain::Options { within, ..plain::Options::default() };
+    assert!(plain::Client::over(here, &wants).is_err());
+    assert_eq!((Options::default().within, plain::Options::default().within), (10 * SECOND, 10 * SECOND));
 }

@@ -37,7 +37,8 @@ fn every_reply_is_its_requests() {
     for (way, bytes) in WAYS.into_iter().flat_map(|way| [(way, 128), (way, 65_472)]) {
         for patience in [SLEEPY, None, Some(Patience { spin: u64::MAX, yields: 0 })] {
             let (other, link) = Other::start(&[]);
-            let mut client = Client::over(link, &Options { way, bytes, patience }).unwrap();
+            let mut client =
+                Client::over(link, &Options { way, bytes, patience, ..Options::default() }).unwrap();
             assert_eq!(client.longest(), bytes);
             // A length, what the bytes count on from, and room for so many of the reply.
             let messages = (any::<u16>(), 0..=bytes, any::<u8>(), 0..=bytes);
@@ -81,7 +82,9 @@ fn ends_share_a_core_or_have_one_each() {
         std::thread::spawn(move || {
             pin_current_thread(cpu).unwrap();
             let (other, link) = Other::start(&[(CPU, other_cpu.to_string())]);
-            let mut client = Client::over(link, &Options { way, bytes: 64, patience: None }).unwrap();
+            let mut client =
+                Client::over(link, &Options { way, bytes: 64, patience: None, ..Options::default() })
+                    .unwrap();
             for number in 0..REQUESTS {
                 let mut reply = [0; 8];
                 assert_eq!(
@@ -113,7 +116,7 @@ fn ends_share_a_core_or_have_one_each() {
 #[test]
 fn who_sleeps_is_woken() {
     let (other, link) = Other::start(&[]);
-    let options = Options { way: Way::Handoff, bytes: 64, patience: SLEEPY };
+    let options = Options { way: Way::Handoff, patience: SLEEPY, ..Options::default() };
     let mut client = Client::over(link, &options).unwrap();
     for _ in 0..20 {
         // The server sleeps by then.
@@ -132,7 +135,8 @@ fn a_client_is_told_that_its_server_was_killed() {
     for way in WAYS {
         for patience in [SLEEPY, None, Some(Patience { spin: u64::MAX, yields: 0 })] {
             let (other, link) = Other::start(&[]);
-            let mut client = Client::over(link, &Options { way, bytes: 64, patience }).unwrap();
+            let mut client =
+                Client::over(link, &Options { way, bytes: 64, patience, ..Options::default() }).unwrap();
             client.call(0, &[1], &mut [0]).unwrap();
             let killed = other.killed_after(Duration::from_millis(50));
             assert_eq!(client.call(60_000, &[2], &mut [0]), Err(Failed::Gone));
@@ -149,7 +153,8 @@ fn a_server_is_killed_at_any_moment() {
         let (other, link) = Other::start(&[]);
         let way = WAYS[round as usize % 2];
         let patience = if round % 4 < 2 { SLEEPY } else { None };
-        let mut client = Client::over(link, &Options { way, bytes: 64, patience }).unwrap();
+        let mut client =
+            Client::over(link, &Options { way, bytes: 64, patience, ..Options::default() }).unwrap();
         let killed = other.killed_after(Duration::from_micros(round * 331 % 5000));
         for number in 0u64.. {
             let mut reply = [0; 8];
@@ -171,7 +176,9 @@ fn a_server_answers_step_by_step() {
     for way in WAYS {
         let (here, there) = UnixStream::pair().unwrap();
         let asking = std::thread::spawn(move || {
-            let mut client = Client::over(here, &Options { way, bytes: 64, patience: SLEEPY }).unwrap();
+            let mut client =
+                Client::over(here, &Options { way, bytes: 64, patience: SLEEPY, ..Options::default() })
+                    .unwrap();
             let mut reply = [0; 64];
             (client.call(7, b"what", &mut reply), reply[..2].to_vec())
         });

@@ -26,7 +26,7 @@ fn limits() -> Limits {
 }
 
 fn options(way: Way) -> Options {
-    Options { way, bytes: BYTES, patience: Some(Patience { spin: 1000, yields: 1 }) }
+    Options { way, bytes: BYTES, patience: Some(Patience { spin: 1000, yields: 1 }), ..Options::default() }
 }
 
 /// What a client says: version 1, that way, messages of that many bytes.

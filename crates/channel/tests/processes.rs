@@ -17,7 +17,7 @@ fn serves() {
 }
 
 fn options(notice: Notice) -> Options {
-    Options { slots: 8, bytes: 128, notice, patience: SLEEPY }
+    Options { slots: 8, bytes: 128, notice, patience: SLEEPY, ..Options::default() }
 }
 
 #[test]

@@ -18,7 +18,7 @@ fn meet(slots: usize, notice: Notice, patience: Option<Patience>) -> (Caller, Se
     let (here, there) = UnixStream::pair().unwrap();
     let limits = Limits { patience, ..Limits::default() };
     let answering = thread::spawn(move || Server::over(there, &limits).unwrap());
-    let options = Options { slots, bytes: 64, notice, patience };
+    let options = Options { slots, bytes: 64, notice, patience, ..Options::default() };
     (Client::over(here, &options).unwrap().into_caller(), answering.join().unwrap())
 }
 

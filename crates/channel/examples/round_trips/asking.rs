@@ -47,7 +47,7 @@ fn connected(link: UnixStream, options: &Options) -> Asked<Client> {
 }
 
 fn plainly_connected(link: UnixStream, way: plain::Way, options: &Options) -> Asked<plain::Client> {
-    let wants = plain::Options { way, bytes: options.bytes, patience: None };
+    let wants = plain::Options { way, bytes: options.bytes, ..plain::Options::default() };
     let client = plain::Client::over(link, &wants)?;
     pin_current_thread(options.cores[0])?;
     Ok(client)

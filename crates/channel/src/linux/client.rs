@@ -10,6 +10,7 @@ use super::Options;
 use super::connection::{Connection, Counts};
 use super::dispatcher::Dispatcher;
 use super::doorbell::Doorbell;
+use super::greeting;
 use super::meeting::{self, Met};
 use super::shared::Shared;
 use crate::coroutine::Calls;
@@ -32,9 +33,9 @@ impl Client {
     ///
     /// # Errors
     /// [`Error::Input`](tollway_core::Error::Input) if there can be no such channel, or the server does not agree to it;
-    /// [`Error::System`](tollway_core::Error::System) if nobody listens, the server says nothing for a second, or the kernel refuses.
+    /// [`Error::System`](tollway_core::Error::System) if nobody listens, the server says nothing [in time](Options::within), or the kernel refuses.
     pub fn connect(path: impl AsRef<Path>, options: &Options) -> Result<Client> {
-        Client::over(meeting::RINGS.connect(path.as_ref())?, options)
+        Client::over(greeting::connected(path.as_ref(), options.within)?, options)
     }
 
     /// Meets the server at the other end of a socket.

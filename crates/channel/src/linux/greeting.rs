@@ -16,8 +16,11 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connec
 use tollway_core::{Error, Result};
 use tollway_host::descriptor;
 
-/// How long an end waits for the other to say what it has to.
-pub(super) const SOON: Duration = Duration::from_secs(1);
+/// How long a server waits for a client to say what it wants: others may wait for the server meanwhile.
+const SOON: Duration = Duration::from_secs(1);
+
+/// How long a client waits for a server to take the connection, and to answer, unless it says so itself: the server may have others to meet before.
+pub(super) const IN_TURN: Duration = Duration::from_secs(10);
 
 /// The first byte of an answer, if the server agrees.
 const AGREED: u8 = 0;
@@ -33,8 +36,6 @@ pub(super) struct Kind {
     pub version: u16,
     /// How many bytes an answer has: 1 to 4.
     pub answer: usize,
-    /// How long a client waits for a server to take the connection, and to answer.
-    pub within: Duration,
 }
 
 /// What a client asks for; what it means is of the kind.
@@ -74,44 +75,22 @@ pub(super) const VERSION: Refusal =
     Refusal::new(1, "Version", "it speaks another version", "use the same version of the library");
 
 impl Kind {
-    /// Connects to the server that listens at that path.
+    /// The client's side: greets with these descriptors, and has those that the server gives within that time. `refusals` are those that the server
+    /// may say beside [`VERSION`]; `place` names what was asked for.
     ///
     /// # Errors
-    /// [`Error::System`] if nobody listens there, or takes the connection in time.
-    pub(super) fn connect(&self, path: &Path) -> Result<UnixStream> {
-        let connecting = || -> std::result::Result<UnixStream, Errno> {
-            let link = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-            // connect(2) waits for so long where the queue is full, and says EAGAIN then.
-            set_socket_timeout(&link, Timeout::Send, Some(self.within))?;
-            retry_on_intr(|| connect(&link, &SocketAddrUnix::new(path)?))?;
-            set_socket_timeout(&link, Timeout::Send, None)?;
-            Ok(link.into())
-        };
-        connecting().map_err(|error| {
-            let doing = format!("connecting to {}", path.display());
-            match error {
-                Errno::AGAIN => {
-                    Error::system(doing, format!("the server took none within {} s", self.within.as_secs()))
-                }
-                error => Error::system(doing, error),
-            }
-        })
-    }
-
-    /// The client's side: greets with these descriptors, and has those that the server gives. `refusals` are those that the server may say beside
-    /// [`VERSION`]; `place` names what was asked for.
-    ///
-    /// # Errors
-    /// [`Error::Input`] if the server does not agree; [`Error::System`] if it says nothing in time.
+    /// [`Error::Input`] if the server does not agree, or has no time at all; [`Error::System`] if it says nothing in time.
     pub(super) fn ask(
         &self,
         link: &UnixStream,
+        within: Duration,
         greeting: &Greeting,
         gives: &[BorrowedFd<'_>],
         refusals: &[Refusal],
         place: impl FnOnce() -> String,
     ) -> Result<Vec<OwnedFd>> {
-        in_time(link, self.within, "meeting a server")?;
+        some(within)?;
+        in_time(link, within, "meeting a server")?;
         descriptor::send_with(link, &self.bytes(greeting), gives)?;
         let mut answer = [0; LONGEST];
         let (_, given) = descriptor::receive_with(link, &mut answer[..self.answer])?;
@@ -180,6 +159,44 @@ impl Kind {
         let is_of_this_kind = hello[..4] == self.letters && short(4) == self.version;
         is_of_this_kind.then(|| Greeting { how: short(6), sizes: [long(8), long(12)] })
     }
+}
+
+/// Connects to the server that listens at that path.
+///
+/// # Errors
+/// [`Error::Input`] if that is no time at all;
+/// [`Error::System`] if nobody listens there, or takes the connection in time.
+pub(super) fn connected(path: &Path, within: Duration) -> Result<UnixStream> {
+    some(within)?;
+    let connecting = || -> std::result::Result<UnixStream, Errno> {
+        let link = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+        // connect(2) waits for so long where the queue is full, and says EAGAIN then.
+        set_socket_timeout(&link, Timeout::Send, Some(within))?;
+        retry_on_intr(|| connect(&link, &SocketAddrUnix::new(path)?))?;
+        set_socket_timeout(&link, Timeout::Send, None)?;
+        Ok(link.into())
+    };
+    connecting().map_err(|error| {
+        let doing = format!("connecting to {}", path.display());
+        match error {
+            Errno::AGAIN => {
+                Error::system(doing, format!("the server took none within {} s", within.as_secs_f64()))
+            }
+            error => Error::system(doing, error),
+        }
+    })
+}
+
+/// A time in which something can come.
+fn some(within: Duration) -> Result<()> {
+    if within.is_zero() {
+        return Err(Error::Input {
+            place: "the time that a server has to answer".into(),
+            reason: "it is none".into(),
+            remedy: "say how long to wait, as 10 s".into(),
+        });
+    }
+    Ok(())
 }
 
 /// Neither reading nor writing takes longer than that.

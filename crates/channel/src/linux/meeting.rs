@@ -6,18 +6,19 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tollway_core::{Error, Result};
 use tollway_host::shared::SharedPages;
 
 use super::doorbell::{Doorbell, Notice, told_by_edges};
-use super::greeting::{Greeting, Kind, Refusal, SOON};
+use super::greeting::{Greeting, IN_TURN, Kind, Refusal};
 use super::shared::Shared;
 use crate::ring::layout::{End, Geometry};
 use crate::wait::Patience;
 
 /// Version 1 of what both say to each other, and of the layout.
-pub(super) const RINGS: Kind = Kind { letters: *b"TWch", version: 1, answer: 1, within: SOON };
+pub(super) const RINGS: Kind = Kind { letters: *b"TWch", version: 1, answer: 1 };
 
 const GEOMETRY: Refusal =
     Refusal::new(2, "Geometry", "that is more than it allows", "ask for fewer or shorter messages");
@@ -50,11 +51,14 @@ pub struct Options {
     pub notice: Notice,
     /// How long to look before sleeping; if that is not said, what was measured ([`Patience::measured`]).
     pub patience: Option<Patience>,
+    /// How long to wait for the server to take the connection, and again for it to answer: it may have others to meet before, and one that answers one
+    /// client after the other takes the next when the last has gone. 10 s if nothing else is said; not none.
+    pub within: Duration,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { slots: 256, bytes: 64, notice: Notice::Futex, patience: None }
+        Options { slots: 256, bytes: 64, notice: Notice::Futex, patience: None, within: IN_TURN }
     }
 }
 
@@ -111,7 +115,8 @@ pub(super) fn ask(link: UnixStream, options: &Options) -> Result<Met> {
         Notice::Eventfd => NO_EVENTFD,
     };
     let place = || place(geometry.slots(), geometry.bytes());
-    let theirs = RINGS.ask(&link, &greeting, &descriptors, &[GEOMETRY, MEMORY, notice], place)?;
+    let theirs =
+        RINGS.ask(&link, options.within, &greeting, &descriptors, &[GEOMETRY, MEMORY, notice], place)?;
     let bell = (&memory, geometry.bell(End::Client));
     let doorbell = doorbell(&link, bell, ours.map(|(rings, _)| rings), theirs)?;
     Ok(Met { memory, geometry, doorbell })

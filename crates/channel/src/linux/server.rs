@@ -21,7 +21,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Meets the client at the other end of a socket, within a second or two.
+    /// Meets the client at the other end of a socket, within a second or two. But descriptors that it should not have sent are closed here, and one of a file
+    /// of FUSE for as long as whoever serves that likes: clients that may be hostile are to be met by a thread each.
     ///
     /// # Errors
     /// [`Error::Input`](tollway_core::Error::Input) if it asks for what is not given; [`Error::System`](tollway_core::Error::System) if it says

@@ -21,6 +21,7 @@ use ::tokio::task::{AbortHandle, spawn, spawn_blocking, yield_now};
 use tollway_core::{Error, Result};
 
 use super::doorbell::{Doorbell, Notice, Wakers};
+use super::greeting;
 use super::meeting::{self, Met};
 use super::shared::Shared as Memory;
 use super::{Limits, Options};
@@ -111,7 +112,8 @@ impl Client {
     /// As [`linux::Client::connect`](super::Client::connect).
     pub async fn connect(path: impl AsRef<Path>, options: &Options) -> Result<Client> {
         let path = path.as_ref().to_owned();
-        let link = blocking(move || meeting::RINGS.connect(&path)).await?;
+        let within = options.within;
+        let link = blocking(move || greeting::connected(&path, within)).await?;
         Client::over(link, options).await
     }
 
@@ -156,7 +158,8 @@ impl Client {
 }
 
 impl Server {
-    /// Meets the client at the other end of a socket, within a second or two.
+    /// Meets the client at the other end of a socket, within a second or two. But descriptors that it should not have sent are closed here, and one of a file
+    /// of FUSE for as long as whoever serves that likes: clients that may be hostile can occupy as many of the runtime's threads for blocking.
     ///
     /// # Panics
     /// Outside of a runtime that has I/O enabled.

@@ -180,7 +180,8 @@ fn plainly() {
         server.next(&mut request).unwrap();
         thread::sleep(Duration::from_millis(20));
     });
-    let options = plain::Options { way: plain::Way::Handoff, bytes: 64, patience: SLEEPY };
+    let options =
+        plain::Options { way: plain::Way::Handoff, bytes: 64, patience: SLEEPY, ..plain::Options::default() };
     let mut client = plain::Client::over(here, &options).unwrap();
     for number in 0..500u64 {
         let mut reply = [0; 8];

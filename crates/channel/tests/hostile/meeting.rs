@@ -53,7 +53,7 @@ pub fn play(input: &[u8], tally: &mut Tally) {
         }
     } else {
         let notice = if whom & 128 == 0 { Notice::Futex } else { Notice::Eventfd };
-        let options = Options { slots: 4, bytes: 64, notice, patience: PATIENCE };
+        let options = Options { slots: 4, bytes: 64, notice, patience: PATIENCE, ..Options::default() };
         if let Ok(mut client) = Client::over(honest, &options) {
             tally.agreed += 1;
             assert!(client.call(0, said, &mut [0; 64]).is_err(), "nobody is there to answer");

@@ -41,7 +41,7 @@ fn is_second() -> bool {
 }
 
 fn options(notice: Notice, patience: Option<Patience>) -> Options {
-    Options { slots: 4, bytes: 64, notice, patience }
+    Options { slots: 4, bytes: 64, notice, patience, ..Options::default() }
 }
 
 fn limits(patience: Option<Patience>) -> Limits {

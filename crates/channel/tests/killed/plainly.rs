@@ -21,7 +21,7 @@ pub fn ways() -> Vec<Way> {
 
 fn options(is_second: bool, patience: Option<Patience>) -> Options {
     let way = if is_second { plain::Way::Handoff } else { plain::Way::Seqpacket };
-    Options { way, bytes: 64, patience }
+    Options { way, bytes: 64, patience, ..Options::default() }
 }
 
 fn limits(patience: Option<Patience>) -> Limits {

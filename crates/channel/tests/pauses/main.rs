@@ -78,7 +78,8 @@ fn meet(slots: usize, notice: Notice, patience: Option<Patience>) -> (Client, Se
     let (here, there) = UnixStream::pair().unwrap();
     let limits = Limits { patience, ..Limits::default() };
     let answering = thread::spawn(move || Server::over(there, &limits).unwrap());
-    let client = Client::over(here, &Options { slots, bytes: 64, notice, patience }).unwrap();
+    let client =
+        Client::over(here, &Options { slots, bytes: 64, notice, patience, ..Options::default() }).unwrap();
     (client, answering.join().unwrap())
 }
 

@@ -25,7 +25,8 @@ fn by_plain_ways_no_message_is_lost_doubled_or_changed() {
                 server.serve(&mut answers).unwrap();
                 seen.is_all();
             });
-            let mut client = Client::over(here, &Options { way, bytes: 64, patience }).unwrap();
+            let mut client =
+                Client::over(here, &Options { way, bytes: 64, patience, ..Options::default() }).unwrap();
             for number in 0..messages {
                 let mut reply = [0; 64];
                 let answer = client.call(number as u16, &message(number), &mut reply);

@@ -23,7 +23,7 @@ fn runtime(threads: usize) -> Runtime {
 }
 
 fn options(patience: Patience) -> Options {
-    Options { slots: 4, bytes: 64, notice: Notice::Eventfd, patience: Some(patience) }
+    Options { slots: 4, bytes: 64, notice: Notice::Eventfd, patience: Some(patience), ..Options::default() }
 }
 
 fn limits(patience: Patience) -> Limits {

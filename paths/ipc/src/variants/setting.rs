@@ -95,7 +95,13 @@ impl Setting {
 
     /// What the client wants of a channel.
     pub(super) fn options(&self) -> Options {
-        Options { slots: self.requests, bytes: self.size, notice: self.notice, patience: self.patience }
+        Options {
+            slots: self.requests,
+            bytes: self.size,
+            notice: self.notice,
+            patience: self.patience,
+            ..Options::default()
+        }
     }
 
     /// What the server allows.
@@ -109,7 +115,7 @@ impl Setting {
             Way::Slow => plain::Way::Seqpacket,
             _ => plain::Way::Handoff,
         };
-        plain::Options { way, bytes: self.size, patience: self.patience }
+        plain::Options { way, bytes: self.size, patience: self.patience, ..plain::Options::default() }
     }
 
     /// What the server allows of it.

@@ -8,6 +8,7 @@ use tollway_core::Result;
 use super::failed::Failed;
 use super::line::{Counts, Line};
 use super::meeting::{self, Options};
+use crate::linux::greeting;
 
 /// The end that asks: one request at a time.
 pub struct Client(Line);
@@ -17,9 +18,9 @@ impl Client {
     ///
     /// # Errors
     /// [`Error::Input`](tollway_core::Error::Input) if messages cannot be as long as that, or the server does not agree to it;
-    /// [`Error::System`](tollway_core::Error::System) if nobody listens, the server says nothing, or the kernel refuses.
+    /// [`Error::System`](tollway_core::Error::System) if nobody listens, the server says nothing [in time](Options::within), or the kernel refuses.
     pub fn connect(path: impl AsRef<Path>, options: &Options) -> Result<Client> {
-        Client::over(meeting::PLAIN.connect(path.as_ref())?, options)
+        Client::over(greeting::connected(path.as_ref(), options.within)?, options)
     }
 
     /// Meets the server at the other end of a socket.

@@ -25,13 +25,7 @@ use crate::ring::layout::{End, Geometry};
 use crate::wait::Patience;
 
 /// Version 1 of what both say to each other, of the header, and of the word of turns.
-pub(super) const PLAIN: Kind = Kind {
-    letters: *b"TWpl",
-    version: 1,
-    answer: 4,
-    // A server may have others to meet before it.
-    within: Duration::from_secs(10),
-};
+pub(super) const PLAIN: Kind = Kind { letters: *b"TWpl", version: 1, answer: 4 };
 
 const WAY: Refusal = Refusal::new(2, "Way", "it does not know that way", "ask for another one");
 
@@ -57,11 +51,14 @@ pub struct Options {
     /// How long to look and how often to give way before sleeping, by the fast path; if that is not said, what was measured
     /// ([`Patience::measured`]).
     pub patience: Option<Patience>,
+    /// How long to wait for the server to take the connection, and again for it to answer: it may have others to meet before, and one that answers one
+    /// client after the other takes the next when the last has gone. 10 s if nothing else is said; not none.
+    pub within: Duration,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { way: Way::default(), bytes: 64, patience: None }
+        Options { way: Way::default(), bytes: 64, patience: None, within: greeting::IN_TURN }
     }
 }
 
@@ -91,7 +88,7 @@ pub(super) fn ask(link: UnixStream, options: &Options) -> Result<Line> {
         remedy: format!("ask for 1 to {} bytes", Geometry::MOST_BYTES),
     })?;
     let greeting = Greeting { how: u16::from(options.way == Way::Handoff), sizes: [bytes as u32, 0] };
-    let mut given = PLAIN.ask(&link, &greeting, &[], &[WAY, BYTES], place)?;
+    let mut given = PLAIN.ask(&link, options.within, &greeting, &[], &[WAY, BYTES], place)?;
     let given = given.pop().filter(|_| given.is_empty());
     let given = given.ok_or_else(|| Error::system("meeting a server", "it did not give one descriptor"))?;
     let way = match options.way {

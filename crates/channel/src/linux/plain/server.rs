@@ -12,7 +12,8 @@ use super::meeting::{self, Limits};
 pub struct Server(Line);
 
 impl Server {
-    /// Meets the client at the other end of a socket, which has a second to say what it wants.
+    /// Meets the client at the other end of a socket, which has a second to say what it wants. But descriptors that it sent are closed here, and one of a file
+    /// of FUSE for as long as whoever serves that likes: clients that may be hostile are to be met by a thread each.
     ///
     /// # Errors
     /// [`Error::Input`](tollway_core::Error::Input) if it asks for what is not given; [`Error::System`](tollway_core::Error::System) if it says

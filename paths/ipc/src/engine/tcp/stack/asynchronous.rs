@@ -29,7 +29,13 @@ pub(super) struct Asynchronous {
 impl Asynchronous {
     /// Meets the application at the other end of that link.
     pub(super) fn over(stack: Stack, link: UnixStream, patience: Option<Patience>) -> Result<Asynchronous> {
-        let options = Options { slots: stack.connections(), bytes: BYTES, notice: Notice::Eventfd, patience };
+        let options = Options {
+            slots: stack.connections(),
+            bytes: BYTES,
+            notice: Notice::Eventfd,
+            patience,
+            ..Options::default()
+        };
         let (calls, mut dispatcher) = Client::over(link, &options)?.into_calls();
         dispatcher.sleeps_on(stack.descriptor()?)?;
         Ok(Asynchronous { stack, calls, dispatcher })

@@ -132,7 +132,7 @@ fn serves(
 /// What asks by that link, and the link besides, to be shut.
 fn asks(link: UnixStream, way: plain::Way, patience: Option<Patience>) -> Result<(UnixStream, Box<dyn Ask>)> {
     let again = link.try_clone().map_err(|e| Error::system("passing on a link", e))?;
-    let options = plain::Options { way, bytes: BYTES, patience };
+    let options = plain::Options { way, bytes: BYTES, patience, ..plain::Options::default() };
     Ok((again, Box::new(plain::Client::over(link, &options)?)))
 }
 
