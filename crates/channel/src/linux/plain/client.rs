@@ -6,8 +6,9 @@ use std::path::Path;
 use tollway_core::Result;
 
 use super::failed::Failed;
-use super::line::{Counts, Line};
+use super::line::Line;
 use super::meeting::{self, Options};
+use super::waiting::Counts;
 use crate::linux::greeting;
 
 /// The end that asks: one request at a time.

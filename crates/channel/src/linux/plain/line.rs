@@ -3,25 +3,8 @@
 use super::failed::Failed;
 use super::futex::Futex;
 use super::seqpacket::Socket;
-use super::waiting::{Waited, Waiting};
+use super::waiting::{Counts, Waiting};
 use crate::linux::Shared;
-
-/// How an end gave messages away and waited for them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// How often it called the kernel to wake the other end: by a futex, or by each datagram.
-    pub notices: u64,
-    /// How often it gave its core away (sched_yield(2)).
-    pub yields: u64,
-    /// How often it called the kernel to sleep: in a futex, or until each datagram came, which may have been there.
-    pub sleeps: u64,
-}
-
-impl From<Waited> for Counts {
-    fn from(Waited { notices, yields, sleeps }: Waited) -> Counts {
-        Counts { notices, yields, sleeps }
-    }
-}
 
 /// One end.
 pub(super) struct Line {
@@ -87,7 +70,7 @@ impl Line {
     pub(super) fn counts(&self) -> Counts {
         match &self.way {
             Way::Seqpacket(socket) => socket.counts(),
-            Way::Handoff(waiting) => waiting.waited().into(),
+            Way::Handoff(waiting) => waiting.counts(),
         }
     }
 }

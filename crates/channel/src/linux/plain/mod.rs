@@ -24,6 +24,6 @@ mod waiting;
 
 pub use client::Client;
 pub use failed::{Failed, Violation};
-pub use line::Counts;
 pub use meeting::{Limits, Options, Way};
 pub use server::Server;
+pub use waiting::Counts;

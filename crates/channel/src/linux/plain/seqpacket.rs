@@ -12,7 +12,7 @@ use rustix::net::{
 };
 
 use super::failed::{Failed, Violation};
-use super::line::Counts;
+use super::waiting::Counts;
 
 /// Bytes of the header.
 const HEADER: usize = 8;

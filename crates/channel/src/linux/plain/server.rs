@@ -5,8 +5,9 @@ use std::os::unix::net::UnixStream;
 use tollway_core::Result;
 
 use super::failed::Failed;
-use super::line::{Counts, Line};
+use super::line::Line;
 use super::meeting::{self, Limits};
+use super::waiting::Counts;
 
 /// The end that answers: one client's.
 pub struct Server(Line);

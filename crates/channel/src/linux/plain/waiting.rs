@@ -38,14 +38,14 @@ pub trait Sleeper {
     fn wake(&self, word: &AtomicU64);
 }
 
-/// How an end handed turns over and waited for them.
+/// How an end gave messages away and waited for them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Waited {
-    /// How often it woke the other end.
+pub struct Counts {
+    /// How often it called the kernel to wake the other end: by a futex, or by each datagram.
     pub notices: u64,
-    /// How often it gave its core away.
+    /// How often it gave its core away (sched_yield(2)).
     pub yields: u64,
-    /// How often it slept.
+    /// How often it called the kernel to sleep: in a futex, or until each datagram came, which may have been there.
     pub sleeps: u64,
 }
 
@@ -60,13 +60,13 @@ pub struct Waiting<M, S> {
     patience: Patience,
     /// Where this end was when looking did not help, and the other when it handed the turn over.
     cpus: [u16; 2],
-    waited: Waited,
+    counts: Counts,
 }
 
 impl<M: Memory, S: Sleeper> Waiting<M, S> {
     /// An end with these turns and that patience.
     pub fn new(turn: Turn<M>, sleeper: S, patience: Patience) -> Waiting<M, S> {
-        Waiting { turn, sleeper, patience, cpus: [0; 2], waited: Waited::default() }
+        Waiting { turn, sleeper, patience, cpus: [0; 2], counts: Counts::default() }
     }
 
     /// Hands the turn over with a message, and wakes the other end if it sleeps.
@@ -83,7 +83,7 @@ impl<M: Memory, S: Sleeper> Waiting<M, S> {
         }
         if self.turn.pass(tag, bytes, self.cpus[0])? {
             self.sleeper.wake(self.turn.word());
-            self.waited.notices += 1;
+            self.counts.notices += 1;
         }
         Ok(())
     }
@@ -115,7 +115,7 @@ impl<M: Memory, S: Sleeper> Waiting<M, S> {
         // It may run elsewhere than it did: then looking helps, or does not any more, from the next time on.
         self.cpus[0] = self.sleeper.cpu();
         for _ in 0..self.patience.yields {
-            self.waited.yields += 1;
+            self.counts.yields += 1;
             self.sleeper.give_way();
             if let Some(told) = self.turn.take()? {
                 return Ok(told);
@@ -146,7 +146,7 @@ impl<M: Memory, S: Sleeper> Waiting<M, S> {
         loop {
             let slept = match self.turn.says_that_it_sleeps() {
                 Some((word, value)) => {
-                    self.waited.sleeps += 1;
+                    self.counts.sleeps += 1;
                     self.sleeper.sleep(word, value)
                 }
                 None => Ok(()),
@@ -165,7 +165,7 @@ impl<M: Memory, S: Sleeper> Waiting<M, S> {
     }
 
     /// How it handed turns over and waited for them.
-    pub fn waited(&self) -> Waited {
-        self.waited
+    pub fn counts(&self) -> Counts {
+        self.counts
     }
 }
