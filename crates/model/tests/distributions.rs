@@ -78,6 +78,17 @@ fn any() -> impl Strategy<Value = Distribution> {
     ]
 }
 
+/// φ(s) = 1 − s m + s² m₂/2 − …, of which the third term is less than 10⁻¹⁹ here.
+#[test]
+fn a_weibull_of_a_small_argument_is_as_near_to_1_as_it_should_be() {
+    let d = Distribution::Weibull { shape: 0.4689898908752139, mean: 1.0 };
+    for s in [1e-8, 1.99e-8, 2.1113474319311414e-8, 1e-7] {
+        let exact = 1.0 - s + s * s * d.moment(2) / 2.0;
+        let transform = d.transform(complex(s, 0.0)).unwrap().re;
+        assert!((transform - exact).abs() < 1e-14, "{s}: {transform} {exact}");
+    }
+}
+
 proptest! {
     #[test]
     fn quantiles_are_where_the_distribution_function_says(d in any(), share in 0.001..0.999) {

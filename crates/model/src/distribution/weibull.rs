@@ -14,11 +14,18 @@ use crate::numeric::{entire, quadrature, root};
 /// Exponent of e at which an integrand is negligible against its peak.
 const NEGLIGIBLE: f64 = -38.0;
 
+/// Below this |s| the transform of a shape below 1 is reckoned from that of the residual: φ(s) = 1 − s E(X) φ_residual(s).
+const SMALL: f64 = 1e-3;
+
 /// A kernel averaged over a Weibull of mean 1; `s` times the mean is the argument.
 pub(super) fn average(shape: f64, s: Complex64, kernel: Kernel) -> Result<Complex64> {
     if kernel != Kernel::Transform && s.norm() > 1.0 {
         let residual = (1.0 - average(shape, s, Kernel::Transform)?) / s;
         return Ok(if kernel == Kernel::Residual { residual } else { 1.0 - residual });
+    }
+    // Of a small s the quadrature's error would be many times what s takes from 1.
+    if kernel == Kernel::Transform && shape < 1.0 && s.norm() < SMALL {
+        return Ok(1.0 - s * average(shape, s, Kernel::Residual)?);
     }
     match kernel {
         _ if shape < 1.0 => Heavy::new(shape, s).average(kernel),
