@@ -3,7 +3,8 @@
 //! How long it looks is learnt. To look in vain costs as long as it lasts, and to sleep costs the wake-up: who looks for as long as a wake-up costs
 //! and then sleeps pays at most twice what it would have paid had it known (A. R. Karlin, K. Li, M. S. Manasse, S. Owicki, "Empirical
 //! Studies of Competitive Spinning for a Shared-Memory Multiprocessor", SOSP 1991, section 2). Where looking has not helped for a while, as
-//! it cannot where both ends have one core, it is left out, and tried again from time to time.
+//! it cannot where both ends have one core, it is left out, and tried again ever more seldom: what it costs is soon no part of a wait, and it is back
+//! after as many waits again as it was of no use.
 
 use super::atomic::AtomicU64;
 use super::ring::bell::Bell;
@@ -112,8 +113,8 @@ pub(crate) struct Use {
 /// After so many waits in vain a phase is left out.
 const VAIN: u32 = 16;
 
-/// Of so many waits without it, in one it is tried.
-const AGAIN: u32 = 64;
+/// And tried again when it would have been in vain twice as often as when it was last tried, and at the latest once in so many waits.
+const AGAIN: u32 = 2048;
 
 /// So often it looks between two readings of the clock, each of which takes as long as a look or two.
 const A_READING: u32 = 16;
@@ -127,7 +128,7 @@ const TURNS: u32 = 64;
 impl Use {
     /// Whether it is worth while now.
     pub(crate) fn is_tried(self) -> bool {
-        self.vain < VAIN || self.vain.is_multiple_of(AGAIN)
+        self.vain < VAIN || self.vain.is_power_of_two() || self.vain.is_multiple_of(AGAIN)
     }
 
     pub(crate) fn had(&mut self, success: bool) {

@@ -86,7 +86,7 @@ fn a_synchronous_call_costs_its_exchange_however_many_there_are() {
     assert!(across("fast-path", 2).is_none());
 }
 
-/// On one core: what messages cost, a share of two switches, and of two looks in vain of which one in 64 is tried: as long as a wake-up across
+/// On one core: what messages cost, a share of two switches, and of two looks in vain of which one in 2048 is tried: as long as a wake-up across
 /// cores takes, or, where there is but one, as one here.
 #[test]
 fn an_asynchronous_call_shares_its_switches() {
@@ -95,7 +95,7 @@ fn an_asynchronous_call_shares_its_switches() {
         let axes = [("concurrency", requests.into()), ("cores", "one".into()), ("matrix", 10.into())];
         let forecast = asked("async", &axes).unwrap();
         let messages = 268.0 + 192.0 / n;
-        let exact = |looks: f64| messages + 1_500.0 + (2_800.0 + 2.0 * looks / 64.0) / n;
+        let exact = |looks: f64| messages + 1_500.0 + (2_800.0 + 2.0 * looks / 2048.0) / n;
         assert!(near(&forecast, exact(9_000.0)), "{requests}: {}", forecast.ticks);
         let mut single = known();
         single.0.remove("notice/kind=futex/across");

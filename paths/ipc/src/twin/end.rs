@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 
 use super::Patience;
 
-/// After so many waits in vain a phase is left out, and of so many without it in one it is tried: as `tollway_channel::wait` has it.
+/// After so many waits in vain a phase is left out, and tried again after twice as many, at the latest once in so many: as `tollway_channel::wait` has it.
 const VAIN: u32 = 16;
-pub(super) const AGAIN: u32 = 64;
+pub(super) const AGAIN: u32 = 2048;
 
 /// What one phase of waiting has been good for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -14,7 +14,7 @@ struct Use(u32);
 
 impl Use {
     fn is_tried(self) -> bool {
-        self.0 < VAIN || self.0.is_multiple_of(AGAIN)
+        self.0 < VAIN || self.0.is_power_of_two() || self.0.is_multiple_of(AGAIN)
     }
 
     fn had(&mut self, success: bool) {

@@ -1,6 +1,6 @@
 //! Both ends on one processor: each does all there is for it, then the other.
 //!
-//! Looking never helps: what one looks for cannot happen while it looks. So it is left out but for one wait in [`AGAIN`]. Giving way always does,
+//! Looking never helps: what one looks for cannot happen while it looks. So in the long run it is left out but for one wait in [`AGAIN`]. Giving way always does,
 //! where the other has something to do; who has not the patience for it sleeps, and has to be woken.
 
 use super::end::AGAIN;
