@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use tollway_core::{Boundary, Missing, Quoted, TollKey, Value};
 use tollway_store::{Figure, Outcome, PointRecord, PointState, Prediction};
 
-use super::{Estimate, Span, TenantsDocument};
+use super::{Estimate, Span, TenantsDocument, sharing};
 
 /// One variant at one point of its axes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -239,7 +239,9 @@ impl PointDocument {
 
     /// Whether it belongs to a curve of those who share something, which shows what it is about.
     pub(crate) fn on_a_curve(&self) -> bool {
-        self.prediction.as_ref().is_some_and(|p| p.of == QuotedDocument::Pace && p.measured.is_some())
+        let is_foretold =
+            self.prediction.as_ref().is_some_and(|p| p.of == QuotedDocument::Pace && p.measured.is_some());
+        is_foretold && self.params.contains_key(sharing::TENANTS)
     }
 
     /// Whether its figures come mostly from trials that were not quiet.

@@ -10,7 +10,7 @@ use tollway_store::{PointRecord, RunRecord};
 use super::{PointDocument, Span};
 
 /// The axis that counts who shares; it is what varies in a curve.
-const TENANTS: &str = "tenants";
+pub(super) const TENANTS: &str = "tenants";
 
 /// Points that differ only in how many share something. Rates are in what an operation gives, per second.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
