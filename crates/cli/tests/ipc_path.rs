@@ -94,6 +94,44 @@ fn two_cores_work_and_what_is_not_there_is_skipped() {
     assert!(reason.to_string().contains("user"), "{point}");
 }
 
+/// The TCP server, by each way between stack and application, from what the stack takes by itself. A prediction of its pace is no curve of those who share
+/// something: the price list has its point.
+#[test]
+fn a_tcp_server_is_foretold_and_then_measured() {
+    const NETWORK: &[(Requirement, &str)] = &[
+        (Requirement::Cores(2), "cores"),
+        (Requirement::NetworkNamespaces, "netns"),
+        (Requirement::PacketSockets, "packet"),
+    ];
+    if !test_has(NETWORK) {
+        return;
+    }
+    let bench = Bench::with(&preset(
+        "[[case]]\nvariant = [\"tcp-async\", \"tcp-sync\", \"tcp-handoff\"]\nconnections = [1, 6]\n\
+         cores = [\"one\", \"two\"]\n",
+    ));
+    let (out, _) = bench.ends(&["measure", "--preset-file", "short.toml", "--json"], 0);
+    let document: Value = serde_json::from_str(&out).unwrap();
+    let points = document["points"].as_array().unwrap();
+    let whole = points.iter().filter(|point| point["toll"].is_null()).collect::<Vec<_>>();
+    assert_eq!(whole.len(), 12);
+    for point in whole {
+        assert_eq!((&point["state"], &point["trials"]), (&"done".into(), &3.into()), "{point}");
+        let prediction = &point["prediction"];
+        assert_eq!(prediction["of"], "pace", "{point}");
+        let from = prediction["from"].as_array().unwrap();
+        assert!(from.iter().any(|toll| toll.as_str().unwrap().starts_with("stack-request/")), "{prediction}");
+        for toll in from {
+            assert!(points.iter().any(|point| point["toll"] == *toll), "{toll} was not measured");
+        }
+        assert!(prediction["measured"].is_object() && prediction["grade"].is_object(), "{point}");
+    }
+    let (listed, _) = bench.ends(&["report"], 0);
+    for way in ["tcp-async", "tcp-sync", "tcp-handoff"] {
+        assert!(listed.contains(way), "{way}: {listed}");
+    }
+}
+
 /// A bill has the gates of a round trip with how often each was passed, and says what is left.
 #[test]
 fn a_round_trip_has_a_bill() {

@@ -124,6 +124,7 @@ crossings! {
     Message = "message", ProcessProcess, "request and reply through shared memory, both ends awake";
     Notice = "notice", ProcessProcess, "wake-up there and back by the doorbells of a channel";
     CrowdedCall = "crowded-call", ProcessProcess, "call by a Unix seqpacket socket, a thread at either end for each that is under way";
+    StackRequest = "stack-request", ProcessProcess, "message over TCP that a network stack in a program answers by itself";
     RequestWork = "request-work", Work, "work of a server on a request";
     PageCall = "page-call", UserKernel, "memory taken or given back (madvise)";
     KernelCall = "kernel-call", UserKernel, "memory taken or given back, asked of io_uring";

@@ -63,3 +63,27 @@ fn plans_say_who_is_where_and_what_it_takes() {
     let refused = point("tcp-async", &[("connections", 0.into())]).unwrap_err().to_string();
     assert!(refused.contains("axis `connections`"), "{refused}");
 }
+
+/// A stack that answers by itself: in tasks and in threads, on one core with its client and on two.
+#[test]
+fn messages_that_the_stack_answers_are_measured() {
+    if !may() {
+        return;
+    }
+    for kind in ["tasks", "threads"] {
+        for (placement, depth) in [("across", 1u64), ("across", 64), ("same", 1), ("same", 4)] {
+            let axes = [("kind", kind.into()), ("placement", placement.into()), ("depth", depth.into())];
+            let Some((spread, tally)) = played("stack-request", &axes) else { continue };
+            let count = |name: &str| tally.counters[name];
+            assert!(count("operations") >= spread.ops && spread.ops > 0, "{kind} {axes:?}");
+            assert!(count("stack_frames_received") >= count("operations"), "{tally:?}");
+            // There is nobody to be woken.
+            assert_eq!((count("notices"), count("stack_replies_late")), (0, 0), "{tally:?}");
+            let (plan, _) = point("stack-request", &axes).unwrap();
+            let key = plan.provides.unwrap().to_string();
+            assert_eq!(key, format!("stack-request/kind={kind}/{placement}/depth={depth}"));
+        }
+    }
+    let refused = point("stack-request", &[("depth", 257.into())]).unwrap_err().to_string();
+    assert!(refused.contains("axis `depth`"), "{refused}");
+}

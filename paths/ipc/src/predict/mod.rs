@@ -12,9 +12,10 @@
 //! - **Calls of the kernel.** One that is made is its own toll. Of those that are asked for, each costs something and all that are on their way together
 //!   something once; two depths determine both.
 //!
-//! The server's work is its own toll. How far the figure may be off is in `reckoned`.
+//! The server's work is its own toll. How far the figure may be off is in `reckoned`. The TCP server is in `tcp`.
 
 mod reckoned;
+pub(crate) mod tcp;
 #[cfg(test)]
 mod tests;
 

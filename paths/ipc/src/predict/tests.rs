@@ -1,6 +1,6 @@
 //! Predictions of tolls that are made up, and of tolls that were measured together with what was foretold.
 
-use tollway_core::{Error, Params, Toll};
+use tollway_core::{Error, Params, Quoted, Toll};
 
 use super::*;
 
@@ -44,6 +44,12 @@ fn known() -> Known {
         ("page-call/size=4096", 2_000.0),
         ("kernel-call/same/size=4096/depth=1", 6_000.0 + 12_600.0),
         ("kernel-call/same/size=4096/depth=64", 6_000.0 + 12_600.0 / 64.0),
+        ("stack-request/kind=tasks/across/depth=1", 60_000.0),
+        ("stack-request/kind=tasks/across/depth=4", 16_000.0),
+        ("stack-request/kind=tasks/across/depth=64", 9_000.0),
+        ("stack-request/kind=threads/across/depth=1", 80_000.0),
+        ("stack-request/kind=threads/across/depth=4", 26_000.0),
+        ("stack-request/kind=threads/across/depth=64", 20_000.0),
     ];
     Known(tolls.map(|(key, ticks)| (key.to_owned(), ticks)).into())
 }
@@ -176,12 +182,91 @@ fn calls_of_the_kernel_cost_themselves_and_a_share_of_what_is_done_once() {
     );
 }
 
+/// What the stack takes by itself, and what the application adds to it on the stack's core, or beside it.
+#[test]
+fn a_message_over_tcp_costs_the_stack_and_what_it_asks() {
+    let at = |variant, connections: u64, cores: &str| {
+        let forecast =
+            asked(variant, &[("connections", connections.into()), ("cores", cores.into())]).unwrap();
+        assert_eq!(forecast.of, Quoted::Pace);
+        forecast
+    };
+    // each + once / n, between 1 and 4.
+    let of_two = |few: f64, some: f64| {
+        let once = (few - some) / 0.75;
+        few - once + once / 2.0
+    };
+    let tasks =
+        [(1u64, 60_000.0), (2, of_two(60_000.0, 16_000.0)), (4, 16_000.0), (64, 9_000.0), (128, 9_000.0)];
+    let threads =
+        [(1u64, 80_000.0), (2, of_two(80_000.0, 26_000.0)), (4, 26_000.0), (64, 20_000.0), (128, 20_000.0)];
+    for ((n, tasks), (_, threads)) in tasks.into_iter().zip(threads) {
+        let connections = n as f64;
+        // By datagrams many threads add to it, as without a stack.
+        let datagrams = 9_000.0 + 3_000.0 * connections.ln() / 48f64.ln();
+        assert!(near(&at("tcp-sync", n, "one"), threads + datagrams), "{n}");
+        let half = (datagrams / 2.0).max(24_000.0 / connections);
+        assert!(near(&at("tcp-sync", n, "two"), threads + half), "{n}");
+        let colder = AT_WORK + 0.03 * connections.log2();
+        assert!(near(&at("tcp-handoff", n, "one"), threads + colder * 4_800.0), "{n}");
+        assert!(
+            near(&at("tcp-handoff", n, "two"), threads + f64::max(2_400.0, 18_000.0 / connections)),
+            "{n}"
+        );
+        assert!(near(&at("tcp-async", n, "one"), tasks + 271.0 + AT_WORK * 8_600.0 / connections), "{n}");
+        // Who looks for 10,000 ticks does not sleep where messages come every 9000.
+        let wake = if n < 64 { 20_000.0 / connections } else { 0.0 };
+        assert!(near(&at("tcp-async", n, "two"), tasks + 210.0 + wake), "{n}");
+    }
+}
+
+/// Where tolls are known well a prediction of synchronous requests over TCP says something: its ends are within a factor of two.
+#[test]
+fn predictions_of_messages_over_tcp_say_something() {
+    for variant in ["tcp-sync", "tcp-handoff"] {
+        for (connections, cores) in
+            [(1u64, "one"), (1, "two"), (8, "one"), (8, "two"), (128, "one"), (128, "two")]
+        {
+            let axes = [("connections", connections.into()), ("cores", cores.into())];
+            let Forecast { lo, hi, .. } = asked(variant, &axes).unwrap();
+            assert!(hi < 2.0 * lo, "{variant} {connections} {cores}: [{lo:.0}, {hi:.0}]");
+        }
+    }
+}
+
+/// What the preset `tcp-server` has measured first takes less than a fifth of what its own 64 points take.
+#[test]
+fn few_tolls_foretell_all_of_a_tcp_server() {
+    let path = crate::path();
+    let mut tolls = BTreeMap::new();
+    for name in ["tcp-async", "tcp-sync", "tcp-handoff"] {
+        let variant = path.variant(name).unwrap();
+        for (step, cores) in (0..8).flat_map(|step| [(step, "one"), (step, "two")]) {
+            let params = Params::new().with("connections", 1u64 << step).with("cores", cores);
+            let plan = variant.plan(&params.complete(&variant.axes()).unwrap()).unwrap();
+            tolls.extend(plan.needs.into_iter().map(|key| (key.to_string(), key)));
+        }
+    }
+    assert_eq!(tolls.len(), 15, "{:?}", tolls.keys());
+}
+
+/// The application alone on Linux's TCP has no stack of ours in it.
+#[test]
+fn linux_own_tcp_is_not_foretold() {
+    assert!(asked("tcp-epoll", &[]).is_none() && asked("tcp-io-uring", &[]).is_none());
+}
+
 #[test]
 fn a_toll_that_is_not_known_is_missing() {
     let path = crate::path();
     let variant = path.variant("slow-path").unwrap();
     let params = Params::new().with("size", 8).complete(&variant.axes()).unwrap();
     assert!(matches!(variant.predict(&params, &known()), Some(Err(Error::Missing(_)))));
+    let variant = path.variant("tcp-async").unwrap();
+    let mut no_stack = known();
+    no_stack.0.retain(|key, _| !key.starts_with("stack-request"));
+    let params = Params::new().complete(&variant.axes()).unwrap();
+    assert!(matches!(variant.predict(&params, &no_stack), Some(Err(Error::Missing(_)))));
 }
 
 /// Tolls of a run of the preset ping-pong, with their intervals, on a processor of AMD's with two threads (EPYC, in a virtual machine), whose host had work of

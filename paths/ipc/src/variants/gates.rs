@@ -62,7 +62,7 @@ fn taking_turns(setting: &Setting) -> Visits {
 }
 
 /// Of the depths below and above a number the share of each, where a cost is `each + once / n` between them. More than the last are as the last.
-fn shares(depths: &[u32], requests: u32) -> impl Iterator<Item = (u32, f64)> {
+pub(crate) fn shares(depths: &[u32], requests: u32) -> impl Iterator<Item = (u32, f64)> {
     let after = depths.partition_point(|depth| *depth < requests).min(depths.len() - 1);
     let (above, below) = (depths[after], depths[after.saturating_sub(1)]);
     let part = |n: u32| 1.0 / f64::from(n);

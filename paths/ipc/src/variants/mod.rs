@@ -35,9 +35,10 @@ use tollway_core::{Placement, TollKey, Variant};
 pub(crate) use crowd::share as crowd_share;
 pub(crate) use gates::{
     copying as copying_key, crowding as crowd_key, datagrams as seqpacket_key, line as line_key,
-    noticing as notice_key, switching as switch_key,
+    noticing as notice_key, shares as depth_shares, switching as switch_key,
 };
 pub(crate) use setting::{Setting, Way};
+pub(crate) use tcp::{STACK_DEPTHS, stack_key};
 
 /// The roles.
 const CLIENT: &str = "client";

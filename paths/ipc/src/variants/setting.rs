@@ -7,6 +7,7 @@ use tollway_core::{CpuFeature, Error, Params, Requirement, Result, Ticks};
 use super::memory;
 use crate::engine::ping_pong::Demand;
 use crate::engine::service::Load;
+use crate::engine::tcp;
 
 /// By which way requests go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +82,12 @@ impl Setting {
     pub(super) fn awake(way: Way, requests: usize, size: usize) -> Setting {
         let (load, notice) = (Load::default(), Notice::Futex);
         Setting { way, requests, size, load, notice, patience: patience("spin") }
+    }
+
+    /// Of what a network stack asks its application of so many connections.
+    pub(crate) fn of_connections(way: Way, connections: usize) -> Setting {
+        let (load, notice) = (Load::default(), Notice::Eventfd);
+        Setting { way, requests: connections, size: tcp::BYTES, load, notice, patience: None }
     }
 
     /// Whether an end that has nothing to do looks until there is something.

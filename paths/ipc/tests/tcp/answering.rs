@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tollway_ipc::engine::tcp::{Client, Itself, Network, Running, Speaker, Stack};
+
 use crate::setting::{STYLES, Served, after, may, until};
 
 #[test]
@@ -25,6 +27,35 @@ fn each_style_answers_one_some_and_many_connections() {
             assert_eq!((counts.requests, counts.replies), (all, all));
             assert_eq!((counts.malformed, counts.late), (0, 0));
             assert!(answered.iter().all(|one| *one > 0), "{answered:?}");
+        }
+    }
+}
+
+/// And by a stack that has no application.
+#[test]
+fn a_stack_by_itself_answers_as_well() {
+    if !may() {
+        return;
+    }
+    for itself in [Itself::Tasks, Itself::Threads] {
+        for connections in [1, 7, 128] {
+            let network = Network::new(Speaker::Program).unwrap();
+            let stack = Stack::open(&network, connections).unwrap();
+            let stack = Running::alone(stack, itself, None).unwrap();
+            let mut client = Client::connect(network.client(), Network::APPLICATION, connections).unwrap();
+            let mut answered = vec![0u64; connections];
+            let end = after(Duration::from_millis(100));
+            client.run(until(end, |reply| answered[reply.connection] += 1)).unwrap();
+            drop(client);
+            let counts = stack.stop().unwrap();
+            let all: u64 = answered.iter().sum();
+            assert_eq!((counts.requests, counts.replies), (all, all), "{itself:?}, {connections}");
+            assert_eq!(
+                (counts.malformed, counts.late, counts.notices),
+                (0, 0, 0),
+                "{itself:?}, {connections}"
+            );
+            assert!(answered.iter().all(|one| *one > 0), "{itself:?}: {answered:?}");
         }
     }
 }

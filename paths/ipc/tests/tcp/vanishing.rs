@@ -2,6 +2,7 @@
 //! `TOLLWAY_TCP_SECONDS` clients are given up after as long as they are by default.
 
 use std::env;
+use std::fmt::Debug;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::os::fd::{AsFd, AsRawFd};
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use tollway_host::descriptor::{accept, connect, listen_anonymously};
 use tollway_ipc::engine::tcp::{
-    Application, BYTES, Client, Network, Running, Speaker, Stack, Style, check, request,
+    Application, BYTES, Client, Itself, Network, Running, Speaker, Stack, Style, check, request,
 };
 use tollway_wire::{Namespace, delete_link, set_address};
 
@@ -144,7 +145,33 @@ fn an_idle_stack_whose_network_vanishes_ends() {
     });
 }
 
-fn is_over(style: Style, what: &str, is_it: impl Fn() -> bool) {
+/// One that answers by itself ends as well, whether it sleeps or has something to do.
+#[test]
+fn a_stack_by_itself_whose_network_vanishes_ends() {
+    if !may() {
+        return;
+    }
+    for itself in [Itself::Tasks, Itself::Threads] {
+        for is_busy in [false, true] {
+            let network = Network::new(Speaker::Program).unwrap();
+            let stack = Stack::open(&network, CONNECTIONS).unwrap();
+            let stack = Running::alone(stack, itself, None).unwrap();
+            let mut stream = connected(&network, PATIENT);
+            asks(&mut stream, 1);
+            if is_busy {
+                stream.write_all(&request(0, 2)).unwrap();
+            } else {
+                // It sleeps by then, or is about to.
+                thread::sleep(Duration::from_millis(50));
+            }
+            network.client().run(|| delete_link("client").unwrap()).unwrap();
+            is_over(itself, "stack", || stack.is_over());
+            assert!(stack.stop().is_err(), "{itself:?}, {is_busy}");
+        }
+    }
+}
+
+fn is_over(style: impl Debug, what: &str, is_it: impl Fn() -> bool) {
     let begun = Instant::now();
     while !is_it() {
         assert!(begun.elapsed() < PATIENT, "{style:?}: the {what} goes on");

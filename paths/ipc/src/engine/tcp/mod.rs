@@ -25,4 +25,4 @@ pub use client::{Answered, Client, REPLIED_WITHIN};
 pub use linux::{By, LinuxServer, Served};
 pub use message::{BYTES, Message, REFUSED, Wrong, answer, check, request};
 pub use network::{Network, Speaker};
-pub use stack::{Counts, MOST_CONNECTIONS, Running, Stack, Style};
+pub use stack::{Counts, Itself, MOST_CONNECTIONS, Running, Stack, Style};

@@ -15,6 +15,7 @@
 //!   stack         the role of the network stack
 //!   on_linux      the role of the application on Linux's TCP
 //!   client        the role of the client
+//!   request       the toll of a message that the stack answers by itself
 //!   meeting       how a client finds the network, and says that it has done
 //!   little        throughput times latency
 //! ```
@@ -24,16 +25,21 @@ mod client;
 mod little;
 mod meeting;
 mod on_linux;
+mod request;
 mod stack;
 
 use tollway_channel::linux::plain;
 use tollway_core::{
-    Actor, Axis, Domain, Error, Gate, Params, Plan, Requirement, Result, Role, Value, Variant,
+    Actor, Axis, Domain, Error, Forecast, Gate, Params, Plan, Requirement, Result, Role, TollSource, Value,
+    Variant,
 };
 
+pub(crate) use request::{DEPTHS as STACK_DEPTHS, key as stack_key};
+
+use super::ping_pong::placed;
 use super::{CLIENT, SERVER};
 use crate::engine::tcp::{By, MOST_CONNECTIONS, Style};
-use crate::params;
+use crate::{params, predict};
 
 /// The role that has the connections, where that is not the server.
 const STACK: &str = "stack";
@@ -81,6 +87,7 @@ pub(super) fn variants() -> Vec<Box<dyn Variant>> {
         ),
         of("tcp-epoll", "TCP server on Linux's own TCP, by epoll", Way::Linux(By::Epoll)),
         of("tcp-io-uring", "TCP server on Linux's own TCP, by io_uring", Way::Linux(By::IoUring)),
+        Box::new(request::StackRequest),
     ]
 }
 
@@ -124,18 +131,20 @@ impl Variant for TcpServer {
     fn plan(&self, params: &Params) -> Result<Plan> {
         let mut requires = vec![Requirement::NetworkNamespaces, Requirement::Cores(2)];
         let client = Role::measured(CLIENT).core(1);
-        let (roles, gates) = match self.way {
-            Way::Requests(_) => {
+        let (roles, gates, needs) = match self.way {
+            Way::Requests(style) => {
                 requires.push(Requirement::PacketSockets);
                 let core = if params.word("cores")? == "one" { 0 } else { 1 };
                 let roles = vec![Role::serving(SERVER).core(core), Role::serving(STACK), client];
-                (roles, [SENDING, SLEEPING, WAKING].map(|gate| Gate::counted(gate, STACK).apart()).into())
+                let gates = [SENDING, SLEEPING, WAKING].map(|gate| Gate::counted(gate, STACK).apart()).into();
+                let needs = predict::tcp::needs(style, params.int("connections")? as usize, placed(params)?);
+                (roles, gates, needs)
             }
             Way::Linux(by) => {
                 if by == By::IoUring {
                     requires.push(Requirement::IoUring);
                 }
-                (vec![Role::serving(SERVER), client], Vec::new())
+                (vec![Role::serving(SERVER), client], Vec::new(), Vec::new())
             }
         };
         Ok(Plan {
@@ -143,7 +152,7 @@ impl Variant for TcpServer {
             roles,
             gates,
             provides: None,
-            needs: Vec::new(),
+            needs,
             requires,
             guests: Vec::new(),
         })
@@ -156,7 +165,10 @@ impl Variant for TcpServer {
             (SERVER, Way::Requests(style)) => {
                 Ok(Box::new(application::ApplicationActor::new(style, connections)))
             }
-            (STACK, Way::Requests(style)) => Ok(Box::new(stack::StackActor::new(style, connections))),
+            (STACK, Way::Requests(style)) => {
+                let answering = stack::Answering::Application(style);
+                Ok(Box::new(stack::StackActor::new(answering, connections)))
+            }
             (SERVER, Way::Linux(by)) => Ok(Box::new(on_linux::LinuxActor::new(by))),
             (other, way) => Err(Error::Input {
                 place: format!("role `{other}`"),
@@ -167,5 +179,14 @@ impl Variant for TcpServer {
                 },
             }),
         }
+    }
+
+    fn predict(&self, params: &Params, tolls: &dyn TollSource) -> Option<Result<Forecast>> {
+        let Way::Requests(style) = self.way else { return None };
+        let asked =
+            params.int("connections").and_then(|connections| Ok((connections as usize, placed(params)?)));
+        Some(asked.and_then(|(connections, placement)| {
+            predict::tcp::forecast(style, connections, placement, tolls)
+        }))
     }
 }

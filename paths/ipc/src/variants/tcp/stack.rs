@@ -6,10 +6,19 @@ use tollway_host::descriptor;
 use super::super::counted::{Before, NOTICES};
 use super::meeting::{Awaited, awaits};
 use super::{SENDING, SLEEPING, STACK, WAKING};
-use crate::engine::tcp::{Counts, Network, Running, Speaker, Stack, Style};
+use crate::engine::tcp::{Counts, Itself, Network, Running, Speaker, Stack, Style};
+
+/// Who answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Answering {
+    /// The application, in another process.
+    Application(Style),
+    /// The stack: there is none.
+    Stack(Itself),
+}
 
 pub(super) struct StackActor {
-    style: Style,
+    answering: Answering,
     connections: usize,
     ready: Option<(Running, Awaited)>,
     /// For as long as its client may be in it.
@@ -19,23 +28,27 @@ pub(super) struct StackActor {
 }
 
 impl StackActor {
-    pub(super) fn new(style: Style, connections: usize) -> StackActor {
+    pub(super) fn new(answering: Answering, connections: usize) -> StackActor {
         let (counts, tally) = (Counts::default(), Tally::default());
-        StackActor { style, connections, ready: None, network: None, counts, tally }
+        StackActor { answering, connections, ready: None, network: None, counts, tally }
     }
 }
 
 impl Actor for StackActor {
     fn ready(&mut self, place: &Place) -> Result<Address> {
-        let Some(application) = place.peers.last().map(|peer| peer.0.clone()) else {
-            return Err(Error::Tenant {
-                tenant: STACK.into(),
-                reason: "it was told of no application".into(),
-            });
-        };
         let network = Network::new(Speaker::Program)?;
         let stack = Stack::open(&network, self.connections)?;
-        let running = Running::start(stack, self.style, move || descriptor::connect(&application), None)?;
+        let running = match (self.answering, place.peers.last()) {
+            (Answering::Stack(itself), _) => Running::alone(stack, itself, None)?,
+            (Answering::Application(style), Some(Address(application))) => {
+                let application = application.clone();
+                Running::start(stack, style, move || descriptor::connect(&application), None)?
+            }
+            (Answering::Application(_), None) => {
+                let reason = "it was told of no application".into();
+                return Err(Error::Tenant { tenant: STACK.into(), reason });
+            }
+        };
         let (awaited, address) = awaits(&network)?;
         self.ready = Some((running, awaited));
         self.network = Some(network);

@@ -91,7 +91,8 @@ async fn serves(stack: &RefCell<Stack>, calls: &Calls<Shared>, connection: usize
     }
 }
 
-async fn message(stack: &RefCell<Stack>, connection: usize) -> Message {
+/// The next message of a connection.
+pub(super) async fn message(stack: &RefCell<Stack>, connection: usize) -> Message {
     poll_fn(|context| {
         let mut stack = stack.borrow_mut();
         match stack.hear(connection) {

@@ -7,6 +7,7 @@
 //!   asynchronous   a task for each connection, requests by rings: one thread does all
 //!   synchronous    a thread for each connection that calls and waits, and one for the frames
 //!   alarm          how these wake that
+//!   itself         the same two without an application: the stack answers
 //!   running        a stack in a thread of its own, until it is stopped
 //! ```
 //!
@@ -15,6 +16,7 @@
 mod alarm;
 mod asynchronous;
 mod device;
+mod itself;
 mod running;
 mod synchronous;
 
@@ -29,6 +31,7 @@ use smoltcp::time;
 use smoltcp::wire::{EthernetAddress, HardwareAddress, IpCidr, Ipv4Cidr};
 use tollway_core::{Error, Result};
 
+pub use itself::Itself;
 pub use running::{Running, Style};
 
 use self::device::Device;

@@ -12,6 +12,7 @@ use tollway_channel::wait::Patience;
 use tollway_core::{Error, Result};
 
 use super::asynchronous::Asynchronous;
+use super::itself::{Answers, Itself, Tasks};
 use super::synchronous::{Ask, Synchronous};
 use super::{Counts, Stack};
 use crate::engine::tcp::message::BYTES;
@@ -39,7 +40,7 @@ impl Style {
 pub struct Running {
     stop: Arc<AtomicBool>,
     rouse: Rouser,
-    thread: Option<JoinHandle<(Counts, Result<()>)>>,
+    thread: Option<JoinHandle<Outcome>>,
 }
 
 impl Running {
@@ -50,15 +51,44 @@ impl Running {
     pub fn start(
         stack: Stack,
         style: Style,
-        connects: impl FnMut() -> Result<UnixStream> + Send + 'static,
+        mut connects: impl FnMut() -> Result<UnixStream> + Send + 'static,
         patience: Option<Patience>,
     ) -> Result<Running> {
+        Running::with(move || match style {
+            Style::Asynchronous => Ok(asynchronous(Asynchronous::over(stack, connects()?, patience)?)),
+            Style::Synchronous(way) => {
+                let links = 0..style.links(stack.connections());
+                let links = links.map(|_| asks(connects()?, way, patience)).collect::<Result<Vec<_>>>()?;
+                Ok(synchronous(Synchronous::over(stack, links, patience)?))
+            }
+        })
+    }
+
+    /// Has a stack answer by itself, without an application.
+    ///
+    /// # Errors
+    /// [`Error::System`] if the kernel refuses.
+    pub fn alone(stack: Stack, itself: Itself, patience: Option<Patience>) -> Result<Running> {
+        Running::with(move || match itself {
+            Itself::Tasks => {
+                let stack = Tasks::of(stack, patience)?;
+                Ok(Begun { rouse: stack.rouser(), runs: Box::new(|stop| stack.run(stop)) })
+            }
+            Itself::Threads => {
+                let one = |_| (None, Box::new(Answers) as Box<dyn Ask>);
+                let all = (0..stack.connections()).map(one).collect();
+                Ok(synchronous(Synchronous::over(stack, all, patience)?))
+            }
+        })
+    }
+
+    fn with(begins: impl FnOnce() -> Result<Begun> + Send + 'static) -> Result<Running> {
         let stop = Arc::new(AtomicBool::new(false));
         let (tell, told) = channel();
         let stops = stop.clone();
         let thread = Builder::new()
             .name("network stack".into())
-            .spawn(move || serves(stack, style, connects, patience, &stops, |met| tell.send(met)))
+            .spawn(move || serves(begins, &stops, |rouser| tell.send(rouser)))
             .map_err(|e| Error::system("starting the network stack's thread", e))?;
         match told.recv() {
             Ok(rouse) => Ok(Running { stop, rouse, thread: Some(thread) }),
@@ -86,7 +116,7 @@ impl Running {
         }
     }
 
-    fn ends(&mut self) -> Option<(Counts, Result<()>)> {
+    fn ends(&mut self) -> Option<Outcome> {
         self.stop.store(true, Ordering::SeqCst);
         (self.rouse)();
         self.thread.take()?.join().ok()
@@ -99,41 +129,45 @@ impl Drop for Running {
     }
 }
 
+/// What a stack did, and how it ended.
+type Outcome = (Counts, Result<()>);
+
+/// A stack that is about to work.
+struct Begun {
+    rouse: Rouser,
+    runs: Box<dyn FnOnce(&AtomicBool) -> Outcome>,
+}
+
+fn asynchronous(stack: Asynchronous) -> Begun {
+    Begun { rouse: stack.rouser(), runs: Box::new(|stop| stack.run(stop)) }
+}
+
+fn synchronous(stack: Synchronous) -> Begun {
+    Begun { rouse: stack.rouser(), runs: Box::new(|stop| stack.run(stop)) }
+}
+
 fn serves(
-    stack: Stack,
-    style: Style,
-    mut connects: impl FnMut() -> Result<UnixStream>,
-    patience: Option<Patience>,
+    begins: impl FnOnce() -> Result<Begun>,
     stop: &AtomicBool,
-    begins: impl FnOnce(Rouser) -> std::result::Result<(), SendError<Rouser>>,
-) -> (Counts, Result<()>) {
-    // Who starts it waits for this word.
-    let at_work =
-        |rouser| begins(rouser).map_err(|_| Error::system("starting the network stack", "nobody waits"));
-    let links = style.links(stack.connections());
-    let began = match style {
-        Style::Asynchronous => connects().and_then(|link| {
-            let stack = Asynchronous::over(stack, link, patience)?;
-            at_work(stack.rouser())?;
-            Ok(stack.run(stop))
-        }),
-        Style::Synchronous(way) => (0..links)
-            .map(|_| asks(connects()?, way, patience))
-            .collect::<Result<Vec<_>>>()
-            .and_then(|links| {
-                let stack = Synchronous::over(stack, links, patience)?;
-                at_work(stack.rouser())?;
-                Ok(stack.run(stop))
-            }),
-    };
-    began.unwrap_or_else(|error| (Counts::default(), Err(error)))
+    tells: impl FnOnce(Rouser) -> std::result::Result<(), SendError<Rouser>>,
+) -> Outcome {
+    let begun = begins().and_then(|Begun { rouse, runs }| {
+        // Who starts it waits for this word.
+        tells(rouse).map_err(|_| Error::system("starting the network stack", "nobody waits"))?;
+        Ok(runs(stop))
+    });
+    begun.unwrap_or_else(|error| (Counts::default(), Err(error)))
 }
 
 /// What asks by that link, and the link besides, to be shut.
-fn asks(link: UnixStream, way: plain::Way, patience: Option<Patience>) -> Result<(UnixStream, Box<dyn Ask>)> {
+fn asks(
+    link: UnixStream,
+    way: plain::Way,
+    patience: Option<Patience>,
+) -> Result<(Option<UnixStream>, Box<dyn Ask>)> {
     let again = link.try_clone().map_err(|e| Error::system("passing on a link", e))?;
     let options = plain::Options { way, bytes: BYTES, patience, ..plain::Options::default() };
-    Ok((again, Box::new(plain::Client::over(link, &options)?)))
+    Ok((Some(again), Box::new(plain::Client::over(link, &options)?)))
 }
 
 impl Ask for plain::Client {

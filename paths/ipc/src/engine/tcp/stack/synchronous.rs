@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
+use tollway_channel::coroutine::Rouser;
 use tollway_channel::wait::{Patience, Waiter};
 use tollway_core::{Error, Result};
 
@@ -42,7 +43,8 @@ pub(super) struct Synchronous {
 /// Where a connection's messages are taken to its thread.
 struct Desk {
     requests: SyncSender<Message>,
-    link: UnixStream,
+    /// By what its thread asks, if it does.
+    link: Option<UnixStream>,
     thread: JoinHandle<u64>,
     /// Whether its thread has a request whose reply has not come back.
     is_away: bool,
@@ -73,16 +75,16 @@ impl Back {
 }
 
 impl Synchronous {
-    /// Over these links, as many as there are connections: each with what asks by it.
+    /// Over these links, as many as there are connections: each with what asks by it; none where nobody is asked.
     pub(super) fn over(
         stack: Stack,
-        links: Vec<(UnixStream, Box<dyn Ask>)>,
+        links: Vec<(Option<UnixStream>, Box<dyn Ask>)>,
         patience: Option<Patience>,
     ) -> Result<Synchronous> {
         let alarm = Alarm::new()?;
         let back = Arc::new(Back { came: Mutex::new(Vec::with_capacity(links.len())), alarm });
         let (lasts, over) = sync_channel(0);
-        let desk = |(connection, (link, ask)): (usize, (UnixStream, Box<dyn Ask>))| {
+        let desk = |(connection, (link, ask)): (usize, (Option<UnixStream>, Box<dyn Ask>))| {
             let (requests, asked) = sync_channel(1);
             let (back, lasts) = (back.clone(), lasts.clone());
             let thread = Builder::new()
@@ -97,7 +99,7 @@ impl Synchronous {
     }
 
     /// What wakes its thread, after `stop` was set.
-    pub(super) fn rouser(&self) -> Box<dyn Fn() + Send + Sync> {
+    pub(super) fn rouser(&self) -> Rouser {
         let alarm = self.back.alarm.clone();
         Box::new(move || {
             alarm.ring();
@@ -114,7 +116,7 @@ impl Synchronous {
         }
         let threads = self.desks.into_iter().map(|desk| {
             // One that waits for a reply is told that there will be none; an error means that the link has been shut.
-            let _ = desk.link.shutdown(Shutdown::Both);
+            let _ = desk.link.map(|link| link.shutdown(Shutdown::Both));
             desk.thread
         });
         let threads: Vec<_> = threads.collect();

@@ -1,0 +1,164 @@
+//! What a message over TCP will cost whose reply an application in another process makes, from tolls alone.
+//!
+//! The figure is the pace: the time between two messages of all connections together, the reciprocal of the throughput; by Little's law the mean latency by
+//! their number. With n connections, each of which has one message on its way, it is foretold to be
+//!
+//! ```text
+//! pace(n) = stack(n) + asking(n)
+//! ```
+//!
+//! - **stack(n)** is the toll `stack-request`: the same client, network and stack, whose tasks or threads answer by themselves. It is known of 1, 4 and 64
+//!   connections, between two of these it is `each + once / n`, as messages are billed, and beyond the last it is as there.
+//! - **asking(n)** is what the application adds. Where the core that has most to do is never idle, its work for a message is the pace, and what is added to
+//!   its work adds to the pace; where all wait for each other, a message takes as much longer as is done for it (P. J. Denning and J. P. Buzen, "The
+//!   Operational Analysis of Queueing Network Models", ACM Computing Surveys 10:3, 1978, section 5.2).
+//!
+//! | asking(n) | stack and application on one core | on two |
+//! |---|---|---|
+//! | datagrams | d | max(d / 2, d₂ / n) |
+//! | handoff | f | max(f / 2, f₂ / n) |
+//! | rings | m + w / n | m₂, and w₂ / n if the application sleeps |
+//!
+//! where d is the toll `unix-seqpacket` and what n threads add to it (by `crowded-call`), f is `futex`, m is `message` as futures with 64 at once and w is
+//! `notice` by eventfd; those with a 2 are across cores; each as it costs at work (`reckoned`). On one core the stack's has all of the exchange. On two each has half of it, as the
+//! client's has the application, or all wait for the exchange: the larger of the two. Rings are looked at for all that has come, so that all that are on
+//! their way share a wake-up; but on two cores an application looks for half of w₂ before it sleeps (`tollway_channel::wait`), and
+//! so it sleeps where stack(n) is longer than that.
+//!
+//! That with one on its way a message by rings takes some hundred ticks more is left out: a stack takes a hundred thousand then. So are the turns of the
+//! client's core, which on two cores has the application's threads as well and switches between them; and the turns of other programs, which a pace has in it
+//! and a toll's median has not.
+
+use tollway_channel::linux::plain;
+use tollway_core::{Crossing, Forecast, Placement, Quoted, Result, TollKey, TollSource};
+
+use super::reckoned::{How, Ticks, by_tolls};
+use crate::engine::tcp::{Itself, Style};
+use crate::variants::{
+    STACK_DEPTHS, Setting, Way, crowd_key, crowd_share, depth_shares, message_keys, notice_key,
+    seqpacket_key, stack_key,
+};
+
+/// A point, and the tolls of what stack and application do together.
+struct Asked {
+    style: Style,
+    placement: Placement,
+    setting: Setting,
+}
+
+impl Asked {
+    fn of(style: Style, connections: usize, placement: Placement) -> Asked {
+        let way = match style {
+            Style::Asynchronous => Way::Tasks,
+            Style::Synchronous(plain::Way::Seqpacket) => Way::Slow,
+            Style::Synchronous(plain::Way::Handoff) => Way::Fast,
+        };
+        Asked { style, placement, setting: Setting::of_connections(way, connections) }
+    }
+
+    fn connections(&self) -> f64 {
+        self.setting.requests as f64
+    }
+
+    /// The tolls of the stack by itself, with the share of each. The client has a core of its own in either case.
+    fn stack(&self) -> impl Iterator<Item = (TollKey, f64)> {
+        let itself = match self.style {
+            Style::Asynchronous => Itself::Tasks,
+            Style::Synchronous(_) => Itself::Threads,
+        };
+        depth_shares(&STACK_DEPTHS, self.setting.requests as u32)
+            .map(move |(depth, share)| (stack_key(itself, Placement::Across, depth), share))
+    }
+
+    /// The toll of a message where many are on their way.
+    fn message(&self) -> Option<TollKey> {
+        message_keys(&self.setting, self.placement).last()
+    }
+
+    /// The tolls of the application's part.
+    fn asking(&self) -> Vec<TollKey> {
+        let across = (self.placement == Placement::Across).then_some(Placement::Across);
+        let placements = [Placement::Same].into_iter().chain(across);
+        match self.setting.way {
+            Way::Slow => {
+                let crowd = (self.setting.requests > 1).then(|| crowd_key(&self.setting));
+                placements.map(|at| seqpacket_key(&self.setting, at)).chain(crowd).collect()
+            }
+            Way::Fast => placements.map(futex).collect(),
+            Way::Ring | Way::Tasks => {
+                self.message().into_iter().chain([notice_key(&self.setting, self.placement)]).collect()
+            }
+        }
+    }
+
+    /// What the application adds where the stack takes so long for a message by itself.
+    fn adds(&self, stack: f64, known: &Ticks<'_>) -> f64 {
+        let n = self.connections();
+        let half = |whole: f64, across: TollKey| match self.placement {
+            Placement::Same => whole,
+            Placement::Across => (whole / 2.0).max(known.of(&across) / n),
+        };
+        match self.setting.way {
+            Way::Slow => {
+                let alone = known.of(&seqpacket_key(&self.setting, Placement::Same));
+                let more = match known.get(&crowd_key(&self.setting)) {
+                    Some(crowd) => (crowd - alone).max(0.0) * crowd_share(self.setting.requests),
+                    None => 0.0,
+                };
+                half(alone + more, seqpacket_key(&self.setting, Placement::Across))
+            }
+            Way::Fast => half(known.of(&futex(Placement::Same)), futex(Placement::Across)),
+            Way::Ring | Way::Tasks => {
+                let message = self.message().map_or(f64::NAN, |key| known.of(&key));
+                let wake = known.of(&notice_key(&self.setting, self.placement));
+                let sleeps = self.placement == Placement::Same || stack > wake / 2.0;
+                message + if sleeps { wake / n } else { 0.0 }
+            }
+        }
+    }
+
+    fn words(&self) -> &'static str {
+        match (self.setting.way, self.placement) {
+            (Way::Ring | Way::Tasks, Placement::Same) => {
+                "the stack by itself, a message, and by the connections a sleep and wake-up"
+            }
+            (Way::Ring | Way::Tasks, Placement::Across) => {
+                "the stack by itself, a message, and by the connections a wake-up if the application sleeps"
+            }
+            (_, Placement::Same) => "the stack by itself, and the exchange with the application",
+            (_, Placement::Across) => {
+                "the stack by itself, and half of the exchange or the whole by the connections, whichever is more"
+            }
+        }
+    }
+}
+
+fn futex(placement: Placement) -> TollKey {
+    TollKey::of(Crossing::Futex).placement(placement)
+}
+
+/// The tolls that a prediction of that point is made from; `placement` is that of stack and application.
+pub(crate) fn needs(style: Style, connections: usize, placement: Placement) -> Vec<TollKey> {
+    let asked = Asked::of(style, connections, placement);
+    asked.stack().map(|(key, _)| key).chain(asked.asking()).collect()
+}
+
+/// What a message will cost.
+///
+/// # Errors
+/// [`Error::Missing`](tollway_core::Error::Missing) where a toll is not known.
+pub(crate) fn forecast(
+    style: Style,
+    connections: usize,
+    placement: Placement,
+    tolls: &dyn TollSource,
+) -> Result<Forecast> {
+    let asked = Asked::of(style, connections, placement);
+    let threads = if asked.setting.way.is_synchronous() { connections } else { 1 };
+    let how = How { words: asked.words(), placement, threads };
+    let (forecast, _) = by_tolls(&needs(style, connections, placement), tolls, &how, |known| {
+        let stack: f64 = asked.stack().map(|(key, share)| share * known.of(&key)).sum();
+        stack + asked.adds(stack, known)
+    })?;
+    Ok(Forecast { of: Quoted::Pace, ..forecast })
+}
