@@ -45,7 +45,10 @@ pub fn run(
     if repeats.dry_run {
         return Ok((Told::Planned(estimate), Ending::Done));
     }
-    let all: Option<Vec<_>> = estimate.points.iter().map(|point| point.missing.clone()).collect();
+    // Tolls that predictions need may be had where nothing can be had of what they are for.
+    let asked =
+        estimate.points.iter().filter(|point| sweep.ways.iter().any(|way| way.variant == point.variant));
+    let all: Option<Vec<_>> = asked.map(|point| point.missing.clone()).collect();
     // Who is strict has an exit code of its own for that, and reads in the table what is lacking.
     if let Some(missing) = all.and_then(|missing| missing.into_iter().next())
         && !repeats.strict
