@@ -49,6 +49,11 @@ impl<'k> Flight<'k> {
         matches!(self.stage, Stage::Out(_))
     }
 
+    /// Whether the kernel is not asked any more.
+    pub fn is_stopped(&self) -> bool {
+        self.kernel.0.borrow().stopped.is_some()
+    }
+
     /// What came; with what it held if that was the last.
     pub fn poll(&mut self, context: &Context<'_>) -> Poll<(Came, Option<Held>)> {
         let mut spare: Option<Waker> = None;
