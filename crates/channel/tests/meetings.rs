@@ -328,6 +328,25 @@ fn who_never_sleeps_is_told_that_the_other_is_gone() {
     }
 }
 
+/// The same of one that gives its core away and gives it away, by the fast path of plain requests.
+#[test]
+fn who_only_gives_way_is_told_that_the_other_is_gone() {
+    let (tell, told) = std::sync::mpsc::channel();
+    thread::spawn(move || {
+        let (here, there) = UnixStream::pair().unwrap();
+        let answering = thread::spawn(move || {
+            let mut server = plain::Server::over(there, &plain::Limits::default()).unwrap();
+            server.next(&mut [0]).unwrap();
+        });
+        let patience = Some(Patience { spin: 0, yields: u32::MAX });
+        let mut client =
+            plain::Client::over(here, &plain::Options { patience, ..Default::default() }).unwrap();
+        tell.send(client.call(0, &[1], &mut [0])).unwrap();
+        answering.join().unwrap();
+    });
+    assert_eq!(told.recv_timeout(60 * SECOND), Ok(Err(plain::Failed::Gone)), "it gives way on");
+}
+
 /// A server that has others to meet, or meets one client after the other, keeps a client waiting for as long as this allows.
 #[test]
 fn a_client_waits_its_turn() {
