@@ -177,7 +177,7 @@ impl Drop for Flight<'_> {
 /// An operation of the kernel, to be awaited: it goes into the ring when it is first polled, and enters the kernel with all others of the same turn.
 ///
 /// Dropped before its result has come, it is given up: the kernel is asked to, and what it may still read or write stays untouched
-/// by anybody else until the kernel has said that it is done.
+/// by anybody else until the kernel has said that it is done. Polled once more when its result has come, it asks anew, but of no file, buffer or pages.
 pub struct Operation<'k, T> {
     pub(super) flight: Flight<'k>,
     pub(super) says: fn(Came, Held) -> io::Result<T>,
