@@ -78,10 +78,15 @@ fn asks(client: Client, messages: u64, patience: Patience) {
 
 #[test]
 fn at_a_channel_and_the_kernel_no_message_is_lost_doubled_or_changed() {
+    by(&[Notice::Futex, Notice::Eventfd], share());
+}
+
+/// So many messages by each of these notices.
+pub fn by(notices: &[Notice], messages: u64) {
     if !test_has(&[(Requirement::IoUring, "io-uring")]) {
         return;
     }
-    for notice in [Notice::Futex, Notice::Eventfd] {
+    for &notice in notices {
         if notice == Notice::Futex
             && let Err(missing) = ring(PATIENCES[0]).offers(Offer::Futex)
         {
@@ -90,8 +95,8 @@ fn at_a_channel_and_the_kernel_no_message_is_lost_doubled_or_changed() {
         }
         for patience in PATIENCES {
             let (client, server) = meet(4, notice, Some(patience));
-            let serving = thread::spawn(move || serves(server, share(), patience));
-            asks(client, share(), patience);
+            let serving = thread::spawn(move || serves(server, messages, patience));
+            asks(client, messages, patience);
             serving.join().unwrap();
         }
     }

@@ -6,13 +6,18 @@
 
 extern crate alloc;
 
+#[path = "../forbidden/apart.rs"]
+mod apart;
 mod at_both;
 mod atomic;
 #[path = "../../src/coroutine/mod.rs"]
 mod coroutine;
 #[path = "../../src/failed.rs"]
 mod failed;
+#[path = "../forbidden/filter.rs"]
+mod filter;
 mod linux;
+mod one_word;
 mod plainly;
 #[path = "../../src/ring/mod.rs"]
 mod ring;
@@ -192,8 +197,8 @@ fn share() -> u64 {
 /// Ends that sleep at once, and ends that look first.
 const PATIENCES: [Patience; 2] = [Patience { spin: 0, yields: 0 }, Patience { spin: 3000, yields: 2 }];
 
-/// Every way by that notice.
-fn every_way(notice: Notice) {
+/// So many messages by every way, and that notice.
+fn every_way(notice: Notice, messages: u64) {
     type Serves = fn(Server, u64);
     type Asks = fn(Client, u64);
     let ways: [(usize, Serves, Asks); 5] = [
@@ -206,8 +211,8 @@ fn every_way(notice: Notice) {
     for (slots, serves, asks) in ways {
         for patience in PATIENCES {
             let (client, server) = meet(slots, notice, Some(patience));
-            let serving = thread::spawn(move || serves(server, share()));
-            asks(client, share());
+            let serving = thread::spawn(move || serves(server, messages));
+            asks(client, messages);
             serving.join().unwrap();
         }
     }
@@ -215,10 +220,10 @@ fn every_way(notice: Notice) {
 
 #[test]
 fn by_futex_no_message_is_lost_doubled_or_changed() {
-    every_way(Notice::Futex);
+    every_way(Notice::Futex, share());
 }
 
 #[test]
 fn by_eventfd_no_message_is_lost_doubled_or_changed() {
-    every_way(Notice::Eventfd);
+    every_way(Notice::Eventfd, share());
 }
