@@ -27,6 +27,7 @@ pub use document::{
     SweptDocument,
 };
 pub use plan::Sweep;
+pub use read::found;
 
 /// Measures, and reads what came of it. `store`: the file of the store; it is made.
 ///
@@ -54,7 +55,7 @@ pub fn run(
     }
     let mut store = Store::open(store)?;
     let ended = lab.run(&mut store, &request, progress)?;
-    let document = read::read(sweep, &store, &ended, repeats.seed, lab)?;
+    let document = found(sweep, &store, &ended, lab.registry)?;
     let wrong = !document.failed.is_empty();
     let ending = match ended.state {
         RunState::Interrupted => Ending::Interrupted,
