@@ -155,7 +155,7 @@ impl<M: Memory> Inner<M> {
     }
 }
 
-/// A request, and its reply when it has come: what the server says of it, and how many bytes were copied.
+/// A request, and its reply when it has come: what the server says of it, and how many bytes were copied. Polled once more after that, it asks anew.
 pub struct Call<'c, M: Memory, S: Sharing = Alone> {
     calls: &'c Calls<M, S>,
     tag: u16,

@@ -119,6 +119,9 @@ impl Client {
 
     /// Meets the server at the other end of a socket.
     ///
+    /// # Panics
+    /// Outside of a runtime that has I/O enabled.
+    ///
     /// # Errors
     /// As [`connect`](Client::connect).
     pub async fn over(link: UnixStream, options: &Options) -> Result<Client> {

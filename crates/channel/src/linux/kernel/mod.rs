@@ -200,7 +200,7 @@ impl Kernel {
     /// # Panics
     /// If there are no such pages.
     pub fn madvise(&self, pages: &Pages, part: Range<usize>, advice: Advice) -> Advising<'_> {
-        Advising::new(self, Held::pages(pages, &part), part.len(), advice)
+        Advising::new(self, pages, part, advice)
     }
 
     /// Gives a file room, or takes it back: `mode` as fallocate(2) has it, offset and length in bytes. The kernel has a thread of its own do it.

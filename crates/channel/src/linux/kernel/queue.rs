@@ -361,6 +361,7 @@ impl Queue {
         self.stopped.get_or_insert(errno);
         let mut wakers: Vec<Waker> = std::iter::from_fn(|| self.full.call()).collect();
         wakers.extend(self.slots.iter_mut().filter_map(|slot| slot.waker.take()));
+        wakers.extend(self.pool.iter().flat_map(|pool| pool.waiting()));
         wakers
     }
 

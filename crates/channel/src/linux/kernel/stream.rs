@@ -61,7 +61,7 @@ impl Receiving<'_> {
             return Poll::Ready(Err(io::Error::from_raw_os_error(libc::ENOBUFS)));
         };
         loop {
-            if self.flight.is_out() && !pool.has_some() {
+            if self.flight.is_out() && !pool.has_some() && !self.flight.is_stopped() {
                 pool.waits(context.waker());
                 return Poll::Pending;
             }
