@@ -7,7 +7,6 @@ use core::task::{Context, Poll, Waker};
 
 use super::kept::WithSlots;
 use super::line::{Left, Line, Stands};
-use super::taken::{self, Taken};
 use super::{Alone, Shared, Sharing, Stopped};
 use crate::ring::client::{Client, Refused, Reply};
 use crate::ring::{Memory, Violation};
@@ -97,7 +96,26 @@ impl<M: Memory, S: Sharing> Shared for Calls<M, S> {
     type End = Client<M>;
 
     fn turn(&self) -> Result<bool, Violation> {
-        taken::all(|rung, any| S::with(&self.0, |inner| (inner.keeps(rung), inner.takes(any))))
+        let (mut any, mut rung) = (false, None);
+        loop {
+            let kept = rung.take();
+            let (drops, taken) = S::with(&self.0, |inner| (inner.keeps(kept), inner.takes(any)));
+            drop(drops);
+            match taken? {
+                Taken::Nothing => return Ok(any),
+                Taken::Outdated(waker) => {
+                    drop(waker);
+                    continue;
+                }
+                Taken::Unasked => {}
+                Taken::Reply(slot, waker) => {
+                    waker.wake_by_ref();
+                    rung = Some((slot, waker));
+                }
+                Taken::Room(waker) => waker.wake(),
+            }
+            any = true;
+        }
     }
 
     fn ends(&self, why: Stopped) {
@@ -122,7 +140,7 @@ impl<M: Memory, S: Sharing> Shared for Calls<M, S> {
 
 impl<M: Memory> Inner<M> {
     /// Takes the next reply, if there is one; whether `any` was taken before in this turn.
-    fn takes(&mut self, any: bool) -> Result<Taken<usize>, Violation> {
+    fn takes(&mut self, any: bool) -> Result<Taken, Violation> {
         let Some(reply) = self.client.take()? else {
             return Ok(self.kept.outdated(any).map_or(Taken::Nothing, Taken::Outdated));
         };
@@ -131,7 +149,7 @@ impl<M: Memory> Inner<M> {
             State::Dropped => self.releases(reply).map_or(Taken::Unasked, Taken::Room),
             state => {
                 self.slots[slot] = State::Came(reply);
-                if let State::Awaited(waker) = state { Taken::Awaited(slot, waker) } else { Taken::Unasked }
+                if let State::Awaited(waker) = state { Taken::Reply(slot, waker) } else { Taken::Unasked }
             }
         })
     }
@@ -153,6 +171,20 @@ impl<M: Memory> Inner<M> {
         self.client.release(reply);
         self.full.call()
     }
+}
+
+/// What was taken, and who is to be woken for it.
+enum Taken {
+    /// Nothing.
+    Nothing,
+    /// Nothing; but that waker was kept for long enough, and there may be more of them.
+    Outdated(Waker),
+    /// A reply that nobody waits for.
+    Unasked,
+    /// The reply in that slot.
+    Reply(usize, Waker),
+    /// A reply that nobody wants: its slot is free for who waits in line.
+    Room(Waker),
 }
 
 /// A request, and its reply when it has come: what the server says of it, and how many bytes were copied. Polled once more after that, it asks anew.

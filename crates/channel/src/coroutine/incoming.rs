@@ -7,7 +7,6 @@ use core::task::{Context, Poll, Waker};
 
 use super::kept::InOrder;
 use super::line::{Line, Stands};
-use super::taken::{self, Taken};
 use super::{Alone, Shared, Sharing, Stopped};
 use crate::ring::server::{Request, Server};
 use crate::ring::{Memory, Violation};
@@ -70,7 +69,25 @@ impl<M: Memory, S: Sharing> Shared for Incoming<M, S> {
     type End = Server<M>;
 
     fn turn(&self) -> Result<bool, Violation> {
-        taken::all(|rung, any| S::with(&self.0, |inner| (inner.keeps(rung), inner.takes(any))))
+        let (mut any, mut rung) = (false, None);
+        loop {
+            let kept = rung.take();
+            let (drops, taken) = S::with(&self.0, |inner| (inner.keeps(kept), inner.takes(any)));
+            drop(drops);
+            match taken? {
+                Taken::Nothing => return Ok(any),
+                Taken::Outdated(waker) => {
+                    drop(waker);
+                    continue;
+                }
+                Taken::Unasked => {}
+                Taken::Request(waker) => {
+                    waker.wake_by_ref();
+                    rung = Some(waker);
+                }
+            }
+            any = true;
+        }
     }
 
     fn ends(&self, _: Stopped) {
@@ -90,17 +107,17 @@ impl<M: Memory, S: Sharing> Shared for Incoming<M, S> {
 
 impl<M: Memory> Inner<M> {
     /// Takes the next request, if there is one; whether `any` was taken before in this turn.
-    fn takes(&mut self, any: bool) -> Result<Taken<()>, Violation> {
+    fn takes(&mut self, any: bool) -> Result<Taken, Violation> {
         let Some(request) = self.server.take()? else {
             return Ok(self.kept.outdated(any).map_or(Taken::Nothing, Taken::Outdated));
         };
         self.came.push_back(request);
-        Ok(self.waiting.call().map_or(Taken::Unasked, |waker| Taken::Awaited((), waker)))
+        Ok(self.waiting.call().map_or(Taken::Unasked, Taken::Request))
     }
 
     /// Keeps a waker, if it may be of use; the one that is to be dropped for it.
-    fn keeps(&mut self, rung: Option<((), Waker)>) -> Option<Waker> {
-        let ((), waker) = rung?;
+    fn keeps(&mut self, rung: Option<Waker>) -> Option<Waker> {
+        let waker = rung?;
         if self.is_over { Some(waker) } else { self.kept.keeps(waker) }
     }
 
@@ -137,6 +154,18 @@ impl<M: Memory> Inner<M> {
             Err(drops) => Step::Clones(drops),
         }
     }
+}
+
+/// What was taken, and who is to be woken for it.
+enum Taken {
+    /// Nothing.
+    Nothing,
+    /// Nothing; but that waker was kept for long enough, and there may be more of them.
+    Outdated(Waker),
+    /// A request that nobody waits for.
+    Unasked,
+    /// A request that somebody waits for.
+    Request(Waker),
 }
 
 /// What is to be done when nothing is borrowed any more: a waker's clone, drop and wake may come back to it.

@@ -11,7 +11,6 @@ mod incoming;
 mod kept;
 pub(crate) mod line;
 mod sharing;
-mod taken;
 mod woken;
 
 pub use call::{Call, Calls, Lost};
