@@ -74,6 +74,28 @@ fn an_answer_without_end_is_none() {
     drop(there);
 }
 
+/// A link of a listener that does not block does not either: ends wait for each other nevertheless.
+#[test]
+fn a_link_that_does_not_block_is_waited_at() {
+    let links = || {
+        let (here, there) = UnixStream::pair().unwrap();
+        here.set_nonblocking(true).unwrap();
+        there.set_nonblocking(true).unwrap();
+        (here, there)
+    };
+    let (here, there) = links();
+    let asking = thread::spawn(move || Client::over(here, &options(Notice::Futex)).map(drop));
+    // It has greeted, and waits for an answer, as a rule.
+    thread::sleep(SECOND / 20);
+    Server::over(there, &Limits::default()).map(drop).unwrap();
+    asking.join().unwrap().unwrap();
+    let (here, there) = links();
+    let answering = thread::spawn(move || plain::Server::over(there, &plain::Limits::default()).map(drop));
+    thread::sleep(SECOND / 20);
+    plain::Client::over(here, &plain::Options::default()).map(drop).unwrap();
+    answering.join().unwrap().unwrap();
+}
+
 /// A server that takes no connections keeps nobody waiting, whether there is room in its queue or not.
 #[test]
 fn a_queue_without_end_is_waited_at_for_a_while() {

@@ -202,7 +202,9 @@ fn some(within: Duration) -> Result<()> {
     Ok(())
 }
 
-/// Writing takes no longer than that: whoever had the link before may have filled it.
+/// Reading and writing wait, whatever the link did before; and writing no longer than that, should whoever had it have filled it.
 fn in_time(link: &UnixStream, within: Duration, doing: &str) -> Result<()> {
-    link.set_write_timeout(Some(within)).map_err(|e| Error::system(doing, e))
+    link.set_nonblocking(false)
+        .and_then(|()| link.set_write_timeout(Some(within)))
+        .map_err(|e| Error::system(doing, e))
 }

@@ -212,8 +212,6 @@ async fn met(
     meets: impl FnOnce(UnixStream) -> Result<Met> + Send + 'static,
 ) -> Result<(Met, Patience)> {
     blocking(move || {
-        // One of tokio's sockets does not block; it has to here.
-        link.set_nonblocking(false).map_err(|e| Error::system("meeting the other end", e))?;
         let met = meets(link)?;
         Ok((met, patience.unwrap_or_else(Patience::measured)))
     })

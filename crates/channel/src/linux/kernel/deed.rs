@@ -8,8 +8,7 @@ use io_uring::squeue::Entry;
 use io_uring::types::{Fd, Fixed, Timespec};
 use io_uring::{cqueue, opcode};
 
-use super::Kernel;
-use super::file::{File, Named};
+use super::file::{File, Named, Table};
 use super::memory::{Arena, Buffer, Pages};
 use super::provided::Pool;
 
@@ -181,14 +180,17 @@ impl Came {
 }
 
 impl Held {
-    pub fn file(kernel: &Kernel, file: &File) -> Held {
-        Held { file: Some((file.clone(), file.named(kernel))), ..Held::default() }
+    /// A file, by the name that the ring of that table has for it.
+    pub fn file(file: &File, table: &Rc<impl Table>) -> Held {
+        Held { file: Some((file.clone(), file.named(table))), ..Held::default() }
     }
 
-    pub fn buffered(kernel: &Kernel, file: &File, buffer: Buffer) -> Held {
-        Held { buffer: Some(buffer), ..Held::file(kernel, file) }
+    /// A file and a buffer.
+    pub fn buffered(file: &File, table: &Rc<impl Table>, buffer: Buffer) -> Held {
+        Held { buffer: Some(buffer), ..Held::file(file, table) }
     }
 
+    /// Pages.
     pub fn pages(pages: &Pages) -> Held {
         Held { pages: Some(pages.clone()), ..Held::default() }
     }
