@@ -7,8 +7,9 @@
 //! processors of a virtual machine, no PCID), which foretold before they measured:
 //!
 //! - **One core, switches and wake-ups** cost more than their tolls, never less. Against 5.7 thousand ticks of `sched-yield/same` the fast path took 1.30 to
-//!   1.34 times as much (so did the same in plain C), and rings and futures 1.2 to 1.5 times: what is evicted by a switch, and has to be fetched again
-//!   after it, is more the more an end does. Which of the two it is differs from process to process, so that a toll may be of either.
+//!   1.34 times as much (so did the same in plain C), and rings and futures 1.2 to 1.5 times, less what they took for looking in vain, in one wait of 64
+//!   then: what is evicted by a switch, and has to be fetched again after it, is more the more an end does. Which of the two it is differs from
+//!   process to process, so that a toll may be of either.
 //! - **One core, datagrams** 1.04 to 1.07 times, alone; of many threads 0.97 to 1.23, where what 48 of them add is taken from the same runs: it was no
 //!   toll yet.
 //! - **One core, instructions** 0.86 to 1.15 times: the clock rate is that of who works for long, and tolls of messages differ by a twentieth from run to run.

