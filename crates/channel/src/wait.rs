@@ -214,27 +214,26 @@ impl<P: Platform> Waiter<P> {
 
     #[inline]
     fn looks(&mut self, is_there: &mut impl FnMut() -> bool) -> Result<bool, Gone> {
-        if is_there() {
-            return Ok(true);
-        }
-        let begun = self.platform.now();
         if self.patience.spin == 0 {
-            return Ok(false);
+            return Ok(is_there());
         }
+        // The clock is not read before it has looked a while: what is on its way comes soon, and is not to wait for that.
+        let mut begun = None;
         let mut looked = 0u32;
         loop {
-            self.platform.relax();
-            if is_there() {
-                return Ok(true);
+            for _ in 0..A_READING {
+                if is_there() {
+                    return Ok(true);
+                }
+                self.platform.relax();
             }
-            looked = looked.wrapping_add(1);
-            if looked.is_multiple_of(A_READING) {
-                if self.platform.now().wrapping_sub(begun) >= self.patience.spin {
-                    return Ok(false);
-                }
-                if looked.is_multiple_of(LOOKS) {
-                    self.is_not_alone(is_there)?;
-                }
+            let now = self.platform.now();
+            if now.wrapping_sub(*begun.get_or_insert(now)) >= self.patience.spin {
+                return Ok(false);
+            }
+            looked = looked.wrapping_add(A_READING);
+            if looked.is_multiple_of(LOOKS) {
+                self.is_not_alone(is_there)?;
             }
         }
     }

@@ -95,7 +95,8 @@ impl<P: Platform> Connection<P> {
     #[inline]
     pub(super) fn wait(&mut self, ring: &impl Watched, mut or: impl FnMut() -> bool) -> Result<(), Gone> {
         self.flush(ring);
-        self.waiter.wait(ring.bell(), || ring.has_some() || or())
+        let Some(next) = ring.next() else { return Ok(()) };
+        self.waiter.wait(ring.bell(), || next.is_there() || or())
     }
 
     /// Nudges the other end, and wakes it if it sleeps: with nothing in the rings, for who measures what that takes.

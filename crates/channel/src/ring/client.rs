@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::bell::Bell;
-use super::cursor::Cursor;
+use super::cursor::{Cursor, Next};
 use super::entry::{Entry, foreseen};
 use super::layout::{End, Geometry};
 use super::{Memory, Violation, Watched, message, near};
@@ -196,7 +196,7 @@ pub struct Ahead {
 impl Ahead {
     /// Whether it is there, in the words of the end's memory.
     pub fn has_some(&self, words: &[super::atomic::AtomicU64]) -> bool {
-        self.answered.is_ahead(words)
+        self.answered.next(words).is_there()
     }
 
     /// The word by which the end says that it sleeps.
@@ -207,8 +207,8 @@ impl Ahead {
 
 impl<M: Memory> Watched for Client<M> {
     #[inline]
-    fn has_some(&self) -> bool {
-        self.violation.is_some() || self.answered.is_ahead(self.memory.words())
+    fn next(&self) -> Option<Next<'_>> {
+        self.violation.is_none().then(|| self.answered.next(self.memory.words()))
     }
 
     #[inline]

@@ -39,10 +39,10 @@ impl Cursor {
         Some(entry)
     }
 
-    /// Whether the next entry is there.
+    /// Where the next entry will be.
     #[inline]
-    pub fn is_ahead(&self, words: &[AtomicU64]) -> bool {
-        Entry::of(words[self.at].load(Ordering::Acquire), self.lap as u16).is_some()
+    pub fn next<'a>(&self, words: &'a [AtomicU64]) -> Next<'a> {
+        Next { word: &words[self.at], lap: self.lap as u16 }
     }
 
     /// How far it has come in all: never the same twice.
@@ -58,5 +58,20 @@ impl Cursor {
             self.at = self.ring.start;
             self.lap += 1;
         }
+    }
+}
+
+/// Where the next entry will be, for who looks again and again: until that is read.
+#[derive(Clone, Copy, Debug)]
+pub struct Next<'a> {
+    word: &'a AtomicU64,
+    lap: u16,
+}
+
+impl Next<'_> {
+    /// Whether it is there.
+    #[inline]
+    pub fn is_there(self) -> bool {
+        Entry::of(self.word.load(Ordering::Acquire), self.lap).is_some()
     }
 }

@@ -32,6 +32,7 @@ use super::atomic;
 
 use atomic::AtomicU64;
 use bell::Bell;
+pub use cursor::Next;
 
 /// Memory that both ends see.
 pub trait Memory {
@@ -47,8 +48,14 @@ impl<T: core::ops::Deref<Target = [AtomicU64]>> Memory for T {
 
 /// An end, as who waits for it sees it.
 pub trait Watched {
+    /// Where what it takes next will be; nowhere where the other end broke the rules.
+    fn next(&self) -> Option<Next<'_>>;
+
     /// Whether something lies there for it to take, or the other end broke the rules.
-    fn has_some(&self) -> bool;
+    #[inline]
+    fn has_some(&self) -> bool {
+        self.next().is_none_or(Next::is_there)
+    }
 
     /// Its own bell, to ask to be woken by.
     fn bell(&self) -> Bell<'_>;

@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 
 use super::bell::Bell;
-use super::cursor::Cursor;
+use super::cursor::{Cursor, Next};
 use super::entry::{Entry, foreseen};
 use super::layout::{End, Geometry};
 use super::{Memory, Violation, Watched, message, near};
@@ -22,7 +22,7 @@ pub struct Server<M> {
     violation: Option<Violation>,
 }
 
-/// A request, to be [answered](Server::answer).
+/// A request, to be [answered](Server::answer): if it is dropped, its client waits for as long as this end lives, and its slot is not free again.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Request {
     slot: u16,
@@ -125,8 +125,8 @@ impl<M: Memory> Server<M> {
 
 impl<M: Memory> Watched for Server<M> {
     #[inline]
-    fn has_some(&self) -> bool {
-        self.violation.is_some() || self.asked.is_ahead(self.memory.words())
+    fn next(&self) -> Option<Next<'_>> {
+        self.violation.is_none().then(|| self.asked.next(self.memory.words()))
     }
 
     #[inline]

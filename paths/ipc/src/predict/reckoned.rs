@@ -3,19 +3,17 @@
 //! Each toll on its own is moved to either end of its interval, and each kind of step by how far off such steps were; the differences are added in
 //! quadrature.
 //!
-//! How far steps were off is learnt from four runs (presets crossover, ping-pong, alloc-server, server-load) on a processor of AMD's (EPYC, 2
-//! processors of a virtual machine, no PCID), which foretold before they measured:
+//! How steps compare with their tolls, and how far they are off, is learnt from eight runs on two days (presets crossover, ping-pong, alloc-server,
+//! server-load) on a processor of AMD's (EPYC, 2 processors of a virtual machine, no PCID), which foretold before they measured:
 //!
-//! - **One core, switches and wake-ups** cost more than their tolls, never less. Against 5.7 thousand ticks of `sched-yield/same` the fast path took 1.30 to
-//!   1.34 times as much (so did the same in plain C), and rings and futures 1.2 to 1.5 times, less what they took for looking in vain, in one wait of 64
-//!   then: what is evicted by a switch, and has to be fetched again after it, is more the more an end does. Which of the two it is differs from
-//!   process to process, so that a toll may be of either.
-//! - **One core, datagrams** 1.04 to 1.07 times, alone; of many threads 0.97 to 1.23, where what 48 of them add is taken from the same runs: it was no
-//!   toll yet.
+//! - **One core, switches and wake-ups** cost more than their tolls, never less: the fast path took 1.27 to 1.5 times `sched-yield/same` (so did the same in
+//!   plain C), rings and futures 1.16 to 1.5 times. What is evicted by a switch, and has to be fetched again after it, is more the more an end does. So
+//!   1.35 times the toll is foretold.
+//! - **Of many threads** that take turns each is colder than of few: the fast path took 1.43 and 1.65 times its toll at 64, 1.52 and 1.82 at 128.
+//! - **One core, datagrams** 1.04 to 1.21 times, alone; of many threads 0.97 to 1.23.
 //! - **One core, instructions** 0.86 to 1.15 times: the clock rate is that of who works for long, and tolls of messages differ by a twentieth from run to run.
-//! - **Of many threads** that take turns each is colder than of few: the fast path took 1.43 times its toll at 64, 1.52 at 128, 1.69 at 256.
 //! - **Two cores, wake-ups** 0.81 to 1.28 times, on a machine with nothing else to do, up to 1.39 with matrices in the caches.
-//! - **Two cores, messages** 0.89 to 1.27 times, where what was measured with 8 on their way is taken for the toll at that depth, which was none yet.
+//! - **Two cores, messages** 0.87 to 1.27 times.
 //!
 //! Where nothing was seen below a toll, a tenth is left for it. What is learnt so cannot be tried by the same runs; the next ones grade it.
 
@@ -25,11 +23,12 @@ use tollway_core::{
     Crossing, Error, Forecast, Missing, Placement, Quoted, Result, Toll, TollKey, TollSource,
 };
 
-/// How far steps of a kind may cost less and more than their tolls, as parts of these.
+/// What steps of a kind cost where they are at work, as parts of their tolls: at the least, usually, and at the most.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Slack {
-    less: f64,
-    more: f64,
+struct AtWork {
+    least: f64,
+    usual: f64,
+    most: f64,
 }
 
 /// Steps that are off together.
@@ -55,20 +54,23 @@ impl Kind {
     }
 
     /// `threads` are those of an end.
-    fn slack(self, placement: Placement, threads: usize) -> Slack {
+    fn at_work(self, placement: Placement, threads: usize) -> AtWork {
         match (placement, self) {
             (Placement::Same, Kind::Switch) => {
-                Slack { less: 0.1, more: 0.5 + COLDER * f64::log2(threads.max(1) as f64) }
+                let colder = COLDER * f64::log2(threads.max(1) as f64);
+                AtWork { least: 0.95, usual: 1.35 + colder, most: 1.6 + colder }
             }
-            (Placement::Same, Kind::Datagram) => Slack { less: 0.1, more: 0.25 },
-            (Placement::Same, Kind::Instructions) => Slack { less: 0.16, more: 0.17 },
-            (Placement::Across, Kind::Switch | Kind::Datagram) => Slack { less: 0.2, more: 0.4 },
-            (Placement::Across, Kind::Instructions) => Slack { less: 0.2, more: 0.3 },
+            (Placement::Same, Kind::Datagram) => AtWork { least: 0.9, usual: 1.0, most: 1.25 },
+            (Placement::Same, Kind::Instructions) => AtWork { least: 0.84, usual: 1.0, most: 1.17 },
+            (Placement::Across, Kind::Switch | Kind::Datagram) => {
+                AtWork { least: 0.8, usual: 1.0, most: 1.4 }
+            }
+            (Placement::Across, Kind::Instructions) => AtWork { least: 0.8, usual: 1.0, most: 1.3 },
         }
     }
 }
 
-/// By so much a switch may cost more for each doubling of the threads that take turns.
+/// By so much a switch costs more for each doubling of the threads that take turns.
 const COLDER: f64 = 0.03;
 
 /// By which formula something is foretold, and of what.
@@ -79,7 +81,7 @@ pub(super) struct How {
     pub(super) threads: usize,
 }
 
-/// What tolls are taken to be.
+/// What steps are taken to cost.
 pub(super) struct Ticks<'a> {
     pub(super) keys: &'a [TollKey],
     /// In the same order.
@@ -99,7 +101,7 @@ impl Ticks<'_> {
     }
 }
 
-/// A forecast by a formula over the medians of tolls, which are told besides.
+/// A forecast by a formula over what steps of such tolls cost at work, which is told besides.
 pub(super) fn by_tolls(
     keys: &[TollKey],
     known: &dyn TollSource,
@@ -116,23 +118,25 @@ pub(super) fn by_tolls(
         })
     };
     let tolls = keys.iter().map(known).collect::<Result<Vec<Toll>>>()?;
-    let medians: Vec<f64> = tolls.iter().map(|toll| toll.median).collect();
+    let at_work = |kind: Kind| kind.at_work(how.placement, how.threads);
+    let usual: Vec<f64> = keys.iter().map(|key| at_work(Kind::of(key.crossing)).usual).collect();
+    let costs: Vec<f64> = tolls.iter().zip(&usual).map(|(toll, usual)| toll.median * usual).collect();
     let cost = |ticks: &[f64]| cost(&Ticks { keys, ticks });
-    let ticks = cost(&medians);
+    let ticks = cost(&costs);
     let mut off = Off::default();
     for (at, toll) in tolls.iter().enumerate() {
         off.by([toll.lo, toll.hi].map(|end| {
-            let mut moved = medians.clone();
-            moved[at] = end;
+            let mut moved = costs.clone();
+            moved[at] = end * usual[at];
             cost(&moved) - ticks
         }));
     }
     for kind in Kind::ALL {
-        let Slack { less, more } = kind.slack(how.placement, how.threads);
-        off.by([1.0 - less, 1.0 + more].map(|times| {
+        let AtWork { least, usual, most } = at_work(kind);
+        off.by([least / usual, most / usual].map(|times| {
             let is_of_it = |key: &TollKey| Kind::of(key.crossing) == kind;
             let scaled =
-                keys.iter().zip(&medians).map(|(key, ticks)| ticks * if is_of_it(key) { times } else { 1.0 });
+                keys.iter().zip(&costs).map(|(key, ticks)| ticks * if is_of_it(key) { times } else { 1.0 });
             cost(&scaled.collect::<Vec<_>>()) - ticks
         }));
     }
@@ -147,7 +151,7 @@ pub(super) fn by_tolls(
         counts: BTreeMap::new(),
         sharing: None,
     };
-    Ok((forecast, medians))
+    Ok((forecast, costs))
 }
 
 /// How far a figure may be off, squared.
