@@ -15,12 +15,12 @@ use std::path::Path;
 
 use anyhow::Result;
 use tollway_core::Error;
-use tollway_lab::Lab;
 use tollway_lab::progress::Progress;
+use tollway_lab::{Lab, Request};
 use tollway_store::{RunState, Store};
 
 use crate::args::Repeats;
-use crate::request::cut;
+use crate::request::{cut, lacking};
 use crate::{Ending, Told};
 pub use document::{
     CrossoverDocument, FailedDocument, ForetoldDocument, LatencyDocument, SkippedDocument, SweepDocument,
@@ -46,9 +46,10 @@ pub fn run(
     if repeats.dry_run {
         return Ok((Told::Planned(estimate), Ending::Done));
     }
-    let all: Option<Vec<_>> = estimate.points.iter().map(|point| point.missing.clone()).collect();
-    // Who is strict has an exit code of its own for that, and reads in the table what is lacking.
-    if let Some(missing) = all.and_then(|missing| missing.into_iter().next())
+    // Tolls that can be had are of no use for points that cannot. Who is strict has an exit code of its own for that, and reads in the table what
+    // is lacking.
+    let asked = Request { without_tolls: true, ..request.clone() };
+    if let Some(missing) = lacking(&lab.estimate(&asked)?)
         && !repeats.strict
     {
         return Err(Error::Missing(missing).into());

@@ -6,6 +6,7 @@ use anyhow::Result;
 use tollway_core::{Registry, Spread};
 use tollway_lab::Ended;
 use tollway_report::document::Span;
+use tollway_report::quantile;
 use tollway_stats::Interval;
 use tollway_store::{Point, PointState, RunSpec, RunState, Store, Trial};
 
@@ -95,6 +96,7 @@ fn swept(
         let forecast = &prediction.forecast;
         ForetoldDocument {
             time_ns: Span { estimate: forecast.ticks * ns, lo: forecast.lo * ns, hi: forecast.hi * ns },
+            measured_ns: figure.foretold.map(|measured| span(&measured, ns)),
             model: forecast.model.clone(),
             outcome: figure.grade.map(|grade| outcome(grade.outcome).into()),
         }
@@ -125,8 +127,8 @@ fn latency(sweep: &Sweep, store: &Store, point: &Point, ns: f64) -> Result<Optio
         })
     };
     let read = |spread: &Spread| {
-        let at = |q: f64| spread.quantile(q).map(|ticks| ticks * ns);
-        Some(LatencyDocument { mean: spread.mean()? * ns, p50: at(0.5)?, p99: at(0.99)?, p999: at(0.999)? })
+        let at = |q: f64| quantile(spread, q).map(|ticks| ticks * ns);
+        Some(LatencyDocument { mean: spread.mean()? * ns, p50: at(0.5)?, p99: at(0.99), p999: at(0.999) })
     };
     Ok(spread.as_ref().and_then(read))
 }
