@@ -15,6 +15,15 @@ pub enum Failed {
     Gone,
 }
 
+impl From<Refused> for Failed {
+    fn from(refused: Refused) -> Failed {
+        match refused {
+            Refused::Broken(violation) => Failed::Broken(violation),
+            refused => Failed::Refused(refused),
+        }
+    }
+}
+
 impl core::fmt::Display for Failed {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {

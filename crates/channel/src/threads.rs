@@ -228,11 +228,11 @@ impl<M: Memory + Clone, P: Platform + Clone> Caller<M, P> {
         }
     }
 
-    /// A reply is not needed any more: there is a slot for one that waits.
+    /// A reply is not needed any more: there is a slot for one that waits. The leader is one, and has one slot: the next is for another.
     fn frees(&self, inner: &mut Inner<M, P>, reply: Reply) {
         inner.client.release(reply);
-        if inner.leads_for_room && inner.waiter.is_none() {
-            self.has_room.store(true, Ordering::Release);
+        let leads_for_room = inner.leads_for_room && inner.waiter.is_none();
+        if leads_for_room && !self.has_room.swap(true, Ordering::Release) {
             self.platform.rouse();
         } else if inner.crowd > 0 {
             self.room.notify_one();
@@ -266,10 +266,7 @@ impl<M: Memory, P> Inner<M, P> {
         if let Some(stopped) = self.stopped {
             return Err(stopped);
         }
-        let slot = self.client.send(tag, request).map_err(|refused| match refused {
-            Refused::Broken(violation) => Failed::Broken(violation),
-            refused => Failed::Refused(refused),
-        })?;
+        let slot = self.client.send(tag, request)?;
         self.seats[usize::from(slot)] = Seat::Sent;
         Ok(slot)
     }

@@ -7,8 +7,9 @@ use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::RecvTimeoutError;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use peer::{CLIENTS_BELL, agrees, greets, hello, memory};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fstat, ftruncate, memfd_create};
@@ -73,6 +74,28 @@ fn an_answer_without_end_is_none() {
     drop(there);
 }
 
+/// A link of a listener that does not block does not either: ends wait for each other nevertheless.
+#[test]
+fn a_link_that_does_not_block_is_waited_at() {
+    let links = || {
+        let (here, there) = UnixStream::pair().unwrap();
+        here.set_nonblocking(true).unwrap();
+        there.set_nonblocking(true).unwrap();
+        (here, there)
+    };
+    let (here, there) = links();
+    let asking = thread::spawn(move || Client::over(here, &options(Notice::Futex)).map(drop));
+    // It has greeted, and waits for an answer, as a rule.
+    thread::sleep(SECOND / 20);
+    Server::over(there, &Limits::default()).map(drop).unwrap();
+    asking.join().unwrap().unwrap();
+    let (here, there) = links();
+    let answering = thread::spawn(move || plain::Server::over(there, &plain::Limits::default()).map(drop));
+    thread::sleep(SECOND / 20);
+    plain::Client::over(here, &plain::Options::default()).map(drop).unwrap();
+    answering.join().unwrap().unwrap();
+}
+
 /// A server that takes no connections keeps nobody waiting, whether there is room in its queue or not.
 #[test]
 fn a_queue_without_end_is_waited_at_for_a_while() {
@@ -90,6 +113,62 @@ fn a_queue_without_end_is_waited_at_for_a_while() {
     });
     let why = full.expect("there was room for all");
     assert!(why.contains("took none") && why.contains("full"), "{why}");
+}
+
+/// Signals come all the time: that does not begin the time anew in which something has to be said, or a connection taken.
+#[test]
+fn who_is_interrupted_waits_no_longer() {
+    extern "C" fn nothing(_: libc::c_int) {}
+    // SAFETY: all zero is a set of no flags and no signals: with this handler, which does nothing, a call is interrupted and not begun again.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = nothing as *const () as usize;
+    // SAFETY: the handler lives as long as the program, and nothing else here uses that signal.
+    assert_eq!(unsafe { libc::sigaction(libc::SIGUSR1, &raw const action, std::ptr::null_mut()) }, 0);
+    let interrupted = |waits: Box<dyn FnOnce() -> String + Send>| {
+        let (tell, told) = std::sync::mpsc::channel();
+        let (mine, whose) = std::sync::mpsc::channel();
+        let waiting = thread::spawn(move || {
+            // SAFETY: it takes nothing.
+            mine.send(unsafe { libc::pthread_self() }).unwrap();
+            tell.send(waits()).unwrap();
+            // It is there for as long as somebody signals to it.
+            thread::park();
+        });
+        let whose = whose.recv().unwrap();
+        let deadline = Instant::now() + 60 * SECOND;
+        let why = loop {
+            match told.recv_timeout(SECOND / 10) {
+                Ok(why) => break why,
+                Err(RecvTimeoutError::Disconnected) => panic!("it had something else to say"),
+                Err(_) => assert!(Instant::now() < deadline, "each signal begins the time anew"),
+            }
+            // SAFETY: the thread is there, as it is not told to go yet.
+            assert_eq!(unsafe { libc::pthread_kill(whose, libc::SIGUSR1) }, 0);
+        };
+        waiting.thread().unpark();
+        waiting.join().unwrap();
+        why
+    };
+    let (here, _there) = UnixStream::pair().unwrap();
+    let why = interrupted(Box::new(move || {
+        Server::over(here, &Limits::default()).err().expect("nobody greeted").to_string()
+    }));
+    assert!(why.contains("said nothing in time"), "{why}");
+    let (here, _there) = UnixStream::pair().unwrap();
+    let why = interrupted(Box::new(move || {
+        Client::over(here, &options(Notice::Futex)).err().expect("nobody answered").to_string()
+    }));
+    assert!(why.contains("said nothing in time"), "{why}");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("full");
+    let listener = socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap();
+    bind(&listener, &SocketAddrUnix::new(&path).unwrap()).unwrap();
+    listen(&listener, 0).unwrap();
+    let _first = UnixStream::connect(&path).unwrap();
+    let why = interrupted(Box::new(move || {
+        Client::connect(&path, &options(Notice::Futex)).err().expect("there was room").to_string()
+    }));
+    assert!(why.contains("took none"), "{why}");
 }
 
 /// A server that wakes, and is woken, by one of both alone says so.
@@ -269,6 +348,25 @@ fn who_never_sleeps_is_told_that_the_other_is_gone() {
             answering.join().unwrap();
         }
     }
+}
+
+/// The same of one that gives its core away and gives it away, by the fast path of plain requests.
+#[test]
+fn who_only_gives_way_is_told_that_the_other_is_gone() {
+    let (tell, told) = std::sync::mpsc::channel();
+    thread::spawn(move || {
+        let (here, there) = UnixStream::pair().unwrap();
+        let answering = thread::spawn(move || {
+            let mut server = plain::Server::over(there, &plain::Limits::default()).unwrap();
+            server.next(&mut [0]).unwrap();
+        });
+        let patience = Some(Patience { spin: 0, yields: u32::MAX });
+        let mut client =
+            plain::Client::over(here, &plain::Options { patience, ..Default::default() }).unwrap();
+        tell.send(client.call(0, &[1], &mut [0])).unwrap();
+        answering.join().unwrap();
+    });
+    assert_eq!(told.recv_timeout(60 * SECOND), Ok(Err(plain::Failed::Gone)), "it gives way on");
 }
 
 /// A server that has others to meet, or meets one client after the other, keeps a client waiting for as long as this allows.

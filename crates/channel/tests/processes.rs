@@ -114,7 +114,10 @@ fn a_client_is_told_that_its_server_was_killed() {
             assert_eq!(client.call(0, &[2], &mut [0]), Err(Failed::Gone));
             let told = Instant::now();
             assert!(told < killed.join().unwrap() + Duration::from_secs(10));
-            assert_eq!(client.call(0, &[2], &mut [0]), Err(Failed::Gone));
+            // However often it asks: there are 8 slots.
+            for _ in 0..10 {
+                assert_eq!(client.call(0, &[2], &mut [0]), Err(Failed::Gone));
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tollway_channel::Failed;
 use tollway_channel::linux::{Caller, Client, Limits, Notice, Options, Server};
@@ -125,6 +125,90 @@ fn a_leader_that_waits_for_a_slot_is_told_of_it() {
         assert_eq!(second.wait(&mut []), Ok((8, 0)));
         assert!(matches!(caller.call(0, &[0; 65], &mut []), Err(Failed::Refused(Refused::Long))));
     }
+}
+
+/// A platform on which who sleeps is let go one sleep at a time.
+#[derive(Default)]
+struct Gated {
+    slept: AtomicU64,
+    let_go: AtomicU64,
+}
+
+impl Gated {
+    fn has_gone_to_sleep(&self, times: u64) {
+        while self.slept.load(Ordering::SeqCst) < times {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+impl Platform for Gated {
+    fn now(&self) -> u64 {
+        0
+    }
+
+    fn relax(&self) {}
+
+    fn give_way(&self) {}
+
+    fn sleep(&self, _: &AtomicU64) -> Result<(), Gone> {
+        let mine = self.slept.fetch_add(1, Ordering::SeqCst);
+        while self.let_go.load(Ordering::SeqCst) <= mine {
+            thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
+    fn wake(&self, _: &AtomicU64) {}
+}
+
+/// The leader waits for a slot, and another thread does. Two become free while the leader sleeps: each has one.
+#[test]
+fn two_slots_are_free_for_two_that_wait() {
+    let geometry = Geometry::new(2, 64).unwrap();
+    let words: Arc<[AtomicU64]> = (0..geometry.words()).map(|_| AtomicU64::new(0)).collect();
+    let mut server = server::Server::new(words.clone(), geometry);
+    let platform = Arc::new(Gated::default());
+    let client = client::Client::new(words, geometry);
+    let caller = threads::Caller::new(client, platform.clone(), Patience { spin: 0, yields: 0 });
+    let (first, second) = (caller.send(0, &[]).unwrap(), caller.send(0, &[]).unwrap());
+    thread::scope(|scope| {
+        let leading = scope.spawn(|| caller.call(1, &[], &mut []));
+        platform.has_gone_to_sleep(1);
+        let waiting = scope.spawn(|| caller.call(2, &[], &mut []));
+        // Should it not stand in the crowd by then, it finds a slot by itself.
+        thread::sleep(Duration::from_millis(50));
+        for _ in 0..2 {
+            let request = server.take().unwrap().unwrap();
+            server.answer(request, 0, &[]);
+        }
+        platform.let_go.store(1, Ordering::SeqCst);
+        // It has taken both replies, which keep their slots, and leads again.
+        platform.has_gone_to_sleep(2);
+        drop((first, second));
+        platform.let_go.store(2, Ordering::SeqCst);
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let (mut asked, mut is_late) = (Vec::new(), false);
+        while asked.len() < 2 && !is_late {
+            asked.extend(server.take().unwrap());
+            is_late = Instant::now() > deadline;
+            thread::yield_now();
+        }
+        // Whoever waits still is let go before this may fail.
+        platform.let_go.store(u64::MAX, Ordering::SeqCst);
+        let mut answered = 0;
+        while answered < 2 {
+            for request in std::mem::take(&mut asked) {
+                let tag = request.tag();
+                server.answer(request, tag, &[]);
+                answered += 1;
+            }
+            asked.extend(server.take().unwrap());
+            thread::yield_now();
+        }
+        assert_eq!((leading.join().unwrap(), waiting.join().unwrap()), (Ok((1, 0)), Ok((2, 0))));
+        assert!(!is_late, "a slot is free, and nobody is told");
+    });
 }
 
 #[test]

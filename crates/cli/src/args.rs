@@ -179,7 +179,7 @@ pub struct Run {
     #[arg(long, value_name = "FILE", default_value = "report.html")]
     pub html: PathBuf,
 
-    /// Go on with the last run that was interrupted or killed, as it was begun.
+    /// Go on with the last run that was interrupted or killed, as it was begun, and show it as the command does that began it.
     #[arg(long, conflicts_with_all = ["paths", "runs", "warmup", "time", "seed", "dry_run"])]
     pub resume: bool,
 }
@@ -207,7 +207,7 @@ pub struct Measure {
     #[command(flatten)]
     pub repeats: Repeats,
 
-    /// Go on with the last run that was interrupted or killed, as it was begun.
+    /// Go on with the last run that was interrupted or killed, as it was begun, and show it as the command does that began it.
     #[arg(
         long,
         conflicts_with_all = ["path", "preset", "preset_file", "only", "runs", "warmup", "time", "seed", "dry_run"]

@@ -240,12 +240,14 @@ fn a_setting_that_a_killed_run_left_changed_is_put_back_by_the_next() {
 }
 
 #[test]
-fn history_tells_a_killed_run_from_one_that_is_measured() {
+fn a_killed_run_is_told_from_one_that_is_measured() {
     let bench = Bench::with(&PRESET.replace("runs      = 4", "runs = 1000"));
     let mut child = bench.tollway(MEASURE).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     bench.wait_for_trials(1);
     let (running, _) = bench.ends(&["history"], 0);
     assert!(running.contains("running") && !running.contains("killed"), "{running}");
+    let (report, _) = bench.ends(&["report"], 0);
+    assert!(report.contains(" · running · ") && !report.contains("killed"), "{report}");
     child.kill().unwrap();
     child.wait().unwrap();
     let (killed, _) = bench.ends(&["history"], 0);
@@ -254,5 +256,18 @@ fn history_tells_a_killed_run_from_one_that_is_measured() {
     let (document, _) = bench.ends(&["history", "--json"], 0);
     let document: serde_json::Value = serde_json::from_str(&document).unwrap();
     assert_eq!(document["killed"], serde_json::json!([1]), "{document}");
+    assert_eq!(document["runs"][0]["state"], "killed", "{document}");
+    // And so does every form of a report.
+    let (report, _) = bench.ends(&["report"], 0);
+    assert!(report.contains(" · killed · ") && report.contains("--resume"), "{report}");
+    let (document, _) = bench.ends(&["report", "--json"], 0);
+    let document: serde_json::Value = serde_json::from_str(&document).unwrap();
+    assert_eq!(document["run"]["state"], "killed", "{document}");
+    bench.ends(&["report", "--html", "page.html"], 0);
+    bench.ends(&["export", "kept.md"], 0);
+    for (file, says) in [("page.html", "run 1, killed"), ("kept.md", " · killed · ")] {
+        let text = fs::read_to_string(bench.file(file)).unwrap();
+        assert!(text.contains(says), "{file}: {text}");
+    }
     bench.nothing_stays_behind();
 }

@@ -14,6 +14,9 @@ use tollway_store::{RunState, Store};
 
 const MEASURE: &[&str] = &["measure", "--preset-file", "short.toml", "--runs", "1000"];
 
+/// What only the general report says.
+const GENERAL: &str = "What a crossing costs";
+
 fn begun(bench: &Bench, arguments: &[&str]) -> Child {
     let child = bench.tollway(arguments).process_group(0).spawn().unwrap();
     bench.wait_for_trials(6);
@@ -95,6 +98,58 @@ fn a_comparison_that_is_interrupted_shows_what_there_is() {
     assert!(out.contains("system call (getppid)"), "{out}");
     assert_eq!(state(&bench), RunState::Interrupted);
     bench.ends(&["compare", "--prove", "--dry-run"], 0);
+}
+
+/// As if the newest run had been interrupted after its last trial.
+fn is_unfinished(bench: &Bench) {
+    let mut store = Store::open(bench.file("tollway.db")).unwrap();
+    let run = store.runs().unwrap()[0].id;
+    store.end_run(run, RunState::Interrupted, jiff::Timestamp::now()).unwrap();
+}
+
+/// How it ends, which is well but for bills that do not close, and what it says.
+fn said(bench: &Bench, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let output = bench.tollway(arguments).output().unwrap();
+    let code = output.status.code().filter(|code| [0, 3].contains(code));
+    let (out, err) = told(&output, code.unwrap_or_default());
+    (code, out, err)
+}
+
+/// Whatever command began a run: who goes on with it sees what that would have shown, or is told that it does more.
+#[test]
+fn a_run_that_goes_on_is_shown_as_the_command_does_that_began_it() {
+    let few: &[&str] = &["--runs", "3", "--time", "2"];
+    let sweep: &[&str] = &["ipc", "ping-pong", "--style", "sync", "--cores", "1", "--concurrency", "1"];
+    let compare: &[&str] = &["compare", "--run", "self", "env:X=1", "--only", "getppid"];
+    let bill: &[&str] = &["bill", "ipc", "--variant", "fast-path", "cores=one"];
+    let own = [(sweep, "a request"), (compare, "verdict"), (bill, "Bill of ipc fast-path")];
+    let advise: &[&str] = &["ipc", "advise", "--service", "2us", "--concurrency", "8", "--cores", "1"];
+    let resume = ["measure", "--resume", "--export", "kept.csv"];
+    for (begin, mark) in own.into_iter().chain([(&MEASURE[..3], GENERAL)]) {
+        let bench = Bench::with(SHORT);
+        let (ended, began, _) = said(&bench, &[begin, few].concat());
+        is_unfinished(&bench);
+        let (code, out, _) = said(&bench, &resume);
+        assert_eq!(state(&bench), RunState::Complete);
+        // The first line may say how long that took.
+        let but_head = |text: &str| text.split_once('\n').unwrap().1.to_string();
+        assert_eq!((code, but_head(&out)), (ended, but_head(&began)), "{begin:?}");
+        assert!(out.contains(mark) && out.contains(GENERAL) == (mark == GENERAL), "{begin:?}: {out}");
+        assert!(std::fs::read_to_string(bench.file("kept.csv")).unwrap().lines().count() > 1);
+    }
+    let bench = Bench::with(SHORT);
+    said(&bench, &[advise, few].concat());
+    is_unfinished(&bench);
+    let (_, out, err) = said(&bench, &resume);
+    assert!(out.contains(GENERAL) && err.contains("what `tollway ipc advise` does"), "{out}\n{err}");
+    // The table of an application is a document as well, and the page is the general one.
+    let bench = Bench::with(SHORT);
+    said(&bench, &[sweep, few].concat());
+    is_unfinished(&bench);
+    let (_, out, _) = said(&bench, &["run", "--resume", "--json"]);
+    let document: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((&document["application"], &document["run"]), (&"ping-pong".into(), &1.into()));
+    assert!(std::fs::read_to_string(bench.file("report.html")).unwrap().contains("run 1, complete"));
 }
 
 /// A measurement of ciphers that has come as far as its second round, and has a process of its own for a card.

@@ -6,9 +6,10 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::time::{Duration, Instant};
 
 use rustix::io::{Errno, retry_on_intr};
-use rustix::net::sockopt::socket_peercred;
+use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_peercred};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
@@ -98,11 +99,40 @@ pub fn receive(socket: impl AsFd) -> Result<Vec<OwnedFd>> {
 /// # Errors
 /// As [`receive`].
 pub fn receive_with(socket: impl AsFd, bytes: &mut [u8]) -> Result<(usize, Vec<OwnedFd>)> {
+    received(&socket, bytes, || Ok(()))
+}
+
+/// As [`receive_with`], of a socket that blocks, within that time. Signals do not begin it anew; the socket's own time limit for reading (SO_RCVTIMEO,
+/// socket(7)) is another afterwards.
+///
+/// # Errors
+/// As [`receive_with`], and [`Error::System`] if nothing comes in time.
+pub fn receive_within(
+    socket: impl AsFd,
+    bytes: &mut [u8],
+    within: Duration,
+) -> Result<(usize, Vec<OwnedFd>)> {
+    let begun = Instant::now();
+    received(&socket, bytes, || set_socket_timeout(&socket, Timeout::Recv, Some(left_of(within, begun))))
+}
+
+/// What is left of a time, as a time limit of a socket: 1 µs when it is over, as none would be no limit.
+pub fn left_of(within: Duration, begun: Instant) -> Duration {
+    within.saturating_sub(begun.elapsed()).max(Duration::from_micros(1))
+}
+
+/// What one [`send_with`] sent; `before` is done each time before the kernel is asked.
+fn received(
+    socket: &impl AsFd,
+    bytes: &mut [u8],
+    before: impl Fn() -> rustix::io::Result<()>,
+) -> Result<(usize, Vec<OwnedFd>)> {
     let doing = "receiving descriptors";
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let message = retry_on_intr(|| {
-        recvmsg(&socket, &mut [IoSliceMut::new(bytes)], &mut control, RecvFlags::CMSG_CLOEXEC)
+        before()?;
+        recvmsg(socket, &mut [IoSliceMut::new(bytes)], &mut control, RecvFlags::CMSG_CLOEXEC)
     })
     .map_err(|e| match e {
         // recv(2): of a socket with a time limit (SO_RCVTIMEO).

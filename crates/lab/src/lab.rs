@@ -156,7 +156,7 @@ impl Lab<'_> {
             return Err(refuse("no run of this store is unfinished".into(), "start one without --resume"));
         };
         let run = left.run.id;
-        if left.run.state == RunState::Running && restore::alive(left.run.pid) {
+        if left.run.is_measured() {
             return Err(refuse(
                 format!("run {run} is being measured by process {}", left.run.pid),
                 "wait for it to end",

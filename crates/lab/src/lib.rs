@@ -27,6 +27,5 @@ mod timing;
 
 pub use claims::claims;
 pub use lab::{Ended, Lab, LabError};
-pub use restore::is_killed;
 pub use script::{Foretold, Request};
 pub use timing::{Estimate, Forecasted, not_kept};

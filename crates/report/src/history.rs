@@ -2,13 +2,16 @@
 
 use anstyle::{AnsiColor, Style};
 use jiff::Timestamp;
-use tollway_store::{RunId, RunState, RunSummary};
+use tollway_store::{RunState, RunSummary};
 
 use crate::columns::{Align, Cell, Table, printable};
 
-/// A table of runs, in the order given, for a terminal of `width` columns; `None` where the output is no terminal. `killed`: those whose process is
-/// gone without having ended them.
-pub fn history(runs: &[RunSummary], killed: &[RunId], width: Option<usize>) -> String {
+/// What it means that a run was killed.
+pub(crate) const KILLED: &str = "killed: its process is gone; what it measured is kept, and `tollway run --resume` goes \
+                                 on with the newest run that did not end";
+
+/// A table of runs, in the order given, for a terminal of `width` columns; `None` where the output is no terminal.
+pub fn history(runs: &[RunSummary], width: Option<usize>) -> String {
     if runs.is_empty() {
         return "No run yet: `tollway run` makes one.\n".into();
     }
@@ -35,19 +38,15 @@ pub fn history(runs: &[RunSummary], killed: &[RunId], width: Option<usize>) -> S
         table.row([
             Cell::plain(format!("{:>digits$}  {}", run.id.0, printable(&run.title))),
             Cell::plain(run.started.strftime("%Y-%m-%d %H:%M").to_string()),
-            match killed.contains(&run.id) {
-                true => Cell::styled("killed", state_style(RunState::Interrupted)),
-                false => Cell::styled(state(run), state_style(run.state)),
-            },
+            Cell::styled(state(run), state_style(run.state)),
             Cell::plain(points),
             Cell::plain(run.trials.to_string()),
             Cell::plain(short(&printable(&run.machine))),
         ]);
     }
-    if runs.iter().any(|run| killed.contains(&run.id)) {
-        let said = "killed: its process is gone; what it measured is kept, and `tollway run --resume` goes on with the newest run that did not end";
+    if runs.iter().any(|run| run.state == RunState::Killed) {
         table.blank();
-        table.across(0, Cell::styled(said, dim));
+        table.across(0, Cell::styled(KILLED, dim));
     }
     table.render(width)
 }
@@ -63,7 +62,7 @@ fn state_style(state: RunState) -> Style {
     match state {
         RunState::Complete => Style::new(),
         RunState::Running => AnsiColor::Cyan.on_default(),
-        RunState::Interrupted => AnsiColor::Yellow.on_default(),
+        RunState::Killed | RunState::Interrupted => AnsiColor::Yellow.on_default(),
         RunState::Failed => AnsiColor::Red.on_default(),
     }
 }

@@ -46,3 +46,4 @@ pub use csv::lines as csv_lines;
 pub use error::{ReportError, Result};
 pub use history::history;
 pub use run_report::RunReport;
+pub use timed::quantile;

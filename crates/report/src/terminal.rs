@@ -1,10 +1,11 @@
 //! A run as text for a terminal: the price list, then what is remarkable.
 
 use anstyle::{AnsiColor, Style};
+use tollway_store::RunState;
 
 use crate::columns::{Align, Cell, Table, printable};
 use crate::document::{PointDocument, RunDocument, SampleKind};
-use crate::history::lasted;
+use crate::history::{KILLED, lasted};
 use crate::number::{count, interval, percent, share_of, time};
 use crate::price_list::{Group, QUIET_ENOUGH, groups};
 use crate::{classes, counted, host_against_guest, machine, tenants};
@@ -64,6 +65,9 @@ pub(crate) fn head(document: &RunDocument, width: Option<usize>) -> String {
     }
     let mut table = Table::new(Vec::new());
     table.across(0, Cell::plain(about.join(" · ")));
+    if run.state == RunState::Killed.name() {
+        table.across(0, Cell::styled(KILLED, DIM));
+    }
     let mut machine = machine::summary(document);
     machine.push(format!("seed {}", run.seed));
     if !machine.is_empty() {

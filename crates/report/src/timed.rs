@@ -8,8 +8,14 @@ use crate::bill::interval;
 use crate::document::Estimate;
 use crate::number::time;
 
-/// Samples of a block that are to lie beyond a quantile for the block to have it; the interval over blocks says how sure it is.
+/// Samples that are to lie beyond a quantile for it to be had; of several blocks, each has it, and the interval says how sure it is.
 const BEYOND: f64 = 1.0;
+
+/// A quantile of what was timed, in ticks; the median of any sample, others where so many were timed that one lies beyond.
+pub fn quantile(spread: &Spread, q: f64) -> Option<f64> {
+    let enough = spread.samples() as f64 * (1.0 - q) >= BEYOND;
+    spread.quantile(q).filter(|_| enough || q <= 0.5)
+}
 
 /// Figures with their intervals over blocks: none of one block only, of blocks of which one has nothing, or too few samples for a
 /// quantile.
@@ -32,13 +38,8 @@ pub(crate) fn figures(blocks: &BTreeMap<u32, Spread>, hz: f64) -> Figures {
             estimate
         })
     };
-    let quantile = |q: f64| {
-        figure(&move |spread| {
-            let enough = spread.samples() as f64 * (1.0 - q) >= BEYOND;
-            spread.quantile(q).filter(|_| enough || q <= 0.5)
-        })
-    };
-    Figures { mean: figure(&Spread::mean), p50: quantile(0.5), p99: quantile(0.99), p999: quantile(0.999) }
+    let at = |q: f64| figure(&move |spread| quantile(spread, q));
+    Figures { mean: figure(&Spread::mean), p50: at(0.5), p99: at(0.99), p999: at(0.999) }
 }
 
 /// What the columns are called.

@@ -56,7 +56,7 @@ fn a_comparison_of_two_days() {
     let [before, after] = synthetic::two_days(&mut made.store);
     let comparison = Comparison::of_runs(&made.store, before, after, Criteria::default()).unwrap();
     insta::assert_snapshot!("days-terminal", unstyled(&comparison.terminal(Some(100))));
-    insta::assert_snapshot!("history", unstyled(&history(&made.store.runs().unwrap(), &[], Some(100))));
+    insta::assert_snapshot!("history", unstyled(&history(&made.store.runs().unwrap(), Some(100))));
 }
 
 #[test]

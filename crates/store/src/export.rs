@@ -48,8 +48,9 @@ impl Store {
                 point,
             });
         }
-        let record = RunRecord { run: self.run(run)?, points };
+        let mut run = self.stored_run(run)?;
         self.told(reading.finish())?;
-        Ok(record)
+        run.state = self.seen(run.id, run.state, run.pid, &run.spec.machine)?;
+        Ok(RunRecord { run, points })
     }
 }

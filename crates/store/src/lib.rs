@@ -14,6 +14,7 @@ mod export;
 mod figure;
 mod holder;
 mod id;
+mod killed;
 mod pace;
 mod point;
 mod prediction;

@@ -20,7 +20,7 @@ pub struct TrialMark {
 /// A run that was begun and has neither completed nor failed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unfinished {
-    /// The run. In state running, its process ([`Run::pid`]) may still be alive: the caller looks.
+    /// The run. Its process may still be there ([`Run::is_measured`]): the caller looks.
     pub run: Run,
     /// Its points, in the order in which they were added.
     pub points: Vec<Point>,
@@ -44,7 +44,7 @@ impl Store {
             })?,
         };
         let Some(run) = run.map(|run| self.run(run)).transpose()? else { return Ok(None) };
-        if !matches!(run.state, RunState::Running | RunState::Interrupted) {
+        if !matches!(run.state, RunState::Running | RunState::Killed | RunState::Interrupted) {
             return Ok(None);
         }
         let points = self.points(run.id)?;

@@ -41,6 +41,8 @@ pub struct RunSpec {
 pub enum RunState {
     /// Begun and not ended: its process measures, or was killed.
     Running,
+    /// Begun and not ended, and its process is gone. No file says so: it is told on reading where that is [wanted](Store::tell_killed).
+    Killed,
     /// Ended with all that was planned.
     Complete,
     /// Ended before all was measured, by a person or a signal.
@@ -54,6 +56,7 @@ impl RunState {
     pub fn name(self) -> &'static str {
         match self {
             RunState::Running => "running",
+            RunState::Killed => "killed",
             RunState::Complete => "complete",
             RunState::Interrupted => "interrupted",
             RunState::Failed => "failed",
@@ -110,7 +113,7 @@ pub struct RunSummary {
 const LIST: &str =
     "SELECT run.id, started_us, ended_us, run.state, run.title, version, machine, count(point.id),
      count(*) FILTER (WHERE point.state = 'skipped'), count(*) FILTER (WHERE point.state = 'failed'),
-     coalesce(sum(trials), 0)
+     coalesce(sum(trials), 0), pid
      FROM run LEFT JOIN point ON point.run = run.id GROUP BY run.id ORDER BY started_us DESC, run.id DESC";
 
 impl Store {
@@ -176,10 +179,11 @@ impl Store {
         Err(self.refused(format!("run {run} has trials, which were played by the plan that it has")))
     }
 
-    /// Ends a run in that state, which is not running.
+    /// Ends a run in that state, which is neither running nor killed.
     pub fn end_run(&mut self, run: RunId, state: RunState, ended: Timestamp) -> Result<()> {
-        if state == RunState::Running {
-            return Err(self.refused("a run does not end running; give another state"));
+        if matches!(state, RunState::Running | RunState::Killed) {
+            let refused = format!("a run does not end {}; give another state", state.name());
+            return Err(self.refused(refused));
         }
         let changed = self.sql(|db| {
             db.prepare_cached("UPDATE run SET state = ?2, ended_us = ?3 WHERE id = ?1")?.execute(params![
@@ -209,6 +213,12 @@ impl Store {
 
     /// One run.
     pub fn run(&self, run: RunId) -> Result<Run> {
+        let run = self.stored_run(run)?;
+        Ok(Run { state: self.seen(run.id, run.state, run.pid, &run.spec.machine)?, ..run })
+    }
+
+    /// One run, as the file has it.
+    pub(crate) fn stored_run(&self, run: RunId) -> Result<Run> {
         self.sql(|db| {
             db.prepare_cached(
                 "SELECT id, started_us, ended_us, state, pid, title, version, machine, hz, seed, argv, sides,
@@ -222,10 +232,10 @@ impl Store {
 
     /// All runs, newest first.
     pub fn runs(&self) -> Result<Vec<RunSummary>> {
-        self.sql(|db| {
+        let stored: Vec<(RunSummary, u32)> = self.sql(|db| {
             db.prepare_cached(LIST)?
                 .query_map([], |row| {
-                    Ok(RunSummary {
+                    let summary = RunSummary {
                         id: row.get(0)?,
                         started: time(row, 1)?,
                         ended: maybe_time(row, 2)?,
@@ -237,10 +247,15 @@ impl Store {
                         skipped: unsigned(row, 8)?,
                         failed: unsigned(row, 9)?,
                         trials: unsigned(row, 10)?,
-                    })
+                    };
+                    Ok((summary, row.get(11)?))
                 })?
                 .collect()
-        })
+        })?;
+        let seen = |(run, pid): (RunSummary, u32)| {
+            Ok(RunSummary { state: self.seen(run.id, run.state, pid, &run.machine)?, ..run })
+        };
+        stored.into_iter().map(seen).collect()
     }
 }
 

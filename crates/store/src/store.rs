@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
+use crate::killed::Here;
 use crate::schema::{self, APPLICATION_ID, Mark, VERSION};
 use crate::{Result, StoreError};
 
@@ -24,6 +25,8 @@ const CHECKED_ON_OPENING: u64 = 4 << 20;
 #[derive(Debug)]
 pub struct Store {
     pub(crate) connection: Connection,
+    /// Where killed runs are told from those that are measured.
+    pub(crate) here: Option<Here>,
     file: PathBuf,
 }
 
@@ -120,7 +123,7 @@ impl Store {
 
     fn prepare(file: &Path, opened: rusqlite::Result<Connection>, writing: bool) -> Result<Store> {
         let connection = opened.map_err(|e| StoreError::from_sqlite(file, e))?;
-        let store = Store { connection, file: file.into() };
+        let store = Store { connection, here: None, file: file.into() };
         if writing && store.sql(|db| db.is_readonly("main"))? {
             return Err(StoreError::ReadOnly { file: store.file });
         }

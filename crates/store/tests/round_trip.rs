@@ -161,8 +161,36 @@ fn what_cannot_be_kept_is_refused() {
     assert!(store.set_batch(points[0], 0).is_err());
     assert!(matches!(store.run(RunId(77)), Err(StoreError::NoSuch { .. })));
     assert!(matches!(store.record(RunId(77)), Err(StoreError::NoSuch { .. })));
-    assert!(store.end_run(run, RunState::Running, at(1)).is_err());
+    for state in [RunState::Running, RunState::Killed] {
+        let refused = store.end_run(run, state, at(1)).unwrap_err().to_string();
+        assert!(refused.contains(state.name()), "{refused}");
+    }
     assert!(matches!(store.note_guests(RunId(77), &guests()), Err(StoreError::NoSuch { .. })));
+}
+
+/// To whoever wants to know it, by everything that has a state; of runs of another machine, and of those that have ended, nothing else is told.
+#[test]
+fn a_run_whose_process_is_gone_was_killed() {
+    let (_dir, mut store) = new_store();
+    let (run, _) = one_of_everything(&mut store);
+    let states = |store: &Store| {
+        let of_list = store.runs().unwrap()[0].state;
+        [of_list, store.run(run).unwrap().state, store.record(run).unwrap().run.state]
+    };
+    assert_eq!(states(&store), [RunState::Running; 3]);
+    store.tell_killed(|| "another".into());
+    assert_eq!(states(&store), [RunState::Running; 3]);
+    assert!(!store.run(run).unwrap().is_killed("another"));
+    // The process of that number is this one, which measures nothing: whichever did is gone.
+    store.tell_killed(|| run_spec(0).machine);
+    assert_eq!(states(&store), [RunState::Killed; 3]);
+    let killed = store.run(run).unwrap();
+    assert!(killed.is_killed(&run_spec(0).machine) && !killed.is_measured());
+    assert_eq!(store.unfinished(None).unwrap().unwrap().run, killed);
+    store.reopen_run(run).unwrap();
+    assert_eq!(states(&store), [RunState::Killed; 3]);
+    store.end_run(run, RunState::Interrupted, at(60)).unwrap();
+    assert_eq!(states(&store), [RunState::Interrupted; 3]);
 }
 
 #[test]

@@ -105,7 +105,7 @@ pub struct PingPong {
 A request has the kernel give memory to a range of addresses, and take it back: real pages, by the same calls in every way.")]
 pub struct AllocServer {
     /// Calls on their way at once, up to 1024; 1..64 is 1, 2, 4 and so on.
-    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1..64", value_parser = words::calls)]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1..64", value_parser = words::concurrency)]
     pub concurrency: Vec<words::Steps>,
 
     /// Pages of 4096 bytes that a call takes or gives back.

@@ -1,8 +1,10 @@
 //! What the laboratory is asked for: points as cases of presets, in whatever time there is.
 
-use tollway_core::{Case, OneOrMany, Params, Preset, PresetHead, Registry, Result, TrialSpec, Value};
-use tollway_lab::Request;
+use tollway_core::{
+    Case, Missing, OneOrMany, Params, Preset, PresetHead, Registry, Result, TrialSpec, Value,
+};
 use tollway_lab::point::Selection;
+use tollway_lab::{Estimate, Request};
 
 /// A point as a case of a preset.
 pub(crate) fn case(variant: &str, params: &Params) -> Case {
@@ -32,6 +34,12 @@ pub(crate) fn request(title: String, presets: Vec<Preset>, seed: u64) -> Request
         foretold: Vec::new(),
         within: None,
     }
+}
+
+/// What this machine lacks, where it is for everything.
+pub(crate) fn lacking(estimate: &Estimate) -> Option<Missing> {
+    let all: Option<Vec<&Missing>> = estimate.points.iter().map(|point| point.missing.as_ref()).collect();
+    all?.first().copied().cloned()
 }
 
 /// Cuts runs and windows until it takes no longer than so many seconds, if that is said.

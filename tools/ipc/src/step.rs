@@ -46,14 +46,19 @@ impl StepDocument {
         }
     }
 
-    /// Whether the other lies within so many steps of it, or within what it may be.
-    pub fn is_near(&self, other: &StepDocument, steps: usize, ladder: &[u64]) -> bool {
+    /// Whether it lies within so many steps of the other; `None` where only a part of what it may be does.
+    pub fn is_near(&self, other: &StepDocument, steps: usize, ladder: &[u64]) -> Option<bool> {
         let at = |step: Option<u64>| match step {
             Some(step) => ladder.iter().position(|of| *of == step).unwrap_or(ladder.len()),
             None => ladder.len(),
         };
-        let (one, two) = (at(self.from), at(other.from));
-        one.abs_diff(two) <= steps || (at(self.earliest)..=at(self.latest)).contains(&two)
+        let (least, most) = (at(other.from).saturating_sub(steps), at(other.from) + steps);
+        let (earliest, latest) = (at(self.earliest), at(self.latest));
+        match () {
+            () if least <= earliest && latest <= most => Some(true),
+            () if latest < least || most < earliest => Some(false),
+            () => None,
+        }
     }
 }
 
@@ -103,14 +108,24 @@ mod tests {
     }
 
     #[test]
-    fn a_step_is_near_another_or_within_what_that_may_be() {
+    fn a_step_is_near_another_if_all_that_it_may_be_is() {
         let (two, four, eight) =
             (step([1.3, 0.9, 0.8, 0.5]), step([1.3, 1.2, 0.8, 0.5]), step([1.3, 1.2, 1.2, 0.5]));
         let never = step([1.3; 4]);
-        assert!(two.is_near(&four, 1, &LADDER) && !two.is_near(&eight, 1, &LADDER));
-        assert!(never.is_near(&eight, 1, &LADDER) && !never.is_near(&four, 1, &LADDER));
+        assert_eq!(
+            (two.is_near(&four, 1, &LADDER), two.is_near(&eight, 1, &LADDER)),
+            (Some(true), Some(false))
+        );
+        assert_eq!(
+            (never.is_near(&eight, 1, &LADDER), never.is_near(&four, 1, &LADDER)),
+            (Some(true), Some(false))
+        );
+        // From 4, but it may be anything: that proves nothing of anybody's prediction.
         let wide = step([1.01, 1.01, 0.99, 0.99]);
-        assert!(wide.is_near(&eight, 0, &LADDER) && wide.is_near(&step([0.5; 4]), 0, &LADDER));
+        assert_eq!(wide, StepDocument { from: Some(4), earliest: Some(1), latest: None });
+        for other in [two, four, eight, never] {
+            assert_eq!(wide.is_near(&other, 1, &LADDER), None);
+        }
     }
 
     #[test]

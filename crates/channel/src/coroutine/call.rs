@@ -187,7 +187,7 @@ enum Taken {
     Room(Waker),
 }
 
-/// A request, and its reply when it has come: what the server says of it, and how many bytes were copied.
+/// A request, and its reply when it has come: what the server says of it, and how many bytes were copied. Polled once more after that, it asks anew.
 pub struct Call<'c, M: Memory, S: Sharing = Alone> {
     calls: &'c Calls<M, S>,
     tag: u16,

@@ -34,7 +34,8 @@ pub trait Driver {
     /// [`Violation`] if the other end breaks the rules.
     fn turn(&mut self) -> Result<bool, Violation>;
 
-    /// Waits until something has come, or `is_ready` says that there is something to do here.
+    /// Waits until something has come, or `is_ready` says that there is something to do here. That is asked while the end is borrowed: it must not come back
+    /// to what the tasks share.
     ///
     /// # Errors
     /// [`Gone`] if the other end is no more and has left nothing.

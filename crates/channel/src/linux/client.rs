@@ -105,7 +105,11 @@ impl Client {
         request: &[u8],
         reply: &mut [u8],
     ) -> std::result::Result<(u16, usize), Failed> {
-        let slot = self.send(tag, request).map_err(Failed::Refused)?;
+        let slot = self.send(tag, request).map_err(|refused| match refused {
+            // Slots of requests that a server left unanswered are never free again.
+            Refused::Full if self.is_gone() => Failed::Gone,
+            refused => refused.into(),
+        })?;
         loop {
             self.wait().map_err(|Gone| Failed::Gone)?;
             while let Some(came) = self.take().map_err(Failed::Broken)? {

@@ -8,7 +8,7 @@
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
@@ -93,7 +93,7 @@ impl Kind {
         in_time(link, within, "meeting a server")?;
         descriptor::send_with(link, &self.bytes(greeting), gives)?;
         let mut answer = [0; LONGEST];
-        let (_, given) = descriptor::receive_with(link, &mut answer[..self.answer])?;
+        let (_, given) = descriptor::receive_within(link, &mut answer[..self.answer], within)?;
         if answer[0] == AGREED {
             return Ok(given);
         }
@@ -116,7 +116,7 @@ impl Kind {
     ) -> Result<T> {
         in_time(link, SOON, "meeting a client")?;
         let mut hello = [0; 16];
-        let (heard, given) = descriptor::receive_with(link, &mut hello)?;
+        let (heard, given) = descriptor::receive_within(link, &mut hello, SOON)?;
         let greeting = self.greeting(&hello[..heard]).ok_or(&VERSION);
         match greeting.and_then(|greeting| judges(&greeting, given)) {
             Ok(agreed) => Ok(agreed),
@@ -170,9 +170,12 @@ pub(super) fn connected(path: &Path, within: Duration) -> Result<UnixStream> {
     some(within)?;
     let connecting = || -> std::result::Result<UnixStream, Errno> {
         let link = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-        // connect(2) waits for so long where the queue is full, and says EAGAIN then.
-        set_socket_timeout(&link, Timeout::Send, Some(within))?;
-        retry_on_intr(|| connect(&link, &SocketAddrUnix::new(path)?))?;
+        let (server, begun) = (SocketAddrUnix::new(path)?, Instant::now());
+        retry_on_intr(|| {
+            // connect(2) waits for so long where the queue is full, and says EAGAIN then. Whom a signal interrupts waits for the rest.
+            set_socket_timeout(&link, Timeout::Send, Some(descriptor::left_of(within, begun)))?;
+            connect(&link, &server)
+        })?;
         set_socket_timeout(&link, Timeout::Send, None)?;
         Ok(link.into())
     };
@@ -199,9 +202,9 @@ fn some(within: Duration) -> Result<()> {
     Ok(())
 }
 
-/// Neither reading nor writing takes longer than that.
+/// Reading and writing wait, whatever the link did before; and writing no longer than that, should whoever had it have filled it.
 fn in_time(link: &UnixStream, within: Duration, doing: &str) -> Result<()> {
-    link.set_read_timeout(Some(within))
+    link.set_nonblocking(false)
         .and_then(|()| link.set_write_timeout(Some(within)))
         .map_err(|e| Error::system(doing, e))
 }

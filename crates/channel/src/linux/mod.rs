@@ -10,6 +10,7 @@
 //!   connection  the way to the other end: wakes it, and waits for it
 //!   doorbell    how an end is woken, and learns that the other is gone
 //!   words       sleeping by two words at once
+//!   nap         how long an end sleeps at most by one of them alone
 //!   patience    what a wake-up costs here, which is how long to look
 //!   dispatcher  brings the tasks of a thread what has come
 //!   tokio       the ends for tasks of a tokio runtime
@@ -24,6 +25,7 @@ mod doorbell;
 mod greeting;
 pub mod kernel;
 mod meeting;
+mod nap;
 mod patience;
 pub mod plain;
 mod server;

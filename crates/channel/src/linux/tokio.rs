@@ -119,6 +119,9 @@ impl Client {
 
     /// Meets the server at the other end of a socket.
     ///
+    /// # Panics
+    /// Outside of a runtime that has I/O enabled.
+    ///
     /// # Errors
     /// As [`connect`](Client::connect).
     pub async fn over(link: UnixStream, options: &Options) -> Result<Client> {
@@ -209,8 +212,6 @@ async fn met(
     meets: impl FnOnce(UnixStream) -> Result<Met> + Send + 'static,
 ) -> Result<(Met, Patience)> {
     blocking(move || {
-        // One of tokio's sockets does not block; it has to here.
-        link.set_nonblocking(false).map_err(|e| Error::system("meeting the other end", e))?;
         let met = meets(link)?;
         Ok((met, patience.unwrap_or_else(Patience::measured)))
     })

@@ -6,15 +6,12 @@
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicU32;
 
-use rustix::event::Timespec;
 use rustix::io::Errno;
 use rustix::thread::ClockId;
 use rustix::thread::futex::{self, Wait, WaitFlags, WaitPtr, WaitvFlags};
 
+use super::nap;
 use crate::atomic::AtomicU64;
-
-/// How long an end sleeps at most by one word alone: for so long the other can delay what its own process tells it; that costs 20 looks a second.
-const NAP: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 /// Whether the kernel has futex_waitv(2), and it is not forbidden here: asked once.
 pub(super) fn can_be_two() -> bool {
@@ -33,9 +30,9 @@ pub(super) fn sleep_by_both(shared: (&AtomicU64, u32), own: (&AtomicU32, u32)) {
     }
 }
 
-/// The same by the one, for 50 ms at most.
+/// The same by the one, for a [nap](nap::longest) at most.
 pub(super) fn nap_by_one((shared, value): (&AtomicU64, u32)) {
-    let _ = futex::wait(half(shared), futex::Flags::empty(), value, Some(&NAP));
+    let _ = futex::wait(half(shared), futex::Flags::empty(), value, Some(&nap::longest()));
 }
 
 fn wait_for_both(shared: (&AtomicU64, u32), own: (&AtomicU32, u32)) -> rustix::io::Result<usize> {

@@ -22,7 +22,7 @@ pub struct Server<M> {
     violation: Option<Violation>,
 }
 
-/// A request, to be [answered](Server::answer).
+/// A request, to be [answered](Server::answer): if it is dropped, its client waits for as long as this end lives, and its slot is not free again.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Request {
     slot: u16,

@@ -11,7 +11,8 @@ use tollway_channel::linux::kernel::{Options, Ring};
 use tollway_core::{Error, Missing, Requirement};
 use tollway_host::requirement::{skip_test, test_has};
 
-use crate::{ERRORS, errno, succeeds_without};
+use crate::ERRORS;
+use crate::apart::{errno, succeeds_without};
 
 fn has_one() -> bool {
     test_has(&[(Requirement::IoUring, "io-uring")])

@@ -16,7 +16,8 @@ use tollway_channel::wait::Patience;
 use tollway_core::Requirement;
 use tollway_host::requirement::{skip_test, test_has};
 
-use crate::{ERRORS, errno, succeeds_without};
+use crate::ERRORS;
+use crate::apart::{is_without_waitv, succeeds_without};
 
 /// Who sleeps at once.
 const SLEEPY: Option<Patience> = Some(Patience { spin: 0, yields: 0 });
@@ -28,13 +29,6 @@ fn ends_sleep_by_one_word_where_they_cannot_by_two() {
             succeeds_without(&[libc::SYS_futex_waitv], errno, &format!("one_word::{test}"));
         }
     }
-}
-
-/// That the call is refused here.
-fn refused() {
-    // SAFETY: no words, and nothing is written.
-    let slept = unsafe { libc::syscall(libc::SYS_futex_waitv, 0, 0, 0, 0, 0) };
-    assert_eq!((slept, std::io::Error::last_os_error().raw_os_error()), (-1, Some(errno())));
 }
 
 fn meet() -> (Client, Server) {
@@ -68,7 +62,7 @@ fn serves(mut server: Server, requests: u64) {
 #[test]
 #[ignore = "the test of this file starts it, where futex_waitv is forbidden"]
 fn calls() {
-    refused();
+    is_without_waitv();
     // Once the server goes first, which leaves the client's last request, and once the client.
     for last in [Some(Err(Failed::Gone)), None] {
         let (mut client, server) = meet();
@@ -93,7 +87,7 @@ fn calls() {
 #[test]
 #[ignore = "the test of this file starts it, where futex_waitv is forbidden"]
 fn threads() {
-    refused();
+    is_without_waitv();
     let (client, server) = meet();
     let serving = thread::spawn(move || serves(server, 600));
     let caller = client.into_caller();
@@ -145,7 +139,7 @@ async fn is_waked(times: usize) {
 #[test]
 #[ignore = "the test of this file starts it, where futex_waitv is forbidden"]
 fn tasks() {
-    refused();
+    is_without_waitv();
     let (client, server) = meet();
     let serving = thread::spawn(move || serves(server, 100));
     let (calls, mut dispatcher) = client.into_calls();
@@ -167,7 +161,7 @@ fn tasks() {
 #[test]
 #[ignore = "the test of this file starts it, where futex_waitv is forbidden"]
 fn plainly() {
-    refused();
+    is_without_waitv();
     let (here, there) = UnixStream::pair().unwrap();
     let limits = plain::Limits { patience: SLEEPY, ..plain::Limits::default() };
     let serving = thread::spawn(move || {
@@ -197,7 +191,7 @@ fn plainly() {
 #[test]
 #[ignore = "the test of this file starts it, where futex_waitv is forbidden"]
 fn at_both() {
-    refused();
+    is_without_waitv();
     if !test_has(&[(Requirement::IoUring, "io-uring")]) {
         return;
     }

@@ -1,10 +1,11 @@
 //! Pages that are given and taken back, and room in a file.
 
+use std::pin::pin;
 use std::sync::atomic::Ordering;
 
 use tollway_channel::linux::kernel::{Advice, Offer, Options, Pages, Ring};
 
-use crate::{has_rings, run};
+use crate::{has_rings, once, run, until};
 
 /// Pages are there or not as asked, as a page table of this process tells (mincore(2)).
 #[test]
@@ -42,6 +43,25 @@ fn pages_are_given_and_taken_back() {
         kernel.fallocate(&file, 0, 100, 5000).await.unwrap();
         assert_eq!(same.metadata().unwrap().len(), 5100);
     });
+}
+
+/// It holds no pages any more: what lies there by then may be anybody's.
+#[test]
+fn advice_that_is_over_and_polled_again_names_no_pages() {
+    if !has_rings() {
+        return;
+    }
+    let mut ring = Ring::open(&Options { operations: 1, ..Options::default() }).unwrap();
+    if let Err(missing) = ring.offers(Offer::Memory) {
+        return tollway_host::requirement::skip_test(&["io-uring"], &missing);
+    }
+    let pages = Pages::new(4096).unwrap();
+    let kernel = &ring.kernel();
+    let mut advice = pin!(kernel.madvise(&pages, 0..4096, Advice::DontNeed));
+    until(&mut ring, || once(advice.as_mut()).is_ready());
+    pages.words()[5].store(7, Ordering::Relaxed);
+    until(&mut ring, || once(advice.as_mut()).is_ready());
+    assert_eq!(pages.words()[5].load(Ordering::Relaxed), 7);
 }
 
 /// An entry's length has 32 bits: of more than 4 GiB the rest would be left.

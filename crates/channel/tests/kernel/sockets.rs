@@ -6,6 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
@@ -126,6 +127,15 @@ impl Wake for Copied {
     fn wake(self: Arc<Self>) {}
 }
 
+/// Whether it was woken.
+struct Told(AtomicBool);
+
+impl Wake for Told {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Who looks again and again for a piece, as beside a clock, has no more wakers there than one.
 #[test]
 fn who_looks_often_for_a_piece_waits_once() {
@@ -175,6 +185,54 @@ fn who_looks_often_for_a_piece_waits_once() {
         }
     });
     assert_eq!(second.as_deref(), Some(&b"two"[..]));
+}
+
+/// Somebody keeps the only piece, and the ring is closed: who waits for a piece is told.
+#[test]
+fn who_waits_for_a_piece_is_told_that_the_ring_is_closed() {
+    if !has_rings() {
+        return;
+    }
+    let options = Options { operations: 4, pieces: 1, piece_bytes: 8, ..Options::default() };
+    let mut ring = match Ring::open(&options) {
+        Err(Error::Missing(missing)) => return tollway_host::requirement::skip_test(&["io-uring"], &missing),
+        ring => ring.unwrap(),
+    };
+    let kernel = &ring.kernel();
+    let (mut here, there) = UnixStream::pair().unwrap();
+    let there = kernel.file(there);
+    let mut receiving = kernel.receiving(&there);
+    here.write_all(b"one").unwrap();
+    let mut kept = None;
+    {
+        let mut next = pin!(receiving.next());
+        until(&mut ring, || match once(next.as_mut()) {
+            Poll::Pending => false,
+            Poll::Ready(piece) => {
+                kept = piece.unwrap();
+                true
+            }
+        });
+    }
+    here.write_all(b"two").unwrap();
+    let told = Arc::new(Told(AtomicBool::new(false)));
+    let waker = Waker::from(told.clone());
+    let mut next = pin!(receiving.next());
+    // For as long as it may take the kernel to find that there is no piece, and then some.
+    for _ in 0..1000 {
+        assert!(next.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        ring.turn().unwrap();
+    }
+    assert!(next.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    told.0.store(false, Ordering::Relaxed);
+    drop(ring);
+    assert!(told.0.load(Ordering::Relaxed), "it waits on");
+    match next.as_mut().poll(&mut Context::from_waker(&waker)) {
+        Poll::Ready(Err(error)) => assert_eq!(error.raw_os_error(), Some(libc::ECANCELED)),
+        Poll::Ready(Ok(_)) => panic!("something came of a ring that is closed"),
+        Poll::Pending => panic!("it waits on"),
+    }
+    assert_eq!(kept.as_deref(), Some(&b"one"[..]));
 }
 
 /// A connection that came for nobody is closed.

@@ -14,6 +14,8 @@ mod greeting;
 pub mod kernel;
 #[path = "../../src/linux/meeting.rs"]
 mod meeting;
+#[path = "nap.rs"]
+mod nap;
 #[path = "../../src/linux/patience.rs"]
 mod patience;
 #[path = "../../src/linux/plain/mod.rs"]

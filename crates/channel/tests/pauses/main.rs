@@ -6,13 +6,18 @@
 
 extern crate alloc;
 
+#[path = "../forbidden/apart.rs"]
+mod apart;
 mod at_both;
 mod atomic;
 #[path = "../../src/coroutine/mod.rs"]
 mod coroutine;
 #[path = "../../src/failed.rs"]
 mod failed;
+#[path = "../forbidden/filter.rs"]
+mod filter;
 mod linux;
+mod one_word;
 mod plainly;
 #[path = "../../src/ring/mod.rs"]
 mod ring;
@@ -25,13 +30,13 @@ mod under_tokio;
 #[path = "../../src/wait.rs"]
 mod wait;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::os::unix::net::UnixStream;
 use std::sync;
 use std::thread;
 
-use coroutine::{Executor, Stopped};
-use linux::{Client, Limits, Notice, Options, Server};
+use coroutine::{Calls, Driver, Executor, Incoming, Rouser};
+use linux::{Client, Limits, Notice, Options, Server, Shared};
 use wait::Patience;
 
 /// How a message of that number looks: the number, its square, and so on to the end.
@@ -98,26 +103,66 @@ fn serves(mut server: Server, messages: u64) {
     seen.is_all();
 }
 
-/// Answers in tasks.
-fn serves_in_tasks(server: Server, messages: u64) {
+/// Answers in so many tasks, each of which does that before it answers.
+fn answers(
+    tasks: usize,
+    incoming: &Incoming<Shared>,
+    messages: u64,
+    first: impl AsyncFn(u64),
+    rouser: Rouser,
+    driver: &mut impl Driver,
+) {
     let seen = RefCell::new(Seen::new(messages));
-    let (incoming, mut dispatcher) = server.into_incoming();
-    let mut executor = Executor::new(3, dispatcher.rouser());
-    for _ in 0..3 {
+    let mut executor = Executor::new(tasks, rouser);
+    for _ in 0..tasks {
         executor.spawn(1, async {
             while let Some(request) = incoming.next().await {
                 let mut bytes = [0; 64];
                 assert_eq!(incoming.read(&request, &mut bytes), 64);
                 let number = number(&bytes);
                 seen.borrow_mut().is_new(number);
+                first(number).await;
                 incoming.answer(request, !(number as u16), &reply_to(number));
             }
         });
     }
-    let ended = executor.run(&mut dispatcher);
-    assert!(matches!(ended, Ok(()) | Err(Stopped::Gone)));
+    executor.run(driver).unwrap();
     drop(executor);
     seen.into_inner().is_all();
+}
+
+/// Asks in so many tasks, each of which does that after a reply.
+fn calls(
+    tasks: usize,
+    calls: &Calls<Shared>,
+    messages: u64,
+    then: impl AsyncFn(u64),
+    rouser: Rouser,
+    driver: &mut impl Driver,
+) {
+    let replies = Cell::new(0);
+    let mut executor = Executor::new(tasks, rouser);
+    for task in 0..tasks {
+        let (then, replies) = (&then, &replies);
+        executor.spawn(task % 8, async move {
+            for number in (task as u64..messages).step_by(tasks) {
+                let mut reply = [0; 64];
+                let answer = calls.call(number as u16, &message(number), &mut reply).await;
+                assert_eq!((answer, reply), (Ok((!(number as u16), 64)), reply_to(number)));
+                replies.set(replies.get() + 1);
+                then(number).await;
+            }
+        });
+    }
+    executor.run(driver).unwrap();
+    drop(executor);
+    assert_eq!(replies.get(), messages);
+}
+
+/// Answers in tasks.
+fn serves_in_tasks(server: Server, messages: u64) {
+    let (incoming, mut dispatcher) = server.into_incoming();
+    answers(3, &incoming, messages, async |_| (), dispatcher.rouser(), &mut dispatcher);
 }
 
 fn one_at_a_time(mut client: Client, messages: u64) {
@@ -151,19 +196,8 @@ fn in_batches(mut client: Client, messages: u64) {
 }
 
 fn in_tasks(client: Client, messages: u64) {
-    let (calls, mut dispatcher) = client.into_calls();
-    let mut executor = Executor::new(20, dispatcher.rouser());
-    for task in 0..20 {
-        let calls = &calls;
-        executor.spawn(task as usize % 8, async move {
-            for number in (task..messages).step_by(20) {
-                let mut reply = [0; 64];
-                let answer = calls.call(number as u16, &message(number), &mut reply).await;
-                assert_eq!((answer, reply), (Ok((!(number as u16), 64)), reply_to(number)));
-            }
-        });
-    }
-    executor.run(&mut dispatcher).unwrap();
+    let (asked, mut dispatcher) = client.into_calls();
+    calls(20, &asked, messages, async |_| (), dispatcher.rouser(), &mut dispatcher);
 }
 
 fn in_threads(client: Client, messages: u64) {
@@ -192,8 +226,8 @@ fn share() -> u64 {
 /// Ends that sleep at once, and ends that look first.
 const PATIENCES: [Patience; 2] = [Patience { spin: 0, yields: 0 }, Patience { spin: 3000, yields: 2 }];
 
-/// Every way by that notice.
-fn every_way(notice: Notice) {
+/// So many messages by every way, and that notice.
+fn every_way(notice: Notice, messages: u64) {
     type Serves = fn(Server, u64);
     type Asks = fn(Client, u64);
     let ways: [(usize, Serves, Asks); 5] = [
@@ -206,8 +240,8 @@ fn every_way(notice: Notice) {
     for (slots, serves, asks) in ways {
         for patience in PATIENCES {
             let (client, server) = meet(slots, notice, Some(patience));
-            let serving = thread::spawn(move || serves(server, share()));
-            asks(client, share());
+            let serving = thread::spawn(move || serves(server, messages));
+            asks(client, messages);
             serving.join().unwrap();
         }
     }
@@ -215,10 +249,10 @@ fn every_way(notice: Notice) {
 
 #[test]
 fn by_futex_no_message_is_lost_doubled_or_changed() {
-    every_way(Notice::Futex);
+    every_way(Notice::Futex, share());
 }
 
 #[test]
 fn by_eventfd_no_message_is_lost_doubled_or_changed() {
-    every_way(Notice::Eventfd);
+    every_way(Notice::Eventfd, share());
 }

@@ -48,6 +48,17 @@ enum Peer {
     Rust(&'static str, [&'static str; 3]),
 }
 
+impl Peer {
+    /// What it takes that not every kernel has, or allows.
+    fn needs(self) -> &'static [Requirement] {
+        match self {
+            Peer::C("queue", _) => &[Requirement::PosixQueues],
+            Peer::C("uring", _) => &[Requirement::IoUring],
+            _ => &[],
+        }
+    }
+}
+
 /// Ours and a peer.
 struct Contest {
     name: &'static str,
@@ -86,6 +97,7 @@ const CONTESTS: &[Contest] = &[
     contest("channel: ring / futex", RING, Peer::C("futex", ACROSS), TEN_TIMES),
     contest("channel: ring / eventfd", RING, Peer::C("eventfd", ACROSS), TEN_TIMES),
     contest("channel: ring / POSIX queue", RING, Peer::C("queue", ACROSS), TEN_TIMES),
+    contest("channel: ring / io_uring", RING, Peer::C("uring", ACROSS), TEN_TIMES),
     contest(
         "channel: ring / iceoryx2 topics",
         RING,
@@ -183,6 +195,21 @@ const ALONE: &[Alone] = &[
         unit: "",
         bar: Some(Bar::AtMost(0.0001, "")),
     },
+    // One that works for longer than its client looks: tasks wake that once for all that they found, which is 1/128, and `serve` for each reply.
+    Alone {
+        name: "channel: notices a message, server busy for long, tasks",
+        ours: &["futures", "--depth", "64", "--work", "200000", "--trips", "4000"],
+        line: "notices",
+        unit: "",
+        bar: None,
+    },
+    Alone {
+        name: "channel: notices a message, server busy for long, serve",
+        ours: &["ring", "--depth", "64", "--work", "200000", "--trips", "4000"],
+        line: "notices",
+        unit: "",
+        bar: None,
+    },
     Alone {
         name: "channel: idle for 100 ms, processor time",
         ours: &["idle"],
@@ -209,7 +236,7 @@ impl Channel<'_> {
     }
 
     fn beside(&self, contest: &Contest, twins: &Twins, rounds: u32, seed: u64) -> Row {
-        row(contest.name, Some(contest.bar), || {
+        row(contest.name, Some(contest.bar), contest.peer.needs(), || {
             let pairs = in_turns(rounds, &mut StdRng::seed_from_u64(seed), |is_ours| {
                 if is_ours {
                     return self.ours(contest.ours, contest.on, "median");
@@ -229,7 +256,7 @@ impl Channel<'_> {
     }
 
     fn alone(&self, alone: &Alone, rounds: u32) -> Row {
-        row(alone.name, alone.bar, || {
+        row(alone.name, alone.bar, &[], || {
             let figures: Result<Vec<f64>> =
                 (0..rounds).map(|_| self.ours(alone.ours, ACROSS, alone.line)).collect();
             let measured = tollway_stats::figure(&[figures?], CONFIDENCE)?;
@@ -253,11 +280,17 @@ impl Channel<'_> {
     }
 }
 
-/// A figure held against its bar, or only told.
-fn row(name: &str, bar: Option<Bar>, measure: impl FnOnce() -> Result<(Row, Interval)>) -> Row {
-    let (row, verdict) = match check(&Requirement::Cores(2)) {
-        Err(missing) => (Row::default(), Verdict::Skipped(missing.to_string())),
-        Ok(()) => match measure() {
+/// A figure held against its bar, or only told; two processors, and what else it needs, are asked for first.
+fn row(
+    name: &str,
+    bar: Option<Bar>,
+    needs: &[Requirement],
+    measure: impl FnOnce() -> Result<(Row, Interval)>,
+) -> Row {
+    let missing = [Requirement::Cores(2)].iter().chain(needs).find_map(|need| check(need).err());
+    let (row, verdict) = match missing {
+        Some(missing) => (Row::default(), Verdict::Skipped(missing.to_string())),
+        None => match measure() {
             Ok((row, measured)) => (row, bar.map_or(Verdict::Holds, |bar| bar.judge(&measured))),
             Err(error) => (Row::default(), Verdict::Broken(format!("{error:#}"))),
         },

@@ -6,9 +6,11 @@ use tollway_core::{
     Axis, Case, Error, OneOrMany, Params, Path, Plan, Preset, PresetHead, Requirement, TrialSpec, Value,
     Variant,
 };
+use tollway_lab::Ended;
 use tollway_report::RunReport;
-use tollway_store::{RunId, RunState, Store};
+use tollway_store::{RunId, RunState};
 
+use super::history;
 use super::measure::{self, Work};
 use crate::args::{Arguments, Bill, Repeats};
 use crate::exit::Ending;
@@ -38,17 +40,27 @@ pub fn bill(arguments: &Arguments, options: &Bill) -> Result<Ending> {
     if let Some(file) = &options.repeats.export {
         measure::export(file, &report)?;
     }
+    show_measured(arguments, &options.repeats, &report, &ended)
+}
+
+/// Prints the bills of a run that was measured for them.
+pub fn show_measured(
+    arguments: &Arguments,
+    repeats: &Repeats,
+    report: &RunReport,
+    ended: &Ended,
+) -> Result<Ending> {
     if report.document().bills.is_empty() && !arguments.json {
         // What was skipped or failed says why.
         output::text(&report.terminal(output::width()))?;
         output::tell("no bill: nothing that passes gates was measured");
-        return Ok(measure::ending(&ended, &options.repeats));
+        return Ok(measure::ending(ended, repeats));
     }
-    show(arguments, &report)?;
+    show(arguments, report)?;
     if ended.state == RunState::Complete && report.document().bills.iter().any(|b| b.closes == Some(false)) {
         return Ok(Ending::CheckFailed);
     }
-    Ok(measure::ending(&ended, &options.repeats))
+    Ok(measure::ending(ended, repeats))
 }
 
 /// `tollway capture profile`: the bills of the capture path drawn, with what a sampling profiler saw.
@@ -88,20 +100,25 @@ pub fn profile(arguments: &Arguments, options: &Profile) -> Result<Ending> {
     };
     let report = RunReport::from_store(&store, ended.run)?;
     output::write(&options.page, &report.html_of_bills()?)?;
-    if arguments.json {
-        output::json(report.document())?;
-    } else {
-        let (head, drawn) = (report.head(output::width()), report.drawn(output::width()));
-        let bills = report.bills(output::width());
-        let page = options.page.display();
-        output::text(&format!("{}\n\n{drawn}\n{bills}\n{page} · run {}", head.trim_end(), ended.run))?;
-    }
+    show_drawn(arguments, &report, Some(&options.page))?;
     Ok(measure::ending(&ended, &repeats))
+}
+
+/// Prints the bills of a run, drawn and in full, and names their page where there is one.
+pub fn show_drawn(arguments: &Arguments, report: &RunReport, page: Option<&std::path::Path>) -> Result<()> {
+    if arguments.json {
+        return output::json(report.document());
+    }
+    let (head, drawn) = (report.head(output::width()), report.drawn(output::width()));
+    let bills = report.bills(output::width());
+    let page = page.map(|page| format!("{} · ", page.display())).unwrap_or_default();
+    let run = report.document().run.id;
+    Ok(output::text(&format!("{}\n\n{drawn}\n{bills}\n{page}run {run}", head.trim_end()))?)
 }
 
 /// Prints the bills of a run of the store.
 fn stored(arguments: &Arguments, run: i64) -> Result<Ending> {
-    let store = Store::open_read_only(&arguments.store)?;
+    let store = history::existing(&arguments.store)?;
     let report = RunReport::from_store(&store, RunId(run))?;
     if report.document().bills.is_empty() {
         return Err(Error::Input {

@@ -12,6 +12,7 @@ use tollway_store::{RunId, Store};
 
 use super::history;
 use super::measure::{self, Work};
+use super::measured::Measured;
 use crate::args::{Arguments, Compare};
 use crate::exit::Ending;
 use crate::laboratory;
@@ -30,7 +31,7 @@ pub fn compare(arguments: &Arguments, options: &Compare) -> Result<Ending> {
         format(file)?;
         output::check_writable(file)?;
     }
-    let criteria = Criteria { margin: options.margin / 100.0, ..Criteria::default() };
+    let criteria = criteria(options);
     if options.prove {
         return prove(arguments, options, criteria);
     }
@@ -55,6 +56,27 @@ pub fn compare(arguments: &Arguments, options: &Compare) -> Result<Ending> {
         let content = if format(file)? == Format::Json { comparison.json()? } else { comparison.markdown() };
         output::write(file, &content)?;
     }
+    judged(arguments, options, &comparison, ended)
+}
+
+/// Shows the sides of a run that has gone on.
+pub fn resumed(run: &Measured<'_>, options: &Compare) -> Result<Ending> {
+    let comparison = Comparison::of_sides(run.store, run.ended.run, SIDES, criteria(options))?;
+    judged(run.arguments, options, &comparison, run.ending())
+}
+
+/// What counts as the same, and how sure is sure.
+fn criteria(options: &Compare) -> Criteria {
+    Criteria { margin: options.margin / 100.0, ..Criteria::default() }
+}
+
+/// Prints a comparison; beyond the threshold it has failed.
+fn judged(
+    arguments: &Arguments,
+    options: &Compare,
+    comparison: &Comparison,
+    ended: Ending,
+) -> Result<Ending> {
     if arguments.json {
         output::json(comparison.document())?;
     } else {

@@ -3,9 +3,8 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use tollway_host::fingerprint;
-use tollway_lab::is_killed;
-use tollway_store::{RunId, RunState, RunSummary, Store};
+use tollway_host::fingerprint::Fingerprint;
+use tollway_store::{RunId, RunState, Store};
 
 use crate::args::{Arguments, History};
 use crate::exit::Ending;
@@ -16,32 +15,20 @@ pub fn history(arguments: &Arguments, options: &History) -> Result<Ending> {
     let store = existing(&arguments.store)?;
     let mut runs = store.runs()?;
     runs.truncate(options.last);
-    let killed = killed(&store, &runs)?;
     if arguments.json {
+        let killed: Vec<RunId> = runs.iter().filter(|r| r.state == RunState::Killed).map(|r| r.id).collect();
         output::json(&serde_json::json!({ "schema_version": 1, "runs": runs, "killed": killed }))?;
     } else {
-        output::text(&tollway_report::history(&runs, &killed, output::width()))?;
+        output::text(&tollway_report::history(&runs, output::width()))?;
     }
     Ok(Ending::Done)
 }
 
-/// Those whose process is gone without having ended them.
-fn killed(store: &Store, runs: &[RunSummary]) -> Result<Vec<RunId>> {
-    let running: Vec<RunId> = runs.iter().filter(|r| r.state == RunState::Running).map(|r| r.id).collect();
-    if running.is_empty() {
-        return Ok(Vec::new());
-    }
-    let machine = fingerprint::read().machine_id();
-    let mut killed = Vec::new();
-    for id in running {
-        killed.extend(is_killed(&store.run(id)?, &machine).then_some(id));
-    }
-    Ok(killed)
-}
-
-/// A store that is there already, for reading.
+/// A store that is there already, for reading: it tells which of its runs were killed.
 pub fn existing(file: &Path) -> Result<Store> {
-    Ok(Store::open_read_only(file)?)
+    let mut store = Store::open_read_only(file)?;
+    store.tell_killed(|| Fingerprint::without_clock().machine_id());
+    Ok(store)
 }
 
 /// The run of that number, or the newest that has a trial.

@@ -7,6 +7,7 @@ use tollway_ipc_tool::args::{Ipc, Repeats, What};
 use tollway_ipc_tool::sweep::Sweep;
 use tollway_lab::not_kept;
 
+use super::measured::Measured;
 use crate::args::Arguments;
 use crate::exit::Ending;
 use crate::laboratory;
@@ -53,6 +54,13 @@ fn sweep(arguments: &Arguments, sweep: &Sweep, repeats: &Repeats) -> Result<tool
         output::tell(&format!("warning: {said}"));
     }
     Ok(ending)
+}
+
+/// Shows what an application has come to whose run has gone on.
+pub fn resumed(run: &Measured<'_>, sweep: &Sweep) -> Result<Ending> {
+    let found = tool::sweep::found(sweep, run.store, run.ended, run.registry)?;
+    show(run.arguments, &tool::Told::Found(Some(found)), |document| document.to_text(output::width()))?;
+    Ok(run.ending())
 }
 
 /// Prints what there is to tell.

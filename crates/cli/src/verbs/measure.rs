@@ -7,6 +7,7 @@ use tollway_lab::{Ended, Estimate, Lab, Request, not_kept};
 use tollway_report::RunReport;
 use tollway_store::{RunState, Store};
 
+use super::measured::Measured;
 use crate::args::{Arguments, Measure, Repeats};
 use crate::exit::Ending;
 use crate::laboratory;
@@ -33,8 +34,15 @@ pub fn measure(arguments: &Arguments, options: &Measure) -> Result<Ending> {
         return Ok(Ending::Done);
     };
     let report = RunReport::from_store(&store, ended.run)?;
-    show(arguments, &options.repeats, &report)?;
-    Ok(ending(&ended, &options.repeats))
+    let measured = Measured {
+        arguments,
+        repeats: &options.repeats,
+        registry: &registry,
+        store: &store,
+        ended: &ended,
+        report: &report,
+    };
+    measured.show(options.resume)
 }
 
 /// What is to be measured.

@@ -1,4 +1,4 @@
-//! One file a verb.
+//! One file a verb, and what a run shows that was measured.
 
 pub mod agent;
 pub mod bill;
@@ -14,6 +14,7 @@ pub mod history;
 pub mod ipc;
 pub mod list;
 pub mod measure;
+pub mod measured;
 pub mod model;
 pub mod plan;
 pub mod report;

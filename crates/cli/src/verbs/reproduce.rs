@@ -7,7 +7,9 @@ use tollway_core::{Claims, Error, Preset, Registry};
 use tollway_report::{Reproduction, RunReport};
 use tollway_store::{RunId, RunState, Store};
 
+use super::history;
 use super::measure::{self, Work};
+use super::measured::Measured;
 use crate::args::{Arguments, Reproduce};
 use crate::exit::Ending;
 use crate::laboratory;
@@ -27,7 +29,7 @@ pub fn reproduce(arguments: &Arguments, options: &Reproduce) -> Result<Ending> {
     };
     page.as_deref().map_or(Ok(()), output::check_writable)?;
     if let Some(run) = options.of {
-        let store = Store::open_read_only(&arguments.store)?;
+        let store = history::existing(&arguments.store)?;
         show(arguments, page.as_deref(), &store, RunId(run), &claims)?;
         return Ok(Ending::Done);
     }
@@ -51,6 +53,13 @@ pub fn reproduce(arguments: &Arguments, options: &Reproduce) -> Result<Ending> {
         output::tell("not all was measured: no claim is judged; `tollway reproduce --resume` goes on");
     }
     Ok(measure::ending(&ended, &options.repeats))
+}
+
+/// Judges the claims of a run that has gone on; `tollway reproduce --of` writes a page.
+pub fn resumed(run: &Measured<'_>, options: &Reproduce) -> Result<Ending> {
+    let claims = chosen(run.registry, &options.claims)?;
+    show(run.arguments, None, run.store, run.ended.run, &claims)?;
+    Ok(run.ending())
 }
 
 fn show(

@@ -4,6 +4,7 @@ use anyhow::Result;
 use tollway_report::RunReport;
 
 use super::measure::{self, Work};
+use super::measured::Measured;
 use crate::args::{Arguments, Run};
 use crate::exit::Ending;
 use crate::laboratory;
@@ -32,7 +33,15 @@ pub fn run(arguments: &Arguments, options: &Run) -> Result<Ending> {
         return Ok(Ending::Done);
     };
     let report = RunReport::from_store(&store, ended.run)?;
-    measure::show(arguments, &options.repeats, &report)?;
+    let measured = Measured {
+        arguments,
+        repeats: &options.repeats,
+        registry: &registry,
+        store: &store,
+        ended: &ended,
+        report: &report,
+    };
+    let ending = measured.show(options.resume)?;
     output::write(&options.html, &report.html()?)?;
     if !arguments.json {
         let earlier = store.runs()?.into_iter().map(|r| r.id).find(|id| *id < ended.run);
@@ -46,5 +55,5 @@ pub fn run(arguments: &Arguments, options: &Run) -> Result<Ending> {
             ended.run
         ))?;
     }
-    Ok(measure::ending(&ended, &options.repeats))
+    Ok(ending)
 }

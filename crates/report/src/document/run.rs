@@ -50,7 +50,7 @@ pub struct RunHead {
     pub id: i64,
     /// What a person calls it.
     pub title: String,
-    /// `running`, `complete`, `interrupted` or `failed`.
+    /// `running`, `complete`, `interrupted`, `failed`, or `killed`: its process is gone without having ended it.
     pub state: String,
     /// When it began.
     #[schemars(with = "String")]

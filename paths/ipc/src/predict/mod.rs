@@ -94,7 +94,9 @@ pub(crate) fn needs(setting: &Setting, placement: Placement) -> Vec<TollKey> {
             [seqpacket_key(setting, placement)].into_iter().chain(crowd).collect()
         }
         (Model::Exchange, _, Placement::Same) => vec![switch_key(), futex(same)],
-        (Model::Exchange, _, Placement::Across) => vec![line_key(), copying_key(setting), futex(across)],
+        (Model::Exchange, _, Placement::Across) => {
+            vec![line_key(), copying_key(setting), futex(across), TollKey::of(Crossing::Getppid)]
+        }
     };
     keys.extend(labour_keys(setting));
     keys
@@ -197,11 +199,12 @@ fn foretold(model: Model, setting: &Setting, placement: Placement, known: &Ticks
             costs(service + if is_sleepy { futex(Placement::Same) } else { known.of(&switch_key()) })
         }
         (Model::Exchange, _, Placement::Across) => {
-            // A client that looks for as long as a wake-up takes sleeps if the server takes longer.
+            // A client that looks for as long as a wake-up takes, and gives way some times to nobody, sleeps if the server takes longer.
             let across = futex(Placement::Across);
+            let giving_way = f64::from(YIELDS) * known.of(&TollKey::of(Crossing::Getppid));
             let late = match () {
                 () if is_sleepy => across,
-                () if service > across / 2.0 && !setting.looks_without_end() => across / 2.0,
+                () if service > across / 2.0 + giving_way && !setting.looks_without_end() => across / 2.0,
                 () => 0.0,
             };
             costs(2.0 * known.of(&line_key()) + known.of(&copying_key(setting)) + service + late)

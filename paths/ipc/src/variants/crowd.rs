@@ -3,10 +3,10 @@
 //! However many there are, each end is switched to once a call. But of many the thread that is switched to was last here long ago: its stack and its
 //! socket are not in the nearest caches any more, and it never finds its reply there before it sleeps.
 
-use tollway_core::{Actor, Axis, Crossing, Gate, Params, Placement, Plan, Result, TollKey, Value, Variant};
+use tollway_core::{Actor, Axis, Crossing, Params, Placement, Plan, Result, TollKey, Value, Variant};
 
+use super::ping_pong;
 use super::setting::{Setting, Way};
-use super::{CLIENT, ping_pong};
 use crate::params;
 
 /// The depth whose toll predictions are made from.
@@ -51,17 +51,8 @@ impl Variant for CrowdedCall {
 
     fn plan(&self, params: &Params) -> Result<Plan> {
         let (setting, placement) = (setting(params)?, params.placement()?);
-        let (roles, requires) = ping_pong::roles(placement);
         let key = key(placement, setting.size, setting.requests as u32);
-        Ok(Plan {
-            operation: "call".into(),
-            roles,
-            gates: vec![Gate::new(self.name(), CLIENT, key.clone())],
-            provides: Some(key),
-            needs: Vec::new(),
-            requires,
-            guests: Vec::new(),
-        })
+        Ok(ping_pong::toll("call", placement, key))
     }
 
     fn actor(&self, role: &str, params: &Params) -> Result<Box<dyn Actor>> {

@@ -4,8 +4,8 @@ use std::os::unix::net::UnixStream;
 
 use tollway_channel::linux::{Client, Server};
 use tollway_core::{
-    Actor, Address, Axis, Crossing, Error, Gate, Params, Place, Placement, Plan, Recorder, Result, Tally,
-    TollKey, Variant, Window,
+    Actor, Address, Axis, Crossing, Error, Params, Place, Placement, Plan, Recorder, Result, Tally, TollKey,
+    Variant, Window,
 };
 use tollway_host::clock::RunClock;
 use tollway_load::wait_until;
@@ -67,20 +67,12 @@ impl Variant for Message {
 
     fn plan(&self, params: &Params) -> Result<Plan> {
         let (setting, placement) = (setting(params)?, params.placement()?);
-        let (mut roles, requires) = ping_pong::roles(placement);
-        if placement == Placement::Same {
-            roles.retain(|role| role.measured);
-        }
         let key = key(setting.way, placement, setting.size, setting.requests as u32);
-        Ok(Plan {
-            operation: "request and reply".into(),
-            roles,
-            gates: vec![Gate::new(self.name(), CLIENT, key.clone())],
-            provides: Some(key),
-            needs: Vec::new(),
-            requires,
-            guests: Vec::new(),
-        })
+        let mut plan = ping_pong::toll("request and reply", placement, key);
+        if placement == Placement::Same {
+            plan.roles.retain(|role| role.measured);
+        }
+        Ok(plan)
     }
 
     fn actor(&self, role: &str, params: &Params) -> Result<Box<dyn Actor>> {

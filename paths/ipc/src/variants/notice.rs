@@ -10,8 +10,8 @@ use std::time::Duration;
 use tollway_channel::linux::{Client, Limits, Notice, Options, Server};
 use tollway_channel::wait::{Gone, Patience};
 use tollway_core::{
-    Actor, Address, Axis, Crossing, Error, Gate, Params, Place, Placement, Plan, Recorder, Result, Tally,
-    TollKey, Variant, Window,
+    Actor, Address, Axis, Crossing, Error, Params, Place, Placement, Plan, Recorder, Result, Tally, TollKey,
+    Variant, Window,
 };
 use tollway_host::clock::RunClock;
 use tollway_host::descriptor;
@@ -66,17 +66,7 @@ impl Variant for Wakeup {
 
     fn plan(&self, params: &Params) -> Result<Plan> {
         let placement = params.placement()?;
-        let (roles, requires) = ping_pong::roles(placement);
-        let key = key(notice(params)?, placement);
-        Ok(Plan {
-            operation: "wake-up there and back".into(),
-            roles,
-            gates: vec![Gate::new(self.name(), CLIENT, key.clone())],
-            provides: Some(key),
-            needs: Vec::new(),
-            requires,
-            guests: Vec::new(),
-        })
+        Ok(ping_pong::toll("wake-up there and back", placement, key(notice(params)?, placement)))
     }
 
     fn actor(&self, role: &str, params: &Params) -> Result<Box<dyn Actor>> {

@@ -9,7 +9,8 @@
 //! that name.
 
 use tollway_core::{
-    Actor, Axis, Error, Forecast, Params, Placement, Plan, Requirement, Result, Role, TollSource, Variant,
+    Actor, Axis, Error, Forecast, Gate, Params, Placement, Plan, Requirement, Result, Role, TollKey,
+    TollSource, Variant,
 };
 
 use super::client::ClientActor;
@@ -40,11 +41,25 @@ pub(super) fn placed(params: &Params) -> Result<Placement> {
 }
 
 /// Server and client at that placement, and what that requires.
-pub(super) fn roles(placement: Placement) -> (Vec<Role>, Vec<Requirement>) {
+fn roles(placement: Placement) -> (Vec<Role>, Vec<Requirement>) {
     let (server, client) = (Role::serving(SERVER), Role::measured(CLIENT));
     match placement {
         Placement::Same => (vec![server, client], Vec::new()),
         Placement::Across => (vec![server.core(1), client], vec![Requirement::Cores(2)]),
+    }
+}
+
+/// The plan of what measures that toll, between server and client at that placement.
+pub(super) fn toll(operation: &str, placement: Placement, key: TollKey) -> Plan {
+    let (roles, requires) = roles(placement);
+    Plan {
+        operation: operation.into(),
+        roles,
+        gates: vec![Gate::new(key.crossing.name(), CLIENT, key.clone())],
+        provides: Some(key),
+        needs: Vec::new(),
+        requires,
+        guests: Vec::new(),
     }
 }
 

@@ -1,10 +1,8 @@
 //! An application that lies, falls silent or is killed: the stack tells, its clients are told, and nothing panics or hangs.
 
-use std::env;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
-use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -14,52 +12,20 @@ use tollway_ipc::engine::tcp::{
     Application, BYTES, Client, Network, Running, Speaker, Stack, Style, answer, check, request,
 };
 
+use crate::other::{self, Other};
 use crate::setting::{PATIENT, STYLES, after, may, until};
-
-/// Tells an application's process where to listen: by a descriptor's number, and how.
-const NAME: &str = "TOLLWAY_IPC_TEST_NAME";
-const STYLE: &str = "TOLLWAY_IPC_TEST_STYLE";
 
 const CONNECTIONS: usize = 4;
 
 #[test]
 #[ignore = "the other tests start it, as a process of its own"]
 fn an_application() {
-    let style = STYLES[env::var(STYLE).unwrap().parse::<usize>().unwrap()];
+    let style = other::style();
     let (listener, name) = listen_anonymously().unwrap();
     let application = Application::start(listener, style, style.links(CONNECTIONS), None).unwrap();
-    let mut told = connect(&env::var(NAME).unwrap()).unwrap();
-    told.write_all(name.as_bytes()).unwrap();
-    drop(told);
+    other::says(&name);
     while !application.is_over() {
         thread::sleep(Duration::from_millis(5));
-    }
-}
-
-/// A process with an application, killed at the latest at the end.
-struct Other(Child);
-
-impl Other {
-    fn start(style: usize) -> (Other, String) {
-        let (listener, name) = listen_anonymously().unwrap();
-        let child = Command::new(env::current_exe().unwrap())
-            .args(["--ignored", "--exact", "betrayed::an_application"])
-            .env(NAME, name)
-            .env(STYLE, style.to_string())
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
-        let other = Other(child);
-        let mut name = String::new();
-        accept(&listener).unwrap().read_to_string(&mut name).unwrap();
-        (other, name)
-    }
-}
-
-impl Drop for Other {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
     }
 }
 
@@ -70,7 +36,7 @@ fn an_application_that_is_killed_is_told_of() {
     }
     for (number, style) in STYLES.into_iter().enumerate() {
         for pause in [0, 3, 20, 70] {
-            let (other, name) = Other::start(number);
+            let (other, name) = Other::start("betrayed::an_application", number, &[]);
             let network = Network::new(Speaker::Program).unwrap();
             let stack = Stack::open(&network, CONNECTIONS).unwrap();
             let stack = Running::start(stack, style, move || connect(&name), None).unwrap();

@@ -6,16 +6,16 @@ use std::fmt::Debug;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::os::fd::{AsFd, AsRawFd};
-use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tollway_host::descriptor::{accept, connect, listen_anonymously};
+use tollway_host::descriptor::{connect, listen_anonymously};
 use tollway_ipc::engine::tcp::{
     Application, BYTES, Client, Itself, Network, Running, Speaker, Stack, Style, check, request,
 };
 use tollway_wire::{Namespace, delete_link, set_address};
 
+use crate::other::{self, Other};
 use crate::setting::{PATIENT, STYLES, after, may, until};
 
 const CONNECTIONS: usize = 2;
@@ -179,55 +179,28 @@ fn is_over(style: impl Debug, what: &str, is_it: impl Fn() -> bool) {
     }
 }
 
-/// Tells a stack's process where its application is, where to say that it serves, and how it asks.
+/// Tells a stack's process where its application is.
 const APPLICATION: &str = "TOLLWAY_IPC_TEST_APPLICATION";
-const NAME: &str = "TOLLWAY_IPC_TEST_STACK";
-const STYLE: &str = "TOLLWAY_IPC_TEST_STACKS_STYLE";
 
 #[test]
 #[ignore = "the other tests start it, as a process of its own, and kill it"]
 fn a_stack() {
-    let style = STYLES[env::var(STYLE).unwrap().parse::<usize>().unwrap()];
+    let style = other::style();
     let application = env::var(APPLICATION).unwrap();
     let network = Network::new(Speaker::Program).unwrap();
     let stack = Stack::open(&network, CONNECTIONS).unwrap();
     let stack = Running::start(stack, style, move || connect(&application), None).unwrap();
-    let mut told = connect(&env::var(NAME).unwrap()).unwrap();
-    told.write_all(network.client().as_fd().as_raw_fd().to_string().as_bytes()).unwrap();
-    drop(told);
+    other::says(&network.client().as_fd().as_raw_fd().to_string());
     while !stack.is_over() {
         thread::sleep(Duration::from_millis(5));
     }
 }
 
-/// A process with a stack, killed at the latest at the end.
-struct Other(Child);
-
-impl Other {
-    /// And the client's namespace, for as long as this process has it.
-    fn start(style: usize, application: &str) -> (Other, Namespace) {
-        let (listener, name) = listen_anonymously().unwrap();
-        let child = Command::new(env::current_exe().unwrap())
-            .args(["--ignored", "--exact", "vanishing::a_stack"])
-            .env(APPLICATION, application)
-            .env(NAME, name)
-            .env(STYLE, style.to_string())
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
-        let other = Other(child);
-        let mut number = String::new();
-        accept(&listener).unwrap().read_to_string(&mut number).unwrap();
-        let namespace = Namespace::at(&format!("/proc/{}/fd/{number}", other.0.id())).unwrap();
-        (other, namespace)
-    }
-}
-
-impl Drop for Other {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// A process with a stack, and the client's namespace, for as long as this process has it.
+fn stack_elsewhere(style: usize, application: &str) -> (Other, Namespace) {
+    let (other, number) = Other::start("vanishing::a_stack", style, &[(APPLICATION, application)]);
+    let namespace = Namespace::at(&format!("/proc/{}/fd/{number}", other.id())).unwrap();
+    (other, namespace)
 }
 
 #[test]
@@ -242,7 +215,7 @@ fn a_stack_that_is_killed_is_told_of() {
                     let (listener, name) = listen_anonymously().unwrap();
                     let application =
                         Application::start(listener, style, style.links(CONNECTIONS), None).unwrap();
-                    let (other, namespace) = Other::start(number, &name);
+                    let (other, namespace) = stack_elsewhere(number, &name);
                     let mut client = Client::connect(&namespace, Network::APPLICATION, CONNECTIONS).unwrap();
                     let killer = thread::spawn(move || {
                         thread::sleep(Duration::from_millis(pause));

@@ -4,12 +4,12 @@ use tollway_core::{Error, Params, Registry, Result};
 
 use crate::PATH;
 use crate::args::advise::Advise;
-use crate::args::words::{Cores, MOST_REQUESTS};
+use crate::args::words::Cores;
 
-/// The fewest steps that a crossover is looked for on.
+/// A crossover is looked for at four times as many requests at a time as were asked for, but up to so many at the least …
 const LEAST_LADDER: u64 = 32;
 
-/// The most requests at a time that it is looked for at.
+/// … and up to so many at the most, unless more were asked for.
 const MOST_LADDER: u64 = 256;
 
 /// A way to have requests done.
@@ -103,7 +103,7 @@ impl Asked {
     /// What the path's axes do not take.
     pub(super) fn of(options: &Advise, registry: &Registry, hz: f64) -> Result<Asked> {
         let service_ns = options.service.as_nanos() as f64;
-        let top = (4 * options.concurrency).clamp(LEAST_LADDER, MOST_LADDER).min(MOST_REQUESTS);
+        let top = (4 * options.concurrency).clamp(LEAST_LADDER, MOST_LADDER);
         let mut ladder: Vec<u64> =
             std::iter::successors(Some(1), |step| Some(2 * step)).take_while(|step| *step <= top).collect();
         ladder.push(options.concurrency);

@@ -166,7 +166,7 @@ pub enum FateDocument {
     Holds,
     /// It is not.
     Missed,
-    /// The two cannot be told apart.
+    /// What was measured leaves both possible.
     NotSeparable,
     /// It could not be measured.
     NotTried,

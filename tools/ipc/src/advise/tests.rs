@@ -8,8 +8,9 @@ use super::asked::{Asked, Way};
 use super::choice::{Waiting, advise};
 use super::document::{AdviceDocument, CheckDocument, FateDocument, VerifiedDocument};
 use super::foretold::{Foreseen, Said};
-use super::verify::cheaper;
+use super::verify::{cheaper, crossed};
 use crate::args::advise::Advise;
+use crate::step::StepDocument;
 
 #[derive(Parser)]
 struct Line {
@@ -175,6 +176,14 @@ fn a_check_holds_misses_or_says_nothing() {
     assert_eq!(cheaper(Some(&gain(0.7, 0.9))), FateDocument::Missed);
     assert_eq!(cheaper(Some(&gain(0.9, 1.1))), FateDocument::NotSeparable);
     assert_eq!(cheaper(None), FateDocument::NotTried);
+    let step = |earliest, from, latest| StepDocument { from, earliest, latest };
+    let foretold = step(Some(2), Some(2), Some(4));
+    let fate = |measured| crossed(&measured, &foretold, &[1, 2, 4, 8, 16]);
+    assert_eq!(fate(step(Some(1), Some(4), Some(4))), FateDocument::Holds);
+    assert_eq!(fate(step(Some(8), Some(8), None)), FateDocument::Missed);
+    // On a machine that is busy with something else it may be anywhere, which is no proof.
+    assert_eq!(fate(step(Some(1), Some(2), None)), FateDocument::NotSeparable);
+    assert_eq!(fate(step(Some(4), Some(16), None)), FateDocument::NotSeparable);
     let of = |fates: &[FateDocument]| {
         let check = |fate: &FateDocument| CheckDocument {
             what: "it".into(),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use jiff::{SignedDuration, Timestamp};
-use tollway_core::{Preset, TollKey, TollSource, TrialSpec};
+use tollway_core::{Error, Preset, TollKey, TollSource, TrialSpec};
 use tollway_lab::point::{self, Point, Selection};
 use tollway_lab::progress::Progress;
 use tollway_lab::{Lab, Request};
@@ -13,7 +13,7 @@ use tollway_store::{RunState, Store, Tolls};
 use super::asked::Asked;
 use super::verify;
 use crate::args::advise::Advise;
-use crate::request::{self, case, cut, preset};
+use crate::request::{self, case, cut, lacking, preset};
 
 /// How tolls are measured.
 const TRIAL: TrialSpec = TrialSpec { window_ms: 10.0, warmup_ms: 1.0, runs: 6, repeats: 2 };
@@ -41,6 +41,10 @@ pub(super) fn known(
     let missing = missing(options, asked, lab, Some(store))?;
     let mut tolls = Tolls::default();
     if let Some(request) = request(&missing, options, lab)? {
+        // Of what cannot be here nothing could be foretold: that is told, and not which toll there is none of then.
+        if let Some(lacking) = lacking(&lab.estimate(&verify::without_foretold(asked, options))?) {
+            return Err(Error::Missing(lacking).into());
+        }
         let ended = lab.run(store, &request, progress)?;
         if ended.state == RunState::Interrupted {
             return Ok(None);

@@ -20,7 +20,7 @@ use crate::step::{StepDocument, cost_by_block, ratio};
 /// How what was foretold is tried.
 const TRIAL: TrialSpec = TrialSpec { window_ms: 20.0, warmup_ms: 2.0, runs: 6, repeats: 2 };
 
-/// A crossover that was foretold holds if it is no more than so many steps off.
+/// A crossover that was foretold holds if all that the measured one may be is no more than so many steps off.
 const NEAR: usize = 1;
 
 /// Every point that is foretold.
@@ -116,14 +116,20 @@ pub(super) fn read(
             what: format!("async comes below the {}", crossing.below.title()),
             foretold: crossing.step.words(last),
             measured: measured.map_or_else(|| "not measured".into(), |step| step.words(last)),
-            fate: match measured {
-                None => FateDocument::NotTried,
-                Some(step) if step.is_near(&crossing.step, NEAR, &asked.ladder) => FateDocument::Holds,
-                Some(_) => FateDocument::Missed,
-            },
+            fate: measured
+                .map_or(FateDocument::NotTried, |step| crossed(&step, &crossing.step, &asked.ladder)),
         });
     }
     Ok(VerifiedDocument { run: ended.run.0, steps, checks })
+}
+
+/// What becomes of a crossover that was foretold.
+pub(super) fn crossed(measured: &StepDocument, foretold: &StepDocument, ladder: &[u64]) -> FateDocument {
+    match measured.is_near(foretold, NEAR, ladder) {
+        Some(true) => FateDocument::Holds,
+        Some(false) => FateDocument::Missed,
+        None => FateDocument::NotSeparable,
+    }
 }
 
 /// What becomes of "it is cheaper", by the cost of the other over its own.

@@ -20,7 +20,8 @@ pub struct Advise {
     #[arg(long, value_name = "TIME", value_parser = words::service)]
     pub service: Duration,
 
-    /// Requests that the client can have on their way at once, up to 1024. A crossover is looked for up to 256 of them, or this many.
+    /// Requests that the client can have on their way at once, up to 1024. A crossover is looked for up to four times as many (32 at
+    /// the least, 256 at the most), or up to this many.
     #[arg(long, value_name = "N", value_parser = words::requests)]
     pub concurrency: u64,
 

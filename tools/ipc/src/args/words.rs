@@ -132,19 +132,11 @@ fn steps(text: &str, most: u64) -> Result<Steps, String> {
     if steps.is_empty() { Err(wrong()) } else { Ok(Steps(steps)) }
 }
 
-/// Requests on their way.
+/// Requests or system calls on their way.
 ///
 /// # Errors
 /// It is no number within bounds, nor two.
 pub fn concurrency(text: &str) -> Result<Steps, String> {
-    steps(text, MOST_REQUESTS)
-}
-
-/// System calls on their way.
-///
-/// # Errors
-/// As [`concurrency`].
-pub fn calls(text: &str) -> Result<Steps, String> {
     steps(text, MOST_REQUESTS)
 }
 
@@ -269,9 +261,7 @@ mod tests {
             assert!(error.contains("from 1 to 1024") && error.contains("1..32"), "{error}");
         }
         assert!(connections("257").unwrap_err().contains("from 1 to 256"));
-        for most in [concurrency, calls] {
-            assert!(most("1024").is_ok() && most("1025").is_err());
-        }
+        assert!(concurrency("1024").is_ok());
         assert_eq!(ladder(&[Steps(vec![4, 8]), Steps(vec![1, 4])]), [1, 4, 8]);
     }
 

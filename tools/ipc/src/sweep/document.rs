@@ -44,13 +44,13 @@ pub struct SweepDocument {
 pub struct SweptDocument {
     /// The path's variant.
     pub variant: String,
-    /// Whether it is a synchronous one.
+    /// Whether it is one that asynchronous ways are held against: a synchronous one, or Linux's own TCP.
     pub synchronous: bool,
     /// How many at a time; null of a way that has one always.
     pub at_a_time: Option<u64>,
     /// On one core or two; null of a way that has but one.
     pub cores: Option<u32>,
-    /// What a request costs: the time from one that is done to the next, less what other programs took meanwhile.
+    /// What a request costs: the time from one that is done to the next, less what other programs took meanwhile; over TCP nothing is taken off.
     pub time_ns: Span,
     /// Requests a second.
     pub per_second: Span,
@@ -72,10 +72,10 @@ pub struct LatencyDocument {
     pub mean: f64,
     /// The median.
     pub p50: f64,
-    /// What 99 of 100 do not exceed.
-    pub p99: f64,
-    /// What 999 of 1000 do not exceed.
-    pub p999: f64,
+    /// What 99 of 100 do not exceed; null where fewer were timed.
+    pub p99: Option<f64>,
+    /// What 999 of 1000 do not exceed; null where fewer were timed.
+    pub p999: Option<f64>,
 }
 
 /// A prediction and what became of it.
@@ -84,6 +84,8 @@ pub struct LatencyDocument {
 pub struct ForetoldDocument {
     /// What was foretold.
     pub time_ns: Span,
+    /// What it speaks of, as it was measured, mostly the median of stretches; null without a figure.
+    pub measured_ns: Option<Span>,
     /// By which model.
     pub model: String,
     /// `holds`, `missed` or `says-nothing`; null where there is no figure to hold it against.
@@ -96,7 +98,7 @@ pub struct ForetoldDocument {
 pub struct CrossoverDocument {
     /// The asynchronous way.
     pub of: String,
-    /// The synchronous one.
+    /// What it is held against: a synchronous one, or Linux's own TCP.
     pub below: String,
     /// On one core or two.
     pub cores: u32,

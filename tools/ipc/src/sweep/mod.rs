@@ -15,18 +15,19 @@ use std::path::Path;
 
 use anyhow::Result;
 use tollway_core::Error;
-use tollway_lab::Lab;
 use tollway_lab::progress::Progress;
+use tollway_lab::{Lab, Request};
 use tollway_store::{RunState, Store};
 
 use crate::args::Repeats;
-use crate::request::cut;
+use crate::request::{cut, lacking};
 use crate::{Ending, Told};
 pub use document::{
     CrossoverDocument, FailedDocument, ForetoldDocument, LatencyDocument, SkippedDocument, SweepDocument,
     SweptDocument,
 };
 pub use plan::Sweep;
+pub use read::found;
 
 /// Measures, and reads what came of it. `store`: the file of the store; it is made.
 ///
@@ -45,19 +46,17 @@ pub fn run(
     if repeats.dry_run {
         return Ok((Told::Planned(estimate), Ending::Done));
     }
-    // Tolls that predictions need may be had where nothing can be had of what they are for.
-    let asked =
-        estimate.points.iter().filter(|point| sweep.ways.iter().any(|way| way.variant == point.variant));
-    let all: Option<Vec<_>> = asked.map(|point| point.missing.clone()).collect();
-    // Who is strict has an exit code of its own for that, and reads in the table what is lacking.
-    if let Some(missing) = all.and_then(|missing| missing.into_iter().next())
+    // Tolls that can be had are of no use for points that cannot. Who is strict has an exit code of its own for that, and reads in the table what
+    // is lacking.
+    let asked = Request { without_tolls: true, ..request.clone() };
+    if let Some(missing) = lacking(&lab.estimate(&asked)?)
         && !repeats.strict
     {
         return Err(Error::Missing(missing).into());
     }
     let mut store = Store::open(store)?;
     let ended = lab.run(&mut store, &request, progress)?;
-    let document = read::read(sweep, &store, &ended, repeats.seed, lab)?;
+    let document = found(sweep, &store, &ended, lab.registry)?;
     let wrong = !document.failed.is_empty();
     let ending = match ended.state {
         RunState::Interrupted => Ending::Interrupted,

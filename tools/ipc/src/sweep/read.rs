@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use tollway_core::Spread;
-use tollway_lab::{Ended, Lab};
+use tollway_core::{Registry, Spread};
+use tollway_lab::Ended;
 use tollway_report::document::Span;
+use tollway_report::quantile;
 use tollway_stats::Interval;
-use tollway_store::{Point, PointState, RunState, Store, Trial};
+use tollway_store::{Point, PointState, RunSpec, RunState, Store, Trial};
 
 use super::document::{
     CrossoverDocument, FailedDocument, ForetoldDocument, LatencyDocument, SkippedDocument, SweepDocument,
@@ -21,17 +22,12 @@ use crate::step::{StepDocument, cost_by_block, foretold_ratio, ratio};
 /// A counter that the laboratory adds of the whole machine begins so.
 const OF_THE_MACHINE: &str = "machine_";
 
-/// What the run found of the sweep.
+/// What a run of the store found of the sweep that it was begun for.
 ///
 /// # Errors
 /// If the store cannot be read.
-pub(super) fn read(
-    sweep: &Sweep,
-    store: &Store,
-    ended: &Ended,
-    seed: u64,
-    lab: &Lab<'_>,
-) -> Result<SweepDocument> {
+pub fn found(sweep: &Sweep, store: &Store, ended: &Ended, registry: &Registry) -> Result<SweepDocument> {
+    let RunSpec { seed, hz, .. } = store.run(ended.run)?.spec;
     let (points, trials) = (store.points(ended.run)?, store.trials(ended.run)?);
     let mut document = SweepDocument {
         schema_version: 1,
@@ -49,7 +45,7 @@ pub(super) fn read(
     };
     let mut found: Vec<(Place, &Point)> = Vec::new();
     for place in sweep.places() {
-        let axes = lab.registry.path(crate::PATH)?.variant(place.way.variant)?.axes();
+        let axes = registry.path(crate::PATH)?.variant(place.way.variant)?.axes();
         let params = place.params.clone().complete(&axes)?;
         let point = points.iter().find(|p| p.spec.variant == place.way.variant && p.spec.params == params);
         found.extend(point.map(|point| (place, point)));
@@ -71,7 +67,7 @@ pub(super) fn read(
     }
     for (place, point) in &found {
         let of: Vec<&Trial> = trials.iter().filter(|trial| trial.point == point.id).collect();
-        document.points.extend(swept(sweep, store, place, point, &of, lab.hz)?);
+        document.points.extend(swept(sweep, store, place, point, &of, hz)?);
     }
     document.crossovers = crossovers(sweep, store, &found)?;
     Ok(document)
@@ -100,6 +96,7 @@ fn swept(
         let forecast = &prediction.forecast;
         ForetoldDocument {
             time_ns: Span { estimate: forecast.ticks * ns, lo: forecast.lo * ns, hi: forecast.hi * ns },
+            measured_ns: figure.foretold.map(|measured| span(&measured, ns)),
             model: forecast.model.clone(),
             outcome: figure.grade.map(|grade| outcome(grade.outcome).into()),
         }
@@ -130,8 +127,8 @@ fn latency(sweep: &Sweep, store: &Store, point: &Point, ns: f64) -> Result<Optio
         })
     };
     let read = |spread: &Spread| {
-        let at = |q: f64| spread.quantile(q).map(|ticks| ticks * ns);
-        Some(LatencyDocument { mean: spread.mean()? * ns, p50: at(0.5)?, p99: at(0.99)?, p999: at(0.999)? })
+        let at = |q: f64| quantile(spread, q).map(|ticks| ticks * ns);
+        Some(LatencyDocument { mean: spread.mean()? * ns, p50: at(0.5)?, p99: at(0.99), p999: at(0.999) })
     };
     Ok(spread.as_ref().and_then(read))
 }

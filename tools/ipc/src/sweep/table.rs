@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use tollway_report::columns::{Align, Cell, Table};
+use tollway_report::document::Span;
 use tollway_report::number;
 
 use super::document::{SweepDocument, SweptDocument};
@@ -50,7 +51,7 @@ impl SweepDocument {
         let counted: Vec<&Counted> =
             COUNTED.iter().filter(|(_, of)| points.iter().any(|point| of(point).is_some())).collect();
         let mut head = vec!["way", self.axis.as_str(), "a request", "95 % interval", "a second"];
-        head.extend(timed.then_some("p50 / p99 / p99.9"));
+        head.extend(timed.then_some("mean / p50 / p99 / p99.9"));
         head.extend(foretold.then_some(["foretold", "off"]).into_iter().flatten());
         head.extend(counted.iter().map(|(head, _)| *head));
         let mut aligns = vec![Align::Right; head.len()];
@@ -69,7 +70,8 @@ impl SweepDocument {
             ];
             if timed {
                 let of = |l: &super::LatencyDocument| {
-                    format!("{} / {} / {}", time(l.p50), time(l.p99), time(l.p999))
+                    let all = [Some(l.mean), Some(l.p50), l.p99, l.p999];
+                    all.map(|ns| ns.map_or_else(dash, time)).join(" / ")
                 };
                 cells.push(point.latency_ns.as_ref().map_or_else(dash, of));
             }
@@ -77,11 +79,9 @@ impl SweepDocument {
                 match &point.foretold {
                     None => cells.extend([dash(), String::new()]),
                     Some(said) => {
-                        let estimate = said.time_ns.estimate;
-                        cells.extend([
-                            time(estimate),
-                            off(estimate, point.time_ns.estimate, said.outcome.as_deref()),
-                        ]);
+                        let foretold = said.time_ns.estimate;
+                        let off = |measured: &Span| off(foretold, measured.estimate, said.outcome.as_deref());
+                        cells.extend([time(foretold), said.measured_ns.as_ref().map_or_else(dash, off)]);
                     }
                 }
             }
@@ -113,6 +113,12 @@ impl SweepDocument {
         if let Some(quiet) = self.quiet_share.filter(|quiet| *quiet < 0.5) {
             notes.push(format!("the machine was quiet in {} of the trials", number::percent(quiet)));
         }
+        if let Some(off) = self.off_little() {
+            notes.push(format!(
+                "throughput times mean latency is the number of connections within {} at every point (Little's law)",
+                number::percent(off)
+            ));
+        }
         if self.points.iter().any(|point| number::says_nothing(&point.time_ns)) {
             notes.push(
                 "an interval says nothing where blocks are few and differ: give more --runs".to_string(),
@@ -130,6 +136,15 @@ impl SweepDocument {
             ));
         }
         notes
+    }
+
+    /// How far throughput times mean latency is off the number of connections, at the point at which it is farthest; `None` where that was not counted.
+    fn off_little(&self) -> Option<f64> {
+        let both = |point: &SweptDocument| {
+            let count = |name: &str| point.counts.get(name).copied();
+            Some((count("little_latencies")? / count("little_connections")? - 1.0).abs())
+        };
+        self.points.iter().filter_map(both).max_by(f64::total_cmp)
     }
 }
 

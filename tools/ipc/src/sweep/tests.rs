@@ -73,6 +73,23 @@ fn an_option_takes_as_much_as_its_axis_and_no_more() {
             other => panic!("{variant} {axis}: {other:?}"),
         }
     };
+    // Of the others an option takes its axis' ends, and nothing beyond them.
+    let takes =
+        |words: &str| Line::try_parse_from(["ipc"].into_iter().chain(words.split_whitespace())).is_ok();
+    for (application, variant, axis) in [
+        ("ping-pong", "async", "size"),
+        ("ping-pong", "async", "work"),
+        ("ping-pong", "async", "matrix"),
+        ("alloc-server", "memory-async", "pages"),
+    ] {
+        let axes = registry.path(crate::PATH).unwrap().variant(variant).unwrap().axes();
+        let Domain::Whole(least, most) = axes.into_iter().find(|of| of.name == axis).unwrap().domain else {
+            panic!("{axis} is no number")
+        };
+        let option = |value: u64| takes(&format!("{application} --{axis} {value}"));
+        assert!(option(least) && option(most) && !option(most + 1), "{axis}: {least} to {most}");
+        assert!(least == 0 || !option(least - 1), "{axis}: less than {least}");
+    }
     for variant in ["slow-path", "fast-path", "async", "memory-async", "memory-server"] {
         assert_eq!(most(variant, "concurrency"), MOST_REQUESTS, "{variant}");
     }
@@ -102,9 +119,10 @@ fn document() -> SweepDocument {
         cores: Some(1),
         time_ns: span(ns),
         per_second: span(1e9 / ns),
-        latency_ns: Some(LatencyDocument { mean: 1e4, p50: 9e3, p99: 2e4, p999: 3e4 }),
+        latency_ns: Some(LatencyDocument { mean: 1e4, p50: 9e3, p99: Some(2e4), p999: None }),
         foretold: Some(ForetoldDocument {
             time_ns: span(2.0 * ns),
+            measured_ns: Some(span(1.6 * ns)),
             model: "a sum".into(),
             outcome: Some("missed".into()),
         }),
@@ -150,8 +168,9 @@ fn the_table_says_what_the_document_does() {
         "4.00 µs",
         "[3.60 µs, 4.40 µs]",
         "1.00 M",
-        "9.00 µs / 20.0 µs / 30.0 µs",
-        "+100.0 % ✗",
+        "10.0 µs / 9.00 µs / 20.0 µs / –",
+        // Off what it speaks of, which is the median, and not the mean that a request costs.
+        "+25.0 % ✗",
         "< 0.001",
         "2.00",
         "on one core async is cheaper than slow-path from 8 [1, > 8]; foretold nowhere up to 8 [8, > 8]",
@@ -162,6 +181,16 @@ fn the_table_says_what_the_document_does() {
         assert!(text.contains(part), "`{part}` is not in\n{text}");
     }
     assert!(!text.contains("on two cores") && !text.contains("says nothing"), "{text}");
+    assert!(!text.contains("Little's law"), "nothing of that was counted\n{text}");
+}
+
+#[test]
+fn throughput_and_latency_are_held_against_the_number_of_connections() {
+    let mut document = document();
+    let both = [("little_latencies", 980.0), ("little_connections", 1000.0)];
+    document.points[1].counts.extend(both.map(|(name, count)| (name.to_string(), count)));
+    let text = document.to_text(None);
+    assert!(text.contains("is the number of connections within 2 % at every point (Little's law)"), "{text}");
 }
 
 #[test]

@@ -1,12 +1,14 @@
 //! Advice on pages, of any length.
 
 use std::io;
+use std::ops::Range;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use super::Kernel;
 use super::deed::{Advice, Deed, Held};
 use super::flight::Flight;
+use super::memory::Pages;
 
 /// The most bytes that one entry names: its length has 32 bits, and what it named of more would be cut off silently. Whole pages, huge ones too.
 const MOST: usize = 1 << 31;
@@ -21,7 +23,7 @@ pub struct Advising<'k> {
 
 /// Of what the kernel was not asked yet.
 struct Rest {
-    start: *mut u8,
+    offset: usize,
     len: usize,
     advice: Advice,
 }
@@ -30,22 +32,18 @@ impl Rest {
     /// The next piece of it.
     fn next(&mut self) -> Deed {
         let len = self.len.min(MOST);
-        let piece = Deed::Advise { start: self.start, len: len as u32, advice: self.advice };
-        self.start = self.start.wrapping_add(len);
+        let piece = Deed::Advise { offset: self.offset, len: len as u32, advice: self.advice };
+        self.offset += len;
         self.len -= len;
         piece
     }
 }
 
 impl<'k> Advising<'k> {
-    pub(super) fn new(
-        kernel: &'k Kernel,
-        (start, held): (*mut u8, Held),
-        len: usize,
-        advice: Advice,
-    ) -> Advising<'k> {
-        let mut rest = Rest { start, len, advice };
-        Advising { flight: Flight::new(kernel, rest.next(), held), rest }
+    pub(super) fn new(kernel: &'k Kernel, pages: &Pages, part: Range<usize>, advice: Advice) -> Advising<'k> {
+        pages.must_have(&part);
+        let mut rest = Rest { offset: part.start, len: part.len(), advice };
+        Advising { flight: Flight::new(kernel, rest.next(), Held::pages(pages)), rest }
     }
 }
 

@@ -123,7 +123,7 @@ impl Platform for AtBoth {
 
 impl<S: Shared> Both<S> {
     /// At both. What else the dispatcher was told to [sleep on](Dispatcher::sleeps_on), and for how long, does not hold here: tasks have
-    /// [`Kernel::poll`] and [`Kernel::timeout`] for that.
+    /// [`Kernel::poll`] and [`Kernel::timeout`] for that. Nor does its rouser wake who sleeps here: an executor has [this one's](Both::rouser).
     ///
     /// # Errors
     /// [`Error::Missing`] if this kernel cannot have a ring wait for what the channel's ends are woken by.

@@ -1,6 +1,5 @@
 //! What can be asked of the kernel, and how that is written into a submission queue entry.
 
-use std::ops::Range;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::rc::Rc;
 use std::time::Duration;
@@ -9,8 +8,7 @@ use io_uring::squeue::Entry;
 use io_uring::types::{Fd, Fixed, Timespec};
 use io_uring::{cqueue, opcode};
 
-use super::Kernel;
-use super::file::{File, Named};
+use super::file::{File, Named, Table};
 use super::memory::{Arena, Buffer, Pages};
 use super::provided::Pool;
 
@@ -30,17 +28,32 @@ pub enum Advice {
 #[derive(Clone, Copy)]
 pub(super) enum Deed {
     Nop,
-    Read { offset: u64 },
-    Write { offset: u64 },
+    Read {
+        offset: u64,
+    },
+    Write {
+        offset: u64,
+    },
     Send,
     Receive,
     ReceiveMany,
     Accept,
     AcceptMany,
-    Advise { start: *mut u8, len: u32, advice: Advice },
-    Allocate { mode: i32, offset: u64, len: u64 },
+    /// Of the pages that it holds.
+    Advise {
+        offset: usize,
+        len: u32,
+        advice: Advice,
+    },
+    Allocate {
+        mode: i32,
+        offset: u64,
+        len: u64,
+    },
     Timeout(Duration),
-    Poll { events: u32 },
+    Poll {
+        events: u32,
+    },
 }
 
 /// What an operation has until the kernel is done with it.
@@ -48,8 +61,7 @@ pub(super) enum Deed {
 pub(super) struct Held {
     pub file: Option<(File, Named)>,
     pub buffer: Option<Buffer>,
-    /// Only kept: their address is in the entry.
-    pub _pages: Option<Pages>,
+    pub pages: Option<Pages>,
     pub pool: Option<Rc<Pool>>,
 }
 
@@ -102,7 +114,12 @@ impl Deed {
             Deed::AcceptMany => {
                 on!(held, file => opcode::AcceptMulti::new(file).flags(libc::SOCK_CLOEXEC).build())
             }
-            Deed::Advise { start, len, advice } => {
+            Deed::Advise { offset, len, advice } => {
+                // Of one that is over and polled again there are none any more: what is there now may be another's.
+                let (start, len) = held
+                    .pages
+                    .as_ref()
+                    .map_or((std::ptr::null_mut(), 0), |pages| (pages.as_ptr().wrapping_add(offset), len));
                 let advice = match advice {
                     Advice::PopulateWrite => libc::MADV_POPULATE_WRITE,
                     Advice::DontNeed => libc::MADV_DONTNEED,
@@ -163,15 +180,18 @@ impl Came {
 }
 
 impl Held {
-    pub fn file(kernel: &Kernel, file: &File) -> Held {
-        Held { file: Some((file.clone(), file.named(kernel))), ..Held::default() }
+    /// A file, by the name that the ring of that table has for it.
+    pub fn file(file: &File, table: &Rc<impl Table>) -> Held {
+        Held { file: Some((file.clone(), file.named(table))), ..Held::default() }
     }
 
-    pub fn buffered(kernel: &Kernel, file: &File, buffer: Buffer) -> Held {
-        Held { buffer: Some(buffer), ..Held::file(kernel, file) }
+    /// A file and a buffer.
+    pub fn buffered(file: &File, table: &Rc<impl Table>, buffer: Buffer) -> Held {
+        Held { buffer: Some(buffer), ..Held::file(file, table) }
     }
 
-    pub fn pages(pages: &Pages, part: &Range<usize>) -> (*mut u8, Held) {
-        (pages.part(part), Held { _pages: Some(pages.clone()), ..Held::default() })
+    /// Pages.
+    pub fn pages(pages: &Pages) -> Held {
+        Held { pages: Some(pages.clone()), ..Held::default() }
     }
 }

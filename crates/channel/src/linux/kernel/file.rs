@@ -1,21 +1,30 @@
 //! Open files, sockets among them, that operations use: kept open until the last operation on them is over, so that no number of a closed one
 //! comes to mean another.
 
-use std::cell::RefCell;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::rc::{Rc, Weak};
 
-use super::Kernel;
-use super::queue::Queue;
+/// Who has a ring's table of registered files.
+pub(super) trait Table {
+    /// A file is closed: its place is free again.
+    fn unregisters(&self, at: u32);
+}
 
 /// An open file or socket, for as long as any copy of this lives and any operation on it lasts. [Registered](super::Kernel::register) or not.
 #[derive(Clone)]
-pub struct File(pub(super) Rc<Opened>);
+pub struct File(Rc<Opened>);
 
-pub(super) struct Opened {
+struct Opened {
     descriptor: OwnedFd,
-    /// Its place in the ring's table of registered files, and that ring.
-    registered: Option<(u32, Weak<RefCell<Queue>>)>,
+    registered: Option<Place>,
+}
+
+/// A place in a ring's table of registered files.
+struct Place {
+    at: u32,
+    table: Weak<dyn Table>,
+    /// Where the table is: as long as `table` lives, nothing else is there.
+    address: *const (),
 }
 
 /// How an operation names a file.
@@ -26,14 +35,22 @@ pub(super) enum Named {
 }
 
 impl File {
-    pub(super) fn new(descriptor: OwnedFd, registered: Option<(u32, Weak<RefCell<Queue>>)>) -> File {
+    /// In no ring's table.
+    pub(super) fn new(descriptor: OwnedFd) -> File {
+        File(Rc::new(Opened { descriptor, registered: None }))
+    }
+
+    /// At that place in the table.
+    pub(super) fn registered<T: Table + 'static>(descriptor: OwnedFd, at: u32, table: &Rc<T>) -> File {
+        let address = Rc::as_ptr(table).cast();
+        let registered = Some(Place { at, table: Rc::<T>::downgrade(table), address });
         File(Rc::new(Opened { descriptor, registered }))
     }
 
-    /// How that ring names it: its place is one of its own ring's table, and in another's there is another file.
-    pub(super) fn named(&self, kernel: &Kernel) -> Named {
+    /// How the ring of that table names it: its place is one of its own ring's table, and in another's there is another file.
+    pub(super) fn named<T: Table>(&self, table: &Rc<T>) -> Named {
         match &self.0.registered {
-            Some((at, queue)) if queue.as_ptr() == Rc::as_ptr(&kernel.0) => Named::Registered(*at),
+            Some(place) if place.address == Rc::as_ptr(table).cast() => Named::Registered(place.at),
             _ => Named::Descriptor(self.0.descriptor.as_raw_fd()),
         }
     }
@@ -52,10 +69,10 @@ impl AsFd for File {
 
 impl Drop for Opened {
     fn drop(&mut self) {
-        if let Some((at, queue)) = &self.registered
-            && let Some(queue) = queue.upgrade()
+        if let Some(place) = &self.registered
+            && let Some(table) = place.table.upgrade()
         {
-            queue.borrow_mut().unregisters(*at);
+            table.unregisters(place.at);
         }
     }
 }

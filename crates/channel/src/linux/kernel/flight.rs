@@ -49,6 +49,11 @@ impl<'k> Flight<'k> {
         matches!(self.stage, Stage::Out(_))
     }
 
+    /// Whether the kernel is not asked any more.
+    pub fn is_stopped(&self) -> bool {
+        self.kernel.0.borrow().stopped.is_some()
+    }
+
     /// What came; with what it held if that was the last.
     pub fn poll(&mut self, context: &Context<'_>) -> Poll<(Came, Option<Held>)> {
         let mut spare: Option<Waker> = None;
@@ -172,7 +177,7 @@ impl Drop for Flight<'_> {
 /// An operation of the kernel, to be awaited: it goes into the ring when it is first polled, and enters the kernel with all others of the same turn.
 ///
 /// Dropped before its result has come, it is given up: the kernel is asked to, and what it may still read or write stays untouched
-/// by anybody else until the kernel has said that it is done.
+/// by anybody else until the kernel has said that it is done. Polled once more when its result has come, it asks anew, but of no file, buffer or pages.
 pub struct Operation<'k, T> {
     pub(super) flight: Flight<'k>,
     pub(super) says: fn(Came, Held) -> io::Result<T>,

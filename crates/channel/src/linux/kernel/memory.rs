@@ -101,10 +101,9 @@ impl Pages {
         unsafe { std::slice::from_raw_parts(self.as_ptr().cast(), self.len() / 8) }
     }
 
-    /// Where that part is.
-    pub(super) fn part(&self, part: &Range<usize>) -> *mut u8 {
+    /// There has to be such a part.
+    pub(super) fn must_have(&self, part: &Range<usize>) {
         assert!(part.start <= part.end && part.end <= self.len(), "{part:?} is not in {} bytes", self.len());
-        self.as_ptr().wrapping_add(part.start)
     }
 }
 

@@ -15,6 +15,8 @@
 //!   both       the same thread at another process's channel and at the ring
 //! ```
 //!
+//! Of `memory`, `provided`, `file`, `deed`, `slot` and `queue` each knows only those before it, and nothing else of these.
+//!
 //! What tasks ask between two turns of their executor enters the kernel by one call. Whatever the kernel may read or write belongs to the ring's
 //! table until the completion has come: a future that is dropped leaves it there, asks the kernel to give the operation up
 //! (IORING_OP_ASYNC_CANCEL), and is waited for when the ring is closed. After the ring was opened no request is given memory of its own;
@@ -52,10 +54,10 @@ pub use flight::Operation;
 pub use memory::{Buffer, Lease, Pages};
 pub use offers::Offer;
 pub use provided::Piece;
+pub use queue::Counts;
 pub use ring::{Options, Ring};
 pub use stream::{Accepting, Receiving};
 
-use crate::wait::Waits;
 use deed::{Deed, HERE, Held};
 use flight::Flight;
 use queue::Queue;
@@ -64,21 +66,10 @@ use queue::Queue;
 #[derive(Clone)]
 pub struct Kernel(Rc<RefCell<Queue>>);
 
-/// How often what was done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Calls of io_uring_enter(2).
-    pub entries: u64,
-    /// Those of them that woke the kernel's thread (IORING_ENTER_SQ_WAKEUP).
-    pub wakes: u64,
-    /// How the waits of the ring ended.
-    pub waits: Waits,
-}
-
 impl Kernel {
     /// A file or socket, to be named by its descriptor.
     pub fn file(&self, descriptor: impl Into<OwnedFd>) -> File {
-        File::new(descriptor.into(), None)
+        File::new(descriptor.into())
     }
 
     /// A file or socket, put into the ring's table of files: the kernel need not look it up, and count its users, in each operation. One call of
@@ -95,7 +86,7 @@ impl Kernel {
             remedy: "open the ring with a longer one, or close a file".into(),
         })?;
         match queue.ring().submitter().register_files_update(at, &[descriptor.as_raw_fd()]) {
-            Ok(_) => Ok(File::new(descriptor, Some((at, Rc::downgrade(&self.0))))),
+            Ok(_) => Ok(File::registered(descriptor, at, &self.0)),
             Err(error) => {
                 queue.files.push(at);
                 Err(Error::system("registering a file with io_uring", error))
@@ -139,7 +130,7 @@ impl Kernel {
     }
 
     fn moves(&self, deed: Deed, file: &File, buffer: Buffer) -> Operation<'_, (usize, Buffer)> {
-        self.asks(deed, Held::buffered(self, file, buffer), |came, held| {
+        self.asks(deed, Held::buffered(file, &self.0, buffer), |came, held| {
             let count = came.count()?;
             // It was held since the operation was asked for.
             held.buffer.map(|buffer| (count, buffer)).ok_or_else(|| io::ErrorKind::Other.into())
@@ -192,13 +183,13 @@ impl Kernel {
 
     /// The next connection to a listening socket (accept4(2) with SOCK_CLOEXEC).
     pub fn accept(&self, socket: &File) -> Operation<'_, OwnedFd> {
-        self.asks(Deed::Accept, Held::file(self, socket), |came, _| came.descriptor())
+        self.asks(Deed::Accept, Held::file(socket, &self.0), |came, _| came.descriptor())
     }
 
     /// Connections as they come.
     pub fn accepting(&self, socket: &File) -> Accepting<'_> {
         Accepting {
-            flight: Flight::new(self, Deed::AcceptMany, Held::file(self, socket)),
+            flight: Flight::new(self, Deed::AcceptMany, Held::file(socket, &self.0)),
             file: socket.clone(),
         }
     }
@@ -209,12 +200,12 @@ impl Kernel {
     /// # Panics
     /// If there are no such pages.
     pub fn madvise(&self, pages: &Pages, part: Range<usize>, advice: Advice) -> Advising<'_> {
-        Advising::new(self, Held::pages(pages, &part), part.len(), advice)
+        Advising::new(self, pages, part, advice)
     }
 
     /// Gives a file room, or takes it back: `mode` as fallocate(2) has it, offset and length in bytes. The kernel has a thread of its own do it.
     pub fn fallocate(&self, file: &File, mode: i32, offset: u64, len: u64) -> Operation<'_, ()> {
-        self.asks(Deed::Allocate { mode, offset, len }, Held::file(self, file), |came, _| {
+        self.asks(Deed::Allocate { mode, offset, len }, Held::file(file, &self.0), |came, _| {
             came.count().map(drop)
         })
     }
@@ -229,7 +220,7 @@ impl Kernel {
 
     /// Is over when the descriptor has one of those events, as poll(2) has them; which ones it has.
     pub fn poll(&self, file: &File, events: u32) -> Operation<'_, u32> {
-        self.asks(Deed::Poll { events }, Held::file(self, file), |came, _| {
+        self.asks(Deed::Poll { events }, Held::file(file, &self.0), |came, _| {
             came.count().map(|events| events as u32)
         })
     }

@@ -108,6 +108,11 @@ impl Pool {
         }
     }
 
+    /// Who waits for one to be given back, and does not any more.
+    pub fn waiting(&self) -> VecDeque<Waker> {
+        self.waiting.take()
+    }
+
     fn start(&self, piece: u16) -> *mut u8 {
         self.memory.start().as_ptr().wrapping_add(usize::from(piece) * self.bytes as usize)
     }

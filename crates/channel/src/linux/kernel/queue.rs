@@ -2,7 +2,7 @@
 //!
 //! Nothing that belongs to others is dropped or woken here, as all of this is borrowed meanwhile: it is handed out.
 
-use std::cell::UnsafeCell;
+use std::cell::{RefCell, UnsafeCell};
 use std::collections::VecDeque;
 use std::io;
 use std::mem;
@@ -18,12 +18,13 @@ use io_uring::{EnterFlags, IoUring, cqueue, opcode};
 use rustix::event::{EventfdFlags, eventfd};
 use tollway_core::{Error, Result};
 
-use super::Counts;
 use super::deed::{Came, Deed, Held};
+use super::file::Table;
 use super::memory::Arena;
 use super::provided::Pool;
 use super::slot::{After, Look, Slot, State};
 use crate::coroutine::line::Line;
+use crate::wait::Waits;
 
 /// As user data: of entries whose completions nobody waits for.
 const NOBODY: u64 = u64::MAX;
@@ -36,6 +37,17 @@ const BELLS_COUNT: u64 = 4;
 
 /// The bell by which another thread of this process wakes this one.
 const ROUSED: usize = 0;
+
+/// How often what was done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Calls of io_uring_enter(2).
+    pub entries: u64,
+    /// Those of them that woke the kernel's thread (IORING_ENTER_SQ_WAKEUP).
+    pub wakes: u64,
+    /// How the waits of the ring ended.
+    pub waits: Waits,
+}
 
 pub(super) struct Queue {
     ring: IoUring,
@@ -349,6 +361,7 @@ impl Queue {
         self.stopped.get_or_insert(errno);
         let mut wakers: Vec<Waker> = std::iter::from_fn(|| self.full.call()).collect();
         wakers.extend(self.slots.iter_mut().filter_map(|slot| slot.waker.take()));
+        wakers.extend(self.pool.iter().flat_map(|pool| pool.waiting()));
         wakers
     }
 
@@ -368,12 +381,14 @@ impl Queue {
         }
         self.is_busy()
     }
+}
 
-    /// A file is closed: its place is free again.
-    pub fn unregisters(&mut self, at: u32) {
+impl Table for RefCell<Queue> {
+    fn unregisters(&self, at: u32) {
+        let mut queue = self.borrow_mut();
         // The place was taken; should the kernel refuse to clear it, the next file takes it nevertheless.
-        let _ = self.ring.submitter().register_files_update(at, &[-1]);
-        self.files.push(at);
+        let _ = queue.ring.submitter().register_files_update(at, &[-1]);
+        queue.files.push(at);
     }
 }
 

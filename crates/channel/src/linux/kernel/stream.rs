@@ -27,7 +27,7 @@ impl Accepting<'_> {
         std::future::poll_fn(|context| {
             let (came, held) = std::task::ready!(self.flight.poll(context));
             if held.is_some() {
-                let held = Held::file(self.flight.kernel(), &self.file);
+                let held = Held::file(&self.file, &self.flight.kernel().0);
                 self.flight.again(held);
             }
             Poll::Ready(came.descriptor())
@@ -45,7 +45,7 @@ pub struct Receiving<'k> {
 
 impl Receiving<'_> {
     pub(super) fn held(&self) -> Held {
-        Held { pool: self.flight.pool(), ..Held::file(self.flight.kernel(), &self.file) }
+        Held { pool: self.flight.pool(), ..Held::file(&self.file, &self.flight.kernel().0) }
     }
 
     /// What has arrived next; none when the other side has closed. While all pieces are with those who read them, it waits for one.
@@ -61,7 +61,7 @@ impl Receiving<'_> {
             return Poll::Ready(Err(io::Error::from_raw_os_error(libc::ENOBUFS)));
         };
         loop {
-            if self.flight.is_out() && !pool.has_some() {
+            if self.flight.is_out() && !pool.has_some() && !self.flight.is_stopped() {
                 pool.waits(context.waker());
                 return Poll::Pending;
             }

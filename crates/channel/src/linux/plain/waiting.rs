@@ -120,6 +120,9 @@ impl<M: Memory, S: Sleeper> Waiting<M, S> {
             if let Some(told) = self.turn.take()? {
                 return Ok(told);
             }
+            if self.sleeper.is_gone() {
+                break;
+            }
         }
         self.sleeps()
     }
