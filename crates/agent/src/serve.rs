@@ -9,6 +9,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use rustix::process::{Resource, getrlimit, setrlimit};
 use serde::Serialize;
 use tollway_core::{Clock, Error, Registry};
 use tollway_host::clock::RunClock;
@@ -46,6 +47,14 @@ impl Coordinator {
     }
 }
 
+/// Has this process as many descriptors as it may: the usual limit is 1024, and an actor may have hundreds of channels.
+fn raise_descriptors() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // Then there are as many as there are.
+    let _ = setrlimit(Resource::Nofile, limit);
+}
+
 /// Serves the coordinator at the other end of standard input until it closes the socket or tells it to end; then ends
 /// the process, with whatever its actors are still doing.
 ///
@@ -59,6 +68,7 @@ pub fn serve(registry: Registry) -> io::Result<()> {
             "standard input is no socket; an agent is started by `tollway`, not by hand",
         ));
     }
+    raise_descriptors();
     let stdin = File::from(stdin);
     let mut from = BufReader::new(stdin.try_clone()?);
     let coordinator = Coordinator(Arc::new(Mutex::new(stdin)));

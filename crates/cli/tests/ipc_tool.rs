@@ -227,6 +227,35 @@ fn who_asks_for_two_cores_and_has_one_is_told_so() {
     }
 }
 
+/// A hundred channels want more descriptors than a shell may allow: as many as may be had are taken, and where these are too few that is told.
+#[test]
+fn who_may_have_few_descriptors_is_told_so() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let bench = Bench::with(SHORT);
+    let sweep = |limit: &str| {
+        let mut command = Command::new("sh");
+        bench.set_up(&mut command);
+        let words = "ipc ping-pong --style sync --cores 1 --concurrency 100 --runs 2 --time 1 --json";
+        let ours = env!("CARGO_BIN_EXE_tollway");
+        command.args(["-c", &format!("{limit} && exec \"$0\" {words}"), ours]);
+        let (out, _) = told(&command.output().unwrap(), 0);
+        serde_json::from_str::<Value>(&out).unwrap()
+    };
+    let swept = sweep("ulimit -Sn 200");
+    assert_eq!((points(&swept).len(), swept["skipped"].as_array().unwrap().len()), (2, 0), "{swept}");
+    let swept = sweep("ulimit -n 200");
+    // The slow path has one for each of its channels, the fast path three.
+    assert_eq!(points(&swept).len(), 1, "{swept}");
+    let skipped = &swept["skipped"][0];
+    assert!(skipped["point"].as_str().unwrap().contains("fast-path"), "{swept}");
+    assert!(
+        skipped["what"] == "332 descriptors of a process"
+            && skipped["reason"].to_string().contains("may have 200")
+    );
+    assert!(skipped["remedy"].to_string().contains("ulimit"), "{swept}");
+    bench.nothing_stays_behind();
+}
+
 /// SIGINT for it.
 fn interrupt(child: &Child) {
     kill_process(Pid::from_child(child), Signal::INT).unwrap();

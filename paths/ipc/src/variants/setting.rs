@@ -1,8 +1,9 @@
 //! What both ends of a channel do, by the axes of a point.
 
+use rustix::process::{Resource, getrlimit};
 use tollway_channel::linux::{Limits, Notice, Options, plain};
 use tollway_channel::wait::Patience;
-use tollway_core::{CpuFeature, Error, Params, Requirement, Result, Ticks};
+use tollway_core::{CpuFeature, Error, Missing, Params, Requirement, Result, Ticks};
 
 use super::memory;
 use crate::engine::ping_pong::Demand;
@@ -41,6 +42,9 @@ impl Way {
 
 /// Who looks without end looks for so long, in ticks: then it asks whether the other end is gone.
 const ENDLESS: Ticks = 1 << 26;
+
+/// Descriptors that a process has for other things, about.
+const OWN: u64 = 32;
 
 /// Bytes of a message where nothing else is said.
 const MESSAGE: u64 = 64;
@@ -128,6 +132,25 @@ impl Setting {
     /// What the server allows of it.
     pub(super) fn plain_limits(&self) -> plain::Limits {
         plain::Limits { patience: self.patience, ..plain::Limits::default() }
+    }
+
+    /// Whether this process may have as many descriptors as its ends of all channels take.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] if not.
+    pub(super) fn has_descriptors(&self) -> Result<()> {
+        // By the fast path there is, besides a socket, what an end is told by that the other is gone.
+        let each = if self.way == Way::Slow { 1 } else { 3 };
+        let (takes, may) =
+            (OWN + each * self.way.channels(self.requests) as u64, getrlimit(Resource::Nofile).current);
+        match may {
+            Some(may) if may < takes => Err(Error::Missing(Missing::new(
+                format!("{takes} descriptors of a process"),
+                format!("it may have {may} (RLIMIT_NOFILE), and each request on its way has a channel"),
+                "raise the hard limit (ulimit -Hn), or ask for fewer requests at a time",
+            ))),
+            _ => Ok(()),
+        }
     }
 
     /// What the client keeps on its way.
