@@ -11,7 +11,7 @@ use tollway_report::RunReport;
 use tollway_store::{RunId, RunState};
 
 use super::history;
-use super::measure::{self, Work};
+use super::work::{self, Work};
 use crate::args::{Arguments, Bill, Repeats};
 use crate::exit::Ending;
 use crate::laboratory;
@@ -33,12 +33,12 @@ pub fn bill(arguments: &Arguments, options: &Bill) -> Result<Ending> {
     let lab = laboratory::lab(&registry)?;
     let title = format!("bill {path}");
     let work = Work { title, presets: vec![preset], only: Vec::new(), resume: false, together: true };
-    let Some((store, ended)) = measure::carry_out(arguments, &options.repeats, &lab, work)? else {
+    let Some((store, ended)) = work::carry_out(arguments, &options.repeats, &lab, work)? else {
         return Ok(Ending::Done);
     };
     let report = RunReport::from_store(&store, ended.run)?;
     if let Some(file) = &options.repeats.export {
-        measure::export(file, &report)?;
+        work::export(file, &report)?;
     }
     show_measured(arguments, &options.repeats, &report, &ended)
 }
@@ -54,13 +54,13 @@ pub fn show_measured(
         // What was skipped or failed says why.
         output::text(&report.terminal(output::width()))?;
         output::tell("no bill: nothing that passes gates was measured");
-        return Ok(measure::ending(ended, repeats));
+        return Ok(work::ending(ended, repeats));
     }
     show(arguments, report)?;
     if ended.state == RunState::Complete && report.document().bills.iter().any(|b| b.closes == Some(false)) {
         return Ok(Ending::CheckFailed);
     }
-    Ok(measure::ending(ended, repeats))
+    Ok(work::ending(ended, repeats))
 }
 
 /// `tollway capture profile`: the bills of the capture path drawn, with what a sampling profiler saw.
@@ -95,13 +95,13 @@ pub fn profile(arguments: &Arguments, options: &Profile) -> Result<Ending> {
     let lab = laboratory::lab(&registry)?;
     let title = "profile of capture".into();
     let work = Work { title, presets: vec![preset], only: Vec::new(), resume: false, together: true };
-    let Some((store, ended)) = measure::carry_out(arguments, &repeats, &lab, work)? else {
+    let Some((store, ended)) = work::carry_out(arguments, &repeats, &lab, work)? else {
         return Ok(Ending::Done);
     };
     let report = RunReport::from_store(&store, ended.run)?;
     output::write(&options.page, &report.html_of_bills()?)?;
     show_drawn(arguments, &report, Some(&options.page))?;
-    Ok(measure::ending(&ended, &repeats))
+    Ok(work::ending(&ended, &repeats))
 }
 
 /// Prints the bills of a run, drawn and in full, and names their page where there is one.

@@ -11,8 +11,7 @@ use tollway_stats::Criteria;
 use tollway_store::{RunId, Store};
 
 use super::history;
-use super::measure::{self, Work};
-use super::measured::Measured;
+use super::work::{self, Measured, Work};
 use crate::args::{Arguments, Compare};
 use crate::exit::Ending;
 use crate::laboratory;
@@ -43,7 +42,7 @@ pub fn compare(arguments: &Arguments, options: &Compare) -> Result<Ending> {
         match in_turns(arguments, options, sides, &format!("compare {a} with {b}"))? {
             Some((store, ended)) => {
                 let comparison = Comparison::of_sides(&store, ended.run, SIDES, criteria)?;
-                (comparison, measure::ending(&ended, &options.repeats))
+                (comparison, work::ending(&ended, &options.repeats))
             }
             None => return Ok(Ending::Done),
         }
@@ -110,7 +109,7 @@ fn prove(arguments: &Arguments, options: &Compare, criteria: Criteria) -> Result
         let Some((store, ended)) = in_turns(arguments, options, sides, title)? else {
             continue;
         };
-        match measure::ending(&ended, &options.repeats) {
+        match work::ending(&ended, &options.repeats) {
             // Half a proof is none.
             Ending::Interrupted => return Ok(Ending::Interrupted),
             Ending::Done => {}
@@ -149,9 +148,9 @@ fn in_turns(
         resume: false,
         together: false,
     };
-    let request = measure::request(&lab, &options.repeats, work, sides)?;
+    let request = work::request(&lab, &options.repeats, work, sides)?;
     if options.repeats.dry_run {
-        measure::plan(arguments, &lab.estimate(&request)?)?;
+        work::plan(arguments, &lab.estimate(&request)?)?;
         return Ok(None);
     }
     let mut store = laboratory::store(&arguments.store)?;

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use tollway_report::RunReport;
 
-use super::{history, measure};
+use super::{history, work};
 use crate::args::{Arguments, Export};
 use crate::exit::Ending;
 use crate::output::Format;
@@ -13,6 +13,6 @@ pub fn export(arguments: &Arguments, options: &Export) -> Result<Ending> {
     Format::of(&options.file)?;
     let store = history::existing(&arguments.store)?;
     let report = RunReport::from_store(&store, history::chosen(&store, options.run)?)?;
-    measure::export(&options.file, &report)?;
+    work::export(&options.file, &report)?;
     Ok(Ending::Done)
 }

@@ -7,7 +7,7 @@ use tollway_ipc_tool::args::{Ipc, Repeats, What};
 use tollway_ipc_tool::sweep::Sweep;
 use tollway_lab::not_kept;
 
-use super::measured::Measured;
+use super::work::{self, Measured};
 use crate::args::Arguments;
 use crate::exit::Ending;
 use crate::laboratory;
@@ -70,7 +70,7 @@ fn show<D: Serialize>(
     text: impl FnOnce(&D) -> String,
 ) -> Result<()> {
     match told {
-        tool::Told::Planned(estimate) => super::measure::plan(arguments, estimate),
+        tool::Told::Planned(estimate) => work::plan(arguments, estimate),
         tool::Told::Found(None) => Ok(()),
         tool::Told::Found(Some(document)) if arguments.json => output::json(document),
         tool::Told::Found(Some(document)) => Ok(output::text(&text(document))?),

@@ -1,4 +1,4 @@
-//! One file a verb, and what a run shows that was measured.
+//! One file a verb; `work` is what those that measure have in common, and `resumed` what they show of a run that has gone on.
 
 pub mod agent;
 pub mod bill;
@@ -14,10 +14,11 @@ pub mod history;
 pub mod ipc;
 pub mod list;
 pub mod measure;
-pub mod measured;
 pub mod model;
 pub mod plan;
 pub mod report;
 pub mod reproduce;
+mod resumed;
 pub mod run;
 pub mod simulate;
+mod work;

@@ -8,8 +8,7 @@ use tollway_report::{Reproduction, RunReport};
 use tollway_store::{RunId, RunState, Store};
 
 use super::history;
-use super::measure::{self, Work};
-use super::measured::Measured;
+use super::work::{self, Measured, Work};
 use crate::args::{Arguments, Reproduce};
 use crate::exit::Ending;
 use crate::laboratory;
@@ -41,18 +40,18 @@ pub fn reproduce(arguments: &Arguments, options: &Reproduce) -> Result<Ending> {
         resume: options.resume,
         together: false,
     };
-    let Some((store, ended)) = measure::carry_out(arguments, &options.repeats, &lab, work)? else {
+    let Some((store, ended)) = work::carry_out(arguments, &options.repeats, &lab, work)? else {
         return Ok(Ending::Done);
     };
     if let Some(file) = &options.repeats.export {
-        measure::export(file, &RunReport::from_store(&store, ended.run)?)?;
+        work::export(file, &RunReport::from_store(&store, ended.run)?)?;
     }
     if ended.state == RunState::Complete {
         show(arguments, page.as_deref(), &store, ended.run, &claims)?;
     } else {
         output::tell("not all was measured: no claim is judged; `tollway reproduce --resume` goes on");
     }
-    Ok(measure::ending(&ended, &options.repeats))
+    Ok(work::ending(&ended, &options.repeats))
 }
 
 /// Judges the claims of a run that has gone on; `tollway reproduce --of` writes a page.

@@ -3,8 +3,8 @@
 use anyhow::Result;
 use tollway_report::RunReport;
 
-use super::measure::{self, Work};
-use super::measured::Measured;
+use super::resumed;
+use super::work::{self, Measured, Work};
 use crate::args::{Arguments, Run};
 use crate::exit::Ending;
 use crate::laboratory;
@@ -29,7 +29,7 @@ pub fn run(arguments: &Arguments, options: &Run) -> Result<Ending> {
         resume: options.resume,
         together: false,
     };
-    let Some((store, ended)) = measure::carry_out(arguments, &options.repeats, &lab, work)? else {
+    let Some((store, ended)) = work::carry_out(arguments, &options.repeats, &lab, work)? else {
         return Ok(Ending::Done);
     };
     let report = RunReport::from_store(&store, ended.run)?;
@@ -41,7 +41,7 @@ pub fn run(arguments: &Arguments, options: &Run) -> Result<Ending> {
         ended: &ended,
         report: &report,
     };
-    let ending = measured.show(options.resume)?;
+    let ending = resumed::show(&measured, options.resume)?;
     output::write(&options.html, &report.html()?)?;
     if !arguments.json {
         let earlier = store.runs()?.into_iter().map(|r| r.id).find(|id| *id < ended.run);

@@ -1,0 +1,175 @@
+//! What the verbs that measure have in common: what is to be measured, how it is carried out, and how that is told.
+
+use std::path::Path;
+
+use anyhow::Result;
+use tollway_core::{Preset, Registry};
+use tollway_lab::point::Selection;
+use tollway_lab::{Ended, Estimate, Lab, Request, not_kept};
+use tollway_report::RunReport;
+use tollway_store::{RunState, Store};
+
+use crate::args::{Arguments, Repeats};
+use crate::exit::Ending;
+use crate::laboratory;
+use crate::output::{self, Format, Versioned};
+use crate::progress_bar::Told;
+
+/// What is to be measured.
+pub struct Work {
+    /// What a person calls it.
+    pub title: String,
+    /// The presets.
+    pub presets: Vec<Preset>,
+    /// Only points that contain one of these.
+    pub only: Vec<String>,
+    /// Whether to go on with an unfinished run instead.
+    pub resume: bool,
+    /// Whether tolls and what needs them are measured in the same blocks.
+    pub together: bool,
+}
+
+/// A run that was measured, and what asked for it.
+pub struct Measured<'a> {
+    /// The command line, by which it was begun or has gone on.
+    pub arguments: &'a Arguments,
+    /// What that says of all runs.
+    pub repeats: &'a Repeats,
+    /// All paths.
+    pub registry: &'a Registry,
+    /// Where the run is.
+    pub store: &'a Store,
+    /// How it ended.
+    pub ended: &'a Ended,
+    /// All that it measured.
+    pub report: &'a RunReport,
+}
+
+impl Measured<'_> {
+    /// How it ended, for the exit code.
+    pub fn ending(&self) -> Ending {
+        ending(self.ended, self.repeats)
+    }
+}
+
+/// Measures into the store; `None` where it was a dry run, which is then told.
+pub fn carry_out(
+    arguments: &Arguments,
+    repeats: &Repeats,
+    lab: &Lab<'_>,
+    work: Work,
+) -> Result<Option<(Store, Ended)>> {
+    if let Some(file) = &repeats.export {
+        // A name that cannot be used is told before anything is measured.
+        Format::of(file)?;
+        output::check_writable(file)?;
+    }
+    let mut told = Told::new();
+    if work.resume {
+        let mut store = laboratory::store_of_unfinished(&arguments.store)?;
+        let ended = lab.resume(&mut store, &mut told);
+        told.finish();
+        return Ok(Some((store, ended?)));
+    }
+    let request = request(lab, repeats, work, Vec::new())?;
+    if repeats.dry_run {
+        plan(arguments, &lab.estimate(&request)?)?;
+        return Ok(None);
+    }
+    let mut store = laboratory::store(&arguments.store)?;
+    let ended = lab.run(&mut store, &request, &mut told);
+    told.finish();
+    Ok(Some((store, ended?)))
+}
+
+/// The request that presets and command line make together.
+pub fn request(
+    lab: &Lab<'_>,
+    repeats: &Repeats,
+    work: Work,
+    sides: Vec<tollway_lab::side::Side>,
+) -> Result<Request> {
+    let selection = Selection { presets: laboratory::adjust(work.presets, repeats)?, only: work.only };
+    let mut request = Request {
+        title: work.title,
+        selection,
+        sides,
+        seed: repeats.seed,
+        together: work.together,
+        without_tolls: false,
+        foretold: Vec::new(),
+        within: None,
+    };
+    // A selection that cannot be used is told before there is a store.
+    request.points(lab.registry)?;
+    if let Some(asked) = repeats.time {
+        request.fit_to(asked, lab.registry)?;
+        let least = lab.estimate(&request)?.seconds;
+        if let Some(said) = not_kept(asked, least) {
+            output::tell(&format!("warning: {said}"));
+        }
+    }
+    Ok(request)
+}
+
+/// Tells what would be done.
+pub fn plan(arguments: &Arguments, estimate: &Estimate) -> Result<()> {
+    if arguments.json {
+        return output::json(&Versioned::first(estimate));
+    }
+    let mut text = String::new();
+    for point in &estimate.points {
+        match &point.missing {
+            None => {
+                text += &format!(
+                    "{:5} trials  {} ({} {})\n",
+                    point.trials, point.title, point.path, point.variant
+                )
+            }
+            Some(missing) => text += &format!("    skipped  {}: {missing}\n", point.title),
+        }
+    }
+    text += &format!(
+        "{} trials, about {:.0} s; {} of {} points skipped; nothing needs root but what a skipped line says\n",
+        estimate.trials,
+        estimate.seconds,
+        estimate.points.iter().filter(|p| p.missing.is_some()).count(),
+        estimate.points.len(),
+    );
+    Ok(output::text(&text)?)
+}
+
+/// Prints a report, and exports it where that was asked for.
+pub fn show(arguments: &Arguments, repeats: &Repeats, report: &RunReport) -> Result<()> {
+    if let Some(file) = &repeats.export {
+        export(file, report)?;
+    }
+    if arguments.json {
+        output::json(report.document())
+    } else {
+        Ok(output::text(&report.terminal(output::width()))?)
+    }
+}
+
+/// Writes a report to a file, in the format that its ending names.
+pub fn export(file: &Path, report: &RunReport) -> Result<()> {
+    let content = match Format::of(file)? {
+        Format::Json => report.json()?,
+        Format::Csv => report.csv(),
+        Format::Markdown => report.markdown(),
+    };
+    output::write(file, &content)
+}
+
+/// How a run ended, for the exit code.
+pub fn ending(ended: &Ended, repeats: &Repeats) -> Ending {
+    if ended.state == RunState::Interrupted {
+        Ending::Interrupted
+    } else if ended.failed > 0 {
+        Ending::CheckFailed
+    } else if ended.skipped > 0 && repeats.strict {
+        Ending::RequirementMissing
+    } else {
+        Ending::Done
+    }
+}
