@@ -5,6 +5,7 @@ mod apart;
 mod filter;
 mod no_ring;
 mod one_word;
+mod waked;
 
 /// A kernel that has no such call, and a filter that does not allow it.
 const ERRORS: [i32; 2] = [libc::ENOSYS, libc::EPERM];

@@ -1,10 +1,7 @@
 //! Without futex_waitv(2) an end sleeps by its bell alone: it is woken nevertheless, by the other end and by threads of its own process, and is told
 //! when the other end is gone.
 
-use std::future::poll_fn;
 use std::os::unix::net::UnixStream;
-use std::sync::mpsc::channel;
-use std::task::{Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
@@ -18,9 +15,13 @@ use tollway_host::requirement::{skip_test, test_has};
 
 use crate::ERRORS;
 use crate::apart::{is_without_waitv, succeeds_without};
+use crate::waked::is_waked;
 
 /// Who sleeps at once.
 const SLEEPY: Option<Patience> = Some(Patience { spin: 0, yields: 0 });
+
+/// Who is waked so much later sleeps by then.
+const LATER: Duration = Duration::from_millis(2);
 
 #[test]
 fn ends_sleep_by_one_word_where_they_cannot_by_two() {
@@ -111,30 +112,6 @@ fn threads() {
     serving.join().unwrap();
 }
 
-/// Waits until another thread has waked it, so many times.
-async fn is_waked(times: usize) {
-    let (tell, told) = channel::<Waker>();
-    let waking = thread::spawn(move || {
-        while let Ok(waker) = told.recv() {
-            thread::sleep(Duration::from_millis(2));
-            waker.wake();
-        }
-    });
-    for _ in 0..times {
-        let mut is_first = true;
-        poll_fn(|context| {
-            if std::mem::take(&mut is_first) {
-                tell.send(context.waker().clone()).unwrap();
-                return Poll::Pending;
-            }
-            Poll::Ready(())
-        })
-        .await;
-    }
-    drop(tell);
-    waking.join().unwrap();
-}
-
 /// A thread's tasks, one of which other threads wake.
 #[test]
 #[ignore = "the test of this file starts it, where futex_waitv is forbidden"]
@@ -146,7 +123,7 @@ fn tasks() {
     let mut executor = Executor::new(2, dispatcher.rouser());
     executor.spawn(0, async {
         // Nothing comes through the channel meanwhile.
-        is_waked(20).await;
+        is_waked(20, LATER).await;
         for _ in 0..100 {
             assert_eq!(calls.call(0, &[7; 8], &mut [0; 8]).await, Ok((1, 8)));
         }
@@ -211,7 +188,7 @@ fn at_both() {
             assert_eq!(calls.call(0, &[7; 8], &mut [0; 8]).await, Ok((1, 8)));
             kernel.timeout(Duration::from_micros(50)).await.unwrap();
         }
-        is_waked(5).await;
+        is_waked(5, LATER).await;
         assert_eq!(calls.call(0, &[], &mut []).await, Err(Lost::Stopped(Stopped::Gone)));
         kernel.nop().await.unwrap();
     });

@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use tollway_channel::coroutine::{Driver, Executor};
-use tollway_channel::linux::kernel::{Options, Ring};
+use tollway_channel::linux::kernel::{Options, Piece, Receiving, Ring};
 use tollway_core::Error;
 
 use crate::{has_rings, once, run, until};
@@ -127,6 +127,33 @@ impl Wake for Copied {
     fn wake(self: Arc<Self>) {}
 }
 
+/// A ring with one piece; none where the kernel has no pieces, which is said.
+fn of_one_piece() -> Option<Ring> {
+    if !has_rings() {
+        return None;
+    }
+    match Ring::open(&Options { operations: 4, pieces: 1, piece_bytes: 8, ..Options::default() }) {
+        Err(Error::Missing(missing)) => {
+            tollway_host::requirement::skip_test(&["io-uring"], &missing);
+            None
+        }
+        ring => Some(ring.unwrap()),
+    }
+}
+
+/// What arrives next.
+fn arrives(ring: &mut Ring, receiving: &mut Receiving<'_>) -> Option<Piece> {
+    let (mut next, mut arrived) = (pin!(receiving.next()), None);
+    until(ring, || match once(next.as_mut()) {
+        Poll::Pending => false,
+        Poll::Ready(piece) => {
+            arrived = piece.unwrap();
+            true
+        }
+    });
+    arrived
+}
+
 /// Whether it was woken.
 struct Told(AtomicBool);
 
@@ -139,30 +166,13 @@ impl Wake for Told {
 /// Who looks again and again for a piece, as beside a clock, has no more wakers there than one.
 #[test]
 fn who_looks_often_for_a_piece_waits_once() {
-    if !has_rings() {
-        return;
-    }
-    let options = Options { operations: 4, pieces: 1, piece_bytes: 8, ..Options::default() };
-    let mut ring = match Ring::open(&options) {
-        Err(Error::Missing(missing)) => return tollway_host::requirement::skip_test(&["io-uring"], &missing),
-        ring => ring.unwrap(),
-    };
+    let Some(mut ring) = of_one_piece() else { return };
     let kernel = &ring.kernel();
     let (mut here, there) = UnixStream::pair().unwrap();
     let there = kernel.file(there);
     let mut receiving = kernel.receiving(&there);
     here.write_all(b"one").unwrap();
-    let mut first = None;
-    {
-        let mut next = pin!(receiving.next());
-        until(&mut ring, || match once(next.as_mut()) {
-            Poll::Pending => false,
-            Poll::Ready(piece) => {
-                first = piece.unwrap();
-                true
-            }
-        });
-    }
+    let first = arrives(&mut ring, &mut receiving);
     assert_eq!(first.as_deref(), Some(&b"one"[..]));
     here.write_all(b"two").unwrap();
     let copied = Arc::new(Copied);
@@ -190,30 +200,13 @@ fn who_looks_often_for_a_piece_waits_once() {
 /// Somebody keeps the only piece, and the ring is closed: who waits for a piece is told.
 #[test]
 fn who_waits_for_a_piece_is_told_that_the_ring_is_closed() {
-    if !has_rings() {
-        return;
-    }
-    let options = Options { operations: 4, pieces: 1, piece_bytes: 8, ..Options::default() };
-    let mut ring = match Ring::open(&options) {
-        Err(Error::Missing(missing)) => return tollway_host::requirement::skip_test(&["io-uring"], &missing),
-        ring => ring.unwrap(),
-    };
+    let Some(mut ring) = of_one_piece() else { return };
     let kernel = &ring.kernel();
     let (mut here, there) = UnixStream::pair().unwrap();
     let there = kernel.file(there);
     let mut receiving = kernel.receiving(&there);
     here.write_all(b"one").unwrap();
-    let mut kept = None;
-    {
-        let mut next = pin!(receiving.next());
-        until(&mut ring, || match once(next.as_mut()) {
-            Poll::Pending => false,
-            Poll::Ready(piece) => {
-                kept = piece.unwrap();
-                true
-            }
-        });
-    }
+    let kept = arrives(&mut ring, &mut receiving);
     here.write_all(b"two").unwrap();
     let told = Arc::new(Told(AtomicBool::new(false)));
     let waker = Waker::from(told.clone());

@@ -29,6 +29,8 @@ mod threads;
 mod under_tokio;
 #[path = "../../src/wait.rs"]
 mod wait;
+#[path = "../forbidden/waked.rs"]
+mod waked;
 
 use std::cell::{Cell, RefCell};
 use std::os::unix::net::UnixStream;

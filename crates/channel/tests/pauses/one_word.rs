@@ -1,15 +1,14 @@
 //! Where futex_waitv(2) is forbidden an end sleeps by one word, and looks every now and then. Here that is once an hour (`nap.rs`): every wake-up has to come.
 
-use std::future::poll_fn;
 use std::os::unix::net::UnixStream;
-use std::sync::mpsc::channel;
-use std::task::{Poll, Waker};
 use std::thread;
+use std::time::Duration;
 
 use crate::apart::{is_without_waitv, succeeds_without};
 use crate::coroutine::Executor;
 use crate::linux::Notice;
 use crate::linux::plain::{Client, Limits, Options, Server, Way};
+use crate::waked::is_waked;
 use crate::{PATIENCES, at_both, every_way, meet, message, number, reply_to, serves, share};
 
 #[test]
@@ -31,25 +30,6 @@ fn by_rings() {
     every_way(Notice::Futex, some());
 }
 
-/// Waits until another thread has waked it, so many times.
-async fn is_waked(times: u64) {
-    let (tell, told) = channel::<Waker>();
-    let waking = thread::spawn(move || told.into_iter().for_each(Waker::wake));
-    for _ in 0..times {
-        let mut is_first = true;
-        poll_fn(|context| {
-            if std::mem::take(&mut is_first) {
-                tell.send(context.waker().clone()).unwrap();
-                return Poll::Pending;
-            }
-            Poll::Ready(())
-        })
-        .await;
-    }
-    drop(tell);
-    waking.join().unwrap();
-}
-
 /// Nothing comes from the other end, which would wake this one as well.
 #[test]
 #[ignore = "the test of this file starts it, where futex_waitv is forbidden"]
@@ -59,7 +39,7 @@ fn by_own_threads() {
     let serving = thread::spawn(move || serves(server, 0));
     let (calls, mut dispatcher) = client.into_calls();
     let mut executor = Executor::new(1, dispatcher.rouser());
-    executor.spawn(0, is_waked(times));
+    executor.spawn(0, is_waked(times, Duration::ZERO));
     executor.run(&mut dispatcher).unwrap();
     drop((executor, calls, dispatcher));
     serving.join().unwrap();

@@ -1,7 +1,6 @@
 //! `tollway measure`: presets of a path, or a person's own.
 
 use anyhow::Result;
-use tollway_report::RunReport;
 
 use super::resumed;
 use super::work::{Measured, Work, carry_out};
@@ -28,14 +27,6 @@ pub fn measure(arguments: &Arguments, options: &Measure) -> Result<Ending> {
     let Some((store, ended)) = carry_out(arguments, &options.repeats, &lab, work)? else {
         return Ok(Ending::Done);
     };
-    let report = RunReport::from_store(&store, ended.run)?;
-    let measured = Measured {
-        arguments,
-        repeats: &options.repeats,
-        registry: &registry,
-        store: &store,
-        ended: &ended,
-        report: &report,
-    };
+    let measured = Measured::of(arguments, &options.repeats, &registry, (&store, &ended))?;
     resumed::show(&measured, options.resume)
 }

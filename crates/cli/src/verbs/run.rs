@@ -1,7 +1,6 @@
 //! `tollway run`: the main job, from doctor to page.
 
 use anyhow::Result;
-use tollway_report::RunReport;
 
 use super::resumed;
 use super::work::{self, Measured, Work};
@@ -32,17 +31,9 @@ pub fn run(arguments: &Arguments, options: &Run) -> Result<Ending> {
     let Some((store, ended)) = work::carry_out(arguments, &options.repeats, &lab, work)? else {
         return Ok(Ending::Done);
     };
-    let report = RunReport::from_store(&store, ended.run)?;
-    let measured = Measured {
-        arguments,
-        repeats: &options.repeats,
-        registry: &registry,
-        store: &store,
-        ended: &ended,
-        report: &report,
-    };
+    let measured = Measured::of(arguments, &options.repeats, &registry, (&store, &ended))?;
     let ending = resumed::show(&measured, options.resume)?;
-    output::write(&options.html, &report.html()?)?;
+    output::write(&options.html, &measured.report.html()?)?;
     if !arguments.json {
         let earlier = store.runs()?.into_iter().map(|r| r.id).find(|id| *id < ended.run);
         let compare = earlier

@@ -42,10 +42,21 @@ pub struct Measured<'a> {
     /// How it ended.
     pub ended: &'a Ended,
     /// All that it measured.
-    pub report: &'a RunReport,
+    pub report: RunReport,
 }
 
-impl Measured<'_> {
+impl<'a> Measured<'a> {
+    /// With all that the run measured.
+    pub fn of(
+        arguments: &'a Arguments,
+        repeats: &'a Repeats,
+        registry: &'a Registry,
+        (store, ended): (&'a Store, &'a Ended),
+    ) -> Result<Measured<'a>> {
+        let report = RunReport::from_store(store, ended.run)?;
+        Ok(Measured { arguments, repeats, registry, store, ended, report })
+    }
+
     /// How it ended, for the exit code.
     pub fn ending(&self) -> Ending {
         ending(self.ended, self.repeats)
