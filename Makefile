@@ -69,7 +69,7 @@ tcp-long:                      ## the TCP server: a minute of messages by each w
 	TOLLWAY_TCP_SECONDS=60 TOLLWAY_FRAMES=10000000 TOLLWAY_REQUIRE=netns,packet \
 	  $(CARGO) test --release --package tollway-ipc --test tcp --locked -- --nocapture --test-threads=1 each_style any_frames vanishes_without
 
-lies:                          ## hostile ends of channels: LIES (10^8) words written, as many while the other looks, and a tenth as many meetings (20 minutes, nearly all of it the meetings)
+lies:                          ## hostile ends of channels: LIES (10^8) words written, as many while the other looks, and a tenth as many meetings (7 minutes, nearly all of it the meetings)
 	TOLLWAY_LIES=$(LIES) $(CARGO) test --release --package tollway-channel --test hostile --locked -- --nocapture
 
 miri:                          ## rings and tasks of channels under Miri, where nightly has it (untried: no toolchain of ours did)
@@ -78,17 +78,17 @@ miri:                          ## rings and tasks of channels under Miri, where 
 	  MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=8 \
 	  $(CARGO) +nightly miri test --package tollway-channel --locked --test rings --test executor
 
-orderings:                     ## channels' waiting, tasks and threads in every order, with one preemption more than tests have (10 minutes)
+orderings:                     ## channels' waiting, tasks and threads in every order, with one preemption more than tests have (a quarter of a minute)
 	TOLLWAY_LONG=1 $(CARGO) test --release --package tollway-channel --test orderings --locked -- --nocapture
 
-pauses:                        ## channels whose ends pause at any access to what they share: 10^7 messages by rings, 8 million under tokio, by plain ways and at the kernel too (10 minutes)
+pauses:                        ## channels whose ends pause at any access to what they share: 10^7 messages by rings, 8 million under tokio, by plain ways and at the kernel too (2 minutes)
 	TOLLWAY_PAUSES=10000000 $(CARGO) test --release --package tollway-channel --features tokio --test pauses --locked -- --nocapture
 
-both:                          ## threads at a channel and at the kernel at once, which pause at random: 2.4 million requests; and a million wake-ups under tokio (7 minutes)
+both:                          ## threads at a channel and at the kernel at once, which pause at random: 2.4 million requests; and a million wake-ups under tokio (4 minutes)
 	TOLLWAY_BOTH=100000 $(CARGO) test --release --package tollway-channel --test both --locked -- --nocapture nothing_is_lost
 	TOLLWAY_WAKES=1000000 $(CARGO) test --release --package tollway-channel --features tokio --test tokio --locked -- --nocapture no_wake_up
 
-deaths:                        ## kill 24,000 ends of channels at random moments: is the other told, and does it keep nothing? (10 minutes)
+deaths:                        ## kill 24,000 ends of channels at random moments: is the other told, and does it keep nothing? (3 minutes)
 	TOLLWAY_DEATHS=24000 $(CARGO) test --release --package tollway-channel --features tokio --test killed --locked -- --nocapture
 
 model: setup-run agent         ## responses of the crypto card under load as its model foretells them, 10^6 requests a point (15 minutes). Wants the machine to itself
