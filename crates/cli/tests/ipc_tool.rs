@@ -206,6 +206,8 @@ fn who_is_strict_is_told_by_an_exit_code_that_everything_is_lacking() {
     assert!(!bench.file("tollway.db").exists(), "nothing was measured");
     let (out, err) = told(&run(&["--strict"]).unwrap(), 4);
     assert!(out.contains("skipped: ") && out.contains("CAP_"), "{out}\n{err}");
+    let store = Store::open_read_only(bench.file("tollway.db")).unwrap();
+    assert!(store.trials(RunId(1)).unwrap().is_empty(), "tolls of what cannot be had are of no use\n{err}");
 }
 
 /// On one processor, whatever the machine has: what is lacking is told, and not a toll that there is none of therefore.

@@ -46,13 +46,14 @@ pub fn run(
     if repeats.dry_run {
         return Ok((Told::Planned(estimate), Ending::Done));
     }
-    // Tolls that can be had are of no use for points that cannot. Who is strict has an exit code of its own for that, and reads in the table what
-    // is lacking.
+    // Tolls that can be had are of no use for points that cannot.
     let asked = Request { without_tolls: true, ..request.clone() };
-    if let Some(missing) = lacking(&lab.estimate(&asked)?)
-        && !repeats.strict
-    {
-        return Err(Error::Missing(missing).into());
+    if let Some(missing) = lacking(&lab.estimate(&asked)?) {
+        if !repeats.strict {
+            return Err(Error::Missing(missing).into());
+        }
+        // Who is strict has an exit code of its own for that, and reads in the table what is lacking.
+        request = asked;
     }
     let mut store = Store::open(store)?;
     let ended = lab.run(&mut store, &request, progress)?;

@@ -131,7 +131,7 @@ impl SweepDocument {
             ));
         } else if self.interrupted {
             notes.push(format!(
-                "interrupted: these are the figures of what was measured by then, run {} of the store",
+                "interrupted: these are the figures of what was measured by then, run {} of the store; `tollway run --resume` goes on with it",
                 self.run
             ));
         }

@@ -176,7 +176,7 @@ fn the_table_says_what_the_document_does() {
         "on one core async is cheaper than slow-path from 8 [1, > 8]; foretold nowhere up to 8 [8, > 8]",
         "skipped: ipc tcp-sync: network namespaces: not permitted → run as root",
         "the machine was quiet in 25 % of the trials",
-        "interrupted: these are the figures of what was measured by then, run 7",
+        "interrupted: these are the figures of what was measured by then, run 7 of the store; `tollway run --resume` goes on",
     ] {
         assert!(text.contains(part), "`{part}` is not in\n{text}");
     }
