@@ -139,7 +139,7 @@ impl Setting {
     /// # Errors
     /// [`Error::Missing`] if not.
     pub(super) fn has_descriptors(&self) -> Result<()> {
-        // By the fast path there is, besides a socket, what an end is told by that the other is gone.
+        // By the fast path it has the memory, and a socket twice: one to learn that the other end is gone, one to end that.
         let each = if self.way == Way::Slow { 1 } else { 3 };
         let (takes, may) =
             (OWN + each * self.way.channels(self.requests) as u64, getrlimit(Resource::Nofile).current);

@@ -1,7 +1,7 @@
 //! An application that lies, falls silent or is killed: the stack tells, its clients are told, and nothing panics or hangs.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -168,4 +168,28 @@ fn a_reply_that_is_none_ends_its_connection_and_no_other() {
             application.join().unwrap();
         }
     }
+}
+
+/// A server that says more than it was asked: over one connection a reply comes twice, while the client waits for that over the other.
+#[test]
+fn a_reply_to_nothing_is_told_as_one() {
+    if !may() {
+        return;
+    }
+    let network = Network::new(Speaker::Linux).unwrap();
+    let listener = network.server().run(|| TcpListener::bind(Network::APPLICATION).unwrap()).unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let [mut first, mut second] = [(); 2].map(|()| listener.accept().unwrap().0);
+            let (mut message, mut reply) = ([0; BYTES], [0; BYTES]);
+            first.read_exact(&mut message).unwrap();
+            assert_eq!(answer(&message, &mut reply), BYTES);
+            first.write_all(&[reply, reply].concat()).unwrap();
+            // Until the client is gone, in whatever way.
+            let _ = second.read_to_end(&mut Vec::new());
+        });
+        let mut client = Client::connect(network.client(), Network::APPLICATION, 2).unwrap();
+        let error = client.run(|_| false).unwrap_err().to_string();
+        assert!(error.contains("connection 0: a reply to nothing"), "{error}");
+    });
 }

@@ -1,10 +1,12 @@
 //! Another process: this program again, of which one ignored test is run there. It is told a style, and says a word once it is at work.
 
 use std::env;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
-use tollway_host::descriptor::{accept, connect, listen_anonymously};
+use tollway_host::descriptor::{connect, listen_anonymously};
 use tollway_ipc::engine::tcp::Style;
 
 use crate::setting::STYLES;
@@ -38,9 +40,19 @@ impl Other {
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
-        let other = Other(child);
+        let mut other = Other(child);
+        listener.set_nonblocking(true).unwrap();
+        let mut link = loop {
+            match listener.accept() {
+                Ok((link, _)) => break link,
+                Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock, "{error}"),
+            }
+            // As one does that panics, or that has no test of that name.
+            assert!(other.0.try_wait().unwrap().is_none(), "`{test}` ended without a word");
+            thread::sleep(Duration::from_millis(1));
+        };
         let mut word = String::new();
-        accept(&listener).unwrap().read_to_string(&mut word).unwrap();
+        link.read_to_string(&mut word).unwrap();
         (other, word)
     }
 

@@ -149,7 +149,10 @@ impl Connection {
             Ok(bytes) => {
                 self.came += bytes;
                 let whole = self.came == BYTES;
-                self.is_out = !whole;
+                if whole {
+                    // There is room for what may come unasked, else it would look as if the server had closed it.
+                    (self.is_out, self.came) = (false, 0);
+                }
                 Ok(whole)
             }
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(false),

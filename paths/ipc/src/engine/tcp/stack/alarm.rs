@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use tollway_channel::coroutine::Rouser;
 use tollway_channel::ring::bell::Bell;
 use tollway_channel::wait::{Gone, Platform};
 use tollway_core::{Clock, Error, Result};
@@ -37,6 +38,14 @@ impl Alarm {
 
     pub(super) fn bell(&self) -> Bell<'_> {
         Bell(&self.asleep)
+    }
+
+    /// What rings it.
+    pub(super) fn rouser(self: &Arc<Alarm>) -> Rouser {
+        let alarm = self.clone();
+        Box::new(move || {
+            alarm.ring();
+        })
     }
 }
 

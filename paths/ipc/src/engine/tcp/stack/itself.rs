@@ -59,10 +59,7 @@ impl Tasks {
 
     /// What wakes its thread, after `stop` was set.
     pub(super) fn rouser(&self) -> Rouser {
-        let alarm = self.alarm.clone();
-        Box::new(move || {
-            alarm.ring();
-        })
+        self.alarm.rouser()
     }
 
     /// Serves until it is stopped. What it did, and how it ended.

@@ -82,7 +82,7 @@ pub struct Counts {
     pub sent: u64,
     /// Calls of the kernel by which they were sent.
     pub send_calls: u64,
-    /// Messages that came, each of which was made a request to the application.
+    /// Messages that came, each of which was made a request to the application, where there is one.
     pub requests: u64,
     /// Replies that went back.
     pub replies: u64,

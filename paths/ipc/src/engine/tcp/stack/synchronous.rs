@@ -100,10 +100,7 @@ impl Synchronous {
 
     /// What wakes its thread, after `stop` was set.
     pub(super) fn rouser(&self) -> Rouser {
-        let alarm = self.back.alarm.clone();
-        Box::new(move || {
-            alarm.ring();
-        })
+        self.back.alarm.rouser()
     }
 
     /// Serves until it is stopped. What it did, and how it ended.
