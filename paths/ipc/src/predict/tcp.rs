@@ -16,18 +16,18 @@
 //! | asking(n) | stack and application on one core | on two |
 //! |---|---|---|
 //! | datagrams | d | max(d / 2, d₂ / n) |
-//! | handoff | f | max(f / 2, f₂ / n) |
-//! | rings | m + w / n | m₂, and w₂ / n if the application sleeps |
+//! | handoff | f | f₂ for one connection |
+//! | rings | m + w / n | m₂ + w₂ / n |
 //!
 //! where d is the toll `unix-seqpacket` and what n threads add to it (by `crowded-call`), f is `futex`, m is `message` as futures with 64 at once and w is
-//! `notice` by eventfd; those with a 2 are across cores; each as it costs at work (`reckoned`). On one core the stack's has all of the exchange. On two each has half of it, as the
-//! client's has the application, or all wait for the exchange: the larger of the two. Rings are looked at for all that has come, so that all that are on
-//! their way share a wake-up; but on two cores an application looks for half of w₂ before it sleeps (`tollway_channel::wait`), and
-//! so it sleeps where stack(n) is longer than that.
+//! `notice` by eventfd; those with a 2 are across cores; each as it costs at work (`reckoned`). On one core the stack's has all of the exchange. On two each
+//! has half of it, as the client's has the application, or all wait for the exchange: the larger of the two. Of several connections by handoff on two cores
+//! nothing is foretold, as nothing is of the fast path: threads that wait for their turn give their core away in vain, the more the more there are, and it
+//! is the client's. Rings are looked at for all that has come, so that all that are on their way share a sleep and a wake-up: on one core the stack's or the
+//! application's, on two the client's, which has its core from the application.
 //!
-//! That with one on its way a message by rings takes some hundred ticks more is left out: a stack takes a hundred thousand then. So are the turns of the
-//! client's core, which on two cores has the application's threads as well and switches between them; and the turns of other programs, which a pace has in it
-//! and a toll's median has not.
+//! That with one on its way a message by rings takes some hundred ticks more is left out: a stack takes a hundred thousand then. So are the turns of
+//! other programs, which a pace has in it and a toll's median has not.
 
 use tollway_channel::linux::plain;
 use tollway_core::{Crossing, Forecast, Placement, Quoted, Result, TollKey, TollSource};
@@ -54,6 +54,10 @@ impl Asked {
             Style::Synchronous(plain::Way::Handoff) => Way::Fast,
         };
         Asked { style, placement, setting: Setting::of_connections(way, connections) }
+    }
+
+    fn is_foretold(&self) -> bool {
+        self.setting.way != Way::Fast || self.placement == Placement::Same || self.setting.requests == 1
     }
 
     fn connections(&self) -> f64 {
@@ -84,20 +88,20 @@ impl Asked {
                 let crowd = (self.setting.requests > 1).then(|| crowd_key(&self.setting));
                 placements.map(|at| seqpacket_key(&self.setting, at)).chain(crowd).collect()
             }
-            Way::Fast => placements.map(futex).collect(),
+            Way::Fast => vec![futex(self.placement)],
             Way::Ring | Way::Tasks => {
                 self.message().into_iter().chain([notice_key(&self.setting, self.placement)]).collect()
             }
         }
     }
 
-    /// What the application adds where the stack takes so long for a message by itself.
-    fn adds(&self, stack: f64, known: &Ticks<'_>) -> f64 {
+    fn tolls(&self) -> Vec<TollKey> {
+        self.stack().map(|(key, _)| key).chain(self.asking()).collect()
+    }
+
+    /// What the application adds.
+    fn adds(&self, known: &Ticks<'_>) -> f64 {
         let n = self.connections();
-        let half = |whole: f64, across: TollKey| match self.placement {
-            Placement::Same => whole,
-            Placement::Across => (whole / 2.0).max(known.of(&across) / n),
-        };
         match self.setting.way {
             Way::Slow => {
                 let alone = known.of(&seqpacket_key(&self.setting, Placement::Same));
@@ -105,30 +109,31 @@ impl Asked {
                     Some(crowd) => (crowd - alone).max(0.0) * crowd_share(self.setting.requests),
                     None => 0.0,
                 };
-                half(alone + more, seqpacket_key(&self.setting, Placement::Across))
+                match self.placement {
+                    Placement::Same => alone + more,
+                    Placement::Across => {
+                        let across = known.of(&seqpacket_key(&self.setting, Placement::Across));
+                        ((alone + more) / 2.0).max(across / n)
+                    }
+                }
             }
-            Way::Fast => half(known.of(&futex(Placement::Same)), futex(Placement::Across)),
+            Way::Fast => known.of(&futex(self.placement)),
             Way::Ring | Way::Tasks => {
                 let message = self.message().map_or(f64::NAN, |key| known.of(&key));
-                let wake = known.of(&notice_key(&self.setting, self.placement));
-                let sleeps = self.placement == Placement::Same || stack > wake / 2.0;
-                message + if sleeps { wake / n } else { 0.0 }
+                message + known.of(&notice_key(&self.setting, self.placement)) / n
             }
         }
     }
 
     fn words(&self) -> &'static str {
         match (self.setting.way, self.placement) {
-            (Way::Ring | Way::Tasks, Placement::Same) => {
+            (Way::Ring | Way::Tasks, _) => {
                 "the stack by itself, a message, and by the connections a sleep and wake-up"
             }
-            (Way::Ring | Way::Tasks, Placement::Across) => {
-                "the stack by itself, a message, and by the connections a wake-up if the application sleeps"
-            }
-            (_, Placement::Same) => "the stack by itself, and the exchange with the application",
-            (_, Placement::Across) => {
+            (Way::Slow, Placement::Across) => {
                 "the stack by itself, and half of the exchange or the whole by the connections, whichever is more"
             }
+            (Way::Slow | Way::Fast, _) => "the stack by itself, and the exchange with the application",
         }
     }
 }
@@ -137,13 +142,13 @@ fn futex(placement: Placement) -> TollKey {
     TollKey::of(Crossing::Futex).placement(placement)
 }
 
-/// The tolls that a prediction of that point is made from; `placement` is that of stack and application.
+/// The tolls that a prediction of that point is made from, none where nothing is foretold; `placement` is that of stack and application.
 pub(crate) fn needs(style: Style, connections: usize, placement: Placement) -> Vec<TollKey> {
     let asked = Asked::of(style, connections, placement);
-    asked.stack().map(|(key, _)| key).chain(asked.asking()).collect()
+    if asked.is_foretold() { asked.tolls() } else { Vec::new() }
 }
 
-/// What a message will cost.
+/// What a message will cost; `None` where nothing is foretold.
 ///
 /// # Errors
 /// [`Error::Missing`](tollway_core::Error::Missing) where a toll is not known.
@@ -152,13 +157,15 @@ pub(crate) fn forecast(
     connections: usize,
     placement: Placement,
     tolls: &dyn TollSource,
-) -> Result<Forecast> {
+) -> Option<Result<Forecast>> {
     let asked = Asked::of(style, connections, placement);
-    let threads = if asked.setting.way.is_synchronous() { connections } else { 1 };
-    let how = How { words: asked.words(), placement, threads };
-    let (forecast, _) = by_tolls(&needs(style, connections, placement), tolls, &how, |known| {
-        let stack: f64 = asked.stack().map(|(key, share)| share * known.of(&key)).sum();
-        stack + asked.adds(stack, known)
-    })?;
-    Ok(Forecast { of: Quoted::Pace, ..forecast })
+    asked.is_foretold().then(|| {
+        let threads = if asked.setting.way.is_synchronous() { connections } else { 1 };
+        let how = How { words: asked.words(), placement, threads };
+        let (forecast, _) = by_tolls(&asked.tolls(), tolls, &how, |known| {
+            let stack: f64 = asked.stack().map(|(key, share)| share * known.of(&key)).sum();
+            stack + asked.adds(known)
+        })?;
+        Ok(Forecast { of: Quoted::Pace, ..forecast })
+    })
 }

@@ -166,7 +166,7 @@ impl Variant for TcpServer {
                 Ok(Box::new(application::ApplicationActor::new(style, connections)))
             }
             (STACK, Way::Requests(style)) => {
-                let answering = stack::Answering::Application(style);
+                let answering = stack::Answering::Application(style, placed(params)?);
                 Ok(Box::new(stack::StackActor::new(answering, connections)))
             }
             (SERVER, Way::Linux(by)) => Ok(Box::new(on_linux::LinuxActor::new(by))),
@@ -185,8 +185,9 @@ impl Variant for TcpServer {
         let Way::Requests(style) = self.way else { return None };
         let asked =
             params.int("connections").and_then(|connections| Ok((connections as usize, placed(params)?)));
-        Some(asked.and_then(|(connections, placement)| {
-            predict::tcp::forecast(style, connections, placement, tolls)
-        }))
+        match asked {
+            Ok((connections, placement)) => predict::tcp::forecast(style, connections, placement, tolls),
+            Err(error) => Some(Err(error)),
+        }
     }
 }

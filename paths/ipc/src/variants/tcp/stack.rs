@@ -1,6 +1,7 @@
 //! The role of the network stack: at work from when it is ready until its client has done.
 
-use tollway_core::{Actor, Address, Error, Place, Recorder, Result, Tally, Window};
+use tollway_channel::wait::Patience;
+use tollway_core::{Actor, Address, Error, Place, Placement, Recorder, Result, Tally, Window};
 use tollway_host::descriptor;
 
 use super::super::counted::{Before, NOTICES};
@@ -11,10 +12,24 @@ use crate::engine::tcp::{Counts, Itself, Network, Running, Speaker, Stack, Style
 /// Who answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answering {
-    /// The application, in another process.
-    Application(Style),
+    /// The application, in another process on the stack's core or another one.
+    Application(Style, Placement),
     /// The stack: there is none.
     Stack(Itself),
+}
+
+impl Answering {
+    /// How long a stack looks before it gives its core away. Frames come from another core, one before the other has been looked for in vain: who waits
+    /// besides for somebody who needs that core would look on, and keep him from answering, until no client has anything more to say. So it looks only
+    /// where nobody is known to: its own threads are on its core, the application may be.
+    fn patience(self) -> Option<Patience> {
+        match self {
+            Answering::Application(_, Placement::Same) | Answering::Stack(Itself::Threads) => {
+                Some(Patience { spin: 0, ..Patience::measured() })
+            }
+            Answering::Application(_, Placement::Across) | Answering::Stack(Itself::Tasks) => None,
+        }
+    }
 }
 
 pub(super) struct StackActor {
@@ -38,13 +53,14 @@ impl Actor for StackActor {
     fn ready(&mut self, place: &Place) -> Result<Address> {
         let network = Network::new(Speaker::Program)?;
         let stack = Stack::open(&network, self.connections)?;
+        let patience = self.answering.patience();
         let running = match (self.answering, place.peers.last()) {
-            (Answering::Stack(itself), _) => Running::alone(stack, itself, None)?,
-            (Answering::Application(style), Some(Address(application))) => {
+            (Answering::Stack(itself), _) => Running::alone(stack, itself, patience)?,
+            (Answering::Application(style, _), Some(Address(application))) => {
                 let application = application.clone();
-                Running::start(stack, style, move || descriptor::connect(&application), None)?
+                Running::start(stack, style, move || descriptor::connect(&application), patience)?
             }
-            (Answering::Application(_), None) => {
+            (Answering::Application(..), None) => {
                 let reason = "it was told of no application".into();
                 return Err(Error::Tenant { tenant: STACK.into(), reason });
             }
