@@ -111,7 +111,13 @@ impl<M: Memory + Clone, P: Platform + Clone> Caller<M, P> {
     /// [`Failed`]; nothing was sent then.
     pub fn send(&self, tag: u16, request: &[u8]) -> Result<Pending<'_, M, P>, Failed> {
         let mut inner = self.lock();
-        let slot = inner.sends(tag, request)?;
+        let slot = match inner.sends(tag, request) {
+            Err(Failed::Refused(Refused::Full)) => {
+                inner = self.looks_after(inner);
+                inner.sends(tag, request)?
+            }
+            sent => sent?,
+        };
         drop(self.rings(inner));
         Ok(Pending { caller: self, slot })
     }
@@ -190,24 +196,37 @@ impl<M: Memory + Clone, P: Platform + Clone> Caller<M, P> {
         };
         let mut inner = self.lock();
         lead.ends(&mut inner);
+        self.takes(&mut inner, waited == Err(Gone));
+        inner
+    }
+
+    /// Takes what has come where nobody leads, who would: of requests that were dropped, slots are free then.
+    fn looks_after<'g>(&'g self, inner: MutexGuard<'g, Inner<M, P>>) -> MutexGuard<'g, Inner<M, P>> {
+        drop(inner);
+        let is_gone = self.platform.is_gone();
+        let mut inner = self.lock();
+        if inner.waiter.is_some() {
+            self.takes(&mut inner, is_gone);
+        }
+        inner
+    }
+
+    /// Takes what has come. Where that is nothing, and the server was gone before, nothing comes any more.
+    fn takes(&self, inner: &mut Inner<M, P>, was_gone: bool) {
         let mut any = false;
         loop {
             match inner.client.take() {
                 Ok(Some(reply)) => {
                     any = true;
-                    self.arrives(&mut inner, reply);
+                    self.arrives(inner, reply);
                 }
                 Ok(None) => break,
-                Err(violation) => {
-                    self.stops(&mut inner, Failed::Broken(violation));
-                    break;
-                }
+                Err(violation) => return self.stops(inner, Failed::Broken(violation)),
             }
         }
-        if waited == Err(Gone) && !any && inner.stopped.is_none() {
-            self.stops(&mut inner, Failed::Gone);
+        if was_gone && !any && inner.stopped.is_none() {
+            self.stops(inner, Failed::Gone);
         }
-        inner
     }
 
     fn arrives(&self, inner: &mut Inner<M, P>, reply: Reply) {

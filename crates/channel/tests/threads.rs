@@ -93,6 +93,40 @@ fn a_thread_that_goes_blocks_nobody() {
     serving.join().unwrap();
 }
 
+/// Nobody waits, so nobody takes replies but who sends.
+#[test]
+fn who_sends_and_never_waits_has_its_slots_back() {
+    for notice in [Notice::Futex, Notice::Eventfd] {
+        let (caller, server) = meet(2, notice, SLEEPY);
+        let serving = thread::spawn(move || {
+            let mut server = server;
+            for _ in 0..20 {
+                server.wait().unwrap();
+                let request = server.take().unwrap().unwrap();
+                server.answer(request, 0, &[]);
+                server.flush();
+            }
+        });
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let sends = || loop {
+            match caller.send(0, &[]).map(drop) {
+                Err(Failed::Refused(Refused::Full)) => {
+                    assert!(Instant::now() < deadline, "it is full for ever");
+                    thread::sleep(Duration::from_millis(1));
+                }
+                sent => return sent,
+            }
+        };
+        for _ in 0..20 {
+            sends().unwrap();
+        }
+        // The server goes; who sends on is told so.
+        let ended = (0..10).map(|_| sends()).find(Result::is_err);
+        assert_eq!(ended, Some(Err(Failed::Gone)));
+        serving.join().unwrap();
+    }
+}
+
 /// Who waits until a slot is free sleeps as the leader. The slot becomes free by another thread, and not by the server.
 #[test]
 fn a_leader_that_waits_for_a_slot_is_told_of_it() {

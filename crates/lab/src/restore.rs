@@ -17,7 +17,7 @@ pub(crate) fn abandoned(store: &mut Store, machine: &str) -> Result<(), LabError
             continue;
         }
         let run = store.run(summary.id)?;
-        if !run.is_killed(machine) {
+        if !store.is_killed(&run, machine)? {
             continue;
         }
         if let Ok(script) = serde_json::from_value::<Script>(run.spec.plan) {

@@ -14,11 +14,6 @@ impl Run {
     pub fn is_measured(&self) -> bool {
         is_under_way(self.state) && is_alive(self.pid)
     }
-
-    /// Whether the process that measured it on that machine is gone, without having ended it. Of another machine's it is not known.
-    pub fn is_killed(&self, machine: &str) -> bool {
-        is_under_way(self.state) && self.spec.machine == machine && !is_alive(self.pid)
-    }
 }
 
 impl Store {
@@ -28,18 +23,25 @@ impl Store {
         self.here = Some(LazyCell::new(machine));
     }
 
+    /// Whether the process that measured a run on that machine, which has just been read, is gone without having ended it. Of another machine's it is not known.
+    pub fn is_killed(&self, run: &Run, machine: &str) -> Result<bool> {
+        let is_gone = is_under_way(run.state) && run.spec.machine == machine && !is_alive(run.pid);
+        Ok(is_gone && !self.has_ended(run.id, run.pid)?)
+    }
+
     /// The state of a run of that process and machine, which has just been read.
     pub(crate) fn seen(&self, run: RunId, state: RunState, pid: u32, machine: &str) -> Result<RunState> {
         let is_gone = |here: &Here| is_under_way(state) && **here == *machine && !is_alive(pid);
-        if !self.here.as_ref().is_some_and(is_gone) {
-            return Ok(state);
-        }
-        // It may have ended between the reading and the look: then the file says so by now.
-        let has_ended = self.sql(|db| {
+        let is_killed = self.here.as_ref().is_some_and(is_gone) && !self.has_ended(run, pid)?;
+        Ok(if is_killed { RunState::Killed } else { state })
+    }
+
+    /// Whether a run has ended, or another process measures it by now. It may have ended between a reading and the look at its process: then the file says so.
+    fn has_ended(&self, run: RunId, pid: u32) -> Result<bool> {
+        self.sql(|db| {
             db.prepare_cached("SELECT state <> 'running' OR pid <> ?2 FROM run WHERE id = ?1")?
                 .query_row((run, pid), |row| row.get(0))
-        })?;
-        Ok(if has_ended { state } else { RunState::Killed })
+        })
     }
 }
 

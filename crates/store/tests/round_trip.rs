@@ -180,17 +180,20 @@ fn a_run_whose_process_is_gone_was_killed() {
     assert_eq!(states(&store), [RunState::Running; 3]);
     store.tell_killed(|| "another".into());
     assert_eq!(states(&store), [RunState::Running; 3]);
-    assert!(!store.run(run).unwrap().is_killed("another"));
+    assert!(!store.is_killed(&store.run(run).unwrap(), "another").unwrap());
     // The process of that number is this one, which measures nothing: whichever did is gone.
     store.tell_killed(|| run_spec(0).machine);
     assert_eq!(states(&store), [RunState::Killed; 3]);
     let killed = store.run(run).unwrap();
-    assert!(killed.is_killed(&run_spec(0).machine) && !killed.is_measured());
+    assert!(store.is_killed(&killed, &run_spec(0).machine).unwrap() && !killed.is_measured());
     assert_eq!(store.unfinished(None).unwrap().unwrap().run, killed);
     store.reopen_run(run).unwrap();
     assert_eq!(states(&store), [RunState::Killed; 3]);
+    let read = store.run(run).unwrap();
     store.end_run(run, RunState::Interrupted, at(60)).unwrap();
     assert_eq!(states(&store), [RunState::Interrupted; 3]);
+    // It was read before it ended, and its process is looked at afterwards.
+    assert!(!store.is_killed(&read, &run_spec(0).machine).unwrap());
 }
 
 #[test]

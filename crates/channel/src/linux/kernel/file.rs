@@ -2,6 +2,7 @@
 //! comes to mean another.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::ptr;
 use std::rc::{Rc, Weak};
 
 /// Who has a ring's table of registered files.
@@ -22,9 +23,8 @@ struct Opened {
 /// A place in a ring's table of registered files.
 struct Place {
     at: u32,
+    /// As long as this lives, nothing else is where the table is, or was.
     table: Weak<dyn Table>,
-    /// Where the table is: as long as `table` lives, nothing else is there.
-    address: *const (),
 }
 
 /// How an operation names a file.
@@ -42,15 +42,16 @@ impl File {
 
     /// At that place in the table.
     pub(super) fn registered<T: Table + 'static>(descriptor: OwnedFd, at: u32, table: &Rc<T>) -> File {
-        let address = Rc::as_ptr(table).cast();
-        let registered = Some(Place { at, table: Rc::<T>::downgrade(table), address });
+        let registered = Some(Place { at, table: Rc::<T>::downgrade(table) });
         File(Rc::new(Opened { descriptor, registered }))
     }
 
     /// How the ring of that table names it: its place is one of its own ring's table, and in another's there is another file.
     pub(super) fn named<T: Table>(&self, table: &Rc<T>) -> Named {
         match &self.0.registered {
-            Some(place) if place.address == Rc::as_ptr(table).cast() => Named::Registered(place.at),
+            Some(place) if ptr::addr_eq(place.table.as_ptr(), Rc::as_ptr(table)) => {
+                Named::Registered(place.at)
+            }
             _ => Named::Descriptor(self.0.descriptor.as_raw_fd()),
         }
     }
