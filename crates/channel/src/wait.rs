@@ -84,7 +84,8 @@ impl core::error::Error for Gone {}
 /// How long an end looks before it sleeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
-    /// For so long it looks, in units of the platform's clock: what a wake-up costs is best.
+    /// For so long it looks, in units of the platform's clock: what a wake-up costs is best. 0 where what it finds so comes from elsewhere, and the other
+    /// end waits for this one's core: looking that finds something is not given up.
     pub spin: u64,
     /// So often it gives its core away and looks again after that.
     pub yields: u32,

@@ -26,7 +26,7 @@ pub fn lab(registry: &Registry) -> Result<Lab<'_>> {
         hz: clock::hz()?,
         machine: fingerprint.machine_id(),
         fingerprint: serde_json::to_value(&fingerprint)?,
-        argv: env::args().collect(),
+        argv: env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
         version: env!("CARGO_PKG_VERSION").into(),
         build: tollway_agent::BUILD.into(),
         interrupted: interrupt::flag()?,

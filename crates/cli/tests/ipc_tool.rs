@@ -234,18 +234,19 @@ fn who_asks_for_two_cores_and_has_one_is_told_so() {
 fn who_may_have_few_descriptors_is_told_so() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let bench = Bench::with(SHORT);
-    let sweep = |limit: &str| {
+    let sweep = |limit: &str, of: &str| {
         let mut command = Command::new("sh");
         bench.set_up(&mut command);
-        let words = "ipc ping-pong --style sync --cores 1 --concurrency 100 --runs 2 --time 1 --json";
+        let words = format!("ipc {of} --style sync --cores 1 --runs 2 --time 1 --json");
         let ours = env!("CARGO_BIN_EXE_tollway");
         command.args(["-c", &format!("{limit} && exec \"$0\" {words}"), ours]);
         let (out, _) = told(&command.output().unwrap(), 0);
         serde_json::from_str::<Value>(&out).unwrap()
     };
-    let swept = sweep("ulimit -Sn 200");
+    let requests = "ping-pong --concurrency 100";
+    let swept = sweep("ulimit -Sn 200", requests);
     assert_eq!((points(&swept).len(), swept["skipped"].as_array().unwrap().len()), (2, 0), "{swept}");
-    let swept = sweep("ulimit -n 200");
+    let swept = sweep("ulimit -n 200", requests);
     // The slow path has one for each of its channels, the fast path three.
     assert_eq!(points(&swept).len(), 1, "{swept}");
     let skipped = &swept["skipped"][0];
@@ -255,6 +256,13 @@ fn who_may_have_few_descriptors_is_told_so() {
             && skipped["reason"].to_string().contains("may have 200")
     );
     assert!(skipped["remedy"].to_string().contains("ulimit"), "{swept}");
+    if test_has(NETWORK) {
+        // A network stack keeps each of its links besides.
+        let swept = sweep("ulimit -n 130", "tcp-server --connections 32");
+        let skipped = &swept["skipped"][0];
+        assert!(skipped["point"].as_str().unwrap().contains("tcp-handoff"), "{swept}");
+        assert_eq!(skipped["what"], "160 descriptors of a process", "{swept}");
+    }
     bench.nothing_stays_behind();
 }
 

@@ -29,7 +29,6 @@
 //! That with one on its way a message by rings takes some hundred ticks more is left out: a stack takes a hundred thousand then. So are the turns of
 //! other programs, which a pace has in it and a toll's median has not.
 
-use tollway_channel::linux::plain;
 use tollway_core::{Crossing, Forecast, Placement, Quoted, Result, TollKey, TollSource};
 
 use super::reckoned::{How, Ticks, by_tolls};
@@ -48,12 +47,7 @@ struct Asked {
 
 impl Asked {
     fn of(style: Style, connections: usize, placement: Placement) -> Asked {
-        let way = match style {
-            Style::Asynchronous => Way::Tasks,
-            Style::Synchronous(plain::Way::Seqpacket) => Way::Slow,
-            Style::Synchronous(plain::Way::Handoff) => Way::Fast,
-        };
-        Asked { style, placement, setting: Setting::of_connections(way, connections) }
+        Asked { style, placement, setting: Setting::of_connections(style, connections) }
     }
 
     fn is_foretold(&self) -> bool {

@@ -57,7 +57,7 @@ impl Actor for ClientActor {
         let Some(server) = place.peers.first() else {
             return Err(Error::Tenant { tenant: CLIENT.into(), reason: "it was told of no server".into() });
         };
-        self.setting.has_descriptors()?;
+        self.setting.has_descriptors(0)?;
         self.link = Some(descriptor::connect(&server.0)?);
         let setting = &self.setting;
         let ends = if setting.way.is_synchronous() {

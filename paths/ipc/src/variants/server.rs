@@ -56,7 +56,7 @@ fn meet(listener: &UnixListener, setting: &Setting) -> Result<Met> {
 
 impl Actor for ServerActor {
     fn ready(&mut self, _: &Place) -> Result<Address> {
-        self.setting.has_descriptors()?;
+        self.setting.has_descriptors(0)?;
         let (listener, name) = descriptor::listen_anonymously()?;
         let setting = self.setting;
         self.meeting = Some(std::thread::spawn(move || meet(&listener, &setting)));

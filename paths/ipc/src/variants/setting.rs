@@ -89,7 +89,12 @@ impl Setting {
     }
 
     /// Of what a network stack asks its application of so many connections.
-    pub(crate) fn of_connections(way: Way, connections: usize) -> Setting {
+    pub(crate) fn of_connections(style: tcp::Style, connections: usize) -> Setting {
+        let way = match style {
+            tcp::Style::Asynchronous => Way::Tasks,
+            tcp::Style::Synchronous(plain::Way::Seqpacket) => Way::Slow,
+            tcp::Style::Synchronous(plain::Way::Handoff) => Way::Fast,
+        };
         let (load, notice) = (Load::default(), Notice::Eventfd);
         Setting { way, requests: connections, size: tcp::BYTES, load, notice, patience: None }
     }
@@ -134,20 +139,20 @@ impl Setting {
         plain::Limits { patience: self.patience, ..plain::Limits::default() }
     }
 
-    /// Whether this process may have as many descriptors as its ends of all channels take.
+    /// Whether this process may have as many descriptors as its ends of all channels take, with so many of its own for each.
     ///
     /// # Errors
     /// [`Error::Missing`] if not.
-    pub(super) fn has_descriptors(&self) -> Result<()> {
+    pub(super) fn has_descriptors(&self, own: u64) -> Result<()> {
         // By the fast path it has the memory, and a socket twice: one to learn that the other end is gone, one to end that.
-        let each = if self.way == Way::Slow { 1 } else { 3 };
+        let each = own + if self.way == Way::Slow { 1 } else { 3 };
         let (takes, may) =
             (OWN + each * self.way.channels(self.requests) as u64, getrlimit(Resource::Nofile).current);
         match may {
             Some(may) if may < takes => Err(Error::Missing(Missing::new(
                 format!("{takes} descriptors of a process"),
                 format!("it may have {may} (RLIMIT_NOFILE), and each request on its way has a channel"),
-                "raise the hard limit (ulimit -Hn), or ask for fewer requests at a time",
+                "raise the hard limit (ulimit -Hn), or ask for fewer at a time",
             ))),
             _ => Ok(()),
         }

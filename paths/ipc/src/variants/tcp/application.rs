@@ -5,6 +5,7 @@ use tollway_host::descriptor;
 
 use super::super::SERVER;
 use super::super::counted::{Before, NOTICES};
+use super::super::setting::Setting;
 use crate::engine::tcp::{Application, Style};
 
 pub(super) struct ApplicationActor {
@@ -22,6 +23,7 @@ impl ApplicationActor {
 
 impl Actor for ApplicationActor {
     fn ready(&mut self, _: &Place) -> Result<Address> {
+        Setting::of_connections(self.style, self.connections).has_descriptors(0)?;
         let (listener, name) = descriptor::listen_anonymously()?;
         let links = self.style.links(self.connections);
         self.ready = Some(Application::start(listener, self.style, links, None)?);

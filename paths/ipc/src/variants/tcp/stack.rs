@@ -5,6 +5,7 @@ use tollway_core::{Actor, Address, Error, Place, Placement, Recorder, Result, Ta
 use tollway_host::descriptor;
 
 use super::super::counted::{Before, NOTICES};
+use super::super::setting::Setting;
 use super::meeting::{Awaited, awaits};
 use super::{SENDING, SLEEPING, STACK, WAKING};
 use crate::engine::tcp::{Counts, Itself, Network, Running, Speaker, Stack, Style};
@@ -51,6 +52,10 @@ impl StackActor {
 
 impl Actor for StackActor {
     fn ready(&mut self, place: &Place) -> Result<Address> {
+        if let Answering::Application(style, _) = self.answering {
+            // Each link is kept besides, to be shut.
+            Setting::of_connections(style, self.connections).has_descriptors(1)?;
+        }
         let network = Network::new(Speaker::Program)?;
         let stack = Stack::open(&network, self.connections)?;
         let patience = self.answering.patience();

@@ -112,7 +112,8 @@ impl Synchronous {
             let _ = self.stack.resets_all();
         }
         let threads = self.desks.into_iter().map(|desk| {
-            // One that waits for a reply is told that there will be none; an error means that the link has been shut.
+            // One that waits for its turn is told that there will be none; by datagrams, whose link is only what they met by, when the application ends.
+            // An error means that the link has been shut.
             let _ = desk.link.map(|link| link.shutdown(Shutdown::Both));
             desk.thread
         });
