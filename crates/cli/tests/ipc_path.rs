@@ -117,7 +117,11 @@ fn a_tcp_server_is_foretold_and_then_measured() {
     assert_eq!(whole.len(), 12);
     for point in whole {
         assert_eq!((&point["state"], &point["trials"]), (&"done".into(), &3.into()), "{point}");
-        let prediction = &point["prediction"];
+        let (prediction, params) = (&point["prediction"], &point["params"]);
+        if point["variant"] == "tcp-handoff" && params["cores"] == "two" && params["connections"] != 1 {
+            assert!(prediction.is_null(), "as of the fast path, nothing is foretold: {prediction}");
+            continue;
+        }
         assert_eq!(prediction["of"], "pace", "{point}");
         let from = prediction["from"].as_array().unwrap();
         assert!(from.iter().any(|toll| toll.as_str().unwrap().starts_with("stack-request/")), "{prediction}");
