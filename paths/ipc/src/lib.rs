@@ -5,6 +5,8 @@
 pub mod engine;
 mod params;
 pub mod predict;
+mod setting;
+mod tolls;
 pub mod twin;
 mod variants;
 

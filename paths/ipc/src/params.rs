@@ -1,6 +1,6 @@
 //! The axes that variants share.
 
-use tollway_core::{Axis, Domain, Value};
+use tollway_core::{Axis, Domain, Params, Result, Value};
 
 use crate::engine::matrix::Matrices;
 use crate::engine::memory::PAGE;
@@ -66,6 +66,14 @@ pub(crate) fn matrix() -> Axis {
 /// Pages of memory that a call takes or gives back.
 pub(crate) fn pages() -> Axis {
     whole("pages", "pages of 4096 bytes that a call takes or gives back", (1, MOST_PAGES), 1)
+}
+
+/// How many bytes that is.
+///
+/// # Errors
+/// If the axis is not set.
+pub(crate) fn bytes(params: &Params) -> Result<usize> {
+    Ok(params.int("pages")? as usize * PAGE)
 }
 
 /// The same in bytes, of a toll.

@@ -23,11 +23,9 @@ use std::collections::BTreeMap;
 
 use tollway_core::{Crossing, Forecast, Placement, Result, TollKey, TollSource};
 
+use crate::setting::{Setting, Way};
+use crate::tolls;
 use crate::twin::{self, Answer, Cores, Parts, Patience, Question};
-use crate::variants::{
-    Setting, Way, copying_key, crowd_key, crowd_share, labour_keys, line_key, message_keys, notice_key,
-    seqpacket_key, switch_key,
-};
 use reckoned::{How, Ticks, by_tolls};
 
 /// Yields of an end that has learnt its patience, as `tollway_channel` has it.
@@ -82,23 +80,24 @@ pub(crate) fn needs(setting: &Setting, placement: Placement) -> Vec<TollKey> {
     let mut keys: Vec<TollKey> = match (model, setting.way, placement) {
         (Model::Rings, ..) => {
             // Across on one core, too: for as long as that ends look, who have learnt their patience between cores.
-            let waits = [switch_key(), notice_key(setting, same), notice_key(setting, across)];
+            let waits =
+                [tolls::switching(), tolls::noticing(setting, same), tolls::noticing(setting, across)];
             let call = (placement == across).then(|| TollKey::of(Crossing::Getppid));
-            message_keys(setting, placement).chain(waits).chain(call).collect()
+            tolls::messages(setting, placement).chain(waits).chain(call).collect()
         }
         (Model::Bounds, ..) => {
-            vec![seqpacket_key(setting, across), seqpacket_key(setting, same), crowd_key(setting)]
+            vec![tolls::datagrams(setting, across), tolls::datagrams(setting, same), tolls::crowding(setting)]
         }
         (Model::Exchange, Way::Slow, _) => {
-            let crowd = (setting.requests > 1).then(|| crowd_key(setting));
-            [seqpacket_key(setting, placement)].into_iter().chain(crowd).collect()
+            let crowd = (setting.requests > 1).then(|| tolls::crowding(setting));
+            [tolls::datagrams(setting, placement)].into_iter().chain(crowd).collect()
         }
-        (Model::Exchange, _, Placement::Same) => vec![switch_key(), futex(same)],
+        (Model::Exchange, _, Placement::Same) => vec![tolls::switching(), futex(same)],
         (Model::Exchange, _, Placement::Across) => {
-            vec![line_key(), copying_key(setting), futex(across), TollKey::of(Crossing::Getppid)]
+            vec![tolls::line(), tolls::copying(setting), futex(across), TollKey::of(Crossing::Getppid)]
         }
     };
-    keys.extend(labour_keys(setting));
+    keys.extend(tolls::labour(setting.load).map(|(_, key)| key));
     keys
 }
 
@@ -177,16 +176,16 @@ fn counts(answer: &Answer) -> BTreeMap<String, f64> {
 
 /// What is foretold of those tolls, which are those that it [needs].
 fn foretold(model: Model, setting: &Setting, placement: Placement, known: &Ticks<'_>) -> Answer {
-    let service: f64 = labour_keys(setting).iter().map(|key| known.of(key)).sum();
+    let service: f64 = tolls::labour(setting.load).map(|(_, key)| known.of(&key)).sum();
     let is_sleepy = setting.sleeps_at_once();
     let costs = |cost: f64| Answer { cost, ..Answer::default() };
-    let datagrams = |placement| known.of(&seqpacket_key(setting, placement));
+    let datagrams = |placement| known.of(&tolls::datagrams(setting, placement));
     let crowded = || {
         let alone = datagrams(Placement::Same);
-        let more = (known.of(&crowd_key(setting)) - alone).max(0.0);
-        alone + more * crowd_share(setting.requests)
+        let more = (known.of(&tolls::crowding(setting)) - alone).max(0.0);
+        alone + more * tolls::crowd_share(setting.requests)
     };
-    let futex = |placement| known.of(&TollKey::of(Crossing::Futex).placement(placement));
+    let futex = |placement| known.of(&tolls::futex(placement));
     match (model, setting.way, placement) {
         (Model::Rings, ..) => rings(setting, placement, service, known),
         (Model::Bounds, ..) => {
@@ -196,7 +195,7 @@ fn foretold(model: Model, setting: &Setting, placement: Placement, known: &Ticks
         (Model::Exchange, Way::Slow, Placement::Same) if setting.requests > 1 => costs(crowded() + service),
         (Model::Exchange, Way::Slow, _) => costs(datagrams(placement) + service),
         (Model::Exchange, _, Placement::Same) => {
-            costs(service + if is_sleepy { futex(Placement::Same) } else { known.of(&switch_key()) })
+            costs(service + if is_sleepy { futex(Placement::Same) } else { known.of(&tolls::switching()) })
         }
         (Model::Exchange, _, Placement::Across) => {
             // A client that looks for as long as a wake-up takes, and gives way some times to nobody, sleeps if the server takes longer.
@@ -207,16 +206,16 @@ fn foretold(model: Model, setting: &Setting, placement: Placement, known: &Ticks
                 () if service > across / 2.0 + giving_way && !setting.looks_without_end() => across / 2.0,
                 () => 0.0,
             };
-            costs(2.0 * known.of(&line_key()) + known.of(&copying_key(setting)) + service + late)
+            costs(2.0 * known.of(&tolls::line()) + known.of(&tolls::copying(setting)) + service + late)
         }
     }
 }
 
 fn rings(setting: &Setting, placement: Placement, service: f64, known: &Ticks<'_>) -> Answer {
-    let sleeping = known.of(&notice_key(setting, Placement::Same));
-    let across = known.get(&notice_key(setting, Placement::Across));
-    let messages: Vec<f64> = message_keys(setting, placement).map(|key| known.of(&key)).collect();
-    let waits = [known.of(&switch_key()), sleeping];
+    let sleeping = known.of(&tolls::noticing(setting, Placement::Same));
+    let across = known.get(&tolls::noticing(setting, Placement::Across));
+    let messages: Vec<f64> = tolls::messages(setting, placement).map(|key| known.of(&key)).collect();
+    let waits = [known.of(&tolls::switching()), sleeping];
     let parts = match messages[..] {
         [few, near, many] => {
             let elsewhere = [across.unwrap_or(sleeping), known.of(&TollKey::of(Crossing::Getppid))];

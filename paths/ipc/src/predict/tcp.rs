@@ -29,14 +29,12 @@
 //! That with one on its way a message by rings takes some hundred ticks more is left out: a stack takes a hundred thousand then. So are the turns of
 //! other programs, which a pace has in it and a toll's median has not.
 
-use tollway_core::{Crossing, Forecast, Placement, Quoted, Result, TollKey, TollSource};
+use tollway_core::{Forecast, Placement, Quoted, Result, TollKey, TollSource};
 
 use super::reckoned::{How, Ticks, by_tolls};
 use crate::engine::tcp::{Itself, Style};
-use crate::variants::{
-    STACK_DEPTHS, Setting, Way, crowd_key, crowd_share, depth_shares, message_keys, notice_key,
-    seqpacket_key, stack_key,
-};
+use crate::setting::{Setting, Way};
+use crate::tolls;
 
 /// A point, and the tolls of what stack and application do together.
 struct Asked {
@@ -64,13 +62,13 @@ impl Asked {
             Style::Asynchronous => Itself::Tasks,
             Style::Synchronous(_) => Itself::Threads,
         };
-        depth_shares(&STACK_DEPTHS, self.setting.requests as u32)
-            .map(move |(depth, share)| (stack_key(itself, Placement::Across, depth), share))
+        tolls::shares(&tolls::STACK_DEPTHS, self.setting.requests as u32)
+            .map(move |(depth, share)| (tolls::stack(itself, Placement::Across, depth), share))
     }
 
     /// The toll of a message where many are on their way.
     fn message(&self) -> Option<TollKey> {
-        message_keys(&self.setting, self.placement).last()
+        tolls::messages(&self.setting, self.placement).last()
     }
 
     /// The tolls of the application's part.
@@ -79,12 +77,12 @@ impl Asked {
         let placements = [Placement::Same].into_iter().chain(across);
         match self.setting.way {
             Way::Slow => {
-                let crowd = (self.setting.requests > 1).then(|| crowd_key(&self.setting));
-                placements.map(|at| seqpacket_key(&self.setting, at)).chain(crowd).collect()
+                let crowd = (self.setting.requests > 1).then(|| tolls::crowding(&self.setting));
+                placements.map(|at| tolls::datagrams(&self.setting, at)).chain(crowd).collect()
             }
-            Way::Fast => vec![futex(self.placement)],
+            Way::Fast => vec![tolls::futex(self.placement)],
             Way::Ring | Way::Tasks => {
-                self.message().into_iter().chain([notice_key(&self.setting, self.placement)]).collect()
+                self.message().into_iter().chain([tolls::noticing(&self.setting, self.placement)]).collect()
             }
         }
     }
@@ -98,23 +96,23 @@ impl Asked {
         let n = self.connections();
         match self.setting.way {
             Way::Slow => {
-                let alone = known.of(&seqpacket_key(&self.setting, Placement::Same));
-                let more = match known.get(&crowd_key(&self.setting)) {
-                    Some(crowd) => (crowd - alone).max(0.0) * crowd_share(self.setting.requests),
+                let alone = known.of(&tolls::datagrams(&self.setting, Placement::Same));
+                let more = match known.get(&tolls::crowding(&self.setting)) {
+                    Some(crowd) => (crowd - alone).max(0.0) * tolls::crowd_share(self.setting.requests),
                     None => 0.0,
                 };
                 match self.placement {
                     Placement::Same => alone + more,
                     Placement::Across => {
-                        let across = known.of(&seqpacket_key(&self.setting, Placement::Across));
+                        let across = known.of(&tolls::datagrams(&self.setting, Placement::Across));
                         ((alone + more) / 2.0).max(across / n)
                     }
                 }
             }
-            Way::Fast => known.of(&futex(self.placement)),
+            Way::Fast => known.of(&tolls::futex(self.placement)),
             Way::Ring | Way::Tasks => {
                 let message = self.message().map_or(f64::NAN, |key| known.of(&key));
-                message + known.of(&notice_key(&self.setting, self.placement)) / n
+                message + known.of(&tolls::noticing(&self.setting, self.placement)) / n
             }
         }
     }
@@ -130,10 +128,6 @@ impl Asked {
             (Way::Slow | Way::Fast, _) => "the stack by itself, and the exchange with the application",
         }
     }
-}
-
-fn futex(placement: Placement) -> TollKey {
-    TollKey::of(Crossing::Futex).placement(placement)
 }
 
 /// The tolls that a prediction of that point is made from, none where nothing is foretold; `placement` is that of stack and application.

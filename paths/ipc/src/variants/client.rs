@@ -13,8 +13,8 @@ use tollway_load::wait_until;
 use super::CLIENT;
 use super::counted::{self, Before};
 use super::course::{Course, timed};
-use super::setting::{Setting, Way};
 use crate::engine::ping_pong::{Demand, Outcome, ring, tasks, threads};
+use crate::setting::{Setting, Way};
 
 /// How long it waits for its server to say how many requests there were.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -19,34 +19,6 @@ pub(super) fn variants() -> Vec<Box<dyn Variant>> {
         .into()
 }
 
-/// The toll of so many cycles of work.
-fn work_key(cycles: u64) -> TollKey {
-    TollKey::of(Crossing::RequestWork).size(cycles)
-}
-
-/// The toll of a product of matrices of so many rows.
-fn matrix_key(rows: usize) -> TollKey {
-    TollKey::of(Crossing::MatrixProduct).size(rows as u64)
-}
-
-/// The toll of a call that takes so many bytes of memory or gives them back.
-pub(super) fn pages_key(bytes: usize) -> TollKey {
-    TollKey::of(Crossing::PageCall).size(bytes as u64)
-}
-
-/// The tolls of what a server does for a request.
-pub(super) fn keys(load: Load) -> Vec<TollKey> {
-    gates(load).map(|(_, key)| key).collect()
-}
-
-/// The same with their names in a bill.
-pub(super) fn gates(load: Load) -> impl Iterator<Item = (&'static str, TollKey)> {
-    let work = (load.cycles > 0).then(|| ("work", work_key(load.cycles)));
-    let product = (load.rows > 0).then(|| ("matrix product", matrix_key(load.rows)));
-    let pages = (load.bytes > 0).then(|| ("memory taken or given back", pages_key(load.bytes)));
-    work.into_iter().chain(product).chain(pages)
-}
-
 /// One kind of work.
 struct Labour(Crossing);
 

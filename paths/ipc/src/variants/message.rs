@@ -4,34 +4,23 @@ use std::os::unix::net::UnixStream;
 
 use tollway_channel::linux::{Client, Server};
 use tollway_core::{
-    Actor, Address, Axis, Crossing, Error, Params, Place, Placement, Plan, Recorder, Result, Tally, TollKey,
-    Variant, Window,
+    Actor, Address, Axis, Crossing, Error, Params, Place, Placement, Plan, Recorder, Result, Tally, Variant,
+    Window,
 };
 use tollway_host::clock::RunClock;
 use tollway_load::wait_until;
 
 use super::client::verified;
 use super::course::Course;
-use super::setting::{Setting, Way};
 use super::{CLIENT, ping_pong};
 use crate::engine::ping_pong::{Outcome, alone};
 use crate::engine::service::Service;
 use crate::params;
+use crate::setting::{Setting, Way};
+use crate::tolls;
 
 /// Messages by themselves.
 pub(super) struct Message;
-
-/// The toll of a message of that size with so many on their way.
-pub(super) fn key(way: Way, placement: Placement, size: usize, requests: u32) -> TollKey {
-    TollKey::of(Crossing::Message).kind(kind(way)).placement(placement).size(size as u64).depth(requests)
-}
-
-fn kind(way: Way) -> &'static str {
-    match way {
-        Way::Tasks => "futures",
-        _ => "ring",
-    }
-}
 
 fn way(params: &Params) -> Result<Way> {
     Ok(if params.word("kind")? == "futures" { Way::Tasks } else { Way::Ring })
@@ -67,7 +56,7 @@ impl Variant for Message {
 
     fn plan(&self, params: &Params) -> Result<Plan> {
         let (setting, placement) = (setting(params)?, params.placement()?);
-        let key = key(setting.way, placement, setting.size, setting.requests as u32);
+        let key = tolls::message(setting.way, placement, setting.size, setting.requests as u32);
         let mut plan = ping_pong::toll("request and reply", placement, key);
         if placement == Placement::Same {
             plan.roles.retain(|role| role.measured);

@@ -4,7 +4,6 @@
 //!   ping_pong  a client and a server by each way
 //!   client     the client's end
 //!   server     the server's end
-//!   setting    what both do, by the axes
 //!   gates      the bill of a round trip
 //!   message    the toll of messages alone
 //!   notice     the toll of a wake-up alone
@@ -27,18 +26,9 @@ mod message;
 mod notice;
 mod ping_pong;
 mod server;
-mod setting;
 mod tcp;
 
-use tollway_core::{Placement, TollKey, Variant};
-
-pub(crate) use crowd::share as crowd_share;
-pub(crate) use gates::{
-    copying as copying_key, crowding as crowd_key, datagrams as seqpacket_key, line as line_key,
-    noticing as notice_key, shares as depth_shares, switching as switch_key,
-};
-pub(crate) use setting::{Setting, Way};
-pub(crate) use tcp::{STACK_DEPTHS, stack_key};
+use tollway_core::Variant;
 
 /// The roles.
 const CLIENT: &str = "client";
@@ -55,15 +45,4 @@ pub(crate) fn all() -> Vec<Box<dyn Variant>> {
     all.extend(labour::variants());
     all.extend(tcp::variants());
     all
-}
-
-/// The tolls of messages alone that predictions are made from, by how many are on their way.
-pub(crate) fn message_keys(setting: &Setting, placement: Placement) -> impl Iterator<Item = TollKey> {
-    let key = move |depth: &u32| message::key(setting.way, placement, setting.size, *depth);
-    gates::depths(placement).iter().map(key)
-}
-
-/// The tolls of the server's work.
-pub(crate) fn labour_keys(setting: &Setting) -> Vec<TollKey> {
-    labour::keys(setting.load)
 }

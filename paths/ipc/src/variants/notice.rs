@@ -10,8 +10,7 @@ use std::time::Duration;
 use tollway_channel::linux::{Client, Limits, Notice, Options, Server};
 use tollway_channel::wait::{Gone, Patience};
 use tollway_core::{
-    Actor, Address, Axis, Crossing, Error, Params, Place, Placement, Plan, Recorder, Result, Tally, TollKey,
-    Variant, Window,
+    Actor, Address, Axis, Crossing, Error, Params, Place, Plan, Recorder, Result, Tally, Variant, Window,
 };
 use tollway_host::clock::RunClock;
 use tollway_host::descriptor;
@@ -19,6 +18,7 @@ use tollway_load::repeat;
 
 use super::{CLIENT, SERVER, ping_pong};
 use crate::params;
+use crate::tolls;
 
 /// How long a client waits for its server to say how often it was nudged.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -28,15 +28,6 @@ const ASLEEP: Patience = Patience { spin: 0, yields: 0 };
 
 /// A wake-up by itself.
 pub(super) struct Wakeup;
-
-/// The toll of a wake-up by that notice.
-pub(super) fn key(notice: Notice, placement: Placement) -> TollKey {
-    let kind = match notice {
-        Notice::Futex => "futex",
-        Notice::Eventfd => "eventfd",
-    };
-    TollKey::of(Crossing::Notice).kind(kind).placement(placement)
-}
 
 fn notice(params: &Params) -> Result<Notice> {
     Ok(if params.word("kind")? == "eventfd" { Notice::Eventfd } else { Notice::Futex })
@@ -66,7 +57,7 @@ impl Variant for Wakeup {
 
     fn plan(&self, params: &Params) -> Result<Plan> {
         let placement = params.placement()?;
-        Ok(ping_pong::toll("wake-up there and back", placement, key(notice(params)?, placement)))
+        Ok(ping_pong::toll("wake-up there and back", placement, tolls::notice(notice(params)?, placement)))
     }
 
     fn actor(&self, role: &str, params: &Params) -> Result<Box<dyn Actor>> {

@@ -15,8 +15,8 @@ use tollway_core::{
 
 use super::client::ClientActor;
 use super::server::ServerActor;
-use super::setting::{self, Setting, Way};
 use super::{CLIENT, SERVER, gates};
+use crate::setting::{self, Setting, Way};
 use crate::{params, predict};
 
 pub(super) fn variants() -> Vec<Box<dyn Variant>> {

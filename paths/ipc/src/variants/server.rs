@@ -11,9 +11,9 @@ use tollway_host::descriptor;
 
 use super::SERVER;
 use super::counted::{self, Before, Used};
-use super::setting::{Setting, Way};
 use crate::engine::ping_pong::{ring, tasks, threads};
 use crate::engine::service::Service;
+use crate::setting::{Setting, Way};
 
 /// A server of a trial.
 pub(super) struct ServerActor {

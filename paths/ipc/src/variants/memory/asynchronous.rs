@@ -11,13 +11,13 @@ use tollway_host::clock::RunClock;
 use tollway_host::cpu::current_cpu;
 use tollway_load::wait_until;
 
-use super::{CALLER, ENTRIES, bytes};
+use super::{CALLER, ENTRIES};
 use crate::engine::memory::{Memory, lasted, tasks};
 use crate::engine::ping_pong::Outcome;
+use crate::tolls;
 use crate::variants::client::verified;
 use crate::variants::counted::{self, Before};
 use crate::variants::course::{Course, timed};
-use crate::variants::labour;
 use crate::variants::ping_pong::placed;
 use crate::{params, predict};
 
@@ -68,7 +68,7 @@ impl Asked {
         }
         Ok(Asked {
             requests: params.int("concurrency")? as usize,
-            bytes: bytes(params)?,
+            bytes: params::bytes(params)?,
             placement,
             is_polled,
         })
@@ -140,7 +140,7 @@ impl Variant for Asynchronous {
             Asynchronous::Alone => (vec![Gate::new(self.name(), CALLER, toll.clone())], Some(toll)),
             Asynchronous::Whole => {
                 let entries = Gate::counted(ENTRIES, CALLER).toll(TollKey::of(Crossing::Getppid));
-                (vec![Gate::new("call", CALLER, labour::pages_key(asked.bytes)), entries], None)
+                (vec![Gate::new("call", CALLER, tolls::pages(asked.bytes)), entries], None)
             }
         };
         Ok(Plan {

@@ -10,9 +10,7 @@
 mod asynchronous;
 mod synchronous;
 
-use tollway_core::{Params, Result, Variant};
-
-use crate::engine::memory::PAGE;
+use tollway_core::Variant;
 
 const CALLER: &str = "caller";
 
@@ -25,9 +23,4 @@ pub(super) fn variants() -> Vec<Box<dyn Variant>> {
         Box::new(asynchronous::Asynchronous::Whole),
         Box::new(asynchronous::Asynchronous::Alone),
     ]
-}
-
-/// Bytes of a call.
-pub(super) fn bytes(params: &Params) -> Result<usize> {
-    Ok(params.int("pages")? as usize * PAGE)
 }

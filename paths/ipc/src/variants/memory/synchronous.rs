@@ -7,13 +7,13 @@ use tollway_core::{
 use tollway_host::clock::RunClock;
 use tollway_load::wait_until;
 
-use super::{CALLER, bytes};
+use super::CALLER;
 use crate::engine::memory::{Memory, calls, lasted};
 use crate::engine::ping_pong::Outcome;
+use crate::tolls;
 use crate::variants::client::verified;
 use crate::variants::counted::Before;
 use crate::variants::course::{Course, timed};
-use crate::variants::labour;
 use crate::{params, predict};
 
 /// madvise(2).
@@ -41,20 +41,20 @@ impl Variant for Synchronous {
         Ok(Plan {
             operation: "call".into(),
             roles: vec![Role::measured(CALLER)],
-            gates: vec![Gate::new("call", CALLER, labour::pages_key(bytes(params)?))],
+            gates: vec![Gate::new("call", CALLER, tolls::pages(params::bytes(params)?))],
             provides: None,
-            needs: vec![labour::pages_key(bytes(params)?)],
+            needs: vec![tolls::pages(params::bytes(params)?)],
             requires: Vec::new(),
             guests: Vec::new(),
         })
     }
 
     fn predict(&self, params: &Params, tolls: &dyn TollSource) -> Option<Result<Forecast>> {
-        Some(bytes(params).and_then(|bytes| predict::of_the_call(&labour::pages_key(bytes), tolls)))
+        Some(params::bytes(params).and_then(|bytes| predict::of_the_call(&tolls::pages(bytes), tolls)))
     }
 
     fn actor(&self, _: &str, params: &Params) -> Result<Box<dyn Actor>> {
-        let memory = Memory::new(1, bytes(params)?)?;
+        let memory = Memory::new(1, params::bytes(params)?)?;
         Ok(Box::new(Caller {
             memory,
             outcome: Outcome::default(),

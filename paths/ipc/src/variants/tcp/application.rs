@@ -5,8 +5,8 @@ use tollway_host::descriptor;
 
 use super::super::SERVER;
 use super::super::counted::{Before, NOTICES};
-use super::super::setting::Setting;
 use crate::engine::tcp::{Application, Style};
+use crate::setting::Setting;
 
 pub(super) struct ApplicationActor {
     style: Style,

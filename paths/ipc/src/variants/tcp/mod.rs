@@ -34,8 +34,6 @@ use tollway_core::{
     Variant,
 };
 
-pub(crate) use request::{DEPTHS as STACK_DEPTHS, key as stack_key};
-
 use super::ping_pong::placed;
 use super::{CLIENT, SERVER};
 use crate::engine::tcp::{By, MOST_CONNECTIONS, Style};

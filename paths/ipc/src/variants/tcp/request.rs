@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 
 use tollway_core::{
     Actor, Address, Axis, Crossing, Domain, Error, Gate, Params, Place, Placement, Plan, Recorder,
-    Requirement, Result, Role, Tally, TollKey, Value, Variant, Window,
+    Requirement, Result, Role, Tally, Value, Variant, Window,
 };
 use tollway_host::clock::RunClock;
 use tollway_load::wait_until;
@@ -20,22 +20,10 @@ use super::stack::{Answering, StackActor};
 use crate::engine::ping_pong::Course as _;
 use crate::engine::tcp::{Client, Itself, MOST_CONNECTIONS, Network};
 use crate::params;
-
-/// The numbers of connections at which it is a toll. With one both ends sleep for each message; with four they hardly do, which is far more than a
-/// quarter of what there is to be saved.
-pub(crate) const DEPTHS: [u32; 3] = [1, 4, 64];
+use crate::tolls;
 
 /// Messages that the stack answers.
 pub(super) struct StackRequest;
-
-/// The toll of such a message over so many connections.
-pub(crate) fn key(itself: Itself, placement: Placement, connections: u32) -> TollKey {
-    let kind = match itself {
-        Itself::Tasks => "tasks",
-        Itself::Threads => "threads",
-    };
-    TollKey::of(Crossing::StackRequest).kind(kind).placement(placement).depth(connections)
-}
 
 fn itself(params: &Params) -> Result<Itself> {
     Ok(if params.word("kind")? == "tasks" { Itself::Tasks } else { Itself::Threads })
@@ -72,7 +60,7 @@ impl Variant for StackRequest {
 
     fn plan(&self, params: &Params) -> Result<Plan> {
         let placement = params.placement()?;
-        let key = key(itself(params)?, placement, connections(params)?);
+        let key = tolls::stack(itself(params)?, placement, connections(params)?);
         let (stack, client) = (Role::serving(STACK), Role::measured(CLIENT));
         let mut requires = vec![Requirement::NetworkNamespaces, Requirement::PacketSockets];
         let roles = match placement {

@@ -5,10 +5,10 @@ use tollway_core::{Actor, Address, Error, Place, Placement, Recorder, Result, Ta
 use tollway_host::descriptor;
 
 use super::super::counted::{Before, NOTICES};
-use super::super::setting::Setting;
 use super::meeting::{Awaited, awaits};
 use super::{SENDING, SLEEPING, STACK, WAKING};
 use crate::engine::tcp::{Counts, Itself, Network, Running, Speaker, Stack, Style};
+use crate::setting::Setting;
 
 /// Who answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

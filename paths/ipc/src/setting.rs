@@ -5,10 +5,10 @@ use tollway_channel::linux::{Limits, Notice, Options, plain};
 use tollway_channel::wait::Patience;
 use tollway_core::{CpuFeature, Error, Missing, Params, Requirement, Result, Ticks};
 
-use super::memory;
 use crate::engine::ping_pong::Demand;
 use crate::engine::service::Load;
 use crate::engine::tcp;
+use crate::params;
 
 /// By which way requests go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(crate) enum Way {
 }
 
 impl Way {
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Way::Slow => "slow-path",
             Way::Fast => "fast-path",
@@ -35,7 +35,7 @@ impl Way {
     }
 
     /// How many channels there are for so many requests.
-    pub(super) fn channels(self, requests: usize) -> usize {
+    pub(crate) fn channels(self, requests: usize) -> usize {
         if self.is_synchronous() { requests } else { 1 }
     }
 }
@@ -54,10 +54,10 @@ const MESSAGE: u64 = 64;
 pub(crate) struct Setting {
     pub(crate) way: Way,
     pub(crate) requests: usize,
-    pub(super) size: usize,
+    pub(crate) size: usize,
     pub(crate) load: Load,
-    pub(super) notice: Notice,
-    pub(super) patience: Option<Patience>,
+    pub(crate) notice: Notice,
+    pub(crate) patience: Option<Patience>,
 }
 
 impl Setting {
@@ -65,10 +65,10 @@ impl Setting {
     ///
     /// # Errors
     /// Those of axes that are not set.
-    pub(super) fn of(way: Way, params: &Params) -> Result<Setting> {
+    pub(crate) fn of(way: Way, params: &Params) -> Result<Setting> {
         let word = |axis: &str| params.get(axis).map(|_| params.word(axis)).transpose();
         let number = |axis: &str| params.get(axis).map_or(Ok(0), |_| params.int(axis));
-        let bytes = params.get("pages").map_or(Ok(0), |_| memory::bytes(params))?;
+        let bytes = params.get("pages").map_or(Ok(0), |_| params::bytes(params))?;
         Ok(Setting {
             way,
             requests: params.int("concurrency")? as usize,
@@ -83,7 +83,7 @@ impl Setting {
     }
 
     /// Of messages that nobody works for, between ends that look without end.
-    pub(super) fn awake(way: Way, requests: usize, size: usize) -> Setting {
+    pub(crate) fn awake(way: Way, requests: usize, size: usize) -> Setting {
         let (load, notice) = (Load::default(), Notice::Futex);
         Setting { way, requests, size, load, notice, patience: patience("spin") }
     }
@@ -110,7 +110,7 @@ impl Setting {
     }
 
     /// What the client wants of a channel.
-    pub(super) fn options(&self) -> Options {
+    pub(crate) fn options(&self) -> Options {
         Options {
             slots: self.requests,
             bytes: self.size,
@@ -121,12 +121,12 @@ impl Setting {
     }
 
     /// What the server allows.
-    pub(super) fn limits(&self) -> Limits {
+    pub(crate) fn limits(&self) -> Limits {
         Limits { slots: self.requests.next_power_of_two(), patience: self.patience, ..Limits::default() }
     }
 
     /// What the client wants of a synchronous channel.
-    pub(super) fn plain_options(&self) -> plain::Options {
+    pub(crate) fn plain_options(&self) -> plain::Options {
         let way = match self.way {
             Way::Slow => plain::Way::Seqpacket,
             _ => plain::Way::Handoff,
@@ -135,7 +135,7 @@ impl Setting {
     }
 
     /// What the server allows of it.
-    pub(super) fn plain_limits(&self) -> plain::Limits {
+    pub(crate) fn plain_limits(&self) -> plain::Limits {
         plain::Limits { patience: self.patience, ..plain::Limits::default() }
     }
 
@@ -143,7 +143,7 @@ impl Setting {
     ///
     /// # Errors
     /// [`Error::Missing`] if not.
-    pub(super) fn has_descriptors(&self, own: u64) -> Result<()> {
+    pub(crate) fn has_descriptors(&self, own: u64) -> Result<()> {
         // By the fast path it has the memory, and a socket twice: one to learn that the other end is gone, one to end that.
         let each = own + if self.way == Way::Slow { 1 } else { 3 };
         let (takes, may) =
@@ -159,7 +159,7 @@ impl Setting {
     }
 
     /// What the client keeps on its way.
-    pub(super) fn demand(&self) -> Demand {
+    pub(crate) fn demand(&self) -> Demand {
         Demand { requests: self.requests, size: self.size, result: self.load.result() }
     }
 }
@@ -173,7 +173,7 @@ fn patience(word: &str) -> Option<Patience> {
 }
 
 /// What the machine must have for that notice.
-pub(super) fn requires(params: &Params) -> Result<Vec<Requirement>> {
+pub(crate) fn requires(params: &Params) -> Result<Vec<Requirement>> {
     Ok(match params.get("notice").map(|_| params.word("notice")).transpose()? {
         Some("user-interrupt") => vec![Requirement::Cpu(CpuFeature::UserInterrupts)],
         _ => Vec::new(),
@@ -181,7 +181,7 @@ pub(super) fn requires(params: &Params) -> Result<Vec<Requirement>> {
 }
 
 /// Refuses what no kernel of today hands to programs, where the processor has it.
-pub(super) fn possible(params: &Params) -> Result<()> {
+pub(crate) fn possible(params: &Params) -> Result<()> {
     match params.get("notice").map(|_| params.word("notice")).transpose()? {
         Some("user-interrupt") => Err(Error::Input {
             place: "axis `notice`, value `user-interrupt`".into(),
