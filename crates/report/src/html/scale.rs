@@ -8,6 +8,9 @@ use crate::terminal::whole;
 /// The shortest time on a scale: anything shorter stands at its left end.
 const SHORTEST: f64 = 1e-3;
 
+/// Per cent of the width below which texts of neighbours overlap, where one of them is at an end.
+const NARROW: f64 = 11.0;
+
 /// From one power of ten to another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Scale {
@@ -31,9 +34,12 @@ pub(crate) struct Tick {
 }
 
 impl Scale {
-    /// Around all medians and 99th percentiles of a run; `None` without a figure.
+    /// Around all medians and 99th percentiles of a run, and as much of their intervals as is within a decade; `None` without a figure.
     pub(crate) fn of(document: &RunDocument) -> Option<Scale> {
-        let ends = |e: &Estimate| [e.ns.lo, e.ns.hi, e.ns.estimate];
+        let ends = |e: &Estimate| {
+            let ns = e.ns.estimate;
+            [e.ns.lo.max(ns / 10.0), e.ns.hi.min(ns * 10.0), ns]
+        };
         let all = || {
             document
                 .points
@@ -60,7 +66,10 @@ impl Scale {
     /// A mark for each power of ten.
     pub(crate) fn ticks(self) -> Vec<Tick> {
         let (lo, hi) = (self.lo as i32, self.hi as i32);
+        // The texts at both ends stand inside: where decades are narrow there is no room for one beside them.
+        let is_beside = |log: i32| self.decade() < NARROW && (log == lo + 1 || log == hi - 1);
         (lo..=hi)
+            .filter(|log| !is_beside(*log))
             .map(|log| Tick {
                 x: self.x(10f64.powi(log)),
                 label: whole(f64::from(log)),
@@ -78,13 +87,14 @@ impl Scale {
 
 /// How far light goes in that power of ten of nanoseconds, to one digit: 0.3 m in a nanosecond.
 fn light(log: i32) -> String {
-    // From 10^-3 ns, 0.3 mm, upwards; 3·10^(log - 1) m.
+    // From 10^-3 ns, 300 µm, upwards; 3·10^(log - 1) m.
     let power = log - 1;
     let (unit, above) = match power {
         3.. => ("km", 3),
         0..3 => ("m", 0),
         -2..0 => ("cm", -2),
-        _ => ("mm", -3),
+        -3 => ("mm", -3),
+        _ => ("µm", -6),
     };
     let value = 3.0 * 10f64.powi(power - above);
     format!("{} {unit}", value.round())
@@ -100,6 +110,10 @@ mod tests {
         assert_eq!([1.0, 10.0, 1e4, 1e9, 0.0].map(|ns| scale.x(ns)), [0.0, 25.0, 100.0, 100.0, 0.0]);
         let labels: Vec<String> =
             scale.ticks().into_iter().map(|t| format!("{} {}", t.label, t.light)).collect();
+        assert_eq!(light(-3), "300 µm");
+        let many = Scale { lo: -1.0, hi: 9.0 }.ticks();
+        let texts: Vec<&str> = many.iter().map(|tick| tick.label.as_str()).collect();
+        assert_eq!(texts, ["0.1 ns", "10 ns", "100 ns", "1 µs", "10 µs", "100 µs", "1 ms", "10 ms", "1 s"]);
         assert_eq!(labels, ["1 ns 30 cm", "10 ns 3 m", "100 ns 30 m", "1 µs 300 m", "10 µs 3 km"]);
     }
 }
