@@ -139,13 +139,13 @@ impl Setting {
         plain::Limits { patience: self.patience, ..plain::Limits::default() }
     }
 
-    /// Whether this process may have as many descriptors as its ends of all channels take, with so many of its own for each.
+    /// Whether this process may have as many descriptors as its ends of all channels take, and so many besides for each.
     ///
     /// # Errors
     /// [`Error::Missing`] if not.
-    pub(crate) fn has_descriptors(&self, own: u64) -> Result<()> {
+    pub(crate) fn has_descriptors(&self, besides: u64) -> Result<()> {
         // By the fast path it has the memory, and a socket twice: one to learn that the other end is gone, one to end that.
-        let each = own + if self.way == Way::Slow { 1 } else { 3 };
+        let each = besides + if self.way == Way::Slow { 1 } else { 3 };
         let (takes, may) =
             (OWN + each * self.way.channels(self.requests) as u64, getrlimit(Resource::Nofile).current);
         match may {

@@ -15,7 +15,7 @@
 //! - **Two cores, wake-ups** 0.81 to 1.28 times, on a machine with nothing else to do, up to 1.39 with matrices in the caches.
 //! - **Two cores, messages** 0.87 to 1.27 times.
 //!
-//! Of network stacks nothing has been learnt yet: one run has foretold them, on a busy host. They are left as much as wake-ups across cores are, since with few connections
+//! Of network stacks nothing has been learnt by itself. They are left as much as wake-ups across cores are, since with few connections
 //! stack and client wake each other so for every message.
 //!
 //! Where nothing was seen below a toll, a tenth is left for it. What is learnt so cannot be tried by the same runs; the next ones grade it.

@@ -232,18 +232,21 @@ fn a_message_over_tcp_costs_the_stack_and_what_it_asks() {
 /// Where tolls are known well a prediction of synchronous requests over TCP says something: its ends are within a factor of two.
 #[test]
 fn predictions_of_messages_over_tcp_say_something() {
-    for variant in ["tcp-sync", "tcp-handoff"] {
-        for (connections, cores) in
-            [(1u64, "one"), (1, "two"), (8, "one"), (8, "two"), (128, "one"), (128, "two")]
-        {
-            let axes = [("connections", connections.into()), ("cores", cores.into())];
-            let said = asked(variant, &axes).is_none_or(|Forecast { lo, hi, .. }| hi < 2.0 * lo);
-            assert!(said, "{variant} {connections} {cores}");
+    for (variant, cores, some) in [
+        ("tcp-sync", "one", &[1u64, 8, 128][..]),
+        ("tcp-sync", "two", &[1, 8, 128]),
+        ("tcp-handoff", "one", &[1, 8, 128]),
+        ("tcp-handoff", "two", &[1]),
+    ] {
+        for connections in some {
+            let axes = [("connections", (*connections).into()), ("cores", cores.into())];
+            let Forecast { lo, hi, .. } = asked(variant, &axes).unwrap();
+            assert!(hi < 2.0 * lo, "{variant} {connections} {cores}: [{lo:.0}, {hi:.0}]");
         }
     }
 }
 
-/// What the preset `tcp-server` has measured first takes less than a fifth of what its own 64 points take.
+/// What the preset `tcp-server` has measured first is a quarter of its own 64 points.
 #[test]
 fn few_tolls_foretell_all_of_a_tcp_server() {
     let path = crate::path();

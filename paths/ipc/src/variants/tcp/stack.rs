@@ -21,8 +21,9 @@ pub(super) enum Answering {
 
 impl Answering {
     /// How long a stack looks before it gives its core away. Frames come from another core, one before the other has been looked for in vain: who waits
-    /// besides for somebody who needs that core would look on, and keep him from answering, until no client has anything more to say. So it looks only
-    /// where nobody is known to: its own threads are on its core, the application may be.
+    /// besides for somebody who needs that core would look on, and keep him from answering, until no client has anything more to say. So it does not look
+    /// where the application has its core, or only threads of its own answer. Those that ask an application on another core have the same patience, and look
+    /// for its replies.
     fn patience(self) -> Option<Patience> {
         match self {
             Answering::Application(_, Placement::Same) | Answering::Stack(Itself::Threads) => {
