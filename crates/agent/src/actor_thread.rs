@@ -109,6 +109,7 @@ impl<'a> Life<'a> {
             before.and_then(|before| Ok(usage::delta(&before, &usage::Usage::read()?))).unwrap_or_default();
         Ok(Ran {
             spread: self.make.measured.then(|| self.recorder.spread()),
+            stretch: self.recorder.stretch(),
             cpu_ns: u64::try_from(time.as_nanos()).unwrap_or(u64::MAX),
             span_ns: u64::try_from(span.as_nanos()).unwrap_or(u64::MAX),
             voluntary: used.voluntary,

@@ -11,12 +11,16 @@ pub struct GuestSpec {
     pub memory_mib: u32,
     /// Its devices, in the order in which it finds them.
     pub devices: Vec<GuestDevice>,
+    /// Whether its memory is made of huge pages: of the machine's pool where that has enough that are free, else as its kernel
+    /// gives them to a program that asks.
+    #[serde(default)]
+    pub huge_pages: bool,
 }
 
 impl Default for GuestSpec {
     /// Room for a kernel, an agent and small jobs; no devices.
     fn default() -> Self {
-        GuestSpec { memory_mib: 192, devices: Vec::new() }
+        GuestSpec { memory_mib: 192, devices: Vec::new(), huge_pages: false }
     }
 }
 

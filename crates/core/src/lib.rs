@@ -30,6 +30,7 @@ mod recorder;
 mod requirement;
 mod tally;
 mod toll;
+mod yielded;
 
 pub use actor::{Actor, Address, Doorbell, ExitCounts, Exits, Lot, Place, Window};
 pub use actor_record::ActorRecord;
@@ -50,3 +51,4 @@ pub use recorder::{Recorder, SUB_TICKS, Spread};
 pub use requirement::{CpuFeature, Missing, Requirement};
 pub use tally::{Stage, Taken, Tally};
 pub use toll::{Placement, Toll, TollKey, Warmth};
+pub use yielded::{Unit, Yield};

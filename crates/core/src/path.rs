@@ -1,6 +1,8 @@
 //! A path, its variants, and the registry that names all paths.
 
-use crate::{Actor, Axis, Error, Forecast, Params, Plan, Result, TollSource};
+use std::time::Duration;
+
+use crate::{Actor, Axis, Error, Forecast, Params, Plan, Result, TollSource, Yield};
 
 /// One design of a path.
 pub trait Variant: Send + Sync {
@@ -33,6 +35,17 @@ pub trait Variant: Send + Sync {
 
     /// How it runs at a point. `params` are [complete](Params::complete).
     fn plan(&self, params: &Params) -> Result<Plan>;
+
+    /// What an operation gives, where a rate says more than a time: the first is the headline.
+    fn yields(&self, _params: &Params) -> Vec<Yield> {
+        Vec::new()
+    }
+
+    /// How long an actor may take beyond its window, or to get ready, where that is more than a few seconds: one operation
+    /// may be longer than any window, or a large file has to be made first.
+    fn patience(&self, _params: &Params) -> Duration {
+        Duration::ZERO
+    }
 
     /// An actor for a role of that plan.
     fn actor(&self, role: &str, params: &Params) -> Result<Box<dyn Actor>>;

@@ -20,6 +20,7 @@ pub struct Recorder {
     ops: u64,
     ticks: u64,
     batch: u32,
+    stretch: Option<Ticks>,
 }
 
 impl Recorder {
@@ -27,7 +28,7 @@ impl Recorder {
     pub fn new() -> Self {
         let histogram = Histogram::new_with_bounds(1, LONGEST * SUB_TICKS, 3)
             .expect("the bounds are constants that hdrhistogram accepts");
-        Recorder { histogram, ops: 0, ticks: 0, batch: 1 }
+        Recorder { histogram, ops: 0, ticks: 0, batch: 1, stretch: None }
     }
 
     /// Says how many operations a sample covers from here on.
@@ -50,6 +51,18 @@ impl Recorder {
         self.ops += other.ops;
         self.ticks += other.ticks;
         self.batch = self.batch.max(other.batch);
+        self.stretch = self.stretch.max(other.stretch);
+    }
+
+    /// Says that what was recorded took so long, where that is not the window: an operation that is longer than it, or a
+    /// program that keeps its own time.
+    pub fn took(&mut self, ticks: Ticks) {
+        self.stretch = Some(ticks);
+    }
+
+    /// How long what was recorded took, where that is not the window.
+    pub fn stretch(&self) -> Option<Ticks> {
+        self.stretch
     }
 
     /// Operations so far, and the ticks that they took, all together; allocates nothing.

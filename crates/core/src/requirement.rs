@@ -66,6 +66,8 @@ pub enum Requirement {
     HwRng,
     /// Sockets of family AF_ALG, by which a kernel does ciphers for programs.
     AfAlg,
+    /// A program of that name, from the Debian package of that name.
+    Program(String, String),
 }
 
 /// Something that this machine lacks: what, why it is known, what to do about it.

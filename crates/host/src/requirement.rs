@@ -4,7 +4,7 @@ use std::ffi::CString;
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::{FromRawFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 use tollway_core::{CpuFeature, Missing, Requirement};
@@ -57,6 +57,7 @@ pub fn check(requirement: &Requirement) -> Result<(), Missing> {
         Requirement::AfXdp => network::af_xdp(),
         Requirement::HwRng => hw_rng(),
         Requirement::AfAlg => AfAlg::check(),
+        Requirement::Program(name, package) => program(name, package).map(drop),
     }
 }
 
@@ -85,6 +86,18 @@ pub fn test_has(needs: &[(Requirement, &str)]) -> bool {
         skip_test(&[word], missing);
     }
     lacking.is_none()
+}
+
+/// A program of `PATH`.
+///
+/// # Errors
+/// [`Missing`] with the Debian package that has it.
+pub fn program(name: &str, package: &str) -> Found<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut places = std::env::split_paths(&path).map(|folder| folder.join(name));
+    places
+        .find(|place| place.is_file())
+        .ok_or_else(|| Missing::new(name, "it is not in PATH", format!("apt-get install {package}")))
 }
 
 /// A read alone would not tell: without a generator it waits for one, or fails, as the kernel's version has it.

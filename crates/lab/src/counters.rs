@@ -23,7 +23,7 @@ impl<'a> Counters<'a> {
 }
 
 /// What an actor of the plan did and used in a trial whose window has that length.
-pub(crate) fn record(played: &Played, plan: &Plan, spec: &TrialSpec) -> ActorRecord {
+pub(crate) fn record(played: &Played, plan: &Plan, spec: &TrialSpec, hz: f64) -> ActorRecord {
     let Played { role, number, tenant, ran, given } = played;
     let recorded = ran.spread.as_ref();
     let class = plan.roles.iter().find(|r| r.name == *role).and_then(|r| r.classes.get(*number as usize));
@@ -37,7 +37,10 @@ pub(crate) fn record(played: &Played, plan: &Plan, spec: &TrialSpec) -> ActorRec
             _ => Some(ran.cpu_ns),
         },
         span_ns: Some(ran.span_ns),
-        window_ns: Some((spec.window_ms * 1e6).round() as u64),
+        window_ns: Some(match ran.stretch {
+            Some(ticks) => (ticks as f64 / hz * 1e9).round() as u64,
+            None => (spec.window_ms * 1e6).round() as u64,
+        }),
         ops: recorded.map(|s| s.ops),
         mean_ticks: recorded.and_then(Spread::mean),
         late_ticks: ran.late,
@@ -77,7 +80,7 @@ mod tests {
         let of = |plan: &Plan, role: &str, number: u32| {
             let ran = if role == "card" { Ran::default() } else { ran.clone() };
             let played = Played { role: role.into(), number, tenant: TenantKind::Process, ran, given: None };
-            let kept = record(&played, plan, &spec);
+            let kept = record(&played, plan, &spec, 1e9);
             (kept.class, kept.spread.map(|spread| spread.samples()))
         };
         assert_eq!(of(&plan, "card", 0), (None, None));

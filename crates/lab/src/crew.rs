@@ -50,6 +50,8 @@ pub struct Job<'a> {
     pub plan: &'a Plan,
     /// Length of window and warm-up.
     pub spec: &'a TrialSpec,
+    /// How long an actor may take beyond its window, where that is more than usual.
+    pub patience: Duration,
     /// Operations timed together; 0 lets the actor find out.
     pub batch: u32,
     /// Steps of delay planted in every sample.
@@ -164,7 +166,7 @@ impl<'a> Crew<'a> {
         let actors = self.run(job, &members, guests)?;
         let after = Meters::read();
         let meters = after.since(&before);
-        let tally = self.finish(&members)?;
+        let tally = self.finish(&members, self.grace.max(job.patience))?;
         let mut spread: Option<Spread> = None;
         for actor in &actors {
             if let Some(more) = &actor.ran.spread {
@@ -218,11 +220,11 @@ impl<'a> Crew<'a> {
                 let make = self.make(job, &member.sitting)?;
                 self.agents[member.agent].send(member.number, Command::Make(make))?;
             }
-            self.gather(&now, self.grace)?;
+            self.gather(&now, self.grace.max(job.patience))?;
             for member in &now {
                 self.agents[member.agent].send(member.number, Command::Ready(addresses.clone()))?;
             }
-            for (member, answer) in now.iter().zip(self.gather(&now, self.grace)?) {
+            for (member, answer) in now.iter().zip(self.gather(&now, self.grace.max(job.patience))?) {
                 match answer {
                     Answer::Ready(address) => addresses.push(address),
                     other => return Err(out_of_turn(member, &other)),
@@ -308,7 +310,7 @@ impl<'a> Crew<'a> {
         }
         let given = watch(members, guests, &window, self.hz);
         let all: Vec<&Member<'_>> = members.iter().collect();
-        let answers = self.gather(&all, lead + warmup + length + self.grace)?;
+        let answers = self.gather(&all, lead + warmup + length + self.grace.max(job.patience))?;
         let mut played = Vec::new();
         for ((member, answer), given) in members.iter().zip(answers).zip(given) {
             let Answer::Ran(ran) = answer else { return Err(out_of_turn(member, &answer)) };
@@ -324,13 +326,13 @@ impl<'a> Crew<'a> {
     }
 
     /// Lets every actor verify and hand in its tally.
-    fn finish(&mut self, members: &[Member<'_>]) -> Result<Tally> {
+    fn finish(&mut self, members: &[Member<'_>], patience: Duration) -> Result<Tally> {
         for member in members {
             self.agents[member.agent].send(member.number, Command::Finish)?;
         }
         let all: Vec<&Member<'_>> = members.iter().collect();
         let mut tally = Tally::default();
-        for (member, answer) in members.iter().zip(self.gather(&all, self.grace)?) {
+        for (member, answer) in members.iter().zip(self.gather(&all, patience)?) {
             match answer {
                 Answer::Finished(more) => tally.merge(&more),
                 other => return Err(out_of_turn(member, &other)),

@@ -298,7 +298,10 @@ mod tests {
     use crate::seats::{self, seats};
 
     fn plan(roles: Vec<Role>) -> Plan {
-        Plan { guests: vec![GuestSpec { memory_mib: 256, devices: Vec::new() }], ..seats::tests::plan(roles) }
+        Plan {
+            guests: vec![GuestSpec { memory_mib: 256, ..GuestSpec::default() }],
+            ..seats::tests::plan(roles)
+        }
     }
 
     fn of(roles: Vec<Role>) -> Vec<(u32, u32, u32, usize, u32)> {

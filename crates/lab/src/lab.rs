@@ -289,6 +289,7 @@ fn spec_of(point: &Point, registry: &Registry, side: Option<&String>) -> Result<
         boundary: point.plan.provides.as_ref().map(|k| k.boundary()),
         gates: point.plan.gates.clone(),
         changes: variant.changes().map(Into::into),
+        yields: variant.yields(&point.params),
         title: point.title(),
         caveats: variant.caveats().into(),
     })

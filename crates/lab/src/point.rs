@@ -1,5 +1,7 @@
 //! From presets to points: every combination of axes, checked against the variants that are to run it.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 use tollway_core::{Error, Params, Plan, Preset, Registry, Result, TollKey, TrialSpec, Value, Variant};
 
@@ -16,6 +18,8 @@ pub struct Point {
     pub departures: Params,
     /// How the variant runs there.
     pub plan: Plan,
+    /// How long an actor may take beyond its window, where that is more than usual.
+    pub patience: Duration,
     /// How it is tried.
     pub spec: TrialSpec,
 }
@@ -127,7 +131,9 @@ pub fn named(registry: &Registry, selection: &Selection) -> Result<Vec<Point>> {
             let plan = variant.plan(&params)?;
             let departures = departures(&params, variant);
             let spec = preset.trial.clone();
-            let point = Point { path: path.name.into(), variant: name, params, departures, plan, spec };
+            let patience = variant.patience(&params);
+            let point =
+                Point { path: path.name.into(), variant: name, params, departures, plan, patience, spec };
             let twice = points
                 .iter()
                 .any(|p| p.path == point.path && p.variant == point.variant && p.params == point.params);
@@ -178,12 +184,14 @@ fn provider(registry: &Registry, key: &TollKey, needing: &Point) -> Result<Optio
         if plan.provides.as_ref() == Some(key) {
             let spec = needing.spec.clone();
             let departures = departures(&params, &**variant);
+            let patience = variant.patience(&params);
             return Ok(Some(Point {
                 path: path.name.into(),
                 variant: name.into(),
                 params,
                 departures,
                 plan,
+                patience,
                 spec,
             }));
         }

@@ -384,8 +384,8 @@ impl Session<'_> {
         let gaps = outcome.gaps(self.lab.hz);
         let meters =
             serde_json::to_value(Counters::of(&outcome)).map_err(|e| Error::system("writing counters", e))?;
-        let actors =
-            outcome.actors.iter().map(|played| counters::record(played, &point.plan, &point.spec)).collect();
+        let record = |played| counters::record(played, &point.plan, &point.spec, self.lab.hz);
+        let actors = outcome.actors.iter().map(record).collect();
         // Where more actors than processors take turns, it is of their own making that they see gaps and begin late.
         let in_all: u32 = point.plan.roles.iter().map(|role| role.count).sum();
         let crowded = in_all as usize > self.lab.cpus.len();
@@ -465,6 +465,7 @@ fn job(point: &Point, batch: u32, planted: u32, seed: u64) -> Job<'_> {
         params: &point.params,
         plan: &point.plan,
         spec: &point.spec,
+        patience: point.patience,
         batch,
         planted,
         seed,

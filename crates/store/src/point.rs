@@ -3,7 +3,7 @@
 use rusqlite::types::Type;
 use rusqlite::{OptionalExtension, Row, TransactionBehavior, params};
 use serde::{Deserialize, Serialize};
-use tollway_core::{Boundary, Gate, Missing, Params, TollKey};
+use tollway_core::{Boundary, Gate, Missing, Params, TollKey, Yield};
 
 use crate::column::{UnknownWord, from_json, from_word, json, unusable, word};
 use crate::{PointId, Result, RunId, Store, StoreError};
@@ -31,6 +31,9 @@ pub struct PointSpec {
     /// The variant that this one is a change of.
     #[serde(default)]
     pub changes: Option<String>,
+    /// What an operation gives; the first is the headline.
+    #[serde(default)]
+    pub yields: Vec<Yield>,
     /// What a person reads.
     pub title: String,
     /// What a reader of its figures must know; may be empty.
@@ -83,7 +86,7 @@ pub struct Point {
 }
 
 const COLUMNS: &str = "id, run, state, missing, error, batch, trials, side, path, variant, params, operation, toll, \
-                       boundary, title, caveats, gates, changes";
+                       boundary, title, caveats, gates, changes, yields";
 
 impl Store {
     /// Adds points to a run, all or none, in this order.
@@ -94,17 +97,18 @@ impl Store {
                 if let Some(toll) = &p.toll {
                     self.exactly(toll)?;
                 }
-                Ok((p, self.exactly(&p.params)?, self.exactly(&p.gates)?, p.boundary.and_then(word)))
+                let (values, gates) = (self.exactly(&p.params)?, self.exactly(&p.gates)?);
+                Ok((p, values, gates, self.exactly(&p.yields)?, p.boundary.and_then(word)))
             })
             .collect::<Result<Vec<_>>>()?;
         let added = (|| {
             let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let mut insert = transaction.prepare_cached(
                 "INSERT INTO point (run, side, path, variant, toll, boundary, operation, title, params, caveats, gates, \
-                 changes) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+                 changes, yields) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
             )?;
             let mut ids = Vec::with_capacity(rows.len());
-            for (p, values, gates, boundary) in &rows {
+            for (p, values, gates, yields, boundary) in &rows {
                 let toll = p.toll.as_ref().map(TollKey::to_string);
                 ids.push(PointId(insert.insert(params![
                     run,
@@ -119,6 +123,7 @@ impl Store {
                     p.caveats,
                     gates,
                     p.changes,
+                    yields,
                 ])?));
             }
             drop(insert);
@@ -216,6 +221,7 @@ fn read_point(row: &Row<'_>) -> rusqlite::Result<Point> {
             caveats: row.get(15)?,
             gates: from_json(row, 16)?,
             changes: row.get(17)?,
+            yields: from_json(row, 18)?,
         },
     })
 }

@@ -9,8 +9,12 @@ pub const APPLICATION_ID: i32 = 0x546f_6c6c;
 pub const VERSION: i32 = STEPS.len() as i32;
 
 /// Step *n* (from 0) leads from version *n* to *n* + 1. A released step never changes; a change is a new step.
-const STEPS: &[&str] =
-    &[include_str!("schema/1.sql"), include_str!("schema/2.sql"), include_str!("schema/3.sql")];
+const STEPS: &[&str] = &[
+    include_str!("schema/1.sql"),
+    include_str!("schema/2.sql"),
+    include_str!("schema/3.sql"),
+    include_str!("schema/4.sql"),
+];
 
 /// What marks a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

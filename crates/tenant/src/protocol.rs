@@ -17,7 +17,7 @@ use tollway_host::gap::Gaps;
 use crate::probe::Probe;
 
 /// The version of this protocol; both sides must have the same.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// The longest line that either side reads, in bytes: a recorder's distribution is far below it.
 pub const LONGEST_LINE: u64 = 64 << 20;
@@ -138,6 +138,8 @@ pub enum Answer {
 pub struct Ran {
     /// What it recorded; of the measured role only.
     pub spread: Option<Spread>,
+    /// How long that took, in ticks, where it is not the window.
+    pub stretch: Option<Ticks>,
     /// Processor time of its thread, in nanoseconds.
     pub cpu_ns: u64,
     /// The stretch that this processor time is of, in nanoseconds: its run, from the beginning of the

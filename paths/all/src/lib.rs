@@ -11,6 +11,7 @@ pub fn registry() -> Registry {
             tollway_entropy::path(),
             tollway_cipher::path(),
             tollway_ipc::path(),
+            tollway_machine::path(),
             tollway_null::path(),
         ],
     }

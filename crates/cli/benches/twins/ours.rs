@@ -1,5 +1,7 @@
 //! Our side: a trial as every run of Tollway plays it, from processes started for it alone.
 
+use std::time::Duration;
+
 use anyhow::{Context, Result};
 use tollway_core::{Error, GuestFacts, Params, Plan, Registry, TrialSpec};
 use tollway_host::clock;
@@ -102,7 +104,17 @@ impl<'a> Ours<'a> {
         guests: &mut Guests,
     ) -> Result<Outcome> {
         let Point { path, variant, params, plan } = point;
-        let job = Job { path, variant, params, plan, spec, batch: 0, planted: 0, seed: 0 };
+        let job = Job {
+            path,
+            variant,
+            params,
+            plan,
+            spec,
+            patience: Duration::ZERO,
+            batch: 0,
+            planted: 0,
+            seed: 0,
+        };
         Ok(crew.play(&job, guests)?)
     }
 

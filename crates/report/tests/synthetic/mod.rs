@@ -114,6 +114,7 @@ pub fn toll(key: TollKey) -> PointSpec {
         },
         gates: Vec::new(),
         changes: None,
+        yields: Vec::new(),
         toll: Some(key),
     }
 }

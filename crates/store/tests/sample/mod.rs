@@ -42,6 +42,7 @@ pub fn point_spec(toll: Option<TollKey>) -> PointSpec {
         boundary: Some(Boundary::ProcessProcess),
         title: "pipe round trip, across cores".into(),
         changes: None,
+        yields: Vec::new(),
         gates: vec![Gate::new("pipe", "caller", pipe())],
         caveats: "two system calls a side are in it".into(),
     }

@@ -21,6 +21,8 @@ pub(super) struct Shape<'a> {
     pub(super) software_kvm: bool,
     pub(super) vcpus: u32,
     pub(super) memory_mib: u32,
+    /// Whether that is of the machine's pool of huge pages.
+    pub(super) pooled: bool,
     pub(super) devices: &'a Devices,
     /// The kernel's settings besides those that every guest has.
     pub(super) settings: &'a [String],
@@ -48,10 +50,14 @@ impl Shape<'_> {
         say("-display", "none".into());
         // The names of its threads tell which virtual processor each is.
         say("-name", "tollway,debug-threads=on".into());
-        let memory = if self.devices.shared_memory { ",memory-backend=memory" } else { "" };
+        let made = self.devices.shared_memory || self.pooled;
+        let memory = if made { ",memory-backend=memory" } else { "" };
         say("-machine", format!("q35,sata=off,smbus=off,usb=off,vmport=off,hpet=off{memory}"));
-        if self.devices.shared_memory {
-            say("-object", format!("memory-backend-memfd,id=memory,share=on,size={}M", self.memory_mib));
+        if made {
+            let share = if self.devices.shared_memory { "on" } else { "off" };
+            let pages = if self.pooled { ",hugetlb=on,prealloc=on" } else { "" };
+            let size = self.memory_mib;
+            say("-object", format!("memory-backend-memfd,id=memory,share={share}{pages},size={size}M"));
         }
         say("-m", format!("{}M", self.memory_mib));
         say("-smp", self.vcpus.to_string());

@@ -19,6 +19,7 @@ use super::boot::{Boot, in_memory};
 use super::command_line::{MODULES, Shape};
 use super::console::Console;
 use super::device::Devices;
+use super::huge_pages;
 use super::machine::Machine;
 use super::{initramfs, keeper};
 use crate::Agent;
@@ -106,6 +107,7 @@ impl LinuxGuest {
             software_kvm: accelerator == Accelerator::Kvm && software(),
             vcpus: options.vcpus,
             memory_mib: options.spec.memory_mib,
+            pooled: options.spec.huge_pages && huge_pages::free_mib() >= u64::from(options.spec.memory_mib),
             devices: &devices,
             settings: &settings(&options.environment)?,
             kernel: boot.kernel().as_raw_fd(),

@@ -52,6 +52,7 @@ mod device;
 mod disk;
 mod found;
 mod guest;
+mod huge_pages;
 mod initramfs;
 mod keeper;
 mod kernel;

@@ -1,0 +1,23 @@
+//! The path of a whole machine: what a virtual machine or a host gives to programs, part by part.
+//!
+//! [`engine`] has the parts, of use without the laboratory: how fast its processor, memory, disk and network are, each by a
+//! method of our own and, where it is installed, by the field's own tool.
+
+pub mod engine;
+#[expect(dead_code, reason = "the parts come next")]
+mod params;
+mod surroundings;
+mod variants;
+
+use tollway_core::Path;
+
+/// The path `machine`.
+pub fn path() -> Path {
+    Path {
+        name: "machine",
+        question: "What does this machine give to programs, part by part, and what does a mode of running it cost?",
+        variants: variants::all(),
+        presets: &[("quick", include_str!("../presets/quick.toml"))],
+        claims: "",
+    }
+}

@@ -1,0 +1,51 @@
+//! The axes that all parts of the suite share: where they run, and who measures.
+
+use tollway_core::{Axis, Domain, TenantKind, Value};
+
+/// Where a part runs.
+pub(crate) fn tenant() -> Axis {
+    TenantKind::axis(&["process", "linux-guest"])
+}
+
+/// How the disk of a Linux guest is kept.
+pub(crate) fn disk() -> Axis {
+    Axis {
+        name: "disk",
+        about: "the disk of a Linux guest, by the format of its image; elsewhere the folder for measurements as it is",
+        domain: Domain::Words(&["own", "raw", "luks"]),
+        default: Value::Text("own".into()),
+    }
+}
+
+/// What the memory of a Linux guest is made of.
+pub(crate) fn pages() -> Axis {
+    Axis {
+        name: "pages",
+        about: "the pages of which a Linux guest's memory is made: as the host has it, or huge ones where it has any",
+        domain: Domain::Words(&["own", "huge"]),
+        default: Value::Text("own".into()),
+    }
+}
+
+/// The memory of a Linux guest.
+pub(crate) fn memory() -> Axis {
+    Axis {
+        name: "memory",
+        about: "memory of a Linux guest, in MiB",
+        domain: Domain::Whole(128, 1 << 20),
+        default: Value::Int(512),
+    }
+}
+
+/// Who measures: this program, or one of the tools of the field.
+pub(crate) fn by(tools: &'static [&'static str]) -> Axis {
+    Axis {
+        name: "by",
+        about: "who measures: this program, or a tool of the field that is installed",
+        domain: Domain::Words(tools),
+        default: Value::Text(TOLLWAY.into()),
+    }
+}
+
+/// The word of the axis `by` for this program.
+pub(crate) const TOLLWAY: &str = "tollway";

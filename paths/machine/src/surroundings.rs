@@ -1,0 +1,52 @@
+//! Where a part of the suite runs: on this machine, or in a Linux guest with a disk and memory of some kind.
+
+use tollway_core::{
+    Axis, DiskFormat, Error, GuestDevice, GuestSpec, Params, Plan, Requirement, Result, TenantKind,
+};
+
+use crate::params;
+
+/// What a guest's disk has room for besides the files of a part, in MiB: the file system's own.
+const SPARE_MIB: u64 = 64;
+
+/// The axes by which it is said.
+pub(crate) fn axes() -> Vec<Axis> {
+    vec![params::tenant(), params::disk(), params::pages(), params::memory()]
+}
+
+/// The plan of a part that was written for this machine, in its surroundings: its roles live where the axes say, in one
+/// guest, which has a disk with room for `disk_mib` where the part works on one.
+pub(crate) fn settled(mut plan: Plan, params: &Params, disk_mib: Option<u64>) -> Result<Plan> {
+    let tenant = params.tenant()?;
+    if tenant != TenantKind::LinuxGuest {
+        return match ["disk", "pages"].into_iter().find(|axis| params.word(axis).is_ok_and(|w| w != "own")) {
+            Some(axis) => Err(Error::Input {
+                place: format!("axis `{axis}`, value `{}`", params.word(axis)?),
+                reason: "only a Linux guest is made to order".into(),
+                remedy: format!("set `tenant` to linux-guest, or leave `{axis}` out"),
+            }),
+            None => Ok(plan),
+        };
+    }
+    let (here, there): (Vec<_>, Vec<_>) =
+        plan.requires.drain(..).partition(|r| matches!(r, Requirement::Cores(_)));
+    plan.requires = here;
+    plan.requires.push(Requirement::LinuxGuest);
+    for role in &mut plan.roles {
+        role.tenant = TenantKind::LinuxGuest;
+        role.guest = 0;
+        role.requires = there.clone();
+    }
+    let format = match params.word("disk")? {
+        "luks" => DiskFormat::Luks,
+        _ => DiskFormat::Raw,
+    };
+    let mib = |mib: u64| u32::try_from(mib).unwrap_or(u32::MAX);
+    let disk = disk_mib.map(|room| GuestDevice::Disk { format, mib: mib(room + SPARE_MIB), mounted: true });
+    plan.guests = vec![GuestSpec {
+        memory_mib: mib(params.int("memory")?),
+        devices: disk.into_iter().collect(),
+        huge_pages: params.word("pages")? == "huge",
+    }];
+    Ok(plan)
+}
