@@ -17,7 +17,10 @@ pub fn path() -> Path {
         name: "machine",
         question: "What does this machine give to programs, part by part, and what does a mode of running it cost?",
         variants: variants::all(),
-        presets: &[("quick", include_str!("../presets/quick.toml"))],
+        presets: &[
+            ("quick", include_str!("../presets/quick.toml")),
+            ("suite", include_str!("../presets/suite.toml")),
+        ],
         claims: "",
     }
 }
