@@ -36,6 +36,11 @@ pub trait Variant: Send + Sync {
     /// How it runs at a point. `params` are [complete](Params::complete).
     fn plan(&self, params: &Params) -> Result<Plan>;
 
+    /// What a person calls a point of it, where its axes as they stand would say it badly: "random read, 4 KiB, 32 at once".
+    fn title(&self, _params: &Params) -> Option<String> {
+        None
+    }
+
     /// What an operation gives, where a rate says more than a time: the first is the headline.
     fn yields(&self, _params: &Params) -> Vec<Yield> {
         Vec::new()

@@ -271,7 +271,8 @@ fn specs(points: &[Point], registry: &Registry, request: &Request) -> Result<Vec
     let mut specs = Vec::new();
     for point in points {
         for side in sides_of(request) {
-            specs.push(spec_of(point, registry, (!request.sides.is_empty()).then_some(&side.label))?);
+            let label = (!request.sides.is_empty()).then_some(&side.label);
+            specs.push(spec_of(&point.on(&side, registry)?, registry, label)?);
         }
     }
     Ok(specs)

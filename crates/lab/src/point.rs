@@ -5,6 +5,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tollway_core::{Error, Params, Plan, Preset, Registry, Result, TollKey, TrialSpec, Value, Variant};
 
+use crate::side::Side;
+
 /// A variant at one point of its axes, ready to be tried.
 #[derive(Clone, Debug)]
 pub struct Point {
@@ -16,6 +18,8 @@ pub struct Point {
     pub params: Params,
     /// Those of them that are not the axis's default: what a reader has to know.
     pub departures: Params,
+    /// What its variant calls it, where it has words for it.
+    pub name: Option<String>,
     /// How the variant runs there.
     pub plan: Plan,
     /// How long an actor may take beyond its window, where that is more than usual.
@@ -32,8 +36,51 @@ impl Point {
         match (&self.plan.provides, crossing) {
             (Some(key), _) => key.title(),
             (None, Some(key)) if measured > 1 => format!("{}, {measured} tenants", key.title()),
-            (None, _) => format!("{} {} {}", self.path, self.variant, self.departures).trim_end().into(),
+            (None, _) => self.name.clone().unwrap_or_else(|| {
+                format!("{} {} {}", self.path, self.variant, self.departures).trim_end().into()
+            }),
         }
+    }
+
+    /// A variant at values of its axes that are complete.
+    ///
+    /// # Errors
+    /// What the variant does not take.
+    fn of(path: &str, variant: &dyn Variant, params: Params, spec: TrialSpec) -> Result<Point> {
+        Ok(Point {
+            path: path.into(),
+            variant: variant.name().into(),
+            departures: departures(&params, variant),
+            name: variant.title(&params),
+            plan: variant.plan(&params)?,
+            patience: variant.patience(&params),
+            params,
+            spec,
+        })
+    }
+
+    /// The same point as a side has it: with the values that the side gives its axes.
+    ///
+    /// # Errors
+    /// What the variant does not take.
+    pub fn on(&self, side: &Side, registry: &Registry) -> Result<Point> {
+        let variant = self.variant(registry)?;
+        let axes = variant.axes();
+        let own = side.axes.iter().filter(|(name, _)| axes.iter().any(|axis| axis.name == *name));
+        let params = own.fold(self.params.clone(), |params, (name, value)| params.with(name, value.clone()));
+        if params == self.params {
+            return Ok(self.clone());
+        }
+        let place = |error| match error {
+            Error::Input { place, reason, remedy } => Error::Input {
+                place: format!("side {}, {} {place}", side.label, self.variant),
+                reason,
+                remedy,
+            },
+            other => other,
+        };
+        let params = params.complete(&axes).and_then(|params| variant.pinned(params)).map_err(place)?;
+        Point::of(&self.path, variant, params, self.spec.clone()).map_err(place)
     }
 
     /// The variant itself.
@@ -128,12 +175,7 @@ pub fn named(registry: &Registry, selection: &Selection) -> Result<Vec<Point>> {
                 .complete(&variant.axes())
                 .and_then(|params| variant.pinned(params))
                 .map_err(|e| in_preset(&preset.preset.name, &name, e))?;
-            let plan = variant.plan(&params)?;
-            let departures = departures(&params, variant);
-            let spec = preset.trial.clone();
-            let patience = variant.patience(&params);
-            let point =
-                Point { path: path.name.into(), variant: name, params, departures, plan, patience, spec };
+            let point = Point::of(path.name, variant, params, preset.trial.clone())?;
             let twice = points
                 .iter()
                 .any(|p| p.path == point.path && p.variant == point.variant && p.params == point.params);
@@ -180,20 +222,9 @@ fn provider(registry: &Registry, key: &TollKey, needing: &Point) -> Result<Optio
             }
         }
         let Ok(params) = params.complete(&variant.axes()) else { continue };
-        let plan = variant.plan(&params)?;
-        if plan.provides.as_ref() == Some(key) {
-            let spec = needing.spec.clone();
-            let departures = departures(&params, &**variant);
-            let patience = variant.patience(&params);
-            return Ok(Some(Point {
-                path: path.name.into(),
-                variant: name.into(),
-                params,
-                departures,
-                plan,
-                patience,
-                spec,
-            }));
+        let point = Point::of(path.name, &**variant, params, needing.spec.clone())?;
+        if point.plan.provides.as_ref() == Some(key) {
+            return Ok(Some(point));
         }
     }
     Ok(None)

@@ -197,14 +197,24 @@ impl Session<'_> {
 
     fn skip_what_is_lacking(&mut self) -> Result<(), LabError> {
         for point in 0..self.points.len() {
-            if self.is_pending(point)
-                && let Some(missing) = lacking(&self.points[point]).or_else(|| self.not_in_guests(point))
-            {
+            if !self.is_pending(point) {
+                continue;
+            }
+            let lacked = (0..self.sides.len()).find_map(|side| match self.subject(point, side) {
+                Ok(subject) => lacking(&subject).map(Ok),
+                Err(error) => Some(Err(error)),
+            });
+            if let Some(missing) = lacked.transpose()?.or_else(|| self.not_in_guests(point)) {
                 self.progress.skipped(&self.points[point].title(), &missing, 0);
                 self.settle(point, &PointState::Skipped(missing))?;
             }
         }
         Ok(())
+    }
+
+    /// A point as one of the sides has it.
+    fn subject(&self, point: usize, side: usize) -> Result<Point, Error> {
+        self.points[point].on(&self.sides[side], self.lab.registry)
     }
 
     /// What keeps a point from being compared in Linux guests.
@@ -267,7 +277,7 @@ impl Session<'_> {
             if !self.is_pending(point) || !self.wants_pilot(point) {
                 continue;
             }
-            let subject = self.points[point].clone();
+            let subject = self.subject(point, 0)?;
             self.progress.playing(&subject.title());
             let job = job(&subject, 0, 0, self.request.seed);
             let begun = Instant::now();
@@ -336,7 +346,7 @@ impl Session<'_> {
             return Ok(());
         }
         let (id, batch, steps) = (entry.id, entry.batch.unwrap_or(0), entry.steps);
-        let point = self.points[slot.point].clone();
+        let point = self.subject(slot.point, slot.side)?;
         self.progress.playing(&point.title());
         let started = Timestamp::now();
         let outcome = {
@@ -416,7 +426,7 @@ impl Session<'_> {
     fn foretell(&mut self) -> Result<(), LabError> {
         for at in 0..self.entries.len() {
             let entry = &self.entries[at];
-            let (id, point) = (entry.id, &self.points[entry.point]);
+            let (id, point) = (entry.id, self.subject(entry.point, entry.side)?);
             let Some(foretold) = self.request.foretold.iter().find(|foretold| {
                 (&foretold.path, &foretold.variant, &foretold.params)
                     == (&point.path, &point.variant, &point.params)
@@ -444,7 +454,7 @@ impl Session<'_> {
             if !which.contains(&entry.point) || entry.state != PointState::Pending {
                 continue;
             }
-            let (id, point) = (entry.id, &self.points[entry.point]);
+            let (id, point) = (entry.id, self.subject(entry.point, entry.side)?);
             let begun = self.done.iter().any(|mark| mark.point == id);
             if begun || self.store.prediction(id)?.is_some() {
                 continue;

@@ -1,10 +1,10 @@
-//! The sides of a comparison: two builds, or one build in two settings of the host.
+//! The sides of a comparison: two builds, or one build in two settings of the host or at two values of an axis.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use tollway_core::{Error, Result};
+use tollway_core::{Error, Params, Result, Value};
 use tollway_tenant::Executable;
 
 /// One side: what is started as agents, and what is set before.
@@ -20,6 +20,9 @@ pub struct Side {
     pub environment: Vec<(String, String)>,
     /// Files of the kernel's settings (under /sys or /proc/sys) and what is written to them before each of its trials.
     pub settings: Vec<Setting>,
+    /// Values of axes: each of its points has those that are its variant's, whatever else was said of it.
+    #[serde(default)]
+    pub axes: Params,
     /// Slowdown planted in every operation, as a share of its cost: 0.1 makes each 10 % slower. Proves that the
     /// comparison finds it.
     pub planted: f64,
@@ -59,22 +62,25 @@ impl Side {
             program: None,
             environment: Vec::new(),
             settings: Vec::new(),
+            axes: Params::new(),
             planted: 0.0,
         }
     }
 
     /// Reads a side as a person writes it: parts joined by `,`, each one of
-    /// `self`, the path of a tollway program, `env:NAME=VALUE`, `set:/sys/…=VALUE`, `set:/proc/sys/…=VALUE`, and
-    /// `plant:10%`, which makes every operation slower by that share: for proofs that a comparison finds it.
+    /// `self`, the path of a tollway program, `env:NAME=VALUE`, `set:/sys/…=VALUE`, `set:/proc/sys/…=VALUE`, `axis:NAME=VALUE`,
+    /// and `plant:10%`, which makes every operation slower by that share: for proofs that a comparison finds it.
     pub fn parse(label: &str, text: &str) -> Result<Side> {
         let mut side = Side { about: text.into(), ..Side::as_it_is(label) };
         for part in text.split(',').map(str::trim) {
-            let bad = |reason: &str| Error::Input {
+            let bad = |reason: &str| {
+                Error::Input {
                 place: format!("side {label}, `{part}`"),
                 reason: reason.into(),
                 remedy: "write `self`, the path of a tollway program, `env:NAME=VALUE`, \
-                         `set:/sys/…=VALUE` (also /proc/sys) or `plant:10%`, joined by commas"
+                         `set:/sys/…=VALUE` (also /proc/sys), `axis:NAME=VALUE` or `plant:10%`, joined by commas"
                     .into(),
+            }
             };
             if part == "self" {
             } else if let Some(assignment) = part.strip_prefix("env:") {
@@ -90,6 +96,10 @@ impl Side {
                     return Err(bad("only files under /sys and /proc/sys are set"));
                 }
                 side.settings.push(setting);
+            } else if let Some(assignment) = part.strip_prefix("axis:") {
+                let (axis, value) = assignment.split_once('=').ok_or_else(|| bad("it has no `=`"))?;
+                let number = value.parse().map(Value::Int).or_else(|_| value.parse().map(Value::Real));
+                side.axes.set(axis, number.unwrap_or_else(|_| value.into()));
             } else if let Some(share) = part.strip_prefix("plant:") {
                 let percent = share.strip_suffix('%').and_then(|n| n.parse::<f64>().ok());
                 let percent = percent.filter(|p| (0.0..=1000.0).contains(p));
@@ -166,12 +176,19 @@ mod tests {
     }
 
     #[test]
+    fn an_axis_takes_numbers_and_words() {
+        let side = Side::parse("B", "self,axis:disk=luks,axis:depth=32").unwrap();
+        assert_eq!(side.axes, Params::new().with("disk", "luks").with("depth", 32));
+    }
+
+    #[test]
     fn what_is_no_setting_is_refused_with_its_place() {
         for text in [
             "set:/etc/passwd=x",
             "set:/sys/../etc/passwd=x",
             "env:NOTHING",
             "env:=x",
+            "axis:disk",
             "no-such-program",
             "",
             "plant:10",

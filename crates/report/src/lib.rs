@@ -18,6 +18,7 @@
 //! about it, what failed says so, noisy figures are marked, and the p99 of batches is not taken for that of operations.
 
 mod bill;
+mod card;
 mod claim;
 mod classes;
 pub mod columns;

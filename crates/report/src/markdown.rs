@@ -2,11 +2,12 @@
 
 use tollway_core::TenantKind;
 
+use crate::card;
 use crate::compare::words;
 use crate::document::{ComparisonDocument, RunDocument, SampleKind};
 use crate::host_against_guest::{kind_title, legend, ratio_words, setbacks};
 use crate::number::{count, interval, percent, ratio, share_of, time};
-use crate::price_list::{by_boundary, groups};
+use crate::price_list::{Group, by_boundary, groups};
 
 pub(crate) fn run(document: &RunDocument) -> String {
     let (run, quality) = (&document.run, &document.quality);
@@ -49,26 +50,37 @@ pub(crate) fn run(document: &RunDocument) -> String {
             let trials = point.trials;
             out += &format!("| {title} | {median} | {span} | {p99} | {cycles} | {trials} | {quiet} |\n");
         }
-        let setbacks = !group.failed.is_empty() || !group.skipped.is_empty();
-        if setbacks && !group.priced.is_empty() {
-            out.push('\n');
-        }
-        for point in &group.failed {
-            let error = point.error.as_deref().unwrap_or_default();
-            out += &format!("- {}: **failed**: {}\n", escaped(&point.label()), escaped(error));
-        }
-        for (missing, points) in &group.skipped {
-            let titles: Vec<String> = points.iter().map(|p| escaped(&p.label())).collect();
-            out += &format!(
-                "- {}: **skipped**: {}: {} → {}\n",
-                titles.join("; "),
-                escaped(&missing.what),
-                escaped(&missing.reason),
-                escaped(&missing.remedy)
-            );
-        }
+        out += &setbacks_of(&group);
     }
-    out + &host_against_guest(document) + &tenants(document) + &classes(document) + &counts(document)
+    out + &card::markdown::section(document)
+        + &host_against_guest(document)
+        + &tenants(document)
+        + &classes(document)
+        + &counts(document)
+}
+
+/// What failed and what was skipped of a group.
+pub(crate) fn setbacks_of(group: &Group<'_>) -> String {
+    let mut out = String::new();
+    let setbacks = !group.failed.is_empty() || !group.skipped.is_empty();
+    if setbacks && !group.priced.is_empty() {
+        out.push('\n');
+    }
+    for point in &group.failed {
+        let error = point.error.as_deref().unwrap_or_default();
+        out += &format!("- {}: **failed**: {}\n", escaped(&point.label()), escaped(error));
+    }
+    for (missing, points) in &group.skipped {
+        let titles: Vec<String> = points.iter().map(|p| escaped(&p.label())).collect();
+        out += &format!(
+            "- {}: **skipped**: {}: {} → {}\n",
+            titles.join("; "),
+            escaped(&missing.what),
+            escaped(&missing.reason),
+            escaped(&missing.remedy)
+        );
+    }
+    out
 }
 
 /// What the same crossings cost in this machine and in its guests; empty where that was not measured.
@@ -165,17 +177,14 @@ pub(crate) fn comparison(document: &ComparisonDocument) -> String {
         );
         out += "|---|--:|--:|--:|--:|---|\n";
         for figure in figures {
-            let median =
-                |e: &Option<crate::document::Estimate>| e.map_or("–".into(), |e| time(e.ns.estimate));
+            let [a, b] = words::quoted(figure);
             let (estimate, span) = match &figure.ratio {
                 Some(found) => ratio(&found.b_over_a),
                 None => ("–".into(), "–".into()),
             };
             out += &format!(
-                "| {} | {} | {} | {estimate} | {} | {} |\n",
+                "| {} | {a} | {b} | {estimate} | {} | {} |\n",
                 escaped(&figure.title),
-                median(&figure.a),
-                median(&figure.b),
                 escaped(&span),
                 escaped(&words::verdict_text(figure))
             );

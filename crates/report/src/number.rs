@@ -72,6 +72,29 @@ pub fn count(x: f64) -> String {
     format!("{}{unit}", plain(x / per))
 }
 
+/// So many of a unit in a second: `1.42 GB/s`, `126 k IO/s`.
+pub fn rate(per_second: f64, unit: &str) -> String {
+    let text = count(per_second);
+    match text.split_once(' ') {
+        Some((digits, prefix)) if is_scaled(unit) => format!("{digits} {prefix}{unit}"),
+        _ => format!("{text} {unit}"),
+    }
+}
+
+/// The interval of a rate, in the unit and with the decimals of its estimate.
+pub(crate) fn rate_interval(span: &Span) -> String {
+    if says_nothing(span) {
+        return NOTHING.into();
+    }
+    let (_, interval) = rounded_span(&Span { lo: span.lo.max(0.0), ..*span });
+    interval.trim_matches(['[', ']']).replace(", ", " – ")
+}
+
+/// Whether the unit takes a prefix: bytes and bits do, what is counted does not.
+fn is_scaled(unit: &str) -> bool {
+    matches!(unit, "B/s" | "bit/s")
+}
+
 /// A ratio: `1.002`, `0.93`, `34`; as many decimals as the width of its interval is worth, two at least near 1.
 pub(crate) fn ratio(span: &Span) -> (String, String) {
     let half = 0.5 * (span.hi - span.lo);

@@ -21,12 +21,12 @@ pub(crate) struct Group<'a> {
 }
 
 /// All groups that have a point, boundaries first, in the order of [`Boundary::ALL`]. Points that the table of hosts and
-/// guests shows beside a process of this machine are left to it, and those of a curve to that.
+/// guests shows beside a process of this machine are left to it, and those of a curve or of the score card to these.
 pub(crate) fn groups(document: &RunDocument) -> Vec<Group<'_>> {
     let elsewhere =
         |p: &PointDocument| document.host_against_guest.as_ref().is_some_and(|table| table.has_alone(p.id));
     let points: Vec<&PointDocument> =
-        document.points.iter().filter(|p| !elsewhere(p) && !p.on_a_curve()).collect();
+        document.points.iter().filter(|p| !elsewhere(p) && !p.on_a_curve() && !document.on_card(p)).collect();
     let of = |title: &str, chosen: &dyn Fn(&PointDocument) -> bool| {
         Group::of(title.into(), points.iter().copied().filter(|p| chosen(p)))
     };
@@ -91,7 +91,8 @@ impl Crosses for ComparedDocument {
 }
 
 impl<'a> Group<'a> {
-    fn of(title: String, points: impl Iterator<Item = &'a PointDocument>) -> Group<'a> {
+    /// The points of a group, by what became of them.
+    pub(crate) fn of(title: String, points: impl Iterator<Item = &'a PointDocument>) -> Group<'a> {
         let mut group = Group { title, priced: Vec::new(), failed: Vec::new(), skipped: Vec::new() };
         for point in points {
             if let Some(missing) = &point.skipped {

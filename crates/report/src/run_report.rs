@@ -1,9 +1,12 @@
 //! A run, read from the store and ready to be written in any form.
 
-use tollway_store::{RunId, Store};
+use std::collections::BTreeMap;
+
+use tollway_core::Spread;
+use tollway_store::{PointRecord, RunId, Store};
 
 use crate::Result;
-use crate::document::RunDocument;
+use crate::document::{RunDocument, SampleKind};
 use crate::html::Distribution;
 
 /// The report of a run.
@@ -21,6 +24,11 @@ impl RunReport {
         let record = store.record(run)?;
         let mut document = RunDocument::of(&record);
         (document.bills, document.changes) = crate::bill::of_run(store, run, document.run.hz)?;
+        for (record, point) in record.points.iter().zip(&mut document.points) {
+            if !point.rates.is_empty() && point.samples == SampleKind::Operations {
+                point.p999 = crate::timed::figures(&by_block(store, record)?, document.run.hz).p999;
+            }
+        }
         let distributions = record
             .points
             .iter()
@@ -92,4 +100,13 @@ impl RunReport {
     pub fn html_of_bills(&self) -> Result<String> {
         crate::html::page(&self.document, &self.distributions, true)
     }
+}
+
+/// What a point's trials recorded, block by block.
+fn by_block(store: &Store, record: &PointRecord) -> Result<BTreeMap<u32, Spread>> {
+    let mut blocks: BTreeMap<u32, Spread> = BTreeMap::new();
+    for trial in &record.measured {
+        blocks.entry(trial.block).or_default().merge(&store.spread_of_trial(trial.id)?);
+    }
+    Ok(blocks)
 }

@@ -8,7 +8,7 @@ use crate::document::{PointDocument, RunDocument, SampleKind};
 use crate::history::{KILLED, lasted};
 use crate::number::{count, interval, percent, share_of, time};
 use crate::price_list::{Group, QUIET_ENOUGH, groups};
-use crate::{classes, counted, host_against_guest, machine, tenants};
+use crate::{card, classes, counted, host_against_guest, machine, tenants};
 
 /// Columns of a terminal from which on there is room for bars.
 const WITH_BARS: usize = 96;
@@ -24,9 +24,12 @@ const BOLD: Style = Style::new().bold();
 
 pub(crate) fn run(document: &RunDocument, width: Option<usize>) -> String {
     let mut out = head(document, width);
-    out.push('\n');
-    out.push_str(&price_list(document, width));
+    if document.points.iter().any(|point| !document.on_card(point)) || document.points.is_empty() {
+        out.push('\n');
+        out.push_str(&price_list(document, width));
+    }
     let tables = [
+        card::terminal::table(document, width),
         host_against_guest::terminal::table(document, width),
         tenants(document, width),
         classes(document, width),
@@ -143,7 +146,7 @@ fn row(point: &PointDocument, all: bool, bars: Option<&Bars>, marks: &mut Marks)
 }
 
 /// What failed and what was skipped: never left out, never zero.
-fn setbacks(table: &mut Table, group: &Group<'_>) {
+pub(crate) fn setbacks(table: &mut Table, group: &Group<'_>) {
     let red = AnsiColor::Red.on_default();
     for point in &group.failed {
         let error = printable(point.error.as_deref().unwrap_or_default());

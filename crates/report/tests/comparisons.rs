@@ -150,3 +150,28 @@ fn the_proof_counts_what_was_found_and_what_was_invented() {
     assert_eq!(proof.false_changes, ["time-stamp counter, rdtsc"]);
     assert_eq!((proof.found, proof.missed.as_slice()), (41, &["RDRAND, 64 bits".to_string()][..]));
 }
+
+#[test]
+fn rates_are_compared_as_rates_also_where_an_axis_differs() {
+    let mut made = Made::new();
+    let run = made.store.begin_run(&synthetic::spec("two modes", &["raw", "luks"])).unwrap();
+    let of = |side: &str| PointSpec { side: Some(side.into()), ..synthetic::rated(side) };
+    let ids = made.store.add_points(run, &[of("raw"), of("luks")]).unwrap();
+    let mut noise = Noise::seeded(3);
+    for block in 0..8 {
+        for (at, (id, times)) in ids.iter().zip([1.0, 2.0]).enumerate() {
+            let behaviour = Behaviour::calm(21_000.0 * times);
+            let trial = behaviour.trial(&mut noise, 1.0, block, 2 * block + at as u32);
+            made.store.record_trial(*id, &synthetic::one_after_the_other(trial)).unwrap();
+        }
+    }
+    let comparison = Comparison::of_sides(&made.store, run, ["raw", "luks"], Criteria::default()).unwrap();
+    let figure = &comparison.document().figures[0];
+    let ratio = figure.ratio.unwrap();
+    // Twice as long for each block of 4096 bytes: half the rate, which is worse.
+    assert!((ratio.b_over_a.estimate - 0.5).abs() < 0.02, "{ratio:?}");
+    assert_eq!(ratio.verdict, VerdictDocument::Worse);
+    assert_eq!(figure.rates.as_ref().unwrap().unit, "IO/s");
+    assert_eq!((comparison.beyond(0.5).len(), comparison.beyond(1.5).len()), (1, 0));
+    assert!(comparison.terminal(None).contains("IO/s"));
+}

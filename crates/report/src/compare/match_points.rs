@@ -14,19 +14,24 @@ pub(super) struct Matched<'a> {
     pub(super) only_b: Vec<&'a PointRecord>,
 }
 
-/// Matches points that measure the same: path, variant, parameters and toll, and the side where that counts.
-pub(super) fn by_identity<'a>(a: &'a [PointRecord], b: &'a [PointRecord], with_side: bool) -> Matched<'a> {
+/// Matches the points of two sides of one run: the laboratory writes each point down on all sides before the next, so that the n-th
+/// of one side is the n-th of the other, also where the sides differ in the value of an axis.
+pub(super) fn by_turns<'a>(a: &'a [PointRecord], b: &'a [PointRecord]) -> Matched<'a> {
+    let what = |record: &PointRecord| (record.point.spec.path.clone(), record.point.spec.variant.clone());
+    let (both, rest): (Vec<_>, Vec<_>) = a.iter().zip(b).partition(|(a, b)| what(a) == what(b));
+    let (mut only_a, mut only_b): (Vec<_>, Vec<_>) = rest.into_iter().unzip();
+    only_a.extend(a.iter().skip(b.len()));
+    only_b.extend(b.iter().skip(a.len()));
+    Matched { both, only_a, only_b }
+}
+
+/// Matches points that measure the same: path, variant, parameters and toll and side.
+pub(super) fn by_identity<'a>(a: &'a [PointRecord], b: &'a [PointRecord]) -> Matched<'a> {
     let identity = |record: &PointRecord| {
         let p = &record.point.spec;
         // Debug tells a word from a number: `size=64` and `size="64"` are not one point.
         let toll = p.toll.as_ref().map(ToString::to_string);
-        (
-            p.path.clone(),
-            p.variant.clone(),
-            format!("{:?}", p.params),
-            toll,
-            p.side.clone().filter(|_| with_side),
-        )
+        (p.path.clone(), p.variant.clone(), format!("{:?}", p.params), toll, p.side.clone())
     };
     let mut left: BTreeMap<_, &PointRecord> = BTreeMap::new();
     for point in b {

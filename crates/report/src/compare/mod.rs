@@ -12,8 +12,8 @@ use tollway_store::{PointRecord, Run, RunId, Store};
 pub use proof::Proof;
 
 use crate::document::{
-    ComparedDocument, ComparisonDocument, Estimate, OnlyIn, RatioDocument, SCHEMA_VERSION, SideDocument,
-    Span, VerdictDocument,
+    ComparedDocument, ComparedRates, ComparisonDocument, Estimate, OnlyIn, RatioDocument, SCHEMA_VERSION,
+    SideDocument, Span, VerdictDocument, rate,
 };
 use crate::price_list::QUIET_ENOUGH;
 use crate::{ReportError, Result};
@@ -37,7 +37,7 @@ impl Comparison {
         let (a, b) = (store.record(a)?, store.record(b)?);
         let side = |run: &Run| SideDocument { label: format!("run {}", run.id), ..side_of(run) };
         let (side_a, side_b) = (side(&a.run), side(&b.run));
-        let matched = match_points::by_identity(&a.points, &b.points, true);
+        let matched = match_points::by_identity(&a.points, &b.points);
         let mut notes = vec![unpaired_note(&a.run, &b.run)];
         if a.run.spec.machine != b.run.spec.machine {
             notes.push(
@@ -76,7 +76,7 @@ impl Comparison {
             record.points.iter().filter(of_side).cloned().collect::<Vec<_>>()
         });
         let [side_a, side_b] = sides.map(|side| SideDocument { label: side.into(), ..side_of(&record.run) });
-        let matched = match_points::by_identity(&a, &b, false);
+        let matched = match_points::by_turns(&a, &b);
         let ratios = matched.both.iter().map(|(a, b)| sides::paired(a, b)).collect();
         let hz = [record.run.spec.hz; 2];
         Comparison::put_together(side_a, side_b, "paired", &matched, hz, ratios, criteria)
@@ -91,10 +91,16 @@ impl Comparison {
         ratios: Vec<sides::Outcome>,
         criteria: Criteria,
     ) -> Result<Comparison> {
-        let all: Vec<_> = ratios
+        let direction = |(a, b): &(&PointRecord, &PointRecord)| match sides::by_rate(a, b) {
+            true => Direction::HigherIsBetter,
+            false => Direction::LowerIsBetter,
+        };
+        let all: Vec<_> = matched
+            .both
             .iter()
-            .filter_map(|outcome| outcome.ratio.as_ref().ok())
-            .map(|ratio| tollway_stats::Comparison { ratio: *ratio, direction: Direction::LowerIsBetter })
+            .zip(&ratios)
+            .filter_map(|(both, outcome)| Some((both, *outcome.ratio.as_ref().ok()?)))
+            .map(|(both, ratio)| tollway_stats::Comparison { ratio, direction: direction(both) })
             .collect();
         let mut judgements = judge_all(&all, criteria)?.into_iter();
         let mut figures = Vec::new();
@@ -144,10 +150,12 @@ impl Comparison {
     /// judged together, and estimated beyond the threshold. A gate that lets a change through asks for none of these.
     pub fn beyond(&self, threshold: f64) -> Vec<&ComparedDocument> {
         let rate = self.document.false_discovery_rate;
-        let is_beyond = |ratio: &RatioDocument| {
-            ratio.q_different <= rate && ratio.b_over_a.lo > 1.0 && ratio.b_over_a.estimate > 1.0 + threshold
+        let is_beyond = |figure: &&ComparedDocument| {
+            figure
+                .dearer()
+                .is_some_and(|(ratio, q)| q <= rate && ratio.lo > 1.0 && ratio.estimate > 1.0 + threshold)
         };
-        self.document.figures.iter().filter(|f| f.ratio.as_ref().is_some_and(is_beyond)).collect()
+        self.document.figures.iter().filter(is_beyond).collect()
     }
 
     /// The comparison for a terminal of `width` columns; `None` where the output is no terminal.
@@ -209,6 +217,13 @@ pub(crate) fn ratio_document(ratio: &Ratio, judgement: &tollway_stats::Judgement
     })
 }
 
+/// The headline rates of both.
+fn rates(a: &PointRecord, b: &PointRecord) -> Option<ComparedRates> {
+    let [a, b] = [a, b].map(|p| rate::of(p).into_iter().next().filter(|_| sides::usable(p).is_ok()));
+    let unit = a.as_ref().or(b.as_ref())?.unit.clone();
+    Some(ComparedRates { unit, a: a.map(|r| r.per_second), b: b.map(|r| r.per_second) })
+}
+
 fn compared(
     a: &PointRecord,
     b: &PointRecord,
@@ -234,6 +249,7 @@ fn compared(
         title: spec.title.clone(),
         a: median(a, hz[0]),
         b: median(b, hz[1]),
+        rates: sides::by_rate(a, b).then(|| rates(a, b)).flatten(),
         ratio,
         why,
         trials,

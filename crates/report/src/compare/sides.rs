@@ -1,9 +1,12 @@
-//! The ratio of one figure: from pairs of trials side by side, or from the blocks of two runs.
+//! The ratio of one figure: from pairs of trials side by side, or from the blocks of two runs. Of points that yield something by the
+//! second it is the ratio of their rates, of others that of their medians.
 
 use std::collections::BTreeMap;
 
 use tollway_stats::{Ratio, StatsError, paired_ratio, unpaired_ratio};
 use tollway_store::{PointRecord, PointState, Trial};
+
+use crate::document::rate::of_trial;
 
 /// What became of one figure.
 pub(crate) struct Outcome {
@@ -23,6 +26,18 @@ pub(super) fn usable(record: &PointRecord) -> Result<(), String> {
     }
 }
 
+/// Whether two points are compared by their rates.
+pub(crate) fn by_rate(a: &PointRecord, b: &PointRecord) -> bool {
+    let has =
+        |p: &PointRecord| !p.point.spec.yields.is_empty() && p.measured.iter().all(|t| of_trial(t).is_some());
+    has(a) && has(b)
+}
+
+/// The number of a trial that enters a ratio.
+fn number(trial: &Trial, by_rate: bool) -> f64 {
+    of_trial(trial).filter(|_| by_rate).unwrap_or(trial.median)
+}
+
 fn both_usable(a: &PointRecord, b: &PointRecord) -> Result<(), String> {
     match (usable(a), usable(b)) {
         (Ok(()), Ok(())) => Ok(()),
@@ -38,10 +53,11 @@ pub(crate) fn paired(a: &PointRecord, b: &PointRecord) -> Outcome {
     if let Err(why) = both_usable(a, b) {
         return Outcome { ratio: Err(why), trials: [0; 2] };
     }
+    let by_rate = by_rate(a, b);
     let (a, b) = (by_block(&a.measured), by_block(&b.measured));
     let blocks: Vec<Vec<(f64, f64)>> = a
         .iter()
-        .filter_map(|(block, a)| Some(pairs(a, b.get(block)?)))
+        .filter_map(|(block, a)| Some(pairs(a, b.get(block)?, by_rate)))
         .filter(|pairs| !pairs.is_empty())
         .collect();
     let pairs = count(blocks.iter().map(Vec::len).sum());
@@ -53,10 +69,12 @@ pub(super) fn unpaired(a: &PointRecord, b: &PointRecord, hz: [f64; 2]) -> Outcom
     if let Err(why) = both_usable(a, b) {
         return Outcome { ratio: Err(why), trials: [0; 2] };
     }
+    let by_rate = by_rate(a, b);
+    let of = |trial: &Trial, hz: f64| if by_rate { number(trial, true) } else { trial.median / hz };
     let seconds = |record: &PointRecord, hz: f64| -> Vec<Vec<f64>> {
         by_block(&record.measured)
             .into_values()
-            .map(|trials| trials.iter().map(|t| t.median / hz).collect())
+            .map(|trials| trials.iter().map(|t| of(t, hz)).collect())
             .collect()
     };
     let trials = [count(a.measured.len()), count(b.measured.len())];
@@ -91,14 +109,14 @@ fn by_block(trials: &[Trial]) -> BTreeMap<u32, Vec<&Trial>> {
 
 /// The pairs of one block: first with first, second with second. Where a trial is missing on one side that would pair
 /// trials that ran far apart, so that then only neighbours in the run's order are pairs.
-fn pairs(a: &[&Trial], b: &[&Trial]) -> Vec<(f64, f64)> {
+fn pairs(a: &[&Trial], b: &[&Trial], by_rate: bool) -> Vec<(f64, f64)> {
     let whole = a.len() == b.len();
     let mut left = b.iter().peekable();
     let mut pairs = Vec::new();
     for a in a {
         while let Some(b) = left.peek() {
             if whole || a.ordinal.abs_diff(b.ordinal) == 1 {
-                pairs.push((a.median, b.median));
+                pairs.push((number(a, by_rate), number(b, by_rate)));
                 left.next();
                 break;
             }

@@ -4,7 +4,7 @@ use anstyle::{AnsiColor, Style};
 
 use crate::columns::{Align, Cell, Table, printable, wrap};
 use crate::document::{ComparedDocument, ComparisonDocument, VerdictDocument};
-use crate::number::{percent, ratio, time};
+use crate::number::{percent, rate, ratio, time};
 use crate::price_list::by_boundary;
 
 /// How many differences of the machines are listed.
@@ -84,9 +84,13 @@ pub(crate) fn tally(document: &ComparisonDocument) -> String {
 pub(crate) fn criteria(document: &ComparisonDocument) -> String {
     format!(
         "Intervals 95 %, each on its own; verdicts hold for all figures together (at most {} of them false). Same: within \
-         ± {}, shown. Lower is better.",
+         ± {}, shown. {}",
         percent(document.false_discovery_rate),
-        percent(document.margin)
+        percent(document.margin),
+        match document.figures.iter().any(|f| f.rates.is_some()) {
+            true => "Of times lower is better, of rates higher.",
+            false => "Lower is better.",
+        }
     )
 }
 
@@ -153,8 +157,18 @@ fn heading(document: &ComparisonDocument) -> String {
     printable(&text)
 }
 
+/// The figures of A and of B: their rates where these are compared, else their medians.
+pub(crate) fn quoted(figure: &ComparedDocument) -> [String; 2] {
+    match &figure.rates {
+        Some(rates) => {
+            [rates.a, rates.b].map(|span| span.map_or("–".into(), |s| rate(s.estimate, &rates.unit)))
+        }
+        None => [figure.a, figure.b].map(|e| e.map_or("–".into(), |e| time(e.ns.estimate))),
+    }
+}
+
 fn row(table: &mut Table, figure: &ComparedDocument) {
-    let median = |e: &Option<crate::document::Estimate>| e.map_or("–".into(), |e| time(e.ns.estimate));
+    let [a, b] = quoted(figure);
     let (estimate, interval, style) = match &figure.ratio {
         Some(found) => {
             let (estimate, interval) = ratio(&found.b_over_a);
@@ -164,8 +178,8 @@ fn row(table: &mut Table, figure: &ComparedDocument) {
     };
     let mut cells = vec![
         Cell::plain(format!("  {}", printable(&figure.title))),
-        Cell::plain(median(&figure.a)),
-        Cell::plain(median(&figure.b)),
+        Cell::plain(a),
+        Cell::plain(b),
         Cell::plain(estimate),
         Cell::plain(interval),
     ];

@@ -91,6 +91,9 @@ pub struct ComparedDocument {
     pub a: Option<Estimate>,
     /// The median of B.
     pub b: Option<Estimate>,
+    /// The rates of A and of B, of points that yield something by the second: then the ratio is theirs, and higher is better.
+    #[serde(default)]
+    pub rates: Option<ComparedRates>,
     /// B over A; null where it cannot be given, and `why` says why.
     pub ratio: Option<RatioDocument>,
     /// Why there is no ratio.
@@ -103,6 +106,28 @@ pub struct ComparedDocument {
     pub noise: Option<String>,
 }
 
+/// What two sides give in a second.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ComparedRates {
+    /// Of what.
+    pub unit: String,
+    /// A; null with too few trials.
+    pub a: Option<Span>,
+    /// B; null with too few trials.
+    pub b: Option<Span>,
+}
+
+impl ComparedDocument {
+    /// How many times as dear B is as A, of rates the reciprocal, and the adjusted p-value against "no difference".
+    pub(crate) fn dearer(&self) -> Option<(Span, f64)> {
+        let ratio = self.ratio.as_ref()?;
+        let one = Span { estimate: 1.0, lo: 1.0, hi: 1.0 };
+        let span = if self.rates.is_some() { one.over(ratio.b_over_a)? } else { ratio.b_over_a };
+        Some((span, ratio.q_different))
+    }
+}
+
 /// A ratio and what may be said of it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -111,7 +136,7 @@ pub struct RatioDocument {
     pub b_over_a: Span,
     /// Share of such intervals that hold the true value.
     pub confidence: f64,
-    /// The word for it; lower is better.
+    /// The word for it: lower is better, of rates higher.
     pub verdict: VerdictDocument,
     /// p-value against "no difference".
     pub p_different: f64,

@@ -10,6 +10,7 @@ mod figure;
 mod guests;
 mod host_against_guest;
 mod point;
+pub(crate) mod rate;
 mod run;
 mod schema;
 pub(crate) mod sharing;
@@ -20,7 +21,8 @@ pub use bill::{
 };
 pub use claim::{ClaimDocument, ClaimVerdict, PathClaimsDocument, ReproductionDocument};
 pub use comparison::{
-    ComparedDocument, ComparisonDocument, Difference, OnlyIn, RatioDocument, SideDocument, VerdictDocument,
+    ComparedDocument, ComparedRates, ComparisonDocument, Difference, OnlyIn, RatioDocument, SideDocument,
+    VerdictDocument,
 };
 pub use figure::{Estimate, Range, Span};
 pub use guests::{GuestsDocument, LinuxGuestsDocument};
@@ -29,6 +31,7 @@ pub use point::{
     ClassDocument, GradeDocument, MissingDocument, OutcomeDocument, PointDocument, PredictionDocument,
     QuotedDocument, SampleKind,
 };
+pub use rate::RateDocument;
 pub use run::{MachineDocument, NoiseDocument, QualityDocument, RemarkDocument, RunDocument, RunHead};
 pub use schema::{Document, schema};
 pub use sharing::{ErrorsDocument, PublishedDocument, SharedPoint, SharingDocument};

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use tollway_core::{Boundary, Missing, Quoted, TollKey, Value};
 use tollway_store::{Figure, Outcome, PointRecord, PointState, Prediction};
 
-use super::{Estimate, Span, TenantsDocument, sharing};
+use super::{Estimate, RateDocument, Span, TenantsDocument, rate, sharing};
 
 /// One variant at one point of its axes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -61,6 +61,15 @@ pub struct PointDocument {
     pub mean: Option<Estimate>,
     /// As the median, of the trials' 99th percentiles; null with fewer than two trials.
     pub p99: Option<Estimate>,
+    /// The 99.9th percentile of each block's samples, of points that have rates; null with too few samples for it.
+    #[serde(default)]
+    pub p999: Option<Estimate>,
+    /// The unit of its headline; null where its operations yield nothing that is counted by the second.
+    #[serde(default)]
+    pub unit: Option<String>,
+    /// What it gives in a second, the headline first; empty where its operations yield nothing that is counted so.
+    #[serde(default)]
+    pub rates: Vec<RateDocument>,
     /// The trials' smallest samples: the median of them and the range in which they lie; null with fewer than two trials.
     pub min: Option<Estimate>,
     /// What its actors counted, in all trials together.
@@ -229,6 +238,9 @@ impl PointDocument {
             median,
             mean: estimate(figure.and_then(|f| f.mean)),
             p99: estimate(figure.and_then(|f| f.p99)),
+            p999: None,
+            unit: spec.yields.first().map(|first| first.unit.per_second().into()),
+            rates: figure.map(|_| rate::of(record)).unwrap_or_default(),
             min: figure.and_then(|_| smallest(record)).map(|i| Estimate::of_ticks(&i, hz)),
             counters: crate::counted::totals(record),
             prediction: record.prediction.as_ref().map(|p| PredictionDocument::of(p, figure, hz)),

@@ -4,6 +4,7 @@
 //! and anything from elsewhere.
 
 mod bills;
+mod card;
 mod distribution;
 mod evidence;
 mod guests;
@@ -20,8 +21,9 @@ use crate::Result;
 use crate::document::RunDocument;
 
 /// The templates, by name: the ending decides how a value is escaped.
-const TEMPLATES: [(&str, &str); 12] = [
+const TEMPLATES: [(&str, &str); 13] = [
     ("page.html", include_str!("../../templates/page.html")),
+    ("card.html", include_str!("../../templates/card.html")),
     ("overview.html", include_str!("../../templates/overview.html")),
     ("prices.html", include_str!("../../templates/prices.html")),
     ("guests.html", include_str!("../../templates/guests.html")),

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::bills::BillsView;
+use super::card::CardView;
 use super::distribution::Distribution;
 use super::evidence::{PredictionView, QualityView, caveats, fingerprint, method, models};
 use super::guests::{GuestsView, TenantsView};
@@ -10,7 +11,7 @@ use super::scale::{Scale, Tick};
 use super::sharing::SharingView;
 use crate::classes;
 use crate::columns::printable;
-use crate::document::{PointDocument, RunDocument, SampleKind};
+use crate::document::{MissingDocument, PointDocument, RunDocument, SampleKind};
 use crate::history::lasted;
 use crate::number::{count, glued, interval, percent, time};
 use crate::price_list::{Group, groups};
@@ -31,6 +32,7 @@ pub(crate) struct Page {
     decade: f64,
     lanes: Vec<Lane>,
     groups: Vec<GroupView>,
+    card: Option<CardView>,
     guests: Option<GuestsView>,
     tenants: Option<TenantsView>,
     classes: ClassesView,
@@ -70,8 +72,9 @@ struct GroupView {
     skipped: Vec<SkippedView>,
 }
 
+/// What was skipped for one reason.
 #[derive(Serialize)]
-struct SkippedView {
+pub(super) struct SkippedView {
     titles: Vec<String>,
     what: String,
     reason: String,
@@ -151,6 +154,7 @@ impl Page {
             decade: scale.map_or(100.0, Scale::decade),
             lanes: groups.iter().enumerate().filter_map(|(i, g)| Lane::of(i, g, scale?)).collect(),
             groups: groups.iter().enumerate().map(|(i, g)| GroupView::of(i, g, scale, &shape)).collect(),
+            card: CardView::of(document),
             guests: GuestsView::of(document),
             tenants: TenantsView::of(document),
             classes: ClassesView::of(document),
@@ -218,28 +222,31 @@ impl GroupView {
         scale: Option<Scale>,
         shape: &dyn Fn(&PointDocument) -> Option<Shape>,
     ) -> GroupView {
-        let label = |p: &&PointDocument| printable(&p.label());
         GroupView {
             title: printable(&group.title),
             anchor: anchor(at),
             rows: group.priced.iter().map(|p| Row::of(p, scale, shape)).collect(),
-            failed: group
-                .failed
-                .iter()
-                .map(|p| (label(p), printable(p.error.as_deref().unwrap_or_default())))
-                .collect(),
-            skipped: group
-                .skipped
-                .iter()
-                .map(|(missing, points)| SkippedView {
-                    titles: points.iter().map(label).collect(),
-                    what: printable(&missing.what),
-                    reason: printable(&missing.reason),
-                    remedy: printable(&missing.remedy),
-                })
-                .collect(),
+            failed: failed(group),
+            skipped: skipped(group),
         }
     }
+}
+
+/// What failed of a group: titles and reasons.
+pub(super) fn failed(group: &Group<'_>) -> Vec<(String, String)> {
+    let of = |p: &&PointDocument| (printable(&p.label()), printable(p.error.as_deref().unwrap_or_default()));
+    group.failed.iter().map(of).collect()
+}
+
+/// What of a group was skipped.
+pub(super) fn skipped(group: &Group<'_>) -> Vec<SkippedView> {
+    let of = |(missing, points): &(&MissingDocument, Vec<&PointDocument>)| SkippedView {
+        titles: points.iter().map(|p| printable(&p.label())).collect(),
+        what: printable(&missing.what),
+        reason: printable(&missing.reason),
+        remedy: printable(&missing.remedy),
+    };
+    group.skipped.iter().map(of).collect()
 }
 
 impl Row {

@@ -11,7 +11,8 @@ use jiff::{Timestamp, ToSpan};
 use serde_json::json;
 use tempfile::TempDir;
 use tollway_core::{
-    Crossing, Forecast, Missing, Params, Placement, Quoted, Recorder, Tally, TenantKind, TollKey, Warmth,
+    ActorRecord, Crossing, Forecast, Missing, Params, Placement, Quoted, Recorder, Tally, TenantKind,
+    TollKey, Unit, Warmth, Yield,
 };
 use tollway_store::{NewTrial, PointId, PointSpec, PointState, RunId, RunSpec, RunState, Store};
 
@@ -117,6 +118,29 @@ pub fn toll(key: TollKey) -> PointSpec {
         yields: Vec::new(),
         toll: Some(key),
     }
+}
+
+/// Blocks of 4096 bytes read from a disk of that kind.
+pub fn rated(disk: &str) -> PointSpec {
+    PointSpec {
+        path: "machine".into(),
+        variant: "disk".into(),
+        params: Params::new().with("disk", disk),
+        operation: "block".into(),
+        boundary: None,
+        title: format!("random read, 4 KiB, {disk}"),
+        yields: vec![Yield::one(Unit::Accesses), Yield::bytes(4096)],
+        toll: None,
+        ..toll(TollKey::of(Crossing::DirectRead))
+    }
+}
+
+/// The same trial of one actor that did one operation after the other, all the time.
+pub fn one_after_the_other(trial: NewTrial) -> NewTrial {
+    let window = (trial.spread.ticks as f64 / HZ * 1e9) as u64;
+    let actor =
+        ActorRecord { ops: Some(trial.spread.ops), window_ns: Some(window), ..ActorRecord::default() };
+    NewTrial { actors: vec![actor], ..trial }
 }
 
 /// How a made-up figure behaves.
