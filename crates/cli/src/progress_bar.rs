@@ -101,6 +101,10 @@ impl Progress for Told {
         }
     }
 
+    fn narrow(&mut self, _: &str, trials: u64) {
+        self.fewer(trials);
+    }
+
     fn skipped(&mut self, _: &str, _: &Missing, trials: u64) {
         self.fewer(trials);
     }

@@ -128,6 +128,7 @@ impl Lab<'_> {
     ) -> Result<Ended, LabError> {
         restore::abandoned(store, &self.machine)?;
         let points = request.points(self.registry)?;
+        let specs = specs(&points, self.registry, request)?;
         self.sides_start(request)?;
         let before = standing(&request.sides)?;
         let script = Script { request: request.clone(), before };
@@ -143,7 +144,7 @@ impl Lab<'_> {
             fingerprint: self.fingerprint.clone(),
             plan: serde_json::to_value(&script).map_err(|e| Error::system("writing the run's plan", e))?,
         })?;
-        store.add_points(run, &specs(&points, self.registry, request)?)?;
+        store.add_points(run, &specs)?;
         let stored = store.points(run)?;
         self.session(store, progress, run, request.clone(), points, &stored, BTreeSet::new())?.go()
     }
@@ -268,6 +269,9 @@ fn standing(sides: &[Side]) -> Result<Vec<Setting>, Error> {
 
 /// What the store is to know of each point on each side, in the order of both.
 fn specs(points: &[Point], registry: &Registry, request: &Request) -> Result<Vec<PointSpec>, Error> {
+    for side in &request.sides {
+        refuse_foreign_axes(side, points, registry)?;
+    }
     let mut specs = Vec::new();
     for point in points {
         for side in sides_of(request) {
@@ -276,6 +280,24 @@ fn specs(points: &[Point], registry: &Registry, request: &Request) -> Result<Vec
         }
     }
     Ok(specs)
+}
+
+/// Refuses a side that sets an axis that no point has: it would be compared with itself.
+fn refuse_foreign_axes(side: &Side, points: &[Point], registry: &Registry) -> Result<(), Error> {
+    for (name, _) in side.axes.iter() {
+        let mut known = false;
+        for point in points {
+            known |= point.variant(registry)?.axes().iter().any(|axis| axis.name == name);
+        }
+        if !known {
+            return Err(Error::Input {
+                place: format!("side {}, axis `{name}`", side.label),
+                reason: "no point that is compared has such an axis".into(),
+                remedy: "`tollway list PATH` shows the axes of its variants".into(),
+            });
+        }
+    }
+    Ok(())
 }
 
 fn spec_of(point: &Point, registry: &Registry, side: Option<&String>) -> Result<PointSpec, Error> {

@@ -12,6 +12,7 @@ mod counters;
 pub mod crew;
 pub mod guests;
 mod lab;
+mod narrow;
 mod noise;
 pub mod order;
 mod pilot;

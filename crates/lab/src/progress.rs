@@ -13,6 +13,8 @@ pub trait Progress {
     fn playing(&mut self, _title: &str) {}
     /// A trial is over; it is in the store.
     fn played(&mut self) {}
+    /// A point is known exactly enough; `trials` fewer than planned are to be played.
+    fn narrow(&mut self, _title: &str, _trials: u64) {}
     /// A point cannot run here; `trials` fewer than planned are to be played.
     fn skipped(&mut self, _title: &str, _missing: &Missing, _trials: u64) {}
     /// A point failed; the run goes on without it, and `trials` fewer are to be played.

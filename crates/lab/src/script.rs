@@ -28,6 +28,10 @@ pub struct Request {
     /// What whoever asks predicts of these points: it is frozen before the first trial of any of them.
     #[serde(default)]
     pub foretold: Vec<Foretold>,
+    /// How narrow a figure must be for its point to have no more trials, as a share: half the width of the interval of its ratio where
+    /// there are two sides, else of its figure.
+    #[serde(default)]
+    pub narrow: Option<f64>,
     /// Seconds that it was cut to ([`Request::fit_to`]): the laboratory cuts further where its pilots took longer than was reckoned.
     #[serde(default)]
     pub within: Option<f64>,

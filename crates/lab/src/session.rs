@@ -1,6 +1,6 @@
 //! A run from its first pilot to its end.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -8,13 +8,14 @@ use jiff::Timestamp;
 use tollway_core::{Error, GuestFacts, Missing, TenantKind};
 use tollway_host::clock::RunClock;
 use tollway_host::gap::Gaps;
-use tollway_store::{NewTrial, PointId, PointState, RunId, RunState, Store, TrialMark};
+use tollway_store::{NewTrial, PointId, PointState, RunId, RunState, Store, Trial, TrialMark};
 use tollway_tenant::Executable;
 
 use crate::counters::{self, Counters};
 use crate::crew::{Crew, Job, Outcome};
 use crate::guests::Guests;
 use crate::lab::{Ended, Lab, LabError, lacking};
+use crate::narrow;
 use crate::noise::Watch;
 use crate::order::{self, Slot};
 use crate::pilot;
@@ -328,6 +329,9 @@ impl Session<'_> {
                 }
                 self.play_one(slot, place, &mut crews)?;
             }
+            if let Some(within) = self.request.narrow.filter(|_| block + 1 >= narrow::FEWEST) {
+                self.settle_narrow(which, within)?;
+            }
         }
         for point in which {
             if self.is_pending(*point) {
@@ -335,6 +339,28 @@ impl Session<'_> {
             }
         }
         Ok(true)
+    }
+
+    /// Points that are known that exactly have no more trials.
+    fn settle_narrow(&mut self, which: &[usize], within: f64) -> Result<(), LabError> {
+        let mut trials: BTreeMap<PointId, Vec<Trial>> = BTreeMap::new();
+        for trial in self.store.trials(self.run)? {
+            trials.entry(trial.point).or_default().push(trial);
+        }
+        for point in which.iter().copied() {
+            if !self.is_pending(point) || self.left(point) == 0 {
+                continue;
+            }
+            let ids = self.entries.iter().filter(|e| e.point == point).map(|e| e.id);
+            let sides: Vec<Vec<Trial>> = ids.map(|id| trials.remove(&id).unwrap_or_default()).collect();
+            let subject = &self.points[point];
+            let by_rate = !subject.variant(self.lab.registry)?.yields(&subject.params).is_empty();
+            if narrow::known_within(&sides, by_rate).is_some_and(|known| known < within) {
+                self.progress.narrow(&subject.title(), self.left(point));
+                self.settle(point, &PointState::Done)?;
+            }
+        }
+        Ok(())
     }
 
     fn play_one(&mut self, slot: Slot, ordinal: u32, crews: &mut [Crew<'_>]) -> Result<(), LabError> {

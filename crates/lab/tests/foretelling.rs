@@ -51,6 +51,7 @@ fn what_is_foretold_is_frozen_before_the_first_trial() {
         without_tolls: true,
         // Of one that is not tried nothing is kept.
         foretold: vec![foretold("good", 50.0), foretold("exit", 7.0)],
+        narrow: None,
         within: None,
     };
     let ended = lab(&registry, &calm).run(&mut store, &request, &mut Unwatched).unwrap();

@@ -65,6 +65,7 @@ fn beside_good_ones(variant: &str, seconds: f64) -> (PointState, u32) {
         together: false,
         without_tolls: false,
         foretold: Vec::new(),
+        narrow: None,
         within: None,
     };
     let mut counted = Counted::default();

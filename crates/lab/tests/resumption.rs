@@ -60,6 +60,7 @@ fn request(seed: u64, sides: Vec<Side>) -> Request {
         together: false,
         without_tolls: false,
         foretold: Vec::new(),
+        narrow: None,
         within: None,
     }
 }

@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 use tollway_lab::Request;
 use tollway_lab::point::Selection;
 use tollway_lab::progress::Progress;
+use tollway_lab::side::Side;
 use tollway_store::{PointState, RunState, Store};
 
 use unruly::{lab, preset, registry};
@@ -45,6 +46,7 @@ fn request(runs: u32, within: Option<f64>) -> Request {
         together: true,
         without_tolls: true,
         foretold: Vec::new(),
+        narrow: None,
         within,
     }
 }
@@ -82,4 +84,29 @@ fn who_has_time_has_all_that_was_planned() {
         assert_eq!((trials, runs, told.reckoned.len()), (2 * 7 * 2, 7, 1));
         assert_eq!(told.reckoned[0].0, 2 * 7 * 2);
     }
+}
+
+#[test]
+fn what_is_known_exactly_enough_has_no_more_trials() {
+    // Within a factor of e^100 everything is known after the fewest blocks, within less than nothing never.
+    for (narrow, blocks) in [(100.0, 6), (0.0, 9)] {
+        for sides in [Vec::new(), vec![Side::as_it_is("A"), Side::as_it_is("B")]] {
+            let times = sides.len().max(1);
+            let (trials, ..) = played(&Request { narrow: Some(narrow), sides, ..request(9, None) });
+            assert_eq!(trials, 2 * blocks * 2 * times, "{narrow}, {times} sides");
+        }
+    }
+}
+
+#[test]
+fn an_axis_of_a_side_that_no_point_has_is_refused() {
+    let (registry, calm) = (registry(), AtomicBool::new(false));
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open(folder.path().join("t.db")).unwrap();
+    let sides = vec![Side::as_it_is("A"), Side::parse("B", "self,axis:disk=luks").unwrap()];
+    let request = Request { sides, ..request(6, None) };
+    let error =
+        lab(&registry, &calm).run(&mut store, &request, &mut Told::default()).unwrap_err().to_string();
+    assert!(error.contains("side B") && error.contains("`disk`"), "{error}");
+    assert!(store.runs().unwrap().is_empty(), "it is told before a run begins");
 }

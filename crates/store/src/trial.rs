@@ -75,6 +75,15 @@ pub struct Trial {
     pub actors: Vec<ActorRecord>,
 }
 
+impl Trial {
+    /// Operations in a second of all actors that were measured; `None` where one has no rate, or none did anything.
+    pub fn rate(&self) -> Option<f64> {
+        let measured = self.actors.iter().filter(|actor| actor.ops.is_some());
+        let rates: Option<Vec<f64>> = measured.map(ActorRecord::rate).collect();
+        Some(rates?.iter().sum::<f64>()).filter(|sum| *sum > 0.0)
+    }
+}
+
 impl Store {
     /// Writes a trial; it is on the disk when this returns.
     ///

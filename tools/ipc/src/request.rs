@@ -32,6 +32,7 @@ pub(crate) fn request(title: String, presets: Vec<Preset>, seed: u64) -> Request
         together: false,
         without_tolls: false,
         foretold: Vec::new(),
+        narrow: None,
         within: None,
     }
 }

@@ -109,6 +109,7 @@ pub fn request(
         together: work.together,
         without_tolls: false,
         foretold: Vec::new(),
+        narrow: None,
         within: None,
     };
     // A selection that cannot be used is told before there is a store.

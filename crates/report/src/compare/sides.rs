@@ -1,12 +1,8 @@
 //! The ratio of one figure: from pairs of trials side by side, or from the blocks of two runs. Of points that yield something by the
 //! second it is the ratio of their rates, of others that of their medians.
 
-use std::collections::BTreeMap;
-
 use tollway_stats::{Ratio, StatsError, paired_ratio, unpaired_ratio};
-use tollway_store::{PointRecord, PointState, Trial};
-
-use crate::document::rate::of_trial;
+use tollway_store::{PointRecord, PointState, Trial, by_block, pairs_of};
 
 /// What became of one figure.
 pub(crate) struct Outcome {
@@ -29,13 +25,13 @@ pub(super) fn usable(record: &PointRecord) -> Result<(), String> {
 /// Whether two points are compared by their rates.
 pub(crate) fn by_rate(a: &PointRecord, b: &PointRecord) -> bool {
     let has =
-        |p: &PointRecord| !p.point.spec.yields.is_empty() && p.measured.iter().all(|t| of_trial(t).is_some());
+        |p: &PointRecord| !p.point.spec.yields.is_empty() && p.measured.iter().all(|t| t.rate().is_some());
     has(a) && has(b)
 }
 
 /// The number of a trial that enters a ratio.
 fn number(trial: &Trial, by_rate: bool) -> f64 {
-    of_trial(trial).filter(|_| by_rate).unwrap_or(trial.median)
+    trial.rate().filter(|_| by_rate).unwrap_or(trial.median)
 }
 
 fn both_usable(a: &PointRecord, b: &PointRecord) -> Result<(), String> {
@@ -54,11 +50,9 @@ pub(crate) fn paired(a: &PointRecord, b: &PointRecord) -> Outcome {
         return Outcome { ratio: Err(why), trials: [0; 2] };
     }
     let by_rate = by_rate(a, b);
-    let (a, b) = (by_block(&a.measured), by_block(&b.measured));
-    let blocks: Vec<Vec<(f64, f64)>> = a
-        .iter()
-        .filter_map(|(block, a)| Some(pairs(a, b.get(block)?, by_rate)))
-        .filter(|pairs| !pairs.is_empty())
+    let blocks: Vec<Vec<(f64, f64)>> = pairs_of(&a.measured, &b.measured)
+        .into_iter()
+        .map(|pairs| pairs.into_iter().map(|(a, b)| (number(a, by_rate), number(b, by_rate))).collect())
         .collect();
     let pairs = count(blocks.iter().map(Vec::len).sum());
     Outcome { ratio: paired_ratio(&blocks).map_err(|e| too_few(&e)), trials: [pairs; 2] }
@@ -93,38 +87,4 @@ fn too_few(error: &StatsError) -> String {
         }
         other => other.to_string(),
     }
-}
-
-/// The trials of each block, in the order in which they ran.
-fn by_block(trials: &[Trial]) -> BTreeMap<u32, Vec<&Trial>> {
-    let mut blocks: BTreeMap<u32, Vec<&Trial>> = BTreeMap::new();
-    for trial in trials {
-        blocks.entry(trial.block).or_default().push(trial);
-    }
-    for trials in blocks.values_mut() {
-        trials.sort_by_key(|t| t.ordinal);
-    }
-    blocks
-}
-
-/// The pairs of one block: first with first, second with second. Where a trial is missing on one side that would pair
-/// trials that ran far apart, so that then only neighbours in the run's order are pairs.
-fn pairs(a: &[&Trial], b: &[&Trial], by_rate: bool) -> Vec<(f64, f64)> {
-    let whole = a.len() == b.len();
-    let mut left = b.iter().peekable();
-    let mut pairs = Vec::new();
-    for a in a {
-        while let Some(b) = left.peek() {
-            if whole || a.ordinal.abs_diff(b.ordinal) == 1 {
-                pairs.push((number(a, by_rate), number(b, by_rate)));
-                left.next();
-                break;
-            }
-            if b.ordinal > a.ordinal {
-                break;
-            }
-            left.next();
-        }
-    }
-    pairs
 }

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tollway_core::ActorRecord;
 use tollway_stats::figure;
-use tollway_store::{PointRecord, Trial};
+use tollway_store::PointRecord;
 
 use super::Span;
 
@@ -25,21 +24,13 @@ pub struct RateDocument {
     pub blocks: Vec<f64>,
 }
 
-/// Operations in a second of all that were measured in a trial; `None` where one has no rate.
-pub(crate) fn of_trial(trial: &Trial) -> Option<f64> {
-    let measured = trial.actors.iter().filter(|actor| actor.ops.is_some());
-    let rates: Option<Vec<f64>> = measured.map(ActorRecord::rate).collect();
-    let sum = rates?.iter().sum::<f64>();
-    (sum > 0.0).then_some(sum)
-}
-
 /// The rates of a point, the headline first; none where its operations yield nothing that is counted by the second, or there are too
 /// few trials.
 pub(crate) fn of(record: &PointRecord) -> Vec<RateDocument> {
     let mut blocks: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for trial in &record.measured {
         // On logarithms, so that no end of an interval lies below nothing.
-        let Some(rate) = of_trial(trial) else { return Vec::new() };
+        let Some(rate) = trial.rate() else { return Vec::new() };
         blocks.entry(trial.block).or_default().push(rate.ln());
     }
     let blocks: Vec<Vec<f64>> = blocks.into_values().collect();

@@ -207,6 +207,7 @@ impl Session<'_> {
             together: true,
             without_tolls: true,
             foretold: Vec::new(),
+            narrow: None,
             within: None,
         }
     }

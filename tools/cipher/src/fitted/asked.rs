@@ -81,6 +81,7 @@ impl Asked<'_> {
             together: true,
             without_tolls: true,
             foretold,
+            narrow: None,
             within: None,
         }
     }
