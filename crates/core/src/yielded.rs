@@ -20,6 +20,8 @@ pub enum Unit {
     Packets,
     /// Additions and multiplications of numbers.
     Arithmetic,
+    /// Page faults.
+    Faults,
 }
 
 impl Unit {
@@ -33,6 +35,7 @@ impl Unit {
             Unit::Requests => "requests/s",
             Unit::Packets => "packets/s",
             Unit::Arithmetic => "op/s",
+            Unit::Faults => "faults/s",
         }
     }
 }

@@ -16,6 +16,7 @@ pub mod fingerprint;
 mod found;
 pub mod gap;
 pub mod kvm;
+pub mod memory;
 pub mod meters;
 mod network;
 pub mod profiler;

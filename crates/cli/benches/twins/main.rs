@@ -229,7 +229,7 @@ fn play_round(
                 pair.0 = match figure.kind {
                     // Held against a number, not a program.
                     Kind::Floor { .. } => 1.0,
-                    Kind::Agrees { twin } | Kind::AtMostTimes { twin, .. } => twins.run(&twin, cpus)?,
+                    Kind::Agrees { twin, .. } | Kind::AtMostTimes { twin, .. } => twins.run(&twin, cpus)?,
                 };
             }
         }

@@ -19,7 +19,7 @@ impl Twins {
     /// copy of 64 bytes takes).
     pub fn compile() -> Result<Self> {
         let programs = FIGURES.iter().filter_map(|figure| match figure.kind {
-            Kind::Agrees { twin } | Kind::AtMostTimes { twin, .. } => Some(twin.program),
+            Kind::Agrees { twin, .. } | Kind::AtMostTimes { twin, .. } => Some(twin.program),
             Kind::Floor { .. } => None,
         });
         Self::compile_all("benches/twins", programs)

@@ -1,1 +1,2 @@
 //! The parts of the suite, of use without the laboratory.
+pub mod memory;

@@ -1,7 +1,11 @@
 //! The parts of the suite as variants, one a file.
 
+mod memory;
+
 use tollway_core::Variant;
 
 pub(crate) fn all() -> Vec<Box<dyn Variant>> {
-    Vec::new()
+    let mut all: Vec<Box<dyn Variant>> = Vec::new();
+    all.extend(memory::all());
+    all
 }

@@ -1,0 +1,126 @@
+//! How much memory a program can have without anything being swapped out or killed.
+//!
+//! What the kernel estimates for the machine (MemAvailable of /proc/meminfo), and no more than the memory cgroups leave in which
+//! this process is: their limit less what is used there, page cache not counted, since it gives way. Others may take of the same
+//! memory a moment later.
+
+use std::fs;
+use std::path::Path;
+
+use crate::found::{Found, garbled, text};
+
+const WHAT: &str = "available memory";
+
+/// What the files of one version of cgroups are called.
+struct Cgroups {
+    folder: &'static str,
+    limit: &'static str,
+    used: &'static str,
+    /// The page cache, in memory.stat.
+    cache: &'static str,
+}
+
+const FIRST: Cgroups = Cgroups {
+    folder: "sys/fs/cgroup/memory",
+    limit: "memory.limit_in_bytes",
+    used: "memory.usage_in_bytes",
+    cache: "total_cache",
+};
+
+const SECOND: Cgroups =
+    Cgroups { folder: "sys/fs/cgroup", limit: "memory.max", used: "memory.current", cache: "file" };
+
+/// Bytes that this process can have.
+///
+/// # Errors
+/// [`Missing`](tollway_core::Missing) if /proc/meminfo cannot be read or does not say.
+pub fn available() -> Found<u64> {
+    available_in(Path::new("/"))
+}
+
+fn available_in(root: &Path) -> Found<u64> {
+    let meminfo = text(root.join("proc/meminfo"), WHAT, "mount /proc")?;
+    let machine = named(&meminfo, "MemAvailable:").ok_or_else(|| garbled(WHAT, "no line `MemAvailable`"))?;
+    let mine = fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
+    let rooms = mine.lines().filter_map(|line| {
+        let mut parts = line.splitn(3, ':');
+        let (number, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
+        match (number, controllers) {
+            ("0", "") => Some(room(root, &SECOND, path)),
+            _ if controllers.split(',').any(|c| c == "memory") => Some(room(root, &FIRST, path)),
+            _ => None,
+        }
+    });
+    Ok(rooms.flatten().fold(machine.saturating_mul(1024), u64::min))
+}
+
+/// The least that a cgroup and those above it leave; `None` where no limit can be read.
+fn room(root: &Path, cgroups: &Cgroups, path: &str) -> Option<u64> {
+    let folder = root.join(cgroups.folder);
+    let path = Path::new(path.trim_start_matches('/'));
+    let rooms = path.ancestors().filter_map(|above| {
+        let read = |name: &str| fs::read_to_string(folder.join(above).join(name)).ok();
+        let number = |name: &str| read(name)?.trim().parse::<u64>().ok();
+        // Without a limit the second version says `max`.
+        let limit = number(cgroups.limit)?;
+        let cache = named(&read("memory.stat").unwrap_or_default(), cgroups.cache).unwrap_or_default();
+        Some(limit.saturating_sub(number(cgroups.used)?.saturating_sub(cache)))
+    });
+    rooms.min()
+}
+
+/// The number behind a name at the beginning of a line.
+fn named(text: &str, name: &str) -> Option<u64> {
+    let words = text.lines().map(|line| line.split_whitespace());
+    words.filter_map(|mut words| (words.next()? == name).then(|| words.next()?.parse().ok())?).next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn put(root: &Path, name: &str, text: &str) {
+        let file = root.join(name);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
+    }
+
+    fn machine() -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        put(root.path(), "proc/meminfo", "MemTotal:  9000 kB\nMemAvailable:    8192 kB\n");
+        root
+    }
+
+    #[test]
+    fn without_cgroups_it_is_what_the_machine_has() {
+        assert_eq!(available_in(machine().path()), Ok(8 * MIB));
+        assert!(available_in(tempfile::tempdir().unwrap().path()).is_err());
+        assert!(available().unwrap() > MIB);
+    }
+
+    #[test]
+    fn the_tightest_limit_above_counts_and_the_page_cache_gives_way() {
+        let root = machine();
+        let put = |name: &str, text: String| put(root.path(), name, &text);
+        put("proc/self/cgroup", "0::/a/b\n".into());
+        put("sys/fs/cgroup/a/b/memory.max", "max\n".into());
+        put("sys/fs/cgroup/a/b/memory.current", format!("{MIB}\n"));
+        assert_eq!(available_in(root.path()), Ok(8 * MIB));
+        put("sys/fs/cgroup/a/memory.max", format!("{}\n", 4 * MIB));
+        put("sys/fs/cgroup/a/memory.current", format!("{}\n", 3 * MIB));
+        put("sys/fs/cgroup/a/memory.stat", format!("anon 5\nfile {}\n", 2 * MIB));
+        assert_eq!(available_in(root.path()), Ok(3 * MIB));
+    }
+
+    #[test]
+    fn cgroups_of_the_first_version_count_as_well() {
+        let root = machine();
+        let put = |name: &str, text: &str| put(root.path(), name, text);
+        put("proc/self/cgroup", "9:name=systemd:/\n4:memory:/x\n0::/\n");
+        put("sys/fs/cgroup/memory/x/memory.limit_in_bytes", "1000000\n");
+        put("sys/fs/cgroup/memory/x/memory.usage_in_bytes", "400000\n");
+        assert_eq!(available_in(root.path()), Ok(600_000));
+    }
+}

@@ -1,0 +1,99 @@
+//! Memory: what it moves, how long a load takes, what the first touch of a page costs.
+
+mod faults;
+mod latency;
+mod stream;
+
+use tollway_core::{
+    Axis, Domain, Error, Missing, Params, Plan, Requirement, Result, Role, TenantKind, Value, Variant,
+};
+use tollway_host::memory;
+
+use crate::engine::memory::Pages;
+use crate::surroundings;
+
+/// The variants.
+pub(super) fn all() -> Vec<Box<dyn Variant>> {
+    vec![Box::new(stream::Stream), Box::new(latency::Latency), Box::new(faults::Faults)]
+}
+
+/// What of the available memory a part takes at most.
+const SHARE: f64 = 0.6;
+
+/// How many do it at once.
+fn threads() -> Axis {
+    Axis {
+        name: "threads",
+        about: "how many do it at once, each in a process and on a processor of its own",
+        domain: Domain::Whole(1, 1024),
+        default: Value::Int(1),
+    }
+}
+
+/// Which pages the memory is of.
+fn backing() -> Axis {
+    Axis {
+        name: "backing",
+        about: "the pages of the memory: as the kernel gives them to a program that says nothing, 4 KiB, or 2 MiB",
+        domain: Domain::Words(&["own", "small", "huge"]),
+        default: Value::Text("own".into()),
+    }
+}
+
+fn pages_of(params: &Params) -> Result<Pages> {
+    Ok(match params.word("backing")? {
+        "small" => Pages::Small,
+        "huge" => Pages::Huge,
+        _ => Pages::Own,
+    })
+}
+
+/// The plan of `count` actors that all do the same, each on a processor of its own.
+fn plan(operation: &str, count: u64, params: &Params) -> Result<Plan> {
+    let cores = u32::try_from(count).unwrap_or(u32::MAX);
+    if count > 1 && params.tenant()? == TenantKind::LinuxGuest {
+        return Err(refused(
+            "threads",
+            &count.to_string(),
+            "each would be in a guest of its own",
+            "1 in a Linux guest",
+        ));
+    }
+    let plan = Plan {
+        operation: operation.into(),
+        roles: vec![Role { count: cores, ..Role::measured("worker") }],
+        gates: Vec::new(),
+        provides: None,
+        needs: Vec::new(),
+        requires: vec![Requirement::Cores(cores)],
+        guests: Vec::new(),
+    };
+    surroundings::settled(plan, params, None)
+}
+
+/// A value that does not go with others.
+fn refused(axis: &str, value: &str, reason: &str, wanted: &str) -> Error {
+    Error::Input {
+        place: format!("axis `{axis}`, value `{value}`"),
+        reason: reason.into(),
+        remedy: format!("set it to {wanted}"),
+    }
+}
+
+/// Bytes that a part may take here, at most; nothing is known where the kernel does not tell.
+fn room() -> Result<u64> {
+    memory::available().map(|bytes| (bytes as f64 * SHARE) as u64).map_err(Error::Missing)
+}
+
+/// Refuses to take more than that.
+fn fits(bytes: u64) -> Result<()> {
+    let room = room()?;
+    if bytes <= room {
+        return Ok(());
+    }
+    Err(Error::Missing(Missing::new(
+        format!("{} MiB of memory", bytes >> 20),
+        format!("{:.0} % of what is available are {} MiB", SHARE * 100.0, room >> 20),
+        "end other programs, or give the guest or control group more",
+    )))
+}
