@@ -82,7 +82,7 @@ impl FromStr for TenantKind {
 pub struct Role {
     /// Its name, unique in the plan.
     pub name: String,
-    /// How many actors play it. In Linux guests each has a guest of its own.
+    /// How many actors play it. In Linux guests each has a guest of its own, unless they are [`together`](Role::together).
     pub count: u32,
     /// Where they live.
     pub tenant: TenantKind,
@@ -104,6 +104,9 @@ pub struct Role {
     /// where all are alike.
     #[serde(default)]
     pub classes: Vec<String>,
+    /// Whether its actors share a Linux guest, each on a virtual processor of its own (Linux guests only).
+    #[serde(default)]
+    pub together: bool,
 }
 
 impl Role {
@@ -120,6 +123,7 @@ impl Role {
             requires: Vec::new(),
             measured: true,
             classes: Vec::new(),
+            together: false,
         }
     }
 

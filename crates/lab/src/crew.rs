@@ -272,7 +272,7 @@ impl<'a> Crew<'a> {
     fn cpu(&self, sitting: &Sitting<'_>) -> Result<u32> {
         if sitting.role.tenant == TenantKind::LinuxGuest {
             // One of the guest's own: its virtual processors are pinned to this machine's.
-            return Ok(sitting.role.core);
+            return Ok(sitting.slot);
         }
         let slot = match sitting.role.count {
             1 => sitting.slot as usize,
@@ -382,7 +382,7 @@ fn watch(members: &[Member<'_>], guests: &Guests, window: &Window, hz: f64) -> V
         let left = at.saturating_sub(clock.now()) as f64 / hz;
         sleep(Duration::try_from_secs_f64(left).unwrap_or_default());
         let time = |member: &Member<'_>| {
-            let vcpu = member.sitting.role.core as usize;
+            let vcpu = member.sitting.slot as usize;
             guests.cpu_time(member.guest?).ok()?.vcpus.get(vcpu).copied()
         };
         members.iter().map(|member| (clock.now(), time(member))).collect()

@@ -264,7 +264,7 @@ fn wanted(
     let mut wanted: Vec<Wanted> = Vec::new();
     for sitting in sittings {
         let Seat::Guest { guest, instance, process } = sitting.seat else { continue };
-        let (vcpus, agents) = (sitting.role.core + 1, process as usize + 1);
+        let (vcpus, agents) = (sitting.slot + 1, process as usize + 1);
         match wanted.iter_mut().find(|w| (w.guest, w.instance) == (guest, instance)) {
             Some(known) => {
                 known.options.vcpus = known.options.vcpus.max(vcpus);

@@ -15,7 +15,7 @@ pub(crate) enum Seat {
     Guest {
         /// The guest's number in the plan.
         guest: u32,
-        /// Which of the guests of that number: actors of one role have a guest each.
+        /// Which of the guests of that number: actors of one role have a guest each, unless they are together.
         instance: u32,
         /// The process's number in that guest.
         process: u32,
@@ -29,7 +29,7 @@ pub(crate) struct Sitting<'p> {
     /// Which of the role's actors.
     pub(crate) number: u32,
     pub(crate) seat: Seat,
-    /// Its core slot. Actors of one role take the slots from the role's own on; where there are more actors than slots
+    /// Its core slot, in a Linux guest the virtual processor. Actors of one role take the slots from the role's own on; where there are more actors than slots
     /// the crew begins again with the first.
     pub(crate) slot: u32,
     /// The core slot that others of several actors keep off, where one has it alone.
@@ -51,14 +51,18 @@ pub(crate) fn seats(plan: &Plan) -> Vec<Sitting<'_>> {
                     Seat::Process(processes - 1)
                 }
                 TenantKind::LinuxGuest => {
-                    let (guest, instance) = (role.guest, number);
+                    let (guest, instance) = (role.guest, if role.together { 0 } else { number });
                     let there = |s: &&Sitting<'_>| matches!(s.seat, Seat::Guest { guest: g, instance: i, .. } if (g, i) == (guest, instance));
                     let process = sittings.iter().filter(there).count() as u32;
                     Seat::Guest { guest, instance, process }
                 }
             };
             let around = alone.filter(|_| !role.alone);
-            sittings.push(Sitting { role, number, seat, slot: role.core + number, around });
+            let slot = match seat {
+                Seat::Guest { .. } if !role.together => role.core,
+                _ => role.core + number,
+            };
+            sittings.push(Sitting { role, number, seat, slot, around });
         }
     }
     sittings
@@ -118,5 +122,17 @@ pub(crate) mod tests {
             })
             .collect();
         assert_eq!(found, [(0, 0, 0), (0, 1, 0), (0, 0, 1), (0, 1, 1), (1, 0, 0), (1, 1, 0)]);
+    }
+
+    #[test]
+    fn actors_that_are_together_share_a_linux_guest_and_no_processor_of_it() {
+        let worker = Role { together: true, ..Role::measured("worker").tenant(TenantKind::LinuxGuest) };
+        let found = |role: Role| {
+            let sitting = |s: &Sitting<'_>| (s.seat, s.slot);
+            seats(&plan(vec![many(role, 2)])).iter().map(sitting).collect::<Vec<_>>()
+        };
+        let seat = |instance, process| Seat::Guest { guest: 0, instance, process };
+        assert_eq!(found(worker.clone()), [(seat(0, 0), 0), (seat(0, 1), 1)]);
+        assert_eq!(found(Role { together: false, ..worker }), [(seat(0, 0), 0), (seat(1, 0), 0)]);
     }
 }

@@ -35,6 +35,7 @@ pub(crate) fn settled(mut plan: Plan, params: &Params, disk_mib: Option<u64>) ->
     for role in &mut plan.roles {
         role.tenant = TenantKind::LinuxGuest;
         role.guest = 0;
+        role.together = true;
         role.requires = there.clone();
     }
     let format = match params.word("disk")? {
