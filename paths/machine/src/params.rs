@@ -1,6 +1,7 @@
 //! The axes that all parts of the suite share: where they run, and who measures.
 
-use tollway_core::{Axis, Domain, TenantKind, Value};
+use tollway_core::{Axis, Domain, Error, Params, Result, TenantKind, Value};
+use tollway_host::cpu::cpus_of_process;
 
 /// Where a part runs.
 pub(crate) fn tenant() -> Axis {
@@ -49,3 +50,27 @@ pub(crate) fn by(tools: &'static [&'static str]) -> Axis {
 
 /// The word of the axis `by` for this program.
 pub(crate) const TOLLWAY: &str = "tollway";
+
+/// How many threads work.
+pub(crate) fn threads() -> Axis {
+    Axis {
+        name: "threads",
+        about: "threads that work, each on a processor of its own; 0 for as many as there are",
+        domain: Domain::Whole(0, 4096),
+        default: Value::Int(1),
+    }
+}
+
+/// The axis `threads` as a number of threads.
+pub(crate) fn threads_of(params: &Params) -> Result<u32> {
+    match params.int("threads")? {
+        0 => Ok(cpus_of_process()?.len() as u32),
+        count => u32::try_from(count).map_err(|e| Error::system("reading the axis `threads`", e)),
+    }
+}
+
+/// The same point with its threads counted, so that points of machines of different sizes are not taken for the same.
+pub(crate) fn threads_named(params: Params) -> Result<Params> {
+    let threads = threads_of(&params)?;
+    Ok(params.with("threads", u64::from(threads)))
+}

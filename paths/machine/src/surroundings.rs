@@ -14,6 +14,25 @@ pub(crate) fn axes() -> Vec<Axis> {
     vec![params::tenant(), params::disk(), params::pages(), params::memory()]
 }
 
+/// Whether a tool of the field measures, by the axis `by`.
+///
+/// # Errors
+/// [`Error::Input`] where it would have to do so in a Linux guest, which has no program but the agent.
+pub(crate) fn by_a_tool(params: &Params) -> Result<bool> {
+    let by = params.word("by")?;
+    if by == params::TOLLWAY {
+        return Ok(false);
+    }
+    match params.tenant()? {
+        TenantKind::Process => Ok(true),
+        tenant => Err(Error::Input {
+            place: format!("axis `tenant`, value `{tenant}`"),
+            reason: format!("{by} is a program of this machine, and not there"),
+            remedy: format!("set `tenant` to process, or `by` to {}", params::TOLLWAY),
+        }),
+    }
+}
+
 /// The plan of a part that was written for this machine, in its surroundings: its roles live where the axes say, in one
 /// guest, which has a disk with room for `disk_mib` where the part works on one.
 pub(crate) fn settled(mut plan: Plan, params: &Params, disk_mib: Option<u64>) -> Result<Plan> {

@@ -12,12 +12,25 @@ const WORDS: usize = 8192 / 64;
 /// # Errors
 /// [`Error::System`] if the kernel refuses (a sandbox's filter).
 pub fn allowed_cpus() -> Result<Vec<u32>> {
+    allowed_to(0)
+}
+
+/// The processors that this process may run on, ascending, wherever the calling thread was put: those of its first thread.
+///
+/// # Errors
+/// As [`allowed_cpus`].
+pub fn cpus_of_process() -> Result<Vec<u32>> {
+    allowed_to(std::process::id())
+}
+
+/// The processors of a thread by its number; of the calling one with 0.
+fn allowed_to(thread: u32) -> Result<Vec<u32>> {
     let mut mask = [0u64; WORDS];
     // SAFETY: the kernel writes at most `size_of_val(&mask)` bytes, all of which `mask` owns.
     let written =
-        unsafe { libc::syscall(libc::SYS_sched_getaffinity, 0, size_of_val(&mask), mask.as_mut_ptr()) };
+        unsafe { libc::syscall(libc::SYS_sched_getaffinity, thread, size_of_val(&mask), mask.as_mut_ptr()) };
     if written < 0 {
-        return Err(Error::system("asking for this thread's processors", io::Error::last_os_error()));
+        return Err(Error::system("asking for a thread's processors", io::Error::last_os_error()));
     }
     let bits = |(word, mask): (usize, &u64)| {
         let mask = *mask;
@@ -72,6 +85,7 @@ mod tests {
             std::thread::spawn(move || {
                 pin_current_thread(cpu).unwrap();
                 assert_eq!(allowed_cpus().unwrap(), [cpu]);
+                assert!(cpus_of_process().unwrap().contains(&cpu));
                 assert_eq!(current_cpu(), cpu);
             })
             .join()

@@ -1,2 +1,5 @@
 //! The parts of the suite, of use without the laboratory.
+
+pub mod cpu;
 pub mod memory;
+pub mod tool;

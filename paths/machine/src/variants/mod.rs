@@ -1,11 +1,10 @@
 //! The parts of the suite as variants, one a file.
 
+mod cpu;
 mod memory;
 
 use tollway_core::Variant;
 
 pub(crate) fn all() -> Vec<Box<dyn Variant>> {
-    let mut all: Vec<Box<dyn Variant>> = Vec::new();
-    all.extend(memory::all());
-    all
+    [cpu::all(), memory::all()].into_iter().flatten().collect()
 }

@@ -1,0 +1,40 @@
+//! Steps on vectors. Twelve chains keep two units of five cycles busy, and fit with both constants into sixteen registers.
+
+use std::arch::x86_64::{
+    __m128, __m128d, __m256, __m256d, __m512, __m512d, _mm_add_pd, _mm_add_ps, _mm_mul_pd, _mm_mul_ps,
+    _mm_set1_pd, _mm_set1_ps, _mm256_fmadd_pd, _mm256_fmadd_ps, _mm256_set1_pd, _mm256_set1_ps,
+    _mm512_fmadd_pd, _mm512_fmadd_ps, _mm512_set1_pd, _mm512_set1_ps,
+};
+use std::mem::transmute;
+
+use super::number::Number;
+use super::steps_of;
+
+const CHAINS: usize = 12;
+
+macro_rules! steps {
+    ($name:ident, $features:literal, $number:ty, $lanes:literal, $vector:ty, $all:ident, $step:expr) => {
+        /// Each chain takes all its steps.
+        #[target_feature(enable = $features)]
+        pub(super) fn $name(numbers: &mut [$number; CHAINS * $lanes]) {
+            let (a, b) = ($all(<$number>::FACTOR), $all(<$number>::ADDEND));
+            // SAFETY: as many numbers of the same kind, in the same order, none of which is invalid; a copy, so that
+            // it does not matter how they are aligned.
+            let mut chains: [$vector; CHAINS] = unsafe { transmute(*numbers) };
+            for _ in 0..steps_of(CHAINS * $lanes) {
+                for x in &mut chains {
+                    *x = $step(*x, a, b);
+                }
+            }
+            // SAFETY: as above, in the other direction.
+            *numbers = unsafe { transmute(chains) };
+        }
+    };
+}
+
+steps!(avx512_64, "avx512f", f64, 8, __m512d, _mm512_set1_pd, _mm512_fmadd_pd);
+steps!(avx512_32, "avx512f", f32, 16, __m512, _mm512_set1_ps, _mm512_fmadd_ps);
+steps!(avx2_64, "avx2,fma", f64, 4, __m256d, _mm256_set1_pd, _mm256_fmadd_pd);
+steps!(avx2_32, "avx2,fma", f32, 8, __m256, _mm256_set1_ps, _mm256_fmadd_ps);
+steps!(sse2_64, "sse2", f64, 2, __m128d, _mm_set1_pd, |x, a, b| _mm_add_pd(_mm_mul_pd(x, a), b));
+steps!(sse2_32, "sse2", f32, 4, __m128, _mm_set1_ps, |x, a, b| _mm_add_ps(_mm_mul_ps(x, a), b));
