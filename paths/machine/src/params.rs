@@ -37,6 +37,20 @@ pub(crate) fn memory() -> Axis {
     }
 }
 
+/// Whether a business goes on beside what is measured.
+pub(crate) fn business() -> Axis {
+    Axis {
+        name: BUSINESS,
+        about: "what goes on beside what is measured: nothing, or a web service with clients that work with it without end",
+        domain: Domain::Words(&["none", SERVICE]),
+        default: Value::Text("none".into()),
+    }
+}
+
+/// The axis of the business, and its word for the web service.
+pub(crate) const BUSINESS: &str = "business";
+pub(crate) const SERVICE: &str = "service";
+
 /// Who measures: this program, or one of the tools of the field.
 pub(crate) fn by(tools: &'static [&'static str]) -> Axis {
     Axis {

@@ -1,2 +1,4 @@
 //! The parts of the suite, of use without the laboratory.
+
 pub mod memory;
+pub mod service;
