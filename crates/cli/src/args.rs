@@ -15,6 +15,7 @@ use tollway_capture_tool::args::Capture;
 use tollway_cipher_tool::args::Cipher;
 use tollway_entropy_tool::args::Entropy;
 use tollway_ipc_tool::args::Ipc;
+use tollway_machine_tool::args::Machine;
 
 pub use bill::Bill;
 pub use calculator::{Model, Simulate};
@@ -105,6 +106,8 @@ pub enum Verb {
     Cipher(Box<Cipher>),
     /// Requests to another process: synchronous or asynchronous, measured and advised.
     Ipc(Box<Ipc>),
+    /// A machine judged part by part, and two modes of running it side by side.
+    Machine(Box<Machine>),
     /// Compare two runs of the store, or run two builds or two settings in turns.
     Compare(Compare),
     /// Show a run of the store again: on the terminal, or as a page.
@@ -385,6 +388,8 @@ pub enum SchemaOf {
     IpcSweep,
     /// What `ipc advise` prints with --json.
     IpcAdvice,
+    /// What `machine modes A B` prints with --json.
+    MachineModes,
 }
 
 fn milliseconds(text: &str) -> Result<f64, String> {

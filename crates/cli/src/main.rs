@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         Verb::Cipher(options) => verbs::cipher::cipher(&arguments, options),
         Verb::Entropy(options) => verbs::entropy::entropy(&arguments, options),
         Verb::Ipc(options) => verbs::ipc::ipc(&arguments, options),
+        Verb::Machine(options) => verbs::machine::machine(&arguments, options),
         Verb::Compare(options) => verbs::compare::compare(&arguments, options),
         Verb::Report(options) => verbs::report::report(&arguments, options),
         Verb::Export(options) => verbs::export::export(&arguments, options),

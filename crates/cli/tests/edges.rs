@@ -38,6 +38,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tollway-entropy-tool", TOOL),
     ("tollway-cipher-tool", TOOL),
     ("tollway-ipc-tool", TOOL),
+    ("tollway-machine-tool", TOOL),
     ("tollway-agent", &["core", "host", "tenant", "all"]),
     (
         "tollway",
@@ -57,6 +58,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "cipher-tool",
             "entropy-tool",
             "ipc-tool",
+            "machine-tool",
         ],
     ),
 ];

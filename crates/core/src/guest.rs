@@ -15,12 +15,16 @@ pub struct GuestSpec {
     /// gives them to a program that asks.
     #[serde(default)]
     pub huge_pages: bool,
+    /// Whether its kernel checks its own memory: what is free is filled with a pattern that is looked at when it is given out, and
+    /// slabs have red zones.
+    #[serde(default)]
+    pub checked_memory: bool,
 }
 
 impl Default for GuestSpec {
     /// Room for a kernel, an agent and small jobs; no devices.
     fn default() -> Self {
-        GuestSpec { memory_mib: 192, devices: Vec::new(), huge_pages: false }
+        GuestSpec { memory_mib: 192, devices: Vec::new(), huge_pages: false, checked_memory: false }
     }
 }
 

@@ -39,7 +39,7 @@ pub struct Setting {
 
 impl Setting {
     /// Whether its file is one of the kernel's settings: under /sys or /proc/sys, also when links are followed.
-    pub(crate) fn is_of_the_kernel(&self) -> bool {
+    pub fn is_of_the_kernel(&self) -> bool {
         let within = |file: &Path| file.starts_with("/sys") || file.starts_with("/proc/sys");
         let plain = !self.file.components().any(|c| c == std::path::Component::ParentDir);
         plain && within(&self.file) && self.file.canonicalize().map_or(true, |real| within(&real))

@@ -42,7 +42,7 @@ mod terminal;
 mod timed;
 
 pub use claim::Reproduction;
-pub use compare::{Comparison, Proof};
+pub use compare::{Comparison, Proof, terminal as comparison_text};
 pub use csv::lines as csv_lines;
 pub use error::{ReportError, Result};
 pub use history::history;

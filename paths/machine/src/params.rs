@@ -28,6 +28,16 @@ pub(crate) fn pages() -> Axis {
     }
 }
 
+/// Whether a Linux guest's kernel checks its own memory.
+pub(crate) fn checks() -> Axis {
+    Axis {
+        name: "checks",
+        about: "what a Linux guest's kernel checks of its memory: as it comes, or free pages and slabs (page_poison, slub_debug)",
+        domain: Domain::Words(&["own", "kernel"]),
+        default: Value::Text("own".into()),
+    }
+}
+
 /// The memory of a Linux guest.
 pub(crate) fn memory() -> Axis {
     Axis {
@@ -37,6 +47,20 @@ pub(crate) fn memory() -> Axis {
         default: Value::Int(512),
     }
 }
+
+/// Whether a business goes on beside what is measured.
+pub(crate) fn business() -> Axis {
+    Axis {
+        name: BUSINESS,
+        about: "what goes on beside what is measured: nothing, or a web service with clients that work with it without end",
+        domain: Domain::Words(&["none", SERVICE]),
+        default: Value::Text("none".into()),
+    }
+}
+
+/// The axis of the business, and its word for the web service.
+pub(crate) const BUSINESS: &str = "business";
+pub(crate) const SERVICE: &str = "service";
 
 /// Who measures: this program, or one of the tools of the field.
 pub(crate) fn by(tools: &'static [&'static str]) -> Axis {

@@ -1,17 +1,26 @@
-//! Where a part of the suite runs: on this machine, or in a Linux guest with a disk and memory of some kind.
+//! Where a part of the suite runs: on this machine, or in a Linux guest with a disk and memory of some kind; alone, or beside a
+//! business.
 
 use tollway_core::{
     Axis, DiskFormat, Error, GuestDevice, GuestSpec, Params, Plan, Requirement, Result, TenantKind,
 };
 
 use crate::params;
+use crate::variants::business;
 
 /// What a guest's disk has room for besides the files of a part, in MiB: the file system's own.
 const SPARE_MIB: u64 = 64;
 
 /// The axes by which it is said.
 pub(crate) fn axes() -> Vec<Axis> {
-    vec![params::tenant(), params::disk(), params::pages(), params::memory()]
+    vec![
+        params::tenant(),
+        params::disk(),
+        params::pages(),
+        params::checks(),
+        params::memory(),
+        params::business(),
+    ]
 }
 
 /// Whether a tool of the field measures, by the axis `by`.
@@ -34,11 +43,19 @@ pub(crate) fn by_a_tool(params: &Params) -> Result<bool> {
 }
 
 /// The plan of a part that was written for this machine, in its surroundings: its roles live where the axes say, in one
-/// guest, which has a disk with room for `disk_mib` where the part works on one.
-pub(crate) fn settled(mut plan: Plan, params: &Params, disk_mib: Option<u64>) -> Result<Plan> {
+/// guest, which has a disk with room for `disk_mib` where the part works on one; and a business is beside them where that is
+/// asked for.
+pub(crate) fn settled(mut plan: Plan, params: &Params, mut disk_mib: Option<u64>) -> Result<Plan> {
+    if business::is_on(params) {
+        plan.roles.extend(business::roles());
+        disk_mib = Some(disk_mib.unwrap_or_default() + business::ROOM_MIB);
+    }
     let tenant = params.tenant()?;
     if tenant != TenantKind::LinuxGuest {
-        return match ["disk", "pages"].into_iter().find(|axis| params.word(axis).is_ok_and(|w| w != "own")) {
+        return match ["disk", "pages", "checks"]
+            .into_iter()
+            .find(|axis| params.word(axis).is_ok_and(|w| w != "own"))
+        {
             Some(axis) => Err(Error::Input {
                 place: format!("axis `{axis}`, value `{}`", params.word(axis)?),
                 reason: "only a Linux guest is made to order".into(),
@@ -67,6 +84,7 @@ pub(crate) fn settled(mut plan: Plan, params: &Params, disk_mib: Option<u64>) ->
         memory_mib: mib(params.int("memory")?),
         devices: disk.into_iter().collect(),
         huge_pages: params.word("pages")? == "huge",
+        checked_memory: params.word("checks")? == "kernel",
     }];
     Ok(plan)
 }

@@ -13,6 +13,7 @@ pub mod generate;
 pub mod history;
 pub mod ipc;
 pub mod list;
+pub mod machine;
 pub mod measure;
 pub mod model;
 pub mod plan;

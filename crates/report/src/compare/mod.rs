@@ -10,6 +10,7 @@ use tollway_stats::{Criteria, Direction, Ratio, Verdict, judge_all};
 use tollway_store::{PointRecord, Run, RunId, Store};
 
 pub use proof::Proof;
+pub use words::terminal;
 
 use crate::document::{
     ComparedDocument, ComparedRates, ComparisonDocument, Estimate, OnlyIn, RatioDocument, SCHEMA_VERSION,

@@ -94,7 +94,8 @@ pub(crate) fn criteria(document: &ComparisonDocument) -> String {
     )
 }
 
-pub(super) fn terminal(document: &ComparisonDocument, width: Option<usize>) -> String {
+/// A comparison for a terminal of `width` columns; `None` where the output is no terminal.
+pub fn terminal(document: &ComparisonDocument, width: Option<usize>) -> String {
     let (bold, dim) = (Style::new().bold(), Style::new().dimmed());
     let (a, b) = (printable(&document.a.label), printable(&document.b.label));
     let mut table =

@@ -23,6 +23,8 @@ pub(super) struct Shape<'a> {
     pub(super) memory_mib: u32,
     /// Whether that is of the machine's pool of huge pages.
     pub(super) pooled: bool,
+    /// Whether its kernel checks its own memory.
+    pub(super) checked: bool,
     pub(super) devices: &'a Devices,
     /// The kernel's settings besides those that every guest has.
     pub(super) settings: &'a [String],
@@ -108,6 +110,11 @@ impl Shape<'_> {
         ]
         .map(String::from)
         .into();
+        if self.checked {
+            // Free pages are poisoned and looked at, slabs have red zones and are checked when objects come and go (the kernel's
+            // Documentation/admin-guide/kernel-parameters.txt and mm/slub.rst).
+            words.push("page_poison=1 slub_debug=FZ".into());
+        }
         words.extend(self.settings.iter().cloned());
         words.extend(self.devices.settings.iter().cloned());
         words.push(format!("TOLLWAY_AGENTS={}", self.ports.len()));

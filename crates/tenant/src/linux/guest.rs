@@ -108,6 +108,7 @@ impl LinuxGuest {
             vcpus: options.vcpus,
             memory_mib: options.spec.memory_mib,
             pooled: options.spec.huge_pages && huge_pages::free_mib() >= u64::from(options.spec.memory_mib),
+            checked: options.spec.checked_memory,
             devices: &devices,
             settings: &settings(&options.environment)?,
             kernel: boot.kernel().as_raw_fd(),

@@ -2,4 +2,5 @@
 
 pub mod cpu;
 pub mod memory;
+pub mod service;
 pub mod tool;

@@ -1,10 +1,14 @@
 //! The parts of the suite as variants, one a file.
 
+pub(crate) mod business;
 mod cpu;
 mod memory;
+mod service;
 
 use tollway_core::Variant;
 
 pub(crate) fn all() -> Vec<Box<dyn Variant>> {
-    [cpu::all(), memory::all()].into_iter().flatten().collect()
+    let parts = [cpu::all(), memory::all()].into_iter().flatten();
+    let service: Box<dyn Variant> = Box::new(service::Service);
+    parts.map(business::beside).chain([service]).collect()
 }

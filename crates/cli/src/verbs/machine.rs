@@ -1,0 +1,87 @@
+//! `tollway machine`: the tool of the path `machine`.
+
+use anyhow::Result;
+use tollway_machine_tool as tool;
+use tollway_machine_tool::args::{Machine, Modes, Suite, What};
+use tollway_machine_tool::modes::{self, Told};
+
+use super::work::{self, Measured, Work};
+use crate::args::{Arguments, Repeats};
+use crate::exit::Ending;
+use crate::laboratory;
+use crate::output;
+use crate::progress_bar;
+
+/// Judges a machine, or compares two modes of running it.
+pub fn machine(arguments: &Arguments, options: &Machine) -> Result<Ending> {
+    match &options.what {
+        What::Suite(options) => suite(arguments, options),
+        What::Modes(options) => compare(arguments, options),
+    }
+}
+
+/// Every part, as a score card.
+fn suite(arguments: &Arguments, options: &Suite) -> Result<Ending> {
+    let registry = tollway_all::registry();
+    if let Some(file) = &options.html {
+        output::check_writable(file)?;
+    }
+    let lab = laboratory::lab(&registry)?;
+    let repeats = repeats(&options.repeats);
+    let work = Work {
+        title: format!("machine suite{}", if options.quick { ", quick" } else { "" }),
+        presets: tool::suite::presets(options, &registry)?,
+        only: Vec::new(),
+        resume: false,
+        together: false,
+    };
+    let Some((store, ended)) = work::carry_out(arguments, &repeats, &lab, work)? else {
+        return Ok(Ending::Done);
+    };
+    let measured = Measured::of(arguments, &repeats, &registry, (&store, &ended))?;
+    work::show(arguments, &repeats, &measured.report)?;
+    if let Some(file) = &options.html {
+        output::write(file, &measured.report.html()?)?;
+    }
+    Ok(measured.ending())
+}
+
+/// What the tool's options say of repeats.
+fn repeats(of: &tool::args::Repeats) -> Repeats {
+    Repeats {
+        runs: of.runs,
+        warmup: None,
+        time: of.time,
+        seed: of.seed,
+        dry_run: of.dry_run,
+        strict: of.strict,
+        export: None,
+    }
+}
+
+/// Two modes in turns, or what modes there are.
+fn compare(arguments: &Arguments, options: &Modes) -> Result<Ending> {
+    let registry = tollway_all::registry();
+    let lab = laboratory::lab(&registry)?;
+    let mut told = progress_bar::Told::new();
+    let ended = modes::run(options, &lab, &arguments.store, &mut told);
+    told.finish();
+    let (found, ending) = ended?;
+    match &found {
+        Told::Listed(modes) if arguments.json => output::json(modes)?,
+        Told::Listed(modes) => {
+            let text: Vec<String> = modes.iter().map(modes::ModeDocument::to_text).collect();
+            output::text(&text.join("\n"))?;
+        }
+        Told::Planned(estimate) => work::plan(arguments, estimate)?,
+        Told::Found(None) => {}
+        Told::Found(Some(document)) if arguments.json => output::json(document)?,
+        Told::Found(Some(document)) => output::text(&document.to_text(output::width()))?,
+    }
+    Ok(match ending {
+        modes::Ending::Done => Ending::Done,
+        modes::Ending::CheckFailed => Ending::CheckFailed,
+        modes::Ending::RequirementMissing => Ending::RequirementMissing,
+        modes::Ending::Interrupted => Ending::Interrupted,
+    })
+}

@@ -1,0 +1,132 @@
+//! What a comparison of two modes says.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tollway_report::Comparison;
+use tollway_report::document::{ComparisonDocument, OutcomeDocument, PointDocument, RunDocument, Span};
+
+use crate::args::Modes;
+use crate::mode::{Deviation, Mode};
+
+/// The version of the document.
+const SCHEMA_VERSION: u32 = 1;
+
+/// Everything that is said of two modes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "Two modes compared by Tollway")]
+pub struct ModesDocument {
+    /// The version of this document.
+    pub schema_version: u32,
+    /// What is compared with, and what is compared.
+    pub modes: [ModeDocument; 2],
+    /// Whether the rows ran in guests, or on this machine itself.
+    pub in_guests: bool,
+    /// A row was measured until the interval of its ratio was this narrow to either side, as a share, or the time was up.
+    pub until: f64,
+    /// The rows, each with a verdict.
+    pub comparison: ComparisonDocument,
+    /// What encryption was foretold to cost before the rows were measured, and what it cost.
+    pub foretold: Vec<ForetoldDocument>,
+    /// Rows that were skipped or failed, and why.
+    pub setbacks: Vec<(String, String)>,
+}
+
+/// A mode.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ModeDocument {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub about: String,
+    /// How a guest is made: axes and their values.
+    pub guest: Vec<(String, String)>,
+    /// What is set on the host meanwhile.
+    pub host: Vec<(String, String)>,
+    /// What it stands for, and what it is here instead.
+    pub deviations: Vec<(String, String)>,
+}
+
+/// A row that was foretold.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ForetoldDocument {
+    /// The row.
+    pub title: String,
+    /// Of what its rates are.
+    pub unit: String,
+    /// What it was to give in a second.
+    pub foretold: Span,
+    /// What it gave.
+    pub measured: Span,
+    /// What became of the prediction.
+    pub outcome: OutcomeDocument,
+    /// How it was made.
+    pub model: String,
+}
+
+impl ModeDocument {
+    pub(super) fn of(mode: &Mode) -> ModeDocument {
+        let pair = |Deviation { from, here }: &Deviation| (from.clone(), here.clone());
+        ModeDocument {
+            name: mode.mode.name.clone(),
+            about: mode.mode.about.clone(),
+            guest: mode.guest.iter().map(|(axis, value)| (axis.clone(), value.to_string())).collect(),
+            host: mode.host.iter().map(|(file, value)| (file.display().to_string(), value.clone())).collect(),
+            deviations: mode.deviation.iter().map(pair).collect(),
+        }
+    }
+}
+
+impl ModesDocument {
+    pub(super) fn of(
+        modes: &[Mode; 2],
+        options: &Modes,
+        comparison: Comparison,
+        run: &RunDocument,
+    ) -> ModesDocument {
+        let mut setbacks: Vec<(String, String)> = Vec::new();
+        for point in &run.points {
+            let why = match (&point.skipped, &point.error) {
+                (Some(missing), _) => {
+                    format!("skipped: {}: {} → {}", missing.what, missing.reason, missing.remedy)
+                }
+                (None, Some(error)) => format!("failed: {error}"),
+                (None, None) => continue,
+            };
+            let row = (point.title.clone(), why);
+            if !setbacks.contains(&row) {
+                setbacks.push(row);
+            }
+        }
+        ModesDocument {
+            schema_version: SCHEMA_VERSION,
+            modes: [0, 1].map(|side| ModeDocument::of(&modes[side])),
+            in_guests: !options.host,
+            until: options.until / 100.0,
+            comparison: comparison.document().clone(),
+            foretold: run.points.iter().filter_map(ForetoldDocument::of).collect(),
+            setbacks,
+        }
+    }
+}
+
+impl ForetoldDocument {
+    /// `None` where the point was not foretold, or has no figure.
+    fn of(point: &PointDocument) -> Option<ForetoldDocument> {
+        let (headline, prediction) = (point.rates.first()?, point.prediction.as_ref()?);
+        let (measured, grade) = (prediction.measured?, prediction.grade?);
+        // So many for each operation, by what it gave at the pace that was measured.
+        let each = headline.per_second.estimate * measured.ns.estimate;
+        let rate = |ns: Span| Span { estimate: each / ns.estimate, lo: each / ns.hi, hi: each / ns.lo };
+        Some(ForetoldDocument {
+            title: point.title.clone(),
+            unit: headline.unit.clone(),
+            foretold: rate(prediction.ns),
+            measured: headline.per_second,
+            outcome: grade.outcome,
+            model: prediction.model.clone(),
+        })
+    }
+}

@@ -1,0 +1,157 @@
+//! What of the suite is measured: the presets' points, by parts, by who measures, with the business load or without.
+
+use tollway_core::{Axis, Case, Domain, Error, OneOrMany, Params, Path, Preset, Registry, Result, Value};
+use tollway_lab::point::parse_preset;
+
+use crate::PATH;
+use crate::args::{Business, By, Part, Suite};
+
+/// Which part a variant of the path belongs to.
+const PARTS: [(Part, &[&str]); 5] = [
+    (Part::Cpu, &["primes", "events", "peak"]),
+    (Part::Memory, &["stream", "latency", "faults"]),
+    (Part::Disk, &["disk", "fsync"]),
+    (Part::Network, &["network"]),
+    (Part::Service, &["service"]),
+];
+
+/// The quick presets of other paths that are a part of the suite, and how their variants begin; empty: all of them.
+const CROSSINGS: [(&str, &str); 4] = [("entropy", ""), ("cipher", ""), ("crossings", "exit-"), ("ipc", "")];
+
+/// The axes that say who measures, and what goes on meanwhile.
+const BY: &str = "by";
+const BUSINESS: &str = "business";
+
+/// The presets of what was asked for.
+///
+/// # Errors
+/// Where nothing is left of it.
+pub fn presets(options: &Suite, registry: &Registry) -> Result<Vec<Preset>> {
+    let name = if options.quick { "quick" } else { "suite" };
+    let mut own = preset(registry, PATH, name)?;
+    let path = registry.path(PATH)?;
+    let business: &[&str] = match options.business {
+        Business::Without => &["none"],
+        Business::With => &["service"],
+        Business::Both => &["none", "service"],
+    };
+    own.case = points(&own, path, &options.part)?
+        .into_iter()
+        .map(|(variant, params)| {
+            let axes = path.variant(&variant)?.axes();
+            let mut case = case(&variant, &params);
+            if let Some(words) = words(&axes, BY).map(|words| who(options.by, words)) {
+                case.0.insert(BY.into(), many(&words));
+            }
+            if options.business != Business::Without && words(&axes, BUSINESS).is_some() {
+                case.0.insert(BUSINESS.into(), many(business));
+            }
+            Ok(case)
+        })
+        .collect::<Result<_>>()?;
+    own.axes = Case::default();
+    let mut presets = vec![own];
+    presets.retain(|preset| !preset.case.is_empty());
+    if options.part.is_empty() || options.part.contains(&Part::Crossings) {
+        for (path, begins) in CROSSINGS {
+            let mut quick = preset(registry, path, "quick")?;
+            let of_it = |(variant, _): &(String, Params)| variant.starts_with(begins);
+            quick.case = quick.points().into_iter().filter(of_it).map(|(v, p)| case(&v, &p)).collect();
+            quick.axes = Case::default();
+            presets.push(quick);
+        }
+    }
+    Ok(presets)
+}
+
+/// A preset of a path.
+pub(crate) fn preset(registry: &Registry, path: &str, name: &str) -> Result<Preset> {
+    parse_preset(&format!("{path}/{name}"), registry.path(path)?.preset(name)?)
+}
+
+/// The points of a preset that belong to these parts; all, where none is named.
+pub(crate) fn points(preset: &Preset, path: &Path, parts: &[Part]) -> Result<Vec<(String, Params)>> {
+    let wanted = |variant: &str| {
+        parts.is_empty() || PARTS.iter().any(|(part, of)| parts.contains(part) && of.contains(&variant))
+    };
+    let points: Vec<_> = preset.points().into_iter().filter(|(variant, _)| wanted(variant)).collect();
+    if points.is_empty() && !parts.contains(&Part::Crossings) {
+        return Err(Error::Input {
+            place: format!("--part, preset `{}` of path {}", preset.preset.name, path.name),
+            reason: "it has nothing of these parts".into(),
+            remedy: "name other parts, or none for all".into(),
+        });
+    }
+    Ok(points)
+}
+
+/// A point as a case of a preset.
+pub(crate) fn case(variant: &str, params: &Params) -> Case {
+    let mut case = Case::default();
+    for (axis, value) in params.iter() {
+        case.0.insert(axis.into(), OneOrMany::One(value.clone()));
+    }
+    case.0.insert("variant".into(), OneOrMany::One(Value::Text(variant.into())));
+    case
+}
+
+fn many(words: &[&str]) -> OneOrMany {
+    OneOrMany::Many(words.iter().map(|word| Value::from(*word)).collect())
+}
+
+/// The words that an axis takes, where a variant has it.
+fn words<'a>(axes: &'a [Axis], name: &str) -> Option<&'a [&'static str]> {
+    axes.iter().find(|axis| axis.name == name).and_then(|axis| match axis.domain {
+        Domain::Words(words) => Some(words),
+        _ => None,
+    })
+}
+
+/// Who of those that can is to measure: this program is the first of them. Where no tool can, it is this program in any case.
+fn who(by: By, words: &[&'static str]) -> Vec<&'static str> {
+    let tools = words.get(1..).unwrap_or_default();
+    match by {
+        By::Tools if !tools.is_empty() => tools.to_vec(),
+        By::Both => words.to_vec(),
+        By::Tools | By::Tollway => words.iter().take(1).copied().collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn suite(part: Vec<Part>, by: By, business: Business) -> Result<Vec<Preset>> {
+        let repeats = crate::args::Repeats { runs: None, time: None, seed: 1, dry_run: false, strict: false };
+        let options = Suite { part, quick: true, by, business, html: None, repeats };
+        presets(&options, &tollway_all::registry())
+    }
+
+    #[test]
+    fn every_variant_of_the_path_is_of_a_part() {
+        let registry = tollway_all::registry();
+        for variant in &registry.path(PATH).unwrap().variants {
+            let parts = PARTS.iter().filter(|(_, of)| of.contains(&variant.name())).count();
+            let is_a_price = variant.name() == "luks";
+            assert!(parts == 1 || is_a_price, "{} is of {parts} parts", variant.name());
+        }
+    }
+
+    #[test]
+    fn parts_tools_and_load_are_what_was_asked_for() {
+        let all = suite(Vec::new(), By::Tollway, Business::Without).unwrap();
+        assert_eq!(all.len(), 1 + CROSSINGS.len());
+        let [only] = &suite(vec![Part::Memory], By::Both, Business::Both).unwrap()[..] else { panic!() };
+        let stream = |(variant, params): &&(String, Params)| {
+            variant == "stream" && params.get(BY) == Some(&Value::from("stream"))
+        };
+        assert!(only.points().iter().filter(stream).count() > 0);
+        assert!(
+            only.points()
+                .iter()
+                .all(|(variant, _)| ["stream", "latency", "faults"].contains(&variant.as_str()))
+        );
+        let with = |(_, params): &&(String, Params)| params.get(BUSINESS) == Some(&Value::from("service"));
+        assert_eq!(2 * only.points().iter().filter(with).count(), only.points().len());
+    }
+}
