@@ -1,6 +1,7 @@
 //! The parts of the suite, of use without the laboratory.
 
 pub mod cpu;
+pub mod disk;
 pub mod memory;
 pub mod service;
 pub mod tool;
