@@ -93,6 +93,15 @@ pub(crate) fn threads_of(params: &Params) -> Result<u32> {
     }
 }
 
+/// How many they are, for titles; nothing of one.
+pub(crate) fn threads_told(params: &Params) -> String {
+    match params.int("threads") {
+        Ok(0) => ", all threads".into(),
+        Ok(1) | Err(_) => String::new(),
+        Ok(count) => format!(", {count} threads"),
+    }
+}
+
 /// The same point with its threads counted, so that points of machines of different sizes are not taken for the same.
 pub(crate) fn threads_named(params: Params) -> Result<Params> {
     let threads = threads_of(&params)?;

@@ -23,6 +23,25 @@ pub(crate) fn axes() -> Vec<Axis> {
     ]
 }
 
+/// A point's title: what it measures, and what a reader has to know of by whom and where.
+pub(crate) fn titled(what: String, params: &Params) -> Option<String> {
+    let mut title = what;
+    if let Some(by) = params.word("by").ok().filter(|by| *by != params::TOLLWAY) {
+        title += &format!(", {by}");
+    }
+    let axes = axes();
+    let (tenant, others) = axes.split_first()?;
+    if params.get(tenant.name) != Some(&tenant.default) {
+        title += &format!(", {}", params.tenant().ok()?.title());
+    }
+    for axis in others {
+        if let Some(value) = params.get(axis.name).filter(|value| **value != axis.default) {
+            title += &format!(" {}={value}", axis.name);
+        }
+    }
+    Some(title)
+}
+
 /// Whether a tool of the field measures, by the axis `by`.
 ///
 /// # Errors

@@ -70,6 +70,17 @@ impl Variant for Events {
         surroundings::settled(plan, params, None)
     }
 
+    fn title(&self, params: &Params) -> Option<String> {
+        let below = match params.int("below").ok()? {
+            LIMIT => String::new(),
+            other => format!(" below {other}"),
+        };
+        surroundings::titled(
+            format!("events of finding primes{below}{}", params::threads_told(params)),
+            params,
+        )
+    }
+
     fn yields(&self, _: &Params) -> Vec<Yield> {
         vec![Yield::one(Unit::Events)]
     }

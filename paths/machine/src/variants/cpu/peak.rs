@@ -74,6 +74,15 @@ impl Variant for Peaks {
         surroundings::settled(plan, params, None)
     }
 
+    fn title(&self, params: &Params) -> Option<String> {
+        let (kind, bits) = (params.word("kind").ok()?, params.word("bits").ok()?);
+        let set = match params.word("set").ok()? {
+            BEST => String::new(),
+            set => format!(", {set}"),
+        };
+        surroundings::titled(format!("{kind} peak, {bits} bits{set}{}", params::threads_told(params)), params)
+    }
+
     fn yields(&self, _: &Params) -> Vec<Yield> {
         vec![Yield { unit: Unit::Arithmetic, each: OPERATIONS as f64 }]
     }

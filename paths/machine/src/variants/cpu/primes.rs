@@ -74,6 +74,14 @@ impl Variant for Primes {
         surroundings::settled(plan, params, None)
     }
 
+    fn title(&self, params: &Params) -> Option<String> {
+        let below = match params.int("below").ok()? {
+            millions if millions % 1_000_000 == 0 => format!("{} million", millions / 1_000_000),
+            other => other.to_string(),
+        };
+        surroundings::titled(format!("primes below {below}"), params)
+    }
+
     fn patience(&self, params: &Params) -> Duration {
         Duration::from_secs(params.int(BOX).unwrap_or_default()) + BESIDES
     }
