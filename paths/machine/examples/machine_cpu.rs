@@ -22,23 +22,26 @@ fn main() {
     assert!(threads <= cpus.len(), "this process may run on {} processors", cpus.len());
 
     let start = Barrier::new(threads);
-    let rate: f64 = thread::scope(|scope| {
+    let (events, rate) = thread::scope(|scope| {
         let running: Vec<_> =
-            cpus[..threads].iter().map(|cpu| scope.spawn(|| events(*cpu, &start, length))).collect();
-        running.into_iter().map(|thread| thread.join().expect("a thread")).sum()
+            cpus[..threads].iter().map(|cpu| scope.spawn(|| repeated(*cpu, &start, length))).collect();
+        running
+            .into_iter()
+            .map(|thread| thread.join().expect("a thread"))
+            .fold((0, 0.0), |(events, rate), (more, faster)| (events + more, rate + faster))
     });
-    println!(r#"{{"threads": {threads}, "events_per_second": {rate:.2}}}"#);
+    println!(r#"{{"threads": {threads}, "events": {events}, "events_per_second": {rate:.2}}}"#);
 }
 
-/// Events a second of one thread.
-fn events(cpu: u32, start: &Barrier, length: Duration) -> f64 {
+/// Events of one thread, and how many a second that are.
+fn repeated(cpu: u32, start: &Barrier, length: Duration) -> (u32, f64) {
     pin_current_thread(cpu).expect("the processor");
     start.wait();
     let known = found(LIMIT);
-    let (begun, mut events) = (Instant::now(), 0u32);
+    let (begun, mut events) = (Instant::now(), 0);
     while begun.elapsed() < length {
         assert_eq!(event(black_box(LIMIT)), known, "the primes of an event");
         events += 1;
     }
-    f64::from(events) / begun.elapsed().as_secs_f64()
+    (events, f64::from(events) / begun.elapsed().as_secs_f64())
 }

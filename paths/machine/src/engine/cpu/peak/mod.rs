@@ -21,7 +21,7 @@ use number::Number;
 use tollway_core::{Error, Missing, Result};
 
 /// Additions and multiplications in a block, by whatever instructions.
-pub const OPERATIONS: u64 = 2 * 3 << 19;
+pub const OPERATIONS: u64 = 2 * 21 << 16;
 
 /// Steps of each of so many chains of numbers in a block.
 const fn steps_of(numbers: usize) -> u32 {
@@ -223,18 +223,18 @@ mod tests {
 
     #[test]
     fn a_step_too_few_a_wrong_number_or_another_rounding_is_seen() {
-        const STEPS: u32 = steps_of(12);
+        const STEPS: u32 = steps_of(14);
         let one_by_one = |less: u32| {
-            move |numbers: &mut [f32; 12]| {
+            move |numbers: &mut [f32; 14]| {
                 numbers.iter_mut().for_each(|x| *x = (less..STEPS).fold(*x, |x, _| x.step()));
             }
         };
         assert!(made(Set::Scalar, false, one_by_one(0)).run());
         assert!(!made(Set::Scalar, false, one_by_one(1)).run());
         assert!(!made(Set::Scalar, true, one_by_one(0)).run());
-        let one_wrong = made(Set::Scalar, false, move |numbers: &mut [f32; 12]| {
+        let one_wrong = made(Set::Scalar, false, move |numbers: &mut [f32; 14]| {
             one_by_one(0)(numbers);
-            numbers[11] += 1.0;
+            numbers[13] += 1.0;
         });
         assert!(!one_wrong.run());
     }

@@ -8,8 +8,9 @@ use super::steps_of;
 /// Chains of whole numbers: a step takes four or five cycles, and one begins in each.
 const WHOLE: usize = 8;
 
-/// Chains of floating-point numbers: a step takes six to eight cycles, and one or two begin in each.
-const FLOATING: usize = 12;
+/// Chains of floating-point numbers: a step takes six to eight cycles, and one or two begin in each. With both constants they are
+/// all registers that there are.
+const FLOATING: usize = 14;
 
 macro_rules! steps {
     ($name:ident, $number:ty, $chains:ident, $class:ident, $multiply:literal, $add:literal) => {

@@ -1,4 +1,4 @@
-//! Steps on vectors. Twelve chains keep two units of five cycles busy, and fit with both constants into sixteen registers.
+//! Steps on vectors. Chains and both constants fit into sixteen registers.
 
 use std::arch::x86_64::{
     __m128, __m128d, __m256, __m256d, __m512, __m512d, _mm_add_pd, _mm_add_ps, _mm_mul_pd, _mm_mul_ps,
@@ -10,18 +10,22 @@ use std::mem::transmute;
 use super::number::Number;
 use super::steps_of;
 
-const CHAINS: usize = 12;
+/// Chains of fused steps: enough for two units of five cycles.
+const FUSED: usize = 12;
+
+/// Chains of steps in two instructions, which take six to eight cycles, and one or two begin in each: as many as there is room for.
+const IN_TWO: usize = 14;
 
 macro_rules! steps {
-    ($name:ident, $features:literal, $number:ty, $lanes:literal, $vector:ty, $all:ident, $step:expr) => {
+    ($name:ident, $features:literal, $chains:ident, $number:ty, $lanes:literal, $vector:ty, $all:ident, $step:expr) => {
         /// Each chain takes all its steps.
         #[target_feature(enable = $features)]
-        pub(super) fn $name(numbers: &mut [$number; CHAINS * $lanes]) {
+        pub(super) fn $name(numbers: &mut [$number; $chains * $lanes]) {
             let (a, b) = ($all(<$number>::FACTOR), $all(<$number>::ADDEND));
             // SAFETY: as many numbers of the same kind, in the same order, none of which is invalid; a copy, so that
             // it does not matter how they are aligned.
-            let mut chains: [$vector; CHAINS] = unsafe { transmute(*numbers) };
-            for _ in 0..steps_of(CHAINS * $lanes) {
+            let mut chains: [$vector; $chains] = unsafe { transmute(*numbers) };
+            for _ in 0..steps_of($chains * $lanes) {
                 for x in &mut chains {
                     *x = $step(*x, a, b);
                 }
@@ -32,9 +36,9 @@ macro_rules! steps {
     };
 }
 
-steps!(avx512_64, "avx512f", f64, 8, __m512d, _mm512_set1_pd, _mm512_fmadd_pd);
-steps!(avx512_32, "avx512f", f32, 16, __m512, _mm512_set1_ps, _mm512_fmadd_ps);
-steps!(avx2_64, "avx2,fma", f64, 4, __m256d, _mm256_set1_pd, _mm256_fmadd_pd);
-steps!(avx2_32, "avx2,fma", f32, 8, __m256, _mm256_set1_ps, _mm256_fmadd_ps);
-steps!(sse2_64, "sse2", f64, 2, __m128d, _mm_set1_pd, |x, a, b| _mm_add_pd(_mm_mul_pd(x, a), b));
-steps!(sse2_32, "sse2", f32, 4, __m128, _mm_set1_ps, |x, a, b| _mm_add_ps(_mm_mul_ps(x, a), b));
+steps!(avx512_64, "avx512f", FUSED, f64, 8, __m512d, _mm512_set1_pd, _mm512_fmadd_pd);
+steps!(avx512_32, "avx512f", FUSED, f32, 16, __m512, _mm512_set1_ps, _mm512_fmadd_ps);
+steps!(avx2_64, "avx2,fma", FUSED, f64, 4, __m256d, _mm256_set1_pd, _mm256_fmadd_pd);
+steps!(avx2_32, "avx2,fma", FUSED, f32, 8, __m256, _mm256_set1_ps, _mm256_fmadd_ps);
+steps!(sse2_64, "sse2", IN_TWO, f64, 2, __m128d, _mm_set1_pd, |x, a, b| _mm_add_pd(_mm_mul_pd(x, a), b));
+steps!(sse2_32, "sse2", IN_TWO, f32, 4, __m128, _mm_set1_ps, |x, a, b| _mm_add_ps(_mm_mul_ps(x, a), b));
