@@ -18,6 +18,7 @@ mod fips;
 mod generate;
 mod guest;
 mod live;
+mod machine;
 mod only;
 mod ours;
 mod program;
@@ -47,6 +48,7 @@ use figures::{FIGURES, Figure, Kind};
 use files::Files;
 use generate::Generators;
 use live::Live;
+use machine::Machine;
 use only::Only;
 use ours::Ours;
 use program::ProgramBars;
@@ -99,6 +101,9 @@ struct Options {
     /// Also the bars of the channel, with its example `round_trips` here.
     #[arg(long, value_name = "EXAMPLE", requires = "peers")]
     channel: Option<PathBuf>,
+    /// Also the bars of the path `machine`, with the folder of its examples here.
+    #[arg(long, value_name = "FOLDER")]
+    machine: Option<PathBuf>,
     /// Also the bars of a Linux guest's crypto card.
     #[arg(long)]
     guests: bool,
@@ -193,6 +198,9 @@ fn main() -> Result<ExitCode> {
     }
     if let (Some(example), Some(peers)) = (&options.channel, &options.peers) {
         rows.extend(Channel { example, peers, cpus: &cpus }.measure(options.rounds, options.seed, &only)?);
+    }
+    if let Some(examples) = &options.machine {
+        rows.extend(Machine { examples, cpus: &cpus }.measure(options.rounds, options.seed, &only));
     }
     if options.guests {
         rows.extend(guest::measure(&ours, options.rounds, options.seed, &only));
