@@ -19,6 +19,7 @@ pub fn path() -> Path {
         presets: &[
             ("quick", include_str!("../presets/quick.toml")),
             ("suite", include_str!("../presets/suite.toml")),
+            ("modes", include_str!("../presets/modes.toml")),
         ],
         claims: "",
     }
