@@ -211,6 +211,8 @@ fn the_calculators_documents_are_as_their_schemas_say() {
         // Nor are these: they are in `ipc_tool.rs`.
         ("ipc-sweep", vec![]),
         ("ipc-advice", vec![]),
+        // Nor is this: it takes two guests.
+        ("machine-modes", vec![]),
         ("model", vec![point, sweep]),
         ("plan", vec![kept, never]),
         ("simulation", vec![simulated]),

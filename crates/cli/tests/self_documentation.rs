@@ -18,6 +18,7 @@ const VERBS: &[&str] = &[
     "entropy",
     "cipher",
     "ipc",
+    "machine",
     "compare",
     "report",
     "export",
@@ -64,6 +65,10 @@ fn help_texts_are_as_they_were_read_over() {
     for command in ["ping-pong", "alloc-server", "tcp-server", "advise"] {
         let (help, _) = bench.ends(&["ipc", command, "--help"], 0);
         insta::assert_snapshot!(format!("help-ipc-{command}"), help);
+    }
+    for command in ["suite", "modes"] {
+        let (help, _) = bench.ends(&["machine", command, "--help"], 0);
+        insta::assert_snapshot!(format!("help-machine-{command}"), help);
     }
     for generated in ["completions", "man", "models", "schema"] {
         let (help, _) = bench.ends(&["generate", generated, "--help"], 0);
@@ -127,8 +132,8 @@ fn man_pages_render() {
     let mut pages: Vec<_> =
         fs::read_dir(bench.file("made/pages")).unwrap().map(|e| e.unwrap().path()).collect();
     pages.sort();
-    // One of the program, one for each verb, three below capture, five below entropy, six below cipher, four below ipc, four below generate.
-    assert_eq!(pages.len(), 1 + VERBS.len() + 3 + 5 + 6 + 4 + 4, "{pages:?}");
+    // One of the program, one for each verb, three below capture, five below entropy, six below cipher, four below ipc, two below machine, four below generate.
+    assert_eq!(pages.len(), 1 + VERBS.len() + 3 + 5 + 6 + 4 + 2 + 4, "{pages:?}");
     for page in &pages {
         let text = fs::read_to_string(page).unwrap();
         let name = page.file_stem().unwrap().to_string_lossy();
