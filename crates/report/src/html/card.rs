@@ -79,13 +79,12 @@ impl RowView {
 
 impl Plot {
     fn of(point: &PointDocument) -> Option<Plot> {
-        let (span, blocks, say): (Span, Vec<f64>, Box<dyn Fn(f64) -> String>) = match point.rates.first() {
-            Some(first) => {
-                let unit = first.unit.clone();
-                (first.per_second, first.blocks.clone(), Box::new(move |x| rate(x, &unit)))
-            }
-            None => (point.median?.ns, Vec::new(), Box::new(time)),
+        let headline = point.rates.first();
+        let (span, blocks): (Span, &[f64]) = match headline {
+            Some(first) => (first.per_second, &first.blocks),
+            None => (point.median?.ns, &[]),
         };
+        let say = |x: f64| headline.map_or_else(|| time(x), |first| rate(x, &first.unit));
         let all = blocks.iter().copied().chain([span.lo, span.hi]);
         let reach = all.map(|x| (x / span.estimate - 1.0).abs()).fold(REACH, f64::max);
         let x = |value: f64| {

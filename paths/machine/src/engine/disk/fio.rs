@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Seek};
-use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -155,7 +154,7 @@ impl Drop for Running {
 }
 
 fn in_memory() -> Result<File> {
-    let file = memfd_create("fio", MemfdFlags::CLOEXEC).map(OwnedFd::from);
+    let file = memfd_create("fio", MemfdFlags::CLOEXEC);
     file.map(File::from).map_err(|e| Error::system("making room for what fio says", e))
 }
 

@@ -21,7 +21,7 @@ use number::Number;
 use tollway_core::{Error, Missing, Result};
 
 /// Additions and multiplications in a block, by whatever instructions.
-pub const OPERATIONS: u64 = 2 * 21 << 16;
+pub const OPERATIONS: u64 = (2 * 21) << 16;
 
 /// Steps of each of so many chains of numbers in a block.
 const fn steps_of(numbers: usize) -> u32 {
@@ -156,16 +156,16 @@ impl Block {
             )));
         }
         Ok(match (kind, width, set) {
-            (Kind::Integer, Width::Bits32, _) => made(set, false, |x| scalar::integers32(x)),
-            (Kind::Integer, Width::Bits64, _) => made(set, false, |x| scalar::integers64(x)),
-            (Kind::Float, Width::Bits32, _) => made(set, false, |x| scalar::floats32(x)),
-            (Kind::Float, Width::Bits64, _) => made(set, false, |x| scalar::floats64(x)),
-            // SAFETY: the processor has these instructions, as was just checked.
+            (Kind::Integer, Width::Bits32, _) => made(set, false, scalar::integers32),
+            (Kind::Integer, Width::Bits64, _) => made(set, false, scalar::integers64),
+            (Kind::Float, Width::Bits32, _) => made(set, false, scalar::floats32),
+            (Kind::Float, Width::Bits64, _) => made(set, false, scalar::floats64),
             (Kind::Vector, Width::Bits32, Set::Avx512) => {
+                // SAFETY: the processor has these instructions, as was just checked.
                 made(set, true, |x| unsafe { vector::avx512_32(x) })
             }
-            // SAFETY: as above.
             (Kind::Vector, Width::Bits64, Set::Avx512) => {
+                // SAFETY: as above.
                 made(set, true, |x| unsafe { vector::avx512_64(x) })
             }
             // SAFETY: as above.

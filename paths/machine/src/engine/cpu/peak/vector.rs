@@ -22,16 +22,18 @@ macro_rules! steps {
         #[target_feature(enable = $features)]
         pub(super) fn $name(numbers: &mut [$number; $chains * $lanes]) {
             let (a, b) = ($all(<$number>::FACTOR), $all(<$number>::ADDEND));
+            type Numbers = [$number; $chains * $lanes];
+            type Chains = [$vector; $chains];
             // SAFETY: as many numbers of the same kind, in the same order, none of which is invalid; a copy, so that
             // it does not matter how they are aligned.
-            let mut chains: [$vector; $chains] = unsafe { transmute(*numbers) };
+            let mut chains = unsafe { transmute::<Numbers, Chains>(*numbers) };
             for _ in 0..steps_of($chains * $lanes) {
                 for x in &mut chains {
                     *x = $step(*x, a, b);
                 }
             }
             // SAFETY: as above, in the other direction.
-            *numbers = unsafe { transmute(chains) };
+            *numbers = unsafe { transmute::<Chains, Numbers>(chains) };
         }
     };
 }
