@@ -4,7 +4,6 @@
 //! method of our own and, where it is installed, by the field's own tool.
 
 pub mod engine;
-#[expect(dead_code, reason = "the parts come next")]
 mod params;
 mod surroundings;
 mod variants;
