@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tollway_core::{Error, GuestFacts, LinuxGuestFacts, Missing, Plan, Result, TenantKind};
+use tollway_core::{Error, GuestDevice, GuestFacts, LinuxGuestFacts, Missing, Plan, Result, TenantKind};
 use tollway_host::samplers::thread_time;
 use tollway_tenant::linux::{Boot, CpuTime, GuestOptions, LinuxGuest};
 use tollway_tenant::{Agent, micro};
@@ -107,8 +107,7 @@ impl Guests {
             self.facts.micro_guests = Some(micro::check()?.kind);
         }
         self.trials += 1;
-        self.kept
-            .retain_mut(|kept| !kept.guest.has_ended() && !kept.servers.iter_mut().any(Agent::has_ended));
+        self.give_up_ended();
         let cpus = servers.cpus;
         let wanted = wanted(plan, sittings, &servers.executable.environment, cpus.len());
         let first_new = self.next;
@@ -123,6 +122,17 @@ impl Guests {
             self.kept.retain(|kept| kept.id < first_new);
         }
         lodging
+    }
+
+    /// Those that have ended, or whose servers have; and who has a wire to one of them, which leads nowhere now.
+    fn give_up_ended(&mut self) {
+        let has_ended =
+            |kept: &mut Kept| kept.guest.has_ended() || kept.servers.iter_mut().any(Agent::has_ended);
+        let ended: Vec<bool> = self.kept.iter_mut().map(has_ended).collect();
+        let devices: Vec<&[GuestDevice]> =
+            self.kept.iter().map(|kept| &kept.options.spec.devices[..]).collect();
+        let mut useless = cut_off(&ended, &devices).into_iter();
+        self.kept.retain(|_| !useless.next().unwrap_or_default());
     }
 
     /// A guest for each that is wanted, started where none is free.
@@ -254,6 +264,19 @@ impl Guests {
     }
 }
 
+/// Of guests with these devices, which have ended, or had a wire to one that has.
+fn cut_off(ended: &[bool], devices: &[&[GuestDevice]]) -> Vec<bool> {
+    let wires = |of: &[GuestDevice]| -> Vec<u32> {
+        of.iter()
+            .filter_map(|device| if let GuestDevice::Wire(n) = device { Some(*n) } else { None })
+            .collect()
+    };
+    let cut: Vec<u32> =
+        ended.iter().zip(devices).filter(|(ended, _)| **ended).flat_map(|(_, of)| wires(of)).collect();
+    let is_cut = |of: &[GuestDevice]| wires(of).iter().any(|wire| cut.contains(wire));
+    ended.iter().zip(devices).map(|(ended, of)| *ended || is_cut(of)).collect()
+}
+
 /// The guests of a plan, each once.
 fn wanted(
     plan: &Plan,
@@ -322,6 +345,18 @@ mod tests {
         assert_eq!(one, [(0, 0, 2, 2, 256)]);
         assert_eq!(of(vec![guest("server").core(1), guest("caller")]), one);
         assert!(of(vec![Role::measured("here")]).is_empty());
+    }
+
+    #[test]
+    fn who_had_a_wire_to_one_that_ended_goes_with_it() {
+        let wire = |number| [GuestDevice::Rng { bytes_per_second: None }, GuestDevice::Wire(number)];
+        let (zero, one, none) = (wire(0), wire(1), [GuestDevice::Crypto]);
+        let devices = [&zero[..], &one, &zero, &none, &one];
+        assert_eq!(cut_off(&[false, false, true, false, false], &devices), [true, false, true, false, false]);
+        assert_eq!(
+            cut_off(&[false, false, false, true, false], &devices),
+            [false, false, false, true, false]
+        );
     }
 
     #[test]

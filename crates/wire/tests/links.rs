@@ -8,8 +8,8 @@ use tollway_core::Requirement;
 use tollway_host::requirement::{check, skip_test};
 use tollway_wire::ring::{Geometry, SlotRing};
 use tollway_wire::{
-    Cable, End, Interface, Namespace, PacketSocket, delete_link, leave_checksums_to_device, move_link,
-    set_address, set_mtu, set_up, veth_pair,
+    Cable, End, Interface, Namespace, PacketSocket, add_route, delete_link, leave_checksums_to_device,
+    move_link, pass_on, set_address, set_mtu, set_up, veth_pair,
 };
 
 /// Whether this process may make namespaces; says so if not.
@@ -227,4 +227,40 @@ fn who_has_an_address_can_be_reached_and_checksums_are_there_if_asked_for() {
     assert!(said.contains("32"), "{said}");
     let said = here.run(|| set_address("nowhere", ours, 24).unwrap_err().to_string()).unwrap();
     assert!(said.contains("nowhere"), "{said}");
+}
+
+#[test]
+fn packets_go_through_another_once_it_passes_them_on() {
+    if !may() {
+        return;
+    }
+    let [left, middle, right] = [(); 3].map(|()| Namespace::new().unwrap());
+    for (end, network) in [(&left, 1), (&right, 2)] {
+        let (inner, outer) = (format!("inner{network}"), "outer");
+        middle.run(|| veth_pair(&End::new(&inner), &End::new(outer).within(end)).unwrap()).unwrap();
+        for (namespace, name, host) in [(&middle, &*inner, 1), (end, outer, 2)] {
+            let address = Ipv4Addr::new(10, 9, network, host);
+            namespace
+                .run(|| set_address(name, address, 24).and_then(|()| set_up(name, true)).unwrap())
+                .unwrap();
+        }
+    }
+    let theirs = Ipv4Addr::new(10, 9, 2, 2);
+    let listener = right.run(|| TcpListener::bind((theirs, 7)).unwrap()).unwrap();
+    let speak = || {
+        left.run(|| TcpStream::connect_timeout(&(theirs, 7).into(), std::time::Duration::from_millis(300)))
+            .unwrap()
+    };
+    assert!(speak().is_err(), "there is no way");
+    left.run(|| add_route(Ipv4Addr::new(10, 9, 2, 0), 24, Ipv4Addr::new(10, 9, 1, 1)).unwrap()).unwrap();
+    right.run(|| add_route(Ipv4Addr::UNSPECIFIED, 0, Ipv4Addr::new(10, 9, 2, 1)).unwrap()).unwrap();
+    assert!(speak().is_err(), "nobody passes it on");
+    middle.run(|| pass_on().unwrap()).unwrap();
+    speak().unwrap();
+    assert_eq!(listener.accept().unwrap().1.ip(), Ipv4Addr::new(10, 9, 1, 2));
+    let said = left.run(|| add_route(theirs, 33, theirs).unwrap_err().to_string()).unwrap();
+    assert!(said.contains("32"), "{said}");
+    let nowhere =
+        left.run(|| add_route(Ipv4Addr::new(10, 8, 0, 0), 16, theirs).unwrap_err().to_string()).unwrap();
+    println!("{nowhere}");
 }

@@ -107,3 +107,30 @@ pub(crate) fn settled(mut plan: Plan, params: &Params, mut disk_mib: Option<u64>
     }];
     Ok(plan)
 }
+
+/// The same of a part of several ends: the first role lives in a guest, the others in another, and there is a wire between them.
+pub(crate) fn wired(plan: Plan, params: &Params) -> Result<Plan> {
+    let mut plan = settled(plan, params, None)?;
+    for guest in &mut plan.guests {
+        guest.devices.push(GuestDevice::Wire(0));
+    }
+    plan.guests.extend_from_within(..);
+    for role in plan.roles.iter_mut().skip(1) {
+        role.guest = 1;
+    }
+    Ok(plan)
+}
+
+/// The same of a part of several ends, the first of which is on this machine, whose loopback those in the guest reach.
+pub(crate) fn with_host(plan: Plan, params: &Params) -> Result<Plan> {
+    let first = plan.roles.first().cloned();
+    let mut plan = settled(plan, params, None)?;
+    for guest in &mut plan.guests {
+        guest.devices.push(GuestDevice::HostNetwork);
+    }
+    plan.requires.push(Requirement::Loopback);
+    for (role, here) in plan.roles.iter_mut().zip(first) {
+        *role = here;
+    }
+    Ok(plan)
+}

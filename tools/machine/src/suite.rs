@@ -11,7 +11,7 @@ const PARTS: [(Part, &[&str]); 5] = [
     (Part::Cpu, &["primes", "events", "peak"]),
     (Part::Memory, &["stream", "latency", "faults"]),
     (Part::Disk, &["disk", "fsync"]),
-    (Part::Network, &["network"]),
+    (Part::Network, &["tcp-streams", "tcp-requests", "udp-datagrams"]),
     (Part::Service, &["service"]),
 ];
 

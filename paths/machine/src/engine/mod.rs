@@ -3,5 +3,6 @@
 pub mod cpu;
 pub mod disk;
 pub mod memory;
+pub mod network;
 pub mod service;
 pub mod tool;

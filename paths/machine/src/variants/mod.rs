@@ -4,12 +4,13 @@ pub(crate) mod business;
 mod cpu;
 mod disk;
 mod memory;
+mod network;
 mod service;
 
 use tollway_core::Variant;
 
 pub(crate) fn all() -> Vec<Box<dyn Variant>> {
-    let parts = [cpu::all(), memory::all(), disk::variants()].into_iter().flatten();
+    let parts = [cpu::all(), memory::all(), disk::variants(), network::variants()].into_iter().flatten();
     let service: Box<dyn Variant> = Box::new(service::Service);
     parts.map(business::beside).chain([service]).collect()
 }
