@@ -100,6 +100,7 @@ fn point() -> PointSpec {
         caveats: "x".repeat(300),
         gates: Vec::new(),
         changes: None,
+        yields: Vec::new(),
     }
 }
 
