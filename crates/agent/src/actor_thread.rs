@@ -6,15 +6,19 @@ use std::time::{Duration, Instant};
 
 use tollway_core::{Actor, Clock, Error, Place, Recorder, Registry, Result, TenantKind, Window};
 use tollway_host::clock::RunClock;
+use tollway_host::cpu::pace;
 use tollway_host::samplers::{thread_time, usage};
 use tollway_host::{cpu, gap, requirement};
-use tollway_tenant::protocol::{Answer, Command, Make, Ran};
+use tollway_tenant::protocol::{Answer, Command, Make, Paced, Ran};
 
 use crate::micro::Surroundings;
 use crate::serve::Coordinator;
 
 /// How long before the warm-up the watching for gaps ends, in ticks.
 const BEFORE_WARM: u64 = 20_000;
+
+/// How long before the warm-up there still is time to see how fast the processor runs, in ticks: that takes about a third.
+const TIME_FOR_PACE: u64 = 100_000;
 
 /// Lives until the actor is finished or has failed; every command is answered once.
 pub(crate) fn live(
@@ -92,6 +96,10 @@ impl<'a> Life<'a> {
 
     fn run(&mut self, window: &Window) -> Result<Ran> {
         let clock = RunClock::chosen();
+        // In a guest the processor is QEMU's, whose steps tell nothing of this one.
+        let paces = self.make.measured && self.make.tenant != TenantKind::LinuxGuest;
+        let in_time = clock.now() + TIME_FOR_PACE < window.warm;
+        let before_warm = (paces && in_time).then(|| pace::ticks_per_step(clock));
         // Only the measured actor watches; a server on the same core must be asleep in its call by then.
         let gaps = if self.make.measured && self.make.tenant != TenantKind::MicroGuest {
             gap::watch_until(clock, window.warm.saturating_sub(BEFORE_WARM), gap::threshold(self.make.hz))
@@ -105,6 +113,11 @@ impl<'a> Life<'a> {
         // One that got no processor when it should have begun was kept from it all the same.
         let waited = Duration::try_from_secs_f64(late as f64 / self.make.hz).unwrap_or_default();
         let (time, span) = (thread_time::thread().saturating_sub(time), begun.elapsed() + waited);
+        let paced = self.make.cpu.filter(|_| paces).map(|cpu| Paced {
+            cpu,
+            before: before_warm,
+            after: pace::ticks_per_step(clock),
+        });
         let used =
             before.and_then(|before| Ok(usage::delta(&before, &usage::Usage::read()?))).unwrap_or_default();
         Ok(Ran {
@@ -118,6 +131,7 @@ impl<'a> Life<'a> {
             major_faults: used.major_faults,
             late,
             gaps,
+            pace: paced,
         })
     }
 }

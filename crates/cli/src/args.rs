@@ -114,7 +114,7 @@ pub enum Verb {
     Report(Report),
     /// Write a run of the store to a file.
     Export(Export),
-    /// List the runs of the store.
+    /// List the runs of the store, or show how rows went from run to run.
     History(History),
     /// Ask a model: what happens at this load, this many servers, this moderation of interrupts.
     Model(Model),
@@ -287,7 +287,18 @@ pub struct Export {
 
 /// `tollway history`.
 #[derive(Debug, Args)]
+#[command(after_help = "For example:
+  tollway history
+  tollway history machine
+  tollway history 'stream copy' 'disk read 1 MiB'
+
+Without a row the runs are listed. With rows, how the figure of each went from run to run on one machine: unpaired, since runs are \
+                  measured at different times.")]
 pub struct History {
+    /// Rows over time: the name of a path, or words each of which is in path, variant, title or toll of a row.
+    #[arg(value_name = "ROW")]
+    pub rows: Vec<String>,
+
     /// Show at most so many runs, the newest.
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub last: usize,
@@ -352,6 +363,8 @@ pub enum SchemaOf {
     Comparison,
     /// What `reproduce` prints with --json.
     Reproduction,
+    /// What `history ROW` prints with --json.
+    History,
     /// What `model NAME KEY=VALUE …` prints with --json.
     Model,
     /// What `simulate` prints with --json.

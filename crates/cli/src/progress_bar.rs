@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use tollway_core::{Error, Missing};
+use tollway_host::steadiness::Steadiness;
 use tollway_lab::not_kept;
 use tollway_lab::progress::Progress;
 
@@ -62,6 +63,12 @@ impl Told {
 }
 
 impl Progress for Told {
+    fn checked(&mut self, found: &Steadiness) {
+        for (name, line) in ["machine: ", "unsteady: "].iter().zip(found.lines()) {
+            self.line(&format!("{name}{line}"));
+        }
+    }
+
     fn planned(&mut self, trials: u64, seconds: f64) {
         // A second run begins anew.
         self.bar.reset();

@@ -24,6 +24,7 @@ pub mod requirement;
 pub mod samplers;
 pub mod scratch;
 pub mod shared;
+pub mod steadiness;
 pub mod watch;
 
 pub use found::Found;

@@ -17,6 +17,7 @@ use crate::samplers::interrupts::{self, InterruptTotals, Interrupts};
 use crate::samplers::kvm_stats::{self, KvmStats};
 use crate::samplers::pressure::{self, Pressure, PressureDelta};
 use crate::samplers::proc_stat::{self, ProcStat, Vmstat};
+use crate::samplers::throttling::{self, Throttling, ThrottlingDelta};
 use crate::samplers::usage::{self, Usage, UsageDelta};
 
 /// Steal that a quiet machine stays below, as a share of all processor time.
@@ -39,6 +40,7 @@ pub struct Meters {
     interrupts: Option<Interrupts>,
     faults: Option<Faults>,
     pressure: Option<Pressure>,
+    throttling: Throttling,
     kvm: Option<KvmStats>,
     own: Option<Usage>,
 }
@@ -52,6 +54,7 @@ impl Meters {
             interrupts: Interrupts::read().ok(),
             faults: Faults::read().ok(),
             pressure: Pressure::read().ok(),
+            throttling: Throttling::read(),
             kvm: KvmStats::read().ok(),
             own: Usage::process().ok(),
         }
@@ -70,6 +73,7 @@ impl Meters {
                 .map(|d| d.totals),
             faults: both(&before.faults, &self.faults, faults::delta),
             pressure: both(&before.pressure, &self.pressure, pressure::delta),
+            throttling: throttling::delta(&before.throttling, &self.throttling),
             kvm: both(&before.kvm, &self.kvm, kvm_stats::delta).map(moved),
             own: both(&before.own, &self.own, usage::delta),
         }
@@ -89,6 +93,9 @@ pub struct MetersDelta {
     pub faults: Option<FaultsDelta>,
     /// Time for which tasks waited.
     pub pressure: Option<PressureDelta>,
+    /// How often, and for how long, heat or a quota held processors back.
+    #[serde(default)]
+    pub throttling: ThrottlingDelta,
     /// KVM's counters of all virtual machines of this host that moved (exits by cause); one that ran backwards is unknown.
     pub kvm: Option<BTreeMap<String, Option<u64>>>,
     /// What the process that read used itself.
@@ -227,6 +234,7 @@ mod tests {
             interrupts: None,
             faults: None,
             pressure: None,
+            throttling: ThrottlingDelta::default(),
             kvm: None,
             own: None,
         }

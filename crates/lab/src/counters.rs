@@ -7,18 +7,22 @@
 use serde::Serialize;
 use tollway_core::{ActorRecord, Plan, Spread, TenantKind, TrialSpec};
 use tollway_host::meters::MetersDelta;
+use tollway_tenant::protocol::Paced;
 
 use crate::crew::{Outcome, Played};
 
-/// Counters of the whole machine, from before the window to after it. What could not be read is null, never zero.
+/// Counters of the whole machine, from before the window to after it, and how fast the measured actors' processors ran. What could
+/// not be read is null, never zero.
 #[derive(Debug, Serialize)]
 pub(crate) struct Counters<'a> {
     machine: &'a MetersDelta,
+    pace: Vec<&'a Paced>,
 }
 
 impl<'a> Counters<'a> {
     pub(crate) fn of(outcome: &'a Outcome) -> Self {
-        Counters { machine: &outcome.meters }
+        let pace = outcome.actors.iter().filter_map(|actor| actor.ran.pace.as_ref()).collect();
+        Counters { machine: &outcome.meters, pace }
     }
 }
 

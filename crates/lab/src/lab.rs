@@ -7,17 +7,20 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use tollway_core::{Error, Missing, Registry};
+use tollway_host::steadiness::Steadiness;
 use tollway_store::{PointSpec, RunId, RunSpec, RunState, Store, StoreError, TrialMark};
 use tollway_tenant::{Agent, Executable};
 
 use crate::guests::Guests;
 use crate::noise::Watch;
+use crate::paces::Paces;
 use crate::point::Point;
 use crate::progress::Progress;
 use crate::restore;
 use crate::script::{Request, Script};
 use crate::session::{Entry, Session};
 use crate::side::{Setting, Side};
+use crate::steady;
 use crate::timing::{self, Estimate, Forecasted, Part};
 
 /// What can end a run before its time.
@@ -129,6 +132,8 @@ impl Lab<'_> {
         restore::abandoned(store, &self.machine)?;
         let points = request.points(self.registry)?;
         let specs = specs(&points, self.registry, request)?;
+        let found = steady::check();
+        progress.checked(&found);
         self.sides_start(request)?;
         let before = standing(&request.sides)?;
         let script = Script { request: request.clone(), before };
@@ -141,12 +146,12 @@ impl Lab<'_> {
             machine: self.machine.clone(),
             hz: self.hz,
             sides: request.sides.iter().map(|s| s.label.clone()).collect(),
-            fingerprint: self.fingerprint.clone(),
+            fingerprint: steady::noted(self.fingerprint.clone(), &found),
             plan: serde_json::to_value(&script).map_err(|e| Error::system("writing the run's plan", e))?,
         })?;
         store.add_points(run, &specs)?;
         let stored = store.points(run)?;
-        self.session(store, progress, run, request.clone(), points, &stored, BTreeSet::new())?.go()
+        self.session(store, progress, run, request.clone(), points, &stored, BTreeSet::new(), &found)?.go()
     }
 
     /// Goes on with the newest run that did not end.
@@ -173,6 +178,8 @@ impl Lab<'_> {
             .map_err(|e| refuse(format!("the plan of run {run} cannot be read ({e})"), "start a new run"))?;
         let points = script.request.points(self.registry)?;
         let specs = specs(&points, self.registry, &script.request)?;
+        let found = steady::check();
+        progress.checked(&found);
         self.sides_start(&script.request)?;
         store.reopen_run(run)?;
         let mut stored = left.points;
@@ -194,7 +201,7 @@ impl Lab<'_> {
                 "start a new run, or go on with that program and that file",
             ));
         }
-        self.session(store, progress, run, script.request, points, &stored, left.trials)?.go()
+        self.session(store, progress, run, script.request, points, &stored, left.trials, &found)?.go()
     }
 
     /// Starts an agent of each side once: one that is no agent, or reads another clock, is told before a run begins.
@@ -216,6 +223,7 @@ impl Lab<'_> {
         points: Vec<Point>,
         stored: &[tollway_store::Point],
         done: BTreeSet<TrialMark>,
+        found: &Steadiness,
     ) -> Result<Session<'s>, LabError> {
         let sides = sides_of(&request);
         let entries = stored
@@ -246,6 +254,7 @@ impl Lab<'_> {
             entries,
             done,
             watch,
+            paces: Paces::since(found),
             guests,
             noted,
         })

@@ -1,7 +1,7 @@
 //! The laboratory: plan → order → run → verify.
 //!
 //! A [`Lab`] knows the paths, this machine and how to start an agent. It turns a [`Request`] into points
-//! ([`point`]), asks of each whether the machine has what it needs, finds batch sizes in a pilot, plays the trials in
+//! ([`point`]), asks of each whether the machine has what it needs, checks whether that is steady, finds batch sizes in a pilot, plays the trials in
 //! a seeded, interleaved order ([`order`]) by crews of agent processes that are started anew for each block
 //! ([`crew`]), and writes each trial to the store before the next begins. Points that predict themselves from tolls
 //! come last: the tolls they need are measured first, and the prediction is frozen in the store before the first
@@ -15,6 +15,7 @@ mod lab;
 mod narrow;
 mod noise;
 pub mod order;
+mod paces;
 mod pilot;
 pub mod point;
 pub mod progress;
@@ -24,6 +25,7 @@ mod seats;
 mod servers;
 mod session;
 pub mod side;
+mod steady;
 mod timing;
 
 pub use claims::claims;

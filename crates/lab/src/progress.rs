@@ -1,9 +1,12 @@
 //! What a lab tells whoever is watching, as it happens.
 
 use tollway_core::{Error, Missing};
+use tollway_host::steadiness::Steadiness;
 
 /// Takes notice of what happens in a run. Every method has a default that ignores it.
 pub trait Progress {
+    /// Whether the machine is steady, before anything is played.
+    fn checked(&mut self, _found: &Steadiness) {}
     /// So many trials are to be played, pilots included; `seconds` is how long that should take.
     fn planned(&mut self, _trials: u64, _seconds: f64) {}
     /// The pilots are over, and have told what a trial takes here: so many more trials are to be played, which takes `seconds`; `all` is how long the

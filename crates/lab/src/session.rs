@@ -18,6 +18,7 @@ use crate::lab::{Ended, Lab, LabError, lacking};
 use crate::narrow;
 use crate::noise::Watch;
 use crate::order::{self, Slot};
+use crate::paces::Paces;
 use crate::pilot;
 use crate::point::Point;
 use crate::progress::Progress;
@@ -54,6 +55,7 @@ pub(crate) struct Session<'s> {
     /// The trials that are in the store.
     pub(crate) done: BTreeSet<TrialMark>,
     pub(crate) watch: Watch,
+    pub(crate) paces: Paces,
     pub(crate) guests: Guests,
     /// What the store knows of them.
     pub(crate) noted: GuestFacts,
@@ -386,7 +388,7 @@ impl Session<'_> {
                 let agents = crews.iter().map(Crew::processor_time).sum::<Duration>();
                 let agents = agents + self.guests.processor_time();
                 self.note_guests()?;
-                let trial = self.trial(outcome, agents, slot.block, ordinal, started, &point)?;
+                let trial = self.trial(outcome, agents, slot, ordinal, started, &point)?;
                 self.store.record_trial(id, &trial)?;
                 self.done.insert(mark);
                 self.progress.played();
@@ -411,7 +413,7 @@ impl Session<'_> {
         &mut self,
         outcome: Outcome,
         agents: Duration,
-        block: u32,
+        slot: Slot,
         ordinal: u32,
         started: Timestamp,
         point: &Point,
@@ -426,21 +428,25 @@ impl Session<'_> {
         let in_all: u32 = point.plan.roles.iter().map(|role| role.count).sum();
         let crowded = in_all as usize > self.lab.cpus.len();
         let gaps = if crowded { Gaps::default() } else { gaps };
-        let noise = self.watch.after_trial(outcome.after, agents, gaps);
+        let paced = outcome.actors.iter().filter_map(|actor| actor.ran.pace.as_ref());
         // Its first samples are those of an actor that was not warm yet.
         let late = outcome.actors.iter().map(|a| a.ran.late).max().unwrap_or_default() as f64 / self.lab.hz;
-        let noise = if late * 1e3 > point.spec.warmup_ms && !crowded {
-            let late = format!("an actor began {:.1} ms late", late * 1e3);
-            Some(noise.map_or(late.clone(), |noise| format!("{noise}, {late}")))
-        } else {
-            noise
-        };
+        let noise: Vec<String> = [
+            outcome.meters.throttling.said(),
+            self.paces.after_trial(slot.point, paced),
+            self.watch.after_trial(outcome.after, agents, gaps),
+            (late * 1e3 > point.spec.warmup_ms && !crowded)
+                .then(|| format!("{:.1} ms late: an actor began after its warm-up", late * 1e3)),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
         Ok(NewTrial {
-            block,
+            block: slot.block,
             ordinal,
             started,
             spread: outcome.spread,
-            noise,
+            noise: (!noise.is_empty()).then(|| noise.join(", ")),
             tally: outcome.tally,
             meters,
             lost_ticks: gaps.share().unwrap_or_default() * window,

@@ -41,10 +41,11 @@ mod tenants;
 mod terminal;
 mod timed;
 
+pub use card::sections::part;
 pub use claim::Reproduction;
 pub use compare::{Comparison, Proof, terminal as comparison_text};
 pub use csv::lines as csv_lines;
 pub use error::{ReportError, Result};
-pub use history::history;
+pub use history::{RowsOverTime, history};
 pub use run_report::RunReport;
 pub use timed::quantile;

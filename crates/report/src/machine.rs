@@ -22,6 +22,15 @@ pub(crate) fn summary(document: &RunDocument) -> Vec<String> {
     parts.into_iter().flatten().collect()
 }
 
+/// How steady it was before the run: all in a line, and what was not steady, each with its remedy. `None` where nobody looked.
+pub(crate) fn steadiness(document: &RunDocument) -> Option<(String, Vec<(String, String)>)> {
+    let found = document.machine.fingerprint.get("steadiness")?;
+    let text = |of: &Value, field: &str| of.get(field).and_then(Value::as_str).map(String::from);
+    let findings = found.get("findings").and_then(Value::as_array).into_iter().flatten();
+    let each = findings.filter_map(|finding| Some((text(finding, "what")?, text(finding, "remedy")?)));
+    Some((text(found, "summary")?, each.collect()))
+}
+
 fn guest(fingerprint: &Value) -> Option<String> {
     match fingerprint.get("virtualisation")? {
         Value::String(word) if word == "none" => Some("no hypervisor".into()),

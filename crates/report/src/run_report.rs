@@ -1,13 +1,16 @@
 //! A run, read from the store and ready to be written in any form.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tollway_core::Spread;
 use tollway_store::{PointRecord, RunId, Store};
 
 use crate::Result;
-use crate::document::{RunDocument, SampleKind};
+use crate::document::{EarlierDocument, MomentDocument, RunDocument, SampleKind};
 use crate::html::Distribution;
+
+/// So many earlier runs of a row are shown beside it, the latest.
+const EARLIER: usize = 11;
 
 /// The report of a run.
 pub struct RunReport {
@@ -28,6 +31,22 @@ impl RunReport {
             if !point.rates.is_empty() && point.samples == SampleKind::Operations {
                 point.p999 = crate::timed::figures(&by_block(store, record)?, document.run.hz).p999;
             }
+        }
+        let on_card = document.points.iter().filter(|p| document.on_card(p));
+        let of_card: BTreeSet<String> = on_card.map(|p| p.path.clone()).collect();
+        let mut histories = crate::history::of_run(store, run, EARLIER + 1, &of_card)?;
+        for point in &mut document.points {
+            let Some(mut row) = histories.remove(&point.id) else { continue };
+            let own = row.runs.pop().filter(|moment| moment.run == run.0);
+            point.changed = own.map(|moment| moment.changed).unwrap_or_default();
+            let earlier = |moment: MomentDocument| EarlierDocument {
+                run: moment.run,
+                started: moment.started,
+                figure: moment.figure,
+                quiet_share: moment.quiet_share,
+                changed: moment.changed,
+            };
+            point.earlier = row.runs.into_iter().map(earlier).collect();
         }
         let distributions = record
             .points

@@ -76,6 +76,12 @@ pub(crate) fn head(document: &RunDocument, width: Option<usize>) -> String {
     if !machine.is_empty() {
         table.across(0, Cell::styled(printable(&machine.join(" · ")), DIM));
     }
+    let unsteady = machine::steadiness(document).map(|(_, findings)| findings).unwrap_or_default();
+    if !unsteady.is_empty() {
+        let each = unsteady.iter().map(|(what, _)| what.clone()).collect::<Vec<_>>().join(" · ");
+        let text = printable(&format!("unsteady before it began: {each}"));
+        table.across(0, Cell::styled(text, AnsiColor::Yellow.on_default()));
+    }
     table.render(width)
 }
 

@@ -2,20 +2,9 @@
 
 mod synthetic;
 
-use synthetic::Made;
+use synthetic::{Made, unstyled};
 use tollway_report::{Comparison, Proof, RunReport, history};
 use tollway_stats::Criteria;
-
-/// What stays when a terminal's styles are taken away, as they are for a file.
-fn unstyled(text: &str) -> String {
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once('\u{1b}') {
-        out.push_str(before);
-        rest = after.split_once('m').map_or("", |(_, after)| after);
-    }
-    out + rest
-}
 
 #[test]
 fn the_price_list() {

@@ -15,6 +15,7 @@ mod figure;
 mod holder;
 mod id;
 mod killed;
+mod over_runs;
 mod pace;
 mod pairs;
 mod point;

@@ -85,7 +85,8 @@ pub struct Point {
     pub spec: PointSpec,
 }
 
-const COLUMNS: &str = "id, run, state, missing, error, batch, trials, side, path, variant, params, operation, toll, \
+/// What [`read_point`] reads.
+pub(crate) const COLUMNS: &str = "id, run, state, missing, error, batch, trials, side, path, variant, params, operation, toll, \
                        boundary, title, caveats, gates, changes, yields";
 
 impl Store {
@@ -193,7 +194,7 @@ impl Store {
     }
 }
 
-fn read_point(row: &Row<'_>) -> rusqlite::Result<Point> {
+pub(crate) fn read_point(row: &Row<'_>) -> rusqlite::Result<Point> {
     let word: String = row.get(2)?;
     let state = match &*word {
         "pending" => PointState::Pending,

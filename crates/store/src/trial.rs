@@ -75,6 +75,10 @@ pub struct Trial {
     pub actors: Vec<ActorRecord>,
 }
 
+/// What [`read_trial`] reads.
+pub(crate) const TRIAL_COLUMNS: &str = "trial.id, point, block, ordinal, started_us, median_ticks, mean_ticks, p99_ticks, min_ticks, \
+                                        max_ticks, ops, samples, trial.batch, noise, lost_ticks, actors, tally, meters";
+
 impl Trial {
     /// Operations in a second of all actors that were measured; `None` where one has no rate, or none did anything.
     pub fn rate(&self) -> Option<f64> {
@@ -142,11 +146,10 @@ impl Store {
     /// All trials of a run, in the order in which they were measured.
     pub fn trials(&self, run: RunId) -> Result<Vec<Trial>> {
         self.sql(|db| {
-            db.prepare_cached(
-                "SELECT trial.id, point, block, ordinal, started_us, median_ticks, mean_ticks, p99_ticks, min_ticks,
-                 max_ticks, ops, samples, trial.batch, noise, lost_ticks, actors, tally, meters
-                 FROM point JOIN trial ON trial.point = point.id WHERE run = ?1 ORDER BY ordinal, trial.id",
-            )?
+            db.prepare_cached(&format!(
+                "SELECT {TRIAL_COLUMNS} FROM point JOIN trial ON trial.point = point.id WHERE run = ?1
+                 ORDER BY ordinal, trial.id"
+            ))?
             .query_map([run], read_trial)?
             .collect()
         })
@@ -185,7 +188,7 @@ impl Store {
     }
 }
 
-fn read_trial(row: &Row<'_>) -> rusqlite::Result<Trial> {
+pub(crate) fn read_trial(row: &Row<'_>) -> rusqlite::Result<Trial> {
     let noise: Option<String> = row.get(13)?;
     Ok(Trial {
         id: row.get(0)?,

@@ -157,6 +157,27 @@ pub struct Ran {
     pub late: Ticks,
     /// What its core lost while it waited for the window.
     pub gaps: Gaps,
+    /// How fast its processor ran before the warm-up and after the window; of actors on this machine only.
+    #[serde(default)]
+    pub pace: Option<Paced>,
+}
+
+/// How fast a processor ran around a window, as ticks of a step of [`tollway_host::cpu::pace`].
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Paced {
+    /// Which processor.
+    pub cpu: u32,
+    /// Before the warm-up; `None` where there was no time for it.
+    pub before: Option<f64>,
+    /// After the window.
+    pub after: f64,
+}
+
+impl Paced {
+    /// The middle of both.
+    pub fn middle(&self) -> f64 {
+        0.5 * (self.before.unwrap_or(self.after) + self.after)
+    }
 }
 
 /// Writes one document.

@@ -2,7 +2,7 @@
 //! business.
 
 use tollway_core::{
-    Axis, DiskFormat, Error, GuestDevice, GuestSpec, Params, Plan, Requirement, Result, TenantKind,
+    Axis, DiskFormat, Error, GuestDevice, GuestSpec, Params, Plan, Requirement, Result, TenantKind, Value,
 };
 
 use crate::params;
@@ -25,21 +25,45 @@ pub(crate) fn axes() -> Vec<Axis> {
 
 /// A point's title: what it measures, and what a reader has to know of by whom and where.
 pub(crate) fn titled(what: String, params: &Params) -> Option<String> {
-    let mut title = what;
+    let mut pieces = vec![what];
     if let Some(by) = params.word("by").ok().filter(|by| *by != params::TOLLWAY) {
-        title += &format!(", {by}");
+        pieces.push(format!("by {by}"));
     }
     let axes = axes();
     let (tenant, others) = axes.split_first()?;
     if params.get(tenant.name) != Some(&tenant.default) {
-        title += &format!(", {}", params.tenant().ok()?.title());
+        pieces.push(format!("in a {}", params.tenant().ok()?.title()));
     }
     for axis in others {
-        if let Some(value) = params.get(axis.name).filter(|value| **value != axis.default) {
-            title += &format!(" {}={value}", axis.name);
+        let Some(value) = params.get(axis.name).filter(|value| **value != axis.default) else { continue };
+        pieces.push(match (axis.name, value.to_string()) {
+            ("disk", format) => format!("{} disk", if format == "luks" { "LUKS" } else { &format }),
+            ("pages", pages) => format!("memory of {pages} pages"),
+            ("checks", who) => format!("memory checked by its {who}"),
+            ("memory", mib) => format!("memory {}", size(mib.parse::<u64>().ok()? << 20)),
+            (params::BUSINESS, _) => "beside a business".into(),
+            (axis, value) => format!("{axis} {value}"),
+        });
+    }
+    Some(pieces.join(", "))
+}
+
+/// The pieces that say how an axis differs from what is usual, as it is said; nothing of one that does not.
+pub(crate) fn unless_usual(params: &Params, axis: &Axis, said: impl FnOnce(&Value) -> String) -> String {
+    match params.get(axis.name).filter(|value| **value != axis.default) {
+        Some(value) => format!(", {}", said(value)),
+        None => String::new(),
+    }
+}
+
+/// Bytes as a person says them: `4 KiB`, `1 MiB`, `1460 B`.
+pub(crate) fn size(bytes: u64) -> String {
+    for (unit, shift) in [("GiB", 30), ("MiB", 20), ("KiB", 10)] {
+        if bytes >= 1 << shift && bytes.is_multiple_of(1 << shift) {
+            return format!("{} {unit}", bytes >> shift);
         }
     }
-    Some(title)
+    format!("{bytes} B")
 }
 
 /// Whether a tool of the field measures, by the axis `by`.

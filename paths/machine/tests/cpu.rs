@@ -160,9 +160,9 @@ fn peaks_say_by_which_instructions_and_wider_vectors_are_no_slower() {
 fn a_title_says_what_where_and_by_whom() {
     for (name, params, title) in [
         ("primes", at([]), "primes below 1 million"),
-        ("primes", at([("below", 1234.into()), ("by", "python3".into())]), "primes below 1234, python3"),
-        ("events", at([("threads", 2.into())]), "events of finding primes, 2 threads"),
-        ("peak", at([("tenant", "linux-guest".into())]), "vector peak, 64 bits, Linux guest"),
+        ("primes", at([("below", 1234.into()), ("by", "python3".into())]), "primes below 1234, by python3"),
+        ("events", at([("threads", 2.into())]), "events of primes below 10000, 2 threads"),
+        ("peak", at([("tenant", "linux-guest".into())]), "vector peak, 64 bits, in a Linux guest"),
         (
             "peak",
             at([("set", "sse2".into()), ("bits", "32".into()), ("threads", 2.into())]),
@@ -171,7 +171,7 @@ fn a_title_says_what_where_and_by_whom() {
         (
             "events",
             at([("tenant", "linux-guest".into()), ("disk", "luks".into()), ("memory", 1024.into())]),
-            "events of finding primes, Linux guest disk=luks memory=1024",
+            "events of primes below 10000, in a Linux guest, LUKS disk, memory 1 GiB",
         ),
     ] {
         let (variant, params) = complete(name, params).unwrap();

@@ -4,6 +4,7 @@ use anyhow::Result;
 use serde::Serialize;
 use tollway_core::{Missing, TenantKind};
 use tollway_host::doctor::{self, Doctor};
+use tollway_host::steadiness::{self, Steadiness};
 use tollway_tenant::doctor::{self as tenants, TenantCheck};
 
 use crate::args::{Arguments, Doctor as Options};
@@ -16,11 +17,13 @@ pub struct Examination {
     #[serde(flatten)]
     machine: Doctor,
     tenants: Vec<TenantCheck>,
+    /// Whether the machine is steady; `None` where a run is about to find out.
+    steadiness: Option<Steadiness>,
 }
 
 /// Examines the machine and tells.
 pub fn doctor(arguments: &Arguments, options: &Options) -> Result<Ending> {
-    let found = examine(options.boot);
+    let found = Examination { steadiness: Some(steadiness::examine()), ..examine(options.boot) };
     if arguments.json {
         output::json(&Versioned::first(&found))?;
     } else {
@@ -39,7 +42,7 @@ pub fn examine(boot: bool) -> Examination {
             *check = tenants::boot();
         }
     }
-    Examination { machine: doctor::examine(), tenants }
+    Examination { machine: doctor::examine(), tenants, steadiness: None }
 }
 
 impl Examination {
@@ -50,7 +53,7 @@ impl Examination {
 
 /// The examination in a few lines: what is there in one, what should be known and what is not there in one each.
 pub fn brief(found: &Examination) -> String {
-    let Examination { machine, tenants } = found;
+    let Examination { machine, tenants, steadiness } = found;
     let mut text =
         format!("tollway doctor: {}\n  ok       {}\n", machine.summary, machine.present.join(" · "));
     let working = tenants.iter().filter(|t| t.missing.is_none());
@@ -58,6 +61,9 @@ pub fn brief(found: &Examination) -> String {
     text += &format!("  tenants  {}\n", names.join(" · "));
     for check in working.filter(|t| !t.detail.is_empty()) {
         text += &format!("           {}: {}\n", check.tenant.title(), check.detail);
+    }
+    for (name, line) in ["steady? ", "unsteady"].iter().zip(steadiness.iter().flat_map(Steadiness::lines)) {
+        text += &format!("  {name} {line}\n");
     }
     for note in &machine.notes {
         text += &format!("  note     {}: {}\n", note.about, note.detail);

@@ -53,6 +53,7 @@ pub fn generate(options: &Generate) -> Result<Ending> {
         Generated::Schema { document } => output::json(&match document {
             SchemaOf::Run => schema(Document::Run),
             SchemaOf::Comparison => schema(Document::Comparison),
+            SchemaOf::History => schema(Document::History),
             SchemaOf::Reproduction => schema(Document::Reproduction),
             SchemaOf::Model => schema_for!(ModelDocument).into(),
             SchemaOf::Plan => schema_for!(PlanDocument).into(),

@@ -1,18 +1,23 @@
-//! `tollway history`: the runs of the store.
+//! `tollway history`: the runs of the store, and how rows went from run to run.
 
 use std::path::Path;
 
 use anyhow::{Result, bail};
+use tollway_core::Error;
 use tollway_host::fingerprint::Fingerprint;
+use tollway_report::RowsOverTime;
 use tollway_store::{RunId, RunState, Store};
 
 use crate::args::{Arguments, History};
 use crate::exit::Ending;
 use crate::output;
 
-/// Lists the runs, newest first.
+/// Lists the runs, newest first; or tells how rows went.
 pub fn history(arguments: &Arguments, options: &History) -> Result<Ending> {
     let store = existing(&arguments.store)?;
+    if !options.rows.is_empty() {
+        return rows(arguments, options, &store);
+    }
     let mut runs = store.runs()?;
     runs.truncate(options.last);
     if arguments.json {
@@ -20,6 +25,25 @@ pub fn history(arguments: &Arguments, options: &History) -> Result<Ending> {
         output::json(&serde_json::json!({ "schema_version": 1, "runs": runs, "killed": killed }))?;
     } else {
         output::text(&tollway_report::history(&runs, output::width()))?;
+    }
+    Ok(Ending::Done)
+}
+
+fn rows(arguments: &Arguments, options: &History, store: &Store) -> Result<Ending> {
+    let Some(found) = RowsOverTime::from_store(store, &options.rows, options.last)? else {
+        return Err(Error::Input {
+            place: format!("row `{}`", options.rows.join("`, `")),
+            reason: "no run of this store has measured one that is called so".into(),
+            remedy:
+                "`tollway report` shows the rows of the newest run, and `tollway list PATH` what there is"
+                    .into(),
+        }
+        .into());
+    };
+    if arguments.json {
+        output::json(found.document())?;
+    } else {
+        output::text(&found.terminal(output::width()))?;
     }
     Ok(Ending::Done)
 }

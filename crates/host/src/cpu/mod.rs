@@ -1,8 +1,9 @@
 //! Processors: which there are, which this process may use, which of them a plan's slots get, and staying there;
-//! the random numbers that they draw.
+//! the random numbers that they draw, and how fast they run.
 
 mod caches;
 pub mod draw;
+pub mod pace;
 mod pinning;
 mod policy;
 mod slots;

@@ -4,6 +4,7 @@
 //! after)` gives what happened in between, with `None` (unknown) for a counter that went backwards.
 
 pub mod faults;
+pub mod frequency;
 pub mod interrupts;
 pub mod kvm_stats;
 pub mod perf;
@@ -11,4 +12,5 @@ pub mod pressure;
 pub mod proc_stat;
 pub mod process;
 pub mod thread_time;
+pub mod throttling;
 pub mod usage;

@@ -1,26 +1,34 @@
 //! The score card as Markdown.
 
-use super::{HEADS, TITLE, groups, row};
+use super::{HEADS, TITLE, row, sections};
 use crate::document::RunDocument;
 use crate::markdown::{escaped, setbacks_of};
 
 /// The card; empty where nothing is told as a rate.
 pub(crate) fn section(document: &RunDocument) -> String {
-    let groups = groups(document);
-    if groups.is_empty() {
+    let sections = sections(document);
+    if sections.is_empty() {
         return String::new();
     }
     let mut out = format!("\n## {TITLE}\n");
-    for group in &groups {
-        out += &format!("\n### {}\n\n", escaped(&group.title));
-        if !group.priced.is_empty() {
-            out += &format!("| row | {} |\n|---|{}\n", HEADS.join(" | "), "--:|".repeat(HEADS.len()));
+    for section in &sections {
+        out += &format!("\n### {}\n", escaped(&section.title));
+        for family in &section.families {
+            out.push('\n');
+            if !family.common.is_empty() {
+                out += &format!("{}:\n\n", escaped(&family.common.join(", ")));
+            }
+            if !family.group.priced.is_empty() {
+                out += &format!("| row | {} |\n|---|{}\n", HEADS.join(" | "), "--:|".repeat(HEADS.len()));
+            }
+            for point in &family.group.priced {
+                let row = row(family, point);
+                let noise = row.noise.map(|noise| format!(" (~ {noise})")).unwrap_or_default();
+                let cells = row.cells.map(|c| escaped(&c)).join(" | ");
+                out += &format!("| {}{} | {cells} |\n", escaped(&row.title), escaped(&noise));
+            }
+            out += &setbacks_of(&family.group);
         }
-        for point in &group.priced {
-            let row = row(point);
-            out += &format!("| {} | {} |\n", escaped(&row.title), row.cells.map(|c| escaped(&c)).join(" | "));
-        }
-        out += &setbacks_of(group);
     }
     out
 }

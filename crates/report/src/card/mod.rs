@@ -1,25 +1,32 @@
 //! The score card: what a machine gives to programs, a row for each part, told as a rate where that says more than a time.
 
 pub(crate) mod markdown;
+pub(crate) mod sections;
 pub(crate) mod terminal;
 
 use crate::columns::printable;
 use crate::document::{PointDocument, RateDocument, RunDocument};
-use crate::number::{interval, rate, rate_interval, time};
-use crate::price_list::Group;
+use crate::number::{interval, percent, rate, rate_interval, time};
+
+pub(crate) use sections::{Family, sections};
 
 /// The title.
 pub(crate) const TITLE: &str = "What this machine gives";
 
 /// What the columns are called.
-pub(crate) const HEADS: [&str; 6] = ["headline", "95 % interval", "that is", "p50", "p99", "p99.9"];
+pub(crate) const HEADS: [&str; 6] = ["figure", "95 % interval", "that is", "p50", "p99", "p99.9"];
+
+/// What a row without a figure lacks.
+pub(crate) const NO_FIGURE: &str = "– fewer than two trials: there is no figure without an interval";
 
 /// A row in words.
 pub(crate) struct Row {
-    /// Its title, with a mark where its trials were not quiet.
+    /// Its title, without what is said once for its family.
     pub(crate) title: String,
     /// In the order of [`HEADS`].
     pub(crate) cells: [String; 6],
+    /// Why it is noisy, if it is.
+    pub(crate) noise: Option<String>,
 }
 
 impl RunDocument {
@@ -31,25 +38,8 @@ impl RunDocument {
     }
 }
 
-/// The rows by path and variant, with what was skipped and what failed.
-pub(crate) fn groups(document: &RunDocument) -> Vec<Group<'_>> {
-    let on_card: Vec<&PointDocument> = document.points.iter().filter(|p| document.on_card(p)).collect();
-    let mut names: Vec<(&str, &str)> = Vec::new();
-    for point in &on_card {
-        let name = (point.path.as_str(), point.variant.as_str());
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    let group = |(path, variant): (&str, &str)| {
-        let of_it = on_card.iter().copied().filter(|p| p.path == path && p.variant == variant);
-        Group::of(format!("{path}: {variant}"), of_it)
-    };
-    names.into_iter().map(group).collect()
-}
-
 /// A point in words.
-pub(crate) fn row(point: &PointDocument) -> Row {
+pub(crate) fn row(family: &Family<'_>, point: &PointDocument) -> Row {
     let quantile = |estimate: &Option<crate::document::Estimate>| {
         estimate.as_ref().map_or("–".into(), |e| time(e.ns.estimate))
     };
@@ -64,13 +54,37 @@ pub(crate) fn row(point: &PointDocument) -> Row {
         true => ["–"; 3].map(String::from),
         false => [quantile(&point.median), quantile(&point.p99), quantile(&point.p999)],
     };
-    let mark = if point.noisy() { " ~" } else { "" };
     Row {
-        title: format!("{}{mark}", printable(&point.label())),
+        title: printable(&family.title(point)),
         cells: [headline, span, others.join(" · "), p50, p99, p999],
+        noise: noise(point),
     }
 }
 
 fn said(of: &RateDocument) -> String {
     rate(of.per_second.estimate, &of.unit)
+}
+
+/// Why the figure of a point is noisy, in words; `None` where it is not.
+pub(crate) fn noise(point: &PointDocument) -> Option<String> {
+    let quiet = point.quiet_share.filter(|_| point.noisy())?;
+    let many = match quiet {
+        0.0 => "all".into(),
+        share => percent(1.0 - share),
+    };
+    let reasons: Vec<String> = point.noise.iter().map(|n| printable(&n.reason)).collect();
+    Some(format!("{many} of its trials noisy: {}", reasons.join(", ")))
+}
+
+/// What all noisy rows have in common is said once: the reasons of the first, where the others' are the same.
+pub(crate) fn noise_of_all(document: &RunDocument) -> Option<String> {
+    let on_card = || document.points.iter().filter(|p| document.on_card(p) && p.quiet_share.is_some());
+    let mut noises = on_card().map(noise);
+    let first = noises.next()??;
+    (on_card().count() > 1 && noises.all(|noise| noise.as_ref() == Some(&first))).then_some(first)
+}
+
+/// The blocks of a point in the order in which they ran: of its headline rate, else of the time in nanoseconds.
+pub(crate) fn blocks(point: &PointDocument) -> &[f64] {
+    point.rates.first().map_or(&point.blocks_ns, |first| &first.blocks)
 }

@@ -21,7 +21,9 @@ pub(super) fn between(a: &Value, b: &Value) -> Vec<Difference> {
 
 /// What differs from one moment to the next on one machine.
 fn passing(field: &str) -> bool {
-    field == "load" || field.starts_with("load.")
+    ["load", "steadiness"]
+        .iter()
+        .any(|of| field.strip_prefix(of).is_some_and(|more| more.is_empty() || more.starts_with('.')))
 }
 
 /// A measured rate is the same within a thousandth: no two calibrations agree to the last digit.
@@ -60,7 +62,8 @@ mod tests {
 
     #[test]
     fn only_what_differs_is_told() {
-        let a = json!({"cpu": {"model": "x", "cores": 2}, "kernel": "6.18", "flags": ["a", "b"]});
+        let a = json!({"cpu": {"model": "x", "cores": 2}, "kernel": "6.18", "flags": ["a", "b"],
+            "load": [0.1, 0.2], "steadiness": {"seconds": 0.3}});
         let b = json!({"cpu": {"model": "x", "cores": 4}, "kernel": "6.18", "flags": ["a"]});
         let found: Vec<String> = between(&a, &b).into_iter().map(|d| d.field).collect();
         assert_eq!(found, ["cpu.cores", "flags"]);

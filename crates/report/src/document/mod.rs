@@ -8,6 +8,7 @@ mod claim;
 mod comparison;
 mod figure;
 mod guests;
+mod history;
 mod host_against_guest;
 mod point;
 pub(crate) mod rate;
@@ -26,12 +27,17 @@ pub use comparison::{
 };
 pub use figure::{Estimate, Range, Span};
 pub use guests::{GuestsDocument, LinuxGuestsDocument};
+pub use history::{
+    ChangedDocument, EarlierDocument, HistoryDocument, MomentDocument, RowHistoryDocument, SinceDocument,
+    SinceVerdict,
+};
 pub use host_against_guest::{AcrossTenantsDocument, HostAgainstGuestDocument, InTenantDocument};
 pub use point::{
     ClassDocument, GradeDocument, MissingDocument, OutcomeDocument, PointDocument, PredictionDocument,
     QuotedDocument, SampleKind,
 };
 pub use rate::RateDocument;
+pub(crate) use run::causes;
 pub use run::{MachineDocument, NoiseDocument, QualityDocument, RemarkDocument, RunDocument, RunHead};
 pub use schema::{Document, schema};
 pub use sharing::{ErrorsDocument, PublishedDocument, SharedPoint, SharingDocument};

@@ -8,7 +8,10 @@ use serde::{Deserialize, Serialize};
 use tollway_core::{Boundary, Missing, Quoted, TollKey, Value};
 use tollway_store::{Figure, Outcome, PointRecord, PointState, Prediction};
 
-use super::{Estimate, RateDocument, Span, TenantsDocument, rate, sharing};
+use super::{
+    ChangedDocument, EarlierDocument, Estimate, NoiseDocument, RateDocument, Span, TenantsDocument, rate,
+    sharing,
+};
 
 /// One variant at one point of its axes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -49,6 +52,9 @@ pub struct PointDocument {
     pub blocks: u32,
     /// Share of quiet trials; null without a trial.
     pub quiet_share: Option<f64>,
+    /// Why trials were not quiet, the most frequent reason first.
+    #[serde(default)]
+    pub noise: Vec<NoiseDocument>,
     /// Share of the windows' time that something else took; null without a trial.
     pub lost_share: Option<f64>,
     /// Operations that one sample covers, the most of any trial; null without a trial.
@@ -57,6 +63,9 @@ pub struct PointDocument {
     pub samples: SampleKind,
     /// Median over blocks of the median over trials of the trials' medians; null with fewer than two trials.
     pub median: Option<Estimate>,
+    /// The median of each block, in nanoseconds, in the order in which they ran.
+    #[serde(default)]
+    pub blocks_ns: Vec<f64>,
     /// Mean over blocks of the mean over trials of the trials' means; null with fewer than two trials.
     pub mean: Option<Estimate>,
     /// As the median, of the trials' 99th percentiles; null with fewer than two trials.
@@ -81,6 +90,12 @@ pub struct PointDocument {
     /// How long operations took of each class of its actors; empty where there are none.
     #[serde(default)]
     pub classes: Vec<ClassDocument>,
+    /// The same row in earlier runs of the machine, the oldest first: of rows of the score card.
+    #[serde(default)]
+    pub earlier: Vec<EarlierDocument>,
+    /// What of machine and program is not what it was in the last of these.
+    #[serde(default)]
+    pub changed: Vec<ChangedDocument>,
 }
 
 /// How long operations took of a class of actors. Each figure has its interval over blocks.
@@ -239,6 +254,8 @@ impl PointDocument {
             mean: estimate(figure.and_then(|f| f.mean)),
             p99: estimate(figure.and_then(|f| f.p99)),
             p999: None,
+            blocks_ns: figure.map(|_| blocks(record, hz)).unwrap_or_default(),
+            noise: super::run::noise_of(record.measured.iter()),
             unit: spec.yields.first().map(|first| first.unit.per_second().into()),
             rates: figure.map(|_| rate::of(record)).unwrap_or_default(),
             min: figure.and_then(|_| smallest(record)).map(|i| Estimate::of_ticks(&i, hz)),
@@ -246,6 +263,8 @@ impl PointDocument {
             prediction: record.prediction.as_ref().map(|p| PredictionDocument::of(p, figure, hz)),
             tenants: figure.and_then(|_| TenantsDocument::of(record)),
             classes: figure.map(|_| crate::classes::of(record, hz)).unwrap_or_default(),
+            earlier: Vec::new(),
+            changed: Vec::new(),
         }
     }
 
@@ -260,6 +279,16 @@ impl PointDocument {
     pub(crate) fn noisy(&self) -> bool {
         self.quiet_share.is_some_and(|share| share < crate::price_list::QUIET_ENOUGH)
     }
+}
+
+/// The median over each block's trials of their medians, in nanoseconds.
+fn blocks(record: &PointRecord, hz: f64) -> Vec<f64> {
+    let mut blocks: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for trial in &record.measured {
+        blocks.entry(trial.block).or_default().push(trial.median);
+    }
+    let middle = |trials: &Vec<f64>| tollway_stats::summary::median(trials).ok();
+    blocks.values().filter_map(middle).map(|ticks| ticks * 1e9 / hz).collect()
 }
 
 /// The figure of the trials' smallest samples, made like that of their medians.

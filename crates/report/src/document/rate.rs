@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tollway_core::Yield;
 use tollway_stats::figure;
-use tollway_store::PointRecord;
+use tollway_store::{PointRecord, Trial};
 
 use super::Span;
 
 /// Share of intervals that hold the true value.
-const CONFIDENCE: f64 = 0.95;
+pub(crate) const CONFIDENCE: f64 = 0.95;
 
 /// So many of something in a second.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -27,8 +28,13 @@ pub struct RateDocument {
 /// The rates of a point, the headline first; none where its operations yield nothing that is counted by the second, or there are too
 /// few trials.
 pub(crate) fn of(record: &PointRecord) -> Vec<RateDocument> {
+    of_trials(&record.measured, &record.point.spec.yields)
+}
+
+/// The same of these trials, whose operations yield that.
+pub(crate) fn of_trials(trials: &[Trial], yields: &[Yield]) -> Vec<RateDocument> {
     let mut blocks: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-    for trial in &record.measured {
+    for trial in trials {
         // On logarithms, so that no end of an interval lies below nothing.
         let Some(rate) = trial.rate() else { return Vec::new() };
         blocks.entry(trial.block).or_default().push(rate.ln());
@@ -38,10 +44,10 @@ pub(crate) fn of(record: &PointRecord) -> Vec<RateDocument> {
     let middle = |trials: &Vec<f64>| tollway_stats::summary::median(trials).ok().map(f64::exp);
     let each: Vec<f64> = blocks.iter().filter_map(middle).collect();
     let span = Span { estimate: log.estimate.exp(), lo: log.lo.exp(), hi: log.hi.exp() };
-    let document = |yielded: &tollway_core::Yield| RateDocument {
+    let document = |yielded: &Yield| RateDocument {
         unit: yielded.unit.per_second().into(),
         per_second: span.times(yielded.each),
         blocks: each.iter().map(|rate| rate * yielded.each).collect(),
     };
-    record.point.spec.yields.iter().map(document).collect()
+    yields.iter().map(document).collect()
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tollway_store::RunRecord;
+use tollway_store::{RunRecord, Trial};
 
 use super::{
     BillDocument, ChangeDocument, GuestsDocument, HostAgainstGuestDocument, PointDocument, SCHEMA_VERSION,
@@ -153,24 +153,13 @@ impl RunDocument {
 impl QualityDocument {
     fn of(record: &RunRecord) -> QualityDocument {
         let trials = || record.points.iter().flat_map(|p| &p.measured);
-        let mut noise: BTreeMap<String, NoiseDocument> = BTreeMap::new();
-        for example in trials().filter_map(|t| t.noise.as_ref()) {
-            for reason in causes(example) {
-                noise
-                    .entry(reason.clone())
-                    .or_insert_with(|| NoiseDocument { reason, trials: 0, example: example.clone() })
-                    .trials += 1;
-            }
-        }
-        let mut noise: Vec<NoiseDocument> = noise.into_values().collect();
-        noise.sort_by_key(|n| std::cmp::Reverse(n.trials));
         let lost: f64 = trials().map(|t| t.lost_ticks).sum();
         let spent: f64 = trials().map(|t| t.mean * t.ops as f64).sum();
         QualityDocument {
             trials: trials().count() as u64,
             quiet: trials().filter(|t| t.quiet).count() as u64,
             lost_share: (spent > 0.0).then(|| (lost / spent).clamp(0.0, 1.0)),
-            noise,
+            noise: noise_of(trials()),
         }
     }
 
@@ -180,14 +169,30 @@ impl QualityDocument {
     }
 }
 
+/// Why trials were not quiet, the most frequent reason first.
+pub(super) fn noise_of<'t>(trials: impl Iterator<Item = &'t Trial>) -> Vec<NoiseDocument> {
+    let mut noise: BTreeMap<String, NoiseDocument> = BTreeMap::new();
+    for example in trials.filter_map(|t| t.noise.as_ref()) {
+        for reason in causes(example) {
+            noise
+                .entry(reason.clone())
+                .or_insert_with(|| NoiseDocument { reason, trials: 0, example: example.clone() })
+                .trials += 1;
+        }
+    }
+    let mut noise: Vec<NoiseDocument> = noise.into_values().collect();
+    noise.sort_by_key(|n| std::cmp::Reverse(n.trials));
+    noise
+}
+
 /// The causes that a trial's noise names, without their figures: `2.1 % stolen, 3.0 % foreign processor time` names two.
-fn causes(noise: &str) -> Vec<String> {
+pub(crate) fn causes(noise: &str) -> Vec<String> {
     let figure = |part: &str| part.starts_with(|c: char| c.is_ascii_digit());
     if !figure(noise) {
         return vec![noise.into()];
     }
     let without =
-        |part: &str| part.trim_start_matches(|c: char| c.is_ascii_digit() || ".% ".contains(c)).to_string();
+        |part: &str| part.trim_start_matches(|c: char| c.is_ascii_digit() || ".%× ".contains(c)).to_string();
     noise.split(", ").map(without).filter(|cause| !cause.is_empty()).collect()
 }
 
@@ -200,6 +205,10 @@ mod tests {
         assert_eq!(
             causes("2.1 % stolen, 3.0 % foreign processor time"),
             ["stolen", "foreign processor time"]
+        );
+        assert_eq!(
+            causes("2 × throttled by heat, 7.3 % below the run's median frequency"),
+            ["throttled by heat", "below the run's median frequency"]
         );
         assert_eq!(causes("12.0 % of the watched time lost in gaps"), ["of the watched time lost in gaps"]);
         let coarse = "ticks of 10 ms are too coarse for so short a time, and nobody watched for gaps";

@@ -2,7 +2,7 @@
 
 use schemars::schema_for;
 
-use super::{ComparisonDocument, ReproductionDocument, RunDocument};
+use super::{ComparisonDocument, HistoryDocument, ReproductionDocument, RunDocument};
 
 /// A document that has a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,11 +13,14 @@ pub enum Document {
     Comparison,
     /// What became of claims.
     Reproduction,
+    /// Rows over time.
+    History,
 }
 
 impl Document {
     /// All of them.
-    pub const ALL: [Document; 3] = [Document::Run, Document::Comparison, Document::Reproduction];
+    pub const ALL: [Document; 4] =
+        [Document::Run, Document::Comparison, Document::Reproduction, Document::History];
 
     /// Its name on the command line and, with `.json`, its file.
     pub fn name(self) -> &'static str {
@@ -25,6 +28,7 @@ impl Document {
             Document::Run => "run",
             Document::Comparison => "comparison",
             Document::Reproduction => "reproduction",
+            Document::History => "history",
         }
     }
 }
@@ -35,6 +39,7 @@ pub fn schema(document: Document) -> serde_json::Value {
         Document::Run => schema_for!(RunDocument),
         Document::Comparison => schema_for!(ComparisonDocument),
         Document::Reproduction => schema_for!(ReproductionDocument),
+        Document::History => schema_for!(HistoryDocument),
     };
     schema.into()
 }

@@ -105,6 +105,23 @@ impl QualityView {
     }
 }
 
+/// How steady the machine was before the run.
+#[derive(Serialize)]
+pub(crate) struct SteadinessView {
+    summary: String,
+    /// What was not steady, and what would help.
+    findings: Vec<(String, String)>,
+}
+
+impl SteadinessView {
+    /// `None` where that was not looked at.
+    pub(crate) fn of(document: &RunDocument) -> Option<SteadinessView> {
+        let (summary, findings) = crate::machine::steadiness(document)?;
+        let findings = findings.iter().map(|(what, remedy)| (printable(what), printable(remedy)));
+        Some(SteadinessView { summary: printable(&summary), findings: findings.collect() })
+    }
+}
+
 pub(crate) fn method(document: &RunDocument) -> Vec<(String, String)> {
     let run = &document.run;
     let blocks: Vec<u32> = document.points.iter().map(|p| p.blocks).filter(|b| *b > 0).collect();
@@ -158,6 +175,8 @@ pub(crate) fn caveats(document: &RunDocument) -> Vec<(String, String)> {
 pub(crate) fn fingerprint(document: &RunDocument) -> Vec<(String, String)> {
     leaves(&document.machine.fingerprint)
         .into_iter()
+        // It has a place of its own.
+        .filter(|(field, _)| !field.starts_with("steadiness."))
         .map(|(field, value)| {
             let value = match value {
                 serde_json::Value::Null => "–".into(),

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::bills::BillsView;
 use super::card::CardView;
 use super::distribution::Distribution;
-use super::evidence::{PredictionView, QualityView, caveats, fingerprint, method, models};
+use super::evidence::{PredictionView, QualityView, SteadinessView, caveats, fingerprint, method, models};
 use super::guests::{GuestsView, TenantsView};
 use super::scale::{Scale, Tick};
 use super::sharing::SharingView;
@@ -43,6 +43,7 @@ pub(crate) struct Page {
     predictions: Vec<PredictionView>,
     prediction_model: Vec<String>,
     quality: QualityView,
+    steadiness: Option<SteadinessView>,
     method: Vec<(String, String)>,
     caveats: Vec<(String, String)>,
     fingerprint: Vec<(String, String)>,
@@ -165,6 +166,7 @@ impl Page {
             predictions: document.points.iter().filter_map(PredictionView::of).collect(),
             prediction_model: models(document),
             quality: QualityView::of(document),
+            steadiness: SteadinessView::of(document),
             method: method(document),
             caveats: caveats(document),
             fingerprint: fingerprint(document),

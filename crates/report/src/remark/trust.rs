@@ -65,6 +65,14 @@ fn remedy(reason: &str) -> &'static str {
     let has = |word| reason.contains(word);
     if has("stolen") || has("steal") {
         "neighbours on the host take the time: run again at a quieter hour, or on a host of one's own"
+    } else if has("throttled by heat") {
+        "processors were too hot: let them cool, and look after their fans"
+    } else if has("throttled") {
+        "raise cpu.max of the control group (docker run --cpus, a unit's CPUQuota=), or run outside it"
+    } else if has("frequency") {
+        "fix the frequency where that can be done (governor performance, boost off), else run again: `tollway doctor` says more"
+    } else if has("late") {
+        "processors were busy when the windows opened: stop what else runs here"
     } else if has("foreign") {
         "other programs run here: stop them, or keep processors free of them (isolcpus)"
     } else if has("gaps") {

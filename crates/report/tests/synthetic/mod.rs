@@ -16,6 +16,17 @@ use tollway_core::{
 };
 use tollway_store::{NewTrial, PointId, PointSpec, PointState, RunId, RunSpec, RunState, Store};
 
+/// What stays when a terminal's styles are taken away, as they are for a file.
+pub fn unstyled(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('\u{1b}') {
+        out.push_str(before);
+        rest = after.split_once('m').map_or("", |(_, after)| after);
+    }
+    out + rest
+}
+
 /// Ticks per second of the made-up clock.
 pub const HZ: f64 = 2.1e9;
 

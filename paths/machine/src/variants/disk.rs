@@ -51,6 +51,14 @@ fn mib(default: u64) -> Axis {
     }
 }
 
+/// The file's size, for titles; nothing of what is usual.
+fn file_told(params: &Params, usual: u64) -> String {
+    let as_bytes = |value: &Value| value.to_string().parse::<u64>().map_or(0, |mib| mib * MIB);
+    surroundings::unless_usual(params, &mib(usual), |value| {
+        format!("file of {}", surroundings::size(as_bytes(value)))
+    })
+}
+
 /// Room for a file and what ext4 keeps for itself on a disk of that size: inodes, the journal, what it spares.
 fn room(params: &Params) -> Result<u64> {
     let mib = params.int("mib")?;
@@ -133,6 +141,22 @@ impl Variant for Disk {
             guests: Vec::new(),
         };
         surroundings::settled(plan, params, Some(room(params)?))
+    }
+
+    fn title(&self, params: &Params) -> Option<String> {
+        let pattern = match params.word("pattern").ok()? {
+            "randread" => "random read",
+            "randwrite" => "random write",
+            "randrw" => "random read and write",
+            other => other,
+        };
+        let size = surroundings::size(params.int("size").ok()?);
+        let access = match params.word("access").ok()? {
+            "direct" => "",
+            _ => ", through the page cache",
+        };
+        let rest = format!("{access}, depth {}{}", params.int("depth").ok()?, file_told(params, 256));
+        surroundings::titled(format!("{pattern}, {size}{rest}"), params)
     }
 
     fn yields(&self, params: &Params) -> Vec<Yield> {
@@ -370,6 +394,12 @@ impl Variant for Fsync {
             guests: Vec::new(),
         };
         surroundings::settled(plan, params, Some(room(params)?))
+    }
+
+    fn title(&self, params: &Params) -> Option<String> {
+        let call = params.word("call").ok()?;
+        let size = surroundings::size(params.int("size").ok()?);
+        surroundings::titled(format!("write made durable, {size}, {call}{}", file_told(params, 16)), params)
     }
 
     fn patience(&self, params: &Params) -> Duration {

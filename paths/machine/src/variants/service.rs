@@ -107,6 +107,25 @@ impl Variant for Service {
         surroundings::settled(plan, params, Some(ROOM_MIB))
     }
 
+    fn title(&self, params: &Params) -> Option<String> {
+        let of = match of(params).ok()? {
+            Some(kind) => format!(", {} requests", kind.name()),
+            None => String::new(),
+        };
+        let clients = match params.int("clients").ok()? {
+            1 => "1 client".to_string(),
+            many => format!("{many} clients"),
+        };
+        let number = |axis: &str| params.int(axis).ok().filter(|number| *number > 0);
+        let rate = number("rate").map(|rate| format!(", {rate} requests/s")).unwrap_or_default();
+        let think = number("think").map(|us| format!(", {us} µs to think")).unwrap_or_default();
+        let store = match params.word("store").ok()? {
+            "postgres" => ", PostgreSQL",
+            _ => "",
+        };
+        surroundings::titled(format!("web service{of}, {clients}{rate}{think}{store}"), params)
+    }
+
     fn yields(&self, _: &Params) -> Vec<Yield> {
         vec![Yield::one(Unit::Requests)]
     }

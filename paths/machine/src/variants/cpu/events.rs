@@ -71,14 +71,9 @@ impl Variant for Events {
     }
 
     fn title(&self, params: &Params) -> Option<String> {
-        let below = match params.int("below").ok()? {
-            LIMIT => String::new(),
-            other => format!(" below {other}"),
-        };
-        surroundings::titled(
-            format!("events of finding primes{below}{}", params::threads_told(params)),
-            params,
-        )
+        let below = params.int("below").ok()?;
+        let threads = params::threads_told(params);
+        surroundings::titled(format!("events of primes below {below}{threads}"), params)
     }
 
     fn yields(&self, _: &Params) -> Vec<Yield> {

@@ -46,6 +46,15 @@ impl Variant for Faults {
         plan("fault", params.int("threads")?, params)
     }
 
+    fn title(&self, params: &Params) -> Option<String> {
+        let page = match params.word("kind").ok()? {
+            "huge" => "a page of 2 MiB",
+            "file" => "a page of a file",
+            _ => "a page of 4 KiB",
+        };
+        surroundings::titled(format!("first touch of {page}{}", crate::params::threads_told(params)), params)
+    }
+
     fn yields(&self, _: &Params) -> Vec<Yield> {
         vec![Yield::one(Unit::Faults)]
     }

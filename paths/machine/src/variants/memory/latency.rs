@@ -8,7 +8,7 @@ use tollway_core::{
 use tollway_host::clock::RunClock;
 use tollway_load::{Work, repeat};
 
-use super::{backing, fits, pages_of, plan};
+use super::{backing, backing_told, fits, pages_of, plan};
 use crate::engine::memory::Pages;
 use crate::engine::memory::chase::{Cycle, NODE};
 use crate::surroundings;
@@ -45,6 +45,11 @@ impl Variant for Latency {
 
     fn plan(&self, params: &Params) -> Result<Plan> {
         plan("load", 1, params)
+    }
+
+    fn title(&self, params: &Params) -> Option<String> {
+        let size = surroundings::size(params.int("kib").ok()? << 10);
+        surroundings::titled(format!("latency of a load, {size}{}", backing_told(params)), params)
     }
 
     fn patience(&self, params: &Params) -> Duration {

@@ -40,6 +40,11 @@ fn backing() -> Axis {
     }
 }
 
+/// The pages of the memory, for titles; nothing of what is usual.
+fn backing_told(params: &Params) -> String {
+    surroundings::unless_usual(params, &backing(), |pages| format!("{pages} pages"))
+}
+
 fn pages_of(params: &Params) -> Result<Pages> {
     Ok(match params.word("backing")? {
         "small" => Pages::Small,

@@ -11,7 +11,7 @@ use tollway_host::clock::{self, RunClock};
 use tollway_host::cpu::{allowed_cpus, last_level_caches};
 use tollway_load::{Work, repeat};
 
-use super::{backing, fits, pages_of, plan, refused, room, threads};
+use super::{backing, backing_told, fits, pages_of, plan, refused, room, threads};
 use crate::engine::memory::Pages;
 use crate::engine::memory::program::{self, Printed};
 use crate::engine::memory::stream::{Arrays, Kernel, PER_MIB, Stores};
@@ -99,6 +99,19 @@ impl Variant for Stream {
         let mut plan = plan("MiB of each array", 1, params)?;
         plan.requires = vec![tollway_core::Requirement::Cores(u32::try_from(threads).unwrap_or(u32::MAX))];
         Ok(plan)
+    }
+
+    fn title(&self, params: &Params) -> Option<String> {
+        let mib = match params.int("mib").ok()? {
+            0 => String::new(),
+            mib => format!(", arrays of {}", surroundings::size(mib * MIB)),
+        };
+        let stores = match params.word("stores").ok()? {
+            "plain" => "",
+            _ => ", past the caches",
+        };
+        let rest = [stores, &params::threads_told(params), &backing_told(params), &mib].concat();
+        surroundings::titled(format!("STREAM {}{rest}", params.word("kernel").ok()?), params)
     }
 
     fn yields(&self, params: &Params) -> Vec<Yield> {

@@ -85,6 +85,17 @@ impl Between {
     }
 }
 
+/// Where both are, for titles.
+pub(super) fn told(params: &Params) -> Option<&'static str> {
+    Some(match Between::of(params).ok()? {
+        Between::Loopback => "loopback",
+        Between::Namespaces => "one node",
+        Between::TwoNodes => "two nodes",
+        Between::Guests => "guest to guest",
+        Between::Host => "guest to host",
+    })
+}
+
 /// Where the server is: it holds the network.
 pub(super) struct Site {
     network: Option<Network>,

@@ -10,13 +10,16 @@ use tollway_host::clock::RunClock;
 use tollway_load::wait_until;
 
 use super::arrivals::Arrivals;
-use super::between::{Between, Site, found};
+use super::between::{Between, Site, found, told};
 use super::tool::{ToolClient, ToolServer};
 use super::{CLIENT, SERVER, by_tool, no_such_role, not_ready, outcome, with_common_caveats};
 use crate::engine::network::Listener;
 use crate::engine::network::datagrams::{HEADER, MOST, Received, Receiver, Sender, Sent};
 use crate::engine::network::iperf3::{self, Traffic};
-use crate::params;
+use crate::{params, surroundings};
+
+/// Bytes of a datagram that fills a packet of Ethernet, or nearly.
+const USUAL: u64 = 1460;
 
 pub(super) struct UdpDatagrams;
 
@@ -54,7 +57,7 @@ impl Variant for UdpDatagrams {
                 name: "size",
                 about: "bytes of a datagram's content",
                 domain: Domain::Whole(HEADER as u64, MOST as u64),
-                default: Value::Int(1460),
+                default: Value::Int(USUAL),
             },
             params::by(&["tollway", "iperf3"]),
         ])
@@ -67,6 +70,15 @@ impl Variant for UdpDatagrams {
             plan.requires.push(iperf3::required());
         }
         Ok(plan)
+    }
+
+    fn title(&self, params: &Params) -> Option<String> {
+        let size = match params.int("size").ok()? {
+            USUAL => String::new(),
+            bytes => format!(", {}", surroundings::size(bytes)),
+        };
+        let what = format!("UDP at {} Mbit/s, {}{size}", params.int("rate").ok()?, told(params)?);
+        surroundings::titled(what, params)
     }
 
     fn yields(&self, params: &Params) -> Vec<Yield> {

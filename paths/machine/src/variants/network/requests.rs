@@ -7,10 +7,11 @@ use tollway_core::{
 use tollway_host::clock::RunClock;
 use tollway_load::repeat;
 
-use super::between::{Between, Site, found};
+use super::between::{Between, Site, found, told};
 use super::{CLIENT, SERVER, no_such_role, not_ready, outcome, with_common_caveats};
 use crate::engine::network::Listener;
 use crate::engine::network::requests::{Asker, answer};
+use crate::surroundings;
 
 pub(super) struct TcpRequests;
 
@@ -40,6 +41,11 @@ impl Variant for TcpRequests {
 
     fn plan(&self, params: &Params) -> Result<Plan> {
         super::plan(params, "request and reply".into(), CLIENT)
+    }
+
+    fn title(&self, params: &Params) -> Option<String> {
+        let size = surroundings::size(params.int("size").ok()?);
+        surroundings::titled(format!("TCP request and reply, {}, {size}", told(params)?), params)
     }
 
     fn yields(&self, _: &Params) -> Vec<Yield> {

@@ -10,13 +10,13 @@ use tollway_host::clock::RunClock;
 use tollway_load::wait_until;
 
 use super::arrivals::Arrivals;
-use super::between::{Between, Site, found};
+use super::between::{Between, Site, found, told};
 use super::tool::{ToolClient, ToolServer};
 use super::{CLIENT, SERVER, by_tool, no_such_role, not_ready, outcome, with_common_caveats};
 use crate::engine::network::Listener;
 use crate::engine::network::iperf3::{self, Traffic};
 use crate::engine::network::streams::{Moved, Sender, Shape, receive};
-use crate::params;
+use crate::{params, surroundings};
 
 /// MiB a second at which a full buffer is emptied at the least.
 const SLOWEST: u64 = 32;
@@ -87,6 +87,22 @@ impl Variant for TcpStreams {
             plan.requires.push(iperf3::required());
         }
         Ok(plan)
+    }
+
+    fn title(&self, params: &Params) -> Option<String> {
+        let streams = match params.int("streams").ok()? {
+            1 => "TCP stream".to_string(),
+            many => format!("{many} TCP streams"),
+        };
+        let block = match params.int("block").ok()? {
+            usual if usual == Shape::USUAL.block as u64 => String::new(),
+            bytes => format!(", blocks of {}", surroundings::size(bytes)),
+        };
+        let buffer = match params.int("buffer").ok()? {
+            0 => String::new(),
+            mib => format!(", buffers of {}", surroundings::size(mib << 20)),
+        };
+        surroundings::titled(format!("{streams}, {}{block}{buffer}", told(params)?), params)
     }
 
     fn yields(&self, params: &Params) -> Vec<Yield> {

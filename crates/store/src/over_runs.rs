@@ -1,0 +1,33 @@
+//! What was measured in all runs, for whoever looks at how a figure went from run to run.
+
+use rusqlite::params;
+
+use crate::point::{COLUMNS, read_point};
+use crate::trial::{TRIAL_COLUMNS, read_trial};
+use crate::{Point, PointId, Result, Store, Trial};
+
+impl Store {
+    /// The points of all runs that have trials and did not fail, by when their runs began, the oldest first; of one path, where it is
+    /// named.
+    pub fn measured_points(&self, path: Option<&str>) -> Result<Vec<Point>> {
+        self.sql(|db| {
+            db.prepare_cached(&format!(
+                "SELECT {COLUMNS} FROM point WHERE trials > 0 AND state <> 'failed' AND (?1 IS NULL OR path = ?1)
+                 ORDER BY (SELECT started_us FROM run WHERE run.id = point.run), run, id"
+            ))?
+            .query_map(params![path], read_point)?
+            .collect()
+        })
+    }
+
+    /// The trials of a point, block by block.
+    pub fn trials_of(&self, point: PointId) -> Result<Vec<Trial>> {
+        self.sql(|db| {
+            db.prepare_cached(&format!(
+                "SELECT {TRIAL_COLUMNS} FROM trial WHERE point = ?1 ORDER BY block, ordinal"
+            ))?
+            .query_map([point], read_trial)?
+            .collect()
+        })
+    }
+}
