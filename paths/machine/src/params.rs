@@ -102,6 +102,15 @@ pub(crate) fn threads_told(params: &Params) -> String {
     }
 }
 
+/// A number of bytes in a title: `4 KiB`, `1 MiB`.
+pub(crate) fn iec(bytes: u64) -> String {
+    match bytes {
+        n if n > 0 && n % (1 << 20) == 0 => format!("{} MiB", n >> 20),
+        n if n > 0 && n % (1 << 10) == 0 => format!("{} KiB", n >> 10),
+        n => format!("{n} B"),
+    }
+}
+
 /// The same point with its threads counted, so that points of machines of different sizes are not taken for the same.
 pub(crate) fn threads_named(params: Params) -> Result<Params> {
     let threads = threads_of(&params)?;

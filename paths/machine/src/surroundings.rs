@@ -42,6 +42,19 @@ pub(crate) fn titled(what: String, params: &Params) -> Option<String> {
     Some(title)
 }
 
+/// As [`titled`], with each of the variant's own axes that is not as usual and of which `what` says nothing.
+pub(crate) fn titled_besides(what: String, said: &[&str], own: &[Axis], params: &Params) -> Option<String> {
+    let around = axes();
+    let unsaid = own.iter().filter(|axis| {
+        axis.name != "by" && !said.contains(&axis.name) && !around.iter().any(|other| other.name == axis.name)
+    });
+    let unusual = unsaid.filter_map(|axis| {
+        let value = params.get(axis.name).filter(|value| **value != axis.default)?;
+        Some(format!(" {}={value}", axis.name))
+    });
+    titled(what + &unusual.collect::<String>(), params)
+}
+
 /// Whether a tool of the field measures, by the axis `by`.
 ///
 /// # Errors

@@ -28,7 +28,7 @@ pub use figure::{Estimate, Range, Span};
 pub use guests::{GuestsDocument, LinuxGuestsDocument};
 pub use host_against_guest::{AcrossTenantsDocument, HostAgainstGuestDocument, InTenantDocument};
 pub use point::{
-    ClassDocument, GradeDocument, MissingDocument, OutcomeDocument, PointDocument, PredictionDocument,
+    ClassDocument, GradeDocument, HeadlineDocument, MissingDocument, OutcomeDocument, PointDocument, PredictionDocument,
     QuotedDocument, SampleKind,
 };
 pub use rate::RateDocument;

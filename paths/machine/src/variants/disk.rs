@@ -135,6 +135,20 @@ impl Variant for Disk {
         surroundings::settled(plan, params, Some(room(params)?))
     }
 
+    fn title(&self, params: &Params) -> Option<String> {
+        let what = match params.word("pattern").ok()? {
+            "randread" => "random reads",
+            "randwrite" => "random writes",
+            "read" => "reads",
+            "write" => "writes",
+            "randrw" => "random reads and writes",
+            other => other,
+        };
+        let (size, depth) = (params.int("size").ok()?, params.int("depth").ok()?);
+        let what = format!("disk: {what}, {}, {depth} under way", params::iec(size));
+        surroundings::titled_besides(what, &["pattern", "size", "depth"], &self.axes(), params)
+    }
+
     fn yields(&self, params: &Params) -> Vec<Yield> {
         let size = params.int("size").unwrap_or_default();
         let mut yields = vec![Yield::one(Unit::Accesses), Yield::bytes(size)];
@@ -374,6 +388,11 @@ impl Variant for Fsync {
 
     fn patience(&self, params: &Params) -> Duration {
         make_takes(params)
+    }
+
+    fn title(&self, params: &Params) -> Option<String> {
+        let what = format!("disk: {} written and {}", params::iec(params.int("size").ok()?), params.word("call").ok()?);
+        surroundings::titled_besides(what, &["size", "call"], &self.axes(), params)
     }
 
     fn actor(&self, _: &str, params: &Params) -> Result<Box<dyn Actor>> {

@@ -107,6 +107,16 @@ impl Variant for Service {
         surroundings::settled(plan, params, Some(ROOM_MIB))
     }
 
+    fn title(&self, params: &Params) -> Option<String> {
+        let of = of(params).ok()?.map_or(String::new(), |kind| format!(", {} alone", kind.name()));
+        let load = match params.int("rate").ok()? {
+            0 => format!("{} clients", params.int("clients").ok()?),
+            rate => format!("{rate} requests/s"),
+        };
+        let what = format!("web service with its database, {load}{of}");
+        surroundings::titled_besides(what, &["clients", "rate", "of"], &axes(), params)
+    }
+
     fn yields(&self, _: &Params) -> Vec<Yield> {
         vec![Yield::one(Unit::Requests)]
     }

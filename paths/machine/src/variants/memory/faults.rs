@@ -10,7 +10,7 @@ use tollway_load::{Work, repeat};
 
 use super::{plan, threads};
 use crate::engine::memory::faults::{Kind, Region};
-use crate::surroundings;
+use crate::{params, surroundings};
 
 /// Faults of the recorder's own memory, and of whatever else a thread touches for the first time.
 const OTHERS: u64 = 256;
@@ -44,6 +44,16 @@ impl Variant for Faults {
 
     fn plan(&self, params: &Params) -> Result<Plan> {
         plan("fault", params.int("threads")?, params)
+    }
+
+    fn title(&self, params: &Params) -> Option<String> {
+        let what = match params.word("kind").ok()? {
+            "huge" => "huge page touched first",
+            "file" => "page of a mapped file touched first",
+            _ => "page touched first",
+        };
+        let what = format!("{what}{}", params::threads_told(params));
+        surroundings::titled_besides(what, &["kind", "threads"], &self.axes(), params)
     }
 
     fn yields(&self, _: &Params) -> Vec<Yield> {

@@ -11,7 +11,7 @@ use tollway_load::{Work, repeat};
 use super::{backing, fits, pages_of, plan};
 use crate::engine::memory::Pages;
 use crate::engine::memory::chase::{Cycle, NODE};
-use crate::surroundings;
+use crate::{params, surroundings};
 
 /// Loads between two looks at whether the batch is done.
 const HOPS: u32 = 256;
@@ -45,6 +45,11 @@ impl Variant for Latency {
 
     fn plan(&self, params: &Params) -> Result<Plan> {
         plan("load", 1, params)
+    }
+
+    fn title(&self, params: &Params) -> Option<String> {
+        let what = format!("load out of {} of memory", params::iec(params.int("kib").ok()? << 10));
+        surroundings::titled_besides(what, &["kib"], &self.axes(), params)
     }
 
     fn patience(&self, params: &Params) -> Duration {

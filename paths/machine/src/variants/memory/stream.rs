@@ -101,6 +101,11 @@ impl Variant for Stream {
         Ok(plan)
     }
 
+    fn title(&self, params: &Params) -> Option<String> {
+        let what = format!("STREAM {}{}", params.word("kernel").ok()?, params::threads_told(params));
+        surroundings::titled_besides(what, &["kernel", "threads"], &self.axes(), params)
+    }
+
     fn yields(&self, params: &Params) -> Vec<Yield> {
         let kernel = params.word("kernel").ok().and_then(Kernel::named);
         kernel.map(|kernel| Yield::bytes(kernel.bytes() * PER_MIB as u64)).into_iter().collect()

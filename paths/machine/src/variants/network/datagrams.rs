@@ -16,7 +16,7 @@ use super::{CLIENT, SERVER, by_tool, no_such_role, not_ready, outcome, with_comm
 use crate::engine::network::Listener;
 use crate::engine::network::datagrams::{HEADER, MOST, Received, Receiver, Sender, Sent};
 use crate::engine::network::iperf3::{self, Traffic};
-use crate::params;
+use crate::{params, surroundings};
 
 pub(super) struct UdpDatagrams;
 
@@ -67,6 +67,12 @@ impl Variant for UdpDatagrams {
             plan.requires.push(iperf3::required());
         }
         Ok(plan)
+    }
+
+    fn title(&self, params: &Params) -> Option<String> {
+        let rate = params.int("rate").ok()?;
+        let what = format!("UDP datagrams at {rate} Mbit/s, {}", params.word("between").ok()?);
+        surroundings::titled_besides(what, &["rate", "between"], &self.axes(), params)
     }
 
     fn yields(&self, params: &Params) -> Vec<Yield> {

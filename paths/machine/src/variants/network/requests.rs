@@ -11,6 +11,7 @@ use super::between::{Between, Site, found};
 use super::{CLIENT, SERVER, no_such_role, not_ready, outcome, with_common_caveats};
 use crate::engine::network::Listener;
 use crate::engine::network::requests::{Asker, answer};
+use crate::surroundings;
 
 pub(super) struct TcpRequests;
 
@@ -40,6 +41,12 @@ impl Variant for TcpRequests {
 
     fn plan(&self, params: &Params) -> Result<Plan> {
         super::plan(params, "request and reply".into(), CLIENT)
+    }
+
+    fn title(&self, params: &Params) -> Option<String> {
+        let bytes = params.int("size").ok()?;
+        let what = format!("TCP request and reply of {bytes} B, {}", params.word("between").ok()?);
+        surroundings::titled_besides(what, &["size", "between"], &self.axes(), params)
     }
 
     fn yields(&self, _: &Params) -> Vec<Yield> {

@@ -16,7 +16,7 @@ use super::{CLIENT, SERVER, by_tool, no_such_role, not_ready, outcome, with_comm
 use crate::engine::network::Listener;
 use crate::engine::network::iperf3::{self, Traffic};
 use crate::engine::network::streams::{Moved, Sender, Shape, receive};
-use crate::params;
+use crate::{params, surroundings};
 
 /// MiB a second at which a full buffer is emptied at the least.
 const SLOWEST: u64 = 32;
@@ -87,6 +87,15 @@ impl Variant for TcpStreams {
             plan.requires.push(iperf3::required());
         }
         Ok(plan)
+    }
+
+    fn title(&self, params: &Params) -> Option<String> {
+        let what = match params.int("streams").ok()? {
+            1 => "TCP stream".to_string(),
+            streams => format!("{streams} TCP streams"),
+        };
+        let what = format!("{what}, {}", params.word("between").ok()?);
+        surroundings::titled_besides(what, &["streams", "between"], &self.axes(), params)
     }
 
     fn yields(&self, params: &Params) -> Vec<Yield> {
