@@ -94,8 +94,9 @@ impl Progress for Told {
         self.bar.set_prefix(name.to_string());
     }
 
-    fn playing(&mut self, title: &str) {
-        self.bar.set_message(title.to_string());
+    fn playing(&mut self, path: &str, title: &str) {
+        let names_it = title.split(' ').any(|word| word == path);
+        self.bar.set_message(if names_it { title.to_string() } else { format!("{path} · {title}") });
     }
 
     fn played(&mut self) {
@@ -110,6 +111,18 @@ impl Progress for Told {
 
     fn narrow(&mut self, _: &str, trials: u64) {
         self.fewer(trials);
+    }
+
+    fn cut(&mut self, path: Option<&str>, seconds: f64, (blocks, planned): (u32, u32), trials: u64) {
+        self.fewer(trials);
+        let whose = path.unwrap_or("the run");
+        self.line(&format!(
+            "{whose} has used up its {seconds:.0} s: {blocks} blocks instead of {planned}, so its intervals are wider → `--time` gives it more"
+        ));
+    }
+
+    fn more(&mut self, trials: u64) {
+        self.bar.set_length(self.bar.length().unwrap_or(0) + trials);
     }
 
     fn skipped(&mut self, _: &str, _: &Missing, trials: u64) {

@@ -180,7 +180,7 @@ fn a_time_that_cannot_be_kept_is_told_with_the_least() {
     let bench = Bench::with(SHORT);
     let sweep = |seconds| ["ipc", "ping-pong", "--concurrency", "1..4", "--dry-run", "--time", seconds];
     let (_, err) = bench.ends(&sweep("0.1"), 0);
-    assert!(err.contains("--time 0.1 cannot be kept: the least is about"), "{err}");
+    assert!(err.contains("0.1 s cannot be kept: the least is about"), "{err}");
     let (_, err) = bench.ends(&sweep("10000"), 0);
     assert!(!err.contains("cannot be kept"), "{err}");
 }

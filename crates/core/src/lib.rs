@@ -46,7 +46,7 @@ pub use guest_facts::{Accelerator, GuestFacts, KvmKind, LinuxGuestFacts};
 pub use params::{Axis, Domain, Params, Value};
 pub use path::{Path, Registry, Variant};
 pub use plan::{Gate, Plan, Role, TenantKind, Visits};
-pub use preset::{Case, OneOrMany, Preset, PresetHead, TrialSpec};
+pub use preset::{Case, NARROW, OneOrMany, Preset, PresetHead, TrialSpec};
 pub use recorder::{Recorder, SUB_TICKS, Spread};
 pub use requirement::{CpuFeature, Missing, Requirement};
 pub use tally::{Stage, Taken, Tally};

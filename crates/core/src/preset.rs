@@ -26,7 +26,7 @@ impl OneOrMany {
 }
 
 /// What a preset is called and what it is for.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PresetHead {
     /// Its name.
@@ -36,12 +36,25 @@ pub struct PresetHead {
     /// One line: what it shows.
     #[serde(default)]
     pub about: String,
+    /// Seconds that it may take where presets of several paths are measured together; of another time in all it has the same share.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_s: Option<f64>,
 }
 
 /// A set of points: every combination of its axes. The axis `variant` names the variants.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Case(pub BTreeMap<String, OneOrMany>);
+
+impl Case {
+    /// Whether it names this point: each of its axes, and the variant, has one of the values that it says.
+    pub fn names(&self, variant: &str, params: &Params) -> bool {
+        self.0.iter().all(|(axis, said)| match axis.as_str() {
+            "variant" => said.values().iter().any(|value| value.to_string() == variant),
+            axis => params.get(axis).is_some_and(|value| said.values().contains(value)),
+        })
+    }
+}
 
 /// How each point is tried.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -64,7 +77,7 @@ impl Default for TrialSpec {
 }
 
 /// A named experiment: which points, and how they are tried.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Preset {
     /// Its name and path.
@@ -75,10 +88,16 @@ pub struct Preset {
     /// Sets of points; without any there is one, made of the common axes alone.
     #[serde(default)]
     pub case: Vec<Case>,
+    /// Those of its points that tell most: they are tried until their intervals are narrow, as long as there is time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub headline: Vec<Case>,
     /// How each point is tried.
     #[serde(default)]
     pub trial: TrialSpec,
 }
+
+/// How narrow the interval of a headline is to be: half of its width as a share of the figure, on a scale of ratios.
+pub const NARROW: f64 = 0.05;
 
 impl Preset {
     /// Every point, as a variant's name and what the preset says of its axes, in the order of the file.
@@ -124,10 +143,10 @@ mod tests {
             )
         };
         Preset {
-            preset: PresetHead { name: "p".into(), path: "q".into(), about: String::new() },
+            preset: PresetHead { name: "p".into(), path: "q".into(), ..PresetHead::default() },
             axes: case(axes),
             case: cases.iter().map(|c| case(c)).collect(),
-            trial: TrialSpec::default(),
+            ..Preset::default()
         }
     }
 
@@ -141,5 +160,19 @@ mod tests {
     fn a_case_overrides_the_common_axes() {
         let points = preset(&[("a", &[1, 2])], &[&[("a", &[7])]]).points();
         assert_eq!(points, vec![(String::new(), Params::new().with("a", 7))]);
+    }
+
+    #[test]
+    fn a_case_names_the_points_that_have_all_that_it_says() {
+        let case: Case = toml_like(&[("variant", &["a", "b"]), ("size", &["64"])]);
+        let point = |size: &str| Params::new().with("size", Value::Text(size.into())).with("depth", 1);
+        assert!(case.names("a", &point("64")) && case.names("b", &point("64")));
+        assert!(!case.names("c", &point("64")) && !case.names("a", &point("65")));
+        assert!(!case.names("a", &Params::new()), "it lacks an axis");
+    }
+
+    fn toml_like(axes: &[(&str, &[&str])]) -> Case {
+        let values = |v: &&[&str]| OneOrMany::Many(v.iter().map(|x| Value::Text((*x).into())).collect());
+        Case(axes.iter().map(|(n, v)| ((*n).to_string(), values(v))).collect())
     }
 }

@@ -73,6 +73,8 @@ pub struct Outcome {
     pub meters: MetersDelta,
     /// The meters as they stood after the window.
     pub after: Meters,
+    /// How long it took until processes and guests were there that were not before.
+    pub starting: Duration,
 }
 
 impl Outcome {
@@ -116,6 +118,8 @@ pub struct Crew<'a> {
     /// Whose seat each agent has.
     seats: Vec<Chair>,
     actors: u32,
+    /// How long it took to have those of the last trial seated.
+    starting: Duration,
 }
 
 /// A seat that is the same from trial to trial.
@@ -142,7 +146,16 @@ impl<'a> Crew<'a> {
     /// An empty crew; processes are started when a trial first needs them. `cpus` are the processors for the plan's
     /// core slots; `hz` is the rate of the clock; `grace` is how long an actor may take beyond its window.
     pub fn new(executable: &'a Executable, cpus: &'a [u32], hz: f64, grace: Duration) -> Self {
-        Crew { executable, cpus, hz, grace, agents: Vec::new(), seats: Vec::new(), actors: 0 }
+        Crew {
+            executable,
+            cpus,
+            hz,
+            grace,
+            agents: Vec::new(),
+            seats: Vec::new(),
+            actors: 0,
+            starting: Duration::ZERO,
+        }
     }
 
     /// Plays one trial.
@@ -177,7 +190,9 @@ impl<'a> Crew<'a> {
             }
         }
         match spread {
-            Some(spread) if spread.samples() > 0 => Ok(Outcome { spread, tally, actors, meters, after }),
+            Some(spread) if spread.samples() > 0 => {
+                Ok(Outcome { spread, tally, actors, meters, after, starting: self.starting })
+            }
             _ => Err(Error::Wrong("nothing was recorded in the window".into())),
         }
     }
@@ -194,6 +209,7 @@ impl<'a> Crew<'a> {
 
     /// Makes the actors and gets them ready, role by role; the actors of one role all at once.
     fn assemble<'p>(&mut self, job: &Job<'p>, guests: &mut Guests) -> Result<Vec<Member<'p>>> {
+        let (begun, already) = (Instant::now(), self.agents.len());
         let sittings = seats(job.plan);
         let servers = Servers { executable: self.executable, cpus: self.cpus, hz: self.hz };
         let lodging = guests.lodge(job.plan, &sittings, &servers)?;
@@ -207,6 +223,7 @@ impl<'a> Crew<'a> {
             members.push(Member { sitting, agent, guest, number: self.actors });
             self.actors += 1;
         }
+        self.starting = if self.agents.len() > already { begun.elapsed() } else { Duration::ZERO };
         let mut guests: Vec<(Option<u32>, usize)> = members.iter().map(|m| (m.guest, m.agent)).collect();
         guests.dedup_by_key(|(guest, _)| *guest);
         for (_, agent) in guests.iter().filter(|(guest, _)| guest.is_some()) {

@@ -20,6 +20,7 @@ use crate::restore;
 use crate::script::{Request, Script};
 use crate::session::{Entry, Session};
 use crate::side::{Setting, Side};
+use crate::spending::Spending;
 use crate::steady;
 use crate::timing::{self, Estimate, Forecasted, Part};
 
@@ -101,9 +102,12 @@ impl Lab<'_> {
         let points = request.points(self.registry)?;
         let sides = request.sides.len().max(1);
         let can_run = points.iter().filter(|point| lacking(point).is_none());
-        let parts: Vec<_> = can_run.map(|point| Part::whole(point, point.spec.clone(), sides)).collect();
+        let can_run: Vec<&Point> = can_run.collect();
+        let parts: Vec<_> =
+            can_run.iter().map(|point| Part::whole(point, point.spec.clone(), sides)).collect();
         let seconds = timing::seconds(&parts, sides);
-        let mut estimate = Estimate { points: Vec::new(), trials: 0, seconds };
+        let shares = timing::shares(request.within, &request.selection.presets, &can_run, sides);
+        let mut estimate = Estimate { points: Vec::new(), shares, trials: 0, seconds };
         for point in &points {
             let missing = lacking(point);
             let trials =
@@ -240,6 +244,16 @@ impl Lab<'_> {
             .collect();
         let watch = Watch::begin(Duration::ZERO);
         let overheads = vec![timing::overhead(); points.len()];
+        let until = vec![u32::MAX; points.len()];
+        let mut spending = Spending::begin(&request);
+        for point in stored.iter().enumerate().flat_map(|(i, stored)| {
+            let trials = done.iter().filter(|mark| mark.point == stored.id);
+            let point = &points[i / sides.len()];
+            trials.map(move |_| point)
+        }) {
+            let took = (point.spec.window_ms + point.spec.warmup_ms) / 1e3 + timing::overhead();
+            spending.iter_mut().for_each(|spending| spending.charge_earlier(point.preset, took));
+        }
         let noted = store.run(run)?.guests;
         let guests = Guests::new(noted.clone(), self.build.clone());
         Ok(Session {
@@ -250,6 +264,8 @@ impl Lab<'_> {
             request,
             sides,
             points,
+            until,
+            spending,
             overheads,
             entries,
             done,
@@ -322,6 +338,7 @@ fn spec_of(point: &Point, registry: &Registry, side: Option<&String>) -> Result<
         gates: point.plan.gates.clone(),
         changes: variant.changes().map(Into::into),
         yields: variant.yields(&point.params),
+        headline: point.headline,
         title: point.title(),
         caveats: variant.caveats().into(),
     })

@@ -7,6 +7,7 @@
 //! come last: the tolls they need are measured first, and the prediction is frozen in the store before the first
 //! trial that tests it.
 
+mod budget;
 mod claims;
 mod counters;
 pub mod crew;
@@ -25,10 +26,12 @@ mod seats;
 mod servers;
 mod session;
 pub mod side;
+mod spending;
 mod steady;
 mod timing;
 
+pub use budget::budget;
 pub use claims::claims;
 pub use lab::{Ended, Lab, LabError};
 pub use script::{Foretold, Request};
-pub use timing::{Estimate, Forecasted, not_kept};
+pub use timing::{Estimate, Forecasted, Share, not_kept};

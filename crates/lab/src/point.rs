@@ -26,6 +26,10 @@ pub struct Point {
     pub patience: Duration,
     /// How it is tried.
     pub spec: TrialSpec,
+    /// Which of the presets named it, or what needs it.
+    pub preset: usize,
+    /// Whether that preset has it among its headlines.
+    pub headline: bool,
 }
 
 impl Point {
@@ -56,6 +60,8 @@ impl Point {
             patience: variant.patience(&params),
             params,
             spec,
+            preset: 0,
+            headline: false,
         })
     }
 
@@ -80,7 +86,8 @@ impl Point {
             other => other,
         };
         let params = params.complete(&axes).and_then(|params| variant.pinned(params)).map_err(place)?;
-        Point::of(&self.path, variant, params, self.spec.clone()).map_err(place)
+        let there = Point::of(&self.path, variant, params, self.spec.clone()).map_err(place)?;
+        Ok(Point { preset: self.preset, headline: self.headline, ..there })
     }
 
     /// The variant itself.
@@ -98,6 +105,9 @@ pub struct Selection {
     pub only: Vec<String>,
 }
 
+/// Seconds that a preset may have as its budget.
+const BUDGETS: std::ops::RangeInclusive<f64> = 0.1..=86_400.0;
+
 /// Reads a preset.
 ///
 /// # Errors
@@ -114,7 +124,13 @@ pub fn parse_preset(name: &str, text: &str) -> Result<Preset> {
         && (0.0..=60_000.0).contains(&spec.warmup_ms)
         && (1..=1000).contains(&spec.runs)
         && (1..=1000).contains(&spec.repeats);
-    if fits {
+    if preset.preset.budget_s.is_some_and(|budget| !BUDGETS.contains(&budget)) {
+        Err(Error::Input {
+            place: format!("preset `{name}`, budget_s"),
+            reason: "the time is out of bounds".into(),
+            remedy: format!("budget_s takes {} to {} seconds", BUDGETS.start(), BUDGETS.end()),
+        })
+    } else if fits {
         Ok(preset)
     } else {
         Err(Error::Input {
@@ -160,8 +176,9 @@ fn with_tolls(
 /// As [`points`], but only those that the presets name.
 pub fn named(registry: &Registry, selection: &Selection) -> Result<Vec<Point>> {
     let mut points: Vec<Point> = Vec::new();
-    for preset in &selection.presets {
+    for (at, preset) in selection.presets.iter().enumerate() {
         let path = registry.path(&preset.preset.path)?;
+        let mut headlines = vec![false; preset.headline.len()];
         for (name, params) in preset.points() {
             if name.is_empty() {
                 return Err(Error::Input {
@@ -175,13 +192,26 @@ pub fn named(registry: &Registry, selection: &Selection) -> Result<Vec<Point>> {
                 .complete(&variant.axes())
                 .and_then(|params| variant.pinned(params))
                 .map_err(|e| in_preset(&preset.preset.name, &name, e))?;
-            let point = Point::of(path.name, variant, params, preset.trial.clone())?;
+            let mut point = Point::of(path.name, variant, params, preset.trial.clone())?;
+            point.preset = at;
+            for (case, met) in preset.headline.iter().zip(&mut headlines) {
+                let names = case.names(&point.variant, &point.params);
+                point.headline |= names;
+                *met |= names;
+            }
             let twice = points
                 .iter()
                 .any(|p| p.path == point.path && p.variant == point.variant && p.params == point.params);
             if !twice && chosen(&point, &selection.only) {
                 points.push(point);
             }
+        }
+        if let Some(unmet) = headlines.iter().position(|met| !met) {
+            return Err(Error::Input {
+                place: format!("preset `{}`, headline {}", preset.preset.name, unmet + 1),
+                reason: "the preset has no such point".into(),
+                remedy: "name a variant and values of its axes that a case has".into(),
+            });
         }
     }
     if points.is_empty() {
@@ -223,6 +253,7 @@ fn provider(registry: &Registry, key: &TollKey, needing: &Point) -> Result<Optio
         }
         let Ok(params) = params.complete(&variant.axes()) else { continue };
         let point = Point::of(path.name, &**variant, params, needing.spec.clone())?;
+        let point = Point { preset: needing.preset, ..point };
         if point.plan.provides.as_ref() == Some(key) {
             return Ok(Some(point));
         }

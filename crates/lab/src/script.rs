@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tollway_core::{Forecast, Params, Registry, Result};
 
+use crate::lab::lacking;
 use crate::point::{self, Point, Selection};
 use crate::side::{Setting, Side};
 use crate::timing;
@@ -32,7 +33,8 @@ pub struct Request {
     /// there are two sides, else of its figure.
     #[serde(default)]
     pub narrow: Option<f64>,
-    /// Seconds that it was cut to ([`Request::fit_to`]): the laboratory cuts further where its pilots took longer than was reckoned.
+    /// Seconds that it was cut to ([`Request::fit_to`]): the laboratory cuts further where its pilots took longer than was reckoned, and a
+    /// path that runs over all the same. With `narrow`, which may end sooner, seconds after which no further block begins.
     #[serde(default)]
     pub within: Option<f64>,
 }
@@ -52,14 +54,19 @@ impl Request {
     }
 
     /// Cuts its trials so that all of it takes about so many seconds: first fewer blocks, then shorter windows, each only so far that intervals
-    /// stay of use.
+    /// stay of use. Presets of which each names a budget divide the time so; what headlines need to be known exactly is kept for them.
     ///
     /// # Errors
     /// What of the selection cannot be used.
     pub fn fit_to(&mut self, seconds: f64, registry: &Registry) -> Result<()> {
-        let points = self.points(registry)?;
-        timing::fit_to(seconds, &mut self.selection.presets, &points, self.sides.len().max(1));
         self.within = Some(seconds);
+        if self.narrow.is_some() {
+            // As many blocks as there is time for: found out while they are played.
+            return Ok(());
+        }
+        let mut points = self.points(registry)?;
+        points.retain(|point| lacking(point).is_none());
+        timing::fit_to(seconds, &mut self.selection.presets, &points, self.sides.len().max(1));
         Ok(())
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use tollway_core::{Error, GuestFacts, Missing, TenantKind};
+use tollway_core::{Error, GuestFacts, Missing, TenantKind, TrialSpec};
 use tollway_host::clock::RunClock;
 use tollway_host::gap::Gaps;
 use tollway_store::{NewTrial, PointId, PointState, RunId, RunState, Store, Trial, TrialMark};
@@ -22,9 +22,13 @@ use crate::paces::Paces;
 use crate::pilot;
 use crate::point::Point;
 use crate::progress::Progress;
-use crate::script::{Request, Script};
+use crate::script::Request;
 use crate::side::{Applied, Side};
-use crate::timing::{self, Cut, Part};
+use crate::spending::Spending;
+use crate::timing::{self, Part};
+
+/// How much the latest trial counts in what trials of a point take besides their windows.
+const OF_THE_LATEST: f64 = 0.3;
 
 /// A point of one side, in the store.
 pub(crate) struct Entry {
@@ -51,6 +55,10 @@ pub(crate) struct Session<'s> {
     pub(crate) points: Vec<Point>,
     /// What a trial of each point takes besides its window and warm-up, in seconds: as its pilot did, where it had one.
     pub(crate) overheads: Vec<f64>,
+    /// The block from which on each point has no more trials, as its path has no more time.
+    pub(crate) until: Vec<u32>,
+    /// What was spent of the time that the run was given.
+    pub(crate) spending: Option<Spending>,
     pub(crate) entries: Vec<Entry>,
     /// The trials that are in the store.
     pub(crate) done: BTreeSet<TrialMark>,
@@ -90,10 +98,8 @@ impl Session<'_> {
         let begun = Instant::now();
         self.agree_on_sides()?;
         self.skip_what_is_lacking()?;
-        let pending: Vec<usize> = (0..self.points.len()).filter(|p| self.is_pending(*p)).collect();
-        let pilots: u64 = pending.iter().map(|p| u64::from(self.wants_pilot(*p))).sum();
-        let trials = pilots + pending.iter().map(|p| self.left(*p)).sum::<u64>();
-        self.progress.planned(trials, self.seconds_left(true));
+        let (trials, seconds) = self.to_come(true);
+        self.progress.planned(trials, seconds);
         let (first, last): (Vec<usize>, Vec<usize>) = (0..self.points.len())
             .partition(|p| self.request.together || self.points[*p].plan.needs.is_empty());
         self.progress.stage("pilots");
@@ -114,15 +120,16 @@ impl Session<'_> {
                 return Ok(false);
             }
         }
-        Ok(true)
+        self.progress.stage("headlines");
+        self.headlines(&mut ordinal)
     }
 
-    fn is_pending(&self, point: usize) -> bool {
+    pub(crate) fn is_pending(&self, point: usize) -> bool {
         self.entries.iter().any(|e| e.point == point && e.state == PointState::Pending)
     }
 
     /// Seconds that trials take which are not in the store yet.
-    fn seconds_left(&self, with_pilots: bool) -> f64 {
+    pub(crate) fn seconds_left(&self, with_pilots: bool) -> f64 {
         let pending = (0..self.points.len()).filter(|p| self.is_pending(*p));
         let part = |p: usize| Part {
             plan: &self.points[p].plan,
@@ -130,57 +137,22 @@ impl Session<'_> {
             trials: self.left(p),
             has_pilot: with_pilots && self.wants_pilot(p),
             overhead: self.overheads[p],
+            has_booted: !with_pilots,
         };
         timing::seconds(&pending.map(part).collect::<Vec<_>>(), self.sides.len())
     }
 
-    /// Reckons once more by what the pilots took, cuts what no trial was played of yet to the time that is left, and tells.
-    fn keep_to_time(&mut self, begun: Instant) -> Result<(), LabError> {
-        let played = begun.elapsed().as_secs_f64();
-        if let Some(asked) = self.request.within
-            && self.done.is_empty()
-        {
-            let sides = self.sides.len();
-            let pending: Vec<usize> = (0..self.points.len()).filter(|p| self.is_pending(*p)).collect();
-            let part = |p: usize, cut: Cut| {
-                let whole = Part::whole(&self.points[p], cut.of(&self.points[p].spec), sides);
-                Part { has_pilot: false, overhead: self.overheads[p], ..whole }
-            };
-            let cut = Cut::to_fit(asked - played, |cut| {
-                timing::seconds(&pending.iter().map(|p| part(*p, cut)).collect::<Vec<_>>(), sides)
-            });
-            if cut != Cut::NOTHING {
-                let presets = self.request.selection.presets.iter_mut().map(|preset| &mut preset.trial);
-                for spec in presets.chain(self.points.iter_mut().map(|point| &mut point.spec)) {
-                    *spec = cut.of(spec);
-                }
-                self.write_plan()?;
-            }
-        }
-        let trials = (0..self.points.len()).filter(|p| self.is_pending(*p)).map(|p| self.left(p)).sum();
-        let seconds = self.seconds_left(false);
-        self.progress.reckoned(trials, seconds, played + seconds, self.request.within);
-        Ok(())
-    }
-
-    /// Has the store keep the request as it is now: who goes on with the run has the same trials left.
-    fn write_plan(&mut self) -> Result<(), LabError> {
-        let error = |e| Error::system("writing the run's plan", e);
-        let kept: Script = serde_json::from_value(self.store.run(self.run)?.spec.plan).map_err(error)?;
-        let script = Script { request: self.request.clone(), ..kept };
-        let plan = serde_json::to_value(&script).map_err(error)?;
-        Ok(self.store.replan(self.run, &plan)?)
-    }
-
     /// How many trials of a point, on all sides, are not in the store yet.
-    fn left(&self, point: usize) -> u64 {
-        let planned = timing::trials(&self.points[point].spec, self.sides.len());
+    pub(crate) fn left(&self, point: usize) -> u64 {
+        let spec = &self.points[point].spec;
+        let spec = TrialSpec { runs: spec.runs.min(self.until[point]), ..spec.clone() };
+        let planned = timing::trials(&spec, self.sides.len());
         let ids: Vec<PointId> = self.entries.iter().filter(|e| e.point == point).map(|e| e.id).collect();
         planned.saturating_sub(self.done.iter().filter(|mark| ids.contains(&mark.point)).count() as u64)
     }
 
     /// Whether a pending point has to be played once before it is timed: what a planted delay takes is not stored.
-    fn wants_pilot(&self, point: usize) -> bool {
+    pub(crate) fn wants_pilot(&self, point: usize) -> bool {
         self.entries.iter().any(|e| e.point == point && e.batch.is_none())
             || self.sides.iter().any(|s| s.planted > 0.0)
     }
@@ -233,7 +205,7 @@ impl Session<'_> {
     }
 
     /// Sets the state of a point on all sides.
-    fn settle(&mut self, point: usize, state: &PointState) -> Result<(), LabError> {
+    pub(crate) fn settle(&mut self, point: usize, state: &PointState) -> Result<(), LabError> {
         for entry in self.entries.iter_mut().filter(|e| e.point == point) {
             self.store.set_point_state(entry.id, state)?;
             entry.state = state.clone();
@@ -256,14 +228,14 @@ impl Session<'_> {
         }
     }
 
-    fn crew<'e>(&self, executable: &'e Executable) -> Crew<'e>
+    pub(crate) fn crew<'e>(&self, executable: &'e Executable) -> Crew<'e>
     where
         Self: 'e,
     {
         Crew::new(executable, &self.lab.cpus, self.lab.hz, self.lab.grace)
     }
 
-    fn interrupted(&self) -> bool {
+    pub(crate) fn interrupted(&self) -> bool {
         self.lab.interrupted.load(Ordering::Relaxed)
     }
 
@@ -281,17 +253,19 @@ impl Session<'_> {
                 continue;
             }
             let subject = self.subject(point, 0)?;
-            self.progress.playing(&subject.title());
+            self.progress.playing(&subject.path, &subject.title());
             let job = job(&subject, 0, 0, self.request.seed);
             let begun = Instant::now();
             let outcome = {
                 let _applied = Applied::apply(&side.settings)?;
                 twice_at_most(self.lab, || pilot::play(&mut crew, &job, &mut self.guests))
             };
+            let took = begun.elapsed().as_secs_f64();
+            self.charge(point, took);
             match outcome {
                 Ok(Some(outcome)) => {
-                    let took = begun.elapsed().as_secs_f64() - pilot::seconds(&subject.spec);
-                    self.overheads[point] = took.max(0.0);
+                    let lasting = pilot::seconds(&subject.spec) + outcome.starting.as_secs_f64();
+                    self.overheads[point] = (took - lasting).max(0.0);
                     // One side may have its batch from before a kill: it is frozen, for both.
                     let frozen = self.entries.iter().filter(|e| e.point == point).find_map(|e| e.batch);
                     let batch = frozen.unwrap_or(outcome.spread.batch);
@@ -331,12 +305,14 @@ impl Session<'_> {
                 }
                 self.play_one(slot, place, &mut crews)?;
             }
-            if let Some(within) = self.request.narrow.filter(|_| block + 1 >= narrow::FEWEST) {
-                self.settle_narrow(which, within)?;
+            if let Some(within) = self.request.narrow {
+                let unfinished: Vec<usize> = which.iter().copied().filter(|p| self.left(*p) > 0).collect();
+                self.settle_narrow(&unfinished, within)?;
             }
+            self.cut_what_runs_over(which, block)?;
         }
         for point in which {
-            if self.is_pending(*point) {
+            if self.is_pending(*point) && !(self.points[*point].headline && self.spending.is_some()) {
                 self.settle(*point, &PointState::Done)?;
             }
         }
@@ -344,13 +320,16 @@ impl Session<'_> {
     }
 
     /// Points that are known that exactly have no more trials.
-    fn settle_narrow(&mut self, which: &[usize], within: f64) -> Result<(), LabError> {
+    pub(crate) fn settle_narrow(&mut self, which: &[usize], within: f64) -> Result<(), LabError> {
         let mut trials: BTreeMap<PointId, Vec<Trial>> = BTreeMap::new();
+        if which.iter().all(|p| !self.is_pending(*p) || self.blocks_of(*p) < narrow::FEWEST) {
+            return Ok(());
+        }
         for trial in self.store.trials(self.run)? {
             trials.entry(trial.point).or_default().push(trial);
         }
         for point in which.iter().copied() {
-            if !self.is_pending(point) || self.left(point) == 0 {
+            if !self.is_pending(point) || self.blocks_of(point) < narrow::FEWEST {
                 continue;
             }
             let ids = self.entries.iter().filter(|e| e.point == point).map(|e| e.id);
@@ -365,26 +344,52 @@ impl Session<'_> {
         Ok(())
     }
 
-    fn play_one(&mut self, slot: Slot, ordinal: u32, crews: &mut [Crew<'_>]) -> Result<(), LabError> {
+    /// In how many blocks a point has trials.
+    fn blocks_of(&self, point: usize) -> u32 {
+        let ids = self.entries.iter().filter(|e| e.point == point).map(|e| e.id).collect::<Vec<_>>();
+        let blocks = self.done.iter().filter(|mark| ids.contains(&mark.point)).map(|mark| mark.block);
+        blocks.collect::<BTreeSet<u32>>().len() as u32
+    }
+
+    /// What passed while a point was played, for the account of its path.
+    fn charge(&mut self, point: usize, seconds: f64) {
+        if let Some(spending) = &mut self.spending {
+            spending.charge(self.points[point].preset, seconds);
+        }
+    }
+
+    pub(crate) fn play_one(
+        &mut self,
+        slot: Slot,
+        ordinal: u32,
+        crews: &mut [Crew<'_>],
+    ) -> Result<(), LabError> {
         let Some(entry) = self.entries.iter().find(|e| e.point == slot.point && e.side == slot.side) else {
             return Ok(());
         };
         let mark = TrialMark { point: entry.id, block: slot.block, ordinal };
-        if entry.state != PointState::Pending || self.done.contains(&mark) {
+        // A headline that was cut has no more of the blocks that all have, but of those that are for headlines alone.
+        let cut = self.until[slot.point] <= slot.block && slot.block < self.points[slot.point].spec.runs;
+        if entry.state != PointState::Pending || cut || self.done.contains(&mark) {
             return Ok(());
         }
         let (id, batch, steps) = (entry.id, entry.batch.unwrap_or(0), entry.steps);
         let point = self.subject(slot.point, slot.side)?;
-        self.progress.playing(&point.title());
-        let started = Timestamp::now();
+        self.progress.playing(&point.path, &point.title());
+        let (started, begun) = (Timestamp::now(), Instant::now());
         let outcome = {
             let _applied = Applied::apply(&self.sides[slot.side].settings)?;
             let seed = order::trial_seed(self.request.seed, slot.block, slot.repeat);
             let job = job(&point, batch, steps, seed);
             twice_at_most(self.lab, || crews[slot.side].play(&job, &mut self.guests))
         };
+        let took = begun.elapsed().as_secs_f64();
+        self.charge(slot.point, took);
         match outcome {
             Ok(Some(outcome)) => {
+                let lasting = (point.spec.window_ms + point.spec.warmup_ms) / 1e3;
+                let besides = (took - lasting - outcome.starting.as_secs_f64()).max(0.0);
+                self.overheads[slot.point] += (besides - self.overheads[slot.point]) * OF_THE_LATEST;
                 let agents = crews.iter().map(Crew::processor_time).sum::<Duration>();
                 let agents = agents + self.guests.processor_time();
                 self.note_guests()?;

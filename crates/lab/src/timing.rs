@@ -6,6 +6,7 @@
 use serde::Serialize;
 use tollway_core::{Missing, Plan, Preset, TenantKind, TrialSpec};
 
+use crate::budget::Division;
 use crate::pilot;
 use crate::point::Point;
 use crate::seats::{Seat, seats};
@@ -20,10 +21,13 @@ const PROCESS: f64 = 0.006;
 const BOOT: f64 = 3.0;
 
 /// The fewest blocks that a run is cut to: fewer would leave the intervals too wide to be of use.
-const FEWEST_RUNS: u32 = 6;
+pub(crate) const FEWEST_RUNS: u32 = 6;
 
 /// The shortest window that a run is cut to, in milliseconds.
 const SHORTEST_WINDOW: f64 = 2.0;
+
+/// Nor is a window cut below this share of what it was to be.
+const LEAST_OF_WINDOW: f64 = 0.2;
 
 /// Times as long as was asked for, from which on it is said.
 const TOO_LONG: f64 = 1.2;
@@ -43,11 +47,28 @@ pub struct Forecasted {
     pub missing: Option<Missing>,
 }
 
+/// What a preset takes of a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Share {
+    /// Its path.
+    pub path: String,
+    /// Its name.
+    pub preset: String,
+    /// Trials of its points that can run here, pilots included.
+    pub trials: u64,
+    /// Seconds that these take.
+    pub seconds: f64,
+    /// Seconds that it may take, where the run's time is divided.
+    pub budget: Option<f64>,
+}
+
 /// What a run would do, and how long that would take.
 #[derive(Clone, Debug, Serialize)]
 pub struct Estimate {
     /// The points.
     pub points: Vec<Forecasted>,
+    /// What each preset takes of it.
+    pub shares: Vec<Share>,
     /// Trials in all, pilots included.
     pub trials: u64,
     /// Seconds in all.
@@ -57,7 +78,7 @@ pub struct Estimate {
 /// What is to be said where a run that was cut to `asked` seconds takes about `least`; `None` where it is kept.
 pub fn not_kept(asked: f64, least: f64) -> Option<String> {
     (least > asked * TOO_LONG).then(|| {
-        format!("--time {asked} cannot be kept: the least is about {least:.0} s; with fewer or shorter trials intervals would be of no use")
+        format!("{asked} s cannot be kept: the least is about {least:.0} s; with fewer or shorter trials intervals would be of no use")
     })
 }
 
@@ -70,13 +91,15 @@ pub(crate) struct Part<'p> {
     pub(crate) has_pilot: bool,
     /// What each of them takes besides window and warm-up, in seconds.
     pub(crate) overhead: f64,
+    /// Whether the Linux guests that it needs are there.
+    pub(crate) has_booted: bool,
 }
 
 impl<'p> Part<'p> {
     /// All trials of a point, of which none was played yet.
     pub(crate) fn whole(point: &'p Point, spec: TrialSpec, sides: usize) -> Part<'p> {
         let trials = trials(&spec, sides);
-        Part { plan: &point.plan, spec, trials, has_pilot: true, overhead: OVERHEAD }
+        Part { plan: &point.plan, spec, trials, has_pilot: true, overhead: OVERHEAD, has_booted: false }
     }
 
     fn seconds(&self) -> f64 {
@@ -102,7 +125,9 @@ pub(crate) fn seconds(parts: &[Part<'_>], sides: usize) -> f64 {
     let blocks = parts.iter().filter(|part| part.trials > 0).map(|part| part.spec.runs).max().unwrap_or(0);
     let crews = f64::from(pilots) + f64::from(blocks) * sides as f64;
     let trials: f64 = parts.iter().map(Part::seconds).sum();
-    boots(parts.iter().map(|part| part.plan)) + trials + crews * processes(parts) as f64 * PROCESS
+    boots(parts.iter().filter(|part| !part.has_booted).map(|part| part.plan))
+        + trials
+        + crews * processes(parts) as f64 * PROCESS
 }
 
 /// The processes of a crew, which its points share.
@@ -149,26 +174,56 @@ impl Cut {
         Cut { runs, window }
     }
 
+    /// The same of the windows alone.
+    pub(crate) fn keeping_runs(self) -> Cut {
+        Cut { runs: 1.0, ..self }
+    }
+
     /// Trials that are cut so, only so far that intervals stay of use.
     pub(crate) fn of(self, spec: &TrialSpec) -> TrialSpec {
         TrialSpec {
             runs: ((f64::from(spec.runs) * self.runs) as u32).max(FEWEST_RUNS.min(spec.runs)),
-            window_ms: (spec.window_ms * self.window).max(SHORTEST_WINDOW.min(spec.window_ms)),
+            window_ms: spec
+                .window_ms
+                .min((spec.window_ms * self.window.max(LEAST_OF_WINDOW)).max(SHORTEST_WINDOW)),
             ..spec.clone()
         }
     }
 }
 
-/// Cuts presets so that these points, which they name, take about `budget` seconds.
-pub(crate) fn fit_to(budget: f64, presets: &mut [Preset], points: &[Point], sides: usize) {
-    let cut = Cut::to_fit(budget, |cut| {
-        let parts: Vec<_> =
-            points.iter().map(|point| Part::whole(point, cut.of(&point.spec), sides)).collect();
-        seconds(&parts, sides)
-    });
-    for preset in presets {
-        preset.trial = cut.of(&preset.trial);
+/// Cuts presets so that these points, which they name, take about `within` seconds: each those of its budget.
+pub(crate) fn fit_to(within: f64, presets: &mut [Preset], points: &[Point], sides: usize) {
+    let division = Division::of(within, presets);
+    let cut_of = |part: usize| {
+        let of_it: Vec<&Point> = points.iter().filter(|point| division.part(point.preset) == part).collect();
+        let has_headlines = of_it.iter().any(|point| point.headline);
+        Cut::to_fit(division.for_all(part, has_headlines), |cut| {
+            let parts: Vec<_> =
+                of_it.iter().map(|point| Part::whole(point, cut.of(&point.spec), sides)).collect();
+            seconds(&parts, sides)
+        })
+    };
+    let cuts: Vec<Cut> = (0..division.parts()).map(cut_of).collect();
+    for (at, preset) in presets.iter_mut().enumerate() {
+        preset.trial = cuts[division.part(at)].of(&preset.trial);
     }
+}
+
+/// What each of these presets takes of a run of `within` seconds, by the points that can run.
+pub(crate) fn shares(within: Option<f64>, presets: &[Preset], points: &[&Point], sides: usize) -> Vec<Share> {
+    let division = within.map(|within| Division::of(within, presets)).filter(|division| division.parts() > 1);
+    let share = |(at, preset): (usize, &Preset)| {
+        let of_it = points.iter().filter(|point| point.preset == at);
+        let parts: Vec<_> = of_it.map(|point| Part::whole(point, point.spec.clone(), sides)).collect();
+        Share {
+            path: preset.preset.path.clone(),
+            preset: preset.preset.name.clone(),
+            trials: parts.iter().map(|part| part.trials + 1).sum(),
+            seconds: seconds(&parts, sides),
+            budget: division.as_ref().map(|division| division.seconds(at)),
+        }
+    };
+    presets.iter().enumerate().map(share).collect()
 }
 
 #[cfg(test)]
@@ -196,8 +251,14 @@ mod tests {
         let roles = vec![tollway_core::Role::serving("server"), tollway_core::Role::measured("client")];
         let plan = crate::seats::tests::plan(roles);
         let spec = TrialSpec { window_ms: 20.0, warmup_ms: 2.0, runs: 5, repeats: 2 };
-        let part =
-            |overhead, has_pilot| Part { plan: &plan, spec: spec.clone(), trials: 10, has_pilot, overhead };
+        let part = |overhead, has_pilot| Part {
+            plan: &plan,
+            spec: spec.clone(),
+            trials: 10,
+            has_pilot,
+            overhead,
+            has_booted: true,
+        };
         let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} is not {b}");
         let crew = processes(&[part(0.0, true)]) as f64 * PROCESS;
         assert!(crew > 0.0);
@@ -210,7 +271,7 @@ mod tests {
     #[test]
     fn what_cannot_be_kept_is_said_with_the_least() {
         let text = not_kept(3.0, 35.2).unwrap();
-        assert!(text.starts_with("--time 3 cannot be kept: the least is about 35 s"), "{text}");
+        assert!(text.starts_with("3 s cannot be kept: the least is about 35 s"), "{text}");
         assert_eq!(not_kept(3.0, 3.5), None);
     }
 }

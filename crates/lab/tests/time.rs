@@ -3,8 +3,10 @@
 #[allow(dead_code, reason = "other tests need more of it")]
 mod unruly;
 
+use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 
+use tollway_core::{Case, OneOrMany, Preset, PresetHead, Value};
 use tollway_lab::Request;
 use tollway_lab::point::Selection;
 use tollway_lab::progress::Progress;
@@ -25,6 +27,8 @@ fn play_agent() {
 struct Told {
     planned: Option<u64>,
     reckoned: Vec<(u64, f64, f64, Option<f64>)>,
+    cut: Vec<(Option<String>, (u32, u32), u64)>,
+    more: u64,
 }
 
 impl Progress for Told {
@@ -34,6 +38,14 @@ impl Progress for Told {
 
     fn reckoned(&mut self, trials: u64, seconds: f64, all: f64, asked: Option<f64>) {
         self.reckoned.push((trials, seconds, all, asked));
+    }
+
+    fn cut(&mut self, path: Option<&str>, _: f64, blocks: (u32, u32), trials: u64) {
+        self.cut.push((path.map(Into::into), blocks, trials));
+    }
+
+    fn more(&mut self, trials: u64) {
+        self.more += trials;
     }
 }
 
@@ -96,6 +108,71 @@ fn what_is_known_exactly_enough_has_no_more_trials() {
             assert_eq!(trials, 2 * blocks * 2 * times, "{narrow}, {times} sides");
         }
     }
+}
+
+#[test]
+fn what_is_to_be_known_exactly_ends_with_the_time_it_has_after_the_fewest_blocks() {
+    // Never known exactly enough: the time decides, and what was planned only where there is enough of it.
+    for (within, blocks, runs) in [(0.001, 6, 9), (1e6, 9, 9)] {
+        let (trials, told, kept) = played(&Request { narrow: Some(0.0), ..request(9, Some(within)) });
+        assert_eq!((trials, kept), (2 * blocks * 2, runs), "{within} s");
+        assert_eq!(told.reckoned[0].0, 2 * blocks as u64 * 2);
+    }
+}
+
+/// A preset of a variant that may take so many seconds.
+fn budgeted(variant: &str, runs: u32, repeats: u32, budget_s: f64) -> Preset {
+    let preset = preset(&[variant], runs, repeats);
+    let head = PresetHead { budget_s: Some(budget_s), ..preset.preset };
+    Preset { preset: head, ..preset }
+}
+
+/// How many blocks each point has, and what was told.
+fn blocks(presets: Vec<Preset>, within: f64) -> (Vec<usize>, Told) {
+    let (registry, calm) = (registry(), AtomicBool::new(false));
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open(folder.path().join("t.db")).unwrap();
+    let selection = Selection { presets, only: Vec::new() };
+    let request = Request { selection, ..request(1, Some(within)) };
+    let mut told = Told::default();
+    let ended = lab(&registry, &calm).run(&mut store, &request, &mut told).unwrap();
+    assert_eq!(ended.state, RunState::Complete);
+    let trials = store.trials(ended.run).unwrap();
+    let of = |point: &tollway_store::Point| {
+        assert_eq!(point.state, PointState::Done);
+        let blocks: BTreeSet<u32> = trials.iter().filter(|t| t.point == point.id).map(|t| t.block).collect();
+        blocks.len()
+    };
+    (store.points(ended.run).unwrap().iter().map(of).collect(), told)
+}
+
+#[test]
+fn a_preset_that_runs_over_its_share_is_cut_and_others_are_not() {
+    // By its pilot it would take a fifth of a second. From the third actor in a process on each takes 30 ms, two of them in a block.
+    let presets = vec![budgeted("good", 9, 2, 5.0), budgeted("slow-later", 40, 4, 0.6)];
+    let (blocks, told) = blocks(presets, 5.6);
+    assert_eq!(blocks[0], 9);
+    assert!((6..20).contains(&blocks[1]), "{blocks:?}");
+    let [(path, (played, planned), trials)] = &told.cut[..] else { panic!("{:?}", told.cut) };
+    assert_eq!((path.as_deref(), *played as usize), (Some("unruly"), blocks[1]));
+    assert_eq!(*trials, u64::from((planned - played) * 4));
+}
+
+#[test]
+fn headlines_have_the_time_that_is_left_and_no_more() {
+    let named = Case([("variant".to_string(), OneOrMany::One(Value::from("good")))].into());
+    let with = |headline: Case| Preset { headline: vec![headline], ..preset(&["good", "other-good"], 3, 2) };
+    // Known after the fewest blocks that can tell, or else after some more.
+    let (of_plenty, told) = blocks(vec![with(named.clone())], 600.0);
+    assert!(of_plenty[0] >= 6 && of_plenty[1] == 3, "{of_plenty:?}");
+    assert_eq!(told.more, 2 * (of_plenty[0] - 3) as u64);
+    let (of_nothing, told) = blocks(vec![with(named)], 0.001);
+    assert_eq!((of_nothing, told.more), (vec![3, 3], 0));
+
+    let nobody = Case([("variant".to_string(), OneOrMany::One(Value::from("exit")))].into());
+    let selection = Selection { presets: vec![with(nobody)], only: Vec::new() };
+    let error = Request { selection, ..request(1, None) }.points(&registry()).unwrap_err().to_string();
+    assert!(error.contains("headline 1") && error.contains("no such point"), "{error}");
 }
 
 #[test]

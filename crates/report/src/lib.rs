@@ -27,6 +27,7 @@ mod counted;
 mod csv;
 pub mod document;
 mod error;
+mod headline;
 mod history;
 mod host_against_guest;
 mod html;

@@ -29,6 +29,7 @@ pub(crate) fn run(document: &RunDocument) -> String {
             out += &format!("{}. {}\n", i + 1, escaped(&remark.text));
         }
     }
+    out += &crate::headline::markdown(document);
     for group in groups(document) {
         out += &format!("\n## {}\n\n", escaped(&group.title));
         if !group.priced.is_empty() {

@@ -27,6 +27,7 @@ impl RunReport {
         let record = store.record(run)?;
         let mut document = RunDocument::of(&record);
         (document.bills, document.changes) = crate::bill::of_run(store, run, document.run.hz)?;
+        document.remarks = crate::remark::remarks(&document);
         for (record, point) in record.points.iter().zip(&mut document.points) {
             if !point.rates.is_empty() && point.samples == SampleKind::Operations {
                 point.p999 = crate::timed::figures(&by_block(store, record)?, document.run.hz).p999;
@@ -69,6 +70,12 @@ impl RunReport {
     /// unwrapped text without bars. Styles are in it as escape sequences: write it through `anstream`.
     pub fn terminal(&self, width: Option<usize>) -> String {
         crate::terminal::run(&self.document, width)
+    }
+
+    /// What a person sees of a run of several paths, for a terminal: the price list, the score card, the headlines, what is remarkable. Of a run
+    /// of one path all that [`terminal`](Self::terminal) has.
+    pub fn summary(&self, width: Option<usize>) -> String {
+        crate::terminal::summary(&self.document, width)
     }
 
     /// What was measured, where and how quietly, for a terminal.

@@ -8,7 +8,7 @@ use crate::document::{PointDocument, RunDocument, SampleKind};
 use crate::history::{KILLED, lasted};
 use crate::number::{count, interval, percent, share_of, time};
 use crate::price_list::{Group, QUIET_ENOUGH, groups};
-use crate::{card, classes, counted, host_against_guest, machine, tenants};
+use crate::{card, classes, counted, headline, host_against_guest, machine, tenants};
 
 /// Columns of a terminal from which on there is room for bars.
 const WITH_BARS: usize = 96;
@@ -44,11 +44,40 @@ pub(crate) fn run(document: &RunDocument, width: Option<usize>) -> String {
         out.push('\n');
         out.push_str(&more);
     }
+    if let Some(headlines) = headline::terminal(document, width) {
+        out.push('\n');
+        out.push_str(&headlines);
+    }
     if !document.remarks.is_empty() {
         out.push('\n');
         out.push_str(&remarks(document, width));
     }
     out
+}
+
+/// The path whose tolls are the price list of a machine.
+const PRICES: &str = "crossings";
+
+/// A run of several paths in short: of each path the headlines, of the machine what it gives, of crossings all prices.
+pub(crate) fn summary(document: &RunDocument, width: Option<usize>) -> String {
+    let mut paths: Vec<&str> = document.points.iter().map(|point| point.path.as_str()).collect();
+    paths.dedup();
+    let priced = RunDocument {
+        points: document.points.iter().filter(|point| point.path == PRICES).cloned().collect(),
+        ..document.clone()
+    };
+    if paths.len() < 2 || priced.points.is_empty() {
+        return run(document, width);
+    }
+    let parts = [
+        Some(head(document, width)),
+        Some(price_list(&priced, width)),
+        card::terminal::table(document, width),
+        host_against_guest::terminal::table(document, width),
+        headline::terminal(document, width),
+        (!document.remarks.is_empty()).then(|| remarks(document, width)),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("\n")
 }
 
 pub(crate) fn head(document: &RunDocument, width: Option<usize>) -> String {

@@ -101,6 +101,7 @@ fn point() -> PointSpec {
         gates: Vec::new(),
         changes: None,
         yields: Vec::new(),
+        headline: false,
     }
 }
 

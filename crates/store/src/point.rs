@@ -34,6 +34,9 @@ pub struct PointSpec {
     /// What an operation gives; the first is the headline.
     #[serde(default)]
     pub yields: Vec<Yield>,
+    /// Whether it is one of those that tell most of its path.
+    #[serde(default)]
+    pub headline: bool,
     /// What a person reads.
     pub title: String,
     /// What a reader of its figures must know; may be empty.
@@ -87,7 +90,7 @@ pub struct Point {
 
 /// What [`read_point`] reads.
 pub(crate) const COLUMNS: &str = "id, run, state, missing, error, batch, trials, side, path, variant, params, operation, toll, \
-                       boundary, title, caveats, gates, changes, yields";
+                       boundary, title, caveats, gates, changes, yields, headline";
 
 impl Store {
     /// Adds points to a run, all or none, in this order.
@@ -106,7 +109,7 @@ impl Store {
             let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let mut insert = transaction.prepare_cached(
                 "INSERT INTO point (run, side, path, variant, toll, boundary, operation, title, params, caveats, gates, \
-                 changes, yields) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+                 changes, yields, headline) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
             )?;
             let mut ids = Vec::with_capacity(rows.len());
             for (p, values, gates, yields, boundary) in &rows {
@@ -125,6 +128,7 @@ impl Store {
                     gates,
                     p.changes,
                     yields,
+                    p.headline,
                 ])?));
             }
             drop(insert);
@@ -223,6 +227,7 @@ pub(crate) fn read_point(row: &Row<'_>) -> rusqlite::Result<Point> {
             gates: from_json(row, 16)?,
             changes: row.get(17)?,
             yields: from_json(row, 18)?,
+            headline: row.get(19)?,
         },
     })
 }

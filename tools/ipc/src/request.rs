@@ -18,8 +18,8 @@ pub(crate) fn case(variant: &str, params: &Params) -> Case {
 
 /// Points of a path, and how each is tried.
 pub(crate) fn preset(name: &str, path: &str, case: Vec<Case>, trial: TrialSpec) -> Preset {
-    let preset = PresetHead { name: name.into(), path: path.into(), about: String::new() };
-    Preset { preset, axes: Case::default(), case, trial }
+    let preset = PresetHead { name: name.into(), path: path.into(), ..PresetHead::default() };
+    Preset { preset, case, trial, ..Preset::default() }
 }
 
 /// To measure what these presets name, and the tolls that predictions of it need.

@@ -147,6 +147,7 @@ fn in_turns(
         only: options.only.clone(),
         resume: false,
         together: false,
+        budgeted: false,
     };
     let request = work::request(&lab, &options.repeats, work, sides)?;
     if options.repeats.dry_run {

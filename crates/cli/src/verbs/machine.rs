@@ -34,6 +34,7 @@ fn suite(arguments: &Arguments, options: &Suite) -> Result<Ending> {
         only: Vec::new(),
         resume: false,
         together: false,
+        budgeted: false,
     };
     let Some((store, ended)) = work::carry_out(arguments, &repeats, &lab, work)? else {
         return Ok(Ending::Done);

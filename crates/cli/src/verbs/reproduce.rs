@@ -39,6 +39,7 @@ pub fn reproduce(arguments: &Arguments, options: &Reproduce) -> Result<Ending> {
         only: Vec::new(),
         resume: options.resume,
         together: false,
+        budgeted: false,
     };
     let Some((store, ended)) = work::carry_out(arguments, &options.repeats, &lab, work)? else {
         return Ok(Ending::Done);

@@ -59,6 +59,13 @@ fn show_as_begun(measured: &Measured<'_>) -> Result<Option<Ending>> {
             Cipher::Plan(_) => return part_of("cipher plan"),
             _ => return Ok(None),
         },
+        Verb::Run(_) => {
+            if arguments.json {
+                return Ok(None);
+            }
+            output::text(&report.summary(output::width()))?;
+            measured.ending()
+        }
         Verb::Compare(options) if options.prove => return part_of("compare --prove"),
         Verb::Compare(options) => compare::resumed(measured, options)?,
         Verb::Ipc(options) => match &options.what {

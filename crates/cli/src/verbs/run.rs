@@ -27,12 +27,13 @@ pub fn run(arguments: &Arguments, options: &Run) -> Result<Ending> {
         only: Vec::new(),
         resume: options.resume,
         together: false,
+        budgeted: true,
     };
     let Some((store, ended)) = work::carry_out(arguments, &options.repeats, &lab, work)? else {
         return Ok(Ending::Done);
     };
     let measured = Measured::of(arguments, &options.repeats, &registry, (&store, &ended))?;
-    let ending = resumed::show(&measured, options.resume)?;
+    let ending = if options.resume { resumed::show(&measured, true)? } else { show(&measured)? };
     output::write(&options.html, &measured.report.html()?)?;
     if !arguments.json {
         let earlier = store.runs()?.into_iter().map(|r| r.id).find(|id| *id < ended.run);
@@ -40,11 +41,26 @@ pub fn run(arguments: &Arguments, options: &Run) -> Result<Ending> {
             .map(|id| format!(" · compare with the run before: tollway compare {id} {}", ended.run))
             .unwrap_or_default();
         output::text(&format!(
-            "{} · {} (run {}){compare}",
+            "{} · {} (run {}) · all of it here: tollway report {}{compare}",
             options.html.display(),
             arguments.store.display(),
+            ended.run,
             ended.run
         ))?;
     }
     Ok(ending)
+}
+
+/// Prints what a person is to see of a run of all paths, or the whole document.
+pub fn show(measured: &Measured<'_>) -> Result<Ending> {
+    let Measured { arguments, repeats, report, .. } = measured;
+    if let Some(file) = &repeats.export {
+        work::export(file, report)?;
+    }
+    if arguments.json {
+        output::json(report.document())?;
+    } else {
+        output::text(&report.summary(output::width()))?;
+    }
+    Ok(measured.ending())
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use tollway_core::{Preset, Registry};
 use tollway_lab::point::Selection;
-use tollway_lab::{Ended, Estimate, Lab, Request, not_kept};
+use tollway_lab::{Ended, Estimate, Lab, Request, Share, not_kept};
 use tollway_report::RunReport;
 use tollway_store::{RunState, Store};
 
@@ -27,6 +27,8 @@ pub struct Work {
     pub resume: bool,
     /// Whether tolls and what needs them are measured in the same blocks.
     pub together: bool,
+    /// Whether the presets' budgets are kept to, where the command line says nothing else of time.
+    pub budgeted: bool,
 }
 
 /// A run that was measured, and what asked for it.
@@ -114,7 +116,10 @@ pub fn request(
     };
     // A selection that cannot be used is told before there is a store.
     request.points(lab.registry)?;
-    if let Some(asked) = repeats.time {
+    // Who says how many blocks is to have them, and waits for them.
+    let budget = tollway_lab::budget(&request.selection.presets);
+    let budget = budget.filter(|_| work.budgeted && repeats.runs.is_none());
+    if let Some(asked) = repeats.time.or(budget) {
         request.fit_to(asked, lab.registry)?;
         let least = lab.estimate(&request)?.seconds;
         if let Some(said) = not_kept(asked, least) {
@@ -141,6 +146,9 @@ pub fn plan(arguments: &Arguments, estimate: &Estimate) -> Result<()> {
             Some(missing) => text += &format!("    skipped  {}: {missing}\n", point.title),
         }
     }
+    if estimate.shares.len() > 1 {
+        text += &shares(&estimate.shares);
+    }
     text += &format!(
         "{} trials, about {:.0} s; {} of {} points skipped; nothing needs root but what a skipped line says\n",
         estimate.trials,
@@ -149,6 +157,16 @@ pub fn plan(arguments: &Arguments, estimate: &Estimate) -> Result<()> {
         estimate.points.len(),
     );
     Ok(output::text(&text)?)
+}
+
+/// What each path takes of a run, and what it may take.
+fn shares(shares: &[Share]) -> String {
+    let mut text = format!("{:12} {:>7} {:>9} {:>8}\n", "path", "trials", "takes", "budget");
+    for Share { path, trials, seconds, budget, .. } in shares {
+        let budget = budget.map_or("–".into(), |budget| format!("{budget:.0} s"));
+        text += &format!("{path:12} {trials:>7} {:>9} {budget:>8}\n", format!("{seconds:.0} s"));
+    }
+    text
 }
 
 /// Prints a report, and exports it where that was asked for.

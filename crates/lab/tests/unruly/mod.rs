@@ -21,6 +21,7 @@ pub enum Vice {
     None,
     WrongResult,
     WrongLater,
+    SlowLater,
     NothingRecorded,
     PanicInReady,
     PanicInRun,
@@ -40,6 +41,7 @@ pub const VARIANTS: &[(&str, Vice, Option<Vice>)] = &[
     ("other-good", Vice::None, Some(Vice::None)),
     ("wrong-result", Vice::WrongResult, None),
     ("wrong-later", Vice::WrongLater, None),
+    ("slow-later", Vice::SlowLater, None),
     ("nothing-recorded", Vice::NothingRecorded, None),
     ("panic-in-ready", Vice::PanicInReady, None),
     ("panic-in-run", Vice::PanicInRun, None),
@@ -96,6 +98,9 @@ struct Player(Vice);
 /// How many actors that will be wrong later have verified in this process.
 static VERIFIED: AtomicU32 = AtomicU32::new(0);
 
+/// How many actors that will be slow later have got ready in this process.
+static READY: AtomicU32 = AtomicU32::new(0);
+
 fn forever() -> ! {
     loop {
         thread::sleep(Duration::from_secs(1));
@@ -107,6 +112,12 @@ impl Actor for Player {
         match self.0 {
             Vice::PanicInReady => panic!("not ready"),
             Vice::HangInReady => forever(),
+            Vice::SlowLater => {
+                if READY.fetch_add(1, Ordering::Relaxed) >= 2 {
+                    thread::sleep(Duration::from_millis(30));
+                }
+                Ok(Address::none())
+            }
             Vice::ErrorInReady => Err(Error::system("getting ready", "no")),
             Vice::MissingInReady => {
                 Err(Error::Missing(Missing::new("a thing", "it is not there", "get one")))
@@ -162,10 +173,10 @@ pub fn registry() -> Registry {
 pub fn preset(variants: &[&str], runs: u32, repeats: u32) -> Preset {
     let names = variants.iter().map(|v| Value::from(*v)).collect();
     Preset {
-        preset: PresetHead { name: "unruly".into(), path: "unruly".into(), about: String::new() },
+        preset: PresetHead { name: "unruly".into(), path: "unruly".into(), ..PresetHead::default() },
         axes: tollway_core::Case([("variant".to_string(), OneOrMany::Many(names))].into()),
-        case: Vec::new(),
         trial: TrialSpec { window_ms: 0.2, warmup_ms: 0.05, runs, repeats },
+        ..Preset::default()
     }
 }
 

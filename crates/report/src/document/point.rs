@@ -96,6 +96,19 @@ pub struct PointDocument {
     /// What of machine and program is not what it was in the last of these.
     #[serde(default)]
     pub changed: Vec<ChangedDocument>,
+    /// How narrow its interval is, of a point that is one of those that tell most of its path.
+    #[serde(default)]
+    pub headline: Option<HeadlineDocument>,
+}
+
+/// How narrow the interval of a headline is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HeadlineDocument {
+    /// Half of its width as a share of the figure, on a scale of ratios; null without a figure.
+    pub half_width: Option<f64>,
+    /// Why that is more than a headline's is to be; null where it is not.
+    pub wide: Option<String>,
 }
 
 /// How long operations took of a class of actors. Each figure has its interval over blocks.
@@ -230,7 +243,7 @@ impl PointDocument {
             |interval: Option<tollway_stats::Interval>| interval.map(|i| Estimate::of_ticks(&i, hz));
         let median = estimate(figure.and_then(|f| f.median));
         let batch = record.figure.as_ref().map(|f| f.batch);
-        PointDocument {
+        let document = PointDocument {
             id: point.id.0,
             side: spec.side.clone(),
             path: spec.path.clone(),
@@ -265,7 +278,9 @@ impl PointDocument {
             classes: figure.map(|_| crate::classes::of(record, hz)).unwrap_or_default(),
             earlier: Vec::new(),
             changed: Vec::new(),
-        }
+            headline: None,
+        };
+        PointDocument { headline: crate::headline::of(record, &document), ..document }
     }
 
     /// Whether it belongs to a curve of those who share something, which shows what it is about.

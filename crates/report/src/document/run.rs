@@ -145,7 +145,6 @@ impl RunDocument {
         };
         document.sharing = super::sharing::of_run(record, &document.points);
         document.host_against_guest = crate::host_against_guest::of(record, &document);
-        document.remarks = crate::remark::remarks(&document);
         document
     }
 }

@@ -8,6 +8,7 @@ mod card;
 mod distribution;
 mod evidence;
 mod guests;
+mod headlines;
 mod scale;
 mod sharing;
 mod view;
@@ -21,8 +22,9 @@ use crate::Result;
 use crate::document::RunDocument;
 
 /// The templates, by name: the ending decides how a value is escaped.
-const TEMPLATES: [(&str, &str); 13] = [
+const TEMPLATES: [(&str, &str); 14] = [
     ("page.html", include_str!("../../templates/page.html")),
+    ("headlines.html", include_str!("../../templates/headlines.html")),
     ("card.html", include_str!("../../templates/card.html")),
     ("overview.html", include_str!("../../templates/overview.html")),
     ("prices.html", include_str!("../../templates/prices.html")),

@@ -7,6 +7,7 @@ use super::card::CardView;
 use super::distribution::Distribution;
 use super::evidence::{PredictionView, QualityView, SteadinessView, caveats, fingerprint, method, models};
 use super::guests::{GuestsView, TenantsView};
+use super::headlines::HeadlinesView;
 use super::scale::{Scale, Tick};
 use super::sharing::SharingView;
 use crate::classes;
@@ -28,6 +29,7 @@ pub(crate) struct Page {
     facts: Vec<String>,
     machine: Vec<String>,
     remarks: Vec<String>,
+    headlines: Option<HeadlinesView>,
     ticks: Vec<Tick>,
     decade: f64,
     lanes: Vec<Lane>,
@@ -151,6 +153,7 @@ impl Page {
             facts: facts(document),
             machine: crate::machine::summary(document).iter().map(|part| printable(part)).collect(),
             remarks: document.remarks.iter().map(|r| glued(&printable(&r.text))).collect(),
+            headlines: HeadlinesView::of(document),
             ticks: scale.map(Scale::ticks).unwrap_or_default(),
             decade: scale.map_or(100.0, Scale::decade),
             lanes: groups.iter().enumerate().filter_map(|(i, g)| Lane::of(i, g, scale?)).collect(),

@@ -1,12 +1,12 @@
 //! Rules about how far the figures can be trusted.
 
-use super::Facts;
+use super::{Facts, Said};
 use crate::document::OutcomeDocument;
 use crate::number::{interval, percent, share_of, time};
 use crate::price_list::QUIET_ENOUGH;
 
 /// How many predictions held, and the one that was furthest off.
-pub(super) fn predictions(facts: &Facts<'_>) -> Option<String> {
+pub(super) fn predictions(facts: &Facts<'_>) -> Option<Said> {
     let graded: Vec<_> = facts
         .document
         .points
@@ -35,17 +35,18 @@ pub(super) fn predictions(facts: &Facts<'_>) -> Option<String> {
     };
     let by = grade.ratio.map(|r| format!(", {} off", percent((r - 1.0).abs()))).unwrap_or_default();
     let furthest = if graded.len() > 1 { "; furthest off is" } else { ":" };
-    Some(format!(
+    let text = format!(
         "{count}{furthest} {}, predicted {} [{}], measured {}{by}.",
         point.title,
         time(prediction.ns.estimate),
         interval(&prediction.ns),
         time(measured.ns.estimate)
-    ))
+    );
+    Some(Said::new(text, 1.0))
 }
 
 /// A machine that was not quiet, why, and what to do about it.
-pub(super) fn noise(facts: &Facts<'_>) -> Option<String> {
+pub(super) fn noise(facts: &Facts<'_>) -> Option<Said> {
     let quality = &facts.document.quality;
     let share = quality.quiet_share().filter(|share| *share < QUIET_ENOUGH)?;
     let mut text = if share == 0.0 {
@@ -57,7 +58,7 @@ pub(super) fn noise(facts: &Facts<'_>) -> Option<String> {
         text += &format!("; most often: {} ({} trials)", most.reason, most.trials);
         text += &format!(" → {}", remedy(&most.reason));
     }
-    Some(text + ".")
+    Some(Said::new(text + ".", 1.0))
 }
 
 /// What to do about a reason.

@@ -2,7 +2,7 @@
 
 use tollway_core::TenantKind;
 
-use super::{Facts, times};
+use super::{Facts, Said, sure, times};
 use crate::document::{
     AcrossTenantsDocument, HostAgainstGuestDocument, InTenantDocument, RatioDocument, VerdictDocument,
 };
@@ -38,7 +38,7 @@ fn guests<'a>(facts: &Facts<'a>) -> Vec<(TenantKind, &'a HostAgainstGuestDocumen
 }
 
 /// Which crossings cost the same in a guest.
-pub(super) fn free_in_guests(facts: &Facts<'_>) -> Option<String> {
+pub(super) fn free_in_guests(facts: &Facts<'_>) -> Option<Said> {
     let mut sentences = Vec::new();
     for (kind, table, judged) in guests(facts) {
         let same: Vec<&str> = judged
@@ -60,27 +60,29 @@ pub(super) fn free_in_guests(facts: &Facts<'_>) -> Option<String> {
             percent(table.margin)
         ));
     }
-    (!sentences.is_empty()).then(|| sentences.join(" "))
+    (!sentences.is_empty()).then(|| Said::new(sentences.join(" "), 1.0))
 }
 
 /// Which crossing a guest makes dearest.
-pub(super) fn dearest_in_guests(facts: &Facts<'_>) -> Option<String> {
-    let mut sentences = Vec::new();
+pub(super) fn dearest_in_guests(facts: &Facts<'_>) -> Option<Said> {
+    let (mut sentences, mut effect) = (Vec::new(), 1.0_f64);
     for (kind, _, judged) in guests(facts) {
         let dearer = judged.iter().filter(|(.., ratio)| ratio.verdict == VerdictDocument::Worse);
         let dearest = dearer.max_by(|(.., a), (.., b)| a.b_over_a.estimate.total_cmp(&b.b_over_a.estimate));
         let Some((crossing, cell, ratio)) = dearest else { continue };
         let here = crossing.in_tenant(TenantKind::Process).and_then(|c| c.median);
         let (Some(there), Some(here)) = (cell.median, here) else { continue };
+        let Some(dearer) = sure(ratio.b_over_a) else { continue };
+        effect = effect.max(dearer.lo);
         sentences.push(format!(
             "Of {} crossings a {} makes {} dearest: {} what it costs in this machine, {} against {}.",
             judged.len(),
             kind_title(kind, &facts.document.guests),
             crossing.title,
-            times(&ratio.b_over_a),
+            times(&dearer),
             time(there.ns.estimate),
             time(here.ns.estimate)
         ));
     }
-    (!sentences.is_empty()).then(|| sentences.join(" "))
+    (!sentences.is_empty()).then(|| Said::new(sentences.join(" "), effect))
 }

@@ -127,6 +127,7 @@ pub fn toll(key: TollKey) -> PointSpec {
         gates: Vec::new(),
         changes: None,
         yields: Vec::new(),
+        headline: false,
         toll: Some(key),
     }
 }

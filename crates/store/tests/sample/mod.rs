@@ -43,6 +43,7 @@ pub fn point_spec(toll: Option<TollKey>) -> PointSpec {
         title: "pipe round trip, across cores".into(),
         changes: None,
         yields: Vec::new(),
+        headline: false,
         gates: vec![Gate::new("pipe", "caller", pipe())],
         caveats: "two system calls a side are in it".into(),
     }

@@ -113,8 +113,7 @@ pub fn preset(plans: &[Plan], asked: &Asked) -> Preset {
         plan.points.iter().map(|(_, params, _)| case(&plan.predicted.setup, params)).collect()
     };
     Preset {
-        preset: PresetHead { name: "apply".into(), path: PATH.into(), about: String::new() },
-        axes: Case::default(),
+        preset: PresetHead { name: "apply".into(), path: PATH.into(), ..PresetHead::default() },
         case: plans.iter().flat_map(of).collect(),
         trial: TrialSpec {
             // One whole stall, with the time around it.
@@ -123,6 +122,7 @@ pub fn preset(plans: &[Plan], asked: &Asked) -> Preset {
             runs: BLOCKS_AHEAD,
             repeats: 1,
         },
+        ..Preset::default()
     }
 }
 

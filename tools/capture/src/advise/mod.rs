@@ -171,10 +171,10 @@ impl Session<'_> {
             cases.push(apply::case(&setup, &params));
         }
         let preset = Preset {
-            preset: PresetHead { name: "advise".into(), path: PATH.into(), about: String::new() },
-            axes: Case::default(),
+            preset: PresetHead { name: "advise".into(), path: PATH.into(), ..PresetHead::default() },
             case: cases,
             trial: TRIAL,
+            ..Preset::default()
         };
         Ok(self.request("capture advise", preset, SHORTEST_WINDOW))
     }

@@ -69,8 +69,8 @@ impl Asked<'_> {
             paths.dedup();
             for path in paths {
                 let case = points.iter().filter(|at| at.path == path).map(case).collect();
-                let head = PresetHead { name: title.into(), path: path.into(), about: String::new() };
-                presets.push(Preset { preset: head, axes: Case::default(), case, trial: trial.clone() });
+                let head = PresetHead { name: title.into(), path: path.into(), ..PresetHead::default() };
+                presets.push(Preset { preset: head, case, trial: trial.clone(), ..Preset::default() });
             }
         }
         Request {

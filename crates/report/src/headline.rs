@@ -1,0 +1,133 @@
+//! The headlines of a run: the few points that tell most of each path, how narrow their intervals are, and why where they are not narrow.
+
+use anstyle::{AnsiColor, Style};
+use tollway_core::NARROW;
+use tollway_store::PointRecord;
+
+use crate::columns::{Align, Cell, Table, printable};
+use crate::document::{HeadlineDocument, PointDocument, RunDocument, Span};
+use crate::markdown::escaped;
+use crate::number::{percent, rate, time};
+
+/// The title.
+pub(crate) const TITLE: &str = "In short";
+
+/// What the columns are called.
+pub(crate) const HEADS: [&str; 2] = ["figure", "95 % interval"];
+
+/// A row in words.
+pub(crate) struct Row {
+    /// The point.
+    pub(crate) id: i64,
+    /// Its path.
+    pub(crate) path: String,
+    /// Its title.
+    pub(crate) title: String,
+    /// In the order of [`HEADS`].
+    pub(crate) cells: [String; 2],
+    /// Why the interval is wider than a headline's is to be; `None` where it is not.
+    pub(crate) wide: Option<String>,
+}
+
+/// How well a headline is known; `None` of a point that is none.
+pub(crate) fn of(record: &PointRecord, point: &PointDocument) -> Option<HeadlineDocument> {
+    if !record.point.spec.headline {
+        return None;
+    }
+    let half_width = figure(point).map(|(span, _)| half_width(&span));
+    let wide = half_width.is_some_and(|half| !(half <= NARROW)).then(|| why(record, point));
+    Some(HeadlineDocument { half_width, wide })
+}
+
+/// The figure of a headline, in its unit; `None` where it has none.
+fn figure(point: &PointDocument) -> Option<(Span, Option<&str>)> {
+    match (point.rates.first(), point.median) {
+        (Some(first), _) => Some((first.per_second, Some(&first.unit))),
+        (None, Some(median)) => Some((median.ns, None)),
+        (None, None) => None,
+    }
+}
+
+/// Half of the width of an interval as a share of its figure, on a scale of ratios; infinite where an end of it is nothing.
+fn half_width(span: &Span) -> f64 {
+    if span.lo > 0.0 { 0.5 * (span.hi / span.lo).ln() } else { f64::INFINITY }
+}
+
+/// Why the figure of a point is not known better.
+fn why(record: &PointRecord, point: &PointDocument) -> String {
+    let noisy: Vec<&str> = record.measured.iter().filter_map(|trial| trial.noise.as_deref()).collect();
+    let blocks = format!("time was up after {} blocks", point.blocks);
+    match noisy.first() {
+        Some(first) if point.noisy() => {
+            format!("noise in {} of {} trials ({first}); {blocks}", noisy.len(), record.measured.len())
+        }
+        _ => format!("its blocks differ; {blocks}"),
+    }
+}
+
+/// The headlines in words, path by path as they were planned.
+pub(crate) fn rows(document: &RunDocument) -> Vec<Row> {
+    let side = document.run.sides.first();
+    let of_side = document.points.iter().filter(|point| point.side.as_ref() == side);
+    of_side.filter_map(row).collect()
+}
+
+fn row(point: &PointDocument) -> Option<Row> {
+    let headline = point.headline.as_ref()?;
+    let (span, unit) = figure(point)?;
+    let said = unit.map_or_else(|| time(span.estimate), |unit| rate(span.estimate, unit));
+    let half = headline.half_width.filter(|half| half.is_finite());
+    let width = half.map_or_else(|| crate::number::NOTHING.into(), |half| format!("± {}", percent(half)));
+    Some(Row {
+        id: point.id,
+        path: point.path.clone(),
+        title: printable(&point.title),
+        cells: [said, width],
+        wide: headline.wide.as_deref().map(printable),
+    })
+}
+
+/// For a terminal; `None` without headlines.
+pub(crate) fn terminal(document: &RunDocument, width: Option<usize>) -> Option<String> {
+    let rows = rows(document);
+    if rows.is_empty() {
+        return None;
+    }
+    let (bold, dim) = (Style::new().bold(), Style::new().dimmed());
+    let yellow = AnsiColor::Yellow.on_default();
+    let mut table = Table::new([Align::Left, Align::Left, Align::Right, Align::Right]);
+    let heads = HEADS.map(|head| Cell::styled(head, dim));
+    table.row([vec![Cell::styled(TITLE, bold), Cell::plain("")], heads.to_vec()].concat());
+    let mut path = String::new();
+    for row in rows {
+        let first = if row.path == path { String::new() } else { row.path.clone() };
+        path = row.path;
+        let mark = if row.wide.is_some() { " !" } else { "" };
+        let [figure, interval] = row.cells;
+        table.row(vec![
+            Cell::plain(format!("  {first}")),
+            Cell::plain(row.title),
+            Cell::styled(figure, bold),
+            Cell::styled(interval + mark, if row.wide.is_some() { yellow } else { Style::new() }),
+        ]);
+        if let Some(why) = row.wide {
+            table.across(4, Cell::styled(format!("! {why}"), dim));
+        }
+    }
+    Some(table.render(width))
+}
+
+/// As Markdown; empty without headlines.
+pub(crate) fn markdown(document: &RunDocument) -> String {
+    let rows = rows(document);
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut out =
+        format!("\n## {TITLE}\n\n| path | row | {} | |\n|---|---|--:|--:|---|\n", HEADS.join(" | "));
+    for Row { path, title, cells: [figure, interval], wide, .. } in rows {
+        let why = wide.map(|why| escaped(&why)).unwrap_or_default();
+        out += &format!("| {} | {} | {figure} | {interval} | {why} |\n", escaped(&path), escaped(&title));
+    }
+    out
+}
