@@ -56,7 +56,7 @@ fn what_cannot_be_reproduced_is_refused_with_the_remedy() {
     refused(&["reproduce", "null"], &["`null`", "capture."]);
     refused(&["reproduce", "capture.driver-is-half-of-the-rest"], &["none of them can be tested"]);
     told(&bench.tollway(&["measure", "null", "--runs", "2"]).output().unwrap(), 0);
-    refused(&["reproduce", "--of", "1"], &["run 1", "nothing that a claim is about"]);
+    refused(&["reproduce", "--of", "1"], &["run 1", "nothing was measured there that a claim"]);
     let (out, _) = told(&bench.tollway(&["list", "claims"]).output().unwrap(), 0);
     assert!(out.contains("capture.timestamp") && out.contains("not testable: there is no adapter"), "{out}");
 }
@@ -100,5 +100,5 @@ fn a_page_of_some_claims_leaves_that_of_all_alone() {
     assert!(out.contains("capture.batched-read") && !out.contains("REPRODUCTION.md"), "{out}");
     assert_eq!(fs::read_to_string(&page).unwrap(), "all");
     let (_, err) = told(&bench.tollway(&["reproduce", "--of", "999"]).output().unwrap(), 1);
-    assert!(err.contains("999") && !err.contains("nothing that a claim"), "{err}");
+    assert!(err.contains("999") && !err.contains("nothing was measured"), "{err}");
 }

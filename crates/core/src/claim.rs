@@ -141,6 +141,9 @@ pub enum Figured {
     Response,
     /// What was predicted of the point before it was measured, in ticks.
     Predicted,
+    /// What all its measured actors give in a second, in the unit that its variant [counts](crate::Variant::yields) first; in
+    /// operations where that names none.
+    Rate,
     /// The rate of the fastest tenant over that of the slowest.
     Unevenness,
 }

@@ -42,7 +42,7 @@ fn judged(claims: Vec<Claim>) -> (Vec<ClaimDocument>, Reproduction) {
     let mut made = Made::new();
     let run = run(&mut made, &paths());
     let claims = Claims { claim: claims, conditions: vec!["nobody says which cable".into()] };
-    let reproduction = Reproduction::from_store(&made.store, run, &[("capture".into(), claims)]).unwrap();
+    let reproduction = Reproduction::from_store(&made.store, &[run], &[("capture".into(), claims)]).unwrap();
     (reproduction.document().paths[0].claims.clone(), reproduction)
 }
 
@@ -123,7 +123,7 @@ fn what_was_not_measured_is_not_testable_and_says_why() {
         untestable,
     ];
     let claims = Claims { claim: claims, conditions: Vec::new() };
-    let reproduction = Reproduction::from_store(&made.store, run, &[("capture".into(), claims)]).unwrap();
+    let reproduction = Reproduction::from_store(&made.store, &[run], &[("capture".into(), claims)]).unwrap();
     let found = &reproduction.document().paths[0].claims;
     for (claim, says) in
         found.iter().zip(["lost a packet", "does not have `sideways`", "no gate `turnstile`", "no adapter"])
@@ -142,7 +142,10 @@ fn every_form_has_every_claim_and_the_document_reads_back() {
     )]);
     let page = reproduction.markdown();
     for part in [
-        "capture: 1 reproduced",
+        "| [capture](#capture) | 1 | 1 | 0 | 0 | 0 |",
+        "## capture\n\n1 claim: 1 reproduced.",
+        "Expected: yes. Verdict: reproduced: all of the interval is from 1.90 to 2.10.",
+        "\n    tollway ",
         "| capture.halved | 2 × | – | 2.00 |",
         "packets &lt;are&gt; cheap",
         "which cable",

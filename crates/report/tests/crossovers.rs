@@ -114,7 +114,7 @@ fn judged(claims: Vec<Claim>, scatter: f64, predicted: Option<f64>) -> (Vec<Clai
         }
     }
     let claims = Claims { claim: claims, conditions: Vec::new() };
-    let reproduction = Reproduction::from_store(&made.store, run, &[("ipc".into(), claims)]).unwrap();
+    let reproduction = Reproduction::from_store(&made.store, &[run], &[("ipc".into(), claims)]).unwrap();
     (reproduction.document().paths[0].claims.clone(), reproduction)
 }
 

@@ -35,6 +35,19 @@ impl Store {
         Ok(means(self.of_tenants(point, pace)?))
     }
 
+    /// Operations a second of all measured actors together, block by block: the mean over a block's trials. Blocks with a trial
+    /// that has no rate are left out.
+    pub fn rate_by_block(&self, point: PointId) -> Result<BTreeMap<u32, f64>> {
+        Ok(means(self.of_tenants(point, |actors, _| rate(actors))?))
+    }
+
+    /// How many actors are measured in a trial of a point; `None` without a trial.
+    pub fn measured_actors(&self, point: PointId) -> Result<Option<usize>> {
+        let count = |actors: &[ActorRecord], _| Some(actors.iter().filter(|a| a.ops.is_some()).count() as f64);
+        let trials = self.of_tenants(point, count)?;
+        Ok(trials.into_values().flatten().flatten().next().map(|count| count as usize))
+    }
+
     /// The rate of the fastest measured actor over that of the slowest, block by block: the mean over a block's trials. Blocks
     /// in which one got nothing are left out.
     pub fn unevenness_by_block(&self, point: PointId) -> Result<BTreeMap<u32, f64>> {
@@ -72,6 +85,12 @@ fn means(blocks: BTreeMap<u32, Vec<Option<f64>>>) -> BTreeMap<u32, f64> {
     blocks.into_iter().filter_map(|(block, trials)| Some((block, mean(trials)?))).collect()
 }
 
+/// Operations a second, all together; `None` where one was measured and has no rate, or none did anything.
+pub(crate) fn rate(actors: &[ActorRecord]) -> Option<f64> {
+    let rates: Option<Vec<f64>> = actors.iter().filter(|a| a.ops.is_some()).map(ActorRecord::rate).collect();
+    Some(rates?.iter().sum::<f64>()).filter(|sum| *sum > 0.0)
+}
+
 /// The fastest over the slowest; `None` where there is none, or one did nothing.
 fn unevenness(actors: &[ActorRecord]) -> Option<f64> {
     let rates = || actors.iter().filter_map(ActorRecord::rate);
@@ -95,7 +114,8 @@ mod tests {
         let actor = |ops| ActorRecord { ops, window_ns: Some(1_000_000_000), ..ActorRecord::default() };
         // 300 and 100 a second, and one that was not measured: 200 a second each, 5 ms of a 1 GHz clock.
         let actors = [actor(Some(300)), actor(Some(100)), actor(None)];
-        assert_eq!(pace(&actors, 1e9), Some(5e6));
+        assert_eq!((pace(&actors, 1e9), rate(&actors)), (Some(5e6), Some(400.0)));
+        assert_eq!(rate(&[actor(Some(300)), ActorRecord { ops: Some(1), ..ActorRecord::default() }]), None);
         assert_eq!(pace(&[actor(Some(0))], 1e9), None);
         assert_eq!(pace(&[], 1e9), None);
         assert_eq!(unevenness(&actors), Some(3.0));

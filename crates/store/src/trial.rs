@@ -82,9 +82,7 @@ pub(crate) const TRIAL_COLUMNS: &str = "trial.id, point, block, ordinal, started
 impl Trial {
     /// Operations in a second of all actors that were measured; `None` where one has no rate, or none did anything.
     pub fn rate(&self) -> Option<f64> {
-        let measured = self.actors.iter().filter(|actor| actor.ops.is_some());
-        let rates: Option<Vec<f64>> = measured.map(ActorRecord::rate).collect();
-        Some(rates?.iter().sum::<f64>()).filter(|sum| *sum > 0.0)
+        crate::pace::rate(&self.actors)
     }
 }
 

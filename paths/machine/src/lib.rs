@@ -20,7 +20,8 @@ pub fn path() -> Path {
             ("quick", include_str!("../presets/quick.toml")),
             ("suite", include_str!("../presets/suite.toml")),
             ("modes", include_str!("../presets/modes.toml")),
+            ("claims", include_str!("../presets/claims.toml")),
         ],
-        claims: "",
+        claims: include_str!("../claims.toml"),
     }
 }

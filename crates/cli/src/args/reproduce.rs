@@ -13,9 +13,10 @@ pub struct Reproduce {
     #[arg(value_name = "CLAIM")]
     pub claims: Vec<String>,
 
-    /// Judge the figures of this run of the store instead of measuring.
+    /// Judge the figures of this run of the store instead of measuring; may be given again: each claim is judged by the last of these
+    /// runs that measured all that it needs.
     #[arg(long, value_name = "RUN", conflicts_with_all = ["runs", "warmup", "time", "dry_run", "strict", "export"])]
-    pub of: Option<i64>,
+    pub of: Vec<i64>,
 
     /// Where the page goes [default: REPRODUCTION.md with all claims, nowhere with some].
     #[arg(long, value_name = "FILE")]

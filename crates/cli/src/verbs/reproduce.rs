@@ -27,9 +27,10 @@ pub fn reproduce(arguments: &Arguments, options: &Reproduce) -> Result<Ending> {
         page => page.clone(),
     };
     page.as_deref().map_or(Ok(()), output::check_writable)?;
-    if let Some(run) = options.of {
+    if !options.of.is_empty() {
         let store = history::existing(&arguments.store)?;
-        show(arguments, page.as_deref(), &store, RunId(run), &claims)?;
+        let runs: Vec<RunId> = options.of.iter().copied().map(RunId).collect();
+        show(arguments, page.as_deref(), &store, &runs, &claims)?;
         return Ok(Ending::Done);
     }
     let lab = laboratory::lab(&registry)?;
@@ -48,7 +49,7 @@ pub fn reproduce(arguments: &Arguments, options: &Reproduce) -> Result<Ending> {
         work::export(file, &RunReport::from_store(&store, ended.run)?)?;
     }
     if ended.state == RunState::Complete {
-        show(arguments, page.as_deref(), &store, ended.run, &claims)?;
+        show(arguments, page.as_deref(), &store, &[ended.run], &claims)?;
     } else {
         output::tell("not all was measured: no claim is judged; `tollway reproduce --resume` goes on");
     }
@@ -58,7 +59,7 @@ pub fn reproduce(arguments: &Arguments, options: &Reproduce) -> Result<Ending> {
 /// Judges the claims of a run that has gone on; `tollway reproduce --of` writes a page.
 pub fn resumed(run: &Measured<'_>, options: &Reproduce) -> Result<Ending> {
     let claims = chosen(run.registry, &options.claims)?;
-    show(run.arguments, None, run.store, run.ended.run, &claims)?;
+    show(run.arguments, None, run.store, &[run.ended.run], &claims)?;
     Ok(run.ending())
 }
 
@@ -66,21 +67,26 @@ fn show(
     arguments: &Arguments,
     page: Option<&Path>,
     store: &Store,
-    run: RunId,
+    runs: &[RunId],
     claims: &[(String, Claims)],
 ) -> Result<()> {
-    let of_run = of_run(store, run, claims)?;
-    let reproduction = Reproduction::from_store(store, run, &of_run)?;
+    let of_runs = of_runs(store, runs, claims)?;
+    let reproduction = Reproduction::from_store(store, runs, &of_runs)?;
     if let Some(page) = page {
         output::write(page, &reproduction.markdown())?;
     }
     if arguments.json {
         return output::json(reproduction.document());
     }
-    let head = RunReport::from_store(store, run)?.head(output::width());
-    let table = reproduction.terminal(output::width());
-    let page = page.map(|page| format!("{} · ", page.display())).unwrap_or_default();
-    output::text(&format!("{}\n\n{table}{page}run {run}", head.trim_end()))?;
+    let mut text = String::new();
+    for run in runs {
+        text += RunReport::from_store(store, *run)?.head(output::width()).trim_end();
+        text += "\n\n";
+    }
+    text += &reproduction.terminal(output::width());
+    text += &page.map(|page| format!("{} · ", page.display())).unwrap_or_default();
+    let numbers: Vec<String> = runs.iter().map(RunId::to_string).collect();
+    output::text(&format!("{text}run {}", numbers.join(" and ")))?;
     Ok(())
 }
 
@@ -133,31 +139,37 @@ fn presets(registry: &Registry, claims: &[(String, Claims)]) -> Result<Vec<Prese
     Ok(presets)
 }
 
-/// Those of the claims that a run has measured everything for, and those that nothing can be measured for.
-fn of_run(store: &Store, run: RunId, claims: &[(String, Claims)]) -> Result<ByPath> {
-    store.run(run)?;
-    let points = store.points(run)?;
+/// Those of the claims that one of these runs has measured everything for, and those that nothing can be measured for.
+fn of_runs(store: &Store, runs: &[RunId], claims: &[(String, Claims)]) -> Result<ByPath> {
+    let mut points = Vec::new();
+    for run in runs {
+        store.run(*run)?;
+        points.push(store.points(*run)?);
+    }
     let mut kept = ByPath::new();
     for (path, of_path) in claims {
-        if !points.iter().any(|p| p.spec.path == *path) {
+        if !points.iter().flatten().any(|p| p.spec.path == *path) {
             continue;
         }
         let mut of_path = of_path.clone();
         of_path.claim.retain(|claim| {
             let quantities = claim.quantities();
-            let measured = |q: &&tollway_core::Quantity| {
-                points
-                    .iter()
-                    .any(|p| p.spec.path == *path && p.spec.variant == q.variant && p.spec.params == q.point)
-            };
-            quantities.iter().all(measured)
+            points.iter().any(|points| {
+                let measured = |q: &&tollway_core::Quantity| {
+                    points.iter().any(|p| {
+                        p.spec.path == *path && p.spec.variant == q.variant && p.spec.params == q.point
+                    })
+                };
+                quantities.iter().all(measured)
+            })
         });
         kept.push((path.clone(), of_path));
     }
     if kept.iter().all(|(_, c)| c.claim.iter().all(|c| c.relation.is_none())) {
+        let numbers: Vec<String> = runs.iter().map(RunId::to_string).collect();
         return Err(Error::Input {
-            place: format!("run {run}"),
-            reason: "it measured nothing that a claim is about".into(),
+            place: format!("run {}", numbers.join(" and ")),
+            reason: "nothing was measured there that a claim is about".into(),
             remedy: "`tollway reproduce` measures what they need".into(),
         }
         .into());
@@ -167,6 +179,8 @@ fn of_run(store: &Store, run: RunId, claims: &[(String, Claims)]) -> Result<ByPa
 
 #[cfg(test)]
 mod tests {
+    use tollway_report::document::ClaimVerdict;
+
     use super::*;
 
     #[test]
@@ -208,17 +222,48 @@ mod tests {
         }
     }
 
-    /// The page that is checked in has been made with the claims as they stand.
+    /// The page that is checked in has been made with the claims as they stand; which figures and verdicts they have is the
+    /// machine's that it names.
     #[test]
-    fn the_page_has_every_claim() {
+    fn the_page_has_every_claim_and_says_where_it_is_from() {
         let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../REPRODUCTION.md");
-        let page = std::fs::read_to_string(page).unwrap();
+        let page = plain(&std::fs::read_to_string(page).unwrap());
+        let anew = "`tollway reproduce` makes REPRODUCTION.md anew";
+        let known: Vec<&str> = ClaimVerdict::ALL.iter().map(|verdict| verdict.title()).collect();
+        let mut expected = Vec::new();
         for (name, claims) in chosen(&tollway_all::registry(), &[]).unwrap() {
-            let rows = page.lines().filter(|line| line.starts_with(&format!("| {name}."))).count();
-            assert_eq!(rows, claims.claim.len(), "`tollway reproduce` makes REPRODUCTION.md anew");
+            assert!(page.contains(&format!("\n## {name}\n")), "{name} has no section: {anew}");
             for claim in &claims.claim {
-                assert!(page.contains(&format!("| {name}.{} |", claim.id)), "{} is not there", claim.id);
+                let id = format!("{name}.{}", claim.id);
+                assert!(page.contains(&format!("**{id}** {}", claim.says)), "{id} is not told: {anew}");
+                expected.push((id, claim.published.clone()));
+            }
+            for condition in &claims.conditions {
+                assert!(page.contains(&format!("\n- {condition}\n")), "{name}: {condition}: {anew}");
             }
         }
+        let mut found = Vec::new();
+        for line in page.lines().filter(|line| line.starts_with("| ") && line.contains('.')) {
+            let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
+            if let [id, published, _, _, _, verdict] = cells[..] {
+                assert!(known.contains(&verdict), "{id} has the verdict `{verdict}`");
+                found.push((id.to_string(), published.to_string()));
+            }
+        }
+        assert_eq!(found, expected, "{anew}");
+        assert!(expected.len() > 40);
+        for part in ["\n    tollway reproduce", "\nMachine: ", " trials, ", "| all | "] {
+            assert!(page.contains(part), "`{part}` is not there: {anew}");
+        }
+    }
+
+    /// The text of a page of Markdown, without what keeps it from being markup.
+    fn plain(page: &str) -> String {
+        let mut out = String::with_capacity(page.len());
+        let mut rest = page.chars();
+        while let Some(c) = rest.next() {
+            out.extend(if c == '\\' { rest.next() } else { Some(c) });
+        }
+        out.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
     }
 }

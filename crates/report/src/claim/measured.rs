@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use tollway_core::{Crossover, Figured, Metric, Quantity, Quoted};
+use tollway_core::{Claim, Crossover, Figured, Metric, Quantity, Quoted, Yield};
 use tollway_stats::{Interval, first_below, paired_ratio, spearman, summary, t_interval};
 use tollway_store::{Point, PointState, RunId, Store};
 
@@ -15,6 +15,10 @@ use crate::bill::{ByBlock, Tolls, ticks};
 /// Share of intervals that hold the true value.
 const CONFIDENCE: f64 = 0.95;
 
+/// The units of what is counted in ticks of the clock, and of operations that give nothing that is counted.
+const TICKS: &str = "c";
+const OPERATIONS: &str = "operations/s";
+
 /// A figure, or why there is none.
 type Found<T> = std::result::Result<T, String>;
 
@@ -23,11 +27,38 @@ pub(super) struct Measured<'a> {
     store: &'a Store,
     points: &'a [Point],
     tolls: Tolls<'a>,
+    hz: f64,
 }
 
 impl<'a> Measured<'a> {
-    pub(super) fn of(store: &'a Store, points: &'a [Point]) -> Measured<'a> {
-        Measured { store, points, tolls: Tolls::of_run(store, points) }
+    pub(super) fn of(store: &'a Store, points: &'a [Point], hz: f64) -> Measured<'a> {
+        Measured { store, points, tolls: Tolls::of_run(store, points), hz }
+    }
+
+    /// Whether the run measured every point that a claim of that path is about.
+    pub(super) fn measured(&self, path: &str, claim: &Claim) -> bool {
+        claim.quantities().iter().all(|quantity| self.point(path, quantity).is_ok())
+    }
+
+    /// Whether it was to measure every one of them.
+    pub(super) fn tried(&self, path: &str, claim: &Claim) -> bool {
+        claim.quantities().iter().all(|quantity| self.planned(path, quantity).is_some())
+    }
+
+    /// What the figure of a metric counts; `None` of a plain number.
+    pub(super) fn unit(&self, path: &str, metric: &Metric) -> Option<String> {
+        let Metric::Value(of) = metric else { return None };
+        match of.what {
+            _ if of.counter.is_some() => None,
+            Figured::Unevenness => None,
+            Figured::Rate => Some(self.yielded(path, of).map_or(OPERATIONS, |y| y.unit.per_second()).into()),
+            Figured::Cost | Figured::Pace | Figured::Response | Figured::Predicted => Some(TICKS.into()),
+        }
+    }
+
+    /// What a quantity's point gives first.
+    fn yielded(&self, path: &str, quantity: &Quantity) -> Option<Yield> {
+        self.planned(path, quantity)?.spec.yields.first().copied()
     }
 
     /// The figure of a metric of that path, with its interval.
@@ -59,8 +90,30 @@ impl<'a> Measured<'a> {
                 self.forecast(path, of)?.zip(self.forecast(path, to)?).map(|(of, to)| of / to)
             }
             Metric::Crossover(crossover) => self.crossover_predicted(path, crossover)?,
-            Metric::Bend(_) | Metric::Rank(_) | Metric::None(_) => None,
+            Metric::Bend(series) => self.series_predicted(path, &series.each)?.and_then(|(x, y)| {
+                // Twice, as an interval wants two.
+                bend(&x, &[y.clone(), y]).ok().map(|bend| bend.estimate)
+            }),
+            Metric::Rank(series) => {
+                self.series_predicted(path, &series.each)?.map(|(x, y)| spearman(&x, &y).map_or(0.0, |s| s.rho))
+            }
+            Metric::None(_) => None,
         })
+    }
+
+    /// A series' places on the horizontal, and what was predicted of each, where that is so of all.
+    fn series_predicted(
+        &self,
+        path: &str,
+        each: &[(f64, Quantity)],
+    ) -> Result<Option<(Vec<f64>, Vec<f64>)>> {
+        let mut found = (Vec::new(), Vec::new());
+        for (x, quantity) in each {
+            let Some(forecast) = self.forecast(path, quantity)? else { return Ok(None) };
+            found.0.push(*x);
+            found.1.push(forecast);
+        }
+        Ok(Some(found))
     }
 
     /// The first value at which one quantity is below the other, by the ratio of the two at each.
@@ -112,6 +165,11 @@ impl<'a> Measured<'a> {
             Figured::Cost => None,
             Figured::Pace => Some(self.store.pace_by_block(point.id)?),
             Figured::Response => Some(self.store.response_by_block(point.id)?),
+            Figured::Rate => {
+                let each = self.yielded(path, quantity).map_or(1.0, |yielded| yielded.each);
+                let rates = self.store.rate_by_block(point.id)?;
+                Some(rates.into_iter().map(|(block, rate)| (block, rate * each)).collect())
+            }
             Figured::Unevenness => Some(self.store.unevenness_by_block(point.id)?),
             Figured::Predicted => Some(self.predicted_by_block(point)?),
         };
@@ -192,25 +250,37 @@ impl<'a> Measured<'a> {
             Figured::Cost => matches!(of, Quoted::Work | Quoted::Median),
             Figured::Pace => of == Quoted::Pace,
             Figured::Response => of == Quoted::Mean,
-            Figured::Predicted | Figured::Unevenness => false,
+            Figured::Rate => of == Quoted::Pace,
+            Figured::Predicted => true,
+            Figured::Unevenness => false,
         };
         let prediction = self.store.prediction(point.id)?.map(|p| p.forecast);
-        let whole = prediction.filter(|forecast| speaks(forecast.of)).map(|forecast| forecast.ticks);
+        let mut whole = prediction.filter(|forecast| speaks(forecast.of)).map(|forecast| forecast.ticks);
+        if quantity.what == Figured::Rate {
+            let each = self.yielded(path, quantity).map_or(1.0, |yielded| yielded.each);
+            let actors = self.store.measured_actors(point.id)?;
+            whole = whole.zip(actors).map(|(pace, actors)| actors as f64 * each * self.hz / pace);
+        }
         Ok(match &quantity.less {
             None => whole,
             Some(less) => whole.zip(self.forecast(path, less)?).map(|(whole, less)| whole - less),
         })
     }
 
-    /// The point of a quantity, if it was measured.
-    fn point(&self, path: &str, quantity: &Quantity) -> Found<&'a Point> {
+    /// The point of a quantity, if the run was to measure it.
+    fn planned(&self, path: &str, quantity: &Quantity) -> Option<&'a Point> {
         let is = |p: &&Point| {
             let spec = &p.spec;
             spec.path == path && spec.variant == quantity.variant && spec.params == quantity.point
         };
+        self.points.iter().find(is)
+    }
+
+    /// The same, if it was measured.
+    fn point(&self, path: &str, quantity: &Quantity) -> Found<&'a Point> {
         let named = || format!("`{} {}`", quantity.variant, quantity.at).replace(" `", "`");
         let point =
-            self.points.iter().find(is).ok_or_else(|| format!("the run does not have {}", named()))?;
+            self.planned(path, quantity).ok_or_else(|| format!("the run does not have {}", named()))?;
         match &point.state {
             PointState::Skipped(missing) => Err(format!("{} was skipped: {missing}", named())),
             PointState::Failed(why) => Err(format!("{} failed: {why}", named())),

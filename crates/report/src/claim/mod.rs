@@ -12,39 +12,53 @@ use self::measured::Measured;
 use crate::Result;
 use crate::document::{
     ClaimDocument, ClaimVerdict, PathClaimsDocument, ReproductionDocument, RunDocument, SCHEMA_VERSION, Span,
+    TestingRunDocument,
 };
 
-/// What has become of claims, by the trials of one run.
+/// What has become of claims, by the trials of runs.
 pub struct Reproduction {
     document: ReproductionDocument,
-    /// The machine in short parts.
-    machine: Vec<String>,
+    /// The machine of each run in short parts.
+    machines: Vec<Vec<String>>,
 }
 
 impl Reproduction {
-    /// Holds claims against a run: by path, each list [complete](Claim::complete).
+    /// Holds claims against runs, each claim against the last of them that measured all that it needs: by path, each list
+    /// [complete](Claim::complete).
     ///
     /// # Errors
     /// Where the store cannot be read or has no such run.
-    pub fn from_store(store: &Store, run: RunId, claims: &[(String, Claims)]) -> Result<Reproduction> {
-        let record = RunDocument::of(&store.record(run)?);
-        let points = measured::points(store, run)?;
-        let mut measured = Measured::of(store, &points);
+    pub fn from_store(store: &Store, runs: &[RunId], claims: &[(String, Claims)]) -> Result<Reproduction> {
+        let (mut machines, mut heads, mut points) = (Vec::new(), Vec::new(), Vec::new());
+        for run in runs {
+            let record = RunDocument::of(&store.record(*run)?);
+            machines.push(crate::machine::summary(&record));
+            let RunDocument { run: head, machine, quality, .. } = record;
+            heads.push(TestingRunDocument { run: head, machine, quality });
+            points.push(measured::points(store, *run)?);
+        }
+        let mut measured: Vec<Measured<'_>> =
+            points.iter().zip(&heads).map(|(points, of)| Measured::of(store, points, of.run.hz)).collect();
         let mut paths = Vec::new();
         for (path, of_path) in claims {
-            let claims =
-                of_path.claim.iter().map(|c| document(path, c, &mut measured)).collect::<Result<_>>()?;
-            paths.push(PathClaimsDocument {
-                path: path.clone(),
-                conditions: of_path.conditions.clone(),
-                claims,
-            });
+            let mut claims = Vec::new();
+            for claim in &of_path.claim {
+                // One that none of them measured is held against the last that tried, which says what lacks.
+                let by = measured
+                    .iter()
+                    .rposition(|run| run.measured(path, claim))
+                    .or_else(|| measured.iter().rposition(|run| run.tried(path, claim)))
+                    .or(measured.len().checked_sub(1));
+                let tested = by.filter(|_| claim.relation.is_some()).map(|by| heads[by].run.id);
+                if let Some(measured) = by.and_then(|by| measured.get_mut(by)) {
+                    claims.push(document(path, claim, tested, measured)?);
+                }
+            }
+            let (path, conditions) = (path.clone(), of_path.conditions.clone());
+            paths.push(PathClaimsDocument { path, conditions, claims });
         }
-        let machine = crate::machine::summary(&record);
-        let RunDocument { run, machine: of_run, quality, .. } = record;
-        let document =
-            ReproductionDocument { schema_version: SCHEMA_VERSION, run, machine: of_run, quality, paths };
-        Ok(Reproduction { document, machine })
+        let document = ReproductionDocument { schema_version: SCHEMA_VERSION, runs: heads, paths };
+        Ok(Reproduction { document, machines })
     }
 
     /// Everything that it says.
@@ -59,11 +73,16 @@ impl Reproduction {
 
     /// The page REPRODUCTION.md.
     pub fn markdown(&self) -> String {
-        markdown::reproduction(&self.document, &self.machine)
+        markdown::reproduction(&self.document, &self.machines)
     }
 }
 
-fn document(path: &str, claim: &Claim, measured: &mut Measured<'_>) -> Result<ClaimDocument> {
+fn document(
+    path: &str,
+    claim: &Claim,
+    run: Option<i64>,
+    measured: &mut Measured<'_>,
+) -> Result<ClaimDocument> {
     let found = measured.metric(path, &claim.metric)?;
     let (least, most) = claim.relation.map_or((f64::NEG_INFINITY, f64::INFINITY), |r| r.range());
     let span = found.as_ref().ok().map(|i| Span { estimate: i.estimate, lo: i.lo, hi: i.hi });
@@ -76,7 +95,9 @@ fn document(path: &str, claim: &Claim, measured: &mut Measured<'_>) -> Result<Cl
         published: claim.published.clone(),
         expected: claim.expected.clone(),
         preset: claim.preset.clone(),
+        run,
         metric: words::metric(&claim.metric),
+        unit: measured.unit(path, &claim.metric),
         at_least: least.is_finite().then_some(least),
         at_most: most.is_finite().then_some(most),
         predicted: measured.predicted(path, &claim.metric)?,

@@ -3,6 +3,7 @@
 use tollway_core::{Figured, Metric, Quantity, Series};
 
 use crate::bill::words::signless;
+use crate::number::rate;
 use crate::document::{ClaimDocument, ClaimVerdict, Span};
 
 /// What is measured, as `filter + copy 1 of before / before`.
@@ -46,6 +47,7 @@ fn quantity(of: &Quantity) -> String {
         Figured::Pace => text = format!("pace of {text}"),
         Figured::Response => text = format!("response of {text}"),
         Figured::Predicted => text = format!("what was predicted of {text}"),
+        Figured::Rate => text = format!("rate of {text}"),
         Figured::Unevenness => text = format!("fastest / slowest tenant of {text}"),
     }
     for gate in &of.without {
@@ -101,11 +103,53 @@ pub(super) fn figures(claim: &ClaimDocument) -> [String; 3] {
         Some(last) if x > last => format!("> {}", signless(last)),
         _ => signless(x),
     };
-    let predicted = claim.predicted.map_or("–".into(), said);
+    let full = |x: f64| match claim.unit.as_deref() {
+        // 12 k c, as 12 kB/s.
+        Some(unit) => rate(x, unit),
+        None => said(x),
+    };
+    let predicted = claim.predicted.map_or("–".into(), full);
     match claim.measured {
         Some(Span { estimate, lo, hi }) => {
-            [predicted, said(estimate), format!("[{}, {}]", said(lo), said(hi))]
+            [predicted, full(estimate), format!("[{}, {}]", said(lo), said(hi))]
         }
         None => [predicted, "–".into(), String::new()],
+    }
+}
+
+/// A text as a sentence of its own.
+pub(super) fn sentence(text: &str) -> String {
+    let text = text.trim_end();
+    if text.ends_with(['.', '?', '!']) { text.into() } else { format!("{text}.") }
+}
+
+/// The command by which a run was made, as a person would give it again: this program by its name alone.
+pub(super) fn command(argv: &[String]) -> String {
+    let name = |program: &String| program.rsplit('/').next().unwrap_or_default().to_string();
+    let quoted = |word: &String| {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=.,:/%+@".contains(c);
+        match !word.is_empty() && word.chars().all(is_plain) {
+            true => word.clone(),
+            false => format!("'{}'", word.replace('\'', r"'\''")),
+        }
+    };
+    argv.iter().take(1).map(name).chain(argv.iter().skip(1).map(quoted)).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_can_be_given_again_and_names_no_folder() {
+        let argv = |words: &[&str]| command(&words.iter().map(|w| w.to_string()).collect::<Vec<_>>());
+        assert_eq!(argv(&["/home/me/target/release/tollway", "reproduce"]), "tollway reproduce");
+        assert_eq!(argv(&["tollway", "reproduce", "--page", "it's.md"]), r"tollway reproduce --page 'it'\''s.md'");
+        assert_eq!(argv(&[]), "");
+    }
+
+    #[test]
+    fn what_is_no_sentence_yet_becomes_one() {
+        assert_eq!([sentence("yes"), sentence("Yes. "), sentence("why?")], ["yes.", "Yes.", "why?"]);
     }
 }

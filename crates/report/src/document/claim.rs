@@ -5,21 +5,29 @@ use serde::{Deserialize, Serialize};
 
 use super::{MachineDocument, QualityDocument, RunHead, Span};
 
-/// What has become of the claims that a run tested.
+/// What has become of the claims that runs tested.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "A reproduction by Tollway")]
 pub struct ReproductionDocument {
     /// The version of this document.
     pub schema_version: u32,
-    /// The run that tested them.
+    /// The runs that tested them, in the order in which they were named.
+    pub runs: Vec<TestingRunDocument>,
+    /// By path, in the order of their files.
+    pub paths: Vec<PathClaimsDocument>,
+}
+
+/// A run that tested claims.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TestingRunDocument {
+    /// The run.
     pub run: RunHead,
     /// The machine.
     pub machine: MachineDocument,
     /// How quiet it was.
     pub quality: QualityDocument,
-    /// By path, in the order of their files.
-    pub paths: Vec<PathClaimsDocument>,
 }
 
 /// The claims about one path.
@@ -52,8 +60,12 @@ pub struct ClaimDocument {
     pub expected: String,
     /// The preset that tests it.
     pub preset: String,
+    /// The run that tested it; null where nothing can.
+    pub run: Option<i64>,
     /// What was measured, in words.
     pub metric: String,
+    /// What the figure counts: `c` for ticks of the clock, or a rate's unit, as `IO/s`; null of a plain number.
+    pub unit: Option<String>,
     /// The least that the figure has to be if the claim holds; null where there is no such limit.
     pub at_least: Option<f64>,
     /// The most that it may be; null where there is no such limit.

@@ -20,7 +20,9 @@ mod tenants;
 pub use bill::{
     BillDocument, ChangeDocument, GateDocument, LatencyDocument, PartDocument, ProfileDocument, StageDocument,
 };
-pub use claim::{ClaimDocument, ClaimVerdict, PathClaimsDocument, ReproductionDocument};
+pub use claim::{
+    ClaimDocument, ClaimVerdict, PathClaimsDocument, ReproductionDocument, TestingRunDocument,
+};
 pub use comparison::{
     ComparedDocument, ComparedRates, ComparisonDocument, Difference, OnlyIn, RatioDocument, SideDocument,
     VerdictDocument,
