@@ -248,6 +248,7 @@ impl Lab<'_> {
             watch,
             guests,
             noted,
+            deadline: None,
         })
     }
 }

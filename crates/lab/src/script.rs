@@ -32,7 +32,8 @@ pub struct Request {
     /// there are two sides, else of its figure.
     #[serde(default)]
     pub narrow: Option<f64>,
-    /// Seconds that it was cut to ([`Request::fit_to`]): the laboratory cuts further where its pilots took longer than was reckoned.
+    /// Seconds that it was cut to ([`Request::fit_to`]): the laboratory cuts further where its pilots took longer than was reckoned. With
+    /// `narrow`, which may end sooner, seconds after which no further block begins.
     #[serde(default)]
     pub within: Option<f64>,
 }
@@ -57,9 +58,13 @@ impl Request {
     /// # Errors
     /// What of the selection cannot be used.
     pub fn fit_to(&mut self, seconds: f64, registry: &Registry) -> Result<()> {
+        self.within = Some(seconds);
+        if self.narrow.is_some() {
+            // As many blocks as there is time for: found out while they are played.
+            return Ok(());
+        }
         let points = self.points(registry)?;
         timing::fit_to(seconds, &mut self.selection.presets, &points, self.sides.len().max(1));
-        self.within = Some(seconds);
         Ok(())
     }
 }

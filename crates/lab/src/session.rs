@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use tollway_core::{Error, GuestFacts, Missing, TenantKind};
+use tollway_core::{Error, GuestFacts, Missing, TenantKind, TrialSpec};
 use tollway_host::clock::RunClock;
 use tollway_host::gap::Gaps;
 use tollway_store::{NewTrial, PointId, PointState, RunId, RunState, Store, Trial, TrialMark};
@@ -57,6 +57,8 @@ pub(crate) struct Session<'s> {
     pub(crate) guests: Guests,
     /// What the store knows of them.
     pub(crate) noted: GuestFacts,
+    /// When what ends once it is known narrowly ends in any case.
+    pub(crate) deadline: Option<Instant>,
 }
 
 impl Session<'_> {
@@ -88,10 +90,12 @@ impl Session<'_> {
         let begun = Instant::now();
         self.agree_on_sides()?;
         self.skip_what_is_lacking()?;
-        let pending: Vec<usize> = (0..self.points.len()).filter(|p| self.is_pending(*p)).collect();
-        let pilots: u64 = pending.iter().map(|p| u64::from(self.wants_pilot(*p))).sum();
-        let trials = pilots + pending.iter().map(|p| self.left(*p)).sum::<u64>();
-        self.progress.planned(trials, self.seconds_left(true));
+        self.deadline = match (self.request.narrow, self.request.within) {
+            (Some(_), Some(within)) => Some(begun + Duration::from_secs_f64(within)),
+            _ => None,
+        };
+        let (trials, seconds) = self.to_come(true);
+        self.progress.planned(trials, seconds);
         let (first, last): (Vec<usize>, Vec<usize>) = (0..self.points.len())
             .partition(|p| self.request.together || self.points[*p].plan.needs.is_empty());
         self.progress.stage("pilots");
@@ -138,15 +142,21 @@ impl Session<'_> {
         if let Some(asked) = self.request.within
             && self.done.is_empty()
         {
+            // What ends when it is known narrowly has as many blocks as there is time for: only the fewest have to fit.
+            let open_ended = self.request.narrow.is_some();
+            let runs = |spec: &TrialSpec| if open_ended { spec.runs.min(narrow::FEWEST) } else { spec.runs };
             let sides = self.sides.len();
             let pending: Vec<usize> = (0..self.points.len()).filter(|p| self.is_pending(*p)).collect();
             let part = |p: usize, cut: Cut| {
-                let whole = Part::whole(&self.points[p], cut.of(&self.points[p].spec), sides);
+                let spec = &self.points[p].spec;
+                let spec = cut.of(&TrialSpec { runs: runs(spec), ..spec.clone() });
+                let whole = Part::whole(&self.points[p], spec, sides);
                 Part { has_pilot: false, overhead: self.overheads[p], ..whole }
             };
             let cut = Cut::to_fit(asked - played, |cut| {
                 timing::seconds(&pending.iter().map(|p| part(*p, cut)).collect::<Vec<_>>(), sides)
             });
+            let cut = if open_ended { cut.keeping_runs() } else { cut };
             if cut != Cut::NOTHING {
                 let presets = self.request.selection.presets.iter_mut().map(|preset| &mut preset.trial);
                 for spec in presets.chain(self.points.iter_mut().map(|point| &mut point.spec)) {
@@ -155,10 +165,23 @@ impl Session<'_> {
                 self.write_plan()?;
             }
         }
-        let trials = (0..self.points.len()).filter(|p| self.is_pending(*p)).map(|p| self.left(p)).sum();
-        let seconds = self.seconds_left(false);
+        let (trials, seconds) = self.to_come(false);
         self.progress.reckoned(trials, seconds, played + seconds, self.request.within);
         Ok(())
+    }
+
+    /// Trials that are still to come, and seconds that they take: before a deadline as many as fit, and the fewest blocks in any case.
+    fn to_come(&self, with_pilots: bool) -> (u64, f64) {
+        let pending: Vec<usize> = (0..self.points.len()).filter(|p| self.is_pending(*p)).collect();
+        let pilots: u64 = pending.iter().map(|p| u64::from(with_pilots && self.wants_pilot(*p))).sum();
+        let trials = pilots + pending.iter().map(|p| self.left(*p)).sum::<u64>();
+        let seconds = self.seconds_left(with_pilots);
+        let Some(deadline) = self.deadline else { return (trials, seconds) };
+        let blocks = pending.iter().map(|p| self.points[*p].spec.runs).max().unwrap_or(1).max(narrow::FEWEST);
+        let fewest = if self.done.is_empty() { f64::from(narrow::FEWEST) / f64::from(blocks) } else { 0.0 };
+        let room = deadline.saturating_duration_since(Instant::now()).as_secs_f64();
+        let share = if seconds > 0.0 { (room / seconds).clamp(fewest, 1.0) } else { 1.0 };
+        ((trials as f64 * share).ceil() as u64, seconds * share)
     }
 
     /// Has the store keep the request as it is now: who goes on with the run has the same trials left.
@@ -315,6 +338,7 @@ impl Session<'_> {
         let blocks = which.iter().map(|p| self.points[*p].spec.runs).max().unwrap_or(0);
         let executables: Vec<Executable> = self.sides.iter().map(|s| s.executable(&self.lab.own)).collect();
         for block in 0..blocks {
+            let begun = Instant::now();
             let in_block: Vec<(usize, u32)> = which
                 .iter()
                 .filter(|p| block < self.points[**p].spec.runs)
@@ -331,6 +355,10 @@ impl Session<'_> {
             }
             if let Some(within) = self.request.narrow.filter(|_| block + 1 >= narrow::FEWEST) {
                 self.settle_narrow(which, within)?;
+                // The next block takes no longer than this one did: it has no more points.
+                if self.deadline.is_some_and(|deadline| Instant::now() + begun.elapsed() > deadline) {
+                    break;
+                }
             }
         }
         for point in which {

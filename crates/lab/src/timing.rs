@@ -149,6 +149,11 @@ impl Cut {
         Cut { runs, window }
     }
 
+    /// The same of the windows alone.
+    pub(crate) fn keeping_runs(self) -> Cut {
+        Cut { runs: 1.0, ..self }
+    }
+
     /// Trials that are cut so, only so far that intervals stay of use.
     pub(crate) fn of(self, spec: &TrialSpec) -> TrialSpec {
         TrialSpec {

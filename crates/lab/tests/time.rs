@@ -99,6 +99,16 @@ fn what_is_known_exactly_enough_has_no_more_trials() {
 }
 
 #[test]
+fn what_is_to_be_known_exactly_ends_with_the_time_it_has_after_the_fewest_blocks() {
+    // Never known exactly enough: the time decides, and what was planned only where there is enough of it.
+    for (within, blocks, runs) in [(0.001, 6, 9), (1e6, 9, 9)] {
+        let (trials, told, kept) = played(&Request { narrow: Some(0.0), ..request(9, Some(within)) });
+        assert_eq!((trials, kept), (2 * blocks * 2, runs), "{within} s");
+        assert_eq!(told.reckoned[0].0, 2 * blocks as u64 * 2);
+    }
+}
+
+#[test]
 fn an_axis_of_a_side_that_no_point_has_is_refused() {
     let (registry, calm) = (registry(), AtomicBool::new(false));
     let folder = tempfile::tempdir().unwrap();

@@ -20,6 +20,7 @@ pub fn path() -> Path {
             ("quick", include_str!("../presets/quick.toml")),
             ("suite", include_str!("../presets/suite.toml")),
             ("modes", include_str!("../presets/modes.toml")),
+            ("modes-host", include_str!("../presets/modes-host.toml")),
         ],
         claims: "",
     }

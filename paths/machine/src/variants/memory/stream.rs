@@ -101,6 +101,21 @@ impl Variant for Stream {
         Ok(plan)
     }
 
+    fn title(&self, params: &Params) -> Option<String> {
+        let mut title = format!("STREAM's {}", params.word("kernel").ok()?);
+        match params.int("mib").ok()? {
+            0 => {}
+            mib => title += &format!(", arrays of {mib} MiB"),
+        }
+        for (axis, usual) in [("stores", "plain"), ("backing", "own")] {
+            let word = params.word(axis).ok()?;
+            if word != usual {
+                title += &format!(", {axis} {word}");
+            }
+        }
+        surroundings::titled(title + &params::threads_told(params), params)
+    }
+
     fn yields(&self, params: &Params) -> Vec<Yield> {
         let kernel = params.word("kernel").ok().and_then(Kernel::named);
         kernel.map(|kernel| Yield::bytes(kernel.bytes() * PER_MIB as u64)).into_iter().collect()
