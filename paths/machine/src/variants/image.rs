@@ -12,7 +12,7 @@ use tollway_host::cpu::{allowed_cpus, cpus_of_process, set_affinity};
 use tollway_host::scratch;
 use tollway_load::wait_until;
 
-use super::disk::{self, CHECKED, Counted, LARGE, MIB};
+use super::disk::{self, CHECKED, Counted, MIB};
 use crate::engine::disk::{Load, Pattern};
 use crate::engine::image::{Direction, Drive, Format, Image, Medium, PACKAGE, PROGRAM, Server};
 
@@ -21,11 +21,11 @@ const LUKS: &str = "luks";
 /// The most that requests under way may have of memory, in bytes.
 const MOST: u64 = 512 * MIB;
 
-/// The images of which encryption alone is measured, in bytes: enough for 32 of the largest requests.
-const IN_MEMORY: u64 = 32 * MIB;
+/// The images of which encryption alone is measured, in bytes, where requests are not so large that two want more.
+const IN_MEMORY: u64 = 4 * MIB;
 
-/// What a sample of encryption alone takes at the least, with encryption and without: an interrupt is little of it.
-const SAMPLE: Duration = Duration::from_millis(4);
+/// What a sample of encryption alone takes at the least, with encryption and without: short enough that most are not interrupted.
+const SAMPLE: Duration = Duration::from_millis(1);
 
 pub(super) fn variants() -> Vec<Box<dyn Variant>> {
     vec![Box::new(OfQemu), Box::new(Encryption)]
@@ -229,7 +229,8 @@ impl Variant for Encryption {
     }
 
     fn plan(&self, params: &Params) -> Result<Plan> {
-        alone(params)?.check(IN_MEMORY)?;
+        let load = alone(params)?;
+        load.check(in_memory(load))?;
         Ok(plan("encryption"))
     }
 
@@ -256,6 +257,11 @@ fn alone(params: &Params) -> Result<Load> {
     Ok(Load { pattern, size: params.int("size")? as usize, depth: 1, direct: true })
 }
 
+/// Bytes of each of the two images.
+fn in_memory(load: Load) -> u64 {
+    IN_MEMORY.max(2 * load.size as u64)
+}
+
 struct Alone {
     load: Load,
     disks: Option<Disks>,
@@ -270,7 +276,7 @@ struct Disks {
 
 impl Disks {
     fn new(load: Load, seed: u64) -> Result<Disks> {
-        let image = |format| Image::make(Medium::Memory, format, IN_MEMORY, seed);
+        let image = |format| Image::make(Medium::Memory, format, in_memory(load), seed);
         let (plain, encrypted) = (image(Format::Raw)?, image(Format::Luks)?);
         let mut server = Server::start(&[&plain, &encrypted])?;
         let Load { pattern, size, depth, .. } = load;
@@ -288,7 +294,7 @@ impl Disks {
 
     /// What so many requests take, plain and encrypted, in ticks; `swapped`: in the other order.
     fn both(&mut self, clock: impl Clock, requests: u32, swapped: bool) -> Result<[Ticks; 2]> {
-        let mut timed = |drive: &mut Drive| {
+        let timed = |drive: &mut Drive| {
             let begun = clock.now();
             for _ in 0..requests {
                 drive.once()?;

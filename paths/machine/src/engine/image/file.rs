@@ -68,13 +68,13 @@ impl Image {
             Format::Raw => None,
             Format::Luks => Some(Luks::new()?),
         };
-        let generations = vec![seed as u32; (bytes / SECTOR as u64) as usize];
-        let image = Image { file: file.map_err(missing)?, luks, generations };
+        let mut image = Image { file: file.map_err(missing)?, luks, generations: Vec::new() };
         match fallocate(&image.file, FallocateFlags::empty(), 0, image.start() + bytes) {
             // Some file systems have none; then writing finds out.
             Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => {}
             Err(errno) => return Err(missing(errno)),
         }
+        image.generations = vec![seed as u32; (bytes / SECTOR as u64) as usize];
         image.fill(seed).map_err(missing)?;
         Ok(image)
     }

@@ -5,8 +5,8 @@
 //! what it is to decrypt can be encrypted by that: neither has to be believed.
 
 use aes::Aes256;
-use aes::cipher::{Array, KeyInit as _};
-use hmac::{Hmac, KeyInit as _, Mac};
+use aes::cipher::KeyInit;
+use hmac::{Hmac, Mac};
 use rustix::rand::{GetRandomFlags, getrandom};
 use sha2::{Digest, Sha256};
 use tollway_core::{Error, Result};
@@ -80,8 +80,8 @@ fn fill_random(mut bytes: &mut [u8]) -> Result<()> {
 }
 
 fn cipher(key: &[u8; KEY]) -> Xts128<Aes256> {
-    let (own, tweak) = Array(*key).split();
-    Xts128::new(Aes256::new(&own), Aes256::new(&tweak))
+    let half = |bytes| Aes256::new_from_slice(bytes).expect("half of it is a key of AES-256");
+    Xts128::new(half(&key[..KEY / 2]), half(&key[KEY / 2..]))
 }
 
 /// PBKDF2 with HMAC-SHA-256 (RFC 8018, 5.2).
