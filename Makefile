@@ -10,7 +10,7 @@ FEATURES = --features tollway-channel/tokio
 HOSTILE_CHAINS ?= 10000000
 LIES ?= 100000000
 
-.PHONY: run test agent guard bench truth kill-test coverage long verdicts guest-test hostile tcp-long lies miri orderings pauses deaths both model fuzz oracle audit setup-guest clean help
+.PHONY: run test agent guard bench truth kill-test coverage long verdicts guest-test modes-bar hostile tcp-long lies miri orderings pauses deaths both model fuzz oracle audit setup-guest clean help
 
 run: setup-run agent           ## set up, build, run the main job: price list and report.html
 	$(CARGO) build --release --package tollway
@@ -60,6 +60,10 @@ verdicts: setup-run            ## filters: 10^8 verdicts of machine code, interp
 guest-test: agent              ## eight Linux guests at once, and twenty started and stopped: what do they leave?
 	TOLLWAY_REQUIRE=qemu,agent TOLLWAY_GUESTS_AT_ONCE=8 TOLLWAY_GUEST_CYCLES=20 \
 	  $(CARGO) test --package tollway-tenant --test linux_guests -- --nocapture
+
+modes-bar: setup-guest agent   ## two modes of guests compared five times from the start: has each row the same verdict? (10 minutes) Wants the machine to itself
+	$(CARGO) build --release --package tollway
+	target/release/tollway --store target/modes-bar.db machine modes high-performance balanced --repeat 5 --time 600 --html target/modes-bar.html
 
 hostile:                       ## hostile tenants of a crypto card, HOSTILE_CHAINS (10^7) chains of them: do neighbours, keys or the card's memory suffer? Wants the machine to itself
 	TOLLWAY_CHAINS=$(HOSTILE_CHAINS) TOLLWAY_REQUIRE=quiet \

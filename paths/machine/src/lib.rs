@@ -21,6 +21,7 @@ pub fn path() -> Path {
             ("suite", include_str!("../presets/suite.toml")),
             ("modes", include_str!("../presets/modes.toml")),
             ("claims", include_str!("../presets/claims.toml")),
+            ("modes-host", include_str!("../presets/modes-host.toml")),
         ],
         claims: include_str!("../claims.toml"),
     }

@@ -125,6 +125,7 @@ pub struct Suite {
   tollway machine modes
   tollway machine modes high-performance balanced
   tollway machine modes high-performance my-mode.toml --part disk --until 2 --time 900
+  tollway machine modes high-performance balanced --repeat 5 --time 600 --html modes.html
 
 A mode is a TOML file: how a guest is made ([guest]: values of axes, as `tollway list machine` has them) and what of the host is set \
                   meanwhile ([host]: files under /sys and /proc/sys). Guests of both modes live side by side; each row is measured in both in turns \
@@ -157,6 +158,14 @@ pub struct Modes {
     /// What counts as the same, in per cent.
     #[arg(long, value_name = "PERCENT", default_value_t = 5.0, value_parser = percent)]
     pub margin: f64,
+
+    /// Compare so often from the start, with guests booted anew and another order; rows with different verdicts are a failure (exit code 3).
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub repeat: u32,
+
+    /// Write the page to FILE as well.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
 
     /// How long.
     #[command(flatten)]

@@ -10,7 +10,7 @@ use crate::args::{Business, By, Part, Suite};
 const PARTS: [(Part, &[&str]); 5] = [
     (Part::Cpu, &["primes", "events", "peak"]),
     (Part::Memory, &["stream", "latency", "faults"]),
-    (Part::Disk, &["disk", "fsync"]),
+    (Part::Disk, &["disk", "fsync", "image"]),
     (Part::Network, &["tcp-streams", "tcp-requests", "udp-datagrams"]),
     (Part::Service, &["service"]),
 ];

@@ -63,11 +63,14 @@ fn repeats(of: &tool::args::Repeats) -> Repeats {
 /// Two modes in turns, or what modes there are.
 fn compare(arguments: &Arguments, options: &Modes) -> Result<Ending> {
     let registry = tollway_all::registry();
+    if let Some(file) = &options.html {
+        output::check_writable(file)?;
+    }
     let lab = laboratory::lab(&registry)?;
     let mut told = progress_bar::Told::new();
-    let ended = modes::run(options, &lab, &arguments.store, &mut told);
+    let ended = modes::run(options, &lab, &arguments.store, &mut told, &output::tell);
     told.finish();
-    let (found, ending) = ended?;
+    let (found, ended) = ended?;
     match &found {
         Told::Listed(modes) if arguments.json => output::json(modes)?,
         Told::Listed(modes) => {
@@ -75,14 +78,41 @@ fn compare(arguments: &Arguments, options: &Modes) -> Result<Ending> {
             output::text(&text.join("\n"))?;
         }
         Told::Planned(estimate) => work::plan(arguments, estimate)?,
-        Told::Found(None) => {}
-        Told::Found(Some(document)) if arguments.json => output::json(document)?,
-        Told::Found(Some(document)) => output::text(&document.to_text(output::width()))?,
+        Told::Nothing(run) => output::tell(&format!(
+            "interrupted before a row was measured; run {run} has what there is of what the prediction is made of"
+        )),
+        Told::Found(document) => show(arguments, options, document)?,
     }
-    Ok(match ending {
+    Ok(ending(ended))
+}
+
+/// Prints what was found of two modes, and writes the page where that was asked for.
+fn show(arguments: &Arguments, options: &Modes, document: &modes::ModesDocument) -> Result<()> {
+    if let Some(file) = &options.html {
+        output::write(file, &document.page()?)?;
+    }
+    if arguments.json {
+        output::json(document)
+    } else {
+        Ok(output::text(&document.to_text(output::width()))?)
+    }
+}
+
+/// Shows two modes of a run that has gone on; nothing where it is but a part of what the command does.
+pub fn resumed(run: &Measured<'_>, options: &Modes) -> Result<Option<Ending>> {
+    let lab = laboratory::lab(run.registry)?;
+    let Some((document, ended)) = modes::resumed(options, &lab, run.store, run.ended)? else {
+        return Ok(None);
+    };
+    show(run.arguments, options, &document)?;
+    Ok(Some(ending(ended)))
+}
+
+fn ending(of: modes::Ending) -> Ending {
+    match of {
         modes::Ending::Done => Ending::Done,
         modes::Ending::CheckFailed => Ending::CheckFailed,
         modes::Ending::RequirementMissing => Ending::RequirementMissing,
         modes::Ending::Interrupted => Ending::Interrupted,
-    })
+    }
 }

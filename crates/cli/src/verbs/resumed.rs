@@ -6,10 +6,11 @@ use tollway_capture_tool::args::What as Capture;
 use tollway_cipher_tool::args::What as Cipher;
 use tollway_ipc_tool::args::What as Ipc;
 use tollway_ipc_tool::sweep::Sweep;
+use tollway_machine_tool::args::What as Machine;
 use tollway_store::RunState;
 
 use super::work::{self, Measured};
-use super::{bill, compare, ipc, reproduce};
+use super::{bill, compare, ipc, machine, reproduce};
 use crate::args::{Arguments, Verb};
 use crate::exit::Ending;
 use crate::output;
@@ -73,6 +74,13 @@ fn show_as_begun(measured: &Measured<'_>) -> Result<Option<Ending>> {
             Ipc::AllocServer(of) => ipc::resumed(measured, &Sweep::alloc_server(of))?,
             Ipc::TcpServer(of) => ipc::resumed(measured, &Sweep::tcp_server(of))?,
             Ipc::Advise(_) => return part_of("ipc advise"),
+        },
+        Verb::Machine(options) => match &options.what {
+            Machine::Modes(options) => match machine::resumed(measured, options)? {
+                Some(ending) => ending,
+                None => return part_of("machine modes"),
+            },
+            Machine::Suite(_) => return Ok(None),
         },
         Verb::Reproduce(options) if ended.state == RunState::Complete => {
             reproduce::resumed(measured, options)?

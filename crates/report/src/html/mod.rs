@@ -5,6 +5,7 @@
 
 mod bills;
 mod card;
+mod comparison;
 mod distribution;
 mod evidence;
 mod guests;
@@ -13,6 +14,7 @@ mod scale;
 mod sharing;
 mod view;
 
+pub use comparison::{PageTable, comparison_page};
 pub(crate) use distribution::Distribution;
 
 use minijinja::syntax::SyntaxConfig;
@@ -22,9 +24,10 @@ use crate::Result;
 use crate::document::RunDocument;
 
 /// The templates, by name: the ending decides how a value is escaped.
-const TEMPLATES: [(&str, &str); 14] = [
+const TEMPLATES: [(&str, &str); 15] = [
     ("page.html", include_str!("../../templates/page.html")),
     ("headlines.html", include_str!("../../templates/headlines.html")),
+    ("comparison.html", include_str!("../../templates/comparison.html")),
     ("card.html", include_str!("../../templates/card.html")),
     ("overview.html", include_str!("../../templates/overview.html")),
     ("prices.html", include_str!("../../templates/prices.html")),
@@ -45,6 +48,11 @@ pub(crate) fn page(
     distributions: &[Option<Distribution>],
     bills_first: bool,
 ) -> Result<String> {
+    let page = view::Page::of(document, distributions, bills_first);
+    Ok(environment()?.get_template("page.html")?.render(value::Serde(page))?)
+}
+
+fn environment() -> Result<Environment<'static>> {
     let mut environment = Environment::new();
     // Lines that hold only a tag leave nothing behind.
     let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?;
@@ -54,6 +62,5 @@ pub(crate) fn page(
     for (name, text) in TEMPLATES {
         environment.add_template(name, text)?;
     }
-    let page = view::Page::of(document, distributions, bills_first);
-    Ok(environment.get_template("page.html")?.render(value::Serde(page))?)
+    Ok(environment)
 }

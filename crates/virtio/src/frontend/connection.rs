@@ -4,7 +4,9 @@
 use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd};
-use std::os::unix::net::UnixStream;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::{SocketAddr, UnixStream};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -39,7 +41,7 @@ impl Connection {
         pages: &SharedPages,
         lanes: &mut [Lane],
     ) -> Result<(Connection, Vec<(usize, u64)>), SetUp> {
-        let stream = UnixStream::connect(path)?;
+        let stream = connect(path)?;
         stream.set_read_timeout(Some(options.patience))?;
         stream.set_write_timeout(Some(options.patience))?;
         let mut messages = Messages::from_stream(stream.try_clone()?, lanes.len() as u64);
@@ -158,6 +160,14 @@ impl Connection {
         }
         message[HEADER..].copy_from_slice(body);
         (&*self.stream).write_all(&message)
+    }
+}
+
+/// What listens there; a path that begins with a zero is an abstract name (unix(7)), which no file system has.
+fn connect(path: &Path) -> std::io::Result<UnixStream> {
+    match path.as_os_str().as_bytes() {
+        [0, name @ ..] => UnixStream::connect_addr(&SocketAddr::from_abstract_name(name)?),
+        _ => UnixStream::connect(path),
     }
 }
 

@@ -72,7 +72,7 @@ pub struct Control {
 }
 
 impl Link {
-    /// Connects, and sets the queues up.
+    /// Connects, and sets the queues up. A path that begins with a zero is an abstract name (unix(7)).
     ///
     /// # Errors
     /// [`Error::Input`] for options that cannot be; [`Error::System`] if nobody listens there, or what listens does not

@@ -59,7 +59,9 @@ impl Peer {
         self.close();
         match self {
             Peer::Socket { path, connection } => {
-                let doing = format!("connecting to {}", path.display());
+                // An abstract name, as the kernel prints it.
+                let place = path.display().to_string().replace('\0', "@");
+                let doing = format!("connecting to {place}");
                 let (made, lost) = Connection::open(path, options, pages, lanes).map_err(|e| match e {
                     SetUp::Vhost(e) => Error::system(doing, e),
                     SetUp::Stream(e) => Error::system(doing, e),

@@ -2,6 +2,7 @@
 
 pub mod cpu;
 pub mod disk;
+pub mod image;
 pub mod memory;
 pub mod network;
 pub mod service;

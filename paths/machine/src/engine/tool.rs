@@ -2,12 +2,14 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
+use std::os::fd::{BorrowedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{
     Pid, PidfdFlags, Signal, getpid, getppid, pidfd_open, set_parent_process_death_signal,
 };
@@ -30,7 +32,7 @@ pub fn output(command: &mut Command, cpus: &[u32], limit: Duration) -> Result<St
 
     let own = allowed_cpus()?;
     set_affinity(cpus)?;
-    let running = Running::start(command);
+    let running = Running::start(command, Vec::new());
     set_affinity(&own)?;
     let mut running = running.map_err(|e| failed("starting", &e))?;
 
@@ -57,17 +59,22 @@ fn read(file: &mut File) -> io::Result<String> {
 }
 
 /// Ends with the thread that started it, whatever kills that, and with this value.
-struct Running(Child);
+pub(super) struct Running(Child);
 
 impl Running {
-    fn start(command: &mut Command) -> io::Result<Running> {
+    /// Starts it with these descriptors of ours, under their own numbers.
+    pub(super) fn start(command: &mut Command, inherited: Vec<RawFd>) -> io::Result<Running> {
         let parent = getpid();
         let before_exec = move || {
             set_parent_process_death_signal(Some(Signal::KILL))?;
+            for descriptor in &inherited {
+                // SAFETY: it is open in who starts this, and only borrowed.
+                fcntl_setfd(unsafe { BorrowedFd::borrow_raw(*descriptor) }, FdFlags::empty())?;
+            }
             // It may have ended before the line above.
             if getppid() == Some(parent) { Ok(()) } else { Err(io::Error::from_raw_os_error(3)) }
         };
-        // SAFETY: what runs between fork and exec makes two system calls and does not allocate: errors made of a number
+        // SAFETY: what runs between fork and exec makes system calls and does not allocate: errors made of a number
         // do not.
         unsafe { command.pre_exec(before_exec) };
         command.spawn().map(Running)
@@ -141,7 +148,7 @@ mod tests {
     fn it_ends_with_the_thread_that_started_it() {
         let pid = std::thread::spawn(|| {
             let mut command = Command::new("sleep");
-            let running = Running::start(command.arg("60")).unwrap();
+            let running = Running::start(command.arg("60"), Vec::new()).unwrap();
             let pid = running.0.id();
             std::mem::forget(running);
             pid

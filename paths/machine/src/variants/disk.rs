@@ -18,22 +18,40 @@ use crate::surroundings;
 
 const FIO: &str = "fio";
 
-const MIB: u64 = 1 << 20;
+pub(super) const MIB: u64 = 1 << 20;
 
 /// Bytes of the last accesses that are read back from the disk after each trial.
-const CHECKED: u64 = 8 * MIB;
+pub(super) const CHECKED: u64 = 8 * MIB;
 
 /// What the slowest disk takes for a MiB of a new file.
 const MIB_TAKES: Duration = Duration::from_millis(50);
 
 /// From this size on the bytes are the headline, not how many accesses.
-const LARGE: u64 = 65536;
+pub(super) const LARGE: u64 = 65536;
 
 pub(super) fn variants() -> Vec<Box<dyn Variant>> {
     vec![Box::new(Disk), Box::new(Fsync)]
 }
 
-fn size() -> Axis {
+pub(super) fn pattern() -> Axis {
+    Axis {
+        name: "pattern",
+        about: "what is done in which order, by fio's names",
+        domain: Domain::Words(Pattern::WORDS),
+        default: Value::Text("randread".into()),
+    }
+}
+
+pub(super) fn depth() -> Axis {
+    Axis {
+        name: "depth",
+        about: "accesses under way",
+        domain: Domain::Whole(1, 128),
+        default: Value::Int(32),
+    }
+}
+
+pub(super) fn size() -> Axis {
     Axis {
         name: "size",
         about: "bytes of a block: whole sectors of 512",
@@ -42,7 +60,7 @@ fn size() -> Axis {
     }
 }
 
-fn mib(default: u64) -> Axis {
+pub(super) fn mib(default: u64) -> Axis {
     Axis {
         name: "mib",
         about: "the file, in MiB",
@@ -65,7 +83,7 @@ fn room(params: &Params) -> Result<u64> {
     Ok(mib + mib / 8)
 }
 
-fn make_takes(params: &Params) -> Duration {
+pub(super) fn make_takes(params: &Params) -> Duration {
     MIB_TAKES * params.int("mib").map_or(0, |mib| mib as u32)
 }
 
@@ -89,12 +107,7 @@ impl Variant for Disk {
 
     fn axes(&self) -> Vec<Axis> {
         let own = vec![
-            Axis {
-                name: "pattern",
-                about: "what is done in which order, by fio's names",
-                domain: Domain::Words(Pattern::WORDS),
-                default: Value::Text("randread".into()),
-            },
+            pattern(),
             size(),
             Axis {
                 name: "access",
@@ -102,12 +115,7 @@ impl Variant for Disk {
                 domain: Domain::Words(&["direct", "buffered"]),
                 default: Value::Text("direct".into()),
             },
-            Axis {
-                name: "depth",
-                about: "accesses under way",
-                domain: Domain::Whole(1, 128),
-                default: Value::Int(32),
-            },
+            depth(),
             mib(256),
             params::by(&[TOLLWAY, FIO]),
         ];
@@ -143,29 +151,14 @@ impl Variant for Disk {
         surroundings::settled(plan, params, Some(room(params)?))
     }
 
-    fn title(&self, params: &Params) -> Option<String> {
-        let pattern = match params.word("pattern").ok()? {
-            "randread" => "random read",
-            "randwrite" => "random write",
-            "randrw" => "random read and write",
-            other => other,
-        };
-        let size = surroundings::size(params.int("size").ok()?);
-        let access = match params.word("access").ok()? {
-            "direct" => "",
-            _ => ", through the page cache",
-        };
-        let rest = format!("{access}, depth {}{}", params.int("depth").ok()?, file_told(params, 256));
-        surroundings::titled(format!("{pattern}, {size}{rest}"), params)
+    fn yields(&self, params: &Params) -> Vec<Yield> {
+        yields(params)
     }
 
-    fn yields(&self, params: &Params) -> Vec<Yield> {
-        let size = params.int("size").unwrap_or_default();
-        let mut yields = vec![Yield::one(Unit::Accesses), Yield::bytes(size)];
-        if size >= LARGE {
-            yields.reverse();
-        }
-        yields
+    fn title(&self, params: &Params) -> Option<String> {
+        let through = if params.word("access").ok()? == "direct" { "" } else { ", through the page cache" };
+        let file = file_told(params, 256);
+        surroundings::titled(format!("{}{through}{file}", access_told(params)?), params)
     }
 
     fn patience(&self, params: &Params) -> Duration {
@@ -180,6 +173,28 @@ impl Variant for Disk {
             _ => Box::new(Ours { load, bytes, accesses: None, tally: Tally::default() }),
         })
     }
+}
+
+/// Accesses and bytes, the headline first.
+pub(super) fn yields(params: &Params) -> Vec<Yield> {
+    let size = params.int("size").unwrap_or_default();
+    let mut yields = vec![Yield::one(Unit::Accesses), Yield::bytes(size)];
+    if size >= LARGE {
+        yields.reverse();
+    }
+    yields
+}
+
+/// What a person reads: `random read, 4 KiB, depth 32`.
+pub(super) fn access_told(params: &Params) -> Option<String> {
+    let what = match params.word("pattern").ok()? {
+        "randread" => "random read",
+        "randwrite" => "random write",
+        "randrw" => "random read and write",
+        word => word,
+    };
+    let size = surroundings::size(params.int("size").ok()?);
+    Some(format!("{what}, {size}, depth {}", params.int("depth").ok()?))
 }
 
 fn load(params: &Params) -> Result<Load> {
@@ -263,19 +278,19 @@ impl Actor for Ours {
     }
 }
 
-fn counts(read: u64, written: u64) -> Tally {
+pub(super) fn counts(read: u64, written: u64) -> Tally {
     Tally::default().counter("blocks read", read).counter("blocks written", written)
 }
 
 /// Counts what comes back between two looks of the window, the first of which is where the counting begins: what came back with it was
 /// the work of the time before. So the rate is right, however few come back, and however many at once.
 #[derive(Default)]
-struct Counted {
+pub(super) struct Counted {
     from: Option<Ticks>,
 }
 
 impl Counted {
-    fn look(
+    pub(super) fn look(
         &mut self,
         window: &Window,
         recorder: &mut Recorder,

@@ -3,6 +3,7 @@
 pub(crate) mod business;
 mod cpu;
 mod disk;
+mod image;
 mod memory;
 mod network;
 mod service;
@@ -12,5 +13,5 @@ use tollway_core::Variant;
 pub(crate) fn all() -> Vec<Box<dyn Variant>> {
     let parts = [cpu::all(), memory::all(), disk::variants(), network::variants()].into_iter().flatten();
     let service: Box<dyn Variant> = Box::new(service::Service);
-    parts.map(business::beside).chain([service]).collect()
+    parts.map(business::beside).chain(image::variants()).chain([service]).collect()
 }

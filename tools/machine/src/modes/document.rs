@@ -1,11 +1,16 @@
 //! What a comparison of two modes says.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tollway_core::Value;
 use tollway_report::Comparison;
 use tollway_report::document::{ComparisonDocument, OutcomeDocument, PointDocument, RunDocument, Span};
 
-use crate::args::Modes;
+use super::Asked;
+use super::repeated::RepeatedDocument;
+use super::rows::{Titled, title};
 use crate::mode::{Deviation, Mode};
 
 /// The version of the document.
@@ -29,7 +34,19 @@ pub struct ModesDocument {
     /// What encryption was foretold to cost before the rows were measured, and what it cost.
     pub foretold: Vec<ForetoldDocument>,
     /// Rows that were skipped or failed, and why.
-    pub setbacks: Vec<(String, String)>,
+    pub setbacks: Vec<SetbackDocument>,
+    /// What repetitions have come to, of which `comparison` and `foretold` are the last; null where there was one only.
+    pub repeated: Option<RepeatedDocument>,
+}
+
+/// A row without a figure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SetbackDocument {
+    /// The row.
+    pub title: String,
+    /// Why.
+    pub why: String,
 }
 
 /// A mode.
@@ -41,11 +58,31 @@ pub struct ModeDocument {
     /// What it is.
     pub about: String,
     /// How a guest is made: axes and their values.
-    pub guest: Vec<(String, String)>,
+    pub guest: Vec<SetDocument>,
     /// What is set on the host meanwhile.
-    pub host: Vec<(String, String)>,
-    /// What it stands for, and what it is here instead.
-    pub deviations: Vec<(String, String)>,
+    pub host: Vec<SetDocument>,
+    /// Where it is not what it stands for.
+    pub deviations: Vec<DeviationDocument>,
+}
+
+/// What a mode sets.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SetDocument {
+    /// An axis, or a file of the host's.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+}
+
+/// Where a mode differs from what it stands for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DeviationDocument {
+    /// What it is there.
+    pub from: String,
+    /// What it is here.
+    pub here: String,
 }
 
 /// A row that was foretold.
@@ -68,25 +105,40 @@ pub struct ForetoldDocument {
 
 impl ModeDocument {
     pub(super) fn of(mode: &Mode) -> ModeDocument {
-        let pair = |Deviation { from, here }: &Deviation| (from.clone(), here.clone());
+        let deviation = |Deviation { from, here }: &Deviation| DeviationDocument {
+            from: from.clone(),
+            here: here.clone(),
+        };
+        let set = |name: String, value: String| SetDocument { name, value };
         ModeDocument {
             name: mode.mode.name.clone(),
             about: mode.mode.about.clone(),
-            guest: mode.guest.iter().map(|(axis, value)| (axis.clone(), value.to_string())).collect(),
-            host: mode.host.iter().map(|(file, value)| (file.display().to_string(), value.clone())).collect(),
-            deviations: mode.deviation.iter().map(pair).collect(),
+            guest: mode.guest.iter().map(|(axis, value)| set(axis.clone(), value.to_string())).collect(),
+            host: mode
+                .host
+                .iter()
+                .map(|(file, value)| set(file.display().to_string(), value.clone()))
+                .collect(),
+            deviations: mode.deviation.iter().map(deviation).collect(),
         }
     }
 }
 
 impl ModesDocument {
     pub(super) fn of(
-        modes: &[Mode; 2],
-        options: &Modes,
+        asked: &Asked<'_>,
         comparison: Comparison,
         run: &RunDocument,
+        titles: &[Titled],
     ) -> ModesDocument {
-        let mut setbacks: Vec<(String, String)> = Vec::new();
+        let called = |variant: &str, params: &BTreeMap<String, Value>, otherwise: &str| {
+            title(titles, variant, |axis| params.get(axis).cloned()).unwrap_or(otherwise).to_owned()
+        };
+        let mut comparison = comparison.document().clone();
+        for figure in &mut comparison.figures {
+            figure.title = called(&figure.variant, &figure.params, &figure.title);
+        }
+        let mut setbacks: Vec<SetbackDocument> = Vec::new();
         for point in &run.points {
             let why = match (&point.skipped, &point.error) {
                 (Some(missing), _) => {
@@ -95,33 +147,40 @@ impl ModesDocument {
                 (None, Some(error)) => format!("failed: {error}"),
                 (None, None) => continue,
             };
-            let row = (point.title.clone(), why);
+            let row = SetbackDocument { title: called(&point.variant, &point.params, &point.title), why };
             if !setbacks.contains(&row) {
                 setbacks.push(row);
             }
         }
         ModesDocument {
             schema_version: SCHEMA_VERSION,
-            modes: [0, 1].map(|side| ModeDocument::of(&modes[side])),
-            in_guests: !options.host,
-            until: options.until / 100.0,
-            comparison: comparison.document().clone(),
-            foretold: run.points.iter().filter_map(ForetoldDocument::of).collect(),
+            modes: [0, 1].map(|side| ModeDocument::of(&asked.modes[side])),
+            in_guests: !asked.options.host,
+            until: asked.options.until / 100.0,
+            comparison,
+            foretold: run
+                .points
+                .iter()
+                .filter_map(|point| {
+                    ForetoldDocument::of(point, called(&point.variant, &point.params, &point.title))
+                })
+                .collect(),
             setbacks,
+            repeated: None,
         }
     }
 }
 
 impl ForetoldDocument {
     /// `None` where the point was not foretold, or has no figure.
-    fn of(point: &PointDocument) -> Option<ForetoldDocument> {
+    fn of(point: &PointDocument, title: String) -> Option<ForetoldDocument> {
         let (headline, prediction) = (point.rates.first()?, point.prediction.as_ref()?);
         let (measured, grade) = (prediction.measured?, prediction.grade?);
         // So many for each operation, by what it gave at the pace that was measured.
         let each = headline.per_second.estimate * measured.ns.estimate;
         let rate = |ns: Span| Span { estimate: each / ns.estimate, lo: each / ns.hi, hi: each / ns.lo };
         Some(ForetoldDocument {
-            title: point.title.clone(),
+            title,
             unit: headline.unit.clone(),
             foretold: rate(prediction.ns),
             measured: headline.per_second,

@@ -1,27 +1,24 @@
 //! What encryption of the disk is to cost, foretold from two prices that are measured first: the row without it, and what the host's
 //! encryption takes by itself for a request of that size.
 //!
-//! Of requests one after the other the two add up. Of several at once the disk may work while the host encrypts: then the row takes at
-//! least the dearer of the two and at most their sum, and that is the interval.
+//! The row without it is that of the mode that encrypts with nothing but the disk changed: what else tells the modes apart is no part of
+//! what is foretold. Of requests one after the other the two prices add up. Of several at once the disk may work while the host
+//! encrypts: then the row takes at least the dearer of the two and at most their sum, and that is the interval.
 
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use tollway_core::{Forecast, Params, Quoted, TrialSpec, Value};
+use tollway_core::{Forecast, Params, Quoted, Registry, TrialSpec};
 use tollway_lab::point::Point;
 use tollway_lab::progress::Progress;
-use tollway_lab::{Foretold, Lab, Request};
+use tollway_lab::{Estimate, Foretold, Lab, Request};
 use tollway_stats::Interval;
-use tollway_store::{PointId, RunState, Store};
+use tollway_store::{PointId, RunId, RunState, Store};
 
-use super::{FOR_TOLLS, asked};
-use crate::args::Modes;
+use super::rows::{DISK, IN_GUESTS, PLAIN, is_encrypted};
+use super::{Asked, FOR_TOLLS, laboratory};
 use crate::suite::case;
 use crate::{PATH, suite};
-
-/// The axis and its word for a disk that the host encrypts.
-const DISK: &str = "disk";
-const ENCRYPTED: &str = "luks";
 
 /// The variant that has the price of encryption by itself, and its axes.
 const PRICE: &str = "luks";
@@ -29,88 +26,116 @@ const SIZE: &str = "size";
 const DIRECTION: &str = "direction";
 
 /// Blocks in which the prices are measured.
-const BLOCKS: u32 = 6;
+pub(super) const BLOCKS: u32 = 6;
 
-/// A row that one side encrypts and the other does not.
-struct Row {
-    plain: Point,
-    encrypted: Point,
+/// What the forecasts are made of: what is to be measured for them, and for which points.
+pub(super) struct Prices {
+    /// `None` where nothing is foretold.
+    request: Option<Request>,
+    /// Points of the side that encrypts.
+    encrypted: Vec<Point>,
 }
 
-/// The forecasts; `None` where it was interrupted.
-pub(super) fn of(
-    request: &Request,
-    options: &Modes,
-    lab: &Lab<'_>,
-    store: &mut Store,
-    progress: &mut dyn Progress,
-) -> Result<Option<Vec<Foretold>>> {
-    let mut rows = Vec::new();
-    for point in request.points(lab.registry)? {
-        let sides: Vec<Point> =
-            request.sides.iter().map(|side| point.on(side, lab.registry)).collect::<Result<_, _>>()?;
-        let is_encrypted = |point: &Point| point.params.get(DISK) == Some(&Value::from(ENCRYPTED));
-        let works_on_a_disk = point.params.get("pattern").is_some();
-        if let [a, b] = &sides[..]
-            && works_on_a_disk
-            && is_encrypted(a) != is_encrypted(b)
-        {
-            let (plain, encrypted) = if is_encrypted(a) { (b, a) } else { (a, b) };
-            rows.push(Row { plain: plain.clone(), encrypted: encrypted.clone() });
-        }
-    }
-    if rows.is_empty() {
-        return Ok(Some(Vec::new()));
-    }
-    let mut cases: Vec<_> = rows.iter().map(|row| case(&row.plain.variant, &row.plain.params)).collect();
-    for row in &rows {
-        for direction in directions(&row.plain.params) {
-            let params = price_of(&row.plain.params, direction)?;
-            let price = case(PRICE, &params);
-            if !cases.contains(&price) {
-                cases.push(price);
+impl Prices {
+    /// Those of the rows that one side encrypts and the other does not.
+    ///
+    /// # Errors
+    /// None of presets and modes that a request was made of.
+    pub(super) fn of(request: &Request, asked: &Asked<'_>, registry: &Registry) -> Result<Prices> {
+        let mut encrypted = Vec::new();
+        for point in request.points(registry)? {
+            let sides: Vec<Point> =
+                request.sides.iter().map(|side| point.on(side, registry)).collect::<Result<_, _>>()?;
+            let works_on_a_disk = point.params.get("pattern").is_some();
+            if let [a, b] = &sides[..]
+                && works_on_a_disk
+                && is_encrypted(&a.params) != is_encrypted(&b.params)
+            {
+                encrypted.push(if is_encrypted(&a.params) { a.clone() } else { b.clone() });
             }
         }
+        if encrypted.is_empty() {
+            return Ok(Prices { request: None, encrypted });
+        }
+        let mut cases = Vec::new();
+        for row in &encrypted {
+            cases.push(case(&row.variant, &plain(&row.params)));
+            for direction in directions(&row.params) {
+                let price = case(PRICE, &price_of(&row.params, direction)?);
+                if !cases.contains(&price) {
+                    cases.push(price);
+                }
+            }
+        }
+        let mut preset = suite::preset(registry, PATH, IN_GUESTS)?;
+        preset.axes.0.clear();
+        preset.case = cases;
+        preset.trial = TrialSpec { runs: BLOCKS, ..preset.trial };
+        let title = format!("{}: what the prediction is made of", request.title);
+        let mut prices = laboratory(title, vec![preset], asked.options);
+        if let Some(seconds) = asked.options.repeats.time {
+            // It is measured once, however often is compared.
+            let share = FOR_TOLLS / (FOR_TOLLS + (1.0 - FOR_TOLLS) * f64::from(asked.options.repeat));
+            prices.fit_to(seconds * share, registry)?;
+        }
+        Ok(Prices { request: Some(prices), encrypted })
     }
-    let mut preset = suite::preset(lab.registry, PATH, super::IN_GUESTS)?;
-    preset.axes.0.clear();
-    preset.case = cases;
-    preset.trial = TrialSpec { runs: BLOCKS, ..request.selection.presets[0].trial.clone() };
-    let mut prices = asked("machine modes: what the prediction is made of".into(), preset, options);
-    if let Some(seconds) = options.repeats.time {
-        prices.fit_to(seconds * FOR_TOLLS, lab.registry)?;
+
+    /// What it would take.
+    ///
+    /// # Errors
+    /// As [`Lab::estimate`].
+    pub(super) fn estimate(&self, lab: &Lab<'_>) -> Result<Option<Estimate>> {
+        Ok(self.request.as_ref().map(|request| lab.estimate(request)).transpose()?)
     }
-    let ended = lab.run(store, &prices, progress)?;
-    if ended.state == RunState::Interrupted {
-        return Ok(None);
-    }
-    let points = store.points(ended.run)?;
-    let find = |variant: &str, params: &Params| -> Option<PointId> {
-        let same = |p: &&tollway_store::Point| {
-            p.spec.variant == variant
-                && params.iter().all(|(axis, value)| p.spec.params.get(axis) == Some(value))
+
+    /// Measures the prices, and foretells; where it is interrupted, the run that has what was measured.
+    ///
+    /// # Errors
+    /// Of the laboratory and the store.
+    pub(super) fn foretell(
+        self,
+        lab: &Lab<'_>,
+        store: &mut Store,
+        progress: &mut dyn Progress,
+    ) -> Result<Result<Vec<Foretold>, RunId>> {
+        let Some(request) = &self.request else { return Ok(Ok(Vec::new())) };
+        let ended = lab.run(store, request, progress)?;
+        if ended.state == RunState::Interrupted {
+            return Ok(Err(ended.run));
+        }
+        let points = store.points(ended.run)?;
+        let find = |variant: &str, params: &Params| -> Option<PointId> {
+            let same = |p: &&tollway_store::Point| {
+                p.spec.variant == variant
+                    && params.iter().all(|(axis, value)| p.spec.params.get(axis) == Some(value))
+            };
+            points.iter().find(same).map(|p| p.id)
         };
-        points.iter().find(same).map(|p| p.id)
-    };
-    let mut foretold = Vec::new();
-    for row in rows {
-        let Some(plain) = find(&row.plain.variant, &row.plain.params) else { continue };
-        let Some(plain) = store.pace(plain)? else { continue };
-        let mut encryption = Vec::new();
-        for direction in directions(&row.plain.params) {
-            let price = find(PRICE, &price_of(&row.plain.params, direction)?);
-            let figure = price.map(|id| store.figure(id)).transpose()?.flatten();
-            encryption.extend(figure.and_then(|figure| figure.median));
+        let mut foretold = Vec::new();
+        for row in self.encrypted {
+            let pace = find(&row.variant, &plain(&row.params)).map(|id| store.pace(id)).transpose()?;
+            let Some(pace) = pace.flatten() else { continue };
+            let mut encryption = Vec::new();
+            for direction in directions(&row.params) {
+                let price = find(PRICE, &price_of(&row.params, direction)?);
+                let figure = price.map(|id| store.figure(id)).transpose()?.flatten();
+                encryption.extend(figure.and_then(|figure| figure.median));
+            }
+            // One that could not be measured leaves the row without a prediction.
+            if encryption.len() == directions(&row.params).len() {
+                let forecast = forecast(&pace, &encryption, &row.params);
+                let Point { path, variant, params, .. } = row;
+                foretold.push(Foretold { path, variant, params, forecast });
+            }
         }
-        // One that could not be measured leaves the row without a prediction.
-        if encryption.len() < directions(&row.plain.params).len() {
-            continue;
-        }
-        let forecast = forecast(&plain, &encryption, &row.plain.params);
-        let Row { encrypted: Point { path, variant, params, .. }, .. } = row;
-        foretold.push(Foretold { path, variant, params, forecast });
+        Ok(Ok(foretold))
     }
-    Ok(Some(foretold))
+}
+
+/// The same without encryption.
+fn plain(params: &Params) -> Params {
+    params.clone().with(DISK, PLAIN)
 }
 
 /// Which way its requests go; both, in equal parts, of a mixed one.

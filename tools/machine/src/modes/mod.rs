@@ -2,31 +2,32 @@
 
 mod document;
 mod foretold;
+mod page;
+mod repeated;
+mod rows;
 mod words;
 
 use std::path::Path;
+use std::time::Instant;
 
 use anyhow::Result;
-use tollway_core::{Case, Error, OneOrMany, Preset, Value};
+use tollway_core::{Error, Preset};
 use tollway_lab::point::Selection;
 use tollway_lab::progress::Progress;
-use tollway_lab::{Ended, Estimate, Lab, Request};
+use tollway_lab::{Ended, Estimate, Lab, Request, not_kept};
 use tollway_report::{Comparison, RunReport};
 use tollway_stats::Criteria;
 use tollway_store::{RunId, RunState, Store};
 
-pub use document::{ForetoldDocument, ModeDocument, ModesDocument};
+pub use document::{
+    DeviationDocument, ForetoldDocument, ModeDocument, ModesDocument, SetDocument, SetbackDocument,
+};
+pub use repeated::{RepeatedDocument, RepeatedRow};
 
-use crate::PATH;
 use crate::args::Modes;
 use crate::mode::Mode;
-use crate::suite;
 
-/// The presets: in guests, and on this machine itself.
-const IN_GUESTS: &str = "modes";
-const HERE: &str = "quick";
-
-/// Share of the time, where it is limited, that is for what the prediction is made of.
+/// Share of the time, where it is limited, that is for what the prediction is made of, of a single comparison.
 const FOR_TOLLS: f64 = 0.2;
 
 /// How a command ended that did not err.
@@ -34,7 +35,7 @@ const FOR_TOLLS: f64 = 0.2;
 pub enum Ending {
     /// All was done.
     Done,
-    /// A row failed.
+    /// A row failed, or got different verdicts in repetitions.
     CheckFailed,
     /// Something is lacking, and --strict was given.
     RequirementMissing,
@@ -48,11 +49,19 @@ pub enum Told {
     Listed(Vec<ModeDocument>),
     /// What it would do.
     Planned(Estimate),
-    /// What it found; nothing of what was interrupted before there was anything.
-    Found(Option<Box<ModesDocument>>),
+    /// What it found.
+    Found(Box<ModesDocument>),
+    /// It was interrupted before there was a row, in this run, which has what the prediction is made of.
+    Nothing(RunId),
 }
 
-/// Compares, or lists what can be compared.
+/// Two modes, and what is asked about them.
+struct Asked<'a> {
+    modes: [Mode; 2],
+    options: &'a Modes,
+}
+
+/// Compares, or lists what can be compared. `warn` is told what cannot be kept.
 ///
 /// # Errors
 /// What of modes and options cannot be used, and of the laboratory.
@@ -61,37 +70,123 @@ pub fn run(
     lab: &Lab<'_>,
     store: &Path,
     progress: &mut dyn Progress,
+    warn: &dyn Fn(&str),
 ) -> Result<(Told, Ending)> {
     let (Some(a), Some(b)) = (&options.a, &options.b) else {
         return Ok((Told::Listed(Mode::shipped()?.iter().map(ModeDocument::of).collect()), Ending::Done));
     };
+    let asked = Asked { modes: both(a, b)?, options };
+    let mut request = rows::request(&asked, lab.registry)?;
+    let prices = foretold::Prices::of(&request, &asked, lab.registry)?;
+    let planned = planned(&request, &prices, options, lab)?;
+    if options.repeats.dry_run {
+        return Ok((Told::Planned(planned), Ending::Done));
+    }
+    if let Some(said) = options.repeats.time.and_then(|time| not_kept(time, planned.seconds)) {
+        warn(&format!("warning: {said}"));
+    }
+    let begun = Instant::now();
+    let mut store = Store::open(store)?;
+    match prices.foretell(lab, &mut store, progress)? {
+        Ok(foretold) => request.foretold = foretold,
+        Err(run) => return Ok((Told::Nothing(run), Ending::Interrupted)),
+    }
+    let mut documents = Vec::new();
+    let mut ending = Ending::Done;
+    for number in 1..=options.repeat {
+        let mut again = request.clone();
+        again.seed = again.seed.wrapping_add(u64::from(number - 1));
+        if options.repeat > 1 {
+            again.title += &format!(", {number} of {}", options.repeat);
+        }
+        if let Some(time) = options.repeats.time {
+            let left = (time - begun.elapsed().as_secs_f64()) / f64::from(options.repeat + 1 - number);
+            again.fit_to(left.max(1.0), lab.registry)?;
+        }
+        let ended = lab.run(&mut store, &again, progress)?;
+        documents.push(found(&store, ended.run, &asked, lab)?);
+        ending = ending.and(of_run(&ended, options));
+        if ending == Ending::Interrupted {
+            break;
+        }
+    }
+    let repeated = (options.repeat > 1).then(|| RepeatedDocument::of(&documents, options.repeat));
+    if repeated.as_ref().is_some_and(|repeated| !repeated.agree) {
+        ending = ending.and(Ending::CheckFailed);
+    }
+    let last = documents.pop().ok_or_else(|| Error::system("comparing modes", "nothing was measured"))?;
+    Ok((Told::Found(Box::new(ModesDocument { repeated, ..last })), ending))
+}
+
+/// What a run of two modes that was gone on with has come to; nothing where it is only what the prediction is made of.
+///
+/// # Errors
+/// Modes that cannot be read any more, and the store.
+pub fn resumed(
+    options: &Modes,
+    lab: &Lab<'_>,
+    store: &Store,
+    ended: &Ended,
+) -> Result<Option<(ModesDocument, Ending)>> {
+    let (Some(a), Some(b), 1) = (&options.a, &options.b, options.repeat) else { return Ok(None) };
+    if store.run(ended.run)?.spec.sides.is_empty() {
+        return Ok(None);
+    }
+    let asked = Asked { modes: both(a, b)?, options };
+    Ok(Some((found(store, ended.run, &asked, lab)?, of_run(ended, options))))
+}
+
+fn both(a: &str, b: &str) -> Result<[Mode; 2]> {
     let modes = [Mode::find(a)?, Mode::find(b)?];
     if modes[0].mode.name == modes[1].mode.name {
         return Err(Error::Input {
             place: format!("modes `{a}` and `{b}`"),
-            reason: "both have the same name".into(),
+            reason: format!("both have the name `{}`", modes[0].mode.name),
             remedy: "give one of them another name in its file".into(),
         }
         .into());
     }
-    let mut request = request(options, lab, &modes)?;
-    if let Some(seconds) = options.repeats.time {
-        request.fit_to(seconds * (1.0 - FOR_TOLLS), lab.registry)?;
-    }
-    if options.repeats.dry_run {
-        return Ok((Told::Planned(lab.estimate(&request)?), Ending::Done));
-    }
-    let mut store = Store::open(store)?;
-    let Some(foretold) = foretold::of(&request, options, lab, &mut store, progress)? else {
-        return Ok((Told::Found(None), Ending::Interrupted));
-    };
-    request.foretold = foretold;
-    let ended = lab.run(&mut store, &request, progress)?;
-    let document = found(&store, ended.run, &modes, options)?;
-    Ok((Told::Found(Some(Box::new(document))), ending(&ended, options)))
+    Ok(modes)
 }
 
-fn ending(ended: &Ended, options: &Modes) -> Ending {
+/// What all of it would do and take: no more than the time that it has, but the fewest blocks in any case.
+fn planned(request: &Request, prices: &foretold::Prices, options: &Modes, lab: &Lab<'_>) -> Result<Estimate> {
+    let times = f64::from(options.repeat);
+    let (foretelling, mut whole) = (prices.estimate(lab)?, lab.estimate(request)?);
+    let mut least = request.clone();
+    for preset in &mut least.selection.presets {
+        preset.trial.runs = preset.trial.runs.min(foretold::BLOCKS);
+    }
+    let least = lab.estimate(&least)?.seconds * times;
+    whole.seconds *= times;
+    whole.trials *= u64::from(options.repeat);
+    if let Some(foretelling) = foretelling {
+        whole.seconds += foretelling.seconds;
+        whole.trials += foretelling.trials;
+        whole.points.splice(0..0, foretelling.points);
+        if let Some(time) = options.repeats.time {
+            whole.seconds = whole.seconds.min(time.max(least + foretelling.seconds));
+        }
+    } else if let Some(time) = options.repeats.time {
+        whole.seconds = whole.seconds.min(time.max(least));
+    }
+    Ok(whole)
+}
+
+impl Ending {
+    /// How both ended: what is worse.
+    fn and(self, other: Ending) -> Ending {
+        let rank = |ending| match ending {
+            Ending::Done => 0,
+            Ending::RequirementMissing => 1,
+            Ending::CheckFailed => 2,
+            Ending::Interrupted => 3,
+        };
+        if rank(other) > rank(self) { other } else { self }
+    }
+}
+
+fn of_run(ended: &Ended, options: &Modes) -> Ending {
     match ended {
         Ended { state: RunState::Interrupted, .. } => Ending::Interrupted,
         Ended { failed, .. } if *failed > 0 => Ending::CheckFailed,
@@ -101,42 +196,20 @@ fn ending(ended: &Ended, options: &Modes) -> Ending {
 }
 
 /// What a run of two modes has come to.
-fn found(store: &Store, run: RunId, modes: &[Mode; 2], options: &Modes) -> Result<ModesDocument> {
-    let criteria = Criteria { margin: options.margin / 100.0, ..Criteria::default() };
-    let labels = [0, 1].map(|side| &*modes[side].mode.name);
+fn found(store: &Store, run: RunId, asked: &Asked<'_>, lab: &Lab<'_>) -> Result<ModesDocument> {
+    let criteria = Criteria { margin: asked.options.margin / 100.0, ..Criteria::default() };
+    let labels = [0, 1].map(|side| &*asked.modes[side].mode.name);
     let comparison = Comparison::of_sides(store, run, labels, criteria)?;
     let report = RunReport::from_store(store, run)?;
-    Ok(ModesDocument::of(modes, options, comparison, report.document()))
-}
-
-/// The rows, on both sides, until they are known narrowly.
-fn request(options: &Modes, lab: &Lab<'_>, modes: &[Mode; 2]) -> Result<Request> {
-    let name = if options.host { HERE } else { IN_GUESTS };
-    let mut rows = suite::preset(lab.registry, PATH, name)?;
-    let path = lab.registry.path(PATH)?;
-    rows.case = suite::points(&rows, path, &options.part)?
-        .iter()
-        .map(|(variant, params)| with_business(suite::case(variant, params), options.business))
-        .collect();
-    rows.axes = Case::default();
-    rows.trial.runs = options.repeats.runs.unwrap_or(rows.trial.runs);
-    let sides = modes.iter().map(|mode| mode.side(!options.host)).collect();
-    let title = format!("machine modes {} {}", modes[0].mode.name, modes[1].mode.name);
-    Ok(Request { sides, narrow: Some(options.until / 100.0), ..asked(title, rows, options) })
-}
-
-fn with_business(mut case: Case, business: bool) -> Case {
-    if business {
-        case.0.insert("business".into(), OneOrMany::One(Value::from("service")));
-    }
-    case
+    let titles = rows::titles(asked, lab.registry)?;
+    Ok(ModesDocument::of(asked, comparison, report.document(), &titles))
 }
 
 /// What the laboratory is asked for.
-fn asked(title: String, preset: Preset, options: &Modes) -> Request {
+fn laboratory(title: String, presets: Vec<Preset>, options: &Modes) -> Request {
     Request {
         title,
-        selection: Selection { presets: vec![preset], only: Vec::new() },
+        selection: Selection { presets, only: Vec::new() },
         sides: Vec::new(),
         seed: options.repeats.seed,
         together: false,
@@ -144,5 +217,27 @@ fn asked(title: String, preset: Preset, options: &Modes) -> Request {
         foretold: Vec::new(),
         narrow: None,
         within: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_worse_is_how_it_ended() {
+        use Ending::{CheckFailed, Done, Interrupted, RequirementMissing};
+        assert_eq!(Done.and(RequirementMissing).and(Done), RequirementMissing);
+        assert_eq!(CheckFailed.and(RequirementMissing), CheckFailed);
+        assert_eq!(Done.and(Interrupted).and(CheckFailed), Interrupted);
+    }
+
+    #[test]
+    fn two_modes_of_one_name_are_refused() {
+        let error = both("balanced", "balanced").unwrap_err().to_string();
+        assert!(
+            error.contains("modes `balanced` and `balanced`") && error.contains("another name"),
+            "{error}"
+        );
     }
 }

@@ -14,7 +14,7 @@ mod file;
 pub mod fio;
 mod flight;
 mod memory;
-mod order;
+pub(crate) mod order;
 
 pub use accesses::Accesses;
 pub use durable::{Durable, Sync};

@@ -61,7 +61,7 @@ impl Pattern {
 }
 
 /// All blocks in turn, again and again. In random order too each comes once before any comes again, as by fio.
-pub(super) struct Order {
+pub(crate) struct Order {
     pattern: Pattern,
     blocks: u64,
     /// Empty where one comes after the other.
@@ -71,7 +71,7 @@ pub(super) struct Order {
 }
 
 impl Order {
-    pub(super) fn new(pattern: Pattern, blocks: u64, seed: u64) -> Order {
+    pub(crate) fn new(pattern: Pattern, blocks: u64, seed: u64) -> Order {
         let mut coins = Xoshiro256PlusPlus::seed_from_u64(seed);
         let mut shuffled = Vec::new();
         if pattern.random() {
@@ -91,13 +91,13 @@ impl Order {
     }
 
     /// The next block.
-    pub(super) fn block(&mut self) -> u64 {
+    pub(crate) fn block(&mut self) -> u64 {
         self.taken += 1;
         self.at(self.taken - 1)
     }
 
     /// Whether it is written.
-    pub(super) fn writes(&mut self) -> bool {
+    pub(crate) fn writes(&mut self) -> bool {
         match self.pattern {
             Pattern::RandRw => self.coins.next_u64() >> 63 == 1,
             other => other.writes(),
@@ -105,7 +105,7 @@ impl Order {
     }
 
     /// The blocks that came last, at most so many, each once.
-    pub(super) fn last(&self, most: u64) -> impl Iterator<Item = u64> {
+    pub(crate) fn last(&self, most: u64) -> impl Iterator<Item = u64> {
         (self.taken.saturating_sub(most.min(self.blocks))..self.taken).map(|turn| self.at(turn))
     }
 }

@@ -1,0 +1,158 @@
+//! QEMU's storage daemon, which serves images as virtio disks (vhost-user): the disks of QEMU's guests without the guest.
+//!
+//! It has neither a name in the file system nor a way to outlive us: its sockets are abstract, it inherits them, and it ends with the
+//! thread that started it.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::path::{Path, PathBuf};
+use std::process::{self, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fs::{MemfdFlags, memfd_create};
+use tollway_core::{Error, Missing, Result};
+
+use super::file::{Image, path, write_all};
+use crate::engine::tool::Running;
+
+/// The program.
+pub const PROGRAM: &str = "qemu-storage-daemon";
+/// Debian's package that has it.
+pub const PACKAGE: &str = "qemu-system-common";
+
+const STARTING: &str = "starting qemu-storage-daemon";
+
+/// A daemon that serves images, each at a socket of its own.
+pub struct Server {
+    _running: Running,
+    sockets: Vec<PathBuf>,
+    said: File,
+    /// What unlocks the images: their passphrases, in memory, which the daemon reads when it starts.
+    _keys: Vec<OwnedFd>,
+}
+
+impl Server {
+    /// Starts it, on the processors on which the calling thread may run. The images must live as long as it does.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] where there is no such program, [`Error::System`] where it cannot be started.
+    pub fn start(images: &[&Image]) -> Result<Server> {
+        let failed = |e: std::io::Error| Error::system(STARTING, e);
+        let mut command = Command::new(program()?);
+        let (mut keys, mut sockets, mut listeners) = (Vec::new(), Vec::new(), Vec::new());
+        for (number, image) in images.iter().enumerate() {
+            let direct = match image.opens_directly() {
+                true => "cache.direct=on,aio=native",
+                false => "cache.direct=off,aio=threads",
+            };
+            let file = format!("driver=file,node-name=file{number},filename={},{direct}", image.path());
+            let mut disk = format!("node-name=disk{number},file=file{number}");
+            match &image.luks {
+                None => disk += ",driver=raw",
+                Some(luks) => {
+                    let key = in_memory(luks.passphrase.as_bytes())?;
+                    command.arg("--object").arg(format!("secret,id=key{number},file={}", path(&key)));
+                    disk += &format!(",driver=luks,key-secret=key{number}");
+                    keys.push(key);
+                }
+            }
+            let (listener, socket) = listen().map_err(failed)?;
+            let export = format!(
+                "type=vhost-user-blk,id=export{number},node-name=disk{number},writable=on,addr.type=fd,addr.str={}",
+                listener.as_raw_fd()
+            );
+            command.args(["--blockdev", &file, "--blockdev", &disk, "--export", &export]);
+            sockets.push(socket);
+            listeners.push(listener);
+        }
+        let said = File::from(in_memory(b"")?);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said.try_clone().map_err(failed)?);
+        let inherited = listeners.iter().map(AsRawFd::as_raw_fd).collect();
+        let running = Running::start(&mut command, inherited).map_err(failed)?;
+        Ok(Server { _running: running, sockets, said, _keys: keys })
+    }
+
+    /// Where an image is served, by its place among those that it was started with.
+    pub fn socket(&self, number: usize) -> &Path {
+        &self.sockets[number]
+    }
+
+    /// The error of who tried to use it, with what it has complained of itself.
+    pub fn explained(&mut self, error: Error) -> Error {
+        let mut said = String::new();
+        let _ = self.said.rewind().and_then(|()| self.said.read_to_string(&mut said));
+        match (said.lines().rfind(|line| !line.trim().is_empty()), error) {
+            (Some(line), Error::System { doing, reason }) => {
+                Error::System { doing, reason: format!("{reason} ({})", line.trim()) }
+            }
+            (_, error) => error,
+        }
+    }
+}
+
+/// A socket without a name in the file system, and where it is.
+fn listen() -> std::io::Result<(UnixListener, PathBuf)> {
+    static MADE: AtomicU64 = AtomicU64::new(0);
+    let name = format!("tollway-disk-{}-{}", process::id(), MADE.fetch_add(1, Ordering::Relaxed));
+    let listener = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name)?)?;
+    let path = OsString::from_vec([b"\0", name.as_bytes()].concat());
+    Ok((listener, path.into()))
+}
+
+fn in_memory(bytes: &[u8]) -> Result<OwnedFd> {
+    let file = memfd_create("tollway", MemfdFlags::CLOEXEC).and_then(|file| {
+        write_all(&file, bytes, 0)?;
+        Ok(file)
+    });
+    file.map_err(|e| Error::system("making a file in memory", e))
+}
+
+/// The daemon of the QEMU by which guests are run: beside the one that TOLLWAY_QEMU names, in the folder of the set-up for guests, in PATH.
+fn program() -> Result<PathBuf> {
+    let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let beside = set("TOLLWAY_QEMU").and_then(|qemu| Some(qemu.parent()?.to_owned()));
+    let home = || {
+        let folder = set("XDG_DATA_HOME").or_else(|| Some(set("HOME")?.join(".local/share")))?;
+        Some(folder.join("tollway/guest"))
+    };
+    let set_up = set("TOLLWAY_GUEST_DATA").or_else(home).map(|folder| folder.join("qemu/usr/bin"));
+    let path = env::var_os("PATH").unwrap_or_default();
+    in_folders(beside.into_iter().chain(set_up).chain(env::split_paths(&path)), OsStr::new(PROGRAM))
+        .ok_or_else(|| {
+            let reason = "it is neither beside the QEMU of guests nor in PATH";
+            Error::Missing(Missing::new(PROGRAM, reason, format!("apt-get install {PACKAGE}")))
+        })
+}
+
+fn in_folders(folders: impl Iterator<Item = PathBuf>, program: &OsStr) -> Option<PathBuf> {
+    folders.map(|folder| folder.join(program)).find(|file| file.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use tollway_core::Requirement;
+    use tollway_host::requirement::test_has;
+
+    use super::super::{Drive, Format, Medium};
+    use super::*;
+    use crate::engine::disk::Pattern;
+
+    #[test]
+    fn an_image_that_it_refuses_is_told_with_its_reason() {
+        if !test_has(&[(Requirement::Program(PROGRAM.into(), PACKAGE.into()), "qemu")]) {
+            return;
+        }
+        let image = Image::make(Medium::Memory, Format::Luks, 1 << 20, 1).unwrap();
+        write_all(&image.file, b"no LUKS header", 0).unwrap();
+        let mut server = Server::start(&[&image]).unwrap();
+        let refused = Drive::connect(server.socket(0), image, Pattern::Read, 4096, 1, 1).err();
+        let error = server.explained(refused.expect("it was served")).to_string();
+        assert!(error.contains("@tollway-disk-") && error.contains("LUKS"), "{error}");
+    }
+}
