@@ -35,7 +35,7 @@ guard: setup-guard             ## instructions of hot paths, counted by valgrind
 	GUNGRAUN_RUNNER=$(CURDIR)/target/tools/bin/gungraun-runner GUNGRAUN_CALLGRIND_METRICS=ir \
 	  $(CARGO) bench --quiet --locked --no-fail-fast --bench instructions \
 	  --package tollway-core --package tollway-load --package tollway-stats --package tollway-sim --package tollway-capture \
-	  --package tollway-entropy --package tollway-cipher --package tollway-virtio --package tollway-channel
+	  --package tollway-entropy --package tollway-cipher --package tollway-virtio --package tollway-channel --package tollway-machine
 
 bench: setup-bench agent       ## speed bars: ours and their plain C twins in turns, one run
 	$(CARGO) build --release --package tollway

@@ -8,7 +8,8 @@
 //!   [`batch_means()`] for correlated series.
 //! - How often something rare happens: [`proportion()`].
 //! - Two sides compared: [`paired_ratio`], [`unpaired_ratio`], and without a model of the noise
-//!   [`mann_whitney`], [`signed_rank()`], [`spearman`]; from which step of a ladder on one is the smaller, [`first_below`].
+//!   [`mann_whitney`], [`signed_rank()`], [`spearman`]; from which step of a ladder on one is the smaller, [`first_below`];
+//!   for as many turns as it takes to know whether they are the same, [`UntilKnown`].
 //! - What a trace is: [`goodness_of_fit`] to a distribution, [`serial`] independence and stationarity, [`counts`],
 //!   [`studentised()`] intervals for functions of means.
 //! - From tests to words: [`Ratio::equivalence`], [`benjamini_hochberg`], [`judge_all`].
@@ -35,6 +36,7 @@ mod rank_sum;
 mod ranks;
 mod ratio;
 mod sample;
+mod sequential;
 pub mod serial;
 mod signed_rank;
 mod student;
@@ -54,6 +56,7 @@ pub use location::{Location, t_interval};
 pub use proportion::proportion;
 pub use rank_sum::{MannWhitney, mann_whitney};
 pub use ratio::{Pairing, Ratio, paired_ratio, unpaired_ratio};
+pub use sequential::{Outcome, UntilKnown};
 pub use signed_rank::{SignedRank, signed_rank};
 pub use studentised::studentised;
 pub use verdict::{Comparison, Criteria, Direction, Judgement, Verdict, judge, judge_all};

@@ -1,19 +1,24 @@
-//! How many accesses a second the disk engine makes, and fio with the same settings, in turns on two files of the same size: a line of
-//! JSON for each turn.
+//! How many accesses a second the disk engine makes, and fio with the same settings, in turns on two files of the same size and on one
+//! processor: a line of JSON for each turn.
 //!
-//! `cargo run --release -p tollway-machine --example machine_disk -- PATTERN SIZE DEPTH ACCESS MIB MILLISECONDS ROUNDS [fio]`, for instance
-//! `randread 4096 32 direct 1024 300 20 fio`; without the last word fio is left out.
+//! `cargo run --release -p tollway-machine --example machine_disk -- PATTERN SIZE DEPTH ACCESS MIB MILLISECONDS ROUNDS [fio|fio-first] [slowed]`,
+//! for instance `randread 4096 32 direct 1024 300 20 fio`; without that word fio is left out, with `fio-first` its file is made before ours and
+//! its turn is before ours in the first round. `slowed` plants a quarter more work in ours: who compares the two has to see it.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
 
 use tollway_core::{Clock, Error, Result};
 use tollway_host::clock::{self, RunClock};
+use tollway_host::cpu::{pin_current_thread, slots};
 use tollway_host::scratch::folder;
 use tollway_machine::engine::disk::{Accesses, Load, Pattern, TestFile, fio};
 
 /// What comes before the time that counts, in milliseconds.
 const RAMP: u64 = 50;
+
+/// Of so many accesses one is not counted, where ours is slowed.
+const PLANTED: u32 = 5;
 
 fn main() -> Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -28,23 +33,31 @@ fn main() -> Result<()> {
         direct: access == "direct",
     };
     let (bytes, runtime) = (number(mib)? << 20, Duration::from_millis(number(ms)?));
-    let with_fio = with.iter().any(|word| word == "fio");
-    let mut ours = TestFile::make(&folder(), bytes, 1)?;
-    let others = with_fio.then(|| TestFile::make(&folder(), bytes, 2)).transpose()?;
+    let has = |word: &str| with.iter().any(|other| other == word);
+    let (with_fio, fio_first, slowed) = (has("fio") || has("fio-first"), has("fio-first"), has("slowed"));
+    // fio inherits it.
+    pin_current_thread(*slots()?.first().ok_or_else(|| input("processors", "there is none"))?)?;
+    let make = |seed| TestFile::make(&folder(), bytes, seed);
+    let before = fio_first.then(|| make(2)).transpose()?;
+    let mut ours = make(1)?;
+    let others = if with_fio && !fio_first { Some(make(2)?) } else { before };
     for round in 0..number(rounds)? {
         // Who is first changes, so that neither always follows the other.
-        for turn in [round % 2, (round + 1) % 2] {
+        let fio_now = (round % 2 == 1) != fio_first;
+        for by_fio in [fio_now, !fio_now] {
             match &others {
-                Some(file) if turn == 1 => {
+                Some(file) if by_fio => {
                     file.access(load.direct, load.size)?;
                     let ramp = Duration::from_millis(RAMP);
                     let told = fio::run(file, fio::Asked { load, ramp, runtime, seed: round })?;
                     line("fio", round, told.rate(), load);
                 }
-                None if turn == 1 => {}
+                None if by_fio => {}
                 _ => {
                     let mut accesses = Accesses::new(ours, load, round)?;
-                    line("tollway", round, rate(&mut accesses, runtime)?, load);
+                    let rate = rate(&mut accesses, runtime)?;
+                    let counted = if slowed { 1.0 - 1.0 / f64::from(PLANTED) } else { 1.0 };
+                    line("tollway", round, rate * counted, load);
                     ours = accesses.verified(1 << 20)?;
                 }
             }
@@ -78,6 +91,6 @@ fn line(by: &str, round: u64, rate: f64, load: Load) {
 }
 
 fn input(place: &str, reason: &str) -> Error {
-    let remedy = "PATTERN SIZE DEPTH direct|buffered MIB MILLISECONDS ROUNDS [fio]";
+    let remedy = "PATTERN SIZE DEPTH direct|buffered MIB MILLISECONDS ROUNDS [fio|fio-first] [slowed]";
     Error::Input { place: place.into(), reason: reason.into(), remedy: remedy.into() }
 }

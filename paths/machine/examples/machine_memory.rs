@@ -1,17 +1,20 @@
 //! What the engine of the part `memory` says for given arguments, in one line of JSON.
 //!
 //! `stream MIB THREADS ROUNDS plain|non-temporal [own|small|huge]`: megabytes a second of the best pass of each kernel, as STREAM does it ·
-//! `latency KIB [own|small|huge]`: nanoseconds a load · `faults anonymous|huge|file`: nanoseconds a fault
+//! `stream-itself THREADS`: the same by the program `stream` of PATH · `stream-slowed MIB ROUNDS`: by one thread that does a tenth more than it
+//! counts, which who compares the two has to see · `latency KIB [own|small|huge]`: nanoseconds a load · `faults anonymous|huge|file`:
+//! nanoseconds a fault
 //!
 //! `cargo run --release -p tollway-machine --example machine_memory -- stream 128 1 10 plain`
 
 use std::time::{Duration, Instant};
 
 use tollway_core::{Error, Result};
-use tollway_machine::engine::memory::Pages;
+use tollway_host::cpu::{set_affinity, slots};
 use tollway_machine::engine::memory::chase::Cycle;
 use tollway_machine::engine::memory::faults::{Kind, Region};
-use tollway_machine::engine::memory::stream::{PER_MIB, Stores, measure};
+use tollway_machine::engine::memory::stream::{Arrays, Kernel, PER_MIB, Stores, measure};
+use tollway_machine::engine::memory::{Pages, program};
 
 /// How long latency and faults are measured.
 const TIME: Duration = Duration::from_millis(300);
@@ -30,11 +33,18 @@ fn main() -> Result<()> {
                 "non-temporal" => Stores::NonTemporal,
                 _ => return Err(usage()),
             };
+            set_affinity(&processors(number(2)?)?)?;
             let rates = measure(number(1)? * PER_MIB, number(2)?, number(3)?, stores, pages(word(5))?)?;
-            let rate = |rate: &tollway_machine::engine::memory::stream::Rate| {
-                format!(r#""{}":{:.1}"#, rate.kernel.name(), rate.best / 1e6)
-            };
-            rates.iter().map(rate).collect::<Vec<_>>().join(",")
+            megabytes(rates.map(|rate| rate.best))
+        }
+        "stream-itself" => {
+            let processors = processors(number(1)?)?;
+            let printed = program::run(processors.len() as u32, &processors)?;
+            megabytes(Kernel::ALL.map(|kernel| printed.rate(kernel).best))
+        }
+        "stream-slowed" => {
+            set_affinity(&processors(1)?)?;
+            megabytes(slowed(number(1)? * PER_MIB, number(2)?)?)
         }
         "latency" => {
             let mut cycle = Cycle::new(number(1)? << 10, pages(word(2))?, 1)?;
@@ -69,6 +79,41 @@ fn main() -> Result<()> {
     Ok(())
 }
 
+/// The processors that so many threads may be on.
+fn processors(threads: usize) -> Result<Vec<u32>> {
+    let mut slots = slots()?;
+    slots.truncate(threads);
+    if slots.len() == threads && threads > 0 { Ok(slots) } else { Err(usage()) }
+}
+
+fn megabytes(rates: [f64; 4]) -> String {
+    let kernels = Kernel::ALL.iter().zip(rates);
+    let words: Vec<String> =
+        kernels.map(|(kernel, rate)| format!(r#""{}":{:.1}"#, kernel.name(), rate / 1e6)).collect();
+    words.join(",")
+}
+
+/// Bytes a second of each kernel's best pass, each followed by one over a tenth as much that is not counted.
+fn slowed(numbers: usize, rounds: usize) -> Result<[f64; 4]> {
+    let mut arrays = Arrays::new(numbers, Stores::Plain, Pages::Own)?;
+    let mut planted = Arrays::new(numbers / 10, Stores::Plain, Pages::Own)?;
+    let mut best = [0f64; 4];
+    for round in 0..rounds {
+        for (best, kernel) in best.iter_mut().zip(Kernel::ALL) {
+            let begun = Instant::now();
+            arrays.pass(kernel);
+            planted.pass(kernel);
+            if round > 0 {
+                let bytes = kernel.bytes() as f64 * arrays.each() as f64;
+                *best = best.max(bytes / begun.elapsed().as_secs_f64());
+            }
+        }
+    }
+    arrays.check()?;
+    planted.check()?;
+    Ok(best)
+}
+
 fn pages(word: &str) -> Result<Pages> {
     match word {
         "" | "own" => Ok(Pages::Own),
@@ -96,7 +141,8 @@ fn usage() -> Error {
     Error::Input {
         place: "arguments".into(),
         reason: "they are not understood".into(),
-        remedy: "stream MIB THREADS ROUNDS plain|non-temporal [PAGES], latency KIB [PAGES], faults KIND"
+        remedy: "stream MIB THREADS ROUNDS plain|non-temporal [PAGES], stream-itself THREADS, \
+                 stream-slowed MIB ROUNDS, latency KIB [PAGES], faults KIND"
             .into(),
     }
 }

@@ -10,6 +10,10 @@ use tollway_stats::Interval;
 pub enum Bar {
     /// A ratio of one, give or take this share (as a factor in both directions).
     Agrees(f64),
+    /// A ratio that is farther from one than this share: what was planted has to be found.
+    Differs(f64),
+    /// This count.
+    Exactly(u64),
     /// No more than this.
     AtMost(f64, &'static str),
     /// No less than this.
@@ -36,7 +40,15 @@ impl Bar {
     /// Holds a figure's interval against the bar.
     pub fn judge(self, measured: &Interval) -> Verdict {
         let (least, most) = match self {
+            Bar::Differs(share) => {
+                return match Bar::Agrees(share).judge(measured) {
+                    Verdict::Holds => Verdict::Fails,
+                    Verdict::Fails => Verdict::Holds,
+                    other => other,
+                };
+            }
             Bar::Agrees(share) => (1.0 / (1.0 + share), 1.0 + share),
+            Bar::Exactly(count) => (count as f64, count as f64),
             Bar::AtMost(most, _) => (f64::NEG_INFINITY, most),
             Bar::AtLeast(least, _) => (least, f64::INFINITY),
         };
@@ -54,6 +66,8 @@ impl fmt::Display for Bar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Bar::Agrees(share) => write!(f, "within {:.0} %", share * 100.0),
+            Bar::Differs(share) => write!(f, "off by more than {:.0} %", share * 100.0),
+            Bar::Exactly(count) => write!(f, "exactly {count}"),
             Bar::AtMost(most, unit) => write!(f, "≤ {most} {unit}"),
             Bar::AtLeast(least, unit) => write!(f, "≥ {least} {unit}"),
         }

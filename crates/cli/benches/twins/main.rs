@@ -104,6 +104,9 @@ struct Options {
     /// Also the bars of the path `machine`, with the folder of its examples here.
     #[arg(long, value_name = "FOLDER")]
     machine: Option<PathBuf>,
+    /// There, also slow our engines down by what has to be found.
+    #[arg(long, requires = "machine")]
+    planted: bool,
     /// Also the bars of a Linux guest's crypto card.
     #[arg(long)]
     guests: bool,
@@ -200,7 +203,7 @@ fn main() -> Result<ExitCode> {
         rows.extend(Channel { example, peers, cpus: &cpus }.measure(options.rounds, options.seed, &only)?);
     }
     if let Some(examples) = &options.machine {
-        rows.extend(Machine { examples, cpus: &cpus }.measure(options.rounds, options.seed, &only));
+        rows.extend(Machine { examples, cpus: &cpus, planted: options.planted }.measure(options.seed, &only));
     }
     if options.guests {
         rows.extend(guest::measure(&ours, options.rounds, options.seed, &only));

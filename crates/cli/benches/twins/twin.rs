@@ -35,6 +35,11 @@ impl Twins {
         Self::compile_all("benches/twins", ["write"])
     }
 
+    /// Compiles STREAM's loops.
+    pub fn compile_stream() -> Result<Self> {
+        Self::compile_all("benches/twins", ["stream"])
+    }
+
     /// Compiles what the channel is held against.
     pub fn compile_channel(programs: impl IntoIterator<Item = &'static str>) -> Result<Self> {
         Self::compile_all("benches/twins", programs)
