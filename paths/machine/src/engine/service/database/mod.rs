@@ -1,6 +1,5 @@
 //! Where the users are kept: one face for both databases.
 
-mod folder;
 mod postgres;
 mod sqlite;
 
