@@ -45,8 +45,8 @@ truth:                         ## A/A and A/B with planted slowdowns: can compar
 	$(CARGO) build --release --package tollway
 	target/release/tollway compare --prove
 
-kill-test:                     ## kill 200 runs at random moments; each must go on to its end
-	TOLLWAY_KILLS=200 $(CARGO) test --package tollway --test crash -- --nocapture
+kill-test: agent               ## kill 200 runs at random moments: each must go on to its end; and 200 of the machine's suite, 100 of them in guests: is anything left?
+	TOLLWAY_KILLS=200 $(CARGO) test --package tollway --test crash --test machine_killed -- --nocapture
 
 coverage:                      ## how often 95 % intervals of simulations have the exact value: seeds 1 to 1000
 	TOLLWAY_COVERAGE_SEEDS=1000 $(CARGO) test --release --package tollway-sim --test coverage -- --nocapture

@@ -3,12 +3,12 @@
 #[expect(dead_code, reason = "other tests need more of it")]
 mod program;
 
-use std::fs;
 use std::os::unix::process::CommandExt;
 use std::process::Stdio;
 use std::thread::sleep;
 use std::time::Duration;
 
+use program::namespaces::{behind, held_by, holders};
 use program::{Bench, PATIENCE, within};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tollway_core::Requirement;
@@ -30,24 +30,6 @@ fn preset(variant: &str) -> String {
     )
 }
 
-/// What stands behind a file of /proc that is a network namespace, `net:[NUMBER]`.
-fn behind(path: &str) -> Option<String> {
-    let link = fs::read_link(path).ok()?.into_os_string().into_string().ok()?;
-    link.starts_with("net:[").then_some(link)
-}
-
-fn names(folder: &str) -> Vec<String> {
-    let entries = fs::read_dir(folder).into_iter().flatten();
-    entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect()
-}
-
-/// The network namespaces for which a process has descriptors: where these are, and which.
-fn held_by(process: &str) -> Vec<(String, String)> {
-    let folder = format!("/proc/{process}/fd");
-    let paths = names(&folder).into_iter().map(|number| format!("{folder}/{number}"));
-    paths.filter_map(|path| behind(&path).map(|which| (path, which))).collect()
-}
-
 /// Both namespaces of a network that a process of this run has, and the client's, which is here as well from now on. None where the process has but begun
 /// to make it.
 fn network(bench: &Bench) -> Option<(Vec<String>, Namespace)> {
@@ -62,27 +44,6 @@ fn network(bench: &Bench) -> Option<(Vec<String>, Namespace)> {
         let both: Vec<_> = held.into_iter().map(|(_, which)| which).collect();
         client.filter(|_| both.len() == 2 && both[0] != both[1]).map(|client| (both, client))
     })
-}
-
-/// Who has one of those namespaces, but for this process: by a descriptor, by being in it, or by a mount.
-fn holders(namespaces: &[String]) -> Vec<String> {
-    let is_one = |which: &String| namespaces.contains(which);
-    let own = std::process::id().to_string();
-    let mut holders: Vec<String> = names("/proc")
-        .into_iter()
-        .filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()) && *name != own)
-        .filter(|process| {
-            let folder = format!("/proc/{process}/task");
-            let mut threads = names(&folder).into_iter();
-            held_by(process).iter().any(|(_, which)| is_one(which))
-                || threads
-                    .any(|thread| behind(&format!("{folder}/{thread}/ns/net")).is_some_and(|n| is_one(&n)))
-        })
-        .collect();
-    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
-    holders
-        .extend(mounts.lines().filter(|line| namespaces.iter().any(|n| line.contains(n))).map(String::from));
-    holders
 }
 
 #[test]

@@ -1,13 +1,27 @@
 //! Files of measurements: in which folder they go, and how they are made so that nothing is left behind.
+//!
+//! What must have a name has it for a moment. Where a program is killed in that moment the name stays; [`clear`] removes it, which whoever begins to
+//! measure does.
+
+mod folder;
 
 use std::env;
+use std::fs;
+use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{Mode, OFlags, open, statfs, unlink};
 use rustix::io::Errno;
+use rustix::process::geteuid;
+
+pub use folder::Folder;
+
+/// What names of ours begin with; the numbers of a process and of what it made follow.
+const PREFIX: &str = ".tollway-";
 
 /// The environment variable that names the folder.
 pub const FOLDER: &str = "TOLLWAY_SCRATCH";
@@ -39,11 +53,43 @@ pub fn nameless(folder: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
         Err(Errno::OPNOTSUPP | Errno::ISDIR) => {}
         opened => return opened,
     }
-    let name = folder.join(format!(".tollway-{}-{}", process::id(), MADE.fetch_add(1, Ordering::Relaxed)));
+    let name = folder.join(name(process::id(), MADE.fetch_add(1, Ordering::Relaxed)));
     let file = open(&name, flags | OFlags::CREATE | OFlags::EXCL, mode);
     // The kernel may have made the file before it refused a flag; where there is none, that is what is wanted.
     let _ = unlink(&name);
     file
+}
+
+fn name(process: u32, number: u64) -> String {
+    format!("{PREFIX}{process}-{number}")
+}
+
+fn is_ours(name: &str) -> bool {
+    let numbers = name.strip_prefix(PREFIX).and_then(|rest| rest.split_once('-'));
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    numbers.is_some_and(|(process, number)| is_number(process) && is_number(number))
+}
+
+/// Removes from a folder what programs of this user have left there that were killed: files, whose names nobody needs once they are open, and folders
+/// whose makers are dead.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn clear(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)?.flatten() {
+        let (path, about) = (entry.path(), entry.metadata());
+        let Ok(about) = about else { continue };
+        if !is_ours(&entry.file_name().to_string_lossy()) || about.uid() != geteuid().as_raw() {
+            continue;
+        }
+        // What cannot be removed now may be the next time.
+        if about.is_file() {
+            let _ = fs::remove_file(path);
+        } else if let Some(_locked) = folder::locked(&path)? {
+            let _ = fs::remove_dir_all(path);
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -51,11 +97,28 @@ mod tests {
     use super::*;
 
     #[test]
+    fn names_of_ours_are_cleared_and_no_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let others = [".tollway-", ".tollway-1", ".tollway-1-", ".tollway-1-x", "tollway-1-1", ".tollway-1-1.db"];
+        for file in others.into_iter().chain([".tollway-1-1", ".tollway-22-0"]) {
+            fs::write(folder.path().join(file), "x").unwrap();
+        }
+        std::os::unix::fs::symlink("/", folder.path().join(".tollway-3-3")).unwrap();
+        clear(folder.path()).unwrap();
+        let mut left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+        left.sort();
+        let mut expected = [&others[..], &[".tollway-3-3"]].concat();
+        expected.sort_unstable();
+        assert_eq!(left, expected);
+        assert!(clear(Path::new("/nowhere/at/all")).is_err());
+    }
+
+    #[test]
     fn a_nameless_file_takes_bytes_and_leaves_nothing() {
         let folder = env::temp_dir();
         let ours = || {
             let prefix = format!(".tollway-{}-", process::id());
-            std::fs::read_dir(env::temp_dir())
+            fs::read_dir(env::temp_dir())
                 .unwrap()
                 .filter(|e| e.as_ref().unwrap().file_name().to_string_lossy().starts_with(&prefix))
                 .count()

@@ -134,6 +134,7 @@ impl Lab<'_> {
         progress: &mut dyn Progress,
     ) -> Result<Ended, LabError> {
         restore::abandoned(store, &self.machine)?;
+        restore::files();
         let points = request.points(self.registry)?;
         let specs = specs(&points, self.registry, request)?;
         let found = steady::check();
@@ -161,6 +162,7 @@ impl Lab<'_> {
     /// Goes on with the newest run that did not end.
     pub fn resume(&self, store: &mut Store, progress: &mut dyn Progress) -> Result<Ended, LabError> {
         restore::abandoned(store, &self.machine)?;
+        restore::files();
         let refuse = |reason: String, remedy: &str| LabError::NoResume { reason, remedy: remedy.into() };
         let Some(left) = store.unfinished(None)? else {
             return Err(refuse("no run of this store is unfinished".into(), "start one without --resume"));

@@ -1,8 +1,9 @@
-//! Puts back the settings of the host that a killed run left changed.
+//! Puts right what a killed run left: settings of the host that it had changed, and files that had a name just then.
 
 use std::fs;
 
 use jiff::Timestamp;
+use tollway_host::scratch;
 use tollway_store::{RunState, Store};
 
 use crate::lab::LabError;
@@ -33,4 +34,9 @@ pub(crate) fn abandoned(store: &mut Store, machine: &str) -> Result<(), LabError
         store.end_run(run.id, RunState::Interrupted, Timestamp::now())?;
     }
     Ok(())
+}
+
+/// Clears the folder of measurements of what killed programs left there. One that cannot be read is told of by whoever needs it.
+pub(crate) fn files() {
+    let _ = scratch::clear(&scratch::folder());
 }

@@ -256,6 +256,24 @@ fn a_guest_that_panics_is_quoted() {
     assert!(error.contains("its console ends") && error.contains("Kernel panic"), "{error}");
 }
 
+/// Whoever does not boot in time is killed and gone, and others boot after it.
+#[test]
+fn a_guest_that_hangs_while_it_boots_is_given_up() {
+    let Some((boot, _turn)) = boot() else { return };
+    let mut guest = started(boot, 1);
+    let process = guest.process();
+    sleep(Duration::from_millis(300));
+    guest.park().unwrap();
+    let begun = Instant::now();
+    let error = guest.booted(begun + Duration::from_secs(1)).unwrap_err().to_string();
+    assert!(error.contains("Linux guest") && error.contains("hello in time"), "{error}");
+    assert!(begun.elapsed() < Duration::from_secs(3) && guest.has_ended());
+    drop(guest);
+    assert!(!lives(process) && !std::path::Path::new(&format!("/proc/{process}")).exists(), "a zombie is left");
+    let mut next = started(boot, 1);
+    next.booted(Instant::now() + BOOT).unwrap();
+}
+
 /// This test starts itself as a coordinator of two guests, and kills that.
 #[test]
 fn nothing_outlives_a_coordinator_that_is_killed() {

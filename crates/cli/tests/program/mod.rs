@@ -1,5 +1,8 @@
 //! The program in a folder of its own, and what its tests ask of it.
 
+pub mod namespaces;
+pub mod rows;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

@@ -5,6 +5,9 @@
 //! asynchronous I/O (`cache.direct=on,aio=native`) where the folder's file system can, else through the cache by threads
 //! (`aio=threads`); so what a guest's disk costs is not what the host's memory costs, where that can be had.
 //!
+//! Its room is taken when it is made, so that a folder without enough is told of before a guest is started. Where that cannot be (qcow2 grows as it is
+//! written to), or the disk fails, the guest is told of an error: QEMU's own way is to stop it, and nobody would know why it says no more.
+//!
 //! LUKS images (version 1) have a passphrase that is random, new in each program, handed to QEMU in a file in memory and
 //! written nowhere. Its derivation is short ([`ITERATION_MS`]): nobody types it, and the guest shall start soon. Making a
 //! header still takes QEMU's tool two seconds of processor time, in which it measures how fast it derives keys, so a
@@ -15,10 +18,12 @@ use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
-use std::process::{self, Command, Stdio};
+use std::process::{self, Command};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
-use rustix::fs::{OFlags, ftruncate};
+use rustix::fs::{FallocateFlags, OFlags, fallocate, fstat, fstatvfs, ftruncate};
+use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
 use tollway_core::{DiskFormat, Error, Missing, Result};
 use tollway_host::scratch;
@@ -26,6 +31,7 @@ use tollway_host::scratch;
 use super::boot::in_memory;
 use super::device::Devices;
 use super::found::{Qemu, program};
+use super::helper;
 use crate::guest_settings::{MOUNT, disk_serial};
 
 /// How long LUKS may take to derive a key, in milliseconds: the least that QEMU takes.
@@ -33,6 +39,12 @@ const ITERATION_MS: u32 = 10;
 /// How often QEMU's tool is started where it says that it could not measure how fast it derives keys: that of 7.2 fails
 /// three times in four on machines whose kernel counts processor time in ticks.
 const TRIES: u32 = 20;
+/// How long QEMU's tool or the file system's may take: seconds are usual.
+const LONGEST: Duration = Duration::from_secs(120);
+/// What is left free beside a disk, for all others of the folder's file system.
+const SPARED: u64 = 16 << 20;
+/// Errors of the host's file are the guest's.
+const ERRORS: &str = "werror=report,rerror=report";
 /// The largest disk, in MiB.
 const LARGEST_MIB: u32 = 1 << 20;
 
@@ -80,7 +92,7 @@ impl Devices {
         let path = self.inherit(image);
         self.say("-blockdev", format!("driver=file,node-name=file{number},filename={path},{direct}"));
         self.say("-blockdev", driver);
-        self.say("-device", format!("virtio-blk-pci,drive=disk{number},serial={}", disk_serial(number)));
+        self.say("-device", format!("virtio-blk-pci,drive=disk{number},serial={},{ERRORS}", disk_serial(number)));
         self.modules.push(MODULE);
         if mounted {
             self.modules.push(FILE_SYSTEM);
@@ -97,6 +109,7 @@ impl Devices {
 /// An image without a format, with a file system if it is to have one.
 fn plain(mib: u32, mounted: bool) -> Result<OwnedFd> {
     let image = nameless()?;
+    has_room(&image, bytes(mib))?;
     ftruncate(&image, bytes(mib)).map_err(|e| Error::system(MAKING, e))?;
     if mounted {
         let mke2fs = program("mke2fs", "e2fsprogs").map_err(Error::Missing)?;
@@ -104,6 +117,7 @@ fn plain(mib: u32, mounted: bool) -> Result<OwnedFd> {
         let settings = ["-q", "-F", "-t", "ext4", "-E", "lazy_itable_init=0,lazy_journal_init=0"];
         run(Command::new(mke2fs).args(settings).arg(path(&image)))?;
     }
+    take_room(&image)?;
     Ok(image)
 }
 
@@ -133,6 +147,7 @@ fn luks(qemu: &Qemu, mib: u32, mounted: bool) -> Result<(OwnedFd, OwnedFd)> {
     image.write_all_at(&template.header, 0).map_err(system)?;
     image.set_len(template.header.len() as u64 + bytes(mib)).map_err(system)?;
     let image = OwnedFd::from(image);
+    has_room(&image, bytes(mib))?;
     if mounted {
         let plain = plain(mib, true)?;
         let target = format!("driver=luks,key-secret=key,file.driver=file,file.filename={}", path(&image));
@@ -140,6 +155,7 @@ fn luks(qemu: &Qemu, mib: u32, mounted: bool) -> Result<(OwnedFd, OwnedFd)> {
         tool.args(["convert", "-q", "-n", "-f", "raw", "--object", &secret(&key), "--target-image-opts"]);
         run(tool.args([path(&plain), target]))?;
     }
+    take_room(&image)?;
     Ok((image, key))
 }
 
@@ -185,6 +201,34 @@ fn nameless() -> Result<OwnedFd> {
     })
 }
 
+/// Refuses a disk for which its folder has no room, before anything is written.
+fn has_room(image: &OwnedFd, bytes: u64) -> Result<()> {
+    let about = fstatvfs(image).map_err(|e| Error::system(MAKING, e))?;
+    let free = about.f_bavail.saturating_mul(about.f_frsize);
+    match free < bytes.saturating_add(SPARED) {
+        true => Err(no_room(bytes, format!("{} MiB are free, {} are spared", free >> 20, SPARED >> 20))),
+        false => Ok(()),
+    }
+}
+
+/// Takes the room of all of an image that is not written yet.
+fn take_room(image: &OwnedFd) -> Result<()> {
+    let bytes = fstat(image).map_err(|e| Error::system(MAKING, e))?.st_size.cast_unsigned();
+    match fallocate(image, FallocateFlags::empty(), 0, bytes) {
+        // Some file systems have none: then the guest finds out.
+        Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+        Err(Errno::INVAL) if bytes == 0 => Ok(()),
+        Err(error) => Err(no_room(bytes, error.to_string())),
+    }
+}
+
+fn no_room(bytes: u64, reason: String) -> Error {
+    let folder = scratch::folder();
+    let what = format!("room for a guest's disk of {} MiB in {}", bytes >> 20, folder.display());
+    let remedy = format!("name a folder on a disk with more room by {}", scratch::FOLDER);
+    Error::Missing(Missing::new(what, reason, remedy))
+}
+
 fn opens_directly(image: &OwnedFd) -> bool {
     rustix::fs::open(path(image), OFlags::RDONLY | OFlags::DIRECT, rustix::fs::Mode::empty()).is_ok()
 }
@@ -205,16 +249,16 @@ fn run(command: &mut Command) -> Result<()> {
     let doing = || format!("{MAKING} with {}", name.display());
     let mut tries = 0;
     loop {
-        let output = command.stdin(Stdio::null()).output().map_err(|e| Error::system(doing(), e))?;
-        if output.status.success() {
+        let ended = helper::run(command, LONGEST).map_err(|e| Error::system(doing(), e))?;
+        if ended.status.success() {
             return Ok(());
         }
-        let said = String::from_utf8_lossy(&output.stderr);
         tries += 1;
-        if tries < TRIES && said.contains("accurate CPU usage") {
+        if tries < TRIES && ended.complained.contains("accurate CPU usage") {
             continue;
         }
-        let reason: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-        return Err(Error::system(doing(), format!("{} ({})", reason.join("; "), output.status)));
+        let lines = ended.complained.lines().map(str::trim).filter(|line| !line.is_empty());
+        let reason: Vec<&str> = lines.collect();
+        return Err(Error::system(doing(), format!("{} ({})", reason.join("; "), ended.status)));
     }
 }

@@ -14,10 +14,12 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
+use std::time::Duration;
 
 use tollway_core::Missing;
 
+use super::helper;
 use super::modules::Modules;
 
 /// The environment variable that names the QEMU to use.
@@ -31,6 +33,8 @@ pub const DATA: &str = "TOLLWAY_GUEST_DATA";
 
 /// The program of QEMU that we look for.
 const PROGRAM: &str = "qemu-system-x86_64";
+/// How long QEMU may take to tell its version.
+const ASKED: Duration = Duration::from_secs(20);
 /// What provides a kernel.
 const SET_UP: &str = "make setup-guest";
 
@@ -192,20 +196,15 @@ impl Qemu {
             }
             environment.push(("QEMU_MODULE_DIR".into(), prefix.join("lib/x86_64-linux-gnu/qemu").into()));
         }
-        let output = Command::new(program)
-            .arg("--version")
-            .envs(environment.iter().cloned())
-            .stdin(Stdio::null())
-            .output()
-            .map_err(|e| lacking(e.to_string()))?;
-        let said = String::from_utf8_lossy(&output.stdout);
+        let mut asked = Command::new(program);
+        asked.arg("--version").envs(environment.iter().cloned());
+        let told = helper::run(&mut asked, ASKED).map_err(|e| lacking(e.to_string()))?;
         let version =
-            said.split("QEMU emulator version ").nth(1).and_then(|rest| rest.split_whitespace().next());
+            told.said.split("QEMU emulator version ").nth(1).and_then(|rest| rest.split_whitespace().next());
         let Some(version) = version.filter(|version| version.starts_with(|c: char| c.is_ascii_digit()))
         else {
-            let why = String::from_utf8_lossy(&output.stderr);
-            let why = why.lines().next().unwrap_or("it tells no version");
-            return Err(lacking(format!("{}: {why}", output.status)));
+            let why = told.complained.lines().next().unwrap_or("it tells no version");
+            return Err(lacking(format!("{}: {why}", told.status)));
         };
         Ok(Qemu { program: program.into(), arguments, environment, version: version.into() })
     }

@@ -4,11 +4,11 @@ use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::os::fd::{BorrowedFd, RawFd};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{
     Pid, PidfdFlags, Signal, getpid, getppid, pidfd_open, set_parent_process_death_signal,
@@ -19,8 +19,8 @@ use tollway_host::cpu::{allowed_cpus, set_affinity};
 /// Runs it on these processors and returns its standard output, once it has ended well.
 ///
 /// # Errors
-/// [`Error::System`] where it cannot be started, fails (with the last line of its complaints), or has not ended within
-/// `limit`: it is killed then.
+/// [`Error::System`] where it cannot be started, fails (with how, and the last line of its complaints), or has not ended
+/// within `limit`: it is killed then.
 pub fn output(command: &mut Command, cpus: &[u32], limit: Duration) -> Result<String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let failed = |doing: &str, error: &dyn std::fmt::Display| Error::system(format!("{doing} {name}"), error);
@@ -38,24 +38,38 @@ pub fn output(command: &mut Command, cpus: &[u32], limit: Duration) -> Result<St
 
     let ended = running.wait(limit).map_err(|e| failed("waiting for", &e))?;
     let text = |file: &mut File| read(file).map_err(|e| failed("reading what was said by", &e));
-    if ended {
+    if ended.success() {
         return text(&mut said);
     }
     let complaints = text(&mut said)? + &text(&mut complained)?;
-    let last = complaints.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it gave no reason");
-    Err(failed("running", &last))
+    Err(failed("running", &format!("{} ({ended})", last_words(&complaints))))
 }
 
-/// A file in memory: a pipe could fill up while nobody reads.
-fn kept(name: &str) -> io::Result<File> {
-    Ok(File::from(memfd_create(name, MemfdFlags::CLOEXEC)?))
+/// The most that a program may say, in bytes: what fio tells of a trial is some hundred KiB.
+const MOST: u64 = 16 << 20;
+
+/// A file in memory for what a program says: a pipe could fill up while nobody reads. It takes [`MOST`] bytes; who says more is told that it must not.
+pub(crate) fn kept(name: &str) -> io::Result<File> {
+    let file = File::from(memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?);
+    file.set_len(MOST)?;
+    fcntl_add_seals(&file, SealFlags::GROW | SealFlags::SHRINK)?;
+    Ok(file)
 }
 
-fn read(file: &mut File) -> io::Result<String> {
+/// What was said to it. The place to which it was written is the same for all who have it.
+pub(crate) fn read(file: &mut File) -> io::Result<String> {
+    let said = file.stream_position()?;
     let mut bytes = Vec::new();
     file.rewind()?;
-    file.read_to_end(&mut bytes)?;
+    file.take(said).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The last words of what a program said, for an error: one line, and not a long one.
+pub(crate) fn last_words(said: &str) -> String {
+    const LONGEST: usize = 200;
+    let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
+    last.trim().chars().filter(|c| !c.is_control()).take(LONGEST).collect()
 }
 
 /// Ends with the thread that started it, whatever kills that, and with this value.
@@ -80,8 +94,8 @@ impl Running {
         command.spawn().map(Running)
     }
 
-    /// Whether it ended well.
-    fn wait(&mut self, limit: Duration) -> io::Result<bool> {
+    /// How it ended.
+    fn wait(&mut self, limit: Duration) -> io::Result<ExitStatus> {
         let pid = Pid::from_child(&self.0);
         let end = pidfd_open(pid, PidfdFlags::empty())?;
         let deadline = Instant::now() + limit;
@@ -95,7 +109,7 @@ impl Running {
                     return Err(io::Error::other(reason));
                 }
                 Ok(0) | Err(rustix::io::Errno::INTR) => {}
-                Ok(_) => return Ok(self.0.wait()?.success()),
+                Ok(_) => return self.0.wait(),
                 Err(error) => return Err(error.into()),
             }
         }
@@ -125,6 +139,15 @@ mod tests {
     }
 
     #[test]
+    fn who_says_too_much_fails_and_costs_no_memory() {
+        let error = shell("yes; exit 4", Duration::from_secs(20)).unwrap_err().to_string();
+        assert!(error.contains("Operation not permitted") && error.contains("exit status: 4"), "{error}");
+        let long = format!("first\n\u{1b}[31m{}\n\n", "x".repeat(1000));
+        assert_eq!(last_words(&long).chars().count(), 200);
+        assert_eq!(last_words(" \n"), "it said nothing");
+    }
+
+    #[test]
     fn who_does_not_end_is_killed_and_gone() {
         let begun = Instant::now();
         let error = shell("exec sleep 61.5", Duration::from_millis(100)).unwrap_err();
@@ -138,7 +161,9 @@ mod tests {
     #[test]
     fn a_failure_says_why() {
         let error = shell("echo so far; echo no disk >&2; exit 3", Duration::from_secs(20)).unwrap_err();
-        assert!(error.to_string().contains("no disk"), "{error}");
+        assert!(error.to_string().ends_with("no disk (exit status: 3)"), "{error}");
+        let error = shell("kill -9 $$", Duration::from_secs(20)).unwrap_err();
+        assert!(error.to_string().contains("it said nothing (signal: 9"), "{error}");
         let none =
             output(&mut Command::new("no-such-program"), &allowed_cpus().unwrap(), Duration::from_secs(1));
         assert!(matches!(none, Err(Error::System { .. })));

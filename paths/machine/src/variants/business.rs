@@ -18,7 +18,7 @@ use tollway_core::{
 use tollway_host::clock::{self, RunClock};
 use tollway_host::scratch;
 
-use super::service::{ServerActor, connect};
+use super::service::{ANSWERED, ServerActor, connect};
 use crate::engine::service::{Keep, Load, Pace};
 use crate::params;
 
@@ -87,7 +87,8 @@ impl Variant for Beside {
     }
 
     fn patience(&self, params: &Params) -> Duration {
-        self.0.patience(params)
+        let own = self.0.patience(params);
+        if is_on(params) { own.max(ANSWERED) } else { own }
     }
 
     fn actor(&self, role: &str, params: &Params) -> Result<Box<dyn Actor>> {

@@ -14,7 +14,7 @@ use tollway_host::scratch;
 use tollway_load::{delay, wait_until};
 
 use super::business::ROOM_MIB;
-use crate::engine::service::{Done, Keep, Kind, Limits, Load, POSTGRES, Pace, Served, Server};
+use crate::engine::service::{Done, Keep, Kind, Limits, Load, PATIENCE, POSTGRES, Pace, Served, Server};
 use crate::{params, surroundings};
 
 const SERVER: &str = "server";
@@ -22,6 +22,9 @@ const CLIENTS: &str = "clients";
 
 /// How long the server waits for its clients to leave.
 const LEAVING: Duration = Duration::from_secs(4);
+
+/// How long it may take until clients say that they were not answered, and a server that they have not left.
+pub(super) const ANSWERED: Duration = PATIENCE.saturating_add(LEAVING);
 
 /// The word of the axis `of` for all kinds of requests.
 const ALL: &str = "all";
@@ -128,6 +131,10 @@ impl Variant for Service {
 
     fn yields(&self, _: &Params) -> Vec<Yield> {
         vec![Yield::one(Unit::Requests)]
+    }
+
+    fn patience(&self, _: &Params) -> Duration {
+        ANSWERED
     }
 
     fn actor(&self, role: &str, params: &Params) -> Result<Box<dyn Actor>> {

@@ -24,7 +24,7 @@ pub fn count(below: u32, within: Duration, cpus: &[u32]) -> Result<Count> {
     let mut command = Command::new(PYTHON.0);
     command.args(["-c", SCRIPT, &below.to_string(), &within.as_secs_f64().to_string()]);
     let said = tool::output(&mut command, cpus, within + BESIDES)?;
-    parsed(&said).ok_or_else(|| Error::system("reading what python3 said", said.trim()))
+    parsed(&said).ok_or_else(|| Error::system("reading what python3 said", tool::last_words(&said)))
 }
 
 fn parsed(said: &str) -> Option<Count> {

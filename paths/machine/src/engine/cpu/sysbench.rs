@@ -10,8 +10,8 @@ use crate::engine::tool;
 /// The program, and the Debian package that has it.
 pub const SYSBENCH: (&str, &str) = ("sysbench", "sysbench");
 
-/// To start, to end the last event, and to be late.
-const BESIDES: Duration = Duration::from_secs(20);
+/// What it may take besides: to start, to end the last event, and to be late.
+pub const BESIDES: Duration = Duration::from_secs(20);
 
 /// What sysbench said.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,8 +37,7 @@ pub fn run(threads: u32, limit: u64, seconds: u64, cpus: &[u32]) -> Result<Repor
     ]);
     command.args(["--histogram=on", "run"]);
     let said = tool::output(&mut command, cpus, Duration::from_secs(seconds) + BESIDES)?;
-    parsed(&said)
-        .ok_or_else(|| Error::system("reading what sysbench said", said.lines().last().unwrap_or("")))
+    parsed(&said).ok_or_else(|| Error::system("reading what sysbench said", tool::last_words(&said)))
 }
 
 fn parsed(said: &str) -> Option<Report> {

@@ -5,13 +5,11 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{Read, Seek};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::Errno;
 use rustix::process::{
     Pid, PidfdFlags, Signal, getpid, getppid, pidfd_open, set_parent_process_death_signal,
@@ -21,6 +19,7 @@ use tollway_core::{Error, Result};
 use tollway_host::requirement::program;
 
 use super::{Load, TestFile};
+use crate::engine::tool::{self, last_words};
 
 /// What fio is to do.
 #[derive(Clone, Copy, Debug)]
@@ -82,8 +81,10 @@ pub fn run(file: &TestFile, asked: Asked) -> Result<Told> {
     let complaint = read(&mut complaint)?;
     match status {
         Some(status) if status.success() => told(&read(&mut answer)?, asked.load.size),
-        Some(status) => Err(failed(&format!("{status}: {}", complaint.trim()))),
-        None => Err(failed(&format!("it did not end in time and was stopped: {}", complaint.trim()))),
+        Some(status) => Err(failed(&format!("{status}: {}", last_words(&complaint)))),
+        None => {
+            Err(failed(&format!("it did not end in time and was stopped: {}", last_words(&complaint))))
+        }
     }
 }
 
@@ -154,15 +155,11 @@ impl Drop for Running {
 }
 
 fn in_memory() -> Result<File> {
-    let file = memfd_create("fio", MemfdFlags::CLOEXEC);
-    file.map(File::from).map_err(|e| Error::system("making room for what fio says", e))
+    tool::kept("fio").map_err(|e| Error::system("making room for what fio says", e))
 }
 
 fn read(file: &mut File) -> Result<String> {
-    let mut text = Vec::new();
-    let read = file.rewind().and_then(|()| file.read_to_end(&mut text));
-    read.map_err(|e| Error::system("reading what fio said", e))?;
-    Ok(String::from_utf8_lossy(&text).into_owned())
+    tool::read(file).map_err(|e| Error::system("reading what fio said", e))
 }
 
 #[derive(Deserialize)]

@@ -3,19 +3,20 @@
 //! Array size and passes were fixed when it was compiled. How many threads it takes it is told by OMP_NUM_THREADS, which only one that was
 //! compiled with OpenMP heeds: such a one says how many it took.
 
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Signal, set_parent_process_death_signal};
+use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
 use tollway_core::{Error, Missing, Result};
 use tollway_host::cpu::set_affinity;
 use tollway_host::requirement;
 
 use super::stream::Kernel;
+use crate::engine::tool;
 
 /// How long it may take: 10 rounds over arrays of 10 million numbers take one second, of 1000 million one or two minutes.
 pub const LONGEST: Duration = Duration::from_secs(180);
@@ -118,12 +119,16 @@ pub fn run(threads: u32, processors: &[u32]) -> Result<Printed> {
     command
         .env("OMP_NUM_THREADS", threads.to_string())
         .stdin(Stdio::null())
-        .stdout(Stdio::piped())
         .stderr(Stdio::null());
+    let parent = getpid();
     // SAFETY: only system calls are made between fork and exec; what they need was allocated before.
     unsafe {
         command.pre_exec(move || {
             set_parent_process_death_signal(Some(Signal::KILL))?;
+            // It may have ended before the line above.
+            if getppid() != Some(parent) {
+                return Err(io::Error::from_raw_os_error(libc::ESRCH));
+            }
             set_affinity(&processors).map_err(|_| io::Error::from(io::ErrorKind::PermissionDenied))
         });
     }
@@ -141,9 +146,10 @@ pub fn run(threads: u32, processors: &[u32]) -> Result<Printed> {
 /// What a program that is started here prints in the time that it has.
 fn output(mut command: Command) -> Result<String> {
     let failed = |e: io::Error| Error::system("running `stream`", e);
+    let mut said = tool::kept("stream").map_err(failed)?;
+    command.stdout(said.try_clone().map_err(failed)?);
     let mut child = Killed(command.spawn().map_err(failed)?);
     let begun = Instant::now();
-    // It prints less than a pipe holds.
     let status = loop {
         match child.0.try_wait().map_err(failed)? {
             Some(status) => break status,
@@ -153,14 +159,11 @@ fn output(mut command: Command) -> Result<String> {
             None => thread::sleep(Duration::from_millis(2)),
         }
     };
-    let mut text = String::new();
-    if let Some(mut printed) = child.0.stdout.take() {
-        printed.read_to_string(&mut text).map_err(failed)?;
-    }
+    let text = tool::read(&mut said).map_err(failed)?;
     if status.success() {
         Ok(text)
     } else {
-        Err(Error::system("running `stream`", format!("it ended with {status}")))
+        Err(Error::system("running `stream`", format!("{} ({status})", tool::last_words(&text))))
     }
 }
 
@@ -219,7 +222,7 @@ mod tests {
     fn a_program_that_fails_is_an_error_and_one_that_prints_is_read() {
         assert!(matches!(output(Command::new("false")), Err(Error::System { .. })));
         let mut echo = Command::new("echo");
-        echo.arg("there").stdout(Stdio::piped());
+        echo.arg("there");
         assert_eq!(output(echo), Ok("there\n".into()));
     }
 

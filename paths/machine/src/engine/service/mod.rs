@@ -21,6 +21,6 @@ mod server;
 mod user;
 
 pub use database::{Keep, POSTGRES};
-pub use load::{Done, Kind, Load, Pace};
+pub use load::{Done, Kind, Load, PATIENCE, Pace};
 pub use server::{Limits, Served, Server};
 pub use user::{Draft, MAIL_BYTES, NAME_CHARS, User};

@@ -1,6 +1,7 @@
 //! sysbench's processor test: events a second.
 
 use std::hint::black_box;
+use std::time::Duration;
 
 use tollway_core::{
     Actor, Address, Axis, Domain, Error, Params, Place, Plan, Recorder, Requirement, Result, Role, Unit,
@@ -11,7 +12,7 @@ use tollway_load::repeat;
 
 use super::sysbench::Sysbench;
 use crate::engine::cpu::events::{LIMIT, event, found};
-use crate::engine::cpu::sysbench::SYSBENCH;
+use crate::engine::cpu::sysbench::{BESIDES, SYSBENCH};
 use crate::{params, surroundings};
 
 pub(super) struct Events;
@@ -78,6 +79,12 @@ impl Variant for Events {
 
     fn yields(&self, _: &Params) -> Vec<Yield> {
         vec![Yield::one(Unit::Events)]
+    }
+
+    fn patience(&self, params: &Params) -> Duration {
+        // It runs for whole seconds, and is killed before its agent is.
+        let by_sysbench = surroundings::by_a_tool(params).unwrap_or_default();
+        if by_sysbench { BESIDES + Duration::from_secs(5) } else { Duration::ZERO }
     }
 
     fn actor(&self, _: &str, params: &Params) -> Result<Box<dyn Actor>> {

@@ -121,10 +121,13 @@ fn hear(process: Process, end: End, within: Duration) -> Result<Counted> {
             "running iperf3",
             format!("it had not ended after {:.1} s and was killed", within.as_secs_f64()),
         )),
-        Some((text, status)) => {
-            let counted = read(&text, end)?;
-            if status.success() { Ok(counted) } else { Err(Error::system("running iperf3", status)) }
-        }
+        Some((text, status)) => match read(&text, end) {
+            Ok(_) if !status.success() => Err(Error::system("running iperf3", status)),
+            Err(Error::System { doing, reason }) if !status.success() => {
+                Err(Error::System { doing, reason: format!("{reason} ({status})") })
+            }
+            told => told,
+        },
     }
 }
 

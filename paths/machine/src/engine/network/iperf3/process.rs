@@ -1,16 +1,17 @@
 //! iperf3 as a child: never longer than it may, nor than the thread that started it, and heard to its end.
 
 use std::fs::File;
-use std::io::{self, Read, Seek};
+use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{
     Pid, PidfdFlags, Signal, getpid, getppid, pidfd_open, set_parent_process_death_signal,
 };
+
+use crate::engine::tool;
 
 /// A child that is killed when this is dropped, or when the thread that started it ends.
 #[derive(Debug)]
@@ -23,7 +24,7 @@ pub struct Process {
 impl Process {
     /// Starts it, on the processors and in the network of the calling thread.
     pub fn start(command: &mut Command) -> io::Result<Process> {
-        let said = File::from(memfd_create("said", MemfdFlags::CLOEXEC)?);
+        let said = tool::kept("iperf3")?;
         let both = (said.try_clone()?, said.try_clone()?);
         command.stdin(Stdio::null()).stdout(both.0).stderr(both.1);
         let parent = getpid();
@@ -50,10 +51,7 @@ impl Process {
             return Ok(None);
         }
         let status = self.child.wait()?;
-        let mut text = Vec::new();
-        self.said.rewind()?;
-        self.said.read_to_end(&mut text)?;
-        Ok(Some((String::from_utf8_lossy(&text).into_owned(), status)))
+        Ok(Some((tool::read(&mut self.said)?, status)))
     }
 }
 

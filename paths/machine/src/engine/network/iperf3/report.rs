@@ -3,6 +3,8 @@
 use serde::Deserialize;
 use tollway_core::{Error, Result};
 
+use crate::engine::tool::last_words;
+
 /// What iperf3 counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Counted {
@@ -62,10 +64,11 @@ pub fn read(text: &str, end: End) -> Result<Counted> {
     // What goes wrong before the run is a line of text, also with `-J`.
     let plain = || text.lines().find(|line| line.starts_with("iperf3:"));
     let Ok(said) = serde_json::from_str::<Said>(text) else {
-        return Err(failed(plain().unwrap_or("it says nothing that is understood")));
+        let strange = || format!("it says nothing that is understood: {}", last_words(text));
+        return Err(failed(&plain().map_or_else(strange, last_words)));
     };
     if let Some(error) = said.error {
-        return Err(failed(&error));
+        return Err(failed(&last_words(&error)));
     }
     let sum = said.end.and_then(|ended| match end {
         End::Sender => ended.sum_sent.or(ended.sum),

@@ -1,6 +1,5 @@
 //! Where the users are kept: one face for both databases.
 
-mod folder;
 #[cfg_attr(not(feature = "postgres"), path = "no_postgres.rs")]
 mod postgres;
 mod sqlite;

@@ -11,8 +11,8 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rusqlite::{CachedStatement, Connection, Params, Row, ffi, params};
+use tollway_host::scratch::{FOLDER, Folder};
 
-use super::folder::Folder;
 use super::{Refused, statement};
 use crate::engine::service::user::{Draft, User};
 
@@ -100,6 +100,11 @@ impl From<rusqlite::Error> for Refused {
                 if cause.extended_code == ffi::SQLITE_CONSTRAINT_UNIQUE =>
             {
                 Refused::Taken
+            }
+            rusqlite::Error::SqliteFailure(cause, _) if cause.code == ffi::ErrorCode::DiskFull => {
+                Refused::Failed(format!(
+                    "no space left on its disk; free some room there, or name another folder in {FOLDER}"
+                ))
             }
             _ => Refused::Failed(format!("SQLite: {error}")),
         }

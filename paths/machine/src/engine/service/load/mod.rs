@@ -20,7 +20,10 @@ pub use owner::Kind;
 use owner::Owner;
 
 /// How long an answer is waited for.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How the service answers where it fails, and says why (RFC 9110, section 15.6.1).
+const FAILED: u16 = 500;
 
 /// The longest sleep: whether to go on is asked after each.
 const LONGEST_SLEEP: Duration = Duration::from_millis(20);
@@ -88,7 +91,7 @@ impl Load {
     /// late requests were sent, all together: by sleeping too long, and in an open loop by waiting for a client that is free.
     ///
     /// # Errors
-    /// [`Error::Wrong`] where an answer is not what it must be, or none comes.
+    /// [`Error::Wrong`] where an answer is not what it must be, or none comes; [`Error::System`] where the service says that it failed.
     pub fn drive<C: Clock>(
         &mut self,
         clock: C,
@@ -126,6 +129,10 @@ impl Load {
                 let ended = clock.now();
                 heard = ended;
                 let begun = client.begun.take().ok_or_else(|| Error::Wrong("an answer to nothing".into()))?;
+                if answer.status == FAILED {
+                    let said = String::from_utf8_lossy(&answer.body);
+                    return Err(Error::system("asking the service, which failed", said));
+                }
                 let kind = client.owner.check(&answer).map_err(Error::Wrong)?;
                 flying -= 1;
                 done(Done { kind, begun, ended });

@@ -1,5 +1,5 @@
 //! A private folder for files that must have names while they are opened. It is removed right after that; what is left of one
-//! whose process was killed in between is cleared by the next that makes one.
+//! whose process was killed in between is cleared by the next that makes one, and by whoever calls [`clear`](super::clear).
 //!
 //! Who lives holds a lock on the folder, which the kernel gives up when the process ends however it ends. So nobody clears what
 //! another still needs, and no number of a process is asked whether it lives.
@@ -15,24 +15,24 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat, open};
 use rustix::process::geteuid;
 
-/// What the names of such folders begin with.
-const PREFIX: &str = ".tollway-service-";
-
 /// A folder, while it is there.
-pub(super) struct Folder {
+#[derive(Debug)]
+pub struct Folder {
     path: PathBuf,
     /// Holds the lock.
     _locked: OwnedFd,
 }
 
 impl Folder {
-    /// A new one, after clearing what others have left.
-    pub(super) fn make(parent: &Path) -> io::Result<Folder> {
+    /// A new one, readable by nobody else, after clearing what others have left.
+    ///
+    /// # Errors
+    /// The parent cannot be read, or nothing can be made in it.
+    pub fn make(parent: &Path) -> io::Result<Folder> {
         static MADE: AtomicU64 = AtomicU64::new(0);
-        clear(parent)?;
+        super::clear(parent)?;
         loop {
-            let number = MADE.fetch_add(1, Ordering::Relaxed);
-            let path = parent.join(format!("{PREFIX}{}-{number}", process::id()));
+            let path = parent.join(super::name(process::id(), MADE.fetch_add(1, Ordering::Relaxed)));
             match fs::DirBuilder::new().mode(0o700).create(&path) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
                 made => made?,
@@ -44,7 +44,8 @@ impl Folder {
         }
     }
 
-    pub(super) fn path(&self) -> &Path {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
         &self.path
     }
 }
@@ -56,8 +57,8 @@ impl Drop for Folder {
     }
 }
 
-/// The lock of the folder of this name; `None` where somebody else has it, or the folder is gone.
-fn locked(path: &Path) -> io::Result<Option<OwnedFd>> {
+/// The lock of the folder of this name, if it is this user's; `None` where somebody else has it, or the folder is gone.
+pub(super) fn locked(path: &Path) -> io::Result<Option<OwnedFd>> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let Ok(handle) = open(path, flags, Mode::empty()) else { return Ok(None) };
     if flock(&handle, FlockOperation::NonBlockingLockExclusive).is_err() {
@@ -69,18 +70,6 @@ fn locked(path: &Path) -> io::Result<Option<OwnedFd>> {
     Ok((same && held.st_uid == geteuid().as_raw()).then_some(handle))
 }
 
-/// Removes the folders of this user whose makers are dead.
-fn clear(parent: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(parent)?.flatten() {
-        if entry.file_name().to_string_lossy().starts_with(PREFIX)
-            && let Some(_locked) = locked(&entry.path())?
-        {
-            let _ = fs::remove_dir_all(entry.path());
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,7 +77,7 @@ mod tests {
     #[test]
     fn what_the_dead_left_is_cleared_and_what_the_living_have_is_not() {
         let parent = tempfile::tempdir().unwrap();
-        let left = parent.path().join(format!("{PREFIX}1-1"));
+        let left = parent.path().join(super::super::name(1, 1));
         fs::create_dir(&left).unwrap();
         fs::write(left.join("users.db"), "half of it").unwrap();
         let other = parent.path().join("another");
