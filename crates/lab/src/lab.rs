@@ -8,7 +8,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tollway_core::{Error, Missing, Registry};
 use tollway_store::{PointSpec, RunId, RunSpec, RunState, Store, StoreError, TrialMark};
-use tollway_tenant::{Agent, Executable};
+use tollway_tenant::{Executable, Target};
 
 use crate::guests::Guests;
 use crate::noise::Watch;
@@ -65,10 +65,12 @@ pub struct Ended {
     pub failed: usize,
 }
 
-/// The laboratory on this machine.
+/// The laboratory of a machine: this one, or another host.
 pub struct Lab<'a> {
     /// All paths.
     pub registry: &'a Registry,
+    /// The machine that is measured; what follows of processors, clock and fingerprint is of that one.
+    pub target: Target,
     /// How this program is started as an agent.
     pub own: Executable,
     /// The processors for the plans' core slots.
@@ -97,12 +99,12 @@ impl Lab<'_> {
     pub fn estimate(&self, request: &Request) -> Result<Estimate, LabError> {
         let points = request.points(self.registry)?;
         let sides = request.sides.len().max(1);
-        let can_run = points.iter().filter(|point| lacking(point).is_none());
+        let can_run = points.iter().filter(|point| self.lacking(point).is_none());
         let parts: Vec<_> = can_run.map(|point| Part::whole(point, point.spec.clone(), sides)).collect();
         let seconds = timing::seconds(&parts, sides);
         let mut estimate = Estimate { points: Vec::new(), trials: 0, seconds };
         for point in &points {
-            let missing = lacking(point);
+            let missing = self.lacking(point);
             let trials =
                 if missing.is_some() { 0 } else { point.spec.runs * point.spec.repeats * sides as u32 };
             if missing.is_none() {
@@ -129,9 +131,10 @@ impl Lab<'_> {
         restore::abandoned(store, &self.machine)?;
         let points = request.points(self.registry)?;
         let specs = specs(&points, self.registry, request)?;
+        self.refuse_elsewhere(request)?;
         self.sides_start(request)?;
         let before = standing(&request.sides)?;
-        let script = Script { request: request.clone(), before };
+        let script = Script { request: request.clone(), before, elsewhere: !self.target.is_here() };
         let run = store.begin_run(&RunSpec {
             started: Timestamp::now(),
             title: request.title.clone(),
@@ -171,6 +174,12 @@ impl Lab<'_> {
         }
         let script: Script = serde_json::from_value(left.run.spec.plan.clone())
             .map_err(|e| refuse(format!("the plan of run {run} cannot be read ({e})"), "start a new run"))?;
+        if script.elsewhere == self.target.is_here() {
+            return Err(refuse(
+                format!("run {run} was begun {} this machine", if script.elsewhere { "on another host than" } else { "on" }),
+                "go on with --on as it was begun, or start a new run",
+            ));
+        }
         let points = script.request.points(self.registry)?;
         let specs = specs(&points, self.registry, &script.request)?;
         self.sides_start(&script.request)?;
@@ -197,12 +206,30 @@ impl Lab<'_> {
         self.session(store, progress, run, script.request, points, &stored, left.trials)?.go()
     }
 
+    /// Refuses sides that another host cannot have: it has one program, and nobody would put back what was set there.
+    fn refuse_elsewhere(&self, request: &Request) -> Result<(), Error> {
+        let here_only = |side: &&Side| side.program.is_some() || !side.settings.is_empty();
+        match request.sides.iter().find(here_only) {
+            Some(side) if !self.target.is_here() => Err(Error::Input {
+                place: format!("side {} on another host", side.label),
+                reason: "another program, or settings of the host, can only be had on this machine".into(),
+                remedy: "run tollway on that host".into(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
     /// Starts an agent of each side once: one that is no agent, or reads another clock, is told before a run begins.
     fn sides_start(&self, request: &Request) -> Result<(), LabError> {
         for side in sides_of(request) {
-            Agent::start(&side.executable(&self.own))?;
+            self.target.start(&side.executable(&self.own))?;
         }
         Ok(())
+    }
+
+    /// The first thing that a point needs and the machine lacks.
+    pub(crate) fn lacking(&self, point: &Point) -> Option<Missing> {
+        point.plan.requires.iter().find_map(|requirement| self.target.check(requirement).err())
     }
 
     /// A session over the points of a run as they stand in the store.
@@ -230,7 +257,7 @@ impl Lab<'_> {
                 state: p.state.clone(),
             })
             .collect();
-        let watch = Watch::begin(Duration::ZERO);
+        let watch = Watch::begin(&self.target)?;
         let overheads = vec![timing::overhead(); points.len()];
         let noted = store.run(run)?.guests;
         let guests = Guests::new(noted.clone(), self.build.clone());
@@ -250,11 +277,6 @@ impl Lab<'_> {
             noted,
         })
     }
-}
-
-/// The first thing that a point needs and this machine lacks.
-pub(crate) fn lacking(point: &Point) -> Option<Missing> {
-    point.plan.requires.iter().find_map(|r| tollway_tenant::check(r).err())
 }
 
 /// The sides of a request: where nothing is compared, the program as it is.

@@ -14,7 +14,7 @@ use tollway_tenant::Executable;
 use crate::counters::{self, Counters};
 use crate::crew::{Crew, Job, Outcome};
 use crate::guests::Guests;
-use crate::lab::{Ended, Lab, LabError, lacking};
+use crate::lab::{Ended, Lab, LabError};
 use crate::narrow;
 use crate::noise::Watch;
 use crate::order::{self, Slot};
@@ -202,7 +202,7 @@ impl Session<'_> {
                 continue;
             }
             let lacked = (0..self.sides.len()).find_map(|side| match self.subject(point, side) {
-                Ok(subject) => lacking(&subject).map(Ok),
+                Ok(subject) => self.lab.lacking(&subject).map(Ok),
                 Err(error) => Some(Err(error)),
             });
             if let Some(missing) = lacked.transpose()?.or_else(|| self.not_in_guests(point)) {
@@ -258,7 +258,7 @@ impl Session<'_> {
     where
         Self: 'e,
     {
-        Crew::new(executable, &self.lab.cpus, self.lab.hz, self.lab.grace)
+        Crew::new(&self.lab.target, executable, &self.lab.cpus, self.lab.hz, self.lab.grace)
     }
 
     fn interrupted(&self) -> bool {
@@ -426,7 +426,7 @@ impl Session<'_> {
         let in_all: u32 = point.plan.roles.iter().map(|role| role.count).sum();
         let crowded = in_all as usize > self.lab.cpus.len();
         let gaps = if crowded { Gaps::default() } else { gaps };
-        let noise = self.watch.after_trial(outcome.after, agents, gaps);
+        let noise = self.watch.after_trial((outcome.after, outcome.elsewhere), agents, gaps);
         // Its first samples are those of an actor that was not warm yet.
         let late = outcome.actors.iter().map(|a| a.ran.late).max().unwrap_or_default() as f64 / self.lab.hz;
         let noise = if late * 1e3 > point.spec.warmup_ms && !crowded {
