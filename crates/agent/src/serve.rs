@@ -73,17 +73,7 @@ pub fn serve(registry: Registry) -> io::Result<()> {
     let mut from = BufReader::new(stdin.try_clone()?);
     let coordinator = Coordinator(Arc::new(Mutex::new(stdin)));
     let clock = RunClock::chosen();
-    coordinator.say(&Hello {
-        protocol: protocol::VERSION,
-        program: env!("CARGO_PKG_VERSION").into(),
-        build: crate::BUILD.into(),
-        pid: std::process::id(),
-        counts: clock,
-        clock: clock.now(),
-        kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
-        port,
-        before: env::var(BEFORE).ok(),
-    });
+    coordinator.say(&hello(port));
 
     let registry = Arc::new(registry);
     let mut actors: HashMap<u32, Sender<Command>> = HashMap::new();
@@ -125,6 +115,22 @@ pub fn serve(registry: Registry) -> io::Result<()> {
         }
     }
     std::process::exit(0)
+}
+
+/// What this process says of itself first.
+pub(crate) fn hello(port: Option<u32>) -> Hello {
+    let clock = RunClock::chosen();
+    Hello {
+        protocol: protocol::VERSION,
+        program: env!("CARGO_PKG_VERSION").into(),
+        build: crate::BUILD.into(),
+        pid: std::process::id(),
+        counts: clock,
+        clock: clock.now(),
+        kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
+        port,
+        before: env::var(BEFORE).ok(),
+    }
 }
 
 fn nobody(actor: u32) -> Error {

@@ -16,6 +16,7 @@ use tollway_cipher_tool::args::Cipher;
 use tollway_entropy_tool::args::Entropy;
 use tollway_ipc_tool::args::Ipc;
 use tollway_machine_tool::args::Machine;
+use tollway_tenant::ssh::Address;
 
 pub use bill::Bill;
 pub use calculator::{Model, Simulate};
@@ -205,6 +206,10 @@ pub struct Measure {
     /// Only points whose crossing or title contains TEXT; may be given again.
     #[arg(long, value_name = "TEXT")]
     pub only: Vec<String>,
+
+    /// On another host instead of this one: the agent is copied there by ssh, run, and removed (docs/machine.md).
+    #[arg(long, value_name = "ssh:USER@HOST[:PORT]")]
+    pub on: Option<Address>,
 
     /// How often and how long.
     #[command(flatten)]

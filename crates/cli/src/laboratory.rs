@@ -2,6 +2,7 @@
 
 use std::env;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use tollway_core::{Error, Preset, Registry};
@@ -10,20 +11,39 @@ use tollway_lab::Lab;
 use tollway_lab::crew::GRACE;
 use tollway_lab::point::{self, Selection, parse_preset};
 use tollway_store::Store;
-use tollway_tenant::Executable;
+use tollway_tenant::linux::static_agent;
+use tollway_tenant::ssh::{Address, OtherHost, Survey};
+use tollway_tenant::{Executable, Target};
 
 use crate::args::Repeats;
 use crate::interrupt;
 
 /// The lab on this machine, with this program as its agent.
 pub fn lab(registry: &Registry) -> Result<Lab<'_>> {
+    let survey = Survey { fingerprint: fingerprint::read(), cpus: cpu::processors()?, hz: clock::hz()? };
+    lab_of(registry, Target::ThisHost, survey)
+}
+
+/// The lab on that host, or on this machine where none is named.
+pub fn lab_on<'r>(registry: &'r Registry, host: Option<&Address>) -> Result<Lab<'r>> {
+    let Some(address) = host else { return lab(registry) };
+    // Else none could be sent, and the remedy is the same.
+    let agent = static_agent::find().map_err(Error::Missing)?;
+    let host = OtherHost::reach(address, &agent, tollway_agent::BUILD)?;
+    let survey = host.survey().clone();
+    cpu::plan_for(u32::try_from(survey.fingerprint.cpus_allowed.len())?);
+    lab_of(registry, Target::OtherHost(Arc::new(host)), survey)
+}
+
+fn lab_of(registry: &Registry, target: Target, survey: Survey) -> Result<Lab<'_>> {
     let program = env::current_exe().context("finding this program's own file, to start it as an agent")?;
-    let fingerprint = fingerprint::read();
+    let Survey { fingerprint, cpus, hz } = survey;
     Ok(Lab {
         registry,
+        target,
         own: Executable { program, arguments: vec!["agent".into()], environment: Vec::new() },
-        cpus: processors()?,
-        hz: clock::hz()?,
+        cpus,
+        hz,
         machine: fingerprint.machine_id(),
         fingerprint: serde_json::to_value(&fingerprint)?,
         argv: env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
@@ -32,18 +52,6 @@ pub fn lab(registry: &Registry) -> Result<Lab<'_>> {
         interrupted: interrupt::flag()?,
         grace: GRACE,
     })
-}
-
-/// The processors for the core slots of plans: first two that go together best (distinct cores of one package), then
-/// the others that this process may use.
-fn processors() -> Result<Vec<u32>> {
-    let allowed = cpu::allowed_cpus()?;
-    let mut processors = match cpu::choose_slots(2) {
-        Ok(pair) => pair.cpus,
-        Err(_) => Vec::new(),
-    };
-    processors.extend(allowed.iter().filter(|c| !processors.contains(c)).copied().collect::<Vec<_>>());
-    Ok(processors)
 }
 
 /// The store, made where there is none.

@@ -185,7 +185,8 @@ fn a_guest_that_hangs_costs_its_row_and_no_other() {
         let long_enough = |(_, since): &&(Pid, Instant)| since.elapsed() > Duration::from_millis(300);
         lives.iter().filter(long_enough).for_each(|(pid, _)| kill(&[*pid], Signal::STOP));
     });
-    let reasons = ["did not answer in time", "did not say hello in time", "did not end in time", "was stopped"];
+    let reasons =
+        ["did not answer in time", "did not say hello in time", "did not end in time", "was stopped"];
     let rows = rows(&output, 3);
     only_fails(&rows, "256", &reasons, RUNS);
     let (_, row) = rows.iter().find(|(title, _)| title.contains("256")).unwrap();

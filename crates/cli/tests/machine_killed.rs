@@ -64,7 +64,19 @@ const HERE: (&[&[&str]], f64) = (
     &[
         &["machine", "suite", "--quick", "--runs", "99", "--by", "both"],
         &["machine", "suite", "--quick", "--runs", "99", "--by", "tools", "--part", "cpu"],
-        &["machine", "suite", "--quick", "--runs", "99", "--by", "both", "--part", "disk", "--business", "both"],
+        &[
+            "machine",
+            "suite",
+            "--quick",
+            "--runs",
+            "99",
+            "--by",
+            "both",
+            "--part",
+            "disk",
+            "--business",
+            "both",
+        ],
         &["machine", "suite", "--quick", "--runs", "99", "--by", "both", "--part", "network"],
         &["machine", "suite", "--quick", "--runs", "99", "--part", "service,memory"],
     ],
@@ -117,7 +129,10 @@ impl Machine {
         Machine {
             mounts: mounts.lines().map(String::from).collect(),
             links: names("/sys/class/net").into_iter().collect(),
-            files: ["/tmp", "/var/tmp", "/dev/shm", "/dev/mqueue", "/run"].into_iter().flat_map(ours).collect(),
+            files: ["/tmp", "/var/tmp", "/dev/shm", "/dev/mqueue", "/run"]
+                .into_iter()
+                .flat_map(ours)
+                .collect(),
         }
     }
 

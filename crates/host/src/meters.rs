@@ -33,7 +33,7 @@ pub const QUIET_FOREIGN: f64 = 0.01;
 pub const QUIET_LOST: f64 = 0.05;
 
 /// One reading of everything.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Meters {
     at: u64,
     stat: Option<ProcStat>,

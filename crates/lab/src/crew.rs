@@ -14,11 +14,11 @@ use tollway_host::clock::RunClock;
 use tollway_host::gap::{self, Gaps};
 use tollway_host::meters::{Meters, MetersDelta};
 use tollway_host::samplers::thread_time;
+use tollway_host::samplers::usage::children_of;
 use tollway_tenant::protocol::{Answer, Command, Make, Ran};
-use tollway_tenant::{Agent, Executable};
+use tollway_tenant::{Agent, Executable, Target};
 
 use crate::guests::Guests;
-use crate::noise;
 use crate::seats::{Seat, Sitting, seats};
 use crate::servers::Servers;
 
@@ -27,6 +27,9 @@ const LEAD: Duration = Duration::from_micros(400);
 
 /// So much more where some of them live in a Linux guest, which a word takes longer to reach.
 const LEAD_GUEST: Duration = Duration::from_millis(5);
+
+/// So much more where they live on another host, besides the time that a word takes to get there and back.
+const LEAD_ELSEWHERE: Duration = Duration::from_millis(5);
 
 /// So much more for each actor after the first.
 const LEAD_EACH: Duration = Duration::from_micros(40);
@@ -75,6 +78,8 @@ pub struct Outcome {
     pub after: Meters,
     /// How long it took until processes and guests were there that were not before.
     pub starting: Duration,
+    /// Processor time that this run had used by then of another host, where it is on one.
+    pub elsewhere: Option<Duration>,
 }
 
 impl Outcome {
@@ -110,6 +115,7 @@ pub struct Played {
 
 /// The agent processes of a block.
 pub struct Crew<'a> {
+    target: &'a Target,
     executable: &'a Executable,
     cpus: &'a [u32],
     hz: f64,
@@ -125,7 +131,7 @@ pub struct Crew<'a> {
 /// A seat that is the same from trial to trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Chair {
-    /// Here.
+    /// On the target itself.
     Here(Seat),
     /// In the Linux guest of that id, the process of that number.
     Guest(u32, u32),
@@ -143,10 +149,17 @@ struct Member<'p> {
 }
 
 impl<'a> Crew<'a> {
-    /// An empty crew; processes are started when a trial first needs them. `cpus` are the processors for the plan's
-    /// core slots; `hz` is the rate of the clock; `grace` is how long an actor may take beyond its window.
-    pub fn new(executable: &'a Executable, cpus: &'a [u32], hz: f64, grace: Duration) -> Self {
+    /// An empty crew; processes are started on the target when a trial first needs them. `cpus` are the processors for the
+    /// plan's core slots; `hz` is the rate of the clock; `grace` is how long an actor may take beyond its window.
+    pub fn new(
+        target: &'a Target,
+        executable: &'a Executable,
+        cpus: &'a [u32],
+        hz: f64,
+        grace: Duration,
+    ) -> Self {
         Crew {
+            target,
             executable,
             cpus,
             hz,
@@ -175,9 +188,9 @@ impl<'a> Crew<'a> {
 
     fn try_play(&mut self, job: &Job<'_>, guests: &mut Guests) -> Result<Outcome> {
         let members = self.assemble(job, guests)?;
-        let before = Meters::read();
+        let (before, _) = self.target.read()?;
         let actors = self.run(job, &members, guests)?;
-        let after = Meters::read();
+        let (after, elsewhere) = self.target.read()?;
         let meters = after.since(&before);
         let tally = self.finish(&members, self.grace.max(job.patience))?;
         let mut spread: Option<Spread> = None;
@@ -191,7 +204,7 @@ impl<'a> Crew<'a> {
         }
         match spread {
             Some(spread) if spread.samples() > 0 => {
-                Ok(Outcome { spread, tally, actors, meters, after, starting: self.starting })
+                Ok(Outcome { spread, tally, actors, meters, after, starting: self.starting, elsewhere })
             }
             _ => Err(Error::Wrong("nothing was recorded in the window".into())),
         }
@@ -202,7 +215,7 @@ impl<'a> Crew<'a> {
         let pids = self.agents.iter().filter_map(Agent::process);
         pids.map(|pid| {
             let own = thread_time::process_of(pid.cast_signed()).unwrap_or_default();
-            own + noise::children_of(pid).unwrap_or_default()
+            own + children_of(pid).unwrap_or_default()
         })
         .sum()
     }
@@ -211,7 +224,8 @@ impl<'a> Crew<'a> {
     fn assemble<'p>(&mut self, job: &Job<'p>, guests: &mut Guests) -> Result<Vec<Member<'p>>> {
         let (begun, already) = (Instant::now(), self.agents.len());
         let sittings = seats(job.plan);
-        let servers = Servers { executable: self.executable, cpus: self.cpus, hz: self.hz };
+        let servers =
+            Servers { target: self.target, executable: self.executable, cpus: self.cpus, hz: self.hz };
         let lodging = guests.lodge(job.plan, &sittings, &servers)?;
         let mut members: Vec<Member<'p>> = Vec::new();
         for sitting in sittings {
@@ -262,7 +276,7 @@ impl<'a> Crew<'a> {
         }
         self.agents.push(match chair {
             Chair::Guest(id, process) => guests.agent(id, process)?,
-            Chair::Here(_) => Agent::start(self.executable)?,
+            Chair::Here(_) => self.target.start(self.executable)?,
         });
         self.seats.push(chair);
         Ok(self.agents.len() - 1)
@@ -312,13 +326,15 @@ impl<'a> Crew<'a> {
     /// Opens one window for all and collects what they bring.
     fn run(&mut self, job: &Job<'_>, members: &[Member<'_>], guests: &Guests) -> Result<Vec<Played>> {
         let lead = if members.iter().any(|m| m.guest.is_some()) { LEAD_GUEST } else { Duration::ZERO };
+        let (now, way) = self.target.now()?;
+        let lead = if self.target.is_here() { lead } else { lead + LEAD_ELSEWHERE + way };
         let lead = lead + LEAD + LEAD_EACH * (members.len() as u32).saturating_sub(1);
         let ticks = |d: Duration| (d.as_secs_f64() * self.hz) as u64;
         let (warmup, length) = (
             Duration::from_secs_f64(job.spec.warmup_ms / 1e3),
             Duration::from_secs_f64(job.spec.window_ms / 1e3),
         );
-        let warm = RunClock::chosen().now() + ticks(lead);
+        let warm = now + ticks(lead);
         let open = warm + ticks(warmup);
         let window =
             Window { warm, open, close: open + ticks(length), batch: job.batch, planted: job.planted };

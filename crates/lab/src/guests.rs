@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use tollway_core::{Error, GuestDevice, GuestFacts, LinuxGuestFacts, Missing, Plan, Result, TenantKind};
 use tollway_host::samplers::thread_time;
+use tollway_tenant::Agent;
 use tollway_tenant::linux::{Boot, CpuTime, GuestOptions, LinuxGuest};
-use tollway_tenant::{Agent, micro};
 
 use crate::seats::{Seat, Sitting};
 use crate::servers::Servers;
@@ -104,7 +104,7 @@ impl Guests {
         servers: &Servers<'_>,
     ) -> Result<Lodging> {
         if plan.uses(TenantKind::MicroGuest) && self.facts.micro_guests.is_none() {
-            self.facts.micro_guests = Some(micro::check()?.kind);
+            self.facts.micro_guests = Some(servers.target.micro_guests()?);
         }
         self.trials += 1;
         self.give_up_ended();

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use tollway_core::{Error, Missing, Registry};
 use tollway_host::steadiness::Steadiness;
 use tollway_store::{PointSpec, RunId, RunSpec, RunState, Store, StoreError, TrialMark};
-use tollway_tenant::{Agent, Executable};
+use tollway_tenant::{Executable, Target};
 
 use crate::guests::Guests;
 use crate::noise::Watch;
@@ -69,10 +69,12 @@ pub struct Ended {
     pub failed: usize,
 }
 
-/// The laboratory on this machine.
+/// The laboratory of a machine: this one, or another host.
 pub struct Lab<'a> {
     /// All paths.
     pub registry: &'a Registry,
+    /// The machine that is measured; what follows of processors, clock and fingerprint is of that one.
+    pub target: Target,
     /// How this program is started as an agent.
     pub own: Executable,
     /// The processors for the plans' core slots.
@@ -101,7 +103,7 @@ impl Lab<'_> {
     pub fn estimate(&self, request: &Request) -> Result<Estimate, LabError> {
         let points = request.points(self.registry)?;
         let sides = request.sides.len().max(1);
-        let can_run = points.iter().filter(|point| lacking(point).is_none());
+        let can_run = points.iter().filter(|point| self.lacking(point).is_none());
         let can_run: Vec<&Point> = can_run.collect();
         let parts: Vec<_> =
             can_run.iter().map(|point| Part::whole(point, point.spec.clone(), sides)).collect();
@@ -109,7 +111,7 @@ impl Lab<'_> {
         let shares = timing::shares(request.within, &request.selection.presets, &can_run, sides);
         let mut estimate = Estimate { points: Vec::new(), shares, trials: 0, seconds };
         for point in &points {
-            let missing = lacking(point);
+            let missing = self.lacking(point);
             let trials =
                 if missing.is_some() { 0 } else { point.spec.runs * point.spec.repeats * sides as u32 };
             if missing.is_none() {
@@ -137,11 +139,12 @@ impl Lab<'_> {
         restore::files();
         let points = request.points(self.registry)?;
         let specs = specs(&points, self.registry, request)?;
-        let found = steady::check();
-        progress.checked(&found);
+        self.refuse_elsewhere(request)?;
+        let found = self.target.is_here().then(steady::check);
+        found.iter().for_each(|found| progress.checked(found));
         self.sides_start(request)?;
         let before = standing(&request.sides)?;
-        let script = Script { request: request.clone(), before };
+        let script = Script { request: request.clone(), before, elsewhere: !self.target.is_here() };
         let run = store.begin_run(&RunSpec {
             started: Timestamp::now(),
             title: request.title.clone(),
@@ -151,12 +154,13 @@ impl Lab<'_> {
             machine: self.machine.clone(),
             hz: self.hz,
             sides: request.sides.iter().map(|s| s.label.clone()).collect(),
-            fingerprint: steady::noted(self.fingerprint.clone(), &found),
+            fingerprint: steady::noted(self.fingerprint.clone(), found.as_ref()),
             plan: serde_json::to_value(&script).map_err(|e| Error::system("writing the run's plan", e))?,
         })?;
         store.add_points(run, &specs)?;
         let stored = store.points(run)?;
-        self.session(store, progress, run, request.clone(), points, &stored, BTreeSet::new(), &found)?.go()
+        self.session(store, progress, run, request.clone(), points, &stored, BTreeSet::new(), found.as_ref())?
+            .go()
     }
 
     /// Goes on with the newest run that did not end.
@@ -182,10 +186,19 @@ impl Lab<'_> {
         }
         let script: Script = serde_json::from_value(left.run.spec.plan.clone())
             .map_err(|e| refuse(format!("the plan of run {run} cannot be read ({e})"), "start a new run"))?;
+        if script.elsewhere == self.target.is_here() {
+            return Err(refuse(
+                format!(
+                    "run {run} was begun {} this machine",
+                    if script.elsewhere { "on another host than" } else { "on" }
+                ),
+                "go on with --on as it was begun, or start a new run",
+            ));
+        }
         let points = script.request.points(self.registry)?;
         let specs = specs(&points, self.registry, &script.request)?;
-        let found = steady::check();
-        progress.checked(&found);
+        let found = self.target.is_here().then(steady::check);
+        found.iter().for_each(|found| progress.checked(found));
         self.sides_start(&script.request)?;
         store.reopen_run(run)?;
         let mut stored = left.points;
@@ -207,15 +220,33 @@ impl Lab<'_> {
                 "start a new run, or go on with that program and that file",
             ));
         }
-        self.session(store, progress, run, script.request, points, &stored, left.trials, &found)?.go()
+        self.session(store, progress, run, script.request, points, &stored, left.trials, found.as_ref())?.go()
+    }
+
+    /// Refuses sides that another host cannot have: it has one program, and nobody would put back what was set there.
+    fn refuse_elsewhere(&self, request: &Request) -> Result<(), Error> {
+        let here_only = |side: &&Side| side.program.is_some() || !side.settings.is_empty();
+        match request.sides.iter().find(here_only) {
+            Some(side) if !self.target.is_here() => Err(Error::Input {
+                place: format!("side {} on another host", side.label),
+                reason: "another program, or settings of the host, can only be had on this machine".into(),
+                remedy: "run tollway on that host".into(),
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// Starts an agent of each side once: one that is no agent, or reads another clock, is told before a run begins.
     fn sides_start(&self, request: &Request) -> Result<(), LabError> {
         for side in sides_of(request) {
-            Agent::start(&side.executable(&self.own))?;
+            self.target.start(&side.executable(&self.own))?;
         }
         Ok(())
+    }
+
+    /// The first thing that a point needs and the machine lacks.
+    pub(crate) fn lacking(&self, point: &Point) -> Option<Missing> {
+        point.plan.requires.iter().find_map(|requirement| self.target.check(requirement).err())
     }
 
     /// A session over the points of a run as they stand in the store.
@@ -229,7 +260,7 @@ impl Lab<'_> {
         points: Vec<Point>,
         stored: &[tollway_store::Point],
         done: BTreeSet<TrialMark>,
-        found: &Steadiness,
+        found: Option<&Steadiness>,
     ) -> Result<Session<'s>, LabError> {
         let sides = sides_of(&request);
         let entries = stored
@@ -244,7 +275,7 @@ impl Lab<'_> {
                 state: p.state.clone(),
             })
             .collect();
-        let watch = Watch::begin(Duration::ZERO);
+        let watch = Watch::begin(&self.target)?;
         let overheads = vec![timing::overhead(); points.len()];
         let until = vec![u32::MAX; points.len()];
         let mut spending = Spending::begin(&request);
@@ -277,11 +308,6 @@ impl Lab<'_> {
             noted,
         })
     }
-}
-
-/// The first thing that a point needs and this machine lacks.
-pub(crate) fn lacking(point: &Point) -> Option<Missing> {
-    point.plan.requires.iter().find_map(|r| tollway_tenant::check(r).err())
 }
 
 /// The sides of a request: where nothing is compared, the program as it is.

@@ -24,8 +24,12 @@ pub(crate) struct Paces {
 
 impl Paces {
     /// Begins with what the check before the run has found.
-    pub(crate) fn since(steadiness: &Steadiness) -> Paces {
-        let all = steadiness.pace.iter().map(|pace| (pace.cpu, vec![pace.ticks_per_step])).collect();
+    pub(crate) fn since(steadiness: Option<&Steadiness>) -> Paces {
+        let all = steadiness
+            .iter()
+            .flat_map(|found| &found.pace)
+            .map(|pace| (pace.cpu, vec![pace.ticks_per_step]))
+            .collect();
         Paces { all, own: BTreeMap::new() }
     }
 

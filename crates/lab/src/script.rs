@@ -91,4 +91,7 @@ pub(crate) struct Script {
     pub(crate) request: Request,
     /// What stood in the settings that the sides change, to be put back should the run be killed.
     pub(crate) before: Vec<Setting>,
+    /// Whether another host was measured than the one on which the program ran.
+    #[serde(default)]
+    pub(crate) elsewhere: bool,
 }

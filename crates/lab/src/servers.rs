@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tollway_core::{Error, GuestDevice, Lot, Result, Server, TenantKind};
 use tollway_tenant::protocol::{Answer, Command, Make};
-use tollway_tenant::{Agent, Executable};
+use tollway_tenant::{Agent, Executable, Target};
 
 /// How long it may take to be made, and to be ready.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -18,6 +18,8 @@ const ACTOR: u32 = 0;
 
 /// How they are started.
 pub(crate) struct Servers<'a> {
+    /// The machine that is measured.
+    pub(crate) target: &'a Target,
     pub(crate) executable: &'a Executable,
     /// The processors of core slots.
     pub(crate) cpus: &'a [u32],
@@ -56,7 +58,7 @@ impl Servers<'_> {
             requires: Vec::new(),
             lot: Lot::default(),
         };
-        let mut agent = Agent::start(self.executable)?;
+        let mut agent = self.target.start(self.executable)?;
         let deadline = Instant::now() + PATIENCE;
         agent.ask(ACTOR, Command::Make(make), deadline)?;
         match agent.ask(ACTOR, Command::Ready(Vec::new()), deadline)? {

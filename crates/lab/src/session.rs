@@ -14,7 +14,7 @@ use tollway_tenant::Executable;
 use crate::counters::{self, Counters};
 use crate::crew::{Crew, Job, Outcome};
 use crate::guests::Guests;
-use crate::lab::{Ended, Lab, LabError, lacking};
+use crate::lab::{Ended, Lab, LabError};
 use crate::narrow;
 use crate::noise::Watch;
 use crate::order::{self, Slot};
@@ -176,7 +176,7 @@ impl Session<'_> {
                 continue;
             }
             let lacked = (0..self.sides.len()).find_map(|side| match self.subject(point, side) {
-                Ok(subject) => lacking(&subject).map(Ok),
+                Ok(subject) => self.lab.lacking(&subject).map(Ok),
                 Err(error) => Some(Err(error)),
             });
             if let Some(missing) = lacked.transpose()?.or_else(|| self.not_in_guests(point)) {
@@ -232,7 +232,7 @@ impl Session<'_> {
     where
         Self: 'e,
     {
-        Crew::new(executable, &self.lab.cpus, self.lab.hz, self.lab.grace)
+        Crew::new(&self.lab.target, executable, &self.lab.cpus, self.lab.hz, self.lab.grace)
     }
 
     pub(crate) fn interrupted(&self) -> bool {
@@ -439,7 +439,7 @@ impl Session<'_> {
         let noise: Vec<String> = [
             outcome.meters.throttling.said(),
             self.paces.after_trial(slot.point, paced),
-            self.watch.after_trial(outcome.after, agents, gaps),
+            self.watch.after_trial((outcome.after, outcome.elsewhere), agents, gaps),
             (late * 1e3 > point.spec.warmup_ms && !crowded)
                 .then(|| format!("{:.1} ms late: an actor began after its warm-up", late * 1e3)),
         ]

@@ -22,8 +22,9 @@ pub(crate) fn check() -> Steadiness {
 }
 
 /// A fingerprint with what was found.
-pub(crate) fn noted(mut fingerprint: serde_json::Value, found: &Steadiness) -> serde_json::Value {
-    if let Some(fields) = fingerprint.as_object_mut()
+pub(crate) fn noted(mut fingerprint: serde_json::Value, found: Option<&Steadiness>) -> serde_json::Value {
+    if let Some(found) = found
+        && let Some(fields) = fingerprint.as_object_mut()
         && let Ok(found) = serde_json::to_value(found)
     {
         fields.insert(FIELD.into(), found);
@@ -41,7 +42,7 @@ mod tests {
         let begun = Instant::now();
         assert_eq!(check(), found);
         assert!(begun.elapsed() < steadiness::WATCHED);
-        let noted = noted(serde_json::json!({ "cores": 2 }), &found);
+        let noted = noted(serde_json::json!({ "cores": 2 }), Some(&found));
         assert_eq!(noted["cores"], 2);
         assert_eq!(noted[FIELD]["summary"], found.summary);
     }

@@ -1,4 +1,4 @@
-//! The coordinator's end of an agent, wherever that is: a child process, or a process in a Linux guest.
+//! The coordinator's end of an agent, wherever that is: a child process, a process in a Linux guest or of another host.
 
 use std::io::ErrorKind;
 use std::os::fd::OwnedFd;
@@ -17,6 +17,7 @@ use tollway_host::clock::RunClock;
 use crate::connection::Connection;
 use crate::linux::Machine;
 use crate::protocol::{self, Answer, Command, Hello, Reply, Request};
+use crate::ssh::OtherHost;
 
 /// How long a fresh agent may take to say hello.
 const HELLO: Duration = Duration::from_secs(10);
@@ -47,7 +48,7 @@ pub struct Executable {
 /// A running agent.
 ///
 /// Dropping one that is a child kills it and waits for its end; dropping one that lives in a Linux guest has the
-/// guest replace it by a fresh process.
+/// guest replace it by a fresh process; dropping one of another host has it killed there.
 pub struct Agent {
     connection: Connection,
     hello: Hello,
@@ -58,6 +59,7 @@ pub struct Agent {
 enum Home {
     Here(Child),
     Guest { machine: Arc<Machine>, port: usize },
+    Elsewhere { host: Arc<OtherHost>, number: u32 },
 }
 
 impl Agent {
@@ -99,6 +101,25 @@ impl Agent {
         Agent { connection, hello, home: Home::Guest { machine, port } }
     }
 
+    /// The agent of that number on another host, whose words come by this socket; waits for its hello.
+    pub(crate) fn on_other_host(socket: UnixStream, host: Arc<OtherHost>, number: u32) -> Result<Agent> {
+        let mut connection = Connection::new(socket, Vec::new());
+        let clock = host.counts();
+        let hello =
+            hello(&mut connection, Instant::now() + HELLO).and_then(|hello| match hello.counts == clock {
+                true => Ok(hello),
+                false => Err(format!("it counts by {}, its host by {}", hello.counts.name(), clock.name())),
+            });
+        match hello {
+            Ok(hello) => Ok(Agent { connection, hello, home: Home::Elsewhere { host, number } }),
+            Err(reason) => {
+                let reason = host.how_ended(number).map_or(reason.clone(), |how| format!("{reason} ({how})"));
+                host.forget(number);
+                Err(host.error_of(number, reason))
+            }
+        }
+    }
+
     /// What it said of itself when it started.
     pub fn hello(&self) -> &Hello {
         &self.hello
@@ -108,7 +129,7 @@ impl Agent {
     pub fn process(&self) -> Option<u32> {
         match &self.home {
             Home::Here(child) => Some(child.id()),
-            Home::Guest { .. } => None,
+            Home::Guest { .. } | Home::Elsewhere { .. } => None,
         }
     }
 
@@ -137,12 +158,13 @@ impl Agent {
     /// How far apart its clock may be from what [`Agent::synchronise`] learnt, in ticks; 0 where it is the same clock.
     pub fn uncertainty(&self) -> Ticks {
         match &self.home {
-            Home::Here(_) => 0,
+            Home::Here(_) | Home::Elsewhere { .. } => 0,
             Home::Guest { machine, .. } => machine.clock().uncertainty(),
         }
     }
 
-    /// Sends a command to one of its actors. A window is this machine's; it is told in the agent's own clock.
+    /// Sends a command to one of its actors. A window is this machine's; it is told in the agent's own clock. To an agent
+    /// of another host it is in that host's clock from the start ([`Target::now`](crate::Target::now)).
     pub fn send(&mut self, actor: u32, mut command: Command) -> Result<()> {
         if let (Command::Run(window), Home::Guest { machine, .. }) = (&mut command, &self.home) {
             let clock = machine.clock();
@@ -208,8 +230,15 @@ impl Agent {
 
     /// The error of an agent that did what it must not do. Whatever it lives in is not used again.
     fn broken(&mut self, reason: String) -> Error {
-        if let Home::Guest { machine, .. } = &self.home {
-            machine.kill();
+        match &self.home {
+            Home::Here(_) => {}
+            Home::Guest { machine, .. } => machine.kill(),
+            // It may be the network that does not answer.
+            Home::Elsewhere { host, .. } => {
+                if let Err(error) = host.is_there() {
+                    return error;
+                }
+            }
         }
         self.failed(reason)
     }
@@ -232,6 +261,7 @@ impl Agent {
         match &self.home {
             Home::Here(child) => Error::Tenant { tenant: format!("process {}", child.id()), reason },
             Home::Guest { machine, port } => machine.error(format!("agent {port}: {reason}")),
+            Home::Elsewhere { host, number } => host.error_of(*number, reason),
         }
     }
 
@@ -245,6 +275,7 @@ impl Agent {
         match &mut self.home {
             Home::Here(child) => child.try_wait().ok().flatten().map(|status| status.to_string()),
             Home::Guest { machine, .. } => machine.ended(),
+            Home::Elsewhere { host, number } => host.how_ended(*number),
         }
     }
 }
@@ -258,6 +289,8 @@ impl Drop for Agent {
                 let told = self.connection.send(&Request { actor: ITSELF, command: Command::End }).is_ok();
                 machine.free(*port, self.connection.leftover(), told);
             }
+            // It is stopped when the socket closes.
+            Home::Elsewhere { host, number } => host.forget(*number),
         }
     }
 }
@@ -287,11 +320,6 @@ fn same_clock(before: Ticks, hello: &Hello, name: &str) -> Result<()> {
 
 /// What an agent says first, or why it is none, in words.
 pub(crate) fn hello(connection: &mut Connection, deadline: Instant) -> Result<Hello, String> {
-    /// What a hello of any version has.
-    #[derive(Deserialize)]
-    struct Version {
-        protocol: u32,
-    }
     let line = match connection.line(deadline) {
         Ok(Some(line)) => line,
         Ok(None) => return Err("it ended before it said hello; is it a tollway program?".into()),
@@ -300,7 +328,17 @@ pub(crate) fn hello(connection: &mut Connection, deadline: Instant) -> Result<He
         }
         Err(e) => return Err(format!("it is no agent: {e}")),
     };
-    let version: Version = serde_json::from_slice(&line).map_err(|e| format!("it is no agent: {e}"))?;
+    hello_of(&line)
+}
+
+/// The hello that is in this line, or why there is none that this program understands, in words.
+pub(crate) fn hello_of(line: &[u8]) -> Result<Hello, String> {
+    /// What a hello of any version has.
+    #[derive(Deserialize)]
+    struct Version {
+        protocol: u32,
+    }
+    let version: Version = serde_json::from_slice(line).map_err(|e| format!("it is no agent: {e}"))?;
     if version.protocol != protocol::VERSION {
         return Err(format!(
             "it speaks protocol {} and this program {}; build both from sources that agree (the agent of Linux \
@@ -309,5 +347,5 @@ pub(crate) fn hello(connection: &mut Connection, deadline: Instant) -> Result<He
             protocol::VERSION
         ));
     }
-    serde_json::from_slice(&line).map_err(|e| format!("it is no agent: {e}"))
+    serde_json::from_slice(line).map_err(|e| format!("it is no agent: {e}"))
 }

@@ -3,7 +3,8 @@
 //! Actors never live in the program that coordinates a trial. They live in [`Agent`] processes, which speak a small
 //! [`protocol`] over a socket: a *process* tenant is an agent with one actor, *threads* share an agent, a
 //! *micro-guest* is made by an agent of its own from that agent's memory ([`micro`]), and in a *Linux guest* the
-//! agents are processes of that guest ([`linux`]). This crate knows an executable and a protocol; it knows no path.
+//! agents are processes of that guest ([`linux`]). All of these but the last can also live on another host, as a run's
+//! [`Target`] says ([`ssh`]). This crate knows an executable and a protocol; it knows no path.
 
 mod agent;
 mod connection;
@@ -14,12 +15,15 @@ pub mod micro;
 pub mod probe;
 pub mod protocol;
 pub mod recording;
+pub mod ssh;
+mod target;
 
 use std::sync::OnceLock;
 
 use tollway_core::{Missing, Requirement};
 
 pub use agent::{Agent, Executable};
+pub use target::Target;
 
 /// Whether a requirement is met here: as [`tollway_host::requirement::check`], and Linux guests besides (looked for once
 /// per process).

@@ -1,7 +1,7 @@
 //! The axes that all parts of the suite share: where they run, and who measures.
 
 use tollway_core::{Axis, Domain, Error, Params, Result, TenantKind, Value};
-use tollway_host::cpu::cpus_of_process;
+use tollway_host::cpu::planned;
 
 /// Where a part runs.
 pub(crate) fn tenant() -> Axis {
@@ -88,7 +88,7 @@ pub(crate) fn threads() -> Axis {
 /// The axis `threads` as a number of threads.
 pub(crate) fn threads_of(params: &Params) -> Result<u32> {
     match params.int("threads")? {
-        0 => Ok(cpus_of_process()?.len() as u32),
+        0 => planned(),
         count => u32::try_from(count).map_err(|e| Error::system("reading the axis `threads`", e)),
     }
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use tollway_tenant::ssh::Address;
 
 /// `tollway machine`.
 #[derive(Debug, Args)]
@@ -90,6 +91,7 @@ pub struct Repeats {
   tollway machine suite --quick
   tollway machine suite --part disk,memory --by both
   tollway machine suite --quick --business both
+  tollway machine suite --quick --on ssh:root@node1
 
 Nothing is written but files that it makes itself, without a name, in the folder for measurements (TOLLWAY_SCRATCH). docs/machine.md says \
                   how each part measures, and how to read the card.")]
@@ -109,6 +111,10 @@ pub struct Suite {
     /// With the business load going on, or without.
     #[arg(long, value_enum, value_name = "HOW", default_value = "without")]
     pub business: Business,
+
+    /// On another host instead of this one: the agent is copied there by ssh, run, and removed.
+    #[arg(long, value_name = "ssh:USER@HOST[:PORT]")]
+    pub on: Option<Address>,
 
     /// Write the page to FILE as well.
     #[arg(long, value_name = "FILE")]

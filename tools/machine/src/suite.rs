@@ -123,7 +123,7 @@ mod tests {
 
     fn suite(part: Vec<Part>, by: By, business: Business) -> Result<Vec<Preset>> {
         let repeats = crate::args::Repeats { runs: None, time: None, seed: 1, dry_run: false, strict: false };
-        let options = Suite { part, quick: true, by, business, html: None, repeats };
+        let options = Suite { part, quick: true, by, business, on: None, html: None, repeats };
         presets(&options, &tollway_all::registry())
     }
 

@@ -7,7 +7,7 @@ use tollway_core::{Error, GuestFacts, Params, Plan, Registry, TrialSpec};
 use tollway_host::clock;
 use tollway_lab::crew::{Crew, GRACE, Job, Outcome};
 use tollway_lab::guests::Guests;
-use tollway_tenant::Executable;
+use tollway_tenant::{Executable, Target};
 
 use crate::figures::{At, Figure};
 
@@ -87,7 +87,7 @@ impl<'a> Ours<'a> {
 
     /// The processes of a round.
     pub fn crew(&self) -> Crew<'_> {
-        Crew::new(&self.executable, self.cpus, self.hz, GRACE)
+        Crew::new(&Target::ThisHost, &self.executable, self.cpus, self.hz, GRACE)
     }
 
     /// The Linux guests of a round: none yet.

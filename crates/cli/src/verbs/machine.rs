@@ -26,10 +26,11 @@ fn suite(arguments: &Arguments, options: &Suite) -> Result<Ending> {
     if let Some(file) = &options.html {
         output::check_writable(file)?;
     }
-    let lab = laboratory::lab(&registry)?;
+    let lab = laboratory::lab_on(&registry, options.on.as_ref())?;
     let repeats = repeats(&options.repeats);
+    let on = options.on.as_ref().map(|host| format!(", on {host}")).unwrap_or_default();
     let work = Work {
-        title: format!("machine suite{}", if options.quick { ", quick" } else { "" }),
+        title: format!("machine suite{}{on}", if options.quick { ", quick" } else { "" }),
         presets: tool::suite::presets(options, &registry)?,
         only: Vec::new(),
         resume: false,

@@ -11,6 +11,8 @@ use crate::laboratory;
 /// Measures and prints the figures.
 pub fn measure(arguments: &Arguments, options: &Measure) -> Result<Ending> {
     let registry = tollway_all::registry();
+    // Before any point: what they are may depend on the machine.
+    let lab = laboratory::lab_on(&registry, options.on.as_ref())?;
     let presets = match (&options.preset_file, &options.path) {
         _ if options.resume => Vec::new(),
         (Some(file), _) => vec![laboratory::preset_file(&registry, file)?],
@@ -22,7 +24,7 @@ pub fn measure(arguments: &Arguments, options: &Measure) -> Result<Ending> {
         (None, Some(path)) => format!("measure {path}/{}", options.preset),
         (None, None) => "measure".into(),
     };
-    let lab = laboratory::lab(&registry)?;
+    let title = options.on.as_ref().map_or(title.clone(), |host| format!("{title}, on {host}"));
     let work = Work {
         title,
         presets,

@@ -45,6 +45,18 @@ pub fn slots() -> Result<Vec<u32>> {
     Ok(all.cpus)
 }
 
+/// The processors for the core slots of plans: first two that go together best (distinct cores of one package), then the others
+/// that this process may use.
+///
+/// # Errors
+/// [`Error::System`](tollway_core::Error::System) if the kernel does not tell which processors are allowed.
+pub fn processors() -> Result<Vec<u32>> {
+    let allowed = allowed_cpus()?;
+    let mut processors = choose_slots(2).map_or_else(|_| Vec::new(), |pair| pair.cpus);
+    processors.extend(allowed.iter().filter(|c| !processors.contains(c)).copied().collect::<Vec<_>>());
+    Ok(processors)
+}
+
 /// Chooses from a given set; a processor that the topology does not know is a core of its own.
 ///
 /// # Errors

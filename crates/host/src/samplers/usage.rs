@@ -4,6 +4,7 @@
 //! total, split between user and system in the proportion of the timer's samples: the sum is good, the split is not
 //! over short intervals. Costs one system call, so it can stand right before and after a window.
 
+use std::fs;
 use std::io;
 use std::time::Duration;
 
@@ -11,6 +12,9 @@ use serde::{Deserialize, Serialize};
 use tollway_core::Missing;
 
 use crate::found::{Found, risen};
+
+/// A tick of the kernel as it tells processes (USER_HZ is 100 on every architecture that we build for).
+const TICK: Duration = Duration::from_millis(10);
 
 /// Use at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,9 +108,30 @@ pub fn delta(before: &Usage, after: &Usage) -> UsageDelta {
     }
 }
 
+/// Processor time of what a process started and has waited for, in the kernel's ticks; `None` where it is gone.
+pub fn children_of(pid: u32) -> Option<Duration> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // After the name: state, then numbers; cutime and cstime are the fields 16 and 17 of proc_pid_stat(5).
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(16 - 3);
+    let user: u64 = fields.next()?.parse().ok()?;
+    let system: u64 = fields.next()?.parse().ok()?;
+    Some(TICK * u32::try_from(user + system).ok()?)
+}
+
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
+
+    #[test]
+    fn what_children_used_is_known_once_they_have_ended() {
+        let before = children_of(std::process::id()).unwrap();
+        let spin = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
+        assert!(Command::new("sh").args(["-c", spin]).status().unwrap().success());
+        assert!(children_of(std::process::id()).unwrap() > before);
+        assert_eq!(children_of(u32::MAX), None);
+    }
 
     #[test]
     fn a_sleep_is_a_voluntary_switch() {

@@ -184,6 +184,7 @@ pub fn preset(variants: &[&str], runs: u32, repeats: u32) -> Preset {
 pub fn lab<'a>(registry: &'a Registry, interrupted: &'a AtomicBool) -> Lab<'a> {
     Lab {
         registry,
+        target: tollway_tenant::Target::ThisHost,
         own: Executable {
             program: std::env::current_exe().unwrap(),
             arguments: [AGENT, "--exact", "--ignored", "--nocapture"].map(String::from).into(),

@@ -3,7 +3,7 @@
 use tollway_core::{
     Actor, Axis, Error, Forecast, Missing, Params, Plan, Result, TollKey, TollSource, Variant,
 };
-use tollway_host::cpu::allowed_cpus;
+use tollway_host::cpu::planned;
 
 use super::drawer;
 use super::drawing::key;
@@ -13,17 +13,12 @@ use crate::{params, predict};
 /// So many tenants, more than processors if need be.
 pub(super) struct Scale;
 
-/// Processors that tenants are spread over: those that this process may run on.
-fn processors() -> Result<u32> {
-    Ok(allowed_cpus()?.len() as u32)
-}
-
 /// The tolls that the caps are made of: a draw that finds the generator rested, one after the other alone, and by all.
 fn keys(params: &Params) -> Result<[TollKey; 3]> {
     let kind = params.word("kind")?;
     // RDSEED runs dry; what others take does not depend on what was drawn before.
     let rested = if kind == "rdseed" { "rdseed-rested" } else { kind };
-    Ok([key(params, rested, 1)?, key(params, kind, 1)?, key(params, kind, processors()?)?])
+    Ok([key(params, rested, 1)?, key(params, kind, 1)?, key(params, kind, planned()?)?])
 }
 
 impl Variant for Scale {
@@ -78,7 +73,7 @@ impl Variant for Scale {
             predict::shared(
                 &Caps { draw: draw?, alone: alone?, all: all? },
                 tenants,
-                processors()?,
+                planned()?,
                 predict::Gives::of(kind),
                 published,
             )
