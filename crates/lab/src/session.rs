@@ -441,7 +441,7 @@ impl Session<'_> {
             self.paces.after_trial(slot.point, paced),
             self.watch.after_trial((outcome.after, outcome.elsewhere), agents, gaps),
             (late * 1e3 > point.spec.warmup_ms && !crowded)
-                .then(|| format!("{:.1} ms late: an actor began after its warm-up", late * 1e3)),
+                .then(|| format!("{:.1} ms too late for the warm-up", late * 1e3)),
         ]
         .into_iter()
         .flatten()

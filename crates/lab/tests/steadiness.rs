@@ -4,7 +4,7 @@
 mod unruly;
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use std::{env, fs, thread};

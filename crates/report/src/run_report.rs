@@ -38,7 +38,7 @@ impl RunReport {
         let mut histories = crate::history::of_run(store, run, EARLIER + 1, &of_card)?;
         for point in &mut document.points {
             let Some(mut row) = histories.remove(&point.id) else { continue };
-            let own = row.runs.pop().filter(|moment| moment.run == run.0);
+            let own = row.runs.pop_if(|moment| moment.run == run.0);
             point.changed = own.map(|moment| moment.changed).unwrap_or_default();
             let earlier = |moment: MomentDocument| EarlierDocument {
                 run: moment.run,

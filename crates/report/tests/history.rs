@@ -133,7 +133,7 @@ fn a_terminal_of_any_width_has_marks_and_says_that_runs_are_unpaired() {
             assert!(text.contains(word), "{width:?} {word}: {text}");
         }
         assert!(text.contains("▁") && text.contains("█"), "{text}");
-        assert!(text.contains("-33.") && text.contains("+5"), "{text}");
+        assert!(text.contains("-33.") && text.contains("+4"), "{text}");
         assert!(text.contains("≈") && text.contains("~ "), "{text}");
         let room = width.unwrap_or(usize::MAX);
         assert!(text.lines().all(|line| line.chars().count() <= room), "{width:?}: {text}");

@@ -134,6 +134,8 @@ mod tests {
             let parts = PARTS.iter().filter(|(_, of)| of.contains(&variant.name())).count();
             let is_a_price = variant.name() == "luks";
             assert!(parts == 1 || is_a_price, "{} is of {parts} parts", variant.name());
+            // It stands under a part's heading on the score card as well.
+            assert!(is_a_price || tollway_report::part(PATH, variant.name()).is_some(), "{}", variant.name());
         }
     }
 

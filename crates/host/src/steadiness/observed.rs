@@ -53,7 +53,8 @@ fn watch(clock: RunClock, cpu: u32, until: Ticks, hz: f64) -> Option<(Pace, Gaps
     let (mut readings, mut gaps) = (Vec::with_capacity(1024), Gaps::default());
     let mut stretches = [0; TOGETHER];
     let mut last = begun;
-    while last < until {
+    // One reading at least, however late a thread comes to its processor.
+    while last < until || readings.is_empty() {
         for stretch in &mut stretches {
             *stretch = pace::stretch(clock);
             // From end to end: what was taken between two stretches is lost as well.

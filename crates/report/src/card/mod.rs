@@ -70,18 +70,19 @@ pub(crate) fn noise(point: &PointDocument) -> Option<String> {
     let quiet = point.quiet_share.filter(|_| point.noisy())?;
     let many = match quiet {
         0.0 => "all".into(),
-        share => percent(1.0 - share),
+        share => format!("{} of", percent(1.0 - share)),
     };
     let reasons: Vec<String> = point.noise.iter().map(|n| printable(&n.reason)).collect();
-    Some(format!("{many} of its trials noisy: {}", reasons.join(", ")))
+    Some(format!("{many} trials noisy: {}", reasons.join(", ")))
 }
 
-/// What all noisy rows have in common is said once: the reasons of the first, where the others' are the same.
+/// What is said once where all rows are noisy, mostly for the same reason: that reason.
 pub(crate) fn noise_of_all(document: &RunDocument) -> Option<String> {
-    let on_card = || document.points.iter().filter(|p| document.on_card(p) && p.quiet_share.is_some());
-    let mut noises = on_card().map(noise);
-    let first = noises.next()??;
-    (on_card().count() > 1 && noises.all(|noise| noise.as_ref() == Some(&first))).then_some(first)
+    let on_card: Vec<&PointDocument> =
+        document.points.iter().filter(|p| document.on_card(p) && p.quiet_share.is_some()).collect();
+    let reason = |point: &&PointDocument| point.noise.first().filter(|_| point.noisy()).map(|n| &n.reason);
+    let first = reason(on_card.first()?)?;
+    (on_card.len() > 1 && on_card.iter().all(|point| reason(point) == Some(first))).then(|| printable(first))
 }
 
 /// The blocks of a point in the order in which they ran: of its headline rate, else of the time in nanoseconds.

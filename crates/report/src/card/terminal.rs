@@ -82,7 +82,10 @@ pub(crate) fn table(document: &RunDocument, width: Option<usize>) -> Option<Stri
         Some(noise) => {
             table.across(
                 0,
-                Cell::styled(format!("~ every row: {noise}. Measure again."), AnsiColor::Yellow.on_default()),
+                Cell::styled(
+                    format!("~ every row is noisy, mostly by {noise}: measure again when that is gone"),
+                    AnsiColor::Yellow.on_default(),
+                ),
             );
         }
         None if noisy => {

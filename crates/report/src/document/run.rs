@@ -190,8 +190,10 @@ pub(crate) fn causes(noise: &str) -> Vec<String> {
     if !figure(noise) {
         return vec![noise.into()];
     }
-    let without =
-        |part: &str| part.trim_start_matches(|c: char| c.is_ascii_digit() || ".%× ".contains(c)).to_string();
+    let without = |part: &str| {
+        let rest = part.trim_start_matches(|c: char| c.is_ascii_digit() || ".%× ".contains(c));
+        rest.strip_prefix("ms ").unwrap_or(rest).to_string()
+    };
     noise.split(", ").map(without).filter(|cause| !cause.is_empty()).collect()
 }
 
@@ -206,8 +208,10 @@ mod tests {
             ["stolen", "foreign processor time"]
         );
         assert_eq!(
-            causes("2 × throttled by heat, 7.3 % below the run's median frequency"),
-            ["throttled by heat", "below the run's median frequency"]
+            causes(
+                "2 × throttled by heat, 7.3 % below the run's median frequency, 3.2 ms too late for the warm-up"
+            ),
+            ["throttled by heat", "below the run's median frequency", "too late for the warm-up"]
         );
         assert_eq!(causes("12.0 % of the watched time lost in gaps"), ["of the watched time lost in gaps"]);
         let coarse = "ticks of 10 ms are too coarse for so short a time, and nobody watched for gaps";

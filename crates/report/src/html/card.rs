@@ -12,6 +12,9 @@ use super::view::SkippedView;
 /// How far the picture of a row reaches to either side of its figure at least, as a share of it.
 const REACH: f64 = 0.1;
 
+/// How far it reaches at most for the sake of an interval.
+const FURTHEST: f64 = 1.0;
+
 /// Width and height of the picture of earlier runs, and its margin, in pixels.
 const HISTORY: (f64, f64, f64) = (96.0, 26.0, 4.0);
 
@@ -30,6 +33,10 @@ pub(crate) struct CardView {
 #[derive(Serialize)]
 struct SectionView {
     title: String,
+    /// Whether there is a row with or to have a figure.
+    rows: bool,
+    /// How many columns its table has.
+    columns: usize,
     families: Vec<FamilyView>,
 }
 
@@ -88,15 +95,20 @@ struct HistoryDot {
 impl CardView {
     /// `None` where nothing is told as a rate.
     pub(crate) fn of(document: &RunDocument) -> Option<CardView> {
+        let history = document.points.iter().any(|point| !point.earlier.is_empty());
         let sections: Vec<SectionView> = sections(document)
             .iter()
-            .map(|section| SectionView {
-                title: printable(&section.title),
-                families: section.families.iter().map(FamilyView::of).collect(),
+            .map(|section| {
+                let families: Vec<FamilyView> = section.families.iter().map(FamilyView::of).collect();
+                SectionView {
+                    title: printable(&section.title),
+                    rows: families.iter().any(|family| !family.rows.is_empty()),
+                    columns: 2 + HEADS.len() + usize::from(history),
+                    families,
+                }
             })
             .collect();
         let rows = || sections.iter().flat_map(|s| &s.families).flat_map(|f| &f.rows);
-        let history = rows().any(|row| row.history.is_some());
         let without = rows().any(|row| row.cells[0] == "–").then_some(NO_FIGURE);
         (!sections.is_empty()).then_some(CardView { title: TITLE, heads: HEADS, sections, history, without })
     }
@@ -138,8 +150,10 @@ impl Plot {
     fn of(point: &PointDocument) -> Option<Plot> {
         let (span, say) = figure(point)?;
         let blocks = card::blocks(point);
-        let all = blocks.iter().copied().chain([span.lo, span.hi]);
-        let reach = all.map(|x| (x / span.estimate - 1.0).abs()).fold(REACH, f64::max);
+        let off = |x: f64| (x / span.estimate - 1.0).abs();
+        // An interval that is wider goes beyond the picture: it shall not push all blocks together.
+        let interval = off(span.lo).max(off(span.hi)).min(FURTHEST);
+        let reach = blocks.iter().map(|block| off(*block)).fold(REACH.max(interval), f64::max);
         let x = |value: f64| {
             let share = (value / span.estimate - 1.0) / reach;
             round(50.0 + 46.0 * share.clamp(-1.0, 1.0))
