@@ -146,7 +146,16 @@ impl<'a> Crew<'a> {
     /// An empty crew; processes are started when a trial first needs them. `cpus` are the processors for the plan's
     /// core slots; `hz` is the rate of the clock; `grace` is how long an actor may take beyond its window.
     pub fn new(executable: &'a Executable, cpus: &'a [u32], hz: f64, grace: Duration) -> Self {
-        Crew { executable, cpus, hz, grace, agents: Vec::new(), seats: Vec::new(), actors: 0, starting: Duration::ZERO }
+        Crew {
+            executable,
+            cpus,
+            hz,
+            grace,
+            agents: Vec::new(),
+            seats: Vec::new(),
+            actors: 0,
+            starting: Duration::ZERO,
+        }
     }
 
     /// Plays one trial.
@@ -181,7 +190,9 @@ impl<'a> Crew<'a> {
             }
         }
         match spread {
-            Some(spread) if spread.samples() > 0 => Ok(Outcome { spread, tally, actors, meters, after, starting: self.starting }),
+            Some(spread) if spread.samples() > 0 => {
+                Ok(Outcome { spread, tally, actors, meters, after, starting: self.starting })
+            }
             _ => Err(Error::Wrong("nothing was recorded in the window".into())),
         }
     }

@@ -1,6 +1,6 @@
 //! A run from its first pilot to its end.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -319,19 +319,12 @@ impl Session<'_> {
 
     /// Points that are known that exactly have no more trials.
     pub(crate) fn settle_narrow(&mut self, which: &[usize], within: f64) -> Result<(), LabError> {
-        let mut trials: BTreeMap<PointId, Vec<Trial>> = BTreeMap::new();
-        if which.iter().all(|p| !self.is_pending(*p) || self.blocks_of(*p) < narrow::FEWEST) {
-            return Ok(());
-        }
-        for trial in self.store.trials(self.run)? {
-            trials.entry(trial.point).or_default().push(trial);
-        }
         for point in which.iter().copied() {
             if !self.is_pending(point) || self.blocks_of(point) < narrow::FEWEST {
                 continue;
             }
             let ids = self.entries.iter().filter(|e| e.point == point).map(|e| e.id);
-            let sides: Vec<Vec<Trial>> = ids.map(|id| trials.remove(&id).unwrap_or_default()).collect();
+            let sides = ids.map(|id| self.store.trials_of(id)).collect::<Result<Vec<Vec<Trial>>, _>>()?;
             let subject = &self.points[point];
             let by_rate = !subject.variant(self.lab.registry)?.yields(&subject.params).is_empty();
             if narrow::known_within(&sides, by_rate).is_some_and(|known| known < within) {
@@ -356,7 +349,12 @@ impl Session<'_> {
         }
     }
 
-    pub(crate) fn play_one(&mut self, slot: Slot, ordinal: u32, crews: &mut [Crew<'_>]) -> Result<(), LabError> {
+    pub(crate) fn play_one(
+        &mut self,
+        slot: Slot,
+        ordinal: u32,
+        crews: &mut [Crew<'_>],
+    ) -> Result<(), LabError> {
         let Some(entry) = self.entries.iter().find(|e| e.point == slot.point && e.side == slot.side) else {
             return Ok(());
         };

@@ -101,7 +101,9 @@ impl Session<'_> {
         let pilots: u64 = pending.iter().map(|p| u64::from(with_pilots && self.wants_pilot(*p))).sum();
         let trials = pilots + pending.iter().map(|p| self.left(*p)).sum::<u64>();
         let seconds = self.seconds_left(with_pilots);
-        let (Some(_), Some(spending)) = (self.request.narrow, &self.spending) else { return (trials, seconds) };
+        let (Some(_), Some(spending)) = (self.request.narrow, &self.spending) else {
+            return (trials, seconds);
+        };
         let blocks = pending.iter().map(|p| self.points[*p].spec.runs).max().unwrap_or(1).max(FEWEST_RUNS);
         let fewest = if self.done.is_empty() { f64::from(FEWEST_RUNS) / f64::from(blocks) } else { 0.0 };
         let room = spending.left_of_all().max(0.0);
@@ -114,9 +116,8 @@ impl Session<'_> {
         let spending = self.spending.as_ref()?;
         let sides = self.sides.len();
         let of_part = |part: usize| {
-            let of_it = |p: &usize| {
-                spending.division.part(self.points[*p].preset) == part && self.is_pending(*p)
-            };
+            let of_it =
+                |p: &usize| spending.division.part(self.points[*p].preset) == part && self.is_pending(*p);
             let pending: Vec<usize> = (0..self.points.len()).filter(of_it).collect();
             let has_headlines = pending.iter().any(|p| self.points[*p].headline);
             // What ends when it is known narrowly has as many blocks as there is time for: only the fewest have to fit.
@@ -174,8 +175,14 @@ impl Session<'_> {
             let trials = points.iter().map(|p| self.left(*p)).sum();
             let planned = points.iter().map(|p| self.points[*p].spec.runs).max().unwrap_or_default();
             let path = points.first().filter(|_| divided).map(|p| self.points[*p].path.clone());
-            self.progress.cut(path.as_deref(), seconds, (block + 1, planned), trials);
+            if self.request.narrow.is_none() {
+                self.progress.cut(path.as_deref(), seconds, (block + 1, planned), trials);
+            }
             for point in points {
+                if self.request.narrow.is_some() {
+                    // It was to end sooner or later: nothing that was promised is cut.
+                    self.progress.narrow(&self.points[point].title(), self.left(point));
+                }
                 self.until[point] = block + 1;
                 if !self.points[point].headline {
                     self.settle(point, &PointState::Done)?;

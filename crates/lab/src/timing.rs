@@ -125,7 +125,9 @@ pub(crate) fn seconds(parts: &[Part<'_>], sides: usize) -> f64 {
     let blocks = parts.iter().filter(|part| part.trials > 0).map(|part| part.spec.runs).max().unwrap_or(0);
     let crews = f64::from(pilots) + f64::from(blocks) * sides as f64;
     let trials: f64 = parts.iter().map(Part::seconds).sum();
-    boots(parts.iter().filter(|part| !part.has_booted).map(|part| part.plan)) + trials + crews * processes(parts) as f64 * PROCESS
+    boots(parts.iter().filter(|part| !part.has_booted).map(|part| part.plan))
+        + trials
+        + crews * processes(parts) as f64 * PROCESS
 }
 
 /// The processes of a crew, which its points share.
@@ -181,7 +183,9 @@ impl Cut {
     pub(crate) fn of(self, spec: &TrialSpec) -> TrialSpec {
         TrialSpec {
             runs: ((f64::from(spec.runs) * self.runs) as u32).max(FEWEST_RUNS.min(spec.runs)),
-            window_ms: spec.window_ms.min((spec.window_ms * self.window.max(LEAST_OF_WINDOW)).max(SHORTEST_WINDOW)),
+            window_ms: spec
+                .window_ms
+                .min((spec.window_ms * self.window.max(LEAST_OF_WINDOW)).max(SHORTEST_WINDOW)),
             ..spec.clone()
         }
     }
@@ -247,8 +251,14 @@ mod tests {
         let roles = vec![tollway_core::Role::serving("server"), tollway_core::Role::measured("client")];
         let plan = crate::seats::tests::plan(roles);
         let spec = TrialSpec { window_ms: 20.0, warmup_ms: 2.0, runs: 5, repeats: 2 };
-        let part =
-            |overhead, has_pilot| Part { plan: &plan, spec: spec.clone(), trials: 10, has_pilot, overhead, has_booted: true };
+        let part = |overhead, has_pilot| Part {
+            plan: &plan,
+            spec: spec.clone(),
+            trials: 10,
+            has_pilot,
+            overhead,
+            has_booted: true,
+        };
         let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} is not {b}");
         let crew = processes(&[part(0.0, true)]) as f64 * PROCESS;
         assert!(crew > 0.0);

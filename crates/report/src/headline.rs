@@ -123,7 +123,8 @@ pub(crate) fn markdown(document: &RunDocument) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let mut out = format!("\n## {TITLE}\n\n| path | row | {} | |\n|---|---|--:|--:|---|\n", HEADS.join(" | "));
+    let mut out =
+        format!("\n## {TITLE}\n\n| path | row | {} | |\n|---|---|--:|--:|---|\n", HEADS.join(" | "));
     for Row { path, title, cells: [figure, interval], wide, .. } in rows {
         let why = wide.map(|why| escaped(&why)).unwrap_or_default();
         out += &format!("| {} | {} | {figure} | {interval} | {why} |\n", escaped(&path), escaped(&title));

@@ -133,7 +133,10 @@ fn a_card_that_interrupts_is_told_only_where_it_is_certainly_slower() {
         ]
     };
     let text = said("told-or-looking", card(40_000.0, 0.004)).unwrap();
-    assert!(text.contains("16 KiB") && text.contains("2.0") && text.contains("the library alone takes 12.0 µs"), "{text}");
+    assert!(
+        text.contains("16 KiB") && text.contains("2.0") && text.contains("the library alone takes 12.0 µs"),
+        "{text}"
+    );
     assert_eq!(said("told-or-looking", card(20_000.0, 0.004)), None);
     assert_eq!(said("told-or-looking", card(40_000.0, 1.2)), None, "of no use");
 }
@@ -142,11 +145,19 @@ fn a_card_that_interrupts_is_told_only_where_it_is_certainly_slower() {
 fn a_generator_is_shared_where_two_get_little_more_than_one() {
     let draws = |two: f64| {
         let draw = |kind, depth, ns| at("entropy", "entropy-draw", &[("kind", kind), ("depth", depth)], ns);
-        vec![draw("rdseed", "1", 500.0), draw("rdseed", "2", two), draw("rdrand", "1", 20.0), draw("rdrand", "2", 20.0)]
+        vec![
+            draw("rdseed", "1", 500.0),
+            draw("rdseed", "2", two),
+            draw("rdrand", "1", 20.0),
+            draw("rdrand", "2", 20.0),
+        ]
     };
     let text = said("shared-generator", draws(1000.0)).unwrap();
     // 2 × 8 B in 1000 ns are 16 MB/s, of which a sixtieth is 267 kB/s.
-    assert!(text.starts_with("RDSEED is shared: two who draw at once get 1.00") || text.contains("get 0.99"), "{text}");
+    assert!(
+        text.starts_with("RDSEED is shared: two who draw at once get 1.00") || text.contains("get 0.99"),
+        "{text}"
+    );
     assert!(text.contains("of RDRAND 2.0"), "{text}");
     let share: f64 = text.split("machines ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
     assert!((266.0..275.0).contains(&share) && text.contains("kB/s at most"), "{text}");
@@ -184,19 +195,28 @@ fn memory_against_network_counts_a_copy_once() {
     let copy = at("machine", "stream", &[("kernel", "copy")], 1e5).yields(&[Yield::bytes(2_000_000)]);
     // 1 GB/s against 20 GB/s by STREAM's count, which are 10 of a copy.
     let text = said("network-and-memory", vec![network, copy]).unwrap();
-    assert!(text.contains("TCP within the machine carries 9") || text.contains("carries 1.00 GB/s"), "{text}");
+    assert!(
+        text.contains("TCP within the machine carries 9") || text.contains("carries 1.00 GB/s"),
+        "{text}"
+    );
     assert!(text.contains(" as much, 10.0 GB/s") || text.contains(" as much, 9."), "{text}");
 }
 
 #[test]
 fn a_service_and_threads_are_told() {
-    let service = at("machine", "service", &[("of", "all"), ("clients", "4")], 100_000.0).yields(&[Yield::one(Unit::Requests)]);
+    let service = at("machine", "service", &[("of", "all"), ("clients", "4")], 100_000.0)
+        .yields(&[Yield::one(Unit::Requests)]);
     let text = said("service", vec![service]).unwrap();
     assert!(text.contains("requests/s of 4 clients: half of them within"), "{text}");
-    let events = |threads, ns| at("machine", "events", &[("threads", threads)], ns).yields(&[Yield::one(Unit::Events)]);
+    let events = |threads, ns| {
+        at("machine", "events", &[("threads", threads)], ns).yields(&[Yield::one(Unit::Events)])
+    };
     // Both threads together take as long as one: they get nothing more of it.
     let text = said("threads", vec![events("1", 300_000.0), events("2", 300_000.0)]).unwrap();
-    assert!(text.starts_with("2 threads compute 1.0") || text.starts_with("2 threads compute 0.99"), "{text}");
+    assert!(
+        text.starts_with("2 threads compute 1.0") || text.starts_with("2 threads compute 0.99"),
+        "{text}"
+    );
     assert_eq!(said("threads", vec![events("1", 300_000.0), events("2", 150_000.0)]), None, "twice as much");
 }
 

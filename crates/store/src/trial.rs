@@ -84,6 +84,9 @@ impl Trial {
     }
 }
 
+const COLUMNS: &str = "trial.id, point, block, ordinal, started_us, median_ticks, mean_ticks, p99_ticks, min_ticks, \
+                       max_ticks, ops, samples, trial.batch, noise, lost_ticks, actors, tally, meters";
+
 impl Store {
     /// Writes a trial; it is on the disk when this returns.
     ///
@@ -142,12 +145,21 @@ impl Store {
     /// All trials of a run, in the order in which they were measured.
     pub fn trials(&self, run: RunId) -> Result<Vec<Trial>> {
         self.sql(|db| {
-            db.prepare_cached(
-                "SELECT trial.id, point, block, ordinal, started_us, median_ticks, mean_ticks, p99_ticks, min_ticks,
-                 max_ticks, ops, samples, trial.batch, noise, lost_ticks, actors, tally, meters
-                 FROM point JOIN trial ON trial.point = point.id WHERE run = ?1 ORDER BY ordinal, trial.id",
-            )?
+            db.prepare_cached(&format!(
+                "SELECT {COLUMNS} FROM point JOIN trial ON trial.point = point.id WHERE run = ?1 ORDER BY ordinal, trial.id",
+            ))?
             .query_map([run], read_trial)?
+            .collect()
+        })
+    }
+
+    /// The trials of a point, in the order in which they were measured.
+    pub fn trials_of(&self, point: PointId) -> Result<Vec<Trial>> {
+        self.sql(|db| {
+            db.prepare_cached(&format!(
+                "SELECT {COLUMNS} FROM trial WHERE point = ?1 ORDER BY ordinal, trial.id"
+            ))?
+            .query_map([point], read_trial)?
             .collect()
         })
     }

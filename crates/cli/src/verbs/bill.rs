@@ -32,7 +32,14 @@ pub fn bill(arguments: &Arguments, options: &Bill) -> Result<Ending> {
     let preset = preset(registry.path(path)?, &options.variant, &options.settings)?;
     let lab = laboratory::lab(&registry)?;
     let title = format!("bill {path}");
-    let work = Work { title, presets: vec![preset], only: Vec::new(), resume: false, together: true, budgeted: false };
+    let work = Work {
+        title,
+        presets: vec![preset],
+        only: Vec::new(),
+        resume: false,
+        together: true,
+        budgeted: false,
+    };
     let Some((store, ended)) = work::carry_out(arguments, &options.repeats, &lab, work)? else {
         return Ok(Ending::Done);
     };
@@ -94,7 +101,14 @@ pub fn profile(arguments: &Arguments, options: &Profile) -> Result<Ending> {
     }
     let lab = laboratory::lab(&registry)?;
     let title = "profile of capture".into();
-    let work = Work { title, presets: vec![preset], only: Vec::new(), resume: false, together: true, budgeted: false };
+    let work = Work {
+        title,
+        presets: vec![preset],
+        only: Vec::new(),
+        resume: false,
+        together: true,
+        budgeted: false,
+    };
     let Some((store, ended)) = work::carry_out(arguments, &repeats, &lab, work)? else {
         return Ok(Ending::Done);
     };

@@ -23,7 +23,14 @@ pub fn measure(arguments: &Arguments, options: &Measure) -> Result<Ending> {
         (None, None) => "measure".into(),
     };
     let lab = laboratory::lab(&registry)?;
-    let work = Work { title, presets, only: options.only.clone(), resume: options.resume, together: false, budgeted: false };
+    let work = Work {
+        title,
+        presets,
+        only: options.only.clone(),
+        resume: options.resume,
+        together: false,
+        budgeted: false,
+    };
     let Some((store, ended)) = carry_out(arguments, &options.repeats, &lab, work)? else {
         return Ok(Ending::Done);
     };

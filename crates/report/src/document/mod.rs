@@ -28,8 +28,8 @@ pub use figure::{Estimate, Range, Span};
 pub use guests::{GuestsDocument, LinuxGuestsDocument};
 pub use host_against_guest::{AcrossTenantsDocument, HostAgainstGuestDocument, InTenantDocument};
 pub use point::{
-    ClassDocument, GradeDocument, HeadlineDocument, MissingDocument, OutcomeDocument, PointDocument, PredictionDocument,
-    QuotedDocument, SampleKind,
+    ClassDocument, GradeDocument, HeadlineDocument, MissingDocument, OutcomeDocument, PointDocument,
+    PredictionDocument, QuotedDocument, SampleKind,
 };
 pub use rate::RateDocument;
 pub use run::{MachineDocument, NoiseDocument, QualityDocument, RemarkDocument, RunDocument, RunHead};

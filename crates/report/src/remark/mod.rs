@@ -93,9 +93,7 @@ pub(crate) fn remarks(document: &RunDocument) -> Vec<RemarkDocument> {
 fn in_turns<T>(each: Vec<Vec<(T, Said)>>) -> Vec<(T, Said)> {
     let mut placed: Vec<(usize, (T, Said))> =
         each.into_iter().flat_map(|said| said.into_iter().enumerate()).collect();
-    placed.sort_by(|(turn, (_, a)), (other, (_, b))| {
-        turn.cmp(other).then(b.effect.total_cmp(&a.effect))
-    });
+    placed.sort_by(|(turn, (_, a)), (other, (_, b))| turn.cmp(other).then(b.effect.total_cmp(&a.effect)));
     placed.into_iter().map(|(_, said)| said).collect()
 }
 

@@ -14,7 +14,8 @@ pub(super) fn packet(facts: &Facts<'_>) -> Option<Said> {
     };
     let before = bill_of("before")?;
     let whole = sure(before.measured.ticks)?;
-    let of_it = |gate: &GateDocument| Some((gate.name.clone(), gate.cost?.ticks, gate.cost?.ticks.over(whole)?));
+    let of_it =
+        |gate: &GateDocument| Some((gate.name.clone(), gate.cost?.ticks, gate.cost?.ticks.over(whole)?));
     let mut gates: Vec<(String, Span, Span)> =
         before.gates.iter().filter(|gate| !gate.knock_out).map(of_it).collect::<Option<_>>()?;
     gates.sort_by(|(_, a, _), (_, b, _)| b.estimate.total_cmp(&a.estimate));
@@ -30,25 +31,37 @@ pub(super) fn packet(facts: &Facts<'_>) -> Option<Said> {
         percent(share.lo),
         percent(share.hi.min(1.0))
     );
-    if let Some((_, filter, part)) = gates.iter().find(|(name, ..)| name == "filter").filter(|(name, ..)| name != dearest) {
+    if let Some((_, filter, part)) =
+        gates.iter().find(|(name, ..)| name == "filter").filter(|(name, ..)| name != dearest)
+    {
         text += &format!(", {} the filter", percent(part.estimate));
-        let compiled = bill_of("after").and_then(|after| after.gates.iter().find(|gate| gate.name == "filter"));
+        let compiled =
+            bill_of("after").and_then(|after| after.gates.iter().find(|gate| gate.name == "filter"));
         if let Some(compiled) = compiled.and_then(|gate| gate.cost).filter(|cost| cost.ticks.hi < filter.lo) {
             let saved = (filter.estimate - compiled.ticks.estimate) / whole.estimate;
             text += &format!(", of which compiling it saves {} of the packet", percent(saved));
         }
     }
-    let mut effect = share.over(Span { estimate: 1.0, lo: 1.0, hi: 1.0 })?.lo / (1.0 - share.lo).max(0.01);
-    let change = facts.document.changes.iter().find(|c| c.path == PATH && c.variant == "after" && c.instead_of == "before");
-    if let Some(saved) = change.and_then(|change| Some((change, change.measured.ticks.over(whole)?))) {
-        let (change, saved) = saved;
-        if saved.lo > 0.0 {
-            let when = if change.frozen { "foretold" } else { "by their gates" };
-            let predicted = change.predicted.ticks.estimate / whole.estimate;
-            text += &format!("; all changes save {} ({when} {})", percent(saved.estimate), percent(predicted));
-            effect = effect.max(1.0 / (1.0 - saved.lo).max(0.01));
-        }
+    // Without that gate a packet would cost so many times less.
+    let mut effect = without(share.lo);
+    let change = facts
+        .document
+        .changes
+        .iter()
+        .find(|c| c.path == PATH && c.variant == "after" && c.instead_of == "before");
+    if let Some((change, saved)) =
+        change.and_then(|change| Some((change, change.measured.ticks.over(whole)?)))
+        && saved.lo > 0.0
+    {
+        let when = if change.frozen { "foretold" } else { "by their gates" };
+        let predicted = change.predicted.ticks.estimate / whole.estimate;
+        text += &format!("; all changes save {} ({when} {})", percent(saved.estimate), percent(predicted));
+        effect = effect.max(without(saved.lo));
     }
     Some(Said::new(text + ".", effect))
 }
 
+/// Times as much as what is left where this share is taken away.
+fn without(share: f64) -> f64 {
+    1.0 / (1.0 - share).max(0.01)
+}

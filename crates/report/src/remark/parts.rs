@@ -77,7 +77,8 @@ pub(super) fn network_and_memory(facts: &Facts<'_>) -> Option<Said> {
 
 /// What a small service answers, and how much longer the last of a hundred waits than most.
 pub(super) fn service(facts: &Facts<'_>) -> Option<Said> {
-    let point = facts.point(PATH, "service", &[("of", "all")]).or_else(|| facts.point(PATH, "service", &[]))?;
+    let point =
+        facts.point(PATH, "service", &[("of", "all")]).or_else(|| facts.point(PATH, "service", &[]))?;
     let answered = rate_of(point, "requests/s")?;
     let (median, p99) = (sure(point.median?.ns)?, sure(point.p99?.ns)?);
     let longer = sure(p99.over(median)?)?;

@@ -391,7 +391,11 @@ impl Variant for Fsync {
     }
 
     fn title(&self, params: &Params) -> Option<String> {
-        let what = format!("disk: {} written and {}", params::iec(params.int("size").ok()?), params.word("call").ok()?);
+        let what = format!(
+            "disk: {} written and {}",
+            params::iec(params.int("size").ok()?),
+            params.word("call").ok()?
+        );
         surroundings::titled_besides(what, &["size", "call"], &self.axes(), params)
     }
 
