@@ -251,7 +251,7 @@ impl Session<'_> {
                 continue;
             }
             let subject = self.subject(point, 0)?;
-            self.progress.playing(&subject.path, &subject.title());
+            self.progress.playing(&self.called(&subject));
             let job = job(&subject, 0, 0, self.request.seed);
             let begun = Instant::now();
             let outcome = {
@@ -335,6 +335,16 @@ impl Session<'_> {
         Ok(())
     }
 
+    /// What a point is called while it is played: by its path too, where there are several and its title does not say it.
+    fn called(&self, point: &Point) -> String {
+        let title = point.title();
+        let several = self.points.iter().any(|other| other.path != point.path);
+        match several && !title.split(' ').any(|word| word == point.path) {
+            true => format!("{} · {title}", point.path),
+            false => title,
+        }
+    }
+
     /// In how many blocks a point has trials.
     fn blocks_of(&self, point: usize) -> u32 {
         let ids = self.entries.iter().filter(|e| e.point == point).map(|e| e.id).collect::<Vec<_>>();
@@ -366,7 +376,7 @@ impl Session<'_> {
         }
         let (id, batch, steps) = (entry.id, entry.batch.unwrap_or(0), entry.steps);
         let point = self.subject(slot.point, slot.side)?;
-        self.progress.playing(&point.path, &point.title());
+        self.progress.playing(&self.called(&point));
         let (started, begun) = (Timestamp::now(), Instant::now());
         let outcome = {
             let _applied = Applied::apply(&self.sides[slot.side].settings)?;
