@@ -94,9 +94,8 @@ impl Progress for Told {
         self.bar.set_prefix(name.to_string());
     }
 
-    fn playing(&mut self, path: &str, title: &str) {
-        let names_it = title.split(' ').any(|word| word == path);
-        self.bar.set_message(if names_it { title.to_string() } else { format!("{path} · {title}") });
+    fn playing(&mut self, title: &str) {
+        self.bar.set_message(title.to_string());
     }
 
     fn played(&mut self) {

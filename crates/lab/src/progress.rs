@@ -12,8 +12,8 @@ pub trait Progress {
     /// The pilots are over, and have told what a trial takes here: so many more trials are to be played, which takes `seconds`; `all` is how long the
     /// whole run takes, and `asked` how long it was to take.
     fn reckoned(&mut self, _trials: u64, _seconds: f64, _all: f64, _asked: Option<f64>) {}
-    /// A trial of this point of a path begins.
-    fn playing(&mut self, _path: &str, _title: &str) {}
+    /// A trial of this point begins; of a run of several paths its path stands before it.
+    fn playing(&mut self, _title: &str) {}
     /// A trial is over; it is in the store.
     fn played(&mut self) {}
     /// A point is known exactly enough; `trials` fewer than planned are to be played.

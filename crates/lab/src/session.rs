@@ -1,6 +1,6 @@
 //! A run from its first pilot to its end.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -253,7 +253,7 @@ impl Session<'_> {
                 continue;
             }
             let subject = self.subject(point, 0)?;
-            self.progress.playing(&subject.path, &subject.title());
+            self.progress.playing(&self.called(&subject));
             let job = job(&subject, 0, 0, self.request.seed);
             let begun = Instant::now();
             let outcome = {
@@ -321,19 +321,12 @@ impl Session<'_> {
 
     /// Points that are known that exactly have no more trials.
     pub(crate) fn settle_narrow(&mut self, which: &[usize], within: f64) -> Result<(), LabError> {
-        let mut trials: BTreeMap<PointId, Vec<Trial>> = BTreeMap::new();
-        if which.iter().all(|p| !self.is_pending(*p) || self.blocks_of(*p) < narrow::FEWEST) {
-            return Ok(());
-        }
-        for trial in self.store.trials(self.run)? {
-            trials.entry(trial.point).or_default().push(trial);
-        }
         for point in which.iter().copied() {
             if !self.is_pending(point) || self.blocks_of(point) < narrow::FEWEST {
                 continue;
             }
             let ids = self.entries.iter().filter(|e| e.point == point).map(|e| e.id);
-            let sides: Vec<Vec<Trial>> = ids.map(|id| trials.remove(&id).unwrap_or_default()).collect();
+            let sides = ids.map(|id| self.store.trials_of(id)).collect::<Result<Vec<Vec<Trial>>, _>>()?;
             let subject = &self.points[point];
             let by_rate = !subject.variant(self.lab.registry)?.yields(&subject.params).is_empty();
             if narrow::known_within(&sides, by_rate).is_some_and(|known| known < within) {
@@ -342,6 +335,16 @@ impl Session<'_> {
             }
         }
         Ok(())
+    }
+
+    /// What a point is called while it is played: by its path too, where there are several and its title does not say it.
+    fn called(&self, point: &Point) -> String {
+        let title = point.title();
+        let several = self.points.iter().any(|other| other.path != point.path);
+        match several && !title.split(' ').any(|word| word == point.path) {
+            true => format!("{} · {title}", point.path),
+            false => title,
+        }
     }
 
     /// In how many blocks a point has trials.
@@ -375,7 +378,7 @@ impl Session<'_> {
         }
         let (id, batch, steps) = (entry.id, entry.batch.unwrap_or(0), entry.steps);
         let point = self.subject(slot.point, slot.side)?;
-        self.progress.playing(&point.path, &point.title());
+        self.progress.playing(&self.called(&point));
         let (started, begun) = (Timestamp::now(), Instant::now());
         let outcome = {
             let _applied = Applied::apply(&self.sides[slot.side].settings)?;

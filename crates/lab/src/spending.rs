@@ -175,8 +175,14 @@ impl Session<'_> {
             let trials = points.iter().map(|p| self.left(*p)).sum();
             let planned = points.iter().map(|p| self.points[*p].spec.runs).max().unwrap_or_default();
             let path = points.first().filter(|_| divided).map(|p| self.points[*p].path.clone());
-            self.progress.cut(path.as_deref(), seconds, (block + 1, planned), trials);
+            if self.request.narrow.is_none() {
+                self.progress.cut(path.as_deref(), seconds, (block + 1, planned), trials);
+            }
             for point in points {
+                if self.request.narrow.is_some() {
+                    // It was to end sooner or later: nothing that was promised is cut.
+                    self.progress.narrow(&self.points[point].title(), self.left(point));
+                }
                 self.until[point] = block + 1;
                 if !self.points[point].headline {
                     self.settle(point, &PointState::Done)?;

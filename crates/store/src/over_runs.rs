@@ -3,8 +3,7 @@
 use rusqlite::params;
 
 use crate::point::{COLUMNS, read_point};
-use crate::trial::{TRIAL_COLUMNS, read_trial};
-use crate::{Point, PointId, Result, Store, Trial};
+use crate::{Point, Result, Store};
 
 impl Store {
     /// The points of all runs that have trials and did not fail, by when their runs began, the oldest first; of one path, where it is
@@ -16,17 +15,6 @@ impl Store {
                  ORDER BY (SELECT started_us FROM run WHERE run.id = point.run), run, id"
             ))?
             .query_map(params![path], read_point)?
-            .collect()
-        })
-    }
-
-    /// The trials of a point, block by block.
-    pub fn trials_of(&self, point: PointId) -> Result<Vec<Trial>> {
-        self.sql(|db| {
-            db.prepare_cached(&format!(
-                "SELECT {TRIAL_COLUMNS} FROM trial WHERE point = ?1 ORDER BY block, ordinal"
-            ))?
-            .query_map([point], read_trial)?
             .collect()
         })
     }

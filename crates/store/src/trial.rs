@@ -76,7 +76,7 @@ pub struct Trial {
 }
 
 /// What [`read_trial`] reads.
-pub(crate) const TRIAL_COLUMNS: &str = "trial.id, point, block, ordinal, started_us, median_ticks, mean_ticks, p99_ticks, min_ticks, \
+const TRIAL_COLUMNS: &str = "trial.id, point, block, ordinal, started_us, median_ticks, mean_ticks, p99_ticks, min_ticks, \
                                         max_ticks, ops, samples, trial.batch, noise, lost_ticks, actors, tally, meters";
 
 impl Trial {
@@ -153,6 +153,17 @@ impl Store {
         })
     }
 
+    /// The trials of a point, in the order in which they were measured.
+    pub fn trials_of(&self, point: PointId) -> Result<Vec<Trial>> {
+        self.sql(|db| {
+            db.prepare_cached(&format!(
+                "SELECT {TRIAL_COLUMNS} FROM trial WHERE point = ?1 ORDER BY ordinal, trial.id"
+            ))?
+            .query_map([point], read_trial)?
+            .collect()
+        })
+    }
+
     /// The distributions of all trials of a point, joined: what a histogram of it shows.
     pub fn spread(&self, point: PointId) -> Result<Spread> {
         self.sql(|db| {
@@ -186,7 +197,7 @@ impl Store {
     }
 }
 
-pub(crate) fn read_trial(row: &Row<'_>) -> rusqlite::Result<Trial> {
+fn read_trial(row: &Row<'_>) -> rusqlite::Result<Trial> {
     let noise: Option<String> = row.get(13)?;
     Ok(Trial {
         id: row.get(0)?,

@@ -89,6 +89,9 @@ pub fn carry_out(
         plan(arguments, &lab.estimate(&request)?)?;
         return Ok(None);
     }
+    if let Some(line) = time_of_each(&request) {
+        output::tell(&line);
+    }
     let mut store = laboratory::store(&arguments.store)?;
     let ended = lab.run(&mut store, &request, &mut told);
     told.finish();
@@ -157,6 +160,20 @@ pub fn plan(arguments: &Arguments, estimate: &Estimate) -> Result<()> {
         estimate.points.len(),
     );
     Ok(output::text(&text)?)
+}
+
+/// The time of a run that is divided among paths, and of each; `None` of another.
+fn time_of_each(request: &Request) -> Option<String> {
+    let presets = &request.selection.presets;
+    let (within, all) = (request.within?, tollway_lab::budget(presets)?);
+    let each = presets.iter().filter_map(|preset| {
+        let seconds = preset.preset.budget_s? * within / all;
+        Some(format!("{} {seconds:.0} s", preset.preset.path))
+    });
+    let each: Vec<String> = each.collect();
+    (each.len() > 1).then(|| {
+        format!("time: {within:.0} s, for {}; what is left of it is for headlines", each.join(" · "))
+    })
 }
 
 /// What each path takes of a run, and what it may take.

@@ -114,7 +114,7 @@ impl Actor for Player {
             Vice::HangInReady => forever(),
             Vice::SlowLater => {
                 if READY.fetch_add(1, Ordering::Relaxed) >= 2 {
-                    thread::sleep(Duration::from_millis(30));
+                    thread::sleep(Duration::from_millis(120));
                 }
                 Ok(Address::none())
             }

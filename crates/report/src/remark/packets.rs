@@ -42,21 +42,26 @@ pub(super) fn packet(facts: &Facts<'_>) -> Option<Said> {
             text += &format!(", of which compiling it saves {} of the packet", percent(saved));
         }
     }
-    let mut effect = share.over(Span { estimate: 1.0, lo: 1.0, hi: 1.0 })?.lo / (1.0 - share.lo).max(0.01);
+    // Without that gate a packet would cost so many times less.
+    let mut effect = without(share.lo);
     let change = facts
         .document
         .changes
         .iter()
         .find(|c| c.path == PATH && c.variant == "after" && c.instead_of == "before");
-    if let Some(saved) = change.and_then(|change| Some((change, change.measured.ticks.over(whole)?))) {
-        let (change, saved) = saved;
-        if saved.lo > 0.0 {
-            let when = if change.frozen { "foretold" } else { "by their gates" };
-            let predicted = change.predicted.ticks.estimate / whole.estimate;
-            text +=
-                &format!("; all changes save {} ({when} {})", percent(saved.estimate), percent(predicted));
-            effect = effect.max(1.0 / (1.0 - saved.lo).max(0.01));
-        }
+    if let Some((change, saved)) =
+        change.and_then(|change| Some((change, change.measured.ticks.over(whole)?)))
+        && saved.lo > 0.0
+    {
+        let when = if change.frozen { "foretold" } else { "by their gates" };
+        let predicted = change.predicted.ticks.estimate / whole.estimate;
+        text += &format!("; all changes save {} ({when} {})", percent(saved.estimate), percent(predicted));
+        effect = effect.max(without(saved.lo));
     }
     Some(Said::new(text + ".", effect))
+}
+
+/// Times as much as what is left where this share is taken away.
+fn without(share: f64) -> f64 {
+    1.0 / (1.0 - share).max(0.01)
 }
