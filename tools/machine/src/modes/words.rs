@@ -32,10 +32,9 @@ impl ModesDocument {
             text += &format!("\n{FORETOLD}\n");
             let mut table = Table::new([Align::Left, Align::Right, Align::Left, Align::Right, Align::Left, Align::Left]);
             let heads = ["", "foretold", "interval", "measured", "95 % interval", "the prediction"];
-            table.row(heads.map(Cell::plain).to_vec());
+            table.row(heads.map(Cell::plain));
             for row in &self.foretold {
-                let cells = row.cells();
-                table.row(cells.into_iter().map(Cell::plain).collect::<Vec<_>>());
+                table.row(row.cells().map(Cell::plain));
             }
             text += &table.render(width);
         }
