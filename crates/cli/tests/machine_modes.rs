@@ -73,7 +73,8 @@ fn what_cannot_be_compared_is_refused_before_anything_is_measured() {
 fn document(bench: &Bench, words: &[&str], code: i32) -> (Value, String) {
     let (out, err) = bench.ends(&modes(&[words, &["--json"]].concat()), code);
     let document: Value = serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}\n{err}"));
-    let schema: Value = serde_json::from_str(&bench.ends(&["generate", "schema", "machine-modes"], 0).0).unwrap();
+    let schema: Value =
+        serde_json::from_str(&bench.ends(&["generate", "schema", "machine-modes"], 0).0).unwrap();
     let names = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<BTreeSet<_>>();
     assert_eq!(names(&schema["properties"]), names(&document));
     (document, err)
@@ -82,9 +83,22 @@ fn document(bench: &Bench, words: &[&str], code: i32) -> (Value, String) {
 #[test]
 fn two_modes_that_are_the_same_are_compared_twice_on_this_machine() {
     let bench = with_modes(&[("one", ""), ("other", "")]);
-    let words = ["one.toml", "other.toml", "--host", "--part", "memory", "--runs", "2", "--time", "2", "--repeat", "2"];
+    let words = [
+        "one.toml",
+        "other.toml",
+        "--host",
+        "--part",
+        "memory",
+        "--runs",
+        "2",
+        "--time",
+        "2",
+        "--repeat",
+        "2",
+    ];
     // Two blocks tell little, and whether they tell the same is chance: 0 or 3.
-    let output = bench.tollway(&modes(&[&words[..], &["--html", "modes.html", "--json"]].concat())).output().unwrap();
+    let output =
+        bench.tollway(&modes(&[&words[..], &["--html", "modes.html", "--json"]].concat())).output().unwrap();
     let code = output.status.code().unwrap();
     assert!(matches!(code, 0 | 3), "{}", String::from_utf8_lossy(&output.stderr));
     let (out, _) = told(&output, code);
@@ -108,7 +122,8 @@ fn encryption_in_guests_is_foretold_measured_and_graded() {
     if let Err(missing) = tollway_tenant::linux::check() {
         return skip_test(&["qemu"], &missing);
     }
-    let bench = with_modes(&[("clear", "[guest]\ndisk = \"raw\"\n"), ("secret", "[guest]\ndisk = \"luks\"\n")]);
+    let bench =
+        with_modes(&[("clear", "[guest]\ndisk = \"raw\"\n"), ("secret", "[guest]\ndisk = \"luks\"\n")]);
     let words = ["clear.toml", "secret.toml", "--part", "disk", "--runs", "2", "--time", "4"];
     let (found, err) = document(&bench, &words, 0);
     assert!(err.contains("--time 4 cannot be kept"), "{err}");
@@ -116,7 +131,10 @@ fn encryption_in_guests_is_foretold_measured_and_graded() {
     let titles: Vec<&str> = figures.iter().map(|figure| figure["title"].as_str().unwrap()).collect();
     assert!(titles.contains(&"read, 1 MiB, 32 at once"), "{titles:?}");
     assert!(titles.contains(&"QEMU's disk without a guest, read, 1 MiB, 32 at once"), "{titles:?}");
-    assert!(figures.iter().all(|figure| figure["ratio"].is_object() && figure["rates"].is_object()), "{found:#}");
+    assert!(
+        figures.iter().all(|figure| figure["ratio"].is_object() && figure["rates"].is_object()),
+        "{found:#}"
+    );
     let foretold = found["foretold"].as_array().unwrap();
     assert_eq!(foretold.len(), figures.len(), "{foretold:#?}");
     for row in foretold {

@@ -192,7 +192,11 @@ fn a_page_has_every_row_with_its_verdict_and_nobody_elses_text_is_markup() {
     let rows = comparison.document().figures.len();
     assert_eq!(page.matches("<span class=\"badge").count(), rows);
     assert_eq!(page.matches("<span class=\"badge bad\">worse</span>").count(), 1);
-    assert!(page.contains("A &lt;i&gt;and&lt;&#x2f;i&gt; B") && page.contains("how &amp; why"), "{}", &page[..900]);
+    assert!(
+        page.contains("A &lt;i&gt;and&lt;&#x2f;i&gt; B") && page.contains("how &amp; why"),
+        "{}",
+        &page[..900]
+    );
     assert!(page.contains("&lt;script&gt;alert(1)&lt;") && !page.contains('\u{1b}'));
     for banned in ["<script", "<img", "http://", "https://", "url(", "@import", "<link", "src="] {
         assert!(!page.contains(banned), "{banned}");

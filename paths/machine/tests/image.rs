@@ -46,7 +46,10 @@ fn what_qemu_decrypts_is_what_was_encrypted_here_and_the_other_way_round() {
             let (drive, _server) = played(format, pattern, size, depth, 100);
             let (read, written) = drive.counts();
             assert!(read + written >= 100, "{format:?} {pattern:?}: {read} and {written}");
-            assert_eq!((read > 0, written > 0), (!matches!(pattern, Pattern::Write | Pattern::RandWrite), pattern.writes()));
+            assert_eq!(
+                (read > 0, written > 0),
+                (!matches!(pattern, Pattern::Write | Pattern::RandWrite), pattern.writes())
+            );
             let image = drive.verified(4 * MIB).unwrap_or_else(|e| panic!("{format:?} {pattern:?}: {e}"));
             image.check(4096, 0..1024).unwrap();
         }
@@ -62,7 +65,13 @@ fn trial(variant: &str, axes: &[(&str, Value)], batch: u32) -> Result<(u64, f64,
     let plan = variant.plan(&params)?;
     let mut actor = variant.actor(&plan.roles[0].name, &params)?;
     let lot = Lot { number: 0, seed: 5 };
-    actor.ready(&Place { tenant: TenantKind::Process, peers: Vec::new(), doorbells: Vec::new(), exits: None, lot })?;
+    actor.ready(&Place {
+        tenant: TenantKind::Process,
+        peers: Vec::new(),
+        doorbells: Vec::new(),
+        exits: None,
+        lot,
+    })?;
     let hz = clock::hz()?;
     let ticks = |time: Duration| (time.as_secs_f64() * hz) as u64;
     let warm = RunClock::chosen().now() + ticks(Duration::from_millis(1));
@@ -103,12 +112,16 @@ fn an_image_gives_what_its_axes_say_and_is_refused_what_it_cannot_hold() {
         return;
     }
     for disk in ["raw", "luks"] {
-        let axes = [("disk", disk.into()), ("mib", 8.into()), ("pattern", "write".into()), ("depth", 4.into())];
+        let axes =
+            [("disk", disk.into()), ("mib", 8.into()), ("pattern", "write".into()), ("depth", 4.into())];
         let (ops, median, _) = trial("image", &axes, 0).unwrap();
         assert!(ops > 10 && median > 0.0, "{disk}: {ops}");
     }
     let refused = |axes: &[(&str, Value)]| trial("image", axes, 0).err().unwrap().to_string();
-    assert!(refused(&[("size", (16 * MIB).into()), ("depth", 64.into()), ("mib", 4096.into())]).contains("`size` and `depth`"));
+    assert!(
+        refused(&[("size", (16 * MIB).into()), ("depth", 64.into()), ("mib", 4096.into())])
+            .contains("`size` and `depth`")
+    );
     assert!(refused(&[("size", MIB.into()), ("mib", 8.into())]).contains("take 64 MiB"));
     assert!(refused(&[("disk", "qcow2".into())]).contains("axis `disk`"));
 }

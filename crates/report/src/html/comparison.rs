@@ -57,7 +57,8 @@ impl Row {
             let x = 0.5 + 0.5 * share.log2();
             if x.is_finite() { (x.clamp(0.0, 1.0) * 1e4).round() / 100.0 } else { 50.0 }
         };
-        let (ratio, interval) = found.map(|found| ratio(&found.b_over_a)).unwrap_or(("–".into(), String::new()));
+        let (ratio, interval) =
+            found.map(|found| ratio(&found.b_over_a)).unwrap_or(("–".into(), String::new()));
         Row {
             title: printable(&figure.title),
             a,

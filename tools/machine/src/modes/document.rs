@@ -8,9 +8,9 @@ use tollway_core::Value;
 use tollway_report::Comparison;
 use tollway_report::document::{ComparisonDocument, OutcomeDocument, PointDocument, RunDocument, Span};
 
+use super::Asked;
 use super::repeated::RepeatedDocument;
 use super::rows::{Titled, title};
-use super::Asked;
 use crate::mode::{Deviation, Mode};
 
 /// The version of the document.
@@ -105,14 +105,20 @@ pub struct ForetoldDocument {
 
 impl ModeDocument {
     pub(super) fn of(mode: &Mode) -> ModeDocument {
-        let deviation =
-            |Deviation { from, here }: &Deviation| DeviationDocument { from: from.clone(), here: here.clone() };
+        let deviation = |Deviation { from, here }: &Deviation| DeviationDocument {
+            from: from.clone(),
+            here: here.clone(),
+        };
         let set = |name: String, value: String| SetDocument { name, value };
         ModeDocument {
             name: mode.mode.name.clone(),
             about: mode.mode.about.clone(),
             guest: mode.guest.iter().map(|(axis, value)| set(axis.clone(), value.to_string())).collect(),
-            host: mode.host.iter().map(|(file, value)| set(file.display().to_string(), value.clone())).collect(),
+            host: mode
+                .host
+                .iter()
+                .map(|(file, value)| set(file.display().to_string(), value.clone()))
+                .collect(),
             deviations: mode.deviation.iter().map(deviation).collect(),
         }
     }

@@ -3,6 +3,7 @@
 mod document;
 mod foretold;
 mod page;
+mod part;
 mod repeated;
 mod rows;
 mod words;
@@ -87,6 +88,7 @@ pub fn run(
     }
     let begun = Instant::now();
     let mut store = Store::open(store)?;
+    let progress = &mut part::OfTheWhole(progress);
     match prices.foretell(lab, &mut store, progress)? {
         Ok(foretold) => request.foretold = foretold,
         Err(run) => return Ok((Told::Nothing(run), Ending::Interrupted)),
@@ -122,7 +124,12 @@ pub fn run(
 ///
 /// # Errors
 /// Modes that cannot be read any more, and the store.
-pub fn resumed(options: &Modes, lab: &Lab<'_>, store: &Store, ended: &Ended) -> Result<Option<(ModesDocument, Ending)>> {
+pub fn resumed(
+    options: &Modes,
+    lab: &Lab<'_>,
+    store: &Store,
+    ended: &Ended,
+) -> Result<Option<(ModesDocument, Ending)>> {
     let (Some(a), Some(b), 1) = (&options.a, &options.b, options.repeat) else { return Ok(None) };
     if store.run(ended.run)?.spec.sides.is_empty() {
         return Ok(None);
@@ -230,6 +237,9 @@ mod tests {
     #[test]
     fn two_modes_of_one_name_are_refused() {
         let error = both("balanced", "balanced").unwrap_err().to_string();
-        assert!(error.contains("modes `balanced` and `balanced`") && error.contains("another name"), "{error}");
+        assert!(
+            error.contains("modes `balanced` and `balanced`") && error.contains("another name"),
+            "{error}"
+        );
     }
 }

@@ -27,7 +27,11 @@ impl ModesDocument {
             title: "The same verdict each time?".into(),
             lead: format!("{} What stands above is the last of them.", repeated.summary()),
             heads: ["Row", "Verdict", "Ratios"].map(String::from).to_vec(),
-            rows: repeated.rows.iter().map(|row| vec![row.title.clone(), row.verdict(), row.ratios()]).collect(),
+            rows: repeated
+                .rows
+                .iter()
+                .map(|row| vec![row.title.clone(), row.verdict(), row.ratios()])
+                .collect(),
         })
     }
 
@@ -41,14 +45,20 @@ impl ModesDocument {
             heads: ["Row", "Foretold", "Interval", "Measured", "95 % interval", "The prediction"]
                 .map(String::from)
                 .to_vec(),
-            rows: self.foretold.iter().map(|row| row.cells().map(|cell| cell.trim().to_owned()).to_vec()).collect(),
+            rows: self
+                .foretold
+                .iter()
+                .map(|row| row.cells().map(|cell| cell.trim().to_owned()).to_vec())
+                .collect(),
         })
     }
 
     /// What the modes set, and where they are not what they stand for.
     fn set(&self) -> Option<PageTable> {
         let of = |mode: &ModeDocument| {
-            let set = |what: &str, name: &str, value: &str| vec![mode.name.clone(), what.into(), format!("{name} = {value}")];
+            let set = |what: &str, name: &str, value: &str| {
+                vec![mode.name.clone(), what.into(), format!("{name} = {value}")]
+            };
             let guest = mode.guest.iter().map(|one| set("guest", &one.name, &one.value));
             let host = mode.host.iter().map(|one| set("host", &one.name, &one.value));
             let deviations = mode.deviations.iter().map(|deviation| {

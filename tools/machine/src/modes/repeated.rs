@@ -40,7 +40,8 @@ impl RepeatedDocument {
         let all: Vec<Vec<ComparedDocument>> = documents.iter().map(figures).collect();
         let rows: Vec<RepeatedRow> = (0..all.first().map_or(0, Vec::len))
             .map(|row| {
-                let of_it: Vec<&ComparedDocument> = all.iter().filter_map(|figures| figures.get(row)).collect();
+                let of_it: Vec<&ComparedDocument> =
+                    all.iter().filter_map(|figures| figures.get(row)).collect();
                 let ratio = |figure: &&ComparedDocument| figure.ratio.as_ref().map(|ratio| ratio.b_over_a);
                 let verdict = |figure: &&ComparedDocument| figure.ratio.as_ref().map(|ratio| ratio.verdict);
                 let verdicts: Vec<_> = of_it.iter().map(verdict).collect();

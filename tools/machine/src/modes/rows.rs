@@ -51,7 +51,9 @@ pub(super) fn request(asked: &Asked<'_>, registry: &Registry) -> Result<Request>
                 return Err(Error::Input {
                     place: format!("mode `{}`, [guest], `{axis}`", mode.mode.name),
                     reason: "no row that is compared has such an axis".into(),
-                    remedy: format!("`tollway list {PATH}` shows the axes; `--part` may leave out the rows that have it"),
+                    remedy: format!(
+                        "`tollway list {PATH}` shows the axes; `--part` may leave out the rows that have it"
+                    ),
                 });
             }
         }
@@ -106,7 +108,10 @@ pub(super) fn titles(asked: &Asked<'_>, registry: &Registry) -> Result<Vec<Title
     Ok(points
         .into_iter()
         .map(|point| Titled {
-            title: point.title().replace(", Linux guest", "").replace(" business=service", ", beside the business load"),
+            title: point
+                .title()
+                .replace(", Linux guest", "")
+                .replace(" business=service", ", beside the business load"),
             params: axes.iter().fold(point.params, |params, axis| params.without(axis)),
             variant: point.variant,
         })
@@ -114,9 +119,14 @@ pub(super) fn titles(asked: &Asked<'_>, registry: &Registry) -> Result<Vec<Title
 }
 
 /// The title of a point of either side.
-pub(super) fn title<'t>(titles: &'t [Titled], variant: &str, at: impl Fn(&str) -> Option<Value>) -> Option<&'t str> {
+pub(super) fn title<'t>(
+    titles: &'t [Titled],
+    variant: &str,
+    at: impl Fn(&str) -> Option<Value>,
+) -> Option<&'t str> {
     let is_it = |titled: &&Titled| {
-        titled.variant == variant && titled.params.iter().all(|(axis, value)| at(axis).as_ref() == Some(value))
+        titled.variant == variant
+            && titled.params.iter().all(|(axis, value)| at(axis).as_ref() == Some(value))
     };
     titles.iter().find(is_it).map(|titled| &*titled.title)
 }
@@ -159,7 +169,10 @@ mod tests {
     #[test]
     fn rows_are_those_of_the_parts_and_what_encrypts_is_seen_without_a_guest_too() {
         let all = variants(&[]);
-        assert!(["events", "stream", "disk", "image"].iter().all(|name| all.iter().any(|v| v == name)), "{all:?}");
+        assert!(
+            ["events", "stream", "disk", "image"].iter().all(|name| all.iter().any(|v| v == name)),
+            "{all:?}"
+        );
         assert!(variants(&["--part", "disk"]).iter().all(|name| name == "disk" || name == "image"));
         assert!(variants(&["--part", "memory"]).iter().all(|name| name == "stream"));
         // On this machine itself there is no disk of a guest.
@@ -179,7 +192,12 @@ mod tests {
                     title(&titles, &point.variant, |axis| point.params.get(axis).cloned()).unwrap()
                 });
                 assert_eq!(a, b);
-                assert!(!["luks", "Linux guest", "disk=", "pages=", "checks="].iter().any(|word| a.contains(word)), "{a}");
+                assert!(
+                    !["luks", "Linux guest", "disk=", "pages=", "checks="]
+                        .iter()
+                        .any(|word| a.contains(word)),
+                    "{a}"
+                );
             }
         });
     }
@@ -188,11 +206,15 @@ mod tests {
     fn what_a_mode_sets_and_no_row_has_is_refused_by_name() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("fast.toml");
-        for (guest, said) in [("dsik = \"raw\"", "`dsik`"), ("disk = \"qcow3\"", "`disk`"), ("memory = 1", "`memory`")] {
+        for (guest, said) in
+            [("dsik = \"raw\"", "`dsik`"), ("disk = \"qcow3\"", "`disk`"), ("memory = 1", "`memory`")]
+        {
             std::fs::write(&file, format!("[mode]\nname = \"fast\"\n[guest]\n{guest}\n")).unwrap();
             let options = options(&[]);
             let modes = [Mode::find("balanced").unwrap(), Mode::find(file.to_str().unwrap()).unwrap()];
-            let error = request(&Asked { modes, options: &options }, &tollway_all::registry()).unwrap_err().to_string();
+            let error = request(&Asked { modes, options: &options }, &tollway_all::registry())
+                .unwrap_err()
+                .to_string();
             assert!(error.contains(said) && error.contains("fast"), "{error}");
         }
     }

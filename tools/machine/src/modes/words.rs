@@ -30,7 +30,8 @@ impl ModesDocument {
         text += &comparison_text(&self.comparison, width);
         if !self.foretold.is_empty() {
             text += &format!("\n{FORETOLD}\n");
-            let mut table = Table::new([Align::Left, Align::Right, Align::Left, Align::Right, Align::Left, Align::Left]);
+            let mut table =
+                Table::new([Align::Left, Align::Right, Align::Left, Align::Right, Align::Left, Align::Left]);
             let heads = ["", "foretold", "interval", "measured", "95 % interval", "the prediction"];
             table.row(heads.map(Cell::plain));
             for row in &self.foretold {
@@ -41,9 +42,7 @@ impl ModesDocument {
         if let Some(repeated) = &self.repeated {
             text += &format!("\n{}\n", repeated.to_text(width));
         }
-        let setbacks = self.setbacks.iter().map(|setback| format!("{}: {}", setback.title, setback.why));
-        let paragraphs: Vec<String> = setbacks.chain(self.deviations()).collect();
-        for paragraph in paragraphs {
+        for paragraph in self.deviations() {
             text += &format!("\n{}\n", printable(&paragraph));
         }
         text
@@ -62,7 +61,10 @@ impl ModesDocument {
     pub(super) fn deviations(&self) -> Vec<String> {
         let of = |mode: &ModeDocument| {
             let name = mode.name.clone();
-            mode.deviations.clone().into_iter().map(move |d| format!("{name}: not “{}”, but: {}", d.from, d.here))
+            mode.deviations
+                .clone()
+                .into_iter()
+                .map(move |d| format!("{name}: not “{}”, but: {}", d.from, d.here))
         };
         self.modes.iter().flat_map(of).collect()
     }
@@ -105,7 +107,10 @@ impl RepeatedDocument {
             (false, _) => format!("Only {played} of {} repetitions were played.", self.times),
             (true, 0) => format!("Each row has the same verdict in {played} of {} repetitions.", self.times),
             (true, differ) => {
-                format!("{differ} of {} rows have different verdicts in {played} repetitions.", self.rows.len())
+                format!(
+                    "{differ} of {} rows have different verdicts in {played} repetitions.",
+                    self.rows.len()
+                )
             }
         }
     }
@@ -122,7 +127,8 @@ impl RepeatedRow {
             }
         }
         let of = self.verdicts.len();
-        let said: Vec<String> = counted.iter().map(|(word, count)| format!("{word}, {count} of {of}")).collect();
+        let said: Vec<String> =
+            counted.iter().map(|(word, count)| format!("{word}, {count} of {of}")).collect();
         format!("{}{}", if self.agree { "" } else { "✗ " }, said.join("; "))
     }
 

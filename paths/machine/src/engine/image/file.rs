@@ -228,7 +228,10 @@ mod tests {
         read_all(&plain.file, &mut sector, 9 * SECTOR as u64).unwrap();
         write_all(&image.file, &sector, image.start() + 9 * SECTOR as u64).unwrap();
         let wrong = image.check(4096, 0..9).unwrap_err();
-        assert!(matches!(&wrong, Error::Wrong(what) if what.contains("block 1 of 4096 bytes lies in the clear")), "{wrong}");
+        assert!(
+            matches!(&wrong, Error::Wrong(what) if what.contains("block 1 of 4096 bytes lies in the clear")),
+            "{wrong}"
+        );
     }
 
     #[test]

@@ -171,7 +171,10 @@ mod tests {
         let mut key = [0; 40];
         derive(b"password", b"salt", &mut key);
         let digits: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
-        assert_eq!(digits, "632c2812e46d4604102ba7618e9d6d7d2f8128f6266b4a03264d2a0460b7dcb388b3b1131f741bcb");
+        assert_eq!(
+            digits,
+            "632c2812e46d4604102ba7618e9d6d7d2f8128f6266b4a03264d2a0460b7dcb388b3b1131f741bcb"
+        );
     }
 
     #[test]

@@ -123,12 +123,11 @@ fn program() -> Result<PathBuf> {
     };
     let set_up = set("TOLLWAY_GUEST_DATA").or_else(home).map(|folder| folder.join("qemu/usr/bin"));
     let path = env::var_os("PATH").unwrap_or_default();
-    in_folders(beside.into_iter().chain(set_up).chain(env::split_paths(&path)), OsStr::new(PROGRAM)).ok_or_else(
-        || {
+    in_folders(beside.into_iter().chain(set_up).chain(env::split_paths(&path)), OsStr::new(PROGRAM))
+        .ok_or_else(|| {
             let reason = "it is neither beside the QEMU of guests nor in PATH";
             Error::Missing(Missing::new(PROGRAM, reason, format!("apt-get install {PACKAGE}")))
-        },
-    )
+        })
 }
 
 fn in_folders(folders: impl Iterator<Item = PathBuf>, program: &OsStr) -> Option<PathBuf> {
