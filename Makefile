@@ -63,7 +63,8 @@ guest-test: agent              ## eight Linux guests at once, and twenty started
 
 modes-bar: setup-guest agent   ## two modes of guests compared five times from the start: has each row the same verdict? (10 minutes) Wants the machine to itself
 	$(CARGO) build --release --package tollway
-	target/release/tollway --store target/modes-bar.db machine modes high-performance balanced --repeat 5 --time 600 --html target/modes-bar.html
+	target/release/tollway --store target/modes-bar.db machine modes high-performance balanced --repeat 5 --time 600 \
+	  --until 4 --margin 10 --html target/modes-bar.html
 
 hostile:                       ## hostile tenants of a crypto card, HOSTILE_CHAINS (10^7) chains of them: do neighbours, keys or the card's memory suffer? Wants the machine to itself
 	TOLLWAY_CHAINS=$(HOSTILE_CHAINS) TOLLWAY_REQUIRE=quiet \

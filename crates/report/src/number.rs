@@ -96,7 +96,7 @@ fn is_scaled(unit: &str) -> bool {
 }
 
 /// A ratio: `1.002`, `0.93`, `34`; as many decimals as the width of its interval is worth, two at least near 1.
-pub(crate) fn ratio(span: &Span) -> (String, String) {
+pub fn ratio(span: &Span) -> (String, String) {
     let half = 0.5 * (span.hi - span.lo);
     let decimals = if span.estimate >= 20.0 {
         0

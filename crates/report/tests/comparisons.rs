@@ -6,7 +6,7 @@ use jiff::ToSpan;
 use synthetic::{Behaviour, Made, Noise};
 use tollway_core::{Crossing, Missing, TollKey};
 use tollway_report::document::VerdictDocument;
-use tollway_report::{Comparison, Proof, ReportError};
+use tollway_report::{Comparison, PageTable, Proof, ReportError, comparison_page};
 use tollway_stats::Criteria;
 use tollway_store::{PointSpec, PointState, RunId};
 
@@ -174,4 +174,31 @@ fn rates_are_compared_as_rates_also_where_an_axis_differs() {
     assert_eq!(figure.rates.as_ref().unwrap().unit, "IO/s");
     assert_eq!((comparison.beyond(0.5).len(), comparison.beyond(1.5).len()), (1, 0));
     assert!(comparison.terminal(None).contains("IO/s"));
+}
+
+#[test]
+fn a_page_has_every_row_with_its_verdict_and_nobody_elses_text_is_markup() {
+    let mut made = Made::new();
+    let run = synthetic::sides(&mut made.store, ["A", "B"], |i| if i == 10 { 1.08 } else { 1.0 }, 8);
+    let comparison = of_sides(&made, run);
+    let table = PageTable {
+        title: "what <b>else</b>".into(),
+        heads: vec!["Row".into(), "What".into()],
+        rows: vec![vec!["one".into(), "<script>alert(1)</script>\u{1b}[31m".into()]],
+        ..PageTable::default()
+    };
+    let lead = ["how & why".to_owned()];
+    let page = comparison_page(comparison.document(), "A <i>and</i> B", &lead, &[table]).unwrap();
+    let rows = comparison.document().figures.len();
+    assert_eq!(page.matches("<span class=\"badge").count(), rows);
+    assert_eq!(page.matches("<span class=\"badge bad\">worse</span>").count(), 1);
+    assert!(
+        page.contains("A &lt;i&gt;and&lt;&#x2f;i&gt; B") && page.contains("how &amp; why"),
+        "{}",
+        &page[..900]
+    );
+    assert!(page.contains("&lt;script&gt;alert(1)&lt;") && !page.contains('\u{1b}'));
+    for banned in ["<script", "<img", "http://", "https://", "url(", "@import", "<link", "src="] {
+        assert!(!page.contains(banned), "{banned}");
+    }
 }

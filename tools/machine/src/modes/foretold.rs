@@ -70,7 +70,8 @@ impl Prices {
         let mut preset = suite::preset(registry, PATH, IN_GUESTS)?;
         preset.axes.0.clear();
         preset.case = cases;
-        preset.trial = TrialSpec { runs: BLOCKS, ..preset.trial };
+        let runs = asked.options.repeats.runs.unwrap_or(BLOCKS).min(BLOCKS);
+        preset.trial = TrialSpec { runs, ..preset.trial };
         let title = format!("{}: what the prediction is made of", request.title);
         let mut prices = laboratory(title, vec![preset], asked.options);
         if let Some(seconds) = asked.options.repeats.time {

@@ -3,6 +3,7 @@
 mod document;
 mod foretold;
 mod page;
+mod part;
 mod repeated;
 mod rows;
 mod words;
@@ -87,6 +88,7 @@ pub fn run(
     }
     let begun = Instant::now();
     let mut store = Store::open(store)?;
+    let progress = &mut part::OfTheWhole(progress);
     match prices.foretell(lab, &mut store, progress)? {
         Ok(foretold) => request.foretold = foretold,
         Err(run) => return Ok((Told::Nothing(run), Ending::Interrupted)),

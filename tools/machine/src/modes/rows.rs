@@ -108,7 +108,10 @@ pub(super) fn titles(asked: &Asked<'_>, registry: &Registry) -> Result<Vec<Title
     Ok(points
         .into_iter()
         .map(|point| Titled {
-            title: point.title().trim_end_matches(", Linux guest").to_owned(),
+            title: point
+                .title()
+                .replace(", Linux guest", "")
+                .replace(" business=service", ", beside the business load"),
             params: axes.iter().fold(point.params, |params, axis| params.without(axis)),
             variant: point.variant,
         })

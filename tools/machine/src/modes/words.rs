@@ -33,19 +33,16 @@ impl ModesDocument {
             let mut table =
                 Table::new([Align::Left, Align::Right, Align::Left, Align::Right, Align::Left, Align::Left]);
             let heads = ["", "foretold", "interval", "measured", "95 % interval", "the prediction"];
-            table.row(heads.map(Cell::plain).to_vec());
+            table.row(heads.map(Cell::plain));
             for row in &self.foretold {
-                let cells = row.cells();
-                table.row(cells.into_iter().map(Cell::plain).collect::<Vec<_>>());
+                table.row(row.cells().map(Cell::plain));
             }
             text += &table.render(width);
         }
         if let Some(repeated) = &self.repeated {
             text += &format!("\n{}\n", repeated.to_text(width));
         }
-        let setbacks = self.setbacks.iter().map(|setback| format!("{}: {}", setback.title, setback.why));
-        let paragraphs: Vec<String> = setbacks.chain(self.deviations()).collect();
-        for paragraph in paragraphs {
+        for paragraph in self.deviations() {
             text += &format!("\n{}\n", printable(&paragraph));
         }
         text
