@@ -1,7 +1,7 @@
 //! What the engine of the part `memory` says for given arguments, in one line of JSON.
 //!
 //! `stream MIB THREADS ROUNDS plain|non-temporal [own|small|huge]`: megabytes a second of the best pass of each kernel, as STREAM does it ·
-//! `stream-itself THREADS`: the same by the program `stream` of PATH · `stream-slowed MIB ROUNDS`: by one thread that does a tenth more than it
+//! `stream-itself THREADS`: the same by the program `stream` of PATH · `stream-slowed MIB ROUNDS`: by one thread that does a fifth more than it
 //! counts, which who compares the two has to see · `latency KIB [own|small|huge]`: nanoseconds a load · `faults anonymous|huge|file`:
 //! nanoseconds a fault
 //!
@@ -93,10 +93,10 @@ fn megabytes(rates: [f64; 4]) -> String {
     words.join(",")
 }
 
-/// Bytes a second of each kernel's best pass, each followed by one over a tenth as much that is not counted.
+/// Bytes a second of each kernel's best pass, each followed by one over a fifth as much that is not counted.
 fn slowed(numbers: usize, rounds: usize) -> Result<[f64; 4]> {
     let mut arrays = Arrays::new(numbers, Stores::Plain, Pages::Own)?;
-    let mut planted = Arrays::new(numbers / 10, Stores::Plain, Pages::Own)?;
+    let mut planted = Arrays::new(numbers / 5, Stores::Plain, Pages::Own)?;
     let mut best = [0f64; 4];
     for round in 0..rounds {
         for (best, kernel) in best.iter_mut().zip(Kernel::ALL) {

@@ -17,6 +17,9 @@ static uint64_t samples[4][ROUNDS];
 static const char *const names[] = { "copy", "scale", "add", "triad" };
 static const int arrays[] = { 2, 2, 3, 3 };
 
+/* Where stream.c's arrays begin gcc knows, and has arithmetic take its second operand from there: without it triad is slower by a fifteenth. */
+#define LINES(array) array = __builtin_assume_aligned(array, 64)
+
 __attribute__((noinline)) static void copy(double *restrict c, const double *restrict a, size_t n)
 {
     for (size_t j = 0; j < n; j++)
@@ -25,18 +28,21 @@ __attribute__((noinline)) static void copy(double *restrict c, const double *res
 
 __attribute__((noinline)) static void scale(double *restrict b, const double *restrict c, size_t n)
 {
+    LINES(b), LINES(c);
     for (size_t j = 0; j < n; j++)
         b[j] = 3.0 * c[j];
 }
 
 __attribute__((noinline)) static void add(double *restrict c, const double *restrict a, const double *restrict b, size_t n)
 {
+    LINES(a), LINES(b), LINES(c);
     for (size_t j = 0; j < n; j++)
         c[j] = a[j] + b[j];
 }
 
 __attribute__((noinline)) static void triad(double *restrict a, const double *restrict b, const double *restrict c, size_t n)
 {
+    LINES(a), LINES(b), LINES(c);
     for (size_t j = 0; j < n; j++)
         a[j] = b[j] + 3.0 * c[j];
 }

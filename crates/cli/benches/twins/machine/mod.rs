@@ -14,7 +14,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
-use tollway_core::{Missing, Requirement};
+use tollway_core::Requirement;
 use tollway_host::requirement::check;
 
 use crate::bar::Row;

@@ -73,28 +73,29 @@ fn welcome(listener: &Listener, shape: &Shape) -> Result<(Control, Vec<Stream>)>
 }
 
 impl Stream {
-    /// Takes what is there, up to the end of a block; whether that is there now.
+    /// Takes what is there, up to the end of a block; whether that is there now. As iperf3 does, it asks until the block is whole or nothing is
+    /// left: most blocks come in pieces, and who waits after each lets more gather and was up to a tenth faster.
     #[inline]
     fn read(&mut self, model: &Block) -> Result<bool> {
         let length = self.block.len() as u64;
-        let (number, from) = (self.got / length, (self.got % length) as usize);
-        let came = match self.socket.read(&mut self.block[from..]) {
-            Ok(0) if from == 0 || model.begins(&self.block[..from], number) => {
-                self.ended = true;
-                return Ok(false);
+        loop {
+            let (number, from) = (self.got / length, (self.got % length) as usize);
+            let came = match self.socket.read(&mut self.block[from..]) {
+                Ok(0) if from == 0 || model.begins(&self.block[..from], number) => {
+                    self.ended = true;
+                    return Ok(false);
+                }
+                Ok(0) => return Err(wrong(number)),
+                Ok(came) => came,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(error) => return Err(failed(DOING, error)),
+            };
+            self.got += came as u64;
+            if from + came == self.block.len() {
+                return if model.agrees(&self.block, number, NUMBER) { Ok(true) } else { Err(wrong(number)) };
             }
-            Ok(0) => return Err(wrong(number)),
-            Ok(came) => came,
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
-                return Ok(false);
-            }
-            Err(error) => return Err(failed(DOING, error)),
-        };
-        self.got += came as u64;
-        if from + came < self.block.len() {
-            return Ok(false);
         }
-        if model.agrees(&self.block, number, NUMBER) { Ok(true) } else { Err(wrong(number)) }
     }
 }
 
