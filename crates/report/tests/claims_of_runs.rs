@@ -80,7 +80,11 @@ fn a_rate_is_in_its_unit_and_was_foretold_by_the_pace() {
         &[run],
         vec![
             claim("iops", Metric::Value(rate_of("raw")), Relation::AtLeast(1e6)),
-            claim("faster", Metric::Ratio { of: rate_of("raw"), to: rate_of("luks") }, Relation::AtLeast(1.0)),
+            claim(
+                "faster",
+                Metric::Ratio { of: rate_of("raw"), to: rate_of("luks") },
+                Relation::AtLeast(1.0),
+            ),
         ],
     );
     // The tail of what is made up is above what was asked for.
@@ -97,9 +101,10 @@ fn a_rate_is_in_its_unit_and_was_foretold_by_the_pace() {
 fn what_was_foretold_of_a_trend_is_the_trend_of_what_was_foretold() {
     let mut made = Made::new();
     let run = run(&mut made, &[("a", 10_000.0), ("b", 20_000.0), ("c", 30_000.0)]);
-    let each = ["a", "b", "c"].into_iter().enumerate().map(|(i, disk)| {
-        (i as f64, Quantity { what: Figured::Pace, ..rate_of(disk) })
-    });
+    let each = ["a", "b", "c"]
+        .into_iter()
+        .enumerate()
+        .map(|(i, disk)| (i as f64, Quantity { what: Figured::Pace, ..rate_of(disk) }));
     let series = Series {
         of: rate_of("a"),
         axis: "disk".into(),
@@ -116,7 +121,11 @@ fn what_was_foretold_of_a_trend_is_the_trend_of_what_was_foretold() {
             claim(
                 "uncounted",
                 Metric::Rank(Series {
-                    each: series.each.into_iter().map(|(x, q)| (x, Quantity { what: Figured::Response, ..q })).collect(),
+                    each: series
+                        .each
+                        .into_iter()
+                        .map(|(x, q)| (x, Quantity { what: Figured::Response, ..q }))
+                        .collect(),
                     ..series
                 }),
                 Relation::AtLeast(0.9),
@@ -140,7 +149,11 @@ fn a_claim_is_judged_by_the_last_run_that_measured_it() {
     let claims = || {
         vec![
             claim("iops", Metric::Value(rate_of("raw")), Relation::AtLeast(1.0)),
-            claim("faster", Metric::Ratio { of: rate_of("raw"), to: rate_of("luks") }, Relation::AtLeast(1.0)),
+            claim(
+                "faster",
+                Metric::Ratio { of: rate_of("raw"), to: rate_of("luks") },
+                Relation::AtLeast(1.0),
+            ),
         ]
     };
     let (found, page) = judged(&made, &[first, second, third], claims());

@@ -43,7 +43,8 @@ impl Store {
 
     /// How many actors are measured in a trial of a point; `None` without a trial.
     pub fn measured_actors(&self, point: PointId) -> Result<Option<usize>> {
-        let count = |actors: &[ActorRecord], _| Some(actors.iter().filter(|a| a.ops.is_some()).count() as f64);
+        let count =
+            |actors: &[ActorRecord], _| Some(actors.iter().filter(|a| a.ops.is_some()).count() as f64);
         let trials = self.of_tenants(point, count)?;
         Ok(trials.into_values().flatten().flatten().next().map(|count| count as usize))
     }

@@ -94,19 +94,15 @@ impl<'a> Measured<'a> {
                 // Twice, as an interval wants two.
                 bend(&x, &[y.clone(), y]).ok().map(|bend| bend.estimate)
             }),
-            Metric::Rank(series) => {
-                self.series_predicted(path, &series.each)?.map(|(x, y)| spearman(&x, &y).map_or(0.0, |s| s.rho))
-            }
+            Metric::Rank(series) => self
+                .series_predicted(path, &series.each)?
+                .map(|(x, y)| spearman(&x, &y).map_or(0.0, |s| s.rho)),
             Metric::None(_) => None,
         })
     }
 
     /// A series' places on the horizontal, and what was predicted of each, where that is so of all.
-    fn series_predicted(
-        &self,
-        path: &str,
-        each: &[(f64, Quantity)],
-    ) -> Result<Option<(Vec<f64>, Vec<f64>)>> {
+    fn series_predicted(&self, path: &str, each: &[(f64, Quantity)]) -> Result<Option<(Vec<f64>, Vec<f64>)>> {
         let mut found = (Vec::new(), Vec::new());
         for (x, quantity) in each {
             let Some(forecast) = self.forecast(path, quantity)? else { return Ok(None) };

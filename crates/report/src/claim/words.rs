@@ -3,8 +3,8 @@
 use tollway_core::{Figured, Metric, Quantity, Series};
 
 use crate::bill::words::signless;
-use crate::number::rate;
 use crate::document::{ClaimDocument, ClaimVerdict, Span};
+use crate::number::rate;
 
 /// What is measured, as `filter + copy 1 of before / before`.
 pub(super) fn metric(metric: &Metric) -> String {
@@ -144,7 +144,10 @@ mod tests {
     fn a_command_can_be_given_again_and_names_no_folder() {
         let argv = |words: &[&str]| command(&words.iter().map(|w| w.to_string()).collect::<Vec<_>>());
         assert_eq!(argv(&["/home/me/target/release/tollway", "reproduce"]), "tollway reproduce");
-        assert_eq!(argv(&["tollway", "reproduce", "--page", "it's.md"]), r"tollway reproduce --page 'it'\''s.md'");
+        assert_eq!(
+            argv(&["tollway", "reproduce", "--page", "it's.md"]),
+            r"tollway reproduce --page 'it'\''s.md'"
+        );
         assert_eq!(argv(&[]), "");
     }
 

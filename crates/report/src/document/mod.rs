@@ -19,9 +19,7 @@ mod tenants;
 pub use bill::{
     BillDocument, ChangeDocument, GateDocument, LatencyDocument, PartDocument, ProfileDocument, StageDocument,
 };
-pub use claim::{
-    ClaimDocument, ClaimVerdict, PathClaimsDocument, ReproductionDocument, TestingRunDocument,
-};
+pub use claim::{ClaimDocument, ClaimVerdict, PathClaimsDocument, ReproductionDocument, TestingRunDocument};
 pub use comparison::{
     ComparedDocument, ComparedRates, ComparisonDocument, Difference, OnlyIn, RatioDocument, SideDocument,
     VerdictDocument,
