@@ -25,6 +25,9 @@ const FEWEST_RUNS: u32 = 6;
 /// The shortest window that a run is cut to, in milliseconds.
 const SHORTEST_WINDOW: f64 = 2.0;
 
+/// The least share of a window of what is measured until it is known narrowly: shorter ones would make for wide intervals.
+const LEAST_SHARE: f64 = 0.4;
+
 /// Times as long as was asked for, from which on it is said.
 const TOO_LONG: f64 = 1.2;
 
@@ -149,9 +152,9 @@ impl Cut {
         Cut { runs, window }
     }
 
-    /// The same of the windows alone.
+    /// The same of the windows alone, of which enough is left to be known narrowly.
     pub(crate) fn keeping_runs(self) -> Cut {
-        Cut { runs: 1.0, ..self }
+        Cut { runs: 1.0, window: self.window.max(LEAST_SHARE) }
     }
 
     /// Trials that are cut so, only so far that intervals stay of use.
