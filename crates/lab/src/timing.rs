@@ -28,6 +28,8 @@ const SHORTEST_WINDOW: f64 = 2.0;
 
 /// Nor is a window cut below this share of what it was to be.
 const LEAST_OF_WINDOW: f64 = 0.2;
+/// The least share of a window of what is measured until it is known narrowly: shorter ones would make for wide intervals.
+const LEAST_SHARE: f64 = 0.4;
 
 /// Times as long as was asked for, from which on it is said.
 const TOO_LONG: f64 = 1.2;
@@ -174,9 +176,9 @@ impl Cut {
         Cut { runs, window }
     }
 
-    /// The same of the windows alone.
+    /// The same of the windows alone, of which enough is left to be known narrowly.
     pub(crate) fn keeping_runs(self) -> Cut {
-        Cut { runs: 1.0, ..self }
+        Cut { runs: 1.0, window: self.window.max(LEAST_SHARE) }
     }
 
     /// Trials that are cut so, only so far that intervals stay of use.

@@ -350,7 +350,7 @@ impl Actor for Alone {
                 differences += 1;
             }
             // An even number, so that neither is always the first. On a busy machine the first few may tell nothing.
-            let is_even = differences > 0 && differences % 2 == 0;
+            let is_even = differences > 0 && differences.is_multiple_of(2);
             if clock.now() >= window.close && is_even && (took > 0 || differences >= MOST_SAMPLES) {
                 break;
             }

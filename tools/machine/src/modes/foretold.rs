@@ -28,6 +28,9 @@ const DIRECTION: &str = "direction";
 /// Blocks in which the prices are measured.
 pub(super) const BLOCKS: u32 = 6;
 
+/// The shortest window that a price is measured in, in milliseconds: 32 requests of 1 MiB at once take a good part of it.
+const SHORTEST: f64 = 100.0;
+
 /// What the forecasts are made of: what is to be measured for them, and for which points.
 pub(super) struct Prices {
     /// `None` where nothing is foretold.
@@ -78,6 +81,10 @@ impl Prices {
             // It is measured once, however often is compared.
             let share = FOR_TOLLS / (FOR_TOLLS + (1.0 - FOR_TOLLS) * f64::from(asked.options.repeat));
             prices.fit_to(seconds * share, registry)?;
+            prices.within = None;
+            for preset in &mut prices.selection.presets {
+                preset.trial.window_ms = preset.trial.window_ms.max(SHORTEST);
+            }
         }
         Ok(Prices { request: Some(prices), encrypted })
     }

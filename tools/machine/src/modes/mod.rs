@@ -112,7 +112,10 @@ pub fn run(
             break;
         }
     }
-    let repeated = (options.repeat > 1).then(|| RepeatedDocument::of(&documents, options.repeat));
+    let repeated = (options.repeat > 1).then(|| {
+        let whole = documents.len() - usize::from(ending == Ending::Interrupted);
+        RepeatedDocument::of(&documents[..whole], options.repeat)
+    });
     if repeated.as_ref().is_some_and(|repeated| !repeated.agree) {
         ending = ending.and(Ending::CheckFailed);
     }

@@ -35,6 +35,7 @@ pub struct RepeatedRow {
 }
 
 impl RepeatedDocument {
+    /// Of those that were played to their end.
     pub(super) fn of(documents: &[ModesDocument], times: u32) -> RepeatedDocument {
         let figures = |document: &ModesDocument| document.comparison.figures.clone();
         let all: Vec<Vec<ComparedDocument>> = documents.iter().map(figures).collect();
