@@ -9,7 +9,7 @@ use tollway_stats::{Outcome, UntilKnown, paired_ratio};
 const MARGIN: f64 = 0.03;
 
 /// Turns after which it is given up.
-const MOST: usize = 60;
+const MOST: usize = 150;
 
 /// How often each outcome came, how often the interval held the truth, and the blocks that it took on average.
 #[derive(Debug, Default)]

@@ -74,7 +74,7 @@ fn welcome(listener: &Listener, shape: &Shape) -> Result<(Control, Vec<Stream>)>
 
 impl Stream {
     /// Takes what is there, up to the end of a block; whether that is there now. As iperf3 does, it asks until the block is whole or nothing is
-    /// left: most blocks come in pieces, and who waits after each lets more gather and was up to a tenth faster.
+    /// left: most blocks come in pieces, and who waited after each made half as many calls to read.
     #[inline]
     fn read(&mut self, model: &Block) -> Result<bool> {
         let length = self.block.len() as u64;
