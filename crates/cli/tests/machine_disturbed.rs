@@ -6,6 +6,7 @@ mod program;
 
 use std::fs;
 use std::process::Output;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,18 @@ use tollway_host::requirement::{skip_test, test_has};
 use tollway_wire::{Namespace, set_up};
 
 const RUNS: u64 = 2;
+
+/// Tests with guests take turns: side by side they would only slow each other down.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// The turn of a test with guests; `None` where there can be none.
+fn turn() -> Option<MutexGuard<'static, ()>> {
+    if let Err(missing) = tollway_tenant::linux::check() {
+        skip_test(&["qemu"], &missing);
+        return None;
+    }
+    Some(TURN.lock().unwrap_or_else(PoisonError::into_inner))
+}
 
 fn preset(window_ms: u32, cases: &str) -> String {
     format!(
@@ -170,9 +183,7 @@ fn larger(bench: &Bench) -> Vec<Pid> {
 
 #[test]
 fn a_guest_that_hangs_costs_its_row_and_no_other() {
-    if let Err(missing) = tollway_tenant::linux::check() {
-        return skip_test(&["qemu"], &missing);
-    }
+    let Some(_turn) = turn() else { return };
     let bench = Bench::with(&preset(1200, GUESTS));
     let mut lives: Vec<(Pid, Instant)> = Vec::new();
     let (output, took) = disturbed(&bench, || {
@@ -206,9 +217,7 @@ fn is_pinned(guest: Pid) -> bool {
 
 #[test]
 fn a_guest_that_is_killed_again_and_again_costs_its_row_and_no_other() {
-    if let Err(missing) = tollway_tenant::linux::check() {
-        return skip_test(&["qemu"], &missing);
-    }
+    let Some(_turn) = turn() else { return };
     let bench = Bench::with(&preset(100, GUESTS));
     let (output, took) = disturbed(&bench, || kill(&larger(&bench), Signal::KILL));
     let rows = rows(&output, 3);
@@ -220,9 +229,7 @@ fn a_guest_that_is_killed_again_and_again_costs_its_row_and_no_other() {
 
 #[test]
 fn a_guest_whose_peer_at_the_wire_is_killed_is_replaced_with_it() {
-    if let Err(missing) = tollway_tenant::linux::check() {
-        return skip_test(&["qemu"], &missing);
-    }
+    let Some(_turn) = turn() else { return };
     let cases = "[[case]]\nvariant = \"tcp-requests\"\ntenant = \"linux-guest\"\nbetween = \"guests\"\n";
     let bench = Bench::with(&preset(300, cases));
     let guests = || {
