@@ -35,7 +35,7 @@ fn turn() -> Option<MutexGuard<'static, ()>> {
 fn preset(window_ms: u32, cases: &str) -> String {
     format!(
         "[preset]\nname = \"short\"\npath = \"machine\"\n\
-         [trial]\nwindow_ms = {window_ms}\nwarmup_ms = 5\nruns = {RUNS}\n{cases}"
+         [trial]\nwindow_ms = {window_ms}.0\nwarmup_ms = 5.0\nruns = {RUNS}\nrepeats = 1\n{cases}"
     )
 }
 
@@ -72,7 +72,9 @@ fn tools(bench: &Bench) -> Vec<Pid> {
 
 fn kill(them: &[Pid], signal: Signal) {
     // Who has ended meanwhile has.
-    them.iter().for_each(|pid| drop(kill_process(*pid, signal)));
+    for pid in them {
+        let _ = kill_process(*pid, signal);
+    }
 }
 
 #[test]

@@ -46,7 +46,7 @@ fn folder() -> Option<PathBuf> {
 fn preset(window_ms: u32, runs: u32, cases: &str) -> String {
     format!(
         "[preset]\nname = \"short\"\npath = \"machine\"\n\
-         [trial]\nwindow_ms = {window_ms}\nwarmup_ms = 1\nruns = {runs}\n{cases}"
+         [trial]\nwindow_ms = {window_ms}.0\nwarmup_ms = 1.0\nruns = {runs}\nrepeats = 1\n{cases}"
     )
 }
 
@@ -191,7 +191,7 @@ fn fill_up(ballast: &Path) {
 #[ignore = "started by a test of this file"]
 fn part_store() {
     let Some(folder) = folder() else { return };
-    let bench = Bench::with(&preset(2, 2000, "[[case]]\nvariant = [\"peak\", \"faults\"]\n"));
+    let bench = Bench::with(&preset(2, 1000, "[[case]]\nvariant = [\"peak\", \"faults\"]\n"));
     let store = folder.join("tollway.db");
     let mut command = bench.tollway(&["measure", "--preset-file", "short.toml", "--json"]);
     let output = command.env("TOLLWAY_STORE", &store).output().unwrap();

@@ -29,6 +29,7 @@ path = "machine"
 window_ms = 50.0
 warmup_ms = 1.0
 runs      = 100
+repeats   = 1
 
 [[case]]
 variant = ["tcp-requests", "udp-datagrams"]
@@ -54,6 +55,7 @@ path = "machine"
 window_ms = 1.0
 warmup_ms = 0.1
 runs      = 2
+repeats   = 1
 
 [[case]]
 variant = "peak"
@@ -94,7 +96,7 @@ fn bench() -> Bench {
 
 fn program(bench: &Bench, arguments: &[&str]) -> Command {
     let mut command = bench.tollway(arguments);
-    FOLDERS.iter().for_each(|(variable, folder)| drop(command.env(variable, bench.file(folder))));
+    command.envs(FOLDERS.map(|(variable, folder)| (variable, bench.file(folder))));
     command.stdout(Stdio::null()).stderr(Stdio::null());
     command
 }
@@ -147,7 +149,8 @@ fn killed_after(bench: &Bench, arguments: &[&str], moment: Duration, whole_group
     let mut child = program(bench, arguments).process_group(0).spawn().unwrap();
     sleep(moment);
     let met = kinds(bench);
-    let held = bench.processes().iter().flat_map(|process| held_by(process)).map(|(_, which)| which);
+    let processes = bench.processes();
+    let held = processes.iter().flat_map(|process| held_by(process)).map(|(_, which)| which);
     let held: Vec<String> = held.filter(|which| Some(which) != own.as_ref()).collect();
     if whole_group {
         kill_process_group(Pid::from_child(&child), Signal::KILL).unwrap();

@@ -23,6 +23,7 @@ path = "machine"
 window_ms = 20.0
 warmup_ms = 1.0
 runs      = 2
+repeats   = 1
 
 [[case]]
 variant = "primes"
