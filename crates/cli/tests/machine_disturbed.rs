@@ -16,6 +16,7 @@ use program::{Bench, PATIENCE, within};
 use rustix::process::{Pid, Signal, kill_process};
 use tollway_core::Requirement;
 use tollway_host::requirement::{skip_test, test_has};
+use tollway_host::scratch;
 use tollway_wire::{Namespace, set_up};
 
 const RUNS: u64 = 2;
@@ -130,6 +131,8 @@ fn an_agent_that_is_killed_costs_its_row_and_no_other() {
     assert_eq!(rows.len(), 3);
     only_fails(&rows, "service", &["signal: 9", "has gone", "connecting", "broken", "reset"], RUNS);
     assert!(took < Duration::from_secs(40), "{took:?}");
+    // What the last one had a name for just then would be cleared by the next start.
+    scratch::clear(&scratch::folder()).unwrap();
 }
 
 /// Takes the cables of all networks that the program has made, as often as it makes one.
@@ -198,7 +201,8 @@ fn a_guest_that_hangs_costs_its_row_and_no_other() {
         let long_enough = |(_, since): &&(Pid, Instant)| since.elapsed() > Duration::from_millis(300);
         lives.iter().filter(long_enough).for_each(|(pid, _)| kill(&[*pid], Signal::STOP));
     });
-    let reasons = ["did not answer in time", "did not say hello in time", "did not end in time", "was stopped"];
+    let reasons =
+        ["did not answer in time", "did not say hello in time", "did not end in time", "was stopped"];
     let rows = rows(&output, 3);
     only_fails(&rows, "256", &reasons, RUNS);
     let (_, row) = rows.iter().find(|(title, _)| title.contains("256")).unwrap();

@@ -87,7 +87,7 @@ fn a_disk_that_fills_up_meanwhile() {
 
 #[test]
 fn a_store_whose_disk_fills_up() {
-    on_a_small_disk("part_store", "2m");
+    on_a_small_disk("part_store", "1m");
 }
 
 /// Not a test of its own but what another one has a process do, on a small disk in a mount namespace of that process.

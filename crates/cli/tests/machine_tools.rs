@@ -75,8 +75,9 @@ fn with_tools(script: Option<&str>, code: i32) -> (Vec<(String, Row)>, Duration)
     let output = command.env("PATH", path).output().unwrap();
     let took = begun.elapsed();
     bench.nothing_stays_behind();
-    let (ours, theirs): (Vec<_>, Vec<_>) =
-        rows(&output, code).into_iter().partition(|(title, _)| !TOOLS.iter().any(|tool| title.contains(tool)));
+    let (ours, theirs): (Vec<_>, Vec<_>) = rows(&output, code)
+        .into_iter()
+        .partition(|(title, _)| !TOOLS.iter().any(|tool| title.contains(tool)));
     assert!(ours.len() == 1 && ours[0].1.trials == 2 && ours[0].1.state == "done", "{ours:?}");
     assert_eq!(theirs.len(), 6, "{theirs:?}");
     (theirs, took)

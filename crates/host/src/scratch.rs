@@ -99,7 +99,8 @@ mod tests {
     #[test]
     fn names_of_ours_are_cleared_and_no_others() {
         let folder = tempfile::tempdir().unwrap();
-        let others = [".tollway-", ".tollway-1", ".tollway-1-", ".tollway-1-x", "tollway-1-1", ".tollway-1-1.db"];
+        let others =
+            [".tollway-", ".tollway-1", ".tollway-1-", ".tollway-1-x", "tollway-1-1", ".tollway-1-1.db"];
         for file in others.into_iter().chain([".tollway-1-1", ".tollway-22-0"]) {
             fs::write(folder.path().join(file), "x").unwrap();
         }

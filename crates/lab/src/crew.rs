@@ -345,12 +345,7 @@ impl<'a> Crew<'a> {
     /// Waits until each of these has answered its last command, and returns the answers in their order.
     ///
     /// Whoever speaks first is heard first: what failed first explains what hangs later. `doing` is for the error of who does not.
-    fn gather(
-        &mut self,
-        members: &[&Member<'_>],
-        patience: Duration,
-        doing: &str,
-    ) -> Result<Vec<Answer>> {
+    fn gather(&mut self, members: &[&Member<'_>], patience: Duration, doing: &str) -> Result<Vec<Answer>> {
         let mut deadline = Instant::now() + patience;
         let mut answers: Vec<Option<Answer>> = members.iter().map(|_| None).collect();
         let mut failure: Option<Error> = None;

@@ -269,7 +269,10 @@ fn a_guest_that_hangs_while_it_boots_is_given_up() {
     assert!(error.contains("Linux guest") && error.contains("hello in time"), "{error}");
     assert!(begun.elapsed() < Duration::from_secs(3) && guest.has_ended());
     drop(guest);
-    assert!(!lives(process) && !std::path::Path::new(&format!("/proc/{process}")).exists(), "a zombie is left");
+    assert!(
+        !lives(process) && !std::path::Path::new(&format!("/proc/{process}")).exists(),
+        "a zombie is left"
+    );
     let mut next = started(boot, 1);
     next.booted(Instant::now() + BOOT).unwrap();
 }

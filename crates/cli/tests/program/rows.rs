@@ -18,7 +18,8 @@ pub struct Row {
 /// The rows of a document on standard output, by title; the run must have ended with this exit code.
 pub fn rows(output: &Output, code: i32) -> BTreeMap<String, Row> {
     let (out, err) = told(output, code);
-    let document: serde_json::Value = serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}\n{err}"));
+    let document: serde_json::Value =
+        serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}\n{err}"));
     let row = |point: &serde_json::Value| {
         let error = point["error"].as_str().map(String::from);
         let skipped = || (!point["skipped"].is_null()).then(|| point["skipped"].to_string());

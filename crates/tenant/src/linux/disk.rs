@@ -92,7 +92,10 @@ impl Devices {
         let path = self.inherit(image);
         self.say("-blockdev", format!("driver=file,node-name=file{number},filename={path},{direct}"));
         self.say("-blockdev", driver);
-        self.say("-device", format!("virtio-blk-pci,drive=disk{number},serial={},{ERRORS}", disk_serial(number)));
+        self.say(
+            "-device",
+            format!("virtio-blk-pci,drive=disk{number},serial={},{ERRORS}", disk_serial(number)),
+        );
         self.modules.push(MODULE);
         if mounted {
             self.modules.push(FILE_SYSTEM);

@@ -5,8 +5,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tollway_core::{
-    Actor, Address, Axis, Domain, Error, Missing, Params, Place, Plan, Recorder, Requirement, Result, Role, Tally,
-    TenantKind, Ticks, Unit, Value, Variant, Window, Yield,
+    Actor, Address, Axis, Domain, Error, Missing, Params, Place, Plan, Recorder, Requirement, Result, Role,
+    Tally, TenantKind, Ticks, Unit, Value, Variant, Window, Yield,
 };
 use tollway_host::clock::{self, RunClock};
 use tollway_host::scratch;

@@ -82,9 +82,7 @@ pub fn run(file: &TestFile, asked: Asked) -> Result<Told> {
     match status {
         Some(status) if status.success() => told(&read(&mut answer)?, asked.load.size),
         Some(status) => Err(failed(&format!("{status}: {}", last_words(&complaint)))),
-        None => {
-            Err(failed(&format!("it did not end in time and was stopped: {}", last_words(&complaint))))
-        }
+        None => Err(failed(&format!("it did not end in time and was stopped: {}", last_words(&complaint)))),
     }
 }
 

@@ -116,10 +116,7 @@ pub fn run(threads: u32, processors: &[u32]) -> Result<Printed> {
     let program = find().map_err(Error::Missing)?;
     let processors = processors.to_vec();
     let mut command = Command::new(program);
-    command
-        .env("OMP_NUM_THREADS", threads.to_string())
-        .stdin(Stdio::null())
-        .stderr(Stdio::null());
+    command.env("OMP_NUM_THREADS", threads.to_string()).stdin(Stdio::null()).stderr(Stdio::null());
     let parent = getpid();
     // SAFETY: only system calls are made between fork and exec; what they need was allocated before.
     unsafe {

@@ -152,6 +152,9 @@ mod tests {
     #[test]
     fn a_folder_that_is_not_there_is_named() {
         let refused = Sqlite::open(Path::new("/nowhere/at/all")).map(drop).unwrap_err();
-        assert!(refused.to_string().contains("/nowhere/at/all") && matches!(refused, Refused::Nowhere(_)), "{refused}");
+        assert!(
+            refused.to_string().contains("/nowhere/at/all") && matches!(refused, Refused::Nowhere(_)),
+            "{refused}"
+        );
     }
 }
