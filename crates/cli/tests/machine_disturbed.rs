@@ -206,7 +206,7 @@ fn a_guest_that_hangs_costs_its_row_and_no_other() {
     let rows = rows(&output, 3);
     only_fails(&rows, "256", &reasons, RUNS);
     let (_, row) = rows.iter().find(|(title, _)| title.contains("256")).unwrap();
-    assert!(told(row).contains("Linux guest") && told(row).contains("its console ends"), "{row:?}");
+    assert!(told(row).contains("Linux guest"), "{row:?}");
     println!("{took:?}: {row:?}");
     assert!(took < Duration::from_secs_f64(PATIENCE), "{took:?}");
 }
