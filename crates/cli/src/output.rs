@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use rustix::fs::{Access, access};
 use serde::Serialize;
 use tollway_core::Error;
 
@@ -95,20 +96,26 @@ pub fn check_svg(file: &Path) -> Result<(), Error> {
 
 /// Refuses a file that could not be written: told before anything is measured.
 pub fn check_writable(file: &Path) -> Result<(), Error> {
-    let folder = match file.parent() {
+    let there = fs::canonicalize(file).unwrap_or_else(|_| file.into());
+    let folder = match there.parent() {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
     };
     let is_dash = file == Path::new("-");
-    if folder.is_dir() && !file.is_dir() && !is_dash {
-        return Ok(());
-    }
+    // A file is written beside and put in its place; what is none is written to as it is.
+    let written = if there.exists() && !there.is_file() { &there } else { folder };
+    let refused = || access(written, Access::WRITE_OK).err().map(|e| e.to_string());
+    let reason: String;
     let (reason, remedy) = if is_dash {
         ("standard output has the results already", "name a file")
     } else if file.is_dir() {
         ("it is a folder", "name a file in it")
-    } else {
+    } else if !folder.is_dir() {
         ("its folder does not exist", "make the folder, or name another file")
+    } else {
+        let Some(why) = refused() else { return Ok(()) };
+        reason = format!("it cannot be written ({why})");
+        (&*reason, "name a file in another folder")
     };
     Err(Error::Input {
         place: format!("file `{}`", file.display()),
@@ -141,7 +148,7 @@ fn replace(file: &Path, content: &str) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
 
@@ -161,6 +168,22 @@ mod tests {
         assert!(fs::symlink_metadata(&device).unwrap().is_symlink());
         assert!(!fs::metadata("/dev/null").unwrap().is_file());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
+    }
+
+    #[test]
+    fn where_nothing_can_be_written_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let refused = |file: &Path| check_writable(file).unwrap_err().to_string();
+        assert!(refused(folder.path()).contains("a folder"));
+        assert!(refused(&folder.path().join("no/file")).contains("does not exist"));
+        let file = folder.path().join("file");
+        check_writable(&file).unwrap();
+        check_writable(Path::new("/dev/null")).unwrap();
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o500)).unwrap();
+        if access(folder.path(), Access::WRITE_OK).is_err() {
+            assert!(refused(&file).contains("cannot be written"), "{}", refused(&file));
+        }
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).unwrap();
     }
 
     #[test]

@@ -251,11 +251,12 @@ impl<'a> Crew<'a> {
                 let make = self.make(job, &member.sitting)?;
                 self.agents[member.agent].send(member.number, Command::Make(make))?;
             }
-            self.gather(&now, self.grace.max(job.patience))?;
+            self.gather(&now, self.grace.max(job.patience), "to be made")?;
             for member in &now {
                 self.agents[member.agent].send(member.number, Command::Ready(addresses.clone()))?;
             }
-            for (member, answer) in now.iter().zip(self.gather(&now, self.grace.max(job.patience))?) {
+            let ready = self.gather(&now, self.grace.max(job.patience), "to get ready")?;
+            for (member, answer) in now.iter().zip(ready) {
                 match answer {
                     Answer::Ready(address) => addresses.push(address),
                     other => return Err(out_of_turn(member, &other)),
@@ -343,7 +344,7 @@ impl<'a> Crew<'a> {
         }
         let given = watch(members, guests, &window, self.hz);
         let all: Vec<&Member<'_>> = members.iter().collect();
-        let answers = self.gather(&all, lead + warmup + length + self.grace.max(job.patience))?;
+        let answers = self.gather(&all, lead + warmup + length + self.grace.max(job.patience), "to run")?;
         let mut played = Vec::new();
         for ((member, answer), given) in members.iter().zip(answers).zip(given) {
             let Answer::Ran(ran) = answer else { return Err(out_of_turn(member, &answer)) };
@@ -365,7 +366,7 @@ impl<'a> Crew<'a> {
         }
         let all: Vec<&Member<'_>> = members.iter().collect();
         let mut tally = Tally::default();
-        for (member, answer) in members.iter().zip(self.gather(&all, patience)?) {
+        for (member, answer) in members.iter().zip(self.gather(&all, patience, "to finish")?) {
             match answer {
                 Answer::Finished(more) => tally.merge(&more),
                 other => return Err(out_of_turn(member, &other)),
@@ -376,15 +377,15 @@ impl<'a> Crew<'a> {
 
     /// Waits until each of these has answered its last command, and returns the answers in their order.
     ///
-    /// Whoever speaks first is heard first: what failed first explains what hangs later.
-    fn gather(&mut self, members: &[&Member<'_>], patience: Duration) -> Result<Vec<Answer>> {
+    /// Whoever speaks first is heard first: what failed first explains what hangs later. `doing` is for the error of who does not.
+    fn gather(&mut self, members: &[&Member<'_>], patience: Duration, doing: &str) -> Result<Vec<Answer>> {
         let mut deadline = Instant::now() + patience;
         let mut answers: Vec<Option<Answer>> = members.iter().map(|_| None).collect();
         let mut failure: Option<Error> = None;
         while let Some(waiting) = outstanding(members, &answers) {
             let (at, reply) = match Agent::first_of(&mut self.agents, &waiting, deadline) {
                 Ok(heard) => heard,
-                Err(error) => return Err(failure.unwrap_or(error)),
+                Err(error) => return Err(failure.unwrap_or_else(|| when(doing, error))),
             };
             let index = members.iter().position(|m| m.agent == at && m.number == reply.actor);
             let Some(index) = index.filter(|i| answers[*i].is_none()) else {
@@ -435,6 +436,16 @@ fn outstanding(members: &[&Member<'_>], answers: &[Option<Answer>]) -> Option<Ve
     agents.sort_unstable();
     agents.dedup();
     (!agents.is_empty()).then_some(agents)
+}
+
+/// The error of a tenant, with what it was about.
+fn when(doing: &str, error: Error) -> Error {
+    match error {
+        Error::Tenant { tenant, reason } => {
+            Error::Tenant { tenant, reason: format!("when it was {doing}, {reason}") }
+        }
+        other => other,
+    }
 }
 
 fn out_of_turn(member: &Member<'_>, answer: &Answer) -> Error {

@@ -1,6 +1,8 @@
 //! What of the suite is measured: the presets' points, by parts, by who measures, with the business load or without.
 
-use tollway_core::{Axis, Case, Domain, Error, OneOrMany, Params, Path, Preset, Registry, Result, Value};
+use tollway_core::{
+    Axis, Case, Domain, Error, OneOrMany, Params, Path, Preset, Registry, Result, Value, Variant,
+};
 use tollway_lab::point::parse_preset;
 
 use crate::PATH;
@@ -35,20 +37,23 @@ pub fn presets(options: &Suite, registry: &Registry) -> Result<Vec<Preset>> {
         Business::With => &["service"],
         Business::Both => &["none", "service"],
     };
-    own.case = points(&own, path, &options.part)?
-        .into_iter()
-        .map(|(variant, params)| {
-            let axes = path.variant(&variant)?.axes();
-            let mut case = case(&variant, &params);
-            if let Some(words) = words(&axes, BY).map(|words| who(options.by, words)) {
-                case.0.insert(BY.into(), many(&words));
-            }
+    let mut cases = Vec::new();
+    for (name, params) in points(&own, path, &options.part)? {
+        let variant = path.variant(&name)?;
+        let axes = variant.axes();
+        let points = match words(&axes, BY).map(|words| who(options.by, words)) {
+            Some(by) => by.into_iter().filter_map(|by| taken(variant, &params, by)).collect(),
+            None => vec![params],
+        };
+        for params in points {
+            let mut case = case(&name, &params);
             if options.business != Business::Without && words(&axes, BUSINESS).is_some() {
                 case.0.insert(BUSINESS.into(), many(business));
             }
-            Ok(case)
-        })
-        .collect::<Result<_>>()?;
+            cases.push(case);
+        }
+    }
+    own.case = cases;
     own.axes = Case::default();
     let mut presets = vec![own];
     presets.retain(|preset| !preset.case.is_empty());
@@ -117,14 +122,56 @@ fn who(by: By, words: &[&'static str]) -> Vec<&'static str> {
     }
 }
 
+/// A point as this one measures it. A tool that refuses an axis that only this program has measures the like without it; `None` where it has nothing
+/// like it.
+fn taken(variant: &dyn Variant, params: &Params, by: &str) -> Option<Params> {
+    let but = |left_out: Option<&str>| {
+        let kept = params.iter().filter(|(axis, _)| Some(*axis) != left_out);
+        let kept = kept.fold(Params::new(), |all, (axis, value)| all.with(axis, value.clone())).with(BY, by);
+        let whole = kept.clone().complete(&variant.axes()).and_then(|whole| variant.pinned(whole));
+        (!matches!(whole.and_then(|whole| variant.plan(&whole)), Err(Error::Input { .. }))).then_some(kept)
+    };
+    but(None).or_else(|| params.iter().find_map(|(axis, _)| but(Some(axis))))
+}
+
 #[cfg(test)]
 mod tests {
+    use tollway_lab::point::{Point, Selection, named};
+
     use super::*;
 
     fn suite(part: Vec<Part>, by: By, business: Business) -> Result<Vec<Preset>> {
+        of_size(true, part, by, business)
+    }
+
+    fn of_size(quick: bool, part: Vec<Part>, by: By, business: Business) -> Result<Vec<Preset>> {
         let repeats = crate::args::Repeats { runs: None, time: None, seed: 1, dry_run: false, strict: false };
-        let options = Suite { part, quick: true, by, business, on: None, html: None, repeats };
+        let options = Suite { part, quick, by, business, on: None, html: None, repeats };
         presets(&options, &tollway_all::registry())
+    }
+
+    /// Whoever measures, with the business or without, no point is one that its variant refuses.
+    #[test]
+    fn everything_that_can_be_asked_for_can_be_measured() {
+        let registry = tollway_all::registry();
+        for quick in [true, false] {
+            for by in [By::Tollway, By::Tools, By::Both] {
+                for business in [Business::Without, Business::With, Business::Both] {
+                    let presets = of_size(quick, Vec::new(), by, business).unwrap();
+                    let selection = Selection { presets, only: Vec::new() };
+                    let points = named(&registry, &selection).unwrap();
+                    let stream = |kernel: &str| {
+                        let is_it = |point: &&Point| {
+                            point.params.get(BY) == Some(&Value::from("stream"))
+                                && point.params.get("kernel") == Some(&Value::from(kernel))
+                        };
+                        points.iter().filter(is_it).count()
+                    };
+                    let expected = by != By::Tollway;
+                    assert_eq!(stream("triad") > 0, expected, "{quick} {by:?} {business:?}");
+                }
+            }
+        }
     }
 
     #[test]

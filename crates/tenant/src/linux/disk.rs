@@ -208,7 +208,8 @@ fn nameless() -> Result<OwnedFd> {
 fn has_room(image: &OwnedFd, bytes: u64) -> Result<()> {
     let about = fstatvfs(image).map_err(|e| Error::system(MAKING, e))?;
     let free = about.f_bavail.saturating_mul(about.f_frsize);
-    match free < bytes.saturating_add(SPARED) {
+    // A file system that tells of no blocks at all does not tell.
+    match about.f_blocks > 0 && free < bytes.saturating_add(SPARED) {
         true => Err(no_room(bytes, format!("{} MiB are free, {} are spared", free >> 20, SPARED >> 20))),
         false => Ok(()),
     }

@@ -5,8 +5,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tollway_core::{
-    Actor, Address, Axis, Domain, Error, Params, Place, Plan, Recorder, Requirement, Result, Role, Tally,
-    TenantKind, Ticks, Unit, Value, Variant, Window, Yield,
+    Actor, Address, Axis, Domain, Error, Missing, Params, Place, Plan, Recorder, Requirement, Result, Role,
+    Tally, TenantKind, Ticks, Unit, Value, Variant, Window, Yield,
 };
 use tollway_host::clock::{self, RunClock};
 use tollway_host::scratch;
@@ -283,7 +283,9 @@ pub(super) fn counts(read: u64, written: u64) -> Tally {
 }
 
 /// Counts what comes back between two looks of the window, the first of which is where the counting begins: what came back with it was
-/// the work of the time before. So the rate is right, however few come back, and however many at once.
+/// the work of the time before. It goes on for as long as the window is, from there on: where a disk stood still until the window was over, what comes
+/// back together then may be seen in two looks, and the little time between these is not what it took. So the rate is right, however few come back, and
+/// however many at once.
 #[derive(Default)]
 pub(super) struct Counted {
     from: Option<Ticks>,
@@ -303,7 +305,7 @@ impl Counted {
             Some(from) => {
                 took.iter().for_each(|took| recorder.sample(*took));
                 recorder.took(at - from);
-                if at >= window.close {
+                if at - from >= window.close - window.open {
                     return ControlFlow::Break(());
                 }
             }
@@ -437,8 +439,16 @@ struct Synced {
 
 impl Actor for Synced {
     fn ready(&mut self, place: &Place) -> Result<Address> {
+        let folder = scratch::folder();
+        if scratch::in_memory(&folder) {
+            return Err(Error::Missing(Missing::new(
+                format!("a disk under {}", folder.display()),
+                "its file system is in memory, where nothing is durable",
+                format!("set {} to a folder on a disk's file system (ext4, xfs)", scratch::FOLDER),
+            )));
+        }
         // Small, and so made anew.
-        let file = TestFile::make(&scratch::folder(), self.bytes, place.lot.seed)?;
+        let file = TestFile::make(&folder, self.bytes, place.lot.seed)?;
         self.durable = Some(Durable::new(file, self.size, self.by, place.lot.seed)?);
         Ok(Address::none())
     }
@@ -475,14 +485,21 @@ mod tests {
 
     #[test]
     fn what_comes_in_lumps_is_counted_by_the_time_between_them() {
-        // 32 each 30 ticks: two such stretches are in the window, and one ends after it.
+        // 32 each 30 ticks: three such stretches are as long as the window, but for a moment.
         let lumps: Vec<_> = (1..20).map(|n| (n * 30, 32)).collect();
-        assert_eq!(counted(&lumps), (96, Some(90), 7));
+        assert_eq!(counted(&lumps), (128, Some(120), 8));
     }
 
     #[test]
     fn an_access_longer_than_the_window_is_counted_with_the_time_it_took() {
         assert_eq!(counted(&[(1_000, 1), (4_000, 2), (5_000, 1)]), (2, Some(3_000), 2));
         assert_eq!(counted(&[(90, 5), (95, 5)]), (0, None, 2));
+    }
+
+    /// 32 that were under way while a disk stood still come back in two looks, and again 1000 ticks later.
+    #[test]
+    fn what_comes_after_a_standstill_is_no_burst() {
+        let looks = [(1_000, 1), (1_001, 31), (2_000, 1), (2_001, 31)];
+        assert_eq!(counted(&looks), (32, Some(1_000), 3));
     }
 }

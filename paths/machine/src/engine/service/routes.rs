@@ -146,7 +146,7 @@ impl From<Refused> for Refusal {
         let status = match refused {
             Refused::Absent => StatusCode::NOT_FOUND,
             Refused::Taken => StatusCode::CONFLICT,
-            Refused::Failed(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            Refused::Failed(_) | Refused::Nowhere(_) => StatusCode::INTERNAL_SERVER_ERROR,
         };
         Refusal::new(status, refused.to_string())
     }

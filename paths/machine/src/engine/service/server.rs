@@ -18,7 +18,7 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{sleep, timeout};
 use tollway_core::{Error, Result};
 
-use super::database::{Database, Keep};
+use super::database::{Database, Keep, Refused};
 use super::routes::{Common, router};
 
 /// The most headers of a request, and bytes of all of them.
@@ -67,7 +67,7 @@ impl Server {
     /// Starts one at a free port of loopback, with an empty database.
     ///
     /// # Errors
-    /// [`Error::System`] where the database cannot be opened or no port is to be had.
+    /// [`Error::Missing`] where there is no place for the database, [`Error::System`] where it cannot be opened or no port is to be had.
     pub fn start(keep: Keep, limits: Limits) -> Result<Server> {
         let (ready, address) = mpsc::channel();
         let (stop, stopped) = oneshot::channel();
@@ -149,8 +149,10 @@ fn serve(
 }
 
 async fn open(keep: &Keep, limits: &Limits) -> Result<(TcpListener, SocketAddr, Arc<Common>)> {
-    let database =
-        Database::open(keep).await.map_err(|e| Error::system("opening the service's database", e))?;
+    let database = Database::open(keep).await.map_err(|refused| match refused {
+        Refused::Nowhere(missing) => Error::Missing(missing),
+        other => Error::system("opening the service's database", other),
+    })?;
     let refused = |e| Error::system("listening on loopback", e);
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(refused)?;
     let address = listener.local_addr().map_err(refused)?;

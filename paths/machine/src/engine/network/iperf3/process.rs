@@ -45,10 +45,13 @@ impl Process {
 
     /// What it said once it has ended, and how; `None` where it has not within this time.
     pub fn hear(mut self, within: Duration) -> io::Result<Option<(String, ExitStatus)>> {
-        let end = pidfd_open(Pid::from_child(&self.child), PidfdFlags::empty())?;
-        let time = Timespec::try_from(within).map_err(io::Error::other)?;
-        if poll(&mut [PollFd::new(&end, PollFlags::IN)], Some(&time))? == 0 {
-            return Ok(None);
+        // One of which it is known already that it has ended is no process any more.
+        if !self.has_ended()? {
+            let end = pidfd_open(Pid::from_child(&self.child), PidfdFlags::empty())?;
+            let time = Timespec::try_from(within).map_err(io::Error::other)?;
+            if poll(&mut [PollFd::new(&end, PollFlags::IN)], Some(&time))? == 0 {
+                return Ok(None);
+            }
         }
         let status = self.child.wait()?;
         Ok(Some((tool::read(&mut self.said)?, status)))
@@ -81,6 +84,18 @@ mod tests {
         let process = Process::start(shell.args(["-c", "yes 0123456789 | head -n 20000; exit 3"])).unwrap();
         let (text, status) = process.hear(Duration::from_secs(20)).unwrap().unwrap();
         assert_eq!((text, status.code()), ("0123456789\n".repeat(20_000), Some(3)));
+    }
+
+    #[test]
+    fn who_was_seen_to_end_is_heard() {
+        let mut process = Process::start(Command::new("sh").args(["-c", "echo why; exit 4"])).unwrap();
+        let begun = Instant::now();
+        while !process.has_ended().unwrap() {
+            assert!(begun.elapsed() < Duration::from_secs(20), "it still runs");
+            thread::sleep(Duration::from_millis(1));
+        }
+        let (text, status) = process.hear(Duration::ZERO).unwrap().unwrap();
+        assert_eq!((&*text, status.code()), ("why\n", Some(4)));
     }
 
     #[test]

@@ -6,6 +6,8 @@ mod sqlite;
 
 use std::path::PathBuf;
 
+use tollway_core::Missing;
+
 use super::user::{Draft, User};
 use postgres::Postgres;
 use sqlite::Sqlite;
@@ -31,6 +33,9 @@ pub(super) enum Refused {
     Taken,
     #[error("{0}")]
     Failed(String),
+    /// There is no place for it.
+    #[error("{0}")]
+    Nowhere(Missing),
 }
 
 /// An open one.

@@ -11,6 +11,7 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rusqlite::{CachedStatement, Connection, Params, Row, ffi, params};
+use tollway_core::Missing;
 use tollway_host::scratch::{FOLDER, Folder};
 
 use super::{Refused, statement};
@@ -23,7 +24,11 @@ pub(in super::super) struct Sqlite(Mutex<Connection>);
 
 impl Sqlite {
     pub(super) fn open(parent: &Path) -> Result<Sqlite, Refused> {
-        let within = |e: std::io::Error| Refused::Failed(format!("{}: {e}", parent.display()));
+        let within = |e: std::io::Error| {
+            let what = format!("a place for the service's database in {}", parent.display());
+            let remedy = format!("set {FOLDER} to a folder that exists and may be written to");
+            Refused::Nowhere(Missing::new(what, e.to_string(), remedy))
+        };
         let folder = Folder::make(parent).map_err(within)?;
         let connection = Connection::open(folder.path().join("users.db"))?;
         connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
@@ -147,6 +152,9 @@ mod tests {
     #[test]
     fn a_folder_that_is_not_there_is_named() {
         let refused = Sqlite::open(Path::new("/nowhere/at/all")).map(drop).unwrap_err();
-        assert!(refused.to_string().starts_with("/nowhere/at/all: "), "{refused}");
+        assert!(
+            refused.to_string().contains("/nowhere/at/all") && matches!(refused, Refused::Nowhere(_)),
+            "{refused}"
+        );
     }
 }
