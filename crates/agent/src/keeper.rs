@@ -21,12 +21,12 @@ use serde::Serialize;
 use tollway_core::{Clock, Error};
 use tollway_host::clock::{self, RunClock};
 use tollway_host::meters::Meters;
+use tollway_host::requirement::check;
 use tollway_host::samplers::thread_time;
 use tollway_host::samplers::usage::{Usage, children_of};
 use tollway_host::{cpu, fingerprint};
-use tollway_tenant::protocol;
+use tollway_tenant::micro;
 use tollway_tenant::ssh::words::{self, KEEPER, OPENING, Order, Reading, SILENCE, Survey, Word};
-use tollway_tenant::{check, micro};
 
 use crate::serve;
 
@@ -81,12 +81,18 @@ pub fn keep(folder: &Path) -> io::Result<()> {
         match serde_json::from_slice(&line)? {
             Order::Start { number, environment } => match Kept::start(number, &environment, &way) {
                 Ok(agent) => drop(agents.insert(number, agent)),
-                Err(error) => way.say(&Word::Ended { number, how: format!("it could not be started: {error}") })?,
+                Err(error) => {
+                    way.say(&Word::Ended { number, how: format!("it could not be started: {error}") })?
+                }
             },
             Order::Stop(number) => drop(agents.remove(&number)),
             Order::Survey => {
                 let survey = || -> tollway_core::Result<Survey> {
-                    Ok(Survey { fingerprint: fingerprint::read(), cpus: cpu::processors()?, hz: clock::hz()? })
+                    Ok(Survey {
+                        fingerprint: fingerprint::read(),
+                        cpus: cpu::processors()?,
+                        hz: clock::hz()?,
+                    })
                 };
                 let survey = survey().map_err(io::Error::other)?;
                 way.say(&Word::Surveyed(Box::new(survey)))?;

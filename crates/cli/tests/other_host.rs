@@ -123,10 +123,12 @@ between = "host"
     );
     // Another processor than here, as far as that can be read, and only one of it.
     let info = fs::read_to_string("/proc/cpuinfo").unwrap();
-    let other: Vec<String> = info
-        .lines()
-        .map(|line| if line.starts_with("model name") { "model name\t: Another".into() } else { line.to_owned() })
-        .collect();
+    let other: Vec<String> =
+        info.lines()
+            .map(|line| {
+                if line.starts_with("model name") { "model name\t: Another".into() } else { line.to_owned() }
+            })
+            .collect();
     fs::write(bench.file("cpuinfo"), other.join("\n") + "\n").unwrap();
     let first = format!("mount --bind {} /proc/cpuinfo", bench.file("cpuinfo").display());
     let cpu = tollway_host::cpu::allowed_cpus().unwrap()[0];

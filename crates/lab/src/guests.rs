@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use tollway_core::{Error, GuestDevice, GuestFacts, LinuxGuestFacts, Missing, Plan, Result, TenantKind};
 use tollway_host::samplers::thread_time;
-use tollway_tenant::linux::{Boot, CpuTime, GuestOptions, LinuxGuest};
 use tollway_tenant::Agent;
+use tollway_tenant::linux::{Boot, CpuTime, GuestOptions, LinuxGuest};
 
 use crate::seats::{Seat, Sitting};
 use crate::servers::Servers;

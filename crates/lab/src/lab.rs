@@ -176,7 +176,10 @@ impl Lab<'_> {
             .map_err(|e| refuse(format!("the plan of run {run} cannot be read ({e})"), "start a new run"))?;
         if script.elsewhere == self.target.is_here() {
             return Err(refuse(
-                format!("run {run} was begun {} this machine", if script.elsewhere { "on another host than" } else { "on" }),
+                format!(
+                    "run {run} was begun {} this machine",
+                    if script.elsewhere { "on another host than" } else { "on" }
+                ),
                 "go on with --on as it was begun, or start a new run",
             ));
         }

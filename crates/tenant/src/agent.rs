@@ -105,10 +105,11 @@ impl Agent {
     pub(crate) fn on_other_host(socket: UnixStream, host: Arc<OtherHost>, number: u32) -> Result<Agent> {
         let mut connection = Connection::new(socket, Vec::new());
         let clock = host.counts();
-        let hello = hello(&mut connection, Instant::now() + HELLO).and_then(|hello| match hello.counts == clock {
-            true => Ok(hello),
-            false => Err(format!("it counts by {}, its host by {}", hello.counts.name(), clock.name())),
-        });
+        let hello =
+            hello(&mut connection, Instant::now() + HELLO).and_then(|hello| match hello.counts == clock {
+                true => Ok(hello),
+                false => Err(format!("it counts by {}, its host by {}", hello.counts.name(), clock.name())),
+            });
         match hello {
             Ok(hello) => Ok(Agent { connection, hello, home: Home::Elsewhere { host, number } }),
             Err(reason) => {

@@ -124,7 +124,8 @@ impl Sshd {
         for session in sessions {
             // Of root's sessions the child enciphers.
             for pid in children_of(session).into_iter().chain([session]) {
-                let is_sshd = fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|n| n.starts_with("sshd"));
+                let is_sshd =
+                    fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|n| n.starts_with("sshd"));
                 if is_sshd {
                     let pid = Pid::from_raw(pid.cast_signed()).unwrap();
                     // One that has ended by the end of the other needs no signal.
@@ -160,7 +161,8 @@ fn listening(bench: &Bench, folder: &Path, surroundings: &Surroundings) -> Optio
     );
     let there = ("TMPDIR".to_owned(), bench.file("there").display().to_string());
     let environment = &surroundings.environment;
-    let theirs = environment.iter().chain(environment.iter().all(|(name, _)| *name != there.0).then_some(&there));
+    let theirs =
+        environment.iter().chain(environment.iter().all(|(name, _)| *name != there.0).then_some(&there));
     for (name, value) in theirs {
         settings += &format!(" {name}={value}");
     }

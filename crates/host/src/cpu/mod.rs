@@ -11,7 +11,7 @@ mod topology;
 
 pub use caches::last_level_caches;
 pub use pinning::{allowed_cpus, cpus_of_process, current_cpu, pin_current_thread, set_affinity};
-pub use policy::{Policy, policy, set_policy};
 pub use planned::{plan_for, planned};
+pub use policy::{Policy, policy, set_policy};
 pub use slots::{Slots, choose_slots, choose_slots_from, processors, slots};
 pub use topology::{Processor, Topology, parse_list};

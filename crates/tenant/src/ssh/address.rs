@@ -40,7 +40,11 @@ impl fmt::Display for Address {
         if let Some(user) = &self.user {
             write!(f, "{user}@")?;
         }
-        if self.host.contains(':') { write!(f, "[{}]", self.host)? } else { f.write_str(&self.host)? }
+        if self.host.contains(':') {
+            write!(f, "[{}]", self.host)?
+        } else {
+            f.write_str(&self.host)?
+        }
         self.port.map_or(Ok(()), |port| write!(f, ":{port}"))
     }
 }
@@ -49,10 +53,12 @@ impl FromStr for Address {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Address, String> {
-        const WANTED: &str = "write ssh:host, ssh:user@host or ssh:user@host:port, an IPv6 address in brackets";
+        const WANTED: &str =
+            "write ssh:host, ssh:user@host or ssh:user@host:port, an IPv6 address in brackets";
         // No word that the client would take for an option, or that a log could not show.
-        let plain =
-            |word: &str| !word.is_empty() && !word.starts_with('-') && word.bytes().all(|b| b.is_ascii_graphic());
+        let plain = |word: &str| {
+            !word.is_empty() && !word.starts_with('-') && word.bytes().all(|b| b.is_ascii_graphic())
+        };
         let read = || {
             let rest = text.strip_prefix("ssh:")?;
             let (user, rest) = match rest.rsplit_once('@') {
@@ -102,8 +108,21 @@ mod tests {
     #[test]
     fn what_is_none_or_would_be_an_option_is_refused() {
         let none = [
-            "", "node", "ssh:", "ssh:@node", "ssh:node:", "ssh:node:0", "ssh:node:65536", "ssh:-oProxyCommand=x",
-            "ssh:-x@node", "ssh:no de", "ssh:::1", "ssh:[::1", "ssh:[::1]22", "ssh://node", "ssh:node\n",
+            "",
+            "node",
+            "ssh:",
+            "ssh:@node",
+            "ssh:node:",
+            "ssh:node:0",
+            "ssh:node:65536",
+            "ssh:-oProxyCommand=x",
+            "ssh:-x@node",
+            "ssh:no de",
+            "ssh:::1",
+            "ssh:[::1",
+            "ssh:[::1]22",
+            "ssh://node",
+            "ssh:node\n",
         ];
         for text in none {
             assert!(text.parse::<Address>().unwrap_err().contains("ssh:user@host"), "{text}");

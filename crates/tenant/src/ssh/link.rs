@@ -149,12 +149,7 @@ impl Link {
     }
 
     /// Has an agent's words handed on between this socket and the connection, until either closes.
-    pub(super) fn hand_on(
-        self: &Arc<Self>,
-        number: u32,
-        socket: UnixStream,
-        start: &Order,
-    ) -> Result<()> {
+    pub(super) fn hand_on(self: &Arc<Self>, number: u32, socket: UnixStream, start: &Order) -> Result<()> {
         let doing = |e| Error::system("handing on what agents say", e);
         socket.set_write_timeout(Some(TAKEN)).map_err(doing)?;
         let socket = Arc::new(socket);
@@ -246,10 +241,15 @@ impl Link {
     }
 
     /// Hands on what comes, until it ends; returns why.
-    fn listen(&self, mut from: BufReader<ChildStdout>, open: &Sender<Vec<u8>>, tell: &Sender<Word>) -> String {
-        match hello(&mut from) {
-            Ok(hello) if open.send(hello).is_ok() => {}
-            Ok(_) => return "it came too late".into(),
+    fn listen(
+        &self,
+        mut from: BufReader<ChildStdout>,
+        open: &Sender<Vec<u8>>,
+        tell: &Sender<Word>,
+    ) -> String {
+        match hello(&mut from).map(|hello| open.send(hello)) {
+            Ok(Ok(())) => {}
+            Ok(Err(_)) => return "it came too late".into(),
             Err(reason) => return reason,
         }
         loop {
@@ -372,7 +372,8 @@ fn until(it_is_so: impl Fn() -> bool) {
 
 /// The client of ssh with this command for the host's shell.
 fn client(address: &Address, command: &str) -> Command {
-    let words = env::var(CLIENT).ok().filter(|words| !words.trim().is_empty()).unwrap_or_else(|| "ssh".into());
+    let words =
+        env::var(CLIENT).ok().filter(|words| !words.trim().is_empty()).unwrap_or_else(|| "ssh".into());
     let mut client = Command::new("sh");
     client.arg("-c").arg(format!("exec {words} \"$@\"")).arg("sh").args(["-T", "-x", "-a"]);
     for option in OPTIONS {

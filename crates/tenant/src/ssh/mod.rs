@@ -105,7 +105,8 @@ impl OtherHost {
     /// A fresh agent there, with this one's environment: the program is the one that was sent.
     pub(crate) fn agent(self: &Arc<Self>, executable: &Executable) -> Result<Agent> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let inherited = HANDED_ON.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?)));
+        let inherited =
+            HANDED_ON.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?)));
         let environment: BTreeMap<String, String> =
             inherited.chain(executable.environment.iter().cloned()).collect();
         let (ours, theirs) =

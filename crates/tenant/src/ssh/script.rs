@@ -147,8 +147,7 @@ mod tests {
             let text = format!("#!/bin/sh\n[ $1 = -r ] && echo '{release}' || echo '{system}'\n");
             fs::write(&uname, text).unwrap();
             Command::new("chmod").arg("700").arg(&uname).status().unwrap();
-            let output =
-                run(&with_folder(7, "").unwrap(), b"exit 9\n", folder.path(), Some(programs.path()));
+            let output = run(&with_folder(7, "").unwrap(), b"exit 9\n", folder.path(), Some(programs.path()));
             let said = String::from_utf8(output.stderr).unwrap();
             match told {
                 Some(told) => assert!(said.contains(told), "{said}"),
@@ -167,6 +166,10 @@ mod tests {
         let command = with_folder(1, "/var/tmp").unwrap();
         assert_eq!(command.matches('\'').count(), 2);
         assert!(!command.contains(['\n', '\\', '!']), "{command}");
-        assert!(["MAJOR", "MINOR", "KIB", "BYTES", "COPYING", "GIVEN", "REFUSED"].iter().all(|w| !command.contains(w)));
+        assert!(
+            ["MAJOR", "MINOR", "KIB", "BYTES", "COPYING", "GIVEN", "REFUSED"]
+                .iter()
+                .all(|w| !command.contains(w))
+        );
     }
 }

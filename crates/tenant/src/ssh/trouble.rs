@@ -81,8 +81,14 @@ mod tests {
             ("ssh: Could not resolve hostname node: Name or service not known\r\n", "name"),
             ("ssh: connect to host node port 22: Connection refused\r\n", "have sshd run"),
             ("ssh: connect to host node port 22: Connection timed out\r\n", "is up"),
-            ("No ED25519 host key is known for node and you have requested strict checking.\r\nHost key verification failed.\r\n", "accept it once by hand: ssh -p 2222 me@node"),
-            ("@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\r\nHost key verification failed.\r\n", "ssh-keygen -R"),
+            (
+                "No ED25519 host key is known for node and you have requested strict checking.\r\nHost key verification failed.\r\n",
+                "accept it once by hand: ssh -p 2222 me@node",
+            ),
+            (
+                "@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\r\nHost key verification failed.\r\n",
+                "ssh-keygen -R",
+            ),
             ("me@node: Permission denied (publickey,password).\r\n", "ssh-copy-id"),
             ("something else\n", "by hand: ssh -p 2222 me@node"),
             ("", "ssh said nothing"),

@@ -131,7 +131,9 @@ pub fn line(from: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
     }
     match line.pop() {
         Some(b'\n') => Ok(Some(line)),
-        _ if line.len() as u64 + 1 == most => Err(io::Error::new(ErrorKind::InvalidData, "a line is too long")),
+        _ if line.len() as u64 + 1 == most => {
+            Err(io::Error::new(ErrorKind::InvalidData, "a line is too long"))
+        }
         _ => Err(io::Error::new(ErrorKind::UnexpectedEof, "the line was cut short")),
     }
 }
