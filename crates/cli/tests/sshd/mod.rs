@@ -121,8 +121,10 @@ impl Sshd {
     pub fn signal_sessions(&self, signal: Signal) {
         let sessions = self.sessions();
         assert!(!sessions.is_empty(), "nobody is connected");
-        // One that has ended by the end of another needs no signal.
-        sessions.into_iter().for_each(|session| drop(kill_process(session, signal)));
+        for session in sessions {
+            // One that has ended by the end of another needs no signal.
+            let _ = kill_process(session, signal);
+        }
     }
 
     /// Those that encipher and, of another user than root, those that watch them.
