@@ -21,12 +21,12 @@ use serde::Serialize;
 use tollway_core::{Clock, Error};
 use tollway_host::clock::{self, RunClock};
 use tollway_host::meters::Meters;
+use tollway_host::requirement::check;
 use tollway_host::samplers::thread_time;
 use tollway_host::samplers::usage::{Usage, children_of};
 use tollway_host::{cpu, fingerprint};
-use tollway_tenant::protocol;
+use tollway_tenant::micro;
 use tollway_tenant::ssh::words::{self, KEEPER, OPENING, Order, Reading, SILENCE, Survey, Word};
-use tollway_tenant::{check, micro};
 
 use crate::serve;
 

@@ -140,7 +140,7 @@ fn it_says_what_this_machine_is_and_does() {
     kept.order(&Order::Check(Requirement::Cores(1)));
     let Word::Checked(None) = kept.word() else { panic!() };
     kept.order(&Order::Beat);
-    let mut read = |kept: &mut Kept| {
+    let read = |kept: &mut Kept| {
         kept.order(&Order::Read);
         let Word::Reading(reading) = kept.word() else { panic!() };
         *reading

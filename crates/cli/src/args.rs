@@ -207,8 +207,8 @@ pub struct Measure {
     #[arg(long, value_name = "TEXT")]
     pub only: Vec<String>,
 
-    /// On another host instead of this one: the agent is copied there by ssh, run, and removed (docs/machine.md).
-    #[arg(long, value_name = "ssh:USER@HOST[:PORT]")]
+    /// On another host, as ssh:user@host:port: the agent is copied there, run, and removed (docs/machine.md).
+    #[arg(long, value_name = "HOST")]
     pub on: Option<Address>,
 
     /// How often and how long.

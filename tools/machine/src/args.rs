@@ -112,8 +112,8 @@ pub struct Suite {
     #[arg(long, value_enum, value_name = "HOW", default_value = "without")]
     pub business: Business,
 
-    /// On another host instead of this one: the agent is copied there by ssh, run, and removed.
-    #[arg(long, value_name = "ssh:USER@HOST[:PORT]")]
+    /// On another host instead of this one, as ssh:user@host:port: the agent is copied there by ssh, run, and removed.
+    #[arg(long, value_name = "HOST")]
     pub on: Option<Address>,
 
     /// Write the page to FILE as well.

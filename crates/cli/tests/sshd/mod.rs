@@ -119,32 +119,33 @@ impl Sshd {
 
     /// Sends this signal to the processes of its sessions that carry what is said.
     pub fn signal_sessions(&self, signal: Signal) {
-        let sessions = children_of(self.listener.id());
+        let sessions = self.sessions();
         assert!(!sessions.is_empty(), "nobody is connected");
         for session in sessions {
-            // Of root's sessions the child enciphers.
-            for pid in children_of(session).into_iter().chain([session]) {
-                let is_sshd =
-                    fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|n| n.starts_with("sshd"));
-                if is_sshd {
-                    let pid = Pid::from_raw(pid.cast_signed()).unwrap();
-                    // One that has ended by the end of the other needs no signal.
-                    let _ = kill_process(pid, signal);
-                }
-            }
+            // One that has ended by the end of another needs no signal.
+            let _ = kill_process(session, signal);
         }
+    }
+
+    /// Those that encipher and, of another user than root, those that watch them.
+    fn sessions(&self) -> Vec<Pid> {
+        let is_sshd = |pid: &u32| {
+            fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.starts_with("sshd"))
+        };
+        let watching = children_of(self.listener.id());
+        let all = watching.iter().flat_map(|pid| children_of(*pid)).chain(watching.iter().copied());
+        all.filter(is_sshd).filter_map(|pid| Pid::from_raw(pid.cast_signed())).collect()
     }
 }
 
 impl Drop for Sshd {
     fn drop(&mut self) {
-        let sessions = children_of(self.listener.id());
+        let sessions = self.sessions();
         // An error means that it has ended.
         let _ = self.listener.kill();
         let _ = self.listener.wait();
         for session in sessions {
-            let pid = Pid::from_raw(session.cast_signed()).unwrap();
-            let _ = kill_process(pid, Signal::CONT).and_then(|()| kill_process(pid, Signal::TERM));
+            let _ = kill_process(session, Signal::CONT).and_then(|()| kill_process(session, Signal::TERM));
         }
     }
 }

@@ -247,9 +247,9 @@ impl Link {
         open: &Sender<Vec<u8>>,
         tell: &Sender<Word>,
     ) -> String {
-        match hello(&mut from) {
-            Ok(hello) if open.send(hello).is_ok() => {}
-            Ok(_) => return "it came too late".into(),
+        match hello(&mut from).map(|hello| open.send(hello)) {
+            Ok(Ok(())) => {}
+            Ok(Err(_)) => return "it came too late".into(),
             Err(reason) => return reason,
         }
         loop {
