@@ -27,7 +27,7 @@ pub(crate) const FEWEST_RUNS: u32 = 6;
 const SHORTEST_WINDOW: f64 = 2.0;
 
 /// Nor is a window cut below this share of what it was to be.
-const LEAST_OF_WINDOW: f64 = 0.2;
+const LEAST_OF_WINDOW: f64 = 0.5;
 
 /// Times as long as was asked for, from which on it is said.
 const TOO_LONG: f64 = 1.2;
@@ -235,7 +235,7 @@ mod tests {
         let spec = TrialSpec { window_ms: 10.0, warmup_ms: 1.0, runs: 10, repeats: 2 };
         let cut = |runs, window| Cut { runs, window };
         assert_eq!(cut(0.5, 1.0).of(&spec), TrialSpec { runs: 6, ..spec.clone() });
-        assert_eq!(cut(0.0, 0.0).of(&spec), TrialSpec { runs: 6, window_ms: 2.0, ..spec.clone() });
+        assert_eq!(cut(0.0, 0.0).of(&spec), TrialSpec { runs: 6, window_ms: 5.0, ..spec.clone() });
         let small = TrialSpec { runs: 2, window_ms: 0.5, ..spec.clone() };
         assert_eq!(cut(0.0, 0.0).of(&small), small);
         // A second and a half, by blocks and windows alone: half of the blocks is enough, or it takes a tenth of the windows besides.
