@@ -27,9 +27,7 @@ pub(crate) const FEWEST_RUNS: u32 = 6;
 const SHORTEST_WINDOW: f64 = 2.0;
 
 /// Nor is a window cut below this share of what it was to be.
-const LEAST_OF_WINDOW: f64 = 0.2;
-/// The least share of a window of what is measured until it is known narrowly: shorter ones would make for wide intervals.
-const LEAST_SHARE: f64 = 0.4;
+const LEAST_OF_WINDOW: f64 = 0.5;
 
 /// Times as long as was asked for, from which on it is said.
 const TOO_LONG: f64 = 1.2;
@@ -176,9 +174,9 @@ impl Cut {
         Cut { runs, window }
     }
 
-    /// The same of the windows alone, of which enough is left to be known narrowly.
+    /// The same of the windows alone.
     pub(crate) fn keeping_runs(self) -> Cut {
-        Cut { runs: 1.0, window: self.window.max(LEAST_SHARE) }
+        Cut { runs: 1.0, ..self }
     }
 
     /// Trials that are cut so, only so far that intervals stay of use.
@@ -237,7 +235,7 @@ mod tests {
         let spec = TrialSpec { window_ms: 10.0, warmup_ms: 1.0, runs: 10, repeats: 2 };
         let cut = |runs, window| Cut { runs, window };
         assert_eq!(cut(0.5, 1.0).of(&spec), TrialSpec { runs: 6, ..spec.clone() });
-        assert_eq!(cut(0.0, 0.0).of(&spec), TrialSpec { runs: 6, window_ms: 2.0, ..spec.clone() });
+        assert_eq!(cut(0.0, 0.0).of(&spec), TrialSpec { runs: 6, window_ms: 5.0, ..spec.clone() });
         let small = TrialSpec { runs: 2, window_ms: 0.5, ..spec.clone() };
         assert_eq!(cut(0.0, 0.0).of(&small), small);
         // A second and a half, by blocks and windows alone: half of the blocks is enough, or it takes a tenth of the windows besides.

@@ -92,11 +92,11 @@ fn noise_comes_with_its_cause_and_a_remedy() {
 }
 
 #[test]
-fn six_are_enough_and_trust_is_among_them() {
+fn eight_are_enough_and_trust_is_among_them() {
     let mut made = Made::new();
     let run = synthetic::price_list(&mut made.store);
     let report = RunReport::from_store(&made.store, run).unwrap();
     let rules: Vec<&str> = report.document().remarks.iter().map(|r| r.rule.as_str()).collect();
-    assert_eq!(rules.len(), 6);
+    assert_eq!(rules.len(), 8);
     assert_eq!(rules.last(), Some(&"predictions"));
 }

@@ -43,7 +43,7 @@ use crate::protocol::Hello;
 use crate::{Agent, Executable};
 
 /// What of this program's environment is also that of agents there: it says how is measured, and names what is of that host.
-const HANDED_ON: [&str; 3] = ["TOLLWAY_CLOCK", "TOLLWAY_POSTGRES", "TOLLWAY_SCRATCH"];
+const HANDED_ON: [&str; 2] = ["TOLLWAY_CLOCK", "TOLLWAY_SCRATCH"];
 
 /// How often the clock there is asked for: the answer that took the shortest is taken.
 const READINGS: usize = 4;

@@ -23,7 +23,7 @@ use std::path::Path;
 use anyhow::Result;
 use serde::Serialize;
 use tollway_capture::engine::source::Kind;
-use tollway_core::{Case, Error, Preset, PresetHead, TrialSpec};
+use tollway_core::{Error, Preset, PresetHead, TrialSpec};
 use tollway_lab::point::Selection;
 use tollway_lab::progress::Progress;
 use tollway_lab::{Ended, Estimate, Lab, Request};
