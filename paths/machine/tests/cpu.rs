@@ -90,8 +90,9 @@ fn events_are_counted_by_as_many_threads_as_are_asked_for() {
     let cpus = cpus_of_process().unwrap().len();
     let (one, all) = (events(at([])), events(at([("threads", 0.into())])));
     assert_eq!((one.len(), all.len()), (1, cpus));
-    // Of a pilot's 2 ms an event of so few numbers takes 2 %.
-    assert!(all.iter().chain(&one).all(|actor| actor.spread.ops >= 1 && actor.stretch.is_none()));
+    // Of a pilot's 2 ms an event of so few numbers takes 2 %: a last one that ends after the window is told.
+    let in_time = |stretch: Option<u64>| stretch.is_none_or(|ticks| ticks > 0);
+    assert!(all.iter().chain(&one).all(|actor| actor.spread.ops >= 1 && in_time(actor.stretch)));
 }
 
 #[test]

@@ -15,7 +15,13 @@ fn others(axis: &Axis) -> Vec<Value> {
         }
         _ => Vec::new(),
     };
-    all.into_iter().filter(|value| *value != axis.default).collect()
+    let mut others: Vec<Value> = Vec::new();
+    for value in all {
+        if value != axis.default && !others.contains(&value) {
+            others.push(value);
+        }
+    }
+    others
 }
 
 fn title(variant: &dyn Variant, params: Params) -> Option<String> {

@@ -80,7 +80,9 @@ pub(crate) fn noise(point: &PointDocument) -> Option<String> {
 pub(crate) fn noise_of_all(document: &RunDocument) -> Option<String> {
     let on_card: Vec<&PointDocument> =
         document.points.iter().filter(|p| document.on_card(p) && p.quiet_share.is_some()).collect();
-    let reason = |point: &&PointDocument| point.noise.first().filter(|_| point.noisy()).map(|n| &n.reason);
+    fn reason(point: &PointDocument) -> Option<&String> {
+        point.noise.first().filter(|_| point.noisy()).map(|noise| &noise.reason)
+    }
     let first = reason(on_card.first()?)?;
     (on_card.len() > 1 && on_card.iter().all(|point| reason(point) == Some(first))).then(|| printable(first))
 }

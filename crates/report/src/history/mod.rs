@@ -9,6 +9,7 @@ mod runs;
 mod select;
 mod terminal;
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use tollway_core::Params;
@@ -127,8 +128,8 @@ fn rows(
 ) -> Result<(Vec<RowHistoryDocument>, u64)> {
     let mut runs: BTreeMap<RunId, Run> = BTreeMap::new();
     for point in &points {
-        if !runs.contains_key(&point.run) {
-            runs.insert(point.run, store.run(point.run)?);
+        if let Entry::Vacant(entry) = runs.entry(point.run) {
+            entry.insert(store.run(point.run)?);
         }
     }
     let Some(here) = runs.get(&newest).map(|run| run.spec.fingerprint.clone()) else {
@@ -149,7 +150,7 @@ fn rows(
             rows.push((place, row));
         }
     }
-    rows.sort_by(|(a, _), (b, _)| a.cmp(b));
+    rows.sort_by_key(|(place, _)| *place);
     Ok((rows.into_iter().map(|(_, row)| row).collect(), elsewhere as u64))
 }
 
