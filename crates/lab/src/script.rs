@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tollway_core::{Forecast, Params, Registry, Result};
 
-use crate::lab::lacking;
+use crate::lab::Lab;
 use crate::point::{self, Point, Selection};
 use crate::side::{Setting, Side};
 use crate::timing;
@@ -58,14 +58,14 @@ impl Request {
     ///
     /// # Errors
     /// What of the selection cannot be used.
-    pub fn fit_to(&mut self, seconds: f64, registry: &Registry) -> Result<()> {
+    pub fn fit_to(&mut self, seconds: f64, lab: &Lab<'_>) -> Result<()> {
         self.within = Some(seconds);
         if self.narrow.is_some() {
             // As many blocks as there is time for: found out while they are played.
             return Ok(());
         }
-        let mut points = self.points(registry)?;
-        points.retain(|point| lacking(point).is_none());
+        let mut points = self.points(lab.registry)?;
+        points.retain(|point| lab.lacking(point).is_none());
         timing::fit_to(seconds, &mut self.selection.presets, &points, self.sides.len().max(1));
         Ok(())
     }

@@ -35,7 +35,7 @@ pub(crate) fn of(record: &PointRecord, point: &PointDocument) -> Option<Headline
         return None;
     }
     let half_width = figure(point).map(|(span, _)| half_width(&span));
-    let wide = half_width.is_some_and(|half| !(half <= NARROW)).then(|| why(record, point));
+    let wide = half_width.is_some_and(|half| half.is_nan() || half > NARROW).then(|| why(record, point));
     Some(HeadlineDocument { half_width, wide })
 }
 

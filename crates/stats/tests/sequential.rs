@@ -1,6 +1,8 @@
 //! What a test that goes on until it knows gets right, by simulation: sides that are the same, that differ as much as the margin, and that
 //! differ by more; and what looking after each turn costs.
 
+// Each test has use for a part of it.
+#[allow(dead_code)]
 mod noise;
 
 use noise::{Machine, Noise};

@@ -1,10 +1,8 @@
 //! What the laboratory is asked for: points as cases of presets, in whatever time there is.
 
-use tollway_core::{
-    Case, Missing, OneOrMany, Params, Preset, PresetHead, Registry, Result, TrialSpec, Value,
-};
+use tollway_core::{Case, Missing, OneOrMany, Params, Preset, PresetHead, Result, TrialSpec, Value};
 use tollway_lab::point::Selection;
-use tollway_lab::{Estimate, Request};
+use tollway_lab::{Estimate, Lab, Request};
 
 /// A point as a case of a preset.
 pub(crate) fn case(variant: &str, params: &Params) -> Case {
@@ -47,6 +45,6 @@ pub(crate) fn lacking(estimate: &Estimate) -> Option<Missing> {
 ///
 /// # Errors
 /// What it names that is no point.
-pub(crate) fn cut(request: &mut Request, seconds: Option<f64>, registry: &Registry) -> Result<()> {
-    seconds.map_or(Ok(()), |seconds| request.fit_to(seconds, registry))
+pub(crate) fn cut(request: &mut Request, seconds: Option<f64>, lab: &Lab<'_>) -> Result<()> {
+    seconds.map_or(Ok(()), |seconds| request.fit_to(seconds, lab))
 }

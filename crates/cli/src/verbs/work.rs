@@ -123,7 +123,7 @@ pub fn request(
     let budget = tollway_lab::budget(&request.selection.presets);
     let budget = budget.filter(|_| work.budgeted && repeats.runs.is_none());
     if let Some(asked) = repeats.time.or(budget) {
-        request.fit_to(asked, lab.registry)?;
+        request.fit_to(asked, lab)?;
         let least = lab.estimate(&request)?.seconds;
         if let Some(said) = not_kept(asked, least) {
             output::tell(&format!("warning: {said}"));

@@ -52,7 +52,7 @@ pub(super) fn command(bytes: u64) -> Result<String> {
 
 fn with_folder(bytes: u64, given: &str) -> Result<String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
-    if !given.is_empty() && !(given.starts_with('/') && given.chars().all(plain)) {
+    if !(given.is_empty() || given.starts_with('/') && given.chars().all(plain)) {
         return Err(Error::Input {
             place: format!("{FOLDER}={given}"),
             reason: "it is no absolute path of plain letters".into(),

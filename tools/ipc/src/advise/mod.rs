@@ -60,7 +60,7 @@ pub fn run(
     }
     progress.stage("what was foretold");
     let mut request = verify::request(&asked, &foreseen, options);
-    cut(&mut request, options.time, lab.registry)?;
+    cut(&mut request, options.time, lab)?;
     let ended = lab.run(&mut store, &request, progress)?;
     if ended.state == RunState::Interrupted {
         // The advice stands without its proof, of which the store keeps what there is.
@@ -81,7 +81,7 @@ fn planned(options: &Advise, asked: &Asked, lab: &Lab<'_>, store: &Path) -> Resu
     let mut requests: Vec<_> = tolls::request(&missing, options, lab)?.into_iter().collect();
     if options.verify {
         let mut request = verify::without_foretold(asked, options);
-        cut(&mut request, options.time, lab.registry)?;
+        cut(&mut request, options.time, lab)?;
         requests.push(request);
     }
     for request in requests {

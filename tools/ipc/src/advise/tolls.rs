@@ -113,6 +113,6 @@ pub(super) fn request(points: &[Point], options: &Advise, lab: &Lab<'_>) -> Resu
         without_tolls: true,
         ..request::request("ipc advise: tolls".into(), presets, options.seed)
     };
-    cut(&mut request, options.time, lab.registry)?;
+    cut(&mut request, options.time, lab)?;
     Ok(Some(request))
 }

@@ -41,7 +41,7 @@ pub fn run(
     progress: &mut dyn Progress,
 ) -> Result<(Told<SweepDocument>, Ending)> {
     let mut request = sweep.request(repeats);
-    cut(&mut request, repeats.time, lab.registry)?;
+    cut(&mut request, repeats.time, lab)?;
     let estimate = lab.estimate(&request)?;
     if repeats.dry_run {
         return Ok((Told::Planned(estimate), Ending::Done));

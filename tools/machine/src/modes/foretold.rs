@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use tollway_core::{Forecast, Params, Quoted, Registry, TrialSpec};
+use tollway_core::{Forecast, Params, Quoted, TrialSpec};
 use tollway_lab::point::Point;
 use tollway_lab::progress::Progress;
 use tollway_lab::{Estimate, Foretold, Lab, Request};
@@ -44,7 +44,8 @@ impl Prices {
     ///
     /// # Errors
     /// None of presets and modes that a request was made of.
-    pub(super) fn of(request: &Request, asked: &Asked<'_>, registry: &Registry) -> Result<Prices> {
+    pub(super) fn of(request: &Request, asked: &Asked<'_>, lab: &Lab<'_>) -> Result<Prices> {
+        let registry = lab.registry;
         let mut encrypted = Vec::new();
         for point in request.points(registry)? {
             let sides: Vec<Point> =
@@ -80,7 +81,7 @@ impl Prices {
         if let Some(seconds) = asked.options.repeats.time {
             // It is measured once, however often is compared.
             let share = FOR_TOLLS / (FOR_TOLLS + (1.0 - FOR_TOLLS) * f64::from(asked.options.repeat));
-            prices.fit_to(seconds * share, registry)?;
+            prices.fit_to(seconds * share, lab)?;
             prices.within = None;
             for preset in &mut prices.selection.presets {
                 preset.trial.window_ms = preset.trial.window_ms.max(SHORTEST);

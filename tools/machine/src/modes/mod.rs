@@ -78,7 +78,7 @@ pub fn run(
     };
     let asked = Asked { modes: both(a, b)?, options };
     let mut request = rows::request(&asked, lab.registry)?;
-    let prices = foretold::Prices::of(&request, &asked, lab.registry)?;
+    let prices = foretold::Prices::of(&request, &asked, lab)?;
     let planned = planned(&request, &prices, options, lab)?;
     if options.repeats.dry_run {
         return Ok((Told::Planned(planned), Ending::Done));
@@ -103,7 +103,7 @@ pub fn run(
         }
         if let Some(time) = options.repeats.time {
             let left = (time - begun.elapsed().as_secs_f64()) / f64::from(options.repeat + 1 - number);
-            again.fit_to(left.max(1.0), lab.registry)?;
+            again.fit_to(left.max(1.0), lab)?;
         }
         let ended = lab.run(&mut store, &again, progress)?;
         documents.push(found(&store, ended.run, &asked, lab)?);

@@ -4,7 +4,6 @@
 //! Both sides have arrays of one size, as far from each other (1 KiB more than whole pages: STREAM's OFFSET), ten rounds of which the first
 //! does not count, the best pass, and the pages that the kernel gives to a program that says nothing.
 
-use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -62,7 +61,7 @@ fn tool(machine: &Machine<'_>, threads: usize, mib: u64) -> Result<Side, Missing
             path.push(":");
             path.push(rest);
         }
-        side.path = Some(OsString::from(path));
+        side.path = Some(path);
         return Ok(side);
     }
     if threads > 1 {
