@@ -68,7 +68,7 @@ fn a_quick_row_fits_into_a_terminal_beside_its_figures() {
             vec![("mib", 4096.into()), ("by", "fio".into())],
             "random read, 4 KiB, depth 32, file of 4 GiB, by fio",
         ),
-        ("disk", vec![("access", "buffered".into())], "random read, 4 KiB, through the page cache, depth 32"),
+        ("disk", vec![("access", "buffered".into())], "random read, 4 KiB, depth 32, through the page cache"),
         ("fsync", vec![("call", "fdatasync".into())], "write made durable, 4 KiB, fdatasync"),
         (
             "tcp-streams",
