@@ -36,7 +36,7 @@ fn modes_are_listed_and_what_would_be_done_is_told() {
     let all: Value = serde_json::from_str(&bench.ends(&modes(&["--json"]), 0).0).unwrap();
     assert_eq!(all[1]["guest"][1], serde_json::json!({ "name": "disk", "value": "luks" }));
     let (told, _) = bench.ends(&modes(&["high-performance", "balanced", "--part", "disk", "--dry-run"]), 0);
-    assert!(told.contains("QEMU's disk without a guest, read, 1 MiB, 32 at once"), "{told}");
+    assert!(told.contains("QEMU's disk without a guest, read, 1 MiB, depth 32"), "{told}");
     assert!(told.contains("encryption of QEMU's disk by itself, write, 4 KiB"), "{told}");
     assert!(!bench.file("tollway.db").exists());
 }
@@ -129,8 +129,8 @@ fn encryption_in_guests_is_foretold_measured_and_graded() {
     assert!(err.contains("measuring: "), "{err}");
     let figures = found["comparison"]["figures"].as_array().unwrap();
     let titles: Vec<&str> = figures.iter().map(|figure| figure["title"].as_str().unwrap()).collect();
-    assert!(titles.contains(&"read, 1 MiB, 32 at once"), "{titles:?}");
-    assert!(titles.contains(&"QEMU's disk without a guest, read, 1 MiB, 32 at once"), "{titles:?}");
+    assert!(titles.contains(&"read, 1 MiB, depth 32, file of 64 MiB, in a Linux guest"), "{titles:?}");
+    assert!(titles.contains(&"QEMU's disk without a guest, read, 1 MiB, depth 32"), "{titles:?}");
     assert!(
         figures.iter().all(|figure| figure["ratio"].is_object() && figure["rates"].is_object()),
         "{found:#}"

@@ -30,7 +30,7 @@ const BUSINESS: &str = "business";
 /// Where nothing is left of it.
 pub fn presets(options: &Suite, registry: &Registry) -> Result<Vec<Preset>> {
     let name = if options.quick { "quick" } else { "suite" };
-    let mut own = preset(registry, PATH, name)?;
+    let own = preset(registry, PATH, name)?;
     let path = registry.path(PATH)?;
     let business: &[&str] = match options.business {
         Business::Without => &["none"],
@@ -53,17 +53,14 @@ pub fn presets(options: &Suite, registry: &Registry) -> Result<Vec<Preset>> {
             cases.push(case);
         }
     }
-    own.case = cases;
-    own.axes = Case::default();
-    let mut presets = vec![own];
+    let mut presets = vec![choice(own, cases)];
     presets.retain(|preset| !preset.case.is_empty());
     if options.part.is_empty() || options.part.contains(&Part::Crossings) {
         for (path, begins) in CROSSINGS {
-            let mut quick = preset(registry, path, "quick")?;
+            let quick = preset(registry, path, "quick")?;
             let of_it = |(variant, _): &(String, Params)| variant.starts_with(begins);
-            quick.case = quick.points().into_iter().filter(of_it).map(|(v, p)| case(&v, &p)).collect();
-            quick.axes = Case::default();
-            presets.push(quick);
+            let cases = quick.points().into_iter().filter(of_it).map(|(v, p)| case(&v, &p)).collect();
+            presets.push(choice(quick, cases));
         }
     }
     Ok(presets)
@@ -88,6 +85,15 @@ pub(crate) fn points(preset: &Preset, path: &Path, parts: &[Part]) -> Result<Vec
         });
     }
     Ok(points)
+}
+
+/// A preset with these of its points. What it names as telling most may not be among them, and what it may take is for all.
+pub(crate) fn choice(mut preset: Preset, cases: Vec<Case>) -> Preset {
+    preset.preset.budget_s = None;
+    preset.headline.clear();
+    preset.axes = Case::default();
+    preset.case = cases;
+    preset
 }
 
 /// A point as a case of a preset.

@@ -70,7 +70,7 @@ pub(super) fn mib(default: u64) -> Axis {
 }
 
 /// The file's size, for titles; nothing of what is usual.
-fn file_told(params: &Params, usual: u64) -> String {
+pub(super) fn file_told(params: &Params, usual: u64) -> String {
     let as_bytes = |value: &Value| value.to_string().parse::<u64>().map_or(0, |mib| mib * MIB);
     surroundings::unless_usual(params, &mib(usual), |value| {
         format!("file of {}", surroundings::size(as_bytes(value)))

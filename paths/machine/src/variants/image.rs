@@ -19,6 +19,9 @@ use crate::surroundings;
 
 const LUKS: &str = "luks";
 
+/// An image, in MiB, where nothing else is said.
+const IMAGE_MIB: u64 = 64;
+
 /// The most that requests under way may have of memory, in bytes.
 const MOST: u64 = 512 * MIB;
 
@@ -78,7 +81,7 @@ impl Variant for OfQemu {
             disk::pattern(),
             disk::size(),
             disk::depth(),
-            disk::mib(64),
+            disk::mib(IMAGE_MIB),
             Axis {
                 name: "disk",
                 about: "how the image keeps its sectors: as they are, or encrypted (LUKS, AES-256 in XTS)",
@@ -107,7 +110,8 @@ impl Variant for OfQemu {
             "raw" => ", raw",
             _ => "",
         };
-        Some(format!("QEMU's disk without a guest, {}{how}", disk::access_told(params)?))
+        let file = disk::file_told(params, IMAGE_MIB);
+        Some(format!("QEMU's disk without a guest, {}{how}{file}", disk::access_told(params)?))
     }
 
     fn yields(&self, params: &Params) -> Vec<Yield> {

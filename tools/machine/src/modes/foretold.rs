@@ -71,9 +71,7 @@ impl Prices {
                 }
             }
         }
-        let mut preset = suite::preset(registry, PATH, IN_GUESTS)?;
-        preset.axes.0.clear();
-        preset.case = cases;
+        let mut preset = suite::choice(suite::preset(registry, PATH, IN_GUESTS)?, cases);
         let runs = asked.options.repeats.runs.unwrap_or(BLOCKS).min(BLOCKS);
         preset.trial = TrialSpec { runs, ..preset.trial };
         let title = format!("{}: what the prediction is made of", request.title);

@@ -1,6 +1,6 @@
 //! The rows of a comparison of two modes: which they are, and what a person calls them.
 
-use tollway_core::{Case, Error, OneOrMany, Params, Preset, Registry, Result, Value};
+use tollway_core::{Error, OneOrMany, Params, Preset, Registry, Result, Value};
 use tollway_lab::Request;
 use tollway_lab::point::Point;
 use tollway_lab::side::Side;
@@ -69,12 +69,12 @@ fn presets(asked: &Asked<'_>, registry: &Registry) -> Result<Vec<Preset>> {
     let options = asked.options;
     let path = registry.path(PATH)?;
     let of = |name: &str| -> Result<Preset> {
-        let mut rows = suite::preset(registry, PATH, name)?;
-        rows.case = suite::points(&rows, path, &options.part)?
+        let rows = suite::preset(registry, PATH, name)?;
+        let cases = suite::points(&rows, path, &options.part)?
             .iter()
             .map(|(variant, params)| suite::case(variant, params))
             .collect();
-        rows.axes = Case::default();
+        let mut rows = suite::choice(rows, cases);
         rows.trial.runs = options.repeats.runs.unwrap_or(rows.trial.runs);
         Ok(rows)
     };
