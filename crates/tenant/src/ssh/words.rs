@@ -141,7 +141,7 @@ pub fn line(from: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
 /// The next line and its number; `None` at the end of the stream.
 ///
 /// # Errors
-/// As [`line`], and [`ErrorKind::InvalidData`] where it has no number.
+/// As [`line()`], and [`ErrorKind::InvalidData`] where it has no number.
 pub fn heard(from: &mut impl BufRead) -> io::Result<Option<(u32, Vec<u8>)>> {
     let Some(mut line) = line(from)? else { return Ok(None) };
     let no_number = || io::Error::new(ErrorKind::InvalidData, "a line has no number");
