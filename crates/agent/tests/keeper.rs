@@ -21,11 +21,13 @@ struct Kept {
 
 impl Kept {
     fn new() -> Kept {
-        let folder = tempfile::tempdir().unwrap();
+        // A link where the agent's file system is, not a copy: a child that another test starts while a copy
+        // is written has it open for writing until its own exec, and such a file is not run (ETXTBSY).
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let own = folder.path().join("own");
         fs::create_dir(&own).unwrap();
         let file = own.join("agent");
-        fs::copy(env!("CARGO_BIN_EXE_tollway-agent"), &file).unwrap();
+        fs::hard_link(env!("CARGO_BIN_EXE_tollway-agent"), &file).unwrap();
         let mut command = Command::new(&file);
         command.arg("keep").arg(&own).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.env("TOLLWAY_TEST_KEEPER", folder.path());

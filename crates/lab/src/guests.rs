@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tollway_core::{Error, GuestDevice, GuestFacts, LinuxGuestFacts, Missing, Plan, Result, TenantKind};
+use tollway_host::memory;
 use tollway_host::samplers::thread_time;
 use tollway_tenant::Agent;
 use tollway_tenant::linux::{Boot, CpuTime, GuestOptions, LinuxGuest};
@@ -21,8 +22,8 @@ const BOOT: Duration = Duration::from_secs(30);
 /// So much longer for each further one of them.
 const BOOT_EACH: Duration = Duration::from_secs(8);
 
-/// Parked guests that are kept at the least: each has its memory, and most runs need one or two.
-const SPARE: usize = 8;
+/// Of the memory that is free when a run boots its first guest, the part that parked ones may have: what is measured has the rest.
+const PARKED: f64 = 0.5;
 
 /// Virtual processors, and agents, of a guest that has no other of its kind beside it, so that what needs one and what
 /// needs two is played in the same.
@@ -57,6 +58,8 @@ pub struct Guests {
     /// What they are booted from; the same for all.
     boot: Option<Arc<Boot>>,
     kept: Vec<Kept>,
+    /// Memory that parked ones may have together, in MiB.
+    room_mib: u64,
     next: u32,
     trials: u64,
     facts: GuestFacts,
@@ -188,7 +191,10 @@ impl Guests {
     fn start(&mut self, options: &GuestOptions, servers: &Servers<'_>) -> Result<u32> {
         let boot = match &self.boot {
             Some(boot) => boot.clone(),
-            None => self.boot.insert(Arc::new(Boot::prepare()?)).clone(),
+            None => {
+                self.room_mib = (memory::available().unwrap_or_default() as f64 * PARKED) as u64 >> 20;
+                self.boot.insert(Arc::new(Boot::prepare()?)).clone()
+            }
         };
         let mut served = options.clone();
         let servers = servers.serve(&mut served.spec.devices)?;
@@ -208,12 +214,10 @@ impl Guests {
             kept.awake = kept.used == trial;
             if kept.awake { kept.guest.wake()? } else { kept.guest.park()? }
         }
-        // Guests of one trial are given up together, or kept together.
-        let mut parked: Vec<u64> = self.kept.iter().filter(|k| !k.awake).map(|k| k.used).collect();
-        parked.sort_unstable_by(|a, b| b.cmp(a));
-        if let Some(least) = parked.get(SPARE) {
-            self.kept.retain(|kept| kept.awake || kept.used >= *least);
-        }
+        let parked = self.kept.iter().filter(|kept| !kept.awake);
+        let memory = parked.map(|kept| (kept.used, kept.options.spec.memory_mib)).collect();
+        let oldest = oldest_with_room(memory, self.room_mib);
+        self.kept.retain(|kept| kept.awake || kept.used >= oldest);
         Ok(())
     }
 
@@ -262,6 +266,18 @@ impl Guests {
         facts.boot_ms.extend(guest.boot_time().map(|time| time.as_secs_f64() * 1e3));
         Ok(())
     }
+}
+
+/// Of parked guests, by the trial that needed each last and with its memory in MiB: the first trial whose guests have room, where
+/// those needed last come first. Guests of one trial are given up together, or kept together.
+fn oldest_with_room(mut parked: Vec<(u64, u32)>, room_mib: u64) -> u64 {
+    parked.sort_unstable_by(|a, b| b.cmp(a));
+    let mut taken = 0;
+    let beyond = parked.iter().find(|(_, mib)| {
+        taken += u64::from(*mib);
+        taken > room_mib
+    });
+    beyond.map_or(0, |(used, _)| used + 1)
 }
 
 /// Of guests with these devices, which have ended, or had a wire to one that has.
@@ -345,6 +361,21 @@ mod tests {
         assert_eq!(one, [(0, 0, 2, 2, 256)]);
         assert_eq!(of(vec![guest("server").core(1), guest("caller")]), one);
         assert!(of(vec![Role::measured("here")]).is_empty());
+    }
+
+    #[test]
+    fn what_was_needed_last_is_kept_as_long_as_there_is_room() {
+        let parked = || vec![(3, 256), (7, 512), (5, 256), (7, 256), (9, 1024)];
+        let kept = |room| {
+            let oldest = oldest_with_room(parked(), room);
+            parked().into_iter().filter(|(used, _)| *used >= oldest).map(|(used, _)| used).collect::<Vec<_>>()
+        };
+        assert_eq!(kept(4096), [3, 7, 5, 7, 9]);
+        assert_eq!(kept(2304), [3, 7, 5, 7, 9]);
+        assert_eq!(kept(2303), [7, 5, 7, 9]);
+        // The two of one trial go together.
+        assert_eq!(kept(1791), [9]);
+        assert_eq!(kept(1000), [0; 0]);
     }
 
     #[test]

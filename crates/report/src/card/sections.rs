@@ -8,7 +8,7 @@ use crate::price_list::Group;
 const PARTS: [(&str, &[&str]); 5] = [
     ("Processor", &["primes", "events", "peak"]),
     ("Memory", &["stream", "latency", "faults"]),
-    ("Disk", &["fsync", "disk"]),
+    ("Disk", &["fsync", "disk", "image"]),
     ("Network", &["tcp-streams", "tcp-requests", "udp-datagrams"]),
     ("Service", &["service"]),
 ];

@@ -108,10 +108,8 @@ pub(super) fn titles(asked: &Asked<'_>, registry: &Registry) -> Result<Vec<Title
     Ok(points
         .into_iter()
         .map(|point| Titled {
-            title: point
-                .title()
-                .replace(", Linux guest", "")
-                .replace(" business=service", ", beside the business load"),
+            // As machines and as crossings say it.
+            title: point.title().replace(", in a Linux guest", "").replace(", Linux guest", ""),
             params: axes.iter().fold(point.params, |params, axis| params.without(axis)),
             variant: point.variant,
         })
