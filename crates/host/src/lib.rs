@@ -20,6 +20,7 @@ pub mod memory;
 pub mod meters;
 mod network;
 pub mod profiler;
+pub mod program;
 pub mod requirement;
 pub mod samplers;
 pub mod scratch;

@@ -26,12 +26,12 @@ use rustix::fs::{FallocateFlags, OFlags, fallocate, fstat, fstatvfs, ftruncate};
 use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
 use tollway_core::{DiskFormat, Error, Missing, Result};
+use tollway_host::program::{Given, Program};
 use tollway_host::scratch;
 
 use super::boot::in_memory;
 use super::device::Devices;
 use super::found::{Qemu, program};
-use super::helper;
 use crate::guest_settings::{MOUNT, disk_serial};
 
 /// How long LUKS may take to derive a key, in milliseconds: the least that QEMU takes.
@@ -253,7 +253,9 @@ fn run(command: &mut Command) -> Result<()> {
     let doing = || format!("{MAKING} with {}", name.display());
     let mut tries = 0;
     loop {
-        let ended = helper::run(command, LONGEST).map_err(|e| Error::system(doing(), e))?;
+        let ended =
+            Program::start(command, Given::default()).and_then(|program| program.ends_within(LONGEST));
+        let ended = ended.map_err(|e| Error::system(doing(), e))?;
         if ended.status.success() {
             return Ok(());
         }

@@ -18,8 +18,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use tollway_core::Missing;
+use tollway_host::program::{Given, Program};
 
-use super::helper;
 use super::modules::Modules;
 
 /// The environment variable that names the QEMU to use.
@@ -198,7 +198,9 @@ impl Qemu {
         }
         let mut asked = Command::new(program);
         asked.arg("--version").envs(environment.iter().cloned());
-        let told = helper::run(&mut asked, ASKED).map_err(|e| lacking(e.to_string()))?;
+        let told =
+            Program::start(&mut asked, Given::default()).and_then(|program| program.ends_within(ASKED));
+        let told = told.map_err(|e| lacking(e.to_string()))?;
         let version =
             told.said.split("QEMU emulator version ").nth(1).and_then(|rest| rest.split_whitespace().next());
         let Some(version) = version.filter(|version| version.starts_with(|c: char| c.is_ascii_digit()))

@@ -52,7 +52,6 @@ mod device;
 mod disk;
 mod found;
 mod guest;
-mod helper;
 mod huge_pages;
 mod initramfs;
 mod keeper;

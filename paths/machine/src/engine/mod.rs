@@ -6,4 +6,3 @@ pub mod image;
 pub mod memory;
 pub mod network;
 pub mod service;
-pub mod tool;

@@ -4,9 +4,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use tollway_core::{Error, Result};
+use tollway_host::program::{Given, last_words, output};
 
 use super::primes::Count;
-use crate::engine::tool;
 
 /// The program, and the Debian package that has it.
 pub const PYTHON: (&str, &str) = ("python3", "python3");
@@ -23,8 +23,8 @@ const BESIDES: Duration = Duration::from_secs(20);
 pub fn count(below: u32, within: Duration, cpus: &[u32]) -> Result<Count> {
     let mut command = Command::new(PYTHON.0);
     command.args(["-c", SCRIPT, &below.to_string(), &within.as_secs_f64().to_string()]);
-    let said = tool::output(&mut command, cpus, within + BESIDES)?;
-    parsed(&said).ok_or_else(|| Error::system("reading what python3 said", tool::last_words(&said)))
+    let said = output(&mut command, Given { cpus, ..Given::default() }, within + BESIDES)?;
+    parsed(&said).ok_or_else(|| Error::system("reading what python3 said", last_words(&said)))
 }
 
 fn parsed(said: &str) -> Option<Count> {

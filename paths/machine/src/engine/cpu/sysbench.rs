@@ -4,8 +4,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use tollway_core::{Error, Result};
-
-use crate::engine::tool;
+use tollway_host::program::{Given, last_words, output};
 
 /// The program, and the Debian package that has it.
 pub const SYSBENCH: (&str, &str) = ("sysbench", "sysbench");
@@ -36,8 +35,9 @@ pub fn run(threads: u32, limit: u64, seconds: u64, cpus: &[u32]) -> Result<Repor
         format!("--cpu-max-prime={limit}"),
     ]);
     command.args(["--histogram=on", "run"]);
-    let said = tool::output(&mut command, cpus, Duration::from_secs(seconds) + BESIDES)?;
-    parsed(&said).ok_or_else(|| Error::system("reading what sysbench said", tool::last_words(&said)))
+    let said =
+        output(&mut command, Given { cpus, ..Given::default() }, Duration::from_secs(seconds) + BESIDES)?;
+    parsed(&said).ok_or_else(|| Error::system("reading what sysbench said", last_words(&said)))
 }
 
 fn parsed(said: &str) -> Option<Report> {

@@ -4,22 +4,15 @@
 //! The file has no name: fio inherits it as its standard input. fio dies with the thread that asked for it.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
-use rustix::process::{
-    Pid, PidfdFlags, Signal, getpid, getppid, pidfd_open, set_parent_process_death_signal,
-};
 use serde::Deserialize;
 use tollway_core::{Error, Result};
+use tollway_host::program::{Given, output};
 use tollway_host::requirement::program;
 
 use super::{Load, TestFile};
-use crate::engine::tool::{self, last_words};
 
 /// What fio is to do.
 #[derive(Clone, Copy, Debug)]
@@ -66,24 +59,14 @@ pub const PATIENCE: Duration = Duration::from_secs(10);
 /// [`Error::Missing`] where it is not installed, [`Error::System`] with what it said where it failed or did not end in time,
 /// [`Error::Wrong`] where it did nothing, or not all of something.
 pub fn run(file: &TestFile, asked: Asked) -> Result<Told> {
-    const RUNNING: &str = "running fio";
     let program = program("fio", "fio").map_err(Error::Missing)?;
     asked.load.check(file.bytes())?;
-    let failed = |e: &dyn std::fmt::Display| Error::system(RUNNING, e);
-    let stdin = file.descriptor().try_clone_to_owned().map_err(|e| failed(&e))?;
-    let (mut answer, mut complaint) = (in_memory()?, in_memory()?);
-    let copy = |file: &File| file.try_clone().map(Stdio::from).map_err(|e| failed(&e));
+    let input =
+        file.descriptor().try_clone_to_owned().map_err(|e| Error::system("handing fio its file", e))?;
     let mut command = Command::new(program);
-    command.args(arguments(file.bytes(), asked)).stdin(stdin);
-    command.stdout(copy(&answer)?).stderr(copy(&complaint)?);
-    let mut fio = Running::start(command).map_err(|e| failed(&e))?;
-    let status = fio.ends_within(asked.ramp + asked.runtime + PATIENCE).map_err(|e| failed(&e))?;
-    let complaint = read(&mut complaint)?;
-    match status {
-        Some(status) if status.success() => told(&read(&mut answer)?, asked.load.size),
-        Some(status) => Err(failed(&format!("{status}: {}", last_words(&complaint)))),
-        None => Err(failed(&format!("it did not end in time and was stopped: {}", last_words(&complaint)))),
-    }
+    command.args(arguments(file.bytes(), asked));
+    let given = Given { input: Some(input), ..Given::default() };
+    told(&output(&mut command, given, asked.ramp + asked.runtime + PATIENCE)?, asked.load.size)
 }
 
 fn arguments(bytes: u64, Asked { load, ramp, runtime, seed }: Asked) -> Vec<String> {
@@ -109,55 +92,6 @@ fn arguments(bytes: u64, Asked { load, ramp, runtime, seed }: Asked) -> Vec<Stri
         "--output-format=json+".into(),
         "--eta=never".into(),
     ]
-}
-
-/// A program that is killed and waited for where it is given up, and dies with the thread that started it.
-struct Running(Child);
-
-impl Running {
-    fn start(mut command: Command) -> std::io::Result<Running> {
-        let parent = getpid();
-        let before_exec = move || {
-            set_parent_process_death_signal(Some(Signal::KILL))?;
-            // The parent may have ended before the line above.
-            if getppid() == Some(parent) { Ok(()) } else { Err(Errno::SRCH.into()) }
-        };
-        // SAFETY: what runs between fork and exec makes two system calls and does not allocate: errors made of a number do not.
-        unsafe { command.pre_exec(before_exec) };
-        command.spawn().map(Running)
-    }
-
-    /// Waits for its end, but not for ever.
-    fn ends_within(&mut self, long: Duration) -> std::io::Result<Option<ExitStatus>> {
-        let until = Instant::now() + long;
-        let end = pidfd_open(Pid::from_child(&self.0), PidfdFlags::empty())?;
-        loop {
-            let left = until.saturating_duration_since(Instant::now());
-            let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
-            match poll(&mut [PollFd::new(&end, PollFlags::IN)], Some(&left)) {
-                Ok(0) => return Ok(None),
-                Ok(_) => return self.0.wait().map(Some),
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // It has ended already, or ends now; there is nobody to tell otherwise.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn in_memory() -> Result<File> {
-    tool::kept("fio").map_err(|e| Error::system("making room for what fio says", e))
-}
-
-fn read(file: &mut File) -> Result<String> {
-    tool::read(file).map_err(|e| Error::system("reading what fio said", e))
 }
 
 #[derive(Deserialize)]
@@ -306,26 +240,5 @@ mod tests {
         let file = TestFile::on(null.into(), 1 << 20);
         let error = run(&file, Asked { load, ramp: runtime, runtime, seed: 0 }).unwrap_err();
         assert!(matches!(&error, Error::System { reason, .. } if reason.contains("fio")), "{error}");
-    }
-
-    #[test]
-    fn a_program_that_takes_too_long_is_ended_and_so_is_one_whose_thread_is_gone() {
-        let start = || {
-            let mut sleep = Command::new("sleep");
-            Running::start({
-                sleep.arg("60");
-                sleep
-            })
-            .unwrap()
-        };
-        let gone = |id: u32| !std::path::Path::new(&format!("/proc/{id}")).exists();
-        let mut late = start();
-        let id = late.0.id();
-        assert_eq!(late.ends_within(Duration::from_millis(20)).unwrap(), None);
-        drop(late);
-        assert!(gone(id));
-        let mut orphan = thread::spawn(start).join().unwrap();
-        let status = orphan.ends_within(Duration::from_secs(20)).unwrap().expect("it went on");
-        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9));
     }
 }

@@ -5,21 +5,19 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
-use std::io::{Read, Seek};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
-use std::process::{self, Command, Stdio};
+use std::process::{self, Command};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{MemfdFlags, memfd_create};
 use tollway_core::{Error, Missing, Result};
+use tollway_host::program::{Given, Program, last_words};
 
 use super::file::{Image, path, write_all};
-use crate::engine::tool::Running;
 
 /// The program.
 pub const PROGRAM: &str = "qemu-storage-daemon";
@@ -30,9 +28,8 @@ const STARTING: &str = "starting qemu-storage-daemon";
 
 /// A daemon that serves images, each at a socket of its own.
 pub struct Server {
-    _running: Running,
+    daemon: Program,
     sockets: Vec<PathBuf>,
-    said: File,
     /// What unlocks the images: their passphrases, in memory, which the daemon reads when it starts.
     _keys: Vec<OwnedFd>,
 }
@@ -71,11 +68,10 @@ impl Server {
             sockets.push(socket);
             listeners.push(listener);
         }
-        let said = File::from(in_memory(b"")?);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said.try_clone().map_err(failed)?);
-        let inherited = listeners.iter().map(AsRawFd::as_raw_fd).collect();
-        let running = Running::start(&mut command, inherited).map_err(failed)?;
-        Ok(Server { _running: running, sockets, said, _keys: keys })
+        let descriptors: Vec<_> = listeners.iter().map(AsFd::as_fd).collect();
+        let given = Given { descriptors: &descriptors, ..Given::default() };
+        let daemon = Program::start(&mut command, given).map_err(failed)?;
+        Ok(Server { daemon, sockets, _keys: keys })
     }
 
     /// Where an image is served, by its place among those that it was started with.
@@ -85,11 +81,9 @@ impl Server {
 
     /// The error of who tried to use it, with what it has complained of itself.
     pub fn explained(&mut self, error: Error) -> Error {
-        let mut said = String::new();
-        let _ = self.said.rewind().and_then(|()| self.said.read_to_string(&mut said));
-        match (said.lines().rfind(|line| !line.trim().is_empty()), error) {
-            (Some(line), Error::System { doing, reason }) => {
-                Error::System { doing, reason: format!("{reason} ({})", line.trim()) }
+        match (self.daemon.complaints(), error) {
+            (Ok(complaints), Error::System { doing, reason }) if !complaints.trim().is_empty() => {
+                Error::System { doing, reason: format!("{reason} ({})", last_words(&complaints)) }
             }
             (_, error) => error,
         }

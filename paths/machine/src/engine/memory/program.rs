@@ -3,20 +3,15 @@
 //! Array size and passes were fixed when it was compiled. How many threads it takes it is told by OMP_NUM_THREADS, which only one that was
 //! compiled with OpenMP heeds: such a one says how many it took.
 
-use std::io;
-use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Duration;
 
-use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
 use tollway_core::{Error, Missing, Result};
-use tollway_host::cpu::set_affinity;
+use tollway_host::program::{Given, output};
 use tollway_host::requirement;
 
 use super::stream::Kernel;
-use crate::engine::tool;
 
 /// How long it may take: 10 rounds over arrays of 10 million numbers take one second, of 1000 million one or two minutes.
 pub const LONGEST: Duration = Duration::from_secs(180);
@@ -114,22 +109,10 @@ pub fn find() -> Result<PathBuf, Missing> {
 /// [`LONGEST`]; what [`Printed::parse`] says.
 pub fn run(threads: u32, processors: &[u32]) -> Result<Printed> {
     let program = find().map_err(Error::Missing)?;
-    let processors = processors.to_vec();
     let mut command = Command::new(program);
-    command.env("OMP_NUM_THREADS", threads.to_string()).stdin(Stdio::null()).stderr(Stdio::null());
-    let parent = getpid();
-    // SAFETY: only system calls are made between fork and exec; what they need was allocated before.
-    unsafe {
-        command.pre_exec(move || {
-            set_parent_process_death_signal(Some(Signal::KILL))?;
-            // It may have ended before the line above.
-            if getppid() != Some(parent) {
-                return Err(io::Error::from_raw_os_error(libc::ESRCH));
-            }
-            set_affinity(&processors).map_err(|_| io::Error::from(io::ErrorKind::PermissionDenied))
-        });
-    }
-    let printed = Printed::parse(&output(command)?)?;
+    command.env("OMP_NUM_THREADS", threads.to_string());
+    let given = Given { cpus: processors, ..Given::default() };
+    let printed = Printed::parse(&output(&mut command, given, LONGEST)?)?;
     if printed.threads != threads {
         return Err(Error::Missing(Missing::new(
             format!("STREAM with {threads} threads"),
@@ -138,41 +121,6 @@ pub fn run(threads: u32, processors: &[u32]) -> Result<Printed> {
         )));
     }
     Ok(printed)
-}
-
-/// What a program that is started here prints in the time that it has.
-fn output(mut command: Command) -> Result<String> {
-    let failed = |e: io::Error| Error::system("running `stream`", e);
-    let mut said = tool::kept("stream").map_err(failed)?;
-    command.stdout(said.try_clone().map_err(failed)?);
-    let mut child = Killed(command.spawn().map_err(failed)?);
-    let begun = Instant::now();
-    let status = loop {
-        match child.0.try_wait().map_err(failed)? {
-            Some(status) => break status,
-            None if begun.elapsed() > LONGEST => {
-                return Err(Error::system("running `stream`", format!("it took longer than {LONGEST:?}")));
-            }
-            None => thread::sleep(Duration::from_millis(2)),
-        }
-    };
-    let text = tool::read(&mut said).map_err(failed)?;
-    if status.success() {
-        Ok(text)
-    } else {
-        Err(Error::system("running `stream`", format!("{} ({status})", tool::last_words(&text))))
-    }
-}
-
-/// A child that does not outlive who started it.
-struct Killed(Child);
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        // One that has ended already is neither killed nor waited for twice.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 #[cfg(test)]
@@ -213,14 +161,6 @@ mod tests {
         assert!(Printed::parse(&RECORDED.replace("0.012907", "-")).is_err());
         let without = RECORDED.replace("Array size = 10000000", "Array size = 0");
         assert!(Printed::parse(&without).is_err());
-    }
-
-    #[test]
-    fn a_program_that_fails_is_an_error_and_one_that_prints_is_read() {
-        assert!(matches!(output(Command::new("false")), Err(Error::System { .. })));
-        let mut echo = Command::new("echo");
-        echo.arg("there");
-        assert_eq!(output(echo), Ok("there\n".into()));
     }
 
     #[test]

@@ -3,7 +3,6 @@
 //! iperf3 runs for whole seconds, keeps its own time, and looks at no content. A window of more than 512 MiB it refuses
 //! (`MAX_TCP_BUFFER`, iperf.h); iperf 3.0.9 refused none, and did not look at what the kernel granted either.
 
-mod process;
 mod report;
 
 use std::fs;
@@ -13,13 +12,13 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use tollway_core::{Error, Requirement, Result};
+use tollway_host::program::{Given, Program};
 
 pub use report::Counted;
 use report::{End, read};
 
 use super::streams::Shape;
 use super::{Listener, PATIENCE};
-use process::Process;
 
 const NAME: &str = "iperf3";
 
@@ -48,7 +47,7 @@ pub enum Traffic {
 /// A server that serves one client.
 #[derive(Debug)]
 pub struct Server {
-    process: Process,
+    program: Program,
     address: SocketAddrV4,
 }
 
@@ -62,10 +61,9 @@ impl Server {
         let address = Listener::at(ip)?.address();
         let mut command = Command::new(NAME);
         command.args(["-s", "-1", "-J", "-i", "0", "-B", &ip.to_string(), "-p", &address.port().to_string()]);
-        let process = Process::start(&mut command).map_err(|e| Error::system("starting iperf3", e))?;
-        let (mut server, begun) = (Server { process, address }, Instant::now());
+        let (mut server, begun) = (Server { program: start(&mut command)?, address }, Instant::now());
         while !listens(address)? {
-            if server.process.has_ended().map_err(|e| Error::system("waiting for iperf3", e))? {
+            if server.program.has_ended().map_err(|e| Error::system("waiting for iperf3", e))? {
                 return server
                     .hear(Duration::ZERO)
                     .and(Err(Error::system("starting iperf3", "it has ended")));
@@ -88,7 +86,7 @@ impl Server {
     /// # Errors
     /// It failed, or has not ended within this time.
     pub fn hear(self, within: Duration) -> Result<Counted> {
-        hear(self.process, End::Receiver, within)
+        hear(self.program, End::Receiver, within)
     }
 }
 
@@ -111,23 +109,22 @@ pub fn send(to: SocketAddrV4, traffic: &Traffic, seconds: u32) -> Result<Counted
             command.args(["-u", "-l", &bytes.to_string(), "-b", &rate.to_string()]);
         }
     }
-    let process = Process::start(&mut command).map_err(|e| Error::system("starting iperf3", e))?;
-    hear(process, End::Sender, Duration::from_secs(seconds.into()) + PATIENCE)
+    hear(start(&mut command)?, End::Sender, Duration::from_secs(seconds.into()) + PATIENCE)
 }
 
-fn hear(process: Process, end: End, within: Duration) -> Result<Counted> {
-    match process.hear(within).map_err(|e| Error::system("hearing iperf3", e))? {
-        None => Err(Error::system(
-            "running iperf3",
-            format!("it had not ended after {:.1} s and was killed", within.as_secs_f64()),
-        )),
-        Some((text, status)) => match read(&text, end) {
-            Ok(_) if !status.success() => Err(Error::system("running iperf3", status)),
-            Err(Error::System { doing, reason }) if !status.success() => {
-                Err(Error::System { doing, reason: format!("{reason} ({status})") })
-            }
-            told => told,
-        },
+fn start(command: &mut Command) -> Result<Program> {
+    Program::start(command, Given::default()).map_err(|e| Error::system("starting iperf3", e))
+}
+
+fn hear(program: Program, end: End, within: Duration) -> Result<Counted> {
+    const RUNNING: &str = "running iperf3";
+    let ended = program.ends_within(within).map_err(|e| Error::system(RUNNING, e))?;
+    match read(&(ended.said + &ended.complained), end) {
+        Ok(_) if !ended.status.success() => Err(Error::system(RUNNING, ended.status)),
+        Err(Error::System { doing, reason }) if !ended.status.success() => {
+            Err(Error::System { doing, reason: format!("{reason} ({})", ended.status) })
+        }
+        told => told,
     }
 }
 

@@ -2,8 +2,7 @@
 
 use serde::Deserialize;
 use tollway_core::{Error, Result};
-
-use crate::engine::tool::last_words;
+use tollway_host::program::last_words;
 
 /// What iperf3 counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
