@@ -139,7 +139,7 @@ pub fn told(answer: &str, size: usize) -> Result<Told> {
         return Err(Error::system(place, format!("it has {} jobs, not one", document.jobs.len())));
     };
     if job.error != 0 {
-        return Err(Error::system("running fio", Errno::from_raw_os_error(job.error as i32)));
+        return Err(Error::system("running fio", std::io::Error::from_raw_os_error(job.error as i32)));
     }
     let sides = [&job.read, &job.write];
     let sum = |of: fn(&Side) -> u64| sides.into_iter().map(of).sum::<u64>();
