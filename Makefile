@@ -45,8 +45,9 @@ truth:                         ## A/A and A/B with planted slowdowns: can compar
 	$(CARGO) build --release --package tollway
 	target/release/tollway compare --prove
 
-kill-test: agent               ## kill 200 runs at random moments: each must go on to its end; and 200 of the machine's suite, 100 of them in guests: is anything left?
+kill-test: agent               ## kill 200 runs at random moments: each must go on to its end; and 200 of the machine's suite, 100 of them in guests: is anything left? And guests and tools that hang
 	TOLLWAY_KILLS=200 $(CARGO) test --package tollway --test crash --test machine_killed -- --nocapture
+	TOLLWAY_LONG=1 $(CARGO) test --package tollway --test machine_disturbed --test machine_tools -- --nocapture
 
 coverage:                      ## how often 95 % intervals of simulations have the exact value: seeds 1 to 1000
 	TOLLWAY_COVERAGE_SEEDS=1000 $(CARGO) test --release --package tollway-sim --test coverage -- --nocapture
@@ -63,7 +64,7 @@ guest-test: agent              ## eight Linux guests at once, and twenty started
 
 modes-bar: setup-guest agent   ## two modes of guests compared five times from the start: has each row the same verdict? (10 minutes) Wants the machine to itself
 	$(CARGO) build --release --package tollway
-	target/release/tollway --store target/modes-bar.db machine modes high-performance balanced --repeat 5 --time 600 \
+	target/release/tollway --store target/modes-bar.db machine modes high-performance balanced --repeat 5 --time 600 --part cpu --part memory --part disk \
 	  --until 4 --margin 10 --html target/modes-bar.html
 
 hostile:                       ## hostile tenants of a crypto card, HOSTILE_CHAINS (10^7) chains of them: do neighbours, keys or the card's memory suffer? Wants the machine to itself

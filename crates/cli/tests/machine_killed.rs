@@ -230,7 +230,9 @@ fn guests_of_a_suite_that_is_killed_leave_nothing() {
     if let Err(missing) = tollway_tenant::linux::check() {
         return skip_test(&["qemu"], &missing);
     }
-    killed_so_often(kills().map_or(6, |kills| kills.div_ceil(2)), 22, IN_GUESTS);
+    let met = killed_so_often(kills().map_or(6, |kills| kills.div_ceil(2)), 22, IN_GUESTS);
+    let enough = kills().is_none_or(|kills| kills < 100);
+    assert!(enough || met.keys().any(|name| name.starts_with("qemu-system")), "no kill met a guest: {met:?}");
 }
 
 #[test]

@@ -58,7 +58,6 @@ fn what_cannot_be_compared_is_refused_before_anything_is_measured() {
         (&["balanced", "passwd.toml"], "/etc/passwd is no setting of the kernel"),
         (&["balanced", "nowhere.toml"], "mode `nowhere.toml`: No such file"),
         (&["balanced", "short.toml"], "mode `short.toml`"),
-        (&["balanced", "high-performance", "--part", "network"], "it has nothing of these parts"),
         (&["balanced", "high-performance", "--html", "no/such/page.html"], "its folder does not exist"),
     ] {
         let (_, err) = bench.ends(&modes(words), 2);

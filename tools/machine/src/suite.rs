@@ -8,13 +8,13 @@ use tollway_lab::point::parse_preset;
 use crate::PATH;
 use crate::args::{Business, By, Part, Suite};
 
-/// Which part a variant of the path belongs to.
-const PARTS: [(Part, &[&str]); 5] = [
-    (Part::Cpu, &["primes", "events", "peak"]),
-    (Part::Memory, &["stream", "latency", "faults"]),
-    (Part::Disk, &["disk", "fsync", "image"]),
-    (Part::Network, &["tcp-streams", "tcp-requests", "udp-datagrams"]),
-    (Part::Service, &["service"]),
+/// Under which heading of the score card the rows of a part stand.
+const HEADINGS: [(Part, &str); 5] = [
+    (Part::Cpu, "Processor"),
+    (Part::Memory, "Memory"),
+    (Part::Disk, "Disk"),
+    (Part::Network, "Network"),
+    (Part::Service, "Service"),
 ];
 
 /// The quick presets of other paths that are a part of the suite, and how their variants begin; empty: all of them.
@@ -38,20 +38,12 @@ pub fn presets(options: &Suite, registry: &Registry) -> Result<Vec<Preset>> {
         Business::Both => &["none", "service"],
     };
     let mut cases = Vec::new();
-    for (name, params) in points(&own, path, &options.part)? {
-        let variant = path.variant(&name)?;
-        let axes = variant.axes();
-        let points = match words(&axes, BY).map(|words| who(options.by, words)) {
-            Some(by) => by.into_iter().filter_map(|by| taken(variant, &params, by)).collect(),
-            None => vec![params],
-        };
-        for params in points {
-            let mut case = case(&name, &params);
-            if options.business != Business::Without && words(&axes, BUSINESS).is_some() {
-                case.0.insert(BUSINESS.into(), many(business));
-            }
-            cases.push(case);
+    for (name, params) in measured(points(&own, path, &options.part)?, path, options.by)? {
+        let mut case = case(&name, &params);
+        if options.business != Business::Without && words(&path.variant(&name)?.axes(), BUSINESS).is_some() {
+            case.0.insert(BUSINESS.into(), many(business));
         }
+        cases.push(case);
     }
     let mut presets = vec![choice(own, cases)];
     presets.retain(|preset| !preset.case.is_empty());
@@ -73,8 +65,10 @@ pub(crate) fn preset(registry: &Registry, path: &str, name: &str) -> Result<Pres
 
 /// The points of a preset that belong to these parts; all, where none is named.
 pub(crate) fn points(preset: &Preset, path: &Path, parts: &[Part]) -> Result<Vec<(String, Params)>> {
+    let headings = HEADINGS.iter().filter(|(part, _)| parts.contains(part));
+    let headings: Vec<&str> = headings.map(|(_, heading)| *heading).collect();
     let wanted = |variant: &str| {
-        parts.is_empty() || PARTS.iter().any(|(part, of)| parts.contains(part) && of.contains(&variant))
+        parts.is_empty() || tollway_report::part(PATH, variant).is_some_and(|part| headings.contains(&part))
     };
     let points: Vec<_> = preset.points().into_iter().filter(|(variant, _)| wanted(variant)).collect();
     if points.is_empty() && !parts.contains(&Part::Crossings) {
@@ -128,14 +122,76 @@ fn who(by: By, words: &[&'static str]) -> Vec<&'static str> {
     }
 }
 
-/// A point as this one measures it. A tool that refuses an axis that only this program has measures the like without it; `None` where it has nothing
+/// The points as those who are asked for measure them: each row once, and none is lost. A tool that refuses an axis that only this program has
+/// measures the like without it, unless that is a row already; what no tool can measure this program does.
+fn measured(points: Vec<(String, Params)>, path: &Path, by: By) -> Result<Vec<(String, Params)>> {
+    let mut all = Vec::new();
+    for (name, params) in points {
+        let variant = path.variant(&name)?;
+        let Some(words) = words(&variant.axes(), BY).map(<[_]>::to_vec) else {
+            all.push(Candidate { name, params, rank: 0, otherwise: None });
+            continue;
+        };
+        let (said, ours) = (params.get(BY).cloned(), words.first().copied().unwrap_or_default());
+        let by_us = by_whom(&params, ours);
+        for by in who(by, &words) {
+            let said_so = said.as_ref().is_some_and(|said| *said == Value::from(by));
+            let otherwise = (by != ours).then(|| by_us.clone());
+            let (params, rank) = match taken(variant, &params, by) {
+                Some((taken, whole)) => (taken, if said_so { 0 } else { 1 + u8::from(!whole) }),
+                None => (by_us.clone(), 1),
+            };
+            all.push(Candidate { name: name.clone(), params, rank, otherwise });
+        }
+    }
+    let title = |name: &str, params: &Params| -> Result<String> {
+        let variant = path.variant(name)?;
+        let whole = params.clone().complete(&variant.axes()).and_then(|whole| variant.pinned(whole))?;
+        Ok(variant.title(&whole).unwrap_or_else(|| format!("{name} {whole}")))
+    };
+    // Rows as their presets have them come before those of whom they do not say that they measure, and these before what is only like a row.
+    let mut order: Vec<usize> = (0..all.len()).collect();
+    order.sort_by_key(|at| all[*at].rank);
+    let (mut titles, mut kept) = (Vec::new(), Vec::new());
+    for at in order {
+        let Candidate { name, params, rank, otherwise } = &all[at];
+        let instead = otherwise.as_ref().filter(|_| *rank > 1);
+        for params in [Some(params), instead].into_iter().flatten() {
+            let title = title(name, params)?;
+            if !titles.contains(&title) {
+                titles.push(title);
+                kept.push((at, (name.clone(), params.clone())));
+                break;
+            }
+        }
+    }
+    kept.sort_by_key(|(at, _)| *at);
+    Ok(kept.into_iter().map(|(_, point)| point).collect())
+}
+
+/// A point that may become a row.
+struct Candidate {
+    name: String,
+    params: Params,
+    /// 0: as the preset has it; 1: by somebody else; 2: the like of it.
+    rank: u8,
+    /// By this program.
+    otherwise: Option<Params>,
+}
+
+fn by_whom(params: &Params, by: &str) -> Params {
+    params.clone().with(BY, by)
+}
+
+/// A point as this one measures it, and whether that is all of it: without one of its axes where it is refused with it. `None` where there is nothing
 /// like it.
-fn taken(variant: &dyn Variant, params: &Params, by: &str) -> Option<Params> {
+fn taken(variant: &dyn Variant, params: &Params, by: &str) -> Option<(Params, bool)> {
     let but = |left_out: Option<&str>| {
         let kept = params.iter().filter(|(axis, _)| Some(*axis) != left_out);
         let kept = kept.fold(Params::new(), |all, (axis, value)| all.with(axis, value.clone())).with(BY, by);
         let whole = kept.clone().complete(&variant.axes()).and_then(|whole| variant.pinned(whole));
-        (!matches!(whole.and_then(|whole| variant.plan(&whole)), Err(Error::Input { .. }))).then_some(kept)
+        let refused = matches!(whole.and_then(|whole| variant.plan(&whole)), Err(Error::Input { .. }));
+        (!refused).then_some((kept, left_out.is_none()))
     };
     but(None).or_else(|| params.iter().find_map(|(axis, _)| but(Some(axis))))
 }
@@ -184,11 +240,38 @@ mod tests {
     fn every_variant_of_the_path_is_of_a_part() {
         let registry = tollway_all::registry();
         for variant in &registry.path(PATH).unwrap().variants {
-            let parts = PARTS.iter().filter(|(_, of)| of.contains(&variant.name())).count();
+            let part = tollway_report::part(PATH, variant.name());
             let is_a_price = variant.name() == "luks";
-            assert!(parts == 1 || is_a_price, "{} is of {parts} parts", variant.name());
-            // It stands under a part's heading on the score card as well.
-            assert!(is_a_price || tollway_report::part(PATH, variant.name()).is_some(), "{}", variant.name());
+            assert!(is_a_price || HEADINGS.iter().any(|(_, heading)| part == Some(heading)), "{}", variant.name());
+        }
+    }
+
+    /// Whoever measures: each row is there once, and what a preset says of who measures it stays.
+    #[test]
+    fn no_row_is_lost_and_none_is_there_twice() {
+        let registry = tollway_all::registry();
+        let rows = |quick, by| -> Vec<Point> {
+            let mut presets = of_size(quick, Vec::new(), by, Business::Without).unwrap();
+            presets.truncate(1);
+            named(&registry, &Selection { presets, only: Vec::new() }).unwrap()
+        };
+        for quick in [true, false] {
+            let ours = rows(quick, By::Tollway);
+            assert!(ours.iter().all(|point| point.params.get(BY).is_none_or(|by| *by == Value::from("tollway"))));
+            for by in [By::Tollway, By::Tools, By::Both] {
+                let points = rows(quick, by);
+                let mut titles: Vec<String> = points.iter().map(Point::title).collect();
+                titles.sort();
+                let doubled = titles.windows(2).find(|pair| pair[0] == pair[1]);
+                assert_eq!(doubled, None, "{quick} {by:?}");
+                let least = if by == By::Both { ours.len() + 1 } else { ours.len() };
+                assert!(points.len() >= least, "{quick} {by:?}: {} of {least}", points.len());
+                for point in points.iter().filter(|point| point.variant == "primes" && !quick) {
+                    let by_python = point.params.get(BY) == Some(&Value::from("python3"));
+                    let seconds: u64 = if by_python { 20 } else { 600 };
+                    assert_eq!(point.params.get("box"), Some(&Value::from(seconds)), "{}", point.title());
+                }
+            }
         }
     }
 

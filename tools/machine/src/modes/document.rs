@@ -9,6 +9,7 @@ use tollway_report::Comparison;
 use tollway_report::document::{ComparisonDocument, OutcomeDocument, PointDocument, RunDocument, Span};
 
 use super::Asked;
+use super::foretold::Lost;
 use super::repeated::RepeatedDocument;
 use super::rows::{Titled, title};
 use crate::mode::{Deviation, Mode};
@@ -39,7 +40,7 @@ pub struct ModesDocument {
     pub repeated: Option<RepeatedDocument>,
 }
 
-/// A row without a figure.
+/// A row without a figure, or one that could not be foretold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SetbackDocument {
@@ -130,6 +131,7 @@ impl ModesDocument {
         comparison: Comparison,
         run: &RunDocument,
         titles: &[Titled],
+        lost: &[Lost],
     ) -> ModesDocument {
         let called = |variant: &str, params: &BTreeMap<String, Value>, otherwise: &str| {
             title(titles, variant, |axis| params.get(axis).cloned()).unwrap_or(otherwise).to_owned()
@@ -140,18 +142,16 @@ impl ModesDocument {
         }
         let mut setbacks: Vec<SetbackDocument> = Vec::new();
         for point in &run.points {
-            let why = match (&point.skipped, &point.error) {
-                (Some(missing), _) => {
-                    format!("skipped: {}: {} → {}", missing.what, missing.reason, missing.remedy)
-                }
-                (None, Some(error)) => format!("failed: {error}"),
-                (None, None) => continue,
-            };
+            let Some(why) = setback(point) else { continue };
             let row = SetbackDocument { title: called(&point.variant, &point.params, &point.title), why };
             if !setbacks.contains(&row) {
                 setbacks.push(row);
             }
         }
+        setbacks.extend(lost.iter().map(|Lost { variant, params, why }| SetbackDocument {
+            title: title(titles, variant, |axis| params.get(axis).cloned()).unwrap_or(variant).to_owned(),
+            why: why.clone(),
+        }));
         ModesDocument {
             schema_version: SCHEMA_VERSION,
             modes: [0, 1].map(|side| ModeDocument::of(&asked.modes[side])),
@@ -168,6 +168,17 @@ impl ModesDocument {
             setbacks,
             repeated: None,
         }
+    }
+}
+
+/// Why a point has no figure.
+pub(super) fn setback(point: &PointDocument) -> Option<String> {
+    match (&point.skipped, &point.error) {
+        (Some(missing), _) => {
+            Some(format!("skipped: {}: {} → {}", missing.what, missing.reason, missing.remedy))
+        }
+        (None, Some(error)) => Some(format!("failed: {error}")),
+        (None, None) => None,
     }
 }
 

@@ -12,10 +12,12 @@ use tollway_core::{Forecast, Params, Quoted, TrialSpec};
 use tollway_lab::point::Point;
 use tollway_lab::progress::Progress;
 use tollway_lab::{Estimate, Foretold, Lab, Request};
+use tollway_report::RunReport;
 use tollway_stats::Interval;
 use tollway_store::{PointId, RunId, RunState, Store};
 
 use super::rows::{DISK, IN_GUESTS, PLAIN, is_encrypted};
+use super::document::setback;
 use super::{Asked, FOR_TOLLS, laboratory};
 use crate::suite::case;
 use crate::{PATH, suite};
@@ -37,6 +39,23 @@ pub(super) struct Prices {
     request: Option<Request>,
     /// Points of the side that encrypts.
     encrypted: Vec<Point>,
+}
+
+/// What was foretold.
+#[derive(Default)]
+pub(super) struct Foretelling {
+    /// The rows of which it was.
+    pub(super) rows: Vec<Foretold>,
+    /// Those of which it could not be.
+    pub(super) lost: Vec<Lost>,
+}
+
+/// A row that was to be foretold and was not.
+pub(super) struct Lost {
+    pub(super) variant: String,
+    pub(super) params: Params,
+    /// What was not measured of what the prediction is made of.
+    pub(super) why: String,
 }
 
 impl Prices {
@@ -105,8 +124,9 @@ impl Prices {
         lab: &Lab<'_>,
         store: &mut Store,
         progress: &mut dyn Progress,
-    ) -> Result<Result<Vec<Foretold>, RunId>> {
-        let Some(request) = &self.request else { return Ok(Ok(Vec::new())) };
+    ) -> Result<Result<Foretelling, RunId>> {
+        let mut foretelling = Foretelling::default();
+        let Some(request) = &self.request else { return Ok(Ok(foretelling)) };
         let ended = lab.run(store, request, progress)?;
         if ended.state == RunState::Interrupted {
             return Ok(Err(ended.run));
@@ -119,25 +139,34 @@ impl Prices {
             };
             points.iter().find(same).map(|p| p.id)
         };
-        let mut foretold = Vec::new();
+        let why = why_not(&RunReport::from_store(store, ended.run)?);
         for row in self.encrypted {
             let pace = find(&row.variant, &plain(&row.params)).map(|id| store.pace(id)).transpose()?;
-            let Some(pace) = pace.flatten() else { continue };
             let mut encryption = Vec::new();
             for direction in directions(&row.params) {
                 let price = find(PRICE, &price_of(&row.params, direction)?);
                 let figure = price.map(|id| store.figure(id)).transpose()?.flatten();
                 encryption.extend(figure.and_then(|figure| figure.median));
             }
-            // One that could not be measured leaves the row without a prediction.
-            if encryption.len() == directions(&row.params).len() {
-                let forecast = forecast(&pace, &encryption, &row.params);
-                let Point { path, variant, params, .. } = row;
-                foretold.push(Foretold { path, variant, params, forecast });
+            let whole = encryption.len() == directions(&row.params).len();
+            let Point { path, variant, params, .. } = row;
+            match pace.flatten().filter(|_| whole) {
+                Some(pace) => {
+                    let forecast = forecast(&pace, &encryption, &params);
+                    foretelling.rows.push(Foretold { path, variant, params, forecast });
+                }
+                None => foretelling.lost.push(Lost { variant, params, why: why.clone() }),
             }
         }
-        Ok(Ok(foretold))
+        Ok(Ok(foretelling))
     }
+}
+
+/// What of a run was not measured, and why.
+fn why_not(report: &RunReport) -> String {
+    let setbacks = report.document().points.iter().filter_map(|point| Some((&point.title, setback(point)?)));
+    let first = setbacks.map(|(title, why)| format!("{title}: {why}")).next();
+    format!("not foretold: {}", first.unwrap_or_else(|| "what it is made of has no figure".into()))
 }
 
 /// The same without encryption.

@@ -89,8 +89,9 @@ pub fn run(
     let begun = Instant::now();
     let mut store = Store::open(store)?;
     let progress = &mut part::OfTheWhole(progress);
+    let lost;
     match prices.foretell(lab, &mut store, progress)? {
-        Ok(foretold) => request.foretold = foretold,
+        Ok(foretelling) => (request.foretold, lost) = (foretelling.rows, foretelling.lost),
         Err(run) => return Ok((Told::Nothing(run), Ending::Interrupted)),
     }
     let mut documents = Vec::new();
@@ -106,7 +107,7 @@ pub fn run(
             again.fit_to(left.max(1.0), lab)?;
         }
         let ended = lab.run(&mut store, &again, progress)?;
-        documents.push(found(&store, ended.run, &asked, lab)?);
+        documents.push(found(&store, ended.run, &asked, lab, &lost)?);
         ending = ending.and(of_run(&ended, options));
         if ending == Ending::Interrupted {
             break;
@@ -138,7 +139,7 @@ pub fn resumed(
         return Ok(None);
     }
     let asked = Asked { modes: both(a, b)?, options };
-    Ok(Some((found(store, ended.run, &asked, lab)?, of_run(ended, options))))
+    Ok(Some((found(store, ended.run, &asked, lab, &[])?, of_run(ended, options))))
 }
 
 fn both(a: &str, b: &str) -> Result<[Mode; 2]> {
@@ -201,13 +202,19 @@ fn of_run(ended: &Ended, options: &Modes) -> Ending {
 }
 
 /// What a run of two modes has come to.
-fn found(store: &Store, run: RunId, asked: &Asked<'_>, lab: &Lab<'_>) -> Result<ModesDocument> {
+fn found(
+    store: &Store,
+    run: RunId,
+    asked: &Asked<'_>,
+    lab: &Lab<'_>,
+    lost: &[foretold::Lost],
+) -> Result<ModesDocument> {
     let criteria = Criteria { margin: asked.options.margin / 100.0, ..Criteria::default() };
     let labels = [0, 1].map(|side| &*asked.modes[side].mode.name);
     let comparison = Comparison::of_sides(store, run, labels, criteria)?;
     let report = RunReport::from_store(store, run)?;
     let titles = rows::titles(asked, lab.registry)?;
-    Ok(ModesDocument::of(asked, comparison, report.document(), &titles))
+    Ok(ModesDocument::of(asked, comparison, report.document(), &titles, lost))
 }
 
 /// What the laboratory is asked for.

@@ -105,7 +105,7 @@ impl Machine<'_> {
     }
 
     fn streams(&self, planted: bool) -> Contest {
-        let by = |by: &str| self.example("machine_network", &["--by", by, "--seconds", "1"]);
+        let by = |by: &str| self.example("machine_network", &["--by", by, "--seconds", "2"]);
         Contest {
             figures: vec![("machine: TCP by loopback / iperf3".into(), "bits_per_second")],
             told: |rate| format!("{:.2} Gbit/s", rate / 1e9),

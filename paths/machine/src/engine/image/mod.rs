@@ -20,4 +20,4 @@ mod server;
 pub use drive::Drive;
 pub use file::{Format, Image, Medium};
 pub use requests::{Direction, Requests};
-pub use server::{PACKAGE, PROGRAM, Server};
+pub use server::{PACKAGE, PROGRAM, Server, is_there};

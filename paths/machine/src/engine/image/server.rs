@@ -107,7 +107,12 @@ fn in_memory(bytes: &[u8]) -> Result<OwnedFd> {
     file.map_err(|e| Error::system("making a file in memory", e))
 }
 
-/// The daemon of the QEMU by which guests are run: beside the one that TOLLWAY_QEMU names, in the folder of the set-up for guests, in PATH.
+/// Whether there is such a daemon: what its variants need.
+pub fn is_there() -> bool {
+    program().is_ok()
+}
+
+/// The daemon beside the QEMU that TOLLWAY_QEMU names, else in the folder of the set-up for guests, else in PATH.
 fn program() -> Result<PathBuf> {
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let beside = set("TOLLWAY_QEMU").and_then(|qemu| Some(qemu.parent()?.to_owned()));

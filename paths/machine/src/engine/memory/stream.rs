@@ -193,7 +193,7 @@ pub fn measure(
     let (threads, rounds) = (threads.max(1), times.max(2));
     let part = numbers.div_ceil(threads);
     let barrier = Barrier::new(threads);
-    // By the first thread's watch: a pass lasts until all have done their parts.
+    // By the first thread's watch: a pass lasts from before the others are let go, as by OpenMP, until all have done their parts.
     let play = || -> Result<(usize, Vec<[f64; 4]>)> {
         // Whose arrays could not be had must not keep the others waiting.
         let mut arrays = Arrays::new(part, stores, pages);
@@ -202,6 +202,7 @@ pub fn measure(
             took.push(Kernel::ALL.map(|kernel| {
                 barrier.wait();
                 let begun = Instant::now();
+                barrier.wait();
                 if let Ok(arrays) = &mut arrays {
                     arrays.pass(kernel);
                 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use tollway_core::{
+    Missing,
     Actor, Address, Axis, Clock, Domain, Error, Params, Place, Plan, Recorder, Requirement, Result, Role,
     Ticks, Value, Variant, Window,
 };
@@ -119,16 +120,16 @@ impl Counter {
     }
 
     fn unfinished(&self, count: &Count) -> Error {
-        Error::Input {
-            place: format!("axis `{BOX}`"),
-            reason: format!(
-                "the count was not done in {} s: it had come to {} of {}",
+        Error::Missing(Missing::new(
+            "time for the count",
+            format!(
+                "it was not done in {} s: it had come to {} of {}",
                 self.within.as_secs(),
                 count.reached,
                 self.below
             ),
-            remedy: "give it more, or count fewer".into(),
-        }
+            format!("a larger `{BOX}`, or count fewer"),
+        ))
     }
 }
 
