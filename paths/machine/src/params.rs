@@ -79,7 +79,7 @@ pub(crate) const TOLLWAY: &str = "tollway";
 pub(crate) fn threads() -> Axis {
     Axis {
         name: "threads",
-        about: "threads that work, each on a processor of its own; 0 for as many as there are",
+        about: "threads that work, each on a processor of its own while there are any left; 0 for as many as there are processors",
         domain: Domain::Whole(0, 4096),
         default: Value::Int(1),
     }

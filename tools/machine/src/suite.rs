@@ -242,7 +242,11 @@ mod tests {
         for variant in &registry.path(PATH).unwrap().variants {
             let part = tollway_report::part(PATH, variant.name());
             let is_a_price = variant.name() == "luks";
-            assert!(is_a_price || HEADINGS.iter().any(|(_, heading)| part == Some(heading)), "{}", variant.name());
+            assert!(
+                is_a_price || HEADINGS.iter().any(|(_, heading)| part == Some(heading)),
+                "{}",
+                variant.name()
+            );
         }
     }
 
@@ -257,7 +261,9 @@ mod tests {
         };
         for quick in [true, false] {
             let ours = rows(quick, By::Tollway);
-            assert!(ours.iter().all(|point| point.params.get(BY).is_none_or(|by| *by == Value::from("tollway"))));
+            assert!(
+                ours.iter().all(|point| point.params.get(BY).is_none_or(|by| *by == Value::from("tollway")))
+            );
             for by in [By::Tollway, By::Tools, By::Both] {
                 let points = rows(quick, by);
                 let mut titles: Vec<String> = points.iter().map(Point::title).collect();

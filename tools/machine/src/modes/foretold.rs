@@ -16,8 +16,8 @@ use tollway_report::RunReport;
 use tollway_stats::Interval;
 use tollway_store::{PointId, RunId, RunState, Store};
 
-use super::rows::{DISK, IN_GUESTS, PLAIN, is_encrypted};
 use super::document::setback;
+use super::rows::{DISK, IN_GUESTS, PLAIN, is_encrypted};
 use super::{Asked, FOR_TOLLS, laboratory};
 use crate::suite::case;
 use crate::{PATH, suite};

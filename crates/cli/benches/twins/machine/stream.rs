@@ -29,8 +29,9 @@ const OFFSET: usize = 128;
 const ROUNDS: &str = "10";
 
 pub fn contest(machine: &Machine<'_>, threads: usize, planted: bool) -> Contest {
-    let mib =
-        no_power_of_two(last_level_caches().map_or(MOST_MIB, |bytes| (4 * bytes).div_ceil(1 << 20).min(MOST_MIB)));
+    let mib = no_power_of_two(
+        last_level_caches().map_or(MOST_MIB, |bytes| (4 * bytes).div_ceil(1 << 20).min(MOST_MIB)),
+    );
     let by = if threads == 1 { "1 thread".into() } else { format!("{threads} threads") };
     let kernels = ["copy", "scale", "add", "triad"].into_iter();
     let figures =

@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use tollway_core::{
-    Missing,
-    Actor, Address, Axis, Clock, Domain, Error, Params, Place, Plan, Recorder, Requirement, Result, Role,
-    Ticks, Value, Variant, Window,
+    Actor, Address, Axis, Clock, Domain, Error, Missing, Params, Place, Plan, Recorder, Requirement, Result,
+    Role, Ticks, Value, Variant, Window,
 };
 use tollway_host::clock::{self, RunClock};
 use tollway_host::cpu::allowed_cpus;

@@ -120,7 +120,8 @@ fn hear(program: Program, end: End, within: Duration) -> Result<Counted> {
     const RUNNING: &str = "running iperf3";
     let ended = program.ends_within(within).map_err(|e| Error::system(RUNNING, e))?;
     // What it says besides, such as that datagrams are longer than segments, is no error; one that keeps it from running is not in its JSON.
-    let told = if ended.said.trim_start().starts_with('{') { ended.said } else { ended.said + &ended.complained };
+    let told =
+        if ended.said.trim_start().starts_with('{') { ended.said } else { ended.said + &ended.complained };
     match read(&told, end) {
         Ok(_) if !ended.status.success() => Err(Error::system(RUNNING, ended.status)),
         Err(Error::System { doing, reason }) if !ended.status.success() => {
