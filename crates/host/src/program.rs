@@ -1,8 +1,9 @@
 //! Other people's programs, run by this one: for a bounded time, never beyond the thread that started them, and with all they say.
 
 use std::fs::File;
-use std::io::{self, Read, Seek};
+use std::io::{self, Seek};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -90,7 +91,7 @@ impl Program {
     ///
     /// # Errors
     /// It cannot be read.
-    pub fn complaints(&mut self) -> io::Result<String> {
+    pub fn complaints(&self) -> io::Result<String> {
         self.complained.text()
     }
 
@@ -198,12 +199,15 @@ impl Said {
         self.0.try_clone().map(Stdio::from)
     }
 
-    /// What was said so far. The place to which it was written is the same for all who have the file.
-    fn text(&mut self) -> io::Result<String> {
-        let said = self.0.stream_position()?;
-        let mut bytes = Vec::new();
-        self.0.rewind()?;
-        (&self.0).take(said).read_to_end(&mut bytes)?;
+    /// How much was said so far: the place to which it was written is the same for all who have the file.
+    fn bytes(&self) -> io::Result<u64> {
+        (&self.0).stream_position()
+    }
+
+    /// What was said so far; whoever still says something goes on after it.
+    fn text(&self) -> io::Result<String> {
+        let mut bytes = vec![0; self.bytes()? as usize];
+        self.0.read_exact_at(&mut bytes, 0)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 }
@@ -260,8 +264,8 @@ mod tests {
     fn what_is_said_and_what_is_complained_of_are_told_apart() {
         let mut command = Command::new("sh");
         command.args(["-c", "echo so; echo aside >&2; exit 3"]);
-        let mut program = Program::start(&mut command, Given::default()).unwrap();
-        assert!(until(|| !program.complained.0.stream_position().map(|at| at == 0).unwrap_or(true)));
+        let program = Program::start(&mut command, Given::default()).unwrap();
+        assert!(until(|| program.complained.bytes().unwrap() > 0));
         assert_eq!(program.complaints().unwrap(), "aside\n");
         let ended = program.ends_within(LONG).unwrap();
         assert_eq!((&*ended.said, &*ended.complained, ended.status.code()), ("so\n", "aside\n", Some(3)));
@@ -285,7 +289,7 @@ mod tests {
         slow.args(["-c", "echo no card >&2; exec sleep 60"]);
         let slow = Program::start(&mut slow, Given::default()).unwrap();
         let pid = slow.child.id();
-        assert!(until(|| slow.complained.0.try_clone().unwrap().stream_position().unwrap() > 0));
+        assert!(until(|| slow.complained.bytes().unwrap() > 0));
         let error = slow.ends_within(Duration::from_millis(100)).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         assert!(error.to_string().contains("0.1 s and was killed: no card"), "{error}");

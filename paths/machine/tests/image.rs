@@ -18,7 +18,7 @@ fn can() -> bool {
 /// A load on an image in memory that is played until so many came back; what became of it, and the image.
 fn played(format: Format, pattern: Pattern, size: usize, depth: usize, requests: usize) -> (Drive, Server) {
     let image = Image::make(Medium::Memory, format, 4 * MIB, 7).unwrap();
-    let mut server = Server::start(&[&image]).unwrap();
+    let server = Server::start(&[&image]).unwrap();
     let drive = Drive::connect(server.socket(0), image, pattern, size, depth, 7);
     let mut drive = drive.map_err(|e| server.explained(e)).unwrap();
     let mut left = requests;

@@ -177,7 +177,7 @@ impl Actor for Served {
         set_affinity(&cpus_of_process()?)?;
         let server = Server::start(&[&image]);
         set_affinity(&own)?;
-        let mut server = server?;
+        let server = server?;
         let Load { pattern, size, depth, .. } = self.load;
         let drive = Drive::connect(server.socket(0), image, pattern, size, depth, place.lot.seed);
         let drive = drive.map_err(|error| server.explained(error))?;
@@ -289,7 +289,7 @@ impl Disks {
     fn new(load: Load, seed: u64) -> Result<Disks> {
         let image = |format| Image::make(Medium::Memory, format, in_memory(load), seed);
         let (plain, encrypted) = (image(Format::Raw)?, image(Format::Luks)?);
-        let mut server = Server::start(&[&plain, &encrypted])?;
+        let server = Server::start(&[&plain, &encrypted])?;
         let Load { pattern, size, depth, .. } = load;
         let connected = [plain, encrypted]
             .into_iter()

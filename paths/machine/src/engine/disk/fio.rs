@@ -161,7 +161,7 @@ pub fn told(answer: &str, size: usize) -> Result<Told> {
 
 #[cfg(test)]
 mod tests {
-    use std::thread;
+    use std::fs::File;
 
     use tollway_core::Requirement;
     use tollway_host::requirement::test_has;

@@ -80,7 +80,7 @@ impl Server {
     }
 
     /// The error of who tried to use it, with what it has complained of itself.
-    pub fn explained(&mut self, error: Error) -> Error {
+    pub fn explained(&self, error: Error) -> Error {
         match (self.daemon.complaints(), error) {
             (Ok(complaints), Error::System { doing, reason }) if !complaints.trim().is_empty() => {
                 Error::System { doing, reason: format!("{reason} ({})", last_words(&complaints)) }
@@ -149,7 +149,7 @@ mod tests {
         }
         let image = Image::make(Medium::Memory, Format::Luks, 1 << 20, 1).unwrap();
         write_all(&image.file, b"no LUKS header", 0).unwrap();
-        let mut server = Server::start(&[&image]).unwrap();
+        let server = Server::start(&[&image]).unwrap();
         let refused = Drive::connect(server.socket(0), image, Pattern::Read, 4096, 1, 1).err();
         let error = server.explained(refused.expect("it was served")).to_string();
         assert!(error.contains("@tollway-disk-") && error.contains("LUKS"), "{error}");
