@@ -5,6 +5,7 @@ use std::io::{self, Seek};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -160,7 +161,8 @@ impl Ended {
 /// [`Error::System`] where it cannot be started, fails (with how, and the last line of its complaints), or has not ended within that
 /// time: it is killed then.
 pub fn output(command: &mut Command, given: Given<'_>, limit: Duration) -> Result<String> {
-    let name = command.get_program().to_owned();
+    // By its name alone: where it is differs from machine to machine.
+    let name = Path::new(command.get_program()).file_name().unwrap_or_default().to_owned();
     let failed = |e: io::Error| Error::system(format!("running {}", name.display()), e);
     let program = Program::start(command, given).map_err(failed)?;
     program.ends_within(limit).and_then(Ended::well).map_err(failed)

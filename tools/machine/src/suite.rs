@@ -22,7 +22,7 @@ const CROSSINGS: [(&str, &str); 4] = [("entropy", ""), ("cipher", ""), ("crossin
 
 /// The axes that say who measures, and what goes on meanwhile.
 const BY: &str = "by";
-const BUSINESS: &str = "business";
+pub(crate) const BUSINESS: &str = "business";
 
 /// The presets of what was asked for.
 ///
@@ -105,7 +105,7 @@ fn many(words: &[&str]) -> OneOrMany {
 }
 
 /// The words that an axis takes, where a variant has it.
-fn words<'a>(axes: &'a [Axis], name: &str) -> Option<&'a [&'static str]> {
+pub(crate) fn words<'a>(axes: &'a [Axis], name: &str) -> Option<&'a [&'static str]> {
     axes.iter().find(|axis| axis.name == name).and_then(|axis| match axis.domain {
         Domain::Words(words) => Some(words),
         _ => None,

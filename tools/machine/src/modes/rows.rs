@@ -70,21 +70,20 @@ fn presets(asked: &Asked<'_>, registry: &Registry) -> Result<Vec<Preset>> {
     let path = registry.path(PATH)?;
     let of = |name: &str| -> Result<Preset> {
         let rows = suite::preset(registry, PATH, name)?;
-        let cases = suite::points(&rows, path, &options.part)?
-            .iter()
-            .map(|(variant, params)| suite::case(variant, params))
-            .collect();
+        let mut cases = Vec::new();
+        for (variant, params) in suite::points(&rows, path, &options.part)? {
+            let mut case = suite::case(&variant, &params);
+            let takes_it = suite::words(&path.variant(&variant)?.axes(), suite::BUSINESS).is_some();
+            if options.business && takes_it && name != WITHOUT_A_GUEST {
+                case.0.insert(suite::BUSINESS.into(), OneOrMany::One(Value::from("service")));
+            }
+            cases.push(case);
+        }
         let mut rows = suite::choice(rows, cases);
         rows.trial.runs = options.repeats.runs.unwrap_or(rows.trial.runs);
         Ok(rows)
     };
-    let mut rows = of(if options.host { HERE } else { IN_GUESTS })?;
-    if options.business {
-        for case in &mut rows.case {
-            case.0.insert("business".into(), OneOrMany::One(Value::from("service")));
-        }
-    }
-    let mut presets = vec![rows];
+    let mut presets = vec![of(if options.host { HERE } else { IN_GUESTS })?];
     let [a, b] = sides(asked).map(|side| is_encrypted(&side.axes));
     // Where both encrypt, or neither, there is nothing to be seen without a guest. Parts that it has nothing of, it is not asked for.
     if a != b
@@ -168,11 +167,16 @@ mod tests {
     fn rows_are_those_of_the_parts_and_what_encrypts_is_seen_without_a_guest_too() {
         let all = variants(&[]);
         assert!(
-            ["events", "stream", "disk", "image"].iter().all(|name| all.iter().any(|v| v == name)),
+            ["events", "stream", "disk", "image", "tcp-streams", "service"]
+                .iter()
+                .all(|name| all.iter().any(|v| v == name)),
             "{all:?}"
         );
-        assert!(variants(&["--part", "disk"]).iter().all(|name| name == "disk" || name == "image"));
-        assert!(variants(&["--part", "memory"]).iter().all(|name| name == "stream"));
+        assert!(
+            variants(&["--part", "disk"]).iter().all(|name| ["disk", "fsync", "image"].contains(&&**name))
+        );
+        let memory = variants(&["--part", "memory"]);
+        assert!(memory.iter().all(|name| ["stream", "latency", "faults"].contains(&&**name)), "{memory:?}");
         // On this machine itself there is no disk of a guest.
         assert!(!variants(&["--host"]).iter().any(|name| name == "image"));
     }
