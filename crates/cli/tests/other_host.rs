@@ -114,7 +114,7 @@ runs      = 2
 repeats   = 1
 
 [[case]]
-variant = "events"
+variant = "peak"
 threads = [0, 2]
 
 [[case]]

@@ -166,12 +166,18 @@ fn by_rank_the_first_has_all_until_it_wants_no_more() {
     for [first, second, third] in &seen {
         assert!((*first == 512 || *second == 0) && (*second == 512 || *third == 0), "{seen:?}");
     }
-    // Who has the first rank comes between two turns of another.
+    // Who has the first rank comes between two turns of another. Where somebody else takes the processor during its turn, that ends early and
+    // the round goes on with the next: one of several rounds is enough, since without the rank `last`, which asks first, would begin all of them.
     let [last, first, _] = &mut tenants;
-    [&mut *last, &mut *first].into_iter().for_each(Backlog::again);
-    round(&served, &mut engine);
-    let done = requests(&served);
-    assert!(done[0] == 512 && done[1] > 512, "{done:?}");
+    let comes_between = (0..20).any(|_| {
+        let before = requests(&served);
+        [&mut *last, &mut *first].into_iter().for_each(Backlog::again);
+        round(&served, &mut engine);
+        let done = requests(&served);
+        engine.work(|| requests(&served).iter().sum::<u64>() < before.iter().sum::<u64>() + 2 * 512).unwrap();
+        done[0] == before[0] && done[1] > before[1]
+    });
+    assert!(comes_between, "{:?}", requests(&served));
 }
 
 /// Requests of a window: so many that a turn more or less is some per cent of the smallest share.
