@@ -15,6 +15,7 @@ pub mod features;
 pub mod fingerprint;
 mod found;
 pub mod gap;
+pub mod guest_data;
 pub mod kvm;
 pub mod memory;
 pub mod meters;

@@ -92,6 +92,7 @@ pub struct Repeats {
   tollway machine suite --part disk,memory --by both
   tollway machine suite --quick --business both
   tollway machine suite --quick --on ssh:root@node1
+  tollway machine suite --guest
 
 Nothing is written but files that it makes itself, without a name, in the folder for measurements (TOLLWAY_SCRATCH). docs/machine.md says \
                   how each part measures, and how to read the card.")]
@@ -115,6 +116,10 @@ pub struct Suite {
     /// On another host instead of this one, as ssh:user@host:port: the agent is copied there by ssh, run, and removed.
     #[arg(long, value_name = "HOST")]
     pub on: Option<Address>,
+
+    /// In a Linux guest instead of on this machine: the parts that one has, in small, by this program.
+    #[arg(long, conflicts_with_all = ["quick", "by", "on"])]
+    pub guest: bool,
 
     /// Write the page to FILE as well.
     #[arg(long, value_name = "FILE")]

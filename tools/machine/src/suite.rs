@@ -20,8 +20,13 @@ const HEADINGS: [(Part, &str); 5] = [
 /// The quick presets of other paths that are a part of the suite, and how their variants begin; empty: all of them.
 const CROSSINGS: [(&str, &str); 4] = [("entropy", ""), ("cipher", ""), ("crossings", "exit-"), ("ipc", "")];
 
-/// The axes that say who measures, and what goes on meanwhile.
+/// Presets of the path: the suite in small, here and in Linux guests.
+pub(crate) const QUICK: &str = "quick";
+pub(crate) const IN_GUESTS: &str = "modes";
+
+/// The axes that say who measures, with the word for this program, and what goes on meanwhile.
 const BY: &str = "by";
+const OURS: &str = "tollway";
 pub(crate) const BUSINESS: &str = "business";
 
 /// The presets of what was asked for.
@@ -29,8 +34,15 @@ pub(crate) const BUSINESS: &str = "business";
 /// # Errors
 /// Where nothing is left of it.
 pub fn presets(options: &Suite, registry: &Registry) -> Result<Vec<Preset>> {
-    let name = if options.quick { "quick" } else { "suite" };
-    let own = preset(registry, PATH, name)?;
+    let own = match (options.guest, options.quick) {
+        (true, _) => {
+            let mut rows = preset(registry, PATH, IN_GUESTS)?;
+            rows.trial.runs = preset(registry, PATH, QUICK)?.trial.runs;
+            rows
+        }
+        (false, true) => preset(registry, PATH, QUICK)?,
+        (false, false) => preset(registry, PATH, "suite")?,
+    };
     let path = registry.path(PATH)?;
     let business: &[&str] = match options.business {
         Business::Without => &["none"],
@@ -47,7 +59,7 @@ pub fn presets(options: &Suite, registry: &Registry) -> Result<Vec<Preset>> {
     }
     let mut presets = vec![choice(own, cases)];
     presets.retain(|preset| !preset.case.is_empty());
-    if options.part.is_empty() || options.part.contains(&Part::Crossings) {
+    if !options.guest && (options.part.is_empty() || options.part.contains(&Part::Crossings)) {
         for (path, begins) in CROSSINGS {
             let quick = preset(registry, path, "quick")?;
             let of_it = |(variant, _): &(String, Params)| variant.starts_with(begins);
@@ -122,65 +134,55 @@ fn who(by: By, words: &[&'static str]) -> Vec<&'static str> {
     }
 }
 
-/// The points as those who are asked for measure them: each row once, and none is lost. A tool that refuses an axis that only this program has
-/// measures the like without it, unless that is a row already; what no tool can measure this program does.
+/// The points as those who are asked for measure them: each row once, and none is lost. What a preset itself says of who measures goes before what
+/// is made of it. A tool that refuses an axis that only this program has measures the like without it, unless that is a row already; what no tool can
+/// measure this program does.
 fn measured(points: Vec<(String, Params)>, path: &Path, by: By) -> Result<Vec<(String, Params)>> {
-    let mut all = Vec::new();
-    for (name, params) in points {
-        let variant = path.variant(&name)?;
-        let Some(words) = words(&variant.axes(), BY).map(<[_]>::to_vec) else {
-            all.push(Candidate { name, params, rank: 0, otherwise: None });
-            continue;
-        };
-        let (said, ours) = (params.get(BY).cloned(), words.first().copied().unwrap_or_default());
-        let by_us = by_whom(&params, ours);
-        for by in who(by, &words) {
-            let said_so = said.as_ref().is_some_and(|said| *said == Value::from(by));
-            let otherwise = (by != ours).then(|| by_us.clone());
-            let (params, rank) = match taken(variant, &params, by) {
-                Some((taken, whole)) => (taken, if said_so { 0 } else { 1 + u8::from(!whole) }),
-                None => (by_us.clone(), 1),
-            };
-            all.push(Candidate { name: name.clone(), params, rank, otherwise });
+    let mut rows = Rows { path, titles: Vec::new(), rows: Vec::new() };
+    let asked = |variant: &dyn Variant| words(&variant.axes(), BY).map(|words| who(by, words));
+    for (at, (name, params)) in points.iter().enumerate() {
+        let asked = asked(path.variant(name)?);
+        let said = params.word(BY).unwrap_or(OURS);
+        if asked.is_none_or(|asked| asked.contains(&said)) {
+            rows.add(at, name, params.clone())?;
         }
     }
-    let title = |name: &str, params: &Params| -> Result<String> {
+    for (at, (name, params)) in points.iter().enumerate() {
         let variant = path.variant(name)?;
-        let whole = params.clone().complete(&variant.axes()).and_then(|whole| variant.pinned(whole))?;
-        Ok(variant.title(&whole).unwrap_or_else(|| format!("{name} {whole}")))
-    };
-    // Rows as their presets have them come before those of whom they do not say that they measure, and these before what is only like a row.
-    let mut order: Vec<usize> = (0..all.len()).collect();
-    order.sort_by_key(|at| all[*at].rank);
-    let (mut titles, mut kept) = (Vec::new(), Vec::new());
-    for at in order {
-        let Candidate { name, params, rank, otherwise } = &all[at];
-        let instead = otherwise.as_ref().filter(|_| *rank > 1);
-        for params in [Some(params), instead].into_iter().flatten() {
-            let title = title(name, params)?;
-            if !titles.contains(&title) {
-                titles.push(title);
-                kept.push((at, (name.clone(), params.clone())));
-                break;
+        for by in asked(variant).unwrap_or_default() {
+            let (is_new, is_whole) = match taken(variant, params, by) {
+                Some((taken, is_whole)) => (rows.add(at, name, taken)?, is_whole),
+                None => (false, false),
+            };
+            if !is_new && !is_whole {
+                rows.add(at, name, params.clone().with(BY, OURS))?;
             }
         }
     }
-    kept.sort_by_key(|(at, _)| *at);
-    Ok(kept.into_iter().map(|(_, point)| point).collect())
+    rows.rows.sort_by_key(|(at, ..)| *at);
+    Ok(rows.rows.into_iter().map(|(_, name, params)| (name, params)).collect())
 }
 
-/// A point that may become a row.
-struct Candidate {
-    name: String,
-    params: Params,
-    /// 0: as the preset has it; 1: by somebody else; 2: the like of it.
-    rank: u8,
-    /// By this program.
-    otherwise: Option<Params>,
+/// Rows of different titles, with the places of the points that they are made of.
+struct Rows<'p> {
+    path: &'p Path,
+    titles: Vec<String>,
+    rows: Vec<(usize, String, Params)>,
 }
 
-fn by_whom(params: &Params, by: &str) -> Params {
-    params.clone().with(BY, by)
+impl Rows<'_> {
+    /// Whether there was none of that title.
+    fn add(&mut self, at: usize, name: &str, params: Params) -> Result<bool> {
+        let variant = self.path.variant(name)?;
+        let whole = params.clone().complete(&variant.axes()).and_then(|whole| variant.pinned(whole))?;
+        let title = variant.title(&whole).unwrap_or_else(|| format!("{name} {whole}"));
+        let is_new = !self.titles.contains(&title);
+        if is_new {
+            self.titles.push(title);
+            self.rows.push((at, name.into(), params));
+        }
+        Ok(is_new)
+    }
 }
 
 /// A point as this one measures it, and whether that is all of it: without one of its axes where it is refused with it. `None` where there is nothing
@@ -208,7 +210,7 @@ mod tests {
 
     fn of_size(quick: bool, part: Vec<Part>, by: By, business: Business) -> Result<Vec<Preset>> {
         let repeats = crate::args::Repeats { runs: None, time: None, seed: 1, dry_run: false, strict: false };
-        let options = Suite { part, quick, by, business, on: None, html: None, repeats };
+        let options = Suite { part, quick, guest: false, by, business, on: None, html: None, repeats };
         presets(&options, &tollway_all::registry())
     }
 
@@ -248,6 +250,22 @@ mod tests {
                 variant.name()
             );
         }
+    }
+
+    #[test]
+    fn in_a_guest_every_row_is_a_guests() {
+        let repeats = crate::args::Repeats { runs: None, time: None, seed: 1, dry_run: false, strict: false };
+        let (part, by, business) = (Vec::new(), By::Tollway, Business::Without);
+        let options = Suite { part, quick: false, guest: true, by, business, on: None, html: None, repeats };
+        let registry = tollway_all::registry();
+        let presets = presets(&options, &registry).unwrap();
+        let points = named(&registry, &Selection { presets, only: Vec::new() }).unwrap();
+        assert!(points.iter().all(|point| point.title().contains("in a Linux guest")));
+        for (_, heading) in HEADINGS {
+            let is_there = |point: &Point| tollway_report::part(PATH, &point.variant) == Some(heading);
+            assert!(points.iter().any(is_there), "nothing of {heading}");
+        }
+        assert!(points.iter().all(|point| point.spec.runs <= 8), "{:?}", points[0].spec);
     }
 
     /// Whoever measures: each row is there once, and what a preset says of who measures it stays.

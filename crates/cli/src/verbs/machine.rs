@@ -29,8 +29,13 @@ fn suite(arguments: &Arguments, options: &Suite) -> Result<Ending> {
     let lab = laboratory::lab_on(&registry, options.on.as_ref())?;
     let repeats = repeats(&options.repeats);
     let on = options.on.as_ref().map(|host| format!(", on {host}")).unwrap_or_default();
+    let which = match (options.guest, options.quick) {
+        (true, _) => ", in a guest",
+        (false, true) => ", quick",
+        (false, false) => "",
+    };
     let work = Work {
-        title: format!("machine suite{}{on}", if options.quick { ", quick" } else { "" }),
+        title: format!("machine suite{which}{on}"),
         presets: tool::suite::presets(options, &registry)?,
         only: Vec::new(),
         resume: false,

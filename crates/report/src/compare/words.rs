@@ -10,15 +10,6 @@ use crate::price_list::by_boundary;
 /// How many differences of the machines are listed.
 const DIFFERENCES: usize = 8;
 
-pub(crate) fn verdict(verdict: VerdictDocument) -> &'static str {
-    match verdict {
-        VerdictDocument::Same => "same",
-        VerdictDocument::Better => "better",
-        VerdictDocument::Worse => "worse",
-        VerdictDocument::NotSeparable => "not separable",
-    }
-}
-
 fn style(verdict: VerdictDocument) -> Style {
     match verdict {
         VerdictDocument::Same => Style::new(),
@@ -32,7 +23,7 @@ fn style(verdict: VerdictDocument) -> Style {
 pub(crate) fn verdict_text(figure: &ComparedDocument) -> String {
     match (&figure.ratio, &figure.why) {
         (Some(found), _) => {
-            let word = verdict(found.verdict);
+            let word = found.verdict.word();
             match &figure.noise {
                 Some(noise) if found.verdict == VerdictDocument::NotSeparable => {
                     // The first cause is enough in a column.
@@ -72,7 +63,7 @@ pub(crate) fn tally(document: &ComparisonDocument) -> String {
     };
     [VerdictDocument::Worse, VerdictDocument::Better, VerdictDocument::Same, VerdictDocument::NotSeparable]
         .into_iter()
-        .map(|v| (count(Some(v)), verdict(v)))
+        .map(|v| (count(Some(v)), v.word()))
         .chain([(count(None), "without a ratio")])
         .filter(|(n, _)| *n > 0)
         .map(|(n, word)| format!("{n} {word}"))

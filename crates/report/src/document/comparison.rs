@@ -164,6 +164,18 @@ pub enum VerdictDocument {
     NotSeparable,
 }
 
+impl VerdictDocument {
+    /// As a person reads it.
+    pub fn word(self) -> &'static str {
+        match self {
+            VerdictDocument::Same => "same",
+            VerdictDocument::Better => "better",
+            VerdictDocument::Worse => "worse",
+            VerdictDocument::NotSeparable => "not separable",
+        }
+    }
+}
+
 /// A point that only one side has.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

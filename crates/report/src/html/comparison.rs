@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::Result;
 use crate::columns::printable;
-use crate::compare::words::{criteria, quoted, tally, verdict, verdict_text};
+use crate::compare::words::{criteria, quoted, tally, verdict_text};
 use crate::document::{ComparedDocument, ComparisonDocument, VerdictDocument};
 use crate::number::ratio;
 
@@ -66,7 +66,7 @@ impl Row {
             ratio,
             interval,
             said: match found {
-                Some(found) => verdict(found.verdict).into(),
+                Some(found) => found.verdict.word().into(),
                 None => verdict_text(figure),
             },
             mark: match found.map(|found| found.verdict) {

@@ -6,8 +6,7 @@
 //! | kernel | [`KERNEL`]; the set-up's folder; the kernel that runs here, if its image may be read |
 //! | its modules | [`MODULES`]; `../lib/modules/RELEASE` seen from the image's folder; `/lib/modules/RELEASE` |
 //!
-//! The set-up's folder (`make setup-guest`) is [`DATA`], else `$XDG_DATA_HOME/tollway/guest`, else
-//! `~/.local/share/tollway/guest`.
+//! The set-up's folder is [`guest_data::folder`].
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -18,18 +17,15 @@ use std::process::Command;
 use std::time::Duration;
 
 use tollway_core::Missing;
+use tollway_host::guest_data::{self, QEMU, named};
 use tollway_host::program::{Given, Program};
 
 use super::modules::Modules;
 
-/// The environment variable that names the QEMU to use.
-pub const QEMU: &str = "TOLLWAY_QEMU";
 /// The environment variable that names the image of the guests' kernel.
 pub const KERNEL: &str = "TOLLWAY_KERNEL";
 /// The environment variable that names the folder of the modules of [`KERNEL`].
 pub const MODULES: &str = "TOLLWAY_MODULES";
-/// The environment variable that names the folder in which the set-up keeps what guests need.
-pub const DATA: &str = "TOLLWAY_GUEST_DATA";
 
 /// The program of QEMU that we look for.
 const PROGRAM: &str = "qemu-system-x86_64";
@@ -94,16 +90,11 @@ struct Places {
 
 impl Places {
     fn of_this_process() -> Places {
-        let named = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let shared = || {
-            let folder = named("XDG_DATA_HOME").or_else(|| Some(named("HOME")?.join(".local/share")))?;
-            Some(folder.join("tollway/guest"))
-        };
         Places {
             qemu: named(QEMU),
             kernel: named(KERNEL),
             modules: named(MODULES),
-            data: named(DATA).or_else(shared),
+            data: guest_data::folder(),
             path: env::var_os("PATH"),
             root: "/".into(),
             release: rustix::system::uname().release().to_string_lossy().into_owned(),

@@ -6,6 +6,7 @@
 
 use std::env;
 
+use rustix::rand::{GetRandomFlags, getrandom};
 use tollway_core::{Error, Result};
 
 /// The environment variable that names the folder of the other host in which the agent is put for a moment.
@@ -32,7 +33,7 @@ for f; do
 k=$(df -Pk "$f" 2>/dev/null | { read a; read a b c k a; echo "$k"; });
 [ -n "$k" ] || { y="$y, $f: it is not there"; continue; };
 [ "$k" -ge KIB ] || { y="$y, $f: $k KiB are free and KIB wanted"; continue; };
-t=$(mktemp -d "$f/tollway.XXXXXXXX" 2>/dev/null) || { y="$y, $f: it may not be written to"; continue; };
+t=$f/NAME; mkdir "$t" 2>/dev/null || { y="$y, $f: it may not be written to"; continue; };
 d=$t; echo "exit 0" > "$d/agent" && chmod 700 "$d/agent";
 "$d/agent" 2>/dev/null && break;
 y="$y, $f: no program may run there (noexec)"; gone; d=; done;
@@ -47,10 +48,18 @@ h=$(wc -c < "$d/agent"); [ "$h" -eq BYTES ] || { echo "$w folder ${d%/*}: $h of 
 /// [`Error::Input`] where [`FOLDER`] names what could not be a folder.
 pub(super) fn command(bytes: u64) -> Result<String> {
     let given = env::var(FOLDER).unwrap_or_default();
-    with_folder(bytes, &given)
+    with_folder(bytes, &given, &name()?)
 }
 
-fn with_folder(bytes: u64, given: &str) -> Result<String> {
+/// What the agent's folder is called there. Nobody foresees it; where somebody has such a folder nevertheless, mkdir refuses.
+fn name() -> Result<String> {
+    let mut number = [0; 8];
+    let drawn = getrandom(&mut number, GetRandomFlags::empty());
+    drawn.map_err(|e| Error::system("drawing a number for the name of the agent's folder", e))?;
+    Ok(format!("tollway.{:016x}", u64::from_ne_bytes(number)))
+}
+
+fn with_folder(bytes: u64, given: &str, name: &str) -> Result<String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
     if !(given.is_empty() || given.starts_with('/') && given.chars().all(plain)) {
         return Err(Error::Input {
@@ -66,6 +75,7 @@ fn with_folder(bytes: u64, given: &str) -> Result<String> {
         .replace("MAJOR", &OLDEST.0.to_string())
         .replace("MINOR", &OLDEST.1.to_string())
         .replace("GIVEN", given)
+        .replace("NAME", name)
         .replace("KIB wanted", &format!("{kib} are wanted"))
         .replace("KIB ]", &format!("{kib} ]"))
         .replace("COPYING", &COPYING.to_string())
@@ -81,6 +91,8 @@ mod tests {
     use std::process::{Command, Output, Stdio};
 
     use super::*;
+
+    const NAME: &str = "tollway.0123456789abcdef";
 
     /// Runs the command as a login shell would, with these bytes as the agent; other programs are found in `first`.
     fn run(command: &str, agent: &[u8], temporary: &Path, first: Option<&Path>) -> Output {
@@ -103,7 +115,7 @@ mod tests {
     fn it_runs_what_it_is_sent_and_leaves_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let agent = b"echo \"$1 ${2##*/}\"; ls -ld \"$2\" \"$0\"; exit 7\n";
-        let output = run(&with_folder(agent.len() as u64, "").unwrap(), agent, folder.path(), None);
+        let output = run(&with_folder(agent.len() as u64, "", NAME).unwrap(), agent, folder.path(), None);
         let said = String::from_utf8(output.stdout).unwrap();
         assert!(said.starts_with("keep tollway."), "{said}");
         assert_eq!(said.matches("rwx------").count(), 2, "{said}");
@@ -112,9 +124,23 @@ mod tests {
     }
 
     #[test]
+    fn a_folder_of_that_name_that_somebody_has_is_left_alone() {
+        assert_ne!(name().unwrap(), name().unwrap());
+        let folder = tempfile::tempdir().unwrap();
+        let theirs = folder.path().join(NAME);
+        fs::create_dir(&theirs).unwrap();
+        fs::write(theirs.join("agent"), "of somebody else").unwrap();
+        let output =
+            run(&with_folder(9, folder.path().to_str().unwrap(), NAME).unwrap(), b"", folder.path(), None);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains("it may not be written to"), "{said}");
+        assert_eq!(fs::read(theirs.join("agent")).unwrap(), b"of somebody else");
+    }
+
+    #[test]
     fn a_copy_that_is_cut_is_not_run() {
         let folder = tempfile::tempdir().unwrap();
-        let output = run(&with_folder(100, "").unwrap(), b"echo it runs\n", folder.path(), None);
+        let output = run(&with_folder(100, "", NAME).unwrap(), b"echo it runs\n", folder.path(), None);
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(said.contains("13 of 100 bytes"), "{said}");
         assert!(output.stdout.is_empty() && is_empty(folder.path()));
@@ -123,10 +149,10 @@ mod tests {
     #[test]
     fn a_folder_without_room_or_that_is_not_there_is_told() {
         let folder = tempfile::tempdir().unwrap();
-        let output = run(&with_folder(1 << 60, "").unwrap(), b"", folder.path(), None);
+        let output = run(&with_folder(1 << 60, "", NAME).unwrap(), b"", folder.path(), None);
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(said.starts_with("tollway-refused folder /") && said.contains("KiB are free"), "{said}");
-        let output = run(&with_folder(9, "/nowhere/at-all").unwrap(), b"", folder.path(), None);
+        let output = run(&with_folder(9, "/nowhere/at-all", NAME).unwrap(), b"", folder.path(), None);
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(said.contains("/nowhere/at-all: it is not there"), "{said}");
         assert!(is_empty(folder.path()));
@@ -147,7 +173,8 @@ mod tests {
             let text = format!("#!/bin/sh\n[ $1 = -r ] && echo '{release}' || echo '{system}'\n");
             fs::write(&uname, text).unwrap();
             Command::new("chmod").arg("700").arg(&uname).status().unwrap();
-            let output = run(&with_folder(7, "").unwrap(), b"exit 9\n", folder.path(), Some(programs.path()));
+            let output =
+                run(&with_folder(7, "", NAME).unwrap(), b"exit 9\n", folder.path(), Some(programs.path()));
             let said = String::from_utf8(output.stderr).unwrap();
             match told {
                 Some(told) => assert!(said.contains(told), "{said}"),
@@ -160,14 +187,14 @@ mod tests {
     #[test]
     fn what_could_break_out_of_the_command_is_refused() {
         for given in ["relative", "/a b", "/a'b", "/a$(x)", "/a\"b", "/a\\b", "/a\nb"] {
-            let error = with_folder(1, given).unwrap_err().to_string();
+            let error = with_folder(1, given, NAME).unwrap_err().to_string();
             assert!(error.contains(FOLDER), "{error}");
         }
-        let command = with_folder(1, "/var/tmp").unwrap();
+        let command = with_folder(1, "/var/tmp", NAME).unwrap();
         assert_eq!(command.matches('\'').count(), 2);
         assert!(!command.contains(['\n', '\\', '!']), "{command}");
         assert!(
-            ["MAJOR", "MINOR", "KIB", "BYTES", "COPYING", "GIVEN", "REFUSED"]
+            ["MAJOR", "MINOR", "KIB", "BYTES", "COPYING", "GIVEN", "NAME", "REFUSED"]
                 .iter()
                 .all(|w| !command.contains(w))
         );

@@ -5,4 +5,5 @@ pub mod disk;
 pub mod image;
 pub mod memory;
 pub mod network;
+mod noise;
 pub mod service;

@@ -17,9 +17,9 @@ use tollway_stats::Interval;
 use tollway_store::{PointId, RunId, RunState, Store};
 
 use super::document::setback;
-use super::rows::{DISK, IN_GUESTS, PLAIN, is_encrypted};
+use super::rows::{DISK, PLAIN, is_encrypted};
 use super::{Asked, FOR_TOLLS, laboratory};
-use crate::suite::case;
+use crate::suite::{IN_GUESTS, case};
 use crate::{PATH, suite};
 
 /// The variant that has the price of encryption by itself, and its axes.

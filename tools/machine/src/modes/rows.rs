@@ -6,11 +6,10 @@ use tollway_lab::point::Point;
 use tollway_lab::side::Side;
 
 use super::{Asked, laboratory};
+use crate::suite::{IN_GUESTS, QUICK};
 use crate::{PATH, suite};
 
-/// The presets: in guests, on this machine itself, and QEMU's disks without a guest.
-pub(super) const IN_GUESTS: &str = "modes";
-const HERE: &str = "quick";
+/// The preset of QEMU's disks without a guest.
 const WITHOUT_A_GUEST: &str = "modes-host";
 
 /// The axis that says how the host keeps a guest's disk, and its words for one that is encrypted, and one that is not.
@@ -83,7 +82,7 @@ fn presets(asked: &Asked<'_>, registry: &Registry) -> Result<Vec<Preset>> {
         rows.trial.runs = options.repeats.runs.unwrap_or(rows.trial.runs);
         Ok(rows)
     };
-    let mut presets = vec![of(if options.host { HERE } else { IN_GUESTS })?];
+    let mut presets = vec![of(if options.host { QUICK } else { IN_GUESTS })?];
     let [a, b] = sides(asked).map(|side| is_encrypted(&side.axes));
     // Where both encrypt, or neither, there is nothing to be seen without a guest. Parts that it has nothing of, it is not asked for.
     if a != b

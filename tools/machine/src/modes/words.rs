@@ -9,14 +9,9 @@ use super::{ForetoldDocument, ModeDocument, ModesDocument, RepeatedDocument, Rep
 
 pub(super) const FORETOLD: &str = "What encryption was foretold to leave, before the rows were measured";
 
-pub(super) fn verdict(verdict: Option<VerdictDocument>) -> &'static str {
-    match verdict {
-        Some(VerdictDocument::Same) => "same",
-        Some(VerdictDocument::Better) => "better",
-        Some(VerdictDocument::Worse) => "worse",
-        Some(VerdictDocument::NotSeparable) => "not separable",
-        None => "no ratio",
-    }
+/// The word of a verdict, and what stands in the place of one.
+fn verdict(verdict: Option<VerdictDocument>) -> &'static str {
+    verdict.map_or("no ratio", VerdictDocument::word)
 }
 
 impl ModesDocument {

@@ -3,6 +3,8 @@
 //! The bytes are made of a number that stands before them, so that a sector can be checked whole, whoever wrote it; to
 //! write a block again only the first two words of its sectors have to change. (fio's `scramble_buffers` does as much.)
 
+use crate::engine::noise::noise;
+
 /// Bytes of a sector: the least that a disk reads or writes.
 pub const SECTOR: usize = 512;
 
@@ -10,17 +12,6 @@ const WORD: usize = 8;
 
 /// Words of a sector before its bytes begin: its number, how often it was written, and what the rest is made of.
 const HEAD: usize = 3;
-
-/// The step of SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014).
-const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
-
-/// The `n`th number of SplitMix64.
-fn noise(n: u64) -> u64 {
-    let mut z = n.wrapping_mul(STEP);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
 
 /// The numbers that make a sector's bytes.
 fn body(seed: u64) -> impl Iterator<Item = u64> {

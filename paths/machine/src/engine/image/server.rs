@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{MemfdFlags, memfd_create};
 use tollway_core::{Error, Missing, Result};
+use tollway_host::guest_data;
 use tollway_host::program::{Given, Program, last_words};
 
 use super::file::{Image, path, write_all};
@@ -114,13 +115,8 @@ pub fn is_there() -> bool {
 
 /// The daemon beside the QEMU that TOLLWAY_QEMU names, else in the folder of the set-up for guests, else in PATH.
 fn program() -> Result<PathBuf> {
-    let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let beside = set("TOLLWAY_QEMU").and_then(|qemu| Some(qemu.parent()?.to_owned()));
-    let home = || {
-        let folder = set("XDG_DATA_HOME").or_else(|| Some(set("HOME")?.join(".local/share")))?;
-        Some(folder.join("tollway/guest"))
-    };
-    let set_up = set("TOLLWAY_GUEST_DATA").or_else(home).map(|folder| folder.join("qemu/usr/bin"));
+    let beside = guest_data::named(guest_data::QEMU).and_then(|qemu| Some(qemu.parent()?.to_owned()));
+    let set_up = guest_data::folder().map(|folder| folder.join("qemu/usr/bin"));
     let path = env::var_os("PATH").unwrap_or_default();
     in_folders(beside.into_iter().chain(set_up).chain(env::split_paths(&path)), OsStr::new(PROGRAM))
         .ok_or_else(|| {

@@ -1,6 +1,8 @@
 //! What is sent: blocks that differ in their first word, which is their number. The rest is the same in all and looks random, so
 //! that to send a block costs no writing of it, and to take one for another, or a piece of one at another place, is noticed.
 
+use crate::engine::noise::noise;
+
 /// Bytes of the number.
 pub const NUMBER: usize = size_of::<u64>();
 
@@ -17,15 +19,7 @@ pub struct Block(Vec<u8>);
 impl Block {
     /// Of so many bytes, with number 0.
     pub fn of(bytes: usize) -> Block {
-        // SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
-        let mut state = 0u64;
-        let words = std::iter::repeat_with(|| {
-            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mut word = state;
-            word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            word ^ (word >> 31)
-        });
+        let words = (1..).map(noise);
         let mut block = Block(words.flat_map(u64::to_le_bytes).take(bytes).collect());
         block.number(0);
         block

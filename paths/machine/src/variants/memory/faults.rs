@@ -39,11 +39,15 @@ impl Variant for Faults {
             domain: Domain::Words(&["anonymous", "huge", "file"]),
             default: Value::Text("anonymous".into()),
         };
-        [kind, threads()].into_iter().chain(surroundings::axes()).collect()
+        [kind, params::threads()].into_iter().chain(surroundings::axes()).collect()
+    }
+
+    fn pinned(&self, params: Params) -> Result<Params> {
+        params::threads_named(params)
     }
 
     fn plan(&self, params: &Params) -> Result<Plan> {
-        plan("fault", params.int("threads")?, params)
+        plan("fault", params::threads_of(params)?, params)
     }
 
     fn title(&self, params: &Params) -> Option<String> {
@@ -52,7 +56,7 @@ impl Variant for Faults {
             "file" => "a page of a file",
             _ => "a page of 4 KiB",
         };
-        surroundings::titled(format!("first touch of {page}{}", crate::params::threads_told(params)), params)
+        surroundings::titled(format!("first touch of {page}{}", params::threads_told(params)), params)
     }
 
     fn yields(&self, _: &Params) -> Vec<Yield> {

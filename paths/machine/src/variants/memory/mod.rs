@@ -20,16 +20,6 @@ pub(super) fn all() -> Vec<Box<dyn Variant>> {
 /// What of the available memory a part takes at most.
 const SHARE: f64 = 0.6;
 
-/// How many do it at once.
-fn threads() -> Axis {
-    Axis {
-        name: "threads",
-        about: "how many do it at once, each in a process and on a processor of its own",
-        domain: Domain::Whole(1, 1024),
-        default: Value::Int(1),
-    }
-}
-
 /// Which pages the memory is of.
 fn backing() -> Axis {
     Axis {
@@ -53,17 +43,8 @@ fn pages_of(params: &Params) -> Result<Pages> {
     })
 }
 
-/// The plan of `count` actors that all do the same, each on a processor of its own.
-fn plan(operation: &str, count: u64, params: &Params) -> Result<Plan> {
-    let cores = u32::try_from(count).unwrap_or(u32::MAX);
-    if count > 1 && params.tenant()? == TenantKind::LinuxGuest {
-        return Err(refused(
-            "threads",
-            &count.to_string(),
-            "each would be in a guest of its own",
-            "1 in a Linux guest",
-        ));
-    }
+/// The plan of so many actors that all do the same, each on a processor of its own.
+fn plan(operation: &str, cores: u32, params: &Params) -> Result<Plan> {
     let plan = Plan {
         operation: operation.into(),
         roles: vec![Role { count: cores, ..Role::measured("worker") }],

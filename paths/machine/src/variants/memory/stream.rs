@@ -60,18 +60,22 @@ impl Variant for Stream {
                 domain: Domain::Whole(0, 1 << 22),
                 default: Value::Int(0),
             },
-            threads(),
+            params::threads(),
             backing(),
             params::by(&["tollway", "stream"]),
         ];
         own.into_iter().chain(surroundings::axes()).collect()
     }
 
+    fn pinned(&self, params: Params) -> Result<Params> {
+        params::threads_named(params)
+    }
+
     fn plan(&self, params: &Params) -> Result<Plan> {
-        let threads = params.int("threads")?;
-        if params.word("by")? == params::TOLLWAY {
+        let threads = params::threads_of(params)?;
+        if !surroundings::by_a_tool(params)? {
             let mib = params.int("mib")?;
-            if (1..threads).contains(&mib) {
+            if (1..u64::from(threads)).contains(&mib) {
                 return Err(refused(
                     "mib",
                     &mib.to_string(),
@@ -88,16 +92,8 @@ impl Variant for Stream {
             let value = params.get(axis).map(Value::to_string).unwrap_or_default();
             return Err(refused(axis, &value, "the program `stream` was compiled as it is", usual));
         }
-        if params.tenant()? != TenantKind::Process {
-            return Err(refused(
-                "tenant",
-                params.word("tenant")?,
-                "tools are run on this machine",
-                "process",
-            ));
-        }
         let mut plan = plan("MiB of each array", 1, params)?;
-        plan.requires = vec![tollway_core::Requirement::Cores(u32::try_from(threads).unwrap_or(u32::MAX))];
+        plan.requires = vec![tollway_core::Requirement::Cores(threads)];
         Ok(plan)
     }
 
@@ -132,13 +128,9 @@ impl Variant for Stream {
         let kernel = params.word("kernel")?;
         let kernel = Kernel::named(kernel)
             .ok_or_else(|| refused("kernel", kernel, "there is none of that name", "one of STREAM's four"))?;
-        let threads = params.int("threads")?;
-        if params.word("by")? != params::TOLLWAY {
-            return Ok(Box::new(Tool {
-                kernel,
-                threads: u32::try_from(threads).unwrap_or(u32::MAX),
-                printed: None,
-            }));
+        let threads = params::threads_of(params)?;
+        if surroundings::by_a_tool(params)? {
+            return Ok(Box::new(Tool { kernel, threads, printed: None }));
         }
         let stores = if params.word("stores")? == "plain" { Stores::Plain } else { Stores::NonTemporal };
         let (mib, pages) = (params.int("mib")?, pages_of(params)?);

@@ -12,7 +12,7 @@ use tollway_load::wait_until;
 use super::arrivals::Arrivals;
 use super::between::{Between, Site, found, told};
 use super::tool::{ToolClient, ToolServer};
-use super::{CLIENT, SERVER, by_tool, no_such_role, not_ready, outcome, with_common_caveats};
+use super::{CLIENT, SERVER, no_such_role, not_ready, outcome, with_common_caveats};
 use crate::engine::network::Listener;
 use crate::engine::network::datagrams::{HEADER, MOST, Received, Receiver, Sender, Sent};
 use crate::engine::network::iperf3::{self, Traffic};
@@ -66,7 +66,7 @@ impl Variant for UdpDatagrams {
     fn plan(&self, params: &Params) -> Result<Plan> {
         let operation = format!("datagram of {} B received", params.int("size")?);
         let mut plan = super::plan(params, operation, SERVER)?;
-        if by_tool(params)? {
+        if surroundings::by_a_tool(params)? {
             plan.requires.push(iperf3::required());
         }
         Ok(plan)
@@ -89,7 +89,7 @@ impl Variant for UdpDatagrams {
     fn actor(&self, role: &str, params: &Params) -> Result<Box<dyn Actor>> {
         let (between, bytes, rate) = (Between::of(params)?, params.int("size")? as usize, rate(params)?);
         let traffic = Traffic::Datagrams { bytes, rate };
-        Ok(match (role, by_tool(params)?) {
+        Ok(match (role, surroundings::by_a_tool(params)?) {
             (SERVER, false) => Box::new(Receiving { between, bytes, ready: None, received: None }),
             (CLIENT, false) => {
                 let gap = Duration::from_secs_f64(bytes as f64 * 8.0 / rate as f64);

@@ -57,20 +57,6 @@ fn plan(params: &Params, operation: String, measured: &str) -> Result<Plan> {
 }
 
 /// Whether a tool of the field measures; what this needs of a machine is added to the plan.
-fn by_tool(params: &Params) -> Result<bool> {
-    if params.word("by")? == params::TOLLWAY {
-        return Ok(false);
-    }
-    if params.tenant()? == TenantKind::Process {
-        return Ok(true);
-    }
-    Err(Error::Input {
-        place: format!("axis `by`, value `{}`", params.word("by")?),
-        reason: "tools of the field run on this machine alone".into(),
-        remedy: "leave `tenant` out, or `by`".into(),
-    })
-}
-
 fn no_such_role(role: &str, variant: &str) -> Error {
     Error::Input {
         place: format!("role `{role}`"),

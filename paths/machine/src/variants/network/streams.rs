@@ -12,7 +12,7 @@ use tollway_load::wait_until;
 use super::arrivals::Arrivals;
 use super::between::{Between, Site, found, told};
 use super::tool::{ToolClient, ToolServer};
-use super::{CLIENT, SERVER, by_tool, no_such_role, not_ready, outcome, with_common_caveats};
+use super::{CLIENT, SERVER, no_such_role, not_ready, outcome, with_common_caveats};
 use crate::engine::network::Listener;
 use crate::engine::network::iperf3::{self, Traffic};
 use crate::engine::network::streams::{Moved, Sender, Shape, receive};
@@ -76,7 +76,7 @@ impl Variant for TcpStreams {
     fn plan(&self, params: &Params) -> Result<Plan> {
         let shape = shape(params)?;
         let mut plan = super::plan(params, format!("{} KiB received", shape.block as f64 / 1024.0), SERVER)?;
-        if by_tool(params)? {
+        if surroundings::by_a_tool(params)? {
             if shape.buffer.is_some_and(|bytes| bytes > iperf3::LARGEST_BUFFER) {
                 return Err(Error::Input {
                     place: "axis `buffer`".into(),
@@ -116,7 +116,7 @@ impl Variant for TcpStreams {
     }
 
     fn actor(&self, role: &str, params: &Params) -> Result<Box<dyn Actor>> {
-        let (between, shape, tool) = (Between::of(params)?, shape(params)?, by_tool(params)?);
+        let (between, shape, tool) = (Between::of(params)?, shape(params)?, surroundings::by_a_tool(params)?);
         let traffic = Traffic::Streams(shape);
         Ok(match (role, tool) {
             (SERVER, false) => Box::new(Receiving { between, shape, ready: None, received: None }),
