@@ -1,6 +1,5 @@
 //! The figures of a run as CSV: a line for each point, base units, empty where there is no figure.
 
-use crate::compare::words::verdict;
 use crate::document::{Estimate, PointDocument, RunDocument, SampleKind, Span};
 
 /// The names of the columns. A column is only ever added at the end.
@@ -140,7 +139,7 @@ fn tenancy(document: &RunDocument, point: &PointDocument) -> [String; 13] {
         ratio,
         ratio_low,
         ratio_high,
-        to_host.map(|r| verdict(r.verdict).to_string()).unwrap_or_default(),
+        to_host.map(|r| r.verdict.word().to_string()).unwrap_or_default(),
         tenants.map(|t| t.measured.to_string()).unwrap_or_default(),
         least,
         median,

@@ -8,9 +8,9 @@ use tollway_host::clock::RunClock;
 use tollway_host::samplers::usage::Usage;
 use tollway_load::{Work, repeat};
 
-use super::{plan, threads};
+use super::plan;
 use crate::engine::memory::faults::{Kind, Region};
-use crate::surroundings;
+use crate::{params, surroundings};
 
 /// Faults of the recorder's own memory, and of whatever else a thread touches for the first time.
 const OTHERS: u64 = 256;

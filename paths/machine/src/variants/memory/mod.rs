@@ -5,7 +5,7 @@ mod latency;
 mod stream;
 
 use tollway_core::{
-    Axis, Domain, Error, Missing, Params, Plan, Requirement, Result, Role, TenantKind, Value, Variant,
+    Axis, Domain, Error, Missing, Params, Plan, Requirement, Result, Role, Value, Variant,
 };
 use tollway_host::memory;
 

@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 use rustix::thread::sched_getaffinity;
 use tollway_core::{
     Actor, Address, Axis, Clock, Domain, Error, Missing, Params, Place, Plan, Recorder, Result, SUB_TICKS,
-    Tally, TenantKind, Value, Variant, Window, Yield,
+    Tally, Value, Variant, Window, Yield,
 };
 use tollway_host::clock::{self, RunClock};
 use tollway_host::cpu::{allowed_cpus, last_level_caches};
 use tollway_load::{Work, repeat};
 
-use super::{backing, backing_told, fits, pages_of, plan, refused, room, threads};
+use super::{backing, backing_told, fits, pages_of, plan, refused, room};
 use crate::engine::memory::Pages;
 use crate::engine::memory::program::{self, Printed};
 use crate::engine::memory::stream::{Arrays, Kernel, PER_MIB, Stores};
@@ -153,7 +153,7 @@ struct Ours {
     stores: Stores,
     pages: Pages,
     mib: u64,
-    threads: u64,
+    threads: u32,
     passing: Option<Passing>,
     counted: Tally,
 }
@@ -183,7 +183,7 @@ impl Actor for Ours {
             0 => by_the_rule().map(|(whole, caches)| (whole, Some(caches)))?,
             said => (said, None),
         };
-        let part = whole.div_ceil(self.threads);
+        let part = whole.div_ceil(self.threads.into());
         fits(3 * part * MIB)?;
         let arrays = Arrays::new(part as usize * PER_MIB, self.stores, self.pages)?;
         self.passing = Some(Passing { kernel: self.kernel, arrays, mib: part as u32, done: 0 });

@@ -7,9 +7,9 @@ mod requests;
 mod streams;
 mod tool;
 
-use tollway_core::{Axis, Error, Params, Plan, Requirement, Result, Role, TenantKind, Variant};
+use tollway_core::{Axis, Error, Params, Plan, Requirement, Result, Role, Variant};
 
-use crate::{params, surroundings};
+use crate::surroundings;
 use between::Between;
 
 pub(super) fn variants() -> Vec<Box<dyn Variant>> {
