@@ -18,7 +18,7 @@ use crate::only::Only;
 use crate::turns::ratio;
 
 /// How long turns go on where noise keeps intervals wide.
-const LONGEST: Duration = Duration::from_secs(120);
+const LONGEST: Duration = Duration::from_secs(300);
 
 /// What our examples call themselves where they play both.
 const OURS: [&str; 2] = ["tollway", "slowed"];

@@ -7,7 +7,7 @@ use std::io;
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
-use io_uring::{EnterFlags, IoUring, Probe, opcode, types};
+use io_uring::{IoUring, Probe, opcode, types};
 use rustix::io::Errno;
 use tollway_core::{Error, Missing, Result};
 
@@ -73,14 +73,14 @@ impl Flight {
         // one's own and open.
         unsafe { self.ring.submission().push(&entry.user_data(slot as u64)) }.map_err(|_| Errno::BUSY)?;
         self.away[slot] = true;
-        self.enter(1, 0)
+        self.enter(0)
     }
 
     /// Waits until at least one has come back, and hands out all that have.
     pub(super) fn land(&mut self, landed: &mut Vec<Landed>) -> Result<(), Errno> {
         self.ring.completion().sync();
         if self.ring.completion().is_empty() {
-            self.enter(0, 1)?;
+            self.enter(1)?;
         }
         for entry in self.ring.completion() {
             let slot = entry.user_data() as usize;
@@ -96,15 +96,9 @@ impl Flight {
         self.away.iter().filter(|away| **away).count()
     }
 
-    /// Each call has the kernel see to what has completed as well, as fio's calls do: without that a call is cheaper, completions come in
-    /// larger groups, and there were an eighth more sequential writes a second than by fio.
-    fn enter(&self, starts: u32, awaits: u32) -> Result<(), Errno> {
+    fn enter(&self, want: usize) -> Result<(), Errno> {
         loop {
-            let flags = EnterFlags::GETEVENTS.bits();
-            // SAFETY: the kernel is passed no memory besides the ring's own; what is pushed is sound where it was pushed.
-            let entered =
-                unsafe { self.ring.submitter().enter::<libc::sigset_t>(starts, awaits, flags, None) };
-            match entered {
+            match self.ring.submit_and_wait(want) {
                 Ok(_) => return Ok(()),
                 Err(error) => match Errno::from_io_error(&error) {
                     Some(Errno::INTR) => {}
