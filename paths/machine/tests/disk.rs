@@ -119,7 +119,7 @@ fn a_block_is_made_durable_by_either_call() {
 fn what_cannot_be_is_refused_by_the_name_of_its_axis() {
     let refused = |axes: &Params| played("disk", axes, SHORT).err().unwrap().to_string();
     let guest = at([("by", "fio".into()), ("tenant", "linux-guest".into())]);
-    assert!(refused(&guest).contains("axis `tenant`: fio is not in a guest"));
+    assert!(refused(&guest).contains("axis `tenant`, value `linux-guest`: fio is a program of this machine"));
     assert!(refused(&at([("size", 5000.into())])).contains("multiple of 512"));
     assert!(refused(&at([("size", (1 << 20).into()), ("mib", 63.into())])).contains("take 64 MiB"));
     assert!(refused(&at([("disk", "luks".into())])).contains("axis `disk`"));

@@ -254,6 +254,8 @@ mod tests {
         }
         for at in [0, 5 * 4096 + 3584] {
             let file = file(1);
+            // Past the page cache the kernel would want these bytes at an address of its liking.
+            file.access(false, 512).unwrap();
             pwrite(file.descriptor(), &[0x55; 512], at).unwrap();
             let load = Load { pattern: Pattern::RandRead, size: 4096, depth: 4, direct: false };
             let mut accesses = Accesses::new(file, load, 1).unwrap();
