@@ -9,9 +9,9 @@ use tollway_report::Comparison;
 use tollway_report::document::{ComparisonDocument, OutcomeDocument, PointDocument, RunDocument, Span};
 
 use super::Asked;
-use super::foretold::Lost;
 use super::repeated::RepeatedDocument;
 use super::rows::{Titled, title};
+use super::setback::{Lost, SetbackDocument, why};
 use crate::mode::{Deviation, Mode};
 
 /// The version of the document.
@@ -38,16 +38,6 @@ pub struct ModesDocument {
     pub setbacks: Vec<SetbackDocument>,
     /// What repetitions have come to, of which `comparison` and `foretold` are the last; null where there was one only.
     pub repeated: Option<RepeatedDocument>,
-}
-
-/// A row without a figure, or one that could not be foretold.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SetbackDocument {
-    /// The row.
-    pub title: String,
-    /// Why.
-    pub why: String,
 }
 
 /// A mode.
@@ -142,7 +132,7 @@ impl ModesDocument {
         }
         let mut setbacks: Vec<SetbackDocument> = Vec::new();
         for point in &run.points {
-            let Some(why) = setback(point) else { continue };
+            let Some(why) = why(point) else { continue };
             let row = SetbackDocument { title: called(&point.variant, &point.params, &point.title), why };
             if !setbacks.contains(&row) {
                 setbacks.push(row);
@@ -168,17 +158,6 @@ impl ModesDocument {
             setbacks,
             repeated: None,
         }
-    }
-}
-
-/// Why a point has no figure.
-pub(super) fn setback(point: &PointDocument) -> Option<String> {
-    match (&point.skipped, &point.error) {
-        (Some(missing), _) => {
-            Some(format!("skipped: {}: {} → {}", missing.what, missing.reason, missing.remedy))
-        }
-        (None, Some(error)) => Some(format!("failed: {error}")),
-        (None, None) => None,
     }
 }
 

@@ -16,8 +16,8 @@ use tollway_report::RunReport;
 use tollway_stats::Interval;
 use tollway_store::{PointId, RunId, RunState, Store};
 
-use super::document::setback;
 use super::rows::{DISK, PLAIN, is_encrypted};
+use super::setback::{self, Lost};
 use super::{Asked, FOR_TOLLS, laboratory};
 use crate::suite::{IN_GUESTS, case};
 use crate::{PATH, suite};
@@ -48,14 +48,6 @@ pub(super) struct Foretelling {
     pub(super) rows: Vec<Foretold>,
     /// Those of which it could not be.
     pub(super) lost: Vec<Lost>,
-}
-
-/// A row that was to be foretold and was not.
-pub(super) struct Lost {
-    pub(super) variant: String,
-    pub(super) params: Params,
-    /// What was not measured of what the prediction is made of.
-    pub(super) why: String,
 }
 
 impl Prices {
@@ -164,7 +156,8 @@ impl Prices {
 
 /// What of a run was not measured, and why.
 fn why_not(report: &RunReport) -> String {
-    let setbacks = report.document().points.iter().filter_map(|point| Some((&point.title, setback(point)?)));
+    let setbacks =
+        report.document().points.iter().filter_map(|point| Some((&point.title, setback::why(point)?)));
     let first = setbacks.map(|(title, why)| format!("{title}: {why}")).next();
     format!("not foretold: {}", first.unwrap_or_else(|| "what it is made of has no figure".into()))
 }

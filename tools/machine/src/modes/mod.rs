@@ -6,6 +6,7 @@ mod page;
 mod part;
 mod repeated;
 mod rows;
+mod setback;
 mod words;
 
 use std::path::Path;
@@ -20,10 +21,9 @@ use tollway_report::{Comparison, RunReport};
 use tollway_stats::Criteria;
 use tollway_store::{RunId, RunState, Store};
 
-pub use document::{
-    DeviationDocument, ForetoldDocument, ModeDocument, ModesDocument, SetDocument, SetbackDocument,
-};
+pub use document::{DeviationDocument, ForetoldDocument, ModeDocument, ModesDocument, SetDocument};
 pub use repeated::{RepeatedDocument, RepeatedRow};
+pub use setback::SetbackDocument;
 
 use crate::args::Modes;
 use crate::mode::Mode;
@@ -207,7 +207,7 @@ fn found(
     run: RunId,
     asked: &Asked<'_>,
     lab: &Lab<'_>,
-    lost: &[foretold::Lost],
+    lost: &[setback::Lost],
 ) -> Result<ModesDocument> {
     let criteria = Criteria { margin: asked.options.margin / 100.0, ..Criteria::default() };
     let labels = [0, 1].map(|side| &*asked.modes[side].mode.name);

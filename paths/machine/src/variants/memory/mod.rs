@@ -4,9 +4,7 @@ mod faults;
 mod latency;
 mod stream;
 
-use tollway_core::{
-    Axis, Domain, Error, Missing, Params, Plan, Requirement, Result, Role, Value, Variant,
-};
+use tollway_core::{Axis, Domain, Error, Missing, Params, Plan, Requirement, Result, Role, Value, Variant};
 use tollway_host::memory;
 
 use crate::engine::memory::Pages;
