@@ -24,6 +24,10 @@ pub struct Tally {
     pub taken: Vec<Vec<Taken>>,
     /// Anything else worth counting.
     pub counters: BTreeMap<String, u64>,
+    /// What a trial came to that says nothing when it is added up over trials: a jitter, an array's size. Those of several actors
+    /// add up, so that what does not is told by one of them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub gauges: BTreeMap<String, u64>,
 }
 
 /// A piece of time that was taken of a core.
@@ -51,6 +55,12 @@ impl Tally {
     /// The same tally with one more counter.
     pub fn counter(mut self, name: impl Into<String>, count: u64) -> Self {
         self.counters.insert(name.into(), count);
+        self
+    }
+
+    /// The same tally with one more gauge.
+    pub fn gauge(mut self, name: impl Into<String>, value: u64) -> Self {
+        self.gauges.insert(name.into(), value);
         self
     }
 
@@ -89,6 +99,9 @@ impl Tally {
         self.taken.extend(other.taken.iter().cloned());
         for (name, n) in &other.counters {
             *self.counters.entry(name.clone()).or_default() += n;
+        }
+        for (name, value) in &other.gauges {
+            *self.gauges.entry(name.clone()).or_default() += value;
         }
     }
 }

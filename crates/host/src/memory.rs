@@ -2,7 +2,7 @@
 //!
 //! What the kernel estimates for the machine (MemAvailable of /proc/meminfo), and no more than the memory cgroups leave in which
 //! this process is: their limit less what is used there, page cache not counted, since it gives way. Others may take of the same
-//! memory a moment later.
+//! memory a moment later. What it could have if nobody used any stands still: it is what several must go by who share some.
 
 use std::fs;
 use std::path::Path;
@@ -35,19 +35,38 @@ const SECOND: Cgroups =
 /// # Errors
 /// [`Missing`](tollway_core::Missing) if /proc/meminfo cannot be read or does not say.
 pub fn available() -> Found<u64> {
-    available_in(Path::new("/"))
+    bytes_in(Path::new("/"), Counted::Free)
 }
 
-fn available_in(root: &Path) -> Found<u64> {
+/// Bytes that this process could have if nobody used any: the machine's memory, or the tightest limit.
+///
+/// # Errors
+/// As of [`available`].
+pub fn total() -> Found<u64> {
+    bytes_in(Path::new("/"), Counted::All)
+}
+
+/// Which memory is counted.
+#[derive(Clone, Copy)]
+enum Counted {
+    Free,
+    All,
+}
+
+fn bytes_in(root: &Path, counted: Counted) -> Found<u64> {
     let meminfo = text(root.join("proc/meminfo"), WHAT, "mount /proc")?;
-    let machine = named(&meminfo, "MemAvailable:").ok_or_else(|| garbled(WHAT, "no line `MemAvailable`"))?;
+    let line = match counted {
+        Counted::Free => "MemAvailable:",
+        Counted::All => "MemTotal:",
+    };
+    let machine = named(&meminfo, line).ok_or_else(|| garbled(WHAT, format!("no line `{line}`")))?;
     let mine = fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
     let rooms = mine.lines().filter_map(|line| {
         let mut parts = line.splitn(3, ':');
         let (number, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
         match (number, controllers) {
-            ("0", "") => Some(room(root, &SECOND, path)),
-            _ if controllers.split(',').any(|c| c == "memory") => Some(room(root, &FIRST, path)),
+            ("0", "") => Some(room(root, &SECOND, path, counted)),
+            _ if controllers.split(',').any(|c| c == "memory") => Some(room(root, &FIRST, path, counted)),
             _ => None,
         }
     });
@@ -55,7 +74,7 @@ fn available_in(root: &Path) -> Found<u64> {
 }
 
 /// The least that a cgroup and those above it leave; `None` where no limit can be read.
-fn room(root: &Path, cgroups: &Cgroups, path: &str) -> Option<u64> {
+fn room(root: &Path, cgroups: &Cgroups, path: &str, counted: Counted) -> Option<u64> {
     let folder = root.join(cgroups.folder);
     let path = Path::new(path.trim_start_matches('/'));
     let rooms = path.ancestors().filter_map(|above| {
@@ -63,6 +82,9 @@ fn room(root: &Path, cgroups: &Cgroups, path: &str) -> Option<u64> {
         let number = |name: &str| read(name)?.trim().parse::<u64>().ok();
         // Without a limit the second version says `max`.
         let limit = number(cgroups.limit)?;
+        if let Counted::All = counted {
+            return Some(limit);
+        }
         let cache = named(&read("memory.stat").unwrap_or_default(), cgroups.cache).unwrap_or_default();
         Some(limit.saturating_sub(number(cgroups.used)?.saturating_sub(cache)))
     });
@@ -95,9 +117,10 @@ mod tests {
 
     #[test]
     fn without_cgroups_it_is_what_the_machine_has() {
-        assert_eq!(available_in(machine().path()), Ok(8 * MIB));
-        assert!(available_in(tempfile::tempdir().unwrap().path()).is_err());
-        assert!(available().unwrap() > MIB);
+        assert_eq!(bytes_in(machine().path(), Counted::Free), Ok(8 * MIB));
+        assert!(bytes_in(tempfile::tempdir().unwrap().path(), Counted::Free).is_err());
+        assert!(available().unwrap() > MIB && total().unwrap() >= available().unwrap());
+        assert_eq!(bytes_in(machine().path(), Counted::All), Ok(9000 << 10));
     }
 
     #[test]
@@ -107,11 +130,12 @@ mod tests {
         put("proc/self/cgroup", "0::/a/b\n".into());
         put("sys/fs/cgroup/a/b/memory.max", "max\n".into());
         put("sys/fs/cgroup/a/b/memory.current", format!("{MIB}\n"));
-        assert_eq!(available_in(root.path()), Ok(8 * MIB));
+        assert_eq!(bytes_in(root.path(), Counted::Free), Ok(8 * MIB));
         put("sys/fs/cgroup/a/memory.max", format!("{}\n", 4 * MIB));
         put("sys/fs/cgroup/a/memory.current", format!("{}\n", 3 * MIB));
         put("sys/fs/cgroup/a/memory.stat", format!("anon 5\nfile {}\n", 2 * MIB));
-        assert_eq!(available_in(root.path()), Ok(3 * MIB));
+        assert_eq!(bytes_in(root.path(), Counted::Free), Ok(3 * MIB));
+        assert_eq!(bytes_in(root.path(), Counted::All), Ok(4 * MIB));
     }
 
     #[test]
@@ -121,6 +145,6 @@ mod tests {
         put("proc/self/cgroup", "9:name=systemd:/\n4:memory:/x\n0::/\n");
         put("sys/fs/cgroup/memory/x/memory.limit_in_bytes", "1000000\n");
         put("sys/fs/cgroup/memory/x/memory.usage_in_bytes", "400000\n");
-        assert_eq!(available_in(root.path()), Ok(600_000));
+        assert_eq!(bytes_in(root.path(), Counted::Free), Ok(600_000));
     }
 }

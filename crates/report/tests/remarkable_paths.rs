@@ -208,9 +208,11 @@ fn a_service_and_threads_are_told() {
         .yields(&[Yield::one(Unit::Requests)]);
     let text = said("service", vec![service]).unwrap();
     assert!(text.contains("requests/s of 4 clients: half of them within"), "{text}");
-    let events = |threads, ns| {
-        at("machine", "events", &[("threads", threads)], ns).yields(&[Yield::one(Unit::Events)])
+    let beside = |threads, business, ns| {
+        at("machine", "events", &[("threads", threads), ("business", business)], ns)
+            .yields(&[Yield::one(Unit::Events)])
     };
+    let events = |threads, ns| beside(threads, "none", ns);
     // Both threads together take as long as one: they get nothing more of it.
     let text = said("threads", vec![events("1", 300_000.0), events("2", 300_000.0)]).unwrap();
     assert!(
@@ -218,6 +220,11 @@ fn a_service_and_threads_are_told() {
         "{text}"
     );
     assert_eq!(said("threads", vec![events("1", 300_000.0), events("2", 150_000.0)]), None, "twice as much");
+    // Four on two processors are no finding, and neither is what a business left of them.
+    let shared = vec![events("1", 300_000.0), events("4", 150_000.0), events("2", 150_000.0)];
+    assert_eq!(said("threads", shared), None, "as much as two");
+    let busy = beside("2", "service", 300_000.0);
+    assert_eq!(said("threads", vec![events("1", 300_000.0), busy]), None, "of something else");
 }
 
 #[test]

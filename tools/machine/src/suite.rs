@@ -34,6 +34,9 @@ pub(crate) const BUSINESS: &str = "business";
 /// # Errors
 /// Where nothing is left of it.
 pub fn presets(options: &Suite, registry: &Registry) -> Result<Vec<Preset>> {
+    if options.guest {
+        without_crossings(&options.part, "guests")?;
+    }
     let own = match (options.guest, options.quick) {
         (true, _) => {
             let mut rows = preset(registry, PATH, IN_GUESTS)?;
@@ -68,6 +71,18 @@ pub fn presets(options: &Suite, registry: &Registry) -> Result<Vec<Preset>> {
         }
     }
     Ok(presets)
+}
+
+/// Refuses crossings among these parts: the presets of other paths are for this machine.
+pub(crate) fn without_crossings(parts: &[Part], measured: &str) -> Result<()> {
+    if !parts.contains(&Part::Crossings) {
+        return Ok(());
+    }
+    Err(Error::Input {
+        place: "--part, `crossings`".into(),
+        reason: format!("{measured} have none: they are of the presets of other paths, on this machine"),
+        remedy: "leave it out; `tollway machine suite --part crossings` measures them here".into(),
+    })
 }
 
 /// A preset of a path.

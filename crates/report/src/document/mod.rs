@@ -33,8 +33,8 @@ pub use history::{
 };
 pub use host_against_guest::{AcrossTenantsDocument, HostAgainstGuestDocument, InTenantDocument};
 pub use point::{
-    ClassDocument, GradeDocument, HeadlineDocument, MissingDocument, OutcomeDocument, PointDocument,
-    PredictionDocument, QuotedDocument, SampleKind,
+    ClassDocument, GaugeDocument, GradeDocument, HeadlineDocument, MissingDocument, OutcomeDocument,
+    PointDocument, PredictionDocument, QuotedDocument, SampleKind,
 };
 pub use rate::RateDocument;
 pub(crate) use run::causes;

@@ -83,6 +83,9 @@ pub struct PointDocument {
     pub min: Option<Estimate>,
     /// What its actors counted, in all trials together.
     pub counters: BTreeMap<String, u64>,
+    /// What a trial came to that does not add up over trials: a jitter, an array's size.
+    #[serde(default)]
+    pub gauges: BTreeMap<String, GaugeDocument>,
     /// What was predicted before the first trial.
     pub prediction: Option<PredictionDocument>,
     /// What each of its tenants got; null where a single actor was measured, in no guest.
@@ -99,6 +102,16 @@ pub struct PointDocument {
     /// How narrow its interval is, of a point that is one of those that tell most of its path.
     #[serde(default)]
     pub headline: Option<HeadlineDocument>,
+}
+
+/// What trials came to. A name that ends in `_ns` says that it is in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GaugeDocument {
+    /// As the median of a point, of the trials' values.
+    pub median: f64,
+    /// The ends of its 95 % interval; null with fewer than two trials.
+    pub interval: Option<[f64; 2]>,
 }
 
 /// How narrow the interval of a headline is.
@@ -273,6 +286,7 @@ impl PointDocument {
             rates: figure.map(|_| rate::of(record)).unwrap_or_default(),
             min: figure.and_then(|_| smallest(record)).map(|i| Estimate::of_ticks(&i, hz)),
             counters: crate::counted::totals(record),
+            gauges: crate::counted::gauges(record),
             prediction: record.prediction.as_ref().map(|p| PredictionDocument::of(p, figure, hz)),
             tenants: figure.and_then(|_| TenantsDocument::of(record)),
             classes: figure.map(|_| crate::classes::of(record, hz)).unwrap_or_default(),

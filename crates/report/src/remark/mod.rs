@@ -120,6 +120,15 @@ impl<'a> Facts<'a> {
         self.points().find(fits)
     }
 
+    /// The points that differ from this one in the value of an axis and in nothing else.
+    fn beside(&self, point: &'a PointDocument, axis: &'a str) -> impl Iterator<Item = &'a PointDocument> {
+        let others = move |p: &'a PointDocument| p.params.iter().filter(move |(name, _)| *name != axis);
+        self.points().filter(move |p| {
+            let alike = p.path == point.path && p.variant == point.variant && others(p).eq(others(point));
+            alike && p.params.get(axis) != point.params.get(axis)
+        })
+    }
+
     /// What its operation takes, in nanoseconds; `None` where that is of no use.
     fn takes(&self, path: &str, variant: &str, at: &[(&str, &str)]) -> Option<Span> {
         sure(self.point(path, variant, at)?.median?.ns)

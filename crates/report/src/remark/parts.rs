@@ -41,8 +41,9 @@ pub(super) fn durable(facts: &Facts<'_>) -> Option<Said> {
 /// What large blocks bring more than small ones.
 pub(super) fn block_size(facts: &Facts<'_>) -> Option<Said> {
     let of = |pattern| {
-        let at = |size| disk(facts, pattern, size, "B/s");
-        let (small, large) = (at("4096")?, at("1048576")?);
+        let small = facts.point(PATH, "disk", &[("pattern", pattern), ("size", "4096")])?;
+        let large = facts.beside(small, "size").find(|p| p.params["size"].to_string() == "1048576")?;
+        let (small, large) = (rate_of(small, "B/s")?, rate_of(large, "B/s")?);
         Some((pattern, small, large, sure(large.over(small)?)?))
     };
     let both = ["read", "write"].into_iter().filter_map(of).filter(|(.., more)| more.lo > 1.0);
@@ -93,17 +94,18 @@ pub(super) fn service(facts: &Facts<'_>) -> Option<Said> {
     Some(Said::new(text, longer.lo))
 }
 
-/// What all processors compute more than one.
+/// What all processors compute more than one: as many threads as there is any use in.
 pub(super) fn threads(facts: &Facts<'_>) -> Option<Said> {
-    let mut by_threads: Vec<(u64, Span)> = facts
-        .points()
-        .filter(|p| p.path == PATH && p.variant == "events")
-        .filter_map(|p| Some((p.params.get("threads")?.to_string().parse().ok()?, rate_of(p, "events/s")?)))
-        .collect();
-    by_threads.sort_by_key(|(threads, _)| *threads);
-    let [(1, one), .., (threads, all)] = by_threads.as_slice() else { return None };
-    let more = sure(all.over(*one)?)?;
-    let even = *threads as f64;
+    let one = facts.point(PATH, "events", &[("threads", "1")])?;
+    let number = |p: &PointDocument| p.params.get("threads")?.to_string().parse::<u64>().ok();
+    let others = facts.beside(one, "threads").filter_map(|p| Some((number(p)?, rate_of(p, "events/s")?)));
+    let (one, mut others) = (rate_of(one, "events/s")?, others.collect::<Vec<_>>());
+    // Threads beyond the processors share them, and do no more than fewer did.
+    let (_, most) = *others.iter().max_by(|(_, a), (_, b)| a.estimate.total_cmp(&b.estimate))?;
+    others.sort_by_key(|(threads, _)| *threads);
+    let (threads, all) = others.into_iter().find(|(_, rate)| rate.hi >= most.lo)?;
+    let more = sure(all.over(one)?)?;
+    let even = threads as f64;
     (more.hi < 0.9 * even).then(|| {
         let text = format!(
             "{threads} threads compute {} as much as one, not {threads} ×: {} events/s against {}.",

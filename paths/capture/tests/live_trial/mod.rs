@@ -19,12 +19,14 @@ static ALONE: Mutex<()> = Mutex::new(());
 pub struct Trial {
     pub spread: Spread,
     pub counters: BTreeMap<String, u64>,
+    pub gauges: BTreeMap<String, u64>,
     pub visits: BTreeMap<String, u64>,
 }
 
 impl Trial {
+    /// A counter or a gauge.
     pub fn count(&self, name: &str) -> u64 {
-        self.counters[name]
+        *self.counters.get(name).unwrap_or_else(|| &self.gauges[name])
     }
 
     /// Ticks of the capture's thread a packet.
@@ -95,7 +97,7 @@ pub fn play(variant: &str, milliseconds: f64, settings: &[(&str, Value)]) -> Res
         }
         tally.merge(&counted);
     }
-    let trial = Trial { spread, counters: tally.counters, visits: tally.visits };
+    let trial = Trial { spread, counters: tally.counters, gauges: tally.gauges, visits: tally.visits };
     println!("{} {params}: {:.0} c, {:?} {:?}", variant.name(), trial.cost(), trial.counters, trial.visits);
     Ok(trial)
 }

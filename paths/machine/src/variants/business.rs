@@ -9,13 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use rustix::process::getpid;
-use rustix::thread::{sched_getaffinity, sched_setaffinity};
 use tollway_core::{
     Actor, Address, Axis, Clock, Error, Forecast, Params, Place, Plan, Recorder, Result, Role, Tally,
     TollSource, Variant, Window, Yield,
 };
 use tollway_host::clock::{self, RunClock};
+use tollway_host::cpu::{cpus_of_process, set_affinity};
 use tollway_host::scratch;
 
 use super::service::{ANSWERED, ServerActor, connect};
@@ -110,9 +109,7 @@ struct Roaming<A>(A);
 impl<A: Actor> Actor for Roaming<A> {
     fn ready(&mut self, place: &Place) -> Result<Address> {
         // Only threads of actors are pinned, and a thread starts where the one that makes it may run.
-        let free = |e| Error::system("letting a thread run on any processor", e);
-        let all = sched_getaffinity(Some(getpid())).map_err(free)?;
-        sched_setaffinity(None, &all).map_err(free)?;
+        set_affinity(&cpus_of_process()?)?;
         self.0.ready(place)
     }
 
@@ -209,9 +206,9 @@ impl Actor for Customers {
     fn tally(&mut self) -> Tally {
         let Some(worked) = self.worked else { return Tally::default() };
         Tally::default()
-            .counter("business_requests_a_second", worked.requests_a_second.round() as u64)
-            .counter("business_p50_ns", worked.p50_ns as u64)
-            .counter("business_p99_ns", worked.p99_ns as u64)
+            .gauge("business_requests_a_second", worked.requests_a_second.round() as u64)
+            .gauge("business_p50_ns", worked.p50_ns as u64)
+            .gauge("business_p99_ns", worked.p99_ns as u64)
     }
 }
 
@@ -322,10 +319,10 @@ mod tests {
             }
         });
         let tally = run[2].tally();
-        let rate = tally.counters["business_requests_a_second"];
+        let rate = tally.gauges["business_requests_a_second"];
         // Eight clients that think for 10 ms; far fewer on a machine that is busy with other tests.
         assert!((20..=1200).contains(&rate), "{tally:?}");
-        assert!(tally.counters["business_p99_ns"] >= tally.counters["business_p50_ns"]);
+        assert!(tally.gauges["business_p99_ns"] >= tally.gauges["business_p50_ns"]);
     }
 
     #[test]

@@ -147,6 +147,7 @@ impl Variant for Service {
             seed: 0,
             load: None,
             counts: BTreeMap::new(),
+            late_ns: 0,
         }))
     }
 }
@@ -218,6 +219,8 @@ struct Clients {
     seed: u64,
     load: Option<Load>,
     counts: BTreeMap<&'static str, u64>,
+    /// By how much clients overslept on average.
+    late_ns: u64,
 }
 
 impl Actor for Clients {
@@ -255,7 +258,7 @@ impl Actor for Clients {
         )?;
         let sent: u64 = self.counts.values().sum();
         let late = late as f64 / sent.max(1) as f64 / self.hz * 1e9;
-        self.counts.insert("late_ns", late as u64);
+        self.late_ns = late as u64;
         Ok(())
     }
 
@@ -268,7 +271,8 @@ impl Actor for Clients {
     }
 
     fn tally(&mut self) -> Tally {
-        self.counts.iter().fold(Tally::default(), |tally, (name, count)| tally.counter(*name, *count))
+        let tally = Tally::default().gauge("late_ns", self.late_ns);
+        self.counts.iter().fold(tally, |tally, (name, count)| tally.counter(*name, *count))
     }
 }
 

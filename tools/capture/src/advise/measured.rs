@@ -148,7 +148,7 @@ pub fn read(
     let pauses: Vec<f64> = trials
         .iter()
         .filter(at_full)
-        .map(|trial| Books::of(trial, warmup_ms).count("longest_between_reads_ns") as f64 / 1e9)
+        .map(|trial| Books::of(trial, warmup_ms).gauge("longest_between_reads_ns") as f64 / 1e9)
         .collect();
     measured.pause = pause(&pauses).unwrap_or(exactly(0.0));
     if let Some((setup, params)) = at_work(asked, registry, setups)? {
@@ -180,7 +180,7 @@ fn load(point: &Point, trials: &[Trial], warmup_ms: f64) -> Result<Load, String>
         let books = Books::of(trial, warmup_ms);
         cycles.entry(trial.block).or_default().push(trial.mean);
         carried.entry(trial.block).or_default().push(books.carried_per_second);
-        pause = pause.max(books.count("longest_between_reads_ns"));
+        pause = pause.max(books.gauge("longest_between_reads_ns"));
         dropped += books.count("dropped");
         packets += books.count("operations");
         reads += books.count("reads");
@@ -218,6 +218,11 @@ impl Books<'_> {
     /// A counter; those of live variants are all there.
     pub fn count(&self, name: &str) -> u64 {
         self.trial.tally.counters.get(name).copied().unwrap_or_default()
+    }
+
+    /// A gauge.
+    fn gauge(&self, name: &str) -> u64 {
+        self.trial.tally.gauges.get(name).copied().unwrap_or_default()
     }
 }
 

@@ -34,6 +34,9 @@ pub struct ModesDocument {
     pub comparison: ComparisonDocument,
     /// What encryption was foretold to cost before the rows were measured, and what it cost.
     pub foretold: Vec<ForetoldDocument>,
+    /// Rows that were to be foretold and could not be, and why.
+    #[serde(default)]
+    pub not_foretold: Vec<SetbackDocument>,
     /// Rows that were skipped or failed, and why.
     pub setbacks: Vec<SetbackDocument>,
     /// What repetitions have come to, of which `comparison` and `foretold` are the last; null where there was one only.
@@ -138,10 +141,10 @@ impl ModesDocument {
                 setbacks.push(row);
             }
         }
-        setbacks.extend(lost.iter().map(|Lost { variant, params, why }| SetbackDocument {
+        let not_foretold = lost.iter().map(|Lost { variant, params, why }| SetbackDocument {
             title: title(titles, variant, |axis| params.get(axis).cloned()).unwrap_or(variant).to_owned(),
             why: why.clone(),
-        }));
+        });
         ModesDocument {
             schema_version: SCHEMA_VERSION,
             modes: [0, 1].map(|side| ModeDocument::of(&asked.modes[side])),
@@ -155,6 +158,7 @@ impl ModesDocument {
                     ForetoldDocument::of(point, called(&point.variant, &point.params, &point.title))
                 })
                 .collect(),
+            not_foretold: not_foretold.collect(),
             setbacks,
             repeated: None,
         }

@@ -159,7 +159,7 @@ fn why_not(report: &RunReport) -> String {
     let setbacks =
         report.document().points.iter().filter_map(|point| Some((&point.title, setback::why(point)?)));
     let first = setbacks.map(|(title, why)| format!("{title}: {why}")).next();
-    format!("not foretold: {}", first.unwrap_or_else(|| "what it is made of has no figure".into()))
+    first.unwrap_or_else(|| "what it is made of has no figure".into())
 }
 
 /// The same without encryption.

@@ -2,7 +2,7 @@
 
 use tollway_report::{PageTable, Result, comparison_page};
 
-use super::words::FORETOLD;
+use super::words::{FORETOLD, NOT_FORETOLD};
 use super::{ModeDocument, ModesDocument};
 
 impl ModesDocument {
@@ -16,8 +16,9 @@ impl ModesDocument {
         let mut lead: Vec<String> =
             self.modes.iter().map(|mode| format!("{}: {}.", mode.name, mode.about)).collect();
         lead.push(self.how());
-        let tables: Vec<PageTable> =
-            [self.repeated(), self.foretold(), self.set(), self.setbacks()].into_iter().flatten().collect();
+        let [not_foretold, without_a_figure] = self.setbacks();
+        let tables = [self.repeated(), self.foretold(), not_foretold, self.set(), without_a_figure];
+        let tables: Vec<PageTable> = tables.into_iter().flatten().collect();
         comparison_page(&self.comparison, &title, &lead, &tables)
     }
 
@@ -75,12 +76,16 @@ impl ModesDocument {
         })
     }
 
-    fn setbacks(&self) -> Option<PageTable> {
-        (!self.setbacks.is_empty()).then(|| PageTable {
-            title: "Rows without a figure".into(),
-            lead: String::new(),
-            heads: ["Row", "Why"].map(String::from).to_vec(),
-            rows: self.setbacks.iter().map(|row| vec![row.title.clone(), row.why.clone()]).collect(),
-        })
+    fn setbacks(&self) -> [Option<PageTable>; 2] {
+        [(NOT_FORETOLD, &self.not_foretold), ("Rows without a figure", &self.setbacks)].map(
+            |(title, rows)| {
+                (!rows.is_empty()).then(|| PageTable {
+                    title: title.into(),
+                    lead: String::new(),
+                    heads: ["Row", "Why"].map(String::from).to_vec(),
+                    rows: rows.iter().map(|row| vec![row.title.clone(), row.why.clone()]).collect(),
+                })
+            },
+        )
     }
 }

@@ -67,6 +67,7 @@ fn sides(asked: &Asked<'_>) -> [Side; 2] {
 fn presets(asked: &Asked<'_>, registry: &Registry) -> Result<Vec<Preset>> {
     let options = asked.options;
     let path = registry.path(PATH)?;
+    suite::without_crossings(&options.part, "two modes")?;
     let of = |name: &str| -> Result<Preset> {
         let rows = suite::preset(registry, PATH, name)?;
         let mut cases = Vec::new();

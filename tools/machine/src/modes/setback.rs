@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use tollway_core::Params;
 use tollway_report::document::PointDocument;
 
-/// A row without a figure, or one that could not be foretold.
+/// A row that has less than it should.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SetbackDocument {

@@ -8,6 +8,7 @@ use tollway_report::number::{percent, rate, ratio};
 use super::{ForetoldDocument, ModeDocument, ModesDocument, RepeatedDocument, RepeatedRow};
 
 pub(super) const FORETOLD: &str = "What encryption was foretold to leave, before the rows were measured";
+pub(super) const NOT_FORETOLD: &str = "Of these it could not be foretold";
 
 /// The word of a verdict, and what stands in the place of one.
 fn verdict(verdict: Option<VerdictDocument>) -> &'static str {
@@ -33,6 +34,12 @@ impl ModesDocument {
                 table.row(row.cells().map(Cell::plain));
             }
             text += &table.render(width);
+        }
+        if !self.not_foretold.is_empty() {
+            text += &format!("\n{NOT_FORETOLD}\n");
+            for row in &self.not_foretold {
+                text += &format!("  {}: {}\n", printable(&row.title), printable(&row.why));
+            }
         }
         if let Some(repeated) = &self.repeated {
             text += &format!("\n{}\n", repeated.to_text(width));

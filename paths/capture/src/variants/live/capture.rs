@@ -307,7 +307,7 @@ impl Actor for Capture {
             .counter("reordered", listening.observer.reordered())
             .counter("reads", reads)
             .counter("read_late", late)
-            .counter("longest_between_reads_ns", longest)
+            .gauge("longest_between_reads_ns", longest)
             .visited(SENDING, sent)
             .visited(TAPPING, sent)
             .visited(WAKING, asleep)

@@ -34,7 +34,7 @@ impl Variant for Primes {
 
     fn caveats(&self) -> &str {
         "An operation is the whole count, which goes on beyond the window until it is done. What is not done within its box has no \
-         figure: the point fails and says how far it came. python3 times itself, without the start of the interpreter."
+         figure: the point is skipped and says how far it came. python3 times itself, without the start of the interpreter."
     }
 
     fn axes(&self) -> Vec<Axis> {

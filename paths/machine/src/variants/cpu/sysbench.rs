@@ -23,10 +23,10 @@ impl Sysbench {
 impl Actor for Sysbench {
     fn ready(&mut self, _: &Place) -> Result<Address> {
         self.hz = clock::hz()?;
-        let topology = Topology::read().unwrap_or_default();
-        let slots =
-            choose_slots_from(self.threads, &cpus_of_process()?, &topology).map_err(Error::Missing)?;
-        self.cpus = slots.cpus;
+        let (all, topology) = (cpus_of_process()?, Topology::read().unwrap_or_default());
+        // Threads beyond the processors share them.
+        let wanted = self.threads.min(all.len() as u32);
+        self.cpus = choose_slots_from(wanted, &all, &topology).map_err(Error::Missing)?.cpus;
         Ok(Address::none())
     }
 

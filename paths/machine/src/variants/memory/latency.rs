@@ -86,7 +86,7 @@ impl Work for Chase<'_> {
 
 impl Actor for Chaser {
     fn ready(&mut self, place: &Place) -> Result<Address> {
-        fits(self.kib << 10)?;
+        fits(self.kib << 10, 0)?;
         self.cycle = Some(Cycle::new((self.kib << 10) as usize, self.pages, place.lot.seed)?);
         Ok(Address::none())
     }

@@ -15,8 +15,8 @@ pub(super) fn all() -> Vec<Box<dyn Variant>> {
     vec![Box::new(stream::Stream), Box::new(latency::Latency), Box::new(faults::Faults)]
 }
 
-/// What of the available memory a part takes at most.
-const SHARE: f64 = 0.6;
+/// What of the available memory a part takes at most. Half: see [`fits`].
+const SHARE: f64 = 0.5;
 
 /// Which pages the memory is of.
 fn backing() -> Axis {
@@ -64,20 +64,18 @@ fn refused(axis: &str, value: &str, reason: &str, wanted: &str) -> Error {
     }
 }
 
-/// Bytes that a part may take here, at most; nothing is known where the kernel does not tell.
-fn room() -> Result<u64> {
-    memory::available().map(|bytes| (bytes as f64 * SHARE) as u64).map_err(Error::Missing)
-}
-
-/// Refuses to take more than that.
-fn fits(bytes: u64) -> Result<()> {
-    let room = room()?;
+/// Refuses to take more than there is room for. Of `bytes` others of the same trial take so many at the same time, and nobody knows
+/// whether they have them already. With at most half of what is available, them included, nobody is refused who has room, and all of
+/// them together have it: `b ≤ (a + o) / 2` and `o < b` make `b < a`.
+fn fits(bytes: u64, by_others: u64) -> Result<()> {
+    let available = memory::available().map_err(Error::Missing)?;
+    let room = ((available + by_others) as f64 * SHARE) as u64;
     if bytes <= room {
         return Ok(());
     }
     Err(Error::Missing(Missing::new(
         format!("{} MiB of memory", bytes >> 20),
-        format!("{:.0} % of what is available are {} MiB", SHARE * 100.0, room >> 20),
+        format!("{} MiB are available, and {:.0} % of them may be taken", available >> 20, SHARE * 100.0),
         "end other programs, or give the guest or control group more",
     )))
 }

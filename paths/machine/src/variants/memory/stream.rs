@@ -2,16 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use rustix::thread::sched_getaffinity;
 use tollway_core::{
     Actor, Address, Axis, Clock, Domain, Error, Missing, Params, Place, Plan, Recorder, Result, SUB_TICKS,
     Tally, Value, Variant, Window, Yield,
 };
 use tollway_host::clock::{self, RunClock};
-use tollway_host::cpu::{allowed_cpus, last_level_caches};
+use tollway_host::cpu::{allowed_cpus, cpus_of_process, last_level_caches};
+use tollway_host::memory;
 use tollway_load::{Work, repeat};
 
-use super::{backing, backing_told, fits, pages_of, plan, refused, room};
+use super::{backing, backing_told, fits, pages_of, plan, refused};
 use crate::engine::memory::Pages;
 use crate::engine::memory::program::{self, Printed};
 use crate::engine::memory::stream::{Arrays, Kernel, PER_MIB, Stores};
@@ -138,13 +138,17 @@ impl Variant for Stream {
     }
 }
 
+/// What of all memory the three arrays take at most: what is in use is not known to be the same for all threads, which must agree.
+const SHARE_OF_ALL: f64 = 0.3;
+
 /// MiB of each array by STREAM's rule, and of the caches that it is about.
 fn by_the_rule() -> Result<(u64, u64)> {
     let caches = last_level_caches().map_err(|missing| {
         Error::Missing(Missing { remedy: format!("{}; or set `mib`", missing.remedy), ..missing })
     })?;
     let wanted = (TIMES_THE_CACHE * caches).div_ceil(MIB);
-    Ok((wanted.min(room()? / 3 / MIB).max(1), caches / MIB))
+    let room = (memory::total().map_err(Error::Missing)? as f64 * SHARE_OF_ALL) as u64;
+    Ok((wanted.min(room / 3 / MIB).max(1), caches / MIB))
 }
 
 /// One of the threads, with its part of the arrays.
@@ -184,13 +188,13 @@ impl Actor for Ours {
             said => (said, None),
         };
         let part = whole.div_ceil(self.threads.into());
-        fits(3 * part * MIB)?;
+        fits(3 * whole * MIB, 3 * (whole - part) * MIB)?;
         let arrays = Arrays::new(part as usize * PER_MIB, self.stores, self.pages)?;
         self.passing = Some(Passing { kernel: self.kernel, arrays, mib: part as u32, done: 0 });
         // Parts add up to the whole; the caches are everybody's.
-        self.counted = Tally::default().counter("array_MiB", part);
+        self.counted = Tally::default().gauge("array_MiB", part);
         if let (Some(caches), 0) = (caches, place.lot.number) {
-            self.counted = self.counted.clone().counter("last_level_cache_MiB", caches);
+            self.counted = self.counted.clone().gauge("last_level_cache_MiB", caches);
         }
         Ok(Address::none())
     }
@@ -205,7 +209,7 @@ impl Actor for Ours {
         let hz = clock.now().saturating_sub(began) as f64 / begun.elapsed().as_secs_f64();
         if let Some((shortest, _)) = recorder.spread().counts.first() {
             let seconds = *shortest as f64 / SUB_TICKS as f64 / hz;
-            self.counted = self.counted.clone().counter(BEST, megabytes(self.kernel, 1.0, seconds));
+            self.counted = self.counted.clone().gauge(BEST, megabytes(self.kernel, 1.0, seconds));
         }
         Ok(())
     }
@@ -222,7 +226,7 @@ impl Actor for Ours {
     }
 }
 
-/// The counter of the best pass of a trial: of several threads the sum of each one's best.
+/// The gauge of the best pass of a trial: of several threads the sum of each one's best.
 const BEST: &str = "best_MB/s";
 
 /// Megabytes a second of a kernel that takes so long for so many MiB of each array.
@@ -240,16 +244,7 @@ struct Tool {
 impl Tool {
     /// Where it may run: one thread where this one may, several wherever this process may.
     fn processors(&self) -> Result<Vec<u32>> {
-        if self.threads == 1 {
-            return allowed_cpus();
-        }
-        // The first thread of the process, which nobody keeps on one processor.
-        let first = sched_getaffinity(Some(rustix::process::getpid()))
-            .map_err(|e| Error::system("asking for this process's processors", e))?;
-        Ok((0..rustix::thread::CpuSet::MAX_CPU)
-            .filter(|cpu| first.is_set(*cpu))
-            .map(|cpu| cpu as u32)
-            .collect())
+        if self.threads == 1 { allowed_cpus() } else { cpus_of_process() }
     }
 }
 
@@ -285,6 +280,6 @@ impl Actor for Tool {
         let Some(printed) = &self.printed else { return Tally::default() };
         let mib = printed.numbers as f64 / PER_MIB as f64;
         let [_, least, _] = printed.rate(self.kernel).seconds;
-        Tally::default().counter("array_MiB", mib as u64).counter(BEST, megabytes(self.kernel, mib, least))
+        Tally::default().gauge("array_MiB", mib as u64).gauge(BEST, megabytes(self.kernel, mib, least))
     }
 }

@@ -142,7 +142,7 @@ impl Actor for Receiving {
             .counter("lost_datagrams", received.lost())
             .counter("late_datagrams", received.numbers.late())
             .counter("doubled_datagrams", received.numbers.doubled())
-            .counter("jitter_ns", received.jitter.nanoseconds() as u64)
+            .gauge("jitter_ns", received.jitter.nanoseconds() as u64)
     }
 }
 
@@ -177,7 +177,7 @@ impl Actor for Sending {
         let nanoseconds = |time: Duration| time.as_nanos() as u64;
         Tally::default()
             .counter("sent_datagrams", sent.datagrams)
-            .counter("sent_late_mean_ns", nanoseconds(sent.late.sum) / sent.datagrams.max(1))
-            .counter("sent_late_worst_ns", nanoseconds(sent.late.worst))
+            .gauge("sent_late_mean_ns", nanoseconds(sent.late.sum) / sent.datagrams.max(1))
+            .gauge("sent_late_worst_ns", nanoseconds(sent.late.worst))
     }
 }

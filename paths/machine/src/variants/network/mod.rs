@@ -56,7 +56,7 @@ fn plan(params: &Params, operation: String, measured: &str) -> Result<Plan> {
     Between::of(params)?.settled(plan, params)
 }
 
-/// Whether a tool of the field measures; what this needs of a machine is added to the plan.
+/// That a variant of two ends has no third.
 fn no_such_role(role: &str, variant: &str) -> Error {
     Error::Input {
         place: format!("role `{role}`"),

@@ -164,7 +164,7 @@ impl Actor for Receiving {
         let received = self.received.unwrap_or_default();
         Tally::default()
             .counter("received_bytes", received.bytes)
-            .counter("receive_buffer_bytes", received.buffer)
+            .gauge("receive_buffer_bytes", received.buffer)
     }
 }
 
@@ -197,7 +197,7 @@ impl Actor for Sending {
         let sent = self.sent.unwrap_or_default();
         Tally::default()
             .counter("sent_bytes", sent.bytes)
-            .counter("send_buffer_bytes", sent.buffer)
+            .gauge("send_buffer_bytes", sent.buffer)
             .counter("segments_sent_again", sent.again)
     }
 }

@@ -73,7 +73,7 @@ impl Actor for ToolServer {
             Traffic::Datagrams { .. } => Tally::default()
                 .counter("received_datagrams", received.datagrams.saturating_sub(received.lost))
                 .counter("lost_datagrams", received.lost)
-                .counter("jitter_ns", received.jitter as u64),
+                .gauge("jitter_ns", received.jitter as u64),
         }
     }
 }
