@@ -62,9 +62,9 @@ guest-test: agent              ## eight Linux guests at once, and twenty started
 	TOLLWAY_REQUIRE=qemu,agent TOLLWAY_GUESTS_AT_ONCE=8 TOLLWAY_GUEST_CYCLES=20 \
 	  $(CARGO) test --package tollway-tenant --test linux_guests -- --nocapture
 
-modes-bar: setup-guest agent   ## two modes of guests compared five times from the start: has each row the same verdict? (10 minutes) Wants the machine to itself
+modes-bar: setup-guest agent   ## two modes of guests compared five times from the start: has each row of their disks the same verdict? (30 minutes) Wants the machine to itself
 	$(CARGO) build --release --package tollway
-	target/release/tollway --store target/modes-bar.db machine modes high-performance balanced --repeat 5 --time 600 --part cpu --part memory --part disk \
+	target/release/tollway --store target/modes-bar.db machine modes high-performance balanced --repeat 5 --time 1800 --part disk \
 	  --until 4 --margin 10 --html target/modes-bar.html
 
 hostile:                       ## hostile tenants of a crypto card, HOSTILE_CHAINS (10^7) chains of them: do neighbours, keys or the card's memory suffer? Wants the machine to itself

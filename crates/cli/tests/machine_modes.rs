@@ -138,6 +138,11 @@ fn encryption_in_guests_is_foretold_measured_and_graded() {
         }),
         "{found:#}"
     );
+    // Guests of either mode for each of the two blocks, and none of a block before: `report` shows the last run.
+    let (run, _) = bench.ends(&["report", "--json"], 0);
+    let run: Value = serde_json::from_str(&run).unwrap();
+    let boots = run["guests"]["linux_guests"]["boots"].as_u64().unwrap();
+    assert!(boots >= 4, "{}", run["guests"]);
     // What is made durable is not foretold.
     let foretold = found["foretold"].as_array().unwrap();
     assert_eq!(foretold.len(), figures.len() - 1, "{foretold:#?}");

@@ -291,6 +291,9 @@ impl Session<'_> {
         let blocks = which.iter().map(|p| self.points[*p].spec.runs).max().unwrap_or(0);
         let executables: Vec<Executable> = self.sides.iter().map(|s| s.executable(&self.lab.own)).collect();
         for block in 0..blocks {
+            if block > 0 && self.sides.len() > 1 {
+                self.guests.part();
+            }
             let in_block: Vec<(usize, u32)> = which
                 .iter()
                 .filter(|p| block < self.points[**p].spec.runs)
