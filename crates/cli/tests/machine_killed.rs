@@ -80,6 +80,8 @@ const HERE: (&[&[&str]], f64) = (
         ],
         &["machine", "suite", "--quick", "--runs", "99", "--by", "both", "--part", "network"],
         &["machine", "suite", "--quick", "--runs", "99", "--part", "service,memory"],
+        // In a suite it would come after what Python counts, and that is later than the kills.
+        &["measure", "machine", "--preset", "suite", "--runs", "99", "--only", "sysbench"],
     ],
     2.5,
 );
