@@ -6,7 +6,6 @@
 //!              └ counts what it redirects                              fill ring (empty chunks) ──┘
 //! ```
 
-mod bpf;
 mod indices;
 mod port;
 mod program;

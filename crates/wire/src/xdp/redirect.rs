@@ -1,11 +1,12 @@
 //! The program on an interface, with the maps that it looks into. It is detached when the last of its sockets is dropped
 //! or the process ends: a link dies with its descriptor.
 
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd};
 
+use tollway_bpf::{Attached, Map, MapKind, Program, ProgramKind};
 use tollway_core::Missing;
 
-use super::{bpf, program::redirect_and_count};
+use super::program::redirect_and_count;
 use crate::{Interface, WireError};
 
 /// `XDP_FLAGS_SKB_MODE`, `XDP_FLAGS_DRV_MODE` (linux/if_link.h).
@@ -24,11 +25,11 @@ pub enum Mode {
 /// A program on an interface that sends frames to sockets.
 #[derive(Debug)]
 pub struct Redirect {
-    sockets: OwnedFd,
-    counts: OwnedFd,
+    sockets: Map,
+    counts: Map,
     mode: Mode,
-    _program: OwnedFd,
-    _link: OwnedFd,
+    _program: Program,
+    _attached: Attached,
 }
 
 impl Redirect {
@@ -48,16 +49,18 @@ impl Redirect {
             _ => WireError::system(doing(what), error),
         };
         let queues = interface.receive_queues.max(1);
-        let sockets = bpf::map(bpf::XSKMAP, 4, queues).map_err(|e| failed("making a map of sockets", e))?;
-        let counts =
-            bpf::map(bpf::PERCPU_ARRAY, 8, queues).map_err(|e| failed("making a map of counts", e))?;
-        let program = redirect_and_count(sockets.as_raw_fd(), counts.as_raw_fd());
-        let program = bpf::load(&program).map_err(|e| failed("loading an XDP program", e))?;
+        let map = |kind, value| Map::new(kind, 4, value, queues);
+        let sockets = map(MapKind::Sockets, 4).map_err(|e| failed("making a map of sockets", e))?;
+        let counts = map(MapKind::ArrayOnEach, 8).map_err(|e| failed("making a map of counts", e))?;
+        let program = Program::load(ProgramKind::Xdp, &redirect_and_count(&sockets, &counts));
+        let program = program.map_err(|e| failed("loading an XDP program", e))?;
         let mut refused = std::io::Error::from_raw_os_error(libc::EOPNOTSUPP);
         for &mode in modes {
             let flags = if mode == Mode::Native { DRIVER_MODE } else { SKB_MODE };
-            match bpf::attach(program.as_fd(), interface.index, flags) {
-                Ok(link) => return Ok(Redirect { sockets, counts, mode, _program: program, _link: link }),
+            match program.at_interface(interface.index, flags) {
+                Ok(attached) => {
+                    return Ok(Redirect { sockets, counts, mode, _program: program, _attached: attached });
+                }
                 Err(error) if matches!(error.raw_os_error(), Some(libc::EBUSY | libc::EEXIST)) => {
                     return Err(WireError::input(
                         format!("interface {}", interface.name),
@@ -81,7 +84,8 @@ impl Redirect {
 
     /// From now on frames of a receive queue go to a socket that is bound to that queue.
     pub(super) fn register(&self, queue: u32, socket: BorrowedFd<'_>) -> Result<(), WireError> {
-        bpf::set_descriptor(self.sockets.as_fd(), queue, socket)
+        self.sockets
+            .set(&queue.to_ne_bytes(), &socket.as_raw_fd().to_ne_bytes())
             .map_err(|error| WireError::system(format!("sending frames of queue {queue} to a socket"), error))
     }
 
@@ -90,9 +94,8 @@ impl Redirect {
     /// # Errors
     /// If the kernel does not tell.
     pub fn redirected(&self, queue: u32) -> Result<u64, WireError> {
-        let mut each = vec![0u64; bpf::possible_cpus()];
-        bpf::read_percpu(self.counts.as_fd(), queue, &mut each)
-            .map_err(|error| WireError::system("reading an XDP program's counts", error))?;
-        Ok(each.iter().sum())
+        let each = self.counts.get(&queue.to_ne_bytes());
+        let each = each.map_err(|error| WireError::system("reading an XDP program's counts", error))?;
+        Ok(self.counts.summed(&each.unwrap_or_default()).iter().sum())
     }
 }

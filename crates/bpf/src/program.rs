@@ -1,0 +1,102 @@
+//! A program that the kernel has taken, and where it is attached.
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use crate::call::{LINK_CREATE, PROGRAM_LOAD, RAW_TRACEPOINT_OPEN, call, number, own, pair};
+
+/// What a program is for (`enum bpf_prog_type`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProgramKind {
+    /// Frames of an interface.
+    Xdp = 6,
+    /// Tracepoints, with the arguments as the kernel has them: an array of words of 64 bits.
+    RawTracepoint = 17,
+}
+
+/// `BPF_XDP`, where an XDP program is attached.
+const ATTACH_XDP: u64 = 37;
+
+/// The longest that the verifier may say.
+const LOG: usize = 64 << 10;
+
+/// A program in the kernel, attached to nothing.
+#[derive(Debug)]
+pub struct Program(OwnedFd);
+
+/// A program that runs, until this is dropped.
+#[derive(Debug)]
+pub struct Attached {
+    _link: OwnedFd,
+}
+
+impl Program {
+    /// Has the kernel check a program and take it.
+    ///
+    /// # Errors
+    /// This process may not, or the verifier refuses it: what that says is in the error.
+    pub fn load(kind: ProgramKind, words: &[u64]) -> io::Result<Program> {
+        // Helpers that look into the kernel are for such programs alone.
+        let license = c"Dual MIT/GPL";
+        let mut attributes = [0u64; 6];
+        attributes[0] = pair(kind as u32, words.len() as u32);
+        (attributes[1], attributes[2]) = (words.as_ptr() as u64, license.as_ptr() as u64);
+        // SAFETY: the program has as many words as is said; the licence ends with a zero; there is no log.
+        let loaded = unsafe { call(PROGRAM_LOAD, &attributes) };
+        match loaded {
+            // SAFETY: it was just made.
+            Ok(descriptor) => Ok(Program(unsafe { own(descriptor) })),
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EACCES)) => {
+                let mut log = vec![0u8; LOG];
+                attributes[3] = pair(1, LOG as u32);
+                attributes[4] = log.as_mut_ptr() as u64;
+                // SAFETY: as before, and the log has as many bytes as is said.
+                if let Ok(descriptor) = unsafe { call(PROGRAM_LOAD, &attributes) } {
+                    // SAFETY: it was just made.
+                    return Ok(Program(unsafe { own(descriptor) }));
+                }
+                let said = String::from_utf8_lossy(&log);
+                let said = said.trim_end_matches('\0').trim();
+                Err(if said.is_empty() {
+                    error
+                } else {
+                    io::Error::new(error.kind(), format!("{error}: {said}"))
+                })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Runs it at each passage of a tracepoint: of a [`RawTracepoint`](ProgramKind::RawTracepoint).
+    ///
+    /// # Errors
+    /// The kernel has no tracepoint of that name, or the program reads more arguments than it has.
+    pub fn at_tracepoint(&self, name: &str) -> io::Result<Attached> {
+        let name = CString::new(name)?;
+        // SAFETY: the name ends with a zero.
+        let link =
+            unsafe { call(RAW_TRACEPOINT_OPEN, &[name.as_ptr() as u64, pair(number(self.as_fd()), 0)]) };
+        // SAFETY: it was just made.
+        link.map(|link| Attached { _link: unsafe { own(link) } })
+    }
+
+    /// Runs it for each frame of an interface: of an [`Xdp`](ProgramKind::Xdp).
+    ///
+    /// # Errors
+    /// The kernel's: EBUSY where there is another already.
+    pub fn at_interface(&self, interface: u32, flags: u32) -> io::Result<Attached> {
+        // SAFETY: there is no address among these.
+        let link = unsafe {
+            call(LINK_CREATE, &[pair(number(self.as_fd()), interface), ATTACH_XDP | u64::from(flags) << 32])
+        };
+        // SAFETY: it was just made.
+        link.map(|link| Attached { _link: unsafe { own(link) } })
+    }
+}
+
+impl AsFd for Program {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}

@@ -1,0 +1,10 @@
+//! Counts the crossings of any program while it runs: system calls by number with the time in the kernel, switches, wake-ups, faults, signals,
+//! interrupts.
+//!
+//! - [`kernel`]: small programs at the kernel's tracepoints, which count in memory that they share with this process. Nothing is written for an event, so
+//!   nothing can be lost; a thread for which there was no room is counted as such.
+
+pub mod kernel;
+mod start;
+
+pub use start::start;
