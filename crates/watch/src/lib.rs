@@ -4,7 +4,9 @@
 //! - [`kernel`]: small programs at the kernel's tracepoints, which count in memory that they share with this process. Nothing is written for an event, so
 //!   nothing can be lost; a thread for which there was no room is counted as such.
 
+mod counts;
 pub mod kernel;
 mod start;
 
+pub use counts::{Calls, Counts, File, FileKind, Moments, Thread};
 pub use start::start;

@@ -11,7 +11,6 @@ mod moments;
 mod switches;
 
 use std::io;
-use std::os::fd::AsFd;
 
 use tollway_bpf::btf::Btf;
 use tollway_bpf::{Attached, Map, MapKind, Program, ProgramKind};
