@@ -85,6 +85,8 @@ pub enum Helper {
     Processor = 8,
     /// `bpf_get_current_pid_tgid()`: the thread's number in the low half, the process' in the high one.
     ThreadAndProcess = 14,
+    /// `bpf_get_current_task()`: the address of the running thread's `task_struct`.
+    Task = 35,
     /// `bpf_redirect_map(map, key, otherwise)`.
     RedirectMap = 51,
     /// `bpf_map_push_elem(map, value, flags)`.

@@ -7,10 +7,10 @@ pub(crate) const MAP_CREATE: i32 = 0;
 pub(crate) const MAP_LOOK_UP: i32 = 1;
 pub(crate) const MAP_UPDATE: i32 = 2;
 pub(crate) const MAP_DELETE: i32 = 3;
-pub(crate) const MAP_NEXT_KEY: i32 = 4;
 pub(crate) const PROGRAM_LOAD: i32 = 5;
 pub(crate) const RAW_TRACEPOINT_OPEN: i32 = 17;
 pub(crate) const MAP_TAKE: i32 = 21;
+pub(crate) const MAP_LOOK_UP_MANY: i32 = 24;
 pub(crate) const LINK_CREATE: i32 = 28;
 
 /// `union bpf_attr`, as far as it is used, in words of 64 bits. On little endian, the first of two numbers of 32 bits is

@@ -2,6 +2,7 @@
 //!
 //! - [`assembler`]: instructions, with labels instead of counted distances.
 //! - [`Map`]: memory that such programs and this one share.
+//! - [`Table`]: an array that this process has in its own memory as well.
 //! - [`Program`]: one that the kernel has taken, and where it is attached.
 //! - [`btf`]: where the running kernel has the fields of its structures.
 //!
@@ -12,6 +13,8 @@ pub mod btf;
 mod call;
 mod map;
 mod program;
+mod table;
 
 pub use map::{Map, MapKind, possible_cpus};
 pub use program::{Attached, Program, ProgramKind};
+pub use table::Table;

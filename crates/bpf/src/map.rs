@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use crate::call::{
-    MAP_CREATE, MAP_DELETE, MAP_LOOK_UP, MAP_NEXT_KEY, MAP_TAKE, MAP_UPDATE, call, number, own, pair,
+    MAP_CREATE, MAP_DELETE, MAP_LOOK_UP, MAP_LOOK_UP_MANY, MAP_TAKE, MAP_UPDATE, call, number, own, pair,
 };
 
 /// What a map is (`enum bpf_map_type`).
@@ -24,6 +24,10 @@ pub enum MapKind {
     Queue = 22,
 }
 
+/// Entries of a hash that are read with one call, and the most where its buckets have more.
+const MANY: usize = 1024;
+const MOST: usize = 1 << 20;
+
 /// A map.
 #[derive(Debug)]
 pub struct Map {
@@ -40,9 +44,19 @@ impl Map {
     /// # Errors
     /// The kernel has no such map, not so much memory, or this process may not make one.
     pub fn new(kind: MapKind, key: usize, value: usize, entries: u32) -> io::Result<Map> {
+        Map::with(kind, key, value, entries, 0)
+    }
+
+    pub(crate) fn with(
+        kind: MapKind,
+        key: usize,
+        value: usize,
+        entries: u32,
+        flags: u32,
+    ) -> io::Result<Map> {
+        let attributes = [pair(kind as u32, key as u32), pair(value as u32, entries), pair(flags, 0)];
         // SAFETY: there is no address among these.
-        let made =
-            unsafe { call(MAP_CREATE, &[pair(kind as u32, key as u32), pair(value as u32, entries), 0]) };
+        let made = unsafe { call(MAP_CREATE, &attributes) };
         // SAFETY: it was just made.
         let descriptor = unsafe { own(made?) };
         let read = match kind {
@@ -105,6 +119,23 @@ impl Map {
         unsafe { call(MAP_UPDATE, &attributes) }.map(drop)
     }
 
+    /// Sets the value at a key of a map in which each processor has its own: the same for all.
+    ///
+    /// # Errors
+    /// The kernel's.
+    ///
+    /// # Panics
+    /// If key and value are not as long as this map's, or all processors have one value.
+    pub fn set_on_each(&self, key: &[u8], value: &[u8]) -> io::Result<()> {
+        assert_eq!((key.len(), value.len()), (self.key, self.value));
+        assert!(self.read > self.value || possible_cpus() == 1, "each processor has a value of its own");
+        let mut one = value.to_vec();
+        one.resize(value.len().next_multiple_of(8), 0);
+        let all = one.repeat(self.read / one.len());
+        // SAFETY: the kernel reads as many bytes as `get` gets.
+        unsafe { call(MAP_UPDATE, &[pair(number(self.as_fd()), 0), key.as_ptr() as u64, all.as_ptr() as u64, 0]) }.map(drop)
+    }
+
     /// Takes the value at a key away; whether there was one.
     ///
     /// # Errors
@@ -122,23 +153,45 @@ impl Map {
         }
     }
 
-    /// The keys that are there. Where programs add some or take some away meanwhile, one may be missing or be there twice.
+    /// Calls `each` with every key and value of a hash. What programs add or take away meanwhile may be missing.
     ///
     /// # Errors
     /// The kernel's.
-    pub fn keys(&self) -> io::Result<Vec<Vec<u8>>> {
-        let mut keys: Vec<Vec<u8>> = Vec::new();
+    pub fn for_each(&self, mut each: impl FnMut(&[u8], &[u8])) -> io::Result<()> {
+        let mut room = MANY;
+        let mut place: Option<Vec<u8>> = None;
         loop {
-            let before = keys.last().map_or(0, |key| key.as_ptr() as u64);
-            let mut next = vec![0u8; self.key];
-            // SAFETY: the key before, if any, and the next are of this map's length.
-            match unsafe {
-                call(MAP_NEXT_KEY, &[pair(number(self.as_fd()), 0), before, next.as_mut_ptr() as u64])
-            } {
-                Ok(_) => keys.push(next),
-                Err(error) if error.raw_os_error() == Some(libc::ENOENT) => return Ok(keys),
-                Err(error) => return Err(error),
+            // Where a look goes on is as long as a key, or 4 bytes (kernel/bpf/hashtab.c): whichever is more.
+            let mut next = vec![0u8; self.key.max(4)];
+            let (mut keys, mut values) = (vec![0u8; room * self.key], vec![0u8; room * self.read]);
+            let attributes = [
+                place.as_ref().map_or(0, |place| place.as_ptr() as u64),
+                next.as_mut_ptr() as u64,
+                keys.as_mut_ptr() as u64,
+                values.as_mut_ptr() as u64,
+                pair(room as u32, number(self.as_fd())),
+                0,
+                0,
+            ];
+            // SAFETY: there is room for as many keys and values as is said; both places are as long as the kernel takes them to be.
+            let (found, last) = match unsafe { counted(MAP_LOOK_UP_MANY, attributes) } {
+                (Ok(()), found) => (found, false),
+                (Err(error), found) if error.raw_os_error() == Some(libc::ENOENT) => (found, true),
+                // One bucket of the hash has more than there is room for.
+                (Err(error), _) if error.raw_os_error() == Some(libc::ENOSPC) && room < MOST => {
+                    room *= 2;
+                    continue;
+                }
+                (Err(error), _) => return Err(error),
+            };
+            let found = found.min(room);
+            for (key, value) in keys.chunks_exact(self.key).zip(values.chunks_exact(self.read)).take(found) {
+                each(key, value);
             }
+            if last {
+                return Ok(());
+            }
+            place = Some(next);
         }
     }
 
@@ -152,6 +205,18 @@ impl Map {
         }
         sums
     }
+}
+
+/// A call that says in its fifth word how many it did, whether it fails or not.
+///
+/// # Safety
+/// As of [`call`].
+unsafe fn counted(command: i32, mut attributes: [u64; 7]) -> (io::Result<()>, usize) {
+    let (address, size) = (attributes.as_mut_ptr(), size_of_val(&attributes) as u32);
+    // SAFETY: the kernel reads and writes `size` bytes; the caller sees to the addresses among them.
+    let result = unsafe { libc::syscall(libc::SYS_bpf, command, address, size) };
+    let result = if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) };
+    (result, attributes[4] as u32 as usize)
 }
 
 impl AsFd for Map {

@@ -1,106 +1,122 @@
 //! A system call begins, and ends.
 
-use std::os::fd::AsFd;
-
-use tollway_bpf::assembler::Register::{R0, R1, R2, R6, R7, R8, R9, R10};
+use tollway_bpf::assembler::Register::{R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};
 use tollway_bpf::assembler::{Assembler, Helper, Label, Operation, When, Width};
 
-use super::Maps;
-use super::layout::{NUMBERS, call, processor, thread};
+use std::os::fd::AsFd;
+
+use super::files;
+use super::layout::{NUMBERS, call, key, thread, whole};
+use super::runs::{SLOT, add, look_up, one_more, read, who_runs};
+use super::{Fields, Maps};
 
 /// The greatest error number (linux/err.h, MAX_ERRNO): results from there to -1 are failures.
 const MOST_ERRORS: i32 = -4095;
+/// `orig_ax` in `struct pt_regs` (arch/x86/include/asm/ptrace.h): the number of the call.
+const NUMBER: i32 = 120;
+/// `BPF_NOEXIST` (linux/bpf.h).
+const NEW: i32 = 1;
 
-/// `R7`: where the thread is known that runs on this processor; its slot is at −8 of the stack. Leads to `none` where it is not watched.
-/// `R6` keeps the arguments.
-pub(super) fn who_runs(program: &mut Assembler, maps: &Maps, none: Label) {
-    program.register(Operation::Move, R6, R1);
-    program.store_constant(Width::Word, R10, -4, 0);
-    program.map(R1, maps.processors.as_fd()).register(Operation::Move, R2, R10).constant(
-        Operation::Add,
-        R2,
-        -4,
-    );
-    program.call(Helper::MapLookUp).jump_if(When::Equal, R0, 0, none);
-    program.load(Width::Word, R1, R0, processor::SLOT).jump_if(When::Equal, R1, 0, none);
-    program.store(Width::Word, R10, -8, R1);
-    program.map(R1, maps.threads.as_fd()).register(Operation::Move, R2, R10).constant(Operation::Add, R2, -8);
-    program.call(Helper::MapLookUp).jump_if(When::Equal, R0, 0, none);
-    program.register(Operation::Move, R7, R0);
-}
-
-/// `[at + offset] += register`, where nobody else writes there.
-pub(super) fn add(
-    program: &mut Assembler,
-    at: tollway_bpf::assembler::Register,
-    offset: i16,
-    what: tollway_bpf::assembler::Register,
-) {
-    program.load(Width::Double, R1, at, offset).register(Operation::Add, R1, what).store(
-        Width::Double,
-        at,
-        offset,
-        R1,
-    );
-}
-
-/// `[at + offset] += 1`, where nobody else writes there.
-pub(super) fn one_more(program: &mut Assembler, at: tollway_bpf::assembler::Register, offset: i16) {
-    program.load(Width::Double, R1, at, offset).constant(Operation::Add, R1, 1).store(
-        Width::Double,
-        at,
-        offset,
-        R1,
-    );
-}
+/// Where the stack has a key, and what a new one's value is.
+const KEY: i16 = -64;
+const VALUE: i16 = KEY - call::SIZE as i16;
+/// Where it has what was read.
+const FOUND: i16 = -40;
 
 /// `sys_enter(registers, number)`.
-pub(super) fn begins(maps: &Maps) -> Vec<u64> {
+pub(super) fn begins(maps: &Maps, fields: &Fields) -> Vec<u64> {
     let mut program = Assembler::new();
-    let out = program.label();
+    let (out, known) = (program.label(), program.label());
     who_runs(&mut program, maps, out);
-    program.load(Width::Double, R8, R6, 8);
+    program.load(Width::Double, R8, R6, 8).jump_if(When::NotAbove, R8, NUMBERS as i32 - 1, known);
+    program.constant(Operation::Move, R8, NUMBERS as i32 - 1);
+    program.place(known).store(Width::Double, R7, thread::CALL, R8);
+    files::note(&mut program, maps, fields);
+    for place in [thread::AWAY, thread::SLEPT, thread::WOKE_HERE, thread::WOKE_ACROSS, thread::OUT] {
+        program.store_constant(Width::Double, R7, place, 0);
+    }
     program.call(Helper::Nanoseconds).store(Width::Double, R7, thread::ENTERED, R0);
-    program.store(Width::Double, R7, thread::CALL, R8);
-    program.store_constant(Width::Double, R7, thread::AWAY, 0).store_constant(
-        Width::Double,
-        R7,
-        thread::SLEPT,
-        0,
-    );
     program.place(out).end(0);
     program.finish()
 }
 
-/// `sys_exit(registers, result)`. A call whose beginning nobody saw is not counted.
-pub(super) fn ends(maps: &Maps) -> Vec<u64> {
+/// `sys_exit(registers, result)`. Where nobody saw the call begin it is counted, but not timed.
+pub(super) fn ends(maps: &Maps, fields: &Fields) -> Vec<u64> {
     let mut program = Assembler::new();
-    let (out, known, no_failure, no_result) =
-        (program.label(), program.label(), program.label(), program.label());
+    let (out, seen, returned, found) = (program.label(), program.label(), program.label(), program.label());
+    let (not_timed, no_failure) = (program.label(), program.label());
     who_runs(&mut program, maps, out);
-    program.load(Width::Double, R8, R7, thread::ENTERED).jump_if(When::Equal, R8, 0, out);
-    // Where it is counted: slot × NUMBERS + number.
-    program.load(Width::Double, R1, R7, thread::CALL).jump_if(When::NotAbove, R1, NUMBERS as i32 - 1, known);
-    program.constant(Operation::Move, R1, NUMBERS as i32 - 1);
-    program.place(known).load(Width::Word, R2, R10, -8).constant(Operation::Multiply, R2, NUMBERS as i32);
-    program.register(Operation::Add, R2, R1).store(Width::Word, R10, -12, R2);
-    program.map(R1, maps.calls.as_fd()).register(Operation::Move, R2, R10).constant(Operation::Add, R2, -12);
-    program.call(Helper::MapLookUp).jump_if(When::Equal, R0, 0, out).register(Operation::Move, R9, R0);
+    program.load(Width::Double, R8, R7, thread::ENTERED).jump_if(When::Different, R8, 0, seen);
+    // A child comes back from the call that made it; that was its parent's.
+    program.load(Width::Double, R1, R7, thread::FRESH).jump_if(When::Equal, R1, 0, returned);
+    program.store_constant(Width::Double, R7, thread::FRESH, 0).jump(out);
+    program.place(returned).load(Width::Double, R3, R6, 0).constant(Operation::Add, R3, NUMBER);
+    read(&mut program, 8, FOUND, out);
+    // A handler's return leaves no number (arch/x86/kernel/signal_64.c).
+    program.load(Width::Double, R8, R10, FOUND).jump_if(When::Above, R8, NUMBERS as i32 - 1, out);
+    program.store(Width::Double, R7, thread::CALL, R8);
+    files::note(&mut program, maps, fields);
+    program.constant(Operation::Move, R8, 0);
+    program.place(seen).store_constant(Width::Double, R7, thread::ENTERED, 0);
+
+    program.load(Width::Word, R1, R10, SLOT).store(Width::Word, R10, KEY + key::SLOT, R1);
+    program.load(Width::Double, R1, R7, thread::CALL).store(Width::Half, R10, KEY + key::NUMBER, R1);
+    program.load(Width::Double, R1, R7, thread::TYPE).store(Width::Half, R10, KEY + key::TYPE, R1);
+    program.load(Width::Double, R1, R7, thread::INODE).store(Width::Double, R10, KEY + key::INODE, R1);
+    program.load(Width::Double, R1, R7, thread::WHAT).store(Width::Double, R10, KEY + key::WHAT, R1);
+    for word in 0..call::SIZE as i16 / 8 {
+        program.store_constant(Width::Double, R10, VALUE + 8 * word, 0);
+    }
+    found_or_made(&mut program, &maps.calls, found);
+    // No room for another file: all of this kind together.
+    program.store_constant(Width::Double, R10, KEY + key::INODE, 0);
+    found_or_made(&mut program, &maps.rest, found);
+    lost(&mut program, maps, whole::CALLS_LOST, out);
+    program.jump(out);
+
+    program.place(found).register(Operation::Move, R9, R0);
+    one_more(&mut program, R9, call::COUNT);
+    program.jump_if(When::Equal, R8, 0, not_timed);
+    one_more(&mut program, R9, call::TIMED);
     program.call(Helper::Nanoseconds).register(Operation::Sub, R0, R8);
     program.load(Width::Double, R8, R7, thread::AWAY).register(Operation::Sub, R0, R8);
     add(&mut program, R9, call::INSIDE, R0);
     add(&mut program, R9, call::AWAY, R8);
-    one_more(&mut program, R9, call::RETURNED);
-    program.load(Width::Double, R8, R7, thread::SLEPT);
-    add(&mut program, R9, call::SLEPT, R8);
-    program.store_constant(Width::Double, R7, thread::ENTERED, 0);
-    program.load(Width::Double, R8, R6, 8).jump_if(When::NotLess, R8, 1, no_failure);
-    program.jump_if(When::Equal, R8, 0, out).jump_if(When::Less, R8, MOST_ERRORS, no_result);
+    for (from, to) in [
+        (thread::SLEPT, call::SLEPT),
+        (thread::WOKE_HERE, call::WOKE_HERE),
+        (thread::WOKE_ACROSS, call::WOKE_ACROSS),
+    ] {
+        program.load(Width::Double, R8, R7, from);
+        add(&mut program, R9, to, R8);
+    }
+    program.place(not_timed).load(Width::Double, R8, R6, 8).jump_if(When::NotLess, R8, 1, no_failure);
+    program.jump_if(When::Equal, R8, 0, out).jump_if(When::Less, R8, MOST_ERRORS, out);
     one_more(&mut program, R9, call::FAILED);
     program.jump(out);
     program.place(no_failure);
     add(&mut program, R9, call::RESULTS, R8);
-    program.place(no_result);
     program.place(out).end(0);
     program.finish()
+}
+
+/// `R0` = where a map has what the stack has the key of, made if need be; leads to `found` then, and goes on where there is no room.
+fn found_or_made(program: &mut Assembler, map: &impl AsFd, found: Label) {
+    let (missing, full) = (program.label(), program.label());
+    look_up(program, map, KEY, missing);
+    program.jump(found);
+    program.place(missing).map(R1, map.as_fd());
+    program.register(Operation::Move, R2, R10).constant(Operation::Add, R2, KEY.into());
+    program.register(Operation::Move, R3, R10).constant(Operation::Add, R3, VALUE.into());
+    program.constant(Operation::Move, R4, NEW).call(Helper::MapUpdate);
+    look_up(program, map, KEY, full);
+    program.jump(found);
+    program.place(full);
+}
+
+/// One more of what there was no room for.
+pub(super) fn lost(program: &mut Assembler, maps: &Maps, what: i16, out: Label) {
+    program.store_constant(Width::Word, R10, -4, 0);
+    look_up(program, &maps.whole, -4, out);
+    program.constant(Operation::Move, R1, 1).add_atomically(Width::Double, R0, what, R1);
 }

@@ -5,19 +5,19 @@ pub const NUMBERS: u32 = 512;
 
 /// What each processor knows.
 pub mod processor {
-    /// The slot of the thread that runs there, 32 bits; 0 is none.
+    /// The slot of the thread that runs there, 32 bits; 0 is one that is not watched.
     pub const SLOT: i16 = 0;
+    /// The slot where it is not known yet who runs there.
+    pub const UNKNOWN: i32 = 0x7fff_ffff;
     /// Bytes.
     pub const SIZE: usize = 8;
 }
 
 /// What is known of a thread: one slot.
 pub mod thread {
-    /// Its number, 32 bits.
+    /// Its number and its process' number, 32 bits each.
     pub const NUMBER: i16 = 0;
-    /// Its process' number, 32 bits.
-    pub const PROCESS: i16 = 4;
-    /// When it entered the system call in which it is; 0 outside.
+    /// When it entered the system call in which it is; 0 outside, or where nobody saw it.
     pub const ENTERED: i16 = 8;
     /// Which that is.
     pub const CALL: i16 = 16;
@@ -25,66 +25,115 @@ pub mod thread {
     pub const AWAY: i16 = 24;
     /// How often it went to sleep in that call.
     pub const SLEPT: i16 = 32;
-    /// When it left its processor; 0 while it runs.
-    pub const OUT: i16 = 40;
-    /// When it got its processor.
-    pub const IN: i16 = 48;
-    /// How long it ran.
-    pub const RAN: i16 = 56;
+    /// How many it woke in that call that had slept on the same processor.
+    pub const WOKE_HERE: i16 = 40;
+    /// How many it woke in that call that had slept on another one.
+    pub const WOKE_ACROSS: i16 = 48;
+    /// The file of that call: the topmost bits of its mode (S_IFMT of stat.h, shifted by 12); 0 is none.
+    pub const TYPE: i16 = 56;
+    /// The number of its inode.
+    pub const INODE: i16 = 64;
+    /// Of a socket its family and, from bit 16 on, its protocol; of a device its number; else the number of its file system. As the kernel has them.
+    pub const WHAT: i16 = 72;
+    /// When it left its processor in a call; 0 while it runs.
+    pub const OUT: i16 = 80;
     /// The processor of who woke it, and 1; 0 if nobody did since it left.
-    pub const WOKEN_BY: i16 = 64;
+    pub const WOKEN_BY: i16 = 88;
+    /// The processor on which it ran last, and 1; 0 where that is not known.
+    pub const LAST: i16 = 96;
+    /// Not 0 until it has come back from the call that made it.
+    pub const FRESH: i16 = 104;
     /// Switches away because it had to wait.
-    pub const VOLUNTARY: i16 = 72;
+    pub const VOLUNTARY: i16 = 112;
     /// Switches away although it had work.
-    pub const INVOLUNTARY: i16 = 80;
+    pub const INVOLUNTARY: i16 = 120;
     /// Wake-ups from the processor on which it then ran.
-    pub const WOKEN_HERE: i16 = 88;
+    pub const WOKEN_HERE: i16 = 128;
     /// Wake-ups from another one.
-    pub const WOKEN_ACROSS: i16 = 96;
+    pub const WOKEN_ACROSS: i16 = 136;
+    /// Times that it went on on another processor.
+    pub const MIGRATIONS: i16 = 144;
     /// Page faults in user mode.
-    pub const FAULTS: i16 = 104;
+    pub const FAULTS: i16 = 152;
     /// Interrupts while it ran.
-    pub const INTERRUPTS: i16 = 112;
+    pub const INTERRUPTS: i16 = 160;
     /// Signals delivered.
-    pub const SIGNALS: i16 = 120;
+    pub const SIGNALS: i16 = 168;
     /// Operations given to io_uring.
-    pub const OPERATIONS: i16 = 128;
-    /// When it was first seen.
-    pub const BORN: i16 = 136;
-    /// When it ended; 0 before.
-    pub const DIED: i16 = 144;
-    /// Page faults, and those of them that waited for a disk, at its end.
-    pub const MINOR: i16 = 152;
-    /// Those that waited for a disk, at its end.
-    pub const MAJOR: i16 = 160;
+    pub const OPERATIONS: i16 = 176;
+    /// Exits of the virtual processor that it runs.
+    pub const EXITS: i16 = 184;
+    /// When it ended; 0 before. What follows is of that moment.
+    pub const DIED: i16 = 192;
+    /// Page faults without a disk, in its life.
+    pub const MINOR: i16 = 200;
+    /// Page faults that waited for a disk, in its life.
+    pub const MAJOR: i16 = 208;
+    /// Processor time in user mode in its life, as the kernel's ticks found it.
+    pub const USER: i16 = 216;
+    /// Processor time in the kernel in its life, as the kernel's ticks found it.
+    pub const SYSTEM: i16 = 224;
+    /// Processor time in its life, exactly.
+    pub const RAN: i16 = 232;
+    /// Its name, 16 bytes.
+    pub const NAME: i16 = 240;
     /// Not 0 once it has left its processor for ever: nobody writes to the slot any more.
-    pub const GONE: i16 = 168;
+    pub const GONE: i16 = 256;
     /// Bytes.
-    pub const SIZE: usize = 176;
+    pub const SIZE: usize = 264;
 }
 
-/// What is known of one number of call of a thread.
+/// Which calls are counted together.
+pub mod key {
+    /// The slot, 32 bits.
+    pub const SLOT: i16 = 0;
+    /// The number, 16 bits.
+    pub const NUMBER: i16 = 4;
+    /// As [`thread::TYPE`](super::thread::TYPE), 16 bits.
+    pub const TYPE: i16 = 6;
+    /// As [`thread::INODE`](super::thread::INODE).
+    pub const INODE: i16 = 8;
+    /// As [`thread::WHAT`](super::thread::WHAT).
+    pub const WHAT: i16 = 16;
+    /// Bytes.
+    pub const SIZE: usize = 24;
+}
+
+/// What is known of such calls.
 pub mod call {
     /// Those that came back.
-    pub const RETURNED: i16 = 0;
-    /// Those of them that failed.
-    pub const FAILED: i16 = 8;
+    pub const COUNT: i16 = 0;
+    /// Those of them whose beginning was seen: the times, sleeps and wake-ups are theirs.
+    pub const TIMED: i16 = 8;
+    /// Those that failed.
+    pub const FAILED: i16 = 16;
     /// Nanoseconds in the kernel, on a processor.
-    pub const INSIDE: i16 = 16;
+    pub const INSIDE: i16 = 24;
     /// Nanoseconds in the kernel, away from it.
-    pub const AWAY: i16 = 24;
+    pub const AWAY: i16 = 32;
     /// Sum of the results that are more than 0: bytes, of calls that move some.
-    pub const RESULTS: i16 = 32;
+    pub const RESULTS: i16 = 40;
     /// How often they went to sleep.
-    pub const SLEPT: i16 = 40;
+    pub const SLEPT: i16 = 48;
+    /// How many they woke that had slept on the same processor.
+    pub const WOKE_HERE: i16 = 56;
+    /// How many they woke that had slept on another one.
+    pub const WOKE_ACROSS: i16 = 64;
     /// Bytes.
-    pub const SIZE: usize = 48;
+    pub const SIZE: usize = 72;
 }
 
-/// What is known of all.
+/// What is known of all: one row.
 pub mod whole {
     /// Threads for which there was no slot.
-    pub const LOST: i16 = 0;
+    pub const THREADS_LOST: i16 = 0;
+    /// Calls for which there was no room.
+    pub const CALLS_LOST: i16 = 8;
     /// Bytes.
-    pub const SIZE: usize = 8;
+    pub const SIZE: usize = 16;
+}
+
+/// The word of a table's row that has this number.
+pub const fn word(at: i16) -> usize {
+    at as usize / 8
 }

@@ -1,70 +1,68 @@
-//! Threads begin, become another program, and end.
+//! Threads begin, become another program, and end. These programs are attached as long as anybody is watched, whether it is counted or not.
 
 use std::os::fd::AsFd;
 
 use tollway_bpf::assembler::Register::{R0, R1, R2, R3, R4, R6, R7, R8, R10};
 use tollway_bpf::assembler::{Assembler, Helper, Operation, When, Width};
 
-use super::calls::who_runs;
+use super::calls::lost;
 use super::layout::{thread, whole};
+use super::runs::{SLOT, keep, look_up, read, who_am_i};
 use super::{Fields, Maps};
+
+/// Where the stack has a child's number and its process' number, and its slot.
+const CHILD: i16 = -32;
+const CHILDS_SLOT: i16 = -40;
 
 /// `sched_process_fork(parent, child)`: the child of one who is watched is watched too, if there is a slot; where there is none that is counted.
 pub(super) fn begins(maps: &Maps, fields: &Fields, processes_too: bool) -> Vec<u64> {
     let mut program = Assembler::new();
-    let (out, lost) = (program.label(), program.label());
-    who_runs(&mut program, maps, out);
+    let (out, none) = (program.label(), program.label());
+    who_am_i(&mut program, maps, out);
     // Its number, and its process': they stand side by side (`Fields` has checked that).
     program.load(Width::Double, R3, R6, 8).constant(Operation::Add, R3, fields.number);
-    program.register(Operation::Move, R1, R10).constant(Operation::Add, R1, -32);
-    program.constant(Operation::Move, R2, 8).call(Helper::ReadKernel).jump_if(When::Different, R0, 0, out);
+    read(&mut program, 8, CHILD, out);
     if !processes_too {
-        program.load(Width::Word, R1, R7, thread::PROCESS).load(Width::Word, R2, R10, -28);
+        program.load(Width::Word, R1, R7, thread::NUMBER + 4).load(Width::Word, R2, R10, CHILD + 4);
         program.jump_if_both(When::Different, R1, R2, out);
     }
-    program.store_constant(Width::Word, R10, -40, 0);
-    program.map(R1, maps.free.as_fd()).register(Operation::Move, R2, R10).constant(Operation::Add, R2, -40);
-    program.call(Helper::Pop).jump_if(When::Different, R0, 0, lost);
-    program.map(R1, maps.threads.as_fd()).register(Operation::Move, R2, R10).constant(
-        Operation::Add,
-        R2,
-        -40,
-    );
-    program.call(Helper::MapLookUp).jump_if(When::Equal, R0, 0, lost).register(Operation::Move, R8, R0);
-    program.load(Width::Double, R1, R10, -32).store(Width::Double, R8, thread::NUMBER, R1);
-    program.call(Helper::Nanoseconds).store(Width::Double, R8, thread::BORN, R0);
-    program.map(R1, maps.slots.as_fd()).register(Operation::Move, R2, R10).constant(Operation::Add, R2, -32);
-    program.register(Operation::Move, R3, R10).constant(Operation::Add, R3, -40).constant(
-        Operation::Move,
-        R4,
-        0,
-    );
-    program.call(Helper::MapUpdate).jump_if(When::Equal, R0, 0, out);
-    program.place(lost).store_constant(Width::Word, R10, -4, 0);
-    program.map(R1, maps.whole.as_fd()).register(Operation::Move, R2, R10).constant(Operation::Add, R2, -4);
-    program.call(Helper::MapLookUp).jump_if(When::Equal, R0, 0, out);
-    program.constant(Operation::Move, R1, 1).add_atomically(Width::Double, R0, whole::LOST, R1);
+    program.store_constant(Width::Word, R10, CHILDS_SLOT, 0);
+    program.map(R1, maps.free.as_fd()).register(Operation::Move, R2, R10).constant(Operation::Add, R2, CHILDS_SLOT.into());
+    program.call(Helper::Pop).jump_if(When::Different, R0, 0, none);
+    look_up(&mut program, &maps.threads, CHILDS_SLOT, none);
+    program.register(Operation::Move, R8, R0);
+    program.load(Width::Double, R1, R10, CHILD).store(Width::Double, R8, thread::NUMBER, R1);
+    program.store_constant(Width::Double, R8, thread::FRESH, 1);
+    program.map(R1, maps.slots.as_fd()).register(Operation::Move, R2, R10).constant(Operation::Add, R2, CHILD.into());
+    program.register(Operation::Move, R3, R10).constant(Operation::Add, R3, CHILDS_SLOT.into());
+    program.constant(Operation::Move, R4, 0).call(Helper::MapUpdate).jump_if(When::Equal, R0, 0, out);
+    program.place(none);
+    lost(&mut program, maps, whole::THREADS_LOST, out);
     program.place(out).end(0);
     program.finish()
 }
 
 /// `sched_process_exec(task, number before, program)`: a thread that is not its process' first takes that one's number.
-pub(super) fn becomes(maps: &Maps) -> Vec<u64> {
+pub(super) fn becomes(maps: &Maps, fields: &Fields) -> Vec<u64> {
+    const BEFORE: i16 = -24;
+    const NOW: i16 = -28;
     let mut program = Assembler::new();
     let out = program.label();
-    who_runs(&mut program, maps, out);
-    program.load(Width::Double, R1, R6, 8).store(Width::Word, R10, -16, R1);
-    program.load(Width::Word, R2, R7, thread::PROCESS).store(Width::Word, R10, -24, R2);
-    program.load(Width::Word, R1, R10, -16).jump_if_both(When::Equal, R1, R2, out);
+    // It has its new number already, and the slot is still under the one before.
+    program.register(Operation::Move, R6, R1);
+    program.load(Width::Double, R1, R6, 8).store(Width::Word, R10, BEFORE, R1);
+    look_up(&mut program, &maps.slots, BEFORE, out);
+    program.load(Width::Word, R1, R0, 0).store(Width::Word, R10, SLOT, R1);
+    look_up(&mut program, &maps.threads, SLOT, out);
+    program.register(Operation::Move, R7, R0);
+    program.load(Width::Double, R3, R6, 0).constant(Operation::Add, R3, fields.number);
+    read(&mut program, 4, NOW, out);
+    program.load(Width::Word, R1, R10, BEFORE).load(Width::Word, R2, R10, NOW).jump_if_both(When::Equal, R1, R2, out);
     program.store(Width::Word, R7, thread::NUMBER, R2);
-    program.map(R1, maps.slots.as_fd()).register(Operation::Move, R2, R10).constant(Operation::Add, R2, -16);
+    program.map(R1, maps.slots.as_fd()).register(Operation::Move, R2, R10).constant(Operation::Add, R2, BEFORE.into());
     program.call(Helper::MapDelete);
-    program.map(R1, maps.slots.as_fd()).register(Operation::Move, R2, R10).constant(Operation::Add, R2, -24);
-    program.register(Operation::Move, R3, R10).constant(Operation::Add, R3, -8).constant(
-        Operation::Move,
-        R4,
-        0,
-    );
+    program.map(R1, maps.slots.as_fd()).register(Operation::Move, R2, R10).constant(Operation::Add, R2, NOW.into());
+    program.register(Operation::Move, R3, R10).constant(Operation::Add, R3, SLOT.into()).constant(Operation::Move, R4, 0);
     program.call(Helper::MapUpdate);
     program.place(out).end(0);
     program.finish()
@@ -72,18 +70,25 @@ pub(super) fn becomes(maps: &Maps) -> Vec<u64> {
 
 /// `sched_process_exit(task)`: by the task itself, which still has to leave its processor.
 pub(super) fn ends(maps: &Maps, fields: &Fields) -> Vec<u64> {
+    const NUMBER: i16 = -24;
     let mut program = Assembler::new();
     let out = program.label();
-    who_runs(&mut program, maps, out);
-    program.call(Helper::Nanoseconds).store(Width::Double, R7, thread::DIED, R0);
-    for (field, to) in [(fields.minor, thread::MINOR), (fields.major, thread::MAJOR)] {
+    who_am_i(&mut program, maps, out);
+    for (field, bytes, to) in [
+        (fields.minor, 8, thread::MINOR),
+        (fields.major, 8, thread::MAJOR),
+        (fields.user, 8, thread::USER),
+        (fields.system, 8, thread::SYSTEM),
+        (fields.ran, 8, thread::RAN),
+        (fields.name, 16, thread::NAME),
+    ] {
         program.load(Width::Double, R3, R6, 0).constant(Operation::Add, R3, field);
-        program.register(Operation::Move, R1, R7).constant(Operation::Add, R1, to.into());
-        program.constant(Operation::Move, R2, 8).call(Helper::ReadKernel);
+        keep(&mut program, bytes, to);
     }
-    program.load(Width::Word, R1, R7, thread::NUMBER).store(Width::Word, R10, -16, R1);
-    program.map(R1, maps.slots.as_fd()).register(Operation::Move, R2, R10).constant(Operation::Add, R2, -16);
+    program.load(Width::Word, R1, R7, thread::NUMBER).store(Width::Word, R10, NUMBER, R1);
+    program.map(R1, maps.slots.as_fd()).register(Operation::Move, R2, R10).constant(Operation::Add, R2, NUMBER.into());
     program.call(Helper::MapDelete);
+    program.call(Helper::Nanoseconds).store(Width::Double, R7, thread::DIED, R0);
     program.place(out).end(0);
     program.finish()
 }

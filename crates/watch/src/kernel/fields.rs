@@ -1,0 +1,81 @@
+//! Where the running kernel has what the programs read of it.
+
+use tollway_bpf::btf::Btf;
+use tollway_core::Missing;
+
+/// Offsets in bytes.
+pub(crate) struct Fields {
+    /// `task_struct`: its number; its process' number follows.
+    pub number: i32,
+    /// `task_struct`: page faults without a disk, and with one.
+    pub minor: i32,
+    pub major: i32,
+    /// `task_struct`: processor time as ticks found it, and exactly.
+    pub user: i32,
+    pub system: i32,
+    pub ran: i32,
+    /// `task_struct`: its name, 16 bytes.
+    pub name: i32,
+    /// `task_struct`: the processor on which it runs or ran.
+    pub processor: i32,
+    /// `task_struct`: its open files.
+    pub files: i32,
+    /// `files_struct`: the table of descriptors.
+    pub descriptors: i32,
+    /// `fdtable`: how many there are; the address of the first is 8 bytes on.
+    pub most: i32,
+    /// `file`: its inode.
+    pub inode: i32,
+    /// `inode`: its number, mode, device and file system.
+    pub number_of_inode: i32,
+    pub mode: i32,
+    pub device: i32,
+    pub file_system: i32,
+    /// `super_block`: its number.
+    pub number_of_file_system: i32,
+    /// From a socket's inode to the address of its `sock`.
+    pub socket: i32,
+    /// `sock`: its family and its protocol.
+    pub family: i32,
+    pub protocol: i32,
+}
+
+impl Fields {
+    pub fn found() -> Result<Fields, Missing> {
+        let lacking = |reason: String| {
+            let remedy = "a kernel with CONFIG_DEBUG_INFO_BTF (Debian's have it)";
+            Missing::new("the kernel's description of its types", reason, remedy)
+        };
+        let btf = Btf::of_the_kernel().map_err(|e| lacking(e.to_string()))?;
+        let field = |structure: &str, name: &str| {
+            let offset = btf.offset(structure, name).and_then(|offset| i32::try_from(offset).ok());
+            offset.ok_or_else(|| lacking(format!("its `{structure}` has no `{name}`")))
+        };
+        let task = |name: &str| field("task_struct", name);
+        let beside = |one: i32, other: i32, bytes: i32, what: &str| {
+            if other == one + bytes { Ok(one) } else { Err(lacking(format!("{what} do not stand side by side"))) }
+        };
+        Ok(Fields {
+            number: beside(task("pid")?, task("tgid")?, 4, "a task's numbers")?,
+            minor: task("min_flt")?,
+            major: task("maj_flt")?,
+            user: task("utime")?,
+            system: task("stime")?,
+            ran: task("se")? + field("sched_entity", "sum_exec_runtime")?,
+            name: task("comm")?,
+            processor: task("thread_info")? + field("thread_info", "cpu")?,
+            files: task("files")?,
+            descriptors: field("files_struct", "fdt")?,
+            most: beside(field("fdtable", "max_fds")?, field("fdtable", "fd")?, 8, "a table of descriptors and its length")?,
+            inode: field("file", "f_inode")?,
+            number_of_inode: field("inode", "i_ino")?,
+            mode: field("inode", "i_mode")?,
+            device: field("inode", "i_rdev")?,
+            file_system: field("inode", "i_sb")?,
+            number_of_file_system: field("super_block", "s_dev")?,
+            socket: field("socket_alloc", "socket")? + field("socket", "sk")? - field("socket_alloc", "vfs_inode")?,
+            family: field("sock", "__sk_common")? + field("sock_common", "skc_family")?,
+            protocol: field("sock", "sk_protocol")?,
+        })
+    }
+}

@@ -1,0 +1,127 @@
+//! What the programs have counted, read out of their memory.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use tollway_core::{Error, Result};
+
+use super::layout::{call, key, thread, word};
+use super::maps::SLOTS;
+use super::Kernel;
+
+/// Words of what is known of calls.
+const WORDS: usize = call::SIZE / 8;
+
+/// A thread, as the kernel's programs saw it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Seen {
+    thread: Vec<u64>,
+    /// Its calls so far.
+    pub calls: Vec<Call>,
+}
+
+/// What is known of the calls of one number on one file.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Call {
+    /// The call's number.
+    pub number: u32,
+    /// The topmost bits of the file's mode (S_IFMT of stat.h, shifted by 12); 0 is no file.
+    pub kind: u16,
+    /// The number of the file's inode; 0 where there was no room to tell files apart.
+    pub inode: u64,
+    /// Of a socket its family and, from bit 16 on, its protocol; of a device its number; else the number of its file system.
+    pub what: u64,
+    /// The words of [`layout::call`](super::layout::call).
+    words: [u64; WORDS],
+}
+
+impl Seen {
+    /// A word of [`layout::thread`](super::layout::thread).
+    pub fn word(&self, at: i16) -> u64 {
+        self.thread[word(at)]
+    }
+
+    /// Its number, and its process'.
+    pub fn numbers(&self) -> (u32, u32) {
+        let both = self.word(thread::NUMBER);
+        (both as u32, (both >> 32) as u32)
+    }
+
+    /// Whether it has ended; then this is the last that is heard of it.
+    pub fn is_gone(&self) -> bool {
+        self.word(thread::GONE) != 0
+    }
+
+    /// The name that it had when it ended.
+    pub fn name(&self) -> String {
+        let bytes = [self.word(thread::NAME), self.word(thread::NAME + 8)].map(u64::to_ne_bytes).concat();
+        String::from_utf8_lossy(bytes.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned()
+    }
+}
+
+impl Call {
+    /// A word of [`layout::call`](super::layout::call).
+    pub fn word(&self, at: i16) -> u64 {
+        self.words[word(at)]
+    }
+}
+
+impl Kernel {
+    /// What is known of each thread that is watched, and of those that have ended since this was asked last: their slots are free from then on.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn harvest(&self) -> Result<Vec<Seen>> {
+        let failed = |e: io::Error| Error::system("reading what the kernel's programs counted", e);
+        let mut seen: BTreeMap<u32, Seen> = BTreeMap::new();
+        for slot in 1..SLOTS {
+            let row = self.maps.threads.row(slot);
+            if row[word(thread::NUMBER)] != 0 {
+                seen.insert(slot, Seen { thread: row, calls: Vec::new() });
+            }
+        }
+        for map in [&self.maps.calls, &self.maps.rest] {
+            let mut over: Vec<Vec<u8>> = Vec::new();
+            let each = |known: &[u8], value: &[u8]| {
+                let (Some(slot), Some(call)) = (read_slot(known), read_call(known, value)) else { return };
+                if let Some(one) = seen.get_mut(&slot) {
+                    one.calls.push(call);
+                    if one.is_gone() {
+                        over.push(known.to_vec());
+                    }
+                }
+            };
+            map.for_each(each).map_err(failed)?;
+            for known in over {
+                map.remove(&known).map_err(failed)?;
+            }
+        }
+        for (slot, one) in seen.iter().filter(|(_, one)| one.is_gone()) {
+            for place in 0..one.thread.len() {
+                self.maps.threads.set(*slot, place, 0);
+            }
+            self.maps.free.set(&[], &slot.to_ne_bytes()).map_err(failed)?;
+        }
+        Ok(seen.into_values().collect())
+    }
+}
+
+fn read_slot(known: &[u8]) -> Option<u32> {
+    Some(u32::from_ne_bytes(*known.get(key::SLOT as usize..)?.first_chunk()?))
+}
+
+fn read_call(known: &[u8], value: &[u8]) -> Option<Call> {
+    let half = |at: i16| Some(u16::from_ne_bytes(*known.get(at as usize..)?.first_chunk()?));
+    let double = |at: i16| Some(u64::from_ne_bytes(*known.get(at as usize..)?.first_chunk()?));
+    let mut words = [0; WORDS];
+    for (word, bytes) in words.iter_mut().zip(value.chunks_exact(8)) {
+        *word = u64::from_ne_bytes(bytes.try_into().ok()?);
+    }
+    Some(Call {
+        number: half(key::NUMBER)?.into(),
+        kind: half(key::TYPE)?,
+        inode: double(key::INODE)?,
+        what: double(key::WHAT)?,
+        words,
+    })
+}

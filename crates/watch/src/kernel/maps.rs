@@ -1,0 +1,62 @@
+//! The memory that programs and this process share.
+
+use std::io;
+
+use tollway_bpf::{Map, MapKind, Table};
+
+use super::layout::{NUMBERS, call, key, processor, thread, whole};
+use super::on_files::ON_FILES;
+
+/// Slots: threads that can be watched at once, and one that is nobody's.
+pub(crate) const SLOTS: u32 = 4096;
+/// Calls by thread, number and file that can be told apart at once.
+const CALLS: u32 = 1 << 16;
+/// Where there is no room for another: calls by thread, number and kind of file.
+const REST: u32 = 1 << 15;
+
+pub(crate) struct Maps {
+    /// For each processor, who runs there.
+    pub processors: Map,
+    /// The slot of each thread that is watched, by its number.
+    pub slots: Map,
+    /// What is known of each, by its slot.
+    pub threads: Table,
+    /// What is known of its calls.
+    pub calls: Map,
+    /// The same, with no file's number.
+    pub rest: Map,
+    /// Not 0 for numbers of calls whose first argument is a descriptor.
+    pub on_files: Table,
+    /// Slots that nobody has.
+    pub free: Map,
+    /// What is known of all.
+    pub whole: Table,
+}
+
+impl Maps {
+    pub fn new() -> io::Result<Maps> {
+        let maps = Maps {
+            processors: Map::new(MapKind::ArrayOnEach, 4, processor::SIZE, 1)?,
+            slots: Map::new(MapKind::Hash, 4, 4, SLOTS)?,
+            threads: Table::new(thread::SIZE, SLOTS)?,
+            calls: Map::new(MapKind::Hash, key::SIZE, call::SIZE, CALLS)?,
+            rest: Map::new(MapKind::Hash, key::SIZE, call::SIZE, REST)?,
+            on_files: Table::new(8, NUMBERS)?,
+            free: Map::new(MapKind::Queue, 0, 4, SLOTS)?,
+            whole: Table::new(whole::SIZE, 1)?,
+        };
+        for number in ON_FILES {
+            maps.on_files.set(*number as u32, 0, 1);
+        }
+        // The first slot is nobody's: it stands for none.
+        (1..SLOTS).try_for_each(|slot| maps.free.set(&[], &slot.to_ne_bytes()))?;
+        Ok(maps)
+    }
+
+    /// Has every processor ask who runs there, as nobody kept account of it.
+    pub fn forget_who_runs(&self) -> io::Result<()> {
+        let mut unknown = [0u8; processor::SIZE];
+        unknown[..4].copy_from_slice(&processor::UNKNOWN.to_ne_bytes());
+        self.processors.set_on_each(&[0; 4], &unknown)
+    }
+}

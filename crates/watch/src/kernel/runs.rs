@@ -1,0 +1,96 @@
+//! Who runs on this processor: the beginning of nearly every program.
+
+use std::os::fd::AsFd;
+
+use tollway_bpf::assembler::Register::{self, R0, R1, R2, R3, R6, R7, R9, R10};
+use tollway_bpf::assembler::{Assembler, Helper, Label, Operation, When, Width};
+
+use super::layout::{processor, thread};
+use super::{Fields, Maps};
+
+/// Where the stack has the slot that was found, 32 bits.
+pub(super) const SLOT: i16 = -8;
+/// Where the stack has a thread's number, 32 bits.
+const NUMBER: i16 = -16;
+
+/// `to` = where a map has what the stack has the key of at `key`; leads to `none` where there is nothing.
+pub(super) fn look_up(program: &mut Assembler, map: &impl AsFd, key: i16, none: Label) {
+    program.map(R1, map.as_fd()).register(Operation::Move, R2, R10).constant(Operation::Add, R2, key.into());
+    program.call(Helper::MapLookUp).jump_if(When::Equal, R0, 0, none);
+}
+
+/// `R7` = where the watched thread is known that runs on this processor; its slot is at [`SLOT`] of the stack. Leads to `none` where it is not watched.
+/// `R6` keeps the program's arguments. A processor that knows who runs there costs two look-ups in arrays.
+pub(super) fn who_runs(program: &mut Assembler, maps: &Maps, none: Label) {
+    let known = program.label();
+    program.register(Operation::Move, R6, R1).store_constant(Width::Word, R10, -4, 0);
+    look_up(program, &maps.processors, -4, none);
+    program.load(Width::Word, R1, R0, processor::SLOT).jump_if(When::Equal, R1, 0, none);
+    program.jump_if(When::Different, R1, processor::UNKNOWN, known);
+    program.register(Operation::Move, R9, R0).store_constant(Width::Word, R9, processor::SLOT, 0);
+    slot_of_current(program, maps, none);
+    program.store(Width::Word, R9, processor::SLOT, R1);
+    program.place(known).store(Width::Word, R10, SLOT, R1);
+    look_up(program, &maps.threads, SLOT, none);
+    program.register(Operation::Move, R7, R0);
+}
+
+/// The same by the thread's number alone, for what may happen while nobody keeps account of who runs where.
+pub(super) fn who_am_i(program: &mut Assembler, maps: &Maps, none: Label) {
+    program.register(Operation::Move, R6, R1);
+    slot_of_current(program, maps, none);
+    program.store(Width::Word, R10, SLOT, R1);
+    look_up(program, &maps.threads, SLOT, none);
+    program.register(Operation::Move, R7, R0);
+}
+
+/// `R1` = the slot of the running thread.
+fn slot_of_current(program: &mut Assembler, maps: &Maps, none: Label) {
+    program.call(Helper::ThreadAndProcess).store(Width::Word, R10, NUMBER, R0);
+    look_up(program, &maps.slots, NUMBER, none);
+    program.load(Width::Word, R1, R0, 0);
+}
+
+/// `R7` = where the thread of a task is known; its slot is at [`SLOT`] of the stack. Leads to `none` where it is not watched. The idle task never is.
+pub(super) fn who_is(program: &mut Assembler, maps: &Maps, fields: &Fields, task: Register, none: Label) {
+    program.register(Operation::Move, R3, task).constant(Operation::Add, R3, fields.number);
+    read(program, 4, NUMBER, none);
+    program.load(Width::Word, R1, R10, NUMBER).jump_if(When::Equal, R1, 0, none);
+    look_up(program, &maps.slots, NUMBER, none);
+    program.load(Width::Word, R1, R0, 0).store(Width::Word, R10, SLOT, R1);
+    look_up(program, &maps.threads, SLOT, none);
+    program.register(Operation::Move, R7, R0);
+}
+
+/// Reads so many bytes of the kernel, at the address in `R3`, to a place of the stack; leads to `none` where that cannot be read.
+pub(super) fn read(program: &mut Assembler, bytes: i32, to: i16, none: Label) {
+    program.register(Operation::Move, R1, R10).constant(Operation::Add, R1, to.into());
+    program.constant(Operation::Move, R2, bytes).call(Helper::ReadKernel).jump_if(When::Different, R0, 0, none);
+}
+
+/// Reads so many bytes of the kernel, at the address in `R3`, to a place of what is known of `R7`.
+pub(super) fn keep(program: &mut Assembler, bytes: i32, to: i16) {
+    program.register(Operation::Move, R1, R7).constant(Operation::Add, R1, to.into());
+    program.constant(Operation::Move, R2, bytes).call(Helper::ReadKernel);
+}
+
+/// `[at + offset] += register`, where nobody else writes there.
+pub(super) fn add(program: &mut Assembler, at: Register, offset: i16, what: Register) {
+    program.load(Width::Double, R1, at, offset).register(Operation::Add, R1, what).store(Width::Double, at, offset, R1);
+}
+
+/// `[at + offset] += 1`, where nobody else writes there.
+pub(super) fn one_more(program: &mut Assembler, at: Register, offset: i16) {
+    program.load(Width::Double, R1, at, offset).constant(Operation::Add, R1, 1).store(Width::Double, at, offset, R1);
+}
+
+/// Any tracepoint whose passages are counted for who runs: one more at this place.
+pub(super) fn counted(maps: &Maps, place: i16) -> Vec<u64> {
+    let mut program = Assembler::new();
+    let out = program.label();
+    who_runs(&mut program, maps, out);
+    debug_assert!(place > thread::NUMBER);
+    one_more(&mut program, R7, place);
+    program.place(out).end(0);
+    program.finish()
+}
