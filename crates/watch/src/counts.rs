@@ -28,10 +28,67 @@ pub struct Thread {
     pub calls: Vec<Calls>,
     /// Its other crossings.
     pub moments: Moments,
-    /// Processor time, in user mode.
+    /// Processor time in user mode, as the kernel's ticks found it: sampled, 100 to 1000 times a second.
     pub user: Option<Duration>,
-    /// Processor time, in the kernel.
+    /// Processor time in the kernel, as the kernel's ticks found it.
     pub system: Option<Duration>,
+    /// Processor time, exactly.
+    pub ran: Option<Duration>,
+}
+
+impl Thread {
+    /// Adds what another thread did.
+    pub fn add(&mut self, other: &Thread) {
+        for calls in &other.calls {
+            match self.calls.iter_mut().find(|same| (same.number, same.file) == (calls.number, calls.file)) {
+                Some(same) => same.add(calls),
+                None => self.calls.push(calls.clone()),
+            }
+        }
+        self.moments.add(&other.moments);
+        self.user = sum(self.user, other.user);
+        self.system = sum(self.system, other.system);
+        self.ran = sum(self.ran, other.ran);
+    }
+}
+
+impl Calls {
+    /// Adds other calls of that number on that file.
+    pub fn add(&mut self, other: &Calls) {
+        self.count += other.count;
+        self.failed = sum(self.failed, other.failed);
+        self.results = sum(self.results, other.results);
+        self.inside = sum(self.inside, other.inside);
+        self.away = sum(self.away, other.away);
+        self.slept = sum(self.slept, other.slept);
+        self.woke_here = sum(self.woke_here, other.woke_here);
+        self.woke_across = sum(self.woke_across, other.woke_across);
+    }
+}
+
+impl Moments {
+    /// Adds another thread's.
+    pub fn add(&mut self, other: &Moments) {
+        self.voluntary = sum(self.voluntary, other.voluntary);
+        self.involuntary = sum(self.involuntary, other.involuntary);
+        self.woken_here = sum(self.woken_here, other.woken_here);
+        self.woken_across = sum(self.woken_across, other.woken_across);
+        self.minor = sum(self.minor, other.minor);
+        self.major = sum(self.major, other.major);
+        self.signals = sum(self.signals, other.signals);
+        self.interrupts = sum(self.interrupts, other.interrupts);
+        self.operations = sum(self.operations, other.operations);
+        self.exits = sum(self.exits, other.exits);
+        self.migrations = sum(self.migrations, other.migrations);
+    }
+}
+
+/// Of two sums of which one may be unknown what is known.
+fn sum<T: std::ops::Add<Output = T>>(one: Option<T>, other: Option<T>) -> Option<T> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one + other),
+        (one, other) => one.or(other),
+    }
 }
 
 /// System calls of one number on one file.
@@ -53,8 +110,10 @@ pub struct Calls {
     pub away: Option<Duration>,
     /// How often they left it to wait.
     pub slept: Option<u64>,
-    /// How often they woke somebody.
-    pub woke: Option<u64>,
+    /// How many they woke that had slept on the same processor.
+    pub woke_here: Option<u64>,
+    /// How many they woke that had slept on another one.
+    pub woke_across: Option<u64>,
 }
 
 /// A file that a call is made on.
@@ -121,6 +180,8 @@ pub struct Moments {
     pub interrupts: Option<u64>,
     /// Operations that it gave to io_uring.
     pub operations: Option<u64>,
+    /// Exits of the virtual processor that it runs.
+    pub exits: Option<u64>,
     /// Times that it went on on another processor.
     pub migrations: Option<u64>,
 }

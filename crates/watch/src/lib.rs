@@ -6,7 +6,7 @@
 
 mod counts;
 pub mod kernel;
+mod living;
 mod start;
 
 pub use counts::{Calls, Counts, File, FileKind, Moments, Thread};
-pub use start::start;

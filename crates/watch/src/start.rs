@@ -6,13 +6,11 @@ use std::process::{Child, Command};
 
 use tollway_core::{Error, Result};
 
-use crate::kernel::Kernel;
-
-/// Starts a program and watches it from its first instruction on. It is bound to us in no way: whatever ends this process, it goes on.
+/// Starts a program and has it watched while it stands still. It is bound to us in no way: whatever ends this process, it goes on.
 ///
 /// # Errors
 /// It cannot be started or watched.
-pub fn start(command: &mut Command, kernel: &Kernel) -> Result<Child> {
+pub(crate) fn started(command: &mut Command, watch: impl FnOnce(u32) -> Result<()>) -> Result<Child> {
     let name = command.get_program().to_string_lossy().into_owned();
     let failed = |e: io::Error| Error::system(format!("starting {name}"), e);
     let traced = || {
@@ -25,7 +23,7 @@ pub fn start(command: &mut Command, kernel: &Kernel) -> Result<Child> {
     // SAFETY: the closure makes one system call and does not allocate: errors made of a number do not.
     unsafe { command.pre_exec(traced) };
     let mut child = command.spawn().map_err(failed)?;
-    let watched = stopped(&child).map_err(failed).and_then(|()| kernel.add(child.id(), child.id()));
+    let watched = stopped(&child).map_err(failed).and_then(|()| watch(child.id()));
     // SAFETY: no address is passed; the child is ours and stopped.
     let let_go = unsafe { libc::ptrace(libc::PTRACE_DETACH, child.id() as libc::pid_t, 0, 0) };
     if let Err(error) =

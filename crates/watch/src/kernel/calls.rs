@@ -17,6 +17,13 @@ const NUMBER: i32 = 120;
 /// `BPF_NOEXIST` (linux/bpf.h).
 const NEW: i32 = 1;
 
+/// Results of calls that a signal broke off: EINTR, and those from ERESTART_RESTARTBLOCK to ERESTARTSYS (linux/errno.h), after which the kernel begins them again.
+const INTERRUPTED: i32 = -libc::EINTR;
+const RESTARTED: (i32, i32) = (-516, -512);
+/// What is 0 when a call begins.
+const NEW_CALL: [i16; 6] =
+    [thread::AWAY, thread::SLEPT, thread::WOKE_HERE, thread::WOKE_ACROSS, thread::OUT, thread::BROKEN_OFF];
+
 /// Where the stack has a key, and what a new one's value is.
 const KEY: i16 = -64;
 const VALUE: i16 = KEY - call::SIZE as i16;
@@ -32,7 +39,7 @@ pub(super) fn begins(maps: &Maps, fields: &Fields) -> Vec<u64> {
     program.constant(Operation::Move, R8, NUMBERS as i32 - 1);
     program.place(known).store(Width::Double, R7, thread::CALL, R8);
     files::note(&mut program, maps, fields);
-    for place in [thread::AWAY, thread::SLEPT, thread::WOKE_HERE, thread::WOKE_ACROSS, thread::OUT] {
+    for place in NEW_CALL {
         program.store_constant(Width::Double, R7, place, 0);
     }
     program.call(Helper::Nanoseconds).store(Width::Double, R7, thread::ENTERED, R0);
@@ -44,7 +51,7 @@ pub(super) fn begins(maps: &Maps, fields: &Fields) -> Vec<u64> {
 pub(super) fn ends(maps: &Maps, fields: &Fields) -> Vec<u64> {
     let mut program = Assembler::new();
     let (out, seen, returned, found) = (program.label(), program.label(), program.label(), program.label());
-    let (not_timed, no_failure) = (program.label(), program.label());
+    let (not_timed, no_failure, broken_off) = (program.label(), program.label(), program.label());
     who_runs(&mut program, maps, out);
     program.load(Width::Double, R8, R7, thread::ENTERED).jump_if(When::Different, R8, 0, seen);
     // A child comes back from the call that made it; that was its parent's.
@@ -59,11 +66,7 @@ pub(super) fn ends(maps: &Maps, fields: &Fields) -> Vec<u64> {
     program.constant(Operation::Move, R8, 0);
     program.place(seen).store_constant(Width::Double, R7, thread::ENTERED, 0);
 
-    program.load(Width::Word, R1, R10, SLOT).store(Width::Word, R10, KEY + key::SLOT, R1);
-    program.load(Width::Double, R1, R7, thread::CALL).store(Width::Half, R10, KEY + key::NUMBER, R1);
-    program.load(Width::Double, R1, R7, thread::TYPE).store(Width::Half, R10, KEY + key::TYPE, R1);
-    program.load(Width::Double, R1, R7, thread::INODE).store(Width::Double, R10, KEY + key::INODE, R1);
-    program.load(Width::Double, R1, R7, thread::WHAT).store(Width::Double, R10, KEY + key::WHAT, R1);
+    key_of_call(&mut program);
     for word in 0..call::SIZE as i16 / 8 {
         program.store_constant(Width::Double, R10, VALUE + 8 * word, 0);
     }
@@ -93,11 +96,34 @@ pub(super) fn ends(maps: &Maps, fields: &Fields) -> Vec<u64> {
     program.place(not_timed).load(Width::Double, R8, R6, 8).jump_if(When::NotLess, R8, 1, no_failure);
     program.jump_if(When::Equal, R8, 0, out).jump_if(When::Less, R8, MOST_ERRORS, out);
     one_more(&mut program, R9, call::FAILED);
-    program.jump(out);
+    program.jump_if(When::Equal, R8, INTERRUPTED, broken_off).jump_if(When::NotLess, R8, RESTARTED.1 + 1, out);
+    program.jump_if(When::Less, R8, RESTARTED.0, out);
+    program.place(broken_off).store_constant(Width::Double, R7, thread::BROKEN_OFF, 1).jump(out);
     program.place(no_failure);
     add(&mut program, R9, call::RESULTS, R8);
     program.place(out).end(0);
     program.finish()
+}
+
+/// Puts the key of the call in which the thread in `R7` is, or was last, to its place of the stack.
+fn key_of_call(program: &mut Assembler) {
+    program.load(Width::Word, R1, R10, SLOT).store(Width::Word, R10, KEY + key::SLOT, R1);
+    program.load(Width::Double, R1, R7, thread::CALL).store(Width::Half, R10, KEY + key::NUMBER, R1);
+    program.load(Width::Double, R1, R7, thread::TYPE).store(Width::Half, R10, KEY + key::TYPE, R1);
+    program.load(Width::Double, R1, R7, thread::INODE).store(Width::Double, R10, KEY + key::INODE, R1);
+    program.load(Width::Double, R1, R7, thread::WHAT).store(Width::Double, R10, KEY + key::WHAT, R1);
+}
+
+/// Takes back the last call of the thread in `R7`, if a signal broke it off: the thread ends, so it never came back to its program. Its time stays.
+pub(super) fn never_came_back(program: &mut Assembler, maps: &Maps) {
+    let (came_back, told_apart) = (program.label(), program.label());
+    program.load(Width::Double, R1, R7, thread::BROKEN_OFF).jump_if(When::Equal, R1, 0, came_back);
+    key_of_call(program);
+    look_up(program, &maps.calls, KEY, told_apart);
+    for place in [call::COUNT, call::TIMED, call::FAILED] {
+        program.load(Width::Double, R1, R0, place).constant(Operation::Sub, R1, 1).store(Width::Double, R0, place, R1);
+    }
+    program.place(told_apart).place(came_back);
 }
 
 /// `R0` = where a map has what the stack has the key of, made if need be; leads to `found` then, and goes on where there is no room.

@@ -13,6 +13,7 @@ const FIRST_ARGUMENT: i32 = 112;
 /// Types of files (linux/stat.h, S_IFMT shifted by 12).
 pub(super) const PIPE: i32 = 0x1;
 pub(super) const CHARACTER: i32 = 0x2;
+pub(super) const FOLDER: i32 = 0x4;
 pub(super) const BLOCK: i32 = 0x6;
 pub(super) const SOCKET: i32 = 0xc;
 

@@ -6,7 +6,6 @@ use std::io;
 use tollway_core::{Error, Result};
 
 use super::layout::{call, key, thread, word};
-use super::maps::SLOTS;
 use super::Kernel;
 
 /// Words of what is known of calls.
@@ -73,13 +72,9 @@ impl Kernel {
     /// The kernel's.
     pub fn harvest(&self) -> Result<Vec<Seen>> {
         let failed = |e: io::Error| Error::system("reading what the kernel's programs counted", e);
-        let mut seen: BTreeMap<u32, Seen> = BTreeMap::new();
-        for slot in 1..SLOTS {
-            let row = self.maps.threads.row(slot);
-            if row[word(thread::NUMBER)] != 0 {
-                seen.insert(slot, Seen { thread: row, calls: Vec::new() });
-            }
-        }
+        self.bury()?;
+        let row = |slot| (slot, Seen { thread: self.maps.threads.row(slot), calls: Vec::new() });
+        let mut seen: BTreeMap<u32, Seen> = self.taken().map(row).collect();
         for map in [&self.maps.calls, &self.maps.rest] {
             let mut over: Vec<Vec<u8>> = Vec::new();
             let each = |known: &[u8], value: &[u8]| {

@@ -5,10 +5,8 @@ pub const NUMBERS: u32 = 512;
 
 /// What each processor knows.
 pub mod processor {
-    /// The slot of the thread that runs there, 32 bits; 0 is one that is not watched.
-    pub const SLOT: i16 = 0;
-    /// The slot where it is not known yet who runs there.
-    pub const UNKNOWN: i32 = 0x7fff_ffff;
+    /// The thread that was found there last, 32 bits, and its slot, 32 bits; slot 0 is one that is not watched.
+    pub const LAST: i16 = 0;
     /// Bytes.
     pub const SIZE: usize = 8;
 }
@@ -41,6 +39,8 @@ pub mod thread {
     pub const WOKEN_BY: i16 = 88;
     /// The processor on which it ran last, and 1; 0 where that is not known.
     pub const LAST: i16 = 96;
+    /// Not 0 if a signal broke its last call off, and it has made none since.
+    pub const BROKEN_OFF: i16 = 264;
     /// Not 0 until it has come back from the call that made it.
     pub const FRESH: i16 = 104;
     /// Switches away because it had to wait.
@@ -80,7 +80,7 @@ pub mod thread {
     /// Not 0 once it has left its processor for ever: nobody writes to the slot any more.
     pub const GONE: i16 = 256;
     /// Bytes.
-    pub const SIZE: usize = 264;
+    pub const SIZE: usize = 272;
 }
 
 /// Which calls are counted together.

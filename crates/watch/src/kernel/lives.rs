@@ -5,8 +5,8 @@ use std::os::fd::AsFd;
 use tollway_bpf::assembler::Register::{R0, R1, R2, R3, R4, R6, R7, R8, R10};
 use tollway_bpf::assembler::{Assembler, Helper, Operation, When, Width};
 
-use super::calls::lost;
-use super::layout::{thread, whole};
+use super::calls::{lost, never_came_back};
+use super::layout::{processor, thread, whole};
 use super::runs::{SLOT, keep, look_up, read, who_am_i};
 use super::{Fields, Maps};
 
@@ -64,13 +64,16 @@ pub(super) fn becomes(maps: &Maps, fields: &Fields) -> Vec<u64> {
     program.map(R1, maps.slots.as_fd()).register(Operation::Move, R2, R10).constant(Operation::Add, R2, NOW.into());
     program.register(Operation::Move, R3, R10).constant(Operation::Add, R3, SLOT.into()).constant(Operation::Move, R4, 0);
     program.call(Helper::MapUpdate);
+    // This processor may remember the number as that of the thread which had it before.
+    program.store_constant(Width::Word, R10, -4, 0);
+    look_up(&mut program, &maps.processors, -4, out);
+    program.store_constant(Width::Double, R0, processor::LAST, 0);
     program.place(out).end(0);
     program.finish()
 }
 
 /// `sched_process_exit(task)`: by the task itself, which still has to leave its processor.
 pub(super) fn ends(maps: &Maps, fields: &Fields) -> Vec<u64> {
-    const NUMBER: i16 = -24;
     let mut program = Assembler::new();
     let out = program.label();
     who_am_i(&mut program, maps, out);
@@ -85,9 +88,7 @@ pub(super) fn ends(maps: &Maps, fields: &Fields) -> Vec<u64> {
         program.load(Width::Double, R3, R6, 0).constant(Operation::Add, R3, field);
         keep(&mut program, bytes, to);
     }
-    program.load(Width::Word, R1, R7, thread::NUMBER).store(Width::Word, R10, NUMBER, R1);
-    program.map(R1, maps.slots.as_fd()).register(Operation::Move, R2, R10).constant(Operation::Add, R2, NUMBER.into());
-    program.call(Helper::MapDelete);
+    never_came_back(&mut program, maps);
     program.call(Helper::Nanoseconds).store(Width::Double, R7, thread::DIED, R0);
     program.place(out).end(0);
     program.finish()

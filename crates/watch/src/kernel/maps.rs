@@ -15,7 +15,7 @@ const CALLS: u32 = 1 << 16;
 const REST: u32 = 1 << 15;
 
 pub(crate) struct Maps {
-    /// For each processor, who runs there.
+    /// For each processor, whom it found last.
     pub processors: Map,
     /// The slot of each thread that is watched, by its number.
     pub slots: Map,
@@ -53,10 +53,8 @@ impl Maps {
         Ok(maps)
     }
 
-    /// Has every processor ask who runs there, as nobody kept account of it.
-    pub fn forget_who_runs(&self) -> io::Result<()> {
-        let mut unknown = [0u8; processor::SIZE];
-        unknown[..4].copy_from_slice(&processor::UNKNOWN.to_ne_bytes());
-        self.processors.set_on_each(&[0; 4], &unknown)
+    /// Has every processor forget whom it found last: somebody is watched from now on who was not, or no more.
+    pub fn forget(&self) -> io::Result<()> {
+        self.processors.set_on_each(&[0; 4], &[0; processor::SIZE])
     }
 }

@@ -1,33 +1,41 @@
 //! What runs in the kernel: a program at each tracepoint that tells of a crossing, and the memory in which they count.
 //!
-//! They know which watched thread runs on which processor, so that a system call of anybody else costs two look-ups in arrays. Each thread that is
-//! watched has a slot, in which only programs on its own processor write: nothing is locked and nothing is lost. A child gets a slot from a queue of free ones;
+//! Each processor remembers whom it found last, so that a system call of anybody else costs a look-up in an array. Each thread that is watched has a slot, in which only programs on its own processor write: nothing is locked and nothing is lost. A child gets a slot from a queue of free ones;
 //! [`Kernel::harvest`] hands those of the dead back.
 //!
 //! Two sets of programs: those of lives (a thread begins, ends, becomes another program) are attached as long as this is; those that count only between
 //! [`Kernel::begin`] and [`Kernel::pause`].
 
 mod calls;
+mod cost;
 mod fields;
 mod files;
 mod harvest;
+mod kind;
 pub mod layout;
 mod lives;
 mod maps;
 mod on_files;
 mod runs;
 mod switches;
+mod watch;
 
 use std::io;
+use std::time::Duration;
 
 use tollway_bpf::{Attached, Program, ProgramKind};
 use tollway_core::{Error, Missing, Result};
 
 use fields::Fields;
-use layout::{thread, whole, word};
+use layout::{call, key, thread, whole, word};
 use maps::{Maps, SLOTS};
 
+pub use cost::Cost;
 pub use harvest::Seen;
+pub use watch::Watch;
+
+/// A thread that ended so long ago has left its processor.
+const LAST_SWITCH: Duration = Duration::from_secs(1);
 
 const WHAT: &str = "programs at the kernel's tracepoints";
 
@@ -93,16 +101,10 @@ impl Kernel {
         if !self.counting.is_empty() {
             return Ok(());
         }
-        for slot in 1..SLOTS {
-            if self.maps.threads.get(slot, word(thread::NUMBER)) == 0 {
-                continue;
-            }
+        self.bury()?;
+        for slot in self.taken() {
             for place in [thread::ENTERED, thread::OUT, thread::WOKEN_BY, thread::LAST] {
                 self.maps.threads.set(slot, word(place), 0);
-            }
-            if self.maps.threads.get(slot, word(thread::DIED)) != 0 {
-                // Nobody finds its slot any more, and nobody kept account of who leaves a processor for ever.
-                self.maps.threads.set(slot, word(thread::GONE), 1);
             }
         }
         self.look_again()?;
@@ -146,12 +148,65 @@ impl Kernel {
         self.maps.slots.set(&number.to_ne_bytes(), &slot).map_err(failed)
     }
 
+    /// Counts one call of a thread that is watched and stands still, on no file.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn count_one(&self, number: u32, call: u16) -> Result<()> {
+        let failed = |e: io::Error| Error::system(format!("counting a call of thread {number}"), e);
+        let Some(slot) = self.maps.slots.get(&number.to_ne_bytes()).map_err(failed)? else { return Ok(()) };
+        let (mut key, mut value) = ([0; key::SIZE], [0; call::SIZE]);
+        key[key::SLOT as usize..][..4].copy_from_slice(&slot);
+        key[key::NUMBER as usize..][..2].copy_from_slice(&call.to_ne_bytes());
+        value[call::COUNT as usize] = 1;
+        self.maps.calls.set(&key, &value).map_err(failed)
+    }
+
+    /// Watches a thread no more; what is known of it is dropped.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn remove(&self, number: u32) -> Result<()> {
+        let failed = |e: io::Error| Error::system(format!("watching thread {number} no more"), e);
+        let Some(slot) = self.maps.slots.get(&number.to_ne_bytes()).map_err(failed)? else { return Ok(()) };
+        self.maps.slots.remove(&number.to_ne_bytes()).map_err(failed)?;
+        let row = slot.first_chunk().map_or(0, |slot| u32::from_ne_bytes(*slot));
+        self.maps.threads.set(row, word(thread::GONE), 1);
+        self.look_again()
+    }
+
+    /// Slots that threads have.
+    fn taken(&self) -> impl Iterator<Item = u32> {
+        (1..SLOTS).filter(|slot| self.maps.threads.get(*slot, word(thread::NUMBER)) != 0)
+    }
+
+    /// Who has ended and cannot be seen to leave its processor for ever is gone: as long as it is not counted nobody keeps account of that, and the first
+    /// thread of a process in which another one calls exec has another number by then.
+    fn bury(&self) -> Result<()> {
+        let failed = |e: io::Error| failed("taking back the slots of the dead", e);
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+        let now = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
+        let long_ago = if self.counting.is_empty() { now } else { now.saturating_sub(LAST_SWITCH.as_nanos() as u64) };
+        for slot in self.taken() {
+            let died = self.maps.threads.get(slot, word(thread::DIED));
+            if died == 0 || died > long_ago {
+                continue;
+            }
+            let number = (self.maps.threads.get(slot, word(thread::NUMBER)) as u32).to_ne_bytes();
+            if self.maps.slots.get(&number).map_err(failed)? == Some(slot.to_ne_bytes().to_vec()) {
+                self.maps.slots.remove(&number).map_err(failed)?;
+            }
+            self.maps.threads.set(slot, word(thread::GONE), 1);
+        }
+        Ok(())
+    }
+
     /// Has every processor ask anew who runs there.
     ///
     /// # Errors
     /// The kernel's.
     pub fn look_again(&self) -> Result<()> {
-        self.maps.forget_who_runs().map_err(|e| failed("asking who runs", e))
+        self.maps.forget().map_err(|e| failed("forgetting who ran", e))
     }
 
     /// Threads, and calls, for which there was no room: they are in no count.

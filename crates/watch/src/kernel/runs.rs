@@ -11,7 +11,7 @@ use super::{Fields, Maps};
 /// Where the stack has the slot that was found, 32 bits.
 pub(super) const SLOT: i16 = -8;
 /// Where the stack has a thread's number, 32 bits.
-const NUMBER: i16 = -16;
+pub(super) const NUMBER: i16 = -16;
 
 /// `to` = where a map has what the stack has the key of at `key`; leads to `none` where there is nothing.
 pub(super) fn look_up(program: &mut Assembler, map: &impl AsFd, key: i16, none: Label) {
@@ -20,19 +20,32 @@ pub(super) fn look_up(program: &mut Assembler, map: &impl AsFd, key: i16, none: 
 }
 
 /// `R7` = where the watched thread is known that runs on this processor; its slot is at [`SLOT`] of the stack. Leads to `none` where it is not watched.
-/// `R6` keeps the program's arguments. A processor that knows who runs there costs two look-ups in arrays.
+/// `R6` keeps the program's arguments. Each processor remembers whom it found last, and is believed if that is who runs: one look-up in an array.
 pub(super) fn who_runs(program: &mut Assembler, maps: &Maps, none: Label) {
-    let known = program.label();
+    let (known, not_watched) = (program.label(), program.label());
     program.register(Operation::Move, R6, R1).store_constant(Width::Word, R10, -4, 0);
+    program.call(Helper::ThreadAndProcess).store(Width::Word, R10, NUMBER, R0);
     look_up(program, &maps.processors, -4, none);
-    program.load(Width::Word, R1, R0, processor::SLOT).jump_if(When::Equal, R1, 0, none);
-    program.jump_if(When::Different, R1, processor::UNKNOWN, known);
-    program.register(Operation::Move, R9, R0).store_constant(Width::Word, R9, processor::SLOT, 0);
-    slot_of_current(program, maps, none);
-    program.store(Width::Word, R9, processor::SLOT, R1);
-    program.place(known).store(Width::Word, R10, SLOT, R1);
+    program.load(Width::Double, R1, R0, processor::LAST).load(Width::Word, R2, R10, NUMBER);
+    program.register(Operation::Move, R3, R1).constant(Operation::ShiftLeft, R3, 32).constant(Operation::ShiftRight, R3, 32);
+    program.constant(Operation::ShiftRight, R1, 32).jump_if_both(When::Equal, R3, R2, known);
+    program.register(Operation::Move, R9, R0);
+    look_up(program, &maps.slots, NUMBER, not_watched);
+    program.load(Width::Word, R1, R0, 0);
+    remember(program, R9, R1);
+    program.jump(known);
+    program.place(not_watched).constant(Operation::Move, R1, 0);
+    remember(program, R9, R1);
+    program.place(known).jump_if(When::Equal, R1, 0, none).store(Width::Word, R10, SLOT, R1);
     look_up(program, &maps.threads, SLOT, none);
     program.register(Operation::Move, R7, R0);
+}
+
+/// Notes with a processor that the thread whose number is at [`NUMBER`] of the stack has this slot; in one step, so that one does not get another's. `R2` and `R3`
+/// are lost.
+pub(super) fn remember(program: &mut Assembler, processor: Register, slot: Register) {
+    program.load(Width::Word, R2, R10, NUMBER).register(Operation::Move, R3, slot).constant(Operation::ShiftLeft, R3, 32);
+    program.register(Operation::Or, R3, R2).store(Width::Double, processor, processor::LAST, R3);
 }
 
 /// The same by the thread's number alone, for what may happen while nobody keeps account of who runs where.

@@ -1,10 +1,12 @@
 //! A processor goes from one thread to another, and somebody is woken.
 
-use tollway_bpf::assembler::Register::{R0, R1, R3, R6, R7, R8, R9, R10};
+use std::os::fd::AsFd;
+
+use tollway_bpf::assembler::Register::{R0, R1, R2, R3, R6, R7, R8, R9, R10};
 use tollway_bpf::assembler::{Assembler, Helper, Operation, When, Width};
 
 use super::layout::{processor, thread};
-use super::runs::{SLOT, add, keep, look_up, one_more, read, who_is, who_runs};
+use super::runs::{NUMBER, SLOT, add, keep, look_up, one_more, read, remember, who_is, who_runs};
 use super::{Fields, Maps};
 
 /// What a task's state has when it leaves for ever (`TASK_DEAD`, include/linux/sched.h).
@@ -18,15 +20,10 @@ pub(super) fn switched(maps: &Maps, fields: &Fields) -> Vec<u64> {
         (program.label(), program.label(), program.label(), program.label(), program.label());
     let (not_moved, across, nobody) = (program.label(), program.label(), program.label());
     program.register(Operation::Move, R6, R1);
-    program.store_constant(Width::Word, R10, -4, 0);
-    look_up(&mut program, &maps.processors, -4, out);
-    program.register(Operation::Move, R8, R0);
 
     // Who leaves.
-    program.load(Width::Word, R1, R8, processor::SLOT).jump_if(When::Equal, R1, 0, comes);
-    program.jump_if(When::Equal, R1, processor::UNKNOWN, comes).store(Width::Word, R10, SLOT, R1);
-    look_up(&mut program, &maps.threads, SLOT, comes);
-    program.register(Operation::Move, R7, R0);
+    program.load(Width::Double, R9, R6, 8);
+    who_is(&mut program, maps, fields, R9, comes);
     program.store_constant(Width::Double, R7, thread::WOKEN_BY, 0);
     program.load(Width::Double, R1, R7, thread::ENTERED).jump_if(When::Equal, R1, 0, in_no_call);
     program.call(Helper::Nanoseconds).store(Width::Double, R7, thread::OUT, R0);
@@ -39,15 +36,22 @@ pub(super) fn switched(maps: &Maps, fields: &Fields) -> Vec<u64> {
     // Its processor time is complete now, and not before.
     program.place(lives).load(Width::Double, R3, R6, 8).constant(Operation::Add, R3, fields.ran);
     keep(&mut program, 8, thread::RAN);
+    program.map(R1, maps.slots.as_fd()).register(Operation::Move, R2, R10).constant(Operation::Add, R2, NUMBER.into());
+    program.call(Helper::MapDelete);
     program.store_constant(Width::Double, R7, thread::GONE, 1).jump(comes);
     program.place(stays_ready);
     one_more(&mut program, R7, thread::INVOLUNTARY);
 
     // Who comes.
-    program.place(comes).store_constant(Width::Word, R8, processor::SLOT, 0);
+    program.place(comes).store_constant(Width::Word, R10, -4, 0);
+    look_up(&mut program, &maps.processors, -4, out);
+    program.register(Operation::Move, R8, R0);
+    // Until it is found it is one who is not watched: an exec may have made its number another's.
+    program.store_constant(Width::Double, R8, processor::LAST, 0);
     program.load(Width::Double, R9, R6, 16);
     who_is(&mut program, maps, fields, R9, nobody);
-    program.load(Width::Word, R1, R10, SLOT).store(Width::Word, R8, processor::SLOT, R1);
+    program.load(Width::Word, R1, R10, SLOT);
+    remember(&mut program, R8, R1);
     program.load(Width::Double, R8, R7, thread::OUT).jump_if(When::Equal, R8, 0, not_away);
     program.call(Helper::Nanoseconds).register(Operation::Sub, R0, R8);
     add(&mut program, R7, thread::AWAY, R0);

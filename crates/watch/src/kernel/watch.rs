@@ -1,0 +1,312 @@
+//! Watches a program by the kernel's tracepoints: all the time, or in slices of it.
+//!
+//! Whoever watches calls [`Watch::tick`] when it is due. As long as watching costs less than is allowed, everything is counted. A program that makes calls so
+//! often that it would cost more is counted in slices: some milliseconds, and then not for as long as brings the average down. Slices are of random distance, so that
+//! what a program does in a rhythm is met as often as it happens.
+
+use std::collections::BTreeMap;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use tollway_core::{Error, Missing, Result};
+
+use super::cost::Cost;
+use super::harvest::{Call, Seen};
+use super::kind::kind_of;
+use super::layout::{call, thread};
+use super::Kernel;
+use crate::counts::{Calls, Counts, File, Moments, Thread};
+use crate::living::{Life, life_of, threads_of};
+use crate::start::started;
+
+/// How long it is counted until it is first asked what that costs, and in each slice.
+const SLICE: Duration = Duration::from_millis(20);
+/// How often it is asked where everything is counted.
+const LOOK: Duration = Duration::from_millis(100);
+/// The longest and the shortest between two slices: attaching waits for the kernel where it was detached less long ago.
+const LONGEST: Duration = Duration::from_secs(2);
+const SHORTEST: Duration = Duration::from_millis(50);
+
+/// A program that is watched.
+pub struct Watch {
+    kernel: Kernel,
+    children: bool,
+    cost: Cost,
+    allowed: Option<f64>,
+    begun: Instant,
+    counted: Duration,
+    counting_since: Option<Instant>,
+    due: Instant,
+    before: Spent,
+    lot: u64,
+    /// What threads had done when they were first watched.
+    earlier: BTreeMap<u32, Life>,
+    living: BTreeMap<u32, Seen>,
+    ended: BTreeMap<(u32, String), Thread>,
+}
+
+/// What watching has cost the watched so far, and how long these ran.
+#[derive(Clone, Copy, Debug, Default)]
+struct Spent {
+    cost: Duration,
+    ran: Duration,
+}
+
+impl Watch {
+    /// Programs at the kernel's tracepoints that watch nobody yet. With `children` the children of who is watched are watched as well. `allowed` is what
+    /// watching may cost, as a share of the time of the watched (0.03); without, everything is counted whatever it costs.
+    ///
+    /// # Errors
+    /// [`Missing`](Error::Missing) with what this process or kernel lacks.
+    pub fn new(children: bool, allowed: Option<f64>) -> Result<Watch> {
+        let mut kernel = Kernel::new(children)?;
+        let cost = Cost::measured(&mut kernel)?;
+        let now = Instant::now();
+        Ok(Watch {
+            kernel,
+            children,
+            cost,
+            allowed,
+            begun: now,
+            counted: Duration::ZERO,
+            counting_since: None,
+            due: now,
+            before: Spent::default(),
+            lot: u64::from(std::process::id()) | 1 << 32,
+            earlier: BTreeMap::new(),
+            living: BTreeMap::new(),
+            ended: BTreeMap::new(),
+        })
+    }
+
+    /// Starts a program, which is watched from its first instruction on and is bound to us in no way: whatever ends this process, it goes on.
+    ///
+    /// # Errors
+    /// It cannot be started or watched.
+    pub fn start(&mut self, command: &mut Command) -> Result<Child> {
+        self.count()?;
+        started(command, |process| {
+            self.earlier.insert(process, life_of(process, process).unwrap_or_default());
+            self.kernel.add(process, process)?;
+            // It came to its first instruction by a call whose end came before anybody watched.
+            self.kernel.count_one(process, libc::SYS_execve as u16)
+        })
+    }
+
+    /// Watches a program that runs, with all its threads.
+    ///
+    /// # Errors
+    /// There is none of that number, or too many threads.
+    pub fn attach(&mut self, process: u32) -> Result<()> {
+        // Twice, as it may begin threads between.
+        for _ in 0..2 {
+            let threads = threads_of(process, self.children);
+            if threads.is_empty() {
+                return Err(Error::Missing(Missing::new(
+                    format!("process {process}"),
+                    "there is none of that number",
+                    "`ps -e` lists those that run",
+                )));
+            }
+            for (thread, process) in threads {
+                if !self.earlier.contains_key(&thread) {
+                    let Some(life) = life_of(thread, process) else { continue };
+                    self.earlier.insert(thread, life);
+                    self.kernel.add(thread, process)?;
+                }
+            }
+        }
+        self.count()?;
+        self.kernel.look_again()
+    }
+
+    /// What watching costs.
+    pub fn cost(&self) -> Cost {
+        self.cost
+    }
+
+    /// Tracepoints that this kernel has not: what they tell of is not counted.
+    pub fn absent(&self) -> &[&'static str] {
+        &self.kernel.absent
+    }
+
+    /// Does what is due; says how long it is until something is again.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn tick(&mut self) -> Result<Duration> {
+        let now = Instant::now();
+        if now < self.due {
+            return Ok(self.due - now);
+        }
+        let pause = match self.counting_since {
+            None => {
+                self.count()?;
+                SLICE
+            }
+            Some(since) => self.look(now - since)?,
+        };
+        self.due = Instant::now() + pause;
+        Ok(pause)
+    }
+
+    /// Asks what it cost to count so long, and stops for a while if that was more than is allowed.
+    fn look(&mut self, counted: Duration) -> Result<Duration> {
+        self.collect()?;
+        let (spent, before) = (self.spent(), self.before);
+        let cost = spent.cost.saturating_sub(before.cost);
+        let time = counted.max(spent.ran.saturating_sub(before.ran));
+        self.before = spent;
+        let share = cost.as_secs_f64() / time.as_secs_f64().max(1e-9);
+        match self.allowed {
+            Some(allowed) if share > allowed => {
+                self.stop();
+                let rest = counted.as_secs_f64() * (share / allowed - 1.0) * self.between(0.5, 1.5);
+                Ok(Duration::from_secs_f64(rest.min(LONGEST.as_secs_f64())).max(SHORTEST))
+            }
+            _ => {
+                // Each stretch is judged by itself.
+                let now = Instant::now();
+                self.counted += now - self.counting_since.replace(now).unwrap_or(now);
+                Ok(LOOK)
+            }
+        }
+    }
+
+    /// Counts from now on.
+    fn count(&mut self) -> Result<()> {
+        if self.counting_since.is_none() {
+            self.kernel.begin()?;
+            self.counting_since = Some(Instant::now());
+            self.due = Instant::now() + SLICE;
+        }
+        Ok(())
+    }
+
+    /// Counts no more.
+    fn stop(&mut self) {
+        if let Some(since) = self.counting_since.take() {
+            self.kernel.pause();
+            self.counted += since.elapsed();
+        }
+    }
+
+    /// A number between two, evenly: by a generator of Marsaglia's (Xorshift RNGs, 2003), which is good enough to miss a rhythm.
+    fn between(&mut self, low: f64, high: f64) -> f64 {
+        self.lot ^= self.lot << 13;
+        self.lot ^= self.lot >> 7;
+        self.lot ^= self.lot << 17;
+        low + (high - low) * (self.lot >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    fn spent(&self) -> Spent {
+        let mut spent = Spent::default();
+        let ended = self.ended.values().flat_map(|one| &one.calls).map(|calls| calls.count).sum::<u64>();
+        let mut events = ended as f64 * self.cost.call_on_file.as_secs_f64();
+        for (number, one) in &self.living {
+            let all: u64 = one.calls.iter().map(|call| call.word(call::COUNT)).sum();
+            let files: u64 = one.calls.iter().filter(|call| call.kind != 0).map(|call| call.word(call::COUNT)).sum();
+            let switches = one.word(thread::VOLUNTARY) + one.word(thread::INVOLUNTARY);
+            events += (all - files) as f64 * self.cost.call.as_secs_f64();
+            events += (files + switches) as f64 * self.cost.call_on_file.as_secs_f64();
+            spent.ran += life_of(*number, one.numbers().1).map_or(Duration::ZERO, |life| life.ran);
+        }
+        spent.ran += self.ended.values().filter_map(|one| one.ran).sum::<Duration>();
+        spent.cost = Duration::from_secs_f64(events);
+        spent
+    }
+
+    /// Reads what was counted.
+    fn collect(&mut self) -> Result<()> {
+        self.living.clear();
+        for seen in self.kernel.harvest()? {
+            let (number, process) = seen.numbers();
+            if seen.is_gone() {
+                let earlier = self.earlier.remove(&number).unwrap_or_default();
+                let last = Life {
+                    name: seen.name(),
+                    minor: seen.word(thread::MINOR),
+                    major: seen.word(thread::MAJOR),
+                    user: Duration::from_nanos(seen.word(thread::USER)),
+                    system: Duration::from_nanos(seen.word(thread::SYSTEM)),
+                    ran: Duration::from_nanos(seen.word(thread::RAN)),
+                };
+                let ended = told(&seen, &last, &earlier);
+                let same = self.ended.entry((process, ended.name.clone())).or_default();
+                same.number = ended.number;
+                same.process = process;
+                same.name.clone_from(&ended.name);
+                same.add(&ended);
+            } else {
+                self.living.insert(number, seen);
+            }
+        }
+        Ok(())
+    }
+
+    /// What was counted so far.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn counts(&mut self) -> Result<Counts> {
+        self.collect()?;
+        let living = self.living.iter().map(|(number, seen)| {
+            let earlier = self.earlier.get(number).cloned().unwrap_or_default();
+            let life = life_of(*number, seen.numbers().1).unwrap_or_else(|| earlier.clone());
+            told(seen, &life, &earlier)
+        });
+        let threads = living.chain(self.ended.values().cloned()).collect();
+        let now = self.counting_since.map_or(Duration::ZERO, |since| since.elapsed());
+        Ok(Counts { threads, watched: self.begun.elapsed(), counted: self.counted + now, lost: self.kernel.lost() })
+    }
+}
+
+/// A thread as it is told, of what was seen of it, what it did in its life and what of that before it was watched.
+fn told(seen: &Seen, life: &Life, earlier: &Life) -> Thread {
+    let word = |at: i16| Some(seen.word(at));
+    let (number, process) = seen.numbers();
+    let moments = Moments {
+        voluntary: word(thread::VOLUNTARY),
+        involuntary: word(thread::INVOLUNTARY),
+        woken_here: word(thread::WOKEN_HERE),
+        woken_across: word(thread::WOKEN_ACROSS),
+        minor: Some(life.minor.saturating_sub(earlier.minor)),
+        major: Some(life.major.saturating_sub(earlier.major)),
+        signals: word(thread::SIGNALS),
+        interrupts: word(thread::INTERRUPTS),
+        operations: word(thread::OPERATIONS),
+        exits: word(thread::EXITS),
+        migrations: word(thread::MIGRATIONS),
+    };
+    Thread {
+        number,
+        process,
+        name: life.name.clone(),
+        calls: seen.calls.iter().filter(|call| call.word(call::COUNT) > 0).map(calls_of).collect(),
+        moments,
+        user: Some(life.user.saturating_sub(earlier.user)),
+        system: Some(life.system.saturating_sub(earlier.system)),
+        ran: Some(life.ran.saturating_sub(earlier.ran)),
+    }
+}
+
+/// Those whose beginning was not seen are taken to be like the others.
+fn calls_of(one: &Call) -> Calls {
+    let (count, timed) = (one.word(call::COUNT), one.word(call::TIMED));
+    let of_all = |at: i16| match timed {
+        0 => None,
+        timed => u64::try_from(u128::from(one.word(at)) * u128::from(count) / u128::from(timed)).ok(),
+    };
+    Calls {
+        number: one.number,
+        file: File { kind: kind_of(one.kind, one.inode, one.what), inode: one.inode },
+        count,
+        failed: Some(one.word(call::FAILED)),
+        results: Some(one.word(call::RESULTS)),
+        inside: of_all(call::INSIDE).map(Duration::from_nanos),
+        away: of_all(call::AWAY).map(Duration::from_nanos),
+        slept: of_all(call::SLEPT),
+        woke_here: of_all(call::WOKE_HERE),
+        woke_across: of_all(call::WOKE_ACROSS),
+    }
+}

@@ -1,0 +1,74 @@
+//! What /proc tells of threads that live: their names and times, and whose children they are.
+
+use std::time::Duration;
+
+use procfs::process::{Process, Task};
+
+/// A thread's life so far.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Life {
+    /// Its name.
+    pub name: String,
+    /// Page faults without a disk, and with one.
+    pub minor: u64,
+    pub major: u64,
+    /// Processor time as ticks found it, and exactly.
+    pub user: Duration,
+    pub system: Duration,
+    pub ran: Duration,
+}
+
+/// A process' threads, with its children's and theirs where these are asked for: the numbers of each and its process.
+pub(crate) fn threads_of(process: u32, children: bool) -> Vec<(u32, u32)> {
+    let mut threads = Vec::new();
+    let mut waiting = vec![process];
+    while let Some(process) = waiting.pop() {
+        let Some(tasks) = known(process).and_then(|known| known.tasks().ok()) else { continue };
+        for task in tasks.flatten() {
+            threads.push((task.tid as u32, process));
+            if children {
+                waiting.extend(task.children().unwrap_or_default());
+            }
+        }
+    }
+    threads
+}
+
+/// A thread's life so far, if it still lives.
+pub(crate) fn life_of(thread: u32, process: u32) -> Option<Life> {
+    let task: Task = known(process)?.task_from_tid(i32::try_from(thread).ok()?).ok()?;
+    let stat = task.stat().ok()?;
+    let tick = Duration::from_secs(1) / u32::try_from(procfs::ticks_per_second()).ok()?;
+    let ticks = |count: u64| tick * u32::try_from(count).unwrap_or(u32::MAX);
+    Some(Life {
+        minor: stat.minflt,
+        major: stat.majflt,
+        user: ticks(stat.utime),
+        system: ticks(stat.stime),
+        ran: task.schedstat().map(|stat| Duration::from_nanos(stat.sum_exec_runtime)).unwrap_or_default(),
+        name: stat.comm,
+    })
+}
+
+fn known(process: u32) -> Option<Process> {
+    Process::new(i32::try_from(process).ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_has_its_threads_and_a_life() {
+        let me = std::process::id();
+        let other = std::thread::spawn(|| {
+            std::thread::sleep(Duration::from_millis(200));
+        });
+        let threads = threads_of(me, false);
+        assert!(threads.len() >= 2 && threads.contains(&(me, me)), "{threads:?}");
+        let life = life_of(me, me).unwrap();
+        assert!(!life.name.is_empty() && life.minor > 10 && life.ran > Duration::ZERO, "{life:?}");
+        assert_eq!(life_of(me, 1 << 22), None);
+        other.join().unwrap();
+    }
+}
