@@ -41,6 +41,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tollway-cipher-tool", TOOL),
     ("tollway-ipc-tool", TOOL),
     ("tollway-machine-tool", TOOL),
+    ("tollway-program-tool", TOOL),
     ("tollway-agent", &["core", "host", "tenant", "all"]),
     (
         "tollway",
@@ -61,14 +62,15 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "entropy-tool",
             "ipc-tool",
             "machine-tool",
+            "program-tool",
         ],
     ),
 ];
 
 /// What every tool may depend on: all below the program, but no other tool.
 const TOOL: &[&str] = &[
-    "core", "stats", "model", "sim", "host", "load", "wire", "virtio", "service", "store", "tenant", "lab",
-    "report", "all", "capture", "entropy", "cipher", "ipc",
+    "core", "stats", "model", "sim", "host", "watch", "load", "wire", "virtio", "service", "store", "tenant",
+    "lab", "report", "all", "capture", "entropy", "cipher", "ipc",
 ];
 
 /// What every path may depend on: never the lab, the store, the report, a tenant, or another path.

@@ -120,6 +120,12 @@ impl Watch {
         self.kernel.look_again()
     }
 
+    /// The processes that were watched when it was last looked.
+    pub fn processes(&self) -> impl Iterator<Item = u32> {
+        let numbers: std::collections::BTreeSet<u32> = self.living.values().map(|seen| seen.numbers().1).collect();
+        numbers.into_iter()
+    }
+
     /// What watching costs.
     pub fn cost(&self) -> Cost {
         self.cost

@@ -1,0 +1,219 @@
+//! Counts × tolls, against the processor time in the kernel that was measured apart.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tollway_core::Placement;
+use tollway_stats::proportion;
+use tollway_watch::{Calls, FileKind, Thread, numbers};
+
+use crate::observed::Observed;
+use crate::prices::{Price, Prices};
+use crate::route::moves_bytes;
+
+/// A kernel that samples where a processor is does so at least so often (CONFIG_HZ is 250 in Debian's, 100 to 1000 in others).
+const TICK: Duration = Duration::from_millis(4);
+/// Samples without which they say nothing.
+const FEW: u64 = 30;
+
+/// What a line of a bill is of.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Of {
+    /// System calls, by name and file.
+    Call(String, FileKind),
+    /// Waking somebody who had slept on the same processor, or on another.
+    Wake(Placement),
+    /// Going to sleep and coming back, woken from the same processor or from another.
+    Sleep(Placement),
+    /// A processor taken away while there was work.
+    Preemption,
+    /// Page faults that no disk is asked for.
+    Fault,
+    /// Page faults that wait for a disk.
+    MajorFault,
+    /// Signals delivered.
+    Signal,
+    /// Interrupts taken.
+    Interrupt,
+    /// Operations of io_uring.
+    Operation,
+    /// Exits of virtual processors.
+    Exit,
+}
+
+/// A line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    /// What it is of.
+    pub of: Of,
+    /// How often, in all the time that it was watched.
+    pub count: f64,
+    /// Of calls how many failed.
+    pub failed: f64,
+    /// Bytes that were moved.
+    pub bytes: f64,
+    /// What it comes to, in nanoseconds; `None` where there is no toll.
+    pub sum: Option<Price>,
+    /// Nanoseconds that the calls were in the kernel and on a processor as they were stamped, with what watching adds.
+    pub inside: Option<f64>,
+    /// Nanoseconds that the calls were away from it.
+    pub away: Option<f64>,
+}
+
+/// Processor time in nanoseconds, and how it was found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measured {
+    /// The estimate.
+    pub ns: f64,
+    /// Its 95 % interval.
+    pub lo: f64,
+    /// Its upper end.
+    pub hi: f64,
+    /// It is by the kernel's own account, which samples; else by stamps around calls, as there were too few samples.
+    pub is_sampled: bool,
+}
+
+/// A program's bill.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bill {
+    /// The lines, the dearest first.
+    pub lines: Vec<Line>,
+    /// What they come to.
+    pub explained: Price,
+    /// Processor time in the kernel.
+    pub kernel: Measured,
+    /// All processor time, in nanoseconds.
+    pub ran: f64,
+    /// How long it was watched, in nanoseconds.
+    pub watched: f64,
+}
+
+impl Bill {
+    /// Of what was counted, by these prices.
+    pub fn of(observed: &Observed, prices: &Prices<'_>) -> Bill {
+        let scale = observed.scale();
+        let mut lines = Lines::default();
+        for thread in &observed.counts.threads {
+            lines.add(thread, scale, prices);
+        }
+        let mut lines: Vec<Line> = lines.0.into_values().collect();
+        let worth = |line: &Line| line.sum.as_ref().map_or(0.0, |sum| sum.ns);
+        lines.sort_by(|a, b| worth(b).total_cmp(&worth(a)).then_with(|| b.count.total_cmp(&a.count)));
+        let sums = lines.iter().filter_map(|line| line.sum.as_ref());
+        let explained = sums.fold(Price::default(), |all, one| all.plus(one));
+        let (kernel, ran) = kernel_time(&observed.counts.threads, scale);
+        let watched = observed.counts.watched.as_secs_f64() * 1e9;
+        Bill { lines, explained, kernel, ran, watched }
+    }
+
+    /// How much of the kernel's time the tolls explain; `None` where there was none.
+    pub fn share(&self) -> Option<f64> {
+        (self.kernel.ns > 0.0).then(|| self.explained.ns / self.kernel.ns)
+    }
+}
+
+/// What one thread's crossings come to, in nanoseconds.
+pub(crate) fn worth_of(thread: &Thread, scale: f64, prices: &Prices<'_>) -> f64 {
+    let mut lines = Lines::default();
+    lines.add(thread, scale, prices);
+    lines.0.values().filter_map(|line| line.sum.as_ref()).map(|sum| sum.ns).sum()
+}
+
+/// What calls on a file come to by themselves.
+pub(crate) fn price_of(calls: &Calls, prices: &Prices<'_>) -> Option<Price> {
+    let name = numbers::name(calls.number).unwrap_or("unknown");
+    let count = calls.count as f64;
+    let done = (calls.count - calls.failed.unwrap_or(0)) as f64;
+    let results = calls.results.unwrap_or(0) as f64;
+    let bytes = if moves_bytes(name) && done > 0.0 { results / done } else { 0.0 };
+    prices.call(name, calls.file.kind, bytes, results > 0.0).map(|price| price.times(count))
+}
+
+#[derive(Default)]
+struct Lines(BTreeMap<Of, Line>);
+
+impl Lines {
+    fn line(&mut self, of: Of) -> &mut Line {
+        let empty = Line { of: of.clone(), count: 0.0, failed: 0.0, bytes: 0.0, sum: None, inside: None, away: None };
+        self.0.entry(of).or_insert(empty)
+    }
+
+    /// So many passages at a price each.
+    fn passed(&mut self, of: Of, count: f64, each: Option<Price>) {
+        if count <= 0.0 {
+            return;
+        }
+        let line = self.line(of);
+        line.count += count;
+        if let Some(each) = each {
+            line.sum = Some(line.sum.take().unwrap_or_default().plus(&each.times(count)));
+        }
+    }
+
+    fn add(&mut self, thread: &Thread, scale: f64, prices: &Prices<'_>) {
+        for calls in &thread.calls {
+            self.called(calls, scale, prices);
+        }
+        let many = |count: Option<u64>| count.unwrap_or(0) as f64;
+        let moments = &thread.moments;
+        let (here, across) = (many(moments.woken_here), many(moments.woken_across));
+        let here = if here + across > 0.0 { here / (here + across) } else { 0.0 };
+        let sleeps = many(moments.voluntary) * scale;
+        for (placement, share) in [(Placement::Same, here), (Placement::Across, 1.0 - here)] {
+            self.passed(Of::Sleep(placement), sleeps * share, prices.sleep(placement));
+        }
+        self.passed(Of::Preemption, many(moments.involuntary) * scale, prices.switch());
+        self.passed(Of::Fault, many(moments.minor), prices.fault());
+        self.passed(Of::MajorFault, many(moments.major), None);
+        self.passed(Of::Signal, many(moments.signals) * scale, prices.signal());
+        self.passed(Of::Interrupt, many(moments.interrupts) * scale, prices.interrupt());
+        self.passed(Of::Operation, many(moments.operations) * scale, prices.operation());
+        self.passed(Of::Exit, many(moments.exits) * scale, None);
+    }
+
+    fn called(&mut self, calls: &Calls, scale: f64, prices: &Prices<'_>) {
+        let name = numbers::name(calls.number).unwrap_or("unknown");
+        let many = |count: Option<u64>| count.unwrap_or(0) as f64 * scale;
+        let long = |time: Option<Duration>| time.map(|time| time.as_secs_f64() * 1e9 * scale);
+        let price = price_of(calls, prices).map(|price| price.times(scale));
+        let line = self.line(Of::Call(name.into(), calls.file.kind));
+        line.count += calls.count as f64 * scale;
+        line.failed += many(calls.failed);
+        if moves_bytes(name) {
+            line.bytes += many(calls.results);
+        }
+        for (known, more) in [(&mut line.inside, long(calls.inside)), (&mut line.away, long(calls.away))] {
+            *known = match (*known, more) {
+                (Some(known), Some(more)) => Some(known + more),
+                (known, more) => known.or(more),
+            };
+        }
+        if let Some(price) = price {
+            line.sum = Some(line.sum.take().unwrap_or_default().plus(&price));
+        }
+        for (placement, woke) in [(Placement::Same, calls.woke_here), (Placement::Across, calls.woke_across)] {
+            self.passed(Of::Wake(placement), many(woke), prices.wake(placement));
+        }
+    }
+}
+
+/// Processor time in the kernel, and all of it, in nanoseconds. How long threads ran is exact; which part of that was in the kernel the kernel samples.
+fn kernel_time(threads: &[Thread], scale: f64) -> (Measured, f64) {
+    let sum = |of: fn(&Thread) -> Option<Duration>| threads.iter().filter_map(of).sum::<Duration>().as_secs_f64();
+    let (user, system) = (sum(|thread| thread.user), sum(|thread| thread.system));
+    let ran = sum(|thread| thread.ran);
+    let ran = if ran > 0.0 { ran } else { user + system };
+    let samples = ((user + system) / TICK.as_secs_f64()).round() as u64;
+    let hits = (system / TICK.as_secs_f64()).round() as u64;
+    if samples >= FEW
+        && let Ok(share) = proportion(hits.min(samples), samples, 0.95)
+    {
+        let part = |share: f64| share * ran * 1e9;
+        let share_of_all = system / (user + system);
+        let measured = Measured { ns: part(share_of_all), lo: part(share.lo), hi: part(share.hi), is_sampled: true };
+        return (measured, ran * 1e9);
+    }
+    let inside: Duration = threads.iter().flat_map(|thread| &thread.calls).filter_map(|calls| calls.inside).sum();
+    let ns = inside.as_secs_f64() * 1e9 * scale;
+    (Measured { ns, lo: ns, hi: ns, is_sampled: false }, ran * 1e9)
+}

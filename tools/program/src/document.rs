@@ -1,0 +1,226 @@
+//! A program's bill as a document.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tollway_core::{Placement, Result};
+
+use crate::bill::{Bill, Line, Of};
+use crate::observed::Observed;
+use crate::payers::{self, Payer, word};
+use crate::per::Per;
+use crate::prices::{Price, Prices};
+
+/// Payers that are named of each kind.
+const NAMED: usize = 5;
+
+/// A program's bill. Times are nanoseconds of processor time over all the time that it was watched, where nothing else is said; intervals are of 95 %.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BillDocument {
+    /// The version of this form.
+    pub schema_version: u32,
+    /// The command line, or the name and number of the process.
+    pub program: String,
+    /// How it was counted, and what that cost.
+    pub watching: WatchingDocument,
+    /// The exit code that a shell would tell, if the program was started and has ended.
+    pub exit_code: Option<u8>,
+    /// What the bill is divided by: "run", "second", "request (accept4)".
+    pub per: String,
+    /// How many of them there were.
+    pub count: f64,
+    /// The lines, the dearest first.
+    pub lines: Vec<LineDocument>,
+    /// What the lines come to.
+    pub explained: TimeDocument,
+    /// Processor time in the kernel, measured apart from the lines.
+    pub kernel: TimeDocument,
+    /// Whether the kernel's own account is where that is from, which samples; else it is from stamps around calls, as there were too few samples.
+    pub is_sampled: bool,
+    /// Kernel time that the lines do not explain; less than 0 where they say more than was measured.
+    pub unexplained: f64,
+    /// Processor time in user mode.
+    pub user: f64,
+    /// Processor time, all of it.
+    pub ran: f64,
+    /// The dearest threads.
+    pub threads: Vec<PayerDocument>,
+    /// The dearest files and connections: what the calls on them cost by themselves.
+    pub files: Vec<PayerDocument>,
+}
+
+/// How a program was counted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WatchingDocument {
+    /// The way.
+    pub by: String,
+    /// Seconds that it was watched.
+    pub watched_s: f64,
+    /// Seconds of them in which it was counted; less where it was counted in slices, and then counts are estimates.
+    pub counted_s: f64,
+    /// Events that are in no count, as there was no room for them.
+    pub lost: u64,
+    /// What counting adds to a system call on no file, in nanoseconds, as it was measured.
+    pub call_ns: f64,
+    /// What counting adds to one on a file.
+    pub call_on_file_ns: f64,
+    /// What counting took of the program's processor time, as a share: events × what each adds.
+    pub share: f64,
+    /// What this way does not see.
+    pub unseen: Vec<String>,
+}
+
+/// A line of a program's bill.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LineDocument {
+    /// What it is of.
+    pub what: String,
+    /// How often.
+    pub count: f64,
+    /// Of calls, how many failed.
+    pub failed: f64,
+    /// Bytes that were moved.
+    pub bytes: f64,
+    /// What one of them costs; absent where there is no toll.
+    pub each: Option<TimeDocument>,
+    /// What all of them cost.
+    pub sum: Option<TimeDocument>,
+    /// The price is only what it costs at least: no toll is like it.
+    pub at_least: bool,
+    /// How long the calls were in the kernel and on a processor, as they were stamped; what watching adds is in it.
+    pub inside: Option<f64>,
+    /// How long the calls were away from a processor.
+    pub away: Option<f64>,
+    /// The tolls.
+    pub tolls: Vec<String>,
+}
+
+/// A time with its interval, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TimeDocument {
+    /// The estimate.
+    pub ns: f64,
+    /// Its lower end.
+    pub lo: f64,
+    /// Its upper end.
+    pub hi: f64,
+}
+
+/// A thread or a file, and what it pays.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PayerDocument {
+    /// What it is called.
+    pub name: String,
+    /// Nanoseconds.
+    pub ns: f64,
+}
+
+impl BillDocument {
+    /// Of a program that was watched, by these prices.
+    ///
+    /// # Errors
+    /// What it is to be divided by makes no sense.
+    pub fn of(observed: &Observed, prices: &Prices<'_>, per: Option<&str>) -> Result<BillDocument> {
+        let bill = Bill::of(observed, prices);
+        let per = Per::of(per, observed)?;
+        let some = |payers: Vec<Payer>| {
+            let named = payers.into_iter().take(NAMED);
+            named.map(|payer| PayerDocument { name: payer.name, ns: payer.ns }).collect()
+        };
+        Ok(BillDocument {
+            schema_version: 1,
+            program: observed.title.clone(),
+            watching: watching(observed, &bill),
+            exit_code: observed.code(),
+            per: per.unit,
+            count: per.count,
+            explained: time(&bill.explained),
+            kernel: TimeDocument { ns: bill.kernel.ns, lo: bill.kernel.lo, hi: bill.kernel.hi },
+            is_sampled: bill.kernel.is_sampled,
+            unexplained: bill.kernel.ns - bill.explained.ns,
+            user: (bill.ran - bill.kernel.ns).max(0.0),
+            ran: bill.ran,
+            threads: some(payers::threads(observed, prices)),
+            files: some(payers::files(observed, prices)),
+            lines: bill.lines.iter().map(LineDocument::of).collect(),
+        })
+    }
+
+    /// How much of the kernel's time the lines explain; `None` where there was none.
+    pub fn explained_share(&self) -> Option<f64> {
+        (self.kernel.ns > 0.0).then(|| self.explained.ns / self.kernel.ns)
+    }
+}
+
+impl LineDocument {
+    fn of(line: &Line) -> LineDocument {
+        let each = line.sum.as_ref().filter(|_| line.count > 0.0).map(|sum| time(&sum.times(1.0 / line.count)));
+        LineDocument {
+            what: what(&line.of),
+            count: line.count,
+            failed: line.failed,
+            bytes: line.bytes,
+            each,
+            sum: line.sum.as_ref().map(time),
+            at_least: line.sum.as_ref().is_some_and(|sum| sum.at_least),
+            inside: line.inside,
+            away: line.away,
+            tolls: line.sum.as_ref().map(|sum| sum.keys.clone()).unwrap_or_default(),
+        }
+    }
+}
+
+fn watching(observed: &Observed, bill: &Bill) -> WatchingDocument {
+    let ns = |time: std::time::Duration| time.as_secs_f64() * 1e9;
+    let calls = observed.counts.threads.iter().flat_map(|thread| &thread.calls);
+    let cost: f64 = calls
+        .map(|calls| {
+            let each = if calls.file.kind == tollway_watch::FileKind::None { observed.cost.call } else { observed.cost.call_on_file };
+            calls.count as f64 * ns(each)
+        })
+        .sum();
+    let switches: u64 = observed
+        .counts
+        .threads
+        .iter()
+        .map(|thread| thread.moments.voluntary.unwrap_or(0) + thread.moments.involuntary.unwrap_or(0))
+        .sum();
+    let cost = cost + switches as f64 * ns(observed.cost.call_on_file);
+    WatchingDocument {
+        by: observed.by.into(),
+        watched_s: observed.counts.watched.as_secs_f64(),
+        counted_s: observed.counts.counted.as_secs_f64(),
+        lost: observed.counts.lost,
+        call_ns: ns(observed.cost.call),
+        call_on_file_ns: ns(observed.cost.call_on_file),
+        share: if bill.ran > 0.0 { cost / bill.ran } else { 0.0 },
+        unseen: observed.unseen.clone(),
+    }
+}
+
+fn time(price: &Price) -> TimeDocument {
+    TimeDocument { ns: price.ns, lo: price.lo, hi: price.hi }
+}
+
+/// A line's name.
+fn what(of: &Of) -> String {
+    let from = |placement: &Placement| match placement {
+        Placement::Same => "on the same core",
+        Placement::Across => "from another core",
+    };
+    match of {
+        Of::Call(call, file) => match word(*file) {
+            "" => call.clone(),
+            file => format!("{call} · {file}"),
+        },
+        Of::Wake(Placement::Same) => "waking who slept on the same core".into(),
+        Of::Wake(Placement::Across) => "waking who slept on another core".into(),
+        Of::Sleep(placement) => format!("sleep, woken {}", from(placement)),
+        Of::Preemption => "switches against its will".into(),
+        Of::Fault => "minor page faults".into(),
+        Of::MajorFault => "major page faults".into(),
+        Of::Signal => "signals delivered".into(),
+        Of::Interrupt => "interrupts taken".into(),
+        Of::Operation => "io_uring operations".into(),
+        Of::Exit => "exits of virtual processors".into(),
+    }
+}

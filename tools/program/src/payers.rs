@@ -1,0 +1,73 @@
+//! Who pays most: threads and files.
+
+use std::collections::BTreeMap;
+
+use tollway_watch::{File, FileKind};
+
+use crate::bill::{price_of, worth_of};
+use crate::observed::Observed;
+use crate::prices::Prices;
+
+/// A payer, and what it pays in nanoseconds.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Payer {
+    /// What it is called.
+    pub name: String,
+    /// Nanoseconds.
+    pub ns: f64,
+}
+
+/// Threads, the dearest first.
+pub(crate) fn threads(observed: &Observed, prices: &Prices<'_>) -> Vec<Payer> {
+    let scale = observed.scale();
+    let payers = observed.counts.threads.iter().map(|thread| Payer {
+        name: format!("{} ({})", thread.name, thread.number),
+        ns: worth_of(thread, scale, prices),
+    });
+    sorted(payers.collect())
+}
+
+/// Files, the dearest first: what the calls on them cost by themselves.
+pub(crate) fn files(observed: &Observed, prices: &Prices<'_>) -> Vec<Payer> {
+    let mut by_file: BTreeMap<File, f64> = BTreeMap::new();
+    let calls = observed.counts.threads.iter().flat_map(|thread| &thread.calls);
+    for calls in calls.filter(|calls| calls.file.kind != FileKind::None) {
+        let ns = price_of(calls, prices).map_or(0.0, |price| price.ns * observed.scale());
+        *by_file.entry(calls.file).or_default() += ns;
+    }
+    let payers = by_file.into_iter().map(|(file, ns)| {
+        let name = match (observed.names.of(file.inode), file.inode) {
+            (Some(name), _) => format!("{} {name}", word(file.kind)),
+            (None, 0) => format!("other files of this kind: {}", word(file.kind)),
+            (None, inode) => format!("{}, inode {inode}", word(file.kind)),
+        };
+        Payer { name, ns }
+    });
+    sorted(payers.collect())
+}
+
+fn sorted(mut payers: Vec<Payer>) -> Vec<Payer> {
+    payers.retain(|payer| payer.ns > 0.0);
+    payers.sort_by(|a, b| b.ns.total_cmp(&a.ns));
+    payers
+}
+
+/// A kind of file, as a person reads it.
+pub(crate) fn word(kind: FileKind) -> &'static str {
+    match kind {
+        FileKind::None => "",
+        FileKind::Pipe => "pipe",
+        FileKind::Unix => "Unix socket",
+        FileKind::Tcp => "TCP",
+        FileKind::Udp => "UDP",
+        FileKind::Socket => "socket",
+        FileKind::Regular => "file",
+        FileKind::Folder => "folder",
+        FileKind::Null => "/dev/null",
+        FileKind::Zero => "/dev/zero",
+        FileKind::Terminal => "terminal",
+        FileKind::Character => "device",
+        FileKind::Block => "disk",
+        FileKind::Anonymous => "eventfd or the like",
+    }
+}

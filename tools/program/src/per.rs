@@ -1,0 +1,58 @@
+//! What a bill is divided by.
+
+use tollway_core::{Error, Result};
+use tollway_watch::numbers;
+
+use crate::observed::Observed;
+
+/// What a bill is divided by.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Per {
+    /// What it is: "request (accept)".
+    pub unit: String,
+    /// How many there were.
+    pub count: f64,
+}
+
+impl Per {
+    /// As the command line says it; without, a second where a program is looked at for a while, and one run of it where it was started and ended.
+    pub fn of(asked: Option<&str>, observed: &Observed) -> Result<Per> {
+        let Some(asked) = asked else {
+            let seconds = observed.counts.watched.as_secs_f64();
+            return Ok(match observed.ended {
+                Some(_) => Per { unit: "run".into(), count: 1.0 },
+                None => Per { unit: "second".into(), count: seconds.max(1e-9) },
+            });
+        };
+        if let Ok(number) = asked.parse::<f64>() {
+            if number.is_finite() && number > 0.0 {
+                return Ok(Per { unit: "request".into(), count: number });
+            }
+            return Err(refused(asked, "requests are more than none", "give how many there were, as --per 10000"));
+        }
+        let number = (0..512).find(|number| numbers::name(*number) == Some(asked));
+        let Some(number) = number else {
+            return Err(refused(asked, "it is neither a number nor a system call", "name one as in --per accept4; `man 2 syscalls` lists them"));
+        };
+        let calls = observed.counts.threads.iter().flat_map(|thread| &thread.calls).filter(|calls| calls.number == number);
+        let done: u64 = calls.map(|calls| calls.count - calls.failed.unwrap_or(0)).sum();
+        if done == 0 {
+            return Err(refused(asked, "the program made no such call that succeeded", "the bill without --per names those that it makes"));
+        }
+        Ok(Per { unit: format!("request ({asked})"), count: done as f64 * observed.scale() })
+    }
+
+    /// Whether `--per` can mean something, before anything is watched.
+    pub fn check(asked: &str) -> Result<()> {
+        match asked.parse::<f64>() {
+            Ok(number) if number.is_finite() && number > 0.0 => Ok(()),
+            Ok(_) => Err(refused(asked, "requests are more than none", "give how many there were, as --per 10000")),
+            Err(_) if (0..512).any(|number| numbers::name(number) == Some(asked)) => Ok(()),
+            Err(_) => Err(refused(asked, "it is neither a number nor a system call", "name one as in --per accept4; `man 2 syscalls` lists them")),
+        }
+    }
+}
+
+fn refused(asked: &str, reason: &str, remedy: &str) -> Error {
+    Error::Input { place: format!("--per {asked}"), reason: reason.into(), remedy: remedy.into() }
+}

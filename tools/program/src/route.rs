@@ -1,0 +1,101 @@
+//! Which toll a system call on a file is: by what it does and what it does it on.
+
+use tollway_core::{Crossing, TollKey};
+use tollway_watch::FileKind;
+
+/// What prices a call.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Route {
+    /// `system-call` of this kind, at several sizes in bytes.
+    Sized(&'static str),
+    /// `system-call` of this kind.
+    Single(&'static str),
+    /// Another toll, or a part of one.
+    Part(TollKey, f64),
+    /// No toll is like it: it costs at least what an empty call does.
+    AtLeast,
+}
+
+/// What a call does.
+enum Does {
+    Read,
+    Write,
+}
+
+/// Of a call by its name (asm/unistd_64.h) and the file that its first argument leads to. `gives` says whether it mostly has a result that is more than 0.
+pub(crate) fn route_of(call: &str, file: FileKind, gives: bool) -> Route {
+    let empty = || Route::Part(TollKey::of(Crossing::Getppid), 1.0);
+    match call {
+        "read" | "pread64" | "readv" | "preadv" | "preadv2" | "recvfrom" | "recvmsg" => moves(Does::Read, file, gives),
+        "write" | "pwrite64" | "writev" | "pwritev" | "pwritev2" | "sendto" | "sendmsg" => moves(Does::Write, file, gives),
+        "epoll_wait" | "epoll_pwait" | "epoll_pwait2" if gives => Route::Single("epoll-wait"),
+        "epoll_wait" | "epoll_pwait" | "epoll_pwait2" => Route::Single("epoll-wait-none"),
+        "epoll_ctl" => Route::Single("epoll-ctl"),
+        "poll" | "ppoll" => Route::Single("poll"),
+        "select" | "pselect6" => Route::Single("select"),
+        "futex" => Route::Single("futex-wake-none"),
+        "open" | "openat" | "openat2" | "creat" => Route::Single("open"),
+        "close" if file == FileKind::Tcp => Route::Single("close-tcp"),
+        "close" => Route::Single("close"),
+        "stat" | "lstat" | "newfstatat" | "statx" | "access" | "faccessat" | "faccessat2" | "readlink" | "readlinkat" => {
+            Route::Single("stat")
+        }
+        "fstat" => Route::Single("fstat"),
+        "lseek" => Route::Single("lseek"),
+        // Of a file of a file system: mostly locks, as databases set them.
+        "fcntl" if file == FileKind::Regular => Route::Part(single("fcntl-lock"), 0.5),
+        "fdatasync" => Route::Single("fdatasync"),
+        "fsync" => Route::Single("fsync"),
+        "mmap" => Route::Single("mmap"),
+        "munmap" => Route::Single("munmap"),
+        "mprotect" => Route::Part(TollKey::of(Crossing::Mprotect), 0.5),
+        "madvise" => Route::Single("madvise"),
+        "rt_sigprocmask" => Route::Single("rt-sigprocmask"),
+        "socket" => Route::Single("socket"),
+        "connect" if file == FileKind::Tcp => Route::Single("connect-tcp"),
+        "accept" | "accept4" if file == FileKind::Tcp => Route::Single("accept-tcp"),
+        "clock_gettime" => Route::Part(TollKey::of(Crossing::ClockRaw).kind("monotonic"), 1.0),
+        "io_uring_enter" | "getpid" | "gettid" | "getppid" | "getuid" | "geteuid" | "getgid" | "getegid" | "umask"
+        | "rt_sigaction" | "sched_yield" | "fcntl" | "restart_syscall" | "rt_sigreturn" | "set_robust_list" | "nanosleep"
+        | "clock_nanosleep" | "pause" => empty(),
+        _ => Route::AtLeast,
+    }
+}
+
+fn moves(does: Does, file: FileKind, gives: bool) -> Route {
+    use FileKind::{Anonymous, Null, Pipe, Regular, Tcp, Udp, Unix, Zero};
+    match (does, file) {
+        // Nothing was there to read: it is found out on the way in.
+        (Does::Read, Pipe | Unix | Tcp | Udp | Anonymous) if !gives => Route::Part(TollKey::of(Crossing::Getppid), 1.0),
+        (Does::Read, Pipe) => Route::Sized("read-pipe"),
+        (Does::Read, Unix) => Route::Sized("read-unix"),
+        (Does::Read, Tcp) => Route::Sized("read-tcp"),
+        (Does::Read, Udp) => Route::Sized("read-udp"),
+        (Does::Read, Regular) => Route::Sized("read-file"),
+        (Does::Read, Zero | Null) => Route::Sized("read-zero"),
+        (Does::Read, Anonymous) => Route::Single("read-eventfd"),
+        (Does::Write, Pipe) => Route::Sized("write-pipe"),
+        (Does::Write, Unix) => Route::Sized("write-unix"),
+        (Does::Write, Tcp) => Route::Sized("write-tcp"),
+        (Does::Write, Udp) => Route::Sized("write-udp"),
+        (Does::Write, Regular) => Route::Sized("write-file"),
+        (Does::Write, Zero | Null) => Route::Sized("write-null"),
+        (Does::Write, Anonymous) => Route::Single("write-eventfd"),
+        _ => Route::AtLeast,
+    }
+}
+
+/// The toll of a call by itself that has no size.
+pub(crate) fn single(kind: &str) -> TollKey {
+    TollKey::of(Crossing::SystemCall).kind(kind)
+}
+
+/// Whether the results of a call are bytes that it moved.
+pub(crate) fn moves_bytes(call: &str) -> bool {
+    matches!(
+        call,
+        "read" | "pread64" | "readv" | "preadv" | "preadv2" | "recvfrom" | "recvmsg" | "write" | "pwrite64" | "writev"
+            | "pwritev" | "pwritev2" | "sendto" | "sendmsg" | "sendfile" | "splice" | "tee" | "vmsplice"
+            | "copy_file_range" | "getdents64" | "getrandom"
+    )
+}
