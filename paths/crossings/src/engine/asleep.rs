@@ -146,7 +146,7 @@ impl Waker {
     }
 
     /// Waits until the other sleeps, and changes the word that it sleeps on: it does not see that before it is woken.
-    fn put_to_sleep(&mut self) {
+    pub fn put_to_sleep(&mut self) {
         let ran = self.said() == self.number + 1 && self.number > 0;
         self.preempted += u64::from(ran && self.setting.placement == Placement::Same);
         let Some(next) = self.sequence.next() else { return };

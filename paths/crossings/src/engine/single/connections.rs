@@ -15,6 +15,7 @@ use rustix::net::{
 use tollway_core::{Error, Result};
 
 use super::Single;
+use super::descriptors::close;
 
 /// Calls of a sample: fewer than what a listener lets wait (SOMAXCONN).
 const CALLS: usize = 4;
@@ -165,9 +166,7 @@ impl Single for Close {
     #[inline]
     fn calls(&mut self) -> u32 {
         self.0.pending = true;
-        let closed = self.0.here.len();
-        self.0.here.clear();
-        closed as u32
+        self.0.here.drain(..).map(|socket| u32::from(close(socket))).sum()
     }
 
     fn uses_up(&self) -> bool {

@@ -8,8 +8,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{
-    EventfdFlags, FdSetElement, FdSetIter, PollFd, PollFlags, Timespec, eventfd, fd_set_insert,
-    fd_set_num_elements, poll, select,
+    EventfdFlags, FdSetElement, FdSetIter, Timespec, eventfd, fd_set_insert, fd_set_num_elements, select,
 };
 use rustix::io::{self, Errno};
 use tollway_core::{Error, Result};
@@ -136,14 +135,17 @@ struct Wait {
 impl Single for Wait {
     #[inline]
     fn calls(&mut self) -> u32 {
-        let mut events = [const { MaybeUninit::<Event>::uninit() }; 8];
+        let (epoll, mut events) =
+            (self.epoll.epoll.as_raw_fd(), [libc::epoll_event { events: 0, u64: 0 }; 8]);
         (0..IN_A_ROW)
-            .map(|_| match epoll::wait(&self.epoll.epoll, &mut events, Some(&AT_ONCE)) {
-                Ok((there, _)) => {
-                    let named = there.iter().all(|event| event.data.u64() == NAME);
-                    u32::from(there.len() == self.ready && named)
-                }
-                Err(_) => 0,
+            .map(|_| {
+                // rustix makes epoll_pwait2 of it, which reads a time limit from memory; what programs make is this one.
+                // SAFETY: the events are live memory of as many places as are named.
+                let there = unsafe {
+                    libc::syscall(libc::SYS_epoll_wait, epoll, events.as_mut_ptr(), events.len(), 0)
+                };
+                let named = self.ready == 0 || { events[0].u64 } == NAME;
+                u32::from(there == self.ready as i64 && named)
             })
             .sum()
     }
@@ -188,18 +190,20 @@ struct Poll(OwnedFd);
 impl Single for Poll {
     #[inline]
     fn calls(&mut self) -> u32 {
-        let mut asked = [PollFd::new(&self.0, PollFlags::IN)];
+        let mut asked = libc::pollfd { fd: self.0.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         (0..IN_A_ROW)
             .map(|_| {
-                asked[0].clear_revents();
-                let one = poll(&mut asked, Some(&AT_ONCE)) == Ok(1);
-                u32::from(one && asked[0].revents() == PollFlags::IN)
+                asked.revents = 0;
+                // rustix makes ppoll of it, as with epoll.
+                // SAFETY: what is asked about is one live entry.
+                let one = unsafe { libc::syscall(libc::SYS_poll, &raw mut asked, 1, 0) };
+                u32::from(one == 1 && asked.revents == libc::POLLIN)
             })
             .sum()
     }
 }
 
-/// select(2) of one that is ready, for reading.
+/// select(2) of one that is ready, for reading, as C libraries make it: pselect6.
 struct Select {
     ready: OwnedFd,
     /// One more than its number.

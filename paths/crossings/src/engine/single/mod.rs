@@ -123,7 +123,7 @@ pub const KINDS: &[Kind] = &[
     kind("epoll-wait-none", "epoll_wait", Needs::Nothing, events::epoll_wait_none),
     kind("epoll-ctl", "epoll_ctl", Needs::Nothing, events::epoll_ctl),
     kind("poll", "poll", Needs::Nothing, events::poll_one),
-    kind("select", "select", Needs::Nothing, events::select_one),
+    kind("select", "pselect6", Needs::Nothing, events::select_one),
     kind("futex-wake-none", "futex", Needs::Nothing, words::wake),
     kind("futex-wake-none-shared", "futex", Needs::Nothing, words::wake_shared),
     kind("futex-wait-changed", "futex", Needs::Nothing, words::wait),
