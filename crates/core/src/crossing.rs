@@ -57,6 +57,7 @@ crossings! {
     Getppid = "getppid", UserKernel, "system call (getppid)";
     ReadByte = "read-byte", UserKernel, "read (/dev/zero)";
     WriteByte = "write-byte", UserKernel, "write (/dev/null)";
+    SystemCall = "system-call", UserKernel, "system call by itself";
     IoUringNop = "io-uring-nop", UserKernel, "io_uring no-op";
     Signal = "signal", UserKernel, "signal to oneself, handler and return";
     MinorFault = "minor-fault", UserKernel, "minor page fault";
@@ -70,6 +71,8 @@ crossings! {
     SchedYield = "sched-yield", UserKernel, "sched_yield until the other process has answered";
 
     Futex = "futex", ProcessProcess, "futex round trip";
+    WakeUp = "wake-up", ProcessProcess, "wake-up of one who sleeps, for its waker";
+    Sleep = "sleep", ProcessProcess, "sleep until woken, processor time of the sleeper";
     Pipe = "pipe", ProcessProcess, "pipe round trip";
     Eventfd = "eventfd", ProcessProcess, "eventfd round trip";
     UnixStream = "unix-stream", ProcessProcess, "Unix stream round trip";

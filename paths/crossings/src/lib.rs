@@ -19,6 +19,7 @@ pub fn path() -> Path {
         variants: variants::all(),
         presets: &[
             ("quick", include_str!("../presets/quick.toml")),
+            ("calls", include_str!("../presets/calls.toml")),
             ("truth", include_str!("../presets/truth.toml")),
             ("host-guest", include_str!("../presets/host-guest.toml")),
             ("tenants", include_str!("../presets/tenants.toml")),

@@ -47,6 +47,12 @@ pub(crate) fn disk() -> Axis {
     }
 }
 
+/// A Linux guest with a disk of its own.
+pub(crate) fn own_disk() -> GuestSpec {
+    let disk = GuestDevice::Disk { format: DiskFormat::Raw, mib: DISK_MIB, mounted: true };
+    GuestSpec { devices: vec![disk], ..GuestSpec::default() }
+}
+
 /// What the axis `disk` means where the actor lives.
 pub(crate) struct Disk {
     /// The toll's kind; nothing where the disk is what one has there anyway.

@@ -36,9 +36,13 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn price_list() -> Preset {
+fn preset(name: &str) -> Preset {
     let path = tollway_crossings::path();
-    toml::from_str(path.preset("quick").unwrap()).unwrap()
+    toml::from_str(path.preset(name).unwrap()).unwrap()
+}
+
+fn price_list() -> Preset {
+    preset("quick")
 }
 
 /// Every role of the plan in a thread of its own; `None` where one of them is no thread's.
@@ -161,10 +165,19 @@ fn at<const N: usize>(axes: [(&str, tollway_core::Value); N]) -> Params {
 
 #[test]
 fn every_point_of_the_price_list_runs_and_verifies() {
+    every_point_runs_and_verifies("quick");
+}
+
+#[test]
+fn every_call_that_a_bill_prices_runs_and_verifies() {
+    every_point_runs_and_verifies("calls");
+}
+
+fn every_point_runs_and_verifies(of: &str) {
     let _alone = alone();
     let path = tollway_crossings::path();
     let mut failures = Vec::new();
-    for (name, params) in price_list().points() {
+    for (name, params) in preset(of).points() {
         let variant = path.variant(&name).unwrap();
         let params = params.complete(&variant.axes()).unwrap();
         let what = variant.plan(&params).unwrap().provides.map_or(name.clone(), |key| key.to_string());
@@ -201,10 +214,14 @@ fn every_variant_stands_in_the_price_list() {
 }
 
 #[test]
-fn points_of_the_price_list_have_keys_of_their_own() {
+fn points_of_a_preset_have_keys_of_their_own() {
+    ["quick", "calls"].into_iter().for_each(points_have_keys_of_their_own);
+}
+
+fn points_have_keys_of_their_own(of: &str) {
     let path = tollway_crossings::path();
     let mut keys = BTreeMap::new();
-    for (name, params) in price_list().points() {
+    for (name, params) in preset(of).points() {
         let variant = path.variant(&name).unwrap();
         let params = params.complete(&variant.axes()).unwrap();
         let key =

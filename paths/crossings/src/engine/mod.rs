@@ -3,6 +3,7 @@
 //! An [`Operation`] crosses a boundary alone; an [`Exchange`] has two ends, a [`Caller`] and a [`Server`], which live
 //! in two processes (or two threads) and hold nothing in common but descriptors.
 
+pub mod asleep;
 pub mod atomics;
 pub mod cache_line;
 pub mod call;
@@ -29,6 +30,7 @@ pub mod scratch;
 mod sequence;
 pub mod shared;
 pub mod signal;
+pub mod single;
 pub mod sockets;
 pub mod start;
 pub mod syscalls;
@@ -37,8 +39,10 @@ pub mod yielding;
 
 use std::os::fd::OwnedFd;
 
-use tollway_core::{Error, Params, Place, Result, Tally};
+use tollway_core::{Error, Params, Place, Recorder, Result, Tally, Window};
+use tollway_host::clock::RunClock;
 use tollway_host::watch::Release;
+use tollway_load::repeat;
 
 /// Something that one actor does over and over.
 pub trait Operation: Send + Sized + 'static {
@@ -101,6 +105,13 @@ pub trait Caller: Send + 'static {
 
     /// One round trip. Must not panic; what goes wrong is remembered for [`Caller::verify`].
     fn ask(&mut self);
+
+    /// Asks over and over in a window; says how often. An end whose round trip is not all that is to be timed, or not by the
+    /// clock, does it in its own way.
+    #[inline]
+    fn repeat(&mut self, window: &Window, recorder: &mut Recorder) -> u64 {
+        repeat(RunClock::chosen(), window, recorder, &mut || self.ask())
+    }
 
     /// Makes the server leave its loop.
     fn stop(&mut self) -> Result<()>;

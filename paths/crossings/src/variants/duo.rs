@@ -15,10 +15,8 @@ use tollway_core::{
     Actor, Address, Axis, Crossing, Domain, Error, Gate, Params, Place, Placement, Plan, Recorder,
     Requirement, Result, Role, Tally, TenantKind, Value, Variant, Window,
 };
-use tollway_host::clock::RunClock;
 use tollway_host::descriptor;
 use tollway_host::watch::Watch;
-use tollway_load::repeat;
 
 use super::tenancy::settled;
 use crate::engine::{Caller, Exchange, Server};
@@ -236,7 +234,7 @@ impl<E: Exchange> Actor for CallerActor<E> {
     fn run(&mut self, window: &Window, recorder: &mut Recorder) -> Result<()> {
         let Some(Ready { end, .. }) = &mut self.ready else { return Ok(()) };
         end.begin();
-        self.asked = repeat(RunClock::chosen(), window, recorder, &mut || end.ask());
+        self.asked = end.repeat(window, recorder);
         end.stop()
     }
 

@@ -3,6 +3,7 @@
 use tollway_core::{Axis, Crossing, Domain, Placement, Requirement, Value, Variant};
 
 use super::Duo;
+use crate::engine::asleep::{Sleep, WakeUp};
 use crate::engine::cache_line::CacheLineExchange;
 use crate::engine::contended::ContendedAdd;
 use crate::engine::echo::{Echo, LONGEST};
@@ -24,6 +25,21 @@ pub(super) fn variants() -> Vec<Box<dyn Variant>> {
         Box::new(Duo::<FutexExchange>::new(Crossing::Futex).caveats(
             "A round trip is two FUTEX_WAKEs (made even if nobody sleeps) and at most two FUTEX_WAITs, not private. \
              Across cores an answer that comes before its caller has gone to sleep saves a sleep.",
+        )),
+        Box::new(Duo::<WakeUp>::new(Crossing::WakeUp).operation("wake-up").caveats(
+            "One FUTEX_WAKE, not private, of one who sleeps, timed where it is called; `system-call/kind=futex-wake-none-shared` \
+             less, it is what waking adds to a call. Across cores the sleeper has had 20 µs for its core to become \
+             idle; the interrupt that ends that is sent within the call, and in a virtual machine an exit to the hypervisor \
+             with it. On the same core the sleeper is of policy SCHED_BATCH, so that it does not take the core from its waker \
+             before the call has returned: the switch to it is not in the figure. How often it did so all the same is \
+             counted (`preempted`), and how often nobody slept (`idle`).",
+        )),
+        Box::new(Duo::<Sleep>::new(Crossing::Sleep).operation("sleep").caveats(
+            "Processor time of the thread that sleeps (CLOCK_THREAD_CPUTIME_ID), in ticks of the clock: a FUTEX_WAIT, not private, \
+             that goes to sleep, and the way back out of it; `system-call/kind=futex-wait-changed-shared` less, it is what \
+             sleeping adds to a call. A switch is charged to who is switched to, so one is in it. On the same core another \
+             process has the core meanwhile; across cores nobody, for 20 µs at least: the idle task, and the interrupt or \
+             the hypervisor's exit that ends its halt, are charged to no thread and not in it.",
         )),
         Box::new(
             Duo::<Echo<Pipes>>::new(Crossing::Pipe)

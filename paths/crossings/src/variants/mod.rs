@@ -8,13 +8,14 @@ mod guests;
 mod instructions;
 mod interruptions;
 mod memory;
+mod single;
 mod solo;
 mod starts;
 mod syscalls;
 mod tenancy;
 
 pub use duo::Duo;
-pub use solo::{Prediction, Solo};
+pub use solo::{Needs, Prediction, Solo};
 
 use tollway_core::{Crossing, Params, Result, TollKey, Variant};
 
@@ -24,6 +25,7 @@ pub fn all() -> Vec<Box<dyn Variant>> {
     all.extend(instructions::variants());
     all.extend(clocks::variants());
     all.extend(syscalls::variants());
+    all.push(Box::new(single::variant()));
     all.extend(memory::variants());
     all.extend(disk::variants());
     all.extend(starts::variants());
@@ -46,7 +48,8 @@ fn key_of(crossing: Crossing, params: &Params) -> Result<TollKey> {
     if params.get("warmth").is_some() {
         key = key.warmth(params.warmth()?);
     }
-    if params.get("size").is_some() {
+    // 0 is the size of what has none.
+    if params.get("size").is_some() && params.int("size")? > 0 {
         key = key.size(params.int("size")?);
     }
     if params.get("depth").is_some() {

@@ -26,7 +26,18 @@ pub struct Solo<O> {
     guest: Option<u32>,
     /// It works on a disk.
     disk: bool,
+    /// What it needs at a point beyond `requires`.
+    needs: fn(&Params) -> Result<Needs>,
     of: PhantomData<fn() -> O>,
+}
+
+/// What an operation needs at one point of its axes.
+#[derive(Clone, Debug, Default)]
+pub struct Needs {
+    /// Of where it lives.
+    pub requires: Vec<Requirement>,
+    /// A folder for measurements: in a Linux guest a disk of its own.
+    pub folder: bool,
 }
 
 /// How the cost at one point follows from the tolls at others.
@@ -53,6 +64,7 @@ impl<O: Operation> Solo<O> {
             prediction: None,
             guest: None,
             disk: false,
+            needs: |_| Ok(Needs::default()),
             of: PhantomData,
         }
     }
@@ -72,6 +84,12 @@ impl<O: Operation> Solo<O> {
     /// One more requirement.
     pub fn requires(mut self, requirement: Requirement) -> Self {
         self.requires.push(requirement);
+        self
+    }
+
+    /// What it needs, where that differs from point to point; refuses points that make no sense.
+    pub fn needing(mut self, needs: fn(&Params) -> Result<Needs>) -> Self {
+        self.needs = needs;
         self
     }
 
@@ -134,6 +152,10 @@ impl<O: Operation> Variant for Solo<O> {
             key.kind = disk.kind;
             guests.extend(disk.guest);
         }
+        let Needs { requires, folder } = (self.needs)(params)?;
+        if folder && params.tenant()? == TenantKind::LinuxGuest {
+            guests.push(params::own_disk());
+        }
         let tenants = params.int("tenants")?;
         let caller = match self.guest {
             Some(doorbells) => Role::measured("caller").tenant(TenantKind::MicroGuest).doorbells(doorbells),
@@ -149,7 +171,7 @@ impl<O: Operation> Variant for Solo<O> {
             // What many pay at once is no toll: it has the others' share of the processors in it.
             provides: (tenants == 1).then_some(key),
             needs,
-            requires: self.requires.clone(),
+            requires: [&self.requires[..], &requires].concat(),
             guests,
         }))
     }

@@ -1,0 +1,186 @@
+//! TCP connections over the loopback device: made, taken from a listener, closed.
+//!
+//! What a sample leaves is torn down by a reset, untimed, so that no port waits for two minutes before it can be used again.
+
+use std::mem;
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use rustix::io::{Errno, ioctl_fionbio};
+use rustix::net::sockopt::set_socket_linger;
+use rustix::net::{
+    AddressFamily, SocketFlags, SocketType, accept_with, connect, getpeername, ipproto, socket_with,
+};
+use tollway_core::{Error, Result};
+
+use super::Single;
+use super::descriptors::close;
+
+/// Calls of a sample: fewer than what a listener lets wait (SOMAXCONN).
+const CALLS: usize = 4;
+
+pub(super) fn connect_tcp(_: usize) -> Result<Box<dyn Single>> {
+    Ok(Box::new(Connect(Connections::new()?)))
+}
+
+pub(super) fn accept_tcp(_: usize) -> Result<Box<dyn Single>> {
+    Ok(Box::new(Accept(Connections::new()?)))
+}
+
+pub(super) fn close_tcp(_: usize) -> Result<Box<dyn Single>> {
+    Ok(Box::new(Close(Connections::new()?)))
+}
+
+/// A listener, and what is connected to it.
+struct Connections {
+    listener: OwnedFd,
+    address: SocketAddrV4,
+    /// Who connects.
+    here: Vec<OwnedFd>,
+    /// Who is accepted.
+    there: Vec<OwnedFd>,
+    pending: bool,
+}
+
+impl Connections {
+    fn new() -> Result<Connections> {
+        let listen = || -> std::io::Result<_> {
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+            let port = listener.local_addr()?.port();
+            // Who finds nobody waiting is told so, and does not sleep.
+            ioctl_fionbio(&listener, true)?;
+            Ok((listener.into(), SocketAddrV4::new(Ipv4Addr::LOCALHOST, port)))
+        };
+        let (listener, address) = listen().map_err(|e| Error::system("listening on 127.0.0.1", e))?;
+        let [here, there] = [(); 2].map(|()| Vec::with_capacity(CALLS));
+        Ok(Connections { listener, address, here, there, pending: false })
+    }
+
+    /// As many sockets that are not connected.
+    fn prepare(&mut self) -> bool {
+        while self.here.len() < CALLS {
+            let flags = SocketFlags::CLOEXEC;
+            match socket_with(AddressFamily::INET, SocketType::STREAM, flags, Some(ipproto::TCP)) {
+                Ok(socket) => self.here.push(socket),
+                Err(_) => return false,
+            }
+        }
+        true
+    }
+
+    #[inline]
+    fn connect(&self) -> u32 {
+        self.here.iter().map(|socket| u32::from(connect(socket, &self.address).is_ok())).sum()
+    }
+
+    #[inline]
+    fn accept(&mut self) -> u32 {
+        let mut right = 0;
+        while self.there.len() < CALLS {
+            match accept_with(&self.listener, SocketFlags::CLOEXEC) {
+                Ok(socket) => self.there.push(socket),
+                Err(Errno::INTR) => continue,
+                Err(_) => break,
+            }
+            right += 1;
+        }
+        right
+    }
+
+    /// Whether all are connected.
+    fn are_connected(&self) -> bool {
+        let both = self.here.iter().chain(&self.there);
+        self.here.len() == CALLS
+            && self.there.len() == CALLS
+            && both.into_iter().all(|socket| getpeername(socket).is_ok())
+    }
+
+    /// Resets what there is.
+    fn reset(&mut self) -> bool {
+        let reset = |socket: &OwnedFd| set_socket_linger(socket, Some(Duration::ZERO)).is_ok();
+        let all = self.here.iter().chain(&self.there).all(reset);
+        self.here.clear();
+        self.there.clear();
+        all
+    }
+}
+
+/// connect, until the connection is in the listener's queue.
+struct Connect(Connections);
+
+impl Single for Connect {
+    fn count(&self) -> u32 {
+        CALLS as u32
+    }
+
+    #[inline]
+    fn calls(&mut self) -> u32 {
+        self.0.pending = true;
+        self.0.connect()
+    }
+
+    fn uses_up(&self) -> bool {
+        true
+    }
+
+    fn restock(&mut self) -> bool {
+        let right =
+            !mem::take(&mut self.0.pending) || self.0.accept() as usize == CALLS && self.0.are_connected();
+        self.0.reset() && self.0.prepare() && right
+    }
+}
+
+/// accept4 of a connection that waits.
+struct Accept(Connections);
+
+impl Single for Accept {
+    fn count(&self) -> u32 {
+        CALLS as u32
+    }
+
+    #[inline]
+    fn calls(&mut self) -> u32 {
+        self.0.pending = true;
+        self.0.accept()
+    }
+
+    fn uses_up(&self) -> bool {
+        true
+    }
+
+    fn restock(&mut self) -> bool {
+        let right = !mem::take(&mut self.0.pending) || self.0.are_connected();
+        self.0.reset() && self.0.prepare() && self.0.connect() as usize == CALLS && right
+    }
+}
+
+/// close of a connection whose other end is open still: it says so (FIN), and is told that this was heard.
+struct Close(Connections);
+
+impl Single for Close {
+    fn count(&self) -> u32 {
+        CALLS as u32
+    }
+
+    #[inline]
+    fn calls(&mut self) -> u32 {
+        self.0.pending = true;
+        self.0.here.drain(..).map(|socket| u32::from(close(socket))).sum()
+    }
+
+    fn uses_up(&self) -> bool {
+        true
+    }
+
+    fn restock(&mut self) -> bool {
+        // The other ends have heard the end.
+        let heard = |socket: &OwnedFd| rustix::io::read(socket, &mut [0; 1]) == Ok(0);
+        let right = !mem::take(&mut self.0.pending) || self.0.there.iter().all(heard);
+        self.0.reset()
+            && self.0.prepare()
+            && self.0.connect() as usize == CALLS
+            && self.0.accept() as usize == CALLS
+            && right
+    }
+}

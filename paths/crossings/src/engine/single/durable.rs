@@ -1,0 +1,121 @@
+//! Calls that wait for a disk: what they last on the clock, and what processor time they take.
+//!
+//! Samples are latencies. The work is what the thread's own clock counts from just before a call to just after its stamp; what
+//! others do for it (the journal's thread, the disk's interrupt, the idle task) is charged to nobody here.
+
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use rustix::fs::{OFlags, fdatasync, fsync};
+use rustix::io::{Errno, pread, pwrite};
+use tollway_core::{Error, Result, Tally};
+use tollway_host::clock::hz;
+use tollway_host::samplers::thread_time;
+use tollway_host::scratch::{folder, nameless};
+
+use super::Single;
+use super::files::lacks;
+
+/// Bytes of a block.
+const BLOCK: usize = 4096;
+
+/// Blocks that are written in turns.
+const BLOCKS: u64 = 64;
+
+pub(super) fn fdatasync_block(_: usize) -> Result<Box<dyn Single>> {
+    made(|file| fdatasync(file))
+}
+
+pub(super) fn fsync_block(_: usize) -> Result<Box<dyn Single>> {
+    made(|file| fsync(file))
+}
+
+fn made(sync: fn(&OwnedFd) -> Result<(), Errno>) -> Result<Box<dyn Single>> {
+    let folder = folder();
+    let refused = |e: Errno| lacks("a scratch file", &folder, &e);
+    let file = nameless(&folder, OFlags::empty()).map_err(refused)?;
+    let mut durable = Durable {
+        file,
+        sync,
+        block: vec![0; BLOCK],
+        written: 0,
+        begun: None,
+        took: Duration::ZERO,
+        known: 0,
+        hz: hz()?,
+    };
+    // Blocks are there before the first is timed: a call that has to find room for one does more.
+    for _ in 0..BLOCKS {
+        if !durable.write() {
+            return Err(Error::system("filling a scratch file", "it took only a part: is the disk full?"));
+        }
+    }
+    fsync(&durable.file).map_err(refused)?;
+    Ok(Box::new(durable))
+}
+
+/// A block in the page cache, made durable.
+struct Durable {
+    file: OwnedFd,
+    sync: fn(&OwnedFd) -> Result<(), Errno>,
+    block: Vec<u8>,
+    written: u64,
+    /// The thread's clock before the call whose end is not known yet.
+    begun: Option<Duration>,
+    /// Processor time of the calls whose end is known, and how many they are.
+    took: Duration,
+    known: u64,
+    hz: f64,
+}
+
+impl Durable {
+    fn write(&mut self) -> bool {
+        self.block[..8].copy_from_slice(&self.written.to_ne_bytes());
+        let at = self.written % BLOCKS * BLOCK as u64;
+        self.written += 1;
+        pwrite(&self.file, &self.block, at) == Ok(BLOCK)
+    }
+}
+
+impl Single for Durable {
+    fn count(&self) -> u32 {
+        1
+    }
+
+    #[inline]
+    fn calls(&mut self) -> u32 {
+        u32::from((self.sync)(&self.file).is_ok())
+    }
+
+    fn uses_up(&self) -> bool {
+        true
+    }
+
+    fn restock(&mut self) -> bool {
+        if let Some(begun) = self.begun {
+            self.took += thread_time::thread().saturating_sub(begun);
+            self.known += 1;
+        }
+        let written = self.write();
+        self.begun = Some(thread_time::thread());
+        written
+    }
+
+    /// The block written last but one is in the file; the last one has not been made durable.
+    fn verify(&mut self, done: u64) -> Result<()> {
+        let Some(last) = self.written.checked_sub(2) else {
+            return Err(Error::Wrong(format!("{done} calls were made, and no block was written")));
+        };
+        let mut stamp = [0; 8];
+        let got = pread(&self.file, &mut stamp, last % BLOCKS * BLOCK as u64);
+        if got == Ok(8) && u64::from_ne_bytes(stamp) == last {
+            return Ok(());
+        }
+        Err(Error::Wrong(format!("block {last} does not hold what was written to it")))
+    }
+
+    fn tally(&self, _: u64) -> Tally {
+        let work = (self.took.as_secs_f64() * self.hz) as u64;
+        Tally::default().counter("operations", self.known).counter("work", work)
+    }
+}

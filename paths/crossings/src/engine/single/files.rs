@@ -1,0 +1,239 @@
+//! A file that the page cache holds: read, written, asked about, locked.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use rustix::fs::{
+    FlockOperation, Mode, OFlags, SeekFrom, Stat, fcntl_lock, fstat, open, seek as lseek, stat,
+};
+use rustix::io::{pread, pwrite};
+use tollway_core::{Error, Missing, Result};
+use tollway_host::scratch::{FOLDER, Folder, folder, nameless};
+
+use super::{IN_A_ROW, Single};
+
+/// Where blocks begin: at as many places, each on a page of its own.
+const PLACES: u64 = 16;
+
+/// Bytes of a page.
+const PAGE: u64 = 4096;
+
+pub(super) fn read(size: usize) -> Result<Box<dyn Single>> {
+    Ok(Box::new(Read { file: Cached::new(size)?, bytes: vec![0; size] }))
+}
+
+pub(super) fn write(size: usize) -> Result<Box<dyn Single>> {
+    Ok(Box::new(Write { file: Cached::new(size)?, bytes: vec![WRITTEN; size] }))
+}
+
+pub(super) fn stat_path(_: usize) -> Result<Box<dyn Single>> {
+    Ok(Box::new(StatPath(Named::new()?)))
+}
+
+pub(super) fn stat_open(_: usize) -> Result<Box<dyn Single>> {
+    Ok(Box::new(StatOpen(Named::new()?)))
+}
+
+pub(super) fn seek(_: usize) -> Result<Box<dyn Single>> {
+    Ok(Box::new(Seek(Cached::new(PAGE as usize)?)))
+}
+
+pub(super) fn lock(_: usize) -> Result<Box<dyn Single>> {
+    Ok(Box::new(Lock(Named::new()?)))
+}
+
+pub(super) fn lacks(what: &str, folder: &Path, error: &dyn std::fmt::Display) -> Error {
+    Error::Missing(Missing::new(
+        format!("{what} in {}", folder.display()),
+        error.to_string(),
+        format!("name a folder on a disk that may be written to in {FOLDER}"),
+    ))
+}
+
+/// What a file is made of: its first place of `1`, its second of `2`, …
+fn made_of(place: u64) -> u8 {
+    place as u8 + 1
+}
+
+/// What is written over it.
+const WRITTEN: u8 = 0xa5;
+
+/// A file without a name in the folder for measurements, all of it in the page cache.
+struct Cached {
+    file: OwnedFd,
+    size: usize,
+    step: u64,
+    place: u64,
+}
+
+impl Cached {
+    fn new(size: usize) -> Result<Cached> {
+        let folder = folder();
+        let refused = |e: rustix::io::Errno| lacks("a scratch file", &folder, &e);
+        let file = nameless(&folder, OFlags::empty()).map_err(refused)?;
+        let step = (size as u64).next_multiple_of(PAGE);
+        for place in 0..PLACES {
+            let bytes = vec![made_of(place); step as usize];
+            if pwrite(&file, &bytes, place * step).map_err(refused)? != bytes.len() {
+                return Err(Error::system(
+                    "filling a scratch file",
+                    "it took only a part: is the disk full?",
+                ));
+            }
+        }
+        Ok(Cached { file, size, step, place: 0 })
+    }
+
+    /// The next place, and where it begins.
+    #[inline]
+    fn next(&mut self) -> (u64, u64) {
+        self.place = (self.place + 1) % PLACES;
+        (self.place, self.place * self.step)
+    }
+}
+
+/// pread, place after place.
+struct Read {
+    file: Cached,
+    bytes: Vec<u8>,
+}
+
+impl Single for Read {
+    #[inline]
+    fn calls(&mut self) -> u32 {
+        let Read { file, bytes } = self;
+        (0..IN_A_ROW)
+            .map(|_| {
+                let (place, at) = file.next();
+                let got = pread(&file.file, &mut bytes[..], at);
+                u32::from(got == Ok(file.size) && bytes[file.size - 1] == made_of(place))
+            })
+            .sum()
+    }
+
+    fn verify(&mut self, _: u64) -> Result<()> {
+        if self.bytes.iter().all(|byte| *byte == made_of(self.file.place)) {
+            return Ok(());
+        }
+        Err(Error::Wrong("what was read is not what the file is made of".into()))
+    }
+}
+
+/// pwrite over what is there, place after place.
+struct Write {
+    file: Cached,
+    bytes: Vec<u8>,
+}
+
+impl Single for Write {
+    #[inline]
+    fn calls(&mut self) -> u32 {
+        let Write { file, bytes } = self;
+        (0..IN_A_ROW)
+            .map(|_| {
+                let (_, at) = file.next();
+                u32::from(pwrite(&file.file, &*bytes, at) == Ok(file.size))
+            })
+            .sum()
+    }
+
+    /// Every place that was written to holds that, and what is behind it on the page was left.
+    fn verify(&mut self, done: u64) -> Result<()> {
+        let Cached { file, size, step, .. } = &self.file;
+        let mut block = vec![0; *step as usize];
+        for place in 0..PLACES.min(done) {
+            let place = (place + 1) % PLACES;
+            let got = pread(file, &mut block[..], place * step);
+            let (written, left) = block.split_at(*size);
+            let right = written.iter().all(|byte| *byte == WRITTEN)
+                && left.iter().all(|byte| *byte == made_of(place));
+            if got != Ok(block.len()) || !right {
+                return Err(Error::Wrong(format!("place {place} does not hold what was written to it")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// lseek to another place.
+struct Seek(Cached);
+
+impl Single for Seek {
+    #[inline]
+    fn calls(&mut self) -> u32 {
+        (0..IN_A_ROW)
+            .map(|_| {
+                let (_, at) = self.0.next();
+                u32::from(lseek(&self.0.file, SeekFrom::Start(at)) == Ok(at))
+            })
+            .sum()
+    }
+}
+
+/// Bytes of a file that is asked about.
+const LENGTH: u64 = 7;
+
+/// A file with a name, in a private folder of the folder for measurements.
+pub(super) struct Named {
+    _folder: Folder,
+    pub(super) path: CString,
+    file: OwnedFd,
+}
+
+impl Named {
+    pub(super) fn new() -> Result<Named> {
+        let parent = folder();
+        let refused = |e: std::io::Error| lacks("a folder of our own", &parent, &e);
+        let folder = Folder::make(&parent).map_err(refused)?;
+        let path = folder.path().join("asked");
+        File::create(&path).and_then(|file| file.set_len(LENGTH)).map_err(refused)?;
+        let path = CString::new(path.as_os_str().as_bytes())
+            .map_err(|e| Error::system("naming a scratch file", e.to_string()))?;
+        let file = open(&path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
+            .map_err(|e| Error::system("opening a scratch file", e))?;
+        Ok(Named { _folder: folder, path, file })
+    }
+}
+
+fn is_it(about: &Result<Stat, rustix::io::Errno>) -> bool {
+    about.as_ref().is_ok_and(|about| about.st_size == LENGTH as i64)
+}
+
+/// newfstatat of a path.
+struct StatPath(Named);
+
+impl Single for StatPath {
+    #[inline]
+    fn calls(&mut self) -> u32 {
+        (0..IN_A_ROW).map(|_| u32::from(is_it(&stat(&*self.0.path)))).sum()
+    }
+}
+
+/// fstat of an open file.
+struct StatOpen(Named);
+
+impl Single for StatOpen {
+    #[inline]
+    fn calls(&mut self) -> u32 {
+        (0..IN_A_ROW).map(|_| u32::from(is_it(&fstat(&self.0.file)))).sum()
+    }
+}
+
+/// F_SETLK: the whole file locked for writing, and unlocked, in turns.
+struct Lock(Named);
+
+impl Single for Lock {
+    #[inline]
+    fn calls(&mut self) -> u32 {
+        (0..IN_A_ROW / 2)
+            .map(|_| {
+                let locked = fcntl_lock(&self.0.file, FlockOperation::NonBlockingLockExclusive);
+                let unlocked = fcntl_lock(&self.0.file, FlockOperation::NonBlockingUnlock);
+                u32::from(locked.is_ok()) + u32::from(unlocked.is_ok())
+            })
+            .sum()
+    }
+}

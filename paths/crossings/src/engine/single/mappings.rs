@@ -1,0 +1,138 @@
+//! Anonymous memory mapped, unmapped and given back, none of it touched.
+
+use std::ffi::c_void;
+use std::ptr;
+
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+use tollway_core::Result;
+
+use super::{IN_A_ROW, Single};
+use crate::engine::region::Region;
+
+/// Bytes of a mapping.
+const LENGTH: usize = 1 << 16;
+
+/// Calls of a sample.
+const CALLS: usize = 16;
+
+pub(super) fn map(_: usize) -> Result<Box<dyn Single>> {
+    Ok(Box::new(Map(Mappings::new())))
+}
+
+pub(super) fn unmap(_: usize) -> Result<Box<dyn Single>> {
+    Ok(Box::new(Unmap(Mappings::new())))
+}
+
+pub(super) fn advise(_: usize) -> Result<Box<dyn Single>> {
+    Ok(Box::new(GiveBack(Region::new(LENGTH)?)))
+}
+
+/// Mappings side by side that the kernel does not join: each second one may be written to.
+struct Mappings {
+    starts: Vec<*mut c_void>,
+}
+
+// SAFETY: the mappings have one owner, and any thread of the process may unmap them.
+unsafe impl Send for Mappings {}
+
+impl Mappings {
+    fn new() -> Mappings {
+        Mappings { starts: Vec::with_capacity(CALLS) }
+    }
+
+    #[inline]
+    fn map(&mut self) -> u32 {
+        let mut right = 0;
+        while self.starts.len() < CALLS {
+            let rights = match self.starts.len() % 2 {
+                0 => ProtFlags::READ | ProtFlags::WRITE,
+                _ => ProtFlags::READ,
+            };
+            // SAFETY: a new mapping at an address that the kernel chooses overlaps nothing.
+            match unsafe { mmap_anonymous(ptr::null_mut(), LENGTH, rights, MapFlags::PRIVATE) } {
+                Ok(start) => self.starts.push(start),
+                Err(_) => break,
+            }
+            right += 1;
+        }
+        right
+    }
+
+    #[inline]
+    fn unmap(&mut self) -> u32 {
+        let mut right = 0;
+        for start in self.starts.drain(..) {
+            // SAFETY: exactly what was mapped by `map`; no reference to it exists.
+            right += u32::from(unsafe { munmap(start, LENGTH) }.is_ok());
+        }
+        right
+    }
+}
+
+impl Drop for Mappings {
+    fn drop(&mut self) {
+        self.unmap();
+    }
+}
+
+/// mmap.
+struct Map(Mappings);
+
+impl Single for Map {
+    fn count(&self) -> u32 {
+        CALLS as u32
+    }
+
+    #[inline]
+    fn calls(&mut self) -> u32 {
+        self.0.map()
+    }
+
+    fn uses_up(&self) -> bool {
+        true
+    }
+
+    fn restock(&mut self) -> bool {
+        let there = self.0.starts.len();
+        self.0.unmap() as usize == there
+    }
+}
+
+/// munmap.
+struct Unmap(Mappings);
+
+impl Single for Unmap {
+    fn count(&self) -> u32 {
+        CALLS as u32
+    }
+
+    #[inline]
+    fn calls(&mut self) -> u32 {
+        self.0.unmap()
+    }
+
+    fn uses_up(&self) -> bool {
+        true
+    }
+
+    fn restock(&mut self) -> bool {
+        self.0.map();
+        self.0.starts.len() == CALLS
+    }
+}
+
+/// madvise(MADV_DONTNEED) of memory that has no page.
+struct GiveBack(Region);
+
+impl Single for GiveBack {
+    #[inline]
+    fn calls(&mut self) -> u32 {
+        let (start, length) = (self.0.address(), self.0.len());
+        (0..IN_A_ROW)
+            .map(|_| {
+                // SAFETY: the range is this region, borrowed exclusively: nobody relies on what its pages hold.
+                u32::from(unsafe { madvise(start, length, Advice::LinuxDontNeed) }.is_ok())
+            })
+            .sum()
+    }
+}

@@ -1,0 +1,102 @@
+//! Calls alone held against a plain C program that times each call by itself: twins/calls.c.
+//!
+//! It has one channel where ours are several, and single stamps where ours are of batches, so that what is compared is more than the
+//! same code twice. Both are on a machine that does other things as well: they need agree by half only, and once in some tries.
+
+use std::process::Command;
+use std::{env, fs};
+
+use tollway_core::{Clock, Lot, Missing, Params, Place, TenantKind};
+use tollway_crossings::engine::Operation;
+use tollway_crossings::engine::single::{KINDS, SystemCall};
+use tollway_host::clock::RunClock;
+use tollway_host::requirement::{program, skip_test};
+
+/// What both time.
+const KINDS_OF_BOTH: [&str; 13] = [
+    "read-pipe",
+    "write-pipe",
+    "read-unix",
+    "write-unix",
+    "read-tcp",
+    "write-tcp",
+    "connect-tcp",
+    "epoll-wait",
+    "poll",
+    "futex-wake-none",
+    "fstat",
+    "write-null",
+    "mmap",
+];
+
+/// How often they may disagree before that is held to be so.
+const TRIES: usize = 8;
+
+/// By how much they may differ.
+const BETWEEN: std::ops::RangeInclusive<f64> = 1.0 / 1.5..=1.5;
+
+const SAMPLES: usize = 2000;
+
+/// The median of ours, in ticks a call.
+fn ours(kind: &str) -> f64 {
+    let size = KINDS.iter().find(|k| k.name == kind).unwrap().most.min(1);
+    let params = Params::new().with("kind", kind).with("size", size);
+    let place = Place {
+        tenant: TenantKind::Thread,
+        peers: Vec::new(),
+        doorbells: Vec::new(),
+        exits: None,
+        lot: Lot::default(),
+    };
+    let mut operation = SystemCall::prepare(&params, &place).unwrap();
+    let clock = RunClock::chosen();
+    let calls = u64::from(operation.operations());
+    let mut samples: Vec<u64> = (0..SAMPLES)
+        .map(|_| {
+            if operation.uses_up() {
+                operation.restock();
+            }
+            let begun = clock.open();
+            operation.once();
+            clock.close() - begun
+        })
+        .collect();
+    operation.verify(SAMPLES as u64 * calls).unwrap();
+    samples.sort_unstable();
+    samples[SAMPLES / 2] as f64 / calls as f64
+}
+
+#[test]
+fn calls_cost_what_a_plain_c_program_says() {
+    let cc = match program("cc", "gcc") {
+        Ok(cc) => cc,
+        Err(missing) => return skip_test(&["cc"], &missing),
+    };
+    if cfg!(debug_assertions) {
+        let missing = Missing::new("an optimised build", "what is ours counts", "cargo test --release");
+        return skip_test(&["optimised"], &missing);
+    }
+    let folder = env::temp_dir().join(format!("tollway-twin-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let twin = folder.join("calls");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/twins/calls.c");
+    let made = Command::new(cc).args(["-O2", "-o"]).arg(&twin).arg(source).output().unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let mut differ = Vec::new();
+    for kind in KINDS_OF_BOTH {
+        let mut seen = Vec::new();
+        let agrees = (0..TRIES).any(|_| {
+            let theirs = Command::new(&twin).arg(kind).output().unwrap();
+            assert!(theirs.status.success(), "{kind}: {}", String::from_utf8_lossy(&theirs.stderr));
+            let theirs: f64 = String::from_utf8_lossy(&theirs.stdout).trim().parse().unwrap();
+            seen.push((ours(kind), theirs));
+            seen.last().is_some_and(|(ours, theirs)| BETWEEN.contains(&(ours / theirs)))
+        });
+        println!("{kind}: ours, theirs {seen:?}");
+        if !agrees {
+            differ.push((kind, seen));
+        }
+    }
+    fs::remove_dir_all(&folder).unwrap();
+    assert!(differ.is_empty(), "{differ:#?}");
+}
