@@ -6,7 +6,10 @@
 
 mod counts;
 pub mod kernel;
+pub mod numbers;
+pub mod proc;
 mod start;
+pub mod traced;
 
 pub use counts::{Calls, Counts, File, FileKind, Moments, Thread};
 pub use start::start;
