@@ -10,6 +10,7 @@ pub mod numbers;
 pub mod proc;
 mod start;
 pub mod traced;
+mod waiting;
 
 pub use counts::{Calls, Counts, File, FileKind, Moments, Thread};
 pub use start::start;

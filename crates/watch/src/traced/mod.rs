@@ -26,7 +26,8 @@ use rustix::process::{Pid, WaitOptions, waitpid};
 use tollway_core::{Error, Result};
 
 use crate::Counts;
-use begin::{Waiting, refused, seize};
+use crate::waiting::Waiting;
+use begin::{refused, seize};
 use ledger::Shared;
 use tracer::Tracer;
 
