@@ -7,6 +7,10 @@
 mod counts;
 pub mod kernel;
 mod living;
+pub mod numbers;
+pub mod proc;
 mod start;
+pub mod traced;
+mod waiting;
 
 pub use counts::{Calls, Counts, File, FileKind, Moments, Thread};

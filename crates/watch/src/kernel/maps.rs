@@ -5,7 +5,7 @@ use std::io;
 use tollway_bpf::{Map, MapKind, Table};
 
 use super::layout::{NUMBERS, call, key, processor, thread, whole};
-use super::on_files::ON_FILES;
+use crate::numbers;
 
 /// Slots: threads that can be watched at once, and one that is nobody's.
 pub(crate) const SLOTS: u32 = 4096;
@@ -45,8 +45,8 @@ impl Maps {
             free: Map::new(MapKind::Queue, 0, 4, SLOTS)?,
             whole: Table::new(whole::SIZE, 1)?,
         };
-        for number in ON_FILES {
-            maps.on_files.set(*number as u32, 0, 1);
+        for number in (0..NUMBERS).filter(|number| numbers::is_on_file(*number)) {
+            maps.on_files.set(number, 0, 1);
         }
         // The first slot is nobody's: it stands for none.
         (1..SLOTS).try_for_each(|slot| maps.free.set(&[], &slot.to_ne_bytes()))?;

@@ -15,7 +15,6 @@ mod kind;
 pub mod layout;
 mod lives;
 mod maps;
-mod on_files;
 mod runs;
 mod switches;
 mod watch;

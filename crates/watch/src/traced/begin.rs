@@ -1,0 +1,88 @@
+//! Traces the threads of a process that runs.
+
+use std::fs;
+use std::io;
+
+use procfs::FromRead;
+use procfs::process::Status;
+use tollway_core::{Error, Missing, Result};
+
+use super::requests;
+use super::tracer::Tracer;
+use crate::proc::descendants_of;
+
+/// Seizes all threads of a process, and with `children` all its descendants.
+pub(super) fn seize(tracer: &mut Tracer, process: u32, children: bool) -> Result<()> {
+    // Those who are not seized yet may make others: until nobody is new.
+    loop {
+        let mut processes = vec![process];
+        if children {
+            processes.extend(descendants_of(&[process]));
+        }
+        let mut is_new = false;
+        for process in processes {
+            is_new |= threads(tracer, process, children)?;
+        }
+        if !is_new {
+            return Ok(());
+        }
+    }
+}
+
+/// Whether there was one who was not traced.
+fn threads(tracer: &mut Tracer, process: u32, children: bool) -> Result<bool> {
+    let mut is_new = false;
+    for thread in fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten() {
+        let Some(thread) = thread.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        if tracer.has(thread) {
+            continue;
+        }
+        match requests::seize(thread, children) {
+            Ok(()) => {
+                tracer.add(thread, process);
+                // Its calls are heard of only after it stood once.
+                let _ = requests::interrupt(thread);
+                is_new = true;
+            }
+            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+            // Born to one of them, and so traced from birth.
+            Err(_) if traced_by(thread) == Some(rustix::thread::gettid().as_raw_nonzero().get()) => {}
+            Err(error) => return Err(refused(thread, &error)),
+        }
+    }
+    Ok(is_new)
+}
+
+/// The thread that traces a thread; `None` if none does.
+fn traced_by(thread: u32) -> Option<i32> {
+    let status = Status::from_file(format!("/proc/{thread}/status")).ok()?;
+    Some(status.tracerpid).filter(|tracer| *tracer != 0)
+}
+
+/// Why a thread may not be traced.
+pub(super) fn refused(thread: u32, error: &io::Error) -> Error {
+    let what = format!("tracing {thread}");
+    if error.raw_os_error() != Some(libc::EPERM) {
+        return Error::system(what, error);
+    }
+    let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
+    let (reason, remedy) = match (traced_by(thread), scope.trim()) {
+        (Some(tracer), _) => (
+            format!("it is traced already, by {tracer}, and can be by one only"),
+            "end that tracer (strace, a debugger)",
+        ),
+        (None, "1") => (
+            format!("{error} (ptrace_scope is 1: only who started a program may trace it)"),
+            "let tollway start the program; or run as root, or as root: sysctl kernel.yama.ptrace_scope=0",
+        ),
+        (None, "2") => {
+            (format!("{error} (ptrace_scope is 2: only root may)"), "run as root, or with CAP_SYS_PTRACE")
+        }
+        (None, "3") => (
+            format!("{error} (ptrace_scope is 3: nobody may)"),
+            "boot without kernel.yama.ptrace_scope=3; it cannot be lowered",
+        ),
+        _ => (error.to_string(), "run as the user whose program it is, or as root"),
+    };
+    Error::Missing(Missing::new(what, reason, remedy))
+}

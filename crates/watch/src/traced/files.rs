@@ -1,0 +1,137 @@
+//! What a descriptor of another process leads to.
+
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{FileType, Stat, fstat, major, minor, stat};
+use rustix::net::{AddressFamily, SocketType, ipproto, sockopt};
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
+
+use crate::{File, FileKind};
+
+/// Sockets that were asked what they are, by inode.
+#[derive(Default)]
+pub(super) struct Sockets(HashMap<u64, FileKind>);
+
+impl Sockets {
+    /// What a thread's descriptor leads to, now; [`FileKind::None`] if it is none.
+    pub(super) fn file(&mut self, process: u32, thread: u32, descriptor: u64) -> File {
+        // The kernel takes an `int` and looks at no more of the register.
+        let descriptor = descriptor as i32;
+        if descriptor < 0 {
+            return File::default();
+        }
+        // Follows the link that no path names: it is the open file itself that is asked. Those of a process are asked by a thread, because a first thread that
+        // has ended has none.
+        let Ok(stat) = stat(format!("/proc/{thread}/fd/{descriptor}")) else { return File::default() };
+        let kind = kind(&stat).unwrap_or_else(|| self.socket(process, descriptor, stat.st_ino));
+        File { kind, inode: stat.st_ino }
+    }
+
+    fn socket(&mut self, process: u32, descriptor: i32, inode: u64) -> FileKind {
+        if let Some(kind) = self.0.get(&inode) {
+            return *kind;
+        }
+        // One that could not be asked is asked again.
+        let Some(kind) = asked(process, descriptor, inode) else { return FileKind::Socket };
+        self.0.insert(inode, kind);
+        kind
+    }
+}
+
+/// What a file is that is no socket.
+fn kind(stat: &Stat) -> Option<FileKind> {
+    Some(match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Fifo => FileKind::Pipe,
+        FileType::RegularFile => FileKind::Regular,
+        FileType::Directory => FileKind::Folder,
+        FileType::BlockDevice => FileKind::Block,
+        FileType::CharacterDevice => character(major(stat.st_rdev), minor(stat.st_rdev)),
+        FileType::Socket => return None,
+        // An eventfd and its like have no type.
+        _ => FileKind::Anonymous,
+    })
+}
+
+/// Documentation/admin-guide/devices.txt.
+fn character(major: u32, minor: u32) -> FileKind {
+    match (major, minor) {
+        (1, 3) => FileKind::Null,
+        (1, 5) => FileKind::Zero,
+        (4 | 5 | 136..=143, _) => FileKind::Terminal,
+        _ => FileKind::Character,
+    }
+}
+
+/// Asks a socket itself, through a descriptor of our own (pidfd_getfd(2), Linux 5.6), which who may trace may have. /proc/PID/net would tell it only of
+/// sockets that are bound or connected, and of one kind in each file.
+fn asked(process: u32, descriptor: i32, inode: u64) -> Option<FileKind> {
+    let process = pidfd_open(Pid::from_raw(process as i32)?, PidfdFlags::empty()).ok()?;
+    let socket = pidfd_getfd(process, descriptor, PidfdGetfdFlags::empty()).ok()?;
+    (fstat(&socket).ok()?.st_ino == inode).then(|| protocol(&socket))?
+}
+
+fn protocol(socket: &OwnedFd) -> Option<FileKind> {
+    let family = sockopt::socket_domain(socket).ok()?;
+    if family == AddressFamily::UNIX {
+        return Some(FileKind::Unix);
+    }
+    if family != AddressFamily::INET && family != AddressFamily::INET6 {
+        return Some(FileKind::Socket);
+    }
+    Some(match (sockopt::socket_type(socket).ok()?, sockopt::socket_protocol(socket).ok()?) {
+        (SocketType::STREAM, Some(ipproto::TCP) | None) => FileKind::Tcp,
+        (SocketType::DGRAM, Some(ipproto::UDP) | None) => FileKind::Udp,
+        _ => FileKind::Socket,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, UdpSocket};
+    use std::os::fd::AsRawFd;
+    use std::os::unix::net::UnixStream;
+
+    use rustix::event::{EventfdFlags, eventfd};
+    use rustix::fs::{Mode, OFlags, open};
+
+    use super::*;
+
+    fn of(descriptor: &impl AsRawFd) -> FileKind {
+        let (process, thread) = (std::process::id(), rustix::thread::gettid().as_raw_nonzero().get() as u32);
+        Sockets::default().file(process, thread, descriptor.as_raw_fd() as u64).kind
+    }
+
+    #[test]
+    fn files_of_every_kind() {
+        let opened = |path: &str| open(path, OFlags::RDONLY, Mode::empty()).unwrap();
+        let found = [
+            of(&opened("/dev/null")),
+            of(&opened("/dev/zero")),
+            of(&opened("/dev/urandom")),
+            of(&opened("/")),
+            of(&opened("/proc/self/exe")),
+            of(&std::io::pipe().unwrap().0),
+            of(&eventfd(0, EventfdFlags::empty()).unwrap()),
+            of(&UnixStream::pair().unwrap().0),
+            of(&TcpListener::bind("127.0.0.1:0").unwrap()),
+            of(&UdpSocket::bind("127.0.0.1:0").unwrap()),
+        ];
+        assert_eq!(
+            found,
+            [
+                FileKind::Null,
+                FileKind::Zero,
+                FileKind::Character,
+                FileKind::Folder,
+                FileKind::Regular,
+                FileKind::Pipe,
+                FileKind::Anonymous,
+                FileKind::Unix,
+                FileKind::Tcp,
+                FileKind::Udp
+            ]
+        );
+        assert_eq!(Sockets::default().file(1, 1, u64::from(u32::MAX)), File::default());
+    }
+}

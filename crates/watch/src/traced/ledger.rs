@@ -1,0 +1,187 @@
+//! What the tracer counts and everybody may read.
+
+use std::collections::HashMap;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use procfs::FromRead;
+use procfs::process::Stat;
+
+use crate::{Calls, Counts, File, Moments, Thread};
+
+/// Numbers of page faults: without a disk, and with one.
+type Faults = (u64, u64);
+
+/// Between the tracer and everybody else.
+pub(super) struct Shared {
+    ledger: Mutex<Ledger>,
+    /// Told of the program's end, and of the tracer's.
+    pub(super) changed: Condvar,
+}
+
+pub(super) struct Ledger {
+    threads: Vec<Record>,
+    began: Instant,
+    /// For how long it was watched, once that is over.
+    pub(super) over: Option<Duration>,
+    /// How the program ended that was started, as wait(2) says it.
+    pub(super) status: Option<i32>,
+}
+
+#[derive(Default)]
+struct Tally {
+    count: u64,
+    failed: u64,
+    results: u64,
+}
+
+/// A thread under one number.
+struct Record {
+    number: u32,
+    process: u32,
+    name: String,
+    calls: HashMap<(u32, File), Tally>,
+    signals: u64,
+    before: Faults,
+    faults: Option<Faults>,
+    has_ended: bool,
+}
+
+impl Shared {
+    pub(super) fn new() -> Shared {
+        let ledger = Ledger { threads: Vec::new(), began: Instant::now(), over: None, status: None };
+        Shared { ledger: Mutex::new(ledger), changed: Condvar::new() }
+    }
+
+    pub(super) fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Ledger {
+    /// A thread from now on; where it is found from then on. One that is `new` had no faults before.
+    pub(super) fn begin(&mut self, number: u32, process: u32, is_new: bool) -> usize {
+        let mut record = Record {
+            number,
+            process,
+            name: String::new(),
+            calls: HashMap::new(),
+            signals: 0,
+            before: (0, 0),
+            faults: None,
+            has_ended: false,
+        };
+        if !is_new {
+            record.look(record.number);
+            record.before = record.faults.take().unwrap_or_default();
+        }
+        self.threads.push(record);
+        self.threads.len() - 1
+    }
+
+    /// The faults up to now are not the program's.
+    pub(super) fn faults_begin(&mut self, at: usize) {
+        let record = &mut self.threads[at];
+        record.look(record.number);
+        record.before = record.faults.take().unwrap_or_default();
+    }
+
+    /// A call that came back with a result, or `None` for a failure; [`Some(0)`](Some) for one that never does.
+    pub(super) fn called(&mut self, at: usize, call: (u32, File), result: Option<i64>) {
+        let tally = self.threads[at].calls.entry(call).or_default();
+        tally.count += 1;
+        tally.failed += u64::from(result.is_none());
+        // One sum of results that wrapped would need addresses of mmap by the ten thousand.
+        tally.results = tally.results.saturating_add(result.and_then(|r| u64::try_from(r).ok()).unwrap_or(0));
+    }
+
+    pub(super) fn signalled(&mut self, at: usize) {
+        self.threads[at].signals += 1;
+    }
+
+    /// A thread is about to end.
+    pub(super) fn end(&mut self, at: usize) {
+        self.end_as(at, self.threads[at].number);
+    }
+
+    /// A thread goes on under another number, and another record.
+    pub(super) fn end_as(&mut self, at: usize, number: u32) {
+        let record = &mut self.threads[at];
+        record.look(number);
+        record.has_ended = true;
+    }
+
+    /// A thread is no more, whether it was seen ending or not.
+    pub(super) fn gone(&mut self, at: usize) {
+        self.threads[at].has_ended = true;
+    }
+
+    /// Nothing is counted from now on. Whoever lives is looked at once more.
+    pub(super) fn close(&mut self) {
+        self.look();
+        self.over.get_or_insert_with(|| self.began.elapsed());
+    }
+
+    pub(super) fn counts(&mut self) -> Counts {
+        self.look();
+        let watched = self.over.unwrap_or_else(|| self.began.elapsed());
+        Counts {
+            threads: self.threads.iter().map(Record::thread).collect(),
+            watched,
+            counted: watched,
+            lost: 0,
+        }
+    }
+
+    fn look(&mut self) {
+        if self.over.is_none() {
+            self.threads
+                .iter_mut()
+                .filter(|record| !record.has_ended)
+                .for_each(|record| record.look(record.number));
+        }
+    }
+}
+
+impl Record {
+    /// Its name and faults, as far as they can be asked; now under this number.
+    fn look(&mut self, number: u32) {
+        if let Ok(stat) = Stat::from_file(format!("/proc/{}/task/{}/stat", self.process, number)) {
+            self.name = stat.comm;
+            self.faults = Some((stat.minflt, stat.majflt));
+        }
+    }
+
+    fn thread(&self) -> Thread {
+        let mut calls: Vec<Calls> = self
+            .calls
+            .iter()
+            .map(|((number, file), tally)| Calls {
+                number: *number,
+                file: *file,
+                count: tally.count,
+                failed: Some(tally.failed),
+                results: Some(tally.results),
+                ..Calls::default()
+            })
+            .collect();
+        calls.sort_unstable_by_key(|calls| (calls.number, calls.file));
+        let faults = self
+            .faults
+            .map(|(minor, major)| (minor.checked_sub(self.before.0), major.checked_sub(self.before.1)));
+        let moments = Moments {
+            signals: Some(self.signals),
+            minor: faults.and_then(|faults| faults.0),
+            major: faults.and_then(|faults| faults.1),
+            ..Moments::default()
+        };
+        Thread {
+            number: self.number,
+            process: self.process,
+            name: self.name.clone(),
+            calls,
+            moments,
+            ..Thread::default()
+        }
+    }
+}

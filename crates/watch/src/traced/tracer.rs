@@ -1,0 +1,201 @@
+//! The thread that traces: ptrace(2) takes requests from nobody else.
+//!
+//! Every call stops its caller twice. A seccomp filter, which spares others the stops at calls that are not wanted, would spare nothing here: all are wanted.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use procfs::FromRead;
+use procfs::process::Status;
+use rustix::io::Errno;
+
+use super::files::Sockets;
+use super::ledger::Shared;
+use super::requests::{self, Event, Side};
+use crate::File;
+use crate::numbers::{is_last, is_on_file};
+
+/// Who traces.
+pub(super) struct Tracer {
+    shared: Arc<Shared>,
+    is_enough: Arc<AtomicBool>,
+    living: HashMap<u32, Living>,
+    sockets: Sockets,
+    /// Whether children are traced as well; threads always are.
+    children: bool,
+    /// The process that was started.
+    program: Option<u32>,
+    /// It has not come to its exec yet.
+    is_starting: bool,
+}
+
+/// A thread that is traced.
+struct Living {
+    process: u32,
+    record: usize,
+    /// The call in which it is.
+    call: Option<(u32, File)>,
+}
+
+impl Tracer {
+    pub(super) fn new(shared: Arc<Shared>, is_enough: Arc<AtomicBool>, children: bool) -> Tracer {
+        Tracer {
+            shared,
+            is_enough,
+            living: HashMap::new(),
+            sockets: Sockets::default(),
+            children,
+            program: None,
+            is_starting: false,
+        }
+    }
+
+    /// Counts a thread that was seized. It is not new.
+    pub(super) fn add(&mut self, thread: u32, process: u32) {
+        self.begin(thread, process, false);
+    }
+
+    /// Counts a program from its exec on, which is about to come.
+    pub(super) fn add_program(&mut self, process: u32) {
+        self.begin(process, process, true);
+        self.program = Some(process);
+        self.is_starting = true;
+        if let Some(program) = self.living.get_mut(&process) {
+            program.call = Some((libc::SYS_execve as u32, File::default()));
+        }
+    }
+
+    pub(super) fn has(&self, thread: u32) -> bool {
+        self.living.contains_key(&thread)
+    }
+
+    fn begin(&mut self, thread: u32, process: u32, is_new: bool) {
+        let record = self.shared.ledger().begin(thread, process, is_new);
+        self.living.insert(thread, Living { process, record, call: None });
+    }
+
+    /// Counts until all have ended or it is enough. When this thread ends, the kernel lets go of all whom it traces, where they are: nobody is stopped for
+    /// that, which would end a wait in some calls with EINTR.
+    pub(super) fn count(mut self) {
+        while !self.is_enough.load(Ordering::Acquire) {
+            match requests::next() {
+                Ok((thread, event)) => self.take(thread, event),
+                Err(Errno::INTR) => {}
+                Err(_) => break,
+            }
+        }
+        self.shared.ledger().close();
+        self.shared.changed.notify_all();
+    }
+
+    fn take(&mut self, thread: u32, event: Event) {
+        if let Event::Ended(status) = event {
+            return self.ended(thread, status);
+        }
+        if !self.has(thread) && !self.welcome(thread) {
+            return requests::let_go(thread);
+        }
+        match event {
+            Event::Call => self.call(thread),
+            Event::Exec => self.exec(thread),
+            Event::Ends => self.with(thread, |shared, one| shared.ledger().end(one.record)),
+            Event::Signal(signal) => {
+                if would_be_delivered(thread, signal) {
+                    self.with(thread, |shared, one| shared.ledger().signalled(one.record));
+                }
+                return requests::go_on(thread, signal);
+            }
+            Event::Stopped => return requests::listen(thread),
+            Event::Born | Event::Paused | Event::Ended(_) => {}
+        }
+        requests::go_on(thread, 0);
+    }
+
+    fn with(&mut self, thread: u32, what: impl FnOnce(&Shared, &mut Living)) {
+        if let Some(living) = self.living.get_mut(&thread) {
+            what(&self.shared, living);
+        }
+    }
+
+    /// Takes in who was born to one who is traced; `false` for a child that is not wanted.
+    fn welcome(&mut self, thread: u32) -> bool {
+        let process = match Status::from_file(format!("/proc/{thread}/status")) {
+            Ok(status) => status.tgid as u32,
+            Err(_) => thread,
+        };
+        let is_wanted = self.children || self.living.values().any(|one| one.process == process);
+        if is_wanted {
+            self.begin(thread, process, true);
+        }
+        is_wanted
+    }
+
+    fn call(&mut self, thread: u32) {
+        let Some(one) = self.living.get_mut(&thread) else { return };
+        match requests::call(thread) {
+            Some(Side::Entry { number, first }) => {
+                let file = match is_on_file(number) {
+                    true => self.sockets.file(one.process, thread, first),
+                    false => File::default(),
+                };
+                if is_last(number) {
+                    self.shared.ledger().called(one.record, (number, file), Some(0));
+                } else {
+                    one.call = Some((number, file));
+                }
+            }
+            Some(Side::Exit { result }) => {
+                if let Some(call) = one.call.take() {
+                    self.shared.ledger().called(one.record, call, result);
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// An exec came back, in another program. Whoever made it has its process' number from then on, and the process' other threads are no more: of the first one
+    /// nothing else is heard.
+    fn exec(&mut self, thread: u32) {
+        let before = requests::message(thread).unwrap_or(thread);
+        let Some(caller) = self.living.get_mut(&before) else { return };
+        let (record, process, call) = (caller.record, caller.process, caller.call.take());
+        let mut ledger = self.shared.ledger();
+        if let Some(call) = call {
+            ledger.called(record, call, Some(0));
+        }
+        if self.is_starting {
+            self.is_starting = false;
+            ledger.faults_begin(record);
+        }
+        if before != thread {
+            self.living.remove(&before);
+            ledger.end_as(record, thread);
+            if let Some(first) = self.living.get(&thread) {
+                ledger.gone(first.record);
+            }
+            let record = ledger.begin(thread, process, false);
+            self.living.insert(thread, Living { process, record, call: None });
+        }
+    }
+
+    fn ended(&mut self, thread: u32, status: i32) {
+        if let Some(one) = self.living.remove(&thread) {
+            self.shared.ledger().gone(one.record);
+        }
+        if self.program == Some(thread) {
+            self.shared.ledger().status = Some(status);
+            self.shared.changed.notify_all();
+        }
+    }
+}
+
+/// Whether a signal would reach the process if nobody traced it: of one who is traced the kernel drops none that is ignored (kernel/signal.c, `sig_ignored`), to
+/// tell its tracer.
+fn would_be_delivered(thread: u32, signal: i32) -> bool {
+    let Ok(status) = Status::from_file(format!("/proc/{thread}/status")) else { return true };
+    let bit = 1u64 << (signal - 1);
+    let is_ignored_unless_caught =
+        matches!(signal, libc::SIGCHLD | libc::SIGCONT | libc::SIGURG | libc::SIGWINCH);
+    status.sigign & bit == 0 && (status.sigcgt & bit != 0 || !is_ignored_unless_caught)
+}

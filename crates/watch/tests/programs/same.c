@@ -1,0 +1,249 @@
+// Programs that make the same system calls each time, whatever the order in which their threads and processes run: who waits does it by calls whose number
+// does not depend on who was first.
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+static char *self;
+
+static void sleep_ms(long ms) {
+    struct timespec time = {ms / 1000, ms % 1000 * 1000000};
+    syscall(SYS_nanosleep, &time, NULL);
+}
+
+static void block(int signal) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, signal);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+static void copy(int times) {
+    char bytes[64];
+    int zero = open("/dev/zero", O_RDONLY), null = open("/dev/null", O_WRONLY);
+    for (int i = 0; i < times; i++) {
+        if (read(zero, bytes, sizeof bytes) != sizeof bytes) exit(1);
+        if (write(null, bytes, i % 64 + 1) != i % 64 + 1) exit(1);
+    }
+    close(zero);
+    close(null);
+    close(-1);
+}
+
+static void *thread(void *times) {
+    copy((int)(long)times);
+    return NULL;
+}
+
+static void threads(void) {
+    pthread_t all[4];
+    for (long i = 0; i < 4; i++) {
+        pthread_create(&all[i], NULL, thread, (void *)(100 * (i + 1)));
+        // Who is joined has ended by then, so that the join makes no call.
+        sleep_ms(200);
+        pthread_join(all[i], NULL);
+    }
+    for (long i = 0; i < 4; i++) pthread_create(&all[i], NULL, thread, (void *)500L);
+    sleep_ms(1500);
+}
+
+static void forks(void) {
+    // A traced parent would be cut short in its wait, or not.
+    block(SIGCHLD);
+    for (int i = 0; i < 5; i++) {
+        if (fork() == 0) {
+            copy(50);
+            if (i % 2) {
+                if (fork() == 0) {
+                    copy(10);
+                    _exit(0);
+                }
+                wait(NULL);
+            }
+            _exit(i);
+        }
+    }
+    for (int i = 0; i < 5; i++) wait(NULL);
+}
+
+static void spawns(void) {
+    block(SIGCHLD);
+    for (int i = 0; i < 4; i++) {
+        char *arguments[] = {self, "copy", NULL};
+        if (i % 2) {
+            pid_t child;
+            posix_spawn(&child, self, NULL, NULL, arguments, environ);
+        } else if (vfork() == 0) {
+            execve("/nonexistent", arguments, environ);
+            execve(self, arguments, environ);
+            _exit(1);
+        }
+        wait(NULL);
+    }
+}
+
+static void *thread_execs(void *unused) {
+    char *arguments[] = {self, "copy", NULL};
+    sleep_ms(200);
+    execve(self, arguments, environ);
+    return unused;
+}
+
+static void *thread_waits(void *unused) {
+    for (;;) pause();
+    return unused;
+}
+
+static void execs_from_a_thread(void) {
+    pthread_t one;
+    pthread_create(&one, NULL, thread_waits, NULL);
+    pthread_create(&one, NULL, thread_execs, NULL);
+    for (;;) pause();
+}
+
+static void handler(int signal) { (void)signal; }
+
+static void signals(void) {
+    struct sigaction action = {.sa_handler = handler};
+    sigaction(SIGUSR1, &action, NULL);
+    sigaction(SIGALRM, &action, NULL);
+    action.sa_flags = SA_RESTART;
+    sigaction(SIGUSR2, &action, NULL);
+    for (int i = 0; i < 20; i++) kill(getpid(), i % 2 ? SIGUSR1 : SIGUSR2);
+    for (int i = 0; i < 3; i++) {
+        struct itimerval soon = {.it_value = {0, 50000}};
+        setitimer(ITIMER_REAL, &soon, NULL);
+        pause();
+    }
+    struct itimerval soon = {.it_value = {0, 50000}};
+    setitimer(ITIMER_REAL, &soon, NULL);
+    sleep_ms(300);
+    // A read that is begun again.
+    int ends[2];
+    char byte = 0;
+    if (pipe(ends)) exit(1);
+    block(SIGCHLD);
+    pid_t parent = getpid();
+    if (fork() == 0) {
+        sleep_ms(150);
+        kill(parent, SIGUSR2);
+        sleep_ms(150);
+        if (write(ends[1], &byte, 1) != 1) _exit(1);
+        _exit(0);
+    }
+    if (read(ends[0], &byte, 1) != 1) exit(1);
+    wait(NULL);
+}
+
+static void stops(void) {
+    block(SIGCHLD);
+    pid_t parent = getpid();
+    if (fork() == 0) {
+        sleep_ms(200);
+        kill(parent, SIGSTOP);
+        sleep_ms(200);
+        kill(parent, SIGCONT);
+        _exit(0);
+    }
+    sleep_ms(1000);
+    wait(NULL);
+}
+
+static void sockets(void) {
+    int pair[2];
+    char byte = 0;
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair)) exit(1);
+    for (int i = 0; i < 10; i++)
+        if (write(pair[0], &byte, 1) != 1 || read(pair[1], &byte, 1) != 1) exit(1);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t length = sizeof address;
+    int listener = socket(AF_INET, SOCK_STREAM, 0), client = socket(AF_INET, SOCK_STREAM, 0);
+    if (bind(listener, (void *)&address, length) || listen(listener, 1)) exit(1);
+    getsockname(listener, (void *)&address, &length);
+    if (connect(client, (void *)&address, length)) exit(1);
+    int server = accept(listener, NULL, NULL);
+    for (int i = 0; i < 20; i++)
+        if (write(client, &byte, 1) != 1 || read(server, &byte, 1) != 1) exit(1);
+    int datagrams = socket(AF_INET, SOCK_DGRAM, 0);
+    if (sendto(datagrams, &byte, 1, 0, (void *)&address, length) != 1) exit(1);
+    int pipes[2];
+    if (pipe(pipes) || write(pipes[1], &byte, 1) != 1 || read(pipes[0], &byte, 1) != 1) exit(1);
+}
+
+static void faults(long pages) {
+    char *memory = mmap(NULL, pages * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) exit(1);
+    madvise(memory, pages * 4096, MADV_NOHUGEPAGE);
+    for (long i = 0; i < pages; i++) memory[i * 4096] = 1;
+}
+
+// Two threads that hand a byte to and fro: each waits once a round. Of the class that displaces nobody: else who writes would often be displaced before it waits, and
+// need not wait any more.
+static int there[2], back[2];
+static long rounds;
+
+static void *ponger(void *unused) {
+    char byte;
+    for (long i = 0; i < rounds; i++)
+        if (read(there[0], &byte, 1) != 1 || write(back[1], &byte, 1) != 1) exit(1);
+    return unused;
+}
+
+static void ping(long times) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(0, &one);
+    struct sched_param none = {0};
+    if (sched_setaffinity(0, sizeof one, &one) || sched_setscheduler(0, SCHED_BATCH, &none)) exit(1);
+    rounds = times;
+    char byte = 0;
+    pthread_t other;
+    if (pipe(there) || pipe(back)) exit(1);
+    pthread_create(&other, NULL, ponger, NULL);
+    for (long i = 0; i < rounds; i++)
+        if (write(there[1], &byte, 1) != 1 || read(back[0], &byte, 1) != 1) exit(1);
+    pthread_join(other, NULL);
+}
+
+int main(int count, char **arguments) {
+    if (count < 2) return 2;
+    self = arguments[0];
+    char *what = arguments[1];
+    long number = count > 2 ? atol(arguments[2]) : 0;
+    if (!strcmp(what, "copy")) copy(number ? number : 100);
+    if (!strcmp(what, "threads")) threads();
+    if (!strcmp(what, "forks")) forks();
+    if (!strcmp(what, "spawns")) spawns();
+    if (!strcmp(what, "execs-from-a-thread")) execs_from_a_thread();
+    if (!strcmp(what, "signals")) signals();
+    if (!strcmp(what, "stops")) stops();
+    if (!strcmp(what, "sockets")) sockets();
+    if (!strcmp(what, "faults")) faults(number);
+    if (!strcmp(what, "faults-in-a-child")) {
+        if (fork() == 0) {
+            faults(number);
+            _exit(0);
+        }
+        wait(NULL);
+    }
+    if (!strcmp(what, "ping")) ping(number);
+    if (!strcmp(what, "for-ever"))
+        for (;;) copy(1000);
+    if (!strcmp(what, "waits"))
+        for (;;) pause();
+    return 7;
+}

@@ -1,0 +1,298 @@
+//! Calls counted by ptrace, held against strace; and what is left of a tracer.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use common::{Killed, for_everybody, same, until};
+use procfs::FromRead;
+use procfs::process::{Io, Status};
+use tempfile::TempDir;
+use tollway_core::Error;
+use tollway_watch::numbers::name;
+use tollway_watch::traced::Traced;
+use tollway_watch::{Counts, FileKind};
+
+/// Calls and failures by name.
+type Table = BTreeMap<String, (u64, u64)>;
+
+fn table(counts: &Counts) -> Table {
+    let mut table = Table::new();
+    for calls in counts.threads.iter().flat_map(|thread| &thread.calls) {
+        let entry = table.entry(name(calls.number).unwrap_or("?").into()).or_default();
+        entry.0 += calls.count;
+        entry.1 += calls.failed.unwrap();
+    }
+    table
+}
+
+/// What `strace -f -C` counts, and the ends that it shows without counting them.
+fn by_strace(program: &Path, arguments: &[&str]) -> Option<Table> {
+    let folder = TempDir::new().unwrap();
+    let log = folder.path().join("log");
+    let mut strace = Command::new("strace");
+    strace
+        .args(["-f", "-C", "-o"])
+        .arg(&log)
+        .arg(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null());
+    if let Err(error) = strace.env_remove("LD_LIBRARY_PATH").status() {
+        println!("skipped: strace: {error}");
+        return None;
+    }
+    let log = fs::read_to_string(&log).unwrap();
+    let mut table = Table::new();
+    let (calls, summary) = log.split_once("% time").unwrap();
+    for line in summary.lines().skip(2).take_while(|line| !line.starts_with("---")) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let failed = if words.len() == 6 { words[4].parse().unwrap() } else { 0 };
+        table.insert(words[words.len() - 1].into(), (words[3].parse().unwrap(), failed));
+    }
+    assert!(!table.contains_key("exit_group"), "strace has learnt to count ends: {summary}");
+    for end in ["exit", "exit_group"] {
+        let count = calls.lines().filter(|line| line.contains(&format!(" {end}("))).count();
+        if count > 0 {
+            table.insert(end.into(), (count as u64, 0));
+        }
+    }
+    Some(table)
+}
+
+fn by_us(program: &Path, arguments: &[&str]) -> (Counts, i32) {
+    let mut command = Command::new(program);
+    command.args(arguments).env_remove("LD_LIBRARY_PATH").stdin(Stdio::null()).stdout(Stdio::null());
+    let traced = Traced::start(&mut command).unwrap();
+    let status = traced.wait().unwrap();
+    until("the end of all", || traced.is_over());
+    (traced.counts().unwrap(), status.code().unwrap())
+}
+
+fn equal(program: &Path, arguments: &[&str]) -> Option<Counts> {
+    let strace = by_strace(program, arguments)?;
+    let (counts, _) = by_us(program, arguments);
+    assert_eq!(table(&counts), strace, "{arguments:?}");
+    Some(counts)
+}
+
+fn total(counts: &Counts, number: u32, kind: FileKind) -> (u64, u64) {
+    let calls = counts.threads.iter().flat_map(|thread| &thread.calls);
+    calls
+        .filter(|calls| calls.number == number && calls.file.kind == kind)
+        .fold((0, 0), |sum, calls| (sum.0 + calls.count, sum.1 + calls.results.unwrap()))
+}
+
+#[test]
+fn dd() {
+    let dd = ["if=/dev/zero", "of=/dev/null", "bs=512", "count=1000", "status=none"];
+    let Some(counts) = equal(Path::new("/usr/bin/dd"), &dd) else { return };
+    assert_eq!(total(&counts, 0, FileKind::Zero), (1000, 512_000));
+    assert_eq!(total(&counts, 1, FileKind::Null), (1000, 512_000));
+    assert_eq!((counts.threads.len(), counts.threads[0].name.as_str(), counts.lost), (1, "dd", 0));
+}
+
+#[test]
+fn threads() {
+    let Some(counts) = same().and_then(|same| equal(same, &["threads"])) else { return };
+    assert_eq!(counts.threads.len(), 9);
+    let process = counts.threads[0].process;
+    assert!(counts.threads.iter().all(|thread| thread.process == process && thread.name == "same"));
+    assert_eq!(table(&counts)["exit"].0, 8);
+}
+
+#[test]
+fn children_by_fork() {
+    let Some(counts) = same().and_then(|same| equal(same, &["forks"])) else { return };
+    assert_eq!(counts.threads.len(), 8);
+    assert_eq!(table(&counts)["exit_group"].0, 8);
+}
+
+#[test]
+fn children_by_vfork_and_posix_spawn() {
+    let Some(counts) = same().and_then(|same| equal(same, &["spawns"])) else { return };
+    assert_eq!(table(&counts)["execve"], (1 + 4 + 2, 2));
+}
+
+#[test]
+fn an_exec_by_a_thread_that_is_not_the_first() {
+    let Some(counts) = same().and_then(|same| equal(same, &["execs-from-a-thread"])) else { return };
+    assert_eq!(table(&counts)["execve"], (2, 0));
+    let process = counts.threads[0].process;
+    // The first thread, and after the exec the one that took its number.
+    assert_eq!(counts.threads.iter().filter(|thread| thread.number == process).count(), 2);
+}
+
+#[test]
+fn signals() {
+    let Some(counts) = same().and_then(|same| equal(same, &["signals"])) else { return };
+    let signals: u64 = counts.threads.iter().map(|thread| thread.moments.signals.unwrap()).sum();
+    assert_eq!(signals, 20 + 3 + 1 + 1);
+    assert_eq!(table(&counts)["rt_sigreturn"].0, signals);
+}
+
+#[test]
+fn a_stop_and_going_on() {
+    let Some(counts) = same().and_then(|same| equal(same, &["stops"])) else { return };
+    assert_eq!(table(&counts)["restart_syscall"].0, 1);
+}
+
+#[test]
+fn sockets() {
+    let Some(counts) = same().and_then(|same| equal(same, &["sockets"])) else { return };
+    assert_eq!(total(&counts, 0, FileKind::Unix).0, 10);
+    assert_eq!(total(&counts, 0, FileKind::Tcp).0, 20);
+    assert_eq!(total(&counts, 0, FileKind::Pipe).0, 1);
+    assert_eq!(total(&counts, libc::SYS_sendto as u32, FileKind::Udp).0, 1);
+    assert_eq!(total(&counts, libc::SYS_bind as u32, FileKind::Tcp).0, 1);
+}
+
+#[test]
+fn faults_of_who_has_ended() {
+    let Some(same) = same() else { return };
+    let minor = |pages: &str| {
+        let (counts, status) = by_us(same, &["faults-in-a-child", pages]);
+        assert_eq!(status, 7);
+        counts.threads.iter().map(|thread| thread.moments.minor.unwrap()).sum::<u64>()
+    };
+    let few = minor("100");
+    assert!((19_990..20_010).contains(&(minor("20100") - few)), "{few}");
+}
+
+#[test]
+fn what_cannot_be_started() {
+    let error = Traced::start(&mut Command::new("/nonexistent")).err().unwrap();
+    assert!(error.to_string().contains("No such file"), "{error}");
+    // Nothing is left, not even a zombie: it had this thread's name.
+    assert!(!children().contains("what_cannot"), "{}", children());
+    assert!(Traced::attach(u32::MAX / 2, true).is_err());
+}
+
+/// Names of this process' children.
+fn children() -> String {
+    let listed = fs::read_dir("/proc").unwrap().flatten();
+    let stats = listed.filter_map(|one| procfs::process::Stat::from_file(one.path().join("stat")).ok());
+    stats.filter(|stat| stat.ppid == std::process::id() as i32).map(|stat| stat.comm + " ").collect()
+}
+
+fn for_ever(same: &Path) -> Killed {
+    let child = Command::new(same).arg("for-ever").stdin(Stdio::null()).spawn().unwrap();
+    until("its calls", || read_calls(child.id()) > 100);
+    Killed(child)
+}
+
+fn read_calls(process: u32) -> u64 {
+    Io::from_file(format!("/proc/{process}/io")).unwrap().syscr
+}
+
+fn status(process: u32) -> Status {
+    Status::from_file(format!("/proc/{process}/status")).unwrap()
+}
+
+/// It runs, and nobody traces it.
+fn runs(process: u32) {
+    assert_eq!(status(process).tracerpid, 0);
+    let before = read_calls(process);
+    until("it goes on", || read_calls(process) > before + 1000);
+    assert!(matches!(status(process).state.as_bytes()[0], b'R' | b'S'), "{:?}", status(process).state);
+}
+
+#[test]
+fn attached_and_let_go() {
+    let Some(same) = same() else { return };
+    let child = for_ever(same);
+    let process = child.0.id();
+    let traced = Traced::attach(process, true).unwrap();
+    assert_ne!(status(process).tracerpid, 0);
+    // Nobody else may.
+    assert!(
+        matches!(Traced::attach(process, true), Err(Error::Missing(missing)) if missing.to_string().contains("traced already"))
+    );
+    until("its calls", || total(&traced.counts().unwrap(), 0, FileKind::Zero).0 > 1000);
+    traced.detach();
+    let counts = traced.counts().unwrap();
+    runs(process);
+    assert_eq!(traced.counts().unwrap(), counts);
+    assert!(traced.is_over());
+    // Reads and writes take turns.
+    let (reads, writes) = (total(&counts, 0, FileKind::Zero).0, total(&counts, 1, FileKind::Null).0);
+    assert!(reads.abs_diff(writes) <= 1, "{reads} {writes}");
+}
+
+/// Traces whom it is told, until it is killed. Not a test: it is run by one, as a process of its own.
+#[test]
+fn helper() {
+    if let Some(process) = std::env::var("TOLLWAY_TRACED").ok().and_then(|process| process.parse().ok()) {
+        let _traced = Traced::attach(process, true).unwrap();
+        println!("tracing");
+        sleep(Duration::from_secs(60));
+    }
+    if let Some(program) = std::env::var_os("TOLLWAY_COUNTED") {
+        let (counts, _) = by_us(Path::new(&program), &["forks"]);
+        println!("counted {:?}", table(&counts));
+    }
+}
+
+fn helper_command(exe: &Path) -> Command {
+    let mut command = Command::new(exe);
+    command.args(["--exact", "helper", "--nocapture"]);
+    command
+}
+
+#[test]
+fn a_tracer_that_is_killed_leaves_the_program_running() {
+    let Some(same) = same() else { return };
+    let child = for_ever(same);
+    let process = child.0.id();
+    for _ in 0..20 {
+        let mut command = helper_command(&std::env::current_exe().unwrap());
+        let helper =
+            command.env("TOLLWAY_TRACED", process.to_string()).stdout(Stdio::null()).spawn().unwrap();
+        let mut helper = Killed(helper);
+        until("it is traced", || status(process).tracerpid != 0);
+        sleep(Duration::from_millis(10));
+        helper.0.kill().unwrap();
+        helper.0.wait().unwrap();
+        runs(process);
+    }
+}
+
+#[test]
+fn without_root() {
+    let Some(same) = same() else { return };
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: not root, so that all other tests are this one");
+        return;
+    }
+    let folder = TempDir::new().unwrap();
+    for_everybody(folder.path());
+    let exe = folder.path().join("traced");
+    fs::copy(std::env::current_exe().unwrap(), &exe).unwrap();
+    for_everybody(&exe);
+    let mut command = Command::new("setpriv");
+    command.args([
+        "--reuid=65534",
+        "--regid=65534",
+        "--clear-groups",
+        "--inh-caps=-all",
+        "--bounding-set=-all",
+    ]);
+    command.arg(&exe).args(["--exact", "helper", "--nocapture"]).env("TOLLWAY_COUNTED", same);
+    match command.current_dir("/").output() {
+        Ok(output) => {
+            let text = String::from_utf8_lossy(&output.stdout);
+            let (counts, _) = by_us(same, &["forks"]);
+            assert!(
+                text.contains(&format!("counted {:?}", table(&counts))),
+                "{text} {}",
+                String::from_utf8_lossy(&output.stderr)
+            );
+        }
+        Err(error) => println!("skipped: setpriv: {error}"),
+    }
+}
