@@ -55,6 +55,13 @@ pub fn width() -> Option<usize> {
     wide.filter(|columns| *columns > 0 && out.is_terminal())
 }
 
+/// How many columns the terminal has that is told beside results; `None` where that goes elsewhere.
+pub fn width_of_errors() -> Option<usize> {
+    let err = io::stderr();
+    let wide = rustix::termios::tcgetwinsize(&err).ok().map(|size| usize::from(size.ws_col));
+    wide.filter(|columns| *columns > 0 && err.is_terminal())
+}
+
 /// A format that figures are written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {

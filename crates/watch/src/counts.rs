@@ -11,6 +11,8 @@ pub struct Counts {
     pub watched: Duration,
     /// For how long of that it was counted: less, where it is counted in slices of time.
     pub counted: Duration,
+    /// Processor time of the watched while it was counted, where it is counted in slices.
+    pub ran_counted: Option<Duration>,
     /// What there was no room for: threads, and calls by number and file, that are in no count.
     pub lost: u64,
 }

@@ -5,6 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use tollway_core::Error;
+
+use crate::per::Per;
 
 /// Options of a program's bill.
 #[derive(Clone, Debug, Args)]
@@ -62,6 +65,14 @@ impl Program {
     /// Whether a program's bill is asked for, and not a path's.
     pub fn is_asked(&self) -> bool {
         !self.command.is_empty() || self.pid.is_some()
+    }
+
+    /// What can be refused before anything is watched.
+    ///
+    /// # Errors
+    /// A word that means nothing.
+    pub fn check(&self) -> Result<(), Error> {
+        self.per.as_deref().map_or(Ok(()), Per::check)
     }
 
     /// What counting may cost, as a share; `None` where it may cost anything.

@@ -171,20 +171,7 @@ impl LineDocument {
 
 fn watching(observed: &Observed, bill: &Bill) -> WatchingDocument {
     let ns = |time: std::time::Duration| time.as_secs_f64() * 1e9;
-    let calls = observed.counts.threads.iter().flat_map(|thread| &thread.calls);
-    let cost: f64 = calls
-        .map(|calls| {
-            let each = if calls.file.kind == tollway_watch::FileKind::None { observed.cost.call } else { observed.cost.call_on_file };
-            calls.count as f64 * ns(each)
-        })
-        .sum();
-    let switches: u64 = observed
-        .counts
-        .threads
-        .iter()
-        .map(|thread| thread.moments.voluntary.unwrap_or(0) + thread.moments.involuntary.unwrap_or(0))
-        .sum();
-    let cost = cost + switches as f64 * ns(observed.cost.call_on_file);
+    let cost = observed.cost_of_counting() * 1e9;
     WatchingDocument {
         by: observed.by.into(),
         watched_s: observed.counts.watched.as_secs_f64(),

@@ -1,6 +1,7 @@
 //! `tollway bill` on the command line.
 
 use clap::Args;
+use tollway_program_tool::args::Program;
 
 use super::Repeats;
 
@@ -8,7 +9,7 @@ use super::Repeats;
 #[derive(Debug, Args)]
 pub struct Bill {
     /// The path.
-    #[arg(value_name = "PATH", required_unless_present = "of")]
+    #[arg(value_name = "PATH", required_unless_present_any = ["of", "command", "pid"], conflicts_with_all = ["command", "pid"])]
     pub path: Option<String>,
 
     /// Where on its axes, as `AXIS=VALUE`; `tollway list PATH` names them [default: each axis's own].
@@ -20,12 +21,16 @@ pub struct Bill {
     pub variant: Vec<String>,
 
     /// Show the bills of a run of the store instead of measuring.
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["path", "settings", "variant"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["path", "settings", "variant", "command", "pid"])]
     pub of: Option<i64>,
 
     /// How often and how long.
     #[command(flatten)]
     pub repeats: Repeats,
+
+    /// A program instead of a path.
+    #[command(flatten)]
+    pub program: Program,
 }
 
 fn setting(text: &str) -> Result<(String, String), String> {

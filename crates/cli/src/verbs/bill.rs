@@ -10,7 +10,7 @@ use tollway_lab::Ended;
 use tollway_report::RunReport;
 use tollway_store::{RunId, RunState};
 
-use super::history;
+use super::{history, program_bill};
 use super::work::{self, Work};
 use crate::args::{Arguments, Bill, Repeats};
 use crate::exit::Ending;
@@ -25,6 +25,9 @@ const TRIAL_OF_SEVERAL: TrialSpec = TrialSpec { window_ms: 100.0, warmup_ms: 10.
 
 /// Measures tolls and paths in the same blocks and prints the bills.
 pub fn bill(arguments: &Arguments, options: &Bill) -> Result<Ending> {
+    if options.program.is_asked() {
+        return program_bill::bill(arguments, options);
+    }
     let Some(path) = &options.path else {
         return stored(arguments, options.of.unwrap_or_default());
     };

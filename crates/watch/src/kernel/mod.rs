@@ -7,6 +7,7 @@
 //! [`Kernel::begin`] and [`Kernel::pause`].
 
 mod calls;
+mod clocks;
 mod cost;
 mod fields;
 mod files;
@@ -19,6 +20,7 @@ mod runs;
 mod switches;
 mod watch;
 
+use std::collections::BTreeSet;
 use std::io;
 use std::time::Duration;
 
@@ -172,6 +174,12 @@ impl Kernel {
         let row = slot.first_chunk().map_or(0, |slot| u32::from_ne_bytes(*slot));
         self.maps.threads.set(row, word(thread::GONE), 1);
         self.look_again()
+    }
+
+    /// The processes that are watched.
+    pub fn processes(&self) -> BTreeSet<u32> {
+        let alive = self.taken().filter(|slot| self.maps.threads.get(*slot, word(thread::DIED)) == 0);
+        alive.map(|slot| (self.maps.threads.get(slot, word(thread::NUMBER)) >> 32) as u32).collect()
     }
 
     /// Slots that threads have.

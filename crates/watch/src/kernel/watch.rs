@@ -15,6 +15,7 @@ use super::harvest::{Call, Seen};
 use super::kind::kind_of;
 use super::layout::{call, thread};
 use super::Kernel;
+use super::clocks::Clocks;
 use crate::counts::{Calls, Counts, File, Moments, Thread};
 use crate::living::{Life, life_of, threads_of};
 use crate::start::started;
@@ -36,6 +37,9 @@ pub struct Watch {
     begun: Instant,
     counted: Duration,
     counting_since: Option<Instant>,
+    /// How long the watched had run when this stretch of counting began, and how long they ran in those before.
+    clocks: Clocks,
+    ran: Duration,
     due: Instant,
     before: Spent,
     lot: u64,
@@ -70,6 +74,8 @@ impl Watch {
             begun: now,
             counted: Duration::ZERO,
             counting_since: None,
+            clocks: Clocks::default(),
+            ran: Duration::ZERO,
             due: now,
             before: Spent::default(),
             lot: u64::from(std::process::id()) | 1 << 32,
@@ -120,10 +126,9 @@ impl Watch {
         self.kernel.look_again()
     }
 
-    /// The processes that were watched when it was last looked.
+    /// The processes that are watched.
     pub fn processes(&self) -> impl Iterator<Item = u32> {
-        let numbers: std::collections::BTreeSet<u32> = self.living.values().map(|seen| seen.numbers().1).collect();
-        numbers.into_iter()
+        self.kernel.processes().into_iter()
     }
 
     /// What watching costs.
@@ -172,8 +177,8 @@ impl Watch {
             }
             _ => {
                 // Each stretch is judged by itself.
-                let now = Instant::now();
-                self.counted += now - self.counting_since.replace(now).unwrap_or(now);
+                self.end_stretch();
+                self.begin_stretch();
                 Ok(LOOK)
             }
         }
@@ -183,18 +188,28 @@ impl Watch {
     fn count(&mut self) -> Result<()> {
         if self.counting_since.is_none() {
             self.kernel.begin()?;
-            self.counting_since = Some(Instant::now());
+            self.begin_stretch();
             self.due = Instant::now() + SLICE;
         }
         Ok(())
     }
 
+    fn begin_stretch(&mut self) {
+        self.counting_since = Some(Instant::now());
+        self.clocks = Clocks::of(self.kernel.processes().into_iter());
+    }
+
+    fn end_stretch(&mut self) {
+        if let Some(since) = self.counting_since.take() {
+            self.counted += since.elapsed();
+            self.ran += Clocks::of(self.kernel.processes().into_iter()).since(&self.clocks);
+        }
+    }
+
     /// Counts no more.
     fn stop(&mut self) {
-        if let Some(since) = self.counting_since.take() {
-            self.kernel.pause();
-            self.counted += since.elapsed();
-        }
+        self.end_stretch();
+        self.kernel.pause();
     }
 
     /// A number between two, evenly: by a generator of Marsaglia's (Xorshift RNGs, 2003), which is good enough to miss a rhythm.
@@ -262,8 +277,18 @@ impl Watch {
             told(seen, &life, &earlier)
         });
         let threads = living.chain(self.ended.values().cloned()).collect();
-        let now = self.counting_since.map_or(Duration::ZERO, |since| since.elapsed());
-        Ok(Counts { threads, watched: self.begun.elapsed(), counted: self.counted + now, lost: self.kernel.lost() })
+        let is_counting = self.counting_since.is_some();
+        self.end_stretch();
+        if is_counting {
+            self.begin_stretch();
+        }
+        Ok(Counts {
+            threads,
+            watched: self.begun.elapsed(),
+            counted: self.counted,
+            ran_counted: Some(self.ran),
+            lost: self.kernel.lost(),
+        })
     }
 }
 

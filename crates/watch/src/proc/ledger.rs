@@ -118,7 +118,7 @@ impl Ledger {
             told.extend(self.rest(*number, process));
         }
         let watched = self.over.unwrap_or_else(|| self.began.elapsed());
-        Counts { threads: told, watched, counted: watched, lost: 0 }
+        Counts { threads: told, watched, counted: watched, ..Counts::default() }
     }
 
     /// What a process tells of its threads and children that ended and nobody saw, or not to their end.

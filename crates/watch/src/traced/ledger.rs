@@ -129,7 +129,7 @@ impl Ledger {
             threads: self.threads.iter().map(Record::thread).collect(),
             watched,
             counted: watched,
-            lost: 0,
+            ..Counts::default()
         }
     }
 
