@@ -48,6 +48,6 @@ pub use compare::{Comparison, Proof, terminal as comparison_text};
 pub use csv::lines as csv_lines;
 pub use error::{ReportError, Result};
 pub use history::{RowsOverTime, history};
-pub use html::{PageTable, comparison_page};
+pub use html::{PageTable, comparison_page, plain_page};
 pub use run_report::RunReport;
 pub use timed::quantile;

@@ -9,6 +9,7 @@ use crate::observed::Observed;
 use crate::payers::{self, Payer, word};
 use crate::per::Per;
 use crate::prices::{Price, Prices};
+use crate::what_if;
 
 /// Payers that are named of each kind.
 const NAMED: usize = 5;
@@ -42,6 +43,8 @@ pub struct BillDocument {
     pub user: f64,
     /// Processor time, all of it.
     pub ran: f64,
+    /// What could be changed, and what it would bring, the dearest first.
+    pub what_if: Vec<WhatIfDocument>,
     /// The dearest threads.
     pub threads: Vec<PayerDocument>,
     /// The dearest files and connections: what the calls on them cost by themselves.
@@ -59,10 +62,10 @@ pub struct WatchingDocument {
     pub counted_s: f64,
     /// Events that are in no count, as there was no room for them.
     pub lost: u64,
-    /// What counting adds to a system call on no file, in nanoseconds, as it was measured.
-    pub call_ns: f64,
+    /// What counting adds to a system call on no file, in nanoseconds, as it was measured; absent where that was not.
+    pub call_ns: Option<f64>,
     /// What counting adds to one on a file.
-    pub call_on_file_ns: f64,
+    pub call_on_file_ns: Option<f64>,
     /// What counting took of the program's processor time, as a share: events × what each adds.
     pub share: f64,
     /// What this way does not see.
@@ -91,6 +94,27 @@ pub struct LineDocument {
     /// How long the calls were away from a processor.
     pub away: Option<f64>,
     /// The tolls.
+    pub tolls: Vec<String>,
+}
+
+/// A change that could be made.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WhatIfDocument {
+    /// Its name, as `--try` knows it where it can be tried from outside.
+    pub name: String,
+    /// What would be changed.
+    pub what: String,
+    /// How that is done.
+    pub how: String,
+    /// Whether `--try` can make it.
+    pub can_be_tried: bool,
+    /// Processor time that it saves; less than 0 where it costs some.
+    pub saves: TimeDocument,
+    /// Time that goes by less, where that is foretold as well.
+    pub sooner: Option<TimeDocument>,
+    /// Whether it brings enough to be worth the trouble: more than a hundredth of its processor time, or of the time that goes by.
+    pub is_worth_it: bool,
+    /// The tolls that it is made of.
     pub tolls: Vec<String>,
 }
 
@@ -139,6 +163,7 @@ impl BillDocument {
             unexplained: bill.kernel.ns - bill.explained.ns,
             user: (bill.ran - bill.kernel.ns).max(0.0),
             ran: bill.ran,
+            what_if: what_if::all(&bill, prices),
             threads: some(payers::threads(observed, prices)),
             files: some(payers::files(observed, prices)),
             lines: bill.lines.iter().map(LineDocument::of).collect(),
@@ -177,14 +202,14 @@ fn watching(observed: &Observed, bill: &Bill) -> WatchingDocument {
         watched_s: observed.counts.watched.as_secs_f64(),
         counted_s: observed.counts.counted.as_secs_f64(),
         lost: observed.counts.lost,
-        call_ns: ns(observed.cost.call),
-        call_on_file_ns: ns(observed.cost.call_on_file),
+        call_ns: observed.cost.map(|cost| ns(cost.call)),
+        call_on_file_ns: observed.cost.map(|cost| ns(cost.call_on_file)),
         share: if bill.ran > 0.0 { cost / bill.ran } else { 0.0 },
         unseen: observed.unseen.clone(),
     }
 }
 
-fn time(price: &Price) -> TimeDocument {
+pub(crate) fn time(price: &Price) -> TimeDocument {
     TimeDocument { ns: price.ns, lo: price.lo, hi: price.hi }
 }
 

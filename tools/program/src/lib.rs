@@ -3,15 +3,21 @@
 //! - [`observed`]: watches a program and keeps what was counted.
 //! - [`prices`]: what a system call on that file costs by itself, from the price list.
 //! - [`bill`]: counts × tolls against the processor time in the kernel, which is measured apart.
-//! - [`document`]: the bill as JSON, and [`terminal`] as text.
+//! - [`what_if`]: what could be changed, and what that would bring.
+//! - [`document`]: the bill as JSON; [`terminal`] and [`page`] show it.
+//! - [`kept`]: bills in the store.
 
 pub mod args;
 pub mod bill;
 pub mod document;
+pub mod kept;
 pub mod observed;
+mod page;
 mod names;
 mod payers;
 mod per;
 pub mod prices;
 mod route;
 mod terminal;
+pub mod what_if;
+mod words;

@@ -36,8 +36,8 @@ pub struct Observed {
     pub by: &'static str,
     /// What this way does not see here.
     pub unseen: Vec<String>,
-    /// What it costs the program to be watched, for each event.
-    pub cost: Cost,
+    /// What it costs the program to be watched, for each event, where that was measured.
+    pub cost: Option<Cost>,
     /// How it ended, if it did.
     pub ended: Option<ExitStatus>,
     pub(crate) names: Names,
@@ -98,7 +98,7 @@ pub fn observe(options: &Program, aside: bool, interrupted: &AtomicBool) -> Resu
     let counts = watch.counts()?;
     let absent = watch.absent();
     let unseen = absent.iter().map(|name| format!("the kernel has no tracepoint {name}")).collect();
-    Ok(Observed { title, counts, by: "programs at the kernel's tracepoints", unseen, cost: watch.cost(), ended, names })
+    Ok(Observed { title, counts, by: "programs at the kernel's tracepoints", unseen, cost: Some(watch.cost()), ended, names })
 }
 
 impl Observed {
@@ -119,7 +119,8 @@ impl Observed {
 
     /// Processor time of the watched that counting took, in seconds: events × what each adds.
     pub fn cost_of_counting(&self) -> f64 {
-        let (call, on_file) = (self.cost.call.as_secs_f64(), self.cost.call_on_file.as_secs_f64());
+        let cost = self.cost.unwrap_or_default();
+        let (call, on_file) = (cost.call.as_secs_f64(), cost.call_on_file.as_secs_f64());
         let calls = self.counts.threads.iter().flat_map(|thread| &thread.calls);
         let calls: f64 = calls
             .map(|calls| calls.count as f64 * if calls.file.kind == FileKind::None { call } else { on_file })

@@ -3,24 +3,12 @@
 use minijinja::value;
 use serde::Serialize;
 
+use super::PageTable;
 use crate::Result;
 use crate::columns::printable;
 use crate::compare::words::{criteria, quoted, tally, verdict_text};
 use crate::document::{ComparedDocument, ComparisonDocument, VerdictDocument};
 use crate::number::ratio;
-
-/// A table of texts, for what a comparison itself does not say.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct PageTable {
-    /// What stands above it.
-    pub title: String,
-    /// What a reader has to know of it.
-    pub lead: String,
-    /// What the columns are called.
-    pub heads: Vec<String>,
-    /// The rows, each with a text for each column.
-    pub rows: Vec<Vec<String>>,
-}
 
 #[derive(Serialize)]
 struct Page<'a> {
@@ -93,15 +81,7 @@ pub fn comparison_page(
     lead: &[String],
     tables: &[PageTable],
 ) -> Result<String> {
-    let tables: Vec<PageTable> = tables
-        .iter()
-        .map(|table| PageTable {
-            title: printable(&table.title),
-            lead: printable(&table.lead),
-            heads: table.heads.iter().map(|text| printable(text)).collect(),
-            rows: table.rows.iter().map(|row| row.iter().map(|text| printable(text)).collect()).collect(),
-        })
-        .collect();
+    let tables: Vec<PageTable> = tables.iter().map(PageTable::printable).collect();
     let mut notes = vec![tally(document), criteria(document)];
     notes.extend(document.notes.iter().map(|note| printable(note)));
     let page = Page {

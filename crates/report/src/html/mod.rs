@@ -10,11 +10,13 @@ mod distribution;
 mod evidence;
 mod guests;
 mod headlines;
+mod plain;
 mod scale;
 mod sharing;
 mod view;
 
-pub use comparison::{PageTable, comparison_page};
+pub use comparison::comparison_page;
+pub use plain::{PageTable, plain_page};
 pub(crate) use distribution::Distribution;
 
 use minijinja::syntax::SyntaxConfig;
@@ -24,10 +26,12 @@ use crate::Result;
 use crate::document::RunDocument;
 
 /// The templates, by name: the ending decides how a value is escaped.
-const TEMPLATES: [(&str, &str); 15] = [
+const TEMPLATES: [(&str, &str); 17] = [
     ("page.html", include_str!("../../templates/page.html")),
     ("headlines.html", include_str!("../../templates/headlines.html")),
     ("comparison.html", include_str!("../../templates/comparison.html")),
+    ("plain.html", include_str!("../../templates/plain.html")),
+    ("tables.html", include_str!("../../templates/tables.html")),
     ("card.html", include_str!("../../templates/card.html")),
     ("overview.html", include_str!("../../templates/overview.html")),
     ("prices.html", include_str!("../../templates/prices.html")),

@@ -1,0 +1,27 @@
+//! One fault for 2 MiB instead of one for 4 KiB.
+
+use super::{Change, difference, passed};
+use crate::bill::{Bill, Of};
+use crate::prices::{Price, Prices};
+
+/// Bytes that the kernel clears for a fault, which it has to clear for a huge page as well.
+const PAGE: f64 = 4096.0;
+
+pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
+    let faults = passed(bill, &Of::Fault);
+    let each = prices.fault()?;
+    // To clear a page costs what reading as many zeroes does, beyond the call.
+    let of = |bytes| prices.call("read", tollway_watch::FileKind::Zero, bytes, true);
+    let clearing = of(PAGE)?.less(&of(1.0)?);
+    let saved = each.clone().less(&clearing).times(faults);
+    // Of which part of them is heap that huge pages can serve is not known: none at the least, all at the most.
+    let saves = Price { ns: saved.ns / 2.0, lo: 0.0, ..difference(&saved, &Price::default()) };
+    (faults >= 512.0).then(|| Change {
+        name: "huge-pages",
+        what: "huge pages for the heap: one fault instead of 512".into(),
+        how: "GLIBC_TUNABLES=glibc.malloc.hugetlb=1, where /sys/kernel/mm/transparent_hugepage/enabled is madvise or always".into(),
+        can_be_tried: true,
+        saves,
+        sooner: None,
+    })
+}

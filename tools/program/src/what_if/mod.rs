@@ -1,0 +1,86 @@
+//! What could be changed about a program, and what each change would bring: predictions by tolls.
+//!
+//! One change a file. Each says what it would save of processor time, with the interval of the tolls that it is made of; where it does not apply it is not there.
+//! What saves less than a hundredth is shown too, as not worth it: that is an answer as well.
+
+mod batches;
+mod clock;
+mod huge_pages;
+mod larger_reads;
+mod one_core;
+mod reuse_memory;
+
+use crate::bill::{Bill, Line, Of};
+use crate::document::{TimeDocument, WhatIfDocument};
+use crate::prices::{Price, Prices};
+
+/// A share below which a change is not worth it.
+const LEAST: f64 = 0.01;
+
+/// A change that could be made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    /// Its name.
+    pub name: &'static str,
+    /// What would be changed.
+    pub what: String,
+    /// How that is done.
+    pub how: String,
+    /// Whether it can be made from outside.
+    pub can_be_tried: bool,
+    /// Processor time that it saves, in nanoseconds.
+    pub saves: Price,
+    /// Time that goes by less, where that is foretold.
+    pub sooner: Option<Price>,
+}
+
+/// Every change that applies, the dearest first.
+pub fn all(bill: &Bill, prices: &Prices<'_>) -> Vec<WhatIfDocument> {
+    let ways: [fn(&Bill, &Prices<'_>) -> Option<Change>; 6] = [
+        one_core::change,
+        larger_reads::change,
+        batches::change,
+        huge_pages::change,
+        reuse_memory::change,
+        clock::change,
+    ];
+    let mut changes: Vec<Change> = ways.iter().filter_map(|way| way(bill, prices)).collect();
+    let worth = |change: &Change| change.saves.ns.max(change.sooner.as_ref().map_or(f64::MIN, |sooner| sooner.ns));
+    changes.sort_by(|a, b| worth(b).total_cmp(&worth(a)));
+    changes.into_iter().map(|change| told(change, bill)).collect()
+}
+
+fn told(change: Change, bill: &Bill) -> WhatIfDocument {
+    let span = |price: &Price| TimeDocument { ns: price.ns, lo: price.lo, hi: price.hi };
+    let sooner = change.sooner.as_ref().map_or(0.0, |sooner| sooner.lo);
+    WhatIfDocument {
+        name: change.name.into(),
+        what: change.what,
+        how: change.how,
+        can_be_tried: change.can_be_tried,
+        is_worth_it: change.saves.lo > LEAST * bill.ran || sooner > LEAST * bill.watched,
+        saves: span(&change.saves),
+        sooner: change.sooner.as_ref().map(span),
+        tolls: change.saves.keys,
+    }
+}
+
+/// The lines of system calls, with name and file.
+fn calls(bill: &Bill) -> impl Iterator<Item = (&Line, &str, tollway_watch::FileKind)> {
+    bill.lines.iter().filter_map(|line| match &line.of {
+        Of::Call(name, file) => Some((line, name.as_str(), *file)),
+        _ => None,
+    })
+}
+
+/// How often a line of this kind was passed.
+fn passed(bill: &Bill, of: &Of) -> f64 {
+    bill.lines.iter().filter(|line| line.of == *of).map(|line| line.count).sum()
+}
+
+/// What is between two prices, each at its worst and best; may be less than 0.
+fn difference(before: &Price, after: &Price) -> Price {
+    let mut keys = before.keys.clone();
+    keys.extend(after.keys.iter().filter(|key| !before.keys.contains(key)).cloned());
+    Price { ns: before.ns - after.ns, lo: before.lo - after.hi, hi: before.hi - after.lo, keys, at_least: before.at_least }
+}

@@ -1,0 +1,29 @@
+//! Memory that malloc keeps instead of giving it back and asking again.
+
+use super::{Change, calls, passed};
+use crate::bill::{Bill, Of};
+use crate::prices::{Price, Prices};
+
+pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
+    let asks = |name: &str| calls(bill).filter(|(_, call, _)| *call == name).map(|(line, ..)| line.count).sum::<f64>();
+    let given_back = asks("munmap") + asks("madvise") + asks("brk");
+    // Every program maps its libraries; what goes to and fro is more than that.
+    if given_back < 100.0 {
+        return None;
+    }
+    let none = tollway_watch::FileKind::None;
+    let price = |call: &str| Some(prices.call(call, none, 0.0, false)?.times(asks(call)));
+    let called = price("munmap")?.plus(&price("madvise")?).plus(&price("mmap")?).plus(&price("brk")?);
+    let faults = prices.fault()?.times(passed(bill, &Of::Fault));
+    let all = called.plus(&faults);
+    // How much of it is malloc's is not known.
+    let saves = Price { ns: all.ns / 2.0, lo: 0.0, ..all };
+    Some(Change {
+        name: "reuse-memory",
+        what: "malloc keeps what is freed".into(),
+        how: "GLIBC_TUNABLES=glibc.malloc.trim_threshold=1073741824:glibc.malloc.mmap_threshold=1073741824:glibc.malloc.top_pad=67108864".into(),
+        can_be_tried: true,
+        saves,
+        sooner: None,
+    })
+}

@@ -1,0 +1,115 @@
+//! What is said of a bill, wherever it is shown.
+
+use tollway_report::columns::printable;
+use tollway_report::number::{count, percent, time};
+
+use crate::document::{BillDocument, LineDocument, TimeDocument, WhatIfDocument};
+
+/// The longest bar, in characters.
+const BAR: f64 = 16.0;
+
+pub(crate) const WHAT_IF: &str = "What if";
+pub(crate) const WHAT_IF_LEAD: &str = "Each is a prediction by tolls, frozen before anything is changed; the dearest first.";
+pub(crate) const WHAT_IF_HEADS: [&str; 5] = ["", "saves", "interval", "of its processor time", "how"];
+
+impl BillDocument {
+    /// How it was counted.
+    pub(crate) fn how(&self) -> String {
+        let watching = &self.watching;
+        let sliced = if watching.counted_s < 0.98 * watching.watched_s {
+            let part = percent(watching.counted_s / watching.watched_s);
+            format!(", in slices of time, {part} of it: counts are estimates")
+        } else {
+            String::new()
+        };
+        let cost = match watching.call_ns {
+            Some(call) => format!(
+                "; counting took {} of its processor time ({} a call, {} a call on a file)",
+                percent(watching.share),
+                time(call),
+                time(watching.call_on_file_ns.unwrap_or(call)),
+            ),
+            None => String::new(),
+        };
+        format!("{:.2} s, counted by {}{sliced}{cost}", watching.watched_s, watching.by)
+    }
+
+    /// What the columns of its lines are called.
+    pub(crate) fn heads(&self) -> [String; 5] {
+        let per = if self.per == "run" { "how often".to_string() } else { format!("a {}", self.per) };
+        [String::new(), per, "toll".into(), "processor time".into(), "of the kernel's".into()]
+    }
+
+    /// What shares are of.
+    pub(crate) fn whole(&self) -> f64 {
+        self.kernel.ns.max(self.explained.ns).max(1.0)
+    }
+
+    /// A line, for these columns.
+    pub(crate) fn cells(&self, line: &LineDocument, whole: f64) -> [String; 5] {
+        let each = match (&line.each, line.at_least) {
+            (Some(each), false) => time(each.ns),
+            (Some(each), true) => format!("≥ {}", time(each.ns)),
+            (None, _) => "no toll".into(),
+        };
+        let sum = line.sum.map_or(String::new(), |sum| time(sum.ns / self.count));
+        let share = line.sum.map_or(0.0, |sum| sum.ns / whole);
+        let bar = "█".repeat((share * BAR).round() as usize);
+        let size = if line.bytes > 0.0 && line.count > line.failed {
+            format!(" · {} B each", count(line.bytes / (line.count - line.failed)))
+        } else {
+            String::new()
+        };
+        let name = format!("{}{size}", printable(&line.what));
+        let bar = if line.sum.is_some() { format!("{} {bar}", percent(share)) } else { String::new() };
+        [name, count(line.count / self.count), each, sum, bar]
+    }
+
+    /// What the lines come to, what was measured, and what lies between.
+    pub(crate) fn sums(&self) -> Vec<[String; 3]> {
+        let span = |of: &TimeDocument| format!("[{}, {}]", time(of.lo / self.count), time(of.hi / self.count));
+        let row = |name: &str, ns: f64, note: String| [name.to_string(), time(ns / self.count), note];
+        let measured = if self.is_sampled { span(&self.kernel) } else { "by stamps".into() };
+        let share = self.explained_share().map_or(String::new(), |share| format!("{} explained", percent(share)));
+        let rest = match self.unexplained {
+            less if less < 0.0 => row("the tolls say more by", -less, share),
+            more => row("unexplained", more, share),
+        };
+        vec![
+            row("sum of the tolls", self.explained.ns, span(&self.explained)),
+            row("the kernel's processor time, measured", self.kernel.ns, measured),
+            rest,
+            row("its own work, in user mode", self.user, String::new()),
+        ]
+    }
+
+    /// A change that could be made.
+    pub(crate) fn what_if_cells(&self, one: &WhatIfDocument) -> [String; 5] {
+        let per = |ns: f64| time(ns / self.count);
+        let share = if self.ran > 0.0 { one.saves.ns / self.ran } else { 0.0 };
+        let said = if one.is_worth_it { percent(share) } else { format!("{}: not worth it", percent(share)) };
+        [one.what.clone(), per(one.saves.ns), format!("[{}, {}]", per(one.saves.lo), per(one.saves.hi)), said, one.how.clone()]
+    }
+
+    /// What a reader has to know.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.lines.iter().any(|line| line.at_least) {
+            notes.push(
+                "≥: no toll is like this call; it is priced as an empty one, and what it does is among the unexplained.".into(),
+            );
+        }
+        if !self.is_sampled {
+            notes.push(
+                "It ran too short for the kernel's own account of its time, which samples: what stands for it are stamps around \
+                 calls, without page faults and with what watching adds."
+                    .into(),
+            );
+        }
+        if self.watching.lost > 0 {
+            notes.push(format!("{} threads or calls are in no count, as there was no room for them.", self.watching.lost));
+        }
+        notes.extend(self.watching.unseen.iter().map(|unseen| format!("Not seen: {unseen}")));
+        notes
+    }
+}
