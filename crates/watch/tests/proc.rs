@@ -53,13 +53,13 @@ fn switches_of_a_ping_pong_that_is_looked_at() {
     for _ in 0..5 {
         sleep(Duration::from_millis(50));
         let counts = proc.counts().unwrap();
-        // Each round both wait once, unless one is displaced by somebody else, and both read and write.
         assert_eq!(counts.threads.iter().filter(|thread| thread.number != 0).count(), 2, "{counts:?}");
+        // Each round both read and write, and wait once, or are displaced just then; who is displaced elsewhere is not waited for less.
         let voluntary = sum(&counts, |moments| moments.voluntary);
         let switches = voluntary + sum(&counts, |moments| moments.involuntary);
-        let calls = calls(&counts).0;
-        assert!(calls > 1000 && voluntary > switches / 2, "{counts:?}");
-        assert!(calls.abs_diff(2 * switches) < calls / 20, "{counts:?}");
+        let (calls, _) = calls(&counts);
+        let slack = calls / 20 + 100;
+        assert!(calls > 1000 && 2 * voluntary < calls + slack && calls < 2 * switches + slack, "{counts:?}");
         assert_eq!(counts.lost, 0);
         assert!(
             counts

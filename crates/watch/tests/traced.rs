@@ -153,6 +153,13 @@ fn sockets() {
 }
 
 #[test]
+fn a_descriptor_that_leads_to_one_file_after_the_other() {
+    let Some(counts) = same().and_then(|same| equal(same, &["reuse"])) else { return };
+    assert_eq!([total(&counts, 0, FileKind::Zero), total(&counts, 1, FileKind::Null)], [(100, 100); 2]);
+    assert_eq!([total(&counts, 0, FileKind::Null), total(&counts, 1, FileKind::Zero)], [(0, 0); 2]);
+}
+
+#[test]
 fn faults_of_who_has_ended() {
     let Some(same) = same() else { return };
     let minor = |pages: &str| {

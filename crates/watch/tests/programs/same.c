@@ -184,6 +184,25 @@ static void sockets(void) {
     if (pipe(pipes) || write(pipes[1], &byte, 1) != 1 || read(pipes[0], &byte, 1) != 1) exit(1);
 }
 
+// One number, which leads to one file after the other.
+static void reuse(void) {
+    char byte = 0;
+    int null = open("/dev/null", O_WRONLY);
+    for (int i = 0; i < 50; i++) {
+        int one = open("/dev/zero", O_RDONLY);
+        if (read(one, &byte, 1) != 1) exit(1);
+        close(one);
+        if (open("/dev/null", O_WRONLY) != one || write(one, &byte, 1) != 1) exit(1);
+        int zero = open("/dev/zero", O_RDONLY);
+        dup2(zero, one);
+        if (read(one, &byte, 1) != 1) exit(1);
+        close(zero);
+        dup2(null, one);
+        if (write(one, &byte, 1) != 1) exit(1);
+        close(one);
+    }
+}
+
 static void faults(long pages) {
     char *memory = mmap(NULL, pages * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) exit(1);
@@ -232,6 +251,7 @@ int main(int count, char **arguments) {
     if (!strcmp(what, "signals")) signals();
     if (!strcmp(what, "stops")) stops();
     if (!strcmp(what, "sockets")) sockets();
+    if (!strcmp(what, "reuse")) reuse();
     if (!strcmp(what, "faults")) faults(number);
     if (!strcmp(what, "faults-in-a-child")) {
         if (fork() == 0) {
