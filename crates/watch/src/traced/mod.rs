@@ -187,7 +187,8 @@ fn waker() -> i32 {
     libc::SIGRTMAX()
 }
 
-/// Lets this thread take the waker, which does nothing but end a wait, and no other signal.
+/// Lets this thread take the waker, which does nothing but end a wait, and no other signal but SIGCHLD: of who blocks it the kernel does not drop it, and each stop would wake
+/// another thread of ours to ignore it there.
 fn wakeable() {
     extern "C" fn nothing(_: libc::c_int) {}
     let handler: extern "C" fn(libc::c_int) = nothing;
@@ -199,6 +200,7 @@ fn wakeable() {
         let mut others: libc::sigset_t = std::mem::zeroed();
         libc::sigfillset(&mut others);
         libc::sigdelset(&mut others, waker());
+        libc::sigdelset(&mut others, libc::SIGCHLD);
         libc::pthread_sigmask(libc::SIG_SETMASK, &others, std::ptr::null_mut());
     }
 }
