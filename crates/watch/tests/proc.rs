@@ -96,6 +96,21 @@ fn reads_and_writes_of_children_that_ended_unseen() {
 }
 
 #[test]
+fn children_are_counted_if_they_are_wanted() {
+    let Some(same) = same() else { return };
+    let child = Killed(Command::new(same).arg("clones-for-ever").spawn().unwrap());
+    until("it has begun", || fs::read_to_string(format!("/proc/{}/comm", child.0.id())).unwrap() == "same\n");
+    for children in [false, true] {
+        let proc = Proc::attach(child.0.id(), children).unwrap();
+        sleep(Duration::from_millis(200));
+        let counts = proc.counts().unwrap();
+        // It reads and writes nothing itself. Each of its children has ten calls, and faults.
+        assert_eq!(calls(&counts).0 > 500, children, "{counts:?}");
+        assert!(sum(&counts, |moments| moments.voluntary) > 50, "{counts:?}");
+    }
+}
+
+#[test]
 fn an_end_that_is_not_waited_for() {
     let Some(same) = same() else { return };
     let mut child = Killed(Command::new(same).arg("for-ever").spawn().unwrap());

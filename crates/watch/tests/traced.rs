@@ -231,6 +231,21 @@ fn attached_and_let_go() {
     assert!(reads.abs_diff(writes) <= 1, "{reads} {writes}");
 }
 
+#[test]
+fn children_are_counted_if_they_are_wanted() {
+    let Some(same) = same() else { return };
+    let child = Killed(Command::new(same).arg("clones-for-ever").spawn().unwrap());
+    for children in [false, true] {
+        let traced = Traced::attach(child.0.id(), children).unwrap();
+        let clones = || total(&traced.counts().unwrap(), libc::SYS_clone as u32, FileKind::None).0;
+        until("its children", || clones() > 50);
+        traced.detach();
+        let counts = traced.counts().unwrap();
+        assert_eq!(counts.threads.len() > 50, children);
+        assert_eq!(total(&counts, 0, FileKind::Zero).0 > 5 * 50, children);
+    }
+}
+
 /// Traces whom it is told, until it is killed. Not a test: it is run by one, as a process of its own.
 #[test]
 fn helper() {

@@ -210,6 +210,18 @@ static void faults(long pages) {
     for (long i = 0; i < pages; i++) memory[i * 4096] = 1;
 }
 
+// Children without a signal at their end, which the kernel tells a tracer of as it does of threads.
+static void clones_for_ever(void) {
+    for (;;) {
+        long child = syscall(SYS_clone, 0, 0, 0, 0, 0);
+        if (child == 0) {
+            copy(5);
+            _exit(0);
+        }
+        waitpid(child, NULL, __WALL);
+    }
+}
+
 // Two threads that hand a byte to and fro: each waits once a round. Of the class that displaces nobody: else who writes would often be displaced before it waits, and
 // need not wait any more.
 static int there[2], back[2];
@@ -263,6 +275,7 @@ int main(int count, char **arguments) {
     if (!strcmp(what, "ping")) ping(number);
     if (!strcmp(what, "for-ever"))
         for (;;) copy(1000);
+    if (!strcmp(what, "clones-for-ever")) clones_for_ever();
     if (!strcmp(what, "waits"))
         for (;;) pause();
     return 7;
