@@ -103,7 +103,7 @@ fn threads() {
     assert_eq!(counts.threads.len(), 9);
     let process = counts.threads[0].process;
     assert!(counts.threads.iter().all(|thread| thread.process == process && thread.name == "same"));
-    assert_eq!(table(&counts)["exit"].0, 8);
+    assert_eq!(table(&counts)["exit"].0, 4);
 }
 
 #[test]

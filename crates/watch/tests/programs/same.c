@@ -44,21 +44,35 @@ static void copy(int times) {
     close(-1);
 }
 
+static int gate[2], done[2];
+
 static void *thread(void *times) {
     copy((int)(long)times);
     return NULL;
+}
+
+static void *thread_among_others(void *times) {
+    char byte;
+    if (read(gate[0], &byte, 1) != 1) exit(1);
+    copy((int)(long)times);
+    if (write(done[1], &byte, 1) != 1) exit(1);
+    for (;;) pause();
 }
 
 static void threads(void) {
     pthread_t all[4];
     for (long i = 0; i < 4; i++) {
         pthread_create(&all[i], NULL, thread, (void *)(100 * (i + 1)));
-        // Who is joined has ended by then, so that the join makes no call.
-        sleep_ms(200);
-        pthread_join(all[i], NULL);
+        // To ask makes no call, and to join who has ended makes none.
+        while (pthread_tryjoin_np(all[i], NULL) == EBUSY) {}
     }
-    for (long i = 0; i < 4; i++) pthread_create(&all[i], NULL, thread, (void *)500L);
-    sleep_ms(1500);
+    // None of these begins or ends while another does: they would wait for a lock of libc, or not.
+    if (pipe(gate) || pipe(done)) exit(1);
+    for (long i = 0; i < 4; i++) pthread_create(&all[i], NULL, thread_among_others, (void *)500L);
+    char bytes[4] = {0};
+    if (write(gate[1], bytes, 4) != 4) exit(1);
+    for (long i = 0; i < 4; i++)
+        if (read(done[0], bytes, 1) != 1) exit(1);
 }
 
 static void forks(void) {
