@@ -232,6 +232,21 @@ fn attached_and_let_go() {
 }
 
 #[test]
+fn a_program_that_was_started_goes_on_when_it_is_let_go() {
+    let Some(same) = same() else { return };
+    for cycle in 0..50 {
+        let mut command = Command::new(same);
+        let traced = Traced::start(command.args(["copy", "2000"]).stdin(Stdio::null())).unwrap();
+        sleep(Duration::from_micros(200 * cycle));
+        traced.detach();
+        let counts = traced.counts().unwrap();
+        assert_eq!(traced.wait().unwrap().code(), Some(7), "cycle {cycle}");
+        assert_eq!(traced.wait().unwrap().code(), Some(7));
+        assert_eq!(traced.counts().unwrap(), counts);
+    }
+}
+
+#[test]
 fn children_are_counted_if_they_are_wanted() {
     let Some(same) = same() else { return };
     let child = Killed(Command::new(same).arg("clones-for-ever").spawn().unwrap());
