@@ -256,8 +256,9 @@ fn children_are_counted_if_they_are_wanted() {
         until("its children", || clones() > 50);
         traced.detach();
         let counts = traced.counts().unwrap();
-        assert_eq!(counts.threads.len() > 50, children);
-        assert_eq!(total(&counts, 0, FileKind::Zero).0 > 5 * 50, children);
+        // The last one may not have begun.
+        assert_eq!(counts.threads.len() > 40, children);
+        assert_eq!(total(&counts, 0, FileKind::Zero).0 > 5 * 40, children);
     }
 }
 
