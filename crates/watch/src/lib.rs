@@ -3,6 +3,9 @@
 //!
 //! - [`kernel`]: small programs at the kernel's tracepoints, which count in memory that they share with this process. Nothing is written for an event, so
 //!   nothing can be lost; a thread for which there was no room is counted as such.
+//! - [`traced`]: ptrace(2), without root. Exact, and slow.
+//! - [`proc`]: what the kernel counts anyway, from /proc, without root. At no cost, with little detail.
+//! - [`numbers`]: names of system calls, and which are on a file.
 
 mod counts;
 pub mod kernel;

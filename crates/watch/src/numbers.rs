@@ -19,6 +19,13 @@ pub fn is_last(number: u32) -> bool {
     matches!(known(number), Some(Sysno::exit | Sysno::exit_group))
 }
 
+/// Whether after the call a descriptor may lead to another file than before, or to none. One that was free and now leads to a file does not count. Operations given
+/// to io_uring close files as well.
+pub fn frees_descriptors(number: u32) -> bool {
+    use Sysno::{close, close_range, dup2, dup3, execve, execveat, io_uring_enter};
+    matches!(known(number), Some(close | close_range | dup2 | dup3 | execve | execveat | io_uring_enter))
+}
+
 fn known(number: u32) -> Option<Sysno> {
     Sysno::new(number as usize)
 }

@@ -39,7 +39,7 @@ fn switches_of_a_ping_pong() {
     // Two a round, on one processor, unless one was displaced just where it would have waited.
     let voluntary = sum(&counts, |moments| moments.voluntary);
     let involuntary = sum(&counts, |moments| moments.involuntary);
-    assert!((40_000 - involuntary..40_100).contains(&voluntary) && involuntary < 4_000, "{counts:?}");
+    assert!((39_980 - involuntary.min(39_980)..40_100).contains(&voluntary), "{counts:?}");
     let (calls, bytes) = calls(&counts);
     assert!((80_000..80_040).contains(&calls) && bytes >= 80_000, "{calls} {bytes}");
 }
@@ -53,13 +53,13 @@ fn switches_of_a_ping_pong_that_is_looked_at() {
     for _ in 0..5 {
         sleep(Duration::from_millis(50));
         let counts = proc.counts().unwrap();
-        // Each round both wait once, unless one is displaced by somebody else, and both read and write.
         assert_eq!(counts.threads.iter().filter(|thread| thread.number != 0).count(), 2, "{counts:?}");
+        // Each round both read and write, and wait once, or are displaced just then; who is displaced elsewhere is not waited for less.
         let voluntary = sum(&counts, |moments| moments.voluntary);
         let switches = voluntary + sum(&counts, |moments| moments.involuntary);
-        let calls = calls(&counts).0;
-        assert!(calls > 1000 && voluntary > switches / 2, "{counts:?}");
-        assert!(calls.abs_diff(2 * switches) < calls / 20, "{counts:?}");
+        let (calls, _) = calls(&counts);
+        let slack = calls / 20 + 100;
+        assert!(calls > 1000 && 2 * voluntary < calls + slack && calls < 2 * switches + slack, "{counts:?}");
         assert_eq!(counts.lost, 0);
         assert!(
             counts
@@ -85,7 +85,7 @@ fn faults_on_fresh_pages() {
 fn reads_and_writes_of_threads_that_ended_unseen() {
     let Some(same) = same() else { return };
     let (none, all) = (calls(&started(same, &["none"])).0, calls(&started(same, &["threads"])).0);
-    assert_eq!(all - none, 2 * (100 + 200 + 300 + 400 + 4 * 500));
+    assert_eq!(all - none, 2 * (100 + 200 + 300 + 400) + 4 * (2 * 500 + 2) + 1 + 4);
 }
 
 #[test]
@@ -93,6 +93,21 @@ fn reads_and_writes_of_children_that_ended_unseen() {
     let Some(same) = same() else { return };
     let (none, all) = (calls(&started(same, &["none"])).0, calls(&started(same, &["forks"])).0);
     assert_eq!(all - none, 2 * (5 * 50 + 2 * 10));
+}
+
+#[test]
+fn children_are_counted_if_they_are_wanted() {
+    let Some(same) = same() else { return };
+    let child = Killed(Command::new(same).arg("clones-for-ever").spawn().unwrap());
+    until("it has begun", || fs::read_to_string(format!("/proc/{}/comm", child.0.id())).unwrap() == "same\n");
+    for children in [false, true] {
+        let proc = Proc::attach(child.0.id(), children).unwrap();
+        // It waits for each of its children.
+        until("its waits", || sum(&proc.counts().unwrap(), |moments| moments.voluntary) > 50);
+        // It reads and writes nothing itself. Each of its children has ten calls.
+        let counts = proc.counts().unwrap();
+        assert_eq!(calls(&counts).0 > 400, children, "{counts:?}");
+    }
 }
 
 #[test]

@@ -31,13 +31,13 @@ fn table(counts: &Counts) -> Table {
     table
 }
 
-/// What `strace -f -C` counts, and the ends that it shows without counting them.
+/// What `strace -f -c` counts.
 fn by_strace(program: &Path, arguments: &[&str]) -> Option<Table> {
     let folder = TempDir::new().unwrap();
     let log = folder.path().join("log");
     let mut strace = Command::new("strace");
     strace
-        .args(["-f", "-C", "-o"])
+        .args(["-f", "-c", "-o"])
         .arg(&log)
         .arg(program)
         .args(arguments)
@@ -49,19 +49,12 @@ fn by_strace(program: &Path, arguments: &[&str]) -> Option<Table> {
     }
     let log = fs::read_to_string(&log).unwrap();
     let mut table = Table::new();
-    let (calls, summary) = log.split_once("% time").unwrap();
-    for line in summary.lines().skip(2).take_while(|line| !line.starts_with("---")) {
+    for line in log.lines().skip(2).take_while(|line| !line.starts_with("---")) {
         let words: Vec<&str> = line.split_whitespace().collect();
         let failed = if words.len() == 6 { words[4].parse().unwrap() } else { 0 };
         table.insert(words[words.len() - 1].into(), (words[3].parse().unwrap(), failed));
     }
-    assert!(!table.contains_key("exit_group"), "strace has learnt to count ends: {summary}");
-    for end in ["exit", "exit_group"] {
-        let count = calls.lines().filter(|line| line.contains(&format!(" {end}("))).count();
-        if count > 0 {
-            table.insert(end.into(), (count as u64, 0));
-        }
-    }
+    assert!(!table.contains_key("exit_group"), "strace has learnt to count ends: {log}");
     Some(table)
 }
 
@@ -74,10 +67,14 @@ fn by_us(program: &Path, arguments: &[&str]) -> (Counts, i32) {
     (traced.counts().unwrap(), status.code().unwrap())
 }
 
-fn equal(program: &Path, arguments: &[&str]) -> Option<Counts> {
+/// Counts a program, which must be as strace has it, and as many calls of `exit` and `exit_group` as are `ends`: strace counts none of these, and its log may show
+/// one too many (6.1, of a thread that is killed at a call).
+fn equal(program: &Path, arguments: &[&str], ends: [u64; 2]) -> Option<Counts> {
     let strace = by_strace(program, arguments)?;
     let (counts, _) = by_us(program, arguments);
-    assert_eq!(table(&counts), strace, "{arguments:?}");
+    let mut table = table(&counts);
+    let ours = ["exit", "exit_group"].map(|end| table.remove(end).map_or(0, |(count, _)| count));
+    assert_eq!((table, ours), (strace, ends), "{arguments:?}");
     Some(counts)
 }
 
@@ -91,7 +88,7 @@ fn total(counts: &Counts, number: u32, kind: FileKind) -> (u64, u64) {
 #[test]
 fn dd() {
     let dd = ["if=/dev/zero", "of=/dev/null", "bs=512", "count=1000", "status=none"];
-    let Some(counts) = equal(Path::new("/usr/bin/dd"), &dd) else { return };
+    let Some(counts) = equal(Path::new("/usr/bin/dd"), &dd, [0, 1]) else { return };
     assert_eq!(total(&counts, 0, FileKind::Zero), (1000, 512_000));
     assert_eq!(total(&counts, 1, FileKind::Null), (1000, 512_000));
     assert_eq!((counts.threads.len(), counts.threads[0].name.as_str(), counts.lost), (1, "dd", 0));
@@ -99,29 +96,27 @@ fn dd() {
 
 #[test]
 fn threads() {
-    let Some(counts) = same().and_then(|same| equal(same, &["threads"])) else { return };
+    let Some(counts) = same().and_then(|same| equal(same, &["threads"], [4, 1])) else { return };
     assert_eq!(counts.threads.len(), 9);
     let process = counts.threads[0].process;
     assert!(counts.threads.iter().all(|thread| thread.process == process && thread.name == "same"));
-    assert_eq!(table(&counts)["exit"].0, 8);
 }
 
 #[test]
 fn children_by_fork() {
-    let Some(counts) = same().and_then(|same| equal(same, &["forks"])) else { return };
+    let Some(counts) = same().and_then(|same| equal(same, &["forks"], [0, 8])) else { return };
     assert_eq!(counts.threads.len(), 8);
-    assert_eq!(table(&counts)["exit_group"].0, 8);
 }
 
 #[test]
 fn children_by_vfork_and_posix_spawn() {
-    let Some(counts) = same().and_then(|same| equal(same, &["spawns"])) else { return };
+    let Some(counts) = same().and_then(|same| equal(same, &["spawns"], [0, 5])) else { return };
     assert_eq!(table(&counts)["execve"], (1 + 4 + 2, 2));
 }
 
 #[test]
 fn an_exec_by_a_thread_that_is_not_the_first() {
-    let Some(counts) = same().and_then(|same| equal(same, &["execs-from-a-thread"])) else { return };
+    let Some(counts) = same().and_then(|same| equal(same, &["execs-from-a-thread"], [0, 1])) else { return };
     assert_eq!(table(&counts)["execve"], (2, 0));
     let process = counts.threads[0].process;
     // The first thread, and after the exec the one that took its number.
@@ -130,7 +125,7 @@ fn an_exec_by_a_thread_that_is_not_the_first() {
 
 #[test]
 fn signals() {
-    let Some(counts) = same().and_then(|same| equal(same, &["signals"])) else { return };
+    let Some(counts) = same().and_then(|same| equal(same, &["signals"], [0, 2])) else { return };
     let signals: u64 = counts.threads.iter().map(|thread| thread.moments.signals.unwrap()).sum();
     assert_eq!(signals, 20 + 3 + 1 + 1);
     assert_eq!(table(&counts)["rt_sigreturn"].0, signals);
@@ -138,18 +133,25 @@ fn signals() {
 
 #[test]
 fn a_stop_and_going_on() {
-    let Some(counts) = same().and_then(|same| equal(same, &["stops"])) else { return };
+    let Some(counts) = same().and_then(|same| equal(same, &["stops"], [0, 2])) else { return };
     assert_eq!(table(&counts)["restart_syscall"].0, 1);
 }
 
 #[test]
 fn sockets() {
-    let Some(counts) = same().and_then(|same| equal(same, &["sockets"])) else { return };
+    let Some(counts) = same().and_then(|same| equal(same, &["sockets"], [0, 1])) else { return };
     assert_eq!(total(&counts, 0, FileKind::Unix).0, 10);
     assert_eq!(total(&counts, 0, FileKind::Tcp).0, 20);
     assert_eq!(total(&counts, 0, FileKind::Pipe).0, 1);
     assert_eq!(total(&counts, libc::SYS_sendto as u32, FileKind::Udp).0, 1);
     assert_eq!(total(&counts, libc::SYS_bind as u32, FileKind::Tcp).0, 1);
+}
+
+#[test]
+fn a_descriptor_that_leads_to_one_file_after_the_other() {
+    let Some(counts) = same().and_then(|same| equal(same, &["reuse"], [0, 1])) else { return };
+    assert_eq!([total(&counts, 0, FileKind::Zero), total(&counts, 1, FileKind::Null)], [(100, 100); 2]);
+    assert_eq!([total(&counts, 0, FileKind::Null), total(&counts, 1, FileKind::Zero)], [(0, 0); 2]);
 }
 
 #[test]
@@ -222,6 +224,37 @@ fn attached_and_let_go() {
     // Reads and writes take turns.
     let (reads, writes) = (total(&counts, 0, FileKind::Zero).0, total(&counts, 1, FileKind::Null).0);
     assert!(reads.abs_diff(writes) <= 1, "{reads} {writes}");
+}
+
+#[test]
+fn a_program_that_was_started_goes_on_when_it_is_let_go() {
+    let Some(same) = same() else { return };
+    for cycle in 0..50 {
+        let mut command = Command::new(same);
+        let traced = Traced::start(command.args(["copy", "2000"]).stdin(Stdio::null())).unwrap();
+        sleep(Duration::from_micros(200 * cycle));
+        traced.detach();
+        let counts = traced.counts().unwrap();
+        assert_eq!(traced.wait().unwrap().code(), Some(7), "cycle {cycle}");
+        assert_eq!(traced.wait().unwrap().code(), Some(7));
+        assert_eq!(traced.counts().unwrap(), counts);
+    }
+}
+
+#[test]
+fn children_are_counted_if_they_are_wanted() {
+    let Some(same) = same() else { return };
+    let child = Killed(Command::new(same).arg("clones-for-ever").spawn().unwrap());
+    for children in [false, true] {
+        let traced = Traced::attach(child.0.id(), children).unwrap();
+        let clones = || total(&traced.counts().unwrap(), libc::SYS_clone as u32, FileKind::None).0;
+        until("its children", || clones() > 50);
+        traced.detach();
+        let counts = traced.counts().unwrap();
+        // The last one may not have begun.
+        assert_eq!(counts.threads.len() > 40, children);
+        assert_eq!(total(&counts, 0, FileKind::Zero).0 > 5 * 40, children);
+    }
 }
 
 /// Traces whom it is told, until it is killed. Not a test: it is run by one, as a process of its own.

@@ -64,10 +64,12 @@ impl Ledger {
             threads_now: 0,
         };
         process.look(whole);
+        process.look_at_threads(number, is_new);
         if !is_new {
+            // The whole again, after its threads: what came between is then nobody's.
+            process.look(Whole::at(number).unwrap_or(whole));
             process.before = (process.last.own, process.last.waited);
         }
-        process.look_at_threads(number, is_new);
         self.processes.insert((number, whole.started), process);
     }
 

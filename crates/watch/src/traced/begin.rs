@@ -2,9 +2,11 @@
 
 use std::fs;
 use std::io;
+use std::thread::sleep;
+use std::time::Duration;
 
 use procfs::FromRead;
-use procfs::process::Status;
+use procfs::process::{Stat, Status};
 use tollway_core::{Error, Missing, Result};
 
 use super::requests;
@@ -47,10 +49,23 @@ fn threads(tracer: &mut Tracer, process: u32, children: bool) -> Result<bool> {
             Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
             // Born to one of them, and so traced from birth.
             Err(_) if traced_by(thread) == Some(rustix::thread::gettid().as_raw_nonzero().get()) => {}
+            Err(_) if is_ending(thread) => {}
             Err(error) => return Err(refused(thread, &error)),
         }
     }
     Ok(is_new)
+}
+
+/// Whether a thread is, or within milliseconds becomes, one that has ended: the kernel refuses these as it does others' (kernel/ptrace.c, `ptrace_attach`).
+fn is_ending(thread: u32) -> bool {
+    let has_ended = || match Stat::from_file(format!("/proc/{thread}/stat")) {
+        Ok(stat) => matches!(stat.state, 'Z' | 'X'),
+        Err(_) => true,
+    };
+    (0..20).any(|look| {
+        sleep(Duration::from_micros(if look == 0 { 0 } else { 500 }));
+        has_ended()
+    })
 }
 
 /// The thread that traces a thread; `None` if none does.

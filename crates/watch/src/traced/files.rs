@@ -9,11 +9,35 @@ use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open}
 
 use crate::{File, FileKind};
 
-/// Sockets that were asked what they are, by inode.
+/// What is known of files.
 #[derive(Default)]
-pub(super) struct Sockets(HashMap<u64, FileKind>);
+pub(super) struct Files {
+    /// Sockets that were asked what they are, by inode.
+    sockets: HashMap<u64, FileKind>,
+    /// Where descriptors of processes lead: to look there costs as much as all else that is done at a call.
+    known: HashMap<(u32, i32), File>,
+    /// How many are in a call after which a descriptor may lead elsewhere. Until it has come back nothing is taken for known.
+    changing: u64,
+}
 
-impl Sockets {
+impl Files {
+    /// Somebody begins a call after which a descriptor may lead elsewhere. Processes may share descriptors (CLONE_FILES): nothing is known of any.
+    pub(super) fn change(&mut self) {
+        self.changing += 1;
+        self.known.clear();
+    }
+
+    /// That call came back, or never will.
+    pub(super) fn changed(&mut self) {
+        self.changing = self.changing.saturating_sub(1);
+        self.known.clear();
+    }
+
+    /// A process is no more; its number may be another's.
+    pub(super) fn forget(&mut self, process: u32) {
+        self.known.retain(|(of, _), _| *of != process);
+    }
+
     /// What a thread's descriptor leads to, now; [`FileKind::None`] if it is none.
     pub(super) fn file(&mut self, process: u32, thread: u32, descriptor: u64) -> File {
         // The kernel takes an `int` and looks at no more of the register.
@@ -21,20 +45,27 @@ impl Sockets {
         if descriptor < 0 {
             return File::default();
         }
+        if let Some(file) = self.known.get(&(process, descriptor)) {
+            return *file;
+        }
         // Follows the link that no path names: it is the open file itself that is asked. Those of a process are asked by a thread, because a first thread that
         // has ended has none.
         let Ok(stat) = stat(format!("/proc/{thread}/fd/{descriptor}")) else { return File::default() };
         let kind = kind(&stat).unwrap_or_else(|| self.socket(process, descriptor, stat.st_ino));
-        File { kind, inode: stat.st_ino }
+        let file = File { kind, inode: stat.st_ino };
+        if self.changing == 0 && kind != FileKind::Socket {
+            self.known.insert((process, descriptor), file);
+        }
+        file
     }
 
     fn socket(&mut self, process: u32, descriptor: i32, inode: u64) -> FileKind {
-        if let Some(kind) = self.0.get(&inode) {
+        if let Some(kind) = self.sockets.get(&inode) {
             return *kind;
         }
         // One that could not be asked is asked again.
         let Some(kind) = asked(process, descriptor, inode) else { return FileKind::Socket };
-        self.0.insert(inode, kind);
+        self.sockets.insert(inode, kind);
         kind
     }
 }
@@ -99,7 +130,7 @@ mod tests {
 
     fn of(descriptor: &impl AsRawFd) -> FileKind {
         let (process, thread) = (std::process::id(), rustix::thread::gettid().as_raw_nonzero().get() as u32);
-        Sockets::default().file(process, thread, descriptor.as_raw_fd() as u64).kind
+        Files::default().file(process, thread, descriptor.as_raw_fd() as u64).kind
     }
 
     #[test]
@@ -132,6 +163,6 @@ mod tests {
                 FileKind::Udp
             ]
         );
-        assert_eq!(Sockets::default().file(1, 1, u64::from(u32::MAX)), File::default());
+        assert_eq!(Files::default().file(1, 1, u64::from(u32::MAX)), File::default());
     }
 }

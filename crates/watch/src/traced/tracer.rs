@@ -10,18 +10,18 @@ use procfs::FromRead;
 use procfs::process::Status;
 use rustix::io::Errno;
 
-use super::files::Sockets;
+use super::files::Files;
 use super::ledger::Shared;
 use super::requests::{self, Event, Side};
 use crate::File;
-use crate::numbers::{is_last, is_on_file};
+use crate::numbers::{frees_descriptors, is_last, is_on_file};
 
 /// Who traces.
 pub(super) struct Tracer {
     shared: Arc<Shared>,
     is_enough: Arc<AtomicBool>,
     living: HashMap<u32, Living>,
-    sockets: Sockets,
+    files: Files,
     /// Whether children are traced as well; threads always are.
     children: bool,
     /// The process that was started.
@@ -44,7 +44,7 @@ impl Tracer {
             shared,
             is_enough,
             living: HashMap::new(),
-            sockets: Sockets::default(),
+            files: Files::default(),
             children,
             program: None,
             is_starting: false,
@@ -63,6 +63,7 @@ impl Tracer {
         self.is_starting = true;
         if let Some(program) = self.living.get_mut(&process) {
             program.call = Some((libc::SYS_execve as u32, File::default()));
+            self.files.change();
         }
     }
 
@@ -136,17 +137,20 @@ impl Tracer {
         match requests::call(thread) {
             Some(Side::Entry { number, first }) => {
                 let file = match is_on_file(number) {
-                    true => self.sockets.file(one.process, thread, first),
+                    true => self.files.file(one.process, thread, first),
                     false => File::default(),
                 };
                 if is_last(number) {
                     self.shared.ledger().called(one.record, (number, file), Some(0));
-                } else {
-                    one.call = Some((number, file));
+                    return;
+                }
+                one.call = Some((number, file));
+                if frees_descriptors(number) {
+                    self.files.change();
                 }
             }
             Some(Side::Exit { result }) => {
-                if let Some(call) = one.call.take() {
+                if let Some(call) = left(one, &mut self.files) {
                     self.shared.ledger().called(one.record, call, result);
                 }
             }
@@ -159,7 +163,7 @@ impl Tracer {
     fn exec(&mut self, thread: u32) {
         let before = requests::message(thread).unwrap_or(thread);
         let Some(caller) = self.living.get_mut(&before) else { return };
-        let (record, process, call) = (caller.record, caller.process, caller.call.take());
+        let (record, process, call) = (caller.record, caller.process, left(caller, &mut self.files));
         let mut ledger = self.shared.ledger();
         if let Some(call) = call {
             ledger.called(record, call, Some(0));
@@ -171,7 +175,8 @@ impl Tracer {
         if before != thread {
             self.living.remove(&before);
             ledger.end_as(record, thread);
-            if let Some(first) = self.living.get(&thread) {
+            if let Some(first) = self.living.get_mut(&thread) {
+                left(first, &mut self.files);
                 ledger.gone(first.record);
             }
             let record = ledger.begin(thread, process, false);
@@ -180,7 +185,11 @@ impl Tracer {
     }
 
     fn ended(&mut self, thread: u32, status: i32) {
-        if let Some(one) = self.living.remove(&thread) {
+        if let Some(mut one) = self.living.remove(&thread) {
+            left(&mut one, &mut self.files);
+            if thread == one.process {
+                self.files.forget(thread);
+            }
             self.shared.ledger().gone(one.record);
         }
         if self.program == Some(thread) {
@@ -188,6 +197,15 @@ impl Tracer {
             self.shared.changed.notify_all();
         }
     }
+}
+
+/// The call in which a thread was.
+fn left(one: &mut Living, files: &mut Files) -> Option<(u32, File)> {
+    let call = one.call.take();
+    if call.is_some_and(|(number, _)| frees_descriptors(number)) {
+        files.changed();
+    }
+    call
 }
 
 /// Whether a signal would reach the process if nobody traced it: of one who is traced the kernel drops none that is ignored (kernel/signal.c, `sig_ignored`), to

@@ -44,21 +44,35 @@ static void copy(int times) {
     close(-1);
 }
 
+static int gate[2], done[2];
+
 static void *thread(void *times) {
     copy((int)(long)times);
     return NULL;
+}
+
+static void *thread_among_others(void *times) {
+    char byte;
+    if (read(gate[0], &byte, 1) != 1) exit(1);
+    copy((int)(long)times);
+    if (write(done[1], &byte, 1) != 1) exit(1);
+    for (;;) pause();
 }
 
 static void threads(void) {
     pthread_t all[4];
     for (long i = 0; i < 4; i++) {
         pthread_create(&all[i], NULL, thread, (void *)(100 * (i + 1)));
-        // Who is joined has ended by then, so that the join makes no call.
-        sleep_ms(200);
-        pthread_join(all[i], NULL);
+        // To ask makes no call, and to join who has ended makes none.
+        while (pthread_tryjoin_np(all[i], NULL) == EBUSY) {}
     }
-    for (long i = 0; i < 4; i++) pthread_create(&all[i], NULL, thread, (void *)500L);
-    sleep_ms(1500);
+    // None of these begins or ends while another does: they would wait for a lock of libc, or not.
+    if (pipe(gate) || pipe(done)) exit(1);
+    for (long i = 0; i < 4; i++) pthread_create(&all[i], NULL, thread_among_others, (void *)500L);
+    char bytes[4] = {0};
+    if (write(gate[1], bytes, 4) != 4) exit(1);
+    for (long i = 0; i < 4; i++)
+        if (read(done[0], bytes, 1) != 1) exit(1);
 }
 
 static void forks(void) {
@@ -184,11 +198,42 @@ static void sockets(void) {
     if (pipe(pipes) || write(pipes[1], &byte, 1) != 1 || read(pipes[0], &byte, 1) != 1) exit(1);
 }
 
+// One number, which leads to one file after the other.
+static void reuse(void) {
+    char byte = 0;
+    int null = open("/dev/null", O_WRONLY);
+    for (int i = 0; i < 50; i++) {
+        int one = open("/dev/zero", O_RDONLY);
+        if (read(one, &byte, 1) != 1) exit(1);
+        close(one);
+        if (open("/dev/null", O_WRONLY) != one || write(one, &byte, 1) != 1) exit(1);
+        int zero = open("/dev/zero", O_RDONLY);
+        dup2(zero, one);
+        if (read(one, &byte, 1) != 1) exit(1);
+        close(zero);
+        dup2(null, one);
+        if (write(one, &byte, 1) != 1) exit(1);
+        close(one);
+    }
+}
+
 static void faults(long pages) {
     char *memory = mmap(NULL, pages * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) exit(1);
     madvise(memory, pages * 4096, MADV_NOHUGEPAGE);
     for (long i = 0; i < pages; i++) memory[i * 4096] = 1;
+}
+
+// Children without a signal at their end, which the kernel tells a tracer of as it does of threads.
+static void clones_for_ever(void) {
+    for (;;) {
+        long child = syscall(SYS_clone, 0, 0, 0, 0, 0);
+        if (child == 0) {
+            copy(5);
+            _exit(0);
+        }
+        waitpid(child, NULL, __WALL);
+    }
 }
 
 // Two threads that hand a byte to and fro: each waits once a round. Of the class that displaces nobody: else who writes would often be displaced before it waits, and
@@ -232,6 +277,7 @@ int main(int count, char **arguments) {
     if (!strcmp(what, "signals")) signals();
     if (!strcmp(what, "stops")) stops();
     if (!strcmp(what, "sockets")) sockets();
+    if (!strcmp(what, "reuse")) reuse();
     if (!strcmp(what, "faults")) faults(number);
     if (!strcmp(what, "faults-in-a-child")) {
         if (fork() == 0) {
@@ -243,6 +289,7 @@ int main(int count, char **arguments) {
     if (!strcmp(what, "ping")) ping(number);
     if (!strcmp(what, "for-ever"))
         for (;;) copy(1000);
+    if (!strcmp(what, "clones-for-ever")) clones_for_ever();
     if (!strcmp(what, "waits"))
         for (;;) pause();
     return 7;
