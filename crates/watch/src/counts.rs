@@ -17,6 +17,25 @@ pub struct Counts {
     pub lost: u64,
 }
 
+impl Counts {
+    /// What was counted since an earlier moment of the same watching.
+    pub fn since(&self, earlier: &Counts) -> Counts {
+        let before = |thread: &Thread| {
+            let same = |one: &&Thread| {
+                (one.number, one.process, &one.name) == (thread.number, thread.process, &thread.name)
+            };
+            earlier.threads.iter().find(same).cloned().unwrap_or_default()
+        };
+        Counts {
+            threads: self.threads.iter().map(|thread| thread.since(&before(thread))).collect(),
+            watched: self.watched.saturating_sub(earlier.watched),
+            counted: self.counted.saturating_sub(earlier.counted),
+            ran_counted: less(self.ran_counted, earlier.ran_counted, Duration::saturating_sub),
+            lost: self.lost.saturating_sub(earlier.lost),
+        }
+    }
+}
+
 /// A thread.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Thread {
@@ -54,7 +73,46 @@ impl Thread {
     }
 }
 
+impl Thread {
+    fn since(&self, earlier: &Thread) -> Thread {
+        let before = |calls: &Calls| {
+            let same = |one: &&Calls| (one.number, one.file) == (calls.number, calls.file);
+            earlier.calls.iter().find(same).cloned().unwrap_or_default()
+        };
+        let calls =
+            self.calls.iter().map(|calls| calls.since(&before(calls))).filter(|calls| calls.count > 0);
+        let time = |now, then| less(now, then, Duration::saturating_sub);
+        Thread {
+            number: self.number,
+            process: self.process,
+            name: self.name.clone(),
+            calls: calls.collect(),
+            moments: self.moments.since(&earlier.moments),
+            user: time(self.user, earlier.user),
+            system: time(self.system, earlier.system),
+            ran: time(self.ran, earlier.ran),
+        }
+    }
+}
+
 impl Calls {
+    fn since(&self, earlier: &Calls) -> Calls {
+        let count = |now, then| less(now, then, u64::saturating_sub);
+        let time = |now, then| less(now, then, Duration::saturating_sub);
+        Calls {
+            number: self.number,
+            file: self.file,
+            count: self.count.saturating_sub(earlier.count),
+            failed: count(self.failed, earlier.failed),
+            results: count(self.results, earlier.results),
+            inside: time(self.inside, earlier.inside),
+            away: time(self.away, earlier.away),
+            slept: count(self.slept, earlier.slept),
+            woke_here: count(self.woke_here, earlier.woke_here),
+            woke_across: count(self.woke_across, earlier.woke_across),
+        }
+    }
+
     /// Adds other calls of that number on that file.
     pub fn add(&mut self, other: &Calls) {
         self.count += other.count;
@@ -69,6 +127,23 @@ impl Calls {
 }
 
 impl Moments {
+    fn since(&self, earlier: &Moments) -> Moments {
+        let count = |now, then| less(now, then, u64::saturating_sub);
+        Moments {
+            voluntary: count(self.voluntary, earlier.voluntary),
+            involuntary: count(self.involuntary, earlier.involuntary),
+            woken_here: count(self.woken_here, earlier.woken_here),
+            woken_across: count(self.woken_across, earlier.woken_across),
+            minor: count(self.minor, earlier.minor),
+            major: count(self.major, earlier.major),
+            signals: count(self.signals, earlier.signals),
+            interrupts: count(self.interrupts, earlier.interrupts),
+            operations: count(self.operations, earlier.operations),
+            exits: count(self.exits, earlier.exits),
+            migrations: count(self.migrations, earlier.migrations),
+        }
+    }
+
     /// Adds another thread's.
     pub fn add(&mut self, other: &Moments) {
         self.voluntary = sum(self.voluntary, other.voluntary);
@@ -82,6 +157,14 @@ impl Moments {
         self.operations = sum(self.operations, other.operations);
         self.exits = sum(self.exits, other.exits);
         self.migrations = sum(self.migrations, other.migrations);
+    }
+}
+
+/// What grew since; what was not known earlier was nothing then.
+fn less<T>(now: Option<T>, then: Option<T>, of: fn(T, T) -> T) -> Option<T> {
+    match (now, then) {
+        (Some(now), Some(then)) => Some(of(now, then)),
+        (now, _) => now,
     }
 }
 

@@ -36,7 +36,8 @@ impl Price {
         self.lo += other.lo;
         self.hi += other.hi;
         self.at_least |= other.at_least;
-        self.keys.extend(other.keys.iter().filter(|key| !self.keys.contains(key)).cloned().collect::<Vec<_>>());
+        self.keys
+            .extend(other.keys.iter().filter(|key| !self.keys.contains(key)).cloned().collect::<Vec<_>>());
         self
     }
 
@@ -68,7 +69,8 @@ impl Prices<'_> {
 
     /// A system call, by its name and file, that moves so many bytes on the average. `gives` says whether it mostly has a result that is more than 0.
     pub fn call(&self, call: &str, file: FileKind, bytes: f64, gives: bool) -> Option<Price> {
-        let empty = || self.of(&TollKey::of(Crossing::Getppid)).map(|price| Price { at_least: true, ..price });
+        let empty =
+            || self.of(&TollKey::of(Crossing::Getppid)).map(|price| Price { at_least: true, ..price });
         match route_of(call, file, gives) {
             Route::Sized(kind) => self.sized(kind, bytes).or_else(empty),
             Route::Single(kind) => self.of(&single(kind)).or_else(empty),
@@ -80,9 +82,12 @@ impl Prices<'_> {
     /// A call that moves so many bytes: on the line between the two sizes at which it is priced, or on that of the largest two.
     fn sized(&self, kind: &str, bytes: f64) -> Option<Price> {
         let sizes = SIZES.map(|size| if kind.ends_with("-udp") { size.min(DATAGRAM) } else { size });
-        let priced: Vec<(f64, Price)> =
-            sizes.iter().filter_map(|size| Some((*size as f64, self.of(&single(kind).size(*size))?))).collect();
-        let above = priced.iter().position(|(size, _)| *size >= bytes).unwrap_or(priced.len().checked_sub(1)?).max(1);
+        let priced: Vec<(f64, Price)> = sizes
+            .iter()
+            .filter_map(|size| Some((*size as f64, self.of(&single(kind).size(*size))?)))
+            .collect();
+        let above =
+            priced.iter().position(|(size, _)| *size >= bytes).unwrap_or(priced.len().checked_sub(1)?).max(1);
         let ((low, less), (high, more)) = (priced.get(above - 1)?, priced.get(above)?);
         let part = ((bytes - low) / (high - low)).max(0.0);
         let between = |less: f64, more: f64| (less + (more - less) * part).max(0.0);
@@ -149,7 +154,16 @@ pub fn needed() -> Vec<TollKey> {
         single("futex-wake-none"),
         single("epoll-wait"),
     ];
-    for kind in ["read-pipe", "write-pipe", "read-unix", "write-unix", "read-file", "write-file", "read-zero", "write-null"] {
+    for kind in [
+        "read-pipe",
+        "write-pipe",
+        "read-unix",
+        "write-unix",
+        "read-file",
+        "write-file",
+        "read-zero",
+        "write-null",
+    ] {
         keys.extend(SIZES.map(|size| single(kind).size(size)));
     }
     keys
