@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// What was counted of all who were watched, from the beginning on.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Counts {
     /// Each thread that was seen, the ended ones as well.
     pub threads: Vec<Thread>,
@@ -11,10 +11,17 @@ pub struct Counts {
     pub watched: Duration,
     /// For how long of that it was counted: less, where it is counted in slices of time.
     pub counted: Duration,
-    /// Processor time of the watched while it was counted, where it is counted in slices.
-    pub ran_counted: Option<Duration>,
+    /// How often what was counted really happened: more often, where it is counted in slices. Switches, page faults and processor time are always of all the
+    /// time.
+    pub scale: f64,
     /// What there was no room for: threads, and calls by number and file, that are in no count.
     pub lost: u64,
+}
+
+impl Default for Counts {
+    fn default() -> Counts {
+        Counts { threads: Vec::new(), watched: Duration::ZERO, counted: Duration::ZERO, scale: 1.0, lost: 0 }
+    }
 }
 
 impl Counts {
@@ -30,7 +37,7 @@ impl Counts {
             threads: self.threads.iter().map(|thread| thread.since(&before(thread))).collect(),
             watched: self.watched.saturating_sub(earlier.watched),
             counted: self.counted.saturating_sub(earlier.counted),
-            ran_counted: less(self.ran_counted, earlier.ran_counted, Duration::saturating_sub),
+            scale: self.scale,
             lost: self.lost.saturating_sub(earlier.lost),
         }
     }

@@ -12,6 +12,11 @@ pub(crate) struct Life {
     /// Page faults without a disk, and with one.
     pub minor: u64,
     pub major: u64,
+    /// Switches because it had to wait, and although it had work.
+    pub voluntary: u64,
+    pub involuntary: u64,
+    /// Calls that read or write.
+    pub moved: u64,
     /// Processor time as ticks found it, and exactly.
     pub user: Duration,
     pub system: Duration,
@@ -40,7 +45,13 @@ pub(crate) fn life_of(thread: u32, process: u32) -> Option<Life> {
     let stat = task.stat().ok()?;
     let tick = Duration::from_secs(1) / u32::try_from(procfs::ticks_per_second()).ok()?;
     let ticks = |count: u64| tick * u32::try_from(count).unwrap_or(u32::MAX);
+    let status = task.status().ok();
+    let switches =
+        |of: fn(&procfs::process::Status) -> Option<u64>| status.as_ref().and_then(of).unwrap_or_default();
     Some(Life {
+        voluntary: switches(|status| status.voluntary_ctxt_switches),
+        involuntary: switches(|status| status.nonvoluntary_ctxt_switches),
+        moved: task.io().map(|io| io.syscr + io.syscw).unwrap_or_default(),
         minor: stat.minflt,
         major: stat.majflt,
         user: ticks(stat.utime),

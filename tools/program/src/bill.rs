@@ -58,6 +58,8 @@ pub struct Line {
     pub inside: Option<f64>,
     /// Nanoseconds that the calls were away from it.
     pub away: Option<f64>,
+    /// How often they went to sleep, or woke somebody.
+    pub waits: f64,
 }
 
 /// Processor time in nanoseconds, and how it was found.
@@ -129,8 +131,16 @@ struct Lines(BTreeMap<Of, Line>);
 
 impl Lines {
     fn line(&mut self, of: Of) -> &mut Line {
-        let empty =
-            Line { of: of.clone(), count: 0.0, failed: 0.0, bytes: 0.0, sum: None, inside: None, away: None };
+        let empty = Line {
+            of: of.clone(),
+            count: 0.0,
+            failed: 0.0,
+            bytes: 0.0,
+            sum: None,
+            inside: None,
+            away: None,
+            waits: 0.0,
+        };
         self.0.entry(of).or_insert(empty)
     }
 
@@ -154,11 +164,11 @@ impl Lines {
         let moments = &thread.moments;
         let (here, across) = (many(moments.woken_here), many(moments.woken_across));
         let here = if here + across > 0.0 { here / (here + across) } else { 0.0 };
-        let sleeps = many(moments.voluntary) * scale;
+        let sleeps = many(moments.voluntary);
         for (placement, share) in [(Placement::Same, here), (Placement::Across, 1.0 - here)] {
             self.passed(Of::Sleep(placement), sleeps * share, prices.sleep(placement));
         }
-        self.passed(Of::Preemption, many(moments.involuntary) * scale, prices.switch());
+        self.passed(Of::Preemption, many(moments.involuntary), prices.switch());
         self.passed(Of::Fault, many(moments.minor), prices.fault());
         self.passed(Of::MajorFault, many(moments.major), None);
         self.passed(Of::Signal, many(moments.signals) * scale, prices.signal());
@@ -175,6 +185,7 @@ impl Lines {
         let line = self.line(Of::Call(name.into(), calls.file.kind));
         line.count += calls.count as f64 * scale;
         line.failed += many(calls.failed);
+        line.waits += many(calls.slept) + many(calls.woke_here) + many(calls.woke_across);
         if moves_bytes(name) {
             line.bytes += many(calls.results);
         }

@@ -21,8 +21,6 @@ const TO_END: Duration = Duration::from_secs(5);
 const NAP: Duration = Duration::from_millis(100);
 /// What a thread has left to do in the kernel when its process' end is told.
 const LAST_SWITCH: Duration = Duration::from_millis(20);
-/// Seconds of processor time without which a share of it says nothing.
-const FEW: f64 = 0.005;
 
 /// A program that was watched, or is.
 #[derive(Debug)]
@@ -152,20 +150,9 @@ impl Times {
 }
 
 impl Observed {
-    /// How often what was counted really happened: more often, where it was counted in slices of time. What a program does goes by the time that it runs, less
-    /// what watching takes of that: while it is counted it does less in a second.
+    /// How often what was counted really happened: more often, where it was counted in slices of time.
     pub fn scale(&self) -> f64 {
-        if !self.is_sliced() {
-            return 1.0;
-        }
-        let ran: f64 =
-            self.counts.threads.iter().filter_map(|thread| thread.ran).map(|ran| ran.as_secs_f64()).sum();
-        let counted = self.counts.ran_counted.unwrap_or_default().as_secs_f64();
-        let cost = self.cost_of_counting();
-        let by_time = self.counts.watched.as_secs_f64() / self.counts.counted.as_secs_f64().max(1e-9);
-        let (all, part) = (ran - cost, counted - cost);
-        // Where it ran too little to say, by the time that went by.
-        if counted > FEW && part > 0.1 * counted { (all / part).max(1.0) } else { by_time.max(1.0) }
+        self.counts.scale
     }
 
     /// Processor time of the watched that counting took, in seconds: events × what each adds.
@@ -180,12 +167,7 @@ impl Observed {
             self.counts.threads.iter().map(|thread| {
                 thread.moments.voluntary.unwrap_or(0) + thread.moments.involuntary.unwrap_or(0)
             });
-        calls + switches.sum::<u64>() as f64 * on_file
-    }
-
-    /// Whether it was counted in slices of time.
-    pub fn is_sliced(&self) -> bool {
-        self.counts.counted.as_secs_f64() < 0.98 * self.counts.watched.as_secs_f64()
+        calls + switches.sum::<u64>() as f64 / self.scale() * cost.switch.as_secs_f64()
     }
 
     /// The exit code that a shell would tell.

@@ -10,6 +10,12 @@ pub(crate) struct Fields {
     /// `task_struct`: page faults without a disk, and with one.
     pub minor: i32,
     pub major: i32,
+    /// `task_struct`: switches, voluntary and not.
+    pub voluntary: i32,
+    pub involuntary: i32,
+    /// `task_struct`: its calls that read and that write, where the kernel counts them (CONFIG_TASK_IO_ACCOUNTING).
+    pub reads: Option<i32>,
+    pub writes: Option<i32>,
     /// `task_struct`: processor time as ticks found it, and exactly.
     pub user: i32,
     pub system: i32,
@@ -59,10 +65,15 @@ impl Fields {
                 Err(lacking(format!("{what} do not stand side by side")))
             }
         };
+        let accounted = |name: &str| Some(task("ioac").ok()? + field("task_io_accounting", name).ok()?);
         Ok(Fields {
             number: beside(task("pid")?, task("tgid")?, 4, "a task's numbers")?,
             minor: task("min_flt")?,
             major: task("maj_flt")?,
+            voluntary: task("nvcsw")?,
+            involuntary: task("nivcsw")?,
+            reads: accounted("syscr"),
+            writes: accounted("syscw"),
             user: task("utime")?,
             system: task("stime")?,
             ran: task("se")? + field("sched_entity", "sum_exec_runtime")?,

@@ -77,10 +77,18 @@ pub mod thread {
     pub const RAN: i16 = 232;
     /// Its name, 16 bytes.
     pub const NAME: i16 = 240;
+    /// Switches in its life because it had to wait.
+    pub const VOLUNTARY_IN_ALL: i16 = 272;
+    /// Switches in its life although it had work.
+    pub const INVOLUNTARY_IN_ALL: i16 = 280;
+    /// Calls that read in its life.
+    pub const READS: i16 = 288;
+    /// Calls that write in its life.
+    pub const WRITES: i16 = 296;
     /// Not 0 once it has left its processor for ever: nobody writes to the slot any more.
     pub const GONE: i16 = 256;
     /// Bytes.
-    pub const SIZE: usize = 272;
+    pub const SIZE: usize = 304;
 }
 
 /// Which calls are counted together.

@@ -18,6 +18,7 @@ use super::kind::kind_of;
 use super::layout::{call, thread};
 use crate::counts::{Calls, Counts, File, Moments, Thread};
 use crate::living::{Life, life_of, threads_of};
+use crate::numbers;
 use crate::start::started;
 
 /// How long it is counted until it is first asked what that costs, and in each slice.
@@ -27,6 +28,12 @@ const LOOK: Duration = Duration::from_millis(100);
 /// The longest and the shortest between two slices: attaching waits for the kernel where it was detached less long ago.
 const LONGEST: Duration = Duration::from_secs(2);
 const SHORTEST: Duration = Duration::from_millis(50);
+
+/// A share of the time that is as good as all of it.
+const WHOLE: f64 = 0.98;
+/// So many crossings, and so many seconds of processor time, say how much of all was counted.
+const MANY: u64 = 2000;
+const RAN: f64 = 0.005;
 
 /// A program that is watched.
 pub struct Watch {
@@ -41,19 +48,14 @@ pub struct Watch {
     clocks: Clocks,
     ran: Duration,
     due: Instant,
-    before: Spent,
+    /// What watching had cost when it was last looked.
+    cost_before: Duration,
     lot: u64,
     /// What threads had done when they were first watched.
     earlier: BTreeMap<u32, Life>,
     living: BTreeMap<u32, Seen>,
     ended: BTreeMap<(u32, String), Thread>,
-}
-
-/// What watching has cost the watched so far, and how long these ran.
-#[derive(Clone, Copy, Debug, Default)]
-struct Spent {
-    cost: Duration,
-    ran: Duration,
+    ended_known: Known,
 }
 
 impl Watch {
@@ -77,11 +79,12 @@ impl Watch {
             clocks: Clocks::default(),
             ran: Duration::ZERO,
             due: now,
-            before: Spent::default(),
+            cost_before: Duration::ZERO,
             lot: u64::from(std::process::id()) | 1 << 32,
             earlier: BTreeMap::new(),
             living: BTreeMap::new(),
             ended: BTreeMap::new(),
+            ended_known: Known::default(),
         })
     }
 
@@ -164,11 +167,10 @@ impl Watch {
     /// Asks what it cost to count so long, and stops for a while if that was more than is allowed.
     fn look(&mut self, counted: Duration) -> Result<Duration> {
         self.collect()?;
-        let (spent, before) = (self.spent(), self.before);
-        let cost = spent.cost.saturating_sub(before.cost);
-        let time = counted.max(spent.ran.saturating_sub(before.ran));
-        self.before = spent;
-        let share = cost.as_secs_f64() / time.as_secs_f64().max(1e-9);
+        let ran = Clocks::of(self.kernel.processes().into_iter()).since(&self.clocks);
+        let all = self.cost_of_counting();
+        let cost = all.saturating_sub(std::mem::replace(&mut self.cost_before, all));
+        let share = cost.as_secs_f64() / counted.max(ran).as_secs_f64().max(1e-9);
         match self.allowed {
             Some(allowed) if share > allowed => {
                 self.stop();
@@ -220,22 +222,21 @@ impl Watch {
         low + (high - low) * (self.lot >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    fn spent(&self) -> Spent {
-        let mut spent = Spent::default();
-        let ended = self.ended.values().flat_map(|one| &one.calls).map(|calls| calls.count).sum::<u64>();
-        let mut events = ended as f64 * self.cost.call_on_file.as_secs_f64();
-        for (number, one) in &self.living {
-            let all: u64 = one.calls.iter().map(|call| call.word(call::COUNT)).sum();
-            let files: u64 =
-                one.calls.iter().filter(|call| call.kind != 0).map(|call| call.word(call::COUNT)).sum();
+    /// What counting has taken of the processor time of the watched: events × what each adds.
+    fn cost_of_counting(&self) -> Duration {
+        let ended: u64 = self.ended.values().flat_map(|one| &one.calls).map(|calls| calls.count).sum();
+        let mut cost = ended as f64 * self.cost.call_on_file.as_secs_f64();
+        for one in self.living.values() {
+            let count = |on_file: bool| {
+                let calls = one.calls.iter().filter(|call| (call.kind != 0) == on_file);
+                calls.map(|call| call.word(call::COUNT)).sum::<u64>() as f64
+            };
             let switches = one.word(thread::VOLUNTARY) + one.word(thread::INVOLUNTARY);
-            events += (all - files) as f64 * self.cost.call.as_secs_f64();
-            events += (files + switches) as f64 * self.cost.call_on_file.as_secs_f64();
-            spent.ran += life_of(*number, one.numbers().1).map_or(Duration::ZERO, |life| life.ran);
+            cost += count(false) * self.cost.call.as_secs_f64()
+                + count(true) * self.cost.call_on_file.as_secs_f64();
+            cost += switches as f64 * self.cost.switch.as_secs_f64();
         }
-        spent.ran += self.ended.values().filter_map(|one| one.ran).sum::<Duration>();
-        spent.cost = Duration::from_secs_f64(events);
-        spent
+        Duration::from_secs_f64(cost)
     }
 
     /// Reads what was counted.
@@ -247,6 +248,9 @@ impl Watch {
                 let earlier = self.earlier.remove(&number).unwrap_or_default();
                 let last = Life {
                     name: seen.name(),
+                    voluntary: seen.word(thread::VOLUNTARY_IN_ALL),
+                    involuntary: seen.word(thread::INVOLUNTARY_IN_ALL),
+                    moved: seen.word(thread::READS) + seen.word(thread::WRITES),
                     minor: seen.word(thread::MINOR),
                     major: seen.word(thread::MAJOR),
                     user: Duration::from_nanos(seen.word(thread::USER)),
@@ -254,6 +258,7 @@ impl Watch {
                     ran: Duration::from_nanos(seen.word(thread::RAN)),
                 };
                 let ended = told(&seen, &last, &earlier);
+                self.ended_known += Known::of(&seen, &last, &earlier);
                 let same = self.ended.entry((process, ended.name.clone())).or_default();
                 same.number = ended.number;
                 same.process = process;
@@ -272,24 +277,61 @@ impl Watch {
     /// The kernel's.
     pub fn counts(&mut self) -> Result<Counts> {
         self.collect()?;
-        let living = self.living.iter().map(|(number, seen)| {
+        let mut known = self.ended_known;
+        let mut threads: Vec<Thread> = self.ended.values().cloned().collect();
+        for (number, seen) in &self.living {
             let earlier = self.earlier.get(number).cloned().unwrap_or_default();
             let life = life_of(*number, seen.numbers().1).unwrap_or_else(|| earlier.clone());
-            told(seen, &life, &earlier)
-        });
-        let threads = living.chain(self.ended.values().cloned()).collect();
-        let is_counting = self.counting_since.is_some();
-        self.end_stretch();
-        if is_counting {
+            known += Known::of(seen, &life, &earlier);
+            threads.push(told(seen, &life, &earlier));
+        }
+        if self.counting_since.is_some() {
+            self.end_stretch();
             self.begin_stretch();
         }
-        Ok(Counts {
-            threads,
-            watched: self.begun.elapsed(),
-            counted: self.counted,
-            ran_counted: Some(self.ran),
-            lost: self.kernel.lost(),
-        })
+        let (watched, counted) = (self.begun.elapsed(), self.counted);
+        let is_sliced = counted.as_secs_f64() < WHOLE * watched.as_secs_f64();
+        let scale = if is_sliced { self.scale(known, &threads, watched) } else { 1.0 };
+        Ok(Counts { threads, watched, counted, scale, lost: self.kernel.lost() })
+    }
+
+    /// How often what was counted in slices happened in all: by the crossings that the kernel counts in any case. Where these are too few to say, by processor time
+    /// less what counting took of it: what is counted is slower. Where that is too little, by the time that went by.
+    fn scale(&self, known: Known, threads: &[Thread], watched: Duration) -> f64 {
+        if known.counted >= MANY {
+            return (known.all as f64 / known.counted as f64).max(1.0);
+        }
+        let ran: f64 = threads.iter().filter_map(|thread| thread.ran).map(|ran| ran.as_secs_f64()).sum();
+        let (counted, cost) = (self.ran.as_secs_f64(), self.cost_of_counting().as_secs_f64());
+        if counted > RAN && counted - cost > 0.1 * counted {
+            return ((ran - cost) / (counted - cost)).max(1.0);
+        }
+        (watched.as_secs_f64() / self.counted.as_secs_f64().max(1e-9)).max(1.0)
+    }
+}
+
+/// Crossings that the kernel counts whether anybody watches or not, switches and calls that read or write: all of them, and those among them that were counted
+/// here.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    all: u64,
+    counted: u64,
+}
+
+impl Known {
+    fn of(seen: &Seen, life: &Life, earlier: &Life) -> Known {
+        let all = |life: &Life| life.voluntary + life.involuntary + life.moved;
+        let moves = |call: &&Call| numbers::is_accounted(call.number);
+        let moved: u64 = seen.calls.iter().filter(moves).map(|call| call.word(call::COUNT)).sum();
+        let counted = seen.word(thread::VOLUNTARY) + seen.word(thread::INVOLUNTARY) + moved;
+        Known { all: all(life).saturating_sub(all(earlier)), counted }
+    }
+}
+
+impl std::ops::AddAssign for Known {
+    fn add_assign(&mut self, other: Known) {
+        self.all += other.all;
+        self.counted += other.counted;
     }
 }
 
@@ -298,8 +340,8 @@ fn told(seen: &Seen, life: &Life, earlier: &Life) -> Thread {
     let word = |at: i16| Some(seen.word(at));
     let (number, process) = seen.numbers();
     let moments = Moments {
-        voluntary: word(thread::VOLUNTARY),
-        involuntary: word(thread::INVOLUNTARY),
+        voluntary: Some(life.voluntary.saturating_sub(earlier.voluntary)),
+        involuntary: Some(life.involuntary.saturating_sub(earlier.involuntary)),
         woken_here: word(thread::WOKEN_HERE),
         woken_across: word(thread::WOKEN_ACROSS),
         minor: Some(life.minor.saturating_sub(earlier.minor)),

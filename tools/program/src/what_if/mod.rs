@@ -14,6 +14,7 @@ mod reuse_memory;
 use crate::bill::{Bill, Line, Of};
 use crate::document::{TimeDocument, WhatIfDocument};
 use crate::prices::{Price, Prices};
+use crate::route::moves_bytes;
 
 /// A share below which a change is not worth it.
 const LEAST: f64 = 0.01;
@@ -66,6 +67,14 @@ fn told(change: Change, bill: &Bill) -> WhatIfDocument {
         sooner: change.sooner.as_ref().map(span),
         tolls: change.saves.keys,
     }
+}
+
+/// Sleeps and wake-ups of a call from which on somebody waits for what it brings.
+const TURNS: f64 = 0.3;
+
+/// The lines of system calls that move bytes and that nobody waits for: where one end asks and the other answers, calls cannot be gathered.
+fn gatherable(bill: &Bill) -> impl Iterator<Item = (&Line, &str, tollway_watch::FileKind)> {
+    calls(bill).filter(|(line, call, _)| moves_bytes(call) && line.waits < TURNS * line.count)
 }
 
 /// The lines of system calls, with name and file.
