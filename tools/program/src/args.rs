@@ -22,7 +22,7 @@ pub struct Program {
     pub pid: Option<u32>,
 
     /// With --pid: the children of that process as well.
-    #[arg(long, requires = "pid")]
+    #[arg(long)]
     pub children: bool,
 
     /// Watch for so long, as `10s`, `500ms` or `2min` [default: until the program ends, or Ctrl-C].
@@ -50,7 +50,7 @@ pub struct Program {
     pub live: bool,
 
     /// Make changes from outside and show what they bring against what was foretold: the command is started in turns with none and with each.
-    #[arg(long = "try", value_name = "CHANGE", value_enum, value_delimiter = ',', requires = "command")]
+    #[arg(long = "try", value_name = "CHANGE", value_enum, value_delimiter = ',')]
     pub tries: Vec<Try>,
 
     /// Rounds of --try: each starts the command once as it is and once with each change.
@@ -109,6 +109,23 @@ impl Program {
     /// # Errors
     /// A word that means nothing.
     pub fn check(&self) -> Result<(), Error> {
+        let refused = |place: &str, reason: &str, remedy: &str| {
+            Err(Error::Input { place: place.into(), reason: reason.into(), remedy: remedy.into() })
+        };
+        if !self.tries.is_empty() && self.command.is_empty() {
+            return refused(
+                "--try",
+                "a program that runs already cannot be started in turns",
+                "give its command line behind `--`",
+            );
+        }
+        if self.children && self.pid.is_none() {
+            return refused(
+                "--children",
+                "children of a program that is started are watched anyway",
+                "leave it out, or give --pid",
+            );
+        }
         self.per.as_deref().map_or(Ok(()), Per::check)
     }
 

@@ -76,6 +76,8 @@ pub struct WatchingDocument {
     pub share: f64,
     /// What this way does not see.
     pub unseen: Vec<String>,
+    /// Whether it disturbs the program so much that its times say nothing.
+    pub disturbs: bool,
 }
 
 /// A line of a program's bill.
@@ -215,6 +217,7 @@ fn watching(observed: &Observed, bill: &Bill) -> WatchingDocument {
         call_on_file_ns: observed.cost.map(|cost| ns(cost.call_on_file)),
         share: if bill.ran > 0.0 { cost / bill.ran } else { 0.0 },
         unseen: observed.unseen.clone(),
+        disturbs: observed.disturbs,
     }
 }
 

@@ -33,6 +33,8 @@ pub struct Observed {
     pub by: &'static str,
     /// What this way does not see here.
     pub unseen: Vec<String>,
+    /// Whether it disturbs the program so much that its times say nothing.
+    pub disturbs: bool,
     /// What it costs the program to be watched, for each event, where that was measured.
     pub cost: Option<Cost>,
     /// The share of this machine's processors that its hypervisor took meanwhile, where that is told.
@@ -77,6 +79,7 @@ pub fn observe(
         counts: Counts::default(),
         by: way.by(),
         unseen: way.unseen(),
+        disturbs: way.disturbs(),
         cost: way.cost(),
         steal: None,
         ended: None,

@@ -9,6 +9,10 @@ use crate::route::{Route, route_of, single};
 const SIZES: [u64; 4] = [1, 512, 4096, 65_536];
 const DATAGRAM: u64 = 65_507;
 
+/// The calls of a wake-up and of a sleep that come to nothing: the tolls of both are measured by futexes between processes.
+const WAKE_NONE: &str = "futex-wake-none-shared";
+const WAIT_CHANGED: &str = "futex-wait-changed-shared";
+
 /// A price, in nanoseconds of processor time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Price {
@@ -105,14 +109,41 @@ impl Prices<'_> {
 
     /// What who wakes a sleeper pays besides its call.
     pub fn wake(&self, placement: Placement) -> Option<Price> {
-        let whole = self.of(&TollKey::of(Crossing::WakeUp).placement(placement))?;
-        Some(whole.less(&self.of(&single("futex-wake-none"))?))
+        let [wake, sleep] = self.wake_and_sleep(placement)?;
+        Some(self.of_a_hand_over(wake.clone(), [&wake, &sleep], placement))
     }
 
     /// What who goes to sleep and comes back pays besides its call.
     pub fn sleep(&self, placement: Placement) -> Option<Price> {
-        let whole = self.of(&TollKey::of(Crossing::Sleep).placement(placement))?;
-        Some(whole.less(&self.of(&single("futex-wait-changed"))?))
+        let [wake, sleep] = self.wake_and_sleep(placement)?;
+        Some(self.of_a_hand_over(sleep.clone(), [&wake, &sleep], placement))
+    }
+
+    /// Each by itself, less the calls by which it is measured.
+    fn wake_and_sleep(&self, placement: Placement) -> Option<[Price; 2]> {
+        let by_itself = |crossing, call| {
+            let whole = self.of(&TollKey::of(crossing).placement(placement))?;
+            Some(whole.less(&self.of(&single(call))?))
+        };
+        Some([by_itself(Crossing::WakeUp, WAKE_NONE)?, by_itself(Crossing::Sleep, WAIT_CHANGED)?])
+    }
+
+    /// A part of a hand-over. On one core a wake-up and a sleep by themselves are more than both at once, where one ends as the other begins: together they are half
+    /// of a round trip by futex, less its calls, and each has its share of that.
+    fn of_a_hand_over(&self, part: Price, [wake, sleep]: [&Price; 2], placement: Placement) -> Price {
+        let key = TollKey::of(Crossing::Futex).placement(placement);
+        let calls = self.of(&single(WAKE_NONE)).zip(self.of(&single(WAIT_CHANGED)));
+        let (Placement::Same, Some(round_trip), Some((wakes, waits))) = (placement, self.of(&key), calls)
+        else {
+            return part;
+        };
+        let both = round_trip.times(0.5).less(&wakes.plus(&waits));
+        let apart = wake.ns + sleep.ns;
+        if apart <= both.ns || apart <= 0.0 {
+            return part;
+        }
+        let keys = part.keys.iter().chain(both.keys.iter().take(1)).cloned().collect();
+        Price { keys, ..both.times(part.ns / apart) }
     }
 
     /// One switch from a process to another on the same core: half a round trip by sched_yield, less the call.
@@ -151,7 +182,9 @@ pub fn needed() -> Vec<TollKey> {
         TollKey::of(Crossing::SchedYield).placement(Placement::Same),
         TollKey::of(Crossing::WakeUp).placement(Placement::Same),
         TollKey::of(Crossing::Sleep).placement(Placement::Same),
-        single("futex-wake-none"),
+        TollKey::of(Crossing::Futex).placement(Placement::Same),
+        single(WAKE_NONE),
+        single(WAIT_CHANGED),
         single("epoll-wait"),
     ];
     for kind in [

@@ -1,5 +1,6 @@
 //! The ways of counting behind one face.
 
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
@@ -39,6 +40,9 @@ enum Counter {
 impl Way {
     /// Begins to watch what the options name, in the way that they name or in the best that can be used here.
     pub fn begin(options: &Program, command: Option<&mut Command>) -> Result<Way> {
+        if let Some(number) = options.pid.filter(|number| !Path::new(&format!("/proc/{number}")).exists()) {
+            return Err(none(number));
+        }
         let children = options.pid.is_none() || options.children;
         let mut instead = None;
         let watch = match options.by {
@@ -109,6 +113,11 @@ impl Way {
                 .map(|missing| format!("by the kernel's tracepoints all of it could be seen: {missing}")),
         );
         unseen
+    }
+
+    /// Whether it disturbs the program so much that its times say nothing.
+    pub fn disturbs(&self) -> bool {
+        matches!(self.counter, Counter::Ptrace(_))
     }
 
     /// What each event costs the program, where that was measured.

@@ -135,10 +135,13 @@ impl BillDocument {
             ));
         }
         if self.kernel.is_none() {
-            notes.push(
-                "The kernel's processor time was not measured: this way of counting would be most of it, so what the tolls do not explain is not known."
-                    .into(),
-            );
+            let why = if self.watching.disturbs {
+                "this way of counting would be most of it"
+            } else {
+                "it ran too little for the kernel's own account of its time, which samples"
+            };
+            let so = "so what the tolls do not explain is not known";
+            notes.push(format!("The kernel's processor time was not measured: {why}, {so}."));
         } else if !self.is_sampled {
             notes.push(
                 "It ran too short for the kernel's own account of its time, which samples: what stands for it are stamps around \

@@ -31,6 +31,14 @@ const AGAIN: &str = "\x1b[H\x1b[2J";
 pub fn bill(arguments: &Arguments, options: &Bill) -> Result<Ending> {
     let program = &options.program;
     program.check()?;
+    if program.live && arguments.json {
+        return Err(Error::Input {
+            place: "--live".into(),
+            reason: "what is shown each second is no document".into(),
+            remedy: "leave out --live or --json".into(),
+        }
+        .into());
+    }
     for file in [&options.repeats.export, &program.html].into_iter().flatten() {
         output::check_writable(file)?;
     }
@@ -168,7 +176,7 @@ fn price_list(arguments: &Arguments, lab: &Lab<'_>, store: &mut Store) -> Result
     Err(Error::Input {
         place: format!("toll {missing}"),
         reason: "it could not be measured here, and there is no bill without it".into(),
-        remedy: "`tollway measure crossings calls` says why".into(),
+        remedy: "`tollway measure crossings --preset calls` says why".into(),
     }
     .into())
 }
