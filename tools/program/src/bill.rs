@@ -164,9 +164,20 @@ impl Lines {
         let moments = &thread.moments;
         let (here, across) = (many(moments.woken_here), many(moments.woken_across));
         let here = if here + across > 0.0 { here / (here + across) } else { 0.0 };
-        let sleeps = many(moments.voluntary);
-        for (placement, share) in [(Placement::Same, here), (Placement::Across, 1.0 - here)] {
-            self.passed(Of::Sleep(placement), sleeps * share, prices.sleep(placement));
+        // All sleeps are known; on which files they were, of those that were counted.
+        let mut slept: BTreeMap<FileKind, f64> = BTreeMap::new();
+        for calls in &thread.calls {
+            *slept.entry(calls.file.kind).or_default() += many(calls.slept);
+        }
+        let all: f64 = slept.values().sum();
+        if all <= 0.0 {
+            slept = BTreeMap::from([(FileKind::None, 1.0)]);
+        }
+        for (file, part) in slept {
+            let sleeps = many(moments.voluntary) * part / all.max(1.0);
+            for (placement, share) in [(Placement::Same, here), (Placement::Across, 1.0 - here)] {
+                self.passed(Of::Sleep(placement), sleeps * share, prices.sleep(file, placement));
+            }
         }
         self.passed(Of::Preemption, many(moments.involuntary), prices.switch());
         self.passed(Of::Fault, many(moments.minor), prices.fault());
@@ -200,7 +211,7 @@ impl Lines {
         }
         for (placement, woke) in [(Placement::Same, calls.woke_here), (Placement::Across, calls.woke_across)]
         {
-            self.passed(Of::Wake(placement), many(woke), prices.wake(placement));
+            self.passed(Of::Wake(placement), many(woke), prices.wake(calls.file.kind, placement));
         }
     }
 }

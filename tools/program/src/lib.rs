@@ -22,6 +22,7 @@ pub mod prices;
 mod route;
 mod terminal;
 pub mod tried;
+pub mod user_side;
 mod ways;
 pub mod what_if;
 mod words;

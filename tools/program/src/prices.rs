@@ -72,7 +72,17 @@ impl Prices<'_> {
     }
 
     /// A system call, by its name and file, that moves so many bytes on the average. `gives` says whether it mostly has a result that is more than 0.
+    ///
+    /// What a call costs in user mode is the program's own time, and not in it.
     pub fn call(&self, call: &str, file: FileKind, bytes: f64, gives: bool) -> Option<Price> {
+        let whole = self.whole_call(call, file, bytes, gives)?;
+        Some(match self.of(&user_side()) {
+            Some(user_side) => Price { keys: whole.keys.clone(), ..whole.less(&user_side) },
+            None => whole,
+        })
+    }
+
+    fn whole_call(&self, call: &str, file: FileKind, bytes: f64, gives: bool) -> Option<Price> {
         let empty =
             || self.of(&TollKey::of(Crossing::Getppid)).map(|price| Price { at_least: true, ..price });
         match route_of(call, file, gives) {
@@ -107,16 +117,16 @@ impl Prices<'_> {
         Some(price)
     }
 
-    /// What who wakes a sleeper pays besides its call.
-    pub fn wake(&self, placement: Placement) -> Option<Price> {
+    /// What who wakes one pays, besides its call, who sleeps in a call on such a file.
+    pub fn wake(&self, file: FileKind, placement: Placement) -> Option<Price> {
         let [wake, sleep] = self.wake_and_sleep(placement)?;
-        Some(self.of_a_hand_over(wake.clone(), [&wake, &sleep], placement))
+        Some(self.of_a_hand_over(wake.clone(), [&wake, &sleep], file, placement))
     }
 
-    /// What who goes to sleep and comes back pays besides its call.
-    pub fn sleep(&self, placement: Placement) -> Option<Price> {
+    /// What who goes to sleep in a call on such a file and comes back pays, besides its call.
+    pub fn sleep(&self, file: FileKind, placement: Placement) -> Option<Price> {
         let [wake, sleep] = self.wake_and_sleep(placement)?;
-        Some(self.of_a_hand_over(sleep.clone(), [&wake, &sleep], placement))
+        Some(self.of_a_hand_over(sleep.clone(), [&wake, &sleep], file, placement))
     }
 
     /// Each by itself, less the calls by which it is measured.
@@ -129,21 +139,38 @@ impl Prices<'_> {
     }
 
     /// A part of a hand-over. On one core a wake-up and a sleep by themselves are more than both at once, where one ends as the other begins: together they are half
-    /// of a round trip by futex, less its calls, and each has its share of that.
-    fn of_a_hand_over(&self, part: Price, [wake, sleep]: [&Price; 2], placement: Placement) -> Price {
-        let key = TollKey::of(Crossing::Futex).placement(placement);
-        let calls = self.of(&single(WAKE_NONE)).zip(self.of(&single(WAIT_CHANGED)));
-        let (Placement::Same, Some(round_trip), Some((wakes, waits))) = (placement, self.of(&key), calls)
-        else {
-            return part;
-        };
-        let both = round_trip.times(0.5).less(&wakes.plus(&waits));
+    /// of a round trip by such a file, less its calls, and each has its share of that.
+    fn of_a_hand_over(
+        &self,
+        part: Price,
+        [wake, sleep]: [&Price; 2],
+        file: FileKind,
+        placement: Placement,
+    ) -> Price {
+        let both = if placement == Placement::Same { self.hand_over(file) } else { None };
         let apart = wake.ns + sleep.ns;
-        if apart <= both.ns || apart <= 0.0 {
-            return part;
-        }
+        let Some(both) = both.filter(|_| apart > 0.0) else { return part };
         let keys = part.keys.iter().chain(both.keys.iter().take(1)).cloned().collect();
         Price { keys, ..both.times(part.ns / apart) }
+    }
+
+    /// From one thread to another on the same core, without the calls: half of a round trip.
+    fn hand_over(&self, file: FileKind) -> Option<Price> {
+        let call = |kind: &str| self.of(&single(kind));
+        let byte = |kind: &str| self.of(&single(kind).size(1));
+        let (round_trip, ask, answer) = match file {
+            FileKind::Pipe => (TollKey::of(Crossing::Pipe), byte("write-pipe")?, byte("read-pipe")?),
+            FileKind::Unix => (TollKey::of(Crossing::UnixStream), byte("write-unix")?, byte("read-unix")?),
+            FileKind::Tcp => {
+                (TollKey::of(Crossing::TcpLoopback).size(1), byte("write-tcp")?, byte("read-tcp")?)
+            }
+            FileKind::Anonymous => {
+                (TollKey::of(Crossing::Eventfd), call("write-eventfd")?, call("read-eventfd")?)
+            }
+            _ => (TollKey::of(Crossing::Futex), call(WAKE_NONE)?, call(WAIT_CHANGED)?),
+        };
+        let round_trip = self.of(&round_trip.placement(Placement::Same))?;
+        Some(round_trip.times(0.5).less(&ask.plus(&answer)))
     }
 
     /// One switch from a process to another on the same core: half a round trip by sched_yield, less the call.
@@ -174,6 +201,11 @@ impl Prices<'_> {
     }
 }
 
+/// What a call costs in user mode: the toll of a call is of both sides, and the kernel's own account has this part among the program's.
+pub fn user_side() -> TollKey {
+    single("user-side")
+}
+
 /// The tolls without which there is no bill; the preset `calls` measures them.
 pub fn needed() -> Vec<TollKey> {
     let mut keys = vec![
@@ -183,6 +215,7 @@ pub fn needed() -> Vec<TollKey> {
         TollKey::of(Crossing::WakeUp).placement(Placement::Same),
         TollKey::of(Crossing::Sleep).placement(Placement::Same),
         TollKey::of(Crossing::Futex).placement(Placement::Same),
+        TollKey::of(Crossing::Pipe).placement(Placement::Same),
         single(WAKE_NONE),
         single(WAIT_CHANGED),
         single("epoll-wait"),

@@ -12,8 +12,9 @@ use tollway_program_tool::command::short_name;
 use tollway_program_tool::document::BillDocument;
 use tollway_program_tool::kept::{Kept, bills_of};
 use tollway_program_tool::observed::{Observed, Output, observe};
-use tollway_program_tool::prices::{Prices, needed};
+use tollway_program_tool::prices::{self, Prices, needed};
 use tollway_program_tool::tried::try_changes;
+use tollway_program_tool::user_side;
 use tollway_store::{RunId, RunSpec, RunState, Store, Tolls};
 
 use super::work::{self, Work};
@@ -45,10 +46,14 @@ pub fn bill(arguments: &Arguments, options: &Bill) -> Result<Ending> {
     let registry = tollway_all::registry();
     let lab = laboratory::lab(&registry)?;
     let mut store = laboratory::store(&arguments.store)?;
+    let name = short_name(&program.command, program.pid);
+    let spec = |title: String| spec(&lab, title, options);
+    if store.tolls(&lab.machine, Timestamp::now() - AGE)?.toll(&prices::user_side()).is_none() {
+        user_side::measure(&mut store, &spec("price list: a call's part in user mode".into()))?;
+    }
     let tolls = price_list(arguments, &lab, &mut store)?;
     let interrupted = interrupt::flag()?;
-    let name = short_name(&program.command, program.pid);
-    let mut kept = Kept::begin(&mut store, &spec(&lab, &name, options), &name)?;
+    let mut kept = Kept::begin(&mut store, &spec(format!("bill of {name}")), &name)?;
     let watched = watched(arguments, options, (&mut store, &mut kept), &tolls, interrupted);
     let state = match &watched {
         Ok(_) if interrupted.load(Ordering::Relaxed) => RunState::Interrupted,
@@ -133,10 +138,10 @@ fn show(arguments: &Arguments, program: &Program, document: &BillDocument, run: 
     Ok(())
 }
 
-fn spec(lab: &Lab<'_>, name: &str, options: &Bill) -> RunSpec {
+fn spec(lab: &Lab<'_>, title: String, options: &Bill) -> RunSpec {
     RunSpec {
         started: Timestamp::now(),
-        title: format!("bill of {name}"),
+        title,
         argv: lab.argv.clone(),
         version: lab.version.clone(),
         seed: options.repeats.seed,
