@@ -11,6 +11,8 @@ mod larger_reads;
 mod one_core;
 mod reuse_memory;
 
+use tollway_watch::FileKind;
+
 use crate::bill::{Bill, Line, Of};
 use crate::document::{TimeDocument, WhatIfDocument};
 use crate::prices::{Price, Prices};
@@ -72,13 +74,32 @@ fn told(change: Change, bill: &Bill) -> WhatIfDocument {
 /// Sleeps and wake-ups of a call from which on somebody waits for what it brings.
 const TURNS: f64 = 0.3;
 
-/// The lines of system calls that move bytes and that nobody waits for: where one end asks and the other answers, calls cannot be gathered.
-fn gatherable(bill: &Bill) -> impl Iterator<Item = (&Line, &str, tollway_watch::FileKind)> {
-    calls(bill).filter(|(line, call, _)| moves_bytes(call) && line.waits < TURNS * line.count)
+/// The lines of system calls that move bytes and that nobody waits for. Where one end asks and the other answers, calls cannot be gathered: they sleep or wake each
+/// other, or on sockets come to about as many reads as writes.
+fn gatherable(bill: &Bill) -> impl Iterator<Item = (&Line, &str, FileKind)> {
+    let moved = |file: FileKind, reads: bool| -> f64 {
+        let of =
+            calls(bill).filter(|(_, call, on)| *on == file && moves_bytes(call) && is_read(call) == reads);
+        of.map(|(line, ..)| line.count - line.failed).sum()
+    };
+    let talks =
+        [FileKind::Tcp, FileKind::Udp, FileKind::Unix, FileKind::Socket, FileKind::Pipe].map(|file| {
+            let (reads, writes) = (moved(file, true), moved(file, false));
+            (file, reads.min(writes) > TURNS * reads.max(writes))
+        });
+    calls(bill).filter(move |(line, call, file)| {
+        let talks = talks.iter().any(|(one, talks)| one == file && *talks);
+        moves_bytes(call) && line.waits < TURNS * line.count && !talks
+    })
+}
+
+/// Whether a call that moves bytes brings them to the program.
+fn is_read(call: &str) -> bool {
+    call.contains("read") || call.starts_with("recv")
 }
 
 /// The lines of system calls, with name and file.
-fn calls(bill: &Bill) -> impl Iterator<Item = (&Line, &str, tollway_watch::FileKind)> {
+fn calls(bill: &Bill) -> impl Iterator<Item = (&Line, &str, FileKind)> {
     bill.lines.iter().filter_map(|line| match &line.of {
         Of::Call(name, file) => Some((line, name.as_str(), *file)),
         _ => None,
