@@ -47,13 +47,7 @@ impl Map {
         Map::with(kind, key, value, entries, 0)
     }
 
-    pub(crate) fn with(
-        kind: MapKind,
-        key: usize,
-        value: usize,
-        entries: u32,
-        flags: u32,
-    ) -> io::Result<Map> {
+    pub(crate) fn with(kind: MapKind, key: usize, value: usize, entries: u32, flags: u32) -> io::Result<Map> {
         let attributes = [pair(kind as u32, key as u32), pair(value as u32, entries), pair(flags, 0)];
         // SAFETY: there is no address among these.
         let made = unsafe { call(MAP_CREATE, &attributes) };
@@ -133,7 +127,10 @@ impl Map {
         one.resize(value.len().next_multiple_of(8), 0);
         let all = one.repeat(self.read / one.len());
         // SAFETY: the kernel reads as many bytes as `get` gets.
-        unsafe { call(MAP_UPDATE, &[pair(number(self.as_fd()), 0), key.as_ptr() as u64, all.as_ptr() as u64, 0]) }.map(drop)
+        unsafe {
+            call(MAP_UPDATE, &[pair(number(self.as_fd()), 0), key.as_ptr() as u64, all.as_ptr() as u64, 0])
+        }
+        .map(drop)
     }
 
     /// Takes the value at a key away; whether there was one.

@@ -37,7 +37,14 @@ impl Table {
         let rows = rows as usize;
         // SAFETY: a new mapping at an address of the kernel's choice.
         let address = unsafe {
-            mmap(ptr::null_mut(), rows * width * 8, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, map.as_fd(), 0)?
+            mmap(
+                ptr::null_mut(),
+                rows * width * 8,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::SHARED,
+                map.as_fd(),
+                0,
+            )?
         };
         let words = NonNull::new(address.cast()).ok_or(io::ErrorKind::InvalidData)?;
         Ok(Table { map, words, rows, width })
@@ -68,7 +75,12 @@ impl Table {
     }
 
     fn word(&self, row: u32, word: usize) -> &AtomicU64 {
-        assert!((row as usize) < self.rows && word < self.width, "the table has {} rows of {} words", self.rows, self.width);
+        assert!(
+            (row as usize) < self.rows && word < self.width,
+            "the table has {} rows of {} words",
+            self.rows,
+            self.width
+        );
         // SAFETY: the word lies within the mapping, which lives as long as this; the kernel's programs write whole aligned words.
         unsafe { self.words.add(row as usize * self.width + word).as_ref() }
     }

@@ -30,9 +30,35 @@ fn counted(program: &str, arguments: &[&str]) -> Option<Vec<Seen>> {
 
 #[test]
 fn what_dd_reads_and_writes() {
-    let Some(seen) = counted("/usr/bin/dd", &["if=/dev/zero", "of=/dev/null", "bs=512", "count=1000", "status=none"]) else { return };
+    let Some(seen) =
+        counted("/usr/bin/dd", &["if=/dev/zero", "of=/dev/null", "bs=512", "count=1000", "status=none"])
+    else {
+        return;
+    };
     for one in &seen {
-        println!("{:?} {} gone {} vol {} invol {} ran {} faults {} minor {}", one.numbers(), one.name(), one.is_gone(), one.word(known::VOLUNTARY), one.word(known::INVOLUNTARY), one.word(known::RAN), one.word(known::FAULTS), one.word(known::MINOR));
-        for c in &one.calls { println!("{} kind {} inode {} what {:x} {} failed {} inside {} results {}", c.number, c.kind, c.inode, c.what, c.word(call::COUNT), c.word(call::FAILED), c.word(call::INSIDE), c.word(call::RESULTS)); }
+        println!(
+            "{:?} {} gone {} vol {} invol {} ran {} faults {} minor {}",
+            one.numbers(),
+            one.name(),
+            one.is_gone(),
+            one.word(known::VOLUNTARY),
+            one.word(known::INVOLUNTARY),
+            one.word(known::RAN),
+            one.word(known::FAULTS),
+            one.word(known::MINOR)
+        );
+        for c in &one.calls {
+            println!(
+                "{} kind {} inode {} what {:x} {} failed {} inside {} results {}",
+                c.number,
+                c.kind,
+                c.inode,
+                c.what,
+                c.word(call::COUNT),
+                c.word(call::FAILED),
+                c.word(call::INSIDE),
+                c.word(call::RESULTS)
+            );
+        }
     }
 }

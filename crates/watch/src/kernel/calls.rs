@@ -96,7 +96,12 @@ pub(super) fn ends(maps: &Maps, fields: &Fields) -> Vec<u64> {
     program.place(not_timed).load(Width::Double, R8, R6, 8).jump_if(When::NotLess, R8, 1, no_failure);
     program.jump_if(When::Equal, R8, 0, out).jump_if(When::Less, R8, MOST_ERRORS, out);
     one_more(&mut program, R9, call::FAILED);
-    program.jump_if(When::Equal, R8, INTERRUPTED, broken_off).jump_if(When::NotLess, R8, RESTARTED.1 + 1, out);
+    program.jump_if(When::Equal, R8, INTERRUPTED, broken_off).jump_if(
+        When::NotLess,
+        R8,
+        RESTARTED.1 + 1,
+        out,
+    );
     program.jump_if(When::Less, R8, RESTARTED.0, out);
     program.place(broken_off).store_constant(Width::Double, R7, thread::BROKEN_OFF, 1).jump(out);
     program.place(no_failure);
@@ -121,7 +126,12 @@ pub(super) fn never_came_back(program: &mut Assembler, maps: &Maps) {
     key_of_call(program);
     look_up(program, &maps.calls, KEY, told_apart);
     for place in [call::COUNT, call::TIMED, call::FAILED] {
-        program.load(Width::Double, R1, R0, place).constant(Operation::Sub, R1, 1).store(Width::Double, R0, place, R1);
+        program.load(Width::Double, R1, R0, place).constant(Operation::Sub, R1, 1).store(
+            Width::Double,
+            R0,
+            place,
+            R1,
+        );
     }
     program.place(told_apart).place(came_back);
 }

@@ -53,7 +53,11 @@ impl Fields {
         };
         let task = |name: &str| field("task_struct", name);
         let beside = |one: i32, other: i32, bytes: i32, what: &str| {
-            if other == one + bytes { Ok(one) } else { Err(lacking(format!("{what} do not stand side by side"))) }
+            if other == one + bytes {
+                Ok(one)
+            } else {
+                Err(lacking(format!("{what} do not stand side by side")))
+            }
         };
         Ok(Fields {
             number: beside(task("pid")?, task("tgid")?, 4, "a task's numbers")?,
@@ -66,14 +70,20 @@ impl Fields {
             processor: task("thread_info")? + field("thread_info", "cpu")?,
             files: task("files")?,
             descriptors: field("files_struct", "fdt")?,
-            most: beside(field("fdtable", "max_fds")?, field("fdtable", "fd")?, 8, "a table of descriptors and its length")?,
+            most: beside(
+                field("fdtable", "max_fds")?,
+                field("fdtable", "fd")?,
+                8,
+                "a table of descriptors and its length",
+            )?,
             inode: field("file", "f_inode")?,
             number_of_inode: field("inode", "i_ino")?,
             mode: field("inode", "i_mode")?,
             device: field("inode", "i_rdev")?,
             file_system: field("inode", "i_sb")?,
             number_of_file_system: field("super_block", "s_dev")?,
-            socket: field("socket_alloc", "socket")? + field("socket", "sk")? - field("socket_alloc", "vfs_inode")?,
+            socket: field("socket_alloc", "socket")? + field("socket", "sk")?
+                - field("socket_alloc", "vfs_inode")?,
             family: field("sock", "__sk_common")? + field("sock_common", "skc_family")?,
             protocol: field("sock", "sk_protocol")?,
         })

@@ -27,7 +27,12 @@ const NUMBER: i16 = -20;
 /// A task's descriptors: include/linux/fdtable.h.
 pub(super) fn note(program: &mut Assembler, maps: &Maps, fields: &Fields) {
     let (none, socket, device, out) = (program.label(), program.label(), program.label(), program.label());
-    program.store_constant(Width::Double, R7, thread::TYPE, 0).store_constant(Width::Double, R7, thread::INODE, 0);
+    program.store_constant(Width::Double, R7, thread::TYPE, 0).store_constant(
+        Width::Double,
+        R7,
+        thread::INODE,
+        0,
+    );
     program.store_constant(Width::Double, R7, thread::WHAT, 0);
     program.jump_if(When::Above, R8, NUMBERS as i32 - 1, none).store(Width::Word, R10, NUMBER, R8);
     look_up(program, &maps.on_files, NUMBER, none);
@@ -43,7 +48,11 @@ pub(super) fn note(program: &mut Assembler, maps: &Maps, fields: &Fields) {
     program.load(Width::Double, R3, R10, FOUND).constant(Operation::Add, R3, fields.most);
     read(program, 16, FOUND, none);
     program.load(Width::Word, R1, R10, FOUND).jump_if_both(When::NotAbove, R1, R9, none);
-    program.load(Width::Double, R3, R10, SECOND).constant(Operation::ShiftLeft, R9, 3).register(Operation::Add, R3, R9);
+    program.load(Width::Double, R3, R10, SECOND).constant(Operation::ShiftLeft, R9, 3).register(
+        Operation::Add,
+        R3,
+        R9,
+    );
     read(program, 8, FOUND, none);
     program.load(Width::Double, R3, R10, FOUND).jump_if(When::Equal, R3, 0, none);
     program.constant(Operation::Add, R3, fields.inode);
@@ -53,7 +62,12 @@ pub(super) fn note(program: &mut Assembler, maps: &Maps, fields: &Fields) {
     keep(program, 8, thread::INODE);
     program.register(Operation::Move, R3, R9).constant(Operation::Add, R3, fields.mode);
     read(program, 2, FOUND, none);
-    program.load(Width::Half, R1, R10, FOUND).constant(Operation::ShiftRight, R1, 12).store(Width::Double, R7, thread::TYPE, R1);
+    program.load(Width::Half, R1, R10, FOUND).constant(Operation::ShiftRight, R1, 12).store(
+        Width::Double,
+        R7,
+        thread::TYPE,
+        R1,
+    );
     program.jump_if(When::Equal, R1, SOCKET, socket);
     program.jump_if(When::Equal, R1, CHARACTER, device).jump_if(When::Equal, R1, BLOCK, device);
     program.jump_if(When::Equal, R1, PIPE, out);

@@ -5,8 +5,8 @@ use std::io;
 
 use tollway_core::{Error, Result};
 
-use super::layout::{call, key, thread, word};
 use super::Kernel;
+use super::layout::{call, key, thread, word};
 
 /// Words of what is known of calls.
 const WORDS: usize = call::SIZE / 8;

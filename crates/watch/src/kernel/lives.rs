@@ -27,13 +27,21 @@ pub(super) fn begins(maps: &Maps, fields: &Fields, processes_too: bool) -> Vec<u
         program.jump_if_both(When::Different, R1, R2, out);
     }
     program.store_constant(Width::Word, R10, CHILDS_SLOT, 0);
-    program.map(R1, maps.free.as_fd()).register(Operation::Move, R2, R10).constant(Operation::Add, R2, CHILDS_SLOT.into());
+    program.map(R1, maps.free.as_fd()).register(Operation::Move, R2, R10).constant(
+        Operation::Add,
+        R2,
+        CHILDS_SLOT.into(),
+    );
     program.call(Helper::Pop).jump_if(When::Different, R0, 0, none);
     look_up(&mut program, &maps.threads, CHILDS_SLOT, none);
     program.register(Operation::Move, R8, R0);
     program.load(Width::Double, R1, R10, CHILD).store(Width::Double, R8, thread::NUMBER, R1);
     program.store_constant(Width::Double, R8, thread::FRESH, 1);
-    program.map(R1, maps.slots.as_fd()).register(Operation::Move, R2, R10).constant(Operation::Add, R2, CHILD.into());
+    program.map(R1, maps.slots.as_fd()).register(Operation::Move, R2, R10).constant(
+        Operation::Add,
+        R2,
+        CHILD.into(),
+    );
     program.register(Operation::Move, R3, R10).constant(Operation::Add, R3, CHILDS_SLOT.into());
     program.constant(Operation::Move, R4, 0).call(Helper::MapUpdate).jump_if(When::Equal, R0, 0, out);
     program.place(none);
@@ -57,12 +65,29 @@ pub(super) fn becomes(maps: &Maps, fields: &Fields) -> Vec<u64> {
     program.register(Operation::Move, R7, R0);
     program.load(Width::Double, R3, R6, 0).constant(Operation::Add, R3, fields.number);
     read(&mut program, 4, NOW, out);
-    program.load(Width::Word, R1, R10, BEFORE).load(Width::Word, R2, R10, NOW).jump_if_both(When::Equal, R1, R2, out);
+    program.load(Width::Word, R1, R10, BEFORE).load(Width::Word, R2, R10, NOW).jump_if_both(
+        When::Equal,
+        R1,
+        R2,
+        out,
+    );
     program.store(Width::Word, R7, thread::NUMBER, R2);
-    program.map(R1, maps.slots.as_fd()).register(Operation::Move, R2, R10).constant(Operation::Add, R2, BEFORE.into());
+    program.map(R1, maps.slots.as_fd()).register(Operation::Move, R2, R10).constant(
+        Operation::Add,
+        R2,
+        BEFORE.into(),
+    );
     program.call(Helper::MapDelete);
-    program.map(R1, maps.slots.as_fd()).register(Operation::Move, R2, R10).constant(Operation::Add, R2, NOW.into());
-    program.register(Operation::Move, R3, R10).constant(Operation::Add, R3, SLOT.into()).constant(Operation::Move, R4, 0);
+    program.map(R1, maps.slots.as_fd()).register(Operation::Move, R2, R10).constant(
+        Operation::Add,
+        R2,
+        NOW.into(),
+    );
+    program.register(Operation::Move, R3, R10).constant(Operation::Add, R3, SLOT.into()).constant(
+        Operation::Move,
+        R4,
+        0,
+    );
     program.call(Helper::MapUpdate);
     // This processor may remember the number as that of the thread which had it before.
     program.store_constant(Width::Word, R10, -4, 0);

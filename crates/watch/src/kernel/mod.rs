@@ -193,7 +193,8 @@ impl Kernel {
         let failed = |e: io::Error| failed("taking back the slots of the dead", e);
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
         let now = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
-        let long_ago = if self.counting.is_empty() { now } else { now.saturating_sub(LAST_SWITCH.as_nanos() as u64) };
+        let long_ago =
+            if self.counting.is_empty() { now } else { now.saturating_sub(LAST_SWITCH.as_nanos() as u64) };
         for slot in self.taken() {
             let died = self.maps.threads.get(slot, word(thread::DIED));
             if died == 0 || died > long_ago {

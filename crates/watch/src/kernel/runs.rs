@@ -27,7 +27,11 @@ pub(super) fn who_runs(program: &mut Assembler, maps: &Maps, none: Label) {
     program.call(Helper::ThreadAndProcess).store(Width::Word, R10, NUMBER, R0);
     look_up(program, &maps.processors, -4, none);
     program.load(Width::Double, R1, R0, processor::LAST).load(Width::Word, R2, R10, NUMBER);
-    program.register(Operation::Move, R3, R1).constant(Operation::ShiftLeft, R3, 32).constant(Operation::ShiftRight, R3, 32);
+    program.register(Operation::Move, R3, R1).constant(Operation::ShiftLeft, R3, 32).constant(
+        Operation::ShiftRight,
+        R3,
+        32,
+    );
     program.constant(Operation::ShiftRight, R1, 32).jump_if_both(When::Equal, R3, R2, known);
     program.register(Operation::Move, R9, R0);
     look_up(program, &maps.slots, NUMBER, not_watched);
@@ -44,7 +48,11 @@ pub(super) fn who_runs(program: &mut Assembler, maps: &Maps, none: Label) {
 /// Notes with a processor that the thread whose number is at [`NUMBER`] of the stack has this slot; in one step, so that one does not get another's. `R2` and `R3`
 /// are lost.
 pub(super) fn remember(program: &mut Assembler, processor: Register, slot: Register) {
-    program.load(Width::Word, R2, R10, NUMBER).register(Operation::Move, R3, slot).constant(Operation::ShiftLeft, R3, 32);
+    program.load(Width::Word, R2, R10, NUMBER).register(Operation::Move, R3, slot).constant(
+        Operation::ShiftLeft,
+        R3,
+        32,
+    );
     program.register(Operation::Or, R3, R2).store(Width::Double, processor, processor::LAST, R3);
 }
 
@@ -78,7 +86,12 @@ pub(super) fn who_is(program: &mut Assembler, maps: &Maps, fields: &Fields, task
 /// Reads so many bytes of the kernel, at the address in `R3`, to a place of the stack; leads to `none` where that cannot be read.
 pub(super) fn read(program: &mut Assembler, bytes: i32, to: i16, none: Label) {
     program.register(Operation::Move, R1, R10).constant(Operation::Add, R1, to.into());
-    program.constant(Operation::Move, R2, bytes).call(Helper::ReadKernel).jump_if(When::Different, R0, 0, none);
+    program.constant(Operation::Move, R2, bytes).call(Helper::ReadKernel).jump_if(
+        When::Different,
+        R0,
+        0,
+        none,
+    );
 }
 
 /// Reads so many bytes of the kernel, at the address in `R3`, to a place of what is known of `R7`.
@@ -89,12 +102,22 @@ pub(super) fn keep(program: &mut Assembler, bytes: i32, to: i16) {
 
 /// `[at + offset] += register`, where nobody else writes there.
 pub(super) fn add(program: &mut Assembler, at: Register, offset: i16, what: Register) {
-    program.load(Width::Double, R1, at, offset).register(Operation::Add, R1, what).store(Width::Double, at, offset, R1);
+    program.load(Width::Double, R1, at, offset).register(Operation::Add, R1, what).store(
+        Width::Double,
+        at,
+        offset,
+        R1,
+    );
 }
 
 /// `[at + offset] += 1`, where nobody else writes there.
 pub(super) fn one_more(program: &mut Assembler, at: Register, offset: i16) {
-    program.load(Width::Double, R1, at, offset).constant(Operation::Add, R1, 1).store(Width::Double, at, offset, R1);
+    program.load(Width::Double, R1, at, offset).constant(Operation::Add, R1, 1).store(
+        Width::Double,
+        at,
+        offset,
+        R1,
+    );
 }
 
 /// Any tracepoint whose passages are counted for who runs: one more at this place.

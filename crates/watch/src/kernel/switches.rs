@@ -36,7 +36,11 @@ pub(super) fn switched(maps: &Maps, fields: &Fields) -> Vec<u64> {
     // Its processor time is complete now, and not before.
     program.place(lives).load(Width::Double, R3, R6, 8).constant(Operation::Add, R3, fields.ran);
     keep(&mut program, 8, thread::RAN);
-    program.map(R1, maps.slots.as_fd()).register(Operation::Move, R2, R10).constant(Operation::Add, R2, NUMBER.into());
+    program.map(R1, maps.slots.as_fd()).register(Operation::Move, R2, R10).constant(
+        Operation::Add,
+        R2,
+        NUMBER.into(),
+    );
     program.call(Helper::MapDelete);
     program.store_constant(Width::Double, R7, thread::GONE, 1).jump(comes);
     program.place(stays_ready);
@@ -60,7 +64,12 @@ pub(super) fn switched(maps: &Maps, fields: &Fields) -> Vec<u64> {
     program.load(Width::Double, R1, R7, thread::LAST).store(Width::Double, R7, thread::LAST, R0);
     program.jump_if(When::Equal, R1, 0, not_moved).jump_if_both(When::Equal, R1, R0, not_moved);
     one_more(&mut program, R7, thread::MIGRATIONS);
-    program.place(not_moved).load(Width::Double, R9, R7, thread::WOKEN_BY).jump_if(When::Equal, R9, 0, nobody);
+    program.place(not_moved).load(Width::Double, R9, R7, thread::WOKEN_BY).jump_if(
+        When::Equal,
+        R9,
+        0,
+        nobody,
+    );
     program.store_constant(Width::Double, R7, thread::WOKEN_BY, 0);
     program.jump_if_both(When::Different, R0, R9, across);
     one_more(&mut program, R7, thread::WOKEN_HERE);
@@ -90,7 +99,12 @@ pub(super) fn woken(maps: &Maps, fields: &Fields) -> Vec<u64> {
     // Who is woken.
     program.place(sleeper).load(Width::Double, R9, R6, 0);
     who_is(&mut program, maps, fields, R9, out);
-    program.call(Helper::Processor).constant(Operation::Add, R0, 1).store(Width::Double, R7, thread::WOKEN_BY, R0);
+    program.call(Helper::Processor).constant(Operation::Add, R0, 1).store(
+        Width::Double,
+        R7,
+        thread::WOKEN_BY,
+        R0,
+    );
     program.place(out).end(0);
     program.finish()
 }

@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 
 use tollway_core::{Error, Missing, Result};
 
+use super::Kernel;
+use super::clocks::Clocks;
 use super::cost::Cost;
 use super::harvest::{Call, Seen};
 use super::kind::kind_of;
 use super::layout::{call, thread};
-use super::Kernel;
-use super::clocks::Clocks;
 use crate::counts::{Calls, Counts, File, Moments, Thread};
 use crate::living::{Life, life_of, threads_of};
 use crate::start::started;
@@ -226,7 +226,8 @@ impl Watch {
         let mut events = ended as f64 * self.cost.call_on_file.as_secs_f64();
         for (number, one) in &self.living {
             let all: u64 = one.calls.iter().map(|call| call.word(call::COUNT)).sum();
-            let files: u64 = one.calls.iter().filter(|call| call.kind != 0).map(|call| call.word(call::COUNT)).sum();
+            let files: u64 =
+                one.calls.iter().filter(|call| call.kind != 0).map(|call| call.word(call::COUNT)).sum();
             let switches = one.word(thread::VOLUNTARY) + one.word(thread::INVOLUNTARY);
             events += (all - files) as f64 * self.cost.call.as_secs_f64();
             events += (files + switches) as f64 * self.cost.call_on_file.as_secs_f64();
