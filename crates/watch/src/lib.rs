@@ -12,6 +12,7 @@ pub mod kernel;
 mod living;
 pub mod numbers;
 pub mod proc;
+mod scale;
 mod start;
 pub mod traced;
 mod waiting;

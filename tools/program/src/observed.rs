@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use tollway_core::{Error, Missing, Result};
-use tollway_watch::{Counts, FileKind};
+use tollway_watch::Counts;
 use tollway_watch::kernel::{Cost, Watch};
 
 use crate::args::Program;
@@ -20,8 +20,6 @@ use crate::names::Names;
 const TO_END: Duration = Duration::from_secs(5);
 /// How long it is slept at the most: a person who interrupts does not wait longer.
 const NAP: Duration = Duration::from_millis(100);
-/// Seconds of processor time without which a share of it says nothing.
-const FEW: f64 = 0.005;
 /// What a thread has left to do in the kernel when its process' end is told.
 const LAST_SWITCH: Duration = Duration::from_millis(20);
 
@@ -102,38 +100,19 @@ pub fn observe(options: &Program, aside: bool, interrupted: &AtomicBool) -> Resu
 }
 
 impl Observed {
-    /// How often what was counted really happened: more often, where it was counted in slices of time. What a program does goes by the time that it runs, less
-    /// what watching takes of that: while it is counted it does less in a second.
+    /// How often what was counted really happened.
     pub fn scale(&self) -> f64 {
-        if !self.is_sliced() {
-            return 1.0;
-        }
-        let ran: f64 = self.counts.threads.iter().filter_map(|thread| thread.ran).map(|ran| ran.as_secs_f64()).sum();
-        let counted = self.counts.ran_counted.unwrap_or_default().as_secs_f64();
-        let cost = self.cost_of_counting();
-        let by_time = self.counts.watched.as_secs_f64() / self.counts.counted.as_secs_f64().max(1e-9);
-        let (all, part) = (ran - cost, counted - cost);
-        // Where it ran too little to say, by the time that went by.
-        if counted > FEW && part > 0.1 * counted { (all / part).max(1.0) } else { by_time.max(1.0) }
+        self.counts.scale(self.cost.unwrap_or_default())
     }
 
-    /// Processor time of the watched that counting took, in seconds: events × what each adds.
+    /// Processor time of the watched that counting took, in seconds.
     pub fn cost_of_counting(&self) -> f64 {
-        let cost = self.cost.unwrap_or_default();
-        let (call, on_file) = (cost.call.as_secs_f64(), cost.call_on_file.as_secs_f64());
-        let calls = self.counts.threads.iter().flat_map(|thread| &thread.calls);
-        let calls: f64 = calls
-            .map(|calls| calls.count as f64 * if calls.file.kind == FileKind::None { call } else { on_file })
-            .sum();
-        let switches = self.counts.threads.iter().map(|thread| {
-            thread.moments.voluntary.unwrap_or(0) + thread.moments.involuntary.unwrap_or(0)
-        });
-        calls + switches.sum::<u64>() as f64 * on_file
+        self.counts.cost_of_counting(self.cost.unwrap_or_default())
     }
 
     /// Whether it was counted in slices of time.
     pub fn is_sliced(&self) -> bool {
-        self.counts.counted.as_secs_f64() < 0.98 * self.counts.watched.as_secs_f64()
+        self.counts.is_sliced()
     }
 
     /// The exit code that a shell would tell.

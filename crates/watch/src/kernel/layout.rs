@@ -1,6 +1,7 @@
 //! What programs in the kernel and this one share: where which number stands. All are of 64 bits where nothing else is said.
 
-/// Numbers of system calls that are told apart; the last stands for all beyond it. x86-64 had 470 in Linux 6.18.
+/// Numbers of system calls that are told apart; the last stands for all beyond it, and for those of other tables (32-bit, x32), whose numbers mean
+/// other calls. x86-64 had 470 in Linux 6.18.
 pub const NUMBERS: u32 = 512;
 
 /// What each processor knows.
@@ -79,8 +80,20 @@ pub mod thread {
     pub const NAME: i16 = 240;
     /// Not 0 once it has left its processor for ever: nobody writes to the slot any more.
     pub const GONE: i16 = 256;
+    /// Calls that came back: all together, as what follows.
+    pub const CALLS: i16 = 272;
+    /// Those that failed.
+    pub const FAILED: i16 = 280;
+    /// Nanoseconds in calls, on a processor; of those whose beginning was seen.
+    pub const IN_CALLS: i16 = 288;
+    /// Nanoseconds in them, away from it.
+    pub const AWAY_IN_CALLS: i16 = 296;
+    /// How many its calls woke that had slept on the same processor.
+    pub const WAKES_HERE: i16 = 304;
+    /// How many they woke that had slept on another one.
+    pub const WAKES_ACROSS: i16 = 312;
     /// Bytes.
-    pub const SIZE: usize = 272;
+    pub const SIZE: usize = 320;
 }
 
 /// Which calls are counted together.

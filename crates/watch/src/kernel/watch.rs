@@ -38,22 +38,18 @@ pub struct Watch {
     counted: Duration,
     counting_since: Option<Instant>,
     /// How long the watched had run when this stretch of counting began, and how long they ran in those before.
-    clocks: Clocks,
+    ran_before: Duration,
     ran: Duration,
+    clocks: Clocks,
     due: Instant,
-    before: Spent,
+    /// What watching had cost when it was asked last, and of that what it cost those who have ended: in seconds.
+    spent_before: f64,
+    spent_on_ended: f64,
     lot: u64,
     /// What threads had done when they were first watched.
     earlier: BTreeMap<u32, Life>,
     living: BTreeMap<u32, Seen>,
     ended: BTreeMap<(u32, String), Thread>,
-}
-
-/// What watching has cost the watched so far, and how long these ran.
-#[derive(Clone, Copy, Debug, Default)]
-struct Spent {
-    cost: Duration,
-    ran: Duration,
 }
 
 impl Watch {
@@ -74,10 +70,12 @@ impl Watch {
             begun: now,
             counted: Duration::ZERO,
             counting_since: None,
-            clocks: Clocks::default(),
+            ran_before: Duration::ZERO,
             ran: Duration::ZERO,
+            clocks: Clocks::default(),
             due: now,
-            before: Spent::default(),
+            spent_before: 0.0,
+            spent_on_ended: 0.0,
             lot: u64::from(std::process::id()) | 1 << 32,
             earlier: BTreeMap::new(),
             living: BTreeMap::new(),
@@ -164,20 +162,21 @@ impl Watch {
     /// Asks what it cost to count so long, and stops for a while if that was more than is allowed.
     fn look(&mut self, counted: Duration) -> Result<Duration> {
         self.collect()?;
-        let (spent, before) = (self.spent(), self.before);
-        let cost = spent.cost.saturating_sub(before.cost);
-        let time = counted.max(spent.ran.saturating_sub(before.ran));
-        self.before = spent;
-        let share = cost.as_secs_f64() / time.as_secs_f64().max(1e-9);
+        let ran = self.ran;
+        self.end_stretch();
+        let ran = self.ran.saturating_sub(ran);
+        let spent = self.spent();
+        let cost = (spent - self.spent_before).max(0.0);
+        self.spent_before = spent;
+        let share = cost / counted.max(ran).as_secs_f64().max(1e-9);
         match self.allowed {
             Some(allowed) if share > allowed => {
-                self.stop();
+                self.kernel.pause();
                 let rest = counted.as_secs_f64() * (share / allowed - 1.0) * self.between(0.5, 1.5);
                 Ok(Duration::from_secs_f64(rest.min(LONGEST.as_secs_f64())).max(SHORTEST))
             }
+            // Each stretch is judged by itself.
             _ => {
-                // Each stretch is judged by itself.
-                self.end_stretch();
                 self.begin_stretch();
                 Ok(LOOK)
             }
@@ -187,29 +186,25 @@ impl Watch {
     /// Counts from now on.
     fn count(&mut self) -> Result<()> {
         if self.counting_since.is_none() {
-            self.kernel.begin()?;
+            self.kernel.begin_with_calls()?;
+            self.collect()?;
             self.begin_stretch();
+            self.kernel.begin_the_rest()?;
             self.due = Instant::now() + SLICE;
         }
         Ok(())
     }
 
     fn begin_stretch(&mut self) {
+        self.ran_before = self.clocks.now(&self.kernel.processes());
         self.counting_since = Some(Instant::now());
-        self.clocks = Clocks::of(self.kernel.processes().into_iter());
     }
 
     fn end_stretch(&mut self) {
         if let Some(since) = self.counting_since.take() {
             self.counted += since.elapsed();
-            self.ran += Clocks::of(self.kernel.processes().into_iter()).since(&self.clocks);
+            self.ran += self.clocks.now(&self.kernel.processes()).saturating_sub(self.ran_before);
         }
-    }
-
-    /// Counts no more.
-    fn stop(&mut self) {
-        self.end_stretch();
-        self.kernel.pause();
     }
 
     /// A number between two, evenly: by a generator of Marsaglia's (Xorshift RNGs, 2003), which is good enough to miss a rhythm.
@@ -220,22 +215,18 @@ impl Watch {
         low + (high - low) * (self.lot >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    fn spent(&self) -> Spent {
-        let mut spent = Spent::default();
-        let ended = self.ended.values().flat_map(|one| &one.calls).map(|calls| calls.count).sum::<u64>();
-        let mut events = ended as f64 * self.cost.call_on_file.as_secs_f64();
-        for (number, one) in &self.living {
-            let all: u64 = one.calls.iter().map(|call| call.word(call::COUNT)).sum();
-            let files: u64 =
-                one.calls.iter().filter(|call| call.kind != 0).map(|call| call.word(call::COUNT)).sum();
-            let switches = one.word(thread::VOLUNTARY) + one.word(thread::INVOLUNTARY);
-            events += (all - files) as f64 * self.cost.call.as_secs_f64();
-            events += (files + switches) as f64 * self.cost.call_on_file.as_secs_f64();
-            spent.ran += life_of(*number, one.numbers().1).map_or(Duration::ZERO, |life| life.ran);
-        }
-        spent.ran += self.ended.values().filter_map(|one| one.ran).sum::<Duration>();
-        spent.cost = Duration::from_secs_f64(events);
-        spent
+    /// What watching has cost the watched so far, in seconds.
+    fn spent(&self) -> f64 {
+        self.spent_on_ended + self.living.values().map(|one| self.spent_on(one)).sum::<f64>()
+    }
+
+    fn spent_on(&self, one: &Seen) -> f64 {
+        let on_file = one.calls.iter().filter(|call| call.kind != 0);
+        let on_file: u64 = on_file.map(|call| call.word(call::COUNT)).sum();
+        let others = one.word(thread::CALLS).saturating_sub(on_file);
+        let switches = one.word(thread::VOLUNTARY) + one.word(thread::INVOLUNTARY);
+        others as f64 * self.cost.call.as_secs_f64()
+            + (on_file + switches) as f64 * self.cost.call_on_file.as_secs_f64()
     }
 
     /// Reads what was counted.
@@ -245,14 +236,9 @@ impl Watch {
             let (number, process) = seen.numbers();
             if seen.is_gone() {
                 let earlier = self.earlier.remove(&number).unwrap_or_default();
-                let last = Life {
-                    name: seen.name(),
-                    minor: seen.word(thread::MINOR),
-                    major: seen.word(thread::MAJOR),
-                    user: Duration::from_nanos(seen.word(thread::USER)),
-                    system: Duration::from_nanos(seen.word(thread::SYSTEM)),
-                    ran: Duration::from_nanos(seen.word(thread::RAN)),
-                };
+                let last = last_of(&seen);
+                self.clocks.ended(process, last.ran);
+                self.spent_on_ended += self.spent_on(&seen);
                 let ended = told(&seen, &last, &earlier);
                 let same = self.ended.entry((process, ended.name.clone())).or_default();
                 same.number = ended.number;
@@ -274,13 +260,15 @@ impl Watch {
         self.collect()?;
         let living = self.living.iter().map(|(number, seen)| {
             let earlier = self.earlier.get(number).cloned().unwrap_or_default();
-            let life = life_of(*number, seen.numbers().1).unwrap_or_else(|| earlier.clone());
+            let life = match seen.word(thread::DIED) {
+                0 => life_of(*number, seen.numbers().1).unwrap_or_else(|| earlier.clone()),
+                _ => last_of(seen),
+            };
             told(seen, &life, &earlier)
         });
         let threads = living.chain(self.ended.values().cloned()).collect();
-        let is_counting = self.counting_since.is_some();
-        self.end_stretch();
-        if is_counting {
+        if self.counting_since.is_some() {
+            self.end_stretch();
             self.begin_stretch();
         }
         Ok(Counts {
@@ -288,8 +276,20 @@ impl Watch {
             watched: self.begun.elapsed(),
             counted: self.counted,
             ran_counted: Some(self.ran),
-            lost: self.kernel.lost(),
+            lost: self.kernel.lost()?,
         })
+    }
+}
+
+/// The life of a thread that has ended, as the kernel's programs noted it then.
+fn last_of(seen: &Seen) -> Life {
+    Life {
+        name: seen.name(),
+        minor: seen.word(thread::MINOR),
+        major: seen.word(thread::MAJOR),
+        user: Duration::from_nanos(seen.word(thread::USER)),
+        system: Duration::from_nanos(seen.word(thread::SYSTEM)),
+        ran: Duration::from_nanos(seen.word(thread::RAN)),
     }
 }
 
