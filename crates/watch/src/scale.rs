@@ -30,9 +30,10 @@ impl Counts {
         let calls: f64 = calls
             .map(|calls| calls.count as f64 * if calls.file.kind == FileKind::None { call } else { on_file })
             .sum();
-        let switches = self.threads.iter().map(|thread| {
-            thread.moments.voluntary.unwrap_or(0) + thread.moments.involuntary.unwrap_or(0)
-        });
+        let switches = self
+            .threads
+            .iter()
+            .map(|thread| thread.moments.voluntary.unwrap_or(0) + thread.moments.involuntary.unwrap_or(0));
         calls + switches.sum::<u64>() as f64 * on_file
     }
 

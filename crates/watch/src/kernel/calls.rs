@@ -5,10 +5,10 @@ use tollway_bpf::assembler::{Assembler, Helper, Label, Operation, When, Width};
 
 use std::os::fd::AsFd;
 
+use super::fields::COMPAT;
 use super::files;
 use super::layout::{NUMBERS, call, key, thread, whole};
 use super::runs::{SLOT, add, look_up, one_more, read, who_runs};
-use super::fields::COMPAT;
 use super::{Detail, Fields, Maps};
 
 /// The greatest error number (linux/err.h, MAX_ERRNO): results from there to -1 are failures.
@@ -94,9 +94,7 @@ fn in_all(program: &mut Assembler) {
     program.load(Width::Double, R2, R7, thread::AWAY).register(Operation::Sub, R9, R2);
     add(program, R7, thread::AWAY_IN_CALLS, R2);
     add(program, R7, thread::IN_CALLS, R9);
-    for (from, to) in
-        [(thread::WOKE_HERE, thread::WAKES_HERE), (thread::WOKE_ACROSS, thread::WAKES_ACROSS)]
-    {
+    for (from, to) in [(thread::WOKE_HERE, thread::WAKES_HERE), (thread::WOKE_ACROSS, thread::WAKES_ACROSS)] {
         program.load(Width::Double, R2, R7, from);
         add(program, R7, to, R2);
     }

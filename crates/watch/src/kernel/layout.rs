@@ -24,7 +24,7 @@ pub mod thread {
     pub const AWAY: i16 = 24;
     /// How often it went to sleep in that call.
     pub const SLEPT: i16 = 32;
-    /// How many it woke in that call that had slept on the same processor.
+    /// How many it woke in that call that had slept on the same processor; those that an interrupt woke meanwhile are among them.
     pub const WOKE_HERE: i16 = 40;
     /// How many it woke in that call that had slept on another one.
     pub const WOKE_ACROSS: i16 = 48;
@@ -74,7 +74,7 @@ pub mod thread {
     pub const USER: i16 = 216;
     /// Processor time in the kernel in its life, as the kernel's ticks found it.
     pub const SYSTEM: i16 = 224;
-    /// Processor time in its life, exactly.
+    /// Processor time in its life, exactly once it has [`LEFT`].
     pub const RAN: i16 = 232;
     /// Its name, 16 bytes.
     pub const NAME: i16 = 240;
@@ -92,8 +92,10 @@ pub mod thread {
     pub const WAKES_HERE: i16 = 304;
     /// How many they woke that had slept on another one.
     pub const WAKES_ACROSS: i16 = 312;
+    /// When it left its processor for ever; 0 before. Its processor time is complete then, and not before.
+    pub const LEFT: i16 = 320;
     /// Bytes.
-    pub const SIZE: usize = 320;
+    pub const SIZE: usize = 328;
 }
 
 /// Which calls are counted together.

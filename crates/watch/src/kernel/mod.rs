@@ -20,7 +20,7 @@ mod runs;
 mod switches;
 mod watch;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::time::Duration;
 
@@ -35,7 +35,9 @@ pub use cost::Cost;
 pub use harvest::Seen;
 pub use watch::Watch;
 
-/// A thread that ended so long ago has left its processor.
+/// As long as it takes at the most from one program at a switch to the next.
+const LEAVES: Duration = Duration::from_millis(1);
+/// A thread that ended so long ago has left its processor, even if nobody saw that.
 const LAST_SWITCH: Duration = Duration::from_secs(1);
 
 /// Programs that come first: switches and wake-ups, and then calls. Who runs is known before what they do is counted.
@@ -79,6 +81,7 @@ impl Kernel {
         let fields = Fields::found().map_err(Error::Missing)?;
         let maps = Maps::new(detail).map_err(|e| failed("making their memory", e))?;
         let lives = [
+            ("sched_switch", lives::leaves(&maps, &fields)),
             ("sched_process_exit", lives::ends(&maps, &fields)),
             ("sched_process_exec", lives::becomes(&maps, &fields)),
             ("sched_process_fork", lives::begins(&maps, &fields, processes)),
@@ -215,6 +218,19 @@ impl Kernel {
         self.look_again()
     }
 
+    /// The processes that have slots, with the processor time of those of their threads that have ended.
+    fn ran(&self) -> BTreeMap<u32, Duration> {
+        let mut all: BTreeMap<u32, Duration> = BTreeMap::new();
+        for slot in self.taken() {
+            let ran =
+                all.entry((self.maps.threads.get(slot, word(thread::NUMBER)) >> 32) as u32).or_default();
+            if self.maps.threads.get(slot, word(thread::DIED)) != 0 {
+                *ran += Duration::from_nanos(self.maps.threads.get(slot, word(thread::RAN)));
+            }
+        }
+        all
+    }
+
     /// The processes that are watched.
     pub fn processes(&self) -> BTreeSet<u32> {
         let alive = self.taken().filter(|slot| self.maps.threads.get(*slot, word(thread::DIED)) == 0);
@@ -226,17 +242,20 @@ impl Kernel {
         (1..SLOTS).filter(|slot| self.maps.threads.get(*slot, word(thread::NUMBER)) != 0)
     }
 
-    /// Who has ended and cannot be seen to leave its processor for ever is gone: as long as it is not counted nobody keeps account of that, and the first
-    /// thread of a process in which another one calls exec has another number by then.
+    /// Who has left its processor for ever is gone. The first thread of a process in which another one calls exec is not seen to leave: it has another number by
+    /// then.
     fn bury(&self) -> Result<()> {
         let failed = |e: io::Error| failed("taking back the slots of the dead", e);
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
         let now = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
-        let long_ago =
-            if self.counting.is_empty() { now } else { now.saturating_sub(LAST_SWITCH.as_nanos() as u64) };
+        let is = |slot, what, ago: Duration| {
+            let when = self.maps.threads.get(slot, word(what));
+            when != 0 && when <= now.saturating_sub(ago.as_nanos() as u64)
+        };
+        // Who has just left: the program that counts switches may be at it.
+        let just = if self.counting.is_empty() { Duration::ZERO } else { LEAVES };
         for slot in self.taken() {
-            let died = self.maps.threads.get(slot, word(thread::DIED));
-            if died == 0 || died > long_ago {
+            if !is(slot, thread::LEFT, just) && !is(slot, thread::DIED, LAST_SWITCH) {
                 continue;
             }
             let number = (self.maps.threads.get(slot, word(thread::NUMBER)) as u32).to_ne_bytes();
@@ -261,7 +280,11 @@ impl Kernel {
     /// # Errors
     /// The kernel's.
     pub fn lost(&self) -> Result<u64> {
-        let programs = self.lives.iter().map(|(program, _)| program).chain(self.programs.iter().map(|(_, program)| program));
+        let programs = self
+            .lives
+            .iter()
+            .map(|(program, _)| program)
+            .chain(self.programs.iter().map(|(_, program)| program));
         let missed = programs.map(Program::missed).sum::<io::Result<u64>>();
         let missed = missed.map_err(|e| failed("asking what they missed", e))?;
         let no_room = |what| self.maps.whole.get(0, word(what));

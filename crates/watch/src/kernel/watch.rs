@@ -5,6 +5,7 @@
 //! what a program does in a rhythm is met as often as it happens.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
@@ -113,9 +114,10 @@ impl Watch {
                 )));
             }
             for (thread, process) in threads {
-                if !self.earlier.contains_key(&thread) {
-                    let Some(life) = life_of(thread, process) else { continue };
-                    self.earlier.insert(thread, life);
+                if let Entry::Vacant(place) = self.earlier.entry(thread)
+                    && let Some(life) = life_of(thread, process)
+                {
+                    place.insert(life);
                     self.kernel.add(thread, process)?;
                 }
             }
@@ -187,7 +189,6 @@ impl Watch {
     fn count(&mut self) -> Result<()> {
         if self.counting_since.is_none() {
             self.kernel.begin_with_calls()?;
-            self.collect()?;
             self.begin_stretch();
             self.kernel.begin_the_rest()?;
             self.due = Instant::now() + SLICE;
@@ -196,14 +197,15 @@ impl Watch {
     }
 
     fn begin_stretch(&mut self) {
-        self.ran_before = self.clocks.now(&self.kernel.processes());
+        self.ran_before = self.clocks.now(&self.kernel.ran());
         self.counting_since = Some(Instant::now());
     }
 
     fn end_stretch(&mut self) {
         if let Some(since) = self.counting_since.take() {
             self.counted += since.elapsed();
-            self.ran += self.clocks.now(&self.kernel.processes()).saturating_sub(self.ran_before);
+            let now = self.clocks.now(&self.kernel.ran());
+            self.ran += now.saturating_sub(self.ran_before);
         }
     }
 
@@ -221,12 +223,13 @@ impl Watch {
     }
 
     fn spent_on(&self, one: &Seen) -> f64 {
+        let cost = self.cost;
         let on_file = one.calls.iter().filter(|call| call.kind != 0);
         let on_file: u64 = on_file.map(|call| call.word(call::COUNT)).sum();
         let others = one.word(thread::CALLS).saturating_sub(on_file);
         let switches = one.word(thread::VOLUNTARY) + one.word(thread::INVOLUNTARY);
-        others as f64 * self.cost.call.as_secs_f64()
-            + (on_file + switches) as f64 * self.cost.call_on_file.as_secs_f64()
+        others as f64 * cost.call.as_secs_f64()
+            + (on_file + switches) as f64 * cost.call_on_file.as_secs_f64()
     }
 
     /// Reads what was counted.
