@@ -13,6 +13,8 @@ pub struct Counts {
     pub counted: Duration,
     /// Processor time of the watched while it was counted, where it is counted in slices.
     pub ran_counted: Option<Duration>,
+    /// Calls that read or write, and switches, while all were watched, as the kernel counts them anyway; where it is counted in slices.
+    pub anyway: Option<u64>,
     /// What there was no room for: threads, and calls by number and file, that are in no count.
     pub lost: u64,
 }

@@ -16,6 +16,16 @@ pub(crate) struct Life {
     pub user: Duration,
     pub system: Duration,
     pub ran: Duration,
+    /// Calls that read or wrote, as the kernel counts them anyway (proc_pid_io(5)), and switches.
+    pub transfers: u64,
+    pub switches: u64,
+}
+
+impl Life {
+    /// What it did since an earlier moment of what the kernel counts anyway.
+    pub fn anyway(&self, earlier: &Life) -> u64 {
+        self.transfers.saturating_sub(earlier.transfers) + self.switches.saturating_sub(earlier.switches)
+    }
 }
 
 /// A process' threads, with its children's and theirs where these are asked for: the numbers of each and its process.
@@ -46,6 +56,10 @@ pub(crate) fn life_of(thread: u32, process: u32) -> Option<Life> {
         user: ticks(stat.utime),
         system: ticks(stat.stime),
         ran: task.schedstat().map(|stat| Duration::from_nanos(stat.sum_exec_runtime)).unwrap_or_default(),
+        transfers: task.io().map(|io| io.syscr + io.syscw).unwrap_or_default(),
+        switches: task.status().map_or(0, |status| {
+            status.voluntary_ctxt_switches.unwrap_or(0) + status.nonvoluntary_ctxt_switches.unwrap_or(0)
+        }),
         name: stat.comm,
     })
 }

@@ -4,11 +4,13 @@ mod common;
 #[path = "common/kernel.rs"]
 mod kernel;
 
+use std::fs;
 use std::sync::Mutex;
-use std::time::Instant;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
-use common::same;
-use kernel::{calls, counted, total};
+use common::{Killed, same, until};
+use kernel::{calls, command, counted, total, watch};
 use tollway_watch::{Counts, FileKind};
 
 /// One after the other: they take all processors and thousands of threads.
@@ -102,4 +104,27 @@ fn more_files_than_there_is_room_for() {
         .sum();
     println!("{all} writes, {together} of them on files that had no room of their own");
     assert!((FILES - 65_536 / 3 - 10..FILES).contains(&together), "{together}");
+}
+
+/// To look every tenth of a second what watching costs must cost nearly nothing itself, however many threads there are.
+#[test]
+fn a_look_at_a_thousand_threads_is_cheap() {
+    let _alone = ALONE.lock();
+    let Some(same) = same() else { return };
+    let child = Killed(command(same, &["crowd-that-waits", "1000"]).spawn().unwrap());
+    let tasks = || fs::read_dir(format!("/proc/{}/task", child.0.id())).map_or(0, Iterator::count);
+    until("its threads", || tasks() == 1001);
+    let Some(mut watch) = watch(true, Some(0.03)) else { return };
+    watch.attach(child.0.id()).unwrap();
+    let mut looks = Vec::new();
+    for _ in 0..10 {
+        sleep(watch.tick().unwrap());
+        let begun = Instant::now();
+        watch.tick().unwrap();
+        looks.push(begun.elapsed());
+    }
+    looks.sort();
+    println!("a look takes {:?}, the dearest {:?}", looks[5], looks[9]);
+    assert!(looks[5] < Duration::from_millis(10), "{looks:?}");
+    assert_eq!(watch.counts().unwrap().threads.len(), 1001);
 }

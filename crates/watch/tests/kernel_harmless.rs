@@ -130,7 +130,8 @@ fn two_watchers_see_the_same() {
     let both = [&one, &other].map(|counts| {
         let mut all: Vec<_> = counts.threads.iter().flat_map(|thread| &thread.calls).collect();
         all.sort_by_key(|calls| (calls.number, calls.file, calls.count));
-        let all = all.into_iter().map(|calls| (calls.number, calls.file, calls.count, calls.failed, calls.results));
+        let all =
+            all.into_iter().map(|calls| (calls.number, calls.file, calls.count, calls.failed, calls.results));
         all.collect::<Vec<_>>()
     });
     assert_eq!(both[0], both[1]);
@@ -152,12 +153,19 @@ fn without_root_it_says_what_is_missing() {
     fs::copy(std::env::current_exe().unwrap(), &exe).unwrap();
     for_everybody(&exe);
     let mut command = Command::new("setpriv");
-    command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"]);
+    command.args([
+        "--reuid=65534",
+        "--regid=65534",
+        "--clear-groups",
+        "--inh-caps=-all",
+        "--bounding-set=-all",
+    ]);
     command.arg(&exe).args(["--exact", "helper", "--nocapture"]).env("TOLLWAY_STARTED", same);
     match command.current_dir("/").output() {
         Ok(output) => {
             let text = String::from_utf8_lossy(&output.stdout);
-            let line = text.lines().find(|line| line.contains("missing: ")).unwrap_or_else(|| panic!("{text}"));
+            let line =
+                text.lines().find(|line| line.contains("missing: ")).unwrap_or_else(|| panic!("{text}"));
             assert!(line.contains("not permitted") || line.contains("denied"), "{line}");
             assert!(line.contains("run as root, or with CAP_BPF and CAP_PERFMON"), "{line}");
         }

@@ -17,6 +17,10 @@ pub(crate) struct Fields {
     pub user: i32,
     pub system: i32,
     pub ran: i32,
+    /// `task_struct`: calls that read, and those that wrote, 8 bytes on; a kernel without CONFIG_TASK_XACCT has none.
+    pub transfers: Option<i32>,
+    /// `task_struct`: switches because it waited, and although it did not, 8 bytes on.
+    pub switches: i32,
     /// `task_struct`: its name, 16 bytes.
     pub name: i32,
     /// `task_struct`: the processor on which it runs or ran.
@@ -71,6 +75,13 @@ impl Fields {
             user: task("utime")?,
             system: task("stime")?,
             ran: task("se")? + field("sched_entity", "sum_exec_runtime")?,
+            transfers: task("ioac").ok().zip(field("task_io_accounting", "syscr").ok()).and_then(
+                |(io, reads)| {
+                    let writes = field("task_io_accounting", "syscw").ok()?;
+                    (writes == reads + 8).then_some(io + reads)
+                },
+            ),
+            switches: beside(task("nvcsw")?, task("nivcsw")?, 8, "a task's switches")?,
             name: task("comm")?,
             processor: task("thread_info")? + field("thread_info", "cpu")?,
             status: task("thread_info")? + field("thread_info", "status")?,

@@ -94,8 +94,16 @@ pub mod thread {
     pub const WAKES_ACROSS: i16 = 312;
     /// When it left its processor for ever; 0 before. Its processor time is complete then, and not before.
     pub const LEFT: i16 = 320;
+    /// Calls that read, in its life, as the kernel counts them anyway (`syscr` in proc_pid_io(5)); of the moment at which it ended, as the next three.
+    pub const READS: i16 = 328;
+    /// Calls that wrote (`syscw`).
+    pub const WRITES: i16 = 336;
+    /// Switches away because it had to wait, in its life.
+    pub const WAITS: i16 = 344;
+    /// Switches away although it had work, in its life.
+    pub const DISPLACED: i16 = 352;
     /// Bytes.
-    pub const SIZE: usize = 328;
+    pub const SIZE: usize = 360;
 }
 
 /// Which calls are counted together.

@@ -110,9 +110,14 @@ pub(super) fn ends(maps: &Maps, fields: &Fields) -> Vec<u64> {
         (fields.system, 8, thread::SYSTEM),
         (fields.ran, 8, thread::RAN),
         (fields.name, 16, thread::NAME),
+        (fields.switches, 16, thread::WAITS),
     ] {
         program.load(Width::Double, R3, R6, 0).constant(Operation::Add, R3, field);
         keep(&mut program, bytes, to);
+    }
+    if let Some(transfers) = fields.transfers {
+        program.load(Width::Double, R3, R6, 0).constant(Operation::Add, R3, transfers);
+        keep(&mut program, 16, thread::READS);
     }
     never_came_back(&mut program, maps);
     program.call(Helper::Nanoseconds).store(Width::Double, R7, thread::DIED, R0);

@@ -46,6 +46,8 @@ pub struct Watch {
     /// What watching had cost when it was asked last, and of that what it cost those who have ended: in seconds.
     spent_before: f64,
     spent_on_ended: f64,
+    /// What those who have ended did of what the kernel counts anyway.
+    anyway: u64,
     lot: u64,
     /// What threads had done when they were first watched.
     earlier: BTreeMap<u32, Life>,
@@ -77,6 +79,7 @@ impl Watch {
             due: now,
             spent_before: 0.0,
             spent_on_ended: 0.0,
+            anyway: 0,
             lot: u64::from(std::process::id()) | 1 << 32,
             earlier: BTreeMap::new(),
             living: BTreeMap::new(),
@@ -242,6 +245,7 @@ impl Watch {
                 let last = last_of(&seen);
                 self.clocks.ended(process, last.ran);
                 self.spent_on_ended += self.spent_on(&seen);
+                self.anyway += last.anyway(&earlier);
                 let ended = told(&seen, &last, &earlier);
                 let same = self.ended.entry((process, ended.name.clone())).or_default();
                 same.number = ended.number;
@@ -261,15 +265,17 @@ impl Watch {
     /// The kernel's.
     pub fn counts(&mut self) -> Result<Counts> {
         self.collect()?;
-        let living = self.living.iter().map(|(number, seen)| {
+        let mut anyway = self.anyway;
+        let mut threads: Vec<Thread> = self.ended.values().cloned().collect();
+        for (number, seen) in &self.living {
             let earlier = self.earlier.get(number).cloned().unwrap_or_default();
             let life = match seen.word(thread::DIED) {
                 0 => life_of(*number, seen.numbers().1).unwrap_or_else(|| earlier.clone()),
                 _ => last_of(seen),
             };
-            told(seen, &life, &earlier)
-        });
-        let threads = living.chain(self.ended.values().cloned()).collect();
+            anyway += life.anyway(&earlier);
+            threads.push(told(seen, &life, &earlier));
+        }
         if self.counting_since.is_some() {
             self.end_stretch();
             self.begin_stretch();
@@ -279,6 +285,7 @@ impl Watch {
             watched: self.begun.elapsed(),
             counted: self.counted,
             ran_counted: Some(self.ran),
+            anyway: Some(anyway),
             lost: self.kernel.lost()?,
         })
     }
@@ -293,6 +300,8 @@ fn last_of(seen: &Seen) -> Life {
         user: Duration::from_nanos(seen.word(thread::USER)),
         system: Duration::from_nanos(seen.word(thread::SYSTEM)),
         ran: Duration::from_nanos(seen.word(thread::RAN)),
+        transfers: seen.word(thread::READS) + seen.word(thread::WRITES),
+        switches: seen.word(thread::WAITS) + seen.word(thread::DISPLACED),
     }
 }
 

@@ -364,6 +364,16 @@ static void many(long threads, long kinds) {
     pthread_barrier_wait(&all_are_there);
 }
 
+static void crowd_that_waits(long threads) {
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 32768);
+    pthread_t one;
+    for (long i = 0; i < threads; i++)
+        if (pthread_create(&one, &small, thread_waits, NULL)) exit(1);
+    for (;;) pause();
+}
+
 // So many files, each once: three kinds of call on each.
 static void many_files(long files) {
     char byte = 0;
@@ -425,6 +435,14 @@ static void steady(double length, long busy, long idle) {
             if (read(zero, &byte, 1) != 1) exit(1);
     }
     dprintf(1, "%ld\n", reads);
+}
+
+// Calls that nobody counts anyway.
+static void steady_without_files(double length) {
+    long calls = 0;
+    for (double begun = seconds(); seconds() < begun + length;)
+        for (int i = 0; i < 20; i++, calls++) syscall(SYS_getppid);
+    dprintf(1, "%ld\n", calls);
 }
 
 static void pings_for(double length) {
@@ -490,10 +508,12 @@ int main(int count, char **arguments) {
     if (!strcmp(what, "old")) old(number);
     if (!strcmp(what, "floods")) floods(number);
     if (!strcmp(what, "many")) many(number, atol(arguments[3]));
+    if (!strcmp(what, "crowd-that-waits")) crowd_that_waits(number);
     if (!strcmp(what, "many-files")) many_files(number);
     if (!strcmp(what, "ping-here")) ping_between(0, 0, number);
     if (!strcmp(what, "ping-across")) ping_between(0, 1, number);
     if (!strcmp(what, "steady")) steady(number / 1000.0, atol(arguments[3]), atol(arguments[4]));
+    if (!strcmp(what, "steady-without-files")) steady_without_files(number / 1000.0);
     if (!strcmp(what, "pings-for")) pings_for(number / 1000.0);
     if (!strcmp(what, "short-lives")) short_lives(number / 1000.0);
     if (!strcmp(what, "for-ever"))
