@@ -16,6 +16,7 @@ mod kind;
 pub mod layout;
 mod lives;
 mod maps;
+mod own;
 mod runs;
 mod switches;
 mod watch;
@@ -33,6 +34,7 @@ use maps::{Maps, SLOTS};
 
 pub use cost::Cost;
 pub use harvest::Seen;
+pub use own::{Own, Slot, Totals};
 pub use watch::Watch;
 
 /// As long as it takes at the most from one program at a switch to the next.
