@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// What was counted of all who were watched, from the beginning on.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Counts {
     /// Each thread that was seen, the ended ones as well.
     pub threads: Vec<Thread>,
@@ -11,12 +11,36 @@ pub struct Counts {
     pub watched: Duration,
     /// For how long of that it was counted: less, where it is counted in slices of time.
     pub counted: Duration,
-    /// Processor time of the watched while it was counted, where it is counted in slices.
-    pub ran_counted: Option<Duration>,
-    /// Calls that read or write, and switches, while all were watched, as the kernel counts them anyway; where it is counted in slices.
-    pub anyway: Option<u64>,
+    /// How often what was counted really happened: more often, where it is counted in slices. Switches, page faults and processor time are always of all the
+    /// time.
+    pub scale: f64,
     /// What there was no room for: threads, and calls by number and file, that are in no count.
     pub lost: u64,
+}
+
+impl Default for Counts {
+    fn default() -> Counts {
+        Counts { threads: Vec::new(), watched: Duration::ZERO, counted: Duration::ZERO, scale: 1.0, lost: 0 }
+    }
+}
+
+impl Counts {
+    /// What was counted since an earlier moment of the same watching.
+    pub fn since(&self, earlier: &Counts) -> Counts {
+        let before = |thread: &Thread| {
+            let same = |one: &&Thread| {
+                (one.number, one.process, &one.name) == (thread.number, thread.process, &thread.name)
+            };
+            earlier.threads.iter().find(same).cloned().unwrap_or_default()
+        };
+        Counts {
+            threads: self.threads.iter().map(|thread| thread.since(&before(thread))).collect(),
+            watched: self.watched.saturating_sub(earlier.watched),
+            counted: self.counted.saturating_sub(earlier.counted),
+            scale: self.scale,
+            lost: self.lost.saturating_sub(earlier.lost),
+        }
+    }
 }
 
 /// A thread.
@@ -56,7 +80,46 @@ impl Thread {
     }
 }
 
+impl Thread {
+    fn since(&self, earlier: &Thread) -> Thread {
+        let before = |calls: &Calls| {
+            let same = |one: &&Calls| (one.number, one.file) == (calls.number, calls.file);
+            earlier.calls.iter().find(same).cloned().unwrap_or_default()
+        };
+        let calls =
+            self.calls.iter().map(|calls| calls.since(&before(calls))).filter(|calls| calls.count > 0);
+        let time = |now, then| less(now, then, Duration::saturating_sub);
+        Thread {
+            number: self.number,
+            process: self.process,
+            name: self.name.clone(),
+            calls: calls.collect(),
+            moments: self.moments.since(&earlier.moments),
+            user: time(self.user, earlier.user),
+            system: time(self.system, earlier.system),
+            ran: time(self.ran, earlier.ran),
+        }
+    }
+}
+
 impl Calls {
+    fn since(&self, earlier: &Calls) -> Calls {
+        let count = |now, then| less(now, then, u64::saturating_sub);
+        let time = |now, then| less(now, then, Duration::saturating_sub);
+        Calls {
+            number: self.number,
+            file: self.file,
+            count: self.count.saturating_sub(earlier.count),
+            failed: count(self.failed, earlier.failed),
+            results: count(self.results, earlier.results),
+            inside: time(self.inside, earlier.inside),
+            away: time(self.away, earlier.away),
+            slept: count(self.slept, earlier.slept),
+            woke_here: count(self.woke_here, earlier.woke_here),
+            woke_across: count(self.woke_across, earlier.woke_across),
+        }
+    }
+
     /// Adds other calls of that number on that file.
     pub fn add(&mut self, other: &Calls) {
         self.count += other.count;
@@ -71,6 +134,23 @@ impl Calls {
 }
 
 impl Moments {
+    fn since(&self, earlier: &Moments) -> Moments {
+        let count = |now, then| less(now, then, u64::saturating_sub);
+        Moments {
+            voluntary: count(self.voluntary, earlier.voluntary),
+            involuntary: count(self.involuntary, earlier.involuntary),
+            woken_here: count(self.woken_here, earlier.woken_here),
+            woken_across: count(self.woken_across, earlier.woken_across),
+            minor: count(self.minor, earlier.minor),
+            major: count(self.major, earlier.major),
+            signals: count(self.signals, earlier.signals),
+            interrupts: count(self.interrupts, earlier.interrupts),
+            operations: count(self.operations, earlier.operations),
+            exits: count(self.exits, earlier.exits),
+            migrations: count(self.migrations, earlier.migrations),
+        }
+    }
+
     /// Adds another thread's.
     pub fn add(&mut self, other: &Moments) {
         self.voluntary = sum(self.voluntary, other.voluntary);
@@ -84,6 +164,14 @@ impl Moments {
         self.operations = sum(self.operations, other.operations);
         self.exits = sum(self.exits, other.exits);
         self.migrations = sum(self.migrations, other.migrations);
+    }
+}
+
+/// What grew since; what was not known earlier was nothing then.
+fn less<T>(now: Option<T>, then: Option<T>, of: fn(T, T) -> T) -> Option<T> {
+    match (now, then) {
+        (Some(now), Some(then)) => Some(of(now, then)),
+        (now, _) => now,
     }
 }
 

@@ -12,7 +12,6 @@ pub mod kernel;
 mod living;
 pub mod numbers;
 pub mod proc;
-mod scale;
 mod start;
 pub mod traced;
 mod waiting;

@@ -12,20 +12,15 @@ pub(crate) struct Life {
     /// Page faults without a disk, and with one.
     pub minor: u64,
     pub major: u64,
+    /// Switches because it had to wait, and although it had work.
+    pub voluntary: u64,
+    pub involuntary: u64,
+    /// Calls that read or write.
+    pub moved: u64,
     /// Processor time as ticks found it, and exactly.
     pub user: Duration,
     pub system: Duration,
     pub ran: Duration,
-    /// Calls that read or wrote, as the kernel counts them anyway (proc_pid_io(5)), and switches.
-    pub transfers: u64,
-    pub switches: u64,
-}
-
-impl Life {
-    /// What it did since an earlier moment of what the kernel counts anyway.
-    pub fn anyway(&self, earlier: &Life) -> u64 {
-        self.transfers.saturating_sub(earlier.transfers) + self.switches.saturating_sub(earlier.switches)
-    }
 }
 
 /// A process' threads, with its children's and theirs where these are asked for: the numbers of each and its process.
@@ -50,16 +45,18 @@ pub(crate) fn life_of(thread: u32, process: u32) -> Option<Life> {
     let stat = task.stat().ok()?;
     let tick = Duration::from_secs(1) / u32::try_from(procfs::ticks_per_second()).ok()?;
     let ticks = |count: u64| tick * u32::try_from(count).unwrap_or(u32::MAX);
+    let status = task.status().ok();
+    let switches =
+        |of: fn(&procfs::process::Status) -> Option<u64>| status.as_ref().and_then(of).unwrap_or_default();
     Some(Life {
+        voluntary: switches(|status| status.voluntary_ctxt_switches),
+        involuntary: switches(|status| status.nonvoluntary_ctxt_switches),
+        moved: task.io().map(|io| io.syscr + io.syscw).unwrap_or_default(),
         minor: stat.minflt,
         major: stat.majflt,
         user: ticks(stat.utime),
         system: ticks(stat.stime),
         ran: task.schedstat().map(|stat| Duration::from_nanos(stat.sum_exec_runtime)).unwrap_or_default(),
-        transfers: task.io().map(|io| io.syscr + io.syscw).unwrap_or_default(),
-        switches: task.status().map_or(0, |status| {
-            status.voluntary_ctxt_switches.unwrap_or(0) + status.nonvoluntary_ctxt_switches.unwrap_or(0)
-        }),
         name: stat.comm,
     })
 }

@@ -26,6 +26,17 @@ pub fn frees_descriptors(number: u32) -> bool {
     matches!(known(number), Some(close | close_range | dup2 | dup3 | execve | execveat | io_uring_enter))
 }
 
+/// Whether the kernel counts the call among those that read or write (`inc_syscr` and `inc_syscw` in fs/read_write.c).
+pub fn is_accounted(number: u32) -> bool {
+    use Sysno::{pread64, preadv, preadv2, pwrite64, pwritev, pwritev2, read, readv, write, writev};
+    known(number).is_some_and(|call| {
+        matches!(
+            call,
+            read | write | pread64 | pwrite64 | readv | writev | preadv | pwritev | preadv2 | pwritev2
+        )
+    })
+}
+
 fn known(number: u32) -> Option<Sysno> {
     Sysno::new(number as usize)
 }

@@ -4,12 +4,14 @@
 //! same code twice. Both are on a machine that does other things as well: they need agree by half only, and once in some tries.
 
 use std::process::Command;
-use std::{env, fs};
+use std::{env, fs, thread};
 
 use tollway_core::{Clock, Lot, Missing, Params, Place, TenantKind};
-use tollway_crossings::engine::Operation;
+use tollway_crossings::engine::asleep::WakeUp;
 use tollway_crossings::engine::single::{KINDS, SystemCall};
+use tollway_crossings::engine::{Caller, Exchange, Operation, Server};
 use tollway_host::clock::RunClock;
+use tollway_host::cpu;
 use tollway_host::requirement::{program, skip_test};
 
 /// What both time.
@@ -29,6 +31,9 @@ const KINDS_OF_BOTH: [&str; 13] = [
     "mmap",
 ];
 
+/// A wake-up on the same core, which both time as well.
+const WAKE_UP: &str = "wake-up";
+
 /// How often they may disagree before that is held to be so.
 const TRIES: usize = 8;
 
@@ -37,18 +42,21 @@ const BETWEEN: std::ops::RangeInclusive<f64> = 1.0 / 1.5..=1.5;
 
 const SAMPLES: usize = 2000;
 
-/// The median of ours, in ticks a call.
-fn ours(kind: &str) -> f64 {
-    let size = KINDS.iter().find(|k| k.name == kind).unwrap().most.min(1);
-    let params = Params::new().with("kind", kind).with("size", size);
-    let place = Place {
+fn place() -> Place {
+    Place {
         tenant: TenantKind::Thread,
         peers: Vec::new(),
         doorbells: Vec::new(),
         exits: None,
         lot: Lot::default(),
-    };
-    let mut operation = SystemCall::prepare(&params, &place).unwrap();
+    }
+}
+
+/// The median of ours, in ticks a call.
+fn ours(kind: &str) -> f64 {
+    let size = KINDS.iter().find(|k| k.name == kind).unwrap().most.min(1);
+    let params = Params::new().with("kind", kind).with("size", size);
+    let mut operation = SystemCall::prepare(&params, &place()).unwrap();
     let clock = RunClock::chosen();
     let calls = u64::from(operation.operations());
     let mut samples: Vec<u64> = (0..SAMPLES)
@@ -66,6 +74,36 @@ fn ours(kind: &str) -> f64 {
     samples[SAMPLES / 2] as f64 / calls as f64
 }
 
+/// The median of a wake-up on the same core, between two threads of ours.
+fn wake_up() -> f64 {
+    let cpu = cpu::allowed_cpus().unwrap()[0];
+    let params = Params::new().with("placement", "same");
+    let (mut waker, memory) = WakeUp::caller(&params, &place()).unwrap();
+    let mut sleeper = WakeUp::server(&params, memory).unwrap();
+    let sleeping = thread::spawn(move || {
+        cpu::pin_current_thread(cpu).unwrap();
+        sleeper.serve().unwrap()
+    });
+    let waking = thread::spawn(move || {
+        cpu::pin_current_thread(cpu).unwrap();
+        let clock = RunClock::chosen();
+        let mut samples: Vec<u64> = (0..SAMPLES)
+            .map(|_| {
+                waker.put_to_sleep();
+                let begun = clock.open();
+                waker.ask();
+                clock.close() - begun
+            })
+            .collect();
+        waker.stop().unwrap();
+        let served = sleeping.join().unwrap();
+        waker.verify(SAMPLES as u64, served).unwrap();
+        samples.sort_unstable();
+        samples[SAMPLES / 2] as f64
+    });
+    waking.join().unwrap()
+}
+
 #[test]
 fn calls_cost_what_a_plain_c_program_says() {
     let cc = match program("cc", "gcc") {
@@ -74,7 +112,7 @@ fn calls_cost_what_a_plain_c_program_says() {
     };
     if cfg!(debug_assertions) {
         let missing = Missing::new("an optimised build", "what is ours counts", "cargo test --release");
-        return skip_test(&["optimised"], &missing);
+        return skip_test(&[], &missing);
     }
     let folder = env::temp_dir().join(format!("tollway-twin-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
@@ -83,14 +121,15 @@ fn calls_cost_what_a_plain_c_program_says() {
     let made = Command::new(cc).args(["-O2", "-o"]).arg(&twin).arg(source).output().unwrap();
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     let mut differ = Vec::new();
-    for kind in KINDS_OF_BOTH {
+    for kind in KINDS_OF_BOTH.into_iter().chain([WAKE_UP]) {
         let mut seen = Vec::new();
         let agrees = (0..TRIES).any(|_| {
             let theirs = Command::new(&twin).arg(kind).output().unwrap();
             assert!(theirs.status.success(), "{kind}: {}", String::from_utf8_lossy(&theirs.stderr));
             let theirs: f64 = String::from_utf8_lossy(&theirs.stdout).trim().parse().unwrap();
-            seen.push((ours(kind), theirs));
-            seen.last().is_some_and(|(ours, theirs)| BETWEEN.contains(&(ours / theirs)))
+            let ours = if kind == WAKE_UP { wake_up() } else { ours(kind) };
+            seen.push((ours, theirs));
+            BETWEEN.contains(&(ours / theirs))
         });
         println!("{kind}: ours, theirs {seen:?}");
         if !agrees {

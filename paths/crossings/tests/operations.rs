@@ -14,6 +14,7 @@ use tollway_crossings::engine::mappings::{MapUnmap, ProtectUnprotect};
 use tollway_crossings::engine::memory_copy::MemoryCopy;
 use tollway_crossings::engine::nops::Nops;
 use tollway_crossings::engine::signal::SelfSignal;
+use tollway_crossings::engine::single::{KINDS, SystemCall};
 use tollway_crossings::engine::start::{ProcessStart, ThreadStart};
 
 fn make<O: Operation>(axes: &[(&str, Value)]) -> Result<O> {
@@ -63,6 +64,15 @@ fn work_that_did_not_happen_is_noticed() {
     counts::<Nops>(&[("depth", 5.into())], 3);
     counts::<DirectWrite>(&[("size", 4096.into())], 70);
     counts::<DurableWrite>(&[("size", 4096.into())], 3);
+}
+
+#[test]
+fn calls_that_were_not_made_are_noticed() {
+    for kind in KINDS {
+        for size in [kind.most.min(1), kind.most] {
+            counts::<SystemCall>(&[("kind", kind.name.into()), ("size", size.into())], 3);
+        }
+    }
 }
 
 #[test]

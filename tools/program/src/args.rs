@@ -22,7 +22,7 @@ pub struct Program {
     pub pid: Option<u32>,
 
     /// With --pid: the children of that process as well.
-    #[arg(long, requires = "pid")]
+    #[arg(long)]
     pub children: bool,
 
     /// Watch for so long, as `10s`, `500ms` or `2min` [default: until the program ends, or Ctrl-C].
@@ -45,6 +45,18 @@ pub struct Program {
     #[arg(long, conflicts_with = "overhead")]
     pub exact: bool,
 
+    /// Show what it pays each second, on the terminal, while it runs; what a program prints that is started is thrown away.
+    #[arg(long)]
+    pub live: bool,
+
+    /// Make changes from outside and show what they bring against what was foretold: the command is started in turns with none and with each.
+    #[arg(long = "try", value_name = "CHANGE", value_enum, value_delimiter = ',')]
+    pub tries: Vec<Try>,
+
+    /// Rounds of --try: each starts the command once as it is and once with each change.
+    #[arg(long, value_name = "N", default_value_t = 7, requires = "tries", value_parser = clap::value_parser!(u32).range(2..=100))]
+    pub rounds: u32,
+
     /// Write the bill as a page, too.
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
@@ -61,6 +73,31 @@ pub enum By {
     Proc,
 }
 
+/// A change that can be made to a program from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Try {
+    /// All of it on one core.
+    OneCore,
+    /// Huge pages for what malloc hands out (glibc 2.35 or newer).
+    HugePages,
+    /// malloc keeps what is freed.
+    ReuseMemory,
+    /// The scheduling class for what need not answer at once: who is woken does not take the processor away.
+    BatchClass,
+}
+
+impl Try {
+    /// The name of the change.
+    pub fn name(self) -> &'static str {
+        match self {
+            Try::OneCore => "one-core",
+            Try::HugePages => "huge-pages",
+            Try::ReuseMemory => "reuse-memory",
+            Try::BatchClass => "batch-class",
+        }
+    }
+}
+
 impl Program {
     /// Whether a program's bill is asked for, and not a path's.
     pub fn is_asked(&self) -> bool {
@@ -72,6 +109,23 @@ impl Program {
     /// # Errors
     /// A word that means nothing.
     pub fn check(&self) -> Result<(), Error> {
+        let refused = |place: &str, reason: &str, remedy: &str| {
+            Err(Error::Input { place: place.into(), reason: reason.into(), remedy: remedy.into() })
+        };
+        if !self.tries.is_empty() && self.command.is_empty() {
+            return refused(
+                "--try",
+                "a program that runs already cannot be started in turns",
+                "give its command line behind `--`",
+            );
+        }
+        if self.children && self.pid.is_none() {
+            return refused(
+                "--children",
+                "children of a program that is started are watched anyway",
+                "leave it out, or give --pid",
+            );
+        }
         self.per.as_deref().map_or(Ok(()), Per::check)
     }
 
@@ -82,7 +136,8 @@ impl Program {
 }
 
 fn percent(text: &str) -> Result<f64, String> {
-    let number: f64 = text.trim_end_matches('%').parse().map_err(|_| "it is no number of percent".to_string())?;
+    let number: f64 =
+        text.trim_end_matches('%').parse().map_err(|_| "it is no number of percent".to_string())?;
     if (0.1..=100.0).contains(&number) { Ok(number) } else { Err("0.1 to 100 percent".into()) }
 }
 
@@ -96,7 +151,8 @@ fn duration(text: &str) -> Result<Duration, String> {
         "h" => 3600.0,
         _ => return Err("write a number and ms, s, min or h".into()),
     };
-    let number: f64 = number.parse().map_err(|_| "write a number and ms, s, min or h, as in 10s".to_string())?;
+    let number: f64 =
+        number.parse().map_err(|_| "write a number and ms, s, min or h, as in 10s".to_string())?;
     let time = Duration::try_from_secs_f64(number * seconds).map_err(|e| e.to_string())?;
     if (Duration::from_millis(10)..=Duration::from_secs(7 * 86_400)).contains(&time) {
         Ok(time)

@@ -58,6 +58,8 @@ pub struct Line {
     pub inside: Option<f64>,
     /// Nanoseconds that the calls were away from it.
     pub away: Option<f64>,
+    /// How often they went to sleep, or woke somebody.
+    pub waits: f64,
 }
 
 /// Processor time in nanoseconds, and how it was found.
@@ -80,8 +82,8 @@ pub struct Bill {
     pub lines: Vec<Line>,
     /// What they come to.
     pub explained: Price,
-    /// Processor time in the kernel.
-    pub kernel: Measured,
+    /// Processor time in the kernel, where it was measured.
+    pub kernel: Option<Measured>,
     /// All processor time, in nanoseconds.
     pub ran: f64,
     /// How long it was watched, in nanoseconds.
@@ -104,11 +106,6 @@ impl Bill {
         let (kernel, ran) = kernel_time(&observed.counts.threads, scale);
         let watched = observed.counts.watched.as_secs_f64() * 1e9;
         Bill { lines, explained, kernel, ran, watched }
-    }
-
-    /// How much of the kernel's time the tolls explain; `None` where there was none.
-    pub fn share(&self) -> Option<f64> {
-        (self.kernel.ns > 0.0).then(|| self.explained.ns / self.kernel.ns)
     }
 }
 
@@ -134,7 +131,16 @@ struct Lines(BTreeMap<Of, Line>);
 
 impl Lines {
     fn line(&mut self, of: Of) -> &mut Line {
-        let empty = Line { of: of.clone(), count: 0.0, failed: 0.0, bytes: 0.0, sum: None, inside: None, away: None };
+        let empty = Line {
+            of: of.clone(),
+            count: 0.0,
+            failed: 0.0,
+            bytes: 0.0,
+            sum: None,
+            inside: None,
+            away: None,
+            waits: 0.0,
+        };
         self.0.entry(of).or_insert(empty)
     }
 
@@ -158,11 +164,22 @@ impl Lines {
         let moments = &thread.moments;
         let (here, across) = (many(moments.woken_here), many(moments.woken_across));
         let here = if here + across > 0.0 { here / (here + across) } else { 0.0 };
-        let sleeps = many(moments.voluntary) * scale;
-        for (placement, share) in [(Placement::Same, here), (Placement::Across, 1.0 - here)] {
-            self.passed(Of::Sleep(placement), sleeps * share, prices.sleep(placement));
+        // All sleeps are known; on which files they were, of those that were counted.
+        let mut slept: BTreeMap<FileKind, f64> = BTreeMap::new();
+        for calls in &thread.calls {
+            *slept.entry(calls.file.kind).or_default() += many(calls.slept);
         }
-        self.passed(Of::Preemption, many(moments.involuntary) * scale, prices.switch());
+        let all: f64 = slept.values().sum();
+        if all <= 0.0 {
+            slept = BTreeMap::from([(FileKind::None, 1.0)]);
+        }
+        for (file, part) in slept {
+            let sleeps = many(moments.voluntary) * part / all.max(1.0);
+            for (placement, share) in [(Placement::Same, here), (Placement::Across, 1.0 - here)] {
+                self.passed(Of::Sleep(placement), sleeps * share, prices.sleep(file, placement));
+            }
+        }
+        self.passed(Of::Preemption, many(moments.involuntary), prices.switch());
         self.passed(Of::Fault, many(moments.minor), prices.fault());
         self.passed(Of::MajorFault, many(moments.major), None);
         self.passed(Of::Signal, many(moments.signals) * scale, prices.signal());
@@ -179,6 +196,7 @@ impl Lines {
         let line = self.line(Of::Call(name.into(), calls.file.kind));
         line.count += calls.count as f64 * scale;
         line.failed += many(calls.failed);
+        line.waits += many(calls.slept) + many(calls.woke_here) + many(calls.woke_across);
         if moves_bytes(name) {
             line.bytes += many(calls.results);
         }
@@ -191,15 +209,17 @@ impl Lines {
         if let Some(price) = price {
             line.sum = Some(line.sum.take().unwrap_or_default().plus(&price));
         }
-        for (placement, woke) in [(Placement::Same, calls.woke_here), (Placement::Across, calls.woke_across)] {
-            self.passed(Of::Wake(placement), many(woke), prices.wake(placement));
+        for (placement, woke) in [(Placement::Same, calls.woke_here), (Placement::Across, calls.woke_across)]
+        {
+            self.passed(Of::Wake(placement), many(woke), prices.wake(calls.file.kind, placement));
         }
     }
 }
 
 /// Processor time in the kernel, and all of it, in nanoseconds. How long threads ran is exact; which part of that was in the kernel the kernel samples.
-fn kernel_time(threads: &[Thread], scale: f64) -> (Measured, f64) {
-    let sum = |of: fn(&Thread) -> Option<Duration>| threads.iter().filter_map(of).sum::<Duration>().as_secs_f64();
+fn kernel_time(threads: &[Thread], scale: f64) -> (Option<Measured>, f64) {
+    let sum =
+        |of: fn(&Thread) -> Option<Duration>| threads.iter().filter_map(of).sum::<Duration>().as_secs_f64();
     let (user, system) = (sum(|thread| thread.user), sum(|thread| thread.system));
     let ran = sum(|thread| thread.ran);
     let ran = if ran > 0.0 { ran } else { user + system };
@@ -210,10 +230,15 @@ fn kernel_time(threads: &[Thread], scale: f64) -> (Measured, f64) {
     {
         let part = |share: f64| share * ran * 1e9;
         let share_of_all = system / (user + system);
-        let measured = Measured { ns: part(share_of_all), lo: part(share.lo), hi: part(share.hi), is_sampled: true };
-        return (measured, ran * 1e9);
+        let measured =
+            Measured { ns: part(share_of_all), lo: part(share.lo), hi: part(share.hi), is_sampled: true };
+        return (Some(measured), ran * 1e9);
     }
-    let inside: Duration = threads.iter().flat_map(|thread| &thread.calls).filter_map(|calls| calls.inside).sum();
-    let ns = inside.as_secs_f64() * 1e9 * scale;
-    (Measured { ns, lo: ns, hi: ns, is_sampled: false }, ran * 1e9)
+    let inside =
+        threads.iter().flat_map(|thread| &thread.calls).filter_map(|calls| calls.inside).reduce(|a, b| a + b);
+    let measured = inside.map(|inside| {
+        let ns = inside.as_secs_f64() * 1e9 * scale;
+        Measured { ns, lo: ns, hi: ns, is_sampled: false }
+    });
+    (measured, ran * 1e9)
 }

@@ -9,6 +9,7 @@ use crate::observed::Observed;
 use crate::payers::{self, Payer, word};
 use crate::per::Per;
 use crate::prices::{Price, Prices};
+use crate::tried::TriedDocument;
 use crate::what_if;
 
 /// Payers that are named of each kind.
@@ -33,18 +34,23 @@ pub struct BillDocument {
     pub lines: Vec<LineDocument>,
     /// What the lines come to.
     pub explained: TimeDocument,
-    /// Processor time in the kernel, measured apart from the lines.
-    pub kernel: TimeDocument,
+    /// Processor time in the kernel, measured apart from the lines; absent where this way of counting would be most of it.
+    pub kernel: Option<TimeDocument>,
     /// Whether the kernel's own account is where that is from, which samples; else it is from stamps around calls, as there were too few samples.
     pub is_sampled: bool,
     /// Kernel time that the lines do not explain; less than 0 where they say more than was measured.
-    pub unexplained: f64,
+    pub unexplained: Option<f64>,
     /// Processor time in user mode.
-    pub user: f64,
-    /// Processor time, all of it.
+    pub user: Option<f64>,
+    /// Processor time, all of it; 0 where it was not measured.
     pub ran: f64,
+    /// Time that the whole machine's processors had taken by its hypervisor meanwhile, as a share; absent where that is not told.
+    pub steal: Option<f64>,
     /// What could be changed, and what it would bring, the dearest first.
     pub what_if: Vec<WhatIfDocument>,
+    /// Changes that were tried, and what they really brought.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tried: Vec<TriedDocument>,
     /// The dearest threads.
     pub threads: Vec<PayerDocument>,
     /// The dearest files and connections: what the calls on them cost by themselves.
@@ -70,6 +76,8 @@ pub struct WatchingDocument {
     pub share: f64,
     /// What this way does not see.
     pub unseen: Vec<String>,
+    /// Whether it disturbs the program so much that its times say nothing.
+    pub disturbs: bool,
 }
 
 /// A line of a program's bill.
@@ -158,12 +166,14 @@ impl BillDocument {
             per: per.unit,
             count: per.count,
             explained: time(&bill.explained),
-            kernel: TimeDocument { ns: bill.kernel.ns, lo: bill.kernel.lo, hi: bill.kernel.hi },
-            is_sampled: bill.kernel.is_sampled,
-            unexplained: bill.kernel.ns - bill.explained.ns,
-            user: (bill.ran - bill.kernel.ns).max(0.0),
+            kernel: bill.kernel.map(|kernel| TimeDocument { ns: kernel.ns, lo: kernel.lo, hi: kernel.hi }),
+            is_sampled: bill.kernel.is_some_and(|kernel| kernel.is_sampled),
+            unexplained: bill.kernel.map(|kernel| kernel.ns - bill.explained.ns),
+            user: bill.kernel.map(|kernel| (bill.ran - kernel.ns).max(0.0)),
             ran: bill.ran,
+            steal: observed.steal,
             what_if: what_if::all(&bill, prices),
+            tried: Vec::new(),
             threads: some(payers::threads(observed, prices)),
             files: some(payers::files(observed, prices)),
             lines: bill.lines.iter().map(LineDocument::of).collect(),
@@ -172,13 +182,14 @@ impl BillDocument {
 
     /// How much of the kernel's time the lines explain; `None` where there was none.
     pub fn explained_share(&self) -> Option<f64> {
-        (self.kernel.ns > 0.0).then(|| self.explained.ns / self.kernel.ns)
+        self.kernel.filter(|kernel| kernel.ns > 0.0).map(|kernel| self.explained.ns / kernel.ns)
     }
 }
 
 impl LineDocument {
     fn of(line: &Line) -> LineDocument {
-        let each = line.sum.as_ref().filter(|_| line.count > 0.0).map(|sum| time(&sum.times(1.0 / line.count)));
+        let each =
+            line.sum.as_ref().filter(|_| line.count > 0.0).map(|sum| time(&sum.times(1.0 / line.count)));
         LineDocument {
             what: what(&line.of),
             count: line.count,
@@ -206,6 +217,7 @@ fn watching(observed: &Observed, bill: &Bill) -> WatchingDocument {
         call_on_file_ns: observed.cost.map(|cost| ns(cost.call_on_file)),
         share: if bill.ran > 0.0 { cost / bill.ran } else { 0.0 },
         unseen: observed.unseen.clone(),
+        disturbs: observed.disturbs,
     }
 }
 

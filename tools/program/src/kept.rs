@@ -47,9 +47,11 @@ impl Kept {
     /// The store's.
     pub fn add(&mut self, store: &mut Store, bill: &BillDocument) -> Result<()> {
         let meters = serde_json::json!({ BILL: bill });
+        // What was not measured has no figure, but its bill is kept.
+        let kernel = bill.kernel.map_or(bill.explained.ns, |kernel| kernel.ns);
         let whole = [
-            (KERNEL, "processor time in the kernel", bill.kernel.ns, meters),
-            ("user-time", "processor time in user mode", bill.user, serde_json::Value::Null),
+            (KERNEL, "processor time in the kernel", kernel, meters),
+            ("user-time", "processor time in user mode", bill.user.unwrap_or(0.0), serde_json::Value::Null),
             ("elapsed", "time that went by", bill.watching.watched_s * 1e9, serde_json::Value::Null),
         ];
         for (variant, title, ns, meters) in whole {
@@ -142,11 +144,13 @@ impl Kept {
 /// The store's.
 pub fn bills_of(store: &Store, run: RunId) -> Result<Vec<BillDocument>> {
     let points = store.points(run)?;
-    let Some(point) = points.iter().find(|point| point.spec.path == PATH && point.spec.variant == KERNEL) else {
+    let Some(point) = points.iter().find(|point| point.spec.path == PATH && point.spec.variant == KERNEL)
+    else {
         return Ok(Vec::new());
     };
     let mut trials = store.trials_of(point.id)?;
     trials.sort_by_key(|trial| trial.block);
-    let bills = trials.into_iter().filter_map(|trial| serde_json::from_value(trial.meters.get(BILL)?.clone()).ok());
+    let bills =
+        trials.into_iter().filter_map(|trial| serde_json::from_value(trial.meters.get(BILL)?.clone()).ok());
     Ok(bills.collect())
 }

@@ -4,20 +4,25 @@
 //! - [`prices`]: what a system call on that file costs by itself, from the price list.
 //! - [`bill`]: counts × tolls against the processor time in the kernel, which is measured apart.
 //! - [`what_if`]: what could be changed, and what that would bring.
+//! - [`tried`]: changes that can be made from outside, made, in turns with none.
 //! - [`document`]: the bill as JSON; [`terminal`] and [`page`] show it.
 //! - [`kept`]: bills in the store.
 
 pub mod args;
 pub mod bill;
+pub mod command;
 pub mod document;
 pub mod kept;
+mod names;
 pub mod observed;
 mod page;
-mod names;
 mod payers;
 mod per;
 pub mod prices;
 mod route;
 mod terminal;
+pub mod tried;
+pub mod user_side;
+mod ways;
 pub mod what_if;
 mod words;

@@ -25,7 +25,10 @@ impl Names {
         }
         self.looked = Some(Instant::now());
         for number in processes {
-            let Some(process) = i32::try_from(number).ok().and_then(|number| Process::new(number).ok()) else { continue };
+            let Some(process) = i32::try_from(number).ok().and_then(|number| Process::new(number).ok())
+            else {
+                continue;
+            };
             self.look_at(&process);
         }
     }
@@ -50,7 +53,11 @@ impl Names {
         }
         let tcp = process.tcp().unwrap_or_default().into_iter().chain(process.tcp6().unwrap_or_default());
         let named = tcp.map(|one| (one.inode, format!("{} to {}", one.local_address, one.remote_address)));
-        let udp = process.udp().unwrap_or_default().into_iter().map(|one| (one.inode, one.local_address.to_string()));
+        let udp = process
+            .udp()
+            .unwrap_or_default()
+            .into_iter()
+            .map(|one| (one.inode, one.local_address.to_string()));
         let unix = process.unix().unwrap_or_default().into_iter();
         let unix = unix.filter_map(|one| Some((one.inode, one.path?.display().to_string())));
         let named: BTreeMap<u64, String> = named.chain(udp).chain(unix).collect();

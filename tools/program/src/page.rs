@@ -12,7 +12,8 @@ impl BillDocument {
     /// # Errors
     /// None that a document can bring about.
     pub fn page(&self) -> Result<String> {
-        let facts = [format!("{:.2} s", self.watching.watched_s), format!("a {}: {:.0}", self.per, self.count)];
+        let facts =
+            [format!("{:.2} s", self.watching.watched_s), format!("a {}: {:.0}", self.per, self.count)];
         let mut lead = vec![self.how()];
         lead.extend(self.notes());
         let [what, often, toll, took, share] = self.heads();
@@ -35,14 +36,21 @@ impl BillDocument {
             heads: words::WHAT_IF_HEADS.map(String::from).to_vec(),
             rows: self.what_if.iter().map(|one| self.what_if_cells(one).to_vec()).collect(),
         };
+        let tried = PageTable {
+            title: words::TRIED.into(),
+            lead: words::TRIED_LEAD.into(),
+            heads: words::TRIED_HEADS.map(String::from).to_vec(),
+            rows: self.tried.iter().map(|one| BillDocument::tried_cells(one).to_vec()).collect(),
+        };
         let payers = |title: &str, payers: &[PayerDocument]| PageTable {
             title: title.into(),
             lead: String::new(),
             heads: ["Which", "Processor time"].map(String::from).to_vec(),
             rows: payers.iter().map(|payer| vec![payer.name.clone(), time(payer.ns / self.count)]).collect(),
         };
-        let tables =
-            [lines, sums, what_if, payers("The dearest threads", &self.threads), payers("The dearest files", &self.files)];
+        let (threads, files) =
+            (payers("The dearest threads", &self.threads), payers("The dearest files", &self.files));
+        let tables = [lines, sums, what_if, tried, threads, files];
         let tables: Vec<PageTable> = tables.into_iter().filter(|table| !table.rows.is_empty()).collect();
         plain_page(&format!("The bill of {}", self.program), &facts, &lead, &tables)
     }

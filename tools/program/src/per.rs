@@ -28,16 +28,33 @@ impl Per {
             if number.is_finite() && number > 0.0 {
                 return Ok(Per { unit: "request".into(), count: number });
             }
-            return Err(refused(asked, "requests are more than none", "give how many there were, as --per 10000"));
+            return Err(refused(
+                asked,
+                "requests are more than none",
+                "give how many there were, as --per 10000",
+            ));
         }
         let number = (0..512).find(|number| numbers::name(*number) == Some(asked));
         let Some(number) = number else {
-            return Err(refused(asked, "it is neither a number nor a system call", "name one as in --per accept4; `man 2 syscalls` lists them"));
+            return Err(refused(
+                asked,
+                "it is neither a number nor a system call",
+                "name one as in --per accept4; `man 2 syscalls` lists them",
+            ));
         };
-        let calls = observed.counts.threads.iter().flat_map(|thread| &thread.calls).filter(|calls| calls.number == number);
+        let calls = observed
+            .counts
+            .threads
+            .iter()
+            .flat_map(|thread| &thread.calls)
+            .filter(|calls| calls.number == number);
         let done: u64 = calls.map(|calls| calls.count - calls.failed.unwrap_or(0)).sum();
         if done == 0 {
-            return Err(refused(asked, "the program made no such call that succeeded", "the bill without --per names those that it makes"));
+            return Err(refused(
+                asked,
+                "the program made no such call that succeeded",
+                "the bill without --per names those that it makes",
+            ));
         }
         Ok(Per { unit: format!("request ({asked})"), count: done as f64 * observed.scale() })
     }
@@ -46,9 +63,15 @@ impl Per {
     pub fn check(asked: &str) -> Result<()> {
         match asked.parse::<f64>() {
             Ok(number) if number.is_finite() && number > 0.0 => Ok(()),
-            Ok(_) => Err(refused(asked, "requests are more than none", "give how many there were, as --per 10000")),
+            Ok(_) => {
+                Err(refused(asked, "requests are more than none", "give how many there were, as --per 10000"))
+            }
             Err(_) if (0..512).any(|number| numbers::name(number) == Some(asked)) => Ok(()),
-            Err(_) => Err(refused(asked, "it is neither a number nor a system call", "name one as in --per accept4; `man 2 syscalls` lists them")),
+            Err(_) => Err(refused(
+                asked,
+                "it is neither a number nor a system call",
+                "name one as in --per accept4; `man 2 syscalls` lists them",
+            )),
         }
     }
 }

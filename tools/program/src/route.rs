@@ -26,8 +26,12 @@ enum Does {
 pub(crate) fn route_of(call: &str, file: FileKind, gives: bool) -> Route {
     let empty = || Route::Part(TollKey::of(Crossing::Getppid), 1.0);
     match call {
-        "read" | "pread64" | "readv" | "preadv" | "preadv2" | "recvfrom" | "recvmsg" => moves(Does::Read, file, gives),
-        "write" | "pwrite64" | "writev" | "pwritev" | "pwritev2" | "sendto" | "sendmsg" => moves(Does::Write, file, gives),
+        "read" | "pread64" | "readv" | "preadv" | "preadv2" | "recvfrom" | "recvmsg" => {
+            moves(Does::Read, file, gives)
+        }
+        "write" | "pwrite64" | "writev" | "pwritev" | "pwritev2" | "sendto" | "sendmsg" => {
+            moves(Does::Write, file, gives)
+        }
         "epoll_wait" | "epoll_pwait" | "epoll_pwait2" if gives => Route::Single("epoll-wait"),
         "epoll_wait" | "epoll_pwait" | "epoll_pwait2" => Route::Single("epoll-wait-none"),
         "epoll_ctl" => Route::Single("epoll-ctl"),
@@ -37,9 +41,8 @@ pub(crate) fn route_of(call: &str, file: FileKind, gives: bool) -> Route {
         "open" | "openat" | "openat2" | "creat" => Route::Single("open"),
         "close" if file == FileKind::Tcp => Route::Single("close-tcp"),
         "close" => Route::Single("close"),
-        "stat" | "lstat" | "newfstatat" | "statx" | "access" | "faccessat" | "faccessat2" | "readlink" | "readlinkat" => {
-            Route::Single("stat")
-        }
+        "stat" | "lstat" | "newfstatat" | "statx" | "access" | "faccessat" | "faccessat2" | "readlink"
+        | "readlinkat" => Route::Single("stat"),
         "fstat" => Route::Single("fstat"),
         "lseek" => Route::Single("lseek"),
         // Of a file of a file system: mostly locks, as databases set them.
@@ -55,9 +58,9 @@ pub(crate) fn route_of(call: &str, file: FileKind, gives: bool) -> Route {
         "connect" if file == FileKind::Tcp => Route::Single("connect-tcp"),
         "accept" | "accept4" if file == FileKind::Tcp => Route::Single("accept-tcp"),
         "clock_gettime" => Route::Part(TollKey::of(Crossing::ClockRaw).kind("monotonic"), 1.0),
-        "io_uring_enter" | "getpid" | "gettid" | "getppid" | "getuid" | "geteuid" | "getgid" | "getegid" | "umask"
-        | "rt_sigaction" | "sched_yield" | "fcntl" | "restart_syscall" | "rt_sigreturn" | "set_robust_list" | "nanosleep"
-        | "clock_nanosleep" | "pause" => empty(),
+        "io_uring_enter" | "getpid" | "gettid" | "getppid" | "getuid" | "geteuid" | "getgid" | "getegid"
+        | "umask" | "rt_sigaction" | "sched_yield" | "fcntl" | "restart_syscall" | "rt_sigreturn"
+        | "set_robust_list" | "nanosleep" | "clock_nanosleep" | "pause" => empty(),
         _ => Route::AtLeast,
     }
 }
@@ -66,7 +69,9 @@ fn moves(does: Does, file: FileKind, gives: bool) -> Route {
     use FileKind::{Anonymous, Null, Pipe, Regular, Tcp, Udp, Unix, Zero};
     match (does, file) {
         // Nothing was there to read: it is found out on the way in.
-        (Does::Read, Pipe | Unix | Tcp | Udp | Anonymous) if !gives => Route::Part(TollKey::of(Crossing::Getppid), 1.0),
+        (Does::Read, Pipe | Unix | Tcp | Udp | Anonymous) if !gives => {
+            Route::Part(TollKey::of(Crossing::Getppid), 1.0)
+        }
         (Does::Read, Pipe) => Route::Sized("read-pipe"),
         (Does::Read, Unix) => Route::Sized("read-unix"),
         (Does::Read, Tcp) => Route::Sized("read-tcp"),
@@ -94,8 +99,26 @@ pub(crate) fn single(kind: &str) -> TollKey {
 pub(crate) fn moves_bytes(call: &str) -> bool {
     matches!(
         call,
-        "read" | "pread64" | "readv" | "preadv" | "preadv2" | "recvfrom" | "recvmsg" | "write" | "pwrite64" | "writev"
-            | "pwritev" | "pwritev2" | "sendto" | "sendmsg" | "sendfile" | "splice" | "tee" | "vmsplice"
-            | "copy_file_range" | "getdents64" | "getrandom"
+        "read"
+            | "pread64"
+            | "readv"
+            | "preadv"
+            | "preadv2"
+            | "recvfrom"
+            | "recvmsg"
+            | "write"
+            | "pwrite64"
+            | "writev"
+            | "pwritev"
+            | "pwritev2"
+            | "sendto"
+            | "sendmsg"
+            | "sendfile"
+            | "splice"
+            | "tee"
+            | "vmsplice"
+            | "copy_file_range"
+            | "getdents64"
+            | "getrandom"
     )
 }

@@ -4,7 +4,7 @@ use tollway_report::columns::{Align, Cell, Table, printable};
 use tollway_report::number::{count, percent, time};
 
 use crate::document::BillDocument;
-use crate::words::{WHAT_IF, WHAT_IF_HEADS};
+use crate::words::{TRIED, TRIED_HEADS, TRIED_LEAD, WHAT_IF, WHAT_IF_HEADS};
 
 /// Lines that are shown by themselves; the rest are one.
 const SHOWN: usize = 14;
@@ -16,6 +16,7 @@ impl BillDocument {
         text += &self.table(width);
         text += &self.payers();
         text += &self.changes(width);
+        text += &self.tried(width);
         for note in self.notes() {
             text += &format!("\n{}\n", printable(&note));
         }
@@ -69,5 +70,17 @@ impl BillDocument {
             table.row(self.what_if_cells(one).map(Cell::plain));
         }
         format!("\n{WHAT_IF}\n{}", table.render(width))
+    }
+
+    fn tried(&self, width: Option<usize>) -> String {
+        if self.tried.is_empty() {
+            return String::new();
+        }
+        let mut table = Table::new([Align::Left, Align::Right, Align::Right, Align::Right, Align::Left]);
+        table.row(TRIED_HEADS.map(Cell::plain));
+        for one in &self.tried {
+            table.row(BillDocument::tried_cells(one).map(Cell::plain));
+        }
+        format!("\n{TRIED}: {TRIED_LEAD}\n{}", table.render(width))
     }
 }

@@ -4,13 +4,19 @@ use tollway_report::columns::printable;
 use tollway_report::number::{count, percent, time};
 
 use crate::document::{BillDocument, LineDocument, TimeDocument, WhatIfDocument};
+use crate::tried::{ShareDocument, TriedDocument};
 
 /// The longest bar, in characters.
 const BAR: f64 = 16.0;
 
 pub(crate) const WHAT_IF: &str = "What if";
-pub(crate) const WHAT_IF_LEAD: &str = "Each is a prediction by tolls, frozen before anything is changed; the dearest first.";
+pub(crate) const WHAT_IF_LEAD: &str =
+    "Each is a prediction by tolls, frozen before anything is changed; the dearest first.";
 pub(crate) const WHAT_IF_HEADS: [&str; 5] = ["", "saves", "interval", "of its processor time", "how"];
+
+pub(crate) const TRIED: &str = "Tried";
+pub(crate) const TRIED_LEAD: &str = "Started in turns as it is and with the change, its output thrown away; shares of its processor time, and of the time that goes by.";
+pub(crate) const TRIED_HEADS: [&str; 5] = ["", "foretold to save", "saved", "sooner", "the prediction"];
 
 impl BillDocument {
     /// How it was counted.
@@ -42,7 +48,7 @@ impl BillDocument {
 
     /// What shares are of.
     pub(crate) fn whole(&self) -> f64 {
-        self.kernel.ns.max(self.explained.ns).max(1.0)
+        self.kernel.map_or(0.0, |kernel| kernel.ns).max(self.explained.ns).max(1.0)
     }
 
     /// A line, for these columns.
@@ -67,20 +73,23 @@ impl BillDocument {
 
     /// What the lines come to, what was measured, and what lies between.
     pub(crate) fn sums(&self) -> Vec<[String; 3]> {
-        let span = |of: &TimeDocument| format!("[{}, {}]", time(of.lo / self.count), time(of.hi / self.count));
+        let span =
+            |of: &TimeDocument| format!("[{}, {}]", time(of.lo / self.count), time(of.hi / self.count));
         let row = |name: &str, ns: f64, note: String| [name.to_string(), time(ns / self.count), note];
-        let measured = if self.is_sampled { span(&self.kernel) } else { "by stamps".into() };
-        let share = self.explained_share().map_or(String::new(), |share| format!("{} explained", percent(share)));
-        let rest = match self.unexplained {
+        let mut rows = vec![row("sum of the tolls", self.explained.ns, span(&self.explained))];
+        let (Some(kernel), Some(unexplained), Some(user)) = (self.kernel, self.unexplained, self.user) else {
+            return rows;
+        };
+        let measured = if self.is_sampled { span(&kernel) } else { "by stamps".into() };
+        rows.push(row("the kernel's processor time, measured", kernel.ns, measured));
+        let share =
+            self.explained_share().map_or(String::new(), |share| format!("{} explained", percent(share)));
+        rows.push(match unexplained {
             less if less < 0.0 => row("the tolls say more by", -less, share),
             more => row("unexplained", more, share),
-        };
-        vec![
-            row("sum of the tolls", self.explained.ns, span(&self.explained)),
-            row("the kernel's processor time, measured", self.kernel.ns, measured),
-            rest,
-            row("its own work, in user mode", self.user, String::new()),
-        ]
+        });
+        rows.push(row("its own work, in user mode", user, String::new()));
+        rows
     }
 
     /// A change that could be made.
@@ -88,7 +97,27 @@ impl BillDocument {
         let per = |ns: f64| time(ns / self.count);
         let share = if self.ran > 0.0 { one.saves.ns / self.ran } else { 0.0 };
         let said = if one.is_worth_it { percent(share) } else { format!("{}: not worth it", percent(share)) };
-        [one.what.clone(), per(one.saves.ns), format!("[{}, {}]", per(one.saves.lo), per(one.saves.hi)), said, one.how.clone()]
+        [
+            one.what.clone(),
+            per(one.saves.ns),
+            format!("[{}, {}]", per(one.saves.lo), per(one.saves.hi)),
+            said,
+            one.how.clone(),
+        ]
+    }
+
+    /// A change that was tried: what it was foretold to bring and what it brought, of processor time and of time that went by.
+    pub(crate) fn tried_cells(one: &TriedDocument) -> [String; 5] {
+        let share =
+            |of: &ShareDocument| format!("{} [{}, {}]", percent(of.share), percent(of.lo), percent(of.hi));
+        let foretold = |of: &Option<ShareDocument>| of.as_ref().map_or("–".into(), share);
+        [
+            one.name.clone(),
+            foretold(&one.foretold),
+            share(&one.saved),
+            format!("{} of {} rounds", share(&one.sooner), one.rounds),
+            one.verdict().into(),
+        ]
     }
 
     /// What a reader has to know.
@@ -99,7 +128,21 @@ impl BillDocument {
                 "≥: no toll is like this call; it is priced as an empty one, and what it does is among the unexplained.".into(),
             );
         }
-        if !self.is_sampled {
+        if let Some(steal) = self.steal.filter(|steal| *steal > 0.001) {
+            notes.push(format!(
+                "The hypervisor took {} of this machine's processors meanwhile.",
+                percent(steal)
+            ));
+        }
+        if self.kernel.is_none() {
+            let why = if self.watching.disturbs {
+                "this way of counting would be most of it"
+            } else {
+                "it ran too little for the kernel's own account of its time, which samples"
+            };
+            let so = "so what the tolls do not explain is not known";
+            notes.push(format!("The kernel's processor time was not measured: {why}, {so}."));
+        } else if !self.is_sampled {
             notes.push(
                 "It ran too short for the kernel's own account of its time, which samples: what stands for it are stamps around \
                  calls, without page faults and with what watching adds."
@@ -107,7 +150,10 @@ impl BillDocument {
             );
         }
         if self.watching.lost > 0 {
-            notes.push(format!("{} threads or calls are in no count, as there was no room for them.", self.watching.lost));
+            notes.push(format!(
+                "{} threads or calls are in no count, as there was no room for them.",
+                self.watching.lost
+            ));
         }
         notes.extend(self.watching.unseen.iter().map(|unseen| format!("Not seen: {unseen}")));
         notes

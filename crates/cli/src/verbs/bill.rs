@@ -10,8 +10,8 @@ use tollway_lab::Ended;
 use tollway_report::RunReport;
 use tollway_store::{RunId, RunState};
 
-use super::{history, program_bill};
 use super::work::{self, Work};
+use super::{history, program_bill};
 use crate::args::{Arguments, Bill, Repeats};
 use crate::exit::Ending;
 use crate::laboratory;
@@ -136,6 +136,9 @@ pub fn show_drawn(arguments: &Arguments, report: &RunReport, page: Option<&std::
 /// Prints the bills of a run of the store.
 fn stored(arguments: &Arguments, run: i64) -> Result<Ending> {
     let store = history::existing(&arguments.store)?;
+    if let Some(ending) = program_bill::stored(arguments, &store, RunId(run))? {
+        return Ok(ending);
+    }
     let report = RunReport::from_store(&store, RunId(run))?;
     if report.document().bills.is_empty() {
         return Err(Error::Input {

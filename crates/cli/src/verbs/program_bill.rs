@@ -1,13 +1,21 @@
 //! `tollway bill -- COMMAND` and `tollway bill --pid PID`: the bill of any program.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use anyhow::{Context, Result};
 use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
 use tollway_core::{Error, TollSource};
 use tollway_lab::Lab;
+use tollway_program_tool::args::Program;
+use tollway_program_tool::command::short_name;
 use tollway_program_tool::document::BillDocument;
-use tollway_program_tool::observed::observe;
-use tollway_program_tool::prices::{Prices, needed};
-use tollway_store::{Store, Tolls};
+use tollway_program_tool::kept::{Kept, bills_of};
+use tollway_program_tool::observed::{Observed, Output, observe};
+use tollway_program_tool::prices::{self, Prices, needed};
+use tollway_program_tool::tried::try_changes;
+use tollway_program_tool::user_side;
+use tollway_store::{RunId, RunSpec, RunState, Store, Tolls};
 
 use super::work::{self, Work};
 use crate::args::{Arguments, Bill, Repeats};
@@ -17,55 +25,163 @@ use crate::{interrupt, laboratory};
 
 /// How old a toll may be.
 const AGE: SignedDuration = SignedDuration::from_hours(7 * 24);
+/// Moves a terminal's cursor to its corner and clears it (ECMA-48: CUP, ED).
+const AGAIN: &str = "\x1b[H\x1b[2J";
 
 /// Watches a program and prints its bill.
 pub fn bill(arguments: &Arguments, options: &Bill) -> Result<Ending> {
     let program = &options.program;
     program.check()?;
-    if let Some(file) = &options.repeats.export {
+    if program.live && arguments.json {
+        return Err(Error::Input {
+            place: "--live".into(),
+            reason: "what is shown each second is no document".into(),
+            remedy: "leave out --live or --json".into(),
+        }
+        .into());
+    }
+    for file in [&options.repeats.export, &program.html].into_iter().flatten() {
         output::check_writable(file)?;
     }
     let registry = tollway_all::registry();
     let lab = laboratory::lab(&registry)?;
     let mut store = laboratory::store(&arguments.store)?;
-    let tolls = price_list(arguments, &lab, &mut store)?;
-    let observed = observe(program, arguments.json, interrupt::flag()?)?;
-    let document = BillDocument::of(&observed, &Prices(&tolls), program.per.as_deref())?;
-    if let Some(file) = &options.repeats.export {
-        let text = serde_json::to_string_pretty(&document).context("writing the bill")?;
-        output::write(file, &text)?;
+    let name = short_name(&program.command, program.pid);
+    let spec = |title: String| spec(&lab, title, options);
+    if store.tolls(&lab.machine, Timestamp::now() - AGE)?.toll(&prices::user_side()).is_none() {
+        user_side::measure(&mut store, &spec("price list: a call's part in user mode".into()))?;
     }
+    let tolls = price_list(arguments, &lab, &mut store)?;
+    let interrupted = interrupt::flag()?;
+    let mut kept = Kept::begin(&mut store, &spec(format!("bill of {name}")), &name)?;
+    let watched = watched(arguments, options, (&mut store, &mut kept), &tolls, interrupted);
+    let state = match &watched {
+        Ok(_) if interrupted.load(Ordering::Relaxed) => RunState::Interrupted,
+        Ok(_) => RunState::Complete,
+        Err(_) => RunState::Failed,
+    };
+    let run = kept.end(&mut store, state)?;
+    let (document, code) = watched?;
+    if let Some(file) = &options.repeats.export {
+        output::write(file, &serde_json::to_string_pretty(&document).context("writing the bill")?)?;
+    }
+    if let Some(file) = &program.html {
+        output::write(file, &document.page()?)?;
+    }
+    show(arguments, program, &document, run)?;
+    Ok(code.filter(|code| *code != 0).map_or(Ending::Done, Ending::Standing))
+}
+
+/// Prints the last bill of a run; `None` where it has none.
+pub fn stored(arguments: &Arguments, store: &Store, run: RunId) -> Result<Option<Ending>> {
+    let Some(document) = bills_of(store, run)?.pop() else { return Ok(None) };
     if arguments.json {
         output::json(&document)?;
-    } else if program.command.is_empty() {
+    } else {
         output::text(&document.to_text(output::width()))?;
+    }
+    Ok(Some(Ending::Done))
+}
+
+/// Watches as often as is asked for, keeps each bill, and hands out the last.
+fn watched(
+    arguments: &Arguments,
+    options: &Bill,
+    (store, kept): (&mut Store, &mut Kept),
+    tolls: &Tolls,
+    interrupted: &AtomicBool,
+) -> Result<(BillDocument, Option<u8>)> {
+    let program = &options.program;
+    let prices = Prices(tolls);
+    let output = match (program.live, arguments.json) {
+        (true, _) => Output::Nowhere,
+        (false, true) => Output::Aside,
+        (false, false) => Output::Its,
+    };
+    let width = output::width();
+    let mut each_second = |observed: &Observed| {
+        let second = BillDocument::of(observed, &prices, None)?;
+        let text = format!("{AGAIN}{}", second.to_text(width));
+        output::text(&text).map_err(|e| Error::system("showing the bill", e))
+    };
+    let mut last = None;
+    for _ in 0..options.repeats.runs.unwrap_or(1) {
+        let each_second: Option<&mut dyn FnMut(&Observed) -> tollway_core::Result<()>> =
+            if program.live { Some(&mut each_second) } else { None };
+        let observed = observe(program, output, interrupted, each_second)?;
+        let document = BillDocument::of(&observed, &prices, program.per.as_deref())?;
+        kept.add(store, &document)?;
+        last = Some((document, observed.code()));
+        if interrupted.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    let (mut document, code) = last.context("it was to be watched no times")?;
+    if !program.tries.is_empty() && !interrupted.load(Ordering::Relaxed) {
+        try_changes(program, &mut document, interrupted)?;
+    }
+    Ok((document, code))
+}
+
+fn show(arguments: &Arguments, program: &Program, document: &BillDocument, run: RunId) -> Result<()> {
+    if arguments.json {
+        return output::json(document);
+    }
+    let page = program.html.as_ref().map(|page| format!("{} · ", page.display())).unwrap_or_default();
+    let text = |width| format!("{}\n{page}run {run}", document.to_text(width));
+    if program.command.is_empty() || program.live {
+        output::text(&text(output::width()))?;
     } else {
         // Standard output is the program's.
-        output::tell(document.to_text(output::width_of_errors()).trim_end());
+        output::tell(&text(output::width_of_errors()));
     }
-    Ok(observed.code().filter(|code| *code != 0).map_or(Ending::Done, Ending::Standing))
+    Ok(())
+}
+
+fn spec(lab: &Lab<'_>, title: String, options: &Bill) -> RunSpec {
+    RunSpec {
+        started: Timestamp::now(),
+        title,
+        argv: lab.argv.clone(),
+        version: lab.version.clone(),
+        seed: options.repeats.seed,
+        machine: lab.machine.clone(),
+        hz: lab.hz,
+        sides: Vec::new(),
+        fingerprint: lab.fingerprint.clone(),
+        plan: json!({}),
+    }
 }
 
 /// The tolls of this machine; those that a bill needs are measured first where the store has none that fit.
 fn price_list(arguments: &Arguments, lab: &Lab<'_>, store: &mut Store) -> Result<Tolls> {
-    let known = store.tolls(&lab.machine, Timestamp::now() - AGE)?;
-    if needed().iter().all(|key| known.toll(key).is_some()) {
-        return Ok(known.in_ticks_of(lab.hz));
+    let known = |store: &Store| store.tolls(&lab.machine, Timestamp::now() - AGE);
+    let tolls = known(store)?;
+    if needed().iter().all(|key| tolls.toll(key).is_some()) {
+        return Ok(tolls.in_ticks_of(lab.hz));
     }
     output::tell("this machine's price list is measured first; it is kept for a week");
     let presets = vec![laboratory::preset(lab.registry, "crossings", "calls")?];
     let title = "price list of system calls".into();
     let work = Work { title, presets, only: Vec::new(), resume: false, together: false, budgeted: true };
-    let repeats = Repeats { runs: None, warmup: None, time: None, seed: 1, dry_run: false, strict: false, export: None };
+    let repeats = Repeats {
+        runs: None,
+        warmup: None,
+        time: None,
+        seed: 1,
+        dry_run: false,
+        strict: false,
+        export: None,
+    };
     work::carry_out(arguments, &repeats, lab, work)?;
-    let known = store.tolls(&lab.machine, Timestamp::now() - AGE)?;
-    let Some(missing) = needed().into_iter().find(|key| known.toll(key).is_none()) else {
-        return Ok(known.in_ticks_of(lab.hz));
+    let tolls = known(store)?;
+    let Some(missing) = needed().into_iter().find(|key| tolls.toll(key).is_none()) else {
+        return Ok(tolls.in_ticks_of(lab.hz));
     };
     Err(Error::Input {
         place: format!("toll {missing}"),
         reason: "it could not be measured here, and there is no bill without it".into(),
-        remedy: "`tollway measure crossings calls` says why".into(),
+        remedy: "`tollway measure crossings --preset calls` says why".into(),
     }
     .into())
 }

@@ -16,8 +16,8 @@ mod sharing;
 mod view;
 
 pub use comparison::comparison_page;
-pub use plain::{PageTable, plain_page};
 pub(crate) use distribution::Distribution;
+pub use plain::{PageTable, plain_page};
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, UndefinedBehavior, value};

@@ -2,27 +2,33 @@
 
 use std::fs::File;
 use std::hint::black_box;
-use std::io::Read;
+use std::io::{self, Read, Write};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
+use std::{process, thread};
 
+use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::getppid;
+use rustix::thread::{CpuSet, gettid, sched_getaffinity, sched_getcpu, sched_setaffinity};
 use tollway_core::{Error, Result};
 
 use super::Kernel;
 
-/// Calls in one go, and goes with the programs and without, by turns: the fastest of each counts, so that an interruption does not.
-const CALLS: u32 = 100;
-const GOES: u32 = 6;
-const TURNS: u32 = 3;
-const LONGEST: Cost = Cost { call: Duration::MAX, call_on_file: Duration::MAX };
+/// Calls in one go, and goes with the programs and without: the fastest of each counts, so that an interruption does not.
+const CALLS: u32 = 400;
+const GOES: u32 = 8;
+/// Round trips in one go.
+const ROUND_TRIPS: u32 = 60;
 
 /// What each event adds to the thread that is watched.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
     /// A system call that is on no file.
     pub call: Duration,
-    /// A system call on a file. A switch costs about as much: it is looked up who leaves and who comes.
+    /// A system call on a file.
     pub call_on_file: Duration,
+    /// A switch to another thread, with the wake-up before it.
+    pub switch: Duration,
 }
 
 impl Cost {
@@ -31,52 +37,105 @@ impl Cost {
     /// # Errors
     /// As [`Kernel::begin`].
     pub fn measured(kernel: &mut Kernel) -> Result<Cost> {
-        let (mut seen, mut unseen) = (LONGEST, LONGEST);
-        for _ in 0..TURNS {
-            unseen = unseen.least(without()?);
-            kernel.begin()?;
-            let with = with(kernel);
-            kernel.pause();
-            seen = seen.least(with?);
-        }
+        let me = gettid().as_raw_nonzero().get() as u32;
+        let mut zeroes = File::open("/dev/zero").map_err(|e| Error::system("opening /dev/zero", e))?;
+        let partner = Partner::start()?;
+        let without = Fastest::of(&mut zeroes, &partner)?;
+        kernel.add(me, process::id())?;
+        kernel.add(partner.number, process::id())?;
+        kernel.begin()?;
+        let with = Fastest::of(&mut zeroes, &partner);
+        kernel.pause();
+        kernel.remove(me)?;
+        kernel.remove(partner.number)?;
         kernel.harvest()?;
+        let with = with?;
+        let call_on_file = with.call_on_file.saturating_sub(without.call_on_file);
+        // A round trip is four calls on a file and two switches.
+        let round_trip = with.round_trip.saturating_sub(without.round_trip);
         Ok(Cost {
-            call: seen.call.saturating_sub(unseen.call),
-            call_on_file: seen.call_on_file.saturating_sub(unseen.call_on_file),
+            call: with.call.saturating_sub(without.call),
+            call_on_file,
+            switch: round_trip.saturating_sub(4 * call_on_file) / 2,
         })
     }
+}
 
-    fn least(self, other: Cost) -> Cost {
-        Cost { call: self.call.min(other.call), call_on_file: self.call_on_file.min(other.call_on_file) }
+/// The fastest of several goes.
+struct Fastest {
+    call: Duration,
+    call_on_file: Duration,
+    round_trip: Duration,
+}
+
+impl Fastest {
+    fn of(zeroes: &mut File, partner: &Partner) -> Result<Fastest> {
+        let mut best =
+            Fastest { call: Duration::MAX, call_on_file: Duration::MAX, round_trip: Duration::MAX };
+        let mut byte = [0];
+        for _ in 0..GOES {
+            let begun = Instant::now();
+            for _ in 0..CALLS {
+                black_box(getppid());
+            }
+            best.call = best.call.min(begun.elapsed() / CALLS);
+            let begun = Instant::now();
+            for _ in 0..CALLS {
+                let _ = black_box(zeroes.read(&mut byte));
+            }
+            best.call_on_file = best.call_on_file.min(begun.elapsed() / CALLS);
+            let begun = Instant::now();
+            for _ in 0..ROUND_TRIPS {
+                partner.ask().map_err(|e| Error::system("measuring what watching costs", e))?;
+            }
+            best.round_trip = best.round_trip.min(begun.elapsed() / ROUND_TRIPS);
+        }
+        Ok(best)
     }
 }
 
-/// How long calls of this thread take while it is watched: by programs that count. It is watched as one of process 0, and no more behind this.
-fn with(kernel: &Kernel) -> Result<Cost> {
-    let me = rustix::thread::gettid().as_raw_nonzero().get() as u32;
-    kernel.add(me, 0)?;
-    kernel.look_again()?;
-    let with = without();
-    kernel.remove(me)?;
-    with
+/// A thread that answers each byte with another, on the processor on which this one stays meanwhile.
+struct Partner {
+    number: u32,
+    question: File,
+    answer: File,
+    before: CpuSet,
 }
 
-/// How long they take while it is not.
-fn without() -> Result<Cost> {
-    let mut zeroes = File::open("/dev/zero").map_err(|e| Error::system("opening /dev/zero", e))?;
-    let mut best = LONGEST;
-    let mut byte = [0];
-    for _ in 0..GOES {
-        let begun = Instant::now();
-        for _ in 0..CALLS {
-            black_box(getppid());
-        }
-        best.call = best.call.min(begun.elapsed() / CALLS);
-        let begun = Instant::now();
-        for _ in 0..CALLS {
-            let _ = black_box(zeroes.read(&mut byte));
-        }
-        best.call_on_file = best.call_on_file.min(begun.elapsed() / CALLS);
+impl Partner {
+    fn start() -> Result<Partner> {
+        let failed = |e: io::Error| Error::system("measuring what watching costs", e);
+        let pipe = || {
+            pipe_with(PipeFlags::CLOEXEC)
+                .map(|(out, into)| (File::from(out), File::from(into)))
+                .map_err(io::Error::from)
+        };
+        let ((asked, question), (answer, reply)) = (pipe().map_err(failed)?, pipe().map_err(failed)?);
+        let before = sched_getaffinity(None).map_err(|e| failed(e.into()))?;
+        let mut here = CpuSet::new();
+        here.set(sched_getcpu());
+        let (tell, told) = mpsc::channel();
+        sched_setaffinity(None, &here).map_err(|e| failed(e.into()))?;
+        // It inherits the one processor, and ends with its pipe.
+        let answering = move || {
+            let _ = tell.send(gettid().as_raw_nonzero().get() as u32);
+            let mut byte = [0];
+            while matches!((&asked).read(&mut byte), Ok(1)) && matches!((&reply).write(&byte), Ok(1)) {}
+        };
+        thread::Builder::new().name("cost".into()).spawn(answering).map_err(failed)?;
+        let number = told.recv().map_err(|e| Error::system("measuring what watching costs", e))?;
+        Ok(Partner { number, question, answer, before })
     }
-    Ok(best)
+
+    fn ask(&self) -> io::Result<()> {
+        let mut byte = [0];
+        (&self.question).write_all(&byte)?;
+        (&self.answer).read_exact(&mut byte)
+    }
+}
+
+impl Drop for Partner {
+    fn drop(&mut self) {
+        let _ = sched_setaffinity(None, &self.before);
+    }
 }

@@ -13,14 +13,16 @@ pub(crate) struct Fields {
     /// `task_struct`: page faults without a disk, and with one.
     pub minor: i32,
     pub major: i32,
+    /// `task_struct`: switches, voluntary and not.
+    pub voluntary: i32,
+    pub involuntary: i32,
+    /// `task_struct`: its calls that read and that write, where the kernel counts them (CONFIG_TASK_IO_ACCOUNTING).
+    pub reads: Option<i32>,
+    pub writes: Option<i32>,
     /// `task_struct`: processor time as ticks found it, and exactly.
     pub user: i32,
     pub system: i32,
     pub ran: i32,
-    /// `task_struct`: calls that read, and those that wrote, 8 bytes on; a kernel without CONFIG_TASK_XACCT has none.
-    pub transfers: Option<i32>,
-    /// `task_struct`: switches because it waited, and although it did not, 8 bytes on.
-    pub switches: i32,
     /// `task_struct`: its name, 16 bytes.
     pub name: i32,
     /// `task_struct`: the processor on which it runs or ran.
@@ -68,20 +70,18 @@ impl Fields {
                 Err(lacking(format!("{what} do not stand side by side")))
             }
         };
+        let accounted = |name: &str| Some(task("ioac").ok()? + field("task_io_accounting", name).ok()?);
         Ok(Fields {
             number: beside(task("pid")?, task("tgid")?, 4, "a task's numbers")?,
             minor: task("min_flt")?,
             major: task("maj_flt")?,
+            voluntary: task("nvcsw")?,
+            involuntary: task("nivcsw")?,
+            reads: accounted("syscr"),
+            writes: accounted("syscw"),
             user: task("utime")?,
             system: task("stime")?,
             ran: task("se")? + field("sched_entity", "sum_exec_runtime")?,
-            transfers: task("ioac").ok().zip(field("task_io_accounting", "syscr").ok()).and_then(
-                |(io, reads)| {
-                    let writes = field("task_io_accounting", "syscw").ok()?;
-                    (writes == reads + 8).then_some(io + reads)
-                },
-            ),
-            switches: beside(task("nvcsw")?, task("nivcsw")?, 8, "a task's switches")?,
             name: task("comm")?,
             processor: task("thread_info")? + field("thread_info", "cpu")?,
             status: task("thread_info")? + field("thread_info", "status")?,

@@ -78,30 +78,30 @@ pub mod thread {
     pub const RAN: i16 = 232;
     /// Its name, 16 bytes.
     pub const NAME: i16 = 240;
+    /// Switches in its life because it had to wait.
+    pub const VOLUNTARY_IN_ALL: i16 = 272;
+    /// Switches in its life although it had work.
+    pub const INVOLUNTARY_IN_ALL: i16 = 280;
+    /// Calls that read in its life.
+    pub const READS: i16 = 288;
+    /// Calls that write in its life.
+    pub const WRITES: i16 = 296;
     /// Not 0 once it has left its processor for ever: nobody writes to the slot any more.
     pub const GONE: i16 = 256;
     /// Calls that came back: all together, as what follows.
-    pub const CALLS: i16 = 272;
+    pub const CALLS: i16 = 304;
     /// Those that failed.
-    pub const FAILED: i16 = 280;
+    pub const FAILED: i16 = 312;
     /// Nanoseconds in calls, on a processor; of those whose beginning was seen.
-    pub const IN_CALLS: i16 = 288;
+    pub const IN_CALLS: i16 = 320;
     /// Nanoseconds in them, away from it.
-    pub const AWAY_IN_CALLS: i16 = 296;
+    pub const AWAY_IN_CALLS: i16 = 328;
     /// How many its calls woke that had slept on the same processor.
-    pub const WAKES_HERE: i16 = 304;
+    pub const WAKES_HERE: i16 = 336;
     /// How many they woke that had slept on another one.
-    pub const WAKES_ACROSS: i16 = 312;
+    pub const WAKES_ACROSS: i16 = 344;
     /// When it left its processor for ever; 0 before. Its processor time is complete then, and not before.
-    pub const LEFT: i16 = 320;
-    /// Calls that read, in its life, as the kernel counts them anyway (`syscr` in proc_pid_io(5)); of the moment at which it ended, as the next three.
-    pub const READS: i16 = 328;
-    /// Calls that wrote (`syscw`).
-    pub const WRITES: i16 = 336;
-    /// Switches away because it had to wait, in its life.
-    pub const WAITS: i16 = 344;
-    /// Switches away although it had work, in its life.
-    pub const DISPLACED: i16 = 352;
+    pub const LEFT: i16 = 352;
     /// Bytes.
     pub const SIZE: usize = 360;
 }

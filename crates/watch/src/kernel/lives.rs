@@ -106,18 +106,20 @@ pub(super) fn ends(maps: &Maps, fields: &Fields) -> Vec<u64> {
     for (field, bytes, to) in [
         (fields.minor, 8, thread::MINOR),
         (fields.major, 8, thread::MAJOR),
+        (fields.voluntary, 8, thread::VOLUNTARY_IN_ALL),
+        (fields.involuntary, 8, thread::INVOLUNTARY_IN_ALL),
         (fields.user, 8, thread::USER),
         (fields.system, 8, thread::SYSTEM),
         (fields.ran, 8, thread::RAN),
         (fields.name, 16, thread::NAME),
-        (fields.switches, 16, thread::WAITS),
     ] {
         program.load(Width::Double, R3, R6, 0).constant(Operation::Add, R3, field);
         keep(&mut program, bytes, to);
     }
-    if let Some(transfers) = fields.transfers {
-        program.load(Width::Double, R3, R6, 0).constant(Operation::Add, R3, transfers);
-        keep(&mut program, 16, thread::READS);
+    for (field, to) in [(fields.reads, thread::READS), (fields.writes, thread::WRITES)] {
+        let Some(field) = field else { continue };
+        program.load(Width::Double, R3, R6, 0).constant(Operation::Add, R3, field);
+        keep(&mut program, 8, to);
     }
     never_came_back(&mut program, maps);
     program.call(Helper::Nanoseconds).store(Width::Double, R7, thread::DIED, R0);

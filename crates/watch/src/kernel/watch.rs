@@ -19,6 +19,7 @@ use super::kind::kind_of;
 use super::layout::{call, thread};
 use crate::counts::{Calls, Counts, File, Moments, Thread};
 use crate::living::{Life, life_of, threads_of};
+use crate::numbers;
 use crate::start::started;
 
 /// How long it is counted until it is first asked what that costs, and in each slice.
@@ -28,6 +29,12 @@ const LOOK: Duration = Duration::from_millis(100);
 /// The longest and the shortest between two slices: attaching waits for the kernel where it was detached less long ago.
 const LONGEST: Duration = Duration::from_secs(2);
 const SHORTEST: Duration = Duration::from_millis(50);
+
+/// A share of the time that is as good as all of it.
+const WHOLE: f64 = 0.98;
+/// So many crossings, and so many seconds of processor time, say how much of all was counted.
+const MANY: u64 = 2000;
+const RAN: f64 = 0.005;
 
 /// A program that is watched.
 pub struct Watch {
@@ -43,16 +50,15 @@ pub struct Watch {
     ran: Duration,
     clocks: Clocks,
     due: Instant,
-    /// What watching had cost when it was asked last, and of that what it cost those who have ended: in seconds.
-    spent_before: f64,
-    spent_on_ended: f64,
-    /// What those who have ended did of what the kernel counts anyway.
-    anyway: u64,
+    /// What watching had cost when it was last looked, and of that what it cost those who have ended.
+    cost_before: Duration,
+    cost_of_ended: Duration,
     lot: u64,
     /// What threads had done when they were first watched.
     earlier: BTreeMap<u32, Life>,
     living: BTreeMap<u32, Seen>,
     ended: BTreeMap<(u32, String), Thread>,
+    ended_known: Known,
 }
 
 impl Watch {
@@ -77,13 +83,13 @@ impl Watch {
             ran: Duration::ZERO,
             clocks: Clocks::default(),
             due: now,
-            spent_before: 0.0,
-            spent_on_ended: 0.0,
-            anyway: 0,
+            cost_before: Duration::ZERO,
+            cost_of_ended: Duration::ZERO,
             lot: u64::from(std::process::id()) | 1 << 32,
             earlier: BTreeMap::new(),
             living: BTreeMap::new(),
             ended: BTreeMap::new(),
+            ended_known: Known::default(),
         })
     }
 
@@ -170,10 +176,9 @@ impl Watch {
         let ran = self.ran;
         self.end_stretch();
         let ran = self.ran.saturating_sub(ran);
-        let spent = self.spent();
-        let cost = (spent - self.spent_before).max(0.0);
-        self.spent_before = spent;
-        let share = cost / counted.max(ran).as_secs_f64().max(1e-9);
+        let all = self.cost_of_counting();
+        let cost = all.saturating_sub(std::mem::replace(&mut self.cost_before, all));
+        let share = cost.as_secs_f64() / counted.max(ran).as_secs_f64().max(1e-9);
         match self.allowed {
             Some(allowed) if share > allowed => {
                 self.kernel.pause();
@@ -207,8 +212,7 @@ impl Watch {
     fn end_stretch(&mut self) {
         if let Some(since) = self.counting_since.take() {
             self.counted += since.elapsed();
-            let now = self.clocks.now(&self.kernel.ran());
-            self.ran += now.saturating_sub(self.ran_before);
+            self.ran += self.clocks.now(&self.kernel.ran()).saturating_sub(self.ran_before);
         }
     }
 
@@ -220,19 +224,20 @@ impl Watch {
         low + (high - low) * (self.lot >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// What watching has cost the watched so far, in seconds.
-    fn spent(&self) -> f64 {
-        self.spent_on_ended + self.living.values().map(|one| self.spent_on(one)).sum::<f64>()
+    /// What counting has taken of the processor time of the watched: events × what each adds.
+    fn cost_of_counting(&self) -> Duration {
+        self.cost_of_ended + self.living.values().map(|one| self.cost_of(one)).sum::<Duration>()
     }
 
-    fn spent_on(&self, one: &Seen) -> f64 {
-        let cost = self.cost;
+    fn cost_of(&self, one: &Seen) -> Duration {
         let on_file = one.calls.iter().filter(|call| call.kind != 0);
         let on_file: u64 = on_file.map(|call| call.word(call::COUNT)).sum();
         let others = one.word(thread::CALLS).saturating_sub(on_file);
         let switches = one.word(thread::VOLUNTARY) + one.word(thread::INVOLUNTARY);
-        others as f64 * cost.call.as_secs_f64()
-            + (on_file + switches) as f64 * cost.call_on_file.as_secs_f64()
+        let each = |count: u64, cost: Duration| cost.mul_f64(count as f64);
+        each(others, self.cost.call)
+            + each(on_file, self.cost.call_on_file)
+            + each(switches, self.cost.switch)
     }
 
     /// Reads what was counted.
@@ -244,9 +249,9 @@ impl Watch {
                 let earlier = self.earlier.remove(&number).unwrap_or_default();
                 let last = last_of(&seen);
                 self.clocks.ended(process, last.ran);
-                self.spent_on_ended += self.spent_on(&seen);
-                self.anyway += last.anyway(&earlier);
+                self.cost_of_ended += self.cost_of(&seen);
                 let ended = told(&seen, &last, &earlier);
+                self.ended_known += Known::of(&seen, &last, &earlier);
                 let same = self.ended.entry((process, ended.name.clone())).or_default();
                 same.number = ended.number;
                 same.process = process;
@@ -265,7 +270,7 @@ impl Watch {
     /// The kernel's.
     pub fn counts(&mut self) -> Result<Counts> {
         self.collect()?;
-        let mut anyway = self.anyway;
+        let mut known = self.ended_known;
         let mut threads: Vec<Thread> = self.ended.values().cloned().collect();
         for (number, seen) in &self.living {
             let earlier = self.earlier.get(number).cloned().unwrap_or_default();
@@ -273,21 +278,56 @@ impl Watch {
                 0 => life_of(*number, seen.numbers().1).unwrap_or_else(|| earlier.clone()),
                 _ => last_of(seen),
             };
-            anyway += life.anyway(&earlier);
+            known += Known::of(seen, &life, &earlier);
             threads.push(told(seen, &life, &earlier));
         }
         if self.counting_since.is_some() {
             self.end_stretch();
             self.begin_stretch();
         }
-        Ok(Counts {
-            threads,
-            watched: self.begun.elapsed(),
-            counted: self.counted,
-            ran_counted: Some(self.ran),
-            anyway: Some(anyway),
-            lost: self.kernel.lost()?,
-        })
+        let (watched, counted) = (self.begun.elapsed(), self.counted);
+        let is_sliced = counted.as_secs_f64() < WHOLE * watched.as_secs_f64();
+        let scale = if is_sliced { self.scale(known, &threads, watched) } else { 1.0 };
+        Ok(Counts { threads, watched, counted, scale, lost: self.kernel.lost()? })
+    }
+
+    /// How often what was counted in slices happened in all: by the crossings that the kernel counts in any case. Where these are too few to say, by processor time
+    /// less what counting took of it: what is counted is slower. Where that is too little, by the time that went by.
+    fn scale(&self, known: Known, threads: &[Thread], watched: Duration) -> f64 {
+        if known.counted >= MANY {
+            return (known.all as f64 / known.counted as f64).max(1.0);
+        }
+        let ran: f64 = threads.iter().filter_map(|thread| thread.ran).map(|ran| ran.as_secs_f64()).sum();
+        let (counted, cost) = (self.ran.as_secs_f64(), self.cost_of_counting().as_secs_f64());
+        if counted > RAN && counted - cost > 0.1 * counted {
+            return ((ran - cost) / (counted - cost)).max(1.0);
+        }
+        (watched.as_secs_f64() / self.counted.as_secs_f64().max(1e-9)).max(1.0)
+    }
+}
+
+/// Crossings that the kernel counts whether anybody watches or not, switches and calls that read or write: all of them, and those among them that were counted
+/// here.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    all: u64,
+    counted: u64,
+}
+
+impl Known {
+    fn of(seen: &Seen, life: &Life, earlier: &Life) -> Known {
+        let all = |life: &Life| life.voluntary + life.involuntary + life.moved;
+        let moves = |call: &&Call| numbers::is_accounted(call.number);
+        let moved: u64 = seen.calls.iter().filter(moves).map(|call| call.word(call::COUNT)).sum();
+        let counted = seen.word(thread::VOLUNTARY) + seen.word(thread::INVOLUNTARY) + moved;
+        Known { all: all(life).saturating_sub(all(earlier)), counted }
+    }
+}
+
+impl std::ops::AddAssign for Known {
+    fn add_assign(&mut self, other: Known) {
+        self.all += other.all;
+        self.counted += other.counted;
     }
 }
 
@@ -295,13 +335,14 @@ impl Watch {
 fn last_of(seen: &Seen) -> Life {
     Life {
         name: seen.name(),
+        voluntary: seen.word(thread::VOLUNTARY_IN_ALL),
+        involuntary: seen.word(thread::INVOLUNTARY_IN_ALL),
+        moved: seen.word(thread::READS) + seen.word(thread::WRITES),
         minor: seen.word(thread::MINOR),
         major: seen.word(thread::MAJOR),
         user: Duration::from_nanos(seen.word(thread::USER)),
         system: Duration::from_nanos(seen.word(thread::SYSTEM)),
         ran: Duration::from_nanos(seen.word(thread::RAN)),
-        transfers: seen.word(thread::READS) + seen.word(thread::WRITES),
-        switches: seen.word(thread::WAITS) + seen.word(thread::DISPLACED),
     }
 }
 
@@ -310,8 +351,8 @@ fn told(seen: &Seen, life: &Life, earlier: &Life) -> Thread {
     let word = |at: i16| Some(seen.word(at));
     let (number, process) = seen.numbers();
     let moments = Moments {
-        voluntary: word(thread::VOLUNTARY),
-        involuntary: word(thread::INVOLUNTARY),
+        voluntary: Some(life.voluntary.saturating_sub(earlier.voluntary)),
+        involuntary: Some(life.involuntary.saturating_sub(earlier.involuntary)),
         woken_here: word(thread::WOKEN_HERE),
         woken_across: word(thread::WOKEN_ACROSS),
         minor: Some(life.minor.saturating_sub(earlier.minor)),

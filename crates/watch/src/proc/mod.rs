@@ -92,6 +92,11 @@ impl Proc {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The process that was started.
+    pub fn program(&self) -> Option<u32> {
+        self.program.and_then(|program| u32::try_from(program.as_raw_nonzero().get()).ok())
+    }
+
     /// Looks once more, and says what was counted up to now. The more often this is called, the less is lost of threads that end.
     ///
     /// # Errors

@@ -112,6 +112,11 @@ impl Traced {
         Ok(Traced { shared, is_enough, tracer: Mutex::new(Some(handle)), thread, program })
     }
 
+    /// The process that was started.
+    pub fn program(&self) -> Option<u32> {
+        self.program
+    }
+
     /// What was counted up to now.
     ///
     /// # Errors

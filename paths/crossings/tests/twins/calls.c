@@ -9,6 +9,8 @@
 #include <linux/futex.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +18,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -108,6 +111,26 @@ static void reset(int socket)
     close(socket);
 }
 
+/* FUTEX_WAKE of a process on the same core that sleeps, and does not take the core from who wakes it (SCHED_BATCH). */
+static void wake_up(void)
+{
+    volatile uint32_t *word = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), *said = word + 64;
+    check(word != MAP_FAILED, "mmap");
+    if (fork() == 0) {
+        struct sched_param none = { 0 };
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        sched_setscheduler(0, SCHED_BATCH, &none);
+        for (uint32_t last = 0;; last = *word) {
+            *said = last + 1;
+            while (*word == last)
+                syscall(SYS_futex, word, FUTEX_WAIT, last, 0, 0, 0);
+        }
+    }
+    uint32_t n = 0;
+    TIMED(while (*said != n + 1) sched_yield();
+          sched_yield(); *word = ++n, syscall(SYS_futex, word, FUTEX_WAKE, 1, 0, 0, 0) == 1, )
+}
+
 int main(int argc, char **argv)
 {
     check(argc == 2, "usage: calls KIND");
@@ -149,6 +172,8 @@ int main(int argc, char **argv)
     } else if (!strcmp(kind, "write-null")) {
         int file = open("/dev/null", O_WRONLY);
         TIMED(, write(file, bytes, 1) == 1, )
+    } else if (!strcmp(kind, "wake-up")) {
+        wake_up();
     } else if (!strcmp(kind, "mmap")) {
         void *memory = 0;
         TIMED(, (memory = mmap(0, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) != MAP_FAILED,

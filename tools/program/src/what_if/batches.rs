@@ -2,16 +2,15 @@
 
 use tollway_core::{Crossing, TollKey};
 
-use super::{Change, calls, difference};
+use super::{Change, difference, gatherable};
 use crate::bill::Bill;
 use crate::prices::Prices;
-use crate::route::moves_bytes;
 
 pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
     // What a call costs for being one, and what an operation costs for being one of 32 that are given at once.
     let entry = prices.of(&TollKey::of(Crossing::Getppid))?;
     let operation = prices.operation()?;
-    let several: f64 = calls(bill).filter(|(_, call, _)| moves_bytes(call)).map(|(line, ..)| line.count).sum();
+    let several: f64 = gatherable(bill).map(|(line, ..)| line.count).sum();
     (several >= 64.0).then(|| Change {
         name: "io-uring",
         what: "reads and writes by io_uring, 32 with one entry".into(),

@@ -2,10 +2,9 @@
 
 use tollway_report::number::count;
 
-use super::{Change, calls, difference};
+use super::{Change, difference, gatherable};
 use crate::bill::Bill;
 use crate::prices::{Price, Prices};
-use crate::route::moves_bytes;
 
 /// The size that reads and writes are gathered to, in bytes: copying is most of what such a call costs.
 pub const GATHERED: f64 = 65_536.0;
@@ -15,7 +14,7 @@ const LARGE: f64 = 16_384.0;
 pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
     let mut saves: Option<Price> = None;
     let (mut before, mut after) = (0.0, 0.0);
-    for (line, call, file) in calls(bill).filter(|(_, call, _)| moves_bytes(call)) {
+    for (line, call, file) in gatherable(bill) {
         let done = line.count - line.failed;
         let size = line.bytes / done.max(1.0);
         if done < 1.0 || size < 1.0 || size >= LARGE {
@@ -37,7 +36,7 @@ pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
     Some(Change {
         name: "larger-reads",
         what: format!("reads and writes of 64 KiB: {} calls instead of {}", count(after), count(before)),
-        how: "buffer in the program (BufReader, setvbuf, readv and writev); a request that waits for its answer cannot be gathered".into(),
+        how: "buffer in the program (BufReader, setvbuf, readv and writev)".into(),
         can_be_tried: false,
         saves: saves?,
         sooner: None,

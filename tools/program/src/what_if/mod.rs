@@ -3,6 +3,7 @@
 //! One change a file. Each says what it would save of processor time, with the interval of the tolls that it is made of; where it does not apply it is not there.
 //! What saves less than a hundredth is shown too, as not worth it: that is an answer as well.
 
+mod batch_class;
 mod batches;
 mod clock;
 mod huge_pages;
@@ -13,6 +14,7 @@ mod reuse_memory;
 use crate::bill::{Bill, Line, Of};
 use crate::document::{TimeDocument, WhatIfDocument};
 use crate::prices::{Price, Prices};
+use crate::route::moves_bytes;
 
 /// A share below which a change is not worth it.
 const LEAST: f64 = 0.01;
@@ -36,16 +38,18 @@ pub struct Change {
 
 /// Every change that applies, the dearest first.
 pub fn all(bill: &Bill, prices: &Prices<'_>) -> Vec<WhatIfDocument> {
-    let ways: [fn(&Bill, &Prices<'_>) -> Option<Change>; 6] = [
+    let ways: [fn(&Bill, &Prices<'_>) -> Option<Change>; 7] = [
         one_core::change,
         larger_reads::change,
         batches::change,
+        batch_class::change,
         huge_pages::change,
         reuse_memory::change,
         clock::change,
     ];
     let mut changes: Vec<Change> = ways.iter().filter_map(|way| way(bill, prices)).collect();
-    let worth = |change: &Change| change.saves.ns.max(change.sooner.as_ref().map_or(f64::MIN, |sooner| sooner.ns));
+    let worth =
+        |change: &Change| change.saves.ns.max(change.sooner.as_ref().map_or(f64::MIN, |sooner| sooner.ns));
     changes.sort_by(|a, b| worth(b).total_cmp(&worth(a)));
     changes.into_iter().map(|change| told(change, bill)).collect()
 }
@@ -65,6 +69,14 @@ fn told(change: Change, bill: &Bill) -> WhatIfDocument {
     }
 }
 
+/// Sleeps and wake-ups of a call from which on somebody waits for what it brings.
+const TURNS: f64 = 0.3;
+
+/// The lines of system calls that move bytes and that nobody waits for: where one end asks and the other answers, calls cannot be gathered.
+fn gatherable(bill: &Bill) -> impl Iterator<Item = (&Line, &str, tollway_watch::FileKind)> {
+    calls(bill).filter(|(line, call, _)| moves_bytes(call) && line.waits < TURNS * line.count)
+}
+
 /// The lines of system calls, with name and file.
 fn calls(bill: &Bill) -> impl Iterator<Item = (&Line, &str, tollway_watch::FileKind)> {
     bill.lines.iter().filter_map(|line| match &line.of {
@@ -82,5 +94,11 @@ fn passed(bill: &Bill, of: &Of) -> f64 {
 fn difference(before: &Price, after: &Price) -> Price {
     let mut keys = before.keys.clone();
     keys.extend(after.keys.iter().filter(|key| !before.keys.contains(key)).cloned());
-    Price { ns: before.ns - after.ns, lo: before.lo - after.hi, hi: before.hi - after.lo, keys, at_least: before.at_least }
+    Price {
+        ns: before.ns - after.ns,
+        lo: before.lo - after.hi,
+        hi: before.hi - after.lo,
+        keys,
+        at_least: before.at_least,
+    }
 }

@@ -3,17 +3,19 @@
 use tollway_core::{Crossing, Placement, TollKey};
 
 use super::{Change, difference, passed};
+use tollway_watch::FileKind;
+
 use crate::bill::{Bill, Of};
 use crate::prices::Prices;
 
 pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
-    let (same, across) = (Placement::Same, Placement::Across);
+    let (same, across, any) = (Placement::Same, Placement::Across, FileKind::None);
     let (woke, slept) = (passed(bill, &Of::Wake(across)), passed(bill, &Of::Sleep(across)));
     if woke + slept < 1.0 {
         return None;
     }
-    let wakes = difference(&prices.wake(across)?.times(woke), &prices.wake(same)?.times(woke));
-    let sleeps = difference(&prices.sleep(across)?.times(slept), &prices.sleep(same)?.times(slept));
+    let wakes = difference(&prices.wake(any, across)?.times(woke), &prices.wake(any, same)?.times(woke));
+    let sleeps = difference(&prices.sleep(any, across)?.times(slept), &prices.sleep(any, same)?.times(slept));
     // Each hand-over from one to the other is half of a round trip of two sleeps and two wake-ups.
     let round_trip = |placement| prices.of(&TollKey::of(Crossing::Futex).placement(placement));
     let takes_turns = bill.ran < 1.05 * bill.watched;

@@ -3,9 +3,12 @@
 use super::{Change, calls, passed};
 use crate::bill::{Bill, Of};
 use crate::prices::{Price, Prices};
+use crate::tried::KEPT;
 
 pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
-    let asks = |name: &str| calls(bill).filter(|(_, call, _)| *call == name).map(|(line, ..)| line.count).sum::<f64>();
+    let asks = |name: &str| {
+        calls(bill).filter(|(_, call, _)| *call == name).map(|(line, ..)| line.count).sum::<f64>()
+    };
     let given_back = asks("munmap") + asks("madvise") + asks("brk");
     // Every program maps its libraries; what goes to and fro is more than that.
     if given_back < 100.0 {
@@ -21,7 +24,7 @@ pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
     Some(Change {
         name: "reuse-memory",
         what: "malloc keeps what is freed".into(),
-        how: "GLIBC_TUNABLES=glibc.malloc.trim_threshold=1073741824:glibc.malloc.mmap_threshold=1073741824:glibc.malloc.top_pad=67108864".into(),
+        how: format!("GLIBC_TUNABLES={KEPT}"),
         can_be_tried: true,
         saves,
         sooner: None,

@@ -1,0 +1,220 @@
+//! Changes that can be made from outside, made: the program is started in turns as it is and with the change, and what that brings is held against what was
+//! foretold.
+
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tollway_core::{Error, Result};
+use tollway_stats::paired_ratio;
+
+use crate::args::{Program, Try};
+use crate::command;
+use crate::document::{BillDocument, TimeDocument};
+
+/// How far a prediction may be from what was measured, as a share of what was measured.
+const NEAR: f64 = 0.2;
+
+/// A change that was tried.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TriedDocument {
+    /// Its name.
+    pub name: String,
+    /// How often the program was started as it is, and with the change.
+    pub rounds: u32,
+    /// What it was foretold to save of the program's processor time; absent where nothing was foretold.
+    pub foretold: Option<ShareDocument>,
+    /// What it saved of it; less than 0 where it cost some.
+    pub saved: ShareDocument,
+    /// What it was foretold to save of the time that goes by.
+    pub foretold_sooner: Option<ShareDocument>,
+    /// What it saved of that.
+    pub sooner: ShareDocument,
+    /// Whether measured and foretold agree, of the time that goes by where that was foretold, else of processor time: within a fifth, or their intervals overlap.
+    pub holds: Option<bool>,
+}
+
+/// A share with its interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ShareDocument {
+    /// The estimate.
+    pub share: f64,
+    /// Its lower end.
+    pub lo: f64,
+    /// Its upper end.
+    pub hi: f64,
+}
+
+impl TriedDocument {
+    /// What became of the prediction, in a word.
+    pub fn verdict(&self) -> &'static str {
+        match self.holds {
+            Some(true) => "holds",
+            Some(false) => "does not hold",
+            None => "there was none",
+        }
+    }
+}
+
+/// One start of the program: seconds.
+#[derive(Clone, Copy)]
+struct Went {
+    processor: f64,
+    elapsed: f64,
+}
+
+/// Tries what the options name, and adds what came of it to the bill.
+///
+/// # Errors
+/// The program cannot be started, or fails; the statistics'.
+pub fn try_changes(options: &Program, bill: &mut BillDocument, interrupted: &AtomicBool) -> Result<()> {
+    let mut plain = Vec::new();
+    let mut changed: Vec<Vec<Went>> = vec![Vec::new(); options.tries.len()];
+    // The first start finds cold caches, and is nobody's.
+    start(options, None)?;
+    for round in 0..options.rounds {
+        if interrupted.load(Ordering::Relaxed) {
+            break;
+        }
+        // Every other round goes backwards, so that a drift meets both alike.
+        let mut turns: Vec<Option<usize>> =
+            std::iter::once(None).chain((0..options.tries.len()).map(Some)).collect();
+        if round % 2 == 1 {
+            turns.reverse();
+        }
+        for turn in turns {
+            let went = start(options, turn.map(|at| options.tries[at]))?;
+            match turn {
+                None => plain.push(went),
+                Some(at) => changed[at].push(went),
+            }
+        }
+    }
+    for (change, went) in options.tries.iter().zip(&changed) {
+        if let Some(tried) = told(*change, &plain, went, bill)? {
+            bill.tried.push(tried);
+        }
+    }
+    Ok(())
+}
+
+fn told(change: Try, plain: &[Went], changed: &[Went], bill: &BillDocument) -> Result<Option<TriedDocument>> {
+    let rounds = plain.len().min(changed.len());
+    if rounds < 2 {
+        return Ok(None);
+    }
+    let saved = |of: fn(&Went) -> f64| -> Result<ShareDocument> {
+        let pairs: Vec<Vec<(f64, f64)>> = plain
+            .iter()
+            .zip(changed)
+            .map(|(plain, changed)| vec![(of(plain).max(1e-9), of(changed).max(1e-9))])
+            .collect();
+        let failed = |e: tollway_stats::StatsError| Error::system("comparing what was tried", e);
+        let ratio = paired_ratio(&pairs).map_err(failed)?;
+        let interval = ratio.interval(0.95).map_err(failed)?;
+        Ok(ShareDocument { share: 1.0 - ratio.estimate(), lo: 1.0 - interval.hi, hi: 1.0 - interval.lo })
+    };
+    let (processor, sooner) = (saved(|went| went.processor)?, saved(|went| went.elapsed)?);
+    let what_if = bill.what_if.iter().find(|one| one.name == change.name());
+    let share = |time: TimeDocument, of: f64| ShareDocument {
+        share: time.ns / of,
+        lo: time.lo / of,
+        hi: time.hi / of,
+    };
+    let foretold = what_if.filter(|_| bill.ran > 0.0).map(|one| share(one.saves, bill.ran));
+    let foretold_sooner =
+        what_if.and_then(|one| one.sooner).map(|sooner| share(sooner, bill.watching.watched_s * 1e9));
+    let holds = match (foretold_sooner, foretold) {
+        (Some(foretold), _) => Some(agree(&foretold, &sooner)),
+        (None, Some(foretold)) => Some(agree(&foretold, &processor)),
+        (None, None) => None,
+    };
+    let rounds = u32::try_from(rounds).unwrap_or(u32::MAX);
+    Ok(Some(TriedDocument {
+        name: change.name().into(),
+        rounds,
+        foretold,
+        saved: processor,
+        foretold_sooner,
+        sooner,
+        holds,
+    }))
+}
+
+fn agree(foretold: &ShareDocument, measured: &ShareDocument) -> bool {
+    let near = (foretold.share - measured.share).abs() <= NEAR * measured.share.abs();
+    near || foretold.lo <= measured.hi && measured.lo <= foretold.hi
+}
+
+/// Starts the program, with a change or as it is, waits for its end, and says what it took: it and all its children for which it waited.
+fn start(options: &Program, change: Option<Try>) -> Result<Went> {
+    let mut command = command::of(&options.command)?;
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    if let Some(change) = change {
+        make(&mut command, change)?;
+    }
+    let name = command::words(&options.command);
+    let failed = |e: io::Error| Error::system(format!("starting {name}"), e);
+    let begun = Instant::now();
+    let child = command.spawn().map_err(failed)?;
+    let pid = i32::try_from(child.id()).map_err(|e| Error::system(format!("starting {name}"), e))?;
+    let mut status = 0;
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: both are ours, and the kernel writes one value to each; the child is ours and nobody else waits for it.
+    let waited = unsafe { libc::wait4(pid, &raw mut status, 0, usage.as_mut_ptr()) };
+    // SAFETY: it is all numbers, and was zeroed.
+    let usage = unsafe { usage.assume_init() };
+    let elapsed = begun.elapsed().as_secs_f64();
+    if waited != pid {
+        return Err(failed(io::Error::last_os_error()));
+    }
+    if !libc::WIFEXITED(status) || libc::WEXITSTATUS(status) != 0 {
+        let change = change.map_or("as it is", Try::name);
+        return Err(Error::Input {
+            place: format!("command `{name}`, {change}"),
+            reason: "it failed, so what it took says nothing".into(),
+            remedy: "try a command that ends by itself, with exit code 0, and needs no standard input".into(),
+        });
+    }
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    Ok(Went { processor: seconds(usage.ru_utime) + seconds(usage.ru_stime), elapsed })
+}
+
+/// Has a command start with a change.
+fn make(command: &mut Command, change: Try) -> Result<()> {
+    match change {
+        Try::OneCore => {
+            let allowed = sched_getaffinity(None).map_err(|e| Error::system("asking for processors", e))?;
+            let first = (0..CpuSet::MAX_CPU).find(|cpu| allowed.is_set(*cpu)).unwrap_or(0);
+            let mut one = CpuSet::new();
+            one.set(first);
+            // SAFETY: the closure makes one system call and allocates nothing.
+            unsafe { command.pre_exec(move || Ok(sched_setaffinity(None, &one)?)) };
+        }
+        Try::HugePages => drop(command.env(TUNABLES, "glibc.malloc.hugetlb=1")),
+        Try::ReuseMemory => drop(command.env(TUNABLES, KEPT)),
+        Try::BatchClass => {
+            let set = || {
+                let param = libc::sched_param { sched_priority: 0 };
+                // SAFETY: the parameter is ours and is only read; between fork and exec nothing else is done here.
+                match unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const param) } {
+                    0 => Ok(()),
+                    _ => Err(io::Error::last_os_error()),
+                }
+            };
+            // SAFETY: the closure makes one system call and does not allocate: errors made of a number do not.
+            unsafe { command.pre_exec(set) };
+        }
+    }
+    Ok(())
+}
+
+/// Where the C library reads its settings (ld.so(8), and "Memory Allocation Tunables" of its manual).
+const TUNABLES: &str = "GLIBC_TUNABLES";
+/// Nothing is given back, nothing is mapped by itself, and 64 MiB are asked for at once.
+pub(crate) const KEPT: &str = "glibc.malloc.trim_threshold=1073741824:glibc.malloc.mmap_threshold=1073741824:glibc.malloc.top_pad=67108864";

@@ -1,0 +1,211 @@
+//! The ways of counting behind one face.
+
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::OwnedFd;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+use tollway_core::{Error, Missing, Result};
+use tollway_watch::Counts;
+use tollway_watch::kernel::{Cost, Watch};
+use tollway_watch::proc::{self, Proc};
+use tollway_watch::traced::{self, Traced};
+
+use crate::args::{By, Program};
+
+/// How long a program that was started has to end when it is told to.
+const TO_END: Duration = Duration::from_secs(5);
+/// How often it is asked whether a program has ended that tells nobody.
+const ASKED: Duration = Duration::from_millis(5);
+
+/// A program that is watched in one of these ways.
+pub(crate) struct Way {
+    counter: Counter,
+    /// What tells of the process' end.
+    handle: OwnedFd,
+    number: u32,
+    is_started: bool,
+    /// Why no better way is used.
+    instead: Option<Missing>,
+}
+
+enum Counter {
+    Kernel(Box<Watch>, Option<Child>),
+    Ptrace(Traced),
+    Proc(Proc),
+}
+
+impl Way {
+    /// Begins to watch what the options name, in the way that they name or in the best that can be used here.
+    pub fn begin(options: &Program, command: Option<&mut Command>) -> Result<Way> {
+        if let Some(number) = options.pid.filter(|number| !Path::new(&format!("/proc/{number}")).exists()) {
+            return Err(none(number));
+        }
+        let children = options.pid.is_none() || options.children;
+        let mut instead = None;
+        let watch = match options.by {
+            None | Some(By::Kernel) => match Watch::new(children, options.allowed()) {
+                Ok(watch) => Some(watch),
+                Err(Error::Missing(missing)) if options.by.is_none() => {
+                    instead = Some(missing);
+                    None
+                }
+                Err(error) => return Err(error),
+            },
+            Some(_) => None,
+        };
+        // A server that runs is not slowed down as by strace unless that is asked for.
+        let by_ptrace = options.by == Some(By::Ptrace) || options.by.is_none() && options.pid.is_none();
+        let (counter, number) = match (watch, command, options.pid) {
+            (Some(mut watch), Some(command), _) => {
+                let child = watch.start(command)?;
+                let number = child.id();
+                (Counter::Kernel(Box::new(watch), Some(child)), number)
+            }
+            (Some(mut watch), None, Some(number)) => {
+                watch.attach(number)?;
+                (Counter::Kernel(Box::new(watch), None), number)
+            }
+            (None, Some(command), _) if by_ptrace => {
+                let traced = Traced::start(command)?;
+                let number = traced.program().unwrap_or_default();
+                (Counter::Ptrace(traced), number)
+            }
+            (None, Some(command), _) => {
+                let proc = Proc::start(command)?;
+                let number = proc.program().unwrap_or_default();
+                (Counter::Proc(proc), number)
+            }
+            (None, None, Some(number)) if by_ptrace => {
+                (Counter::Ptrace(Traced::attach(number, children)?), number)
+            }
+            (None, None, Some(number)) => (Counter::Proc(Proc::attach(number, children)?), number),
+            (_, None, None) => return Err(none(0)),
+        };
+        let pid = i32::try_from(number).ok().and_then(Pid::from_raw).ok_or_else(|| none(number))?;
+        let handle = pidfd_open(pid, PidfdFlags::empty()).map_err(|_| none(number))?;
+        Ok(Way { counter, handle, number, is_started: options.pid.is_none(), instead })
+    }
+
+    /// How it is counted.
+    pub fn by(&self) -> &'static str {
+        match self.counter {
+            Counter::Kernel(..) => "programs at the kernel's tracepoints",
+            Counter::Ptrace(_) => "ptrace, which stops the program at each call",
+            Counter::Proc(_) => "what /proc tells",
+        }
+    }
+
+    /// What this way does not see here, and how more can be seen.
+    pub fn unseen(&self) -> Vec<String> {
+        let mut unseen = match &self.counter {
+            Counter::Kernel(watch, _) => {
+                watch.absent().iter().map(|name| format!("the kernel has no tracepoint {name}.")).collect()
+            }
+            Counter::Ptrace(_) => vec![traced::UNSEEN.to_string()],
+            Counter::Proc(_) => vec![proc::UNSEEN.to_string()],
+        };
+        unseen.extend(
+            self.instead
+                .iter()
+                .map(|missing| format!("by the kernel's tracepoints all of it could be seen: {missing}")),
+        );
+        unseen
+    }
+
+    /// Whether it disturbs the program so much that its times say nothing.
+    pub fn disturbs(&self) -> bool {
+        matches!(self.counter, Counter::Ptrace(_))
+    }
+
+    /// What each event costs the program, where that was measured.
+    pub fn cost(&self) -> Option<Cost> {
+        match &self.counter {
+            Counter::Kernel(watch, _) => Some(watch.cost()),
+            Counter::Ptrace(_) | Counter::Proc(_) => None,
+        }
+    }
+
+    /// The processes that are watched.
+    pub fn processes(&self) -> Vec<u32> {
+        match &self.counter {
+            Counter::Kernel(watch, _) => watch.processes().collect(),
+            Counter::Ptrace(_) | Counter::Proc(_) => vec![self.number],
+        }
+    }
+
+    /// Does what is due; says how long it is until something is again.
+    pub fn tick(&mut self) -> Result<Duration> {
+        match &mut self.counter {
+            Counter::Kernel(watch, _) => watch.tick(),
+            Counter::Ptrace(_) => Ok(Duration::from_secs(1)),
+            // A look meets threads before they end.
+            Counter::Proc(proc) => proc.counts().map(|_| Duration::from_secs(1)),
+        }
+    }
+
+    /// What was counted so far.
+    pub fn counts(&mut self) -> Result<Counts> {
+        match &mut self.counter {
+            Counter::Kernel(watch, _) => watch.counts(),
+            Counter::Ptrace(traced) => traced.counts(),
+            Counter::Proc(proc) => proc.counts(),
+        }
+    }
+
+    /// Whether the program ends within this time.
+    pub fn ends_within(&mut self, time: Duration) -> Result<bool> {
+        if let Counter::Ptrace(traced) = &self.counter {
+            // Who traces is told of the end, and nobody else.
+            let until = Instant::now() + time;
+            while !traced.is_over() && Instant::now() < until {
+                std::thread::sleep(ASKED.min(time));
+            }
+            return Ok(traced.is_over());
+        }
+        let time = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: i64::from(time.subsec_nanos()) };
+        match poll(&mut [PollFd::new(&self.handle, PollFlags::IN)], Some(&time)) {
+            Ok(ready) => Ok(ready > 0),
+            Err(rustix::io::Errno::INTR) => Ok(false),
+            Err(error) => Err(Error::system("waiting for a program", error)),
+        }
+    }
+
+    /// Ends the program, if we started it.
+    pub fn end(&mut self) {
+        let Some(pid) = i32::try_from(self.number).ok().and_then(Pid::from_raw).filter(|_| self.is_started)
+        else {
+            return;
+        };
+        let _ = kill_process(pid, Signal::TERM);
+        if !matches!(self.ends_within(TO_END), Ok(true)) {
+            let _ = kill_process(pid, Signal::KILL);
+            let _ = self.ends_within(TO_END);
+        }
+    }
+
+    /// How the program ended, if it has and we started it.
+    pub fn status(&mut self) -> Result<Option<ExitStatus>> {
+        if !self.is_started || !self.ends_within(Duration::ZERO)? {
+            return Ok(None);
+        }
+        match &mut self.counter {
+            Counter::Kernel(_, child) => {
+                let status = child.as_mut().map(Child::wait).transpose();
+                status.map_err(|e| Error::system("asking how a program ended", e))
+            }
+            Counter::Ptrace(traced) => traced.wait().map(Some),
+            Counter::Proc(proc) => proc.wait().map(Some),
+        }
+    }
+}
+
+fn none(number: u32) -> Error {
+    Error::Input {
+        place: format!("process {number}"),
+        reason: "there is none of that number".into(),
+        remedy: "`ps -e` lists those that run".into(),
+    }
+}
