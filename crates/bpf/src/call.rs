@@ -8,6 +8,7 @@ pub(crate) const MAP_LOOK_UP: i32 = 1;
 pub(crate) const MAP_UPDATE: i32 = 2;
 pub(crate) const MAP_DELETE: i32 = 3;
 pub(crate) const PROGRAM_LOAD: i32 = 5;
+pub(crate) const INFORMATION: i32 = 15;
 pub(crate) const RAW_TRACEPOINT_OPEN: i32 = 17;
 pub(crate) const MAP_TAKE: i32 = 21;
 pub(crate) const MAP_LOOK_UP_MANY: i32 = 24;

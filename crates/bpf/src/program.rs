@@ -4,7 +4,7 @@ use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use crate::call::{LINK_CREATE, PROGRAM_LOAD, RAW_TRACEPOINT_OPEN, call, number, own, pair};
+use crate::call::{INFORMATION, LINK_CREATE, PROGRAM_LOAD, RAW_TRACEPOINT_OPEN, call, number, own, pair};
 
 /// What a program is for (`enum bpf_prog_type`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +17,9 @@ pub enum ProgramKind {
 
 /// `BPF_XDP`, where an XDP program is attached.
 const ATTACH_XDP: u64 = 37;
+
+/// Which word of `struct bpf_prog_info` says how often it did not run.
+const MISSED: usize = 26;
 
 /// The longest that the verifier may say.
 const LOG: usize = 64 << 10;
@@ -66,6 +69,19 @@ impl Program {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// At how many passages the kernel did not run it, because it was running on that processor already (`struct bpf_prog_info`, recursion_misses: since Linux 5.12;
+    /// 0 before).
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn missed(&self) -> io::Result<u64> {
+        let mut known = [0u64; 28];
+        let attributes = [pair(number(self.as_fd()), size_of_val(&known) as u32), known.as_mut_ptr() as u64];
+        // SAFETY: the kernel writes as many bytes as is said at the most, and reads from there addresses, which are 0, of lists of length 0.
+        unsafe { call(INFORMATION, &attributes)? };
+        Ok(known[MISSED])
     }
 
     /// Runs it at each passage of a tracepoint: of a [`RawTracepoint`](ProgramKind::RawTracepoint).

@@ -74,6 +74,16 @@ impl Table {
         self.word(row, word).load(Ordering::Relaxed)
     }
 
+    /// A row in this process' memory: what programs write is there at once.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn words(&self, row: u32) -> &[AtomicU64] {
+        assert!((row as usize) < self.rows, "the table has {} rows", self.rows);
+        // SAFETY: the row lies within the mapping, which lives as long as this; the kernel's programs write whole aligned words.
+        unsafe { std::slice::from_raw_parts(self.words.as_ptr().add(row as usize * self.width), self.width) }
+    }
+
     fn word(&self, row: u32, word: usize) -> &AtomicU64 {
         assert!(
             (row as usize) < self.rows && word < self.width,

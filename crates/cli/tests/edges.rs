@@ -20,6 +20,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tollway-channel", &["core", "host"]),
     ("tollway-bpf", &[]),
     ("tollway-watch", &["core", "host", "bpf"]),
+    ("tollway-probe", &["core", "host", "watch"]),
     ("tollway-wire", &["core", "host", "bpf"]),
     ("tollway-virtio", &["core", "host"]),
     ("tollway-service", &["core", "virtio"]),

@@ -1,8 +1,9 @@
 //! Calls counted by ptrace, held against strace; and what is left of a tracer.
 
 mod common;
+#[path = "common/strace.rs"]
+mod strace;
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -12,51 +13,11 @@ use std::time::Duration;
 use common::{Killed, for_everybody, same, until};
 use procfs::FromRead;
 use procfs::process::{Io, Status};
+use strace::{by_strace, table};
 use tempfile::TempDir;
 use tollway_core::Error;
-use tollway_watch::numbers::name;
 use tollway_watch::traced::Traced;
 use tollway_watch::{Counts, FileKind};
-
-/// Calls and failures by name.
-type Table = BTreeMap<String, (u64, u64)>;
-
-fn table(counts: &Counts) -> Table {
-    let mut table = Table::new();
-    for calls in counts.threads.iter().flat_map(|thread| &thread.calls) {
-        let entry = table.entry(name(calls.number).unwrap_or("?").into()).or_default();
-        entry.0 += calls.count;
-        entry.1 += calls.failed.unwrap();
-    }
-    table
-}
-
-/// What `strace -f -c` counts.
-fn by_strace(program: &Path, arguments: &[&str]) -> Option<Table> {
-    let folder = TempDir::new().unwrap();
-    let log = folder.path().join("log");
-    let mut strace = Command::new("strace");
-    strace
-        .args(["-f", "-c", "-o"])
-        .arg(&log)
-        .arg(program)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null());
-    if let Err(error) = strace.env_remove("LD_LIBRARY_PATH").status() {
-        println!("skipped: strace: {error}");
-        return None;
-    }
-    let log = fs::read_to_string(&log).unwrap();
-    let mut table = Table::new();
-    for line in log.lines().skip(2).take_while(|line| !line.starts_with("---")) {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let failed = if words.len() == 6 { words[4].parse().unwrap() } else { 0 };
-        table.insert(words[words.len() - 1].into(), (words[3].parse().unwrap(), failed));
-    }
-    assert!(!table.contains_key("exit_group"), "strace has learnt to count ends: {log}");
-    Some(table)
-}
 
 fn by_us(program: &Path, arguments: &[&str]) -> (Counts, i32) {
     let mut command = Command::new(program);

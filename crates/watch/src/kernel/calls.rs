@@ -1,14 +1,15 @@
 //! A system call begins, and ends.
 
-use tollway_bpf::assembler::Register::{R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};
+use tollway_bpf::assembler::Register::{self, R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};
 use tollway_bpf::assembler::{Assembler, Helper, Label, Operation, When, Width};
 
 use std::os::fd::AsFd;
 
+use super::fields::COMPAT;
 use super::files;
 use super::layout::{NUMBERS, call, key, thread, whole};
 use super::runs::{SLOT, add, look_up, one_more, read, who_runs};
-use super::{Fields, Maps};
+use super::{Detail, Fields, Maps};
 
 /// The greatest error number (linux/err.h, MAX_ERRNO): results from there to -1 are failures.
 const MOST_ERRORS: i32 = -4095;
@@ -31,14 +32,12 @@ const VALUE: i16 = KEY - call::SIZE as i16;
 const FOUND: i16 = -40;
 
 /// `sys_enter(registers, number)`.
-pub(super) fn begins(maps: &Maps, fields: &Fields) -> Vec<u64> {
+pub(super) fn begins(maps: &Maps, fields: &Fields, detail: Detail) -> Vec<u64> {
     let mut program = Assembler::new();
-    let (out, known) = (program.label(), program.label());
+    let out = program.label();
     who_runs(&mut program, maps, out);
-    program.load(Width::Double, R8, R6, 8).jump_if(When::NotAbove, R8, NUMBERS as i32 - 1, known);
-    program.constant(Operation::Move, R8, NUMBERS as i32 - 1);
-    program.place(known).store(Width::Double, R7, thread::CALL, R8);
-    files::note(&mut program, maps, fields);
+    program.load(Width::Double, R8, R6, 8);
+    note(&mut program, maps, fields, detail, out);
     for place in NEW_CALL {
         program.store_constant(Width::Double, R7, place, 0);
     }
@@ -47,11 +46,26 @@ pub(super) fn begins(maps: &Maps, fields: &Fields) -> Vec<u64> {
     program.finish()
 }
 
+/// Notes the call whose number is in `R8`, and its file, with the thread in `R7`. A number of another table than that of 64 bits would be taken for another call.
+fn note(program: &mut Assembler, maps: &Maps, fields: &Fields, detail: Detail, out: Label) {
+    let (other, known) = (program.label(), program.label());
+    if detail == Detail::Totals {
+        return;
+    }
+    program.jump_if(When::Above, R8, NUMBERS as i32 - 1, other);
+    program.call(Helper::Task).register(Operation::Move, R3, R0).constant(Operation::Add, R3, fields.status);
+    read(program, 4, FOUND, out);
+    program.load(Width::Word, R1, R10, FOUND).constant(Operation::And, R1, COMPAT);
+    program.jump_if(When::Equal, R1, 0, known);
+    program.place(other).constant(Operation::Move, R8, NUMBERS as i32 - 1);
+    program.place(known).store(Width::Double, R7, thread::CALL, R8);
+    files::note(program, maps, fields);
+}
+
 /// `sys_exit(registers, result)`. Where nobody saw the call begin it is counted, but not timed.
-pub(super) fn ends(maps: &Maps, fields: &Fields) -> Vec<u64> {
+pub(super) fn ends(maps: &Maps, fields: &Fields, detail: Detail) -> Vec<u64> {
     let mut program = Assembler::new();
-    let (out, seen, returned, found) = (program.label(), program.label(), program.label(), program.label());
-    let (not_timed, no_failure, broken_off) = (program.label(), program.label(), program.label());
+    let (out, seen, returned) = (program.label(), program.label(), program.label());
     who_runs(&mut program, maps, out);
     program.load(Width::Double, R8, R7, thread::ENTERED).jump_if(When::Different, R8, 0, seen);
     // A child comes back from the call that made it; that was its parent's.
@@ -60,54 +74,74 @@ pub(super) fn ends(maps: &Maps, fields: &Fields) -> Vec<u64> {
     program.place(returned).load(Width::Double, R3, R6, 0).constant(Operation::Add, R3, NUMBER);
     read(&mut program, 8, FOUND, out);
     // A handler's return leaves no number (arch/x86/kernel/signal_64.c).
-    program.load(Width::Double, R8, R10, FOUND).jump_if(When::Above, R8, NUMBERS as i32 - 1, out);
-    program.store(Width::Double, R7, thread::CALL, R8);
-    files::note(&mut program, maps, fields);
+    program.load(Width::Double, R8, R10, FOUND).jump_if(When::Equal, R8, -1, out);
+    note(&mut program, maps, fields, detail, out);
     program.constant(Operation::Move, R8, 0);
     program.place(seen).store_constant(Width::Double, R7, thread::ENTERED, 0);
+    in_all(&mut program);
+    if detail == Detail::Files {
+        by_file(&mut program, maps, out);
+    }
+    program.place(out).end(0);
+    program.finish()
+}
 
-    key_of_call(&mut program);
+/// One more call of the thread in `R7`, which began at `R8`: 0 where nobody saw that. `R9` = how long it was in the kernel and on a processor.
+fn in_all(program: &mut Assembler) {
+    let (not_timed, broken_off, over) = (program.label(), program.label(), program.label());
+    program.constant(Operation::Move, R9, 0).jump_if(When::Equal, R8, 0, not_timed);
+    program.call(Helper::Nanoseconds).register(Operation::Move, R9, R0).register(Operation::Sub, R9, R8);
+    program.load(Width::Double, R2, R7, thread::AWAY).register(Operation::Sub, R9, R2);
+    add(program, R7, thread::AWAY_IN_CALLS, R2);
+    add(program, R7, thread::IN_CALLS, R9);
+    for (from, to) in [(thread::WOKE_HERE, thread::WAKES_HERE), (thread::WOKE_ACROSS, thread::WAKES_ACROSS)] {
+        program.load(Width::Double, R2, R7, from);
+        add(program, R7, to, R2);
+    }
+    program.place(not_timed);
+    one_more(program, R7, thread::CALLS);
+    program.load(Width::Double, R2, R6, 8).jump_if(When::NotLess, R2, 0, over);
+    program.jump_if(When::Less, R2, MOST_ERRORS, over);
+    one_more(program, R7, thread::FAILED);
+    program.jump_if(When::Equal, R2, INTERRUPTED, broken_off);
+    program.jump_if(When::NotLess, R2, RESTARTED.1 + 1, over).jump_if(When::Less, R2, RESTARTED.0, over);
+    program.place(broken_off).store_constant(Width::Double, R7, thread::BROKEN_OFF, 1);
+    program.place(over);
+}
+
+/// The same by number and file.
+fn by_file(program: &mut Assembler, maps: &Maps, out: Label) {
+    let (found, not_timed, no_failure) = (program.label(), program.label(), program.label());
+    key_of_call(program);
     for word in 0..call::SIZE as i16 / 8 {
         program.store_constant(Width::Double, R10, VALUE + 8 * word, 0);
     }
-    found_or_made(&mut program, &maps.calls, found);
+    found_or_made(program, &maps.calls, found);
     // No room for another file: all of this kind together.
     program.store_constant(Width::Double, R10, KEY + key::INODE, 0);
-    found_or_made(&mut program, &maps.rest, found);
-    lost(&mut program, maps, whole::CALLS_LOST, out);
+    found_or_made(program, &maps.rest, found);
+    lost(program, maps, whole::CALLS_LOST, out);
     program.jump(out);
 
-    program.place(found).register(Operation::Move, R9, R0);
-    one_more(&mut program, R9, call::COUNT);
+    program.place(found);
+    one_more(program, R0, call::COUNT);
     program.jump_if(When::Equal, R8, 0, not_timed);
-    one_more(&mut program, R9, call::TIMED);
-    program.call(Helper::Nanoseconds).register(Operation::Sub, R0, R8);
-    program.load(Width::Double, R8, R7, thread::AWAY).register(Operation::Sub, R0, R8);
-    add(&mut program, R9, call::INSIDE, R0);
-    add(&mut program, R9, call::AWAY, R8);
+    one_more(program, R0, call::TIMED);
+    add(program, R0, call::INSIDE, R9);
     for (from, to) in [
+        (thread::AWAY, call::AWAY),
         (thread::SLEPT, call::SLEPT),
         (thread::WOKE_HERE, call::WOKE_HERE),
         (thread::WOKE_ACROSS, call::WOKE_ACROSS),
     ] {
-        program.load(Width::Double, R8, R7, from);
-        add(&mut program, R9, to, R8);
+        program.load(Width::Double, R2, R7, from);
+        add(program, R0, to, R2);
     }
-    program.place(not_timed).load(Width::Double, R8, R6, 8).jump_if(When::NotLess, R8, 1, no_failure);
-    program.jump_if(When::Equal, R8, 0, out).jump_if(When::Less, R8, MOST_ERRORS, out);
-    one_more(&mut program, R9, call::FAILED);
-    program.jump_if(When::Equal, R8, INTERRUPTED, broken_off).jump_if(
-        When::NotLess,
-        R8,
-        RESTARTED.1 + 1,
-        out,
-    );
-    program.jump_if(When::Less, R8, RESTARTED.0, out);
-    program.place(broken_off).store_constant(Width::Double, R7, thread::BROKEN_OFF, 1).jump(out);
-    program.place(no_failure);
-    add(&mut program, R9, call::RESULTS, R8);
-    program.place(out).end(0);
-    program.finish()
+    program.place(not_timed).load(Width::Double, R2, R6, 8).jump_if(When::NotLess, R2, 0, no_failure);
+    program.jump_if(When::Less, R2, MOST_ERRORS, out);
+    one_more(program, R0, call::FAILED);
+    program.jump(out).place(no_failure);
+    add(program, R0, call::RESULTS, R2);
 }
 
 /// Puts the key of the call in which the thread in `R7` is, or was last, to its place of the stack.
@@ -123,17 +157,23 @@ fn key_of_call(program: &mut Assembler) {
 pub(super) fn never_came_back(program: &mut Assembler, maps: &Maps) {
     let (came_back, told_apart) = (program.label(), program.label());
     program.load(Width::Double, R1, R7, thread::BROKEN_OFF).jump_if(When::Equal, R1, 0, came_back);
+    let (apart, found) = (program.label(), program.label());
+    less(program, R7, &[thread::CALLS, thread::FAILED]);
     key_of_call(program);
-    look_up(program, &maps.calls, KEY, told_apart);
-    for place in [call::COUNT, call::TIMED, call::FAILED] {
-        program.load(Width::Double, R1, R0, place).constant(Operation::Sub, R1, 1).store(
-            Width::Double,
-            R0,
-            place,
-            R1,
-        );
-    }
+    look_up(program, &maps.calls, KEY, apart);
+    program.jump(found).place(apart).store_constant(Width::Double, R10, KEY + key::INODE, 0);
+    look_up(program, &maps.rest, KEY, told_apart);
+    program.place(found);
+    less(program, R0, &[call::COUNT, call::TIMED, call::FAILED]);
     program.place(told_apart).place(came_back);
+}
+
+/// `[at + place] -= 1`, where nobody else writes there.
+fn less(program: &mut Assembler, at: Register, places: &[i16]) {
+    for place in places {
+        program.load(Width::Double, R1, at, *place).constant(Operation::Sub, R1, 1);
+        program.store(Width::Double, at, *place, R1);
+    }
 }
 
 /// `R0` = where a map has what the stack has the key of, made if need be; leads to `found` then, and goes on where there is no room.

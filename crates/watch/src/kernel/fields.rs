@@ -3,6 +3,9 @@
 use tollway_bpf::btf::Btf;
 use tollway_core::Missing;
 
+/// The call under way is of 32 bits (arch/x86/include/asm/thread_info.h, TS_COMPAT).
+pub(crate) const COMPAT: i32 = 0x2;
+
 /// Offsets in bytes.
 pub(crate) struct Fields {
     /// `task_struct`: its number; its process' number follows.
@@ -24,6 +27,8 @@ pub(crate) struct Fields {
     pub name: i32,
     /// `task_struct`: the processor on which it runs or ran.
     pub processor: i32,
+    /// `task_struct`: what its call is, 32 bits: [`COMPAT`].
+    pub status: i32,
     /// `task_struct`: its open files.
     pub files: i32,
     /// `files_struct`: the table of descriptors.
@@ -79,6 +84,7 @@ impl Fields {
             ran: task("se")? + field("sched_entity", "sum_exec_runtime")?,
             name: task("comm")?,
             processor: task("thread_info")? + field("thread_info", "cpu")?,
+            status: task("thread_info")? + field("thread_info", "status")?,
             files: task("files")?,
             descriptors: field("files_struct", "fdt")?,
             most: beside(

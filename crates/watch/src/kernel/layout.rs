@@ -1,6 +1,7 @@
 //! What programs in the kernel and this one share: where which number stands. All are of 64 bits where nothing else is said.
 
-/// Numbers of system calls that are told apart; the last stands for all beyond it. x86-64 had 470 in Linux 6.18.
+/// Numbers of system calls that are told apart; the last stands for all beyond it, and for those of other tables (32-bit, x32), whose numbers mean
+/// other calls. x86-64 had 470 in Linux 6.18.
 pub const NUMBERS: u32 = 512;
 
 /// What each processor knows.
@@ -23,7 +24,7 @@ pub mod thread {
     pub const AWAY: i16 = 24;
     /// How often it went to sleep in that call.
     pub const SLEPT: i16 = 32;
-    /// How many it woke in that call that had slept on the same processor.
+    /// How many it woke in that call that had slept on the same processor; those that an interrupt woke meanwhile are among them.
     pub const WOKE_HERE: i16 = 40;
     /// How many it woke in that call that had slept on another one.
     pub const WOKE_ACROSS: i16 = 48;
@@ -73,7 +74,7 @@ pub mod thread {
     pub const USER: i16 = 216;
     /// Processor time in the kernel in its life, as the kernel's ticks found it.
     pub const SYSTEM: i16 = 224;
-    /// Processor time in its life, exactly.
+    /// Processor time in its life, exactly once it has [`LEFT`].
     pub const RAN: i16 = 232;
     /// Its name, 16 bytes.
     pub const NAME: i16 = 240;
@@ -87,8 +88,22 @@ pub mod thread {
     pub const WRITES: i16 = 296;
     /// Not 0 once it has left its processor for ever: nobody writes to the slot any more.
     pub const GONE: i16 = 256;
+    /// Calls that came back: all together, as what follows.
+    pub const CALLS: i16 = 304;
+    /// Those that failed.
+    pub const FAILED: i16 = 312;
+    /// Nanoseconds in calls, on a processor; of those whose beginning was seen.
+    pub const IN_CALLS: i16 = 320;
+    /// Nanoseconds in them, away from it.
+    pub const AWAY_IN_CALLS: i16 = 328;
+    /// How many its calls woke that had slept on the same processor.
+    pub const WAKES_HERE: i16 = 336;
+    /// How many they woke that had slept on another one.
+    pub const WAKES_ACROSS: i16 = 344;
+    /// When it left its processor for ever; 0 before. Its processor time is complete then, and not before.
+    pub const LEFT: i16 = 352;
     /// Bytes.
-    pub const SIZE: usize = 304;
+    pub const SIZE: usize = 360;
 }
 
 /// Which calls are counted together.

@@ -2,12 +2,13 @@
 
 use std::os::fd::AsFd;
 
-use tollway_bpf::assembler::Register::{R0, R1, R2, R3, R4, R6, R7, R8, R10};
+use tollway_bpf::assembler::Register::{R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};
 use tollway_bpf::assembler::{Assembler, Helper, Operation, When, Width};
 
 use super::calls::{lost, never_came_back};
 use super::layout::{processor, thread, whole};
-use super::runs::{SLOT, keep, look_up, read, who_am_i};
+use super::runs::{SLOT, keep, look_up, read, who_am_i, who_is};
+use super::switches::DEAD;
 use super::{Fields, Maps};
 
 /// Where the stack has a child's number and its process' number, and its slot.
@@ -122,6 +123,21 @@ pub(super) fn ends(maps: &Maps, fields: &Fields) -> Vec<u64> {
     }
     never_came_back(&mut program, maps);
     program.call(Helper::Nanoseconds).store(Width::Double, R7, thread::DIED, R0);
+    program.place(out).end(0);
+    program.finish()
+}
+
+/// `sched_switch(preempted, from, to, state of from)`: one who leaves its processor for ever. All others go by here in a few instructions.
+pub(super) fn leaves(maps: &Maps, fields: &Fields) -> Vec<u64> {
+    let mut program = Assembler::new();
+    let out = program.label();
+    program.register(Operation::Move, R6, R1).load(Width::Double, R9, R6, 24);
+    program.constant(Operation::And, R9, DEAD).jump_if(When::Equal, R9, 0, out);
+    program.load(Width::Double, R9, R6, 8);
+    who_is(&mut program, maps, fields, R9, out);
+    program.register(Operation::Move, R3, R9).constant(Operation::Add, R3, fields.ran);
+    keep(&mut program, 8, thread::RAN);
+    program.call(Helper::Nanoseconds).store(Width::Double, R7, thread::LEFT, R0);
     program.place(out).end(0);
     program.finish()
 }

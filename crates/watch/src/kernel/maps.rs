@@ -4,6 +4,7 @@ use std::io;
 
 use tollway_bpf::{Map, MapKind, Table};
 
+use super::Detail;
 use super::layout::{NUMBERS, call, key, processor, thread, whole};
 use crate::numbers;
 
@@ -34,13 +35,14 @@ pub(crate) struct Maps {
 }
 
 impl Maps {
-    pub fn new() -> io::Result<Maps> {
+    pub fn new(detail: Detail) -> io::Result<Maps> {
+        let (calls, rest) = if detail == Detail::Files { (CALLS, REST) } else { (1, 1) };
         let maps = Maps {
             processors: Map::new(MapKind::ArrayOnEach, 4, processor::SIZE, 1)?,
             slots: Map::new(MapKind::Hash, 4, 4, SLOTS)?,
             threads: Table::new(thread::SIZE, SLOTS)?,
-            calls: Map::new(MapKind::Hash, key::SIZE, call::SIZE, CALLS)?,
-            rest: Map::new(MapKind::Hash, key::SIZE, call::SIZE, REST)?,
+            calls: Map::new(MapKind::Hash, key::SIZE, call::SIZE, calls)?,
+            rest: Map::new(MapKind::Hash, key::SIZE, call::SIZE, rest)?,
             on_files: Table::new(8, NUMBERS)?,
             free: Map::new(MapKind::Queue, 0, 4, SLOTS)?,
             whole: Table::new(whole::SIZE, 1)?,

@@ -16,11 +16,12 @@ mod kind;
 pub mod layout;
 mod lives;
 mod maps;
+mod own;
 mod runs;
 mod switches;
 mod watch;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::time::Duration;
 
@@ -33,19 +34,34 @@ use maps::{Maps, SLOTS};
 
 pub use cost::Cost;
 pub use harvest::Seen;
+pub use own::{Own, Slot, Totals};
 pub use watch::Watch;
 
-/// A thread that ended so long ago has left its processor.
+/// As long as it takes at the most from one program at a switch to the next.
+const LEAVES: Duration = Duration::from_millis(1);
+/// A thread that ended so long ago has left its processor, even if nobody saw that.
 const LAST_SWITCH: Duration = Duration::from_secs(1);
 
+/// Programs that come first: switches and wake-ups, and then calls. Who runs is known before what they do is counted.
+const FIRST: usize = 4;
+
 const WHAT: &str = "programs at the kernel's tracepoints";
+
+/// What is kept of each call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// By number and file, and the totals.
+    Files,
+    /// The thread's totals alone: cheaper for who is watched.
+    Totals,
+}
 
 /// Programs that count.
 pub struct Kernel {
     maps: Maps,
-    _lives: Vec<(Program, Attached)>,
+    lives: Vec<(Program, Attached)>,
     programs: Vec<(&'static str, Program)>,
-    counting: Vec<Attached>,
+    counting: VecDeque<Attached>,
     /// Tracepoints that this kernel has not.
     pub absent: Vec<&'static str>,
 }
@@ -56,20 +72,28 @@ impl Kernel {
     /// # Errors
     /// [`Missing`](Error::Missing) with what this process or kernel lacks.
     pub fn new(processes: bool) -> Result<Kernel> {
+        Kernel::with(processes, Detail::Files)
+    }
+
+    /// The same, with so much detail.
+    ///
+    /// # Errors
+    /// As [`new`](Kernel::new).
+    pub fn with(processes: bool, detail: Detail) -> Result<Kernel> {
         let fields = Fields::found().map_err(Error::Missing)?;
-        let maps = Maps::new().map_err(|e| failed("making their memory", e))?;
+        let maps = Maps::new(detail).map_err(|e| failed("making their memory", e))?;
         let lives = [
+            ("sched_switch", lives::leaves(&maps, &fields)),
             ("sched_process_exit", lives::ends(&maps, &fields)),
             ("sched_process_exec", lives::becomes(&maps, &fields)),
             ("sched_process_fork", lives::begins(&maps, &fields, processes)),
         ];
         let count = |place| runs::counted(&maps, place);
-        // Who runs is known before what they do is counted.
         let counting = [
             ("sched_switch", switches::switched(&maps, &fields)),
             ("sched_waking", switches::woken(&maps, &fields)),
-            ("sys_exit", calls::ends(&maps, &fields)),
-            ("sys_enter", calls::begins(&maps, &fields)),
+            ("sys_exit", calls::ends(&maps, &fields, detail)),
+            ("sys_enter", calls::begins(&maps, &fields, detail)),
             ("page_fault_user", count(thread::FAULTS)),
             ("signal_deliver", count(thread::SIGNALS)),
             ("io_uring_submit_req", count(thread::OPERATIONS)),
@@ -91,7 +115,7 @@ impl Kernel {
             Ok((program, link))
         });
         let lives = attached.collect::<Result<Vec<_>>>()?;
-        Ok(Kernel { maps, _lives: lives, programs, counting: Vec::new(), absent: Vec::new() })
+        Ok(Kernel { maps, lives, programs, counting: VecDeque::new(), absent: Vec::new() })
     }
 
     /// Begins to count, or goes on with it. What was under way is counted when it ends, and is not timed.
@@ -99,6 +123,12 @@ impl Kernel {
     /// # Errors
     /// The kernel's.
     pub fn begin(&mut self) -> Result<()> {
+        self.begin_with_calls()?;
+        self.begin_the_rest()
+    }
+
+    /// The first half of [`begin`](Kernel::begin): from then on calls and switches are counted.
+    fn begin_with_calls(&mut self) -> Result<()> {
         if !self.counting.is_empty() {
             return Ok(());
         }
@@ -110,13 +140,24 @@ impl Kernel {
         }
         self.look_again()?;
         self.absent.clear();
-        for (name, program) in &self.programs {
+        self.attach(0..FIRST)
+    }
+
+    /// The second half.
+    fn begin_the_rest(&mut self) -> Result<()> {
+        let begun = self.counting.len() + self.absent.len();
+        self.attach(begun..self.programs.len())
+    }
+
+    fn attach(&mut self, which: std::ops::Range<usize>) -> Result<()> {
+        for (name, program) in self.programs.get(which).unwrap_or_default() {
             match program.at_tracepoint(name) {
-                Ok(link) => self.counting.push(link),
+                Ok(link) => self.counting.push_back(link),
                 Err(error) if error.raw_os_error() == Some(libc::ENOENT) => self.absent.push(name),
                 Err(error) => {
-                    self.counting.clear();
-                    return Err(failed(&format!("attaching to {name}"), error));
+                    let error = failed(&format!("attaching to {name}"), error);
+                    self.pause();
+                    return Err(error);
                 }
             }
         }
@@ -125,8 +166,11 @@ impl Kernel {
 
     /// Counts no more, until it [`begin`](Kernel::begin)s again.
     pub fn pause(&mut self) {
-        // What tells of calls first: these are the dearest.
-        while let Some(link) = self.counting.pop() {
+        // Calls before switches, since a call's time is told by both; everything else in the order in which it was begun, so that all is counted for the same time.
+        for _ in 0..self.counting.len().saturating_sub(2).min(2) {
+            drop(self.counting.remove(2));
+        }
+        while let Some(link) = self.counting.pop_front() {
             drop(link);
         }
     }
@@ -176,6 +220,19 @@ impl Kernel {
         self.look_again()
     }
 
+    /// The processes that have slots, with the processor time of those of their threads that have ended.
+    fn ran(&self) -> BTreeMap<u32, Duration> {
+        let mut all: BTreeMap<u32, Duration> = BTreeMap::new();
+        for slot in self.taken() {
+            let ran =
+                all.entry((self.maps.threads.get(slot, word(thread::NUMBER)) >> 32) as u32).or_default();
+            if self.maps.threads.get(slot, word(thread::DIED)) != 0 {
+                *ran += Duration::from_nanos(self.maps.threads.get(slot, word(thread::RAN)));
+            }
+        }
+        all
+    }
+
     /// The processes that are watched.
     pub fn processes(&self) -> BTreeSet<u32> {
         let alive = self.taken().filter(|slot| self.maps.threads.get(*slot, word(thread::DIED)) == 0);
@@ -187,17 +244,20 @@ impl Kernel {
         (1..SLOTS).filter(|slot| self.maps.threads.get(*slot, word(thread::NUMBER)) != 0)
     }
 
-    /// Who has ended and cannot be seen to leave its processor for ever is gone: as long as it is not counted nobody keeps account of that, and the first
-    /// thread of a process in which another one calls exec has another number by then.
+    /// Who has left its processor for ever is gone. The first thread of a process in which another one calls exec is not seen to leave: it has another number by
+    /// then.
     fn bury(&self) -> Result<()> {
         let failed = |e: io::Error| failed("taking back the slots of the dead", e);
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
         let now = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
-        let long_ago =
-            if self.counting.is_empty() { now } else { now.saturating_sub(LAST_SWITCH.as_nanos() as u64) };
+        let is = |slot, what, ago: Duration| {
+            let when = self.maps.threads.get(slot, word(what));
+            when != 0 && when <= now.saturating_sub(ago.as_nanos() as u64)
+        };
+        // Who has just left: the program that counts switches may be at it.
+        let just = if self.counting.is_empty() { Duration::ZERO } else { LEAVES };
         for slot in self.taken() {
-            let died = self.maps.threads.get(slot, word(thread::DIED));
-            if died == 0 || died > long_ago {
+            if !is(slot, thread::LEFT, just) && !is(slot, thread::DIED, LAST_SWITCH) {
                 continue;
             }
             let number = (self.maps.threads.get(slot, word(thread::NUMBER)) as u32).to_ne_bytes();
@@ -217,9 +277,20 @@ impl Kernel {
         self.maps.forget().map_err(|e| failed("forgetting who ran", e))
     }
 
-    /// Threads, and calls, for which there was no room: they are in no count.
-    pub fn lost(&self) -> u64 {
-        self.maps.whole.get(0, word(whole::THREADS_LOST)) + self.maps.whole.get(0, word(whole::CALLS_LOST))
+    /// Threads, and calls, for which there was no room, and events at which the kernel did not run a program: they are in no count.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn lost(&self) -> Result<u64> {
+        let programs = self
+            .lives
+            .iter()
+            .map(|(program, _)| program)
+            .chain(self.programs.iter().map(|(_, program)| program));
+        let missed = programs.map(Program::missed).sum::<io::Result<u64>>();
+        let missed = missed.map_err(|e| failed("asking what they missed", e))?;
+        let no_room = |what| self.maps.whole.get(0, word(what));
+        Ok(missed + no_room(whole::THREADS_LOST) + no_room(whole::CALLS_LOST))
     }
 }
 

@@ -6,11 +6,11 @@ use tollway_bpf::assembler::Register::{R0, R1, R2, R3, R6, R7, R8, R9, R10};
 use tollway_bpf::assembler::{Assembler, Helper, Operation, When, Width};
 
 use super::layout::{processor, thread};
-use super::runs::{NUMBER, SLOT, add, keep, look_up, one_more, read, remember, who_is, who_runs};
+use super::runs::{NUMBER, SLOT, add, look_up, one_more, read, remember, who_is, who_runs};
 use super::{Fields, Maps};
 
 /// What a task's state has when it leaves for ever (`TASK_DEAD`, include/linux/sched.h).
-const DEAD: i32 = 0x80;
+pub(super) const DEAD: i32 = 0x80;
 
 /// `sched_switch(preempted, from, to, state of from)`.
 pub(super) fn switched(maps: &Maps, fields: &Fields) -> Vec<u64> {
@@ -33,9 +33,7 @@ pub(super) fn switched(maps: &Maps, fields: &Fields) -> Vec<u64> {
     one_more(&mut program, R7, thread::VOLUNTARY);
     one_more(&mut program, R7, thread::SLEPT);
     program.jump_if(When::AnyBit, R9, DEAD, lives).jump(comes);
-    // Its processor time is complete now, and not before.
-    program.place(lives).load(Width::Double, R3, R6, 8).constant(Operation::Add, R3, fields.ran);
-    keep(&mut program, 8, thread::RAN);
+    program.place(lives);
     program.map(R1, maps.slots.as_fd()).register(Operation::Move, R2, R10).constant(
         Operation::Add,
         R2,

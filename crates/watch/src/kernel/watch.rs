@@ -5,6 +5,7 @@
 //! what a program does in a rhythm is met as often as it happens.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
@@ -45,11 +46,13 @@ pub struct Watch {
     counted: Duration,
     counting_since: Option<Instant>,
     /// How long the watched had run when this stretch of counting began, and how long they ran in those before.
-    clocks: Clocks,
+    ran_before: Duration,
     ran: Duration,
+    clocks: Clocks,
     due: Instant,
-    /// What watching had cost when it was last looked.
+    /// What watching had cost when it was last looked, and of that what it cost those who have ended.
     cost_before: Duration,
+    cost_of_ended: Duration,
     lot: u64,
     /// What threads had done when they were first watched.
     earlier: BTreeMap<u32, Life>,
@@ -76,10 +79,12 @@ impl Watch {
             begun: now,
             counted: Duration::ZERO,
             counting_since: None,
-            clocks: Clocks::default(),
+            ran_before: Duration::ZERO,
             ran: Duration::ZERO,
+            clocks: Clocks::default(),
             due: now,
             cost_before: Duration::ZERO,
+            cost_of_ended: Duration::ZERO,
             lot: u64::from(std::process::id()) | 1 << 32,
             earlier: BTreeMap::new(),
             living: BTreeMap::new(),
@@ -118,9 +123,10 @@ impl Watch {
                 )));
             }
             for (thread, process) in threads {
-                if !self.earlier.contains_key(&thread) {
-                    let Some(life) = life_of(thread, process) else { continue };
-                    self.earlier.insert(thread, life);
+                if let Entry::Vacant(place) = self.earlier.entry(thread)
+                    && let Some(life) = life_of(thread, process)
+                {
+                    place.insert(life);
                     self.kernel.add(thread, process)?;
                 }
             }
@@ -167,19 +173,20 @@ impl Watch {
     /// Asks what it cost to count so long, and stops for a while if that was more than is allowed.
     fn look(&mut self, counted: Duration) -> Result<Duration> {
         self.collect()?;
-        let ran = Clocks::of(self.kernel.processes().into_iter()).since(&self.clocks);
+        let ran = self.ran;
+        self.end_stretch();
+        let ran = self.ran.saturating_sub(ran);
         let all = self.cost_of_counting();
         let cost = all.saturating_sub(std::mem::replace(&mut self.cost_before, all));
         let share = cost.as_secs_f64() / counted.max(ran).as_secs_f64().max(1e-9);
         match self.allowed {
             Some(allowed) if share > allowed => {
-                self.stop();
+                self.kernel.pause();
                 let rest = counted.as_secs_f64() * (share / allowed - 1.0) * self.between(0.5, 1.5);
                 Ok(Duration::from_secs_f64(rest.min(LONGEST.as_secs_f64())).max(SHORTEST))
             }
+            // Each stretch is judged by itself.
             _ => {
-                // Each stretch is judged by itself.
-                self.end_stretch();
                 self.begin_stretch();
                 Ok(LOOK)
             }
@@ -189,29 +196,24 @@ impl Watch {
     /// Counts from now on.
     fn count(&mut self) -> Result<()> {
         if self.counting_since.is_none() {
-            self.kernel.begin()?;
+            self.kernel.begin_with_calls()?;
             self.begin_stretch();
+            self.kernel.begin_the_rest()?;
             self.due = Instant::now() + SLICE;
         }
         Ok(())
     }
 
     fn begin_stretch(&mut self) {
+        self.ran_before = self.clocks.now(&self.kernel.ran());
         self.counting_since = Some(Instant::now());
-        self.clocks = Clocks::of(self.kernel.processes().into_iter());
     }
 
     fn end_stretch(&mut self) {
         if let Some(since) = self.counting_since.take() {
             self.counted += since.elapsed();
-            self.ran += Clocks::of(self.kernel.processes().into_iter()).since(&self.clocks);
+            self.ran += self.clocks.now(&self.kernel.ran()).saturating_sub(self.ran_before);
         }
-    }
-
-    /// Counts no more.
-    fn stop(&mut self) {
-        self.end_stretch();
-        self.kernel.pause();
     }
 
     /// A number between two, evenly: by a generator of Marsaglia's (Xorshift RNGs, 2003), which is good enough to miss a rhythm.
@@ -224,19 +226,18 @@ impl Watch {
 
     /// What counting has taken of the processor time of the watched: events × what each adds.
     fn cost_of_counting(&self) -> Duration {
-        let ended: u64 = self.ended.values().flat_map(|one| &one.calls).map(|calls| calls.count).sum();
-        let mut cost = ended as f64 * self.cost.call_on_file.as_secs_f64();
-        for one in self.living.values() {
-            let count = |on_file: bool| {
-                let calls = one.calls.iter().filter(|call| (call.kind != 0) == on_file);
-                calls.map(|call| call.word(call::COUNT)).sum::<u64>() as f64
-            };
-            let switches = one.word(thread::VOLUNTARY) + one.word(thread::INVOLUNTARY);
-            cost += count(false) * self.cost.call.as_secs_f64()
-                + count(true) * self.cost.call_on_file.as_secs_f64();
-            cost += switches as f64 * self.cost.switch.as_secs_f64();
-        }
-        Duration::from_secs_f64(cost)
+        self.cost_of_ended + self.living.values().map(|one| self.cost_of(one)).sum::<Duration>()
+    }
+
+    fn cost_of(&self, one: &Seen) -> Duration {
+        let on_file = one.calls.iter().filter(|call| call.kind != 0);
+        let on_file: u64 = on_file.map(|call| call.word(call::COUNT)).sum();
+        let others = one.word(thread::CALLS).saturating_sub(on_file);
+        let switches = one.word(thread::VOLUNTARY) + one.word(thread::INVOLUNTARY);
+        let each = |count: u64, cost: Duration| cost.mul_f64(count as f64);
+        each(others, self.cost.call)
+            + each(on_file, self.cost.call_on_file)
+            + each(switches, self.cost.switch)
     }
 
     /// Reads what was counted.
@@ -246,17 +247,9 @@ impl Watch {
             let (number, process) = seen.numbers();
             if seen.is_gone() {
                 let earlier = self.earlier.remove(&number).unwrap_or_default();
-                let last = Life {
-                    name: seen.name(),
-                    voluntary: seen.word(thread::VOLUNTARY_IN_ALL),
-                    involuntary: seen.word(thread::INVOLUNTARY_IN_ALL),
-                    moved: seen.word(thread::READS) + seen.word(thread::WRITES),
-                    minor: seen.word(thread::MINOR),
-                    major: seen.word(thread::MAJOR),
-                    user: Duration::from_nanos(seen.word(thread::USER)),
-                    system: Duration::from_nanos(seen.word(thread::SYSTEM)),
-                    ran: Duration::from_nanos(seen.word(thread::RAN)),
-                };
+                let last = last_of(&seen);
+                self.clocks.ended(process, last.ran);
+                self.cost_of_ended += self.cost_of(&seen);
                 let ended = told(&seen, &last, &earlier);
                 self.ended_known += Known::of(&seen, &last, &earlier);
                 let same = self.ended.entry((process, ended.name.clone())).or_default();
@@ -281,7 +274,10 @@ impl Watch {
         let mut threads: Vec<Thread> = self.ended.values().cloned().collect();
         for (number, seen) in &self.living {
             let earlier = self.earlier.get(number).cloned().unwrap_or_default();
-            let life = life_of(*number, seen.numbers().1).unwrap_or_else(|| earlier.clone());
+            let life = match seen.word(thread::DIED) {
+                0 => life_of(*number, seen.numbers().1).unwrap_or_else(|| earlier.clone()),
+                _ => last_of(seen),
+            };
             known += Known::of(seen, &life, &earlier);
             threads.push(told(seen, &life, &earlier));
         }
@@ -292,7 +288,7 @@ impl Watch {
         let (watched, counted) = (self.begun.elapsed(), self.counted);
         let is_sliced = counted.as_secs_f64() < WHOLE * watched.as_secs_f64();
         let scale = if is_sliced { self.scale(known, &threads, watched) } else { 1.0 };
-        Ok(Counts { threads, watched, counted, scale, lost: self.kernel.lost() })
+        Ok(Counts { threads, watched, counted, scale, lost: self.kernel.lost()? })
     }
 
     /// How often what was counted in slices happened in all: by the crossings that the kernel counts in any case. Where these are too few to say, by processor time
@@ -332,6 +328,21 @@ impl std::ops::AddAssign for Known {
     fn add_assign(&mut self, other: Known) {
         self.all += other.all;
         self.counted += other.counted;
+    }
+}
+
+/// The life of a thread that has ended, as the kernel's programs noted it then.
+fn last_of(seen: &Seen) -> Life {
+    Life {
+        name: seen.name(),
+        voluntary: seen.word(thread::VOLUNTARY_IN_ALL),
+        involuntary: seen.word(thread::INVOLUNTARY_IN_ALL),
+        moved: seen.word(thread::READS) + seen.word(thread::WRITES),
+        minor: seen.word(thread::MINOR),
+        major: seen.word(thread::MAJOR),
+        user: Duration::from_nanos(seen.word(thread::USER)),
+        system: Duration::from_nanos(seen.word(thread::SYSTEM)),
+        ran: Duration::from_nanos(seen.word(thread::RAN)),
     }
 }
 

@@ -9,8 +9,11 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <stdio.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -264,6 +267,220 @@ static void ping(long times) {
     pthread_join(other, NULL);
 }
 
+// Every kind of file, with calls of known numbers and bytes: a read or a write of k bytes on each.
+static void kinds(void) {
+    char bytes[64] = {0}, name[] = "/tmp/tollway-kinds-XXXXXX";
+    int ends[2], pair[2];
+    int regular = mkstemp(name), folder = open("/tmp", O_RDONLY | O_DIRECTORY);
+    unlink(name);
+    for (int i = 0; i < 3; i++)
+        if (write(regular, bytes, 10) != 10) exit(1);
+    for (int i = 0; i < 4; i++) fstat(folder, (struct stat *)&(struct stat){0});
+    int event = eventfd(0, 0);
+    unsigned long number = 1;
+    for (int i = 0; i < 5; i++)
+        if (write(event, &number, 8) != 8) exit(1);
+    if (pipe(ends)) exit(1);
+    for (int i = 0; i < 6; i++)
+        if (write(ends[1], bytes, 11) != 11) exit(1);
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair)) exit(1);
+    for (int i = 0; i < 7; i++)
+        if (write(pair[0], bytes, 12) != 12) exit(1);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t length = sizeof address;
+    int listener = socket(AF_INET, SOCK_STREAM, 0), client = socket(AF_INET, SOCK_STREAM, 0);
+    if (bind(listener, (void *)&address, length) || listen(listener, 1)) exit(1);
+    getsockname(listener, (void *)&address, &length);
+    if (connect(client, (void *)&address, length)) exit(1);
+    for (int i = 0; i < 8; i++)
+        if (write(client, bytes, 13) != 13) exit(1);
+    int datagrams = socket(AF_INET, SOCK_DGRAM, 0);
+    address.sin_port = 0;
+    if (bind(datagrams, (void *)&address, length) || getsockname(datagrams, (void *)&address, &length)) exit(1);
+    for (int i = 0; i < 9; i++)
+        if (sendto(datagrams, bytes, 14, 0, (void *)&address, length) != 14) exit(1);
+    int terminal = open("/dev/ptmx", O_RDWR | O_NOCTTY), random = open("/dev/random", O_RDONLY);
+    for (int i = 0; i < 10; i++)
+        if (write(terminal, bytes, 1) != 1) exit(1);
+    for (int i = 0; i < 11; i++)
+        if (read(random, bytes, 15) != 15) exit(1);
+    int null = open("/dev/null", O_WRONLY), zero = open("/dev/zero", O_RDONLY);
+    for (int i = 0; i < 12; i++)
+        if (write(null, bytes, 16) != 16) exit(1);
+    for (int i = 0; i < 13; i++)
+        if (read(zero, bytes, 17) != 17) exit(1);
+}
+
+// Calls of 32 bits in a program of 64: there 20 is getpid, here it is writev.
+static void old(long times) {
+    long pid;
+    for (long i = 0; i < times; i++) {
+        __asm__ volatile("int $0x80" : "=a"(pid) : "a"(20) : "memory");
+        if (pid != getpid()) exit(1);
+    }
+}
+
+// As fast as it can.
+static void *flood(void *times) {
+    char byte;
+    int zero = open("/dev/zero", O_RDONLY);
+    for (long i = 0; i < (long)times; i++) {
+        syscall(SYS_getppid);
+        if (read(zero, &byte, 1) != 1) exit(1);
+    }
+    return NULL;
+}
+
+static void floods(long times) {
+    pthread_t all[4];
+    for (int i = 0; i < 4; i++) pthread_create(&all[i], NULL, flood, (void *)times);
+    for (int i = 0; i < 4; i++) pthread_join(all[i], NULL);
+}
+
+// Many at once, each with some calls of its own and so many different ones.
+static pthread_barrier_t all_are_there;
+static const int different[] = {SYS_getpid, SYS_getppid, SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid, SYS_gettid,
+    SYS_sched_yield, SYS_getpgrp, SYS_getsid, SYS_getpgid, SYS_umask, SYS_getpriority, SYS_alarm, SYS_time, SYS_times,
+    SYS_getrlimit, SYS_getitimer, SYS_sched_getparam, SYS_sched_getscheduler, SYS_sched_get_priority_max,
+    SYS_sched_get_priority_min, SYS_capget, SYS_getcpu, SYS_get_robust_list};
+
+static void *one_of_many(void *kinds) {
+    pthread_barrier_wait(&all_are_there);
+    for (int again = 0; again < 2; again++)
+        for (long i = 0; i < (long)kinds; i++) syscall(different[i], 0, 0, 0, 0);
+    pthread_barrier_wait(&all_are_there);
+    return NULL;
+}
+
+static void many(long threads, long kinds) {
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 32768);
+    pthread_barrier_init(&all_are_there, NULL, threads + 1);
+    pthread_t one;
+    for (long i = 0; i < threads; i++)
+        if (pthread_create(&one, &small, one_of_many, (void *)kinds)) exit(1);
+    pthread_barrier_wait(&all_are_there);
+    pthread_barrier_wait(&all_are_there);
+}
+
+static void crowd_that_waits(long threads) {
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 32768);
+    pthread_t one;
+    for (long i = 0; i < threads; i++)
+        if (pthread_create(&one, &small, thread_waits, NULL)) exit(1);
+    for (;;) pause();
+}
+
+// So many files, each once: three kinds of call on each.
+static void many_files(long files) {
+    char byte = 0;
+    int ends[2];
+    for (long i = 0; i < files; i++) {
+        if (pipe(ends) || write(ends[1], &byte, 1) != 1 || read(ends[0], &byte, 1) != 1) exit(1);
+        close(ends[0]);
+        close(ends[1]);
+    }
+}
+
+// Two processes that hand a byte to and fro: on one processor, or each on its own.
+static void on_processor(int number) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(number, &one);
+    if (sched_setaffinity(0, sizeof one, &one)) exit(1);
+}
+
+static void ping_between(int here, int other, long times) {
+    char byte = 0;
+    struct sched_param none = {0};
+    if (sched_setscheduler(0, SCHED_BATCH, &none) || pipe(there) || pipe(back)) exit(1);
+    if (fork() == 0) {
+        on_processor(other);
+        rounds = times;
+        ponger(NULL);
+        _exit(0);
+    }
+    on_processor(here);
+    for (long i = 0; i < times; i++)
+        if (write(there[1], &byte, 1) != 1 || read(back[0], &byte, 1) != 1) exit(1);
+    wait(NULL);
+}
+
+// Works, and says at the end how much it did.
+static double seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec + now.tv_nsec / 1e9;
+}
+
+// Calls without a pause for so long; with `busy` and `idle` ms it works and sleeps by turns, in step with the clock.
+static void steady(double length, long busy, long idle) {
+    char byte;
+    int zero = open("/dev/zero", O_RDONLY);
+    long reads = 0;
+    double begun = seconds(), now;
+    while ((now = seconds()) < begun + length) {
+        double phase = (now - begun) * 1000;
+        long turn = (long)(phase / (busy + idle));
+        if (idle && phase - turn * (busy + idle) >= busy) {
+            double rest = (turn + 1) * (busy + idle) - phase;
+            struct timespec time = {(long)(rest / 1000), (long)(rest * 1e6) % 1000000000};
+            syscall(SYS_nanosleep, &time, NULL);
+            continue;
+        }
+        for (int i = 0; i < 20; i++, reads++)
+            if (read(zero, &byte, 1) != 1) exit(1);
+    }
+    dprintf(1, "%ld\n", reads);
+}
+
+// Calls that nobody counts anyway.
+static void steady_without_files(double length) {
+    long calls = 0;
+    for (double begun = seconds(); seconds() < begun + length;)
+        for (int i = 0; i < 20; i++, calls++) syscall(SYS_getppid);
+    dprintf(1, "%ld\n", calls);
+}
+
+static void pings_for(double length) {
+    on_processor(0);
+    if (pipe(there) || pipe(back)) exit(1);
+    char byte = 0;
+    rounds = 1L << 60;
+    if (fork() == 0) {
+        close(there[1]);
+        while (read(there[0], &byte, 1) == 1)
+            if (write(back[1], &byte, 1) != 1) break;
+        _exit(0);
+    }
+    long done = 0;
+    for (double begun = seconds(); seconds() < begun + length;)
+        for (int i = 0; i < 20; i++, done++)
+            if (write(there[1], &byte, 1) != 1 || read(back[0], &byte, 1) != 1) exit(1);
+    // Each of the two has read as often.
+    dprintf(1, "%ld\n", 2 * done);
+}
+
+// Processes that live for a few milliseconds, one after the other.
+static void short_lives(double length) {
+    char byte;
+    long reads = 0;
+    block(SIGCHLD);
+    int zero = open("/dev/zero", O_RDONLY);
+    for (double begun = seconds(); seconds() < begun + length; reads += 2000) {
+        if (fork() == 0) {
+            for (int i = 0; i < 2000; i++)
+                if (read(zero, &byte, 1) != 1) _exit(1);
+            _exit(0);
+        }
+        wait(NULL);
+    }
+    dprintf(1, "%ld\n", reads);
+}
+
 int main(int count, char **arguments) {
     if (count < 2) return 2;
     self = arguments[0];
@@ -287,6 +504,18 @@ int main(int count, char **arguments) {
         wait(NULL);
     }
     if (!strcmp(what, "ping")) ping(number);
+    if (!strcmp(what, "kinds")) kinds();
+    if (!strcmp(what, "old")) old(number);
+    if (!strcmp(what, "floods")) floods(number);
+    if (!strcmp(what, "many")) many(number, atol(arguments[3]));
+    if (!strcmp(what, "crowd-that-waits")) crowd_that_waits(number);
+    if (!strcmp(what, "many-files")) many_files(number);
+    if (!strcmp(what, "ping-here")) ping_between(0, 0, number);
+    if (!strcmp(what, "ping-across")) ping_between(0, 1, number);
+    if (!strcmp(what, "steady")) steady(number / 1000.0, atol(arguments[3]), atol(arguments[4]));
+    if (!strcmp(what, "steady-without-files")) steady_without_files(number / 1000.0);
+    if (!strcmp(what, "pings-for")) pings_for(number / 1000.0);
+    if (!strcmp(what, "short-lives")) short_lives(number / 1000.0);
     if (!strcmp(what, "for-ever"))
         for (;;) copy(1000);
     if (!strcmp(what, "clones-for-ever")) clones_for_ever();

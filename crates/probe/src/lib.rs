@@ -1,0 +1,11 @@
+#![doc = include_str!("../README.md")]
+
+mod bills;
+mod forks;
+mod paid;
+mod probe;
+mod usage;
+
+pub use bills::Bills;
+pub use paid::Paid;
+pub use probe::{Probe, Request};

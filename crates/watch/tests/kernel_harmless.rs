@@ -1,0 +1,174 @@
+//! Who is watched is left as it was, whatever becomes of the watcher.
+
+mod common;
+#[path = "common/kernel.rs"]
+mod kernel;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use common::{Killed, for_everybody, same, until};
+use kernel::{calls, command, total, watch};
+use procfs::FromRead;
+use procfs::process::{Io, Status};
+use tempfile::TempDir;
+use tollway_core::Error;
+use tollway_watch::FileKind;
+use tollway_watch::kernel::Watch;
+
+fn read_calls(process: u32) -> u64 {
+    Io::from_file(format!("/proc/{process}/io")).map_or(0, |io| io.syscr)
+}
+
+/// It runs, and nobody traces it.
+fn runs(process: u32) {
+    let status = Status::from_file(format!("/proc/{process}/status")).unwrap();
+    assert_eq!(status.tracerpid, 0);
+    let before = read_calls(process);
+    until("it goes on", || read_calls(process) > before + 1000);
+}
+
+/// Not a test: it is run by some, as a process of its own. Watches whom it is told until it is killed, or says why it cannot.
+#[test]
+fn helper() {
+    let (attached, started) = (std::env::var("TOLLWAY_ATTACHED"), std::env::var("TOLLWAY_STARTED"));
+    if attached.is_err() && started.is_err() {
+        return;
+    }
+    let mut watch = match Watch::new(true, None) {
+        Ok(watch) => watch,
+        Err(Error::Missing(missing)) => return println!("missing: {missing}"),
+        Err(error) => panic!("{error}"),
+    };
+    if let Ok(process) = attached {
+        watch.attach(process.parse().unwrap()).unwrap();
+        println!("watching {process} .");
+    }
+    if let Ok(program) = started {
+        let child = watch.start(&mut command(Path::new(&program), &["for-ever"])).unwrap();
+        println!("watching {} .", child.id());
+        std::mem::forget(child);
+    }
+    loop {
+        sleep(watch.tick().unwrap().min(Duration::from_millis(20)));
+    }
+}
+
+fn helper_command(exe: &Path) -> Command {
+    let mut command = Command::new(exe);
+    command.args(["--exact", "helper", "--nocapture"]).stdin(Stdio::null());
+    command
+}
+
+/// The number that a helper says, once it has.
+fn told(text: &Path) -> Option<u32> {
+    let text = fs::read_to_string(text).ok()?;
+    text.split_once("watching ")?.1.split_once(" .")?.0.parse().ok()
+}
+
+#[test]
+fn a_watcher_that_is_killed_leaves_the_program_running() {
+    let Some(same) = same() else { return };
+    if watch(true, None).is_none() {
+        return;
+    }
+    let folder = TempDir::new().unwrap();
+    let attached = Killed(Command::new(same).arg("for-ever").stdin(Stdio::null()).spawn().unwrap());
+    for turn in 0..12u64 {
+        let text = folder.path().join(turn.to_string());
+        let mut command = helper_command(&std::env::current_exe().unwrap());
+        command.stdout(fs::File::create(&text).unwrap());
+        if turn % 2 == 0 {
+            command.env("TOLLWAY_ATTACHED", attached.0.id().to_string());
+        } else {
+            command.env("TOLLWAY_STARTED", same);
+        }
+        let mut helper = Killed(command.spawn().unwrap());
+        // At any moment: of these some are before it attaches.
+        if turn < 8 {
+            until("it watches", || told(&text).is_some());
+        }
+        sleep(Duration::from_millis(13 * turn));
+        helper.0.kill().unwrap();
+        helper.0.wait().unwrap();
+        runs(attached.0.id());
+        if turn % 2 == 1
+            && let Some(started) = told(&text)
+        {
+            runs(started);
+            rustix::process::kill_process(
+                rustix::process::Pid::from_raw(started as i32).unwrap(),
+                rustix::process::Signal::KILL,
+            )
+            .unwrap();
+        }
+    }
+}
+
+#[test]
+fn two_watchers_see_the_same() {
+    let Some(same) = same() else { return };
+    let (Some(mut one), Some(mut other)) = (watch(true, None), watch(true, None)) else { return };
+    // It waits for its input before it begins.
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "read line; exec \"$0\" forks"]).arg(same).stdin(Stdio::piped()).stdout(Stdio::null());
+    let mut child = Killed(shell.env_remove("LD_LIBRARY_PATH").spawn().unwrap());
+    until("it waits", || {
+        let status = Status::from_file(format!("/proc/{}/status", child.0.id())).unwrap();
+        status.name == "sh" && status.state.starts_with('S')
+    });
+    one.attach(child.0.id()).unwrap();
+    other.attach(child.0.id()).unwrap();
+    drop(child.0.stdin.take());
+    child.0.wait().unwrap();
+    sleep(Duration::from_millis(50));
+    let (one, other) = (one.counts().unwrap(), other.counts().unwrap());
+    assert_eq!((one.threads.len(), one.lost), (other.threads.len(), other.lost));
+    let both = [&one, &other].map(|counts| {
+        let mut all: Vec<_> = counts.threads.iter().flat_map(|thread| &thread.calls).collect();
+        all.sort_by_key(|calls| (calls.number, calls.file, calls.count));
+        let all =
+            all.into_iter().map(|calls| (calls.number, calls.file, calls.count, calls.failed, calls.results));
+        all.collect::<Vec<_>>()
+    });
+    assert_eq!(both[0], both[1]);
+    assert_eq!(total(&one, libc::SYS_read, FileKind::Zero).0, 5 * 50 + 2 * 10);
+    // The read that was under way when they attached is counted at its end.
+    assert!(calls(&one, libc::SYS_execve) == 1);
+}
+
+#[test]
+fn without_root_it_says_what_is_missing() {
+    let Some(same) = same() else { return };
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: not root");
+        return;
+    }
+    let folder = TempDir::new().unwrap();
+    for_everybody(folder.path());
+    let exe = folder.path().join("kernel");
+    fs::copy(std::env::current_exe().unwrap(), &exe).unwrap();
+    for_everybody(&exe);
+    let mut command = Command::new("setpriv");
+    command.args([
+        "--reuid=65534",
+        "--regid=65534",
+        "--clear-groups",
+        "--inh-caps=-all",
+        "--bounding-set=-all",
+    ]);
+    command.arg(&exe).args(["--exact", "helper", "--nocapture"]).env("TOLLWAY_STARTED", same);
+    match command.current_dir("/").output() {
+        Ok(output) => {
+            let text = String::from_utf8_lossy(&output.stdout);
+            let line =
+                text.lines().find(|line| line.contains("missing: ")).unwrap_or_else(|| panic!("{text}"));
+            assert!(line.contains("not permitted") || line.contains("denied"), "{line}");
+            assert!(line.contains("run as root, or with CAP_BPF and CAP_PERFMON"), "{line}");
+        }
+        Err(error) => println!("skipped: setpriv: {error}"),
+    }
+}

@@ -1,0 +1,80 @@
+//! Sleeps, wake-ups, switches, faults and signals of programs of which it is known how many they have.
+
+mod common;
+#[path = "common/kernel.rs"]
+mod kernel;
+
+use std::sync::Mutex;
+
+use common::same;
+use kernel::{counted, sum};
+use tollway_host::requirement::skip_test;
+use tollway_watch::{Calls, Counts, FileKind};
+
+/// One after the other: who shares a processor is displaced more often.
+static ALONE: Mutex<()> = Mutex::new(());
+
+const ROUNDS: u64 = 20_000;
+
+fn of_calls(counts: &Counts, of: fn(&Calls) -> Option<u64>) -> u64 {
+    let calls = counts.threads.iter().flat_map(|thread| &thread.calls);
+    calls.filter(|calls| calls.file.kind == FileKind::Pipe).filter_map(of).sum()
+}
+
+/// Of two numbers that differ by chance now and then.
+fn near(what: &str, found: u64, expected: u64, slack: u64) {
+    assert!(found.abs_diff(expected) <= slack, "{what}: {found}, and not {expected} ± {slack}");
+}
+
+#[test]
+fn a_ping_pong_on_one_processor() {
+    let _alone = ALONE.lock();
+    let Some(counts) = same().and_then(|same| counted(same, &["ping-here", &ROUNDS.to_string()])) else {
+        return;
+    };
+    // Who is displaced just where it would have waited need not wait any more.
+    let displaced = sum(&counts, |moments| moments.involuntary);
+    let slack = displaced + ROUNDS / 50;
+    near("switches", sum(&counts, |moments| moments.voluntary), 2 * ROUNDS, slack);
+    near("sleeps", of_calls(&counts, |calls| calls.slept), 2 * ROUNDS, slack);
+    near("wake-ups made", of_calls(&counts, |calls| calls.woke_here), 2 * ROUNDS, slack);
+    near("wake-ups had", sum(&counts, |moments| moments.woken_here), 2 * ROUNDS, slack);
+    near("across", sum(&counts, |moments| moments.woken_across), 0, 20);
+    near("across, made", of_calls(&counts, |calls| calls.woke_across), 0, 20);
+    assert!(displaced < ROUNDS / 10, "{displaced}");
+}
+
+#[test]
+fn a_ping_pong_across_two_processors() {
+    let _alone = ALONE.lock();
+    if std::thread::available_parallelism().map_or(1, std::num::NonZero::get) < 2 {
+        skip_test(&["cores"], &"two processors");
+        return;
+    }
+    let Some(counts) = same().and_then(|same| counted(same, &["ping-across", &ROUNDS.to_string()])) else {
+        return;
+    };
+    let voluntary = sum(&counts, |moments| moments.voluntary);
+    let (made, had) =
+        (of_calls(&counts, |calls| calls.woke_across), sum(&counts, |moments| moments.woken_across));
+    println!("{voluntary} switches, {made} wake-ups made, {had} had");
+    // Who finds the byte there already does not wait: as often as the other was not displaced.
+    assert!(voluntary <= 2 * ROUNDS + 50 && voluntary > ROUNDS / 2, "{voluntary}");
+    near("sleeps", of_calls(&counts, |calls| calls.slept), voluntary, voluntary / 50 + 50);
+    near("wake-ups made and had", made, had, had / 50 + 50);
+    near("wake-ups and sleeps", had, voluntary, voluntary / 20 + 50);
+    // An interrupt that comes in a call wakes as if the call did.
+    near("here", of_calls(&counts, |calls| calls.woke_here), 0, ROUNDS / 50);
+}
+
+#[test]
+fn faults_on_fresh_pages() {
+    for what in ["faults", "faults-in-a-child"] {
+        let minor = |pages: &str| {
+            let counts = same().and_then(|same| counted(same, &[what, pages]))?;
+            Some(sum(&counts, |moments| moments.minor))
+        };
+        let (Some(few), Some(many)) = (minor("100"), minor("20100")) else { return };
+        near(what, many - few, 20_000, 20);
+    }
+}
