@@ -109,15 +109,17 @@ impl BillDocument {
     /// A change that could be made.
     pub(crate) fn what_if_cells(&self, one: &WhatIfDocument) -> [String; 5] {
         let per = |ns: f64| time(ns / self.count);
-        let share = if self.ran > 0.0 { one.saves.ns / self.ran } else { 0.0 };
-        let said = if one.is_worth_it { percent(share) } else { format!("{}: not worth it", percent(share)) };
-        [
-            one.what.clone(),
-            per(one.saves.ns),
-            format!("[{}, {}]", per(one.saves.lo), per(one.saves.hi)),
-            said,
-            one.how.clone(),
-        ]
+        let (mut said, share) =
+            (Vec::new(), |ns: f64, of: f64| percent(if of > 0.0 { ns / of } else { 0.0 }));
+        said.push(share(one.saves.ns, self.ran));
+        if let Some(sooner) = one.sooner {
+            said.push(format!("{} sooner", share(sooner.ns, self.watching.watched_s * 1e9)));
+        }
+        if !one.is_worth_it {
+            said.push("not worth it".into());
+        }
+        let interval = format!("[{}, {}]", per(one.saves.lo), per(one.saves.hi));
+        [one.what.clone(), per(one.saves.ns), interval, said.join(", "), one.how.clone()]
     }
 
     /// A change that was tried: what it was foretold to bring and what it brought, of processor time and of time that went by.

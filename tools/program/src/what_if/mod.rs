@@ -6,9 +6,12 @@
 mod batch_class;
 mod batches;
 mod clock;
+mod fewer_syncs;
 mod huge_pages;
+mod kept_open;
 mod larger_reads;
 mod one_core;
+mod pipelining;
 mod reuse_memory;
 
 use tollway_watch::FileKind;
@@ -40,7 +43,7 @@ pub struct Change {
 
 /// Every change that applies, the dearest first.
 pub fn all(bill: &Bill, prices: &Prices<'_>) -> Vec<WhatIfDocument> {
-    let ways: [fn(&Bill, &Prices<'_>) -> Option<Change>; 7] = [
+    let ways: [fn(&Bill, &Prices<'_>) -> Option<Change>; 10] = [
         one_core::change,
         larger_reads::change,
         batches::change,
@@ -48,6 +51,9 @@ pub fn all(bill: &Bill, prices: &Prices<'_>) -> Vec<WhatIfDocument> {
         huge_pages::change,
         reuse_memory::change,
         clock::change,
+        pipelining::change,
+        kept_open::change,
+        fewer_syncs::change,
     ];
     let mut changes: Vec<Change> = ways.iter().filter_map(|way| way(bill, prices)).collect();
     let worth =
@@ -74,23 +80,24 @@ fn told(change: Change, bill: &Bill) -> WhatIfDocument {
 /// Sleeps and wake-ups of a call from which on somebody waits for what it brings.
 const TURNS: f64 = 0.3;
 
-/// The lines of system calls that move bytes and that nobody waits for. Where one end asks and the other answers, calls cannot be gathered: they sleep or wake each
-/// other, or on sockets come to about as many reads as writes.
+/// The lines of system calls that move bytes and that nobody waits for: where one end asks and the other answers, calls cannot be gathered.
 fn gatherable(bill: &Bill) -> impl Iterator<Item = (&Line, &str, FileKind)> {
-    let moved = |file: FileKind, reads: bool| -> f64 {
+    calls(bill).filter(|(line, call, file)| {
+        moves_bytes(call) && line.waits < TURNS * line.count && !talks(bill, *file)
+    })
+}
+
+/// Whether one end asks and the other answers on such files: it is a channel, and there are about as many reads as writes.
+fn talks(bill: &Bill, file: FileKind) -> bool {
+    let is_channel =
+        matches!(file, FileKind::Tcp | FileKind::Udp | FileKind::Unix | FileKind::Socket | FileKind::Pipe);
+    let moved = |reads: bool| -> f64 {
         let of =
             calls(bill).filter(|(_, call, on)| *on == file && moves_bytes(call) && is_read(call) == reads);
         of.map(|(line, ..)| line.count - line.failed).sum()
     };
-    let talks =
-        [FileKind::Tcp, FileKind::Udp, FileKind::Unix, FileKind::Socket, FileKind::Pipe].map(|file| {
-            let (reads, writes) = (moved(file, true), moved(file, false));
-            (file, reads.min(writes) > TURNS * reads.max(writes))
-        });
-    calls(bill).filter(move |(line, call, file)| {
-        let talks = talks.iter().any(|(one, talks)| one == file && *talks);
-        moves_bytes(call) && line.waits < TURNS * line.count && !talks
-    })
+    let (reads, writes) = (moved(true), moved(false));
+    is_channel && reads.min(writes) > TURNS * reads.max(writes)
 }
 
 /// Whether a call that moves bytes brings them to the program.
