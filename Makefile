@@ -10,7 +10,7 @@ FEATURES = --features tollway-channel/tokio
 HOSTILE_CHAINS ?= 10000000
 LIES ?= 100000000
 
-.PHONY: run test agent guard bench truth kill-test coverage long verdicts guest-test modes-bar hostile tcp-long lies miri orderings pauses deaths both model fuzz oracle audit setup-guest clean help
+.PHONY: run test agent guard bench truth kill-test coverage long verdicts guest-test modes-bar bill-bar hostile tcp-long lies miri orderings pauses deaths both model fuzz oracle audit setup-guest clean help
 
 run: setup-run agent           ## set up, build, run the main job: price list and report.html
 	$(CARGO) build --release --package tollway
@@ -66,6 +66,11 @@ modes-bar: setup-guest agent   ## two modes of guests compared five times from t
 	$(CARGO) build --release --package tollway
 	target/release/tollway --store target/modes-bar.db machine modes high-performance balanced --repeat 5 --time 1800 --part disk \
 	  --until 4 --margin 10 --html target/modes-bar.html
+
+bill-bar:                      ## the bars of a program's bill: what counting costs, what the tolls explain, which what-ifs come true (BARS=a part; 6 minutes). Root, and the machine to itself
+	$(CARGO) build --release --package tollway
+	$(CARGO) build --release --package tollway-program-tool --example changes
+	$(CARGO) bench --quiet --package tollway --bench bills -- target/release/tollway target/release/examples $(BARS)
 
 hostile:                       ## hostile tenants of a crypto card, HOSTILE_CHAINS (10^7) chains of them: do neighbours, keys or the card's memory suffer? Wants the machine to itself
 	TOLLWAY_CHAINS=$(HOSTILE_CHAINS) TOLLWAY_REQUIRE=quiet \

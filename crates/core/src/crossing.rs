@@ -59,6 +59,7 @@ crossings! {
     WriteByte = "write-byte", UserKernel, "write (/dev/null)";
     SystemCall = "system-call", UserKernel, "system call by itself";
     IoUringNop = "io-uring-nop", UserKernel, "io_uring no-op";
+    IoUringWrite = "io-uring-write", UserKernel, "io_uring write (/dev/null)";
     Signal = "signal", UserKernel, "signal to oneself, handler and return";
     MinorFault = "minor-fault", UserKernel, "minor page fault";
     MmapMunmap = "mmap-munmap", UserKernel, "mmap and munmap";

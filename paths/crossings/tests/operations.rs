@@ -12,7 +12,7 @@ use tollway_crossings::engine::disk::{CachedRead, DirectRead, DirectWrite, Durab
 use tollway_crossings::engine::faults::{GiveBackAndTouch, MinorFault};
 use tollway_crossings::engine::mappings::{MapUnmap, ProtectUnprotect};
 use tollway_crossings::engine::memory_copy::MemoryCopy;
-use tollway_crossings::engine::nops::Nops;
+use tollway_crossings::engine::ring::{Batch, Nop, NullWrite};
 use tollway_crossings::engine::signal::SelfSignal;
 use tollway_crossings::engine::single::{KINDS, SystemCall};
 use tollway_crossings::engine::start::{ProcessStart, ThreadStart};
@@ -61,7 +61,8 @@ fn work_that_did_not_happen_is_noticed() {
     counts::<GiveBackAndTouch>(&[], 10);
     counts::<MapUnmap>(&[("kind", "touched".into())], 10);
     counts::<ThreadStart>(&[], 3);
-    counts::<Nops>(&[("depth", 5.into())], 3);
+    counts::<Batch<Nop>>(&[("depth", 5.into())], 3);
+    counts::<Batch<NullWrite>>(&[("depth", 5.into())], 3);
     counts::<DirectWrite>(&[("size", 4096.into())], 70);
     counts::<DurableWrite>(&[("size", 4096.into())], 3);
 }

@@ -7,16 +7,16 @@ use crate::bill::Bill;
 use crate::prices::Prices;
 
 pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
-    // What a call costs for being one, and what an operation costs for being one of 32 that are given at once.
-    let entry = prices.of(&TollKey::of(Crossing::Getppid))?;
-    let operation = prices.operation()?;
+    // The same byte written by a call of its own, and as one of 32 that a ring is given at once: an entry into the kernel is saved, and the ring's books are kept.
+    let call = prices.of(&TollKey::of(Crossing::WriteByte))?;
+    let operation = prices.of(&TollKey::of(Crossing::IoUringWrite).depth(32))?;
     let several: f64 = gatherable(bill).map(|(line, ..)| line.count).sum();
     (several >= 64.0).then(|| Change {
         name: "io-uring",
         what: "reads and writes by io_uring, 32 with one entry".into(),
         how: "io_uring_enter(2) with many operations; pays only where as many are known at once".into(),
         can_be_tried: false,
-        saves: difference(&entry.times(several), &operation.times(several)),
+        saves: difference(&call.times(several), &operation.times(several)),
         sooner: None,
     })
 }

@@ -1,0 +1,48 @@
+//! The bars of `tollway bill -- COMMAND`: what counting costs the program, what the tolls explain, and whether what-ifs come true. One table; exit code 1 where a bar fails.
+//!
+//!     make bill-bar                       # all of it
+//!     make bill-bar BARS=explained        # a part: overhead, explained, changes
+
+mod changes;
+mod explained;
+mod overhead;
+mod program;
+
+use std::env;
+use std::process::ExitCode;
+
+/// A line of the table: what was held against which bar, what came of it, and whether it keeps to it; `None` where this machine cannot tell.
+pub struct Line {
+    what: String,
+    found: String,
+    bar: String,
+    holds: Option<bool>,
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
+    let [tollway, examples, parts @ ..] = &arguments[..] else {
+        eprintln!(
+            "bills TOLLWAY EXAMPLES [overhead|explained|changes]…: the program, and the folder of its examples"
+        );
+        return ExitCode::from(2);
+    };
+    let bench = program::Bench::new(tollway, examples);
+    let mut lines = Vec::new();
+    let parts_of: [(&str, fn(&program::Bench) -> Vec<Line>); 3] =
+        [("changes", changes::lines), ("explained", explained::lines), ("overhead", overhead::lines)];
+    for (name, part) in parts_of {
+        if parts.is_empty() || parts.iter().any(|asked| asked == name) {
+            lines.extend(part(&bench));
+        }
+    }
+    for line in &lines {
+        let said = match line.holds {
+            Some(true) => "holds",
+            Some(false) => "FAILS",
+            None => "cannot tell",
+        };
+        println!("{:44} {:44} {:28} {said}", line.what, line.found, line.bar);
+    }
+    if lines.iter().any(|line| line.holds == Some(false)) { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
