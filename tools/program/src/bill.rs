@@ -8,8 +8,9 @@ use tollway_stats::proportion;
 use tollway_watch::{Calls, FileKind, Thread, numbers};
 
 use crate::observed::Observed;
-use crate::prices::{Price, Prices};
-use crate::route::moves_bytes;
+use crate::prices::{Asked, Price, Prices};
+use crate::rhythm::Rhythm;
+use crate::route::{moves_bytes, tells_ready};
 
 /// A kernel that samples where a processor is does so at least so often (CONFIG_HZ is 250 in Debian's, 100 to 1000 in others).
 const TICK: Duration = Duration::from_millis(4);
@@ -116,14 +117,21 @@ pub(crate) fn worth_of(thread: &Thread, scale: f64, prices: &Prices<'_>) -> f64 
     lines.0.values().filter_map(|line| line.sum.as_ref()).map(|sum| sum.ns).sum()
 }
 
-/// What calls on a file come to by themselves.
-pub(crate) fn price_of(calls: &Calls, prices: &Prices<'_>) -> Option<Price> {
-    let name = numbers::name(calls.number).unwrap_or("unknown");
+/// What calls of a thread on a file come to by themselves.
+pub(crate) fn price_of(calls: &Calls, rhythm: &Rhythm, prices: &Prices<'_>) -> Option<Price> {
+    let call = numbers::name(calls.number).unwrap_or("unknown");
     let count = calls.count as f64;
     let done = (calls.count - calls.failed.unwrap_or(0)) as f64;
     let results = calls.results.unwrap_or(0) as f64;
-    let bytes = if moves_bytes(name) && done > 0.0 { results / done } else { 0.0 };
-    prices.call(name, calls.file.kind, bytes, results > 0.0).map(|price| price.times(count))
+    let asked = Asked {
+        call,
+        file: calls.file.kind,
+        result: if (moves_bytes(call) || tells_ready(call)) && done > 0.0 { results / done } else { 0.0 },
+        gives: results > 0.0,
+        new_files: rhythm.new_files(calls),
+        period: rhythm.period(calls),
+    };
+    prices.asked(&asked).map(|price| price.times(count))
 }
 
 #[derive(Default)]
@@ -157,8 +165,9 @@ impl Lines {
     }
 
     fn add(&mut self, thread: &Thread, scale: f64, prices: &Prices<'_>) {
+        let rhythm = Rhythm::of(thread, scale);
         for calls in &thread.calls {
-            self.called(calls, scale, prices);
+            self.called(calls, &rhythm, scale, prices);
         }
         let many = |count: Option<u64>| count.unwrap_or(0) as f64;
         let moments = &thread.moments;
@@ -188,11 +197,11 @@ impl Lines {
         self.passed(Of::Exit, many(moments.exits) * scale, None);
     }
 
-    fn called(&mut self, calls: &Calls, scale: f64, prices: &Prices<'_>) {
+    fn called(&mut self, calls: &Calls, rhythm: &Rhythm, scale: f64, prices: &Prices<'_>) {
         let name = numbers::name(calls.number).unwrap_or("unknown");
         let many = |count: Option<u64>| count.unwrap_or(0) as f64 * scale;
         let long = |time: Option<Duration>| time.map(|time| time.as_secs_f64() * 1e9 * scale);
-        let price = price_of(calls, prices).map(|price| price.times(scale));
+        let price = price_of(calls, rhythm, prices).map(|price| price.times(scale));
         let line = self.line(Of::Call(name.into(), calls.file.kind));
         line.count += calls.count as f64 * scale;
         line.failed += many(calls.failed);

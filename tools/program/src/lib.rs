@@ -19,6 +19,7 @@ mod page;
 mod payers;
 mod per;
 pub mod prices;
+mod rhythm;
 mod route;
 mod terminal;
 pub mod tried;

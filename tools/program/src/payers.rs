@@ -7,6 +7,7 @@ use tollway_watch::{File, FileKind};
 use crate::bill::{price_of, worth_of};
 use crate::observed::Observed;
 use crate::prices::Prices;
+use crate::rhythm::Rhythm;
 
 /// A payer, and what it pays in nanoseconds.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,10 +31,12 @@ pub(crate) fn threads(observed: &Observed, prices: &Prices<'_>) -> Vec<Payer> {
 /// Files, the dearest first: what the calls on them cost by themselves.
 pub(crate) fn files(observed: &Observed, prices: &Prices<'_>) -> Vec<Payer> {
     let mut by_file: BTreeMap<File, f64> = BTreeMap::new();
-    let calls = observed.counts.threads.iter().flat_map(|thread| &thread.calls);
-    for calls in calls.filter(|calls| calls.file.kind != FileKind::None) {
-        let ns = price_of(calls, prices).map_or(0.0, |price| price.ns * observed.scale());
-        *by_file.entry(calls.file).or_default() += ns;
+    for thread in &observed.counts.threads {
+        let rhythm = Rhythm::of(thread, observed.scale());
+        for calls in thread.calls.iter().filter(|calls| calls.file.kind != FileKind::None) {
+            let ns = price_of(calls, &rhythm, prices).map_or(0.0, |price| price.ns * observed.scale());
+            *by_file.entry(calls.file).or_default() += ns;
+        }
     }
     let payers = by_file.into_iter().map(|(file, ns)| {
         let name = match (observed.names.of(file.inode), file.inode) {

@@ -1,8 +1,9 @@
 //! What crossings cost on this machine by themselves: the tolls of the price list, in nanoseconds.
 
-use tollway_core::{Crossing, Placement, TollKey, TollSource};
+use tollway_core::{Crossing, Placement, TollKey, TollSource, Warmth};
 use tollway_watch::FileKind;
 
+use crate::rhythm::coldness;
 use crate::route::{Route, route_of, single};
 
 /// Sizes in bytes at which calls that move bytes are priced (the preset `calls` of the path `crossings`); the last of a datagram is 65,507.
@@ -54,6 +55,49 @@ impl Price {
     }
 }
 
+/// A system call as a program makes it, on the average.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// Its name.
+    pub call: &'a str,
+    /// What it is made on.
+    pub file: FileKind,
+    /// What it gives: bytes that it moves, or descriptors that are ready.
+    pub result: f64,
+    /// Whether it mostly has a result that is more than 0.
+    pub gives: bool,
+    /// The share of calls that are on a file that is new.
+    pub new_files: f64,
+    /// Nanoseconds of processor time from one call of the kind to the next; `None` where that is not known.
+    pub period: Option<f64>,
+}
+
+/// A price between two: where it is, and how far to either side it may be, as shares of the way from the one to the other.
+#[derive(Clone, Copy)]
+struct Part {
+    at: f64,
+    unsure: f64,
+}
+
+impl Part {
+    /// Somewhere between: the surer the nearer one end is.
+    fn surest_at_ends(at: f64) -> Part {
+        Part { at, unsure: at.min(1.0 - at) }
+    }
+
+    fn between(self, one: Price, other: &Price) -> Price {
+        let part = |from: f64, to: f64, at: f64| from + (to - from) * at.clamp(0.0, 1.0);
+        let (least, most) = (self.at - self.unsure, self.at + self.unsure);
+        let ends = [least, most].map(|at| (part(one.lo, other.lo, at), part(one.hi, other.hi, at)));
+        Price {
+            ns: part(one.ns, other.ns, self.at),
+            lo: ends[0].0.min(ends[1].0),
+            hi: ends[0].1.max(ends[1].1),
+            ..one.plus(&Price { keys: other.keys.clone(), ..Price::default() })
+        }
+    }
+}
+
 /// Prices by tolls.
 pub struct Prices<'a>(pub &'a dyn TollSource);
 
@@ -71,35 +115,92 @@ impl Prices<'_> {
         })
     }
 
-    /// A system call, by its name and file, that moves so many bytes on the average. `gives` says whether it mostly has a result that is more than 0.
+    /// A hot system call, by its name and file, that moves so many bytes on the average. `gives` says whether it mostly has a result that is more than 0.
+    pub fn call(&self, call: &str, file: FileKind, bytes: f64, gives: bool) -> Option<Price> {
+        self.asked(&Asked { call, file, result: bytes, gives, new_files: 0.0, period: Some(0.0) })
+    }
+
+    /// A system call as a program makes it.
+    ///
+    /// Between its hot toll and its cold one, by the processor time that lies between two calls of the kind: t in it beyond the call itself leave it
+    /// 1 − e^(−t/5 µs) of the way to cold. The interval reaches as far to both sides as the nearer of the two is: a call that is hot or cold for sure
+    /// has its toll's, one half way that from hot to cold. Where the time is not known it is hot, and may be all that is between. A kind without a cold
+    /// toll is hot.
     ///
     /// What a call costs in user mode is the program's own time, and not in it.
-    pub fn call(&self, call: &str, file: FileKind, bytes: f64, gives: bool) -> Option<Price> {
-        let whole = self.whole_call(call, file, bytes, gives)?;
+    pub fn asked(&self, asked: &Asked<'_>) -> Option<Price> {
+        let whole = self.whole_call(asked)?;
         Some(match self.of(&user_side()) {
             Some(user_side) => Price { keys: whole.keys.clone(), ..whole.less(&user_side) },
             None => whole,
         })
     }
 
-    fn whole_call(&self, call: &str, file: FileKind, bytes: f64, gives: bool) -> Option<Price> {
+    fn whole_call(&self, asked: &Asked<'_>) -> Option<Price> {
+        let (result, period) = (asked.result, asked.period);
         let empty =
             || self.of(&TollKey::of(Crossing::Getppid)).map(|price| Price { at_least: true, ..price });
-        match route_of(call, file, gives) {
-            Route::Sized(kind) => self.sized(kind, bytes).or_else(empty),
-            Route::Single(kind) => self.of(&single(kind)).or_else(empty),
+        let new = |old: Option<Price>, new: Option<Price>| match (old, new) {
+            (Some(old), Some(new)) if asked.new_files > 0.0 => {
+                Some(Part { at: asked.new_files, unsure: 1.0 }.between(old, &new))
+            }
+            (old, new) => old.or(new),
+        };
+        match route_of(asked.call, asked.file, asked.gives) {
+            Route::Sized(kind) => self.sized(kind, result, period).or_else(empty),
+            Route::SizedOfFile(kind, of_new) => {
+                new(self.sized(kind, result, period), self.sized(of_new, result, period)).or_else(empty)
+            }
+            Route::Single(kind) => self.single(kind, period).or_else(empty),
+            Route::OfFile(kind, of_new) => {
+                new(self.single(kind, period), self.single(of_new, period)).or_else(empty)
+            }
+            Route::Ready => self.ready(result, period).or_else(empty),
             Route::Part(key, part) => self.of(&key).map(|price| price.times(part)).or_else(empty),
             Route::AtLeast => empty(),
         }
     }
 
-    /// A call that moves so many bytes: on the line between the two sizes at which it is priced, or on that of the largest two.
-    fn sized(&self, kind: &str, bytes: f64) -> Option<Price> {
+    /// Between hot and cold.
+    fn warmed(hot: Price, cold: Option<Price>, period: Option<f64>) -> Price {
+        let Some(cold) = cold else { return hot };
+        let part = match period {
+            Some(period) => Part::surest_at_ends(coldness(period, hot.ns)),
+            None => Part { at: 0.0, unsure: 1.0 },
+        };
+        part.between(hot, &cold)
+    }
+
+    /// A call that has no size.
+    fn single(&self, kind: &str, period: Option<f64>) -> Option<Price> {
+        let key = single(kind);
+        let cold = self.of(&key.clone().warmth(Warmth::Cold));
+        Some(Self::warmed(self.of(&key)?, cold, period))
+    }
+
+    /// A call that moves so many bytes.
+    fn sized(&self, kind: &str, bytes: f64, period: Option<f64>) -> Option<Price> {
         let sizes = SIZES.map(|size| if kind.ends_with("-udp") { size.min(DATAGRAM) } else { size });
-        let priced: Vec<(f64, Price)> = sizes
-            .iter()
-            .filter_map(|size| Some((*size as f64, self.of(&single(kind).size(*size))?)))
-            .collect();
+        let at = |key: TollKey| {
+            let priced = |size: &u64| Some((*size as f64, self.of(&key.clone().size(*size))?));
+            Self::on_a_line(&sizes.iter().filter_map(priced).collect::<Vec<_>>(), bytes)
+        };
+        Some(Self::warmed(at(single(kind))?, at(single(kind).warmth(Warmth::Cold)), period))
+    }
+
+    /// An epoll that names so many descriptors: none, one and eight have tolls.
+    fn ready(&self, count: f64, period: Option<f64>) -> Option<Price> {
+        let at = |warmth: Option<Warmth>| {
+            let priced =
+                |(ready, kind): (f64, &str)| Some((ready, self.of(&TollKey { warmth, ..single(kind) })?));
+            let kinds = [(0.0, "epoll-wait-none"), (1.0, "epoll-wait"), (8.0, "epoll-wait-8")];
+            Self::on_a_line(&kinds.into_iter().filter_map(priced).collect::<Vec<_>>(), count)
+        };
+        Some(Self::warmed(at(None)?, at(Some(Warmth::Cold)), period))
+    }
+
+    /// On the line between the two sizes at which something is priced, or on that of the largest two.
+    fn on_a_line(priced: &[(f64, Price)], bytes: f64) -> Option<Price> {
         let above =
             priced.iter().position(|(size, _)| *size >= bytes).unwrap_or(priced.len().checked_sub(1)?).max(1);
         let ((low, less), (high, more)) = (priced.get(above - 1)?, priced.get(above)?);
@@ -227,6 +328,7 @@ pub fn needed() -> Vec<TollKey> {
         single(WAKE_NONE),
         single(WAIT_CHANGED),
         single("epoll-wait"),
+        single("epoll-wait").warmth(Warmth::Cold),
     ];
     for kind in [
         "read-pipe",

@@ -8,8 +8,14 @@ use tollway_watch::FileKind;
 pub(crate) enum Route {
     /// `system-call` of this kind, at several sizes in bytes.
     Sized(&'static str),
+    /// The same of a file: of what is there already, and of what is new.
+    SizedOfFile(&'static str, &'static str),
     /// `system-call` of this kind.
     Single(&'static str),
+    /// The same of a file: of one that is there already, and of one that is new.
+    OfFile(&'static str, &'static str),
+    /// By how many descriptors are ready.
+    Ready,
     /// Another toll, or a part of one.
     Part(TollKey, f64),
     /// No toll is like it: it costs at least what an empty call does.
@@ -22,7 +28,7 @@ enum Does {
     Write,
 }
 
-/// Of a call by its name (asm/unistd_64.h) and the file that its first argument leads to. `gives` says whether it mostly has a result that is more than 0.
+/// Of a call by its name (asm/unistd_64.h) and the file that its first argument leads to. Flags are not counted: whether a file is new is not seen. `gives` says whether it mostly has a result that is more than 0.
 pub(crate) fn route_of(call: &str, file: FileKind, gives: bool) -> Route {
     let empty = || Route::Part(TollKey::of(Crossing::Getppid), 1.0);
     match call {
@@ -32,13 +38,14 @@ pub(crate) fn route_of(call: &str, file: FileKind, gives: bool) -> Route {
         "write" | "pwrite64" | "writev" | "pwritev" | "pwritev2" | "sendto" | "sendmsg" => {
             moves(Does::Write, file, gives)
         }
-        "epoll_wait" | "epoll_pwait" | "epoll_pwait2" if gives => Route::Single("epoll-wait"),
-        "epoll_wait" | "epoll_pwait" | "epoll_pwait2" => Route::Single("epoll-wait-none"),
+        "epoll_wait" | "epoll_pwait" | "epoll_pwait2" => Route::Ready,
         "epoll_ctl" => Route::Single("epoll-ctl"),
         "poll" | "ppoll" => Route::Single("poll"),
         "select" | "pselect6" => Route::Single("select"),
         "futex" => Route::Single("futex-wake-none"),
-        "open" | "openat" | "openat2" | "creat" => Route::Single("open"),
+        "open" | "openat" | "openat2" => Route::OfFile("open", "create"),
+        "creat" => Route::Single("create"),
+        "unlink" | "unlinkat" => Route::Single("unlink"),
         "close" if file == FileKind::Tcp => Route::Single("close-tcp"),
         "close" => Route::Single("close"),
         "stat" | "lstat" | "newfstatat" | "statx" | "access" | "faccessat" | "faccessat2" | "readlink"
@@ -46,10 +53,13 @@ pub(crate) fn route_of(call: &str, file: FileKind, gives: bool) -> Route {
         "fstat" => Route::Single("fstat"),
         "lseek" => Route::Single("lseek"),
         // Of a file of a file system: mostly locks, as databases set them.
-        "fcntl" if file == FileKind::Regular => Route::Part(single("fcntl-lock"), 0.5),
-        "fdatasync" => Route::Single("fdatasync"),
+        "fcntl" if file == FileKind::Regular => Route::Single("fcntl-lock"),
+        "fchown" | "fchmod" => Route::Single("fchown"),
+        "ftruncate" => Route::Single("ftruncate"),
+        "fdatasync" => Route::OfFile("fdatasync", "fdatasync-new"),
         "fsync" => Route::Single("fsync"),
-        "mmap" => Route::Single("mmap"),
+        // The heap's end moves as a mapping grows.
+        "mmap" | "brk" => Route::Single("mmap"),
         "munmap" => Route::Single("munmap"),
         "mprotect" => Route::Part(TollKey::of(Crossing::Mprotect), 0.5),
         "madvise" => Route::Single("madvise"),
@@ -83,7 +93,7 @@ fn moves(does: Does, file: FileKind, gives: bool) -> Route {
         (Does::Write, Unix) => Route::Sized("write-unix"),
         (Does::Write, Tcp) => Route::Sized("write-tcp"),
         (Does::Write, Udp) => Route::Sized("write-udp"),
-        (Does::Write, Regular) => Route::Sized("write-file"),
+        (Does::Write, Regular) => Route::SizedOfFile("write-file", "write-new"),
         (Does::Write, Zero | Null) => Route::Sized("write-null"),
         (Does::Write, Anonymous) => Route::Single("write-eventfd"),
         _ => Route::AtLeast,
@@ -93,6 +103,11 @@ fn moves(does: Does, file: FileKind, gives: bool) -> Route {
 /// The toll of a call by itself that has no size.
 pub(crate) fn single(kind: &str) -> TollKey {
     TollKey::of(Crossing::SystemCall).kind(kind)
+}
+
+/// Whether the results of a call are descriptors that are ready.
+pub(crate) fn tells_ready(call: &str) -> bool {
+    matches!(call, "epoll_wait" | "epoll_pwait" | "epoll_pwait2")
 }
 
 /// Whether the results of a call are bytes that it moved.

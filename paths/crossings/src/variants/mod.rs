@@ -17,7 +17,7 @@ mod tenancy;
 pub use duo::Duo;
 pub use solo::{Needs, Prediction, Solo};
 
-use tollway_core::{Crossing, Params, Result, TollKey, Variant};
+use tollway_core::{Crossing, Params, Result, TollKey, Variant, Warmth};
 
 /// Every variant, in the order of the price list.
 pub fn all() -> Vec<Box<dyn Variant>> {
@@ -45,7 +45,8 @@ fn key_of(crossing: Crossing, params: &Params) -> Result<TollKey> {
     if params.get("placement").is_some() {
         key = key.placement(params.placement()?);
     }
-    if params.get("warmth").is_some() {
+    // A system call is hot where its key says nothing else.
+    if params.get("warmth").is_some() && (crossing, params.warmth()?) != (Crossing::SystemCall, Warmth::Hot) {
         key = key.warmth(params.warmth()?);
     }
     // 0 is the size of what has none.

@@ -17,7 +17,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::pipe::{PipeFlags, pipe_with};
 use tollway_core::{Error, Result, Tally};
 
-use super::Single;
+use super::{Row, Single};
 
 /// Messages up to this size, in bytes, are written to several channels in a row; longer ones take so long that one is enough for the
 /// stamps to be below 1 %, and stay in the caches so.
@@ -32,36 +32,36 @@ const PATIENCE: i64 = 1;
 /// Where data is written and where it comes out.
 type Ends = (OwnedFd, OwnedFd);
 
-pub(super) fn read_pipe(size: usize) -> Result<Box<dyn Single>> {
-    Ok(Box::new(Reads(Channels::new(size, 8, false, pipe)?)))
+pub(super) fn read_pipe(size: usize, row: Row) -> Result<Box<dyn Single>> {
+    Ok(Box::new(Reads(Channels::new(size, row.of(8), false, pipe)?)))
 }
 
-pub(super) fn write_pipe(size: usize) -> Result<Box<dyn Single>> {
-    Ok(Box::new(Writes(Channels::new(size, 8, false, pipe)?)))
+pub(super) fn write_pipe(size: usize, row: Row) -> Result<Box<dyn Single>> {
+    Ok(Box::new(Writes(Channels::new(size, row.of(8), false, pipe)?)))
 }
 
-pub(super) fn read_unix(size: usize) -> Result<Box<dyn Single>> {
-    Ok(Box::new(Reads(Channels::new(size, 8, false, unix)?)))
+pub(super) fn read_unix(size: usize, row: Row) -> Result<Box<dyn Single>> {
+    Ok(Box::new(Reads(Channels::new(size, row.of(8), false, unix)?)))
 }
 
-pub(super) fn write_unix(size: usize) -> Result<Box<dyn Single>> {
-    Ok(Box::new(Writes(Channels::new(size, 8, false, unix)?)))
+pub(super) fn write_unix(size: usize, row: Row) -> Result<Box<dyn Single>> {
+    Ok(Box::new(Writes(Channels::new(size, row.of(8), false, unix)?)))
 }
 
-pub(super) fn read_tcp(size: usize) -> Result<Box<dyn Single>> {
-    Ok(Box::new(Reads(Channels::new(size, 4, true, tcp)?)))
+pub(super) fn read_tcp(size: usize, row: Row) -> Result<Box<dyn Single>> {
+    Ok(Box::new(Reads(Channels::new(size, row.of(4), true, tcp)?)))
 }
 
-pub(super) fn write_tcp(size: usize) -> Result<Box<dyn Single>> {
-    Ok(Box::new(Writes(Channels::new(size, 2, true, tcp)?)))
+pub(super) fn write_tcp(size: usize, row: Row) -> Result<Box<dyn Single>> {
+    Ok(Box::new(Writes(Channels::new(size, row.of(2), true, tcp)?)))
 }
 
-pub(super) fn read_udp(size: usize) -> Result<Box<dyn Single>> {
-    Ok(Box::new(Reads(Channels::new(size, 4, false, udp)?)))
+pub(super) fn read_udp(size: usize, row: Row) -> Result<Box<dyn Single>> {
+    Ok(Box::new(Reads(Channels::new(size, row.of(4), false, udp)?)))
 }
 
-pub(super) fn write_udp(size: usize) -> Result<Box<dyn Single>> {
-    Ok(Box::new(Writes(Channels::new(size, 4, false, udp)?)))
+pub(super) fn write_udp(size: usize, row: Row) -> Result<Box<dyn Single>> {
+    Ok(Box::new(Writes(Channels::new(size, row.of(4), false, udp)?)))
 }
 
 fn pipe() -> Result<Ends> {
@@ -124,7 +124,7 @@ struct Channels {
 }
 
 impl Channels {
-    fn new(size: usize, count: usize, answers: bool, open: fn() -> Result<Ends>) -> Result<Channels> {
+    fn new(size: usize, count: u32, answers: bool, open: fn() -> Result<Ends>) -> Result<Channels> {
         let count = if size <= SHORT { count } else { 1 };
         let ends = (0..count).map(|_| open()).collect::<Result<Vec<_>>>()?;
         for end in ends.iter().flat_map(|(to, from)| [to, from]) {

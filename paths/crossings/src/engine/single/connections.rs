@@ -14,28 +14,30 @@ use rustix::net::{
 };
 use tollway_core::{Error, Result};
 
-use super::Single;
 use super::descriptors::close;
+use super::{Row, Single};
 
 /// Calls of a sample: fewer than what a listener lets wait (SOMAXCONN).
-const CALLS: usize = 4;
+const CALLS: u32 = 4;
 
-pub(super) fn connect_tcp(_: usize) -> Result<Box<dyn Single>> {
-    Ok(Box::new(Connect(Connections::new()?)))
+pub(super) fn connect_tcp(_: usize, row: Row) -> Result<Box<dyn Single>> {
+    Ok(Box::new(Connect(Connections::new(row)?)))
 }
 
-pub(super) fn accept_tcp(_: usize) -> Result<Box<dyn Single>> {
-    Ok(Box::new(Accept(Connections::new()?)))
+pub(super) fn accept_tcp(_: usize, row: Row) -> Result<Box<dyn Single>> {
+    Ok(Box::new(Accept(Connections::new(row)?)))
 }
 
-pub(super) fn close_tcp(_: usize) -> Result<Box<dyn Single>> {
-    Ok(Box::new(Close(Connections::new()?)))
+pub(super) fn close_tcp(_: usize, row: Row) -> Result<Box<dyn Single>> {
+    Ok(Box::new(Close(Connections::new(row)?)))
 }
 
 /// A listener, and what is connected to it.
 struct Connections {
     listener: OwnedFd,
     address: SocketAddrV4,
+    /// Calls of a sample.
+    calls: usize,
     /// Who connects.
     here: Vec<OwnedFd>,
     /// Who is accepted.
@@ -44,7 +46,7 @@ struct Connections {
 }
 
 impl Connections {
-    fn new() -> Result<Connections> {
+    fn new(row: Row) -> Result<Connections> {
         let listen = || -> std::io::Result<_> {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
             let port = listener.local_addr()?.port();
@@ -53,13 +55,14 @@ impl Connections {
             Ok((listener.into(), SocketAddrV4::new(Ipv4Addr::LOCALHOST, port)))
         };
         let (listener, address) = listen().map_err(|e| Error::system("listening on 127.0.0.1", e))?;
-        let [here, there] = [(); 2].map(|()| Vec::with_capacity(CALLS));
-        Ok(Connections { listener, address, here, there, pending: false })
+        let calls = row.of(CALLS) as usize;
+        let [here, there] = [(); 2].map(|()| Vec::with_capacity(calls));
+        Ok(Connections { listener, address, calls, here, there, pending: false })
     }
 
     /// As many sockets that are not connected.
     fn prepare(&mut self) -> bool {
-        while self.here.len() < CALLS {
+        while self.here.len() < self.calls {
             let flags = SocketFlags::CLOEXEC;
             match socket_with(AddressFamily::INET, SocketType::STREAM, flags, Some(ipproto::TCP)) {
                 Ok(socket) => self.here.push(socket),
@@ -77,7 +80,7 @@ impl Connections {
     #[inline]
     fn accept(&mut self) -> u32 {
         let mut right = 0;
-        while self.there.len() < CALLS {
+        while self.there.len() < self.calls {
             match accept_with(&self.listener, SocketFlags::CLOEXEC) {
                 Ok(socket) => self.there.push(socket),
                 Err(Errno::INTR) => continue,
@@ -91,8 +94,8 @@ impl Connections {
     /// Whether all are connected.
     fn are_connected(&self) -> bool {
         let both = self.here.iter().chain(&self.there);
-        self.here.len() == CALLS
-            && self.there.len() == CALLS
+        self.here.len() == self.calls
+            && self.there.len() == self.calls
             && both.into_iter().all(|socket| getpeername(socket).is_ok())
     }
 
@@ -111,7 +114,7 @@ struct Connect(Connections);
 
 impl Single for Connect {
     fn count(&self) -> u32 {
-        CALLS as u32
+        self.0.calls as u32
     }
 
     #[inline]
@@ -125,8 +128,8 @@ impl Single for Connect {
     }
 
     fn restock(&mut self) -> bool {
-        let right =
-            !mem::take(&mut self.0.pending) || self.0.accept() as usize == CALLS && self.0.are_connected();
+        let right = !mem::take(&mut self.0.pending)
+            || self.0.accept() as usize == self.0.calls && self.0.are_connected();
         self.0.reset() && self.0.prepare() && right
     }
 }
@@ -136,7 +139,7 @@ struct Accept(Connections);
 
 impl Single for Accept {
     fn count(&self) -> u32 {
-        CALLS as u32
+        self.0.calls as u32
     }
 
     #[inline]
@@ -151,7 +154,7 @@ impl Single for Accept {
 
     fn restock(&mut self) -> bool {
         let right = !mem::take(&mut self.0.pending) || self.0.are_connected();
-        self.0.reset() && self.0.prepare() && self.0.connect() as usize == CALLS && right
+        self.0.reset() && self.0.prepare() && self.0.connect() as usize == self.0.calls && right
     }
 }
 
@@ -160,7 +163,7 @@ struct Close(Connections);
 
 impl Single for Close {
     fn count(&self) -> u32 {
-        CALLS as u32
+        self.0.calls as u32
     }
 
     #[inline]
@@ -179,8 +182,8 @@ impl Single for Close {
         let right = !mem::take(&mut self.0.pending) || self.0.there.iter().all(heard);
         self.0.reset()
             && self.0.prepare()
-            && self.0.connect() as usize == CALLS
-            && self.0.accept() as usize == CALLS
+            && self.0.connect() as usize == self.0.calls
+            && self.0.accept() as usize == self.0.calls
             && right
     }
 }

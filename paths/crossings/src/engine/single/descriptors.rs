@@ -7,22 +7,22 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, socket_with};
 use tollway_core::{Error, Result};
 
-use super::Single;
 use super::files::Named;
+use super::{Row, Single};
 
 /// Calls of a sample.
-const CALLS: usize = 16;
+pub(super) const CALLS: u32 = 16;
 
-pub(super) fn open_file(_: usize) -> Result<Box<dyn Single>> {
-    Ok(Box::new(Open { named: Named::new()?, opened: Vec::with_capacity(CALLS), pending: false }))
+pub(super) fn open_file(_: usize, row: Row) -> Result<Box<dyn Single>> {
+    Ok(Box::new(Open { named: Named::new()?, opened: row.room(CALLS), calls: row.of(CALLS), pending: false }))
 }
 
-pub(super) fn close_file(_: usize) -> Result<Box<dyn Single>> {
-    Ok(Box::new(Close { named: Named::new()?, opened: Vec::with_capacity(CALLS) }))
+pub(super) fn close_file(_: usize, row: Row) -> Result<Box<dyn Single>> {
+    Ok(Box::new(Close { named: Named::new()?, opened: row.room(CALLS), calls: row.of(CALLS) }))
 }
 
-pub(super) fn socket_tcp(_: usize) -> Result<Box<dyn Single>> {
-    Ok(Box::new(Socket { made: Vec::with_capacity(CALLS), pending: false }))
+pub(super) fn socket_tcp(_: usize, row: Row) -> Result<Box<dyn Single>> {
+    Ok(Box::new(Socket { made: row.room(CALLS), calls: row.of(CALLS), pending: false }))
 }
 
 fn opens(named: &Named) -> Result<OwnedFd, Errno> {
@@ -40,12 +40,13 @@ pub(super) fn close(descriptor: OwnedFd) -> bool {
 struct Open {
     named: Named,
     opened: Vec<OwnedFd>,
+    calls: u32,
     pending: bool,
 }
 
 impl Single for Open {
     fn count(&self) -> u32 {
-        CALLS as u32
+        self.calls
     }
 
     #[inline]
@@ -53,7 +54,7 @@ impl Single for Open {
         self.pending = true;
         let mut right = 0;
         // There is room for them: `restock` has emptied it.
-        while self.opened.len() < CALLS
+        while self.opened.len() < self.calls as usize
             && let Ok(file) = opens(&self.named)
         {
             self.opened.push(file);
@@ -68,7 +69,7 @@ impl Single for Open {
 
     fn restock(&mut self) -> bool {
         let files = self.opened.iter().all(|file| fstat(file).is_ok());
-        let right = !std::mem::take(&mut self.pending) || self.opened.len() == CALLS && files;
+        let right = !std::mem::take(&mut self.pending) || self.opened.len() == self.calls as usize && files;
         self.opened.clear();
         right
     }
@@ -78,11 +79,12 @@ impl Single for Open {
 struct Close {
     named: Named,
     opened: Vec<OwnedFd>,
+    calls: u32,
 }
 
 impl Single for Close {
     fn count(&self) -> u32 {
-        CALLS as u32
+        self.calls
     }
 
     #[inline]
@@ -95,12 +97,12 @@ impl Single for Close {
     }
 
     fn restock(&mut self) -> bool {
-        while self.opened.len() < CALLS
+        while self.opened.len() < self.calls as usize
             && let Ok(file) = opens(&self.named)
         {
             self.opened.push(file);
         }
-        self.opened.len() == CALLS
+        self.opened.len() == self.calls as usize
     }
 
     /// What is opened next has the lowest number that is free: numbers that do not rise are numbers that were given back.
@@ -116,19 +118,20 @@ impl Single for Close {
 /// socket of TCP.
 struct Socket {
     made: Vec<OwnedFd>,
+    calls: u32,
     pending: bool,
 }
 
 impl Single for Socket {
     fn count(&self) -> u32 {
-        CALLS as u32
+        self.calls
     }
 
     #[inline]
     fn calls(&mut self) -> u32 {
         self.pending = true;
         let mut right = 0;
-        while self.made.len() < CALLS
+        while self.made.len() < self.calls as usize
             && let Ok(socket) =
                 socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, Some(ipproto::TCP))
         {
@@ -143,7 +146,7 @@ impl Single for Socket {
     }
 
     fn restock(&mut self) -> bool {
-        let right = !std::mem::take(&mut self.pending) || self.made.len() == CALLS;
+        let right = !std::mem::take(&mut self.pending) || self.made.len() == self.calls as usize;
         self.made.clear();
         right
     }

@@ -13,8 +13,8 @@ use tollway_host::clock::hz;
 use tollway_host::samplers::thread_time;
 use tollway_host::scratch::{folder, nameless};
 
-use super::Single;
 use super::files::lacks;
+use super::{Row, Single};
 
 /// Bytes of a block.
 const BLOCK: usize = 4096;
@@ -22,21 +22,26 @@ const BLOCK: usize = 4096;
 /// Blocks that are written in turns.
 const BLOCKS: u64 = 64;
 
-pub(super) fn fdatasync_block(_: usize) -> Result<Box<dyn Single>> {
-    made(|file| fdatasync(file))
+pub(super) fn fdatasync_block(_: usize, _: Row) -> Result<Box<dyn Single>> {
+    made(|file| fdatasync(file), false)
 }
 
-pub(super) fn fsync_block(_: usize) -> Result<Box<dyn Single>> {
-    made(|file| fsync(file))
+pub(super) fn fsync_block(_: usize, _: Row) -> Result<Box<dyn Single>> {
+    made(|file| fsync(file), false)
 }
 
-fn made(sync: fn(&OwnedFd) -> Result<(), Errno>) -> Result<Box<dyn Single>> {
+pub(super) fn fdatasync_new_block(_: usize, _: Row) -> Result<Box<dyn Single>> {
+    made(|file| fdatasync(file), true)
+}
+
+fn made(sync: fn(&OwnedFd) -> Result<(), Errno>, grows: bool) -> Result<Box<dyn Single>> {
     let folder = folder();
     let refused = |e: Errno| lacks("a scratch file", &folder, &e);
     let file = nameless(&folder, OFlags::empty()).map_err(refused)?;
     let mut durable = Durable {
         file,
         sync,
+        grows,
         block: vec![0; BLOCK],
         written: 0,
         begun: None,
@@ -58,6 +63,8 @@ fn made(sync: fn(&OwnedFd) -> Result<(), Errno>) -> Result<Box<dyn Single>> {
 struct Durable {
     file: OwnedFd,
     sync: fn(&OwnedFd) -> Result<(), Errno>,
+    /// Each block lengthens the file.
+    grows: bool,
     block: Vec<u8>,
     written: u64,
     /// The thread's clock before the call whose end is not known yet.
@@ -69,9 +76,14 @@ struct Durable {
 }
 
 impl Durable {
+    /// Where a block is.
+    fn place(&self, block: u64) -> u64 {
+        if self.grows { block * BLOCK as u64 } else { block % BLOCKS * BLOCK as u64 }
+    }
+
     fn write(&mut self) -> bool {
         self.block[..8].copy_from_slice(&self.written.to_ne_bytes());
-        let at = self.written % BLOCKS * BLOCK as u64;
+        let at = self.place(self.written);
         self.written += 1;
         pwrite(&self.file, &self.block, at) == Ok(BLOCK)
     }
@@ -92,13 +104,15 @@ impl Single for Durable {
     }
 
     fn restock(&mut self) -> bool {
-        if let Some(begun) = self.begun {
+        if let Some(begun) = self.begun.take() {
             self.took += thread_time::thread().saturating_sub(begun);
             self.known += 1;
         }
-        let written = self.write();
+        self.write()
+    }
+
+    fn ready(&mut self) {
         self.begun = Some(thread_time::thread());
-        written
     }
 
     /// The block written last but one is in the file; the last one has not been made durable.
@@ -107,7 +121,7 @@ impl Single for Durable {
             return Err(Error::Wrong(format!("{done} calls were made, and no block was written")));
         };
         let mut stamp = [0; 8];
-        let got = pread(&self.file, &mut stamp, last % BLOCKS * BLOCK as u64);
+        let got = pread(&self.file, &mut stamp, self.place(last));
         if got == Ok(8) && u64::from_ne_bytes(stamp) == last {
             return Ok(());
         }

@@ -13,7 +13,7 @@ use rustix::event::{
 use rustix::io::{self, Errno};
 use tollway_core::{Error, Result};
 
-use super::{IN_A_ROW, Single};
+use super::{IN_A_ROW, Row, Single};
 
 /// What an eventfd begins with of which one is taken at a time: more than anybody will take.
 const PLENTY: u32 = u32::MAX;
@@ -21,37 +21,47 @@ const PLENTY: u32 = u32::MAX;
 /// Does not wait.
 const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
-pub(super) fn read(_: usize) -> Result<Box<dyn Single>> {
-    Ok(Box::new(TakeOne(counter(PLENTY, EventfdFlags::SEMAPHORE)?)))
+pub(super) fn read(_: usize, row: Row) -> Result<Box<dyn Single>> {
+    Ok(Box::new(TakeOne(counter(PLENTY, EventfdFlags::SEMAPHORE)?, row.of(IN_A_ROW))))
 }
 
-pub(super) fn write(_: usize) -> Result<Box<dyn Single>> {
-    Ok(Box::new(AddOne(counter(0, EventfdFlags::empty())?)))
+pub(super) fn write(_: usize, row: Row) -> Result<Box<dyn Single>> {
+    Ok(Box::new(AddOne(counter(0, EventfdFlags::empty())?, row.of(IN_A_ROW))))
 }
 
-pub(super) fn epoll_wait(_: usize) -> Result<Box<dyn Single>> {
-    Ok(Box::new(Wait { epoll: Watched::new(1)?, ready: 1 }))
+pub(super) fn epoll_wait(_: usize, row: Row) -> Result<Box<dyn Single>> {
+    wait(1, row)
 }
 
-pub(super) fn epoll_wait_none(_: usize) -> Result<Box<dyn Single>> {
-    Ok(Box::new(Wait { epoll: Watched::new(0)?, ready: 0 }))
+pub(super) fn epoll_wait_none(_: usize, row: Row) -> Result<Box<dyn Single>> {
+    wait(0, row)
 }
 
-pub(super) fn epoll_ctl(_: usize) -> Result<Box<dyn Single>> {
-    Ok(Box::new(Modify { epoll: Watched::new(0)?, last: NAME }))
+pub(super) fn epoll_wait_8(_: usize, row: Row) -> Result<Box<dyn Single>> {
+    wait(MOST, row)
 }
 
-pub(super) fn poll_one(_: usize) -> Result<Box<dyn Single>> {
-    Ok(Box::new(Poll(counter(1, EventfdFlags::empty())?)))
+fn wait(ready: usize, row: Row) -> Result<Box<dyn Single>> {
+    let epoll = Watched::new(u32::from(ready > 0))?;
+    let others = (1..ready).map(|_| epoll.another()).collect::<Result<_>>()?;
+    Ok(Box::new(Wait { epoll, _others: others, ready, row: row.of(IN_A_ROW) }))
 }
 
-pub(super) fn select_one(_: usize) -> Result<Box<dyn Single>> {
+pub(super) fn epoll_ctl(_: usize, row: Row) -> Result<Box<dyn Single>> {
+    Ok(Box::new(Modify { epoll: Watched::new(0)?, last: NAME, row: row.of(IN_A_ROW) }))
+}
+
+pub(super) fn poll_one(_: usize, row: Row) -> Result<Box<dyn Single>> {
+    Ok(Box::new(Poll(counter(1, EventfdFlags::empty())?, row.of(IN_A_ROW))))
+}
+
+pub(super) fn select_one(_: usize, row: Row) -> Result<Box<dyn Single>> {
     let ready = counter(1, EventfdFlags::empty())?;
     let end = ready.as_raw_fd() + 1;
     let words = fd_set_num_elements(0, end);
     let mut asked = vec![FdSetElement::default(); words];
     fd_set_insert(&mut asked, ready.as_raw_fd());
-    Ok(Box::new(Select { ready, end, answered: asked.clone(), asked }))
+    Ok(Box::new(Select { ready, end, answered: asked.clone(), asked, row: row.of(IN_A_ROW) }))
 }
 
 fn counter(value: u32, flags: EventfdFlags) -> Result<OwnedFd> {
@@ -70,13 +80,17 @@ fn held(counter: &OwnedFd) -> Result<u64> {
 }
 
 /// Reads one of many.
-struct TakeOne(OwnedFd);
+struct TakeOne(OwnedFd, u32);
 
 impl Single for TakeOne {
+    fn count(&self) -> u32 {
+        self.1
+    }
+
     #[inline]
     fn calls(&mut self) -> u32 {
         let mut one = [0; 8];
-        (0..IN_A_ROW)
+        (0..self.1)
             .map(|_| u32::from(io::read(&self.0, &mut one) == Ok(8) && u64::from_ne_bytes(one) == 1))
             .sum()
     }
@@ -91,12 +105,16 @@ impl Single for TakeOne {
 }
 
 /// Writes a one.
-struct AddOne(OwnedFd);
+struct AddOne(OwnedFd, u32);
 
 impl Single for AddOne {
+    fn count(&self) -> u32 {
+        self.1
+    }
+
     #[inline]
     fn calls(&mut self) -> u32 {
-        (0..IN_A_ROW).map(|_| u32::from(io::write(&self.0, &1u64.to_ne_bytes()) == Ok(8))).sum()
+        (0..self.1).map(|_| u32::from(io::write(&self.0, &1u64.to_ne_bytes()) == Ok(8))).sum()
     }
 
     fn verify(&mut self, done: u64) -> Result<()> {
@@ -109,6 +127,9 @@ impl Single for AddOne {
 
 /// The name under which an epoll knows the eventfd at first.
 const NAME: u64 = 0x7011;
+
+/// The most descriptors that an epoll names at once here.
+const MOST: usize = 8;
 
 /// An epoll, level-triggered, and the one eventfd that it watches.
 struct Watched {
@@ -124,20 +145,34 @@ impl Watched {
         epoll::add(&epoll, &counter, EventData::new_u64(NAME), EventFlags::IN).map_err(refused)?;
         Ok(Watched { epoll, counter })
     }
+
+    /// One more eventfd that it watches, ready for ever.
+    fn another(&self) -> Result<OwnedFd> {
+        let another = counter(1, EventfdFlags::empty())?;
+        epoll::add(&self.epoll, &another, EventData::new_u64(NAME), EventFlags::IN)
+            .map_err(|e| Error::system("adding to an epoll", e))?;
+        Ok(another)
+    }
 }
 
-/// Asks which are ready: one, or none.
+/// Asks which are ready: none, one, or several.
 struct Wait {
     epoll: Watched,
+    _others: Vec<OwnedFd>,
     ready: usize,
+    row: u32,
 }
 
 impl Single for Wait {
+    fn count(&self) -> u32 {
+        self.row
+    }
+
     #[inline]
     fn calls(&mut self) -> u32 {
         let (epoll, mut events) =
-            (self.epoll.epoll.as_raw_fd(), [libc::epoll_event { events: 0, u64: 0 }; 8]);
-        (0..IN_A_ROW)
+            (self.epoll.epoll.as_raw_fd(), [libc::epoll_event { events: 0, u64: 0 }; MOST]);
+        (0..self.row)
             .map(|_| {
                 // rustix makes epoll_pwait2 of it, which reads a time limit from memory; what programs make is this one.
                 // SAFETY: the events are live memory of as many places as are named.
@@ -155,13 +190,18 @@ impl Single for Wait {
 struct Modify {
     epoll: Watched,
     last: u64,
+    row: u32,
 }
 
 impl Single for Modify {
+    fn count(&self) -> u32 {
+        self.row
+    }
+
     #[inline]
     fn calls(&mut self) -> u32 {
-        let Modify { epoll: Watched { epoll, counter }, last } = self;
-        (0..IN_A_ROW)
+        let Modify { epoll: Watched { epoll, counter }, last, row } = self;
+        (0..*row)
             .map(|_| {
                 *last += 1;
                 u32::from(
@@ -185,13 +225,17 @@ impl Single for Modify {
 }
 
 /// poll(2) of one that is ready.
-struct Poll(OwnedFd);
+struct Poll(OwnedFd, u32);
 
 impl Single for Poll {
+    fn count(&self) -> u32 {
+        self.1
+    }
+
     #[inline]
     fn calls(&mut self) -> u32 {
         let mut asked = libc::pollfd { fd: self.0.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        (0..IN_A_ROW)
+        (0..self.1)
             .map(|_| {
                 asked.revents = 0;
                 // rustix makes ppoll of it, as with epoll.
@@ -210,13 +254,18 @@ struct Select {
     end: i32,
     asked: Vec<FdSetElement>,
     answered: Vec<FdSetElement>,
+    row: u32,
 }
 
 impl Single for Select {
+    fn count(&self) -> u32 {
+        self.row
+    }
+
     #[inline]
     fn calls(&mut self) -> u32 {
-        let Select { end, asked, answered, .. } = self;
-        (0..IN_A_ROW)
+        let Select { end, asked, answered, row, .. } = self;
+        (0..*row)
             .map(|_| {
                 answered.copy_from_slice(asked);
                 // SAFETY: the one descriptor of the set is open: `ready` owns it.

@@ -13,7 +13,7 @@ use rustix::io::{pread, pwrite};
 use tollway_core::{Error, Missing, Result};
 use tollway_host::scratch::{FOLDER, Folder, folder, nameless};
 
-use super::{IN_A_ROW, Single};
+use super::{IN_A_ROW, Row, Single};
 
 /// Where blocks begin: at as many places, each on a page of its own.
 const PLACES: u64 = 16;
@@ -21,28 +21,28 @@ const PLACES: u64 = 16;
 /// Bytes of a page.
 const PAGE: u64 = 4096;
 
-pub(super) fn read(size: usize) -> Result<Box<dyn Single>> {
-    Ok(Box::new(Read { file: Cached::new(size)?, bytes: vec![0; size] }))
+pub(super) fn read(size: usize, row: Row) -> Result<Box<dyn Single>> {
+    Ok(Box::new(Read { file: Cached::new(size, row)?, bytes: vec![0; size] }))
 }
 
-pub(super) fn write(size: usize) -> Result<Box<dyn Single>> {
-    Ok(Box::new(Write { file: Cached::new(size)?, bytes: vec![WRITTEN; size] }))
+pub(super) fn write(size: usize, row: Row) -> Result<Box<dyn Single>> {
+    Ok(Box::new(Write { file: Cached::new(size, row)?, bytes: vec![WRITTEN; size] }))
 }
 
-pub(super) fn stat_path(_: usize) -> Result<Box<dyn Single>> {
-    Ok(Box::new(StatPath(Named::new()?)))
+pub(super) fn stat_path(_: usize, row: Row) -> Result<Box<dyn Single>> {
+    Ok(Box::new(StatPath(Named::new()?, row.of(IN_A_ROW))))
 }
 
-pub(super) fn stat_open(_: usize) -> Result<Box<dyn Single>> {
-    Ok(Box::new(StatOpen(Named::new()?)))
+pub(super) fn stat_open(_: usize, row: Row) -> Result<Box<dyn Single>> {
+    Ok(Box::new(StatOpen(Named::new()?, row.of(IN_A_ROW))))
 }
 
-pub(super) fn seek(_: usize) -> Result<Box<dyn Single>> {
-    Ok(Box::new(Seek(Cached::new(PAGE as usize)?)))
+pub(super) fn seek(_: usize, row: Row) -> Result<Box<dyn Single>> {
+    Ok(Box::new(Seek(Cached::new(PAGE as usize, row)?)))
 }
 
-pub(super) fn lock(_: usize) -> Result<Box<dyn Single>> {
-    Ok(Box::new(Lock(Named::new()?)))
+pub(super) fn lock(_: usize, row: Row) -> Result<Box<dyn Single>> {
+    Ok(Box::new(Lock { named: Named::new()?, row: row.of(IN_A_ROW), locked: false }))
 }
 
 pub(super) fn lacks(what: &str, folder: &Path, error: &dyn std::fmt::Display) -> Error {
@@ -67,10 +67,11 @@ struct Cached {
     size: usize,
     step: u64,
     place: u64,
+    row: u32,
 }
 
 impl Cached {
-    fn new(size: usize) -> Result<Cached> {
+    fn new(size: usize, row: Row) -> Result<Cached> {
         let folder = folder();
         let refused = |e: rustix::io::Errno| lacks("a scratch file", &folder, &e);
         let file = nameless(&folder, OFlags::empty()).map_err(refused)?;
@@ -84,7 +85,7 @@ impl Cached {
                 ));
             }
         }
-        Ok(Cached { file, size, step, place: 0 })
+        Ok(Cached { file, size, step, place: 0, row: row.of(IN_A_ROW) })
     }
 
     /// The next place, and where it begins.
@@ -102,10 +103,14 @@ struct Read {
 }
 
 impl Single for Read {
+    fn count(&self) -> u32 {
+        self.file.row
+    }
+
     #[inline]
     fn calls(&mut self) -> u32 {
         let Read { file, bytes } = self;
-        (0..IN_A_ROW)
+        (0..file.row)
             .map(|_| {
                 let (place, at) = file.next();
                 let got = pread(&file.file, &mut bytes[..], at);
@@ -129,10 +134,14 @@ struct Write {
 }
 
 impl Single for Write {
+    fn count(&self) -> u32 {
+        self.file.row
+    }
+
     #[inline]
     fn calls(&mut self) -> u32 {
         let Write { file, bytes } = self;
-        (0..IN_A_ROW)
+        (0..file.row)
             .map(|_| {
                 let (_, at) = file.next();
                 u32::from(pwrite(&file.file, &*bytes, at) == Ok(file.size))
@@ -162,9 +171,13 @@ impl Single for Write {
 struct Seek(Cached);
 
 impl Single for Seek {
+    fn count(&self) -> u32 {
+        self.0.row
+    }
+
     #[inline]
     fn calls(&mut self) -> u32 {
-        (0..IN_A_ROW)
+        (0..self.0.row)
             .map(|_| {
                 let (_, at) = self.0.next();
                 u32::from(lseek(&self.0.file, SeekFrom::Start(at)) == Ok(at))
@@ -180,7 +193,7 @@ const LENGTH: u64 = 7;
 pub(super) struct Named {
     _folder: Folder,
     pub(super) path: CString,
-    file: OwnedFd,
+    pub(super) file: OwnedFd,
 }
 
 impl Named {
@@ -203,36 +216,55 @@ fn is_it(about: &Result<Stat, rustix::io::Errno>) -> bool {
 }
 
 /// newfstatat of a path.
-struct StatPath(Named);
+struct StatPath(Named, u32);
 
 impl Single for StatPath {
+    fn count(&self) -> u32 {
+        self.1
+    }
+
     #[inline]
     fn calls(&mut self) -> u32 {
-        (0..IN_A_ROW).map(|_| u32::from(is_it(&stat(&*self.0.path)))).sum()
+        (0..self.1).map(|_| u32::from(is_it(&stat(&*self.0.path)))).sum()
     }
 }
 
 /// fstat of an open file.
-struct StatOpen(Named);
+struct StatOpen(Named, u32);
 
 impl Single for StatOpen {
+    fn count(&self) -> u32 {
+        self.1
+    }
+
     #[inline]
     fn calls(&mut self) -> u32 {
-        (0..IN_A_ROW).map(|_| u32::from(is_it(&fstat(&self.0.file)))).sum()
+        (0..self.1).map(|_| u32::from(is_it(&fstat(&self.0.file)))).sum()
     }
 }
 
 /// F_SETLK: the whole file locked for writing, and unlocked, in turns.
-struct Lock(Named);
+struct Lock {
+    named: Named,
+    row: u32,
+    locked: bool,
+}
 
 impl Single for Lock {
+    fn count(&self) -> u32 {
+        self.row
+    }
+
     #[inline]
     fn calls(&mut self) -> u32 {
-        (0..IN_A_ROW / 2)
+        (0..self.row)
             .map(|_| {
-                let locked = fcntl_lock(&self.0.file, FlockOperation::NonBlockingLockExclusive);
-                let unlocked = fcntl_lock(&self.0.file, FlockOperation::NonBlockingUnlock);
-                u32::from(locked.is_ok()) + u32::from(unlocked.is_ok())
+                self.locked = !self.locked;
+                let asked = match self.locked {
+                    true => FlockOperation::NonBlockingLockExclusive,
+                    false => FlockOperation::NonBlockingUnlock,
+                };
+                u32::from(fcntl_lock(&self.named.file, asked).is_ok())
             })
             .sum()
     }

@@ -6,44 +6,45 @@ use std::ptr;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use tollway_core::Result;
 
-use super::{IN_A_ROW, Single};
+use super::{IN_A_ROW, Row, Single};
 use crate::engine::region::Region;
 
 /// Bytes of a mapping.
 const LENGTH: usize = 1 << 16;
 
 /// Calls of a sample.
-const CALLS: usize = 16;
+const CALLS: u32 = 16;
 
-pub(super) fn map(_: usize) -> Result<Box<dyn Single>> {
-    Ok(Box::new(Map(Mappings::new())))
+pub(super) fn map(_: usize, row: Row) -> Result<Box<dyn Single>> {
+    Ok(Box::new(Map(Mappings::new(row))))
 }
 
-pub(super) fn unmap(_: usize) -> Result<Box<dyn Single>> {
-    Ok(Box::new(Unmap(Mappings::new())))
+pub(super) fn unmap(_: usize, row: Row) -> Result<Box<dyn Single>> {
+    Ok(Box::new(Unmap(Mappings::new(row))))
 }
 
-pub(super) fn advise(_: usize) -> Result<Box<dyn Single>> {
-    Ok(Box::new(GiveBack(Region::new(LENGTH)?)))
+pub(super) fn advise(_: usize, row: Row) -> Result<Box<dyn Single>> {
+    Ok(Box::new(GiveBack(Region::new(LENGTH)?, row.of(IN_A_ROW))))
 }
 
 /// Mappings side by side that the kernel does not join: each second one may be written to.
 struct Mappings {
     starts: Vec<*mut c_void>,
+    calls: u32,
 }
 
 // SAFETY: the mappings have one owner, and any thread of the process may unmap them.
 unsafe impl Send for Mappings {}
 
 impl Mappings {
-    fn new() -> Mappings {
-        Mappings { starts: Vec::with_capacity(CALLS) }
+    fn new(row: Row) -> Mappings {
+        Mappings { starts: row.room(CALLS), calls: row.of(CALLS) }
     }
 
     #[inline]
     fn map(&mut self) -> u32 {
         let mut right = 0;
-        while self.starts.len() < CALLS {
+        while self.starts.len() < self.calls as usize {
             let rights = match self.starts.len() % 2 {
                 0 => ProtFlags::READ | ProtFlags::WRITE,
                 _ => ProtFlags::READ,
@@ -80,7 +81,7 @@ struct Map(Mappings);
 
 impl Single for Map {
     fn count(&self) -> u32 {
-        CALLS as u32
+        self.0.calls
     }
 
     #[inline]
@@ -103,7 +104,7 @@ struct Unmap(Mappings);
 
 impl Single for Unmap {
     fn count(&self) -> u32 {
-        CALLS as u32
+        self.0.calls
     }
 
     #[inline]
@@ -117,18 +118,22 @@ impl Single for Unmap {
 
     fn restock(&mut self) -> bool {
         self.0.map();
-        self.0.starts.len() == CALLS
+        self.0.starts.len() == self.0.calls as usize
     }
 }
 
 /// madvise(MADV_DONTNEED) of memory that has no page.
-struct GiveBack(Region);
+struct GiveBack(Region, u32);
 
 impl Single for GiveBack {
+    fn count(&self) -> u32 {
+        self.1
+    }
+
     #[inline]
     fn calls(&mut self) -> u32 {
         let (start, length) = (self.0.address(), self.0.len());
-        (0..IN_A_ROW)
+        (0..self.1)
             .map(|_| {
                 // SAFETY: the range is this region, borrowed exclusively: nobody relies on what its pages hold.
                 u32::from(unsafe { madvise(start, length, Advice::LinuxDontNeed) }.is_ok())

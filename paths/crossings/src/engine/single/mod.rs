@@ -6,28 +6,55 @@
 
 mod channels;
 mod connections;
+mod cooling;
 mod descriptors;
 mod durable;
 mod events;
 mod files;
 mod mappings;
 mod masks;
+mod names;
 mod nothing;
+mod owners;
+mod pages;
 mod words;
 
-use tollway_core::{Error, Params, Place, Result, Tally};
+use tollway_core::{Error, Params, Place, Result, Tally, Warmth};
 
 use super::Operation;
+use cooling::Cooling;
 
 /// Calls in a row of a kind that uses nothing up: between two of them is next to nothing of ours.
 const IN_A_ROW: u32 = 16;
 
+/// How many calls a sample is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Row {
+    /// As many as the kind makes in a row: all but the first find the caches as the one before has left them.
+    Many,
+    /// One, which finds them as something else has left them.
+    One,
+}
+
+impl Row {
+    /// That number, of a kind that makes `many`.
+    fn of(self, many: u32) -> u32 {
+        match self {
+            Row::Many => many,
+            Row::One => 1,
+        }
+    }
+
+    /// An empty list with room for what that many calls make.
+    fn room<T>(self, many: u32) -> Vec<T> {
+        Vec::with_capacity(self.of(many) as usize)
+    }
+}
+
 /// One kind of call, made over and over.
 pub trait Single: Send {
     /// How many calls one [`calls`](Single::calls) makes.
-    fn count(&self) -> u32 {
-        IN_A_ROW
-    }
+    fn count(&self) -> u32;
 
     /// Makes them, and no other; says how many did what they are there for. Neither allocates nor panics.
     fn calls(&mut self) -> u32;
@@ -42,6 +69,9 @@ pub trait Single: Send {
     fn restock(&mut self) -> bool {
         true
     }
+
+    /// Called last of all before [`calls`](Single::calls) where [`restock`](Single::restock) was: after whatever made the caches cold.
+    fn ready(&mut self) {}
 
     /// What `done` calls left, where that can be seen only in the end.
     fn verify(&mut self, _done: u64) -> Result<()> {
@@ -75,7 +105,7 @@ pub struct Kind {
     pub most: u64,
     /// What it needs.
     pub needs: Needs,
-    make: fn(usize) -> Result<Box<dyn Single>>,
+    make: fn(usize, Row) -> Result<Box<dyn Single>>,
 }
 
 /// Bytes of the largest message: a pipe holds as many by default, and so do the buffers that sockets are given here.
@@ -88,7 +118,7 @@ const fn kind(
     name: &'static str,
     call: &'static str,
     needs: Needs,
-    make: fn(usize) -> Result<Box<dyn Single>>,
+    make: fn(usize, Row) -> Result<Box<dyn Single>>,
 ) -> Kind {
     Kind { name, call, most: 0, needs, make }
 }
@@ -98,7 +128,7 @@ const fn moving(
     call: &'static str,
     most: u64,
     needs: Needs,
-    make: fn(usize) -> Result<Box<dyn Single>>,
+    make: fn(usize, Row) -> Result<Box<dyn Single>>,
 ) -> Kind {
     Kind { name, call, most, needs, make }
 }
@@ -115,11 +145,13 @@ pub const KINDS: &[Kind] = &[
     moving("write-udp", "write", LARGEST_DATAGRAM, Needs::Loopback, channels::write_udp),
     moving("read-file", "pread64", LARGEST, Needs::Folder, files::read),
     moving("write-file", "pwrite64", LARGEST, Needs::Folder, files::write),
+    moving("write-new", "pwrite64", LARGEST, Needs::Folder, pages::append),
     moving("read-zero", "read", LARGEST, Needs::Nothing, nothing::read),
     moving("write-null", "write", LARGEST, Needs::Nothing, nothing::write),
     kind("read-eventfd", "read", Needs::Nothing, events::read),
     kind("write-eventfd", "write", Needs::Nothing, events::write),
     kind("epoll-wait", "epoll_wait", Needs::Nothing, events::epoll_wait),
+    kind("epoll-wait-8", "epoll_wait", Needs::Nothing, events::epoll_wait_8),
     kind("epoll-wait-none", "epoll_wait", Needs::Nothing, events::epoll_wait_none),
     kind("epoll-ctl", "epoll_ctl", Needs::Nothing, events::epoll_ctl),
     kind("poll", "poll", Needs::Nothing, events::poll_one),
@@ -130,11 +162,16 @@ pub const KINDS: &[Kind] = &[
     kind("futex-wait-changed-shared", "futex", Needs::Nothing, words::wait_shared),
     kind("open", "openat", Needs::Folder, descriptors::open_file),
     kind("close", "close", Needs::Folder, descriptors::close_file),
+    kind("create", "openat", Needs::Folder, names::create),
+    kind("unlink", "unlink", Needs::Folder, names::remove),
+    kind("ftruncate", "ftruncate", Needs::Folder, pages::cut),
+    kind("fchown", "fchown", Needs::Folder, owners::keep),
     kind("stat", "newfstatat", Needs::Folder, files::stat_path),
     kind("fstat", "fstat", Needs::Folder, files::stat_open),
     kind("lseek", "lseek", Needs::Folder, files::seek),
     kind("fcntl-lock", "fcntl", Needs::Folder, files::lock),
     kind("fdatasync", "fdatasync", Needs::Folder, durable::fdatasync_block),
+    kind("fdatasync-new", "fdatasync", Needs::Folder, durable::fdatasync_new_block),
     kind("fsync", "fsync", Needs::Folder, durable::fsync_block),
     kind("mmap", "mmap", Needs::Nothing, mappings::map),
     kind("munmap", "munmap", Needs::Nothing, mappings::unmap),
@@ -184,9 +221,19 @@ pub fn chosen(params: &Params) -> Result<(&'static Kind, usize)> {
     }
 }
 
+/// Whether its calls are to find their caches hot or cold; hot where nothing is said.
+///
+/// # Errors
+/// The axis `warmth` says something else.
+pub fn warmth(params: &Params) -> Result<Warmth> {
+    params.get("warmth").map_or(Ok(Warmth::Hot), |_| params.warmth())
+}
+
 /// Calls of one kind.
 pub struct SystemCall {
     single: Box<dyn Single>,
+    /// What comes before each call that is to be cold.
+    cooling: Option<Cooling>,
     right: u64,
     spoilt: u64,
 }
@@ -194,7 +241,11 @@ pub struct SystemCall {
 impl Operation for SystemCall {
     fn prepare(params: &Params, _: &Place) -> Result<Self> {
         let (kind, size) = chosen(params)?;
-        Ok(SystemCall { single: (kind.make)(size)?, right: 0, spoilt: 0 })
+        let (row, cooling) = match warmth(params)? {
+            Warmth::Hot => (Row::Many, None),
+            Warmth::Cold => (Row::One, Some(Cooling::new()?)),
+        };
+        Ok(SystemCall { single: (kind.make)(size, row)?, cooling, right: 0, spoilt: 0 })
     }
 
     #[inline]
@@ -207,11 +258,16 @@ impl Operation for SystemCall {
     }
 
     fn uses_up(&self) -> bool {
-        self.single.uses_up()
+        self.cooling.is_some() || self.single.uses_up()
     }
 
     fn restock(&mut self) {
-        self.spoilt += u64::from(!self.single.restock());
+        let mut right = self.single.restock();
+        if let Some(cooling) = &mut self.cooling {
+            right &= cooling.work();
+        }
+        self.single.ready();
+        self.spoilt += u64::from(!right);
     }
 
     fn verify(&mut self, done: u64) -> Result<()> {

@@ -6,14 +6,22 @@ use rustix::fs::{Mode, OFlags, open};
 use rustix::io;
 use tollway_core::{Error, Result};
 
-use super::{IN_A_ROW, Single};
+use super::{IN_A_ROW, Row, Single};
 
-pub(super) fn read(size: usize) -> Result<Box<dyn Single>> {
-    Ok(Box::new(Zeroes { zeroes: device("/dev/zero", OFlags::RDONLY)?, bytes: vec![1; size] }))
+pub(super) fn read(size: usize, row: Row) -> Result<Box<dyn Single>> {
+    Ok(Box::new(Zeroes {
+        zeroes: device("/dev/zero", OFlags::RDONLY)?,
+        bytes: vec![1; size],
+        row: row.of(IN_A_ROW),
+    }))
 }
 
-pub(super) fn write(size: usize) -> Result<Box<dyn Single>> {
-    Ok(Box::new(Null { null: device("/dev/null", OFlags::WRONLY)?, bytes: vec![1; size] }))
+pub(super) fn write(size: usize, row: Row) -> Result<Box<dyn Single>> {
+    Ok(Box::new(Null {
+        null: device("/dev/null", OFlags::WRONLY)?,
+        bytes: vec![1; size],
+        row: row.of(IN_A_ROW),
+    }))
 }
 
 fn device(path: &str, access: OFlags) -> Result<OwnedFd> {
@@ -25,13 +33,18 @@ fn device(path: &str, access: OFlags) -> Result<OwnedFd> {
 struct Zeroes {
     zeroes: OwnedFd,
     bytes: Vec<u8>,
+    row: u32,
 }
 
 impl Single for Zeroes {
+    fn count(&self) -> u32 {
+        self.row
+    }
+
     #[inline]
     fn calls(&mut self) -> u32 {
         let size = self.bytes.len();
-        (0..IN_A_ROW).map(|_| u32::from(io::read(&self.zeroes, &mut self.bytes[..]) == Ok(size))).sum()
+        (0..self.row).map(|_| u32::from(io::read(&self.zeroes, &mut self.bytes[..]) == Ok(size))).sum()
     }
 
     fn verify(&mut self, _: u64) -> Result<()> {
@@ -46,11 +59,16 @@ impl Single for Zeroes {
 struct Null {
     null: OwnedFd,
     bytes: Vec<u8>,
+    row: u32,
 }
 
 impl Single for Null {
+    fn count(&self) -> u32 {
+        self.row
+    }
+
     #[inline]
     fn calls(&mut self) -> u32 {
-        (0..IN_A_ROW).map(|_| u32::from(io::write(&self.null, &self.bytes) == Ok(self.bytes.len()))).sum()
+        (0..self.row).map(|_| u32::from(io::write(&self.null, &self.bytes) == Ok(self.bytes.len()))).sum()
     }
 }

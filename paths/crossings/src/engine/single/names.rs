@@ -1,0 +1,123 @@
+//! Files made and removed by their names, in a private folder of the folder for measurements.
+
+use std::ffi::CString;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+
+use rustix::fs::{CWD, Mode, OFlags, fdatasync, openat, stat, unlink};
+use rustix::io::{Errno, write};
+use tollway_core::{Error, Result};
+use tollway_host::scratch::{Folder, folder};
+
+use super::files::lacks;
+use super::{Row, Single};
+
+/// Files of a sample.
+const FILES: u32 = 4;
+
+/// Bytes of a file that is removed.
+const PAGE: usize = 4096;
+
+pub(super) fn create(_: usize, row: Row) -> Result<Box<dyn Single>> {
+    Ok(Box::new(Create { names: Names::new(row)?, made: row.room(FILES), pending: false }))
+}
+
+pub(super) fn remove(_: usize, row: Row) -> Result<Box<dyn Single>> {
+    Ok(Box::new(Remove { names: Names::new(row)?, pending: false }))
+}
+
+/// Paths of files in a folder of our own, which has nothing else in it.
+struct Names {
+    _folder: Folder,
+    paths: Vec<CString>,
+}
+
+impl Names {
+    fn new(row: Row) -> Result<Names> {
+        let parent = folder();
+        let folder = Folder::make(&parent).map_err(|e| lacks("a folder of our own", &parent, &e))?;
+        let named = |number| CString::new(folder.path().join(format!("new-{number}")).as_os_str().as_bytes());
+        let paths = (0..row.of(FILES))
+            .map(named)
+            .collect::<Result<_, _>>()
+            .map_err(|e| Error::system("naming scratch files", e.to_string()))?;
+        Ok(Names { _folder: folder, paths })
+    }
+
+    fn count(&self) -> u32 {
+        self.paths.len() as u32
+    }
+}
+
+fn made(path: &CString) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
+    openat(CWD, &**path, flags, Mode::RUSR | Mode::WUSR)
+}
+
+/// openat with O_CREAT of a file that does not exist.
+struct Create {
+    names: Names,
+    made: Vec<OwnedFd>,
+    pending: bool,
+}
+
+impl Single for Create {
+    fn count(&self) -> u32 {
+        self.names.count()
+    }
+
+    #[inline]
+    fn calls(&mut self) -> u32 {
+        self.pending = true;
+        let mut right = 0;
+        for path in &self.names.paths {
+            // There is room for them: `restock` has emptied it.
+            if let Ok(file) = made(path) {
+                self.made.push(file);
+                right += 1;
+            }
+        }
+        right
+    }
+
+    fn uses_up(&self) -> bool {
+        true
+    }
+
+    fn restock(&mut self) -> bool {
+        let pending = std::mem::take(&mut self.pending);
+        self.made.clear();
+        !pending || self.names.paths.iter().all(|path| unlink(&**path).is_ok())
+    }
+}
+
+/// unlink of a closed file of one page, whose block is on the disk.
+struct Remove {
+    names: Names,
+    pending: bool,
+}
+
+impl Single for Remove {
+    fn count(&self) -> u32 {
+        self.names.count()
+    }
+
+    #[inline]
+    fn calls(&mut self) -> u32 {
+        self.pending = true;
+        self.names.paths.iter().map(|path| u32::from(unlink(&**path).is_ok())).sum()
+    }
+
+    fn uses_up(&self) -> bool {
+        true
+    }
+
+    fn restock(&mut self) -> bool {
+        let pending = std::mem::take(&mut self.pending);
+        let gone = !pending || self.names.paths.iter().all(|path| stat(&**path).err() == Some(Errno::NOENT));
+        let filled = |path: &CString| {
+            made(path).is_ok_and(|file| write(&file, &[1; PAGE]) == Ok(PAGE) && fdatasync(&file).is_ok())
+        };
+        self.names.paths.iter().all(filled) && gone
+    }
+}

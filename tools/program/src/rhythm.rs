@@ -1,0 +1,96 @@
+//! How a thread's calls follow each other: what lies between two of a kind, and how many of them are on files that are new.
+
+use std::collections::BTreeMap;
+
+use tollway_watch::{Calls, FileKind, Thread, numbers};
+
+/// Processor time in nanoseconds after which about two thirds of what a call had in the first-level caches are replaced. Those of instructions and data
+/// have some 1,300 lines together (32 and 48 KiB of 64 bytes; Intel and AMD since 2019), and a line comes from the second level in about 14 cycles, 4 ns:
+/// 5 µs in which a program does nothing but miss.
+const REPLACED: f64 = 5_000.0;
+
+/// What one thread's calls are priced by besides what they are.
+pub(crate) struct Rhythm {
+    /// Nanoseconds that the thread ran, where that is known.
+    ran: Option<f64>,
+    /// Calls by their number and what they are made on.
+    counts: BTreeMap<(u32, FileKind), f64>,
+    /// Files that it removed.
+    removed: f64,
+}
+
+impl Rhythm {
+    /// Of a thread whose calls really were `scale` times as many as were counted.
+    pub(crate) fn of(thread: &Thread, scale: f64) -> Rhythm {
+        let mut counts: BTreeMap<_, f64> = BTreeMap::new();
+        for calls in &thread.calls {
+            *counts.entry((calls.number, calls.file.kind)).or_default() += calls.count as f64 * scale;
+        }
+        let removes = |calls: &&Calls| matches!(numbers::name(calls.number), Some("unlink" | "unlinkat"));
+        let removed = thread.calls.iter().filter(removes);
+        let removed = removed.map(|calls| (calls.count - calls.failed.unwrap_or(0)) as f64 * scale).sum();
+        let ticks = thread.user.zip(thread.system).map(|(user, system)| user + system);
+        let ran = thread.ran.or(ticks).map(|ran| ran.as_secs_f64() * 1e9).filter(|ran| *ran > 0.0);
+        Rhythm { ran, counts, removed }
+    }
+
+    fn alike(&self, calls: &Calls) -> f64 {
+        self.counts.get(&(calls.number, calls.file.kind)).copied().unwrap_or(0.0)
+    }
+
+    /// Processor time of the thread from one call of this kind (a number, and what it is made on) to the next, in nanoseconds, those calls in it.
+    pub(crate) fn period(&self, calls: &Calls) -> Option<f64> {
+        let alike = self.alike(calls);
+        (alike > 0.0).then(|| self.ran.map(|ran| ran / alike)).flatten()
+    }
+
+    /// The share of such calls that are on files that are new, where calls on new files are dearer. It cannot be seen. A thread that removes files makes as many
+    /// in the long run: as many calls that open, write or make durable are taken to be each on one that is new, at most all.
+    pub(crate) fn new_files(&self, calls: &Calls) -> f64 {
+        let alike = self.alike(calls);
+        if alike > 0.0 { (self.removed / alike).min(1.0) } else { 0.0 }
+    }
+}
+
+/// How cold a call is that comes every `period` nanoseconds and takes `itself` where it is hot: 0 is hot, 1 as cold as the cold tolls.
+///
+/// What was done in between replaces what the call had in the caches, some part of what is left in each stretch of time: 1 − e^(−t/5 µs). The mean is all
+/// that is known: calls that come in bursts are hotter than that.
+pub(crate) fn coldness(period: f64, itself: f64) -> f64 {
+    1.0 - (-(period - itself).max(0.0) / REPLACED).exp()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn calls(name: &str, count: u64) -> Calls {
+        let number = (0..400).find(|number| numbers::name(*number) == Some(name)).unwrap();
+        Calls { number, count, ..Calls::default() }
+    }
+
+    #[test]
+    fn what_follows_at_once_is_hot_and_what_comes_late_is_cold() {
+        assert!(coldness(300.0, 300.0) == 0.0 && coldness(200.0, 300.0) == 0.0);
+        assert!(coldness(600.0, 300.0) < 0.1 && coldness(30_000.0, 300.0) > 0.99);
+    }
+
+    #[test]
+    fn a_period_is_of_all_calls_of_a_kind() {
+        let write = calls("write", 10);
+        let all = vec![write.clone(), calls("read", 1), write.clone()];
+        let thread = Thread { calls: all, ran: Some(Duration::from_micros(40)), ..Thread::default() };
+        assert_eq!(Rhythm::of(&thread, 1.0).period(&write), Some(2_000.0));
+        assert_eq!(Rhythm::of(&thread, 2.0).period(&write), Some(1_000.0));
+        assert_eq!(Rhythm::of(&Thread { ran: None, ..thread }, 1.0).period(&write), None);
+    }
+
+    #[test]
+    fn as_many_files_are_new_as_are_removed() {
+        let all = vec![calls("openat", 40), calls("unlink", 10), calls("fdatasync", 5)];
+        let rhythm = Rhythm::of(&Thread { calls: all.clone(), ..Thread::default() }, 1.0);
+        assert_eq!([0, 2].map(|at| rhythm.new_files(&all[at])), [0.25, 1.0]);
+    }
+}
