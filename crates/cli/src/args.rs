@@ -408,6 +408,8 @@ pub enum SchemaOf {
     IpcAdvice,
     /// What `machine modes A B` prints with --json.
     MachineModes,
+    /// What `bill -- COMMAND` and `bill --pid PID` print with --json.
+    ProgramBill,
 }
 
 fn milliseconds(text: &str) -> Result<f64, String> {

@@ -213,6 +213,8 @@ fn the_calculators_documents_are_as_their_schemas_say() {
         ("ipc-advice", vec![]),
         // Nor is this: it takes two guests.
         ("machine-modes", vec![]),
+        // Nor this, which needs a price list: `program_bills.rs`.
+        ("program-bill", vec![]),
         ("model", vec![point, sweep]),
         ("plan", vec![kept, never]),
         ("simulation", vec![simulated]),

@@ -16,12 +16,11 @@ impl BillDocument {
             [format!("{:.2} s", self.watching.watched_s), format!("a {}: {:.0}", self.per, self.count)];
         let mut lead = vec![self.how()];
         lead.extend(self.notes());
-        let [what, often, toll, took, share] = self.heads();
         let whole = self.whole();
         let lines = PageTable {
             title: "Counts × tolls".into(),
-            lead: String::new(),
-            heads: vec![what, often, toll, took, share],
+            lead: words::STAMPED.into(),
+            heads: self.heads().to_vec(),
             rows: self.lines.iter().map(|line| self.cells(line, whole).to_vec()).collect(),
         };
         let sums = PageTable {

@@ -195,9 +195,17 @@ impl Prices<'_> {
         self.of(&TollKey::of(Crossing::IoUringNop).depth(32))
     }
 
-    /// An interruption by the kernel.
+    /// How long it lasts until a call that waits comes back.
+    pub fn latency(&self, key: &TollKey) -> Option<Price> {
+        let toll = self.0.toll(key)?;
+        let ns = 1e9 / toll.hz;
+        let (lo, hi) = (toll.lo * ns, toll.hi * ns);
+        Some(Price { ns: toll.median * ns, lo, hi, keys: vec![key.to_string()], at_least: false })
+    }
+
+    /// An interrupt: the median of what takes a core from a thread that never gives it away. The mean has other threads in it.
     pub fn interrupt(&self) -> Option<Price> {
-        self.of(&TollKey::of(Crossing::Interruption))
+        self.latency(&TollKey::of(Crossing::Interruption))
     }
 }
 

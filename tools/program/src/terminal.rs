@@ -24,7 +24,8 @@ impl BillDocument {
     }
 
     fn table(&self, width: Option<usize>) -> String {
-        let mut table = Table::new([Align::Left, Align::Right, Align::Right, Align::Right, Align::Left]);
+        let mut table =
+            Table::new([Align::Left, Align::Right, Align::Right, Align::Right, Align::Right, Align::Left]);
         table.row(self.heads().map(Cell::plain));
         let whole = self.whole();
         for line in self.lines.iter().take(SHOWN) {
@@ -35,13 +36,19 @@ impl BillDocument {
             let ns: f64 = rest.iter().filter_map(|line| line.sum).map(|sum| sum.ns).sum();
             let often: f64 = rest.iter().map(|line| line.count).sum();
             let name = format!("{} others", rest.len());
-            let cells =
-                [name, count(often / self.count), String::new(), time(ns / self.count), percent(ns / whole)];
+            let cells = [
+                name,
+                count(often / self.count),
+                String::new(),
+                String::new(),
+                time(ns / self.count),
+                percent(ns / whole),
+            ];
             table.row(cells.map(Cell::plain));
         }
         table.blank();
         for [name, took, note] in self.sums() {
-            table.row([name, String::new(), String::new(), took, note].map(Cell::plain));
+            table.row([name, String::new(), String::new(), String::new(), took, note].map(Cell::plain));
         }
         table.render(width)
     }
@@ -64,10 +71,15 @@ impl BillDocument {
         if self.what_if.is_empty() {
             return String::new();
         }
-        let mut table = Table::new([Align::Left, Align::Right, Align::Left, Align::Left, Align::Left]);
-        table.row(WHAT_IF_HEADS.map(Cell::plain));
+        let mut table = Table::new([Align::Left, Align::Right, Align::Left, Align::Left]);
+        let [what, saves, interval, share, _] = WHAT_IF_HEADS;
+        table.row([what, saves, interval, share].map(Cell::plain));
         for one in &self.what_if {
-            table.row(self.what_if_cells(one).map(Cell::plain));
+            let [what, saves, interval, share, how] = self.what_if_cells(one);
+            table.row([what, saves, interval, share].map(Cell::plain));
+            if one.is_worth_it {
+                table.across(2, Cell::plain(how));
+            }
         }
         format!("\n{WHAT_IF}\n{}", table.render(width))
     }

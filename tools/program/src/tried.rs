@@ -20,6 +20,9 @@ use crate::document::{BillDocument, TimeDocument};
 /// How far a prediction may be from what was measured, as a share of what was measured.
 const NEAR: f64 = 0.2;
 
+/// An interval of a share that is wider says nothing.
+const WIDE: f64 = 0.3;
+
 /// A change that was tried.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TriedDocument {
@@ -36,6 +39,7 @@ pub struct TriedDocument {
     /// What it saved of that.
     pub sooner: ShareDocument,
     /// Whether measured and foretold agree, of the time that goes by where that was foretold, else of processor time: within a fifth, or their intervals overlap.
+    /// Absent where nothing was foretold, or what was measured is too uncertain to say.
     pub holds: Option<bool>,
 }
 
@@ -56,7 +60,8 @@ impl TriedDocument {
         match self.holds {
             Some(true) => "holds",
             Some(false) => "does not hold",
-            None => "there was none",
+            None if self.foretold.is_none() && self.foretold_sooner.is_none() => "there was none",
+            None => "too noisy to say",
         }
     }
 }
@@ -130,8 +135,8 @@ fn told(change: Try, plain: &[Went], changed: &[Went], bill: &BillDocument) -> R
     let foretold_sooner =
         what_if.and_then(|one| one.sooner).map(|sooner| share(sooner, bill.watching.watched_s * 1e9));
     let holds = match (foretold_sooner, foretold) {
-        (Some(foretold), _) => Some(agree(&foretold, &sooner)),
-        (None, Some(foretold)) => Some(agree(&foretold, &processor)),
+        (Some(foretold), _) => agree(&foretold, &sooner),
+        (None, Some(foretold)) => agree(&foretold, &processor),
         (None, None) => None,
     };
     let rounds = u32::try_from(rounds).unwrap_or(u32::MAX);
@@ -146,9 +151,13 @@ fn told(change: Try, plain: &[Went], changed: &[Went], bill: &BillDocument) -> R
     }))
 }
 
-fn agree(foretold: &ShareDocument, measured: &ShareDocument) -> bool {
+/// Whether they agree; `None` where what was measured is too wide to say.
+fn agree(foretold: &ShareDocument, measured: &ShareDocument) -> Option<bool> {
     let near = (foretold.share - measured.share).abs() <= NEAR * measured.share.abs();
-    near || foretold.lo <= measured.hi && measured.lo <= foretold.hi
+    if !near && measured.hi - measured.lo > WIDE {
+        return None;
+    }
+    Some(near || foretold.lo <= measured.hi && measured.lo <= foretold.hi)
 }
 
 /// Starts the program, with a change or as it is, waits for its end, and says what it took: it and all its children for which it waited.

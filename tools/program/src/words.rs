@@ -14,6 +14,9 @@ pub(crate) const WHAT_IF_LEAD: &str =
     "Each is a prediction by tolls, frozen before anything is changed; the dearest first.";
 pub(crate) const WHAT_IF_HEADS: [&str; 5] = ["", "saves", "interval", "of its processor time", "how"];
 
+pub(crate) const STAMPED: &str = "The toll is what one costs by itself. Stamped is how long one really was in the kernel and on a processor, with what watching adds to \
+    it; where that is much more, it had more to do, or found the caches cold.";
+
 pub(crate) const TRIED: &str = "Tried";
 pub(crate) const TRIED_LEAD: &str = "Started in turns as it is and with the change, its output thrown away; shares of its processor time, and of the time that goes by.";
 pub(crate) const TRIED_HEADS: [&str; 5] = ["", "foretold to save", "saved", "sooner", "the prediction"];
@@ -41,9 +44,16 @@ impl BillDocument {
     }
 
     /// What the columns of its lines are called.
-    pub(crate) fn heads(&self) -> [String; 5] {
+    pub(crate) fn heads(&self) -> [String; 6] {
         let per = if self.per == "run" { "how often".to_string() } else { format!("a {}", self.per) };
-        [String::new(), per, "toll".into(), "processor time".into(), "of the kernel's".into()]
+        [
+            String::new(),
+            per,
+            "toll".into(),
+            "stamped".into(),
+            "processor time".into(),
+            "of the kernel's".into(),
+        ]
     }
 
     /// What shares are of.
@@ -52,7 +62,7 @@ impl BillDocument {
     }
 
     /// A line, for these columns.
-    pub(crate) fn cells(&self, line: &LineDocument, whole: f64) -> [String; 5] {
+    pub(crate) fn cells(&self, line: &LineDocument, whole: f64) -> [String; 6] {
         let each = match (&line.each, line.at_least) {
             (Some(each), false) => time(each.ns),
             (Some(each), true) => format!("≥ {}", time(each.ns)),
@@ -68,7 +78,11 @@ impl BillDocument {
         };
         let name = format!("{}{size}", printable(&line.what));
         let bar = if line.sum.is_some() { format!("{} {bar}", percent(share)) } else { String::new() };
-        [name, count(line.count / self.count), each, sum, bar]
+        let stamped = line
+            .inside
+            .filter(|_| line.count > 0.0)
+            .map_or(String::new(), |inside| time(inside / line.count));
+        [name, count(line.count / self.count), each, stamped, sum, bar]
     }
 
     /// What the lines come to, what was measured, and what lies between.
@@ -95,15 +109,17 @@ impl BillDocument {
     /// A change that could be made.
     pub(crate) fn what_if_cells(&self, one: &WhatIfDocument) -> [String; 5] {
         let per = |ns: f64| time(ns / self.count);
-        let share = if self.ran > 0.0 { one.saves.ns / self.ran } else { 0.0 };
-        let said = if one.is_worth_it { percent(share) } else { format!("{}: not worth it", percent(share)) };
-        [
-            one.what.clone(),
-            per(one.saves.ns),
-            format!("[{}, {}]", per(one.saves.lo), per(one.saves.hi)),
-            said,
-            one.how.clone(),
-        ]
+        let (mut said, share) =
+            (Vec::new(), |ns: f64, of: f64| percent(if of > 0.0 { ns / of } else { 0.0 }));
+        said.push(share(one.saves.ns, self.ran));
+        if let Some(sooner) = one.sooner {
+            said.push(format!("{} sooner", share(sooner.ns, self.watching.watched_s * 1e9)));
+        }
+        if !one.is_worth_it {
+            said.push("not worth it".into());
+        }
+        let interval = format!("[{}, {}]", per(one.saves.lo), per(one.saves.hi));
+        [one.what.clone(), per(one.saves.ns), interval, said.join(", "), one.how.clone()]
     }
 
     /// A change that was tried: what it was foretold to bring and what it brought, of processor time and of time that went by.

@@ -22,6 +22,7 @@ use tollway_entropy_tool::test::TestDocument;
 use tollway_ipc_tool::advise::AdviceDocument as IpcAdviceDocument;
 use tollway_ipc_tool::sweep::SweepDocument;
 use tollway_machine_tool::modes::ModesDocument;
+use tollway_program_tool::document::BillDocument;
 use tollway_report::document::{Document, schema};
 
 use super::fit::FitDocument;
@@ -71,6 +72,7 @@ pub fn generate(options: &Generate) -> Result<Ending> {
             SchemaOf::IpcSweep => schema_for!(SweepDocument).into(),
             SchemaOf::IpcAdvice => schema_for!(IpcAdviceDocument).into(),
             SchemaOf::MachineModes => schema_for!(ModesDocument).into(),
+            SchemaOf::ProgramBill => schema_for!(BillDocument).into(),
             SchemaOf::EntropyServe => schema_for!(StatusDocument).into(),
             SchemaOf::EntropyTest => schema_for!(TestDocument).into(),
             SchemaOf::Traffic => schema_for!(GenerateDocument).into(),

@@ -6,10 +6,15 @@
 mod batch_class;
 mod batches;
 mod clock;
+mod fewer_syncs;
 mod huge_pages;
+mod kept_open;
 mod larger_reads;
 mod one_core;
+mod pipelining;
 mod reuse_memory;
+
+use tollway_watch::FileKind;
 
 use crate::bill::{Bill, Line, Of};
 use crate::document::{TimeDocument, WhatIfDocument};
@@ -38,7 +43,7 @@ pub struct Change {
 
 /// Every change that applies, the dearest first.
 pub fn all(bill: &Bill, prices: &Prices<'_>) -> Vec<WhatIfDocument> {
-    let ways: [fn(&Bill, &Prices<'_>) -> Option<Change>; 7] = [
+    let ways: [fn(&Bill, &Prices<'_>) -> Option<Change>; 10] = [
         one_core::change,
         larger_reads::change,
         batches::change,
@@ -46,6 +51,9 @@ pub fn all(bill: &Bill, prices: &Prices<'_>) -> Vec<WhatIfDocument> {
         huge_pages::change,
         reuse_memory::change,
         clock::change,
+        pipelining::change,
+        kept_open::change,
+        fewer_syncs::change,
     ];
     let mut changes: Vec<Change> = ways.iter().filter_map(|way| way(bill, prices)).collect();
     let worth =
@@ -73,12 +81,32 @@ fn told(change: Change, bill: &Bill) -> WhatIfDocument {
 const TURNS: f64 = 0.3;
 
 /// The lines of system calls that move bytes and that nobody waits for: where one end asks and the other answers, calls cannot be gathered.
-fn gatherable(bill: &Bill) -> impl Iterator<Item = (&Line, &str, tollway_watch::FileKind)> {
-    calls(bill).filter(|(line, call, _)| moves_bytes(call) && line.waits < TURNS * line.count)
+fn gatherable(bill: &Bill) -> impl Iterator<Item = (&Line, &str, FileKind)> {
+    calls(bill).filter(|(line, call, file)| {
+        moves_bytes(call) && line.waits < TURNS * line.count && !talks(bill, *file)
+    })
+}
+
+/// Whether one end asks and the other answers on such files: it is a channel, and there are about as many reads as writes.
+fn talks(bill: &Bill, file: FileKind) -> bool {
+    let is_channel =
+        matches!(file, FileKind::Tcp | FileKind::Udp | FileKind::Unix | FileKind::Socket | FileKind::Pipe);
+    let moved = |reads: bool| -> f64 {
+        let of =
+            calls(bill).filter(|(_, call, on)| *on == file && moves_bytes(call) && is_read(call) == reads);
+        of.map(|(line, ..)| line.count - line.failed).sum()
+    };
+    let (reads, writes) = (moved(true), moved(false));
+    is_channel && reads.min(writes) > TURNS * reads.max(writes)
+}
+
+/// Whether a call that moves bytes brings them to the program.
+fn is_read(call: &str) -> bool {
+    call.contains("read") || call.starts_with("recv")
 }
 
 /// The lines of system calls, with name and file.
-fn calls(bill: &Bill) -> impl Iterator<Item = (&Line, &str, tollway_watch::FileKind)> {
+fn calls(bill: &Bill) -> impl Iterator<Item = (&Line, &str, FileKind)> {
     bill.lines.iter().filter_map(|line| match &line.of {
         Of::Call(name, file) => Some((line, name.as_str(), *file)),
         _ => None,

@@ -1,0 +1,260 @@
+//! `tollway bill -- COMMAND` and `--pid`: real programs, watched and billed.
+
+#[allow(dead_code, reason = "other tests need more of it")]
+mod program;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+
+use program::{Bench, SHORT, skip, told};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A bench whose store has this machine's price list, which is measured once for all tests here.
+fn bench() -> Bench {
+    static LIST: OnceLock<TempDir> = OnceLock::new();
+    let bench = Bench::with(SHORT);
+    let list = LIST.get_or_init(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let first = Bench::with(SHORT);
+        first.ends(&["measure", "crossings", "--preset", "calls", "--runs", "3", "--time", "20"], 0);
+        fs::copy(first.file("tollway.db"), folder.path().join("tollway.db")).unwrap();
+        folder
+    });
+    fs::copy(list.path().join("tollway.db"), bench.file("tollway.db")).unwrap();
+    bench
+}
+
+/// Whether the kernel's tracepoints can be used here.
+fn kernel_tells() -> bool {
+    let may = rustix_is_root() && Path::new("/sys/kernel/btf/vmlinux").exists();
+    if !may {
+        skip(
+            "programs at the kernel's tracepoints",
+            "bpf",
+            "run as root on a kernel with CONFIG_DEBUG_INFO_BTF",
+        );
+    }
+    may
+}
+
+fn rustix_is_root() -> bool {
+    fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0)
+}
+
+fn bill(bench: &Bench, arguments: &[&str], code: i32) -> Value {
+    let arguments: Vec<&str> = ["bill", "--json"].iter().chain(arguments).copied().collect();
+    let (out, _) = bench.ends(&arguments, code);
+    serde_json::from_str(&out).unwrap_or_else(|e| panic!("{arguments:?}: {e}\n{out}"))
+}
+
+fn line<'a>(bill: &'a Value, what: &str) -> &'a Value {
+    let lines = bill["lines"].as_array().unwrap();
+    lines.iter().find(|line| line["what"] == what).unwrap_or_else(|| panic!("no {what} in {lines:#?}"))
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+/// What dd does is known to the call, and the document adds up.
+#[test]
+fn a_program_is_billed_to_the_call() {
+    if !kernel_tells() {
+        return;
+    }
+    let bench = bench();
+    let dd = ["dd", "if=/dev/zero", "of=/dev/null", "bs=512", "count=200000", "status=none"];
+    let bill = bill(&bench, &[&["--exact", "--"], &dd[..]].concat(), 0);
+    for (what, bytes) in [("read · /dev/zero", 200_000.0 * 512.0), ("write · /dev/null", 200_000.0 * 512.0)]
+    {
+        let line = line(&bill, what);
+        assert_eq!((number(&line["count"]), number(&line["bytes"])), (200_000.0, bytes), "{what}");
+        // It is really in the kernel at least as long as next to nothing takes, and the toll is no figure of fantasy.
+        assert!(number(&line["inside"]) > 200_000.0 * 20.0, "{line}");
+        let each = number(&line["each"]["ns"]);
+        assert!((20.0..20_000.0).contains(&each), "{line}");
+    }
+    assert_eq!(number(&line(&bill, "execve")["count"]), 1.0);
+    let sums: f64 =
+        bill["lines"].as_array().unwrap().iter().filter_map(|line| line["sum"]["ns"].as_f64()).sum();
+    assert!((sums / number(&bill["explained"]["ns"]) - 1.0).abs() < 1e-9);
+    let (kernel, explained) = (number(&bill["kernel"]["ns"]), number(&bill["explained"]["ns"]));
+    assert!((number(&bill["unexplained"]) - (kernel - explained)).abs() < 1.0);
+    assert!(number(&bill["ran"]) >= kernel);
+    assert_eq!((bill["exit_code"].as_u64(), bill["watching"]["lost"].as_u64()), (Some(0), Some(0)));
+
+    // It is in the store, and the same when it is asked for again.
+    let (history, _) = bench.ends(&["history", "--json"], 0);
+    let history: Value = serde_json::from_str(&history).unwrap();
+    let run = history["runs"].as_array().unwrap().iter().find(|run| run["title"] == "bill of dd").unwrap();
+    let run = run["id"].as_i64().unwrap().to_string();
+    let (again, _) = bench.ends(&["bill", "--json", "--of", &run], 0);
+    assert_eq!(serde_json::from_str::<Value>(&again).unwrap(), bill);
+}
+
+/// Work of the kernel that no toll is like is not explained away: random bytes are made in the kernel, and reading them is only priced as a call.
+#[test]
+fn what_no_toll_is_like_is_unexplained() {
+    if !kernel_tells() {
+        return;
+    }
+    let bench = bench();
+    let dd = ["dd", "if=/dev/urandom", "of=/dev/null", "bs=64k", "count=8000", "status=none"];
+    let bill = bill(&bench, &[&["--exact", "--"], &dd[..]].concat(), 0);
+    let (kernel, unexplained) = (number(&bill["kernel"]["ns"]), number(&bill["unexplained"]));
+    assert!(unexplained > 0.7 * kernel, "{unexplained} of {kernel}");
+    assert_eq!(line(&bill, "read · device")["at_least"], true);
+}
+
+/// The exit code is the program's, and what it prints stays where it belongs.
+#[test]
+fn the_program_is_as_if_it_were_alone() {
+    let bench = bench();
+    let (out, err) =
+        told(&bench.tollway(&["bill", "--", "sh", "-c", "echo said; exit 7"]).output().unwrap(), 7);
+    assert_eq!(out, "said\n");
+    assert!(err.contains("The bill of sh -c echo said; exit 7"), "{err}");
+    let killed = bill(&bench, &["--", "sh", "-c", "kill -9 $$"], 137);
+    assert_eq!(killed["exit_code"], 137);
+}
+
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A program that runs already goes on as before, and is billed by the second.
+#[test]
+fn a_program_that_runs_already() {
+    if !kernel_tells() {
+        return;
+    }
+    let bench = bench();
+    let mut dd = Command::new("dd");
+    dd.args(["if=/dev/zero", "of=/dev/null", "bs=1k", "status=none"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let mut dd = Killed(dd.spawn().unwrap());
+    let pid = dd.0.id().to_string();
+    let bill = bill(&bench, &["--pid", &pid, "--for", "1500ms"], 0);
+    assert_eq!(bill["per"], "second");
+    assert!((number(&bill["count"]) - 1.5).abs() < 1.0, "{}", bill["count"]);
+    assert!(number(&line(&bill, "read · /dev/zero")["count"]) > 10_000.0);
+    assert_eq!(dd.0.try_wait().unwrap(), None, "it goes on");
+    // By request, as many as were asked for.
+    let (out, _) = bench.ends(&["bill", "--pid", &pid, "--for", "300ms", "--per", "read"], 0);
+    assert!(out.contains("a request (read)"), "{out}");
+    // Each second is shown.
+    let (out, _) = bench.ends(&["bill", "--pid", &pid, "--for", "2500ms", "--live"], 0);
+    assert!(out.matches("The bill of dd").count() >= 3, "{out}");
+}
+
+/// A ping-pong on one core: what is explained is most of what is measured; and two runs of it can be compared.
+#[test]
+fn runs_are_compared_and_changes_tried() {
+    if !kernel_tells() {
+        return;
+    }
+    let bench = bench();
+    let script = "import os\na,b=os.pipe()\nc,d=os.pipe()\nif os.fork()==0:\n    for i in range(2000): os.write(d,os.read(a,1))\n    os._exit(0)\nfor i in range(2000): os.write(b,b'x'); os.read(c,1)\nos.wait()\n";
+    fs::write(bench.file("pong.py"), script).unwrap();
+    if Command::new("python3").arg("--version").output().is_err() {
+        return skip("a ping-pong in Python", "python3", "install python3");
+    }
+    for _ in 0..2 {
+        bench.ends(&["bill", "--runs", "3", "--html", "bill.html", "--", "python3", "pong.py"], 0);
+    }
+    let page = fs::read_to_string(bench.file("bill.html")).unwrap();
+    assert!(page.contains("write · pipe") && !page.contains("<script"), "{page}");
+    let (history, _) = bench.ends(&["history", "--json"], 0);
+    let history: Value = serde_json::from_str(&history).unwrap();
+    let runs = history["runs"].as_array().unwrap().iter().filter(|run| run["title"] == "bill of python3");
+    let runs: Vec<String> = runs.map(|run| run["id"].to_string()).collect();
+    let (compared, _) = bench.ends(&["compare", &runs[1], &runs[0]], 0);
+    assert!(
+        compared.contains("processor time in the kernel") && compared.contains("write · pipe, in the kernel"),
+        "{compared}"
+    );
+
+    let tried =
+        bill(&bench, &["--try", "one-core,batch-class", "--rounds", "3", "--", "python3", "pong.py"], 0);
+    let tried = tried["tried"].as_array().unwrap();
+    assert_eq!(tried.len(), 2);
+    for one in tried {
+        let saved = &one["saved"];
+        assert!(
+            number(&saved["lo"]) <= number(&saved["share"])
+                && number(&saved["share"]) <= number(&saved["hi"]),
+            "{one}"
+        );
+        assert_eq!(one["rounds"], 3);
+    }
+}
+
+/// Without root there is less to see, and it is said what is missing and how to get it.
+#[test]
+fn without_root() {
+    let bench = bench();
+    // Everybody may use the folder.
+    std::process::Command::new("chmod").args(["-R", "a+rwX"]).arg(bench.path()).status().unwrap();
+    let mut command = if rustix_is_root() {
+        let mut setpriv = Command::new("setpriv");
+        setpriv.args([
+            "--reuid=65534",
+            "--regid=65534",
+            "--clear-groups",
+            "--inh-caps=-all",
+            "--bounding-set=-all",
+        ]);
+        setpriv.arg(env!("CARGO_BIN_EXE_tollway"));
+        setpriv
+    } else {
+        Command::new(env!("CARGO_BIN_EXE_tollway"))
+    };
+    bench.set_up(&mut command);
+    command.args(["bill", "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=1k", "count=3000", "status=none"]);
+    let output = command.output().unwrap();
+    if String::from_utf8_lossy(&output.stderr).contains("Permission denied") {
+        return skip("a user without root", "root", "build where everybody may read the program");
+    }
+    let (_, err) = told(&output, 0);
+    assert!(err.contains("by ptrace") && err.contains("3.00 k"), "{err}");
+    assert!(err.contains("run as root, or with CAP_BPF and CAP_PERFMON"), "{err}");
+    assert!(err.contains("was not measured: this way of counting would be most of it"), "{err}");
+}
+
+/// What cannot be is refused with the place and the remedy, before anything is measured.
+#[test]
+fn bad_input_is_refused() {
+    let bench = bench();
+    for (arguments, place) in [
+        (&["bill", "--", "nosuchprogram"][..], "command `nosuchprogram`"),
+        (&["bill", "--", "/etc"], "command `/etc`"),
+        (&["bill", "--pid", "4194303"], "process 4194303"),
+        (&["bill", "--per", "nosuchcall", "--", "true"], "--per nosuchcall"),
+        (&["bill", "--per", "0", "--", "true"], "--per 0"),
+        (&["bill", "--for", "1x", "--", "true"], "--for"),
+        (&["bill", "--for", "1ms", "--", "true"], "--for"),
+        (&["bill", "--children", "--", "true"], "--children"),
+        (&["bill", "--try", "one-core", "--pid", "1"], "--try"),
+        (&["bill", "--try", "nosuch", "--", "true"], "--try"),
+        (&["bill", "--overhead", "0", "--", "true"], "--overhead"),
+        (&["bill", "--live", "--json", "--", "true"], "--live"),
+        (&["bill", "cipher", "--", "true"], "PATH"),
+        (&["bill", "--pid", "1", "--", "true"], "--pid"),
+        (&["bill"], "PATH"),
+    ] {
+        let (_, err) = bench.ends(arguments, 2);
+        assert!(err.contains(place), "{arguments:?}: {err}");
+    }
+    // A call that the program never makes is known only afterwards.
+    let (_, err) = bench.ends(&["bill", "--per", "accept4", "--", "true"], 2);
+    assert!(err.contains("--per accept4"), "{err}");
+}
