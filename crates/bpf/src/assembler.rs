@@ -115,6 +115,8 @@ const EXIT: u8 = 0x95;
 const LOAD_CONSTANT: u8 = 0x18;
 /// The source of a 64-bit constant that is a map (`BPF_PSEUDO_MAP_FD`).
 const A_MAP: u8 = 1;
+/// The same, an address in a map's value (`BPF_PSEUDO_MAP_VALUE`, since Linux 5.2).
+const A_VALUE: u8 = 2;
 
 /// A program that grows.
 #[derive(Debug, Default)]
@@ -194,6 +196,13 @@ impl Assembler {
         self
     }
 
+    /// `to` = the address in the only value of an array: at so many bytes.
+    pub fn value(&mut self, to: Register, map: BorrowedFd<'_>, offset: u32) -> &mut Assembler {
+        self.push(LOAD_CONSTANT, to, A_VALUE, 0, map.as_raw_fd());
+        self.words.push(u64::from(offset) << 32);
+        self
+    }
+
     /// Goes to a label where `register` and a constant are so.
     pub fn jump_if(&mut self, when: When, register: Register, constant: i32, label: Label) -> &mut Assembler {
         self.jumps.push((self.words.len(), label));
@@ -253,6 +262,8 @@ impl Assembler {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsFd;
+
     use super::Register::*;
     use super::*;
 
@@ -268,7 +279,8 @@ mod tests {
             .add_atomically(Width::Double, R0, 16, R1)
             .call(Helper::MapLookUp)
             .store_constant(Width::Byte, R10, -8, 3)
-            .end(0);
+            .end(0)
+            .value(R2, std::io::stdin().as_fd(), 16);
         let words = program.finish();
         let bytes = |word: u64| word.to_le_bytes();
         assert_eq!(bytes(words[0]), [0x79, 0x16, 0x08, 0, 0, 0, 0, 0]);
@@ -279,6 +291,11 @@ mod tests {
         assert_eq!(bytes(words[5]), [0x85, 0, 0, 0, 1, 0, 0, 0]);
         assert_eq!(bytes(words[6]), [0x72, 0x0a, 0xf8, 0xff, 3, 0, 0, 0]);
         assert_eq!(bytes(words[8]), [0x95, 0, 0, 0, 0, 0, 0, 0]);
+        // The descriptor is 0, and where in the value it is stands in the second word.
+        assert_eq!(
+            [words[9], words[10]].map(bytes),
+            [[0x18, 0x22, 0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 16, 0, 0, 0]]
+        );
     }
 
     #[test]

@@ -186,7 +186,9 @@ fn sum<T: std::ops::Add<Output = T>>(one: Option<T>, other: Option<T>) -> Option
 /// System calls of one number on one file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Calls {
-    /// The number of the call (asm/unistd_64.h); [`u32::MAX`] is all of which the number was not told.
+    /// The number of the call (asm/unistd_64.h); [`u32::MAX`] is all of which the number was not told. Calls of other tables (of 32 bits, by `int 0x80` or a 32-bit
+    /// program, and x32) are all together under one that this table has not: by the kernel's tracepoints the last of
+    /// [`NUMBERS`](crate::kernel::layout::NUMBERS).
     pub number: u32,
     /// What the call's first argument leads to, where that is a descriptor.
     pub file: File,

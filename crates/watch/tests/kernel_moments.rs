@@ -14,7 +14,7 @@ use tollway_watch::{Calls, Counts, FileKind};
 /// One after the other: who shares a processor is displaced more often.
 static ALONE: Mutex<()> = Mutex::new(());
 
-const ROUNDS: u64 = 20_000;
+const ROUNDS: u64 = 4000;
 
 fn of_calls(counts: &Counts, of: fn(&Calls) -> Option<u64>) -> u64 {
     let calls = counts.threads.iter().flat_map(|thread| &thread.calls);

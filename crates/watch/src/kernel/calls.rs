@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 use super::fields::COMPAT;
 use super::files;
 use super::layout::{NUMBERS, call, key, thread, whole};
-use super::runs::{SLOT, add, look_up, one_more, read, who_runs};
+use super::runs::{SLOT, add, if_counting, look_up, one_more, read, who_runs};
 use super::{Detail, Fields, Maps};
 
 /// The greatest error number (linux/err.h, MAX_ERRNO): results from there to -1 are failures.
@@ -35,6 +35,7 @@ const FOUND: i16 = -40;
 pub(super) fn begins(maps: &Maps, fields: &Fields, detail: Detail) -> Vec<u64> {
     let mut program = Assembler::new();
     let out = program.label();
+    if_counting(&mut program, maps, out);
     who_runs(&mut program, maps, out);
     program.load(Width::Double, R8, R6, 8);
     note(&mut program, maps, fields, detail, out);
@@ -66,6 +67,7 @@ fn note(program: &mut Assembler, maps: &Maps, fields: &Fields, detail: Detail, o
 pub(super) fn ends(maps: &Maps, fields: &Fields, detail: Detail) -> Vec<u64> {
     let mut program = Assembler::new();
     let (out, seen, returned) = (program.label(), program.label(), program.label());
+    if_counting(&mut program, maps, out);
     who_runs(&mut program, maps, out);
     program.load(Width::Double, R8, R7, thread::ENTERED).jump_if(When::Different, R8, 0, seen);
     // A child comes back from the call that made it; that was its parent's.

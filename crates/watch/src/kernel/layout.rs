@@ -152,8 +152,10 @@ pub mod whole {
     pub const THREADS_LOST: i16 = 0;
     /// Calls for which there was no room.
     pub const CALLS_LOST: i16 = 8;
+    /// Not 0 while it is counted. All programs begin and stop at once by it, which attaching and detaching them one by one does not do.
+    pub const COUNTING: i16 = 16;
     /// Bytes.
-    pub const SIZE: usize = 16;
+    pub const SIZE: usize = 24;
 }
 
 /// The word of a table's row that has this number.

@@ -1,10 +1,10 @@
 //! What runs in the kernel: a program at each tracepoint that tells of a crossing, and the memory in which they count.
 //!
-//! Each processor remembers whom it found last, so that a system call of anybody else costs a look-up in an array. Each thread that is watched has a slot, in which only programs on its own processor write: nothing is locked and nothing is lost. A child gets a slot from a queue of free ones;
-//! [`Kernel::harvest`] hands those of the dead back.
+//! Each processor remembers whom it found last, so that a system call of anybody else costs a look-up in an array. Each thread that is watched has a slot, in which only programs on its own processor write: nothing is locked and nothing is lost. A child gets a slot from a queue of free
+//! ones; [`Kernel::harvest`] hands those of the dead back.
 //!
-//! Two sets of programs: those of lives (a thread begins, ends, becomes another program) are attached as long as this is; those that count only between
-//! [`Kernel::begin`] and [`Kernel::pause`].
+//! Two sets of programs: those of lives (a thread begins, ends, becomes another program, leaves its processor for ever) are attached as long as this is; those
+//! that count only between [`Kernel::begin`] and [`Kernel::pause`].
 
 mod calls;
 mod clocks;
@@ -21,7 +21,7 @@ mod runs;
 mod switches;
 mod watch;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::time::Duration;
 
@@ -42,9 +42,6 @@ const LEAVES: Duration = Duration::from_millis(1);
 /// A thread that ended so long ago has left its processor, even if nobody saw that.
 const LAST_SWITCH: Duration = Duration::from_secs(1);
 
-/// Programs that come first: switches and wake-ups, and then calls. Who runs is known before what they do is counted.
-const FIRST: usize = 4;
-
 const WHAT: &str = "programs at the kernel's tracepoints";
 
 /// What is kept of each call.
@@ -61,7 +58,7 @@ pub struct Kernel {
     maps: Maps,
     lives: Vec<(Program, Attached)>,
     programs: Vec<(&'static str, Program)>,
-    counting: VecDeque<Attached>,
+    counting: Vec<Attached>,
     /// Tracepoints that this kernel has not.
     pub absent: Vec<&'static str>,
 }
@@ -90,10 +87,6 @@ impl Kernel {
         ];
         let count = |place| runs::counted(&maps, place);
         let counting = [
-            ("sched_switch", switches::switched(&maps, &fields)),
-            ("sched_waking", switches::woken(&maps, &fields)),
-            ("sys_exit", calls::ends(&maps, &fields, detail)),
-            ("sys_enter", calls::begins(&maps, &fields, detail)),
             ("page_fault_user", count(thread::FAULTS)),
             ("signal_deliver", count(thread::SIGNALS)),
             ("io_uring_submit_req", count(thread::OPERATIONS)),
@@ -103,6 +96,10 @@ impl Kernel {
             ("reschedule_entry", count(thread::INTERRUPTS)),
             ("call_function_entry", count(thread::INTERRUPTS)),
             ("call_function_single_entry", count(thread::INTERRUPTS)),
+            ("sched_switch", switches::switched(&maps, &fields)),
+            ("sched_waking", switches::woken(&maps, &fields)),
+            ("sys_exit", calls::ends(&maps, &fields, detail)),
+            ("sys_enter", calls::begins(&maps, &fields, detail)),
         ];
         let load = |name: &'static str, words: &[u64]| {
             let program = Program::load(ProgramKind::RawTracepoint, words);
@@ -115,7 +112,7 @@ impl Kernel {
             Ok((program, link))
         });
         let lives = attached.collect::<Result<Vec<_>>>()?;
-        Ok(Kernel { maps, lives, programs, counting: VecDeque::new(), absent: Vec::new() })
+        Ok(Kernel { maps, lives, programs, counting: Vec::new(), absent: Vec::new() })
     }
 
     /// Begins to count, or goes on with it. What was under way is counted when it ends, and is not timed.
@@ -123,12 +120,6 @@ impl Kernel {
     /// # Errors
     /// The kernel's.
     pub fn begin(&mut self) -> Result<()> {
-        self.begin_with_calls()?;
-        self.begin_the_rest()
-    }
-
-    /// The first half of [`begin`](Kernel::begin): from then on calls and switches are counted.
-    fn begin_with_calls(&mut self) -> Result<()> {
         if !self.counting.is_empty() {
             return Ok(());
         }
@@ -140,37 +131,30 @@ impl Kernel {
         }
         self.look_again()?;
         self.absent.clear();
-        self.attach(0..FIRST)
-    }
-
-    /// The second half.
-    fn begin_the_rest(&mut self) -> Result<()> {
-        let begun = self.counting.len() + self.absent.len();
-        self.attach(begun..self.programs.len())
-    }
-
-    fn attach(&mut self, which: std::ops::Range<usize>) -> Result<()> {
-        for (name, program) in self.programs.get(which).unwrap_or_default() {
+        for (name, program) in &self.programs {
             match program.at_tracepoint(name) {
-                Ok(link) => self.counting.push_back(link),
+                Ok(link) => self.counting.push(link),
                 Err(error) if error.raw_os_error() == Some(libc::ENOENT) => self.absent.push(name),
                 Err(error) => {
-                    let error = failed(&format!("attaching to {name}"), error);
-                    self.pause();
-                    return Err(error);
+                    self.counting.clear();
+                    return Err(failed(&format!("attaching to {name}"), error));
                 }
             }
         }
+        self.maps.whole.set(0, word(whole::COUNTING), 1);
         Ok(())
+    }
+
+    /// Counts no more, at once; who is watched still pays for it until the [`pause`](Kernel::pause).
+    fn hold(&self) {
+        self.maps.whole.set(0, word(whole::COUNTING), 0);
     }
 
     /// Counts no more, until it [`begin`](Kernel::begin)s again.
     pub fn pause(&mut self) {
-        // Calls before switches, since a call's time is told by both; everything else in the order in which it was begun, so that all is counted for the same time.
-        for _ in 0..self.counting.len().saturating_sub(2).min(2) {
-            drop(self.counting.remove(2));
-        }
-        while let Some(link) = self.counting.pop_front() {
+        self.hold();
+        // What tells of calls first: these are the dearest.
+        while let Some(link) = self.counting.pop() {
             drop(link);
         }
     }

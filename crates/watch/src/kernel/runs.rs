@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use tollway_bpf::assembler::Register::{self, R0, R1, R2, R3, R6, R7, R9, R10};
 use tollway_bpf::assembler::{Assembler, Helper, Label, Operation, When, Width};
 
-use super::layout::{processor, thread};
+use super::layout::{processor, thread, whole};
 use super::{Fields, Maps};
 
 /// Where the stack has the slot that was found, 32 bits.
@@ -17,6 +17,12 @@ pub(super) const NUMBER: i16 = -16;
 pub(super) fn look_up(program: &mut Assembler, map: &impl AsFd, key: i16, none: Label) {
     program.map(R1, map.as_fd()).register(Operation::Move, R2, R10).constant(Operation::Add, R2, key.into());
     program.call(Helper::MapLookUp).jump_if(When::Equal, R0, 0, none);
+}
+
+/// Leads to `not` where it is not counted at present; the first instructions of each program that counts. `R2` is lost.
+pub(super) fn if_counting(program: &mut Assembler, maps: &Maps, not: Label) {
+    program.value(R2, maps.whole.as_fd(), whole::COUNTING as u32).load(Width::Double, R2, R2, 0);
+    program.jump_if(When::Equal, R2, 0, not);
 }
 
 /// `R7` = where the watched thread is known that runs on this processor; its slot is at [`SLOT`] of the stack. Leads to `none` where it is not watched.
@@ -124,6 +130,7 @@ pub(super) fn one_more(program: &mut Assembler, at: Register, offset: i16) {
 pub(super) fn counted(maps: &Maps, place: i16) -> Vec<u64> {
     let mut program = Assembler::new();
     let out = program.label();
+    if_counting(&mut program, maps, out);
     who_runs(&mut program, maps, out);
     debug_assert!(place > thread::NUMBER);
     one_more(&mut program, R7, place);

@@ -6,7 +6,7 @@ use tollway_bpf::assembler::Register::{R0, R1, R2, R3, R6, R7, R8, R9, R10};
 use tollway_bpf::assembler::{Assembler, Helper, Operation, When, Width};
 
 use super::layout::{processor, thread};
-use super::runs::{NUMBER, SLOT, add, look_up, one_more, read, remember, who_is, who_runs};
+use super::runs::{NUMBER, SLOT, add, if_counting, look_up, one_more, read, remember, who_is, who_runs};
 use super::{Fields, Maps};
 
 /// What a task's state has when it leaves for ever (`TASK_DEAD`, include/linux/sched.h).
@@ -19,6 +19,7 @@ pub(super) fn switched(maps: &Maps, fields: &Fields) -> Vec<u64> {
     let (comes, stays_ready, lives, in_no_call, not_away) =
         (program.label(), program.label(), program.label(), program.label(), program.label());
     let (not_moved, across, nobody) = (program.label(), program.label(), program.label());
+    if_counting(&mut program, maps, out);
     program.register(Operation::Move, R6, R1);
 
     // Who leaves.
@@ -83,6 +84,7 @@ pub(super) fn woken(maps: &Maps, fields: &Fields) -> Vec<u64> {
     const SLEPT_ON: i16 = -24;
     let mut program = Assembler::new();
     let (sleeper, across, out) = (program.label(), program.label(), program.label());
+    if_counting(&mut program, maps, out);
     // Who wakes, if that is in a call.
     who_runs(&mut program, maps, sleeper);
     program.load(Width::Double, R1, R7, thread::ENTERED).jump_if(When::Equal, R1, 0, sleeper);

@@ -173,20 +173,21 @@ impl Watch {
     /// Asks what it cost to count so long, and stops for a while if that was more than is allowed.
     fn look(&mut self, counted: Duration) -> Result<Duration> {
         self.collect()?;
-        let ran = self.ran;
-        self.end_stretch();
-        let ran = self.ran.saturating_sub(ran);
+        let ran = self.clocks.now(&self.kernel.ran()).saturating_sub(self.ran_before);
         let all = self.cost_of_counting();
         let cost = all.saturating_sub(std::mem::replace(&mut self.cost_before, all));
         let share = cost.as_secs_f64() / counted.max(ran).as_secs_f64().max(1e-9);
         match self.allowed {
             Some(allowed) if share > allowed => {
+                self.kernel.hold();
+                self.end_stretch();
                 self.kernel.pause();
                 let rest = counted.as_secs_f64() * (share / allowed - 1.0) * self.between(0.5, 1.5);
                 Ok(Duration::from_secs_f64(rest.min(LONGEST.as_secs_f64())).max(SHORTEST))
             }
             // Each stretch is judged by itself.
             _ => {
+                self.end_stretch();
                 self.begin_stretch();
                 Ok(LOOK)
             }
@@ -196,9 +197,8 @@ impl Watch {
     /// Counts from now on.
     fn count(&mut self) -> Result<()> {
         if self.counting_since.is_none() {
-            self.kernel.begin_with_calls()?;
+            self.kernel.begin()?;
             self.begin_stretch();
-            self.kernel.begin_the_rest()?;
             self.due = Instant::now() + SLICE;
         }
         Ok(())
