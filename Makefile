@@ -70,7 +70,7 @@ modes-bar: setup-guest agent   ## two modes of guests compared five times from t
 bill-bar:                      ## the bars of a program's bill: what counting costs, what the tolls explain, which what-ifs come true (BARS=a part; 6 minutes). Root, and the machine to itself
 	$(CARGO) build --release --package tollway
 	$(CARGO) build --release --package tollway-program-tool --example changes
-	$(CARGO) bench --quiet --package tollway --bench bills -- target/release/tollway target/release/examples $(BARS)
+	$(CARGO) bench --quiet --package tollway --bench bills -- $(CURDIR)/target/release/tollway $(CURDIR)/target/release/examples $(BARS)
 
 hostile:                       ## hostile tenants of a crypto card, HOSTILE_CHAINS (10^7) chains of them: do neighbours, keys or the card's memory suffer? Wants the machine to itself
 	TOLLWAY_CHAINS=$(HOSTILE_CHAINS) TOLLWAY_REQUIRE=quiet \
