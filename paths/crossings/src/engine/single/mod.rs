@@ -163,7 +163,7 @@ pub const KINDS: &[Kind] = &[
     kind("open", "openat", Needs::Folder, descriptors::open_file),
     kind("close", "close", Needs::Folder, descriptors::close_file),
     kind("create", "openat", Needs::Folder, names::create),
-    kind("unlink", "unlink", Needs::Folder, names::remove),
+    kind("unlink", "unlinkat", Needs::Folder, names::remove),
     kind("ftruncate", "ftruncate", Needs::Folder, pages::cut),
     kind("fchown", "fchown", Needs::Folder, owners::keep),
     kind("stat", "newfstatat", Needs::Folder, files::stat_path),

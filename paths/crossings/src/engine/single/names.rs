@@ -91,7 +91,7 @@ impl Single for Create {
     }
 }
 
-/// unlink of a closed file of one page, whose block is on the disk.
+/// unlinkat of a closed file of one page, whose block is on the disk.
 struct Remove {
     names: Names,
     pending: bool,
