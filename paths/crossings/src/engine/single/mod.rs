@@ -18,6 +18,7 @@ mod nothing;
 mod owners;
 mod pages;
 mod words;
+mod worked;
 
 use tollway_core::{Error, Params, Place, Result, Tally, Warmth};
 
