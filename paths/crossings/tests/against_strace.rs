@@ -37,11 +37,11 @@ fn place() -> Place {
     }
 }
 
-/// Every kind once, between marks.
+/// Every kind, hot and cold, between marks.
 fn within() {
-    for kind in KINDS {
+    for (kind, warmth) in KINDS.iter().flat_map(|kind| ["hot", "cold"].map(|warmth| (kind, warmth))) {
         let size = kind.most.min(512);
-        let params = Params::new().with("kind", kind.name).with("size", size);
+        let params = Params::new().with("kind", kind.name).with("size", size).with("warmth", warmth);
         let mut operation = match SystemCall::prepare(&params, &place()) {
             Err(Error::Missing(_)) => continue,
             made => made.unwrap(),
@@ -50,10 +50,11 @@ fn within() {
             if operation.uses_up() {
                 operation.restock();
             }
-            mark(&format!("begin {} {} {}", kind.name, operation.operations(), kind.call));
+            mark(&format!("begin {}/{warmth} {} {}", kind.name, operation.operations(), kind.call));
             operation.once();
             mark("end");
         }
+        assert!(warmth == "hot" || operation.operations() == 1, "{} is not alone", kind.name);
         operation.verify(3 * u64::from(operation.operations())).unwrap();
     }
     let params = Params::new().with("placement", "across");
@@ -113,7 +114,7 @@ fn a_sample_is_so_many_calls_and_no_others() {
     }
     assert!(output.status.success(), "{}{said}", String::from_utf8_lossy(&output.stdout));
     let played = compare(&lines);
-    assert!(played.len() >= 20, "only {played:?} were played");
+    assert!(played.len() >= 40, "only {played:?} were played");
     assert!(played.values().all(|samples| *samples == 3), "{played:?}");
 }
 

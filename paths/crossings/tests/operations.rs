@@ -70,8 +70,9 @@ fn work_that_did_not_happen_is_noticed() {
 #[test]
 fn calls_that_were_not_made_are_noticed() {
     for kind in KINDS {
-        for size in [kind.most.min(1), kind.most] {
-            counts::<SystemCall>(&[("kind", kind.name.into()), ("size", size.into())], 3);
+        for (size, warmth) in [(kind.most.min(1), "hot"), (kind.most, "hot"), (kind.most, "cold")] {
+            let axes = [("kind", kind.name.into()), ("size", size.into()), ("warmth", warmth.into())];
+            counts::<SystemCall>(&axes, 3);
         }
     }
 }

@@ -55,6 +55,9 @@ pub enum Output {
     Nowhere,
 }
 
+/// Who is told each second what was counted since.
+pub type EachSecond<'t> = &'t mut dyn FnMut(&Observed) -> Result<()>;
+
 /// Watches what the options name until it ends, the time is up, or a person interrupts. `each_second` is told what was counted since it was told last.
 ///
 /// # Errors
@@ -63,7 +66,7 @@ pub fn observe(
     options: &Program,
     output: Output,
     interrupted: &AtomicBool,
-    mut each_second: Option<&mut dyn FnMut(&Observed) -> Result<()>>,
+    mut each_second: Option<EachSecond<'_>>,
 ) -> Result<Observed> {
     let mut command = options.pid.is_none().then(|| command::of(&options.command)).transpose()?;
     if let Some(command) = &mut command {

@@ -12,7 +12,7 @@ pub(super) fn variant() -> Solo<SystemCall> {
              uses up is renewed between samples, untimed: a read finds one message, a write an empty channel. A write to a \
              loopback socket has the whole way to the receiver's queue in it. Files are in the page cache and on the file \
              system of the scratch folder. `fcntl-lock` is the mean of a lock and an unlock, `rt-sigprocmask` of a signal \
-             blocked and let in. `fdatasync` and `fsync` last as long as the disk takes; their work is the thread's \
+             blocked and let in. `fdatasync` and `fsync` last as long as the disk takes, `create` and `unlink` may wait for the journal; their work is the thread's \
              processor time, without what the kernel's other threads do for them. A cold call is one by itself, after as much              memory as the second-level cache holds was read and other ways through the kernel were gone, untimed; the              stamps (some 54 ticks) are in it.",
         )
         .axis(Axis {

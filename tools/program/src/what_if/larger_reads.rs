@@ -17,7 +17,7 @@ pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
     for (line, call, file) in gatherable(bill) {
         let done = line.count - line.failed;
         let size = line.bytes / done.max(1.0);
-        if done < 1.0 || size < 1.0 || size >= LARGE {
+        if done < 1.0 || !(1.0..LARGE).contains(&size) {
             continue;
         }
         let fewer = (line.bytes / GATHERED).ceil();

@@ -15,7 +15,8 @@ pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
     for (line, call, file) in calls(bill) {
         // Whoever waits for several connections at once asks once for what came meanwhile.
         let waits = matches!(call, "epoll_wait" | "epoll_pwait" | "poll" | "ppoll" | "select" | "pselect6");
-        if !waits && !(moves_bytes(call) && talks(bill, file)) {
+        let talks = moves_bytes(call) && talks(bill, file);
+        if !(waits || talks) {
             continue;
         }
         let done = (line.count - line.failed).max(0.0);

@@ -1,19 +1,16 @@
 //! Calls that wait for a disk: what they last on the clock, and what processor time they take.
 //!
-//! Samples are latencies. The work is what the thread's own clock counts from just before a call to just after its stamp; what
-//! others do for it (the journal's thread, the disk's interrupt, the idle task) is charged to nobody here.
+//! Samples are latencies; the work is the thread's processor time.
 
 use std::os::fd::OwnedFd;
-use std::time::Duration;
 
 use rustix::fs::{OFlags, fdatasync, fsync};
 use rustix::io::{Errno, pread, pwrite};
 use tollway_core::{Error, Result, Tally};
-use tollway_host::clock::hz;
-use tollway_host::samplers::thread_time;
 use tollway_host::scratch::{folder, nameless};
 
 use super::files::lacks;
+use super::worked::Worked;
 use super::{Row, Single};
 
 /// Bytes of a block.
@@ -38,17 +35,8 @@ fn made(sync: fn(&OwnedFd) -> Result<(), Errno>, grows: bool) -> Result<Box<dyn 
     let folder = folder();
     let refused = |e: Errno| lacks("a scratch file", &folder, &e);
     let file = nameless(&folder, OFlags::empty()).map_err(refused)?;
-    let mut durable = Durable {
-        file,
-        sync,
-        grows,
-        block: vec![0; BLOCK],
-        written: 0,
-        begun: None,
-        took: Duration::ZERO,
-        known: 0,
-        hz: hz()?,
-    };
+    let mut durable =
+        Durable { file, sync, grows, block: vec![0; BLOCK], written: 0, worked: Worked::new()? };
     // Blocks are there before the first is timed: a call that has to find room for one does more.
     for _ in 0..BLOCKS {
         if !durable.write() {
@@ -67,12 +55,7 @@ struct Durable {
     grows: bool,
     block: Vec<u8>,
     written: u64,
-    /// The thread's clock before the call whose end is not known yet.
-    begun: Option<Duration>,
-    /// Processor time of the calls whose end is known, and how many they are.
-    took: Duration,
-    known: u64,
-    hz: f64,
+    worked: Worked,
 }
 
 impl Durable {
@@ -104,15 +87,12 @@ impl Single for Durable {
     }
 
     fn restock(&mut self) -> bool {
-        if let Some(begun) = self.begun.take() {
-            self.took += thread_time::thread().saturating_sub(begun);
-            self.known += 1;
-        }
+        self.worked.end();
         self.write()
     }
 
     fn ready(&mut self) {
-        self.begun = Some(thread_time::thread());
+        self.worked.begin(1);
     }
 
     /// The block written last but one is in the file; the last one has not been made durable.
@@ -129,7 +109,6 @@ impl Single for Durable {
     }
 
     fn tally(&self, _: u64) -> Tally {
-        let work = (self.took.as_secs_f64() * self.hz) as u64;
-        Tally::default().counter("operations", self.known).counter("work", work)
+        self.worked.tally()
     }
 }

@@ -18,6 +18,7 @@ mod nothing;
 mod owners;
 mod pages;
 mod words;
+mod worked;
 
 use tollway_core::{Error, Params, Place, Result, Tally, Warmth};
 
@@ -163,7 +164,7 @@ pub const KINDS: &[Kind] = &[
     kind("open", "openat", Needs::Folder, descriptors::open_file),
     kind("close", "close", Needs::Folder, descriptors::close_file),
     kind("create", "openat", Needs::Folder, names::create),
-    kind("unlink", "unlink", Needs::Folder, names::remove),
+    kind("unlink", "unlinkat", Needs::Folder, names::remove),
     kind("ftruncate", "ftruncate", Needs::Folder, pages::cut),
     kind("fchown", "fchown", Needs::Folder, owners::keep),
     kind("stat", "newfstatat", Needs::Folder, files::stat_path),

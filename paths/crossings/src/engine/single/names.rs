@@ -1,4 +1,6 @@
 //! Files made and removed by their names, in a private folder of the folder for measurements.
+//!
+//! The file system's journal may have them wait for a disk: samples are latencies; the work is the thread's processor time.
 
 use std::ffi::CString;
 use std::os::fd::OwnedFd;
@@ -6,10 +8,11 @@ use std::os::unix::ffi::OsStrExt;
 
 use rustix::fs::{CWD, Mode, OFlags, fdatasync, openat, stat, unlink};
 use rustix::io::{Errno, write};
-use tollway_core::{Error, Result};
+use tollway_core::{Error, Result, Tally};
 use tollway_host::scratch::{Folder, folder};
 
 use super::files::lacks;
+use super::worked::Worked;
 use super::{Row, Single};
 
 /// Files of a sample.
@@ -19,11 +22,16 @@ const FILES: u32 = 4;
 const PAGE: usize = 4096;
 
 pub(super) fn create(_: usize, row: Row) -> Result<Box<dyn Single>> {
-    Ok(Box::new(Create { names: Names::new(row)?, made: row.room(FILES), pending: false }))
+    Ok(Box::new(Create {
+        names: Names::new(row)?,
+        made: row.room(FILES),
+        worked: Worked::new()?,
+        pending: false,
+    }))
 }
 
 pub(super) fn remove(_: usize, row: Row) -> Result<Box<dyn Single>> {
-    Ok(Box::new(Remove { names: Names::new(row)?, pending: false }))
+    Ok(Box::new(Remove { names: Names::new(row)?, worked: Worked::new()?, pending: false }))
 }
 
 /// Paths of files in a folder of our own, which has nothing else in it.
@@ -58,6 +66,7 @@ fn made(path: &CString) -> Result<OwnedFd, Errno> {
 struct Create {
     names: Names,
     made: Vec<OwnedFd>,
+    worked: Worked,
     pending: bool,
 }
 
@@ -85,15 +94,25 @@ impl Single for Create {
     }
 
     fn restock(&mut self) -> bool {
+        self.worked.end();
         let pending = std::mem::take(&mut self.pending);
         self.made.clear();
         !pending || self.names.paths.iter().all(|path| unlink(&**path).is_ok())
     }
+
+    fn ready(&mut self) {
+        self.worked.begin(self.names.count());
+    }
+
+    fn tally(&self, _: u64) -> Tally {
+        self.worked.tally()
+    }
 }
 
-/// unlink of a closed file of one page, whose block is on the disk.
+/// unlinkat of a closed file of one page, whose block is on the disk.
 struct Remove {
     names: Names,
+    worked: Worked,
     pending: bool,
 }
 
@@ -113,11 +132,20 @@ impl Single for Remove {
     }
 
     fn restock(&mut self) -> bool {
+        self.worked.end();
         let pending = std::mem::take(&mut self.pending);
         let gone = !pending || self.names.paths.iter().all(|path| stat(&**path).err() == Some(Errno::NOENT));
         let filled = |path: &CString| {
             made(path).is_ok_and(|file| write(&file, &[1; PAGE]) == Ok(PAGE) && fdatasync(&file).is_ok())
         };
         self.names.paths.iter().all(filled) && gone
+    }
+
+    fn ready(&mut self) {
+        self.worked.begin(self.names.count());
+    }
+
+    fn tally(&self, _: u64) -> Tally {
+        self.worked.tally()
     }
 }
