@@ -56,6 +56,8 @@ pub(crate) fn route_of(call: &str, file: FileKind, gives: bool) -> Route {
         "fcntl" if file == FileKind::Regular => Route::Single("fcntl-lock"),
         "fchown" | "fchmod" => Route::Single("fchown"),
         "ftruncate" => Route::Single("ftruncate"),
+        // A folder is not written to by its descriptor.
+        "fdatasync" if file == FileKind::Folder => Route::Single("fdatasync"),
         "fdatasync" => Route::OfFile("fdatasync", "fdatasync-new"),
         "fsync" => Route::Single("fsync"),
         // The heap's end moves as a mapping grows.
