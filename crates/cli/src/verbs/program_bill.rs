@@ -11,7 +11,7 @@ use tollway_program_tool::args::Program;
 use tollway_program_tool::command::short_name;
 use tollway_program_tool::document::BillDocument;
 use tollway_program_tool::kept::{Kept, bills_of};
-use tollway_program_tool::observed::{Observed, Output, observe};
+use tollway_program_tool::observed::{EachSecond, Observed, Output, observe};
 use tollway_program_tool::prices::{self, Prices, needed};
 use tollway_program_tool::tried::try_changes;
 use tollway_program_tool::user_side;
@@ -106,8 +106,7 @@ fn watched(
     };
     let mut last = None;
     for _ in 0..options.repeats.runs.unwrap_or(1) {
-        let each_second: Option<&mut dyn FnMut(&Observed) -> tollway_core::Result<()>> =
-            if program.live { Some(&mut each_second) } else { None };
+        let each_second: Option<EachSecond<'_>> = if program.live { Some(&mut each_second) } else { None };
         let observed = observe(program, output, interrupted, each_second)?;
         let document = BillDocument::of(&observed, &prices, program.per.as_deref())?;
         kept.add(store, &document)?;
