@@ -19,6 +19,9 @@ pub struct Line {
     holds: Option<bool>,
 }
 
+/// A part of the bars.
+type Part = fn(&program::Bench) -> Vec<Line>;
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
     let [tollway, examples, parts @ ..] = &arguments[..] else {
@@ -29,7 +32,7 @@ fn main() -> ExitCode {
     };
     let bench = program::Bench::new(tollway, examples);
     let mut lines = Vec::new();
-    let parts_of: [(&str, fn(&program::Bench) -> Vec<Line>); 3] =
+    let parts_of: [(&str, Part); 3] =
         [("changes", changes::lines), ("explained", explained::lines), ("overhead", overhead::lines)];
     for (name, part) in parts_of {
         if parts.is_empty() || parts.iter().any(|asked| asked == name) {
