@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// What an agent is built from, from the folder of the workspace. `crates/cli/tests/edges.rs` holds the crates against
 /// those that it depends on.
-pub const PARTS: [&str; 13] = [
+pub const PARTS: [&str; 14] = [
     "Cargo.lock",
     "crates/agent",
     "crates/channel",
@@ -20,6 +20,7 @@ pub const PARTS: [&str; 13] = [
     "crates/stats",
     "crates/tenant",
     "crates/virtio",
+    "crates/bpf",
     "crates/wire",
     "paths",
 ];
