@@ -5,7 +5,7 @@
 //! - [`bill`]: counts × tolls against the processor time in the kernel, which is measured apart.
 //! - [`what_if`]: what could be changed, and what that would bring.
 //! - [`tried`]: changes that can be made from outside, made, in turns with none.
-//! - [`document`]: the bill as JSON; [`terminal`] and [`page`] show it.
+//! - [`document`]: the bill as JSON; the terminal and the report page show it.
 //! - [`kept`]: bills in the store.
 
 pub mod args;

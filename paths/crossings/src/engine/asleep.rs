@@ -3,7 +3,7 @@
 //!
 //! Both are half of a round trip by futex, each seen from one side only: a wake-up is timed where the sleeper is known to
 //! sleep already, and a sleep is what the sleeper's own processor-time clock counts. The sleeper says when it is about to sleep; on one core
-//! whoever runs then knows that it does, across cores the waker gives it [`SETTLED`] to do so. In the end the kernel's count
+//! whoever runs then knows that it does, across cores the waker gives it a moment to do so. In the end the kernel's count
 //! of its voluntary switches says whether it did.
 
 use std::hint::spin_loop;
