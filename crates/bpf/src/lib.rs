@@ -16,5 +16,5 @@ mod program;
 mod table;
 
 pub use map::{Map, MapKind, possible_cpus};
-pub use program::{Attached, Program, ProgramKind};
+pub use program::{Attached, Link, Program, ProgramKind};
 pub use table::Table;

@@ -4,7 +4,7 @@ use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use crate::call::{INFORMATION, LINK_CREATE, PROGRAM_LOAD, RAW_TRACEPOINT_OPEN, call, number, own, pair};
+use crate::call::{INFORMATION, LINK_BY_NUMBER, LINK_CREATE, PROGRAM_LOAD, RAW_TRACEPOINT_OPEN, call, number, own, pair};
 
 /// What a program is for (`enum bpf_prog_type`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,11 +28,15 @@ const LOG: usize = 64 << 10;
 #[derive(Debug)]
 pub struct Program(OwnedFd);
 
-/// A program that runs, until this is dropped.
+/// A program that runs, until this is dropped: see [`Link`].
 #[derive(Debug)]
 pub struct Attached {
-    _link: OwnedFd,
+    link: OwnedFd,
 }
+
+/// What keeps a program attached. A process that another thread begins meanwhile has it as well until it becomes another program, and so may outlive an [`Attached`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link(u32);
 
 impl Program {
     /// Has the kernel check a program and take it.
@@ -94,7 +98,7 @@ impl Program {
         let link =
             unsafe { call(RAW_TRACEPOINT_OPEN, &[name.as_ptr() as u64, pair(number(self.as_fd()), 0)]) };
         // SAFETY: it was just made.
-        link.map(|link| Attached { _link: unsafe { own(link) } })
+        link.map(|link| Attached { link: unsafe { own(link) } })
     }
 
     /// Runs it for each frame of an interface: of an [`Xdp`](ProgramKind::Xdp).
@@ -107,7 +111,33 @@ impl Program {
             call(LINK_CREATE, &[pair(number(self.as_fd()), interface), ATTACH_XDP | u64::from(flags) << 32])
         };
         // SAFETY: it was just made.
-        link.map(|link| Attached { _link: unsafe { own(link) } })
+        link.map(|link| Attached { link: unsafe { own(link) } })
+    }
+}
+
+impl Attached {
+    /// What keeps it.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn link(&self) -> io::Result<Link> {
+        // `struct bpf_link_info`: its type and its number.
+        let mut known = [0u64; 8];
+        let attributes =
+            [pair(number(self.link.as_fd()), size_of_val(&known) as u32), known.as_mut_ptr() as u64];
+        // SAFETY: the kernel writes as many bytes as is said at the most, and reads from there addresses, which are 0, of buffers of length 0.
+        unsafe { call(INFORMATION, &attributes)? };
+        Ok(Link((known[0] >> 32) as u32))
+    }
+}
+
+impl Link {
+    /// Whether somebody still holds it; not, where this process may not ask (CAP_SYS_ADMIN).
+    pub fn is_held(self) -> bool {
+        // SAFETY: there is no address among these.
+        let link = unsafe { call(LINK_BY_NUMBER, &[self.0.into()]) };
+        // SAFETY: it was just made.
+        link.map(|link| drop(unsafe { own(link) })).is_ok()
     }
 }
 

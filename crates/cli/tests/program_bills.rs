@@ -3,6 +3,7 @@
 #[allow(dead_code, reason = "other tests need more of it")]
 mod program;
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -196,6 +197,37 @@ fn runs_are_compared_and_changes_tried() {
         );
         assert_eq!(one["rounds"], 3);
     }
+}
+
+/// Two processes that work at the same time, with the time of one processor and no more.
+#[test]
+fn a_limit_of_processor_time_is_foretold_and_tried() {
+    let bench = bench();
+    let both = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done";
+    fs::write(bench.file("both.sh"), format!("({both}) & {both}; wait\n")).unwrap();
+    let before = groups();
+    let limited = ["bill", "--json", "--try", "processor-limit", "--rounds", "3", "--", "sh", "both.sh"];
+    let output = bench.tollway(&limited).output().unwrap();
+    if String::from_utf8_lossy(&output.stderr).contains("a control group with a limit of processor time is missing") {
+        return skip("a limit of processor time", "cgroup", "run as root, with control groups mounted");
+    }
+    let (out, _) = told(&output, 0);
+    let bill: Value = serde_json::from_str(&out).unwrap();
+    let tried = &bill["tried"][0];
+    let worked_at_once = number(&bill["ran"]) / 1e9 / number(&bill["watching"]["watched_s"]);
+    if worked_at_once < 1.3 {
+        return skip("two processes at once", "cores", "two processors that nobody else uses");
+    }
+    assert!(number(&tried["foretold_sooner"]["share"]) < -0.2, "{tried}");
+    assert!(number(&tried["sooner"]["share"]) < -0.1, "{tried}");
+    assert_eq!(groups(), before);
+}
+
+/// The control groups of tollway's.
+fn groups() -> Vec<OsString> {
+    let of = |folder| fs::read_dir(folder).into_iter().flatten().flatten().map(|one| one.file_name());
+    let all = ["/sys/fs/cgroup", "/sys/fs/cgroup/cpu"].into_iter().flat_map(of);
+    all.filter(|name| name.to_string_lossy().starts_with("tollway-")).collect()
 }
 
 /// Without root there is less to see, and it is said what is missing and how to get it.

@@ -7,12 +7,14 @@ use std::time::Duration;
 pub struct Counts {
     /// Each thread that was seen, the ended ones as well.
     pub threads: Vec<Thread>,
+    /// Of that, what was counted as long as everything was: before the first pause between slices of time.
+    pub exact: Vec<Thread>,
     /// For how long they were watched.
     pub watched: Duration,
     /// For how long of that it was counted: less, where it is counted in slices of time.
     pub counted: Duration,
-    /// How often what was counted really happened: more often, where it is counted in slices. Switches, page faults and processor time are always of all the
-    /// time.
+    /// How often what was counted since the first pause really happened: more often, where it is counted in slices. Switches, page faults and processor time are
+    /// always of all the time.
     pub scale: f64,
     /// What there was no room for: threads, and calls by number and file, that are in no count.
     pub lost: u64,
@@ -20,33 +22,63 @@ pub struct Counts {
 
 impl Default for Counts {
     fn default() -> Counts {
-        Counts { threads: Vec::new(), watched: Duration::ZERO, counted: Duration::ZERO, scale: 1.0, lost: 0 }
+        Counts {
+            threads: Vec::new(),
+            exact: Vec::new(),
+            watched: Duration::ZERO,
+            counted: Duration::ZERO,
+            scale: 1.0,
+            lost: 0,
+        }
     }
 }
 
 impl Counts {
     /// What was counted since an earlier moment of the same watching.
     pub fn since(&self, earlier: &Counts) -> Counts {
-        let before = |thread: &Thread| {
-            let same = |one: &&Thread| {
-                (one.number, one.process, &one.name) == (thread.number, thread.process, &thread.name)
-            };
-            earlier.threads.iter().find(same).cloned().unwrap_or_default()
-        };
         Counts {
-            threads: self.threads.iter().map(|thread| thread.since(&before(thread))).collect(),
+            threads: since(&self.threads, &earlier.threads),
+            exact: since(&self.exact, &earlier.exact),
             watched: self.watched.saturating_sub(earlier.watched),
             counted: self.counted.saturating_sub(earlier.counted),
             scale: self.scale,
             lost: self.lost.saturating_sub(earlier.lost),
         }
     }
+
+    /// What the threads did in all, also while it was not counted: what was counted since the first pause, as often as it really happened.
+    pub fn in_all(&self) -> Vec<Thread> {
+        let mut all = self.threads.clone();
+        if self.scale > 1.0 {
+            for (thread, later) in all.iter_mut().zip(since(&self.threads, &self.exact)) {
+                thread.add(&later.times(self.scale - 1.0));
+            }
+        }
+        all
+    }
+}
+
+/// What threads did since an earlier moment, in their order. One that has ended since is among those of its name then.
+fn since(threads: &[Thread], earlier: &[Thread]) -> Vec<Thread> {
+    let mut left = threads.to_vec();
+    for before in earlier {
+        let same = |one: &Thread| before.number != 0 && one.number == before.number;
+        let alike = |one: &Thread| one.number == 0 && one.name == before.name;
+        let tests: [&dyn Fn(&Thread) -> bool; 3] = [&same, &alike, &|one| one.number == 0];
+        let at = tests
+            .iter()
+            .find_map(|test| left.iter().position(|one| one.process == before.process && test(one)));
+        if let Some(at) = at {
+            left[at] = left[at].since(before);
+        }
+    }
+    left
 }
 
 /// A thread.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Thread {
-    /// Its number.
+    /// Its number; 0 is several of one process and name that have ended.
     pub number: u32,
     /// Its process' number.
     pub process: u32,
@@ -81,6 +113,21 @@ impl Thread {
 }
 
 impl Thread {
+    /// Of what is counted in slices of time, so many times as much; nothing of what is always of all the time.
+    fn times(&self, scale: f64) -> Thread {
+        let calls = self.calls.iter().map(|calls| calls.times(scale)).collect();
+        Thread {
+            number: self.number,
+            process: self.process,
+            name: self.name.clone(),
+            calls,
+            moments: self.moments.times(scale),
+            user: None,
+            system: None,
+            ran: None,
+        }
+    }
+
     fn since(&self, earlier: &Thread) -> Thread {
         let before = |calls: &Calls| {
             let same = |one: &&Calls| (one.number, one.file) == (calls.number, calls.file);
@@ -103,6 +150,23 @@ impl Thread {
 }
 
 impl Calls {
+    fn times(&self, scale: f64) -> Calls {
+        let count = |count| times(count, scale);
+        let time = |time: Option<Duration>| time.map(|time| time.mul_f64(scale));
+        Calls {
+            number: self.number,
+            file: self.file,
+            count: (self.count as f64 * scale).round() as u64,
+            failed: count(self.failed),
+            results: count(self.results),
+            inside: time(self.inside),
+            away: time(self.away),
+            slept: count(self.slept),
+            woke_here: count(self.woke_here),
+            woke_across: count(self.woke_across),
+        }
+    }
+
     fn since(&self, earlier: &Calls) -> Calls {
         let count = |now, then| less(now, then, u64::saturating_sub);
         let time = |now, then| less(now, then, Duration::saturating_sub);
@@ -134,6 +198,24 @@ impl Calls {
 }
 
 impl Moments {
+    fn times(&self, scale: f64) -> Moments {
+        let count = |count| times(count, scale);
+        Moments {
+            woken_here: count(self.woken_here),
+            woken_across: count(self.woken_across),
+            signals: count(self.signals),
+            interrupts: count(self.interrupts),
+            operations: count(self.operations),
+            exits: count(self.exits),
+            migrations: count(self.migrations),
+            // The kernel counts these at all times.
+            voluntary: None,
+            involuntary: None,
+            minor: None,
+            major: None,
+        }
+    }
+
     fn since(&self, earlier: &Moments) -> Moments {
         let count = |now, then| less(now, then, u64::saturating_sub);
         Moments {
@@ -165,6 +247,10 @@ impl Moments {
         self.exits = sum(self.exits, other.exits);
         self.migrations = sum(self.migrations, other.migrations);
     }
+}
+
+fn times(count: Option<u64>, scale: f64) -> Option<u64> {
+    count.map(|count| (count as f64 * scale).round() as u64)
 }
 
 /// What grew since; what was not known earlier was nothing then.
@@ -278,4 +364,44 @@ pub struct Moments {
     pub exits: Option<u64>,
     /// Times that it went on on another processor.
     pub migrations: Option<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn thread(number: u32, name: &str, count: u64, voluntary: u64) -> Thread {
+        Thread {
+            number,
+            process: 7,
+            name: name.into(),
+            calls: vec![Calls { count, ..Calls::default() }],
+            moments: Moments { voluntary: Some(voluntary), signals: Some(count), ..Moments::default() },
+            ran: Some(Duration::from_millis(count)),
+            ..Thread::default()
+        }
+    }
+
+    #[test]
+    fn what_was_counted_exactly_is_not_scaled() {
+        let counts = Counts {
+            threads: vec![thread(8, "a", 110, 5), thread(9, "b", 20, 1)],
+            exact: vec![thread(8, "a", 100, 2)],
+            scale: 3.0,
+            ..Counts::default()
+        };
+        let all = counts.in_all();
+        assert_eq!(all.iter().map(|thread| thread.calls[0].count).collect::<Vec<_>>(), [130, 60]);
+        assert_eq!(all[0].moments.signals, Some(130));
+        // What the kernel counts at all times.
+        assert_eq!((all[0].moments.voluntary, all[0].ran), (Some(5), Some(Duration::from_millis(110))));
+    }
+
+    #[test]
+    fn one_that_has_ended_since_did_no_more_than_it_did() {
+        let earlier = Counts { threads: vec![thread(8, "a", 100, 2), thread(9, "a", 10, 0)], ..Counts::default() };
+        let now = Counts { threads: vec![thread(0, "a", 130, 3)], ..Counts::default() };
+        let since = now.since(&earlier);
+        assert_eq!((since.threads[0].calls[0].count, since.threads[0].moments.voluntary), (20, Some(1)));
+    }
 }

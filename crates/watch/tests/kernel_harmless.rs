@@ -5,6 +5,7 @@ mod common;
 mod kernel;
 
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread::sleep;
@@ -17,7 +18,8 @@ use procfs::process::{Io, Status};
 use tempfile::TempDir;
 use tollway_core::Error;
 use tollway_watch::FileKind;
-use tollway_watch::kernel::Watch;
+use tollway_host::requirement::skip_test;
+use tollway_watch::kernel::{Kernel, Watch, layout};
 
 fn read_calls(process: u32) -> u64 {
     Io::from_file(format!("/proc/{process}/io")).map_or(0, |io| io.syscr)
@@ -29,6 +31,42 @@ fn runs(process: u32) {
     assert_eq!(status.tracerpid, 0);
     let before = read_calls(process);
     until("it goes on", || read_calls(process) > before + 1000);
+}
+
+/// A process between fork and exec has the descriptors of the thread that began it.
+#[test]
+fn a_child_that_has_what_was_attached_before_has_nothing_counted_twice() {
+    let mut kernel = match Kernel::new(false) {
+        Ok(kernel) => kernel,
+        Err(Error::Missing(missing)) => return skip_test(&["bpf"], &missing),
+        Err(error) => panic!("{error}"),
+    };
+    let me = rustix::thread::gettid().as_raw_nonzero().get() as u32;
+    kernel.add(me, std::process::id()).unwrap();
+    kernel.begin().unwrap();
+    let other = std::thread::spawn(|| {
+        let mut command = Command::new("true");
+        // SAFETY: it only sleeps.
+        unsafe {
+            command.pre_exec(|| {
+                sleep(Duration::from_millis(200));
+                Ok(())
+            })
+        };
+        command.status()
+    });
+    sleep(Duration::from_millis(50));
+    kernel.pause();
+    kernel.begin().unwrap();
+    for _ in 0..1000 {
+        std::hint::black_box(rustix::process::getppid());
+    }
+    kernel.pause();
+    let seen = kernel.harvest().unwrap();
+    let calls = seen.iter().find(|one| one.numbers().0 == me).unwrap().calls.iter();
+    let asked = calls.filter(|call| i64::from(call.number) == libc::SYS_getppid);
+    assert_eq!(asked.map(|call| call.word(layout::call::COUNT)).sum::<u64>(), 1000);
+    assert!(other.join().unwrap().unwrap().success());
 }
 
 /// Not a test: it is run by some, as a process of its own. Watches whom it is told until it is killed, or says why it cannot.

@@ -11,6 +11,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use common::same;
+use tollway_watch::Counts;
 use kernel::{calls, command, watch};
 
 static ALONE: Mutex<()> = Mutex::new(());
@@ -37,7 +38,8 @@ fn scaled(arguments: &[&str], number: i64, slack: f64) {
     child.stdout.take().unwrap().read_to_string(&mut made).unwrap();
     let made: f64 = made.trim().parse().unwrap();
     let scale = counts.scale;
-    let found = calls(&counts, number) as f64 * scale;
+    let all = Counts { threads: counts.in_all(), ..counts.clone() };
+    let found = calls(&all, number) as f64;
     println!(
         "{arguments:?}: {made} calls, of which {:.1} % were counted; scaled by {scale:.2} they are off by {:+.1} %; {:?} of {:?} counted; {:?}",
         100.0 * calls(&counts, number) as f64 / made,
@@ -48,6 +50,8 @@ fn scaled(arguments: &[&str], number: i64, slack: f64) {
     );
     assert!((found / made - 1.0).abs() < slack, "{found} instead of {made}");
     assert_eq!(counts.lost, 0);
+    // It became a program once, before the first pause.
+    assert_eq!(calls(&all, libc::SYS_execve) , calls(&counts, libc::SYS_execve));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::env;
 use std::fs::File;
 use std::hint::black_box;
 use std::io::{Read, Seek, SeekFrom, Write, pipe};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
@@ -29,6 +30,12 @@ fn main() -> ExitCode {
             let ((a, b), (c, d)) = (UnixStream::pair().unwrap(), UnixStream::pair().unwrap());
             talk(count, is_changed, (a, b), (c, d));
         }
+        "tcp" => {
+            let (here, there) = tcp_pair();
+            let twice = |stream: &TcpStream| (stream.try_clone().unwrap(), stream.try_clone().unwrap());
+            let ((here_in, here_out), (there_in, there_out)) = (twice(&here), twice(&there));
+            talk(count, is_changed, (there_in, here_out), (here_in, there_out));
+        }
         "eventfd" => {
             let one = || File::from(eventfd(0, EventfdFlags::empty()).unwrap());
             let (asked, answered) = (one(), one());
@@ -53,9 +60,19 @@ fn main() -> ExitCode {
 
 fn usage() -> ExitCode {
     eprintln!(
-        "changes pipe|unix|eventfd|zero-512|file-512|file-1|file-4096|pipe-512|null-1|null-4096 COUNT before|after"
+        "changes pipe|unix|tcp|eventfd|zero-512|file-512|file-1|file-4096|pipe-512|null-1|null-4096 COUNT before|after"
     );
     ExitCode::from(2)
+}
+
+fn tcp_pair() -> (TcpStream, TcpStream) {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let here = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (there, _) = listener.accept().unwrap();
+    for stream in [&here, &there] {
+        stream.set_nodelay(true).unwrap();
+    }
+    (here, there)
 }
 
 fn stay(core: usize) {

@@ -84,6 +84,10 @@ pub enum Try {
     ReuseMemory,
     /// The scheduling class for what need not answer at once: who is woken does not take the processor away.
     BatchClass,
+    /// The time of one processor and no more, by a control group; as root.
+    ProcessorLimit,
+    /// A clock source that user mode can read, for all of the machine as long as the command runs; as root.
+    Clock,
 }
 
 impl Try {
@@ -94,6 +98,8 @@ impl Try {
             Try::HugePages => "huge-pages",
             Try::ReuseMemory => "reuse-memory",
             Try::BatchClass => "batch-class",
+            Try::ProcessorLimit => "processor-limit",
+            Try::Clock => "clock",
         }
     }
 }

@@ -94,26 +94,26 @@ pub struct Bill {
 impl Bill {
     /// Of what was counted, by these prices.
     pub fn of(observed: &Observed, prices: &Prices<'_>) -> Bill {
-        let scale = observed.scale();
+        let threads = observed.counts.in_all();
         let mut lines = Lines::default();
-        for thread in &observed.counts.threads {
-            lines.add(thread, scale, prices);
+        for thread in &threads {
+            lines.add(thread, prices);
         }
         let mut lines: Vec<Line> = lines.0.into_values().collect();
         let worth = |line: &Line| line.sum.as_ref().map_or(0.0, |sum| sum.ns);
         lines.sort_by(|a, b| worth(b).total_cmp(&worth(a)).then_with(|| b.count.total_cmp(&a.count)));
         let sums = lines.iter().filter_map(|line| line.sum.as_ref());
         let explained = sums.fold(Price::default(), |all, one| all.plus(one));
-        let (kernel, ran) = kernel_time(&observed.counts.threads, scale);
+        let (kernel, ran) = kernel_time(&threads);
         let watched = observed.counts.watched.as_secs_f64() * 1e9;
         Bill { lines, explained, kernel, ran, watched }
     }
 }
 
 /// What one thread's crossings come to, in nanoseconds.
-pub(crate) fn worth_of(thread: &Thread, scale: f64, prices: &Prices<'_>) -> f64 {
+pub(crate) fn worth_of(thread: &Thread, prices: &Prices<'_>) -> f64 {
     let mut lines = Lines::default();
-    lines.add(thread, scale, prices);
+    lines.add(thread, prices);
     lines.0.values().filter_map(|line| line.sum.as_ref()).map(|sum| sum.ns).sum()
 }
 
@@ -164,10 +164,10 @@ impl Lines {
         }
     }
 
-    fn add(&mut self, thread: &Thread, scale: f64, prices: &Prices<'_>) {
-        let rhythm = Rhythm::of(thread, scale);
+    fn add(&mut self, thread: &Thread, prices: &Prices<'_>) {
+        let rhythm = Rhythm::of(thread);
         for calls in &thread.calls {
-            self.called(calls, &rhythm, scale, prices);
+            self.called(calls, &rhythm, prices);
         }
         let many = |count: Option<u64>| count.unwrap_or(0) as f64;
         let moments = &thread.moments;
@@ -191,19 +191,19 @@ impl Lines {
         self.passed(Of::Preemption, many(moments.involuntary), prices.switch());
         self.passed(Of::Fault, many(moments.minor), prices.fault());
         self.passed(Of::MajorFault, many(moments.major), None);
-        self.passed(Of::Signal, many(moments.signals) * scale, prices.signal());
-        self.passed(Of::Interrupt, many(moments.interrupts) * scale, prices.interrupt());
-        self.passed(Of::Operation, many(moments.operations) * scale, prices.operation());
-        self.passed(Of::Exit, many(moments.exits) * scale, None);
+        self.passed(Of::Signal, many(moments.signals), prices.signal());
+        self.passed(Of::Interrupt, many(moments.interrupts), prices.interrupt());
+        self.passed(Of::Operation, many(moments.operations), prices.operation());
+        self.passed(Of::Exit, many(moments.exits), None);
     }
 
-    fn called(&mut self, calls: &Calls, rhythm: &Rhythm, scale: f64, prices: &Prices<'_>) {
+    fn called(&mut self, calls: &Calls, rhythm: &Rhythm, prices: &Prices<'_>) {
         let name = numbers::name(calls.number).unwrap_or("unknown");
-        let many = |count: Option<u64>| count.unwrap_or(0) as f64 * scale;
-        let long = |time: Option<Duration>| time.map(|time| time.as_secs_f64() * 1e9 * scale);
-        let price = price_of(calls, rhythm, prices).map(|price| price.times(scale));
+        let many = |count: Option<u64>| count.unwrap_or(0) as f64;
+        let long = |time: Option<Duration>| time.map(|time| time.as_secs_f64() * 1e9);
+        let price = price_of(calls, rhythm, prices);
         let line = self.line(Of::Call(name.into(), calls.file.kind));
-        line.count += calls.count as f64 * scale;
+        line.count += calls.count as f64;
         line.failed += many(calls.failed);
         line.waits += many(calls.slept) + many(calls.woke_here) + many(calls.woke_across);
         if moves_bytes(name) {
@@ -226,7 +226,7 @@ impl Lines {
 }
 
 /// Processor time in the kernel, and all of it, in nanoseconds. How long threads ran is exact; which part of that was in the kernel the kernel samples.
-fn kernel_time(threads: &[Thread], scale: f64) -> (Option<Measured>, f64) {
+fn kernel_time(threads: &[Thread]) -> (Option<Measured>, f64) {
     let sum =
         |of: fn(&Thread) -> Option<Duration>| threads.iter().filter_map(of).sum::<Duration>().as_secs_f64();
     let (user, system) = (sum(|thread| thread.user), sum(|thread| thread.system));
@@ -246,7 +246,7 @@ fn kernel_time(threads: &[Thread], scale: f64) -> (Option<Measured>, f64) {
     let inside =
         threads.iter().flat_map(|thread| &thread.calls).filter_map(|calls| calls.inside).reduce(|a, b| a + b);
     let measured = inside.map(|inside| {
-        let ns = inside.as_secs_f64() * 1e9 * scale;
+        let ns = inside.as_secs_f64() * 1e9;
         Measured { ns, lo: ns, hi: ns, is_sampled: false }
     });
     (measured, ran * 1e9)

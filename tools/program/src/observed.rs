@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use procfs::CurrentSI;
 use tollway_core::Result;
 use tollway_watch::kernel::Cost;
-use tollway_watch::{Counts, FileKind};
+use tollway_watch::{Counts, FileKind, Thread};
 
 use crate::args::Program;
 use crate::command;
@@ -156,11 +156,6 @@ impl Times {
 }
 
 impl Observed {
-    /// How often what was counted really happened: more often, where it was counted in slices of time.
-    pub fn scale(&self) -> f64 {
-        self.counts.scale
-    }
-
     /// Processor time of the watched that counting took, in seconds: events × what each adds.
     pub fn cost_of_counting(&self) -> f64 {
         let cost = self.cost.unwrap_or_default();
@@ -169,11 +164,14 @@ impl Observed {
         let calls: f64 = calls
             .map(|calls| calls.count as f64 * if calls.file.kind == FileKind::None { call } else { on_file })
             .sum();
-        let switches =
-            self.counts.threads.iter().map(|thread| {
-                thread.moments.voluntary.unwrap_or(0) + thread.moments.involuntary.unwrap_or(0)
-            });
-        calls + switches.sum::<u64>() as f64 / self.scale() * cost.switch.as_secs_f64()
+        // Those of all the time are known.
+        let of = |thread: &Thread| {
+            thread.moments.voluntary.unwrap_or(0) + thread.moments.involuntary.unwrap_or(0)
+        };
+        let switches = |threads: &[Thread]| threads.iter().map(of).sum::<u64>() as f64;
+        let exact = switches(&self.counts.exact);
+        let switches = exact + (switches(&self.counts.threads) - exact) / self.counts.scale;
+        calls + switches * cost.switch.as_secs_f64()
     }
 
     /// The exit code that a shell would tell.

@@ -20,10 +20,13 @@ pub(crate) struct Payer {
 
 /// Threads, the dearest first.
 pub(crate) fn threads(observed: &Observed, prices: &Prices<'_>) -> Vec<Payer> {
-    let scale = observed.scale();
-    let payers = observed.counts.threads.iter().map(|thread| Payer {
-        name: format!("{} ({})", thread.name, thread.number),
-        ns: worth_of(thread, scale, prices),
+    let threads = observed.counts.in_all();
+    let payers = threads.iter().map(|thread| Payer {
+        name: match thread.number {
+            0 => format!("{} (ended ones of process {})", thread.name, thread.process),
+            number => format!("{} ({number})", thread.name),
+        },
+        ns: worth_of(thread, prices),
     });
     sorted(payers.collect())
 }
@@ -31,10 +34,10 @@ pub(crate) fn threads(observed: &Observed, prices: &Prices<'_>) -> Vec<Payer> {
 /// Files, the dearest first: what the calls on them cost by themselves.
 pub(crate) fn files(observed: &Observed, prices: &Prices<'_>) -> Vec<Payer> {
     let mut by_file: BTreeMap<File, f64> = BTreeMap::new();
-    for thread in &observed.counts.threads {
-        let rhythm = Rhythm::of(thread, observed.scale());
+    for thread in observed.counts.in_all() {
+        let rhythm = Rhythm::of(&thread);
         for calls in thread.calls.iter().filter(|calls| calls.file.kind != FileKind::None) {
-            let ns = price_of(calls, &rhythm, prices).map_or(0.0, |price| price.ns * observed.scale());
+            let ns = price_of(calls, &rhythm, prices).map_or(0.0, |price| price.ns);
             *by_file.entry(calls.file).or_default() += ns;
         }
     }

@@ -42,13 +42,9 @@ impl Per {
                 "name one as in --per accept4; `man 2 syscalls` lists them",
             ));
         };
-        let calls = observed
-            .counts
-            .threads
-            .iter()
-            .flat_map(|thread| &thread.calls)
-            .filter(|calls| calls.number == number);
-        let done: u64 = calls.map(|calls| calls.count - calls.failed.unwrap_or(0)).sum();
+        let threads = observed.counts.in_all();
+        let calls = threads.iter().flat_map(|thread| &thread.calls);
+        let done: u64 = calls.filter(|calls| calls.number == number).map(|calls| calls.count - calls.failed.unwrap_or(0)).sum();
         if done == 0 {
             return Err(refused(
                 asked,
@@ -56,7 +52,7 @@ impl Per {
                 "the bill without --per names those that it makes",
             ));
         }
-        Ok(Per { unit: format!("request ({asked})"), count: done as f64 * observed.scale() })
+        Ok(Per { unit: format!("request ({asked})"), count: done as f64 })
     }
 
     /// Whether `--per` can mean something, before anything is watched.

@@ -20,15 +20,15 @@ pub(crate) struct Rhythm {
 }
 
 impl Rhythm {
-    /// Of a thread whose calls really were `scale` times as many as were counted.
-    pub(crate) fn of(thread: &Thread, scale: f64) -> Rhythm {
+    /// Of all that a thread did.
+    pub(crate) fn of(thread: &Thread) -> Rhythm {
         let mut counts: BTreeMap<_, f64> = BTreeMap::new();
         for calls in &thread.calls {
-            *counts.entry((calls.number, calls.file.kind)).or_default() += calls.count as f64 * scale;
+            *counts.entry((calls.number, calls.file.kind)).or_default() += calls.count as f64;
         }
         let removes = |calls: &&Calls| matches!(numbers::name(calls.number), Some("unlink" | "unlinkat"));
         let removed = thread.calls.iter().filter(removes);
-        let removed = removed.map(|calls| (calls.count - calls.failed.unwrap_or(0)) as f64 * scale).sum();
+        let removed = removed.map(|calls| (calls.count - calls.failed.unwrap_or(0)) as f64).sum();
         let ticks = thread.user.zip(thread.system).map(|(user, system)| user + system);
         let ran = thread.ran.or(ticks).map(|ran| ran.as_secs_f64() * 1e9).filter(|ran| *ran > 0.0);
         Rhythm { ran, counts, removed }
@@ -82,15 +82,14 @@ mod tests {
         let write = calls("write", 10);
         let all = vec![write.clone(), calls("read", 1), write.clone()];
         let thread = Thread { calls: all, ran: Some(Duration::from_micros(40)), ..Thread::default() };
-        assert_eq!(Rhythm::of(&thread, 1.0).period(&write), Some(2_000.0));
-        assert_eq!(Rhythm::of(&thread, 2.0).period(&write), Some(1_000.0));
-        assert_eq!(Rhythm::of(&Thread { ran: None, ..thread }, 1.0).period(&write), None);
+        assert_eq!(Rhythm::of(&thread).period(&write), Some(2_000.0));
+        assert_eq!(Rhythm::of(&Thread { ran: None, ..thread }).period(&write), None);
     }
 
     #[test]
     fn as_many_files_are_new_as_are_removed() {
         let all = vec![calls("openat", 40), calls("unlink", 10), calls("fdatasync", 5)];
-        let rhythm = Rhythm::of(&Thread { calls: all.clone(), ..Thread::default() }, 1.0);
+        let rhythm = Rhythm::of(&Thread { calls: all.clone(), ..Thread::default() });
         assert_eq!([0, 2].map(|at| rhythm.new_files(&all[at])), [0.25, 1.0]);
     }
 }

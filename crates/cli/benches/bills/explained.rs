@@ -17,7 +17,7 @@ pub fn lines(bench: &Bench) -> Vec<Line> {
     // The price list, on its own.
     bench.bill(&[], &["true".into()]);
     let mut lines = Vec::new();
-    for kind in ["pipe", "unix", "eventfd"] {
+    for kind in ["pipe", "unix", "tcp", "eventfd"] {
         for (when, where_to) in [("after", "one core"), ("before", "two cores")] {
             let count = if when == "after" { "300000" } else { "60000" };
             let bill = bench.bill(&[], &bench.example("changes", &[kind, count, when]));

@@ -13,7 +13,7 @@ use tollway_program_tool::document::BillDocument;
 use tollway_program_tool::kept::{Kept, bills_of};
 use tollway_program_tool::observed::{EachSecond, Observed, Output, observe};
 use tollway_program_tool::prices::{self, Prices, needed};
-use tollway_program_tool::tried::try_changes;
+use tollway_program_tool::tried::{self, try_changes};
 use tollway_program_tool::user_side;
 use tollway_store::{RunId, RunSpec, RunState, Store, Tolls};
 
@@ -32,6 +32,7 @@ const AGAIN: &str = "\x1b[H\x1b[2J";
 pub fn bill(arguments: &Arguments, options: &Bill) -> Result<Ending> {
     let program = &options.program;
     program.check()?;
+    tried::check(program)?;
     if program.live && arguments.json {
         return Err(Error::Input {
             place: "--live".into(),

@@ -23,9 +23,10 @@ mod watch;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
-use tollway_bpf::{Attached, Program, ProgramKind};
+use tollway_bpf::{Attached, Link, Program, ProgramKind};
 use tollway_core::{Error, Missing, Result};
 
 use fields::Fields;
@@ -41,6 +42,10 @@ pub use watch::Watch;
 const LEAVES: Duration = Duration::from_millis(1);
 /// A thread that ended so long ago has left its processor, even if nobody saw that.
 const LAST_SWITCH: Duration = Duration::from_secs(1);
+
+/// How long a process that another thread has begun may take to become another program.
+const BECOMES: Duration = Duration::from_secs(1);
+const ASKED: Duration = Duration::from_micros(200);
 
 const WHAT: &str = "programs at the kernel's tracepoints";
 
@@ -59,6 +64,8 @@ pub struct Kernel {
     lives: Vec<(Program, Attached)>,
     programs: Vec<(&'static str, Program)>,
     counting: Vec<Attached>,
+    /// What kept those attached that counted before.
+    before: Vec<Link>,
     /// Tracepoints that this kernel has not.
     pub absent: Vec<&'static str>,
 }
@@ -112,7 +119,7 @@ impl Kernel {
             Ok((program, link))
         });
         let lives = attached.collect::<Result<Vec<_>>>()?;
-        Ok(Kernel { maps, lives, programs, counting: Vec::new(), absent: Vec::new() })
+        Ok(Kernel { maps, lives, programs, counting: Vec::new(), before: Vec::new(), absent: Vec::new() })
     }
 
     /// Begins to count, or goes on with it. What was under way is counted when it ends, and is not timed.
@@ -130,6 +137,7 @@ impl Kernel {
             }
         }
         self.look_again()?;
+        self.wait_for_those_before()?;
         self.absent.clear();
         for (name, program) in &self.programs {
             match program.at_tracepoint(name) {
@@ -145,6 +153,23 @@ impl Kernel {
         Ok(())
     }
 
+    /// A process that another thread of this one begins has all its descriptors until it becomes another program: what is counted would be counted twice as long as that
+    /// holds what was attached before.
+    fn wait_for_those_before(&mut self) -> Result<()> {
+        let begun = Instant::now();
+        while self.before.iter().any(|link| link.is_held()) {
+            if begun.elapsed() > BECOMES {
+                return Err(Error::system(
+                    format!("{WHAT}: attaching them"),
+                    "a child of this process has descriptors of it that it does not close",
+                ));
+            }
+            sleep(ASKED);
+        }
+        self.before.clear();
+        Ok(())
+    }
+
     /// Counts no more, at once; who is watched still pays for it until the [`pause`](Kernel::pause).
     fn hold(&self) {
         self.maps.whole.set(0, word(whole::COUNTING), 0);
@@ -154,8 +179,8 @@ impl Kernel {
     pub fn pause(&mut self) {
         self.hold();
         // What tells of calls first: these are the dearest.
-        while let Some(link) = self.counting.pop() {
-            drop(link);
+        while let Some(attached) = self.counting.pop() {
+            self.before.extend(attached.link());
         }
     }
 

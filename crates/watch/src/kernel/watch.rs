@@ -59,6 +59,20 @@ pub struct Watch {
     living: BTreeMap<u32, Seen>,
     ended: BTreeMap<(u32, String), Thread>,
     ended_known: Known,
+    /// How it stood before the first pause.
+    exact: Option<Stand>,
+}
+
+/// What is known at a moment.
+#[derive(Clone, Debug, Default)]
+struct Stand {
+    threads: Vec<Thread>,
+    known: Known,
+    /// How long it was watched and counted, how long the watched ran while they were counted, and what that cost them.
+    watched: Duration,
+    counted: Duration,
+    ran: Duration,
+    cost: Duration,
 }
 
 impl Watch {
@@ -90,6 +104,7 @@ impl Watch {
             living: BTreeMap::new(),
             ended: BTreeMap::new(),
             ended_known: Known::default(),
+            exact: None,
         })
     }
 
@@ -181,6 +196,10 @@ impl Watch {
             Some(allowed) if share > allowed => {
                 self.kernel.hold();
                 self.end_stretch();
+                if self.exact.is_none() {
+                    self.collect()?;
+                    self.exact = Some(self.stand());
+                }
                 self.kernel.pause();
                 let rest = counted.as_secs_f64() * (share / allowed - 1.0) * self.between(0.5, 1.5);
                 Ok(Duration::from_secs_f64(rest.min(LONGEST.as_secs_f64())).max(SHORTEST))
@@ -253,7 +272,7 @@ impl Watch {
                 let ended = told(&seen, &last, &earlier);
                 self.ended_known += Known::of(&seen, &last, &earlier);
                 let same = self.ended.entry((process, ended.name.clone())).or_default();
-                same.number = ended.number;
+                same.number = if same.name.is_empty() { number } else { 0 };
                 same.process = process;
                 same.name.clone_from(&ended.name);
                 same.add(&ended);
@@ -270,6 +289,28 @@ impl Watch {
     /// The kernel's.
     pub fn counts(&mut self) -> Result<Counts> {
         self.collect()?;
+        if self.counting_since.is_some() {
+            self.end_stretch();
+            self.begin_stretch();
+        }
+        let now = self.stand();
+        let is_sliced = now.counted.as_secs_f64() < WHOLE * now.watched.as_secs_f64();
+        // Until it has been counted again, the first stretch stands for all.
+        let exact = self.exact.clone().filter(|exact| now.counted - exact.counted >= SLICE / 2);
+        let exact = exact.unwrap_or_default();
+        let scale = if is_sliced { scale(&exact, &now) } else { 1.0 };
+        Ok(Counts {
+            threads: now.threads,
+            exact: exact.threads,
+            watched: now.watched,
+            counted: now.counted,
+            scale,
+            lost: self.kernel.lost()?,
+        })
+    }
+
+    /// How it stands, of what was collected last.
+    fn stand(&self) -> Stand {
         let mut known = self.ended_known;
         let mut threads: Vec<Thread> = self.ended.values().cloned().collect();
         for (number, seen) in &self.living {
@@ -281,29 +322,29 @@ impl Watch {
             known += Known::of(seen, &life, &earlier);
             threads.push(told(seen, &life, &earlier));
         }
-        if self.counting_since.is_some() {
-            self.end_stretch();
-            self.begin_stretch();
-        }
-        let (watched, counted) = (self.begun.elapsed(), self.counted);
-        let is_sliced = counted.as_secs_f64() < WHOLE * watched.as_secs_f64();
-        let scale = if is_sliced { self.scale(known, &threads, watched) } else { 1.0 };
-        Ok(Counts { threads, watched, counted, scale, lost: self.kernel.lost()? })
+        let (watched, counted, ran, cost) =
+            (self.begun.elapsed(), self.counted, self.ran, self.cost_of_counting());
+        Stand { threads, known, watched, counted, ran, cost }
     }
+}
 
-    /// How often what was counted in slices happened in all: by the crossings that the kernel counts in any case. Where these are too few to say, by processor time
-    /// less what counting took of it: what is counted is slower. Where that is too little, by the time that went by.
-    fn scale(&self, known: Known, threads: &[Thread], watched: Duration) -> f64 {
-        if known.counted >= MANY {
-            return (known.all as f64 / known.counted as f64).max(1.0);
-        }
-        let ran: f64 = threads.iter().filter_map(|thread| thread.ran).map(|ran| ran.as_secs_f64()).sum();
-        let (counted, cost) = (self.ran.as_secs_f64(), self.cost_of_counting().as_secs_f64());
-        if counted > RAN && counted - cost > 0.1 * counted {
-            return ((ran - cost) / (counted - cost)).max(1.0);
-        }
-        (watched.as_secs_f64() / self.counted.as_secs_f64().max(1e-9)).max(1.0)
+/// How often what was counted in slices since a moment happened in all: by the crossings that the kernel counts in any case. Where these are too few to say, by
+/// processor time less what counting took of it: what is counted is slower. Where that is too little, by the time that went by.
+fn scale(since: &Stand, now: &Stand) -> f64 {
+    let counted = now.known.counted.saturating_sub(since.known.counted);
+    if counted >= MANY {
+        return (now.known.all.saturating_sub(since.known.all) as f64 / counted as f64).max(1.0);
     }
+    let in_all = |stand: &Stand| -> f64 {
+        stand.threads.iter().filter_map(|thread| thread.ran).map(|ran| ran.as_secs_f64()).sum()
+    };
+    let between = |then: Duration, now: Duration| now.saturating_sub(then).as_secs_f64();
+    let (ran, counted, cost) =
+        (in_all(now) - in_all(since), between(since.ran, now.ran), between(since.cost, now.cost));
+    if counted > RAN && counted - cost > 0.1 * counted {
+        return ((ran - cost) / (counted - cost)).max(1.0);
+    }
+    (between(since.watched, now.watched) / between(since.counted, now.counted).max(1e-9)).max(1.0)
 }
 
 /// Crossings that the kernel counts whether anybody watches or not, switches and calls that read or write: all of them, and those among them that were counted

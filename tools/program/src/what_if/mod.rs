@@ -8,12 +8,15 @@ mod batches;
 mod clock;
 mod fewer_syncs;
 mod huge_pages;
+mod in_flight;
 mod kept_open;
 mod larger_reads;
 mod one_core;
 mod pipelining;
+mod processor_limit;
 mod reuse_memory;
 
+use tollway_core::Placement;
 use tollway_watch::FileKind;
 
 use crate::bill::{Bill, Line, Of};
@@ -43,7 +46,7 @@ pub struct Change {
 
 /// Every change that applies, the dearest first.
 pub fn all(bill: &Bill, prices: &Prices<'_>) -> Vec<WhatIfDocument> {
-    let ways: [fn(&Bill, &Prices<'_>) -> Option<Change>; 10] = [
+    let ways: [fn(&Bill, &Prices<'_>) -> Option<Change>; 12] = [
         one_core::change,
         larger_reads::change,
         batches::change,
@@ -52,6 +55,8 @@ pub fn all(bill: &Bill, prices: &Prices<'_>) -> Vec<WhatIfDocument> {
         reuse_memory::change,
         clock::change,
         pipelining::change,
+        in_flight::change,
+        processor_limit::change,
         kept_open::change,
         fewer_syncs::change,
     ];
@@ -98,6 +103,30 @@ fn talks(bill: &Bill, file: FileKind) -> bool {
     };
     let (reads, writes) = (moved(true), moved(false));
     is_channel && reads.min(writes) > TURNS * reads.max(writes)
+}
+
+/// Messages between ends of which one asks and the other answers.
+fn asked_and_answered(bill: &Bill) -> f64 {
+    let of = calls(bill).filter(|(_, call, file)| moves_bytes(call) && talks(bill, *file));
+    of.map(|(line, ..)| (line.count - line.failed).max(0.0)).sum()
+}
+
+/// What it saves that nobody sleeps and is woken for each of so many messages, but for one in `several`.
+fn turns_saved(bill: &Bill, prices: &Prices<'_>, messages: f64, several: f64) -> Price {
+    let mut saves = Price::default();
+    let any = FileKind::None;
+    for placement in [Placement::Same, Placement::Across] {
+        let saved = |of: Of| passed(bill, &of).min(messages) * (1.0 - 1.0 / several);
+        let sleeps = prices.sleep(any, placement).map(|each| each.times(saved(Of::Sleep(placement))));
+        let wakes = prices.wake(any, placement).map(|each| each.times(saved(Of::Wake(placement))));
+        saves = [sleeps, wakes].iter().flatten().fold(saves, |saves, one| saves.plus(one));
+    }
+    saves
+}
+
+/// Whether a call waits for several files at once.
+fn waits_for_several(call: &str) -> bool {
+    matches!(call, "epoll_wait" | "epoll_pwait" | "epoll_pwait2" | "poll" | "ppoll" | "select" | "pselect6")
 }
 
 /// Whether a call that moves bytes brings them to the program.

@@ -1,13 +1,15 @@
 //! Changes that can be made from outside, made: the program is started in turns as it is and with the change, and what that brings is held against what was
 //! foretold.
 
+mod clock_source;
+mod made;
+mod processor_limit;
+
 use std::io;
-use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tollway_core::{Error, Result};
@@ -16,6 +18,9 @@ use tollway_stats::paired_ratio;
 use crate::args::{Program, Try};
 use crate::command;
 use crate::document::{BillDocument, TimeDocument};
+
+use made::Made;
+pub(crate) use made::KEPT;
 
 /// How far a prediction may be from what was measured, as a share of what was measured.
 const NEAR: f64 = 0.2;
@@ -71,6 +76,15 @@ impl TriedDocument {
 struct Went {
     processor: f64,
     elapsed: f64,
+}
+
+/// Whether each change can be made here: before the program is started for the first time.
+///
+/// # Errors
+/// [`Missing`](Error::Missing) with what this machine or process lacks.
+pub fn check(options: &Program) -> Result<()> {
+    let mut nothing = Command::new("true");
+    options.tries.iter().try_for_each(|change| Made::of(&mut nothing, *change).map(drop))
 }
 
 /// Tries what the options name, and adds what came of it to the bill.
@@ -164,9 +178,8 @@ fn agree(foretold: &ShareDocument, measured: &ShareDocument) -> Option<bool> {
 fn start(options: &Program, change: Option<Try>) -> Result<Went> {
     let mut command = command::of(&options.command)?;
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    if let Some(change) = change {
-        make(&mut command, change)?;
-    }
+    // Until its end: some changes are of more than the program, and are undone with this.
+    let _made = change.map(|change| Made::of(&mut command, change)).transpose()?;
     let name = command::words(&options.command);
     let failed = |e: io::Error| Error::system(format!("starting {name}"), e);
     let begun = Instant::now();
@@ -193,37 +206,3 @@ fn start(options: &Program, change: Option<Try>) -> Result<Went> {
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
     Ok(Went { processor: seconds(usage.ru_utime) + seconds(usage.ru_stime), elapsed })
 }
-
-/// Has a command start with a change.
-fn make(command: &mut Command, change: Try) -> Result<()> {
-    match change {
-        Try::OneCore => {
-            let allowed = sched_getaffinity(None).map_err(|e| Error::system("asking for processors", e))?;
-            let first = (0..CpuSet::MAX_CPU).find(|cpu| allowed.is_set(*cpu)).unwrap_or(0);
-            let mut one = CpuSet::new();
-            one.set(first);
-            // SAFETY: the closure makes one system call and allocates nothing.
-            unsafe { command.pre_exec(move || Ok(sched_setaffinity(None, &one)?)) };
-        }
-        Try::HugePages => drop(command.env(TUNABLES, "glibc.malloc.hugetlb=1")),
-        Try::ReuseMemory => drop(command.env(TUNABLES, KEPT)),
-        Try::BatchClass => {
-            let set = || {
-                let param = libc::sched_param { sched_priority: 0 };
-                // SAFETY: the parameter is ours and is only read; between fork and exec nothing else is done here.
-                match unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const param) } {
-                    0 => Ok(()),
-                    _ => Err(io::Error::last_os_error()),
-                }
-            };
-            // SAFETY: the closure makes one system call and does not allocate: errors made of a number do not.
-            unsafe { command.pre_exec(set) };
-        }
-    }
-    Ok(())
-}
-
-/// Where the C library reads its settings (ld.so(8), and "Memory Allocation Tunables" of its manual).
-const TUNABLES: &str = "GLIBC_TUNABLES";
-/// Nothing is given back, nothing is mapped by itself, and 64 MiB are asked for at once.
-pub(crate) const KEPT: &str = "glibc.malloc.trim_threshold=1073741824:glibc.malloc.mmap_threshold=1073741824:glibc.malloc.top_pad=67108864";
