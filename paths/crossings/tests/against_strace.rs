@@ -11,6 +11,7 @@ use std::{env, fs, thread};
 use rustix::thread::gettid;
 use tollway_core::{Error, Lot, Missing, Params, Place, TenantKind};
 use tollway_crossings::engine::asleep::{Sleep, WakeUp};
+use tollway_crossings::engine::hand_over::HandOver;
 use tollway_crossings::engine::single::{KINDS, SystemCall};
 use tollway_crossings::engine::{Caller, Exchange, Operation, Server};
 use tollway_host::requirement::{program, skip_test};
@@ -81,6 +82,19 @@ fn within() {
     }
     asleep.stop().unwrap();
     assert_eq!(serving.join().unwrap(), 3);
+    for kind in ["pipe", "eventfd", "unix-stream", "tcp-loopback"] {
+        let params = Params::new().with("placement", "across").with("kind", kind);
+        let (mut asking, sent) = HandOver::caller(&params, &place()).unwrap();
+        let mut server = HandOver::server(&params, sent).unwrap();
+        let serving = thread::spawn(move || server.serve().unwrap());
+        for _ in 0..3 {
+            mark(&format!("begin hand-over-{kind} 1 write,read"));
+            asking.ask();
+            mark("end");
+        }
+        asking.stop().unwrap();
+        assert_eq!(serving.join().unwrap(), 3);
+    }
     println!("marked by {}", gettid().as_raw_nonzero());
 }
 
@@ -136,7 +150,11 @@ fn compare(lines: &str) -> BTreeMap<String, u32> {
                     at = Some((thread.into(), words[1].into(), words[2].parse().unwrap(), words[3].into()));
                 }
                 (Some(&"end"), Some((_, kind, count, name))) => {
-                    let all = calls.iter().all(|call| call.starts_with(&format!("{name}(")));
+                    // In turn, where there are several.
+                    let names: Vec<&str> = name.split(',').collect();
+                    let meant = names.iter().cycle().zip(&calls);
+                    let all = { meant }.all(|(name, call)| call.starts_with(&format!("{name}(")));
+                    let count = count * names.len();
                     assert!(all && calls.len() == count, "{kind}: {count} of {name}, but: {calls:#?}");
                     *played.entry(kind).or_default() += 1;
                 }

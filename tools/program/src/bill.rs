@@ -83,8 +83,10 @@ pub struct Bill {
     pub lines: Vec<Line>,
     /// What they come to.
     pub explained: Price,
-    /// Processor time in the kernel, where it was measured.
+    /// Processor time in the kernel, where it was measured; without what counting took of it.
     pub kernel: Option<Measured>,
+    /// Processor time in user mode, in nanoseconds; where the kernel's was measured.
+    pub user: Option<f64>,
     /// All processor time, in nanoseconds.
     pub ran: f64,
     /// How long it was watched, in nanoseconds.
@@ -104,9 +106,17 @@ impl Bill {
         lines.sort_by(|a, b| worth(b).total_cmp(&worth(a)).then_with(|| b.count.total_cmp(&a.count)));
         let sums = lines.iter().filter_map(|line| line.sum.as_ref());
         let explained = sums.fold(Price::default(), |all, one| all.plus(one));
-        let (kernel, ran) = kernel_time(&threads);
+        let (mut kernel, ran) = kernel_time(&threads);
+        let user = kernel.map(|kernel| (ran - kernel.ns).max(0.0));
+        // Stamps are taken at the end of what counts a call's beginning, and at the beginning of what counts its end.
+        if let Some(kernel) = kernel.as_mut().filter(|kernel| kernel.is_sampled) {
+            let counting = observed.cost_of_counting() * 1e9;
+            for time in [&mut kernel.ns, &mut kernel.lo, &mut kernel.hi] {
+                *time = (*time - counting).max(0.0);
+            }
+        }
         let watched = observed.counts.watched.as_secs_f64() * 1e9;
-        Bill { lines, explained, kernel, ran, watched }
+        Bill { lines, explained, kernel, user, ran, watched }
     }
 }
 

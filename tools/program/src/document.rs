@@ -34,7 +34,7 @@ pub struct BillDocument {
     pub lines: Vec<LineDocument>,
     /// What the lines come to.
     pub explained: TimeDocument,
-    /// Processor time in the kernel, measured apart from the lines; absent where this way of counting would be most of it.
+    /// Processor time in the kernel, measured apart from the lines and without what counting took of it; absent where this way of counting would be most of it.
     pub kernel: Option<TimeDocument>,
     /// Whether the kernel's own account is where that is from, which samples; else it is from stamps around calls, as there were too few samples.
     pub is_sampled: bool,
@@ -169,7 +169,7 @@ impl BillDocument {
             kernel: bill.kernel.map(|kernel| TimeDocument { ns: kernel.ns, lo: kernel.lo, hi: kernel.hi }),
             is_sampled: bill.kernel.is_some_and(|kernel| kernel.is_sampled),
             unexplained: bill.kernel.map(|kernel| kernel.ns - bill.explained.ns),
-            user: bill.kernel.map(|kernel| (bill.ran - kernel.ns).max(0.0)),
+            user: bill.user,
             ran: bill.ran,
             steal: observed.steal,
             what_if: what_if::all(&bill, prices),

@@ -239,8 +239,8 @@ impl Prices<'_> {
         Some([by_itself(Crossing::WakeUp, WAKE_NONE)?, by_itself(Crossing::Sleep, WAIT_CHANGED)?])
     }
 
-    /// A part of a hand-over. On one core a wake-up and a sleep by themselves are more than both at once, where one ends as the other begins: together they are half
-    /// of a round trip by such a file, less its calls, and each has its share of that.
+    /// A part of a hand-over, which is a wake-up and a sleep at once: each has its share of what both are by such a file. On one core they are less than the two
+    /// by themselves, as one ends as the other begins; across cores the sleeper's way is another for each kind of file.
     fn of_a_hand_over(
         &self,
         part: Price,
@@ -248,30 +248,37 @@ impl Prices<'_> {
         file: FileKind,
         placement: Placement,
     ) -> Price {
-        let both = if placement == Placement::Same { self.hand_over(file) } else { None };
+        let both = self.hand_over(file, placement);
         let apart = wake.ns + sleep.ns;
-        let Some(both) = both.filter(|_| apart > 0.0) else { return part };
+        let Some(both) = both.filter(|both| apart > 0.0 && both.ns > 0.0) else { return part };
         let keys = part.keys.iter().chain(both.keys.iter().take(1)).cloned().collect();
         Price { keys, ..both.times(part.ns / apart) }
     }
 
-    /// From one thread to another on the same core, without the calls: half of a round trip.
-    fn hand_over(&self, file: FileKind) -> Option<Price> {
-        let call = |kind: &str| self.of(&single(kind));
-        let byte = |kind: &str| self.of(&single(kind).size(1));
-        let (round_trip, ask, answer) = match file {
-            FileKind::Pipe => (TollKey::of(Crossing::Pipe), byte("write-pipe")?, byte("read-pipe")?),
-            FileKind::Unix => (TollKey::of(Crossing::UnixStream), byte("write-unix")?, byte("read-unix")?),
-            FileKind::Tcp => {
-                (TollKey::of(Crossing::TcpLoopback).size(1), byte("write-tcp")?, byte("read-tcp")?)
+    /// From one thread to another, without the calls: on the same core half of a round trip, across cores what one end pays for it.
+    fn hand_over(&self, file: FileKind, placement: Placement) -> Option<Price> {
+        let (crossing, ask, answer) = channel(file);
+        let (whole, period) = match placement {
+            // Between two calls of an end are the other's, which are the same.
+            Placement::Same => (self.round_trip(file, placement)?.times(0.5), 0.0),
+            Placement::Across => {
+                let key = TollKey::of(Crossing::HandOver).kind(crossing.name()).placement(placement);
+                let whole = self.of(&key)?;
+                (whole.clone(), whole.ns)
             }
-            FileKind::Anonymous => {
-                (TollKey::of(Crossing::Eventfd), call("write-eventfd")?, call("read-eventfd")?)
-            }
-            _ => (TollKey::of(Crossing::Futex), call(WAKE_NONE)?, call(WAIT_CHANGED)?),
         };
-        let round_trip = self.of(&round_trip.placement(Placement::Same))?;
-        Some(round_trip.times(0.5).less(&ask.plus(&answer)))
+        let call = |kind: &str| match file {
+            FileKind::Pipe | FileKind::Unix | FileKind::Tcp => self.sized(kind, 1.0, Some(period)),
+            _ => self.single(kind, Some(period)),
+        };
+        Some(whole.less(&call(ask)?.plus(&call(answer)?)))
+    }
+
+    /// How long it lasts until a question by such a file has its answer.
+    pub fn round_trip(&self, file: FileKind, placement: Placement) -> Option<Price> {
+        let key = TollKey::of(channel(file).0).placement(placement);
+        let is_sized = matches!(file, FileKind::Unix | FileKind::Tcp);
+        self.of(&if is_sized { key.size(1) } else { key })
     }
 
     /// One switch from a process to another on the same core: half a round trip by sched_yield, less the call.
@@ -307,6 +314,17 @@ impl Prices<'_> {
     /// An interrupt: the median of what takes a core from a thread that never gives it away. The mean has other threads in it.
     pub fn interrupt(&self) -> Option<Price> {
         self.latency(&TollKey::of(Crossing::Interruption))
+    }
+}
+
+/// The round trip by such a file, and the calls by which an end asks and is answered; where nothing is like it, by a futex.
+fn channel(file: FileKind) -> (Crossing, &'static str, &'static str) {
+    match file {
+        FileKind::Pipe => (Crossing::Pipe, "write-pipe", "read-pipe"),
+        FileKind::Unix => (Crossing::UnixStream, "write-unix", "read-unix"),
+        FileKind::Tcp => (Crossing::TcpLoopback, "write-tcp", "read-tcp"),
+        FileKind::Anonymous => (Crossing::Eventfd, "write-eventfd", "read-eventfd"),
+        _ => (Crossing::Futex, WAKE_NONE, WAIT_CHANGED),
     }
 }
 

@@ -95,7 +95,7 @@ impl BillDocument {
             return rows;
         };
         let measured = if self.is_sampled { span(&kernel) } else { "by stamps".into() };
-        rows.push(row("the kernel's processor time, measured", kernel.ns, measured));
+        rows.push(row("the kernel's processor time, measured, less counting", kernel.ns, measured));
         let share =
             self.explained_share().map_or(String::new(), |share| format!("{} explained", percent(share)));
         rows.push(match unexplained {

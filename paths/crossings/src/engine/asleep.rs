@@ -16,20 +16,18 @@ use rustix::thread::{futex, sched_yield};
 use tollway_core::{Clock, Error, Params, Place, Placement, Recorder, Result, Tally, Ticks, Window};
 use tollway_host::clock::{RunClock, hz};
 use tollway_host::cpu::{Policy, set_policy};
-use tollway_host::samplers::{thread_time, usage};
+use tollway_host::samplers::usage;
 use tollway_host::watch::Release;
 use tollway_load::{Work, repeat, wait_until};
 
 use super::futex::{change, changed};
+use super::processor_time;
 use super::sequence::{STOP, Sequence};
 use super::shared::Shared;
 use super::{Caller, Exchange, Server};
 
 /// How long one on another core is left to itself once it has said that it will sleep: its core is idle then.
 const SETTLED: Duration = Duration::from_micros(20);
-
-/// Sleeps of a sample: reading a thread's clock takes some 300 cycles.
-const ROUNDS: u32 = 8;
 
 /// Of so many sleeps one may be none, as the sleeper's core was taken from it before it slept.
 const RARELY: u64 = 50;
@@ -310,26 +308,8 @@ impl Caller for Asleep {
     }
 
     fn repeat(&mut self, window: &Window, recorder: &mut Recorder) -> u64 {
-        let clock = RunClock::chosen();
-        wait_until(clock, window.warm);
-        recorder.set_batch(ROUNDS);
-        let before = sleeps();
-        let (mut asked, mut recorded) = (0, false);
-        loop {
-            let now = clock.now();
-            // A sample at least, however late it is.
-            if now >= window.close && recorded {
-                break;
-            }
-            let begun = thread_time::thread();
-            (0..ROUNDS).for_each(|_| self.ask());
-            let spent = thread_time::thread().saturating_sub(begun);
-            asked += u64::from(ROUNDS);
-            if now >= window.open {
-                recorder.sample((spent.as_secs_f64() * self.hz) as Ticks);
-                recorded = true;
-            }
-        }
+        let (before, hz) = (sleeps(), self.hz);
+        let asked = processor_time::repeat(window, recorder, hz, || self.ask());
         // Where the kernel does not count there were none, and `verify` says so.
         self.sleeps = sleeps().and_then(|after| Ok(after - before?)).unwrap_or(0);
         asked

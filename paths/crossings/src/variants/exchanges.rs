@@ -9,6 +9,7 @@ use crate::engine::contended::ContendedAdd;
 use crate::engine::echo::{Echo, LONGEST};
 use crate::engine::eventfd::EventfdExchange;
 use crate::engine::futex::FutexExchange;
+use crate::engine::hand_over::{self, HandOver};
 use crate::engine::passing::PassingExchange;
 use crate::engine::pipe::Pipes;
 use crate::engine::queue::QueueExchange;
@@ -41,6 +42,23 @@ pub(super) fn variants() -> Vec<Box<dyn Variant>> {
              process has the core meanwhile; across cores nobody, for 20 µs at least: the idle task, and the interrupt or \
              the hypervisor's exit that ends its halt, are charged to no thread and not in it.",
         )),
+        Box::new(
+            Duo::<HandOver>::new(Crossing::HandOver)
+                .only(Placement::Across)
+                .axis(Axis {
+                    name: "kind",
+                    about: "what they talk by",
+                    domain: Domain::Words(hand_over::KINDS),
+                    default: Value::Text("pipe".into()),
+                })
+                .requires(Requirement::Loopback)
+                .caveats(
+                    "Processor time of who asks (CLOCK_THREAD_CPUTIME_ID), in ticks of the clock: a call that wakes the \
+                     other and one that sleeps until the answer comes; the other pays the same. One byte, of an eventfd \
+                     eight. On one core that is half of the round trip that the crossing `kind` names; across cores it is less \
+                     than half, as nobody is charged for the time that a core takes to wake.",
+                ),
+        ),
         Box::new(
             Duo::<Echo<Pipes>>::new(Crossing::Pipe)
                 .caveats("A round trip of one byte is two writes, two reads, two sleeps and two wake-ups."),

@@ -111,14 +111,20 @@ fn asked_and_answered(bill: &Bill) -> f64 {
     of.map(|(line, ..)| (line.count - line.failed).max(0.0)).sum()
 }
 
+/// The files on which most of its sleeps and wake-ups are.
+fn wait_mostly_on(bill: &Bill) -> FileKind {
+    let most = calls(bill).max_by(|(one, ..), (other, ..)| one.waits.total_cmp(&other.waits));
+    most.filter(|(line, ..)| line.waits > 0.0).map_or(FileKind::None, |(.., file)| file)
+}
+
 /// What it saves that nobody sleeps and is woken for each of so many messages, but for one in `several`.
 fn turns_saved(bill: &Bill, prices: &Prices<'_>, messages: f64, several: f64) -> Price {
     let mut saves = Price::default();
-    let any = FileKind::None;
+    let file = wait_mostly_on(bill);
     for placement in [Placement::Same, Placement::Across] {
         let saved = |of: Of| passed(bill, &of).min(messages) * (1.0 - 1.0 / several);
-        let sleeps = prices.sleep(any, placement).map(|each| each.times(saved(Of::Sleep(placement))));
-        let wakes = prices.wake(any, placement).map(|each| each.times(saved(Of::Wake(placement))));
+        let sleeps = prices.sleep(file, placement).map(|each| each.times(saved(Of::Sleep(placement))));
+        let wakes = prices.wake(file, placement).map(|each| each.times(saved(Of::Wake(placement))));
         saves = [sleeps, wakes].iter().flatten().fold(saves, |saves, one| saves.plus(one));
     }
     saves

@@ -1,23 +1,21 @@
 //! Those who wake each other on one core.
 
-use tollway_core::{Crossing, Placement, TollKey};
+use tollway_core::Placement;
 
-use super::{Change, difference, passed};
-use tollway_watch::FileKind;
-
+use super::{Change, difference, passed, wait_mostly_on};
 use crate::bill::{Bill, Of};
 use crate::prices::Prices;
 
 pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
-    let (same, across, any) = (Placement::Same, Placement::Across, FileKind::None);
+    let (same, across, file) = (Placement::Same, Placement::Across, wait_mostly_on(bill));
     let (woke, slept) = (passed(bill, &Of::Wake(across)), passed(bill, &Of::Sleep(across)));
     if woke + slept < 1.0 {
         return None;
     }
-    let wakes = difference(&prices.wake(any, across)?.times(woke), &prices.wake(any, same)?.times(woke));
-    let sleeps = difference(&prices.sleep(any, across)?.times(slept), &prices.sleep(any, same)?.times(slept));
+    let wakes = difference(&prices.wake(file, across)?.times(woke), &prices.wake(file, same)?.times(woke));
+    let sleeps = difference(&prices.sleep(file, across)?.times(slept), &prices.sleep(file, same)?.times(slept));
     // Each hand-over from one to the other is half of a round trip of two sleeps and two wake-ups.
-    let round_trip = |placement| prices.of(&TollKey::of(Crossing::Futex).placement(placement));
+    let round_trip = |placement| prices.round_trip(file, placement);
     let takes_turns = bill.ran < 1.05 * bill.watched;
     let sooner = round_trip(across).zip(round_trip(same)).filter(|_| takes_turns);
     let sooner = sooner.map(|(across, same)| difference(&across, &same).times(woke.min(slept) / 2.0));

@@ -1,0 +1,32 @@
+//! Operations timed by their thread's own processor time, for those that sleep.
+
+use tollway_core::{Clock, Recorder, Ticks, Window};
+use tollway_host::clock::RunClock;
+use tollway_host::samplers::thread_time;
+use tollway_load::wait_until;
+
+/// Operations of a sample: reading a thread's clock takes some 300 cycles.
+const ROUNDS: u32 = 8;
+
+/// Does something over and over in a window, and records what it took; says how often. `hz` are ticks a second.
+pub fn repeat(window: &Window, recorder: &mut Recorder, hz: f64, mut once: impl FnMut()) -> u64 {
+    let clock = RunClock::chosen();
+    wait_until(clock, window.warm);
+    recorder.set_batch(ROUNDS);
+    let (mut done, mut recorded) = (0, false);
+    loop {
+        let now = clock.now();
+        // A sample at least, however late it is.
+        if now >= window.close && recorded {
+            return done;
+        }
+        let begun = thread_time::thread();
+        (0..ROUNDS).for_each(|_| once());
+        let spent = thread_time::thread().saturating_sub(begun);
+        done += u64::from(ROUNDS);
+        if now >= window.open {
+            recorder.sample((spent.as_secs_f64() * hz) as Ticks);
+            recorded = true;
+        }
+    }
+}
