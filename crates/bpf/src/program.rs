@@ -4,7 +4,9 @@ use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use crate::call::{INFORMATION, LINK_BY_NUMBER, LINK_CREATE, PROGRAM_LOAD, RAW_TRACEPOINT_OPEN, call, number, own, pair};
+use crate::call::{
+    INFORMATION, LINK_BY_NUMBER, LINK_CREATE, PROGRAM_LOAD, RAW_TRACEPOINT_OPEN, call, number, own, pair,
+};
 
 /// What a program is for (`enum bpf_prog_type`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

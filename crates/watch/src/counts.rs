@@ -399,7 +399,8 @@ mod tests {
 
     #[test]
     fn one_that_has_ended_since_did_no_more_than_it_did() {
-        let earlier = Counts { threads: vec![thread(8, "a", 100, 2), thread(9, "a", 10, 0)], ..Counts::default() };
+        let earlier =
+            Counts { threads: vec![thread(8, "a", 100, 2), thread(9, "a", 10, 0)], ..Counts::default() };
         let now = Counts { threads: vec![thread(0, "a", 130, 3)], ..Counts::default() };
         let since = now.since(&earlier);
         assert_eq!((since.threads[0].calls[0].count, since.threads[0].moments.voluntary), (20, Some(1)));

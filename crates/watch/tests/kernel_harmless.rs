@@ -17,8 +17,8 @@ use procfs::FromRead;
 use procfs::process::{Io, Status};
 use tempfile::TempDir;
 use tollway_core::Error;
-use tollway_watch::FileKind;
 use tollway_host::requirement::skip_test;
+use tollway_watch::FileKind;
 use tollway_watch::kernel::{Kernel, Watch, layout};
 
 fn read_calls(process: u32) -> u64 {

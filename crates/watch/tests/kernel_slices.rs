@@ -11,8 +11,8 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use common::same;
-use tollway_watch::Counts;
 use kernel::{calls, command, watch};
+use tollway_watch::Counts;
 
 static ALONE: Mutex<()> = Mutex::new(());
 
@@ -51,7 +51,7 @@ fn scaled(arguments: &[&str], number: i64, slack: f64) {
     assert!((found / made - 1.0).abs() < slack, "{found} instead of {made}");
     assert_eq!(counts.lost, 0);
     // It became a program once, before the first pause.
-    assert_eq!(calls(&all, libc::SYS_execve) , calls(&counts, libc::SYS_execve));
+    assert_eq!(calls(&all, libc::SYS_execve), calls(&counts, libc::SYS_execve));
 }
 
 #[test]

@@ -165,9 +165,8 @@ impl Observed {
             .map(|calls| calls.count as f64 * if calls.file.kind == FileKind::None { call } else { on_file })
             .sum();
         // Those of all the time are known.
-        let of = |thread: &Thread| {
-            thread.moments.voluntary.unwrap_or(0) + thread.moments.involuntary.unwrap_or(0)
-        };
+        let of =
+            |thread: &Thread| thread.moments.voluntary.unwrap_or(0) + thread.moments.involuntary.unwrap_or(0);
         let switches = |threads: &[Thread]| threads.iter().map(of).sum::<u64>() as f64;
         let exact = switches(&self.counts.exact);
         let switches = exact + (switches(&self.counts.threads) - exact) / self.counts.scale;

@@ -44,7 +44,10 @@ impl Per {
         };
         let threads = observed.counts.in_all();
         let calls = threads.iter().flat_map(|thread| &thread.calls);
-        let done: u64 = calls.filter(|calls| calls.number == number).map(|calls| calls.count - calls.failed.unwrap_or(0)).sum();
+        let done: u64 = calls
+            .filter(|calls| calls.number == number)
+            .map(|calls| calls.count - calls.failed.unwrap_or(0))
+            .sum();
         if done == 0 {
             return Err(refused(
                 asked,

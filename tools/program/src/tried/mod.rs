@@ -19,8 +19,8 @@ use crate::args::{Program, Try};
 use crate::command;
 use crate::document::{BillDocument, TimeDocument};
 
-use made::Made;
 pub(crate) use made::KEPT;
+use made::Made;
 
 /// How far a prediction may be from what was measured, as a share of what was measured.
 const NEAR: f64 = 0.2;

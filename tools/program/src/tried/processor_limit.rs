@@ -38,7 +38,8 @@ impl Limit {
             ))
         })?;
         let failed = |e: io::Error| Error::system("entering a control group", e);
-        let mut members = File::options().write(true).open(limit.group.join("cgroup.procs")).map_err(failed)?;
+        let mut members =
+            File::options().write(true).open(limit.group.join("cgroup.procs")).map_err(failed)?;
         // SAFETY: the closure makes one system call and allocates nothing.
         unsafe { command.pre_exec(move || members.write_all(b"0")) };
         Ok(limit)
@@ -46,7 +47,8 @@ impl Limit {
 
     fn made() -> io::Result<Limit> {
         let name = format!("tollway-{}", process::id());
-        if Path::new(FIRST).join("cpu.cfs_quota_us").exists() || Path::new(FIRST).join("cpu.shares").exists() {
+        if Path::new(FIRST).join("cpu.cfs_quota_us").exists() || Path::new(FIRST).join("cpu.shares").exists()
+        {
             let limit = Limit::at(Path::new(FIRST).join(name), ("cpu.cfs_quota_us", "-1"))?;
             fs::write(limit.group.join("cpu.cfs_period_us"), PERIOD)?;
             fs::write(limit.group.join("cpu.cfs_quota_us"), PERIOD)?;

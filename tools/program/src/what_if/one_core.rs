@@ -13,7 +13,8 @@ pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
         return None;
     }
     let wakes = difference(&prices.wake(file, across)?.times(woke), &prices.wake(file, same)?.times(woke));
-    let sleeps = difference(&prices.sleep(file, across)?.times(slept), &prices.sleep(file, same)?.times(slept));
+    let sleeps =
+        difference(&prices.sleep(file, across)?.times(slept), &prices.sleep(file, same)?.times(slept));
     // Each hand-over from one to the other is half of a round trip of two sleeps and two wake-ups.
     let round_trip = |placement| prices.round_trip(file, placement);
     let takes_turns = bill.ran < 1.05 * bill.watched;
