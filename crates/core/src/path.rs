@@ -52,6 +52,11 @@ pub trait Variant: Send + Sync {
         Duration::ZERO
     }
 
+    /// How long what is measured takes to be as it stays, where the warm-up of a preset may be too short for that: the least that a trial has of it.
+    fn settles(&self, _params: &Params) -> Duration {
+        Duration::ZERO
+    }
+
     /// An actor for a role of that plan.
     fn actor(&self, role: &str, params: &Params) -> Result<Box<dyn Actor>>;
 

@@ -51,6 +51,8 @@ impl Point {
     /// # Errors
     /// What the variant does not take.
     fn of(path: &str, variant: &dyn Variant, params: Params, spec: TrialSpec) -> Result<Point> {
+        let settles = variant.settles(&params).as_secs_f64() * 1e3;
+        let spec = TrialSpec { warmup_ms: spec.warmup_ms.max(settles), ..spec };
         Ok(Point {
             path: path.into(),
             variant: variant.name().into(),

@@ -260,7 +260,11 @@ impl Prices<'_> {
         let (crossing, ask, answer) = channel(file);
         let (whole, period) = match placement {
             // Between two calls of an end are the other's, which are the same.
-            Placement::Same => (self.round_trip(file, placement)?.times(0.5), 0.0),
+            Placement::Same => {
+                let key = TollKey::of(crossing).placement(placement);
+                let is_sized = matches!(file, FileKind::Unix | FileKind::Tcp);
+                (self.of(&if is_sized { key.size(1) } else { key })?.times(0.5), 0.0)
+            }
             Placement::Across => {
                 let key = TollKey::of(Crossing::HandOver).kind(crossing.name()).placement(placement);
                 let whole = self.of(&key)?;
@@ -272,13 +276,6 @@ impl Prices<'_> {
             _ => self.single(kind, Some(period)),
         };
         Some(whole.less(&call(ask)?.plus(&call(answer)?)))
-    }
-
-    /// How long it lasts until a question by such a file has its answer.
-    pub fn round_trip(&self, file: FileKind, placement: Placement) -> Option<Price> {
-        let key = TollKey::of(channel(file).0).placement(placement);
-        let is_sized = matches!(file, FileKind::Unix | FileKind::Tcp);
-        self.of(&if is_sized { key.size(1) } else { key })
     }
 
     /// One switch from a process to another on the same core: half a round trip by sched_yield, less the call.

@@ -32,6 +32,7 @@ pub struct Duo<E> {
     caveats: &'static str,
     axes: Vec<Axis>,
     requires: Vec<Requirement>,
+    settles: Duration,
     /// Doorbells of the micro-guest in which the caller lives, if it does.
     guest: Option<u32>,
     of: PhantomData<fn() -> E>,
@@ -47,6 +48,7 @@ impl<E: Exchange> Duo<E> {
             caveats: "",
             axes: vec![params::placement(), params::tenant_with_kernel()],
             requires: Vec::new(),
+            settles: Duration::ZERO,
             guest: None,
             of: PhantomData,
         }
@@ -96,6 +98,12 @@ impl<E: Exchange> Duo<E> {
         self
     }
 
+    /// How long it takes to be as it stays.
+    pub fn settles(mut self, after: Duration) -> Self {
+        self.settles = after;
+        self
+    }
+
     /// One more requirement.
     pub fn requires(mut self, requirement: Requirement) -> Self {
         self.requires.push(requirement);
@@ -130,6 +138,10 @@ impl<E: Exchange> Variant for Duo<E> {
 
     fn axes(&self) -> Vec<Axis> {
         self.axes.clone()
+    }
+
+    fn settles(&self, _: &Params) -> Duration {
+        self.settles
     }
 
     fn plan(&self, params: &Params) -> Result<Plan> {

@@ -4,7 +4,10 @@ use tollway_core::Placement;
 
 use super::{Change, difference, passed, wait_mostly_on};
 use crate::bill::{Bill, Of};
-use crate::prices::Prices;
+use crate::prices::{Price, Prices};
+
+/// The share of its sleeps that others of it end, where it waits for nobody else.
+const OWN: f64 = 0.9;
 
 pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
     let (same, across, file) = (Placement::Same, Placement::Across, wait_mostly_on(bill));
@@ -15,11 +18,14 @@ pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
     let wakes = difference(&prices.wake(file, across)?.times(woke), &prices.wake(file, same)?.times(woke));
     let sleeps =
         difference(&prices.sleep(file, across)?.times(slept), &prices.sleep(file, same)?.times(slept));
-    // Each hand-over from one to the other is half of a round trip of two sleeps and two wake-ups.
-    let round_trip = |placement| prices.round_trip(file, placement);
-    let takes_turns = bill.ran < 1.05 * bill.watched;
-    let sooner = round_trip(across).zip(round_trip(same)).filter(|_| takes_turns);
-    let sooner = sooner.map(|(across, same)| difference(&across, &same).times(woke.min(slept) / 2.0));
+    let saves = wakes.plus(&sleeps);
+    // On one core nobody runs while another does, and nobody waits for a core to wake: what is left is all processor time. That is so where whoever sleeps
+    // is woken by one of them.
+    let takes_turns = bill.ran < 1.05 * bill.watched && woke > OWN * slept;
+    let sooner = takes_turns.then(|| {
+        let idle = bill.watched - bill.ran;
+        Price { ns: idle + saves.ns, lo: idle + saves.lo, hi: idle + saves.hi, ..saves.clone() }
+    });
     Some(Change {
         name: "one-core",
         what: "all of it on one core, so that nobody is woken across".into(),
@@ -29,7 +35,7 @@ pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
             "taskset -c 0; but its threads work at the same time, and would have to share the core".into()
         },
         can_be_tried: true,
-        saves: wakes.plus(&sleeps),
+        saves,
         sooner,
     })
 }
