@@ -74,7 +74,7 @@ crossings! {
     Futex = "futex", ProcessProcess, "futex round trip";
     WakeUp = "wake-up", ProcessProcess, "wake-up of one who sleeps, for its waker";
     Sleep = "sleep", ProcessProcess, "sleep until woken, processor time of the sleeper";
-    HandOver = "hand-over", ProcessProcess, "question and answer between two that sleep, processor time of one";
+    HandOver = "hand-over", ProcessProcess, "question and answer between two that sleep, processor time of each";
     Pipe = "pipe", ProcessProcess, "pipe round trip";
     Eventfd = "eventfd", ProcessProcess, "eventfd round trip";
     UnixStream = "unix-stream", ProcessProcess, "Unix stream round trip";

@@ -251,7 +251,7 @@ impl Prices<'_> {
         let both = self.hand_over(file, placement);
         let apart = wake.ns + sleep.ns;
         let Some(both) = both.filter(|both| apart > 0.0 && both.ns > 0.0) else { return part };
-        let keys = part.keys.iter().chain(both.keys.iter().take(1)).cloned().collect();
+        let keys = part.keys.iter().chain(both.keys.iter().take(2)).cloned().collect();
         Price { keys, ..both.times(part.ns / apart) }
     }
 
@@ -266,8 +266,12 @@ impl Prices<'_> {
                 (self.of(&if is_sized { key.size(1) } else { key })?.times(0.5), 0.0)
             }
             Placement::Across => {
-                let key = TollKey::of(Crossing::HandOver).kind(crossing.name()).placement(placement);
-                let whole = self.of(&key)?;
+                let key = |kind: &str| TollKey::of(Crossing::HandOver).kind(kind).placement(placement);
+                let at_first = self.of(&key(crossing.name()))?;
+                // Others that run in between have it begin anew, and who watches is one: it is anywhere from one to the other.
+                let lasting = self.of(&key(&format!("{}-lasting", crossing.name())));
+                let either = Part { at: 0.5, unsure: 0.5 };
+                let whole = lasting.map_or(at_first.clone(), |lasting| either.between(at_first, &lasting));
                 (whole.clone(), whole.ns)
             }
         };

@@ -16,7 +16,7 @@ use rustix::thread::{futex, sched_yield};
 use tollway_core::{Clock, Error, Params, Place, Placement, Recorder, Result, Tally, Ticks, Window};
 use tollway_host::clock::{RunClock, hz};
 use tollway_host::cpu::{Policy, set_policy};
-use tollway_host::samplers::usage;
+use tollway_host::samplers::{thread_time, usage};
 use tollway_host::watch::Release;
 use tollway_load::{Work, repeat, wait_until};
 
@@ -309,7 +309,7 @@ impl Caller for Asleep {
 
     fn repeat(&mut self, window: &Window, recorder: &mut Recorder) -> u64 {
         let (before, hz) = (sleeps(), self.hz);
-        let asked = processor_time::repeat(window, recorder, hz, || self.ask());
+        let asked = processor_time::repeat(window, recorder, hz, thread_time::thread, || self.ask());
         // Where the kernel does not count there were none, and `verify` says so.
         self.sleeps = sleeps().and_then(|after| Ok(after - before?)).unwrap_or(0);
         asked

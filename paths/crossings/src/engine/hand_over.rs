@@ -1,12 +1,15 @@
-//! A round trip seen from one end: the processor time of who asks and sleeps until it is answered.
+//! A round trip by the processor time of its two ends: what one pays, on the mean of both.
 //!
-//! Both ends do the same, a call that wakes and one that sleeps, so this is a half of what both pay. Across cores it is less than half of the time that goes by,
-//! in which a core is woken.
+//! Both do the same, a call that wakes and one that sleeps, and yet one of them may pay a third more: which processor is woken how is the
+//! hypervisor's. Across cores both together are less than the time that goes by, in which a core is woken.
 
 use std::os::fd::OwnedFd;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
-use tollway_core::{Error, Params, Place, Recorder, Result, Tally, Window};
+use tollway_core::{Error, Missing, Params, Place, Recorder, Result, Tally, Window};
 use tollway_host::clock::hz;
+use tollway_host::samplers::thread_time;
 use tollway_host::watch::Release;
 
 use super::echo::Echo;
@@ -14,11 +17,36 @@ use super::eventfd::EventfdExchange;
 use super::futex::FutexExchange;
 use super::pipe::Pipes;
 use super::processor_time;
+use super::shared::Shared;
 use super::sockets::{TcpLoopback, UnixStream};
 use super::{Caller, Exchange, Server};
 
 /// What the two may talk by: named as the crossings are whose round trips these are.
-pub const KINDS: &[&str] = &["futex", "pipe", "eventfd", "unix-stream", "tcp-loopback"];
+/// Each as it is at first, and as it is once it has lasted a while.
+pub const KINDS: &[&str] = &[
+    "futex",
+    "pipe",
+    "eventfd",
+    "unix-stream",
+    "tcp-loopback",
+    "futex-lasting",
+    "pipe-lasting",
+    "eventfd-lasting",
+    "unix-stream-lasting",
+    "tcp-loopback-lasting",
+];
+
+/// What a kind's name ends in that has lasted.
+const LASTING: &str = "-lasting";
+
+/// From then on two that take turns across cores do so at the pace at which they go on.
+const LASTS: Duration = Duration::from_millis(100);
+
+/// How long they take turns before it is measured.
+pub fn settles(params: &Params) -> Duration {
+    let lasts = params.word("kind").is_ok_and(|kind| kind.ends_with(LASTING));
+    if lasts { LASTS } else { Duration::ZERO }
+}
 
 /// The end that asks and is measured, and the end that answers.
 pub struct HandOver;
@@ -26,8 +54,18 @@ pub struct HandOver;
 /// The end that asks.
 pub struct Asking {
     end: Box<dyn Caller>,
+    /// Where the other says which process it is.
+    shared: Shared,
+    /// Why the time of both could not be read.
+    untold: Option<Missing>,
     /// Ticks a second.
     hz: f64,
+}
+
+/// The end that answers.
+pub struct Answering {
+    end: Box<dyn Server>,
+    shared: Shared,
 }
 
 /// A kind's end that asks with what the other is made of, and its end that answers.
@@ -44,7 +82,8 @@ fn ends_of<E: Exchange>() -> Ends {
 }
 
 fn ends(params: &Params) -> Result<Ends> {
-    Ok(match params.word("kind")? {
+    let kind = params.word("kind")?;
+    Ok(match kind.strip_suffix(LASTING).unwrap_or(kind) {
         "futex" => ends_of::<FutexExchange>(),
         "pipe" => ends_of::<Echo<Pipes>>(),
         "eventfd" => ends_of::<EventfdExchange>(),
@@ -62,16 +101,26 @@ fn ends(params: &Params) -> Result<Ends> {
 
 impl Exchange for HandOver {
     type Caller = Asking;
-    type Server = Box<dyn Server>;
+    type Server = Answering;
 
     fn caller(params: &Params, place: &Place) -> Result<(Asking, Vec<OwnedFd>)> {
-        let (end, sent) = ends(params)?.0(params, place)?;
-        Ok((Asking { end, hz: hz()? }, sent))
+        let (end, mut sent) = ends(params)?.0(params, place)?;
+        let (shared, memory) = Shared::create()?;
+        sent.push(memory);
+        Ok((Asking { end, shared, untold: None, hz: hz()? }, sent))
     }
 
-    fn server(params: &Params, descriptors: Vec<OwnedFd>) -> Result<Box<dyn Server>> {
-        ends(params)?.1(params, descriptors)
+    fn server(params: &Params, mut descriptors: Vec<OwnedFd>) -> Result<Answering> {
+        let memory = descriptors.pop();
+        let [memory] = super::exactly(memory.into_iter().collect())?;
+        Ok(Answering { end: ends(params)?.1(params, descriptors)?, shared: Shared::adopt(memory)? })
     }
+}
+
+/// What both have spent: of two threads of one process its own time.
+fn of_both(other: i32) -> Result<Duration, Missing> {
+    let own = thread_time::process();
+    if other == std::process::id() as i32 { Ok(own) } else { Ok(own + thread_time::process_of(other)?) }
 }
 
 impl Caller for Asking {
@@ -84,7 +133,12 @@ impl Caller for Asking {
     }
 
     fn repeat(&mut self, window: &Window, recorder: &mut Recorder) -> u64 {
-        processor_time::repeat(window, recorder, self.hz, || self.end.ask())
+        // By its answer the other has said who it is.
+        self.end.ask();
+        let other = i32::try_from(self.shared.sum.load(Ordering::Acquire)).unwrap_or(0);
+        self.untold = of_both(other).err();
+        let half = || of_both(other).unwrap_or_default() / 2;
+        1 + processor_time::repeat(window, recorder, self.hz, half, || self.end.ask())
     }
 
     fn stop(&mut self) -> Result<()> {
@@ -92,6 +146,7 @@ impl Caller for Asking {
     }
 
     fn verify(&mut self, asked: u64, served: u64) -> Result<()> {
+        self.untold.take().map_or(Ok(()), |missing| Err(Error::Missing(missing)))?;
         self.end.verify(asked, served)
     }
 
@@ -104,12 +159,13 @@ impl Caller for Asking {
     }
 }
 
-impl Server for Box<dyn Server> {
+impl Server for Answering {
     fn serve(&mut self) -> Result<u64> {
-        self.as_mut().serve()
+        self.shared.sum.store(std::process::id().into(), Ordering::Release);
+        self.end.serve()
     }
 
     fn release(&self) -> Release {
-        self.as_ref().release()
+        self.end.release()
     }
 }

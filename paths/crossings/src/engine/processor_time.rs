@@ -1,15 +1,22 @@
-//! Operations timed by their thread's own processor time, for those that sleep.
+//! Operations timed by processor time, for those that sleep.
+
+use std::time::Duration;
 
 use tollway_core::{Clock, Recorder, Ticks, Window};
 use tollway_host::clock::RunClock;
-use tollway_host::samplers::thread_time;
 use tollway_load::wait_until;
 
 /// Operations of a sample: reading a thread's clock takes some 300 cycles.
 const ROUNDS: u32 = 8;
 
-/// Does something over and over in a window, and records what it took; says how often. `hz` are ticks a second.
-pub fn repeat(window: &Window, recorder: &mut Recorder, hz: f64, mut once: impl FnMut()) -> u64 {
+/// Does something over and over in a window, and records what it took of the time that `spent` tells; says how often. `hz` are ticks a second.
+pub fn repeat(
+    window: &Window,
+    recorder: &mut Recorder,
+    hz: f64,
+    spent: impl Fn() -> Duration,
+    mut once: impl FnMut(),
+) -> u64 {
     let clock = RunClock::chosen();
     wait_until(clock, window.warm);
     recorder.set_batch(ROUNDS);
@@ -20,12 +27,12 @@ pub fn repeat(window: &Window, recorder: &mut Recorder, hz: f64, mut once: impl 
         if now >= window.close && recorded {
             return done;
         }
-        let begun = thread_time::thread();
+        let before = spent();
         (0..ROUNDS).for_each(|_| once());
-        let spent = thread_time::thread().saturating_sub(begun);
+        let took = spent().saturating_sub(before);
         done += u64::from(ROUNDS);
         if now >= window.open {
-            recorder.sample((spent.as_secs_f64() * hz) as Ticks);
+            recorder.sample((took.as_secs_f64() * hz) as Ticks);
             recorded = true;
         }
     }

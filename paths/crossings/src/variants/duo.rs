@@ -32,7 +32,7 @@ pub struct Duo<E> {
     caveats: &'static str,
     axes: Vec<Axis>,
     requires: Vec<Requirement>,
-    settles: Duration,
+    settles: fn(&Params) -> Duration,
     /// Doorbells of the micro-guest in which the caller lives, if it does.
     guest: Option<u32>,
     of: PhantomData<fn() -> E>,
@@ -48,7 +48,7 @@ impl<E: Exchange> Duo<E> {
             caveats: "",
             axes: vec![params::placement(), params::tenant_with_kernel()],
             requires: Vec::new(),
-            settles: Duration::ZERO,
+            settles: |_| Duration::ZERO,
             guest: None,
             of: PhantomData,
         }
@@ -98,8 +98,8 @@ impl<E: Exchange> Duo<E> {
         self
     }
 
-    /// How long it takes to be as it stays.
-    pub fn settles(mut self, after: Duration) -> Self {
+    /// How long it takes at a point until it is what is to be measured.
+    pub fn settles(mut self, after: fn(&Params) -> Duration) -> Self {
         self.settles = after;
         self
     }
@@ -140,8 +140,8 @@ impl<E: Exchange> Variant for Duo<E> {
         self.axes.clone()
     }
 
-    fn settles(&self, _: &Params) -> Duration {
-        self.settles
+    fn settles(&self, params: &Params) -> Duration {
+        (self.settles)(params)
     }
 
     fn plan(&self, params: &Params) -> Result<Plan> {

@@ -1,7 +1,5 @@
 //! Round trips between two processes.
 
-use std::time::Duration;
-
 use tollway_core::{Axis, Crossing, Domain, Placement, Requirement, Value, Variant};
 
 use super::Duo;
@@ -49,19 +47,19 @@ pub(super) fn variants() -> Vec<Box<dyn Variant>> {
                 .only(Placement::Across)
                 .axis(Axis {
                     name: "kind",
-                    about: "what they talk by",
+                    about: "what they talk by; lasting: once they have done so for a tenth of a second",
                     domain: Domain::Words(hand_over::KINDS),
                     default: Value::Text("pipe".into()),
                 })
                 .requires(Requirement::Loopback)
-                .settles(LASTS)
+                .settles(hand_over::settles)
                 .caveats(
-                    "Processor time of who asks (CLOCK_THREAD_CPUTIME_ID), in ticks of the clock: a call that wakes the \
-                     other and one that sleeps until the answer comes; the other pays the same. One byte, of an eventfd \
-                     eight. On one core that is half of the round trip that the crossing `kind` names; across cores it is less \
-                     than half, as nobody is charged for the time that a core takes to wake. It is that of an exchange that \
-                     lasts: a hypervisor may treat two virtual processors otherwise once they have worked in turns for a while \
-                     (seen: 9.6 µs in the first 20 ms, 15 to 18 µs from 60 ms on).",
+                    "Processor time of both ends' processes (CLOCK_PROCESS_CPUTIME_ID), half of it, in ticks of the clock: \
+                     a call that wakes the other and one that sleeps until it does. One byte, of an eventfd eight. On one \
+                     core that is half of the round trip that the crossing `kind` names; across cores it is less than half, \
+                     as nobody is charged for the time that a core takes to wake. A hypervisor may treat two virtual \
+                     processors otherwise once they have worked in turns for a while, so there are kinds that have lasted \
+                     (seen: 10 µs in the first 20 ms, 15 to 19 µs from 60 ms on).",
                 ),
         ),
         Box::new(
@@ -116,9 +114,6 @@ pub(super) fn variants() -> Vec<Box<dyn Variant>> {
         ),
     ]
 }
-
-/// From then on two that take turns across cores do so at the pace at which they go on.
-const LASTS: Duration = Duration::from_millis(100);
 
 const SOCKETS: &str = "A round trip is two writes and two reads, two sleeps and two wake-ups. Each message is a buffer \
                        that the kernel allocates and frees.";
