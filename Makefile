@@ -67,7 +67,7 @@ modes-bar: setup-guest agent   ## two modes of guests compared five times from t
 	target/release/tollway --store target/modes-bar.db machine modes high-performance balanced --repeat 5 --time 1800 --part disk \
 	  --until 4 --margin 10 --html target/modes-bar.html
 
-bill-bar:                      ## the bars of a program's bill: what counting costs, what the tolls explain, which what-ifs come true (BARS=a part; 6 minutes). Root, and the machine to itself
+bill-bar:                      ## the bars of a program's bill: what counting costs, what the tolls explain, which what-ifs come true (BARS=a part; 15 minutes). Root, and the machine to itself
 	$(CARGO) build --release --package tollway
 	$(CARGO) build --release --package tollway-program-tool --example changes
 	$(CARGO) bench --quiet --package tollway --bench bills -- $(CURDIR)/target/release/tollway $(CURDIR)/target/release/examples $(BARS)

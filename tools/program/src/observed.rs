@@ -19,8 +19,9 @@ use crate::ways::Way;
 const TO_END: Duration = Duration::from_secs(5);
 /// How long it is slept at the most: a person who interrupts does not wait longer.
 const NAP: Duration = Duration::from_millis(100);
-/// What a thread has left to do in the kernel when its process' end is told.
-const LAST_SWITCH: Duration = Duration::from_millis(20);
+/// How long it is waited at the most until all is known of those that have ended, and how often it is asked.
+const SETTLES: Duration = Duration::from_millis(200);
+const ASKED: Duration = Duration::from_millis(4);
 
 /// A program that was watched, or is.
 #[derive(Debug)]
@@ -125,7 +126,10 @@ pub fn observe(
     }
     observed.ended = way.status()?;
     if observed.ended.is_some() {
-        std::thread::sleep(LAST_SWITCH);
+        let ended = Instant::now();
+        while !way.is_settled() && ended.elapsed() < SETTLES {
+            std::thread::sleep(ASKED);
+        }
     }
     observed.counts = way.counts()?;
     observed.steal = before.zip(Times::read()).and_then(|(before, now)| now.stolen_since(&before));

@@ -136,6 +136,14 @@ impl Way {
         }
     }
 
+    /// Whether all is known of those that have ended.
+    pub fn is_settled(&self) -> bool {
+        match &self.counter {
+            Counter::Kernel(watch, _) => watch.is_settled(),
+            Counter::Ptrace(_) | Counter::Proc(_) => true,
+        }
+    }
+
     /// Does what is due; says how long it is until something is again.
     pub fn tick(&mut self) -> Result<Duration> {
         match &mut self.counter {

@@ -11,7 +11,7 @@ use crate::explained::redis_server;
 use crate::program::{Bench, Killed};
 
 /// Turns of each.
-const TURNS: usize = 12;
+const TURNS: usize = 10;
 /// What counting may cost: by the kernel's tracepoints, and from /proc.
 const MOST: [(&str, f64); 2] = [("kernel", 1.05), ("proc", 1.01)];
 
@@ -20,25 +20,31 @@ pub fn lines(bench: &Bench) -> Vec<Line> {
     let mut lines = Vec::new();
     for (by, most) in MOST {
         let name = format!("a ping-pong by pipe on one core, counted by {by}");
-        lines.push(line(&name, most, || one_ping_pong(bench, Some(by)) / one_ping_pong(bench, None)));
+        lines.push(line(&name, most, |by_it| one_ping_pong(bench, by_it.then_some(by))));
     }
     if let Some(server) = redis_server(bench, "7791") {
         let number = server.0.id();
         for (by, most) in MOST {
             let name = format!("redis-benchmark, counted by {by}");
-            let one = |by: Option<&str>| {
-                let _watching = by.map(|by| bench.watching(&["--by", by], number));
-                sleep(Duration::from_millis(if by.is_some() { 400 } else { 0 }));
+            let one = |by_it: bool| {
+                let _watching = by_it.then(|| bench.watching(&["--by", by], number));
+                sleep(Duration::from_millis(if by_it { 400 } else { 0 }));
                 redis_benchmark()
             };
-            lines.push(line(&name, most, || one(Some(by)) / one(None)));
+            lines.push(line(&name, most, one));
         }
     }
     lines
 }
 
-fn line(what: &str, most: f64, mut ratio: impl FnMut() -> f64) -> Line {
-    let ratios: Vec<Vec<(f64, f64)>> = (0..TURNS).map(|_| vec![(1.0, ratio())]).collect();
+/// Seconds with counting and without, in turns of which every other one goes backwards.
+fn line(what: &str, most: f64, mut seconds: impl FnMut(bool) -> f64) -> Line {
+    let mut pair = |turn: usize| {
+        let first = turn % 2 == 0;
+        let (one, other) = (seconds(first), seconds(!first));
+        vec![if first { (other, one) } else { (one, other) }]
+    };
+    let ratios: Vec<Vec<(f64, f64)>> = (0..TURNS).map(&mut pair).collect();
     let found = paired_ratio(&ratios).and_then(|ratio| Ok((ratio.estimate(), ratio.interval(0.95)?)));
     let (found, holds) = match found {
         Ok((estimate, interval)) => {
@@ -58,7 +64,7 @@ fn line(what: &str, most: f64, mut ratio: impl FnMut() -> f64) -> Line {
 
 /// Seconds of a ping-pong, watched or not.
 fn one_ping_pong(bench: &Bench, by: Option<&str>) -> f64 {
-    let words = bench.example("changes", &["pipe", "400000", "after"]);
+    let words = bench.example("changes", &["pipe", "1600000", "after"]);
     let begun = Instant::now();
     let mut program = Command::new(&words[0]);
     let mut program =
@@ -72,7 +78,7 @@ fn one_ping_pong(bench: &Bench, by: Option<&str>) -> f64 {
 fn redis_benchmark() -> f64 {
     let begun = Instant::now();
     let mut load = Command::new("redis-benchmark");
-    load.args(["-p", "7791", "-t", "set", "-n", "200000", "-c", "20", "-q"])
+    load.args(["-p", "7791", "-t", "set", "-n", "600000", "-c", "20", "-q"])
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     let _ = load.status();

@@ -102,8 +102,10 @@ pub mod thread {
     pub const WAKES_ACROSS: i16 = 344;
     /// When it left its processor for ever; 0 before. Its processor time is complete then, and not before.
     pub const LEFT: i16 = 352;
+    /// The address of what the kernel knows it by, from its end on.
+    pub const TASK: i16 = 360;
     /// Bytes.
-    pub const SIZE: usize = 360;
+    pub const SIZE: usize = 368;
 }
 
 /// Which calls are counted together.

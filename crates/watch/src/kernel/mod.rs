@@ -38,7 +38,7 @@ pub use harvest::Seen;
 pub use own::{Own, Slot, Totals};
 pub use watch::Watch;
 
-/// As long as it takes at the most from one program at a switch to the next.
+/// As long as it takes at the most until a program at a switch is over.
 const LEAVES: Duration = Duration::from_millis(1);
 /// A thread that ended so long ago has left its processor, even if nobody saw that.
 const LAST_SWITCH: Duration = Duration::from_secs(1);
@@ -87,7 +87,7 @@ impl Kernel {
         let fields = Fields::found().map_err(Error::Missing)?;
         let maps = Maps::new(detail).map_err(|e| failed("making their memory", e))?;
         let lives = [
-            ("sched_switch", lives::leaves(&maps, &fields)),
+            ("sched_process_free", lives::freed(&maps, &fields)),
             ("sched_process_exit", lives::ends(&maps, &fields)),
             ("sched_process_exec", lives::becomes(&maps, &fields)),
             ("sched_process_fork", lives::begins(&maps, &fields, processes)),
@@ -242,6 +242,12 @@ impl Kernel {
         all
     }
 
+    /// Whether the processor time of all that have ended is known to their last moment.
+    fn is_settled(&self) -> bool {
+        let has = |slot, what| self.maps.threads.get(slot, word(what)) != 0;
+        self.taken().all(|slot| !has(slot, thread::DIED) || has(slot, thread::LEFT))
+    }
+
     /// The processes that are watched.
     pub fn processes(&self) -> BTreeSet<u32> {
         let alive = self.taken().filter(|slot| self.maps.threads.get(*slot, word(thread::DIED)) == 0);
@@ -263,7 +269,7 @@ impl Kernel {
             let when = self.maps.threads.get(slot, word(what));
             when != 0 && when <= now.saturating_sub(ago.as_nanos() as u64)
         };
-        // Who has just left: the program that counts switches may be at it.
+        // Who has just left: the program at its last switch may be at it.
         let just = if self.counting.is_empty() { Duration::ZERO } else { LEAVES };
         for slot in self.taken() {
             if !is(slot, thread::LEFT, just) && !is(slot, thread::DIED, LAST_SWITCH) {

@@ -1,22 +1,21 @@
 //! A processor goes from one thread to another, and somebody is woken.
 
-use std::os::fd::AsFd;
-
-use tollway_bpf::assembler::Register::{R0, R1, R2, R3, R6, R7, R8, R9, R10};
+use tollway_bpf::assembler::Register::{R0, R1, R3, R6, R7, R8, R9, R10};
 use tollway_bpf::assembler::{Assembler, Helper, Operation, When, Width};
 
 use super::layout::{processor, thread};
-use super::runs::{NUMBER, SLOT, add, if_counting, look_up, one_more, read, remember, who_is, who_runs};
+use super::lives::left;
+use super::runs::{SLOT, add, if_counting, look_up, one_more, read, remember, who_is, who_runs};
 use super::{Fields, Maps};
 
 /// What a task's state has when it leaves for ever (`TASK_DEAD`, include/linux/sched.h).
-pub(super) const DEAD: i32 = 0x80;
+const DEAD: i32 = 0x80;
 
 /// `sched_switch(preempted, from, to, state of from)`.
 pub(super) fn switched(maps: &Maps, fields: &Fields) -> Vec<u64> {
     let mut program = Assembler::new();
     let out = program.label();
-    let (comes, stays_ready, lives, in_no_call, not_away) =
+    let (comes, stays_ready, dies, in_no_call, not_away) =
         (program.label(), program.label(), program.label(), program.label(), program.label());
     let (not_moved, across, nobody) = (program.label(), program.label(), program.label());
     if_counting(&mut program, maps, out);
@@ -30,18 +29,13 @@ pub(super) fn switched(maps: &Maps, fields: &Fields) -> Vec<u64> {
     program.call(Helper::Nanoseconds).store(Width::Double, R7, thread::OUT, R0);
     program.place(in_no_call).load(Width::Double, R1, R6, 0).constant(Operation::And, R1, 0xff);
     program.jump_if(When::Different, R1, 0, stays_ready);
-    program.load(Width::Double, R9, R6, 24).jump_if(When::Equal, R9, 0, stays_ready);
+    program.load(Width::Double, R8, R6, 24).jump_if(When::Equal, R8, 0, stays_ready);
     one_more(&mut program, R7, thread::VOLUNTARY);
     one_more(&mut program, R7, thread::SLEPT);
-    program.jump_if(When::AnyBit, R9, DEAD, lives).jump(comes);
-    program.place(lives);
-    program.map(R1, maps.slots.as_fd()).register(Operation::Move, R2, R10).constant(
-        Operation::Add,
-        R2,
-        NUMBER.into(),
-    );
-    program.call(Helper::MapDelete);
-    program.store_constant(Width::Double, R7, thread::GONE, 1).jump(comes);
+    program.jump_if(When::AnyBit, R8, DEAD, dies).jump(comes);
+    program.place(dies);
+    left(&mut program, fields);
+    program.jump(comes);
     program.place(stays_ready);
     one_more(&mut program, R7, thread::INVOLUNTARY);
 

@@ -155,6 +155,11 @@ impl Watch {
         self.kernel.processes().into_iter()
     }
 
+    /// Whether all is known of those that have ended: some milliseconds after their parents have waited for them, and never where these do not.
+    pub fn is_settled(&self) -> bool {
+        self.kernel.is_settled()
+    }
+
     /// What watching costs.
     pub fn cost(&self) -> Cost {
         self.cost
