@@ -40,7 +40,7 @@ pub fn lines(bench: &Bench) -> Vec<Line> {
 /// Seconds with counting and without, in turns of which every other one goes backwards.
 fn line(what: &str, most: f64, mut seconds: impl FnMut(bool) -> f64) -> Line {
     let mut pair = |turn: usize| {
-        let first = turn % 2 == 0;
+        let first = turn.is_multiple_of(2);
         let (one, other) = (seconds(first), seconds(!first));
         vec![if first { (other, one) } else { (one, other) }]
     };
