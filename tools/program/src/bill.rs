@@ -99,7 +99,7 @@ impl Bill {
         let threads = observed.counts.in_all();
         let mut lines = Lines::default();
         for thread in &threads {
-            lines.add(thread, prices);
+            lines.add(thread, &threads, prices);
         }
         let mut lines: Vec<Line> = lines.0.into_values().collect();
         let worth = |line: &Line| line.sum.as_ref().map_or(0.0, |sum| sum.ns);
@@ -121,9 +121,9 @@ impl Bill {
 }
 
 /// What one thread's crossings come to, in nanoseconds.
-pub(crate) fn worth_of(thread: &Thread, prices: &Prices<'_>) -> f64 {
+pub(crate) fn worth_of(thread: &Thread, all: &[Thread], prices: &Prices<'_>) -> f64 {
     let mut lines = Lines::default();
-    lines.add(thread, prices);
+    lines.add(thread, all, prices);
     lines.0.values().filter_map(|line| line.sum.as_ref()).map(|sum| sum.ns).sum()
 }
 
@@ -140,6 +140,7 @@ pub(crate) fn price_of(calls: &Calls, rhythm: &Rhythm, prices: &Prices<'_>) -> O
         gives: results > 0.0,
         new_files: rhythm.new_files(calls),
         period: rhythm.period(calls),
+        has_others: rhythm.has_others,
     };
     prices.asked(&asked).map(|price| price.times(count))
 }
@@ -174,8 +175,8 @@ impl Lines {
         }
     }
 
-    fn add(&mut self, thread: &Thread, prices: &Prices<'_>) {
-        let rhythm = Rhythm::of(thread);
+    fn add(&mut self, thread: &Thread, all: &[Thread], prices: &Prices<'_>) {
+        let rhythm = Rhythm::of(thread, all);
         for calls in &thread.calls {
             self.called(calls, &rhythm, prices);
         }

@@ -1,6 +1,7 @@
 //! The bill of any program: it is watched while it runs, its crossings are priced by the tolls of this machine, and what they do not explain is shown.
 //!
 //! - [`observed`]: watches a program and keeps what was counted.
+//! - [`own_tolls`]: tolls that no crossing of a path is.
 //! - [`prices`]: what a system call on that file costs by itself, from the price list.
 //! - [`bill`]: counts × tolls against the processor time in the kernel, which is measured apart.
 //! - [`what_if`]: what could be changed, and what that would bring.
@@ -15,6 +16,7 @@ pub mod document;
 pub mod kept;
 mod names;
 pub mod observed;
+pub mod own_tolls;
 mod page;
 mod payers;
 mod per;
@@ -23,7 +25,6 @@ mod rhythm;
 mod route;
 mod terminal;
 pub mod tried;
-pub mod user_side;
 mod ways;
 pub mod what_if;
 mod words;

@@ -26,7 +26,7 @@ pub(crate) fn threads(observed: &Observed, prices: &Prices<'_>) -> Vec<Payer> {
             0 => format!("{} (ended ones of process {})", thread.name, thread.process),
             number => format!("{} ({number})", thread.name),
         },
-        ns: worth_of(thread, prices),
+        ns: worth_of(thread, &threads, prices),
     });
     sorted(payers.collect())
 }
@@ -34,8 +34,9 @@ pub(crate) fn threads(observed: &Observed, prices: &Prices<'_>) -> Vec<Payer> {
 /// Files, the dearest first: what the calls on them cost by themselves.
 pub(crate) fn files(observed: &Observed, prices: &Prices<'_>) -> Vec<Payer> {
     let mut by_file: BTreeMap<File, f64> = BTreeMap::new();
-    for thread in observed.counts.in_all() {
-        let rhythm = Rhythm::of(&thread);
+    let threads = observed.counts.in_all();
+    for thread in &threads {
+        let rhythm = Rhythm::of(thread, &threads);
         for calls in thread.calls.iter().filter(|calls| calls.file.kind != FileKind::None) {
             let ns = price_of(calls, &rhythm, prices).map_or(0.0, |price| price.ns);
             *by_file.entry(calls.file).or_default() += ns;

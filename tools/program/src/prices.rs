@@ -70,6 +70,8 @@ pub struct Asked<'a> {
     pub new_files: f64,
     /// Nanoseconds of processor time from one call of the kind to the next; `None` where that is not known.
     pub period: Option<f64>,
+    /// Whether the process has other threads, with which it shares its descriptors.
+    pub has_others: bool,
 }
 
 /// A price between two: where it is, and how far to either side it may be, as shares of the way from the one to the other.
@@ -117,7 +119,15 @@ impl Prices<'_> {
 
     /// A hot system call, by its name and file, that moves so many bytes on the average. `gives` says whether it mostly has a result that is more than 0.
     pub fn call(&self, call: &str, file: FileKind, bytes: f64, gives: bool) -> Option<Price> {
-        self.asked(&Asked { call, file, result: bytes, gives, new_files: 0.0, period: Some(0.0) })
+        self.asked(&Asked {
+            call,
+            file,
+            result: bytes,
+            gives,
+            new_files: 0.0,
+            period: Some(0.0),
+            has_others: true,
+        })
     }
 
     /// A system call as a program makes it.
@@ -127,13 +137,17 @@ impl Prices<'_> {
     /// has its toll's, one half way that from hot to cold. Where the time is not known it is hot, and may be all that is between. A kind without a cold
     /// toll is hot.
     ///
-    /// What a call costs in user mode is the program's own time, and not in it.
+    /// What a call costs in user mode is the program's own time, and not in it; nor is what descriptors cost that are shared, where they are not.
     pub fn asked(&self, asked: &Asked<'_>) -> Option<Price> {
-        let whole = self.whole_call(asked)?;
-        Some(match self.of(&user_side()) {
-            Some(user_side) => Price { keys: whole.keys.clone(), ..whole.less(&user_side) },
-            None => whole,
-        })
+        let mut price = self.whole_call(asked)?;
+        let not_in_it = [
+            self.of(&user_side()),
+            self.of(&shared_descriptors()).filter(|_| asked.file != FileKind::None && !asked.has_others),
+        ];
+        for less in not_in_it.iter().flatten() {
+            price = Price { keys: price.keys.clone(), ..price.less(less) };
+        }
+        Some(price)
     }
 
     fn whole_call(&self, asked: &Asked<'_>) -> Option<Price> {
@@ -332,6 +346,11 @@ fn channel(file: FileKind) -> (Crossing, &'static str, &'static str) {
 /// What a call costs in user mode: the toll of a call is of both sides, and the kernel's own account has this part among the program's.
 pub fn user_side() -> TollKey {
     single("user-side")
+}
+
+/// How much dearer a call on a descriptor is of a process that has several threads.
+pub fn shared_descriptors() -> TollKey {
+    single("shared-descriptors")
 }
 
 /// The tolls without which there is no bill; the preset `calls` measures them.

@@ -17,11 +17,13 @@ pub(crate) struct Rhythm {
     counts: BTreeMap<(u32, FileKind), f64>,
     /// Files that it removed.
     removed: f64,
+    /// Whether its process has other threads.
+    pub has_others: bool,
 }
 
 impl Rhythm {
-    /// Of all that a thread did.
-    pub(crate) fn of(thread: &Thread) -> Rhythm {
+    /// Of all that a thread did, which is one of these.
+    pub(crate) fn of(thread: &Thread, all: &[Thread]) -> Rhythm {
         let mut counts: BTreeMap<_, f64> = BTreeMap::new();
         for calls in &thread.calls {
             *counts.entry((calls.number, calls.file.kind)).or_default() += calls.count as f64;
@@ -31,7 +33,9 @@ impl Rhythm {
         let removed = removed.map(|calls| (calls.count - calls.failed.unwrap_or(0)) as f64).sum();
         let ticks = thread.user.zip(thread.system).map(|(user, system)| user + system);
         let ran = thread.ran.or(ticks).map(|ran| ran.as_secs_f64() * 1e9).filter(|ran| *ran > 0.0);
-        Rhythm { ran, counts, removed }
+        let same = all.iter().filter(|other| other.process == thread.process);
+        let has_others = thread.number == 0 || same.count() > 1;
+        Rhythm { ran, counts, removed, has_others }
     }
 
     fn alike(&self, calls: &Calls) -> f64 {
@@ -82,14 +86,14 @@ mod tests {
         let write = calls("write", 10);
         let all = vec![write.clone(), calls("read", 1), write.clone()];
         let thread = Thread { calls: all, ran: Some(Duration::from_micros(40)), ..Thread::default() };
-        assert_eq!(Rhythm::of(&thread).period(&write), Some(2_000.0));
-        assert_eq!(Rhythm::of(&Thread { ran: None, ..thread }).period(&write), None);
+        assert_eq!(Rhythm::of(&thread, &[]).period(&write), Some(2_000.0));
+        assert_eq!(Rhythm::of(&Thread { ran: None, ..thread }, &[]).period(&write), None);
     }
 
     #[test]
     fn as_many_files_are_new_as_are_removed() {
         let all = vec![calls("openat", 40), calls("unlink", 10), calls("fdatasync", 5)];
-        let rhythm = Rhythm::of(&Thread { calls: all.clone(), ..Thread::default() });
+        let rhythm = Rhythm::of(&Thread { calls: all.clone(), ..Thread::default() }, &[]);
         assert_eq!([0, 2].map(|at| rhythm.new_files(&all[at])), [0.25, 1.0]);
     }
 }

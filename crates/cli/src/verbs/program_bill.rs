@@ -12,9 +12,9 @@ use tollway_program_tool::command::short_name;
 use tollway_program_tool::document::BillDocument;
 use tollway_program_tool::kept::{Kept, bills_of};
 use tollway_program_tool::observed::{EachSecond, Observed, Output, observe};
+use tollway_program_tool::own_tolls;
 use tollway_program_tool::prices::{self, Prices, needed};
 use tollway_program_tool::tried::{self, try_changes};
-use tollway_program_tool::user_side;
 use tollway_store::{RunId, RunSpec, RunState, Store, Tolls};
 
 use super::work::{self, Work};
@@ -49,9 +49,8 @@ pub fn bill(arguments: &Arguments, options: &Bill) -> Result<Ending> {
     let mut store = laboratory::store(&arguments.store)?;
     let name = short_name(&program.command, program.pid);
     let spec = |title: String| spec(&lab, title, options);
-    if store.tolls(&lab.machine, Timestamp::now() - AGE)?.toll(&prices::user_side()).is_none() {
-        user_side::measure(&mut store, &spec("price list: a call's part in user mode".into()))?;
-    }
+    let known = store.tolls(&lab.machine, Timestamp::now() - AGE)?;
+    own_tolls::measure(&mut store, &known, spec)?;
     let tolls = price_list(arguments, &lab, &mut store)?;
     let interrupted = interrupt::flag()?;
     let mut kept = Kept::begin(&mut store, &spec(format!("bill of {name}")), &name)?;

@@ -1,0 +1,81 @@
+//! Tolls of a bill that no crossing of a path is: measured here, each into a run of its own.
+
+mod shared_descriptors;
+mod user_side;
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tollway_core::{Boundary, Params, Recorder, Result, Tally, TollKey, TollSource};
+use tollway_store::{NewTrial, PointSpec, PointState, RunSpec, RunState, Store};
+
+use crate::kept::PATH;
+
+/// Samples of each.
+const BLOCKS: u32 = 10;
+
+/// A toll, and how it is measured.
+struct Own {
+    toll: TollKey,
+    title: &'static str,
+    caveats: &'static str,
+    /// So many calls, and what they took of it.
+    sample: fn() -> Result<(u32, Duration)>,
+}
+
+/// Measures those that these tolls have not, in a second or two. `spec` makes a run's description of its title.
+///
+/// # Errors
+/// The store's; what is measured cannot be.
+pub fn measure(
+    store: &mut Store,
+    known: &dyn TollSource,
+    spec: impl Fn(String) -> RunSpec,
+) -> anyhow::Result<()> {
+    for own in [user_side::own(), shared_descriptors::own()] {
+        if known.toll(&own.toll).is_none() {
+            measure_one(store, &own, &spec(format!("price list: {}", own.title)))?;
+        }
+    }
+    Ok(())
+}
+
+fn measure_one(store: &mut Store, own: &Own, spec: &RunSpec) -> anyhow::Result<()> {
+    let run = store.begin_run(spec)?;
+    let point = PointSpec {
+        side: None,
+        path: PATH.into(),
+        variant: own.toll.kind.clone().unwrap_or_default(),
+        params: Params::new(),
+        operation: "call".into(),
+        toll: Some(own.toll.clone()),
+        boundary: Some(Boundary::UserKernel),
+        gates: Vec::new(),
+        changes: None,
+        yields: Vec::new(),
+        headline: false,
+        title: own.title.into(),
+        caveats: own.caveats.into(),
+    };
+    let [point] = store.add_points(run, &[point])?[..] else { return Ok(()) };
+    for block in 0..BLOCKS {
+        let (calls, took) = (own.sample)()?;
+        let mut recorder = Recorder::new();
+        recorder.set_batch(calls);
+        recorder.sample((took.as_secs_f64() * spec.hz) as u64);
+        let trial = NewTrial {
+            block,
+            ordinal: 0,
+            started: Timestamp::now(),
+            spread: recorder.spread(),
+            noise: None,
+            tally: Tally::default(),
+            meters: serde_json::Value::Null,
+            lost_ticks: 0.0,
+            actors: Vec::new(),
+        };
+        store.record_trial(point, &trial)?;
+    }
+    store.set_point_state(point, &PointState::Done)?;
+    Ok(store.end_run(run, RunState::Complete, Timestamp::now())?)
+}
