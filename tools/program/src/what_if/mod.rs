@@ -92,7 +92,10 @@ fn gatherable(bill: &Bill) -> impl Iterator<Item = (&Line, &str, FileKind)> {
     })
 }
 
-/// Whether one end asks and the other answers on such files: it is a channel, and there are about as many reads as writes.
+/// The least share of calls on which anybody sleeps or is woken, where two talk: a program that reads what it wrote itself waits for nobody.
+const WAITED: f64 = 0.01;
+
+/// Whether one end asks and the other answers on such files: it is a channel, there are about as many reads as writes, and somebody waits.
 fn talks(bill: &Bill, file: FileKind) -> bool {
     let is_channel =
         matches!(file, FileKind::Tcp | FileKind::Udp | FileKind::Unix | FileKind::Socket | FileKind::Pipe);
@@ -102,7 +105,11 @@ fn talks(bill: &Bill, file: FileKind) -> bool {
         of.map(|(line, ..)| line.count - line.failed).sum()
     };
     let (reads, writes) = (moved(true), moved(false));
-    is_channel && reads.min(writes) > TURNS * reads.max(writes)
+    let waits: f64 = calls(bill)
+        .filter(|(_, call, on)| *on == file || waits_for_several(call))
+        .map(|(line, ..)| line.waits)
+        .sum();
+    is_channel && reads.min(writes) > TURNS * reads.max(writes) && waits > WAITED * (reads + writes)
 }
 
 /// Messages between ends of which one asks and the other answers.
