@@ -95,7 +95,7 @@ pub enum Verb {
     Run(Run),
     /// Measure presets of a path, or your own.
     Measure(Measure),
-    /// What an operation of a path costs gate by gate, against what it costs end to end.
+    /// What a program, or an operation of a path, pays crossing by crossing, against what it costs in all.
     Bill(Bill),
     /// What has become of published claims: runs what tests them, writes REPRODUCTION.md.
     Reproduce(Reproduce),
