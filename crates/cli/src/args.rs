@@ -95,7 +95,7 @@ pub enum Verb {
     Run(Run),
     /// Measure presets of a path, or your own.
     Measure(Measure),
-    /// What a program, or an operation of a path, pays crossing by crossing, against what it costs in all.
+    /// What a program, or an operation of a path, pays crossing by crossing.
     Bill(Bill),
     /// What has become of published claims: runs what tests them, writes REPRODUCTION.md.
     Reproduce(Reproduce),
