@@ -2,18 +2,6 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tollway_core::{Placement, Result};
-
-use crate::bill::{Bill, Line, Of};
-use crate::observed::Observed;
-use crate::payers::{self, Payer, word};
-use crate::per::Per;
-use crate::prices::{Price, Prices};
-use crate::tried::TriedDocument;
-use crate::what_if;
-
-/// Payers that are named of each kind.
-const NAMED: usize = 5;
 
 /// A program's bill. Times are nanoseconds of processor time over all the time that it was watched, where nothing else is said; intervals are of 95 %.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -146,105 +134,52 @@ pub struct PayerDocument {
     pub ns: f64,
 }
 
-impl BillDocument {
-    /// Of a program that was watched, by these prices.
-    ///
-    /// # Errors
-    /// What it is to be divided by makes no sense.
-    pub fn of(observed: &Observed, prices: &Prices<'_>, per: Option<&str>) -> Result<BillDocument> {
-        let bill = Bill::of(observed, prices);
-        let per = Per::of(per, observed)?;
-        let some = |payers: Vec<Payer>| {
-            let named = payers.into_iter().take(NAMED);
-            named.map(|payer| PayerDocument { name: payer.name, ns: payer.ns }).collect()
-        };
-        Ok(BillDocument {
-            schema_version: 1,
-            program: observed.title.clone(),
-            watching: watching(observed, &bill),
-            exit_code: observed.code(),
-            per: per.unit,
-            count: per.count,
-            explained: time(&bill.explained),
-            kernel: bill.kernel.map(|kernel| TimeDocument { ns: kernel.ns, lo: kernel.lo, hi: kernel.hi }),
-            is_sampled: bill.kernel.is_some_and(|kernel| kernel.is_sampled),
-            unexplained: bill.kernel.map(|kernel| kernel.ns - bill.explained.ns),
-            user: bill.user,
-            ran: bill.ran,
-            steal: observed.steal,
-            what_if: what_if::all(&bill, prices),
-            tried: Vec::new(),
-            threads: some(payers::threads(observed, prices)),
-            files: some(payers::files(observed, prices)),
-            lines: bill.lines.iter().map(LineDocument::of).collect(),
-        })
-    }
-
-    /// How much of the kernel's time the lines explain; `None` where there was none.
-    pub fn explained_share(&self) -> Option<f64> {
-        self.kernel.filter(|kernel| kernel.ns > 0.0).map(|kernel| self.explained.ns / kernel.ns)
-    }
+/// A change that was tried.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TriedDocument {
+    /// Its name.
+    pub name: String,
+    /// How often the program was started as it is, and with the change.
+    pub rounds: u32,
+    /// What it was foretold to save of the program's processor time; absent where nothing was foretold.
+    pub foretold: Option<ShareDocument>,
+    /// What it saved of it; less than 0 where it cost some.
+    pub saved: ShareDocument,
+    /// What it was foretold to save of the time that goes by.
+    pub foretold_sooner: Option<ShareDocument>,
+    /// What it saved of that.
+    pub sooner: ShareDocument,
+    /// Whether measured and foretold agree, of the time that goes by where that was foretold, else of processor time: within a fifth, or their intervals overlap.
+    /// Absent where nothing was foretold, or what was measured is too uncertain to say.
+    pub holds: Option<bool>,
 }
 
-impl LineDocument {
-    fn of(line: &Line) -> LineDocument {
-        let each =
-            line.sum.as_ref().filter(|_| line.count > 0.0).map(|sum| time(&sum.times(1.0 / line.count)));
-        LineDocument {
-            what: what(&line.of),
-            count: line.count,
-            failed: line.failed,
-            bytes: line.bytes,
-            each,
-            sum: line.sum.as_ref().map(time),
-            at_least: line.sum.as_ref().is_some_and(|sum| sum.at_least),
-            inside: line.inside,
-            away: line.away,
-            tolls: line.sum.as_ref().map(|sum| sum.keys.clone()).unwrap_or_default(),
+/// A share with its interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ShareDocument {
+    /// The estimate.
+    pub share: f64,
+    /// Its lower end.
+    pub lo: f64,
+    /// Its upper end.
+    pub hi: f64,
+}
+
+impl TriedDocument {
+    /// What became of the prediction, in a word.
+    pub fn verdict(&self) -> &'static str {
+        match self.holds {
+            Some(true) => "holds",
+            Some(false) => "does not hold",
+            None if self.foretold.is_none() && self.foretold_sooner.is_none() => "there was none",
+            None => "too noisy to say",
         }
     }
 }
 
-fn watching(observed: &Observed, bill: &Bill) -> WatchingDocument {
-    let ns = |time: std::time::Duration| time.as_secs_f64() * 1e9;
-    let cost = observed.cost_of_counting() * 1e9;
-    WatchingDocument {
-        by: observed.by.into(),
-        watched_s: observed.counts.watched.as_secs_f64(),
-        counted_s: observed.counts.counted.as_secs_f64(),
-        lost: observed.counts.lost,
-        call_ns: observed.cost.map(|cost| ns(cost.call)),
-        call_on_file_ns: observed.cost.map(|cost| ns(cost.call_on_file)),
-        share: if bill.ran > 0.0 { cost / bill.ran } else { 0.0 },
-        unseen: observed.unseen.clone(),
-        disturbs: observed.disturbs,
-    }
-}
-
-pub(crate) fn time(price: &Price) -> TimeDocument {
-    TimeDocument { ns: price.ns, lo: price.lo, hi: price.hi }
-}
-
-/// A line's name.
-fn what(of: &Of) -> String {
-    let from = |placement: &Placement| match placement {
-        Placement::Same => "on the same core",
-        Placement::Across => "from another core",
-    };
-    match of {
-        Of::Call(call, file) => match word(*file) {
-            "" => call.clone(),
-            file => format!("{call} · {file}"),
-        },
-        Of::Wake(Placement::Same) => "waking who slept on the same core".into(),
-        Of::Wake(Placement::Across) => "waking who slept on another core".into(),
-        Of::Sleep(placement) => format!("sleep, woken {}", from(placement)),
-        Of::Preemption => "switches against its will".into(),
-        Of::Fault => "minor page faults".into(),
-        Of::MajorFault => "major page faults".into(),
-        Of::Signal => "signals delivered".into(),
-        Of::Interrupt => "interrupts taken".into(),
-        Of::Operation => "io_uring operations".into(),
-        Of::Exit => "exits of virtual processors".into(),
+impl BillDocument {
+    /// How much of the kernel's time the lines explain; `None` where there was none.
+    pub fn explained_share(&self) -> Option<f64> {
+        self.kernel.filter(|kernel| kernel.ns > 0.0).map(|kernel| self.explained.ns / kernel.ns)
     }
 }

@@ -11,6 +11,7 @@
 
 pub mod args;
 pub mod bill;
+mod billed;
 pub mod command;
 pub mod document;
 pub mod kept;

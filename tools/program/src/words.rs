@@ -3,8 +3,9 @@
 use tollway_report::columns::printable;
 use tollway_report::number::{count, percent, time};
 
-use crate::document::{BillDocument, LineDocument, TimeDocument, WhatIfDocument};
-use crate::tried::{ShareDocument, TriedDocument};
+use crate::document::{
+    BillDocument, LineDocument, ShareDocument, TimeDocument, TriedDocument, WhatIfDocument,
+};
 
 /// The longest bar, in characters.
 const BAR: f64 = 16.0;

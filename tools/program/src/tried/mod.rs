@@ -10,14 +10,12 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use tollway_core::{Error, Result};
 use tollway_stats::paired_ratio;
 
 use crate::args::{Program, Try};
 use crate::command;
-use crate::document::{BillDocument, TimeDocument};
+use crate::document::{BillDocument, ShareDocument, TimeDocument, TriedDocument};
 
 pub(crate) use made::KEPT;
 use made::Made;
@@ -27,49 +25,6 @@ const NEAR: f64 = 0.2;
 
 /// An interval of a share that is wider says nothing.
 const WIDE: f64 = 0.3;
-
-/// A change that was tried.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct TriedDocument {
-    /// Its name.
-    pub name: String,
-    /// How often the program was started as it is, and with the change.
-    pub rounds: u32,
-    /// What it was foretold to save of the program's processor time; absent where nothing was foretold.
-    pub foretold: Option<ShareDocument>,
-    /// What it saved of it; less than 0 where it cost some.
-    pub saved: ShareDocument,
-    /// What it was foretold to save of the time that goes by.
-    pub foretold_sooner: Option<ShareDocument>,
-    /// What it saved of that.
-    pub sooner: ShareDocument,
-    /// Whether measured and foretold agree, of the time that goes by where that was foretold, else of processor time: within a fifth, or their intervals overlap.
-    /// Absent where nothing was foretold, or what was measured is too uncertain to say.
-    pub holds: Option<bool>,
-}
-
-/// A share with its interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ShareDocument {
-    /// The estimate.
-    pub share: f64,
-    /// Its lower end.
-    pub lo: f64,
-    /// Its upper end.
-    pub hi: f64,
-}
-
-impl TriedDocument {
-    /// What became of the prediction, in a word.
-    pub fn verdict(&self) -> &'static str {
-        match self.holds {
-            Some(true) => "holds",
-            Some(false) => "does not hold",
-            None if self.foretold.is_none() && self.foretold_sooner.is_none() => "there was none",
-            None => "too noisy to say",
-        }
-    }
-}
 
 /// One start of the program: seconds.
 #[derive(Clone, Copy)]

@@ -1,37 +1,8 @@
-//! What was counted: of each thread its calls by number and file, and its other crossings. `None` is what a way of counting cannot see; it is never 0.
+//! Sums and differences of what was counted.
 
 use std::time::Duration;
 
-/// What was counted of all who were watched, from the beginning on.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Counts {
-    /// Each thread that was seen, the ended ones as well.
-    pub threads: Vec<Thread>,
-    /// Of that, what was counted as long as everything was: before the first pause between slices of time.
-    pub exact: Vec<Thread>,
-    /// For how long they were watched.
-    pub watched: Duration,
-    /// For how long of that it was counted: less, where it is counted in slices of time.
-    pub counted: Duration,
-    /// How often what was counted since the first pause really happened: more often, where it is counted in slices. Switches, page faults and processor time are
-    /// always of all the time.
-    pub scale: f64,
-    /// What there was no room for: threads, and calls by number and file, that are in no count.
-    pub lost: u64,
-}
-
-impl Default for Counts {
-    fn default() -> Counts {
-        Counts {
-            threads: Vec::new(),
-            exact: Vec::new(),
-            watched: Duration::ZERO,
-            counted: Duration::ZERO,
-            scale: 1.0,
-            lost: 0,
-        }
-    }
-}
+use super::{Calls, Counts, Moments, Thread};
 
 impl Counts {
     /// What was counted since an earlier moment of the same watching.
@@ -75,27 +46,6 @@ fn since(threads: &[Thread], earlier: &[Thread]) -> Vec<Thread> {
     left
 }
 
-/// A thread.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Thread {
-    /// Its number; 0 is several of one process and name that have ended.
-    pub number: u32,
-    /// Its process' number.
-    pub process: u32,
-    /// The name that the kernel keeps of it (`comm`), the last one that it had; empty where it ended too soon to be asked.
-    pub name: String,
-    /// Its system calls, by number and file.
-    pub calls: Vec<Calls>,
-    /// Its other crossings.
-    pub moments: Moments,
-    /// Processor time in user mode, as the kernel's ticks found it: sampled, 100 to 1000 times a second.
-    pub user: Option<Duration>,
-    /// Processor time in the kernel, as the kernel's ticks found it.
-    pub system: Option<Duration>,
-    /// Processor time, exactly.
-    pub ran: Option<Duration>,
-}
-
 impl Thread {
     /// Adds what another thread did.
     pub fn add(&mut self, other: &Thread) {
@@ -110,9 +60,7 @@ impl Thread {
         self.system = sum(self.system, other.system);
         self.ran = sum(self.ran, other.ran);
     }
-}
 
-impl Thread {
     /// Of what is counted in slices of time, so many times as much; nothing of what is always of all the time.
     fn times(&self, scale: f64) -> Thread {
         let calls = self.calls.iter().map(|calls| calls.times(scale)).collect();
@@ -267,103 +215,6 @@ fn sum<T: std::ops::Add<Output = T>>(one: Option<T>, other: Option<T>) -> Option
         (Some(one), Some(other)) => Some(one + other),
         (one, other) => one.or(other),
     }
-}
-
-/// System calls of one number on one file.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Calls {
-    /// The number of the call (asm/unistd_64.h); [`u32::MAX`] is all of which the number was not told. Calls of other tables (of 32 bits, by `int 0x80` or a 32-bit
-    /// program, and x32) are all together under one that this table has not: by the kernel's tracepoints the last of
-    /// [`NUMBERS`](crate::kernel::layout::NUMBERS).
-    pub number: u32,
-    /// What the call's first argument leads to, where that is a descriptor.
-    pub file: File,
-    /// Calls that came back, and those that never do (`exit`, or `execve`, which comes back in another program).
-    pub count: u64,
-    /// Those of them that failed.
-    pub failed: Option<u64>,
-    /// Sum of their results that are more than 0: bytes, of calls that move some.
-    pub results: Option<u64>,
-    /// How long they were in the kernel and on a processor.
-    pub inside: Option<Duration>,
-    /// How long they were away from it.
-    pub away: Option<Duration>,
-    /// How often they left it to wait.
-    pub slept: Option<u64>,
-    /// How many they woke that had slept on the same processor.
-    pub woke_here: Option<u64>,
-    /// How many they woke that had slept on another one.
-    pub woke_across: Option<u64>,
-}
-
-/// A file that a call is made on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct File {
-    /// What it is.
-    pub kind: FileKind,
-    /// Its inode's number; 0 where that is not known.
-    pub inode: u64,
-}
-
-/// What a file is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum FileKind {
-    /// The call is on no file, or on none that is open.
-    #[default]
-    None,
-    /// A pipe, with a name or without.
-    Pipe,
-    /// A Unix socket.
-    Unix,
-    /// A TCP socket.
-    Tcp,
-    /// A UDP socket.
-    Udp,
-    /// Another socket.
-    Socket,
-    /// A file of a file system.
-    Regular,
-    /// A folder.
-    Folder,
-    /// /dev/null.
-    Null,
-    /// /dev/zero.
-    Zero,
-    /// A terminal.
-    Terminal,
-    /// Another character device.
-    Character,
-    /// A block device.
-    Block,
-    /// A file without a name: an eventfd, a timerfd, an epoll.
-    Anonymous,
-}
-
-/// Crossings that are no system calls.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Moments {
-    /// Switches away because it had to wait.
-    pub voluntary: Option<u64>,
-    /// Switches away although it had work.
-    pub involuntary: Option<u64>,
-    /// Times that it was woken from the processor on which it then ran.
-    pub woken_here: Option<u64>,
-    /// Times that it was woken from another one.
-    pub woken_across: Option<u64>,
-    /// Page faults that no disk was asked for.
-    pub minor: Option<u64>,
-    /// Page faults that waited for a disk.
-    pub major: Option<u64>,
-    /// Signals that were delivered.
-    pub signals: Option<u64>,
-    /// Interrupts while it ran.
-    pub interrupts: Option<u64>,
-    /// Operations that it gave to io_uring.
-    pub operations: Option<u64>,
-    /// Exits of the virtual processor that it runs.
-    pub exits: Option<u64>,
-    /// Times that it went on on another processor.
-    pub migrations: Option<u64>,
 }
 
 #[cfg(test)]
