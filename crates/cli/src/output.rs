@@ -55,6 +55,13 @@ pub fn width() -> Option<usize> {
     wide.filter(|columns| *columns > 0 && out.is_terminal())
 }
 
+/// How many rows the terminal has that results go to; `None` where they go elsewhere.
+pub fn height() -> Option<usize> {
+    let out = io::stdout();
+    let size = rustix::termios::tcgetwinsize(&out).ok().map(|size| usize::from(size.ws_row));
+    size.filter(|rows| *rows > 0 && out.is_terminal())
+}
+
 /// How many columns the terminal has that is told beside results; `None` where that goes elsewhere.
 pub fn width_of_errors() -> Option<usize> {
     let err = io::stderr();

@@ -158,7 +158,7 @@ pub(crate) fn paint(text: &str, style: Style) -> String {
 }
 
 /// Wraps at spaces, but not between a number and its unit; a word wider than the room stands on a line of its own.
-pub(crate) fn wrap(text: &str, room: Option<usize>) -> Vec<String> {
+pub fn wrap(text: &str, room: Option<usize>) -> Vec<String> {
     let Some(room) = room else { return vec![text.into()] };
     let mut lines = vec![String::new()];
     for word in glued(text).split(' ') {

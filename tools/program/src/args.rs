@@ -125,6 +125,10 @@ impl Program {
                 "give its command line behind `--`",
             );
         }
+        let is_again = |(at, change): (usize, &Try)| self.tries[..at].contains(change);
+        if self.tries.iter().enumerate().any(is_again) {
+            return refused("--try", "a change is named twice", "name each once");
+        }
         if self.children && self.pid.is_none() {
             return refused(
                 "--children",

@@ -26,6 +26,8 @@ pub enum Of {
     Wake(Placement),
     /// Going to sleep and coming back, woken from the same processor or from another.
     Sleep(Placement),
+    /// The same, where it is not known who woke it.
+    AnySleep,
     /// A processor taken away while there was work.
     Preemption,
     /// Page faults that no disk is asked for.
@@ -127,9 +129,17 @@ pub(crate) fn worth_of(thread: &Thread, all: &[Thread], prices: &Prices<'_>) -> 
     lines.0.values().filter_map(|line| line.sum.as_ref()).map(|sum| sum.ns).sum()
 }
 
+/// The call's name; what /proc tells in sum are those that move bytes.
+fn name_of(calls: &Calls) -> &'static str {
+    match calls.number {
+        u32::MAX => "reads and writes",
+        number => numbers::name(number).unwrap_or("unknown"),
+    }
+}
+
 /// What calls of a thread on a file come to by themselves.
 pub(crate) fn price_of(calls: &Calls, rhythm: &Rhythm, prices: &Prices<'_>) -> Option<Price> {
-    let call = numbers::name(calls.number).unwrap_or("unknown");
+    let call = name_of(calls);
     let count = calls.count as f64;
     let done = (calls.count - calls.failed.unwrap_or(0)) as f64;
     let results = calls.results.unwrap_or(0) as f64;
@@ -183,6 +193,7 @@ impl Lines {
         let many = |count: Option<u64>| count.unwrap_or(0) as f64;
         let moments = &thread.moments;
         let (here, across) = (many(moments.woken_here), many(moments.woken_across));
+        let is_told = moments.woken_here.is_some();
         let here = if here + across > 0.0 { here / (here + across) } else { 0.0 };
         // All sleeps are known; on which files they were, of those that were counted.
         let mut slept: BTreeMap<FileKind, f64> = BTreeMap::new();
@@ -195,6 +206,10 @@ impl Lines {
         }
         for (file, part) in slept {
             let sleeps = many(moments.voluntary) * part / all.max(1.0);
+            if !is_told {
+                self.passed(Of::AnySleep, sleeps, prices.any_sleep(file));
+                continue;
+            }
             for (placement, share) in [(Placement::Same, here), (Placement::Across, 1.0 - here)] {
                 self.passed(Of::Sleep(placement), sleeps * share, prices.sleep(file, placement));
             }
@@ -209,7 +224,7 @@ impl Lines {
     }
 
     fn called(&mut self, calls: &Calls, rhythm: &Rhythm, prices: &Prices<'_>) {
-        let name = numbers::name(calls.number).unwrap_or("unknown");
+        let name = name_of(calls);
         let many = |count: Option<u64>| count.unwrap_or(0) as f64;
         let long = |time: Option<Duration>| time.map(|time| time.as_secs_f64() * 1e9);
         let price = price_of(calls, rhythm, prices);

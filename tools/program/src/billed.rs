@@ -101,6 +101,7 @@ fn what(of: &Of) -> String {
         Of::Wake(Placement::Same) => "waking who slept on the same core".into(),
         Of::Wake(Placement::Across) => "waking who slept on another core".into(),
         Of::Sleep(placement) => format!("sleep, woken {}", from(placement)),
+        Of::AnySleep => "sleep".into(),
         Of::Preemption => "switches against its will".into(),
         Of::Fault => "minor page faults".into(),
         Of::MajorFault => "major page faults".into(),

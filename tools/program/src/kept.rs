@@ -12,8 +12,9 @@ use crate::document::{BillDocument, LineDocument};
 
 /// The path of such points.
 pub const PATH: &str = "program";
-/// The point that keeps the bill.
+/// The points of which one keeps the bill: the kernel's time, or where that was not measured what the tolls come to.
 const KERNEL: &str = "kernel-time";
+const TOLLS: &str = "tolls";
 /// The bill, in what is kept around that point's trial.
 const BILL: &str = "bill";
 
@@ -47,10 +48,12 @@ impl Kept {
     /// The store's.
     pub fn add(&mut self, store: &mut Store, bill: &BillDocument) -> Result<()> {
         let meters = serde_json::json!({ BILL: bill });
-        // What was not measured has no figure, but its bill is kept.
-        let kernel = bill.kernel.map_or(bill.explained.ns, |kernel| kernel.ns);
+        let first = match bill.kernel {
+            Some(kernel) => (KERNEL, "processor time in the kernel", kernel.ns, meters),
+            None => (TOLLS, "sum of the tolls", bill.explained.ns, meters),
+        };
         let whole = [
-            (KERNEL, "processor time in the kernel", kernel, meters),
+            first,
             ("user-time", "processor time in user mode", bill.user.unwrap_or(0.0), serde_json::Value::Null),
             ("elapsed", "time that went by", bill.watching.watched_s * 1e9, serde_json::Value::Null),
         ];
@@ -89,7 +92,8 @@ impl Kept {
         (tally, meters): (Tally, serde_json::Value),
     ) -> Result<()> {
         let ticks = ns / 1e9 * self.hz;
-        if ticks < 1.0 {
+        // A program that did nothing has a bill all the same.
+        if ticks < 1.0 && meters.is_null() {
             return Ok(());
         }
         let mut params = Params::new().with("program", Value::Text(self.program.clone()));
@@ -122,7 +126,7 @@ impl Kept {
         };
         let mut recorder = Recorder::new();
         recorder.set_batch((bill.count.round() as u64).clamp(1, u64::from(u32::MAX)) as u32);
-        recorder.sample(ticks.round() as u64);
+        recorder.sample(ticks.round().max(1.0) as u64);
         let trial = NewTrial {
             block: self.block,
             ordinal: 0,
@@ -144,11 +148,11 @@ impl Kept {
 /// The store's.
 pub fn bills_of(store: &Store, run: RunId) -> Result<Vec<BillDocument>> {
     let points = store.points(run)?;
-    let Some(point) = points.iter().find(|point| point.spec.path == PATH && point.spec.variant == KERNEL)
-    else {
-        return Ok(Vec::new());
-    };
-    let mut trials = store.trials_of(point.id)?;
+    let keeps = |variant: &str| variant == KERNEL || variant == TOLLS;
+    let mut trials = Vec::new();
+    for point in points.iter().filter(|point| point.spec.path == PATH && keeps(&point.spec.variant)) {
+        trials.extend(store.trials_of(point.id)?);
+    }
     trials.sort_by_key(|trial| trial.block);
     let bills =
         trials.into_iter().filter_map(|trial| serde_json::from_value(trial.meters.get(BILL)?.clone()).ok());

@@ -15,8 +15,8 @@ use crate::command;
 use crate::names::Names;
 use crate::ways::Way;
 
-/// How long a program that was started has to end when a person interrupts.
-const TO_END: Duration = Duration::from_secs(5);
+/// How long a program that was started may take to end by itself when a person interrupts: what is typed at its terminal it gets as well.
+const BY_ITSELF: Duration = Duration::from_secs(1);
 /// How long it is slept at the most: a person who interrupts does not wait longer.
 const NAP: Duration = Duration::from_millis(100);
 /// How long it is waited at the most until all is known of those that have ended, and how often it is asked.
@@ -94,6 +94,7 @@ pub fn observe(
     let until = options.long.map(|long| begun + long);
     let (mut told, mut told_at) = (Counts::default(), begun);
     let mut interrupted_at: Option<Instant> = None;
+    let mut counts = None;
     loop {
         let mut nap = way.tick()?.min(NAP);
         if let Some(until) = until {
@@ -112,26 +113,32 @@ pub fn observe(
             each_second(&observed)?;
             (told, told_at) = (counts, now);
         }
-        if until.is_some_and(|until| until <= now) {
+        let is_interrupted = interrupted.load(Ordering::Relaxed);
+        let since = is_interrupted.then(|| *interrupted_at.get_or_insert(now));
+        let is_long_ago = |since: Instant| options.pid.is_some() || now - since > BY_ITSELF;
+        if until.is_some_and(|until| until <= now) || since.is_some_and(is_long_ago) {
+            // What it does to end is not asked for.
+            counts = Some(way.counts()?);
             way.end();
             break;
         }
-        if interrupted.load(Ordering::Relaxed) {
-            // What we started in this terminal was interrupted as well, and has its time to end.
-            let since = *interrupted_at.get_or_insert(now);
-            if options.pid.is_some() || now - since > TO_END {
-                break;
-            }
-        }
     }
+    let over = Instant::now();
     observed.ended = way.status()?;
-    if observed.ended.is_some() {
-        let ended = Instant::now();
-        while !way.is_settled() && ended.elapsed() < SETTLES {
+    if observed.ended.is_some() && counts.is_none() {
+        while !way.is_settled() && over.elapsed() < SETTLES {
             std::thread::sleep(ASKED);
         }
     }
-    observed.counts = way.counts()?;
+    observed.counts = match counts {
+        Some(counts) => counts,
+        None => way.counts()?.ended(over.elapsed()),
+    };
+    if options.pid.is_none() {
+        observed.unseen.extend(way.left().map(|process| {
+            format!("process {process}, which it began and which still runs: `tollway bill --pid {process}` watches it.")
+        }));
+    }
     observed.steal = before.zip(Times::read()).and_then(|(before, now)| now.stolen_since(&before));
     Ok(observed)
 }

@@ -34,18 +34,17 @@ impl Per {
                 "give how many there were, as --per 10000",
             ));
         }
-        let number = (0..512).find(|number| numbers::name(*number) == Some(asked));
-        let Some(number) = number else {
+        if !is_call(asked) {
             return Err(refused(
                 asked,
                 "it is neither a number nor a system call",
                 "name one as in --per accept4; `man 2 syscalls` lists them",
             ));
-        };
+        }
         let threads = observed.counts.in_all();
         let calls = threads.iter().flat_map(|thread| &thread.calls);
         let done: u64 = calls
-            .filter(|calls| calls.number == number)
+            .filter(|calls| numbers::name(calls.number).is_some_and(|name| plain(name) == plain(asked)))
             .map(|calls| calls.count - calls.failed.unwrap_or(0))
             .sum();
         if done == 0 {
@@ -65,13 +64,32 @@ impl Per {
             Ok(_) => {
                 Err(refused(asked, "requests are more than none", "give how many there were, as --per 10000"))
             }
-            Err(_) if (0..512).any(|number| numbers::name(number) == Some(asked)) => Ok(()),
+            Err(_) if is_call(asked) => Ok(()),
             Err(_) => Err(refused(
                 asked,
                 "it is neither a number nor a system call",
                 "name one as in --per accept4; `man 2 syscalls` lists them",
             )),
         }
+    }
+}
+
+fn is_call(asked: &str) -> bool {
+    (0..512).any(|number| numbers::name(number).is_some_and(|name| plain(name) == plain(asked)))
+}
+
+/// What a C library calls by one name is one call here, whichever of the kernel's it makes of it.
+fn plain(name: &str) -> &str {
+    match name {
+        "accept4" => "accept",
+        "recv" => "recvfrom",
+        "send" => "sendto",
+        "ppoll" => "poll",
+        "pselect6" => "select",
+        "epoll_pwait" | "epoll_pwait2" => "epoll_wait",
+        "preadv2" => "preadv",
+        "pwritev2" => "pwritev",
+        other => other,
     }
 }
 

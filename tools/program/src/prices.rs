@@ -244,6 +244,13 @@ impl Prices<'_> {
         Some(self.of_a_hand_over(sleep.clone(), [&wake, &sleep], file, placement))
     }
 
+    /// The same, where it is not known who woke it: anywhere between both.
+    pub fn any_sleep(&self, file: FileKind) -> Option<Price> {
+        let same = self.sleep(file, Placement::Same)?;
+        let across = self.sleep(file, Placement::Across);
+        Some(across.map_or(same.clone(), |across| Part { at: 0.5, unsure: 0.5 }.between(same, &across)))
+    }
+
     /// Each by itself, less the calls by which it is measured.
     fn wake_and_sleep(&self, placement: Placement) -> Option<[Price; 2]> {
         let by_itself = |crossing, call| {

@@ -1,6 +1,6 @@
 //! A program's bill as text.
 
-use tollway_report::columns::{Align, Cell, Table, printable};
+use tollway_report::columns::{Align, Cell, Table, printable, wrap};
 use tollway_report::number::{count, percent, time};
 
 use crate::document::BillDocument;
@@ -9,18 +9,30 @@ use crate::words::{TRIED, TRIED_HEADS, TRIED_LEAD, WHAT_IF, WHAT_IF_HEADS};
 /// Lines that are shown by themselves; the rest are one.
 const SHOWN: usize = 14;
 
+fn wrapped(text: &str, width: Option<usize>) -> String {
+    wrap(text, width).join("\n")
+}
+
 impl BillDocument {
     /// For a terminal of `width` columns; `None` where the output is no terminal.
     pub fn to_text(&self, width: Option<usize>) -> String {
-        let mut text = format!("The bill of {}\n{}\n\n", printable(&self.program), self.how());
+        let (title, how) = (format!("The bill of {}", printable(&self.program)), self.how());
+        let mut text = format!("{}\n{}\n\n", wrapped(&title, width), wrapped(&how, width));
         text += &self.table(width);
         text += &self.payers();
         text += &self.changes(width);
         text += &self.tried(width);
         for note in self.notes() {
-            text += &format!("\n{}\n", printable(&note));
+            text += &format!("\n{}\n", wrapped(&printable(&note), width));
         }
         text
+    }
+
+    /// The same, cut to so many rows: what is dearest is in the first.
+    pub fn to_screen(&self, width: Option<usize>, rows: Option<usize>) -> String {
+        let text = self.to_text(width);
+        let lines = text.lines().take(rows.unwrap_or(usize::MAX).saturating_sub(1));
+        lines.map(|line| format!("{line}\n")).collect()
     }
 
     fn table(&self, width: Option<usize>) -> String {
@@ -77,7 +89,7 @@ impl BillDocument {
         for one in &self.what_if {
             let [what, saves, interval, share, how] = self.what_if_cells(one);
             table.row([what, saves, interval, share].map(Cell::plain));
-            if one.is_worth_it {
+            if self.may_be_worth_it(one) {
                 table.across(2, Cell::plain(how));
             }
         }

@@ -144,6 +144,15 @@ impl Way {
         }
     }
 
+    /// Processes that are watched and still run.
+    pub fn left(&self) -> impl Iterator<Item = u32> {
+        let left = match &self.counter {
+            Counter::Kernel(watch, _) => watch.processes().collect(),
+            Counter::Ptrace(_) | Counter::Proc(_) => Vec::new(),
+        };
+        left.into_iter().filter(|process| *process != self.number)
+    }
+
     /// Does what is due; says how long it is until something is again.
     pub fn tick(&mut self) -> Result<Duration> {
         match &mut self.counter {

@@ -3,6 +3,8 @@
 use tollway_report::columns::printable;
 use tollway_report::number::{count, percent, time};
 
+use crate::what_if::LEAST;
+
 use crate::document::{
     BillDocument, LineDocument, ShareDocument, TimeDocument, TriedDocument, WhatIfDocument,
 };
@@ -95,8 +97,11 @@ impl BillDocument {
         let (Some(kernel), Some(unexplained), Some(user)) = (self.kernel, self.unexplained, self.user) else {
             return rows;
         };
-        let measured = if self.is_sampled { span(&kernel) } else { "by stamps".into() };
-        rows.push(row("the kernel's processor time, measured, less counting", kernel.ns, measured));
+        rows.push(if self.is_sampled {
+            row("the kernel's processor time, measured, less counting", kernel.ns, span(&kernel))
+        } else {
+            row("the kernel's processor time in calls", kernel.ns, "by stamps".into())
+        });
         let share =
             self.explained_share().map_or(String::new(), |share| format!("{} explained", percent(share)));
         rows.push(match unexplained {
@@ -117,10 +122,22 @@ impl BillDocument {
             said.push(format!("{} sooner", share(sooner.ns, self.watching.watched_s * 1e9)));
         }
         if !one.is_worth_it {
-            said.push("not worth it".into());
+            said.push(match (self.may_be_worth_it(one), one.can_be_tried) {
+                (true, true) => "unsure: --try it".into(),
+                (true, false) => "unsure".into(),
+                (false, _) => "not worth it".into(),
+            });
         }
         let interval = format!("[{}, {}]", per(one.saves.lo), per(one.saves.hi));
         [one.what.clone(), per(one.saves.ns), interval, said.join(", "), one.how.clone()]
+    }
+
+    /// Whether it brings more than a hundredth by the estimate, or may for all that is known of the program's time.
+    pub(crate) fn may_be_worth_it(&self, one: &WhatIfDocument) -> bool {
+        let sooner = one.sooner.map_or(0.0, |sooner| sooner.ns);
+        one.is_worth_it
+            || one.saves.ns > LEAST * self.ran && one.saves.ns > 0.0
+            || sooner > LEAST * self.watching.watched_s * 1e9
     }
 
     /// A change that was tried: what it was foretold to bring and what it brought, of processor time and of time that went by.

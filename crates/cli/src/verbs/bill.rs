@@ -29,7 +29,7 @@ pub fn bill(arguments: &Arguments, options: &Bill) -> Result<Ending> {
         return program_bill::bill(arguments, options);
     }
     let Some(path) = &options.path else {
-        return stored(arguments, options.of.unwrap_or_default());
+        return stored(arguments, options, options.of.unwrap_or_default());
     };
     let registry = tollway_all::registry();
     let preset = preset(registry.path(path)?, &options.variant, &options.settings)?;
@@ -134,17 +134,19 @@ pub fn show_drawn(arguments: &Arguments, report: &RunReport, page: Option<&std::
 }
 
 /// Prints the bills of a run of the store.
-fn stored(arguments: &Arguments, run: i64) -> Result<Ending> {
+fn stored(arguments: &Arguments, options: &Bill, run: i64) -> Result<Ending> {
     let store = history::existing(&arguments.store)?;
-    if let Some(ending) = program_bill::stored(arguments, &store, RunId(run))? {
+    if let Some(ending) = program_bill::stored(arguments, options, &store, RunId(run))? {
         return Ok(ending);
     }
     let report = RunReport::from_store(&store, RunId(run))?;
     if report.document().bills.is_empty() {
         return Err(Error::Input {
             place: format!("run {run}"),
-            reason: "none of its points passes gates whose tolls it has".into(),
-            remedy: "`tollway bill PATH` measures one that does".into(),
+            reason: "it has no bill: none of its points passes gates whose tolls it has".into(),
+            remedy:
+                "`tollway bill PATH` and `tollway bill -- COMMAND` make one; `tollway history` lists the runs"
+                    .into(),
         }
         .into());
     }

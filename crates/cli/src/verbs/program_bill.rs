@@ -32,6 +32,7 @@ const AGAIN: &str = "\x1b[H\x1b[2J";
 pub fn bill(arguments: &Arguments, options: &Bill) -> Result<Ending> {
     let program = &options.program;
     program.check()?;
+    check(options)?;
     tried::check(program)?;
     if program.live && arguments.json {
         return Err(Error::Input {
@@ -61,20 +62,81 @@ pub fn bill(arguments: &Arguments, options: &Bill) -> Result<Ending> {
         Err(_) => RunState::Failed,
     };
     let run = kept.end(&mut store, state)?;
-    let (document, code) = watched?;
-    if let Some(file) = &options.repeats.export {
-        output::write(file, &serde_json::to_string_pretty(&document).context("writing the bill")?)?;
-    }
-    if let Some(file) = &program.html {
-        output::write(file, &document.page()?)?;
-    }
+    let Watched { document, code, failed } = watched?;
+    write(options, &document)?;
     show(arguments, program, &document, run)?;
+    // What came of the program is shown first, and then what could not be done with it.
+    failed.map_or(Ok(()), Err)?;
     Ok(code.filter(|code| *code != 0).map_or(Ending::Done, Ending::Standing))
 }
 
+/// Options of a path's bill that say nothing of a program's.
+fn check(options: &Bill) -> Result<()> {
+    let repeats = &options.repeats;
+    let of_a_path = [
+        ("--variant", !options.variant.is_empty()),
+        ("--warmup", repeats.warmup.is_some()),
+        ("--time", repeats.time.is_some()),
+        ("--dry-run", repeats.dry_run),
+        ("--strict", repeats.strict),
+    ];
+    if let Some((name, _)) = of_a_path.iter().find(|(_, is_given)| *is_given) {
+        return Err(Error::Input {
+            place: (*name).into(),
+            reason: "it is of a path's bill, not of a program's".into(),
+            remedy: "leave it out; --for says how long a program is watched".into(),
+        }
+        .into());
+    }
+    check_export(options)
+}
+
+/// What a bill can be written as.
+fn check_export(options: &Bill) -> Result<()> {
+    let Some(file) = &options.repeats.export else { return Ok(()) };
+    if file.extension().is_some_and(|ending| ending == "json") && options.program.html.as_ref() != Some(file)
+    {
+        return Ok(());
+    }
+    Err(Error::Input {
+        place: format!("--export {}", file.display()),
+        reason: "a program's bill is written as JSON".into(),
+        remedy: "give a file that ends in .json; --html writes a page".into(),
+    }
+    .into())
+}
+
+/// Writes a bill to the files that are asked for.
+fn write(options: &Bill, document: &BillDocument) -> Result<()> {
+    if let Some(file) = &options.repeats.export {
+        output::write(file, &serde_json::to_string_pretty(document).context("writing the bill")?)?;
+    }
+    if let Some(file) = &options.program.html {
+        output::write(file, &document.page()?)?;
+    }
+    Ok(())
+}
+
+/// The last bill, the program's exit code, and what could not be done of what was asked for.
+struct Watched {
+    document: BillDocument,
+    code: Option<u8>,
+    failed: Option<anyhow::Error>,
+}
+
 /// Prints the last bill of a run; `None` where it has none.
-pub fn stored(arguments: &Arguments, store: &Store, run: RunId) -> Result<Option<Ending>> {
+pub fn stored(arguments: &Arguments, options: &Bill, store: &Store, run: RunId) -> Result<Option<Ending>> {
     let Some(document) = bills_of(store, run)?.pop() else { return Ok(None) };
+    check_export(options)?;
+    if let Some(per) = &options.program.per {
+        return Err(Error::Input {
+            place: format!("--per {per}"),
+            reason: "a bill that is kept stays as it was made".into(),
+            remedy: "leave it out, or watch the program again".into(),
+        }
+        .into());
+    }
+    write(options, &document)?;
     if arguments.json {
         output::json(&document)?;
     } else {
@@ -90,7 +152,7 @@ fn watched(
     (store, kept): (&mut Store, &mut Kept),
     tolls: &Tolls,
     interrupted: &AtomicBool,
-) -> Result<(BillDocument, Option<u8>)> {
+) -> Result<Watched> {
     let program = &options.program;
     let prices = Prices(tolls);
     let output = match (program.live, arguments.json) {
@@ -98,17 +160,21 @@ fn watched(
         (false, true) => Output::Aside,
         (false, false) => Output::Its,
     };
-    let width = output::width();
+    let (width, height) = (output::width(), output::height());
     let mut each_second = |observed: &Observed| {
         let second = BillDocument::of(observed, &prices, None)?;
-        let text = format!("{AGAIN}{}", second.to_text(width));
+        let text = format!("{AGAIN}{}", second.to_screen(width, height));
         output::text(&text).map_err(|e| Error::system("showing the bill", e))
     };
-    let mut last = None;
+    let (mut last, mut failed) = (None, None);
     for _ in 0..options.repeats.runs.unwrap_or(1) {
         let each_second: Option<EachSecond<'_>> = if program.live { Some(&mut each_second) } else { None };
         let observed = observe(program, output, interrupted, each_second)?;
-        let document = BillDocument::of(&observed, &prices, program.per.as_deref())?;
+        let per = BillDocument::of(&observed, &prices, program.per.as_deref());
+        let document = per.or_else(|error| {
+            failed = Some(error.into());
+            BillDocument::of(&observed, &prices, None)
+        })?;
         kept.add(store, &document)?;
         last = Some((document, observed.code()));
         if interrupted.load(Ordering::Relaxed) {
@@ -117,9 +183,9 @@ fn watched(
     }
     let (mut document, code) = last.context("it was to be watched no times")?;
     if !program.tries.is_empty() && !interrupted.load(Ordering::Relaxed) {
-        try_changes(program, &mut document, interrupted)?;
+        failed = failed.or(try_changes(program, &mut document, interrupted).err().map(Into::into));
     }
-    Ok((document, code))
+    Ok(Watched { document, code, failed })
 }
 
 fn show(arguments: &Arguments, program: &Program, document: &BillDocument, run: RunId) -> Result<()> {

@@ -17,6 +17,12 @@ impl Counts {
         }
     }
 
+    /// The same, where whoever was watched ended so long ago.
+    pub fn ended(self, ago: Duration) -> Counts {
+        let watched = self.watched.saturating_sub(ago);
+        Counts { watched, counted: self.counted.min(watched), ..self }
+    }
+
     /// What the threads did in all, also while it was not counted: what was counted since the first pause, as often as it really happened.
     pub fn in_all(&self) -> Vec<Thread> {
         let mut all = self.threads.clone();

@@ -30,8 +30,6 @@ const LOOK: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(2);
 const SHORTEST: Duration = Duration::from_millis(50);
 
-/// A share of the time that is as good as all of it.
-const WHOLE: f64 = 0.98;
 /// So many crossings, and so many seconds of processor time, say how much of all was counted.
 const MANY: u64 = 2000;
 const RAN: f64 = 0.005;
@@ -42,7 +40,8 @@ pub struct Watch {
     children: bool,
     cost: Cost,
     allowed: Option<f64>,
-    begun: Instant,
+    /// When it first was counted.
+    begun: Option<Instant>,
     counted: Duration,
     counting_since: Option<Instant>,
     /// How long the watched had run when this stretch of counting began, and how long they ran in those before.
@@ -59,7 +58,8 @@ pub struct Watch {
     living: BTreeMap<u32, Seen>,
     ended: BTreeMap<(u32, String), Thread>,
     ended_known: Known,
-    /// How it stood before the first pause.
+    /// How it stood in the midst of the first slice, and before the first pause.
+    midst: Option<Stand>,
     exact: Option<Stand>,
 }
 
@@ -90,7 +90,7 @@ impl Watch {
             children,
             cost,
             allowed,
-            begun: now,
+            begun: None,
             counted: Duration::ZERO,
             counting_since: None,
             ran_before: Duration::ZERO,
@@ -104,6 +104,7 @@ impl Watch {
             living: BTreeMap::new(),
             ended: BTreeMap::new(),
             ended_known: Known::default(),
+            midst: None,
             exact: None,
         })
     }
@@ -184,6 +185,15 @@ impl Watch {
                 self.count()?;
                 SLICE
             }
+            // What a program does to begin is in the first half, and not what it goes on with.
+            Some(_) if self.midst.is_none() => {
+                self.collect()?;
+                self.end_stretch();
+                self.midst = Some(self.stand());
+                self.cost_before = self.cost_of_counting();
+                self.begin_stretch();
+                SLICE / 2
+            }
             Some(since) => self.look(now - since)?,
         };
         self.due = Instant::now() + pause;
@@ -223,7 +233,8 @@ impl Watch {
         if self.counting_since.is_none() {
             self.kernel.begin()?;
             self.begin_stretch();
-            self.due = Instant::now() + SLICE;
+            self.begun.get_or_insert_with(Instant::now);
+            self.due = Instant::now() + if self.midst.is_none() { SLICE / 2 } else { SLICE };
         }
         Ok(())
     }
@@ -299,18 +310,21 @@ impl Watch {
             self.begin_stretch();
         }
         let now = self.stand();
-        let is_sliced = now.counted.as_secs_f64() < WHOLE * now.watched.as_secs_f64();
-        // Until it has been counted again, the first stretch stands for all.
-        let exact = self.exact.clone().filter(|exact| now.counted - exact.counted >= SLICE / 2);
-        let exact = exact.unwrap_or_default();
-        let scale = if is_sliced { scale(&exact, &now) } else { 1.0 };
+        let lost = self.kernel.lost()?;
+        let Some(exact) = &self.exact else {
+            let (threads, watched) = (now.threads, now.watched);
+            return Ok(Counts { threads, watched, counted: watched, lost, ..Counts::default() });
+        };
+        // Until it has been counted again, the end of the first slice stands for what came after.
+        let is_counted_again = now.counted - exact.counted >= SLICE / 2;
+        let exact = if is_counted_again { exact } else { self.midst.as_ref().unwrap_or(exact) };
         Ok(Counts {
+            scale: scale(exact, &now),
+            exact: exact.threads.clone(),
             threads: now.threads,
-            exact: exact.threads,
             watched: now.watched,
             counted: now.counted,
-            scale,
-            lost: self.kernel.lost()?,
+            lost,
         })
     }
 
@@ -327,8 +341,12 @@ impl Watch {
             known += Known::of(seen, &life, &earlier);
             threads.push(told(seen, &life, &earlier));
         }
-        let (watched, counted, ran, cost) =
-            (self.begun.elapsed(), self.counted, self.ran, self.cost_of_counting());
+        let (watched, counted, ran, cost) = (
+            self.begun.map_or(Duration::ZERO, |begun| begun.elapsed()),
+            self.counted,
+            self.ran,
+            self.cost_of_counting(),
+        );
         Stand { threads, known, watched, counted, ran, cost }
     }
 }

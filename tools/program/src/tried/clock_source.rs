@@ -1,23 +1,22 @@
 //! A clock source that user mode reads without a system call, for all of the machine until this is dropped.
 
 use std::fs;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 
 use tollway_core::{Error, Missing, Result};
+
+use super::keeper::Keeper;
 
 /// Where the kernel says which clock sources there are and is told which to use (Documentation/ABI/testing/sysfs-devices-system-clocksource of Linux).
 const FOLDER: &str = "/sys/devices/system/clocksource/clocksource0";
 /// Those that the vDSO reads in user mode, the best first (arch/x86/include/asm/vdso/clocksource.h).
 const READABLE: [&str; 3] = ["tsc", "hyperv_clocksource_tsc_page", "kvm-clock"];
-/// Waits for the end of its input, which comes with ours whatever ends us, and sets back what was there.
-const KEEPER: &str = r#"trap "" INT TERM HUP; read -r _; printf %s "$1" > "$2""#;
+const UNDO: &str = r#"printf %s "$1" > "$2""#;
 
 /// Another clock source, until this is dropped.
 #[derive(Debug)]
 pub(super) struct OtherSource {
-    keeper: Child,
+    _keeper: Keeper,
 }
 
 impl OtherSource {
@@ -53,26 +52,11 @@ impl OtherSource {
                 "another machine, or another hypervisor",
             ));
         };
-        let keeper = Command::new("/bin/sh")
-            .args(["-c", KEEPER, "keeper", current])
-            .arg(&current_file)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .process_group(0)
-            .spawn()
-            .map_err(|e| Error::system("starting what sets the clock source back", e))?;
-        let set = OtherSource { keeper };
+        let file = current_file.to_string_lossy();
+        let set = OtherSource { _keeper: Keeper::begin(UNDO, &[current, &file])? };
         fs::write(&current_file, best)
             .map_err(|e| missing(format!("setting {best}: {e}"), "run as root of the machine"))?;
         Ok(set)
-    }
-}
-
-impl Drop for OtherSource {
-    fn drop(&mut self) {
-        drop(self.keeper.stdin.take());
-        let _ = self.keeper.wait();
     }
 }
 

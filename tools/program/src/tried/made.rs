@@ -29,14 +29,20 @@ impl Made {
     pub fn of(command: &mut Command, change: Try) -> Result<Made> {
         match change {
             Try::OneCore => one_core(command)?,
-            Try::HugePages => drop(command.env(TUNABLES, "glibc.malloc.hugetlb=1")),
-            Try::ReuseMemory => drop(command.env(TUNABLES, KEPT)),
+            Try::HugePages => tuned(command, "glibc.malloc.hugetlb=1"),
+            Try::ReuseMemory => tuned(command, KEPT),
             Try::BatchClass => batch_class(command),
             Try::ProcessorLimit => return Limit::of_one_processor(command).map(Made::Limit),
             Try::Clock => return OtherSource::set().map(Made::Clock),
         }
         Ok(Made::Command)
     }
+}
+
+/// Adds to what the user set.
+fn tuned(command: &mut Command, setting: &str) {
+    let own = std::env::var(TUNABLES).ok().filter(|own| !own.is_empty());
+    command.env(TUNABLES, own.map_or(setting.to_string(), |own| format!("{own}:{setting}")));
 }
 
 fn one_core(command: &mut Command) -> Result<()> {

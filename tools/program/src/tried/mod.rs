@@ -2,6 +2,7 @@
 //! foretold.
 
 mod clock_source;
+mod keeper;
 mod made;
 mod processor_limit;
 
@@ -51,7 +52,7 @@ pub fn try_changes(options: &Program, bill: &mut BillDocument, interrupted: &Ato
     let mut changed: Vec<Vec<Went>> = vec![Vec::new(); options.tries.len()];
     // The first start finds cold caches, and is nobody's.
     start(options, None)?;
-    for round in 0..options.rounds {
+    'rounds: for round in 0..options.rounds {
         if interrupted.load(Ordering::Relaxed) {
             break;
         }
@@ -62,7 +63,11 @@ pub fn try_changes(options: &Program, bill: &mut BillDocument, interrupted: &Ato
             turns.reverse();
         }
         for turn in turns {
-            let went = start(options, turn.map(|at| options.tries[at]))?;
+            let went = match start(options, turn.map(|at| options.tries[at])) {
+                // It was interrupted as well; the rounds before stay.
+                Err(_) if interrupted.load(Ordering::Relaxed) => break 'rounds,
+                went => went?,
+            };
             match turn {
                 None => plain.push(went),
                 Some(at) => changed[at].push(went),

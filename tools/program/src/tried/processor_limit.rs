@@ -10,18 +10,22 @@ use std::process::{self, Command};
 
 use tollway_core::{Error, Missing, Result};
 
+use super::keeper::Keeper;
+
 /// Where control groups are mounted: the second version, and the processors of the first.
 const SECOND: &str = "/sys/fs/cgroup";
 const FIRST: &str = "/sys/fs/cgroup/cpu";
 /// As much time as one processor has in a period: both are this many microseconds, the kernel's own default.
 const PERIOD: &str = "100000";
 
+/// A group in which somebody still is stays, without a limit.
+const UNDO: &str = r#"rmdir "$1" || { sleep 0.1; rmdir "$1"; } || printf %s "$3" > "$2""#;
+
 /// A limit, until this is dropped. What still runs in the group then goes on without it.
 #[derive(Debug)]
 pub(super) struct Limit {
     group: PathBuf,
-    /// The file that sets the limit, and what lifts it.
-    lifts: (&'static str, &'static str),
+    _keeper: Keeper,
 }
 
 impl Limit {
@@ -61,21 +65,16 @@ impl Limit {
         Ok(limit)
     }
 
-    fn at(group: PathBuf, lifts: (&'static str, &'static str)) -> io::Result<Limit> {
+    /// A group without a limit yet; by `lifts` a file that sets it, and what lifts it.
+    fn at(group: PathBuf, (file, lifts): (&str, &str)) -> io::Result<Limit> {
         match fs::create_dir(&group) {
             // Of one before us that was killed.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             made => made?,
         }
-        Ok(Limit { group, lifts })
-    }
-}
-
-impl Drop for Limit {
-    fn drop(&mut self) {
-        if fs::remove_dir(&self.group).is_err() {
-            let (file, lifts) = self.lifts;
-            let _ = fs::write(self.group.join(file), lifts);
-        }
+        let undo =
+            [group.to_string_lossy(), group.join(file).to_string_lossy()].map(|path| path.into_owned());
+        let keeper = Keeper::begin(UNDO, &[&undo[0], &undo[1], lifts]).map_err(io::Error::other)?;
+        Ok(Limit { group, _keeper: keeper })
     }
 }

@@ -25,7 +25,7 @@ use crate::prices::{Price, Prices};
 use crate::route::moves_bytes;
 
 /// A share below which a change is not worth it.
-const LEAST: f64 = 0.01;
+pub(crate) const LEAST: f64 = 0.01;
 
 /// A change that could be made.
 #[derive(Clone, Debug, PartialEq)]
@@ -75,7 +75,7 @@ fn told(change: Change, bill: &Bill) -> WhatIfDocument {
         what: change.what,
         how: change.how,
         can_be_tried: change.can_be_tried,
-        is_worth_it: change.saves.lo > LEAST * bill.ran || sooner > LEAST * bill.watched,
+        is_worth_it: bill.ran > 0.0 && change.saves.lo > LEAST * bill.ran || sooner > LEAST * bill.watched,
         saves: span(&change.saves),
         sooner: change.sooner.as_ref().map(span),
         tolls: change.saves.keys,
