@@ -13,7 +13,7 @@ use tollway_program_tool::document::BillDocument;
 use tollway_program_tool::kept::{Kept, bills_of};
 use tollway_program_tool::observed::{EachSecond, Observed, Output, observe};
 use tollway_program_tool::own_tolls;
-use tollway_program_tool::prices::{self, Prices, needed};
+use tollway_program_tool::prices::{Prices, needed};
 use tollway_program_tool::tried::{self, try_changes};
 use tollway_store::{RunId, RunSpec, RunState, Store, Tolls};
 
