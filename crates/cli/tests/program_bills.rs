@@ -199,6 +199,44 @@ fn runs_are_compared_and_changes_tried() {
     }
 }
 
+/// What a program does to begin is counted exactly, and what it goes on with is scaled, however short it is.
+#[test]
+fn a_short_program() {
+    if !kernel_tells() {
+        return;
+    }
+    let bench = bench();
+    let out = "of=/dev/null";
+    for (count, exact) in [("1000", true), ("300000", false)] {
+        let words = ["--", "dd", "if=/dev/zero", out, "bs=1", &format!("count={count}"), "status=none"];
+        let bill = bill(&bench, &words, 0);
+        let (made, counted) =
+            (count.parse::<f64>().unwrap(), number(&line(&bill, "write · /dev/null")["count"]));
+        assert_eq!(number(&line(&bill, "execve")["count"]), 1.0);
+        assert!(
+            if exact { counted == made } else { (counted / made - 1.0).abs() < 0.1 },
+            "{counted} of {made}"
+        );
+    }
+}
+
+/// Who interrupts tollway ends the program, and has the bill up to then; a run's bill is shown again as it was.
+#[test]
+fn an_interrupted_watch_ends_the_program() {
+    let bench = bench();
+    let watching = bench.tollway(&["bill", "--", "sleep", "61.25"]).spawn().unwrap();
+    let sleeps = || Command::new("pgrep").args(["-f", "^sleep 61.25"]).output().unwrap().status.success();
+    program::within(20.0, "it is not started", sleeps);
+    let killed = Command::new("kill").args(["-TERM", &watching.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    let (_, err) = told(&watching.wait_with_output().unwrap(), 143);
+    assert!(err.contains("The bill of sleep 61.25") && !sleeps(), "{err}");
+    let (again, _) = bench.ends(&["report"], 0);
+    assert!(again.contains("The bill of sleep 61.25"), "{again}");
+    bench.ends(&["report", "--html", "again.html"], 0);
+    assert!(fs::read_to_string(bench.file("again.html")).unwrap().contains("sleep 61.25"));
+}
+
 /// Two processes that work at the same time, with the time of one processor and no more.
 #[test]
 fn a_limit_of_processor_time_is_foretold_and_tried() {
@@ -279,6 +317,10 @@ fn bad_input_is_refused() {
         (&["bill", "--try", "nosuch", "--", "true"], "--try"),
         (&["bill", "--overhead", "0", "--", "true"], "--overhead"),
         (&["bill", "--live", "--json", "--", "true"], "--live"),
+        (&["bill", "--dry-run", "--", "true"], "--dry-run"),
+        (&["bill", "--time", "5", "--", "true"], "--time"),
+        (&["bill", "--export", "bill.csv", "--", "true"], "--export"),
+        (&["bill", "--try", "one-core,one-core", "--", "true"], "--try"),
         (&["bill", "cipher", "--", "true"], "PATH"),
         (&["bill", "--pid", "1", "--", "true"], "--pid"),
         (&["bill"], "PATH"),

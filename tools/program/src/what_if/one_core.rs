@@ -6,7 +6,7 @@ use super::{Change, difference, passed, wait_mostly_on};
 use crate::bill::{Bill, Of};
 use crate::prices::{Price, Prices};
 
-/// The share of its sleeps that others of it end, where it waits for nobody else.
+/// How alike its sleeps and the wake-ups by others of it are, where it waits for nobody else.
 const OWN: f64 = 0.9;
 
 pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
@@ -21,7 +21,7 @@ pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
     let saves = wakes.plus(&sleeps);
     // On one core nobody runs while another does, and nobody waits for a core to wake: what is left is all processor time. That is so where whoever sleeps
     // is woken by one of them.
-    let takes_turns = bill.ran < 1.05 * bill.watched && woke > OWN * slept;
+    let takes_turns = bill.ran < 1.05 * bill.watched && woke.min(slept) > OWN * woke.max(slept);
     let sooner = takes_turns.then(|| {
         let idle = bill.watched - bill.ran;
         Price { ns: idle + saves.ns, lo: idle + saves.lo, hi: idle + saves.hi, ..saves.clone() }
