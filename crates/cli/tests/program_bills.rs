@@ -296,6 +296,7 @@ fn without_root() {
     }
     let (_, err) = told(&output, 0);
     assert!(err.contains("by ptrace") && err.contains("3.00 k"), "{err}");
+    assert!(err.contains("each call takes") && err.contains("µs longer by that"), "{err}");
     assert!(err.contains("run as root, or with CAP_BPF and CAP_PERFMON"), "{err}");
     assert!(err.contains("was not measured: this way of counting would be most of it"), "{err}");
 }

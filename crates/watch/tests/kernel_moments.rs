@@ -4,9 +4,10 @@ mod common;
 #[path = "common/kernel.rs"]
 mod kernel;
 
+use std::process::Command;
 use std::sync::Mutex;
 
-use common::same;
+use common::{Killed, same};
 use kernel::{counted, sum};
 use tollway_host::requirement::skip_test;
 use tollway_watch::{Calls, Counts, FileKind};
@@ -40,7 +41,7 @@ fn a_ping_pong_on_one_processor() {
     near("wake-ups made", of_calls(&counts, |calls| calls.woke_here), 2 * ROUNDS, slack);
     near("wake-ups had", sum(&counts, |moments| moments.woken_here), 2 * ROUNDS, slack);
     near("across", sum(&counts, |moments| moments.woken_across), 0, 20);
-    near("across, made", of_calls(&counts, |calls| calls.woke_across), 0, 20);
+    near("across, made", of_calls(&counts, across), 0, 20);
     assert!(displaced < ROUNDS / 10, "{displaced}");
 }
 
@@ -55,8 +56,7 @@ fn a_ping_pong_across_two_processors() {
         return;
     };
     let voluntary = sum(&counts, |moments| moments.voluntary);
-    let (made, had) =
-        (of_calls(&counts, |calls| calls.woke_across), sum(&counts, |moments| moments.woken_across));
+    let (made, had) = (of_calls(&counts, across), sum(&counts, |moments| moments.woken_across));
     println!("{voluntary} switches, {made} wake-ups made, {had} had");
     // Who finds the byte there already does not wait: as often as the other was not displaced.
     assert!(voluntary <= 2 * ROUNDS + 50 && voluntary > ROUNDS / 2, "{voluntary}");
@@ -65,6 +65,35 @@ fn a_ping_pong_across_two_processors() {
     near("wake-ups and sleeps", had, voluntary, voluntary / 20 + 50);
     // An interrupt that comes in a call wakes as if the call did.
     near("here", of_calls(&counts, |calls| calls.woke_here), 0, ROUNDS / 50);
+}
+
+/// Wake-ups of those who had slept on another processor, idle or not.
+fn across(calls: &Calls) -> Option<u64> {
+    Some(calls.woke_across? + calls.woke_busy?)
+}
+
+/// Who is woken on a processor that has something else to do is told from who is woken on an idle one.
+#[test]
+fn a_ping_pong_across_two_processors_that_are_busy() {
+    let _alone = ALONE.lock();
+    let Some(same) = same() else { return };
+    let spinner = |core: usize| {
+        let mut command = Command::new("taskset");
+        command.args(["-c", &core.to_string(), "chrt", "--idle", "0", "sh", "-c", "while :; do :; done"]);
+        Killed(command.spawn().unwrap())
+    };
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    if cores < 2 {
+        skip_test(&["cores"], &"two processors");
+        return;
+    }
+    let _spinners: Vec<Killed> = (0..cores).map(spinner).collect();
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    let Some(counts) = counted(same, &["ping-across", &ROUNDS.to_string()]) else { return };
+    let [idle, busy] =
+        [of_calls(&counts, |calls| calls.woke_across), of_calls(&counts, |calls| calls.woke_busy)];
+    println!("{idle} of idle ones, {busy} of busy ones");
+    assert!(busy > 10 * idle && busy > ROUNDS / 10, "{busy} and {idle}");
 }
 
 #[test]

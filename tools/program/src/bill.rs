@@ -24,6 +24,8 @@ pub enum Of {
     Call(String, FileKind),
     /// Waking somebody who had slept on the same processor, or on another.
     Wake(Placement),
+    /// Waking somebody who had slept on another processor that has something else to do.
+    WakeBusy,
     /// Going to sleep and coming back, woken from the same processor or from another.
     Sleep(Placement),
     /// The same, where it is not known who woke it.
@@ -36,7 +38,9 @@ pub enum Of {
     MajorFault,
     /// Signals delivered.
     Signal,
-    /// Interrupts taken.
+    /// The timer's interrupts.
+    Tick,
+    /// Interrupts of devices and of other processors.
     Interrupt,
     /// Operations of io_uring.
     Operation,
@@ -218,6 +222,7 @@ impl Lines {
         self.passed(Of::Fault, many(moments.minor), prices.fault());
         self.passed(Of::MajorFault, many(moments.major), None);
         self.passed(Of::Signal, many(moments.signals), prices.signal());
+        self.passed(Of::Tick, many(moments.ticks), prices.tick());
         self.passed(Of::Interrupt, many(moments.interrupts), prices.interrupt());
         self.passed(Of::Operation, many(moments.operations), prices.operation());
         self.passed(Of::Exit, many(moments.exits), None);
@@ -231,7 +236,8 @@ impl Lines {
         let line = self.line(Of::Call(name.into(), calls.file.kind));
         line.count += calls.count as f64;
         line.failed += many(calls.failed);
-        line.waits += many(calls.slept) + many(calls.woke_here) + many(calls.woke_across);
+        line.waits +=
+            many(calls.slept) + many(calls.woke_here) + many(calls.woke_across) + many(calls.woke_busy);
         if moves_bytes(name) {
             line.bytes += many(calls.results);
         }
@@ -248,6 +254,7 @@ impl Lines {
         {
             self.passed(Of::Wake(placement), many(woke), prices.wake(calls.file.kind, placement));
         }
+        self.passed(Of::WakeBusy, many(calls.woke_busy), prices.wake_busy(calls.file.kind));
     }
 }
 

@@ -333,9 +333,19 @@ impl Prices<'_> {
         Some(Price { ns: toll.median * ns, lo, hi, keys: vec![key.to_string()], at_least: false })
     }
 
-    /// An interrupt: the median of what takes a core from a thread that never gives it away. The mean has other threads in it.
-    pub fn interrupt(&self) -> Option<Price> {
+    /// The timer's interrupt: the median of what takes a core from a thread that never gives it away. The mean has other threads in it.
+    pub fn tick(&self) -> Option<Price> {
         self.latency(&TollKey::of(Crossing::Interruption))
+    }
+
+    /// Another interrupt: into the kernel and back at least.
+    pub fn interrupt(&self) -> Option<Price> {
+        self.of(&TollKey::of(Crossing::Getppid)).map(|price| Price { at_least: true, ..price })
+    }
+
+    /// Waking one who had slept on another core that is not idle: at least what it is on the same core, as no core has to wake.
+    pub fn wake_busy(&self, file: FileKind) -> Option<Price> {
+        self.wake(file, Placement::Same).map(|price| Price { at_least: true, ..price })
     }
 }
 

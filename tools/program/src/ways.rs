@@ -33,7 +33,8 @@ pub(crate) struct Way {
 
 enum Counter {
     Kernel(Box<Watch>, Option<Child>),
-    Ptrace(Traced),
+    /// With what a call costs so, where that could be measured.
+    Ptrace(Traced, Option<Duration>),
     Proc(Proc),
 }
 
@@ -69,9 +70,10 @@ impl Way {
                 (Counter::Kernel(Box::new(watch), None), number)
             }
             (None, Some(command), _) if by_ptrace => {
+                let cost = traced::cost().ok();
                 let traced = Traced::start(command)?;
                 let number = traced.program().unwrap_or_default();
-                (Counter::Ptrace(traced), number)
+                (Counter::Ptrace(traced, cost), number)
             }
             (None, Some(command), _) => {
                 let proc = Proc::start(command)?;
@@ -79,7 +81,7 @@ impl Way {
                 (Counter::Proc(proc), number)
             }
             (None, None, Some(number)) if by_ptrace => {
-                (Counter::Ptrace(Traced::attach(number, children)?), number)
+                (Counter::Ptrace(Traced::attach(number, children)?, traced::cost().ok()), number)
             }
             (None, None, Some(number)) => (Counter::Proc(Proc::attach(number, children)?), number),
             (_, None, None) => return Err(none(0)),
@@ -93,7 +95,7 @@ impl Way {
     pub fn by(&self) -> &'static str {
         match self.counter {
             Counter::Kernel(..) => "programs at the kernel's tracepoints",
-            Counter::Ptrace(_) => "ptrace, which stops the program at each call",
+            Counter::Ptrace(..) => "ptrace, which stops the program at each call",
             Counter::Proc(_) => "what /proc tells",
         }
     }
@@ -104,7 +106,7 @@ impl Way {
             Counter::Kernel(watch, _) => {
                 watch.absent().iter().map(|name| format!("the kernel has no tracepoint {name}.")).collect()
             }
-            Counter::Ptrace(_) => vec![traced::UNSEEN.to_string()],
+            Counter::Ptrace(..) => vec![traced::UNSEEN.to_string()],
             Counter::Proc(_) => vec![proc::UNSEEN.to_string()],
         };
         unseen.extend(
@@ -117,14 +119,15 @@ impl Way {
 
     /// Whether it disturbs the program so much that its times say nothing.
     pub fn disturbs(&self) -> bool {
-        matches!(self.counter, Counter::Ptrace(_))
+        matches!(self.counter, Counter::Ptrace(..))
     }
 
     /// What each event costs the program, where that was measured.
     pub fn cost(&self) -> Option<Cost> {
         match &self.counter {
             Counter::Kernel(watch, _) => Some(watch.cost()),
-            Counter::Ptrace(_) | Counter::Proc(_) => None,
+            Counter::Ptrace(_, cost) => cost.map(|call| Cost { call, call_on_file: call, ..Cost::default() }),
+            Counter::Proc(_) => None,
         }
     }
 
@@ -132,7 +135,7 @@ impl Way {
     pub fn processes(&self) -> Vec<u32> {
         match &self.counter {
             Counter::Kernel(watch, _) => watch.processes().collect(),
-            Counter::Ptrace(_) | Counter::Proc(_) => vec![self.number],
+            Counter::Ptrace(..) | Counter::Proc(_) => vec![self.number],
         }
     }
 
@@ -140,7 +143,7 @@ impl Way {
     pub fn is_settled(&self) -> bool {
         match &self.counter {
             Counter::Kernel(watch, _) => watch.is_settled(),
-            Counter::Ptrace(_) | Counter::Proc(_) => true,
+            Counter::Ptrace(..) | Counter::Proc(_) => true,
         }
     }
 
@@ -148,7 +151,7 @@ impl Way {
     pub fn left(&self) -> impl Iterator<Item = u32> {
         let left = match &self.counter {
             Counter::Kernel(watch, _) => watch.processes().collect(),
-            Counter::Ptrace(_) | Counter::Proc(_) => Vec::new(),
+            Counter::Ptrace(..) | Counter::Proc(_) => Vec::new(),
         };
         left.into_iter().filter(|process| *process != self.number)
     }
@@ -157,7 +160,7 @@ impl Way {
     pub fn tick(&mut self) -> Result<Duration> {
         match &mut self.counter {
             Counter::Kernel(watch, _) => watch.tick(),
-            Counter::Ptrace(_) => Ok(Duration::from_secs(1)),
+            Counter::Ptrace(..) => Ok(Duration::from_secs(1)),
             // A look meets threads before they end.
             Counter::Proc(proc) => proc.counts().map(|_| Duration::from_secs(1)),
         }
@@ -167,14 +170,14 @@ impl Way {
     pub fn counts(&mut self) -> Result<Counts> {
         match &mut self.counter {
             Counter::Kernel(watch, _) => watch.counts(),
-            Counter::Ptrace(traced) => traced.counts(),
+            Counter::Ptrace(traced, _) => traced.counts(),
             Counter::Proc(proc) => proc.counts(),
         }
     }
 
     /// Whether the program ends within this time.
     pub fn ends_within(&mut self, time: Duration) -> Result<bool> {
-        if let Counter::Ptrace(traced) = &self.counter {
+        if let Counter::Ptrace(traced, _) = &self.counter {
             // Who traces is told of the end, and nobody else.
             let until = Instant::now() + time;
             while !traced.is_over() && Instant::now() < until {
@@ -213,7 +216,7 @@ impl Way {
                 let status = child.as_mut().map(Child::wait).transpose();
                 status.map_err(|e| Error::system("asking how a program ended", e))
             }
-            Counter::Ptrace(traced) => traced.wait().map(Some),
+            Counter::Ptrace(traced, _) => traced.wait().map(Some),
             Counter::Proc(proc) => proc.wait().map(Some),
         }
     }

@@ -35,6 +35,7 @@ impl BillDocument {
             String::new()
         };
         let cost = match watching.call_ns {
+            Some(call) if watching.disturbs => format!("; each call takes {} longer by that", time(call)),
             Some(call) => format!(
                 "; counting took {} of its processor time ({} a call, {} a call on a file)",
                 percent(watching.share),
@@ -159,7 +160,7 @@ impl BillDocument {
         let mut notes = Vec::new();
         if self.lines.iter().any(|line| line.at_least) {
             notes.push(
-                "≥: no toll is like this call; it is priced as an empty one, and what it does is among the unexplained.".into(),
+                "≥: no toll is like this; it is priced as the least that it can be (a call as an empty one), and what it does is among the unexplained.".into(),
             );
         }
         if let Some(steal) = self.steal.filter(|steal| *steal > 0.001) {

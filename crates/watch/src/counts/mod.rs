@@ -79,8 +79,10 @@ pub struct Calls {
     pub slept: Option<u64>,
     /// How many they woke that had slept on the same processor.
     pub woke_here: Option<u64>,
-    /// How many they woke that had slept on another one.
+    /// How many they woke that had slept on another one, which was idle.
     pub woke_across: Option<u64>,
+    /// How many they woke that had slept on another one, which had something else to do.
+    pub woke_busy: Option<u64>,
 }
 
 /// A file that a call is made on.
@@ -143,8 +145,10 @@ pub struct Moments {
     pub major: Option<u64>,
     /// Signals that were delivered.
     pub signals: Option<u64>,
-    /// Interrupts while it ran.
+    /// Interrupts while it ran, but for the timer's: devices', and those of other processors.
     pub interrupts: Option<u64>,
+    /// The timer's interrupts while it ran.
+    pub ticks: Option<u64>,
     /// Operations that it gave to io_uring.
     pub operations: Option<u64>,
     /// Exits of the virtual processor that it runs.

@@ -118,6 +118,7 @@ impl Calls {
             slept: count(self.slept),
             woke_here: count(self.woke_here),
             woke_across: count(self.woke_across),
+            woke_busy: count(self.woke_busy),
         }
     }
 
@@ -135,6 +136,7 @@ impl Calls {
             slept: count(self.slept, earlier.slept),
             woke_here: count(self.woke_here, earlier.woke_here),
             woke_across: count(self.woke_across, earlier.woke_across),
+            woke_busy: count(self.woke_busy, earlier.woke_busy),
         }
     }
 
@@ -148,6 +150,7 @@ impl Calls {
         self.slept = sum(self.slept, other.slept);
         self.woke_here = sum(self.woke_here, other.woke_here);
         self.woke_across = sum(self.woke_across, other.woke_across);
+        self.woke_busy = sum(self.woke_busy, other.woke_busy);
     }
 }
 
@@ -159,6 +162,7 @@ impl Moments {
             woken_across: count(self.woken_across),
             signals: count(self.signals),
             interrupts: count(self.interrupts),
+            ticks: count(self.ticks),
             operations: count(self.operations),
             exits: count(self.exits),
             migrations: count(self.migrations),
@@ -181,6 +185,7 @@ impl Moments {
             major: count(self.major, earlier.major),
             signals: count(self.signals, earlier.signals),
             interrupts: count(self.interrupts, earlier.interrupts),
+            ticks: count(self.ticks, earlier.ticks),
             operations: count(self.operations, earlier.operations),
             exits: count(self.exits, earlier.exits),
             migrations: count(self.migrations, earlier.migrations),
@@ -197,6 +202,7 @@ impl Moments {
         self.major = sum(self.major, other.major);
         self.signals = sum(self.signals, other.signals);
         self.interrupts = sum(self.interrupts, other.interrupts);
+        self.ticks = sum(self.ticks, other.ticks);
         self.operations = sum(self.operations, other.operations);
         self.exits = sum(self.exits, other.exits);
         self.migrations = sum(self.migrations, other.migrations);

@@ -22,8 +22,15 @@ const NEW: i32 = 1;
 const INTERRUPTED: i32 = -libc::EINTR;
 const RESTARTED: (i32, i32) = (-516, -512);
 /// What is 0 when a call begins.
-const NEW_CALL: [i16; 6] =
-    [thread::AWAY, thread::SLEPT, thread::WOKE_HERE, thread::WOKE_ACROSS, thread::OUT, thread::BROKEN_OFF];
+const NEW_CALL: [i16; 7] = [
+    thread::AWAY,
+    thread::SLEPT,
+    thread::WOKE_HERE,
+    thread::WOKE_ACROSS,
+    thread::WOKE_BUSY,
+    thread::OUT,
+    thread::BROKEN_OFF,
+];
 
 /// Where the stack has a key, and what a new one's value is.
 const KEY: i16 = -64;
@@ -96,7 +103,11 @@ fn in_all(program: &mut Assembler) {
     program.load(Width::Double, R2, R7, thread::AWAY).register(Operation::Sub, R9, R2);
     add(program, R7, thread::AWAY_IN_CALLS, R2);
     add(program, R7, thread::IN_CALLS, R9);
-    for (from, to) in [(thread::WOKE_HERE, thread::WAKES_HERE), (thread::WOKE_ACROSS, thread::WAKES_ACROSS)] {
+    for (from, to) in [
+        (thread::WOKE_HERE, thread::WAKES_HERE),
+        (thread::WOKE_ACROSS, thread::WAKES_ACROSS),
+        (thread::WOKE_BUSY, thread::WAKES_ACROSS),
+    ] {
         program.load(Width::Double, R2, R7, from);
         add(program, R7, to, R2);
     }
@@ -135,6 +146,7 @@ fn by_file(program: &mut Assembler, maps: &Maps, out: Label) {
         (thread::SLEPT, call::SLEPT),
         (thread::WOKE_HERE, call::WOKE_HERE),
         (thread::WOKE_ACROSS, call::WOKE_ACROSS),
+        (thread::WOKE_BUSY, call::WOKE_BUSY),
     ] {
         program.load(Width::Double, R2, R7, from);
         add(program, R0, to, R2);

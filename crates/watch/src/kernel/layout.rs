@@ -12,6 +12,14 @@ pub mod processor {
     pub const SIZE: usize = 8;
 }
 
+/// Whether a processor is idle: a word for each.
+pub mod idle {
+    /// It has something to do; another number than this is that it has not, or that it is not known.
+    pub const BUSY: i32 = 1;
+    /// It has not.
+    pub const IDLE: i32 = 2;
+}
+
 /// What is known of a thread: one slot.
 pub mod thread {
     /// Its number and its process' number, 32 bits each.
@@ -26,7 +34,7 @@ pub mod thread {
     pub const SLEPT: i16 = 32;
     /// How many it woke in that call that had slept on the same processor; those that an interrupt woke meanwhile are among them.
     pub const WOKE_HERE: i16 = 40;
-    /// How many it woke in that call that had slept on another one.
+    /// How many it woke in that call that had slept on another one, which was idle.
     pub const WOKE_ACROSS: i16 = 48;
     /// The file of that call: the topmost bits of its mode (S_IFMT of stat.h, shifted by 12); 0 is none.
     pub const TYPE: i16 = 56;
@@ -56,7 +64,7 @@ pub mod thread {
     pub const MIGRATIONS: i16 = 144;
     /// Page faults in user mode.
     pub const FAULTS: i16 = 152;
-    /// Interrupts while it ran.
+    /// Interrupts while it ran, but for the timer's.
     pub const INTERRUPTS: i16 = 160;
     /// Signals delivered.
     pub const SIGNALS: i16 = 168;
@@ -104,8 +112,12 @@ pub mod thread {
     pub const LEFT: i16 = 352;
     /// The address of what the kernel knows it by, from its end on.
     pub const TASK: i16 = 360;
+    /// How many it woke in that call that had slept on another processor, which had something else to do.
+    pub const WOKE_BUSY: i16 = 368;
+    /// The timer's interrupts while it ran; others are [`INTERRUPTS`].
+    pub const TICKS: i16 = 376;
     /// Bytes.
-    pub const SIZE: usize = 368;
+    pub const SIZE: usize = 384;
 }
 
 /// Which calls are counted together.
@@ -142,10 +154,12 @@ pub mod call {
     pub const SLEPT: i16 = 48;
     /// How many they woke that had slept on the same processor.
     pub const WOKE_HERE: i16 = 56;
-    /// How many they woke that had slept on another one.
+    /// How many they woke that had slept on another one, which was idle.
     pub const WOKE_ACROSS: i16 = 64;
+    /// How many they woke that had slept on another one, which had something else to do.
+    pub const WOKE_BUSY: i16 = 72;
     /// Bytes.
-    pub const SIZE: usize = 72;
+    pub const SIZE: usize = 80;
 }
 
 /// What is known of all: one row.

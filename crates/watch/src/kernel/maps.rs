@@ -2,7 +2,7 @@
 
 use std::io;
 
-use tollway_bpf::{Map, MapKind, Table};
+use tollway_bpf::{Map, MapKind, Table, possible_cpus};
 
 use super::Detail;
 use super::layout::{NUMBERS, call, key, processor, thread, whole};
@@ -30,6 +30,8 @@ pub(crate) struct Maps {
     pub on_files: Table,
     /// Slots that nobody has.
     pub free: Map,
+    /// For each processor, by its number, whether it is idle, where that is known.
+    pub idle: Table,
     /// What is known of all.
     pub whole: Table,
 }
@@ -45,6 +47,7 @@ impl Maps {
             rest: Map::new(MapKind::Hash, key::SIZE, call::SIZE, rest)?,
             on_files: Table::new(8, NUMBERS)?,
             free: Map::new(MapKind::Queue, 0, 4, SLOTS)?,
+            idle: Table::new(8, possible_cpus() as u32)?,
             whole: Table::new(whole::SIZE, 1)?,
         };
         for number in (0..NUMBERS).filter(|number| numbers::is_on_file(*number)) {
@@ -53,6 +56,11 @@ impl Maps {
         // The first slot is nobody's: it stands for none.
         (1..SLOTS).try_for_each(|slot| maps.free.set(&[], &slot.to_ne_bytes()))?;
         Ok(maps)
+    }
+
+    /// It is not known of any processor whether it is idle.
+    pub fn forget_idle(&self) {
+        (0..possible_cpus() as u32).for_each(|processor| self.idle.set(processor, 0, 0));
     }
 
     /// Has every processor forget whom it found last: somebody is watched from now on who was not, or no more.

@@ -99,7 +99,7 @@ impl Kernel {
             ("io_uring_submit_req", count(thread::OPERATIONS)),
             ("kvm_exit", count(thread::EXITS)),
             ("irq_handler_entry", count(thread::INTERRUPTS)),
-            ("local_timer_entry", count(thread::INTERRUPTS)),
+            ("local_timer_entry", count(thread::TICKS)),
             ("reschedule_entry", count(thread::INTERRUPTS)),
             ("call_function_entry", count(thread::INTERRUPTS)),
             ("call_function_single_entry", count(thread::INTERRUPTS)),
@@ -137,6 +137,7 @@ impl Kernel {
             }
         }
         self.look_again()?;
+        self.maps.forget_idle();
         self.wait_for_those_before()?;
         self.absent.clear();
         for (name, program) in &self.programs {

@@ -120,7 +120,7 @@ impl Own {
             wakes_across: get(thread::WAKES_ACROSS),
             faults: get(thread::FAULTS),
             signals: get(thread::SIGNALS),
-            interrupts: get(thread::INTERRUPTS),
+            interrupts: get(thread::INTERRUPTS) + get(thread::TICKS),
             migrations: get(thread::MIGRATIONS),
         }
     }

@@ -1,11 +1,11 @@
 //! A processor goes from one thread to another, and somebody is woken.
 
 use tollway_bpf::assembler::Register::{R0, R1, R3, R6, R7, R8, R9, R10};
-use tollway_bpf::assembler::{Assembler, Helper, Operation, When, Width};
+use tollway_bpf::assembler::{Assembler, Helper, Label, Operation, When, Width};
 
-use super::layout::{processor, thread};
+use super::layout::{idle, processor, thread};
 use super::lives::left;
-use super::runs::{SLOT, add, if_counting, look_up, one_more, read, remember, who_is, who_runs};
+use super::runs::{NUMBER, SLOT, add, if_counting, look_up, one_more, read, remember, who_is, who_runs};
 use super::{Fields, Maps};
 
 /// What a task's state has when it leaves for ever (`TASK_DEAD`, include/linux/sched.h).
@@ -66,18 +66,33 @@ pub(super) fn switched(maps: &Maps, fields: &Fields) -> Vec<u64> {
     program.store_constant(Width::Double, R7, thread::WOKEN_BY, 0);
     program.jump_if_both(When::Different, R0, R9, across);
     one_more(&mut program, R7, thread::WOKEN_HERE);
-    program.jump(out);
+    program.jump(nobody);
     program.place(across);
     one_more(&mut program, R7, thread::WOKEN_ACROSS);
-    program.place(nobody).place(out).end(0);
+    program.place(nobody);
+    note_idle(&mut program, maps, out);
+    program.place(out).end(0);
     program.finish()
+}
+
+/// Whether this processor is idle from now on: the idle task, whose number is 0, comes. The number of who comes is at [`NUMBER`] of the stack.
+fn note_idle(program: &mut Assembler, maps: &Maps, out: Label) {
+    const HERE: i16 = -28;
+    let (is_idle, known) = (program.label(), program.label());
+    program.call(Helper::Processor).store(Width::Word, R10, HERE, R0);
+    look_up(program, &maps.idle, HERE, out);
+    program.load(Width::Word, R1, R10, NUMBER).jump_if(When::Equal, R1, 0, is_idle);
+    program.store_constant(Width::Double, R0, 0, idle::BUSY).jump(known);
+    program.place(is_idle).store_constant(Width::Double, R0, 0, idle::IDLE);
+    program.place(known);
 }
 
 /// `sched_waking(task)`: by who runs on this processor, or by an interrupt there.
 pub(super) fn woken(maps: &Maps, fields: &Fields) -> Vec<u64> {
     const SLEPT_ON: i16 = -24;
     let mut program = Assembler::new();
-    let (sleeper, across, out) = (program.label(), program.label(), program.label());
+    let (sleeper, across, was_idle, out) =
+        (program.label(), program.label(), program.label(), program.label());
     if_counting(&mut program, maps, out);
     // Who wakes, if that is in a call.
     who_runs(&mut program, maps, sleeper);
@@ -89,6 +104,11 @@ pub(super) fn woken(maps: &Maps, fields: &Fields) -> Vec<u64> {
     one_more(&mut program, R7, thread::WOKE_HERE);
     program.jump(sleeper);
     program.place(across);
+    look_up(&mut program, &maps.idle, SLEPT_ON, was_idle);
+    program.load(Width::Double, R1, R0, 0).jump_if(When::Different, R1, idle::BUSY, was_idle);
+    one_more(&mut program, R7, thread::WOKE_BUSY);
+    program.jump(sleeper);
+    program.place(was_idle);
     one_more(&mut program, R7, thread::WOKE_ACROSS);
     // Who is woken.
     program.place(sleeper).load(Width::Double, R9, R6, 0);

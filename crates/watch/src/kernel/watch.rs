@@ -423,6 +423,7 @@ fn told(seen: &Seen, life: &Life, earlier: &Life) -> Thread {
         major: Some(life.major.saturating_sub(earlier.major)),
         signals: word(thread::SIGNALS),
         interrupts: word(thread::INTERRUPTS),
+        ticks: word(thread::TICKS),
         operations: word(thread::OPERATIONS),
         exits: word(thread::EXITS),
         migrations: word(thread::MIGRATIONS),
@@ -457,5 +458,6 @@ fn calls_of(one: &Call) -> Calls {
         slept: of_all(call::SLEPT),
         woke_here: of_all(call::WOKE_HERE),
         woke_across: of_all(call::WOKE_ACROSS),
+        woke_busy: of_all(call::WOKE_BUSY),
     }
 }
