@@ -6,24 +6,32 @@ use std::time::{Duration, Instant};
 
 use procfs::process::{FDTarget, Process};
 
-/// How often it is looked, and at how many descriptors of a process at the most: this is read from /proc, one by one.
+/// From one look to the next: at first, as a program may be short, and at the most; and at how many descriptors of a process: this is read from /proc, one by one.
+const FIRST: Duration = Duration::from_millis(5);
 const EVERY: Duration = Duration::from_secs(1);
 const MOST: usize = 2048;
 
 /// Names by number of the inode.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Names {
     known: BTreeMap<u64, String>,
-    looked: Option<Instant>,
+    looked: Instant,
+    pause: Duration,
+}
+
+impl Default for Names {
+    fn default() -> Names {
+        Names { known: BTreeMap::new(), looked: Instant::now(), pause: FIRST }
+    }
 }
 
 impl Names {
     /// Looks at what these processes have open, if it is time to.
     pub fn look(&mut self, processes: impl Iterator<Item = u32>) {
-        if self.looked.is_some_and(|looked| looked.elapsed() < EVERY) {
+        if self.looked.elapsed() < self.pause {
             return;
         }
-        self.looked = Some(Instant::now());
+        (self.looked, self.pause) = (Instant::now(), (2 * self.pause).min(EVERY));
         for number in processes {
             let Some(process) = i32::try_from(number).ok().and_then(|number| Process::new(number).ok())
             else {

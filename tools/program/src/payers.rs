@@ -46,7 +46,9 @@ pub(crate) fn files(observed: &Observed, prices: &Prices<'_>) -> Vec<Payer> {
         let name = match (observed.names.of(file.inode), file.inode) {
             (Some(name), _) => format!("{} {name}", word(file.kind)),
             (None, 0) => format!("other files of this kind: {}", word(file.kind)),
-            (None, inode) => format!("{}, inode {inode}", word(file.kind)),
+            (None, inode) => {
+                format!("{} that was closed before its name was asked for (inode {inode})", word(file.kind))
+            }
         };
         Payer { name, ns }
     });
