@@ -46,6 +46,7 @@ pub(crate) fn files(observed: &Observed, prices: &Prices<'_>) -> Vec<Payer> {
         let name = match (observed.names.of(file.inode), file.inode) {
             (Some(name), _) => format!("{} {name}", word(file.kind)),
             (None, 0) => format!("other files of this kind: {}", word(file.kind)),
+            (None, _) if file.kind == FileKind::Anonymous => word(file.kind).into(),
             (None, inode) => {
                 format!("{} that was closed before its name was asked for (inode {inode})", word(file.kind))
             }

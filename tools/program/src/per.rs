@@ -14,6 +14,9 @@ pub(crate) struct Per {
     pub count: f64,
 }
 
+/// How many requests there may have been.
+const COUNTS: std::ops::RangeInclusive<f64> = 1e-3..=1e18;
+
 impl Per {
     /// As the command line says it; without, a second where a program is looked at for a while, and one run of it where it was started and ended.
     pub fn of(asked: Option<&str>, observed: &Observed) -> Result<Per> {
@@ -25,7 +28,7 @@ impl Per {
             });
         };
         if let Ok(number) = asked.parse::<f64>() {
-            if number.is_finite() && number > 0.0 {
+            if COUNTS.contains(&number) {
                 return Ok(Per { unit: "request".into(), count: number });
             }
             return Err(refused(
@@ -60,7 +63,7 @@ impl Per {
     /// Whether `--per` can mean something, before anything is watched.
     pub fn check(asked: &str) -> Result<()> {
         match asked.parse::<f64>() {
-            Ok(number) if number.is_finite() && number > 0.0 => Ok(()),
+            Ok(number) if COUNTS.contains(&number) => Ok(()),
             Ok(_) => {
                 Err(refused(asked, "requests are more than none", "give how many there were, as --per 10000"))
             }

@@ -1,9 +1,9 @@
 //! The ways of counting behind one face.
 
-use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
+use procfs::process::Process;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
@@ -41,9 +41,7 @@ enum Counter {
 impl Way {
     /// Begins to watch what the options name, in the way that they name or in the best that can be used here.
     pub fn begin(options: &Program, command: Option<&mut Command>) -> Result<Way> {
-        if let Some(number) = options.pid.filter(|number| !Path::new(&format!("/proc/{number}")).exists()) {
-            return Err(none(number));
-        }
+        options.pid.map_or(Ok(()), can_be_watched)?;
         let children = options.pid.is_none() || options.children;
         let mut instead = None;
         let watch = match options.by {
@@ -220,6 +218,25 @@ impl Way {
             Counter::Proc(proc) => proc.wait().map(Some),
         }
     }
+}
+
+/// Flag of a kernel's thread among those of /proc/PID/stat (`PF_KTHREAD`, include/linux/sched.h).
+const KERNEL_THREAD: u32 = 0x0020_0000;
+
+/// Who makes no system calls has no bill.
+fn can_be_watched(number: u32) -> Result<()> {
+    let Some(stat) = i32::try_from(number).ok().and_then(|pid| Process::new(pid).ok()?.stat().ok()) else {
+        return Err(none(number));
+    };
+    let reason = match stat.state {
+        'Z' | 'X' => "it has ended, and its parent has not asked how",
+        _ if stat.flags & KERNEL_THREAD != 0 => {
+            "it is a thread of the kernel's own and makes no system calls"
+        }
+        _ => return Ok(()),
+    };
+    let remedy = "`ps -e` lists those that run".into();
+    Err(Error::Input { place: format!("process {number}"), reason: reason.into(), remedy })
 }
 
 fn none(number: u32) -> Error {

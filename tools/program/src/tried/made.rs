@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-use tollway_core::{Error, Result};
+use tollway_core::{Error, Missing, Result};
 
 use super::clock_source::OtherSource;
 use super::processor_limit::Limit;
@@ -29,7 +29,10 @@ impl Made {
     pub fn of(command: &mut Command, change: Try) -> Result<Made> {
         match change {
             Try::OneCore => one_core(command)?,
-            Try::HugePages => tuned(command, "glibc.malloc.hugetlb=1"),
+            Try::HugePages => {
+                huge_pages_are_there()?;
+                tuned(command, "glibc.malloc.hugetlb=1");
+            }
             Try::ReuseMemory => tuned(command, KEPT),
             Try::BatchClass => batch_class(command),
             Try::ProcessorLimit => return Limit::of_one_processor(command).map(Made::Limit),
@@ -37,6 +40,21 @@ impl Made {
         }
         Ok(Made::Command)
     }
+}
+
+/// Where the kernel gives none, nothing would be tried (Documentation/admin-guide/mm/transhuge.rst of Linux).
+fn huge_pages_are_there() -> Result<()> {
+    const ENABLED: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
+    let said = std::fs::read_to_string(ENABLED).unwrap_or_default();
+    if said.contains("[always]") || said.contains("[madvise]") {
+        return Ok(());
+    }
+    let reason = if said.is_empty() {
+        "this kernel has none".into()
+    } else {
+        format!("{ENABLED} says {}", said.trim())
+    };
+    Err(Error::Missing(Missing::new("huge pages", reason, format!("as root: echo madvise > {ENABLED}"))))
 }
 
 /// Adds to what the user set.
