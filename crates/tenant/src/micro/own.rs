@@ -52,6 +52,8 @@ pub(super) fn visible(maps: &str, leave_out: &[Range<usize>]) -> Vec<Mapping> {
         }
         found.extend(pieces.into_iter().map(|range| Mapping { range, ..mapping.clone() }));
     }
+    // The kernel tells its list page by page: what another thread changes meanwhile may be in it twice, and begin before what was told already.
+    found.sort_by_key(|mapping| mapping.range.start);
     found
 }
 
@@ -107,7 +109,7 @@ pub(super) fn lay_out(mappings: &[Mapping], first: u64, limit: u64) -> Result<Ve
     let mut slots: Vec<Slot> = Vec::with_capacity(mappings.len());
     for mapping in mappings {
         match slots.last_mut() {
-            // The kernel tells its list page by page: what another thread changes meanwhile may be in it twice.
+            // What was told twice.
             Some(last) if mapping.range.start.saturating_sub(last.range.end) < NEAR => {
                 last.range.end = last.range.end.max(mapping.range.end);
             }
@@ -146,6 +148,24 @@ pub(super) fn table_pages(mappings: &[Mapping]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_list_that_changed_while_it_was_told_has_a_place_for_all() {
+        let maps = "\
+7f0000200000-7f0000300000 rw-p 00000000 00:00 0
+7f0000100000-7f0000380000 rw-p 00000000 00:00 0
+7f0000400000-7f0000500000 rw-p 00000000 00:00 0
+";
+        let mappings = visible(maps, &[]);
+        let slots = lay_out(&mappings, 0, u64::MAX).unwrap();
+        let mut places = slots.iter().peekable();
+        for mapping in &mappings {
+            while !places.peek().expect("it has a place").range.contains(&mapping.range.start) {
+                places.next();
+            }
+        }
+        assert_eq!(mappings.len(), 3);
+    }
 
     /// Lines of every kind, one of each that must be left out.
     const MAPS: &str = "\
