@@ -147,11 +147,7 @@ impl Way {
 
     /// Processes that are watched and still run.
     pub fn left(&self) -> impl Iterator<Item = u32> {
-        let left = match &self.counter {
-            Counter::Kernel(watch, _) => watch.processes().collect(),
-            Counter::Ptrace(..) | Counter::Proc(_) => Vec::new(),
-        };
-        left.into_iter().filter(|process| *process != self.number)
+        self.processes().into_iter().filter(|process| *process != self.number)
     }
 
     /// Does what is due; says how long it is until something is again.

@@ -137,12 +137,16 @@ pub fn stored(arguments: &Arguments, options: &Bill, store: &Store, run: RunId) 
         .into());
     }
     write(options, &document)?;
-    if arguments.json {
-        output::json(&document)?;
-    } else {
-        output::text(&document.to_text(output::width()))?;
-    }
+    print(arguments, &document)?;
     Ok(Some(Ending::Done))
+}
+
+/// Prints a bill that is kept.
+pub fn print(arguments: &Arguments, document: &BillDocument) -> Result<()> {
+    if arguments.json {
+        return output::json(document);
+    }
+    Ok(output::text(&document.to_text(output::width()))?)
 }
 
 /// Watches as often as is asked for, keeps each bill, and hands out the last.

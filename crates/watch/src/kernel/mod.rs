@@ -3,7 +3,7 @@
 //! Each processor remembers whom it found last, so that a system call of anybody else costs a look-up in an array. Each thread that is watched has a slot, in which only programs on its own processor write: nothing is locked and nothing is lost. A child gets a slot from a queue of free
 //! ones; [`Kernel::harvest`] hands those of the dead back.
 //!
-//! Two sets of programs: those of lives (a thread begins, ends, becomes another program, leaves its processor for ever) are attached as long as this is; those
+//! Two sets of programs: those of lives (a thread begins, ends, becomes another program, is freed) are attached as long as this is; those
 //! that count only between [`Kernel::begin`] and [`Kernel::pause`].
 
 mod calls;

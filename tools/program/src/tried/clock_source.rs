@@ -11,6 +11,7 @@ use super::keeper::Keeper;
 const FOLDER: &str = "/sys/devices/system/clocksource/clocksource0";
 /// Those that the vDSO reads in user mode, the best first (arch/x86/include/asm/vdso/clocksource.h).
 const READABLE: [&str; 3] = ["tsc", "hyperv_clocksource_tsc_page", "kvm-clock"];
+/// Sets back what was there.
 const UNDO: &str = r#"printf %s "$1" > "$2""#;
 
 /// Another clock source, until this is dropped.
@@ -72,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_set_back_whatever_ends_us() {
+    fn it_is_set_back_when_this_is_dropped() {
         let folder = machine("hpet\n", "kvm-clock tsc hpet acpi_pm \n");
         let now = || fs::read_to_string(folder.path().join("current_clocksource")).unwrap();
         let set = OtherSource::set_in(folder.path()).unwrap();
