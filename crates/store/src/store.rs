@@ -16,6 +16,9 @@ use crate::{Result, StoreError};
 /// How long a writer waits for another one before it gives up and says for whom it waited.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// What is read stays in memory up to so many KiB, which SQLite wants as a number less than 0: a price list is some MiB.
+const CACHE: i32 = -16 * 1024;
+
 /// Files up to so many bytes are checked when they are opened: that takes a few milliseconds.
 const CHECKED_ON_OPENING: u64 = 4 << 20;
 
@@ -134,6 +137,7 @@ impl Store {
             db.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
             db.pragma_update(None, "foreign_keys", true)?;
             db.pragma_update(None, "cell_size_check", true)?;
+            db.pragma_update(None, "cache_size", CACHE)?;
             // Every commit is on the disk before it returns; see the README.
             db.pragma_update(None, "synchronous", "FULL")
         })?;

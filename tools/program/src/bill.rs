@@ -215,7 +215,11 @@ impl Lines {
                 continue;
             }
             for (placement, share) in [(Placement::Same, here), (Placement::Across, 1.0 - here)] {
-                self.passed(Of::Sleep(placement), sleeps * share, prices.sleep(file, placement));
+                self.passed(
+                    Of::Sleep(placement),
+                    sleeps * share,
+                    prices.sleep(file, placement, rhythm.sleeps_in_turns),
+                );
             }
         }
         self.passed(Of::Preemption, many(moments.involuntary), prices.switch());
@@ -252,9 +256,11 @@ impl Lines {
         }
         for (placement, woke) in [(Placement::Same, calls.woke_here), (Placement::Across, calls.woke_across)]
         {
-            self.passed(Of::Wake(placement), many(woke), prices.wake(calls.file.kind, placement));
+            let each = prices.wake(calls.file.kind, placement, rhythm.wakes_in_turns);
+            self.passed(Of::Wake(placement), many(woke), each);
         }
-        self.passed(Of::WakeBusy, many(calls.woke_busy), prices.wake_busy(calls.file.kind));
+        let busy = prices.wake_busy(calls.file.kind, rhythm.wakes_in_turns);
+        self.passed(Of::WakeBusy, many(calls.woke_busy), busy);
     }
 }
 

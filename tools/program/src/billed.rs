@@ -39,6 +39,7 @@ impl BillDocument {
             user: bill.user,
             ran: bill.ran,
             steal: observed.steal,
+            prices_noisy: None,
             what_if: what_if::all(&bill, prices),
             tried: Vec::new(),
             threads: some(payers::threads(observed, prices)),

@@ -34,6 +34,9 @@ pub struct BillDocument {
     pub ran: f64,
     /// Time that the whole machine's processors had taken by its hypervisor meanwhile, as a share; absent where that is not told.
     pub steal: Option<f64>,
+    /// What else this machine had to do as its price list was measured, so that prices may be too high; absent where it was quiet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prices_noisy: Option<String>,
     /// What could be changed, and what it would bring, the dearest first.
     pub what_if: Vec<WhatIfDocument>,
     /// Changes that were tried, and what they really brought.

@@ -132,8 +132,8 @@ impl Prices<'_> {
 
     /// A system call as a program makes it.
     ///
-    /// Between its hot toll and its cold one, by the processor time that lies between two calls of the kind: t in it beyond the call itself leave it
-    /// 1 − e^(−t/5 µs) of the way to cold. The interval reaches as far to both sides as the nearer of the two is: a call that is hot or cold for sure
+    /// Between its hot toll and its cold one, by the processor time that lies between two calls of the kind beyond the call itself
+    /// ([`coldness`]). The interval reaches as far to both sides as the nearer of the two is: a call that is hot or cold for sure
     /// has its toll's, one half way that from hot to cold. Where the time is not known it is hot, and may be all that is between. A kind without a cold
     /// toll is hot.
     ///
@@ -232,22 +232,23 @@ impl Prices<'_> {
         Some(price)
     }
 
-    /// What who wakes one pays, besides its call, who sleeps in a call on such a file.
-    pub fn wake(&self, file: FileKind, placement: Placement) -> Option<Price> {
+    /// What who wakes one pays, besides its call, who sleeps in a call on such a file. `turns` is the share of its wake-ups after which it sleeps itself.
+    pub fn wake(&self, file: FileKind, placement: Placement, turns: f64) -> Option<Price> {
         let [wake, sleep] = self.wake_and_sleep(placement)?;
-        Some(self.of_a_hand_over(wake.clone(), [&wake, &sleep], file, placement))
+        Some(self.in_turns(&wake, [&wake, &sleep], (file, placement), turns))
     }
 
-    /// What who goes to sleep in a call on such a file and comes back pays, besides its call.
-    pub fn sleep(&self, file: FileKind, placement: Placement) -> Option<Price> {
+    /// What who goes to sleep in a call on such a file and comes back pays, besides its call. `turns` is the share of its sleeps before which it wakes somebody.
+    pub fn sleep(&self, file: FileKind, placement: Placement, turns: f64) -> Option<Price> {
         let [wake, sleep] = self.wake_and_sleep(placement)?;
-        Some(self.of_a_hand_over(sleep.clone(), [&wake, &sleep], file, placement))
+        Some(self.in_turns(&sleep, [&wake, &sleep], (file, placement), turns))
     }
 
     /// The same, where it is not known who woke it: anywhere between both.
     pub fn any_sleep(&self, file: FileKind) -> Option<Price> {
-        let same = self.sleep(file, Placement::Same)?;
-        let across = self.sleep(file, Placement::Across);
+        let of = |placement| self.sleep(file, placement, 0.5);
+        let same = of(Placement::Same)?;
+        let across = of(Placement::Across);
         Some(across.map_or(same.clone(), |across| Part { at: 0.5, unsure: 0.5 }.between(same, &across)))
     }
 
@@ -260,53 +261,50 @@ impl Prices<'_> {
         Some([by_itself(Crossing::WakeUp, WAKE_NONE)?, by_itself(Crossing::Sleep, WAIT_CHANGED)?])
     }
 
-    /// A part of a hand-over, which is a wake-up and a sleep at once: each has its share of what both are by such a file. On one core they are less than the two
-    /// by themselves, as one ends as the other begins; across cores the sleeper's way is another for each kind of file.
-    fn of_a_hand_over(
+    /// A wake-up or a sleep, of one that takes turns with another for a share of them: then it is a part of a hand-over, which is a wake-up and a sleep at once, and has
+    /// its share of what both are by such a file. On one core they are less than the two by themselves, as one ends as the other begins; across cores the
+    /// sleeper's way is another for each kind of file, and two processors that sleep in turns are woken less soon.
+    fn in_turns(
         &self,
-        part: Price,
+        by_itself: &Price,
         [wake, sleep]: [&Price; 2],
-        file: FileKind,
-        placement: Placement,
+        (file, placement): (FileKind, Placement),
+        turns: f64,
     ) -> Price {
         let both = self.hand_over(file, placement);
         let apart = wake.ns + sleep.ns;
-        let Some(both) = both.filter(|both| apart > 0.0 && both.ns > 0.0) else { return part };
-        let keys = part.keys.iter().chain(both.keys.iter().take(2)).cloned().collect();
-        Price { keys, ..both.times(part.ns / apart) }
+        let Some(both) = both.filter(|both| apart > 0.0 && both.ns > 0.0) else { return by_itself.clone() };
+        let keys = by_itself.keys.iter().chain(both.keys.iter().take(2)).cloned().collect();
+        let part = Price { keys, ..both.times(by_itself.ns / apart) };
+        Part::surest_at_ends(turns.clamp(0.0, 1.0)).between(by_itself.clone(), &part)
     }
 
-    /// From one thread to another, without the calls: on the same core half of a round trip, across cores what one end pays for it.
+    /// From one thread to another, without the calls: what one end pays for half of a round trip.
     fn hand_over(&self, file: FileKind, placement: Placement) -> Option<Price> {
         let (crossing, ask, answer) = channel(file);
-        let (whole, period) = match placement {
-            // Between two calls of an end are the other's, which are the same.
-            Placement::Same => {
-                let key = TollKey::of(crossing).placement(placement);
-                let is_sized = matches!(file, FileKind::Unix | FileKind::Tcp);
-                (self.of(&if is_sized { key.size(1) } else { key })?.times(0.5), 0.0)
-            }
+        let at_first = self.of(&hand_over(crossing.name(), placement))?;
+        let whole = match placement {
+            Placement::Same => at_first,
+            // Others that run in between have it begin anew, and who watches is one: it is anywhere from one to the other.
             Placement::Across => {
-                let key = |kind: &str| TollKey::of(Crossing::HandOver).kind(kind).placement(placement);
-                let at_first = self.of(&key(crossing.name()))?;
-                // Others that run in between have it begin anew, and who watches is one: it is anywhere from one to the other.
-                let lasting = self.of(&key(&format!("{}-lasting", crossing.name())));
+                let lasting = self.of(&hand_over(&format!("{}-lasting", crossing.name()), placement));
                 let either = Part { at: 0.5, unsure: 0.5 };
-                let whole = lasting.map_or(at_first.clone(), |lasting| either.between(at_first, &lasting));
-                (whole.clone(), whole.ns)
+                lasting.map_or(at_first.clone(), |lasting| either.between(at_first, &lasting))
             }
         };
+        // An end makes each of its calls once in what it pays for a round trip's half.
+        let period = Some(whole.ns);
         let call = |kind: &str| match file {
-            FileKind::Pipe | FileKind::Unix | FileKind::Tcp => self.sized(kind, 1.0, Some(period)),
-            _ => self.single(kind, Some(period)),
+            FileKind::Pipe | FileKind::Unix | FileKind::Tcp => self.sized(kind, 1.0, period),
+            _ => self.single(kind, period),
         };
         Some(whole.less(&call(ask)?.plus(&call(answer)?)))
     }
 
-    /// One switch from a process to another on the same core: half a round trip by sched_yield, less the call.
+    /// One switch from a process to another on the same core where both stay ready: by sched_yield, less the call.
     pub fn switch(&self) -> Option<Price> {
-        let round_trip = self.of(&TollKey::of(Crossing::SchedYield).placement(Placement::Same))?;
-        Some(round_trip.times(0.5).less(&self.of(&TollKey::of(Crossing::Getppid))?))
+        let yielded = self.of(&hand_over(Crossing::SchedYield.name(), Placement::Same))?;
+        Some(yielded.less(&self.of(&TollKey::of(Crossing::Getppid))?))
     }
 
     /// A page fault that no disk is asked for.
@@ -344,8 +342,8 @@ impl Prices<'_> {
     }
 
     /// Waking one who had slept on another core that is not idle: at least what it is on the same core, as no core has to wake.
-    pub fn wake_busy(&self, file: FileKind) -> Option<Price> {
-        self.wake(file, Placement::Same).map(|price| Price { at_least: true, ..price })
+    pub fn wake_busy(&self, file: FileKind, turns: f64) -> Option<Price> {
+        self.wake(file, Placement::Same, turns).map(|price| Price { at_least: true, ..price })
     }
 }
 
@@ -358,6 +356,11 @@ fn channel(file: FileKind) -> (Crossing, &'static str, &'static str) {
         FileKind::Anonymous => (Crossing::Eventfd, "write-eventfd", "read-eventfd"),
         _ => (Crossing::Futex, WAKE_NONE, WAIT_CHANGED),
     }
+}
+
+/// What one end pays for half of a round trip by such a channel, named as the crossing of the whole is.
+fn hand_over(channel: &str, placement: Placement) -> TollKey {
+    TollKey::of(Crossing::HandOver).kind(channel).placement(placement)
 }
 
 /// What a call costs in user mode: the toll of a call is of both sides, and the kernel's own account has this part among the program's.
@@ -375,11 +378,11 @@ pub fn needed() -> Vec<TollKey> {
     let mut keys = vec![
         TollKey::of(Crossing::Getppid),
         TollKey::of(Crossing::MinorFault),
-        TollKey::of(Crossing::SchedYield).placement(Placement::Same),
+        hand_over(Crossing::SchedYield.name(), Placement::Same),
         TollKey::of(Crossing::WakeUp).placement(Placement::Same),
         TollKey::of(Crossing::Sleep).placement(Placement::Same),
-        TollKey::of(Crossing::Futex).placement(Placement::Same),
-        TollKey::of(Crossing::Pipe).placement(Placement::Same),
+        hand_over(Crossing::Futex.name(), Placement::Same),
+        hand_over(Crossing::Pipe.name(), Placement::Same),
         single(WAKE_NONE),
         single(WAIT_CHANGED),
         single("epoll-wait"),

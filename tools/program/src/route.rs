@@ -48,6 +48,10 @@ pub(crate) fn route_of(call: &str, file: FileKind, gives: bool) -> Route {
         "unlink" | "unlinkat" => Route::Single("unlink"),
         "close" if file == FileKind::Tcp => Route::Single("close-tcp"),
         "close" => Route::Single("close"),
+        // A descriptor of what is no folder, and no name: it is itself what is asked about (AT_EMPTY_PATH), as glibc makes fstat of it.
+        "newfstatat" | "statx" if !matches!(file, FileKind::None | FileKind::Folder) => {
+            Route::Single("fstat")
+        }
         "stat" | "lstat" | "newfstatat" | "statx" | "access" | "faccessat" | "faccessat2" | "readlink"
         | "readlinkat" => Route::Single("stat"),
         "fstat" => Route::Single("fstat"),

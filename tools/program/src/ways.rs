@@ -20,6 +20,10 @@ const TO_END: Duration = Duration::from_secs(5);
 /// How often it is asked whether a program has ended that tells nobody.
 const ASKED: Duration = Duration::from_millis(5);
 
+/// The shortest from one look at /proc to the next, and how many times as long as the look itself it is at the least: looks take a hundredth of a processor at the most.
+const LOOK: Duration = Duration::from_millis(100);
+const LOOKS: u32 = 100;
+
 /// A program that is watched in one of these ways.
 pub(crate) struct Way {
     counter: Counter,
@@ -27,6 +31,8 @@ pub(crate) struct Way {
     handle: OwnedFd,
     number: u32,
     is_started: bool,
+    /// When /proc is to be looked at again.
+    next_look: Instant,
     /// Why no better way is used.
     instead: Option<Missing>,
 }
@@ -86,7 +92,8 @@ impl Way {
         };
         let pid = i32::try_from(number).ok().and_then(Pid::from_raw).ok_or_else(|| none(number))?;
         let handle = pidfd_open(pid, PidfdFlags::empty()).map_err(|_| none(number))?;
-        Ok(Way { counter, handle, number, is_started: options.pid.is_none(), instead })
+        let is_started = options.pid.is_none();
+        Ok(Way { counter, handle, number, is_started, next_look: Instant::now(), instead })
     }
 
     /// How it is counted.
@@ -156,7 +163,14 @@ impl Way {
             Counter::Kernel(watch, _) => watch.tick(),
             Counter::Ptrace(..) => Ok(Duration::from_secs(1)),
             // A look meets threads before they end.
-            Counter::Proc(proc) => proc.counts().map(|_| Duration::from_secs(1)),
+            Counter::Proc(proc) => {
+                let now = Instant::now();
+                if now >= self.next_look {
+                    proc.counts()?;
+                    self.next_look = Instant::now() + (now.elapsed() * LOOKS).max(LOOK);
+                }
+                Ok(self.next_look - now)
+            }
         }
     }
 

@@ -163,6 +163,11 @@ impl BillDocument {
                 "≥: no toll is like this; it is priced as the least that it can be (a call as an empty one), and what it does is among the unexplained.".into(),
             );
         }
+        if let Some(noise) = &self.prices_noisy {
+            notes.push(format!(
+                "Prices may be too high: {noise} as this machine's price list was measured. It is measured again by the first bill on a quiet machine, an hour later at the soonest."
+            ));
+        }
         if let Some(steal) = self.steal.filter(|steal| *steal > 0.001) {
             notes.push(format!(
                 "The hypervisor took {} of this machine's processors meanwhile.",

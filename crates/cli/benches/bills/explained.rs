@@ -12,6 +12,8 @@ use crate::program::{Bench, Killed};
 
 /// How much has to be explained.
 const LEAST: f64 = 0.8;
+/// Bills of each program.
+const BILLS: usize = 3;
 
 pub fn lines(bench: &Bench) -> Vec<Line> {
     // The price list, on its own.
@@ -20,25 +22,31 @@ pub fn lines(bench: &Bench) -> Vec<Line> {
     for kind in ["pipe", "unix", "tcp", "eventfd"] {
         for (when, where_to) in [("after", "one core"), ("before", "two cores")] {
             let count = if when == "after" { "300000" } else { "60000" };
-            let bill = bench.bill(&[], &bench.example("changes", &[kind, count, when]));
-            lines.push(line(&format!("ping-pong by {kind}, {where_to}"), &bill));
+            let example = bench.example("changes", &[kind, count, when]);
+            lines.push(line(&format!("ping-pong by {kind}, {where_to}"), || bench.bill(&[], &example)));
         }
     }
     let dd = "dd if=/dev/zero of=/dev/null bs=4k count=4000000 status=none";
-    lines.push(line("dd", &bench.bill(&[], &dd.split(' ').map(String::from).collect::<Vec<_>>())));
+    let dd: Vec<String> = dd.split(' ').map(String::from).collect();
+    lines.push(line("dd", || bench.bill(&[], &dd)));
     lines.extend(sqlite(bench));
     lines.extend(redis(bench));
     lines
 }
 
-fn line(what: &str, bill: &Value) -> Line {
-    let (explained, kernel) = (bill["explained"]["ns"].as_f64(), bill["kernel"]["ns"].as_f64());
-    let share = explained.zip(kernel).map(|(explained, kernel)| explained / kernel);
+/// The median of some bills: between two cores the same work may take a third longer for some seconds, where the machine is a virtual one.
+fn line(what: &str, bill: impl Fn() -> Value) -> Line {
+    let share = |bill: Value| Some(bill["explained"]["ns"].as_f64()? / bill["kernel"]["ns"].as_f64()?);
+    let mut shares: Vec<f64> = (0..BILLS).filter_map(|_| share(bill())).collect();
+    shares.sort_by(f64::total_cmp);
+    let share = shares.get(BILLS / 2);
+    let percent = |share: &f64| format!("{:.0} %", 100.0 * share);
+    let each = shares.iter().map(percent).collect::<Vec<_>>().join(", ");
     Line {
         what: format!("explained of {what}"),
-        found: share.map_or("not measured".into(), |share| format!("{:.0} %", 100.0 * share)),
-        bar: format!("at least {:.0} %", 100.0 * LEAST),
-        holds: share.map(|share| share >= LEAST),
+        found: share.map_or("not measured".into(), |share| format!("{} ({each})", percent(share))),
+        bar: format!("at least {}", percent(&LEAST)),
+        holds: share.map(|share| *share >= LEAST),
     }
 }
 
@@ -54,7 +62,11 @@ fn sqlite(bench: &Bench) -> Option<Line> {
     fs::write(bench.file("rows.sql"), format!("create table t(a integer primary key, b text);\n{rows}"))
         .unwrap();
     let read = format!(".read {}", bench.file("rows.sql"));
-    Some(line("inserts into SQLite", &bench.bill(&[], &["sqlite3".into(), bench.file("rows.db"), read])))
+    let words = ["sqlite3".into(), bench.file("rows.db"), read];
+    Some(line("inserts into SQLite", || {
+        let _ = fs::remove_file(bench.file("rows.db"));
+        bench.bill(&[], &words)
+    }))
 }
 
 /// A server and its load.
@@ -72,11 +84,11 @@ pub fn redis_server(bench: &Bench, port: &str) -> Option<Killed> {
 fn redis(bench: &Bench) -> Option<Line> {
     let Some(server) = redis_server(bench, "7790") else { return lacks("redis-server") };
     let mut load = Command::new("redis-benchmark");
-    load.args(["-p", "7790", "-t", "set,get", "-n", "2000000", "-c", "20", "-q"])
+    load.args(["-p", "7790", "-t", "set", "-n", "1000000000", "-c", "20", "-q"])
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     let _load = Killed(load.spawn().ok()?);
     sleep(Duration::from_millis(500));
     let number = server.0.id().to_string();
-    Some(line("redis under load", &bench.bill(&["--pid", &number, "--for", "5s"], &[])))
+    Some(line("redis under load", || bench.bill(&["--pid", &number, "--for", "3s"], &[])))
 }

@@ -17,6 +17,7 @@ pub mod machine;
 pub mod measure;
 pub mod model;
 pub mod plan;
+mod price_list;
 mod program_bill;
 pub mod report;
 pub mod reproduce;

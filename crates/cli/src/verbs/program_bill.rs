@@ -3,28 +3,25 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result};
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde_json::json;
-use tollway_core::{Error, TollSource};
+use tollway_core::Error;
 use tollway_lab::Lab;
 use tollway_program_tool::args::Program;
 use tollway_program_tool::command::short_name;
 use tollway_program_tool::document::BillDocument;
 use tollway_program_tool::kept::{Kept, bills_of};
 use tollway_program_tool::observed::{EachSecond, Observed, Output, observe};
-use tollway_program_tool::own_tolls;
-use tollway_program_tool::prices::{Prices, needed};
+use tollway_program_tool::prices::Prices;
 use tollway_program_tool::tried::{self, try_changes};
-use tollway_store::{RunId, RunSpec, RunState, Store, Tolls};
+use tollway_store::{RunId, RunSpec, RunState, Store};
 
-use super::work::{self, Work};
-use crate::args::{Arguments, Bill, Repeats};
+use super::price_list::PriceList;
+use crate::args::{Arguments, Bill};
 use crate::exit::Ending;
 use crate::output;
 use crate::{interrupt, laboratory};
 
-/// How old a toll may be.
-const AGE: SignedDuration = SignedDuration::from_hours(7 * 24);
 /// Moves a terminal's cursor to its corner and clears it (ECMA-48: CUP, ED).
 const AGAIN: &str = "\x1b[H\x1b[2J";
 
@@ -50,12 +47,10 @@ pub fn bill(arguments: &Arguments, options: &Bill) -> Result<Ending> {
     let mut store = laboratory::store(&arguments.store)?;
     let name = short_name(&program.command, program.pid);
     let spec = |title: String| spec(&lab, title, options);
-    let known = store.tolls(&lab.machine, Timestamp::now() - AGE)?;
-    own_tolls::measure(&mut store, &known, spec)?;
-    let tolls = price_list(arguments, &lab, &mut store)?;
+    let prices = PriceList::of_this_machine(arguments, &lab, &mut store, spec)?;
     let interrupted = interrupt::flag()?;
     let mut kept = Kept::begin(&mut store, &spec(format!("bill of {name}")), &name)?;
-    let watched = watched(arguments, options, (&mut store, &mut kept), &tolls, interrupted);
+    let watched = watched(arguments, options, (&mut store, &mut kept), &prices, interrupted);
     let state = match &watched {
         Ok(_) if interrupted.load(Ordering::Relaxed) => RunState::Interrupted,
         Ok(_) => RunState::Complete,
@@ -154,11 +149,11 @@ fn watched(
     arguments: &Arguments,
     options: &Bill,
     (store, kept): (&mut Store, &mut Kept),
-    tolls: &Tolls,
+    list: &PriceList,
     interrupted: &AtomicBool,
 ) -> Result<Watched> {
     let program = &options.program;
-    let prices = Prices(tolls);
+    let prices = Prices(&list.tolls);
     let output = match (program.live, arguments.json) {
         (true, _) => Output::Nowhere,
         (false, true) => Output::Aside,
@@ -175,10 +170,11 @@ fn watched(
         let each_second: Option<EachSecond<'_>> = if program.live { Some(&mut each_second) } else { None };
         let observed = observe(program, output, interrupted, each_second)?;
         let per = BillDocument::of(&observed, &prices, program.per.as_deref());
-        let document = per.or_else(|error| {
+        let mut document = per.or_else(|error| {
             failed = Some(error.into());
             BillDocument::of(&observed, &prices, None)
         })?;
+        document.prices_noisy.clone_from(&list.noisy);
         kept.add(store, &document)?;
         last = Some((document, observed.code()));
         if interrupted.load(Ordering::Relaxed) {
@@ -220,37 +216,4 @@ fn spec(lab: &Lab<'_>, title: String, options: &Bill) -> RunSpec {
         fingerprint: lab.fingerprint.clone(),
         plan: json!({}),
     }
-}
-
-/// The tolls of this machine; those that a bill needs are measured first where the store has none that fit.
-fn price_list(arguments: &Arguments, lab: &Lab<'_>, store: &mut Store) -> Result<Tolls> {
-    let known = |store: &Store| store.tolls(&lab.machine, Timestamp::now() - AGE);
-    let tolls = known(store)?;
-    if needed().iter().all(|key| tolls.toll(key).is_some()) {
-        return Ok(tolls.in_ticks_of(lab.hz));
-    }
-    output::tell("this machine's price list is measured first; it is kept for a week");
-    let presets = vec![laboratory::preset(lab.registry, "crossings", "calls")?];
-    let title = "price list of system calls".into();
-    let work = Work { title, presets, only: Vec::new(), resume: false, together: false, budgeted: true };
-    let repeats = Repeats {
-        runs: None,
-        warmup: None,
-        time: None,
-        seed: 1,
-        dry_run: false,
-        strict: false,
-        export: None,
-    };
-    work::carry_out(arguments, &repeats, lab, work)?;
-    let tolls = known(store)?;
-    let Some(missing) = needed().into_iter().find(|key| tolls.toll(key).is_none()) else {
-        return Ok(tolls.in_ticks_of(lab.hz));
-    };
-    Err(Error::Input {
-        place: format!("toll {missing}"),
-        reason: "it could not be measured here, and there is no bill without it".into(),
-        remedy: "`tollway measure crossings --preset calls` says why".into(),
-    }
-    .into())
 }

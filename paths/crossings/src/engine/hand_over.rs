@@ -1,7 +1,8 @@
 //! A round trip by the processor time of its two ends: what one pays, on the mean of both.
 //!
 //! Both do the same, a call that wakes and one that sleeps, and yet one of them may pay a third more: which processor is woken how is the
-//! hypervisor's. Across cores both together are less than the time that goes by, in which a core is woken.
+//! hypervisor's. Across cores both together are less than the time that goes by, in which a core is woken; on one core they are that time, but for what others
+//! take of the core meanwhile.
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
@@ -19,6 +20,7 @@ use super::pipe::Pipes;
 use super::processor_time;
 use super::shared::Shared;
 use super::sockets::{TcpLoopback, UnixStream};
+use super::yielding::YieldExchange;
 use super::{Caller, Exchange, Server};
 
 /// What the two may talk by: named as the crossings are whose round trips these are.
@@ -29,6 +31,7 @@ pub const KINDS: &[&str] = &[
     "eventfd",
     "unix-stream",
     "tcp-loopback",
+    "sched-yield",
     "futex-lasting",
     "pipe-lasting",
     "eventfd-lasting",
@@ -89,6 +92,7 @@ fn ends(params: &Params) -> Result<Ends> {
         "eventfd" => ends_of::<EventfdExchange>(),
         "unix-stream" => ends_of::<Echo<UnixStream>>(),
         "tcp-loopback" => ends_of::<Echo<TcpLoopback>>(),
+        "sched-yield" => ends_of::<YieldExchange>(),
         other => {
             return Err(Error::Input {
                 place: "axis `kind`".into(),

@@ -44,10 +44,9 @@ pub(super) fn variants() -> Vec<Box<dyn Variant>> {
         )),
         Box::new(
             Duo::<HandOver>::new(Crossing::HandOver)
-                .only(Placement::Across)
                 .axis(Axis {
                     name: "kind",
-                    about: "what they talk by; lasting: once they have done so for a tenth of a second",
+                    about: "what they talk by, or sched-yield: both stay ready; lasting: once they have done so for a tenth of a second",
                     domain: Domain::Words(hand_over::KINDS),
                     default: Value::Text("pipe".into()),
                 })
@@ -56,8 +55,8 @@ pub(super) fn variants() -> Vec<Box<dyn Variant>> {
                 .caveats(
                     "Processor time of both ends' processes (CLOCK_PROCESS_CPUTIME_ID), half of it, in ticks of the clock: \
                      a call that wakes the other and one that sleeps until it does. One byte, of an eventfd eight. On one \
-                     core that is half of the round trip that the crossing `kind` names; across cores it is less than half, \
-                     as nobody is charged for the time that a core takes to wake. A hypervisor may treat two virtual \
+                     core that is half of the round trip that the crossing `kind` names, without what others take of that core \
+                     meanwhile; across cores it is less than half, as nobody is charged for the time that a core takes to wake. A hypervisor may treat two virtual \
                      processors otherwise once they have worked in turns for a while, so there are kinds that have lasted \
                      (seen: 10 µs in the first 20 ms, 15 to 19 µs from 60 ms on).",
                 ),

@@ -23,7 +23,7 @@ struct Own {
     sample: fn() -> Result<(u32, Duration)>,
 }
 
-/// Measures those that these tolls have not, in a second or two. `spec` makes a run's description of its title.
+/// Measures those that these tolls have not, in a second or two; says whether any was. `spec` makes a run's description of its title.
 ///
 /// # Errors
 /// The store's; what is measured cannot be.
@@ -31,13 +31,15 @@ pub fn measure(
     store: &mut Store,
     known: &dyn TollSource,
     spec: impl Fn(String) -> RunSpec,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<bool> {
+    let mut is_any = false;
     for own in [user_side::own(), shared_descriptors::own()] {
         if known.toll(&own.toll).is_none() {
             measure_one(store, &own, &spec(format!("price list: {}", own.title)))?;
+            is_any = true;
         }
     }
-    Ok(())
+    Ok(is_any)
 }
 
 fn measure_one(store: &mut Store, own: &Own, spec: &RunSpec) -> anyhow::Result<()> {

@@ -7,9 +7,9 @@ use crate::prices::Prices;
 /// Requests under way.
 const UNDER_WAY: f64 = 16.0;
 
-pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
+pub(super) fn change(bill: &Bill, _: &Prices<'_>) -> Option<Change> {
     let messages = asked_and_answered(bill);
-    let saves = turns_saved(bill, prices, messages, UNDER_WAY);
+    let saves = turns_saved(bill, messages, UNDER_WAY);
     (messages >= 100.0 && saves.ns > 0.0).then(|| Change {
         name: "in-flight",
         what: "16 requests under way at once, each a message of its own".into(),

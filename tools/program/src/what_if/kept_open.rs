@@ -9,7 +9,7 @@ use crate::prices::{Price, Prices};
 /// Opens in a second from which on it is a habit, and not a program's start.
 const HABIT: f64 = 50.0;
 
-pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
+pub(super) fn change(bill: &Bill, _: &Prices<'_>) -> Option<Change> {
     let opened: f64 = calls(bill)
         .filter(|(_, call, _)| call.starts_with("open"))
         .map(|(line, ..)| line.count - line.failed)
@@ -23,10 +23,10 @@ pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
             || matches!(call, "stat" | "lstat" | "newfstatat" | "statx" | "fstat" | "access");
         let of_a_file = call == "close" && matches!(file, FileKind::Regular | FileKind::Folder);
         if (of_a_name || of_a_file)
-            && let Some(each) = prices.call(call, file, 0.0, true)
+            && let Some(sum) = &line.sum
         {
             // Not more often than files were opened: other stats are of something else.
-            saves = Some(saves.unwrap_or_default().plus(&each.times(line.count.min(opened))));
+            saves = Some(saves.unwrap_or_default().plus(&sum.times(line.count.min(opened) / line.count)));
         }
     }
     let all = saves?;

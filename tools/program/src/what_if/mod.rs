@@ -125,16 +125,14 @@ fn wait_mostly_on(bill: &Bill) -> FileKind {
 }
 
 /// What it saves that nobody sleeps and is woken for each of so many messages, but for one in `several`.
-fn turns_saved(bill: &Bill, prices: &Prices<'_>, messages: f64, several: f64) -> Price {
-    let mut saves = Price::default();
-    let file = wait_mostly_on(bill);
-    for placement in [Placement::Same, Placement::Across] {
-        let saved = |of: Of| passed(bill, &of).min(messages) * (1.0 - 1.0 / several);
-        let sleeps = prices.sleep(file, placement).map(|each| each.times(saved(Of::Sleep(placement))));
-        let wakes = prices.wake(file, placement).map(|each| each.times(saved(Of::Wake(placement))));
-        saves = [sleeps, wakes].iter().flatten().fold(saves, |saves, one| saves.plus(one));
-    }
-    saves
+fn turns_saved(bill: &Bill, messages: f64, several: f64) -> Price {
+    let ways =
+        [Placement::Same, Placement::Across].map(|placement| [Of::Sleep(placement), Of::Wake(placement)]);
+    ways.iter().flatten().fold(Price::default(), |saves, of| {
+        let count = passed(bill, of);
+        let share = count.min(messages) / count.max(1.0) * (1.0 - 1.0 / several);
+        saves.plus(&comes_to(bill, of).times(share))
+    })
 }
 
 /// Whether a call waits for several files at once.
@@ -158,6 +156,12 @@ fn calls(bill: &Bill) -> impl Iterator<Item = (&Line, &str, FileKind)> {
 /// How often a line of this kind was passed.
 fn passed(bill: &Bill, of: &Of) -> f64 {
     bill.lines.iter().filter(|line| line.of == *of).map(|line| line.count).sum()
+}
+
+/// What lines of this kind come to.
+fn comes_to(bill: &Bill, of: &Of) -> Price {
+    let sums = bill.lines.iter().filter(|line| line.of == *of).filter_map(|line| line.sum.as_ref());
+    sums.fold(Price::default(), |all, one| all.plus(one))
 }
 
 /// What is between two prices, each at its worst and best; may be less than 0.

@@ -2,7 +2,7 @@
 
 use tollway_core::Placement;
 
-use super::{Change, difference, passed, wait_mostly_on};
+use super::{Change, comes_to, difference, passed, wait_mostly_on};
 use crate::bill::{Bill, Of};
 use crate::prices::{Price, Prices};
 
@@ -15,10 +15,10 @@ pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
     if woke + slept < 1.0 {
         return None;
     }
-    let wakes = difference(&prices.wake(file, across)?.times(woke), &prices.wake(file, same)?.times(woke));
-    let sleeps =
-        difference(&prices.sleep(file, across)?.times(slept), &prices.sleep(file, same)?.times(slept));
-    let saves = wakes.plus(&sleeps);
+    // On one core who wakes another and who sleeps take turns.
+    let then = prices.wake(file, same, 1.0)?.times(woke).plus(&prices.sleep(file, same, 1.0)?.times(slept));
+    let now = comes_to(bill, &Of::Wake(across)).plus(&comes_to(bill, &Of::Sleep(across)));
+    let saves = difference(&now, &then);
     // On one core nobody runs while another does, and nobody waits for a core to wake: what is left is all processor time. That is so where whoever sleeps
     // is woken by one of them.
     let takes_turns = bill.ran < 1.05 * bill.watched && woke.min(slept) > OWN * woke.max(slept);

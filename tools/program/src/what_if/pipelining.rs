@@ -19,10 +19,13 @@ pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
         let done = (line.count - line.failed).max(0.0);
         let now = prices.call(call, file, line.bytes / done.max(1.0), true)?;
         let then = prices.call(call, file, TOGETHER * line.bytes / done.max(1.0), true)?;
-        let saved = difference(&now.times(done), &then.times(done / TOGETHER));
+        // Both are as cold as its calls are.
+        let hot = now.ns * line.count;
+        let cold = line.sum.as_ref().filter(|_| hot > 0.0).map_or(1.0, |sum| (sum.ns / hot).max(1.0));
+        let saved = difference(&now.times(done), &then.times(done / TOGETHER)).times(cold);
         saves = Some(saves.unwrap_or_default().plus(&saved));
     }
-    let saves = saves?.plus(&turns_saved(bill, prices, messages, TOGETHER));
+    let saves = saves?.plus(&turns_saved(bill, messages, TOGETHER));
     (messages >= 100.0).then_some(Change {
         name: "pipelining",
         what: "16 requests with one message".into(),
