@@ -38,7 +38,7 @@ pub struct Program {
     pub by: Option<By>,
 
     /// What counting may cost the program, in percent of its time; where everything would cost more it is counted in slices.
-    #[arg(long, value_name = "PERCENT", default_value_t = 2.0, value_parser = percent)]
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.5, value_parser = percent)]
     pub overhead: f64,
 
     /// Count everything, whatever it costs the program.
