@@ -180,7 +180,7 @@ fn runs_are_compared_and_changes_tried() {
     let runs: Vec<String> = runs.map(|run| run["id"].to_string()).collect();
     let (compared, _) = bench.ends(&["compare", &runs[1], &runs[0]], 0);
     assert!(
-        compared.contains("processor time in the kernel") && compared.contains("write · pipe, in the kernel"),
+        compared.contains("processor time, all of it") && compared.contains("write · pipe, in the kernel"),
         "{compared}"
     );
 

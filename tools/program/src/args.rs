@@ -37,7 +37,7 @@ pub struct Program {
     #[arg(long, value_enum, value_name = "WAY")]
     pub by: Option<By>,
 
-    /// What counting may cost the program, in percent of its time; where everything would cost more it is counted in slices.
+    /// What counting may cost the program, in percent of the time that goes by, or of its processor time where that is more; where everything would cost more it is counted in slices.
     #[arg(long, value_name = "PERCENT", default_value_t = 1.5, value_parser = percent)]
     pub overhead: f64,
 
@@ -134,6 +134,22 @@ impl Program {
                 "--children",
                 "children of a program that is started are watched anyway",
                 "leave it out, or give --pid",
+            );
+        }
+        if self.exact && matches!(self.by, Some(By::Ptrace | By::Proc)) {
+            return refused(
+                "--exact",
+                "only the kernel's tracepoints count in slices",
+                "leave it out, or --by",
+            );
+        }
+        if let (Some(per), Some(By::Proc)) = (&self.per, self.by)
+            && per.parse::<f64>().is_err()
+        {
+            return refused(
+                "--per",
+                "/proc does not tell calls apart",
+                "give how many requests there were, or another --by",
             );
         }
         self.per.as_deref().map_or(Ok(()), Per::check)

@@ -91,7 +91,7 @@ pub struct Bill {
     pub explained: Price,
     /// Processor time in the kernel, where it was measured; without what counting took of it.
     pub kernel: Option<Measured>,
-    /// Processor time in user mode, in nanoseconds; where the kernel's was measured.
+    /// Processor time in user mode, in nanoseconds; where the kernel's own account tells.
     pub user: Option<f64>,
     /// All processor time, in nanoseconds.
     pub ran: f64,
@@ -113,7 +113,7 @@ impl Bill {
         let sums = lines.iter().filter_map(|line| line.sum.as_ref());
         let explained = sums.fold(Price::default(), |all, one| all.plus(one));
         let (mut kernel, ran) = kernel_time(&threads);
-        let user = kernel.map(|kernel| (ran - kernel.ns).max(0.0));
+        let user = kernel.filter(|kernel| kernel.is_sampled).map(|kernel| (ran - kernel.ns).max(0.0));
         // Stamps are taken at the end of what counts a call's beginning, and at the beginning of what counts its end.
         if let Some(kernel) = kernel.as_mut().filter(|kernel| kernel.is_sampled) {
             let counting = observed.cost_of_counting() * 1e9;

@@ -35,7 +35,10 @@ impl BillDocument {
             explained: time(&bill.explained),
             kernel: bill.kernel.map(|kernel| TimeDocument { ns: kernel.ns, lo: kernel.lo, hi: kernel.hi }),
             is_sampled: bill.kernel.is_some_and(|kernel| kernel.is_sampled),
-            unexplained: bill.kernel.map(|kernel| kernel.ns - bill.explained.ns),
+            unexplained: bill
+                .kernel
+                .filter(|kernel| kernel.is_sampled)
+                .map(|kernel| kernel.ns - bill.explained.ns),
             user: bill.user,
             ran: bill.ran,
             steal: observed.steal,

@@ -26,15 +26,15 @@ pub struct BillDocument {
     pub kernel: Option<TimeDocument>,
     /// Whether the kernel's own account is where that is from, which samples; else it is from stamps around calls, as there were too few samples.
     pub is_sampled: bool,
-    /// Kernel time that the lines do not explain; less than 0 where they say more than was measured.
+    /// Kernel time that the lines do not explain; less than 0 where they say more than was measured. Absent where it is from stamps, which are of calls alone.
     pub unexplained: Option<f64>,
-    /// Processor time in user mode.
+    /// Processor time in user mode; absent where the kernel's own account does not tell.
     pub user: Option<f64>,
     /// Processor time, all of it; 0 where it was not measured.
     pub ran: f64,
     /// Time that the whole machine's processors had taken by its hypervisor meanwhile, as a share; absent where that is not told.
     pub steal: Option<f64>,
-    /// What else this machine had to do as its price list was measured, so that prices may be too high; absent where it was quiet.
+    /// What else this machine had to do just before its price list was measured, so that prices may be too high; absent where it was quiet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices_noisy: Option<String>,
     /// What could be changed, and what it would bring, the dearest first.
@@ -181,8 +181,10 @@ impl TriedDocument {
 }
 
 impl BillDocument {
-    /// How much of the kernel's time the lines explain; `None` where there was none.
+    /// How much of the kernel's time the lines explain; `None` where its own account does not tell.
     pub fn explained_share(&self) -> Option<f64> {
-        self.kernel.filter(|kernel| kernel.ns > 0.0).map(|kernel| self.explained.ns / kernel.ns)
+        self.kernel
+            .filter(|kernel| self.is_sampled && kernel.ns > 0.0)
+            .map(|kernel| self.explained.ns / kernel.ns)
     }
 }

@@ -12,7 +12,7 @@ use crate::document::{BillDocument, LineDocument};
 
 /// The path of such points.
 pub const PATH: &str = "program";
-/// The points of which one keeps the bill: the kernel's time, or where that was not measured what the tolls come to.
+/// The points of which one keeps the bill: the kernel's time, or where its own account does not tell what the tolls come to.
 const KERNEL: &str = "kernel-time";
 const TOLLS: &str = "tolls";
 /// The bill, in what is kept around that point's trial.
@@ -48,13 +48,19 @@ impl Kept {
     /// The store's.
     pub fn add(&mut self, store: &mut Store, bill: &BillDocument) -> Result<()> {
         let meters = serde_json::json!({ BILL: bill });
-        let first = match bill.kernel {
+        let first = match bill.kernel.filter(|_| bill.is_sampled) {
             Some(kernel) => (KERNEL, "processor time in the kernel", kernel.ns, meters),
             None => (TOLLS, "sum of the tolls", bill.explained.ns, meters),
         };
         let whole = [
             first,
-            ("user-time", "processor time in user mode", bill.user.unwrap_or(0.0), serde_json::Value::Null),
+            ("processor-time", "processor time, all of it", bill.ran, serde_json::Value::Null),
+            (
+                "user-time",
+                "processor time in user mode",
+                bill.user.unwrap_or_default(),
+                serde_json::Value::Null,
+            ),
             ("elapsed", "time that went by", bill.watching.watched_s * 1e9, serde_json::Value::Null),
         ];
         for (variant, title, ns, meters) in whole {

@@ -13,7 +13,7 @@ use tollway_watch::{Counts, FileKind, Thread};
 use crate::args::Program;
 use crate::command;
 use crate::names::Names;
-use crate::ways::Way;
+use crate::ways::{Way, can_be_watched};
 
 /// How long a program that was started may take to end by itself when a person interrupts: what is typed at its terminal it gets as well.
 const BY_ITSELF: Duration = Duration::from_secs(1);
@@ -58,6 +58,17 @@ pub enum Output {
 
 /// Who is told each second what was counted since.
 pub type EachSecond<'t> = &'t mut dyn FnMut(&Observed) -> Result<()>;
+
+/// Whether there is what the options name; asked before anything is measured.
+///
+/// # Errors
+/// There is no such program, or none that makes system calls.
+pub fn can_be_observed(options: &Program) -> Result<()> {
+    match options.pid {
+        Some(number) => can_be_watched(number),
+        None => command::of(&options.command).map(drop),
+    }
+}
 
 /// Watches what the options name until it ends, the time is up, or a person interrupts. `each_second` is told what was counted since it was told last.
 ///

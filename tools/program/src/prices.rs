@@ -222,14 +222,16 @@ impl Prices<'_> {
         let between = |less: f64, more: f64| (less + (more - less) * part).max(0.0);
         let mut keys = less.keys.clone();
         keys.extend(more.keys.clone());
-        let price = Price {
-            ns: between(less.ns, more.ns),
-            lo: between(less.lo, more.lo),
-            hi: between(less.hi, more.hi),
-            keys,
-            at_least: false,
+        let ns = between(less.ns, more.ns);
+        let (lo, hi) = if part <= 1.0 {
+            (between(less.lo, more.lo), between(less.hi, more.hi))
+        } else {
+            // Beyond the largest size both ends of the line are unsure, each by itself.
+            let half = |price: &Price| (price.hi - price.lo) / 2.0;
+            let unsure = (part * half(more)).hypot((part - 1.0) * half(less));
+            ((ns - unsure).max(0.0), ns + unsure)
         };
-        Some(price)
+        Some(Price { ns, lo, hi, keys, at_least: false })
     }
 
     /// What who wakes one pays, besides its call, who sleeps in a call on such a file. `turns` is the share of its wake-ups after which it sleeps itself.

@@ -24,7 +24,7 @@ const ASKED: Duration = Duration::from_millis(5);
 /// virtual machine, a ping-pong by a pipe: ten looks a second made it 1.0 % slower [0.8, 1.2]).
 const FIRST_LOOK: Duration = Duration::from_millis(100);
 const LOOK: Duration = Duration::from_secs(1);
-/// It is so many times as long as the look itself at the least: looks take a hundredth of a processor at the most.
+/// The pause is at least so many times as long as the look: looks take a hundredth of a processor at the most.
 const LOOKS: u32 = 100;
 
 /// A program that is watched in one of these ways.
@@ -240,7 +240,7 @@ impl Way {
 const KERNEL_THREAD: u32 = 0x0020_0000;
 
 /// Who makes no system calls has no bill.
-fn can_be_watched(number: u32) -> Result<()> {
+pub(crate) fn can_be_watched(number: u32) -> Result<()> {
     let Some(stat) = i32::try_from(number).ok().and_then(|pid| Process::new(pid).ok()?.stat().ok()) else {
         return Err(none(number));
     };

@@ -95,14 +95,12 @@ impl BillDocument {
             |of: &TimeDocument| format!("[{}, {}]", time(of.lo / self.count), time(of.hi / self.count));
         let row = |name: &str, ns: f64, note: String| [name.to_string(), time(ns / self.count), note];
         let mut rows = vec![row("sum of the tolls", self.explained.ns, span(&self.explained))];
-        let (Some(kernel), Some(unexplained), Some(user)) = (self.kernel, self.unexplained, self.user) else {
+        let Some(kernel) = self.kernel else { return rows };
+        let (Some(unexplained), Some(user)) = (self.unexplained, self.user) else {
+            rows.push(row("the kernel's processor time in calls", kernel.ns, "by stamps".into()));
             return rows;
         };
-        rows.push(if self.is_sampled {
-            row("the kernel's processor time, measured, less counting", kernel.ns, span(&kernel))
-        } else {
-            row("the kernel's processor time in calls", kernel.ns, "by stamps".into())
-        });
+        rows.push(row("the kernel's processor time, measured, less counting", kernel.ns, span(&kernel)));
         let share =
             self.explained_share().map_or(String::new(), |share| format!("{} explained", percent(share)));
         rows.push(match unexplained {
@@ -117,7 +115,10 @@ impl BillDocument {
     pub(crate) fn what_if_cells(&self, one: &WhatIfDocument) -> [String; 5] {
         let per = |ns: f64| time(ns / self.count);
         let (mut said, share) =
-            (Vec::new(), |ns: f64, of: f64| percent(if of > 0.0 { ns / of } else { 0.0 }));
+            (
+                Vec::new(),
+                |ns: f64, of: f64| if of > 0.0 { percent(ns / of) } else { "of an unknown whole".into() },
+            );
         said.push(share(one.saves.ns, self.ran));
         if let Some(sooner) = one.sooner {
             said.push(format!("{} sooner", share(sooner.ns, self.watching.watched_s * 1e9)));
@@ -165,7 +166,7 @@ impl BillDocument {
         }
         if let Some(noise) = &self.prices_noisy {
             notes.push(format!(
-                "Prices may be too high: {noise} as this machine's price list was measured. It is measured again by the first bill on a quiet machine, an hour later at the soonest."
+                "This machine had something else to do just before its price list was measured ({noise}), so prices may be too high. The first bill an hour later that finds it quiet measures them again."
             ));
         }
         if let Some(steal) = self.steal.filter(|steal| *steal > 0.001) {
@@ -184,8 +185,8 @@ impl BillDocument {
             notes.push(format!("The kernel's processor time was not measured: {why}, {so}."));
         } else if !self.is_sampled {
             notes.push(
-                "It ran too short for the kernel's own account of its time, which samples: what stands for it are stamps around \
-                 calls, without page faults and with what watching adds."
+                "It ran too short for the kernel's own account of its time, which samples, so what the tolls do not explain is not known: stamps around calls \
+                 have what watching adds in them, and no page faults."
                     .into(),
             );
         }

@@ -11,7 +11,17 @@ impl TollSource for Tolls {
     fn toll(&self, key: &TollKey) -> Option<Toll> {
         let (key, ns) = self.0.iter().find(|(known, _)| known == key)?;
         let [median, lo, hi] = [*ns, 0.99 * ns, 1.01 * ns];
-        Some(Toll { key: key.clone(), median, lo, hi, work: median, work_lo: lo, work_hi: hi, hz: 1e9, run: 1 })
+        Some(Toll {
+            key: key.clone(),
+            median,
+            lo,
+            hi,
+            work: median,
+            work_lo: lo,
+            work_hi: hi,
+            hz: 1e9,
+            run: 1,
+        })
     }
 }
 
@@ -54,6 +64,17 @@ fn only_who_takes_turns_pays_for_hand_overs() {
     let other = prices.wake(FileKind::Folder, Placement::Across, 1.0).unwrap();
     assert_eq!(other.ns.round(), 6_000.0);
     assert_eq!(prices.switch().unwrap().ns.round(), 1_100.0);
+}
+
+#[test]
+fn what_is_larger_than_all_that_was_measured_is_less_sure() {
+    let sized = |size: u64, ns: f64| (call("write-null").size(size), ns);
+    let tolls = Tolls(vec![sized(1, 100.0), sized(512, 100.0), sized(4096, 110.0), sized(65_536, 120.0)]);
+    let of = |bytes| Prices(&tolls).call("write", FileKind::Null, bytes, true).unwrap();
+    let share = |bytes| (of(bytes).hi - of(bytes).lo) / of(bytes).ns;
+    assert_eq!(of(65_536.0).ns, 120.0);
+    assert!(of(4e6).lo < of(4e6).ns && of(4e6).ns < of(4e6).hi, "{:?}", of(4e6));
+    assert!(share(4e6) > 4.0 * share(65_536.0), "{} {}", share(4e6), share(65_536.0));
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn line(what: &str, bill: impl Fn() -> Value) -> Line {
     let share = |bill: Value| Some(bill["explained"]["ns"].as_f64()? / bill["kernel"]["ns"].as_f64()?);
     let mut shares: Vec<f64> = (0..BILLS).filter_map(|_| share(bill())).collect();
     shares.sort_by(f64::total_cmp);
-    let share = shares.get(BILLS / 2);
+    let share = shares.get(shares.len() / 2);
     let percent = |share: &f64| format!("{:.0} %", 100.0 * share);
     let each = shares.iter().map(percent).collect::<Vec<_>>().join(", ");
     Line {

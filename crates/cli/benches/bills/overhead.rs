@@ -43,9 +43,11 @@ fn of(what: &str, bench: &Bench, process: u32) -> Vec<Line> {
     sleep(BEGINS);
     let line = |(by, most): (&str, f64)| {
         let watched = || {
-            let _watching = bench.watching(&["--by", by], process);
+            let mut watching = bench.watching(&["--by", by], process);
             sleep(BEGINS);
-            seconds_of_a_read(process)
+            let seconds = seconds_of_a_read(process);
+            assert!(matches!(watching.0.try_wait(), Ok(None)), "nobody counts by {by}");
+            seconds
         };
         let alone = || {
             sleep(BEGINS);

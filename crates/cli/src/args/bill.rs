@@ -7,6 +7,10 @@ use super::Repeats;
 
 /// `tollway bill`.
 #[derive(Debug, Args)]
+#[command(override_usage = "tollway bill [OPTIONS] -- <COMMAND>...
+       tollway bill [OPTIONS] --pid <PID>
+       tollway bill [OPTIONS] <PATH> [AXIS=VALUE]...
+       tollway bill [OPTIONS] --of <RUN>")]
 pub struct Bill {
     /// The path.
     #[arg(value_name = "PATH", required_unless_present_any = ["of", "command", "pid"], conflicts_with_all = ["command", "pid"])]

@@ -15,6 +15,7 @@ use tollway_store::{RunId, RunSpec, Store, Tolls};
 
 use super::work::{self, Work};
 use crate::args::{Arguments, Repeats};
+use crate::exit::Ending;
 use crate::{laboratory, output};
 
 /// How old a toll may be.
@@ -26,12 +27,12 @@ const AGE_OF_NOISY: SignedDuration = SignedDuration::from_hours(1);
 pub struct PriceList {
     /// The tolls, in ticks of the laboratory's clock.
     pub tolls: Tolls,
-    /// What else this machine had to do as they were measured; `None` where it was quiet.
+    /// What else this machine had to do just before they were measured; `None` where it was quiet.
     pub noisy: Option<String>,
 }
 
 impl PriceList {
-    /// Of this machine. `spec` makes a run's description of its title.
+    /// Of this machine. `spec` makes a run's description of its title. `None` where a person interrupted before it was measured.
     ///
     /// # Errors
     /// A toll that no bill can be without cannot be measured; the store's.
@@ -40,25 +41,28 @@ impl PriceList {
         lab: &Lab<'_>,
         store: &mut Store,
         spec: impl Fn(String) -> RunSpec,
-    ) -> Result<PriceList> {
+    ) -> Result<Option<PriceList>> {
         let known = |store: &Store| store.tolls(&lab.machine, Timestamp::now() - AGE);
         let mut tolls = known(store)?;
-        let mut is_measured = own_tolls::measure(store, &tolls, spec)?;
         let why = if missing(&tolls).is_some() {
             Some("this machine's price list is measured first; it is kept for a week")
         } else if is_to_be_better(&tolls, store)? {
-            Some(
-                "this machine's price list is measured again, as others had the machine too when it was measured",
-            )
+            Some("this machine's price list is measured again: it had something else to do the last time")
         } else {
             None
         };
-        if let Some(why) = why {
-            output::tell(why);
-            measure(arguments, lab)?;
-            is_measured = true;
-        }
-        if is_measured {
+        let is_any = match why {
+            Some(why) => {
+                output::tell(why);
+                own_tolls::measure(store, &Tolls::default(), spec)?;
+                if measure(arguments, lab)? == Ending::Interrupted {
+                    return Ok(None);
+                }
+                true
+            }
+            None => own_tolls::measure(store, &tolls, spec)?,
+        };
+        if is_any {
             tolls = known(store)?;
         }
         if let Some(missing) = missing(&tolls) {
@@ -69,8 +73,8 @@ impl PriceList {
             }
             .into());
         }
-        let noisy = noise(&tolls, store)?.map(|(_, what)| what);
-        Ok(PriceList { tolls: tolls.in_ticks_of(lab.hz), noisy })
+        let noisy = noise(&tolls, store)?.what;
+        Ok(Some(PriceList { tolls: tolls.in_ticks_of(lab.hz), noisy }))
     }
 }
 
@@ -79,23 +83,30 @@ fn missing(tolls: &Tolls) -> Option<String> {
     needed().iter().find(|key| tolls.toll(key).is_none()).map(ToString::to_string)
 }
 
-/// Whether prices were noisy some time ago, and would not be now.
+/// Whether prices were noisy, the last time that they were measured is some time ago, and they would not be noisy now.
 fn is_to_be_better(tolls: &Tolls, store: &Store) -> Result<bool> {
-    let Some((measured, _)) = noise(tolls, store)? else { return Ok(false) };
-    let is_old = measured < Timestamp::now() - AGE_OF_NOISY;
-    Ok(is_old && !matches!(steadiness::examine().quiet.verdict, Verdict::Noisy(_)))
+    let noise = noise(tolls, store)?;
+    let is_old = noise.measured.is_some_and(|measured| measured < Timestamp::now() - AGE_OF_NOISY);
+    let is_quiet = || !matches!(steadiness::examine().quiet.verdict, Verdict::Noisy(_));
+    Ok(noise.what.is_some() && is_old && is_quiet())
 }
 
-/// When prices were measured beside something else, and what that was.
-fn noise(tolls: &Tolls, store: &Store) -> Result<Option<(Timestamp, String)>> {
+/// What is known of when prices were measured.
+#[derive(Default)]
+struct Noise {
+    /// When the newest of them began to be.
+    measured: Option<Timestamp>,
+    /// What else the machine had to do just before, where there was something.
+    what: Option<String>,
+}
+
+fn noise(tolls: &Tolls, store: &Store) -> Result<Noise> {
     let runs: BTreeSet<i64> = needed().iter().filter_map(|key| Some(tolls.toll(key)?.run)).collect();
-    for run in runs {
+    runs.into_iter().try_fold(Noise::default(), |noise, run| {
         let spec = store.run(RunId(run))?.spec;
-        if let Some(what) = noise_of(&spec.fingerprint) {
-            return Ok(Some((spec.started, what)));
-        }
-    }
-    Ok(None)
+        let what = noise_of(&spec.fingerprint).or(noise.what);
+        Ok(Noise { measured: noise.measured.max(Some(spec.started)), what })
+    })
 }
 
 /// What else a machine had to do, of the fingerprint of a run that was begun then.
@@ -107,7 +118,7 @@ fn noise_of(fingerprint: &Value) -> Option<String> {
     }
 }
 
-fn measure(arguments: &Arguments, lab: &Lab<'_>) -> Result<()> {
+fn measure(arguments: &Arguments, lab: &Lab<'_>) -> Result<Ending> {
     let presets = vec![laboratory::preset(lab.registry, "crossings", "calls")?];
     let title = "price list of system calls".into();
     let work = Work { title, presets, only: Vec::new(), resume: false, together: false, budgeted: true };
@@ -120,8 +131,8 @@ fn measure(arguments: &Arguments, lab: &Lab<'_>) -> Result<()> {
         strict: false,
         export: None,
     };
-    work::carry_out(arguments, &repeats, lab, work)?;
-    Ok(())
+    let ended = work::carry_out(arguments, &repeats, lab, work)?;
+    Ok(ended.map_or(Ending::Done, |(_, ended)| work::ending(&ended, &repeats)))
 }
 
 #[cfg(test)]

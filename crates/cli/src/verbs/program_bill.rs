@@ -11,7 +11,7 @@ use tollway_program_tool::args::Program;
 use tollway_program_tool::command::short_name;
 use tollway_program_tool::document::BillDocument;
 use tollway_program_tool::kept::{Kept, bills_of};
-use tollway_program_tool::observed::{EachSecond, Observed, Output, observe};
+use tollway_program_tool::observed::{EachSecond, Observed, Output, can_be_observed, observe};
 use tollway_program_tool::prices::Prices;
 use tollway_program_tool::tried::{self, try_changes};
 use tollway_store::{RunId, RunSpec, RunState, Store};
@@ -31,6 +31,7 @@ pub fn bill(arguments: &Arguments, options: &Bill) -> Result<Ending> {
     program.check()?;
     check(options)?;
     tried::check(program)?;
+    can_be_observed(program)?;
     if program.live && arguments.json {
         return Err(Error::Input {
             place: "--live".into(),
@@ -47,7 +48,9 @@ pub fn bill(arguments: &Arguments, options: &Bill) -> Result<Ending> {
     let mut store = laboratory::store(&arguments.store)?;
     let name = short_name(&program.command, program.pid);
     let spec = |title: String| spec(&lab, title, options);
-    let prices = PriceList::of_this_machine(arguments, &lab, &mut store, spec)?;
+    let Some(prices) = PriceList::of_this_machine(arguments, &lab, &mut store, spec)? else {
+        return Ok(Ending::Interrupted);
+    };
     let interrupted = interrupt::flag()?;
     let mut kept = Kept::begin(&mut store, &spec(format!("bill of {name}")), &name)?;
     let watched = watched(arguments, options, (&mut store, &mut kept), &prices, interrupted);
@@ -161,7 +164,8 @@ fn watched(
     };
     let (width, height) = (output::width(), output::height());
     let mut each_second = |observed: &Observed| {
-        let second = BillDocument::of(observed, &prices, None)?;
+        let mut second = BillDocument::of(observed, &prices, None)?;
+        second.prices_noisy.clone_from(&list.noisy);
         let text = format!("{AGAIN}{}", second.to_screen(width, height));
         output::text(&text).map_err(|e| Error::system("showing the bill", e))
     };

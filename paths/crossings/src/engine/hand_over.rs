@@ -24,7 +24,7 @@ use super::yielding::YieldExchange;
 use super::{Caller, Exchange, Server};
 
 /// What the two may talk by: named as the crossings are whose round trips these are.
-/// Each as it is at first, and as it is once it has lasted a while.
+/// Each as it is at first, and once it has lasted a while; of `sched-yield` both stay ready, and nobody is woken.
 pub const KINDS: &[&str] = &[
     "futex",
     "pipe",

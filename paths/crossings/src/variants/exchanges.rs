@@ -54,7 +54,7 @@ pub(super) fn variants() -> Vec<Box<dyn Variant>> {
                 .settles(hand_over::settles)
                 .caveats(
                     "Processor time of both ends' processes (CLOCK_PROCESS_CPUTIME_ID), half of it, in ticks of the clock: \
-                     a call that wakes the other and one that sleeps until it does. One byte, of an eventfd eight. On one \
+                     a call that wakes the other and one that sleeps until it does (by sched-yield a call, and a switch). One byte, of an eventfd eight. On one \
                      core that is half of the round trip that the crossing `kind` names, without what others take of that core \
                      meanwhile; across cores it is less than half, as nobody is charged for the time that a core takes to wake. A hypervisor may treat two virtual \
                      processors otherwise once they have worked in turns for a while, so there are kinds that have lasted \

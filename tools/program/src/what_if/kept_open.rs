@@ -23,7 +23,7 @@ pub(super) fn change(bill: &Bill, _: &Prices<'_>) -> Option<Change> {
             || matches!(call, "stat" | "lstat" | "newfstatat" | "statx" | "fstat" | "access");
         let of_a_file = call == "close" && matches!(file, FileKind::Regular | FileKind::Folder);
         if (of_a_name || of_a_file)
-            && let Some(sum) = &line.sum
+            && let Some(sum) = line.sum.as_ref().filter(|_| line.count > 0.0)
         {
             // Not more often than files were opened: other stats are of something else.
             saves = Some(saves.unwrap_or_default().plus(&sum.times(line.count.min(opened) / line.count)));

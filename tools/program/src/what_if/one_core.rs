@@ -18,6 +18,10 @@ pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
     // On one core who wakes another and who sleeps take turns.
     let then = prices.wake(file, same, 1.0)?.times(woke).plus(&prices.sleep(file, same, 1.0)?.times(slept));
     let now = comes_to(bill, &Of::Wake(across)).plus(&comes_to(bill, &Of::Sleep(across)));
+    if now.ns <= 0.0 {
+        // There are no tolls of it.
+        return None;
+    }
     let saves = difference(&now, &then);
     // On one core nobody runs while another does, and nobody waits for a core to wake: what is left is all processor time. That is so where whoever sleeps
     // is woken by one of them.

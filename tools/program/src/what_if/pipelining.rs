@@ -19,10 +19,10 @@ pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
         let done = (line.count - line.failed).max(0.0);
         let now = prices.call(call, file, line.bytes / done.max(1.0), true)?;
         let then = prices.call(call, file, TOGETHER * line.bytes / done.max(1.0), true)?;
-        // Both are as cold as its calls are.
+        // Both by the line's own price, which knows how cold its calls are and what they find.
         let hot = now.ns * line.count;
-        let cold = line.sum.as_ref().filter(|_| hot > 0.0).map_or(1.0, |sum| (sum.ns / hot).max(1.0));
-        let saved = difference(&now.times(done), &then.times(done / TOGETHER)).times(cold);
+        let own = line.sum.as_ref().filter(|_| hot > 0.0).map_or(1.0, |sum| sum.ns / hot);
+        let saved = difference(&now.times(done), &then.times(done / TOGETHER)).times(own);
         saves = Some(saves.unwrap_or_default().plus(&saved));
     }
     let saves = saves?.plus(&turns_saved(bill, messages, TOGETHER));
