@@ -133,7 +133,7 @@ impl Prices<'_> {
     /// A system call as a program makes it.
     ///
     /// Between its hot toll and its cold one, by the processor time that lies between two calls of the kind beyond the call itself
-    /// ([`coldness`]). The interval reaches as far to both sides as the nearer of the two is: a call that is hot or cold for sure
+    /// (`rhythm.rs`; METHODOLOGY, "Hot and cold"). The interval reaches as far to both sides as the nearer of the two is: a call that is hot or cold for sure
     /// has its toll's, one half way that from hot to cold. Where the time is not known it is hot, and may be all that is between. A kind without a cold
     /// toll is hot.
     ///

@@ -20,7 +20,7 @@ use crate::{laboratory, output};
 
 /// How old a toll may be.
 const AGE: SignedDuration = SignedDuration::from_hours(7 * 24);
-/// How old one may be that was measured while others had the machine too, once they have not.
+/// How old one may be that was measured while the machine had something else to do, once it has not.
 const AGE_OF_NOISY: SignedDuration = SignedDuration::from_hours(1);
 
 /// What crossings cost here.
