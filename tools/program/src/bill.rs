@@ -229,7 +229,7 @@ impl Lines {
         self.passed(Of::Tick, many(moments.ticks), prices.tick());
         self.passed(Of::Interrupt, many(moments.interrupts), prices.interrupt());
         self.passed(Of::Operation, many(moments.operations), prices.operation());
-        self.passed(Of::Exit, many(moments.exits), None);
+        self.passed(Of::Exit, many(moments.exits), prices.exit());
     }
 
     fn called(&mut self, calls: &Calls, rhythm: &Rhythm, prices: &Prices<'_>) {

@@ -338,6 +338,11 @@ impl Prices<'_> {
         self.latency(&TollKey::of(Crossing::Interruption))
     }
 
+    /// An exit of a virtual processor: at least one that the kernel answers by itself. Others go on to the program that runs the guest.
+    pub fn exit(&self) -> Option<Price> {
+        self.of(&TollKey::of(Crossing::ExitCpuid)).map(|price| Price { at_least: true, ..price })
+    }
+
     /// Another interrupt: into the kernel and back at least.
     pub fn interrupt(&self) -> Option<Price> {
         self.of(&TollKey::of(Crossing::Getppid)).map(|price| Price { at_least: true, ..price })

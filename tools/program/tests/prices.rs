@@ -44,6 +44,7 @@ fn tolls() -> Tolls {
         (call("fstat"), 250.0),
         (TollKey::of(Crossing::HandOver).kind("sched-yield").placement(Placement::Same), 1_200.0),
         (TollKey::of(Crossing::Getppid), 100.0),
+        (TollKey::of(Crossing::ExitCpuid), 1_500.0),
     ])
 }
 
@@ -64,6 +65,8 @@ fn only_who_takes_turns_pays_for_hand_overs() {
     let other = prices.wake(FileKind::Folder, Placement::Across, 1.0).unwrap();
     assert_eq!(other.ns.round(), 6_000.0);
     assert_eq!(prices.switch().unwrap().ns.round(), 1_100.0);
+    let exit = prices.exit().unwrap();
+    assert!(exit.ns == 1_500.0 && exit.at_least, "others go on to who runs the guest: {exit:?}");
 }
 
 #[test]
