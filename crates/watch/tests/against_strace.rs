@@ -8,12 +8,13 @@ mod kernel;
 #[path = "common/strace.rs"]
 mod strace;
 
+use std::os::linux::fs::MetadataExt;
 use std::path::Path;
 
 use common::same;
 use kernel::{calls, counted, sum, total};
 use strace::{by_strace, table};
-use tollway_watch::{Counts, FileKind};
+use tollway_watch::{Calls, Counts, File, FileKind};
 
 /// Counts a program some times over, and each time as strace has it.
 fn equal(program: &Path, arguments: &[&str], check: impl Fn(&Counts)) {
@@ -40,6 +41,19 @@ fn dd() {
         assert_eq!(total(counts, libc::SYS_read, FileKind::Zero), (1000, 512_000));
         assert_eq!(total(counts, libc::SYS_write, FileKind::Null), (1000, 512_000));
         assert_eq!((counts.threads.len(), counts.threads[0].name.as_str()), (1, "dd"));
+    });
+}
+
+#[test]
+fn a_file_has_the_number_and_the_device_that_stat_tells() {
+    let dd = ["if=/proc/version", "of=/dev/null", "status=none"];
+    let about = std::fs::metadata("/proc/version").unwrap();
+    equal(Path::new("/usr/bin/dd"), &dd, |counts| {
+        let calls = counts.threads.iter().flat_map(|thread| &thread.calls);
+        let is_read = |calls: &&Calls| i64::from(calls.number) == libc::SYS_read && calls.results >= Some(1);
+        let read: Vec<File> = calls.filter(is_read).map(|calls| calls.file).collect();
+        let version = File { kind: FileKind::Regular, inode: about.st_ino(), device: about.st_dev() };
+        assert!(read.contains(&version), "{version:?} {read:?}");
     });
 }
 

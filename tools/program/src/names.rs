@@ -2,19 +2,21 @@
 
 use std::collections::BTreeMap;
 use std::os::linux::fs::MetadataExt;
+use std::os::unix::fs::FileTypeExt;
 use std::time::{Duration, Instant};
 
 use procfs::process::{FDTarget, Process};
+use tollway_watch::File;
 
 /// From one look to the next: at first, as a program may be short, and at the most; and at how many descriptors of a process: this is read from /proc, one by one.
 const FIRST: Duration = Duration::from_millis(5);
 const EVERY: Duration = Duration::from_secs(1);
 const MOST: usize = 2048;
 
-/// Names by number of the inode.
+/// Names by number of the inode, and where that number is its own.
 #[derive(Debug)]
 pub(crate) struct Names {
-    known: BTreeMap<u64, String>,
+    known: BTreeMap<u64, BTreeMap<u64, String>>,
     looked: Instant,
     pause: Duration,
 }
@@ -49,10 +51,13 @@ impl Names {
                 FDTarget::Path(path) => {
                     let file = format!("/proc/{}/fd/{}", process.pid, one.fd);
                     if let Ok(about) = std::fs::metadata(file) {
-                        self.known.insert(about.st_ino(), path.display().to_string());
+                        let kind = about.file_type();
+                        let is_apart = kind.is_fifo() || kind.is_char_device() || kind.is_block_device();
+                        let device = if is_apart { 0 } else { about.st_dev() };
+                        self.insert(about.st_ino(), device, path.display().to_string());
                     }
                 }
-                FDTarget::Socket(inode) if !self.known.contains_key(&inode) => sockets.push(inode),
+                FDTarget::Socket(inode) if !self.knows_socket(inode) => sockets.push(inode),
                 _ => {}
             }
         }
@@ -71,13 +76,64 @@ impl Names {
         let named: BTreeMap<u64, String> = named.chain(udp).chain(unix).collect();
         for inode in sockets {
             if let Some(name) = named.get(&inode) {
-                self.known.insert(inode, name.clone());
+                self.insert(inode, 0, name.clone());
             }
         }
     }
 
+    fn knows_socket(&self, inode: u64) -> bool {
+        self.known.get(&inode).is_some_and(|names| names.contains_key(&0))
+    }
+
+    fn insert(&mut self, inode: u64, device: u64, name: String) {
+        self.known.entry(inode).or_default().insert(device, name);
+    }
+
     /// What a file is called, if it was open when it was looked.
-    pub fn of(&self, inode: u64) -> Option<&str> {
-        self.known.get(&inode).map(String::as_str)
+    pub fn of(&self, file: &File) -> Option<&str> {
+        let names = self.known.get(&file.inode)?;
+        // A file system may tell user mode of another device than the kernel has it on (a subvolume of btrfs, a layer of
+        // an overlay): one whose number is nobody else's is known by that.
+        let only = || names.values().next().filter(|_| names.len() == 1 && file.device != 0);
+        names.get(&file.device).or_else(only).map(String::as_str)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsRawFd;
+
+    use tollway_watch::FileKind;
+
+    use super::*;
+
+    #[test]
+    fn files_with_one_number_on_two_file_systems_have_their_own_names() {
+        let mut names = Names::default();
+        names.insert(7, 1, "/a".into());
+        names.insert(7, 2, "/b".into());
+        names.insert(7, 0, "a pipe".into());
+        names.insert(8, 1, "/c".into());
+        let of = |inode: u64, device: u64| names.of(&File { kind: FileKind::Regular, inode, device });
+        assert_eq!([of(7, 1), of(7, 2), of(7, 0)], [Some("/a"), Some("/b"), Some("a pipe")]);
+        assert_eq!(of(7, 3), None, "it is one of several, and nobody knows which");
+        assert_eq!([of(8, 3), of(8, 0), of(9, 1)], [Some("/c"), None, None]);
+    }
+
+    #[test]
+    fn what_is_open_is_named() {
+        let file = std::fs::File::open("/proc/version").unwrap();
+        let about = file.metadata().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        let link = format!("/proc/self/fd/{}", listener.as_raw_fd());
+        let socket = std::fs::metadata(link).unwrap().st_ino();
+        let mut names = Names::default();
+        names.look_at(&Process::myself().unwrap());
+        let of = |kind, inode, device| names.of(&File { kind, inode, device });
+        let named = of(FileKind::Regular, about.st_ino(), about.st_dev());
+        assert!(named.is_some_and(|name| name.ends_with("/version")), "{named:?}");
+        assert_eq!(of(FileKind::Unix, socket, 0), path.to_str());
     }
 }

@@ -43,10 +43,14 @@ pub(crate) fn files(observed: &Observed, prices: &Prices<'_>) -> Vec<Payer> {
         }
     }
     let payers = by_file.into_iter().map(|(file, ns)| {
-        let name = match (observed.names.of(file.inode), file.inode) {
+        let name = match (observed.names.of(&file), file.inode) {
             (Some(name), _) => format!("{} {name}", word(file.kind)),
             (None, 0) => format!("other files of this kind: {}", word(file.kind)),
             (None, _) if file.kind == FileKind::Anonymous => word(file.kind).into(),
+            // These have names only if somebody gave them one, or connected them.
+            (None, inode) if !file.kind.is_of_a_file_system() => {
+                format!("{} without a name (inode {inode})", word(file.kind))
+            }
             (None, inode) => {
                 format!("{} that was closed before its name was asked for (inode {inode})", word(file.kind))
             }

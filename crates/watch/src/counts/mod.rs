@@ -92,6 +92,26 @@ pub struct File {
     pub kind: FileKind,
     /// Its inode's number; 0 where that is not known.
     pub inode: u64,
+    /// Where that number is its own: the file system's device, as `st_dev` of stat(2) has it. 0 for pipes, sockets and
+    /// devices, whose numbers are the kernel's.
+    pub device: u64,
+}
+
+impl FileKind {
+    /// Whether the numbers of such inodes are those of a file system among others.
+    pub fn is_of_a_file_system(self) -> bool {
+        matches!(self, FileKind::Regular | FileKind::Folder | FileKind::Anonymous)
+    }
+
+    /// A character device by its numbers: Documentation/admin-guide/devices.txt.
+    pub(crate) fn of_character_device(major: u32, minor: u32) -> FileKind {
+        match (major, minor) {
+            (1, 3) => FileKind::Null,
+            (1, 5) => FileKind::Zero,
+            (4 | 5 | 136..=143, _) => FileKind::Terminal,
+            _ => FileKind::Character,
+        }
+    }
 }
 
 /// What a file is.

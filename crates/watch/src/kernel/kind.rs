@@ -1,9 +1,8 @@
 //! What a file is, of what the kernel has of it.
 
-use std::os::linux::fs::MetadataExt;
 use std::sync::OnceLock;
 
-use crate::FileKind;
+use crate::{File, FileKind};
 
 use super::files::{BLOCK, CHARACTER, FOLDER, PIPE, SOCKET};
 
@@ -16,15 +15,35 @@ const INTERNET: [u64; 2] = [2, 10];
 const TCP: [u64; 2] = [6, 262];
 const UDP: [u64; 2] = [17, 136];
 
-/// Of the type, the inode's number and what stands beside them in [`layout::thread`](super::layout::thread).
-pub(super) fn kind_of(kind: u16, inode: u64, what: u64) -> FileKind {
+/// The file, of its type, its inode's number and what stands beside them in [`layout::thread`](super::layout::thread).
+pub(super) fn file_of(kind: u16, inode: u64, what: u64) -> File {
+    let kind = kind_of(kind, inode, what);
+    File { kind, inode, device: if kind.is_of_a_file_system() { device(what) } else { 0 } }
+}
+
+/// A device's number as user mode has it, of what the kernel has.
+fn device(number: u64) -> u64 {
+    let (major, minor) = numbers(number);
+    rustix::fs::makedev(major, minor)
+}
+
+/// Major and minor number of a device.
+fn numbers(device: u64) -> (u32, u32) {
+    // Of `dev_t` 32 bits are used: include/linux/kdev_t.h.
+    ((device >> MINOR_BITS) as u32, (device & ((1 << MINOR_BITS) - 1)) as u32)
+}
+
+fn kind_of(kind: u16, inode: u64, what: u64) -> FileKind {
     match i32::from(kind) {
         0 if inode == 0 => FileKind::None,
         0 => FileKind::Anonymous,
         PIPE => FileKind::Pipe,
         FOLDER => FileKind::Folder,
         BLOCK => FileKind::Block,
-        CHARACTER => character(what >> MINOR_BITS, what & ((1 << MINOR_BITS) - 1)),
+        CHARACTER => {
+            let (major, minor) = numbers(what);
+            FileKind::of_character_device(major, minor)
+        }
         SOCKET => {
             let (family, protocol) = (what & 0xffff, what >> 16);
             match family {
@@ -35,28 +54,17 @@ pub(super) fn kind_of(kind: u16, inode: u64, what: u64) -> FileKind {
             }
         }
         // Since Linux 6.16 files without a name say that they are regular ones.
-        _ if Some(what) == without_names() => FileKind::Anonymous,
+        _ if Some(device(what)) == without_names() => FileKind::Anonymous,
         _ => FileKind::Regular,
     }
 }
 
-/// Numbers of devices: Documentation/admin-guide/devices.txt.
-pub(crate) fn character(major: u64, minor: u64) -> FileKind {
-    match (major, minor) {
-        (1, 3) => FileKind::Null,
-        (1, 5) => FileKind::Zero,
-        (4 | 5 | 136..=143, _) => FileKind::Terminal,
-        _ => FileKind::Character,
-    }
-}
-
-/// The number of the file system that files without a name are in, as the kernel has it.
+/// The device of the file system that files without a name are in.
 fn without_names() -> Option<u64> {
-    static NUMBER: OnceLock<Option<u64>> = OnceLock::new();
-    *NUMBER.get_or_init(|| {
+    static DEVICE: OnceLock<Option<u64>> = OnceLock::new();
+    *DEVICE.get_or_init(|| {
         let one = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC).ok()?;
-        let device = std::fs::File::from(one).metadata().ok()?.st_dev();
-        Some(u64::from(rustix::fs::major(device)) << MINOR_BITS | u64::from(rustix::fs::minor(device)))
+        Some(rustix::fs::fstat(one).ok()?.st_dev)
     })
 }
 
@@ -74,5 +82,13 @@ mod tests {
         assert_eq!(kind_of(12, 5, 1), FileKind::Unix);
         assert_eq!(kind_of(12, 5, 16 | 15 << 16), FileKind::Socket);
         assert_eq!(kind_of(0, 0, 0), FileKind::None);
+    }
+
+    #[test]
+    fn a_file_is_where_user_mode_finds_it() {
+        let (kind, inode) = (FileKind::Regular, 7);
+        // A minor number of more than eight bits stands in two places of user mode's (makedev(3)).
+        assert_eq!(file_of(8, 7, 259 << 20 | 0x1234), File { kind, inode, device: 0x121_0334 });
+        assert_eq!(file_of(12, 7, 2 | 6 << 16), File { kind: FileKind::Tcp, inode, device: 0 });
     }
 }

@@ -15,9 +15,9 @@ use super::Kernel;
 use super::clocks::Clocks;
 use super::cost::Cost;
 use super::harvest::{Call, Seen};
-use super::kind::kind_of;
+use super::kind::file_of;
 use super::layout::{call, thread};
-use crate::counts::{Calls, Counts, File, Moments, Thread};
+use crate::counts::{Calls, Counts, Moments, Thread};
 use crate::living::{Life, life_of, threads_of};
 use crate::numbers;
 use crate::start::started;
@@ -449,7 +449,7 @@ fn calls_of(one: &Call) -> Calls {
     };
     Calls {
         number: one.number,
-        file: File { kind: kind_of(one.kind, one.inode, one.what), inode: one.inode },
+        file: file_of(one.kind, one.inode, one.what),
         count,
         failed: Some(one.word(call::FAILED)),
         results: Some(one.word(call::RESULTS)),

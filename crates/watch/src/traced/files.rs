@@ -52,7 +52,8 @@ impl Files {
         // has ended has none.
         let Ok(stat) = stat(format!("/proc/{thread}/fd/{descriptor}")) else { return File::default() };
         let kind = kind(&stat).unwrap_or_else(|| self.socket(process, descriptor, stat.st_ino));
-        let file = File { kind, inode: stat.st_ino };
+        let device = if kind.is_of_a_file_system() { stat.st_dev } else { 0 };
+        let file = File { kind, inode: stat.st_ino, device };
         if self.changing == 0 && kind != FileKind::Socket {
             self.known.insert((process, descriptor), file);
         }
@@ -77,21 +78,11 @@ fn kind(stat: &Stat) -> Option<FileKind> {
         FileType::RegularFile => FileKind::Regular,
         FileType::Directory => FileKind::Folder,
         FileType::BlockDevice => FileKind::Block,
-        FileType::CharacterDevice => character(major(stat.st_rdev), minor(stat.st_rdev)),
+        FileType::CharacterDevice => FileKind::of_character_device(major(stat.st_rdev), minor(stat.st_rdev)),
         FileType::Socket => return None,
         // An eventfd and its like have no type.
         _ => FileKind::Anonymous,
     })
-}
-
-/// Documentation/admin-guide/devices.txt.
-fn character(major: u32, minor: u32) -> FileKind {
-    match (major, minor) {
-        (1, 3) => FileKind::Null,
-        (1, 5) => FileKind::Zero,
-        (4 | 5 | 136..=143, _) => FileKind::Terminal,
-        _ => FileKind::Character,
-    }
 }
 
 /// Asks a socket itself, through a descriptor of our own (pidfd_getfd(2), Linux 5.6), which who may trace may have. /proc/PID/net would tell it only of
@@ -128,9 +119,13 @@ mod tests {
 
     use super::*;
 
-    fn of(descriptor: &impl AsRawFd) -> FileKind {
+    fn file_of(descriptor: &impl AsRawFd) -> File {
         let (process, thread) = (std::process::id(), rustix::thread::gettid().as_raw_nonzero().get() as u32);
-        Files::default().file(process, thread, descriptor.as_raw_fd() as u64).kind
+        Files::default().file(process, thread, descriptor.as_raw_fd() as u64)
+    }
+
+    fn of(descriptor: &impl AsRawFd) -> FileKind {
+        file_of(descriptor).kind
     }
 
     #[test]
@@ -164,5 +159,14 @@ mod tests {
             ]
         );
         assert_eq!(Files::default().file(1, 1, u64::from(u32::MAX)), File::default());
+    }
+
+    #[test]
+    fn a_file_has_its_device_and_a_pipe_has_none() {
+        let folder = open("/", OFlags::RDONLY, Mode::empty()).unwrap();
+        let about = fstat(&folder).unwrap();
+        let expected = File { kind: FileKind::Folder, inode: about.st_ino, device: about.st_dev };
+        assert_eq!(file_of(&folder), expected);
+        assert_eq!(file_of(&std::io::pipe().unwrap().0).device, 0);
     }
 }
