@@ -5,6 +5,7 @@ mod program;
 
 use std::ffi::OsString;
 use std::fs;
+use std::io::{Seek, SeekFrom};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
@@ -218,6 +219,20 @@ fn a_short_program() {
             "{counted} of {made}"
         );
     }
+}
+
+/// A file as standard input is read from the same place at every start: what is before that place, by none.
+#[test]
+fn every_start_reads_the_same_input() {
+    let bench = bench();
+    fs::write(bench.file("input"), "not this\none\ntwo\n").unwrap();
+    let mut input = fs::File::open(bench.file("input")).unwrap();
+    input.seek(SeekFrom::Start(9)).unwrap();
+    let says = "wc -l >> seen";
+    let watching = ["bill", "--runs", "2", "--try", "one-core", "--rounds", "2", "--", "sh", "-c", says];
+    told(&bench.tollway(&watching).stdin(input).output().unwrap(), 0);
+    // Two that are watched, one that finds cold caches, and two rounds of two.
+    assert_eq!(fs::read_to_string(bench.file("seen")).unwrap(), "2\n".repeat(2 + 1 + 4));
 }
 
 /// Who interrupts tollway ends the program, and has the bill up to then; a run's bill is shown again as it was.

@@ -7,6 +7,7 @@
 //! - [`what_if`]: what could be changed, and what that would bring.
 //! - [`tried`]: changes that can be made from outside, made, in turns with none.
 //! - [`document`]: the bill as JSON; the terminal and the report page show it.
+//! - [`input`]: standard input, which every start reads from the same place.
 //! - [`kept`]: bills in the store.
 
 pub mod args;
@@ -14,6 +15,7 @@ pub mod bill;
 mod billed;
 pub mod command;
 pub mod document;
+pub mod input;
 pub mod kept;
 mod names;
 pub mod observed;

@@ -10,6 +10,7 @@ use tollway_lab::Lab;
 use tollway_program_tool::args::Program;
 use tollway_program_tool::command::short_name;
 use tollway_program_tool::document::BillDocument;
+use tollway_program_tool::input::Input;
 use tollway_program_tool::kept::{Kept, bills_of};
 use tollway_program_tool::observed::{EachSecond, Observed, Output, can_be_observed, observe};
 use tollway_program_tool::prices::Prices;
@@ -169,9 +170,11 @@ fn watched(
         let text = format!("{AGAIN}{}", second.to_screen(width, height));
         output::text(&text).map_err(|e| Error::system("showing the bill", e))
     };
+    let input = Input::now();
     let (mut last, mut failed) = (None, None);
     for _ in 0..options.repeats.runs.unwrap_or(1) {
         let each_second: Option<EachSecond<'_>> = if program.live { Some(&mut each_second) } else { None };
+        input.again()?;
         let observed = observe(program, output, interrupted, each_second)?;
         let per = BillDocument::of(&observed, &prices, program.per.as_deref());
         let mut document = per.or_else(|error| {
@@ -187,7 +190,8 @@ fn watched(
     }
     let (mut document, code) = last.context("it was to be watched no times")?;
     if !program.tries.is_empty() && !interrupted.load(Ordering::Relaxed) {
-        failed = failed.or(try_changes(program, &mut document, interrupted).err().map(Into::into));
+        let tried = try_changes(program, input, &mut document, interrupted);
+        failed = failed.or(tried.err().map(Into::into));
     }
     Ok(Watched { document, code, failed })
 }

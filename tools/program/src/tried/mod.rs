@@ -17,6 +17,7 @@ use tollway_stats::paired_ratio;
 use crate::args::{Program, Try};
 use crate::command;
 use crate::document::{BillDocument, ShareDocument, TimeDocument, TriedDocument};
+use crate::input::Input;
 
 pub(crate) use made::KEPT;
 use made::Made;
@@ -47,11 +48,16 @@ pub fn check(options: &Program) -> Result<()> {
 ///
 /// # Errors
 /// The program cannot be started, or fails; the statistics'.
-pub fn try_changes(options: &Program, bill: &mut BillDocument, interrupted: &AtomicBool) -> Result<()> {
+pub fn try_changes(
+    options: &Program,
+    input: Input,
+    bill: &mut BillDocument,
+    interrupted: &AtomicBool,
+) -> Result<()> {
     let mut plain = Vec::new();
     let mut changed: Vec<Vec<Went>> = vec![Vec::new(); options.tries.len()];
     // The first start finds cold caches, and is nobody's.
-    start(options, None)?;
+    start(options, input, None)?;
     'rounds: for round in 0..options.rounds {
         if interrupted.load(Ordering::Relaxed) {
             break;
@@ -63,7 +69,7 @@ pub fn try_changes(options: &Program, bill: &mut BillDocument, interrupted: &Ato
             turns.reverse();
         }
         for turn in turns {
-            let went = match start(options, turn.map(|at| options.tries[at])) {
+            let went = match start(options, input, turn.map(|at| options.tries[at])) {
                 // It was interrupted as well; the rounds before stay.
                 Err(_) if interrupted.load(Ordering::Relaxed) => break 'rounds,
                 went => went?,
@@ -135,9 +141,9 @@ fn agree(foretold: &ShareDocument, measured: &ShareDocument) -> Option<bool> {
 }
 
 /// Starts the program, with a change or as it is, waits for its end, and says what it took: it and all its children for which it waited.
-fn start(options: &Program, change: Option<Try>) -> Result<Went> {
+fn start(options: &Program, input: Input, change: Option<Try>) -> Result<Went> {
     let mut command = command::of(&options.command)?;
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.stdin(input.alone()?).stdout(Stdio::null()).stderr(Stdio::null());
     // Until its end: some changes are of more than the program, and are undone with this.
     let _made = change.map(|change| Made::of(&mut command, change)).transpose()?;
     let name = command::words(&options.command);
@@ -160,7 +166,9 @@ fn start(options: &Program, change: Option<Try>) -> Result<Went> {
         return Err(Error::Input {
             place: format!("command `{name}`, {change}"),
             reason: "it failed, so what it took says nothing".into(),
-            remedy: "try a command that ends by itself, with exit code 0, and needs no standard input".into(),
+            remedy:
+                "try a command that ends by itself, with exit code 0, and reads no standard input but a file"
+                    .into(),
         });
     }
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
