@@ -2,29 +2,28 @@
 
 use tollway_core::{Crossing, TollKey};
 
-use super::{Change, calls, difference};
+use super::{Change, calls};
 use crate::bill::Bill;
-use crate::prices::Prices;
+use crate::prices::{Price, Prices};
 
 /// Changes that are made durable at once.
 const TOGETHER: f64 = 8.0;
 
 pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
-    let mut saves = None;
+    let mut saves: Option<Price> = None;
     let (mut synced, mut waited) = (0.0, 0.0);
-    for (line, call, file) in
+    for (line, ..) in
         calls(bill).filter(|(_, call, _)| matches!(*call, "fsync" | "fdatasync" | "sync_file_range"))
     {
-        let each = prices.call(call, file, 0.0, false)?;
-        let saved = difference(&each.times(line.count), &each.times(line.count / TOGETHER));
-        saves = Some(saves.map_or(saved.clone(), |saves: crate::prices::Price| saves.plus(&saved)));
+        let saved = line.sum.as_ref()?.times(1.0 - 1.0 / TOGETHER);
+        saves = Some(saves.unwrap_or_default().plus(&saved));
         synced += line.count;
         waited += line.away.unwrap_or(0.0) + line.inside.unwrap_or(0.0);
     }
     // How long one lasts is known of this very program, where it was stamped; else by the toll, which is of a disk alone.
     let latency = prices.latency(&TollKey::of(Crossing::SystemCall).kind("fdatasync"))?;
     let sooner = if waited > 0.0 {
-        crate::prices::Price { ns: waited, lo: 0.8 * waited, hi: waited, keys: latency.keys, at_least: false }
+        Price { ns: waited, lo: 0.8 * waited, hi: waited, keys: latency.keys, at_least: false }
     } else {
         latency.times(synced)
     };

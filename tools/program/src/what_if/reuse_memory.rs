@@ -1,11 +1,11 @@
 //! Memory that malloc keeps instead of giving it back and asking again.
 
-use super::{Change, calls, passed};
+use super::{Change, calls, comes_to};
 use crate::bill::{Bill, Of};
 use crate::prices::{Price, Prices};
 use crate::tried::KEPT;
 
-pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
+pub(super) fn change(bill: &Bill, _: &Prices<'_>) -> Option<Change> {
     let asks = |name: &str| {
         calls(bill).filter(|(_, call, _)| *call == name).map(|(line, ..)| line.count).sum::<f64>()
     };
@@ -14,11 +14,10 @@ pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
     if given_back < 100.0 {
         return None;
     }
-    let none = tollway_watch::FileKind::None;
-    let price = |call: &str| Some(prices.call(call, none, 0.0, false)?.times(asks(call)));
-    let called = price("munmap")?.plus(&price("madvise")?).plus(&price("mmap")?).plus(&price("brk")?);
-    let faults = prices.fault()?.times(passed(bill, &Of::Fault));
-    let all = called.plus(&faults);
+    let moves_memory = |call: &str| matches!(call, "munmap" | "madvise" | "mmap" | "brk");
+    let called =
+        calls(bill).filter(|(_, call, _)| moves_memory(call)).filter_map(|(line, ..)| line.sum.as_ref());
+    let all = called.fold(comes_to(bill, &Of::Fault), |all, one| all.plus(one));
     // How much of it is malloc's is not known.
     let saves = Price { ns: all.ns / 2.0, lo: 0.0, ..all };
     Some(Change {
