@@ -19,10 +19,7 @@ impl Input {
     }
 
     /// Has the next start read the file from the same place as the first.
-    ///
-    /// # Errors
-    /// It cannot be read there any more.
-    pub fn again(self) -> Result<()> {
+    pub(crate) fn again(self) -> Result<()> {
         let Some(begin) = self.0 else { return Ok(()) };
         let failed = |e: rustix::io::Errno| Error::system("going back in standard input", e);
         seek(stdin(), SeekFrom::Start(begin)).map(drop).map_err(failed)

@@ -1,8 +1,6 @@
 //! What files are called: paths of those that are open, the ends of connections.
 
 use std::collections::BTreeMap;
-use std::os::linux::fs::MetadataExt;
-use std::os::unix::fs::FileTypeExt;
 use std::time::{Duration, Instant};
 
 use procfs::process::{FDTarget, Process};
@@ -50,11 +48,8 @@ impl Names {
             match one.target {
                 FDTarget::Path(path) => {
                     let file = format!("/proc/{}/fd/{}", process.pid, one.fd);
-                    if let Ok(about) = std::fs::metadata(file) {
-                        let kind = about.file_type();
-                        let is_apart = kind.is_fifo() || kind.is_char_device() || kind.is_block_device();
-                        let device = if is_apart { 0 } else { about.st_dev() };
-                        self.insert(about.st_ino(), device, path.display().to_string());
+                    if let Some(file) = File::at(&file) {
+                        self.insert(file.inode, file.device, path.display().to_string());
                     }
                 }
                 FDTarget::Socket(inode) if !self.knows_socket(inode) => sockets.push(inode),
@@ -102,6 +97,7 @@ impl Names {
 #[cfg(test)]
 mod tests {
     use std::os::fd::AsRawFd;
+    use std::os::linux::fs::MetadataExt;
 
     use tollway_watch::FileKind;
 

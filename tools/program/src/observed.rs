@@ -12,6 +12,7 @@ use tollway_watch::{Counts, FileKind, Thread};
 
 use crate::args::Program;
 use crate::command;
+use crate::input::Input;
 use crate::names::Names;
 use crate::ways::{Way, can_be_watched};
 
@@ -76,12 +77,14 @@ pub fn can_be_observed(options: &Program) -> Result<()> {
 /// There is no such program, it cannot be started, or it cannot be watched.
 pub fn observe(
     options: &Program,
+    input: Input,
     output: Output,
     interrupted: &AtomicBool,
     mut each_second: Option<EachSecond<'_>>,
 ) -> Result<Observed> {
     let mut command = options.pid.is_none().then(|| command::of(&options.command)).transpose()?;
     if let Some(command) = &mut command {
+        input.again()?;
         match output {
             Output::Its => {}
             Output::Aside => drop(command.stdout(std::io::stderr())),

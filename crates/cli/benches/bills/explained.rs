@@ -25,46 +25,65 @@ pub fn lines(bench: &Bench) -> Vec<Line> {
         for (when, where_to) in [("after", "one core"), ("before", "two cores")] {
             let count = if when == "after" { "300000" } else { "60000" };
             let example = bench.example("changes", &[kind, count, when]);
-            lines
-                .push(line(bench, &format!("ping-pong by {kind}, {where_to}"), || bench.bill(&[], &example)));
+            let (what, bill) = (format!("ping-pong by {kind}, {where_to}"), || bench.bill(&[], &example));
+            lines.push(if when == "after" {
+                on_one_core(&what, bill)
+            } else {
+                between_cores(bench, &what, bill)
+            });
         }
     }
     let dd = "dd if=/dev/zero of=/dev/null bs=4k count=4000000 status=none";
     let dd: Vec<String> = dd.split(' ').map(String::from).collect();
-    lines.push(line(bench, "dd", || bench.bill(&[], &dd)));
+    lines.push(on_one_core("dd", || bench.bill(&[], &dd)));
     lines.extend(sqlite(bench));
     lines.extend(redis(bench));
     lines
 }
 
-/// The median of some bills that were made while the processors were as near to each other as they get: tolls are of then.
-/// What was explained while a hypervisor had them far from each other is shown apart, as what goes from one to the other is dearer then than any toll.
-fn line(bench: &Bench, what: &str, bill: impl Fn() -> Value) -> Line {
-    let share = |bill: Value| Some(bill["explained"]["ns"].as_f64()? / bill["kernel"]["ns"].as_f64()?);
+/// The median of some bills of what runs on one core at a time.
+fn on_one_core(what: &str, bill: impl Fn() -> Value) -> Line {
+    let shares: Vec<f64> = (0..BILLS).filter_map(|_| share(&bill())).collect();
+    told(what, shares, &[])
+}
+
+/// The same of what goes from one core to another, while the processors are as near to each other as they get: tolls are of then.
+/// What was explained while a hypervisor had them far from each other is shown apart, as what goes between them is dearer then than any toll.
+fn between_cores(bench: &Bench, what: &str, bill: impl Fn() -> Value) -> Line {
     let (mut near, mut far) = (Vec::new(), Vec::new());
     for _ in 0..TRIES {
         let was_far = bench.is_far();
-        let share = share(bill());
+        let share = share(&bill());
         if was_far || bench.is_far() {
-            far.extend(share)
+            far.extend(share);
         } else {
-            near.extend(share)
+            near.extend(share);
         }
         if near.len() == BILLS {
             break;
         }
     }
-    near.sort_by(f64::total_cmp);
-    let share = near.get(near.len() / 2);
+    told(what, near, &far)
+}
+
+/// What the tolls explain of a bill's kernel time.
+fn share(bill: &Value) -> Option<f64> {
+    Some(bill["explained"]["ns"].as_f64()? / bill["kernel"]["ns"].as_f64()?)
+}
+
+fn told(what: &str, mut shares: Vec<f64>, far: &[f64]) -> Line {
+    shares.sort_by(f64::total_cmp);
+    let median = shares.get(shares.len() / 2);
     let percent = |share: &f64| format!("{:.0} %", 100.0 * share);
     let each = |shares: &[f64]| shares.iter().map(percent).collect::<Vec<_>>().join(", ");
-    let apart = if far.is_empty() { String::new() } else { format!("; far apart {}", each(&far)) };
+    let apart = if far.is_empty() { String::new() } else { format!("; far apart {}", each(far)) };
+    let found =
+        median.map_or("not measured".into(), |share| format!("{} ({})", percent(share), each(&shares)));
     Line {
         what: format!("explained of {what}"),
-        found: share.map_or("not measured".into(), |share| format!("{} ({})", percent(share), each(&near)))
-            + &apart,
+        found: found + &apart,
         bar: format!("at least {}", percent(&LEAST)),
-        holds: share.map(|share| *share >= LEAST),
+        holds: median.map(|share| *share >= LEAST),
     }
 }
 
@@ -81,7 +100,7 @@ fn sqlite(bench: &Bench) -> Option<Line> {
         .unwrap();
     let read = format!(".read {}", bench.file("rows.sql"));
     let words = ["sqlite3".into(), bench.file("rows.db"), read];
-    Some(line(bench, "inserts into SQLite", || {
+    Some(on_one_core("inserts into SQLite", || {
         let _ = fs::remove_file(bench.file("rows.db"));
         bench.bill(&[], &words)
     }))
@@ -108,5 +127,5 @@ fn redis(bench: &Bench) -> Option<Line> {
     let _load = Killed(load.spawn().ok()?);
     sleep(Duration::from_millis(500));
     let number = server.0.id().to_string();
-    Some(line(bench, "redis under load", || bench.bill(&["--pid", &number, "--for", "3s"], &[])))
+    Some(between_cores(bench, "redis under load", || bench.bill(&["--pid", &number, "--for", "3s"], &[])))
 }

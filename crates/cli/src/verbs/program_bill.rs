@@ -174,8 +174,7 @@ fn watched(
     let (mut last, mut failed) = (None, None);
     for _ in 0..options.repeats.runs.unwrap_or(1) {
         let each_second: Option<EachSecond<'_>> = if program.live { Some(&mut each_second) } else { None };
-        input.again()?;
-        let observed = observe(program, output, interrupted, each_second)?;
+        let observed = observe(program, input, output, interrupted, each_second)?;
         let per = BillDocument::of(&observed, &prices, program.per.as_deref());
         let mut document = per.or_else(|error| {
             failed = Some(error.into());

@@ -1,8 +1,11 @@
 //! What was counted: of each thread its calls by number and file, and its other crossings. `None` is what a way of counting cannot see; it is never 0.
 
+mod file;
 mod sums;
 
 use std::time::Duration;
+
+pub use file::{File, FileKind};
 
 /// What was counted of all who were watched, from the beginning on.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,69 +86,6 @@ pub struct Calls {
     pub woke_across: Option<u64>,
     /// How many they woke that had slept on another one, which had something else to do.
     pub woke_busy: Option<u64>,
-}
-
-/// A file that a call is made on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct File {
-    /// What it is.
-    pub kind: FileKind,
-    /// Its inode's number; 0 where that is not known.
-    pub inode: u64,
-    /// Where that number is its own: the file system's device, as `st_dev` of stat(2) has it. 0 for pipes, sockets and
-    /// devices, whose numbers are the kernel's.
-    pub device: u64,
-}
-
-impl FileKind {
-    /// Whether the numbers of such inodes are those of a file system among others.
-    pub fn is_of_a_file_system(self) -> bool {
-        matches!(self, FileKind::Regular | FileKind::Folder | FileKind::Anonymous)
-    }
-
-    /// A character device by its numbers: Documentation/admin-guide/devices.txt.
-    pub(crate) fn of_character_device(major: u32, minor: u32) -> FileKind {
-        match (major, minor) {
-            (1, 3) => FileKind::Null,
-            (1, 5) => FileKind::Zero,
-            (4 | 5 | 136..=143, _) => FileKind::Terminal,
-            _ => FileKind::Character,
-        }
-    }
-}
-
-/// What a file is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum FileKind {
-    /// The call is on no file, or on none that is open.
-    #[default]
-    None,
-    /// A pipe, with a name or without.
-    Pipe,
-    /// A Unix socket.
-    Unix,
-    /// A TCP socket.
-    Tcp,
-    /// A UDP socket.
-    Udp,
-    /// Another socket.
-    Socket,
-    /// A file of a file system.
-    Regular,
-    /// A folder.
-    Folder,
-    /// /dev/null.
-    Null,
-    /// /dev/zero.
-    Zero,
-    /// A terminal.
-    Terminal,
-    /// Another character device.
-    Character,
-    /// A block device.
-    Block,
-    /// A file without a name: an eventfd, a timerfd, an epoll.
-    Anonymous,
 }
 
 /// Crossings that are no system calls.

@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use tollway_host::samplers::thread_time::process_of;
+
 /// Processor time of processes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clocks {
@@ -39,17 +41,9 @@ impl Clocks {
     }
 }
 
-/// The processor time of a process and all its threads (clock_getcpuclockid(3)).
+/// The processor time of a process and all its threads.
 fn processor_time(process: u32) -> Option<Duration> {
-    let mut clock = 0;
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    let process = libc::pid_t::try_from(process).ok()?;
-    // SAFETY: both write one value that is ours.
-    let read = unsafe {
-        libc::clock_getcpuclockid(process, &raw mut clock) == 0
-            && libc::clock_gettime(clock, &raw mut time) == 0
-    };
-    read.then(|| Duration::new(time.tv_sec.max(0) as u64, time.tv_nsec.clamp(0, 999_999_999) as u32))
+    process_of(i32::try_from(process).ok()?).ok()
 }
 
 #[cfg(test)]

@@ -1,20 +1,23 @@
-//! What it costs a thread to be watched: measured on this machine, on the calls of this thread.
+//! What it costs a thread to be watched: measured on this machine, on the calls of this thread, by the processor time that it had. Other programs have the processor
+//! meanwhile as they like.
 
 use std::fs::File;
 use std::hint::black_box;
 use std::io::{self, Read, Write};
 use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use std::{process, thread};
 
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::getppid;
 use rustix::thread::{CpuSet, gettid, sched_getaffinity, sched_getcpu, sched_setaffinity};
 use tollway_core::{Error, Result};
+use tollway_host::samplers::thread_time::thread as ran;
 
 use super::Kernel;
+use crate::living::life_of;
 
-/// Calls in one go, and goes with the programs and without: the fastest of each counts, so that an interruption does not.
+/// Calls in one go, and goes with the programs and without: the fastest of each counts, so that an interrupt does not, nor caches that another program has used.
 const CALLS: u32 = 400;
 const GOES: u32 = 8;
 /// Round trips in one go.
@@ -74,21 +77,22 @@ impl Fastest {
             Fastest { call: Duration::MAX, call_on_file: Duration::MAX, round_trip: Duration::MAX };
         let mut byte = [0];
         for _ in 0..GOES {
-            let begun = Instant::now();
+            let begun = ran();
             for _ in 0..CALLS {
                 black_box(getppid());
             }
-            best.call = best.call.min(begun.elapsed() / CALLS);
-            let begun = Instant::now();
+            best.call = best.call.min((ran() - begun) / CALLS);
+            let begun = ran();
             for _ in 0..CALLS {
                 let _ = black_box(zeroes.read(&mut byte));
             }
-            best.call_on_file = best.call_on_file.min(begun.elapsed() / CALLS);
-            let begun = Instant::now();
+            best.call_on_file = best.call_on_file.min((ran() - begun) / CALLS);
+            let begun = partner.ran()? + ran();
             for _ in 0..ROUND_TRIPS {
                 partner.ask().map_err(|e| Error::system("measuring what watching costs", e))?;
             }
-            best.round_trip = best.round_trip.min(begun.elapsed() / ROUND_TRIPS);
+            let both = ran() + partner.ran()?;
+            best.round_trip = best.round_trip.min((both - begun) / ROUND_TRIPS);
         }
         Ok(best)
     }
@@ -132,10 +136,84 @@ impl Partner {
         (&self.question).write_all(&byte)?;
         (&self.answer).read_exact(&mut byte)
     }
+
+    /// The processor time that it has had: exact, as it sleeps while it is not asked.
+    fn ran(&self) -> Result<Duration> {
+        let life = life_of(self.number, process::id());
+        life.map(|life| life.ran)
+            .ok_or_else(|| Error::system("measuring what watching costs", "its second thread is gone"))
+    }
 }
 
 impl Drop for Partner {
     fn drop(&mut self) {
         let _ = sched_setaffinity(None, &self.before);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+    use std::thread::sleep;
+    use std::time::Instant;
+
+    use tollway_host::requirement::skip_test;
+
+    use super::*;
+
+    /// A real-time thread that leaves its processor to others for moments only; `false` where this process may not have one.
+    fn hogs_until(stop: &AtomicBool) -> bool {
+        let parameter = libc::sched_param { sched_priority: 50 };
+        // SAFETY: it reads one value that is ours, and concerns this thread alone.
+        if unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameter) } != 0 {
+            return false;
+        }
+        while !stop.load(Relaxed) {
+            let begun = Instant::now();
+            while begun.elapsed() < Duration::from_micros(900) {}
+            sleep(Duration::from_micros(100));
+        }
+        true
+    }
+
+    #[test]
+    fn who_has_the_processor_meanwhile_does_not_change_it() {
+        let mut kernel = match Kernel::new(false) {
+            Ok(kernel) => kernel,
+            Err(Error::Missing(missing)) => return skip_test(&["bpf"], &missing),
+            Err(error) => panic!("{error}"),
+        };
+        let alone = Cost::measured(&mut kernel).unwrap();
+        let stop = AtomicBool::new(false);
+        let beside = thread::scope(|scope| {
+            let others: Vec<_> = sched_getaffinity(None)
+                .map(|all| (0..CpuSet::MAX_CPU).filter(|cpu| all.is_set(*cpu)).collect::<Vec<_>>())
+                .unwrap()
+                .into_iter()
+                .map(|cpu| {
+                    let stop = &stop;
+                    scope.spawn(move || {
+                        let mut only = CpuSet::new();
+                        only.set(cpu);
+                        sched_setaffinity(None, &only).unwrap();
+                        hogs_until(stop)
+                    })
+                })
+                .collect();
+            let beside: Vec<Cost> = (0..5).map(|_| Cost::measured(&mut kernel).unwrap()).collect();
+            stop.store(true, Relaxed);
+            others.into_iter().all(|other| other.join().unwrap()).then_some(beside)
+        });
+        // Without the right to be of that class nobody was in the way.
+        let Some(beside) = beside else { return };
+        for cost in beside {
+            println!("{alone:?} alone, {cost:?} beside others");
+            for (alone, beside) in [(alone.call, cost.call), (alone.call_on_file, cost.call_on_file)] {
+                assert!(
+                    (alone / 2..alone * 2).contains(&beside),
+                    "{alone:?} alone, {beside:?} beside others"
+                );
+            }
+        }
     }
 }

@@ -17,8 +17,7 @@ const UDP: [u64; 2] = [17, 136];
 
 /// The file, of its type, its inode's number and what stands beside them in [`layout::thread`](super::layout::thread).
 pub(super) fn file_of(kind: u16, inode: u64, what: u64) -> File {
-    let kind = kind_of(kind, inode, what);
-    File { kind, inode, device: if kind.is_of_a_file_system() { device(what) } else { 0 } }
+    File::of(kind_of(kind, inode, what), inode, device(what))
 }
 
 /// A device's number as user mode has it, of what the kernel has.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 
-use rustix::fs::{FileType, Stat, fstat, major, minor, stat};
+use rustix::fs::fstat;
 use rustix::net::{AddressFamily, SocketType, ipproto, sockopt};
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
@@ -50,11 +50,13 @@ impl Files {
         }
         // Follows the link that no path names: it is the open file itself that is asked. Those of a process are asked by a thread, because a first thread that
         // has ended has none.
-        let Ok(stat) = stat(format!("/proc/{thread}/fd/{descriptor}")) else { return File::default() };
-        let kind = kind(&stat).unwrap_or_else(|| self.socket(process, descriptor, stat.st_ino));
-        let device = if kind.is_of_a_file_system() { stat.st_dev } else { 0 };
-        let file = File { kind, inode: stat.st_ino, device };
-        if self.changing == 0 && kind != FileKind::Socket {
+        let Some(mut file) = File::at(&format!("/proc/{thread}/fd/{descriptor}")) else {
+            return File::default();
+        };
+        if file.kind == FileKind::Socket {
+            file.kind = self.socket(process, descriptor, file.inode);
+        }
+        if self.changing == 0 && file.kind != FileKind::Socket {
             self.known.insert((process, descriptor), file);
         }
         file
@@ -69,20 +71,6 @@ impl Files {
         self.sockets.insert(inode, kind);
         kind
     }
-}
-
-/// What a file is that is no socket.
-fn kind(stat: &Stat) -> Option<FileKind> {
-    Some(match FileType::from_raw_mode(stat.st_mode) {
-        FileType::Fifo => FileKind::Pipe,
-        FileType::RegularFile => FileKind::Regular,
-        FileType::Directory => FileKind::Folder,
-        FileType::BlockDevice => FileKind::Block,
-        FileType::CharacterDevice => FileKind::of_character_device(major(stat.st_rdev), minor(stat.st_rdev)),
-        FileType::Socket => return None,
-        // An eventfd and its like have no type.
-        _ => FileKind::Anonymous,
-    })
 }
 
 /// Asks a socket itself, through a descriptor of our own (pidfd_getfd(2), Linux 5.6), which who may trace may have. /proc/PID/net would tell it only of
