@@ -2,8 +2,11 @@
 
 use tollway_core::{Placement, Result};
 
+use crate::apart::is_between_cores;
 use crate::bill::{Bill, Line, Of};
-use crate::document::{BillDocument, LineDocument, PayerDocument, TimeDocument, WatchingDocument};
+use crate::document::{
+    ApartDocument, BillDocument, LineDocument, PayerDocument, TimeDocument, WatchingDocument,
+};
 use crate::observed::Observed;
 use crate::payers::{self, Payer, word};
 use crate::per::Per;
@@ -43,6 +46,10 @@ impl BillDocument {
             ran: bill.ran,
             steal: observed.steal,
             prices_noisy: None,
+            apart: observed
+                .there_and_back
+                .filter(|_| is_between_cores(&bill))
+                .and_then(|found| ApartDocument::of(found, prices)),
             what_if: what_if::all(&bill, prices),
             tried: Vec::new(),
             threads: some(payers::threads(observed, prices)),

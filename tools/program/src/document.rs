@@ -37,6 +37,9 @@ pub struct BillDocument {
     /// What else this machine had to do just before its price list was measured, so that prices may be too high; absent where it was quiet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices_noisy: Option<String>,
+    /// How far its cores were from each other, where that is not what they were when prices were measured: what goes between them costs more than its tolls, or less.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub apart: Option<ApartDocument>,
     /// What could be changed, and what it would bring, the dearest first.
     pub what_if: Vec<WhatIfDocument>,
     /// Changes that were tried, and what they really brought.
@@ -46,6 +49,15 @@ pub struct BillDocument {
     pub threads: Vec<PayerDocument>,
     /// The dearest files and connections: what the calls on them cost by themselves.
     pub files: Vec<PayerDocument>,
+}
+
+/// How long a cache line takes from one core to another and back, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ApartDocument {
+    /// Just before or after the program was watched: the longer of the two.
+    pub found: f64,
+    /// When prices were measured.
+    pub priced: f64,
 }
 
 /// How a program was counted.

@@ -10,6 +10,7 @@
 //! - [`input`]: standard input, which every start reads from the same place.
 //! - [`kept`]: bills in the store.
 
+mod apart;
 pub mod args;
 pub mod bill;
 mod billed;

@@ -11,10 +11,10 @@ use tollway_watch::kernel::Cost;
 use tollway_watch::{Counts, FileKind, Thread};
 
 use crate::args::Program;
-use crate::command;
 use crate::input::Input;
 use crate::names::Names;
 use crate::ways::{Way, can_be_watched};
+use crate::{apart, command};
 
 /// How long a program that was started may take to end by itself when a person interrupts: what is typed at its terminal it gets as well.
 const BY_ITSELF: Duration = Duration::from_secs(1);
@@ -41,6 +41,8 @@ pub struct Observed {
     pub cost: Option<Cost>,
     /// The share of this machine's processors that its hypervisor took meanwhile, where that is told.
     pub steal: Option<f64>,
+    /// How long a cache line took from one core to another and back just before or, where that is longer, after; where there is something to tell it by.
+    pub there_and_back: Option<Duration>,
     /// How it ended, if it did and we started it.
     pub ended: Option<ExitStatus>,
     pub(crate) names: Names,
@@ -91,6 +93,7 @@ pub fn observe(
             Output::Nowhere => drop(command.stdout(Stdio::null()).stderr(Stdio::null())),
         }
     }
+    let there_and_back = apart::there_and_back();
     let mut way = Way::begin(options, command.as_mut())?;
     let mut observed = Observed {
         title: options.pid.map_or_else(|| command::words(&options.command), command::name_of),
@@ -100,6 +103,7 @@ pub fn observe(
         disturbs: way.disturbs(),
         cost: way.cost(),
         steal: None,
+        there_and_back,
         ended: None,
         names: Names::default(),
     };
@@ -154,6 +158,7 @@ pub fn observe(
         }));
     }
     observed.steal = before.zip(Times::read()).and_then(|(before, now)| now.stolen_since(&before));
+    observed.there_and_back = observed.there_and_back.max(apart::there_and_back());
     Ok(observed)
 }
 

@@ -169,6 +169,15 @@ impl BillDocument {
                 "This machine had something else to do just before its price list was measured ({noise}), so prices may be too high. The first bill an hour later that finds it quiet measures them again."
             ));
         }
+        if let Some(apart) = self.apart {
+            let (where_to, costs) =
+                if apart.found > apart.priced { ("farther from", "more") } else { ("nearer to", "less") };
+            notes.push(format!(
+                "A cache line took {} from one core to another and back, and {} when prices were measured: the two are {where_to} each other now, as a hypervisor may have them, and what goes between cores costs {costs} than its tolls.",
+                time(apart.found),
+                time(apart.priced),
+            ));
+        }
         if let Some(steal) = self.steal.filter(|steal| *steal > 0.001) {
             notes.push(format!(
                 "The hypervisor took {} of this machine's processors meanwhile.",

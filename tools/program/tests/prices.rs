@@ -1,6 +1,9 @@
 //! What calls, wake-ups and sleeps are priced as, by tolls that are made up.
 
+use std::time::Duration;
+
 use tollway_core::{Crossing, Placement, Toll, TollKey, TollSource};
+use tollway_program_tool::document::ApartDocument;
 use tollway_program_tool::prices::Prices;
 use tollway_watch::FileKind;
 
@@ -23,6 +26,18 @@ impl TollSource for Tolls {
             run: 1,
         })
     }
+}
+
+#[test]
+fn prices_are_of_a_distance() {
+    let near = Tolls(vec![(TollKey::of(Crossing::CacheLine).placement(Placement::Across), 50.0)]);
+    let of = |ns| ApartDocument::of(Duration::from_nanos(ns), &Prices(&near));
+    // The same distance, also where the shortest way has two readings of the clock in it.
+    assert_eq!((of(40), of(80), of(140)), (None, None, None));
+    assert_eq!(of(390), Some(ApartDocument { found: 390.0, priced: 50.0 }));
+    assert_eq!(of(15), Some(ApartDocument { found: 15.0, priced: 50.0 }));
+    // A price list that was measured without it does not say.
+    assert_eq!(ApartDocument::of(Duration::from_nanos(390), &Prices(&Tolls(Vec::new()))), None);
 }
 
 fn call(kind: &str) -> TollKey {

@@ -14,8 +14,10 @@ use crate::program::{Bench, Killed};
 const LEAST: f64 = 0.8;
 /// Bills of each program.
 const BILLS: usize = 3;
-/// Bills at most, until there are so many of near processors: they are far from each other for some seconds at a time.
+/// Bills at most, until there are so many of processors that are as far from each other as they were when prices were measured, and what is waited after one of
+/// others: they stay where they are for seconds to minutes.
 const TRIES: usize = 20;
+const PAUSE: Duration = Duration::from_secs(5);
 
 pub fn lines(bench: &Bench) -> Vec<Line> {
     // The price list, on its own.
@@ -26,11 +28,7 @@ pub fn lines(bench: &Bench) -> Vec<Line> {
             let count = if when == "after" { "300000" } else { "60000" };
             let example = bench.example("changes", &[kind, count, when]);
             let (what, bill) = (format!("ping-pong by {kind}, {where_to}"), || bench.bill(&[], &example));
-            lines.push(if when == "after" {
-                on_one_core(&what, bill)
-            } else {
-                between_cores(bench, &what, bill)
-            });
+            lines.push(if when == "after" { on_one_core(&what, bill) } else { between_cores(&what, bill) });
         }
     }
     let dd = "dd if=/dev/zero of=/dev/null bs=4k count=4000000 status=none";
@@ -47,23 +45,23 @@ fn on_one_core(what: &str, bill: impl Fn() -> Value) -> Line {
     told(what, shares, &[])
 }
 
-/// The same of what goes from one core to another, while the processors are as near to each other as they get: tolls are of then.
-/// What was explained while a hypervisor had them far from each other is shown apart, as what goes between them is dearer then than any toll.
-fn between_cores(bench: &Bench, what: &str, bill: impl Fn() -> Value) -> Line {
-    let (mut near, mut far) = (Vec::new(), Vec::new());
+/// The same of what goes from one core to another, while the two are as far from each other as when prices were measured. What was explained while a hypervisor
+/// had them elsewhere is shown apart, as the bills themselves say.
+fn between_cores(what: &str, bill: impl Fn() -> Value) -> Line {
+    let (mut fit, mut apart) = (Vec::new(), Vec::new());
     for _ in 0..TRIES {
-        let was_far = bench.is_far();
-        let share = share(&bill());
-        if was_far || bench.is_far() {
-            far.extend(share);
+        let bill = bill();
+        if bill["apart"].is_null() {
+            fit.extend(share(&bill));
         } else {
-            near.extend(share);
+            apart.extend(share(&bill));
+            sleep(PAUSE);
         }
-        if near.len() == BILLS {
+        if fit.len() == BILLS {
             break;
         }
     }
-    told(what, near, &far)
+    told(what, fit, &apart)
 }
 
 /// What the tolls explain of a bill's kernel time.
@@ -71,12 +69,13 @@ fn share(bill: &Value) -> Option<f64> {
     Some(bill["explained"]["ns"].as_f64()? / bill["kernel"]["ns"].as_f64()?)
 }
 
-fn told(what: &str, mut shares: Vec<f64>, far: &[f64]) -> Line {
+fn told(what: &str, mut shares: Vec<f64>, apart: &[f64]) -> Line {
     shares.sort_by(f64::total_cmp);
     let median = shares.get(shares.len() / 2);
     let percent = |share: &f64| format!("{:.0} %", 100.0 * share);
     let each = |shares: &[f64]| shares.iter().map(percent).collect::<Vec<_>>().join(", ");
-    let apart = if far.is_empty() { String::new() } else { format!("; far apart {}", each(far)) };
+    let apart =
+        if apart.is_empty() { String::new() } else { format!("; of another distance {}", each(apart)) };
     let found =
         median.map_or("not measured".into(), |share| format!("{} ({})", percent(share), each(&shares)));
     Line {
@@ -127,5 +126,5 @@ fn redis(bench: &Bench) -> Option<Line> {
     let _load = Killed(load.spawn().ok()?);
     sleep(Duration::from_millis(500));
     let number = server.0.id().to_string();
-    Some(between_cores(bench, "redis under load", || bench.bill(&["--pid", &number, "--for", "3s"], &[])))
+    Some(between_cores("redis under load", || bench.bill(&["--pid", &number, "--for", "3s"], &[])))
 }

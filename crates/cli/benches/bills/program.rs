@@ -1,6 +1,5 @@
 //! Programs that are started, with what they took, and their bills.
 
-use std::cell::Cell;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -13,19 +12,12 @@ pub struct Bench {
     tollway: PathBuf,
     examples: PathBuf,
     folder: tempfile::TempDir,
-    /// The shortest way between its processors so far, in ticks.
-    nearest: Cell<u64>,
 }
 
 impl Bench {
     pub fn new(tollway: &str, examples: &str) -> Bench {
         let found = |path: &str| fs::canonicalize(path).unwrap_or_else(|e| panic!("{path}: {e}"));
-        Bench {
-            tollway: found(tollway),
-            examples: found(examples),
-            folder: tempfile::tempdir().unwrap(),
-            nearest: Cell::new(u64::MAX),
-        }
+        Bench { tollway: found(tollway), examples: found(examples), folder: tempfile::tempdir().unwrap() }
     }
 
     /// The words that start an example.
@@ -55,17 +47,6 @@ impl Bench {
         }
         let output = tollway.stdout(Stdio::piped()).output().expect("tollway is there");
         serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{options:?} {command:?}: {e}"))
-    }
-
-    /// Whether a hypervisor has put the first two processors far from each other: a cache line takes three times as long from one to the other and back as at the nearest.
-    /// False where there are not two.
-    pub fn is_far(&self) -> bool {
-        let cpus = tollway_host::cpu::allowed_cpus().unwrap_or_default();
-        let [first, second, ..] = cpus[..] else { return false };
-        let Ok(found) = tollway_host::clock::synchrony(first, second) else { return false };
-        let now = found.there_and_back();
-        self.nearest.set(self.nearest.get().min(now));
-        now > 3 * self.nearest.get()
     }
 
     /// Watches a process until it is killed.
