@@ -35,15 +35,10 @@ impl Clocks {
         });
         let of = |(process, ending): (&u32, &Duration)| {
             let by_threads = || *ending + self.ended.get(process).copied().unwrap_or_default();
-            processor_time(*process).unwrap_or_else(by_threads)
+            process_of(process.cast_signed()).unwrap_or_else(|_| by_threads())
         };
         self.over + known.iter().map(of).sum::<Duration>()
     }
-}
-
-/// The processor time of a process and all its threads.
-fn processor_time(process: u32) -> Option<Duration> {
-    process_of(i32::try_from(process).ok()?).ok()
 }
 
 #[cfg(test)]

@@ -1,0 +1,60 @@
+//! What it costs to be watched is measured as it is, whoever else has the processors meanwhile.
+
+#[path = "common/kernel.rs"]
+#[allow(dead_code, reason = "other tests need more of it")]
+mod kernel;
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread::{self, sleep};
+use std::time::{Duration, Instant};
+
+use tollway_core::Missing;
+use tollway_host::cpu::{Policy, allowed_cpus, pin_current_thread, set_policy};
+use tollway_host::requirement::skip_test;
+
+/// Leaves a processor to others for moments only, as a thread of real time; `false` where this process may not have one.
+fn hogs(cpu: u32, stop: &AtomicBool) -> bool {
+    pin_current_thread(cpu).unwrap();
+    if set_policy(Policy::Fifo).is_err() {
+        return false;
+    }
+    while !stop.load(Relaxed) {
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_micros(900) {}
+        sleep(Duration::from_micros(100));
+    }
+    true
+}
+
+#[test]
+fn who_has_the_processors_meanwhile_does_not_change_it() {
+    let cost = || kernel::watch(false, None).map(|watch| watch.cost());
+    let Some(alone) = cost() else { return };
+    let stop = AtomicBool::new(false);
+    let (beside, are_there) = thread::scope(|scope| {
+        let hogging: Vec<_> = allowed_cpus()
+            .unwrap()
+            .into_iter()
+            .map(|cpu| {
+                scope.spawn({
+                    let stop = &stop;
+                    move || hogs(cpu, stop)
+                })
+            })
+            .collect();
+        let beside: Vec<_> = (0..5).filter_map(|_| cost()).collect();
+        stop.store(true, Relaxed);
+        let are_there: Vec<bool> = hogging.into_iter().map(|hog| hog.join().unwrap()).collect();
+        (beside, are_there.into_iter().all(|is_there| is_there))
+    });
+    println!("{alone:?} alone, {beside:?} beside others");
+    if !are_there {
+        let refused = "this process may have none";
+        return skip_test(&["root"], &Missing::new("threads of real time", refused, "run as root"));
+    }
+    for cost in beside {
+        for (alone, beside) in [(alone.call, cost.call), (alone.call_on_file, cost.call_on_file)] {
+            assert!((alone / 2..alone * 2).contains(&beside), "{beside:?} beside others, {alone:?} alone");
+        }
+    }
+}
