@@ -37,11 +37,12 @@ fn scaled(arguments: &[&str], number: i64, slack: f64) {
     let mut made = String::new();
     child.stdout.take().unwrap().read_to_string(&mut made).unwrap();
     let made: f64 = made.trim().parse().unwrap();
-    let scale = counts.scale;
     let all = Counts { threads: counts.in_all(), ..counts.clone() };
     let found = calls(&all, number) as f64;
+    let half: f64 =
+        counts.uncertainty.iter().filter(|(of, _)| i64::from(of.0) == number).map(|(_, half)| half).sum();
     println!(
-        "{arguments:?}: {made} calls, of which {:.1} % were counted; scaled by {scale:.2} they are off by {:+.1} %; {:?} of {:?} counted; {:?}",
+        "{arguments:?}: {made} calls, of which {:.1} % were counted; found {found:.0} ± {half:.0}, off by {:+.1} %; {:?} of {:?} counted; {:?}",
         100.0 * calls(&counts, number) as f64 / made,
         100.0 * (found / made - 1.0),
         counts.counted,

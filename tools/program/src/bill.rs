@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tollway_core::Placement;
 use tollway_stats::proportion;
-use tollway_watch::{Calls, FileKind, Thread, numbers};
+use tollway_watch::{Calls, Counts, FileKind, Thread, numbers};
 
 use crate::observed::Observed;
 use crate::prices::{Asked, Price, Prices};
@@ -48,6 +48,13 @@ pub enum Of {
     Exit,
 }
 
+impl Of {
+    /// Whether it is counted only while counting is on; the kernel counts the others at all times.
+    fn is_counted_in_slices(&self) -> bool {
+        !matches!(self, Of::Sleep(_) | Of::AnySleep | Of::Preemption | Of::Fault | Of::MajorFault)
+    }
+}
+
 /// A line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
@@ -55,6 +62,10 @@ pub struct Line {
     pub of: Of,
     /// How often, in all the time that it was watched.
     pub count: f64,
+    /// Whether a part of the count was estimated, and by how much it may be off then: half of its 95 % interval.
+    pub is_estimate: bool,
+    /// 0 also where it is not known.
+    pub uncertainty: f64,
     /// Of calls how many failed.
     pub failed: f64,
     /// Bytes that were moved.
@@ -107,6 +118,7 @@ impl Bill {
         for thread in &threads {
             lines.add(thread, &threads, prices);
         }
+        lines.are_uncertain(&observed.counts);
         let mut lines: Vec<Line> = lines.0.into_values().collect();
         let worth = |line: &Line| line.sum.as_ref().map_or(0.0, |sum| sum.ns);
         lines.sort_by(|a, b| worth(b).total_cmp(&worth(a)).then_with(|| b.count.total_cmp(&a.count)));
@@ -135,7 +147,11 @@ pub(crate) fn worth_of(thread: &Thread, all: &[Thread], prices: &Prices<'_>) -> 
 
 /// The call's name; what /proc tells in sum are those that move bytes.
 fn name_of(calls: &Calls) -> &'static str {
-    match calls.number {
+    named(calls.number)
+}
+
+fn named(number: u32) -> &'static str {
+    match number {
         u32::MAX => "reads and writes",
         number => numbers::name(number).unwrap_or("unknown"),
     }
@@ -167,6 +183,8 @@ impl Lines {
         let empty = Line {
             of: of.clone(),
             count: 0.0,
+            is_estimate: false,
+            uncertainty: 0.0,
             failed: 0.0,
             bytes: 0.0,
             sum: None,
@@ -230,6 +248,29 @@ impl Lines {
         self.passed(Of::Interrupt, many(moments.interrupts), prices.interrupt());
         self.passed(Of::Operation, many(moments.operations), prices.operation());
         self.passed(Of::Exit, many(moments.exits), prices.exit());
+    }
+
+    /// Notes which counts are estimates, and widens what these come to.
+    fn are_uncertain(&mut self, counts: &Counts) {
+        if counts.extra.is_empty() {
+            return;
+        }
+        for (of, line) in &mut self.0 {
+            line.is_estimate = of.is_counted_in_slices();
+            let Of::Call(name, kind) = of else { continue };
+            let same = counts
+                .uncertainty
+                .iter()
+                .filter(|((number, file), _)| file == kind && named(*number) == name);
+            let half: f64 = same.map(|(_, half)| half).sum();
+            line.is_estimate = half > 0.0;
+            line.uncertainty = half;
+            if let Some(sum) = line.sum.as_mut().filter(|_| line.count > 0.0) {
+                let error = sum.ns * half / line.count;
+                sum.lo = (sum.ns - (sum.ns - sum.lo).hypot(error)).max(0.0);
+                sum.hi = sum.ns + (sum.hi - sum.ns).hypot(error);
+            }
+        }
     }
 
     fn called(&mut self, calls: &Calls, rhythm: &Rhythm, prices: &Prices<'_>) {

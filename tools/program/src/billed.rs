@@ -66,6 +66,9 @@ impl LineDocument {
         LineDocument {
             what: what(&line.of),
             count: line.count,
+            interval: (line.uncertainty > 0.0)
+                .then(|| [(line.count - line.uncertainty).max(0.0), line.count + line.uncertainty]),
+            is_estimate: line.is_estimate,
             failed: line.failed,
             bytes: line.bytes,
             each,

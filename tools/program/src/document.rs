@@ -90,6 +90,13 @@ pub struct LineDocument {
     pub what: String,
     /// How often.
     pub count: f64,
+    /// The 95 % interval of the count, where it is an estimate: it was counted in slices of time. Absent where the
+    /// count is exact, and where it is not known by how much it may be off.
+    #[serde(default)]
+    pub interval: Option<[f64; 2]>,
+    /// Whether the count is an estimate.
+    #[serde(default)]
+    pub is_estimate: bool,
     /// Of calls, how many failed.
     pub failed: f64,
     /// Bytes that were moved.

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use procfs::CurrentSI;
 use tollway_core::Result;
+use tollway_watch::Counts;
 use tollway_watch::kernel::Cost;
-use tollway_watch::{Counts, FileKind, Thread};
 
 use crate::args::Program;
 use crate::input::Input;
@@ -186,21 +186,15 @@ impl Times {
 }
 
 impl Observed {
-    /// Processor time of the watched that counting took, in seconds: events × what each adds.
+    /// Processor time of the watched that counting took, in seconds.
     pub fn cost_of_counting(&self) -> f64 {
-        let cost = self.cost.unwrap_or_default();
-        let (call, on_file) = (cost.call.as_secs_f64(), cost.call_on_file.as_secs_f64());
+        if self.counts.cost > Duration::ZERO {
+            return self.counts.cost.as_secs_f64();
+        }
+        // By ptrace each call costs the same.
+        let call = self.cost.unwrap_or_default().call.as_secs_f64();
         let calls = self.counts.threads.iter().flat_map(|thread| &thread.calls);
-        let calls: f64 = calls
-            .map(|calls| calls.count as f64 * if calls.file.kind == FileKind::None { call } else { on_file })
-            .sum();
-        // Those of all the time are known.
-        let of =
-            |thread: &Thread| thread.moments.voluntary.unwrap_or(0) + thread.moments.involuntary.unwrap_or(0);
-        let switches = |threads: &[Thread]| threads.iter().map(of).sum::<u64>() as f64;
-        let exact = switches(&self.counts.exact);
-        let switches = exact + (switches(&self.counts.threads) - exact) / self.counts.scale;
-        calls + switches * cost.switch.as_secs_f64()
+        calls.map(|calls| calls.count as f64 * call).sum()
     }
 
     /// The exit code that a shell would tell.

@@ -24,6 +24,25 @@ pub(crate) const TRIED: &str = "Tried";
 pub(crate) const TRIED_LEAD: &str = "Started in turns as it is and with the change, its output thrown away; shares of its processor time, and of the time that goes by.";
 pub(crate) const TRIED_HEADS: [&str; 5] = ["", "foretold to save", "saved", "sooner", "the prediction"];
 
+/// Beyond this part of an estimate a ± says little: the interval is shown.
+const LARGE: f64 = 0.3;
+
+/// A count with two digits: `4.2 M`.
+fn two_digits(number: f64) -> String {
+    if number <= 0.0 {
+        return "0".into();
+    }
+    let step = 10f64.powi(number.log10().floor() as i32 - 1);
+    let text = count((number / step).round() * step);
+    let (digits, unit) = text.split_once(' ').map_or((text.as_str(), ""), |(digits, unit)| (digits, unit));
+    let digits = match digits.split_once('.') {
+        Some((whole, _)) if whole.len() >= 2 => whole,
+        Some((whole, rest)) if whole != "0" => &digits[..whole.len() + 1 + rest.len().min(1)],
+        _ => digits,
+    };
+    if unit.is_empty() { digits.into() } else { format!("{digits} {unit}") }
+}
+
 impl BillDocument {
     /// How it was counted.
     pub(crate) fn how(&self) -> String {
@@ -86,7 +105,23 @@ impl BillDocument {
             .inside
             .filter(|_| line.count > 0.0)
             .map_or(String::new(), |inside| time(inside / line.count));
-        [name, count(line.count / self.count), each, stamped, sum, bar]
+        [name, self.often(line), each, stamped, sum, bar]
+    }
+
+    /// How often: an estimate with two digits and by how much it may be off.
+    fn often(&self, line: &LineDocument) -> String {
+        let often = line.count / self.count;
+        if !line.is_estimate {
+            return count(often);
+        }
+        let spread = match line.interval {
+            None => String::new(),
+            Some([lo, hi]) if (hi - lo) / 2.0 > LARGE * line.count => {
+                format!(" [{}, {}]", two_digits(lo / self.count), two_digits(hi / self.count))
+            }
+            Some([lo, hi]) => format!(" ± {}", percent((hi - lo) / 2.0 / line.count)),
+        };
+        format!("≈ {}{spread}", two_digits(often))
     }
 
     /// What the lines come to, what was measured, and what lies between.

@@ -3,39 +3,30 @@
 mod file;
 mod sums;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 pub use file::{File, FileKind};
 
 /// What was counted of all who were watched, from the beginning on.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counts {
     /// Each thread that was seen, the ended ones as well.
     pub threads: Vec<Thread>,
-    /// Of that, what was counted as long as everything was: before the first pause between slices of time.
-    pub exact: Vec<Thread>,
+    /// What each of them did beyond that while it was not counted, estimated, in the same order; empty where
+    /// everything was counted.
+    pub extra: Vec<Thread>,
+    /// By how much the count of calls of a number on a kind of file may be off: half of its 95 % interval. What is
+    /// not in it is exact.
+    pub uncertainty: BTreeMap<(u32, FileKind), f64>,
     /// For how long they were watched.
     pub watched: Duration,
     /// For how long of that it was counted: less, where it is counted in slices of time.
     pub counted: Duration,
-    /// How often what was counted since the first pause really happened: more often, where it is counted in slices. Switches, page faults and processor time are
-    /// always of all the time.
-    pub scale: f64,
+    /// What counting took of the processor time of the watched, where that is known.
+    pub cost: Duration,
     /// What there was no room for: threads, and calls by number and file, that are in no count.
     pub lost: u64,
-}
-
-impl Default for Counts {
-    fn default() -> Counts {
-        Counts {
-            threads: Vec::new(),
-            exact: Vec::new(),
-            watched: Duration::ZERO,
-            counted: Duration::ZERO,
-            scale: 1.0,
-            lost: 0,
-        }
-    }
 }
 
 /// A thread.

@@ -9,10 +9,11 @@ impl Counts {
     pub fn since(&self, earlier: &Counts) -> Counts {
         Counts {
             threads: since(&self.threads, &earlier.threads),
-            exact: since(&self.exact, &earlier.exact),
+            extra: since(&self.extra, &earlier.extra),
+            uncertainty: self.uncertainty.clone(),
             watched: self.watched.saturating_sub(earlier.watched),
             counted: self.counted.saturating_sub(earlier.counted),
-            scale: self.scale,
+            cost: self.cost.saturating_sub(earlier.cost),
             lost: self.lost.saturating_sub(earlier.lost),
         }
     }
@@ -23,13 +24,11 @@ impl Counts {
         Counts { watched, counted: self.counted.min(watched), ..self }
     }
 
-    /// What the threads did in all, also while it was not counted: what was counted since the first pause, as often as it really happened.
+    /// What the threads did in all, also while it was not counted.
     pub fn in_all(&self) -> Vec<Thread> {
         let mut all = self.threads.clone();
-        if self.scale > 1.0 {
-            for (thread, later) in all.iter_mut().zip(since(&self.threads, &self.exact)) {
-                thread.add(&later.times(self.scale - 1.0));
-            }
+        for (thread, extra) in all.iter_mut().zip(&self.extra) {
+            thread.add(extra);
         }
         all
     }
@@ -67,21 +66,6 @@ impl Thread {
         self.ran = sum(self.ran, other.ran);
     }
 
-    /// Of what is counted in slices of time, so many times as much; nothing of what is always of all the time.
-    fn times(&self, scale: f64) -> Thread {
-        let calls = self.calls.iter().map(|calls| calls.times(scale)).collect();
-        Thread {
-            number: self.number,
-            process: self.process,
-            name: self.name.clone(),
-            calls,
-            moments: self.moments.times(scale),
-            user: None,
-            system: None,
-            ran: None,
-        }
-    }
-
     fn since(&self, earlier: &Thread) -> Thread {
         let before = |calls: &Calls| {
             let same = |one: &&Calls| (one.number, one.file) == (calls.number, calls.file);
@@ -104,24 +88,6 @@ impl Thread {
 }
 
 impl Calls {
-    fn times(&self, scale: f64) -> Calls {
-        let count = |count| times(count, scale);
-        let time = |time: Option<Duration>| time.map(|time| time.mul_f64(scale));
-        Calls {
-            number: self.number,
-            file: self.file,
-            count: (self.count as f64 * scale).round() as u64,
-            failed: count(self.failed),
-            results: count(self.results),
-            inside: time(self.inside),
-            away: time(self.away),
-            slept: count(self.slept),
-            woke_here: count(self.woke_here),
-            woke_across: count(self.woke_across),
-            woke_busy: count(self.woke_busy),
-        }
-    }
-
     fn since(&self, earlier: &Calls) -> Calls {
         let count = |now, then| less(now, then, u64::saturating_sub);
         let time = |now, then| less(now, then, Duration::saturating_sub);
@@ -155,25 +121,6 @@ impl Calls {
 }
 
 impl Moments {
-    fn times(&self, scale: f64) -> Moments {
-        let count = |count| times(count, scale);
-        Moments {
-            woken_here: count(self.woken_here),
-            woken_across: count(self.woken_across),
-            signals: count(self.signals),
-            interrupts: count(self.interrupts),
-            ticks: count(self.ticks),
-            operations: count(self.operations),
-            exits: count(self.exits),
-            migrations: count(self.migrations),
-            // The kernel counts these at all times.
-            voluntary: None,
-            involuntary: None,
-            minor: None,
-            major: None,
-        }
-    }
-
     fn since(&self, earlier: &Moments) -> Moments {
         let count = |now, then| less(now, then, u64::saturating_sub);
         Moments {
@@ -209,10 +156,6 @@ impl Moments {
     }
 }
 
-fn times(count: Option<u64>, scale: f64) -> Option<u64> {
-    count.map(|count| (count as f64 * scale).round() as u64)
-}
-
 /// What grew since; what was not known earlier was nothing then.
 fn less<T>(now: Option<T>, then: Option<T>, of: fn(T, T) -> T) -> Option<T> {
     match (now, then) {
@@ -246,16 +189,15 @@ mod tests {
     }
 
     #[test]
-    fn what_was_counted_exactly_is_not_scaled() {
+    fn what_was_estimated_comes_on_top_of_what_was_counted() {
+        let estimated = Thread { moments: Moments::default(), ran: None, ..thread(8, "a", 20, 0) };
         let counts = Counts {
             threads: vec![thread(8, "a", 110, 5), thread(9, "b", 20, 1)],
-            exact: vec![thread(8, "a", 100, 2)],
-            scale: 3.0,
+            extra: vec![estimated, Thread::default()],
             ..Counts::default()
         };
         let all = counts.in_all();
-        assert_eq!(all.iter().map(|thread| thread.calls[0].count).collect::<Vec<_>>(), [130, 60]);
-        assert_eq!(all[0].moments.signals, Some(130));
+        assert_eq!(all.iter().map(|thread| thread.calls[0].count).collect::<Vec<_>>(), [130, 20]);
         // What the kernel counts at all times.
         assert_eq!((all[0].moments.voluntary, all[0].ran), (Some(5), Some(Duration::from_millis(110))));
     }

@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 use super::fields::COMPAT;
 use super::files;
 use super::layout::{NUMBERS, call, key, thread, whole};
-use super::runs::{SLOT, add, if_counting, look_up, one_more, read, who_runs};
+use super::runs::{SLOT, add, if_counting, is_running, look_up, one_more, read, who_runs};
 use super::{Detail, Fields, Maps};
 
 /// The greatest error number (linux/err.h, MAX_ERRNO): results from there to -1 are failures.
@@ -37,6 +37,10 @@ const KEY: i16 = -64;
 const VALUE: i16 = KEY - call::SIZE as i16;
 /// Where it has what was read.
 const FOUND: i16 = -40;
+/// Where it has when the program at a call's end began.
+const BEGUN: i16 = VALUE - 8;
+/// That program times itself at each call whose number in its thread is a multiple of this: a power of two.
+const TIMED_CALLS: i32 = 16;
 
 /// `sys_enter(registers, number)`.
 pub(super) fn begins(maps: &Maps, fields: &Fields, detail: Detail) -> Vec<u64> {
@@ -50,6 +54,7 @@ pub(super) fn begins(maps: &Maps, fields: &Fields, detail: Detail) -> Vec<u64> {
         program.store_constant(Width::Double, R7, place, 0);
     }
     program.call(Helper::Nanoseconds).store(Width::Double, R7, thread::ENTERED, R0);
+    is_running(&mut program, maps);
     program.place(out).end(0);
     program.finish()
 }
@@ -89,7 +94,10 @@ pub(super) fn ends(maps: &Maps, fields: &Fields, detail: Detail) -> Vec<u64> {
     program.place(seen).store_constant(Width::Double, R7, thread::ENTERED, 0);
     in_all(&mut program);
     if detail == Detail::Files {
-        by_file(&mut program, maps, out);
+        let counted = program.label();
+        by_file(&mut program, maps, counted);
+        program.place(counted);
+        time_itself(&mut program, out);
     }
     program.place(out).end(0);
     program.finish()
@@ -99,7 +107,8 @@ pub(super) fn ends(maps: &Maps, fields: &Fields, detail: Detail) -> Vec<u64> {
 fn in_all(program: &mut Assembler) {
     let (not_timed, broken_off, over) = (program.label(), program.label(), program.label());
     program.constant(Operation::Move, R9, 0).jump_if(When::Equal, R8, 0, not_timed);
-    program.call(Helper::Nanoseconds).register(Operation::Move, R9, R0).register(Operation::Sub, R9, R8);
+    program.call(Helper::Nanoseconds).store(Width::Double, R10, BEGUN, R0);
+    program.register(Operation::Move, R9, R0).register(Operation::Sub, R9, R8);
     program.load(Width::Double, R2, R7, thread::AWAY).register(Operation::Sub, R9, R2);
     add(program, R7, thread::AWAY_IN_CALLS, R2);
     add(program, R7, thread::IN_CALLS, R9);
@@ -120,6 +129,16 @@ fn in_all(program: &mut Assembler) {
     program.jump_if(When::NotLess, R2, RESTARTED.1 + 1, over).jump_if(When::Less, R2, RESTARTED.0, over);
     program.place(broken_off).store_constant(Width::Double, R7, thread::BROKEN_OFF, 1);
     program.place(over);
+}
+
+/// Now and then, notes with the thread in `R7` how long this program took, if the call that began at `R8` was seen to begin: what
+/// counting costs, where and when it costs that.
+fn time_itself(program: &mut Assembler, out: Label) {
+    program.jump_if(When::Equal, R8, 0, out).load(Width::Double, R1, R7, thread::CALLS);
+    program.constant(Operation::And, R1, TIMED_CALLS - 1).jump_if(When::Different, R1, 0, out);
+    program.call(Helper::Nanoseconds).load(Width::Double, R1, R10, BEGUN).register(Operation::Sub, R0, R1);
+    add(program, R7, thread::PROGRAM_TIME, R0);
+    one_more(program, R7, thread::PROGRAM_TIMED);
 }
 
 /// The same by number and file.

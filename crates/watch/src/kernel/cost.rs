@@ -14,12 +14,15 @@ use rustix::thread::{CpuSet, gettid, sched_getaffinity, sched_getcpu, sched_seta
 use tollway_core::{Error, Result};
 use tollway_host::samplers::thread_time::thread as ran;
 
-use super::Kernel;
+use super::{Kernel, layout};
 use crate::living::life_of;
 
-/// Calls in one go, and goes with the programs and without: the fastest of each counts, so that an interrupt does not, nor caches that another program has used.
-const CALLS: u32 = 400;
-const GOES: u32 = 8;
+/// Calls in one go, and goes with the programs and without: the median of each counts, as an interrupt makes some
+/// longer. The fastest would be less than what a call mostly costs, by a tenth here.
+const CALLS: u32 = 200;
+const GOES: usize = 9;
+/// Rounds of these, of which the median counts.
+const ROUNDS: usize = 5;
 /// Round trips in one go.
 const ROUND_TRIPS: u32 = 60;
 
@@ -32,6 +35,10 @@ pub struct Cost {
     pub call_on_file: Duration,
     /// A switch to another thread, with the wake-up before it.
     pub switch: Duration,
+    /// How long the program at the end of such calls took meanwhile, by its own stamps.
+    pub program: Duration,
+    /// The same of calls on a file.
+    pub program_on_file: Duration,
 }
 
 impl Cost {
@@ -40,17 +47,63 @@ impl Cost {
     /// # Errors
     /// As [`Kernel::begin`].
     pub fn measured(kernel: &mut Kernel) -> Result<Cost> {
-        let me = gettid().as_raw_nonzero().get() as u32;
-        let mut zeroes = File::open("/dev/zero").map_err(|e| Error::system("opening /dev/zero", e))?;
-        let partner = Partner::start()?;
-        let without = Fastest::of(&mut zeroes, &partner)?;
-        kernel.add(me, process::id())?;
-        kernel.add(partner.number, process::id())?;
+        let own = Own {
+            number: gettid().as_raw_nonzero().get() as u32,
+            zeroes: File::open("/dev/zero").map_err(|e| Error::system("opening /dev/zero", e))?,
+            partner: Partner::start()?,
+        };
+        let mut rounds = Vec::new();
+        for _ in 0..ROUNDS {
+            rounds.push(own.round(kernel)?);
+        }
+        // Of a round what is the same however fast the machine is at the moment.
+        let part = |of: fn(&Cost) -> Duration| {
+            let parts =
+                rounds.iter().map(|cost| of(cost).as_secs_f64() / cost.program.as_secs_f64().max(1e-9));
+            let mut parts: Vec<f64> = parts.collect();
+            parts.sort_by(f64::total_cmp);
+            parts[ROUNDS / 2]
+        };
+        let program = median(rounds.iter().map(|cost| cost.program).collect());
+        let of = |part: f64| program.mul_f64(part);
+        Ok(Cost {
+            call: of(part(|cost| cost.call)),
+            call_on_file: of(part(|cost| cost.call_on_file)),
+            switch: of(part(|cost| cost.switch)),
+            program,
+            program_on_file: of(part(|cost| cost.program_on_file)),
+        })
+    }
+}
+
+/// This thread, on whose calls it is measured, and what these are made on.
+struct Own {
+    number: u32,
+    zeroes: File,
+    partner: Partner,
+}
+
+/// How long each takes: the medians of several goes.
+struct Medians {
+    call: Duration,
+    call_on_file: Duration,
+    round_trip: Duration,
+    /// What the program at the ends of calls took, of the first two.
+    program: Duration,
+    program_on_file: Duration,
+}
+
+impl Own {
+    /// Measures it once.
+    fn round(&self, kernel: &mut Kernel) -> Result<Cost> {
+        let without = self.medians(None)?;
+        kernel.add(self.number, process::id())?;
+        kernel.add(self.partner.number, process::id())?;
         kernel.begin()?;
-        let with = Fastest::of(&mut zeroes, &partner);
+        let with = self.medians(Some(kernel));
         kernel.pause();
-        kernel.remove(me)?;
-        kernel.remove(partner.number)?;
+        kernel.remove(self.number)?;
+        kernel.remove(self.partner.number)?;
         kernel.harvest()?;
         let with = with?;
         let call_on_file = with.call_on_file.saturating_sub(without.call_on_file);
@@ -60,42 +113,57 @@ impl Cost {
             call: with.call.saturating_sub(without.call),
             call_on_file,
             switch: round_trip.saturating_sub(4 * call_on_file) / 2,
+            program: with.program,
+            program_on_file: with.program_on_file,
         })
     }
-}
 
-/// The fastest of several goes.
-struct Fastest {
-    call: Duration,
-    call_on_file: Duration,
-    round_trip: Duration,
-}
-
-impl Fastest {
-    fn of(zeroes: &mut File, partner: &Partner) -> Result<Fastest> {
-        let mut best =
-            Fastest { call: Duration::MAX, call_on_file: Duration::MAX, round_trip: Duration::MAX };
+    fn medians(&self, kernel: Option<&Kernel>) -> Result<Medians> {
         let mut byte = [0];
+        let (call, program) = self.timed(kernel, || {
+            black_box(getppid());
+        })?;
+        let (call_on_file, program_on_file) = self.timed(kernel, || {
+            let _ = black_box((&self.zeroes).read(&mut byte));
+        })?;
+        let mut round_trips = Vec::new();
+        for _ in 0..GOES {
+            let begun = self.partner.ran()? + ran();
+            for _ in 0..ROUND_TRIPS {
+                self.partner.ask().map_err(|e| Error::system("measuring what watching costs", e))?;
+            }
+            let both = ran() + self.partner.ran()?;
+            round_trips.push((both - begun) / ROUND_TRIPS);
+        }
+        Ok(Medians { call, call_on_file, round_trip: median(round_trips), program, program_on_file })
+    }
+
+    /// How long a call takes, and of that the program at its end where it is counted.
+    fn timed(&self, kernel: Option<&Kernel>, mut call: impl FnMut()) -> Result<(Duration, Duration)> {
+        let stamps = || -> Result<(u64, u64)> {
+            let Some(kernel) = kernel else { return Ok((0, 0)) };
+            let seen = kernel.harvest()?.into_iter().find(|seen| seen.numbers().0 == self.number);
+            let word = |at| seen.as_ref().map_or(0, |seen| seen.word(at));
+            Ok((word(layout::thread::PROGRAM_TIME), word(layout::thread::PROGRAM_TIMED)))
+        };
+        let (time, timed) = stamps()?;
+        let mut goes = Vec::new();
         for _ in 0..GOES {
             let begun = ran();
             for _ in 0..CALLS {
-                black_box(getppid());
+                call();
             }
-            best.call = best.call.min((ran() - begun) / CALLS);
-            let begun = ran();
-            for _ in 0..CALLS {
-                let _ = black_box(zeroes.read(&mut byte));
-            }
-            best.call_on_file = best.call_on_file.min((ran() - begun) / CALLS);
-            let begun = partner.ran()? + ran();
-            for _ in 0..ROUND_TRIPS {
-                partner.ask().map_err(|e| Error::system("measuring what watching costs", e))?;
-            }
-            let both = ran() + partner.ran()?;
-            best.round_trip = best.round_trip.min((both - begun) / ROUND_TRIPS);
+            goes.push((ran() - begun) / CALLS);
         }
-        Ok(best)
+        let after = stamps()?;
+        let mean = (after.0 - time) as f64 / (after.1 - timed).max(1) as f64;
+        Ok((median(goes), Duration::from_secs_f64(mean / 1e9)))
     }
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times.get(times.len() / 2).copied().unwrap_or_default()
 }
 
 /// A thread that answers each byte with another, on the processor on which this one stays meanwhile.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::time::Duration;
 
 use tollway_core::{Error, Result};
 
@@ -44,6 +45,13 @@ impl Seen {
     pub fn numbers(&self) -> (u32, u32) {
         let both = self.word(thread::NUMBER);
         (both as u32, (both >> 32) as u32)
+    }
+
+    /// How long the program at the ends of its calls took, in the mean; `None` where none was timed.
+    pub(super) fn program_time(&self) -> Option<Duration> {
+        let timed = self.word(thread::PROGRAM_TIMED);
+        (timed > 0)
+            .then(|| Duration::from_secs_f64(self.word(thread::PROGRAM_TIME) as f64 / 1e9 / timed as f64))
     }
 
     /// Whether it has ended; then this is the last that is heard of it.

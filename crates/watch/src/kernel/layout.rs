@@ -116,8 +116,17 @@ pub mod thread {
     pub const WOKE_BUSY: i16 = 368;
     /// The timer's interrupts while it ran; others are [`INTERRUPTS`].
     pub const TICKS: i16 = 376;
+    /// Since when it has been running, in this stretch of counting; 0 while it does not run, or where nothing of
+    /// it was seen yet in this stretch: then it has been running since [`whole::SINCE`](super::whole::SINCE).
+    pub const RUNNING_SINCE: i16 = 384;
+    /// Nanoseconds on a processor while it was counted, without the present run.
+    pub const RAN_COUNTED: i16 = 392;
+    /// Nanoseconds that the program at the ends of calls took, of those that it timed.
+    pub const PROGRAM_TIME: i16 = 400;
+    /// How many it timed.
+    pub const PROGRAM_TIMED: i16 = 408;
     /// Bytes.
-    pub const SIZE: usize = 384;
+    pub const SIZE: usize = 416;
 }
 
 /// Which calls are counted together.
@@ -170,8 +179,10 @@ pub mod whole {
     pub const CALLS_LOST: i16 = 8;
     /// Not 0 while it is counted. All programs begin and stop at once by it, which attaching and detaching them one by one does not do.
     pub const COUNTING: i16 = 16;
+    /// When the present stretch of counting began (CLOCK_MONOTONIC, nanoseconds).
+    pub const SINCE: i16 = 24;
     /// Bytes.
-    pub const SIZE: usize = 24;
+    pub const SIZE: usize = 32;
 }
 
 /// The word of a table's row that has this number.

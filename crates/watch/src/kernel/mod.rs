@@ -7,8 +7,8 @@
 //! that count only between [`Kernel::begin`] and [`Kernel::pause`].
 
 mod calls;
-mod clocks;
 mod cost;
+mod extrapolation;
 mod fields;
 mod files;
 mod harvest;
@@ -21,7 +21,8 @@ mod runs;
 mod switches;
 mod watch;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::io;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -66,6 +67,8 @@ pub struct Kernel {
     counting: Vec<Attached>,
     /// What kept those attached that counted before.
     before: Vec<Link>,
+    /// When it was last counted no more (CLOCK_MONOTONIC, nanoseconds).
+    held_at: Cell<u64>,
     /// Tracepoints that this kernel has not.
     pub absent: Vec<&'static str>,
 }
@@ -119,7 +122,15 @@ impl Kernel {
             Ok((program, link))
         });
         let lives = attached.collect::<Result<Vec<_>>>()?;
-        Ok(Kernel { maps, lives, programs, counting: Vec::new(), before: Vec::new(), absent: Vec::new() })
+        Ok(Kernel {
+            maps,
+            lives,
+            programs,
+            counting: Vec::new(),
+            before: Vec::new(),
+            held_at: Cell::new(0),
+            absent: Vec::new(),
+        })
     }
 
     /// Begins to count, or goes on with it. What was under way is counted when it ends, and is not timed.
@@ -132,7 +143,9 @@ impl Kernel {
         }
         self.bury()?;
         for slot in self.taken() {
-            for place in [thread::ENTERED, thread::OUT, thread::WOKEN_BY, thread::LAST] {
+            let of_a_stretch =
+                [thread::ENTERED, thread::OUT, thread::WOKEN_BY, thread::LAST, thread::RUNNING_SINCE];
+            for place in of_a_stretch {
                 self.maps.threads.set(slot, word(place), 0);
             }
         }
@@ -150,6 +163,7 @@ impl Kernel {
                 }
             }
         }
+        self.maps.whole.set(0, word(whole::SINCE), monotonic());
         self.maps.whole.set(0, word(whole::COUNTING), 1);
         Ok(())
     }
@@ -174,6 +188,7 @@ impl Kernel {
     /// Counts no more, at once; who is watched still pays for it until the [`pause`](Kernel::pause).
     fn hold(&self) {
         self.maps.whole.set(0, word(whole::COUNTING), 0);
+        self.held_at.set(monotonic());
     }
 
     /// Counts no more, until it [`begin`](Kernel::begin)s again.
@@ -183,6 +198,25 @@ impl Kernel {
         while let Some(attached) = self.counting.pop() {
             self.before.extend(attached.link());
         }
+        // Runs that go on are counted up to here.
+        for slot in self.taken() {
+            let since = self.maps.threads.get(slot, word(thread::RUNNING_SINCE));
+            if since != 0 {
+                let counted = self.maps.threads.get(slot, word(thread::RAN_COUNTED));
+                let run = self.held_at.get().saturating_sub(since);
+                self.maps.threads.set(slot, word(thread::RAN_COUNTED), counted + run);
+                self.maps.threads.set(slot, word(thread::RUNNING_SINCE), 0);
+            }
+        }
+    }
+
+    /// How long a thread ran while it was counted.
+    fn ran_counted(&self, seen: &Seen) -> Duration {
+        let run = match seen.word(thread::RUNNING_SINCE) {
+            0 => 0,
+            since => monotonic().saturating_sub(since),
+        };
+        Duration::from_nanos(seen.word(thread::RAN_COUNTED) + run)
     }
 
     /// Watches a thread. Where it runs at this moment, [`look_again`](Kernel::look_again) has it seen at once, else it is from its next switch on.
@@ -230,19 +264,6 @@ impl Kernel {
         self.look_again()
     }
 
-    /// The processes that have slots, with the processor time of those of their threads that have ended.
-    fn ran(&self) -> BTreeMap<u32, Duration> {
-        let mut all: BTreeMap<u32, Duration> = BTreeMap::new();
-        for slot in self.taken() {
-            let ran =
-                all.entry((self.maps.threads.get(slot, word(thread::NUMBER)) >> 32) as u32).or_default();
-            if self.maps.threads.get(slot, word(thread::DIED)) != 0 {
-                *ran += Duration::from_nanos(self.maps.threads.get(slot, word(thread::RAN)));
-            }
-        }
-        all
-    }
-
     /// Whether the processor time of all that have ended is known to their last moment.
     fn is_settled(&self) -> bool {
         let has = |slot, what| self.maps.threads.get(slot, word(what)) != 0;
@@ -264,8 +285,7 @@ impl Kernel {
     /// then.
     fn bury(&self) -> Result<()> {
         let failed = |e: io::Error| failed("taking back the slots of the dead", e);
-        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-        let now = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
+        let now = monotonic();
         let is = |slot, what, ago: Duration| {
             let when = self.maps.threads.get(slot, word(what));
             when != 0 && when <= now.saturating_sub(ago.as_nanos() as u64)
@@ -308,6 +328,12 @@ impl Kernel {
         let no_room = |what| self.maps.whole.get(0, word(what));
         Ok(missed + no_room(whole::THREADS_LOST) + no_room(whole::CALLS_LOST))
     }
+}
+
+/// The clock that the programs read, in nanoseconds.
+fn monotonic() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 fn failed(doing: &str, error: io::Error) -> Error {

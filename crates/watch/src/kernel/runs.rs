@@ -126,6 +126,23 @@ pub(super) fn one_more(program: &mut Assembler, at: Register, offset: i16) {
     );
 }
 
+/// Notes that the thread in `R7` runs: since this stretch of counting began, where nothing else is known of it. `R1` is lost.
+pub(super) fn is_running(program: &mut Assembler, maps: &Maps) {
+    let known = program.label();
+    program.load(Width::Double, R1, R7, thread::RUNNING_SINCE).jump_if(When::Different, R1, 0, known);
+    program.value(R1, maps.whole.as_fd(), whole::SINCE as u32).load(Width::Double, R1, R1, 0);
+    program.store(Width::Double, R7, thread::RUNNING_SINCE, R1).place(known);
+}
+
+/// Adds the run that the thread in `R7` ends at the time in `R0` to those that were counted.
+pub(super) fn stops_running(program: &mut Assembler, maps: &Maps) {
+    is_running(program, maps);
+    program.load(Width::Double, R2, R7, thread::RUNNING_SINCE).register(Operation::Move, R3, R0);
+    program.register(Operation::Sub, R3, R2);
+    add(program, R7, thread::RAN_COUNTED, R3);
+    program.store_constant(Width::Double, R7, thread::RUNNING_SINCE, 0);
+}
+
 /// Any tracepoint whose passages are counted for who runs: one more at this place.
 pub(super) fn counted(maps: &Maps, place: i16) -> Vec<u64> {
     let mut program = Assembler::new();
@@ -134,6 +151,7 @@ pub(super) fn counted(maps: &Maps, place: i16) -> Vec<u64> {
     who_runs(&mut program, maps, out);
     debug_assert!(place > thread::NUMBER);
     one_more(&mut program, R7, place);
+    is_running(&mut program, maps);
     program.place(out).end(0);
     program.finish()
 }

@@ -5,7 +5,9 @@ use tollway_bpf::assembler::{Assembler, Helper, Label, Operation, When, Width};
 
 use super::layout::{idle, processor, thread};
 use super::lives::left;
-use super::runs::{NUMBER, SLOT, add, if_counting, look_up, one_more, read, remember, who_is, who_runs};
+use super::runs::{
+    NUMBER, SLOT, add, if_counting, look_up, one_more, read, remember, stops_running, who_is, who_runs,
+};
 use super::{Fields, Maps};
 
 /// What a task's state has when it leaves for ever (`TASK_DEAD`, include/linux/sched.h).
@@ -25,8 +27,10 @@ pub(super) fn switched(maps: &Maps, fields: &Fields) -> Vec<u64> {
     program.load(Width::Double, R9, R6, 8);
     who_is(&mut program, maps, fields, R9, comes);
     program.store_constant(Width::Double, R7, thread::WOKEN_BY, 0);
+    program.call(Helper::Nanoseconds);
+    stops_running(&mut program, maps);
     program.load(Width::Double, R1, R7, thread::ENTERED).jump_if(When::Equal, R1, 0, in_no_call);
-    program.call(Helper::Nanoseconds).store(Width::Double, R7, thread::OUT, R0);
+    program.store(Width::Double, R7, thread::OUT, R0);
     program.place(in_no_call).load(Width::Double, R1, R6, 0).constant(Operation::And, R1, 0xff);
     program.jump_if(When::Different, R1, 0, stays_ready);
     program.load(Width::Double, R8, R6, 24).jump_if(When::Equal, R8, 0, stays_ready);
@@ -49,8 +53,9 @@ pub(super) fn switched(maps: &Maps, fields: &Fields) -> Vec<u64> {
     who_is(&mut program, maps, fields, R9, nobody);
     program.load(Width::Word, R1, R10, SLOT);
     remember(&mut program, R8, R1);
+    program.call(Helper::Nanoseconds).store(Width::Double, R7, thread::RUNNING_SINCE, R0);
     program.load(Width::Double, R8, R7, thread::OUT).jump_if(When::Equal, R8, 0, not_away);
-    program.call(Helper::Nanoseconds).register(Operation::Sub, R0, R8);
+    program.register(Operation::Sub, R0, R8);
     add(&mut program, R7, thread::AWAY, R0);
     program.store_constant(Width::Double, R7, thread::OUT, 0);
     program.place(not_away).call(Helper::Processor).constant(Operation::Add, R0, 1);

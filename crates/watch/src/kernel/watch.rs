@@ -12,27 +12,24 @@ use std::time::{Duration, Instant};
 use tollway_core::{Error, Missing, Result};
 
 use super::Kernel;
-use super::clocks::Clocks;
 use super::cost::Cost;
+use super::extrapolation::{Extrapolation, Standing};
 use super::harvest::{Call, Seen};
 use super::kind::file_of;
 use super::layout::{call, thread};
 use crate::counts::{Calls, Counts, Moments, Thread};
 use crate::living::{Life, life_of, threads_of};
-use crate::numbers;
 use crate::start::started;
 
-/// How long it is counted until it is first asked what that costs, and in each slice.
+/// How long everything is counted at first, whatever that costs: what a program does to begin, and short programs.
+const FIRST: Duration = Duration::from_millis(200);
+/// How long it is counted in each slice.
 const SLICE: Duration = Duration::from_millis(20);
 /// How often it is asked where everything is counted.
 const LOOK: Duration = Duration::from_millis(100);
 /// The longest and the shortest between two slices: attaching waits for the kernel where it was detached less long ago.
 const LONGEST: Duration = Duration::from_secs(2);
 const SHORTEST: Duration = Duration::from_millis(50);
-
-/// So many crossings, and so many seconds of processor time, say how much of all was counted.
-const MANY: u64 = 2000;
-const RAN: f64 = 0.005;
 
 /// A program that is watched.
 pub struct Watch {
@@ -44,10 +41,9 @@ pub struct Watch {
     begun: Option<Instant>,
     counted: Duration,
     counting_since: Option<Instant>,
-    /// How long the watched had run when this stretch of counting began, and how long they ran in those before.
+    /// How long the watched had run while they were counted when it was last looked, and of that those who have ended.
     ran_before: Duration,
-    ran: Duration,
-    clocks: Clocks,
+    ran_of_ended: Duration,
     due: Instant,
     /// What watching had cost when it was last looked, and of that what it cost those who have ended.
     cost_before: Duration,
@@ -57,22 +53,11 @@ pub struct Watch {
     earlier: BTreeMap<u32, Life>,
     living: BTreeMap<u32, Seen>,
     ended: BTreeMap<(u32, String), Thread>,
-    ended_known: Known,
-    /// How it stood in the midst of the first slice, and before the first pause.
-    midst: Option<Stand>,
-    exact: Option<Stand>,
-}
-
-/// What is known at a moment.
-#[derive(Clone, Debug, Default)]
-struct Stand {
-    threads: Vec<Thread>,
-    known: Known,
-    /// How long it was watched and counted, how long the watched ran while they were counted, and what that cost them.
-    watched: Duration,
-    counted: Duration,
-    ran: Duration,
-    cost: Duration,
+    /// Whether rates are taken already: what a program does to begin is in none.
+    takes_rates: bool,
+    /// Whether it was ever not counted.
+    has_paused: bool,
+    extrapolation: Extrapolation,
 }
 
 impl Watch {
@@ -94,8 +79,7 @@ impl Watch {
             counted: Duration::ZERO,
             counting_since: None,
             ran_before: Duration::ZERO,
-            ran: Duration::ZERO,
-            clocks: Clocks::default(),
+            ran_of_ended: Duration::ZERO,
             due: now,
             cost_before: Duration::ZERO,
             cost_of_ended: Duration::ZERO,
@@ -103,9 +87,9 @@ impl Watch {
             earlier: BTreeMap::new(),
             living: BTreeMap::new(),
             ended: BTreeMap::new(),
-            ended_known: Known::default(),
-            midst: None,
-            exact: None,
+            takes_rates: false,
+            has_paused: false,
+            extrapolation: Extrapolation::default(),
         })
     }
 
@@ -186,13 +170,13 @@ impl Watch {
                 SLICE
             }
             // What a program does to begin is in the first half, and not what it goes on with.
-            Some(_) if self.midst.is_none() => {
+            Some(_) if !self.takes_rates => {
                 self.collect()?;
+                self.for_each_living(Extrapolation::begin_at);
+                self.takes_rates = true;
                 self.end_stretch();
-                self.midst = Some(self.stand());
-                self.cost_before = self.cost_of_counting();
                 self.begin_stretch();
-                SLICE / 2
+                FIRST / 2
             }
             Some(since) => self.look(now - since)?,
         };
@@ -203,25 +187,23 @@ impl Watch {
     /// Asks what it cost to count so long, and stops for a while if that was more than is allowed.
     fn look(&mut self, counted: Duration) -> Result<Duration> {
         self.collect()?;
-        let ran = self.clocks.now(&self.kernel.ran()).saturating_sub(self.ran_before);
-        let all = self.cost_of_counting();
-        let cost = all.saturating_sub(std::mem::replace(&mut self.cost_before, all));
+        let (cost, ran) = (self.cost_of_counting(), self.ran_counted());
+        let (cost, ran) = (cost.saturating_sub(self.cost_before), ran.saturating_sub(self.ran_before));
         let share = cost.as_secs_f64() / counted.max(ran).as_secs_f64().max(1e-9);
+        self.end_stretch();
         match self.allowed {
             Some(allowed) if share > allowed => {
                 self.kernel.hold();
-                self.end_stretch();
-                if self.exact.is_none() {
-                    self.collect()?;
-                    self.exact = Some(self.stand());
-                }
                 self.kernel.pause();
-                let rest = counted.as_secs_f64() * (share / allowed - 1.0) * self.between(0.5, 1.5);
+                self.collect()?;
+                self.end_slice();
+                self.has_paused = true;
+                let counted = counted.min(SLICE).as_secs_f64();
+                let rest = counted * (share / allowed - 1.0) * self.between(0.5, 1.5);
                 Ok(Duration::from_secs_f64(rest.min(LONGEST.as_secs_f64())).max(SHORTEST))
             }
             // Each stretch is judged by itself.
             _ => {
-                self.end_stretch();
                 self.begin_stretch();
                 Ok(LOOK)
             }
@@ -234,21 +216,38 @@ impl Watch {
             self.kernel.begin()?;
             self.begin_stretch();
             self.begun.get_or_insert_with(Instant::now);
-            self.due = Instant::now() + if self.midst.is_none() { SLICE / 2 } else { SLICE };
+            self.due = Instant::now() + if self.takes_rates { SLICE } else { FIRST / 2 };
         }
         Ok(())
     }
 
     fn begin_stretch(&mut self) {
-        self.ran_before = self.clocks.now(&self.kernel.ran());
+        (self.cost_before, self.ran_before) = (self.cost_of_counting(), self.ran_counted());
         self.counting_since = Some(Instant::now());
     }
 
     fn end_stretch(&mut self) {
         if let Some(since) = self.counting_since.take() {
             self.counted += since.elapsed();
-            self.ran += self.clocks.now(&self.kernel.ran()).saturating_sub(self.ran_before);
         }
+    }
+
+    /// What was counted since the last pause tells of the gap before it.
+    fn end_slice(&mut self) {
+        let has_gap = self.has_paused;
+        self.for_each_living(|extrapolation, one| extrapolation.pause(one, has_gap));
+    }
+
+    fn for_each_living(&mut self, mut each: impl FnMut(&mut Extrapolation, &Standing<'_>)) {
+        let known: Vec<_> = self.living.iter().map(|(number, seen)| (*number, self.known_of(seen))).collect();
+        for (number, known) in &known {
+            each(&mut self.extrapolation, &known.standing(*number));
+        }
+    }
+
+    /// How long the watched ran while they were counted.
+    fn ran_counted(&self) -> Duration {
+        self.ran_of_ended + self.living.values().map(|seen| self.kernel.ran_counted(seen)).sum::<Duration>()
     }
 
     /// A number between two, evenly: by a generator of Marsaglia's (Xorshift RNGs, 2003), which is good enough to miss a rhythm.
@@ -264,15 +263,23 @@ impl Watch {
         self.cost_of_ended + self.living.values().map(|one| self.cost_of(one)).sum::<Duration>()
     }
 
+    /// The same of a thread. How fast the machine is for it at the time, and how hot its caches are, the program at the
+    /// end of its calls tells.
     fn cost_of(&self, one: &Seen) -> Duration {
         let on_file = one.calls.iter().filter(|call| call.kind != 0);
         let on_file: u64 = on_file.map(|call| call.word(call::COUNT)).sum();
         let others = one.word(thread::CALLS).saturating_sub(on_file);
         let switches = one.word(thread::VOLUNTARY) + one.word(thread::INVOLUNTARY);
-        let each = |count: u64, cost: Duration| cost.mul_f64(count as f64);
-        each(others, self.cost.call)
-            + each(on_file, self.cost.call_on_file)
-            + each(switches, self.cost.switch)
+        let sum = |call: Duration, call_on_file: Duration| {
+            call.as_secs_f64() * others as f64 + call_on_file.as_secs_f64() * on_file as f64
+        };
+        let calls = sum(self.cost.call, self.cost.call_on_file);
+        let programs = sum(self.cost.program, self.cost.program_on_file);
+        let speed = match one.program_time() {
+            Some(time) if programs > 0.0 => time.as_secs_f64() * (others + on_file) as f64 / programs,
+            _ => 1.0,
+        };
+        Duration::from_secs_f64((calls + self.cost.switch.as_secs_f64() * switches as f64) * speed)
     }
 
     /// Reads what was counted.
@@ -281,12 +288,12 @@ impl Watch {
         for seen in self.kernel.harvest()? {
             let (number, process) = seen.numbers();
             if seen.is_gone() {
-                let earlier = self.earlier.remove(&number).unwrap_or_default();
-                let last = last_of(&seen);
-                self.clocks.ended(process, last.ran);
+                let known = self.known_of(&seen);
+                self.earlier.remove(&number);
                 self.cost_of_ended += self.cost_of(&seen);
-                let ended = told(&seen, &last, &earlier);
-                self.ended_known += Known::of(&seen, &last, &earlier);
+                self.ran_of_ended += self.kernel.ran_counted(&seen);
+                self.extrapolation.end(&known.standing(number), self.has_paused);
+                let ended = known.thread;
                 let same = self.ended.entry((process, ended.name.clone())).or_default();
                 same.number = if same.name.is_empty() { number } else { 0 };
                 same.process = process;
@@ -308,90 +315,68 @@ impl Watch {
         if self.counting_since.is_some() {
             self.end_stretch();
             self.begin_stretch();
+            if self.has_paused {
+                self.end_slice();
+            }
         }
-        let now = self.stand();
-        let lost = self.kernel.lost()?;
-        let Some(exact) = &self.exact else {
-            let (threads, watched) = (now.threads, now.watched);
-            return Ok(Counts { threads, watched, counted: watched, lost, ..Counts::default() });
-        };
-        // Until it has been counted again, the end of the first slice stands for what came after.
-        let is_counted_again = now.counted - exact.counted >= SLICE / 2;
-        let exact = if is_counted_again { exact } else { self.midst.as_ref().unwrap_or(exact) };
+        let living: Vec<_> =
+            self.living.iter().map(|(number, seen)| (*number, self.known_of(seen))).collect();
+        let (mut extra, mut uncertainty) = (Vec::new(), BTreeMap::new());
+        if self.has_paused {
+            let ended: Vec<_> = self.ended.keys().cloned().collect();
+            let standing: Vec<_> = living.iter().map(|(number, known)| known.standing(*number)).collect();
+            let found = self.extrapolation.of(&ended, &standing);
+            (extra, uncertainty) = (found.extra, found.uncertainty);
+        }
+        let ended = self.ended.values().cloned();
+        let threads = ended.chain(living.into_iter().map(|(_, known)| known.thread)).collect();
+        let watched = self.begun.map_or(Duration::ZERO, |begun| begun.elapsed());
         Ok(Counts {
-            scale: scale(exact, &now),
-            exact: exact.threads.clone(),
-            threads: now.threads,
-            watched: now.watched,
-            counted: now.counted,
-            lost,
+            threads,
+            extra,
+            uncertainty,
+            watched,
+            counted: if self.has_paused { self.counted } else { watched },
+            cost: self.cost_of_counting(),
+            lost: self.kernel.lost()?,
         })
     }
 
-    /// How it stands, of what was collected last.
-    fn stand(&self) -> Stand {
-        let mut known = self.ended_known;
-        let mut threads: Vec<Thread> = self.ended.values().cloned().collect();
-        for (number, seen) in &self.living {
-            let earlier = self.earlier.get(number).cloned().unwrap_or_default();
-            let life = match seen.word(thread::DIED) {
-                0 => life_of(*number, seen.numbers().1).unwrap_or_else(|| earlier.clone()),
-                _ => last_of(seen),
-            };
-            known += Known::of(seen, &life, &earlier);
-            threads.push(told(seen, &life, &earlier));
+    /// What is known of a thread now.
+    fn known_of(&self, seen: &Seen) -> Known {
+        let (number, process) = seen.numbers();
+        let earlier = self.earlier.get(&number).cloned().unwrap_or_default();
+        let life = match seen.word(thread::DIED) {
+            0 => life_of(number, process).unwrap_or_else(|| earlier.clone()),
+            _ => last_of(seen),
+        };
+        Known {
+            thread: counted_of(seen, &life, &earlier),
+            counted: self.kernel.ran_counted(seen).as_secs_f64(),
+            cost: self.cost_of(seen).as_secs_f64(),
+            moved: life.moved.saturating_sub(earlier.moved),
         }
-        let (watched, counted, ran, cost) = (
-            self.begun.map_or(Duration::ZERO, |begun| begun.elapsed()),
-            self.counted,
-            self.ran,
-            self.cost_of_counting(),
-        );
-        Stand { threads, known, watched, counted, ran, cost }
     }
 }
 
-/// How often what was counted in slices since a moment happened in all: by the crossings that the kernel counts in any case. Where these are too few to say, by
-/// processor time less what counting took of it: what is counted is slower. Where that is too little, by the time that went by.
-fn scale(since: &Stand, now: &Stand) -> f64 {
-    let counted = now.known.counted.saturating_sub(since.known.counted);
-    if counted >= MANY {
-        return (now.known.all.saturating_sub(since.known.all) as f64 / counted as f64).max(1.0);
-    }
-    let in_all = |stand: &Stand| -> f64 {
-        stand.threads.iter().filter_map(|thread| thread.ran).map(|ran| ran.as_secs_f64()).sum()
-    };
-    let between = |then: Duration, now: Duration| now.saturating_sub(then).as_secs_f64();
-    let (ran, counted, cost) =
-        (in_all(now) - in_all(since), between(since.ran, now.ran), between(since.cost, now.cost));
-    if counted > RAN && counted - cost > 0.1 * counted {
-        return ((ran - cost) / (counted - cost)).max(1.0);
-    }
-    (between(since.watched, now.watched) / between(since.counted, now.counted).max(1e-9)).max(1.0)
-}
-
-/// Crossings that the kernel counts whether anybody watches or not, switches and calls that read or write: all of them, and those among them that were counted
-/// here.
-#[derive(Clone, Copy, Debug, Default)]
+/// A thread, and how long it ran while it was counted, in seconds.
 struct Known {
-    all: u64,
-    counted: u64,
+    thread: Thread,
+    counted: f64,
+    cost: f64,
+    moved: u64,
 }
 
 impl Known {
-    fn of(seen: &Seen, life: &Life, earlier: &Life) -> Known {
-        let all = |life: &Life| life.voluntary + life.involuntary + life.moved;
-        let moves = |call: &&Call| numbers::is_accounted(call.number);
-        let moved: u64 = seen.calls.iter().filter(moves).map(|call| call.word(call::COUNT)).sum();
-        let counted = seen.word(thread::VOLUNTARY) + seen.word(thread::INVOLUNTARY) + moved;
-        Known { all: all(life).saturating_sub(all(earlier)), counted }
-    }
-}
-
-impl std::ops::AddAssign for Known {
-    fn add_assign(&mut self, other: Known) {
-        self.all += other.all;
-        self.counted += other.counted;
+    fn standing(&self, number: u32) -> Standing<'_> {
+        Standing {
+            number,
+            thread: &self.thread,
+            ran: self.thread.ran.unwrap_or_default().as_secs_f64(),
+            counted: self.counted,
+            cost: self.cost,
+            moved: self.moved,
+        }
     }
 }
 
@@ -410,8 +395,8 @@ fn last_of(seen: &Seen) -> Life {
     }
 }
 
-/// A thread as it is told, of what was seen of it, what it did in its life and what of that before it was watched.
-fn told(seen: &Seen, life: &Life, earlier: &Life) -> Thread {
+/// A thread, of what was seen of it, what it did in its life and what of that before it was watched.
+fn counted_of(seen: &Seen, life: &Life, earlier: &Life) -> Thread {
     let word = |at: i16| Some(seen.word(at));
     let (number, process) = seen.numbers();
     let moments = Moments {
