@@ -17,9 +17,10 @@ use tollway_host::samplers::thread_time::thread as ran;
 use super::{Kernel, layout};
 use crate::living::life_of;
 
-/// Calls in one go, and goes with the programs and without: the median of each counts, as an interrupt makes some
-/// longer. The fastest would be less than what a call mostly costs, by a tenth here.
-const CALLS: u32 = 200;
+/// Calls of which the mean counts, as it does in a program: the fastest would be less than what a call mostly costs,
+/// by a tenth here.
+const CALLS: u32 = 5000;
+/// Goes of round trips, of which the median counts.
 const GOES: usize = 9;
 /// Rounds of these, of which the median counts.
 const ROUNDS: usize = 5;
@@ -147,17 +148,14 @@ impl Own {
             Ok((word(layout::thread::PROGRAM_TIME), word(layout::thread::PROGRAM_TIMED)))
         };
         let (time, timed) = stamps()?;
-        let mut goes = Vec::new();
-        for _ in 0..GOES {
-            let begun = ran();
-            for _ in 0..CALLS {
-                call();
-            }
-            goes.push((ran() - begun) / CALLS);
+        let begun = ran();
+        for _ in 0..CALLS {
+            call();
         }
+        let each = (ran() - begun) / CALLS;
         let after = stamps()?;
         let mean = (after.0 - time) as f64 / (after.1 - timed).max(1) as f64;
-        Ok((median(goes), Duration::from_secs_f64(mean / 1e9)))
+        Ok((each, Duration::from_secs_f64(mean / 1e9)))
     }
 }
 
