@@ -33,7 +33,8 @@ pub use reproduce::Reproduce;
     long_about = "Measures what every crossing between a program and the machine costs (system calls, wake-ups, VM \
                   exits, copies, entropy draws), with intervals, and keeps the figures to compare.",
     after_help = "Exit codes: 0 ok · 1 error · 2 usage · 3 a check failed · 4 a requirement is missing (--strict) · \
-                  130 interrupted, with what was measured kept",
+                  130 interrupted, with what was measured kept. Of `bill -- COMMAND` the program's own, 128 and the number \
+                  of a signal that ended it; 127 there is no such program · 126 it cannot be executed · 125 an error",
     max_term_width = 110
 )]
 pub struct Arguments {

@@ -1,5 +1,6 @@
 //! How the program ends: one code for each kind of ending.
 
+use std::fmt::{self, Display, Formatter};
 use std::io;
 use std::process::ExitCode;
 
@@ -47,8 +48,48 @@ pub fn of(result: anyhow::Result<Ending>) -> ExitCode {
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             output::tell(&format!("tollway: {error:#}"));
-            ExitCode::from(if is_usage(&error) { 2 } else { 1 })
+            ExitCode::from(code_of(&error))
         }
+    }
+}
+
+/// An error in the place of a program whose exit code tollway's would have been.
+#[derive(Debug)]
+pub struct InItsPlace(anyhow::Error);
+
+impl InItsPlace {
+    /// Of this error.
+    pub fn of(error: anyhow::Error) -> anyhow::Error {
+        InItsPlace(error).into()
+    }
+}
+
+impl Display for InItsPlace {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#}", self.0)
+    }
+}
+
+impl std::error::Error for InItsPlace {}
+
+/// The exit code of an error. Where a program was to be started it is as of env(1) and timeout(1), which stand in a program's place as well:
+/// 127 where there is none, 126 where it cannot be executed, 125 for an error of tollway's own, which 1 would not tell from one of the program's.
+fn code_of(error: &anyhow::Error) -> u8 {
+    if let Some(InItsPlace(error)) = error.downcast_ref() {
+        return match code_of(error) {
+            1 => 125,
+            code => code,
+        };
+    }
+    let not_started = error.chain().find_map(|e| match e.downcast_ref::<ContractError>() {
+        Some(ContractError::NotStarted { is_missing, .. }) => Some(*is_missing),
+        _ => None,
+    });
+    match not_started {
+        Some(true) => 127,
+        Some(false) => 126,
+        None if is_usage(error) => 2,
+        None => 1,
     }
 }
 
@@ -64,6 +105,9 @@ pub fn of_usage(error: &clap::Error) -> ExitCode {
 
 /// Whether somebody closed the pipe that results were printed to, which is no error.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    if let Some(InItsPlace(error)) = error.downcast_ref() {
+        return is_broken_pipe(error);
+    }
     error
         .chain()
         .any(|e| e.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe))

@@ -1,12 +1,18 @@
-//! Ctrl-C and SIGTERM: the first asks the run to end after the running trial, the second ends it at once.
+//! Ctrl-C, SIGTERM and SIGHUP: the first asks the run to end after the running trial, another one ends it at once.
 
-use std::sync::Arc;
-use std::sync::OnceLock;
-use std::sync::atomic::AtomicBool;
+use std::fs;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
+use rustix::time::{ClockId, clock_gettime};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::low_level;
+
+/// Signals within this time are one: timeout(1) sends two, to the process and to its group, and a terminal's end is
+/// told by the terminal and by the shell. A person does not press twice within it.
+const ONE: Duration = Duration::from_millis(50);
 
 /// A flag that an interruption sets. Call it before anything is measured.
 pub fn flag() -> Result<&'static AtomicBool> {
@@ -16,11 +22,34 @@ pub fn flag() -> Result<&'static AtomicBool> {
         return Ok(set);
     }
     let set = FLAG.get_or_init(|| Arc::new(AtomicBool::new(false)));
-    for signal in [SIGINT, SIGTERM] {
-        // In this order: the second signal finds the flag set and ends the process.
-        flag::register_conditional_shutdown(signal, 130, Arc::clone(set))
-            .and_then(|_| flag::register(signal, Arc::clone(set)))
-            .context("taking notice of interruptions")?;
+    // When the first came, in nanoseconds; 0 before that.
+    let first = Arc::new(AtomicU64::new(0));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        // Under nohup(1) a terminal's end is nothing that ends a program.
+        if signal == SIGHUP && is_ignored(signal) {
+            continue;
+        }
+        let (set, first) = (Arc::clone(set), Arc::clone(&first));
+        let handler = move || {
+            let now = clock_gettime(ClockId::Monotonic);
+            let now = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
+            match first.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => set.store(true, Ordering::Relaxed),
+                Err(first) if now.saturating_sub(first) > ONE.as_nanos() as u64 => low_level::exit(130),
+                Err(_) => {}
+            }
+        };
+        // SAFETY: what it does is allowed in a handler: it reads a clock, sets flags, or ends the process without
+        // running anything.
+        unsafe { low_level::register(signal, handler) }.context("taking notice of interruptions")?;
     }
     Ok(set)
+}
+
+/// Whether this process was started with the signal ignored (proc_pid_status(5), SigIgn).
+fn is_ignored(signal: i32) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    ignored.is_some_and(|mask| mask & 1 << (signal - 1) != 0)
 }

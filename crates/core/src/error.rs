@@ -29,6 +29,18 @@ pub enum Error {
         /// What the system answered.
         reason: String,
     },
+    /// A program that was asked for cannot be started.
+    #[error("command `{program}`: {reason}; {remedy}")]
+    NotStarted {
+        /// What it is called on the command line.
+        program: String,
+        /// What is wrong with it.
+        reason: String,
+        /// What to write instead.
+        remedy: String,
+        /// Whether there is none; else it cannot be executed.
+        is_missing: bool,
+    },
     /// A result was checked and is wrong; its figure must not be used.
     #[error("verification failed: {0}")]
     Wrong(String),

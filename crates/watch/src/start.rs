@@ -4,25 +4,41 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 
+use rustix::io::{read, write};
+use rustix::pipe::{PipeFlags, pipe_with};
 use tollway_core::{Error, Result};
+
+use crate::traced::refused;
 
 /// Starts a program and has it watched while it stands still. It is bound to us in no way: whatever ends this process, it goes on.
 ///
 /// # Errors
-/// It cannot be started or watched.
+/// It cannot be started or watched; [`Missing`](Error::Missing) where ptrace(2), by which it is made to stand still, is refused.
 pub(crate) fn started(command: &mut Command, watch: impl FnOnce(u32) -> Result<()>) -> Result<Child> {
     let name = command.get_program().to_string_lossy().into_owned();
     let failed = |e: io::Error| Error::system(format!("starting {name}"), e);
-    let traced = || {
-        // SAFETY: one system call without addresses; between fork and exec nothing else is done here.
+    // A spawn tells of a refused ptrace as of a refused exec: by a number, which may be the same.
+    let (told, tell) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).map_err(|e| failed(e.into()))?;
+    let traced = move || {
+        // SAFETY: one system call without addresses.
         match unsafe { libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) } {
             0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
+            _ => {
+                let error = io::Error::last_os_error();
+                let _ = write(&tell, &error.raw_os_error().unwrap_or(libc::EPERM).to_ne_bytes());
+                Err(error)
+            }
         }
     };
-    // SAFETY: the closure makes one system call and does not allocate: errors made of a number do not.
+    // SAFETY: the closure makes two system calls and does not allocate: errors made of a number do not.
     unsafe { command.pre_exec(traced) };
-    let mut child = command.spawn().map_err(failed)?;
+    let mut child = command.spawn().map_err(|error| {
+        let mut number = [0; 4];
+        match read(&told, &mut number) {
+            Ok(4) => refused(None, &io::Error::from_raw_os_error(i32::from_ne_bytes(number))),
+            _ => not_started(&name, &error),
+        }
+    })?;
     let watched = stopped(&child).map_err(failed).and_then(|()| watch(child.id()));
     // SAFETY: no address is passed; the child is ours and stopped.
     let let_go = unsafe { libc::ptrace(libc::PTRACE_DETACH, child.id() as libc::pid_t, 0, 0) };
@@ -34,6 +50,21 @@ pub(crate) fn started(command: &mut Command, watch: impl FnOnce(u32) -> Result<(
         return Err(error);
     }
     Ok(child)
+}
+
+/// Why a program cannot be started: of what exec(2) refuses, apart from what this process lacks for a fork.
+pub(crate) fn not_started(name: &str, error: &io::Error) -> Error {
+    match error.raw_os_error() {
+        None | Some(libc::EAGAIN | libc::ENOMEM | libc::EMFILE | libc::ENFILE | libc::ENOSYS) => {
+            Error::system(format!("starting {name}"), error)
+        }
+        number => Error::NotStarted {
+            program: name.into(),
+            reason: error.to_string(),
+            remedy: "write the path of a program, or of a script whose first line names one".into(),
+            is_missing: number == Some(libc::ENOENT),
+        },
+    }
 }
 
 /// Waits until it stands still behind its exec (ptrace(2), PTRACE_TRACEME: a SIGTRAP after each).

@@ -33,6 +33,7 @@ impl BillDocument {
             program: observed.title.clone(),
             watching: watching(observed, &bill),
             exit_code: observed.code(),
+            ended_by: observed.signal(),
             per: per.unit,
             count: per.count,
             explained: time(&bill.explained),

@@ -2,6 +2,8 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
 use std::path::Path;
 use std::process::Command;
 
@@ -10,33 +12,53 @@ use tollway_core::{Error, Result};
 
 /// The command of these words.
 pub(crate) fn of(words: &[OsString]) -> Result<Command> {
-    let refused = |reason: &str, remedy: &str| {
-        let place = words
-            .first()
-            .map_or("the command".into(), |word| format!("command `{}`", word.to_string_lossy()));
-        Error::Input { place, reason: reason.into(), remedy: remedy.into() }
-    };
     let Some((program, arguments)) = words.split_first() else {
-        return Err(refused("there is none behind `--`", "write `tollway bill -- PROGRAM ARGUMENTS`"));
+        return Err(Error::Input {
+            place: "the command".into(),
+            reason: "there is none behind `--`".into(),
+            remedy: "write `tollway bill -- PROGRAM ARGUMENTS`".into(),
+        });
     };
-    if !is_found(program) {
-        return Err(refused(
-            "it is no program that can be run",
-            "write its path, or one that is in a folder of PATH; a shell's own words want `sh -c '…'`",
-        ));
+    let refused = |reason: &str, is_missing| {
+        Err(Error::NotStarted {
+            program: program.to_string_lossy().into_owned(),
+            reason: reason.into(),
+            remedy:
+                "write its path, or one that is in a folder of PATH; a shell's own words want `sh -c '…'`"
+                    .into(),
+            is_missing,
+        })
+    };
+    match found(program) {
+        Some(true) => {}
+        Some(false) => return refused("it is no program that can be run", false),
+        None => return refused("there is no program of that name", true),
     }
     let mut command = Command::new(program);
     command.args(arguments);
     Ok(command)
 }
 
-fn is_found(program: &OsStr) -> bool {
+/// Whether what is there can be run, and is no folder; `None` where nothing is there.
+fn found(program: &OsStr) -> Option<bool> {
     let can_run = |file: &Path| file.is_file() && access(file, Access::EXEC_OK).is_ok();
-    if Path::new(program).components().count() > 1 {
-        return can_run(Path::new(program));
+    let one = |file: &Path| match fs::metadata(file) {
+        Ok(_) => Some(can_run(file)),
+        Err(error) => (error.kind() == io::ErrorKind::PermissionDenied).then_some(false),
+    };
+    if program.is_empty() {
+        return None;
+    }
+    if program.as_encoded_bytes().contains(&b'/') {
+        return one(Path::new(program));
     }
     let folders = env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
-    env::split_paths(&folders).any(|folder| can_run(&folder.join(program)))
+    env::split_paths(&folders).filter_map(|folder| one(&folder.join(program))).max()
+}
+
+/// Whether the word is a program that can be run.
+pub fn is_program(word: &str) -> bool {
+    found(OsStr::new(word)) == Some(true)
 }
 
 /// A command line as a person reads it.

@@ -14,6 +14,9 @@ pub struct BillDocument {
     pub watching: WatchingDocument,
     /// The exit code that a shell would tell, if the program was started and has ended.
     pub exit_code: Option<u8>,
+    /// The signal that ended it, by its name (SIGSEGV); absent where none did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_by: Option<String>,
     /// What the bill is divided by: "run", "second", "request (accept4)".
     pub per: String,
     /// How many of them there were.

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use procfs::CurrentSI;
+use signal_hook::low_level::signal_name;
 use tollway_core::Result;
 use tollway_watch::Counts;
 use tollway_watch::kernel::Cost;
@@ -13,7 +14,7 @@ use tollway_watch::kernel::Cost;
 use crate::args::Program;
 use crate::input::Input;
 use crate::names::Names;
-use crate::ways::{Way, can_be_watched};
+use crate::ways::{MakeCommand, Way, can_be_watched, children_of};
 use crate::{apart, command};
 
 /// How long a program that was started may take to end by itself when a person interrupts: what is typed at its terminal it gets as well.
@@ -84,17 +85,21 @@ pub fn observe(
     interrupted: &AtomicBool,
     mut each_second: Option<EachSecond<'_>>,
 ) -> Result<Observed> {
-    let mut command = options.pid.is_none().then(|| command::of(&options.command)).transpose()?;
-    if let Some(command) = &mut command {
-        input.again()?;
+    let make = || {
+        let mut command = command::of(&options.command)?;
         match output {
             Output::Its => {}
             Output::Aside => drop(command.stdout(std::io::stderr())),
             Output::Nowhere => drop(command.stdout(Stdio::null()).stderr(Stdio::null())),
         }
+        Ok(command)
+    };
+    let make = options.pid.is_none().then_some(&make as &MakeCommand<'_>);
+    if make.is_some() {
+        input.again()?;
     }
     let there_and_back = apart::there_and_back();
-    let mut way = Way::begin(options, command.as_mut())?;
+    let mut way = Way::begin(options, make)?;
     let mut observed = Observed {
         title: options.pid.map_or_else(|| command::words(&options.command), command::name_of),
         counts: Counts::default(),
@@ -141,6 +146,9 @@ pub fn observe(
             break;
         }
     }
+    if let Some(number) = options.pid.filter(|_| !options.children) {
+        observed.unseen.extend(unwatched_children(number));
+    }
     let over = Instant::now();
     observed.ended = way.status()?;
     if observed.ended.is_some() && counts.is_none() {
@@ -160,6 +168,16 @@ pub fn observe(
     observed.steal = before.zip(Times::read()).and_then(|(before, now)| now.stolen_since(&before));
     observed.there_and_back = observed.there_and_back.max(apart::there_and_back());
     Ok(observed)
+}
+
+/// What is said of the children of a process that is watched without them.
+fn unwatched_children(number: u32) -> Option<String> {
+    let (many, runs) = match children_of(number).len() {
+        0 => return None,
+        1 => ("1 child".to_string(), "runs"),
+        many => (format!("{many} children"), "run"),
+    };
+    Some(format!("it has {many} that {runs}: with `--children` what they do is billed as well."))
 }
 
 /// What became of the time of all processors.
@@ -195,6 +213,13 @@ impl Observed {
         let call = self.cost.unwrap_or_default().call.as_secs_f64();
         let calls = self.counts.threads.iter().flat_map(|thread| &thread.calls);
         calls.map(|calls| calls.count as f64 * call).sum()
+    }
+
+    /// The signal that ended it, by its name (signal(7)).
+    pub fn signal(&self) -> Option<String> {
+        let signal = self.ended?.signal()?;
+        let name = signal_name(signal).map(str::to_string);
+        Some(name.unwrap_or_else(|| format!("signal {signal}")))
     }
 
     /// The exit code that a shell would tell.

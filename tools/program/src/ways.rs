@@ -3,10 +3,11 @@
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-use procfs::process::Process;
+use procfs::process::{Process, Task};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use tollway_core::{Error, Missing, Result};
 use tollway_watch::Counts;
 use tollway_watch::kernel::{Cost, Watch};
@@ -38,8 +39,11 @@ pub(crate) struct Way {
     next_look: Instant,
     pause: Duration,
     /// Why no better way is used.
-    instead: Option<Missing>,
+    instead: Vec<(By, Missing)>,
 }
+
+/// Makes the command that is started.
+pub(crate) type MakeCommand<'t> = dyn Fn() -> Result<Command> + 't;
 
 enum Counter {
     Kernel(Box<Watch>, Option<Child>),
@@ -48,54 +52,77 @@ enum Counter {
     Proc(Proc),
 }
 
-impl Way {
-    /// Begins to watch what the options name, in the way that they name or in the best that can be used here.
-    pub fn begin(options: &Program, command: Option<&mut Command>) -> Result<Way> {
-        options.pid.map_or(Ok(()), can_be_watched)?;
+impl Counter {
+    /// Begins to count in this way; with the number of the process.
+    fn begin(by: By, options: &Program, make: Option<&MakeCommand<'_>>) -> Result<(Counter, u32)> {
         let children = options.pid.is_none() || options.children;
-        let mut instead = None;
-        let watch = match options.by {
-            None | Some(By::Kernel) => match Watch::new(children, options.allowed()) {
-                Ok(watch) => Some(watch),
-                Err(Error::Missing(missing)) if options.by.is_none() => {
-                    instead = Some(missing);
-                    None
-                }
-                Err(error) => return Err(error),
-            },
-            Some(_) => None,
-        };
-        // A server that runs is not slowed down as by strace unless that is asked for.
-        let by_ptrace = options.by == Some(By::Ptrace) || options.by.is_none() && options.pid.is_none();
-        let (counter, number) = match (watch, command, options.pid) {
-            (Some(mut watch), Some(command), _) => {
-                let child = watch.start(command)?;
+        let of_one = |number: Option<u32>| number.ok_or_else(|| none(0));
+        Ok(match (by, make) {
+            (By::Kernel, Some(make)) => {
+                let mut watch = Watch::new(children, options.allowed())?;
+                let child = watch.start(&mut make()?)?;
                 let number = child.id();
                 (Counter::Kernel(Box::new(watch), Some(child)), number)
             }
-            (Some(mut watch), None, Some(number)) => {
+            (By::Kernel, None) => {
+                let number = of_one(options.pid)?;
+                let mut watch = Watch::new(children, options.allowed())?;
                 watch.attach(number)?;
                 (Counter::Kernel(Box::new(watch), None), number)
             }
-            (None, Some(command), _) if by_ptrace => {
+            (By::Ptrace, Some(make)) => {
                 let cost = traced::cost().ok();
-                let traced = Traced::start(command)?;
-                let number = traced.program().unwrap_or_default();
+                let traced = Traced::start(&mut make()?)?;
+                let number = of_one(traced.program())?;
                 (Counter::Ptrace(traced, cost), number)
             }
-            (None, Some(command), _) => {
-                let proc = Proc::start(command)?;
-                let number = proc.program().unwrap_or_default();
-                (Counter::Proc(proc), number)
-            }
-            (None, None, Some(number)) if by_ptrace => {
+            (By::Ptrace, None) => {
+                let number = of_one(options.pid)?;
                 (Counter::Ptrace(Traced::attach(number, children)?, traced::cost().ok()), number)
             }
-            (None, None, Some(number)) => (Counter::Proc(Proc::attach(number, children)?), number),
-            (_, None, None) => return Err(none(0)),
+            (By::Proc, Some(make)) => {
+                let proc = Proc::start(&mut make()?)?;
+                let number = of_one(proc.program())?;
+                (Counter::Proc(proc), number)
+            }
+            (By::Proc, None) => {
+                let number = of_one(options.pid)?;
+                (Counter::Proc(Proc::attach(number, children)?), number)
+            }
+        })
+    }
+}
+
+impl Way {
+    /// Begins to watch what the options name, in the way that they name or in the best that can be used here. A program that is to
+    /// be started is made anew for each way that is tried.
+    pub fn begin(options: &Program, make: Option<&MakeCommand<'_>>) -> Result<Way> {
+        options.pid.map_or(Ok(()), can_be_watched)?;
+        let ways = match options.by {
+            Some(by) => vec![by],
+            None if options.pid.is_none() => vec![By::Kernel, By::Ptrace, By::Proc],
+            // A server that runs is not slowed down as by strace unless that is asked for.
+            None => vec![By::Kernel, By::Proc],
         };
+        let mut instead = Vec::new();
+        let (last, better) = ways.split_last().ok_or_else(|| none(0))?;
+        let mut begun = None;
+        for by in better {
+            match Counter::begin(*by, options, make) {
+                Ok(counter) => {
+                    begun = Some(counter);
+                    break;
+                }
+                Err(Error::Missing(missing)) => instead.push((*by, missing)),
+                Err(error) => return Err(error),
+            }
+        }
+        let (counter, number) = begun.map_or_else(|| Counter::begin(*last, options, make), Ok)?;
         let pid = i32::try_from(number).ok().and_then(Pid::from_raw).ok_or_else(|| none(number))?;
-        let handle = pidfd_open(pid, PidfdFlags::empty()).map_err(|_| none(number))?;
+        let handle = pidfd_open(pid, PidfdFlags::empty()).map_err(|error| match error {
+            Errno::SRCH => none(number),
+            error => Error::system(format!("waiting for process {number}"), error),
+        })?;
         let is_started = options.pid.is_none();
         let (next_look, pause) = (Instant::now(), FIRST_LOOK);
         Ok(Way { counter, handle, number, is_started, next_look, pause, instead })
@@ -119,11 +146,10 @@ impl Way {
             Counter::Ptrace(..) => vec![traced::UNSEEN.to_string()],
             Counter::Proc(_) => vec![proc::UNSEEN.to_string()],
         };
-        unseen.extend(
-            self.instead
-                .iter()
-                .map(|missing| format!("by the kernel's tracepoints all of it could be seen: {missing}")),
-        );
+        unseen.extend(self.instead.iter().map(|(by, missing)| match by {
+            By::Kernel => format!("by the kernel's tracepoints all of it could be seen: {missing}"),
+            _ => format!("by ptrace each call could be told from others: {missing}"),
+        }));
         unseen
     }
 
@@ -145,7 +171,8 @@ impl Way {
     pub fn processes(&self) -> Vec<u32> {
         match &self.counter {
             Counter::Kernel(watch, _) => watch.processes().collect(),
-            Counter::Ptrace(..) | Counter::Proc(_) => vec![self.number],
+            Counter::Ptrace(traced, _) => traced.processes().into_iter().collect(),
+            Counter::Proc(_) => vec![self.number],
         }
     }
 
@@ -159,7 +186,8 @@ impl Way {
 
     /// Processes that are watched and still run.
     pub fn left(&self) -> impl Iterator<Item = u32> {
-        self.processes().into_iter().filter(|process| *process != self.number)
+        let others = self.processes().into_iter().filter(|process| *process != self.number);
+        others.filter(|process| can_be_watched(*process).is_ok())
     }
 
     /// Does what is due; says how long it is until something is again.
@@ -189,7 +217,7 @@ impl Way {
         }
     }
 
-    /// Whether the program ends within this time.
+    /// Whether all that is watched ends within this time: the program, and by ptrace its children as well.
     pub fn ends_within(&mut self, time: Duration) -> Result<bool> {
         if let Counter::Ptrace(traced, _) = &self.counter {
             // Who traces is told of the end, and nobody else.
@@ -199,30 +227,50 @@ impl Way {
             }
             return Ok(traced.is_over());
         }
+        self.program_ends_within(time)
+    }
+
+    /// Whether the program itself ends within this time.
+    fn program_ends_within(&self, time: Duration) -> Result<bool> {
         let time = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: i64::from(time.subsec_nanos()) };
         match poll(&mut [PollFd::new(&self.handle, PollFlags::IN)], Some(&time)) {
             Ok(ready) => Ok(ready > 0),
-            Err(rustix::io::Errno::INTR) => Ok(false),
+            Err(Errno::INTR) => Ok(false),
             Err(error) => Err(Error::system("waiting for a program", error)),
         }
     }
 
     /// Ends the program, if we started it.
     pub fn end(&mut self) {
-        let Some(pid) = i32::try_from(self.number).ok().and_then(Pid::from_raw).filter(|_| self.is_started)
-        else {
+        if !self.is_started {
             return;
-        };
-        let _ = kill_process(pid, Signal::TERM);
-        if !matches!(self.ends_within(TO_END), Ok(true)) {
-            let _ = kill_process(pid, Signal::KILL);
-            let _ = self.ends_within(TO_END);
+        }
+        if let Counter::Ptrace(traced, _) = &self.counter {
+            // In a vfork the kernel heeds a signal of one who is traced only when the child lets go (kernel/signal.c,
+            // `complete_signal`); what it does to end is not asked for.
+            traced.detach();
+        }
+        for signal in [Signal::TERM, Signal::KILL] {
+            let _ = pidfd_send_signal(&self.handle, signal);
+            // One that stands would heed nothing else: as timeout(1) does.
+            let _ = pidfd_send_signal(&self.handle, Signal::CONT);
+            let until = Instant::now() + TO_END;
+            loop {
+                let left = until.saturating_duration_since(Instant::now());
+                // An interruption ends the wait, and not the program.
+                match self.program_ends_within(left) {
+                    Ok(false) if !left.is_zero() => {}
+                    Ok(false) => break,
+                    Ok(true) | Err(_) => return,
+                }
+            }
         }
     }
 
     /// How the program ended, if it has and we started it.
     pub fn status(&mut self) -> Result<Option<ExitStatus>> {
-        if !self.is_started || !self.ends_within(Duration::ZERO)? {
+        let is_known = matches!(&self.counter, Counter::Ptrace(traced, _) if traced.has_ended());
+        if !self.is_started || !is_known && !self.program_ends_within(Duration::ZERO)? {
             return Ok(None);
         }
         match &mut self.counter {
@@ -241,18 +289,43 @@ const KERNEL_THREAD: u32 = 0x0020_0000;
 
 /// Who makes no system calls has no bill.
 pub(crate) fn can_be_watched(number: u32) -> Result<()> {
-    let Some(stat) = i32::try_from(number).ok().and_then(|pid| Process::new(pid).ok()?.stat().ok()) else {
-        return Err(none(number));
+    let process =
+        i32::try_from(number).ok().and_then(|pid| Process::new(pid).ok()).ok_or_else(|| none(number))?;
+    let (Ok(stat), Ok(status)) = (process.stat(), process.status()) else { return Err(none(number)) };
+    let refused = |reason: &str, remedy: String| {
+        Err(Error::Input { place: format!("process {number}"), reason: reason.into(), remedy })
     };
-    let reason = match stat.state {
-        'Z' | 'X' => "it has ended, and its parent has not asked how",
-        _ if stat.flags & KERNEL_THREAD != 0 => {
-            "it is a thread of the kernel's own and makes no system calls"
+    let runs = || "`ps -e` lists those that run".to_string();
+    // Of a thread's number there is a folder in /proc that is in no list of it.
+    if status.tgid != status.pid {
+        let reason = format!("it is no process, but a thread of process {}", status.tgid);
+        return refused(&reason, format!("`--pid {}` bills that process", status.tgid));
+    }
+    match stat.state {
+        'Z' | 'X' if !has_other_threads(&process) => {
+            refused("it has ended, and its parent has not asked how", runs())
         }
-        _ => return Ok(()),
+        _ if stat.flags & KERNEL_THREAD != 0 => {
+            refused("it is a thread of the kernel's own and makes no system calls", runs())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether a process whose first thread has ended has another one that runs.
+fn has_other_threads(process: &Process) -> bool {
+    let lives = |task: Task| task.stat().is_ok_and(|stat| !matches!(stat.state, 'Z' | 'X'));
+    process.tasks().into_iter().flatten().flatten().any(lives)
+}
+
+/// The children of a process that run.
+pub(crate) fn children_of(number: u32) -> Vec<u32> {
+    let Some(process) = i32::try_from(number).ok().and_then(|pid| Process::new(pid).ok()) else {
+        return Vec::new();
     };
-    let remedy = "`ps -e` lists those that run".into();
-    Err(Error::Input { place: format!("process {number}"), reason: reason.into(), remedy })
+    let tasks = process.tasks().into_iter().flatten().flatten();
+    let children = tasks.flat_map(|task| task.children().unwrap_or_default());
+    children.filter(|child| can_be_watched(*child).is_ok()).collect()
 }
 
 fn none(number: u32) -> Error {

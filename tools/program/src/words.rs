@@ -63,7 +63,8 @@ impl BillDocument {
             ),
             None => String::new(),
         };
-        format!("{:.2} s, counted by {}{sliced}{cost}", watching.watched_s, watching.by)
+        let ended = self.ended_by.as_ref().map_or(String::new(), |signal| format!("ended by {signal}; "));
+        format!("{:.2} s, {ended}counted by {}{sliced}{cost}", watching.watched_s, watching.by)
     }
 
     /// What the columns of its lines are called.

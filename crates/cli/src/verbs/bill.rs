@@ -3,10 +3,11 @@
 use anyhow::Result;
 use tollway_capture_tool::args::profile::Profile;
 use tollway_core::{
-    Axis, Case, Error, OneOrMany, Params, Path, Plan, Preset, PresetHead, Requirement, TrialSpec, Value,
-    Variant,
+    Axis, Case, Error, OneOrMany, Params, Path, Plan, Preset, PresetHead, Registry, Requirement, TrialSpec,
+    Value, Variant,
 };
 use tollway_lab::Ended;
+use tollway_program_tool::command::is_program;
 use tollway_report::RunReport;
 use tollway_store::{RunId, RunState};
 
@@ -32,7 +33,7 @@ pub fn bill(arguments: &Arguments, options: &Bill) -> Result<Ending> {
         return stored(arguments, options, options.of.unwrap_or_default());
     };
     let registry = tollway_all::registry();
-    let preset = preset(registry.path(path)?, &options.variant, &options.settings)?;
+    let preset = preset(path_of(&registry, path)?, &options.variant, &options.settings)?;
     let lab = laboratory::lab(&registry)?;
     let title = format!("bill {path}");
     let work = Work {
@@ -51,6 +52,19 @@ pub fn bill(arguments: &Arguments, options: &Bill) -> Result<Ending> {
         work::export(file, &report)?;
     }
     show_measured(arguments, &options.repeats, &report, &ended)
+}
+
+/// The path of that name. What is none may be a program that was to stand behind `--`.
+fn path_of<'r>(registry: &'r Registry, name: &str) -> Result<&'r Path> {
+    registry.path(name).map_err(|error| match error {
+        Error::Input { place, reason, remedy } if is_program(name) => Error::Input {
+            place,
+            reason,
+            remedy: format!("`tollway bill -- {name}` bills the program {name}; of paths {remedy}"),
+        }
+        .into(),
+        error => error.into(),
+    })
 }
 
 /// Prints the bills of a run that was measured for them.

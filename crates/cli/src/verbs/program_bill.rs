@@ -19,7 +19,7 @@ use tollway_store::{RunId, RunSpec, RunState, Store};
 
 use super::price_list::PriceList;
 use crate::args::{Arguments, Bill};
-use crate::exit::Ending;
+use crate::exit::{Ending, InItsPlace};
 use crate::output;
 use crate::{interrupt, laboratory};
 
@@ -28,6 +28,11 @@ const AGAIN: &str = "\x1b[H\x1b[2J";
 
 /// Watches a program and prints its bill.
 pub fn bill(arguments: &Arguments, options: &Bill) -> Result<Ending> {
+    let billed = billed(arguments, options);
+    if options.program.command.is_empty() { billed } else { billed.map_err(InItsPlace::of) }
+}
+
+fn billed(arguments: &Arguments, options: &Bill) -> Result<Ending> {
     let program = &options.program;
     program.check()?;
     check(options)?;

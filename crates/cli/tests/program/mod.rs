@@ -1,6 +1,8 @@
 //! The program in a folder of its own, and what its tests ask of it.
 
 pub mod namespaces;
+pub mod priced;
+pub mod refusing;
 pub mod rows;
 
 use std::fs;

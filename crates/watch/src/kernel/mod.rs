@@ -337,12 +337,16 @@ fn monotonic() -> u64 {
 }
 
 fn failed(doing: &str, error: io::Error) -> Error {
-    match error.raw_os_error() {
-        Some(libc::EPERM | libc::EACCES) => Error::Missing(Missing::new(
-            WHAT,
-            format!("{doing}: {error}"),
-            "run as root, or with CAP_BPF and CAP_PERFMON",
-        )),
-        _ => Error::system(format!("{WHAT}: {doing}"), error),
-    }
+    // Of what the verifier refused there is a kind and no number: its words are in the place of that.
+    let remedy = match (error.raw_os_error(), error.kind()) {
+        (Some(libc::EPERM | libc::EACCES), _) | (None, io::ErrorKind::PermissionDenied) => {
+            "run as root, or with CAP_BPF and CAP_PERFMON; in a container its seccomp profile has to allow bpf as well"
+        }
+        // EOPNOTSUPP is ENOTSUP on Linux.
+        (Some(libc::ENOSYS | libc::EOPNOTSUPP), _) | (None, io::ErrorKind::Unsupported) => {
+            "have the container's seccomp profile allow bpf, or run outside of it; the kernel needs CONFIG_BPF_SYSCALL"
+        }
+        _ => return Error::system(format!("{WHAT}: {doing}"), error),
+    };
+    Error::Missing(Missing::new(WHAT, format!("{doing}: {error}"), remedy))
 }

@@ -33,6 +33,7 @@ use rustix::process::{Pid, WaitId, WaitIdOptions, WaitOptions, waitid, waitpid};
 use tollway_core::{Error, Result};
 
 use crate::Counts;
+use crate::start::not_started;
 use crate::waiting::Waiting;
 use ledger::Ledger;
 pub(crate) use read::descendants_of;
@@ -66,7 +67,7 @@ impl Proc {
         let waiting = Waiting::fork(command).map_err(failed)?;
         let program = Pid::from_raw(waiting.process as i32);
         let begun = Proc::of(waiting.process, true, program)
-            .and_then(|proc| waiting.go().map(|()| proc).map_err(failed));
+            .and_then(|proc| waiting.go().map(|()| proc).map_err(|e| not_started(&name, &e)));
         if begun.is_err() {
             let _ = waitpid(program, WaitOptions::empty());
         }

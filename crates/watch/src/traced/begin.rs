@@ -50,7 +50,7 @@ fn threads(tracer: &mut Tracer, process: u32, children: bool) -> Result<bool> {
             // Born to one of them, and so traced from birth.
             Err(_) if traced_by(thread) == Some(rustix::thread::gettid().as_raw_nonzero().get()) => {}
             Err(_) if is_ending(thread) => {}
-            Err(error) => return Err(refused(thread, &error)),
+            Err(error) => return Err(refused(Some(thread), &error)),
         }
     }
     Ok(is_new)
@@ -74,14 +74,21 @@ fn traced_by(thread: u32) -> Option<i32> {
     Some(status.tracerpid).filter(|tracer| *tracer != 0)
 }
 
-/// Why a thread may not be traced.
-pub(super) fn refused(thread: u32, error: &io::Error) -> Error {
-    let what = format!("tracing {thread}");
-    if error.raw_os_error() != Some(libc::EPERM) {
+/// Why a thread, or a program that is to be started, may not be traced.
+pub(crate) fn refused(thread: Option<u32>, error: &io::Error) -> Error {
+    let what = thread.map_or("tracing a program".into(), |thread| format!("tracing {thread}"));
+    if !matches!(error.raw_os_error(), Some(libc::EPERM | libc::EACCES | libc::ENOSYS)) {
         return Error::system(what, error);
     }
+    if !requests::are_answered() {
+        return Error::Missing(Missing::new(
+            what,
+            format!("ptrace(2) is refused here whomever it is asked of, as by a seccomp filter: {error}"),
+            "run outside of this container or sandbox, or have its seccomp profile allow ptrace",
+        ));
+    }
     let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
-    let (reason, remedy) = match (traced_by(thread), scope.trim()) {
+    let (reason, remedy) = match (thread.and_then(traced_by), scope.trim()) {
         (Some(tracer), _) => (
             format!("it is traced already, by {tracer}, and can be by one only"),
             "end that tracer (strace, a debugger)",

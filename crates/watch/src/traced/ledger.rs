@@ -1,6 +1,6 @@
 //! What the tracer counts and everybody may read.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -120,6 +120,11 @@ impl Ledger {
     pub(super) fn close(&mut self) {
         self.look();
         self.over.get_or_insert_with(|| self.began.elapsed());
+    }
+
+    /// Processes of which a thread is not known to have ended.
+    pub(super) fn processes(&self) -> BTreeSet<u32> {
+        self.threads.iter().filter(|record| !record.has_ended).map(|record| record.process).collect()
     }
 
     pub(super) fn counts(&mut self) -> Counts {

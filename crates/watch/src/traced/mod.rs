@@ -14,6 +14,7 @@ mod ledger;
 mod requests;
 mod tracer;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};
@@ -26,8 +27,10 @@ use rustix::process::{Pid, WaitOptions, waitpid};
 use tollway_core::{Error, Result};
 
 use crate::Counts;
+use crate::start::not_started;
 use crate::waiting::Waiting;
-use begin::{refused, seize};
+pub(crate) use begin::refused;
+use begin::seize;
 use ledger::Shared;
 use tracer::Tracer;
 
@@ -86,11 +89,12 @@ impl Traced {
         let waiting = Waiting::fork(command).map_err(failed)?;
         let process = waiting.process;
         let traced = Traced::with(Some(process), true, move |tracer| {
-            requests::seize(process, true).map_err(|e| refused(process, &e))?;
+            requests::seize(process, true).map_err(|e| refused(Some(process), &e))?;
             tracer.add_program(process);
             Ok(())
         });
-        let begun = traced.and_then(|traced| waiting.go().map(|()| traced).map_err(failed));
+        let begun =
+            traced.and_then(|traced| waiting.go().map(|()| traced).map_err(|e| not_started(&name, &e)));
         if begun.is_err() {
             // It has ended or is about to, and may have been waited for by the tracer.
             let _ = waitpid(Pid::from_raw(process as i32), WaitOptions::empty());
@@ -150,6 +154,16 @@ impl Traced {
     /// Whether all who were traced have ended, or were let go.
     pub fn is_over(&self) -> bool {
         self.shared.ledger().over.is_some()
+    }
+
+    /// Whether the program that was started is known to have ended. Its descendants may live on.
+    pub fn has_ended(&self) -> bool {
+        self.shared.ledger().status.is_some()
+    }
+
+    /// The processes that are traced and live, or lived when they were let go.
+    pub fn processes(&self) -> BTreeSet<u32> {
+        self.shared.ledger().processes()
     }
 
     /// Waits for the end of the program that was started, and says how it ended. Its descendants may live on, and are counted.

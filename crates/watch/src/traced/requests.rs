@@ -52,6 +52,12 @@ fn request(request: u32, thread: u32, address: usize, data: usize) -> io::Result
     }
 }
 
+/// Whether requests come to ptrace(2) at all: of one that is not traced it says ESRCH, and a filter before it another thing.
+pub(super) fn are_answered() -> bool {
+    let error = request(libc::PTRACE_CONT, std::process::id(), 0, 0).err();
+    error.and_then(|error| error.raw_os_error()) == Some(libc::ESRCH)
+}
+
 /// Traces a thread from now on, without stopping it.
 pub(super) fn seize(thread: u32, processes: bool) -> io::Result<()> {
     let options = if processes { OPTIONS | PROCESSES } else { OPTIONS };
