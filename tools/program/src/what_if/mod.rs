@@ -8,6 +8,7 @@ mod batches;
 mod channels;
 mod clock;
 mod evidence;
+mod fewer_processes;
 mod fewer_syncs;
 mod huge_pages;
 mod in_flight;
@@ -17,6 +18,8 @@ mod one_core;
 mod pipelining;
 mod processor_limit;
 mod reuse_memory;
+#[cfg(test)]
+mod tests;
 
 pub use evidence::Evidence;
 use tollway_core::Placement;
@@ -49,7 +52,7 @@ pub struct Change {
 
 /// Every change that applies, the dearest first.
 pub fn all(bill: &Bill, prices: &Prices<'_>) -> Vec<WhatIfDocument> {
-    let ways: [fn(&Bill, &Prices<'_>) -> Option<Change>; 12] = [
+    let ways: [fn(&Bill, &Prices<'_>) -> Option<Change>; 13] = [
         one_core::change,
         larger_reads::change,
         batches::change,
@@ -62,6 +65,7 @@ pub fn all(bill: &Bill, prices: &Prices<'_>) -> Vec<WhatIfDocument> {
         processor_limit::change,
         kept_open::change,
         fewer_syncs::change,
+        fewer_processes::change,
     ];
     let mut changes: Vec<Change> = ways.iter().filter_map(|way| way(bill, prices)).collect();
     let worth =
