@@ -6,7 +6,7 @@ use tollway_watch::FileKind;
 
 use super::{Change, calls, comes_to, difference, gatherable, is_read, is_stream, passed};
 use crate::bill::{Bill, Of};
-use crate::prices::{Price, Prices};
+use crate::prices::{Price, Prices, user_side};
 
 /// The size that reads and writes are gathered to, in bytes: copying is most of what such a call costs. A pipe has as much room (pipe(7)).
 pub const GATHERED: f64 = 65_536.0;
@@ -37,12 +37,14 @@ pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
         saves = Some(saves.unwrap_or_default().plus(&saved));
         (before, after) = (before + done, after + fewer);
     }
+    // A call that is not made costs nothing in user mode either.
+    let user = prices.of(&user_side()).unwrap_or_default().times(before - after);
     Some(Change {
         name: "larger-reads",
         what: format!("reads and writes of 64 KiB: {} calls instead of {}", count(after), count(before)),
         how: "buffer in the program (BufReader, setvbuf, readv and writev; bs=64k of dd)".into(),
         can_be_tried: false,
-        saves: saves?.plus(&waits_saved(bill)),
+        saves: saves?.plus(&user).plus(&waits_saved(bill)),
         sooner: None,
     })
 }
