@@ -11,7 +11,8 @@ use crate::document::{
 
 /// The longest bar, in characters.
 const BAR: f64 = 16.0;
-/// Failures of a call that are shown: as many at the least, and a larger share of its calls. Every program's start has a few, of files that it looks for in several places.
+/// Failures of a call that are shown: as many at the least, and a larger share of its calls. Every program's
+/// start has a few, of files that it looks for in several places.
 const FAILED: f64 = 10.0;
 const FAILED_SHARE: f64 = 0.01;
 

@@ -1,4 +1,5 @@
-//! The two ends of what goes through pipes and sockets: whether one asks and the other answers, or all of it goes one way.
+//! The two ends of what goes through pipes and sockets: whether one asks and the other answers, or all of it
+//! goes one way.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -92,8 +93,8 @@ fn waits(calls: &Calls) -> f64 {
     all.into_iter().flatten().sum::<u64>() as f64
 }
 
-/// Whether an end asks, or answers: it has about as many reads as writes, and waits. One that hands on what it reads has as many as well; but who writes what it
-/// reads does not read what it writes.
+/// Whether an end asks, or answers: it has about as many reads as writes, and waits. A filter, which hands on
+/// what it reads, has as many as well; but who writes what it reads does not read what it writes.
 fn talks(end: &End, ends: &[End], kind: FileKind) -> bool {
     let (reads, writes) = (end.reads, end.writes);
     if reads.min(writes) <= TURNS * reads.max(writes) || end.waits <= WAITED * (reads + writes) {

@@ -1,4 +1,5 @@
-//! The evidence for changes that the lines of a bill, which are sums, no longer have: of each thread, process and file.
+//! The evidence for changes that the lines of a bill, which are sums, no longer have: of each thread, process
+//! and file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,15 +10,20 @@ use super::larger_reads::GATHERED;
 use crate::bill::name_of;
 use crate::route::moves_bytes;
 
-/// Processor time in nanoseconds below which a process is little more than its start and its end. Here `/bin/true` takes 0.5 ms, the start of `python3` 12 ms.
+/// Processor time in nanoseconds below which a process is little more than its start and its end. By
+/// wait4(2), Debian 12 on an AMD EPYC: `/bin/true` 0.8 ms, `cat`, `dd`, `grep`, `sh`, `bash` 1.0 to 1.4 ms,
+/// `perl` 3.6 ms; `python3` 39 ms.
 const SHORT: f64 = 10e6;
-/// Page faults of a program's start: of its image, its libraries and its first memory. Here `/bin/true` has 50, `dd`, `cat` and `grep` 90 to 175.
+/// Page faults of a program's start: of its image, its libraries and its first memory. There `/bin/true` has
+/// 51, `cat` 77, `grep` 101, `bash` 142, `perl` 212.
 const FAULTS_OF_EXEC: f64 = 200.0;
-/// Page faults that a fork brings: pages that parent and child have together are copied as either writes to them. Here a shell has 20 to 50.
+/// Page faults that a fork brings: pages that parent and child have together are copied as either writes to
+/// them. There `sh` has 10 a fork and `bash` 16, and their children 23 and 50.
 const FAULTS_OF_FORK: f64 = 50.0;
-/// Calls by which a program's start moves the end of its heap, or gives back memory (ld.so(8) unmaps its cache). Here there are 2 to 5.
+/// Calls by which a program's start moves the end of its heap, or gives back memory (ld.so(8) unmaps its
+/// cache). There these are 2 to 5.
 const GIVEN_BACK_BY_EXEC: f64 = 5.0;
-/// The share of processor time from which on a thread is one that runs.
+/// The share of processor time from which on a thread is said to run.
 const RUNS: f64 = 0.01;
 
 /// What was seen of threads, processes and files.
@@ -25,7 +31,8 @@ const RUNS: f64 = 0.01;
 pub struct Evidence {
     /// Who reads and who writes what goes through channels.
     pub(super) channels: Channels,
-    /// Of calls that move bytes, by name and file: the share that is left where each file's bytes are moved 64 KiB at a time.
+    /// Of calls that move bytes, by name and file: the share that is left where each file's bytes are moved
+    /// 64 KiB at a time.
     pub(super) left: BTreeMap<(String, FileKind), f64>,
     /// The share of opens that open a file again that the same process had opened before.
     pub(super) reopened: f64,
@@ -62,8 +69,9 @@ pub(super) struct Short {
 }
 
 impl Evidence {
-    /// Of all that was counted. `all` is what threads did in all; files that are used again are looked for in what was counted, as it was: slices of time that
-    /// stand for others would have each file used several times.
+    /// Of all that was counted. `all` is what threads did in all; files that are used again are looked for in
+    /// what was counted, as it was: slices of time that stand for others would have each file used several
+    /// times.
     pub(crate) fn of(counts: &Counts, all: &[Thread]) -> Evidence {
         let mut processes: BTreeMap<u32, Vec<&Thread>> = BTreeMap::new();
         for thread in all {
@@ -94,7 +102,8 @@ impl Heap {
 }
 
 impl Short {
-    /// Of processes that are short: of those that were begun meanwhile, not more than there were forks. The others sleep.
+    /// Of processes that are short: of those that were begun meanwhile, not more than there were forks. The
+    /// others sleep.
     fn of<'t>(short: impl Iterator<Item = &'t Vec<&'t Thread>>, all: &[Thread]) -> Short {
         let forks = count(&all.iter().collect::<Vec<_>>(), &FORKS);
         let mut sum = Short::default();
@@ -143,8 +152,8 @@ fn count(threads: &[&Thread], names: &[&str]) -> f64 {
     calls.filter(|calls| names.contains(&name_of(calls))).map(done).sum()
 }
 
-/// The share of calls that are left where each process moves each file's bytes 64 KiB at a time: a file has one call at the least, and of a file
-/// system's one the read that finds its end as well.
+/// The share of calls that are left where each process moves each file's bytes 64 KiB at a time: a file has
+/// one call at the least, and of a file system's one the read that finds its end as well.
 fn left(threads: &[Thread]) -> BTreeMap<(String, FileKind), f64> {
     let mut by_file: BTreeMap<_, (f64, f64)> = BTreeMap::new();
     for thread in threads {
@@ -168,8 +177,9 @@ fn left(threads: &[Thread]) -> BTreeMap<(String, FileKind), f64> {
     sums.into_iter().map(|(of, sum)| (of, share(sum))).collect()
 }
 
-/// The share of opens that open again what the same process had open before: an open does not tell which file it is of, but the close of it does. Whatever is
-/// closed of one file more than once was opened again, or is a second descriptor of it; so it is not more than the opens beyond one for each file.
+/// The share of opens that open again what the same process had open before: an open does not tell which file
+/// it is of, but the close of it does. Whatever is closed of one file more than once was opened again, or is
+/// a second descriptor of it; so it is not more than the opens beyond one for each file.
 fn reopened(threads: &[Thread]) -> f64 {
     #[derive(Default)]
     struct Process {

@@ -7,7 +7,8 @@ use super::{Change, calls};
 use crate::bill::Bill;
 use crate::prices::{Price, Prices};
 
-/// Short processes from which on they are many: of some thirty a second each is started by hand, or by a script that does so for something else.
+/// Short processes in a second from which on they are a habit: at 1 ms each (`evidence.rs`) these take three
+/// hundredths of a processor.
 const MANY: f64 = 30.0;
 
 pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
@@ -29,15 +30,18 @@ pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
         // Nothing was stamped.
         return None;
     }
-    // All that they did but for their own calls and faults may be work that has to be done all the same: the least is that they begin and end for nothing, the most is all
-    // their processor time. Stamped time and faults are no more than that.
+    // All that they did but for their own calls and faults may be work that has to be done all the same: the
+    // least is that they begin and end for nothing, the most is all their processor time. Stamped time and
+    // faults are no more than that.
     let most = (started + short.ran).min(bill.ran);
     let begin_and_end = |faults: f64| (started + short.inside + faults).min(most);
     let (lo, least) = (begin_and_end(faults.lo), begin_and_end(faults.ns));
     Some(Change {
         name: "fewer-processes",
         what: format!("{} short processes that are not started", count(short.processes)),
-        how: "what the shell has built in instead of /bin/true, test, expr, cat; one process for many names (xargs -n 100, find -exec … +); a worker that lives on".into(),
+        how: "what the shell has built in instead of /bin/true, test, expr, cat; one process for many names \
+              (xargs -n 100, find -exec … +); a worker that lives on"
+            .into(),
         can_be_tried: false,
         saves: Price { ns: f64::midpoint(least, most), lo, hi: most, ..faults },
         sooner: None,

@@ -8,7 +8,8 @@ use super::{Change, calls, comes_to, difference, gatherable, is_read, is_stream,
 use crate::bill::{Bill, Of};
 use crate::prices::{Price, Prices, user_side};
 
-/// The size that reads and writes are gathered to, in bytes: copying is most of what such a call costs. A pipe has as much room (pipe(7)).
+/// The size that reads and writes are gathered to, in bytes: copying is most of what such a call costs. A
+/// pipe has as much room (pipe(7)).
 pub const GATHERED: f64 = 65_536.0;
 /// Sizes from which on nothing is gathered any more.
 const LARGE: f64 = 16_384.0;
@@ -49,8 +50,10 @@ pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
     })
 }
 
-/// What is saved by fewer sleeps and wake-ups at pipes through which all goes one way. Who writes what fills a pipe sleeps until it is empty, or who reads until it is full:
-/// one of the two for each 64 KiB, both at the most. Who is woken may take the other's processor, so up to as many switches against its will go as wake-ups do.
+/// What is saved by fewer sleeps and wake-ups at pipes through which all goes one way. Who writes what fills
+/// a pipe sleeps until it is empty, or who reads until it is full: one of the two for each 64 KiB, both at
+/// the most. Who is woken may take the other's processor, so up to as many switches against its will go as
+/// wake-ups do.
 fn waits_saved(bill: &Bill) -> Price {
     let on_pipes = || calls(bill).filter(|(.., file)| *file == FileKind::Pipe);
     if !is_stream(bill, FileKind::Pipe) {

@@ -92,8 +92,8 @@ fn told(change: Change, bill: &Bill) -> WhatIfDocument {
 /// Sleeps and wake-ups of a call from which on somebody waits for what it brings.
 const TURNS: f64 = 0.3;
 
-/// The lines of system calls that move bytes and that nobody waits for: where one end asks and the other answers, calls cannot be gathered. Who waits at a pipe that
-/// goes one way waits for no answer.
+/// The lines of system calls that move bytes and that nobody waits for: where one end asks and the other
+/// answers, calls cannot be gathered. Who waits at a pipe that goes one way waits for no answer.
 fn gatherable(bill: &Bill) -> impl Iterator<Item = (&Line, &str, FileKind)> {
     calls(bill).filter(|(line, call, file)| {
         let waits = line.waits >= TURNS * line.count && !is_stream(bill, *file);
@@ -101,8 +101,8 @@ fn gatherable(bill: &Bill) -> impl Iterator<Item = (&Line, &str, FileKind)> {
     })
 }
 
-/// The share of the time that goes by for which a program has to run for what it sends to itself to wait for nothing else: what comes only now and then cannot be
-/// gathered without being late.
+/// The share of the time that goes by for which a program has to run for what it sends to itself to wait for
+/// nothing else: what comes only now and then cannot be gathered without being late.
 const BUSY: f64 = 0.25;
 
 /// Whether such files are pipes by which a busy program sends itself what goes one way.

@@ -6,7 +6,8 @@ use super::{Change, comes_to, difference, passed, wait_mostly_on};
 use crate::bill::{Bill, Of};
 use crate::prices::{Price, Prices};
 
-/// The least share of its sleeps woken from elsewhere that its own threads end: what else ends them is an interrupt, or another program.
+/// The least share of its sleeps woken from elsewhere that its own threads end: what else ends them is an
+/// interrupt, or another program.
 const ITS_OWN: f64 = 0.1;
 
 /// How alike its sleeps and the wake-ups by others of it are, where it waits for nobody else.
@@ -15,7 +16,8 @@ const OWN: f64 = 0.9;
 pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
     let (same, across, file) = (Placement::Same, Placement::Across, wait_mostly_on(bill));
     let (woke, slept) = (passed(bill, &Of::Wake(across)), passed(bill, &Of::Sleep(across)));
-    // Its own threads have to wake each other: an interrupt, of a disk or a network, does so from wherever it comes.
+    // Its own threads have to wake each other: an interrupt, of a disk or a network, does so from wherever it
+    // comes.
     let its_own = woke + passed(bill, &Of::WakeBusy);
     if bill.evidence.running < 2 || its_own < 1.0 || its_own < ITS_OWN * slept {
         return None;

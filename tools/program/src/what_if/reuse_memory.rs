@@ -5,7 +5,8 @@ use crate::bill::{Bill, Of};
 use crate::prices::{Price, Prices};
 use crate::tried::KEPT;
 
-/// Times that a process gives memory back, or moves the end of its heap, beyond what its start does, from which on memory goes to and fro.
+/// Times that a process gives memory back, or moves the end of its heap, beyond what its start does, from
+/// which on memory goes to and fro.
 const MANY: f64 = 100.0;
 
 pub(super) fn change(bill: &Bill, _: &Prices<'_>) -> Option<Change> {

@@ -1,4 +1,5 @@
-//! Predictions for programs whose counts are made up: for each change one where it speaks, and one where it has nothing to say.
+//! Predictions for programs whose counts are made up: for each change one where it speaks, and one where it
+//! has nothing to say.
 
 use std::time::Duration;
 
@@ -10,7 +11,8 @@ use crate::names::Names;
 use crate::observed::Observed;
 use crate::prices::Prices;
 
-/// Tolls of all there is, in nanoseconds: a call costs 200 and 0.05 a byte; a sleep or a wake-up 1,200, and 4,200 across cores.
+/// Tolls of all there is, in nanoseconds: a call costs 200 and 0.05 a byte; a sleep or a wake-up 1,200, and
+/// 4,200 across cores.
 struct All;
 
 impl TollSource for All {
@@ -94,7 +96,8 @@ fn saves(bill: &BillDocument, name: &str) -> Option<[f64; 3]> {
     Some([one.saves.lo, one.saves.ns, one.saves.hi].map(|ns| ns / bill.ran))
 }
 
-/// `dd if=/dev/zero bs=4k count=400000 | cat`, and as the kernel counts it on one machine: 120 k sleeps, 84 k switches against its will.
+/// `dd if=/dev/zero bs=4k count=400000 | cat`, and as the kernel counts it on one machine: 120 k sleeps, 84 k
+/// switches against its will.
 fn dd_and_cat() -> Vec<Thread> {
     let (zero, null, pipe) = ((FileKind::Zero, 5), (FileKind::Null, 4), (FileKind::Pipe, 99));
     let woke = |calls: Calls, slept, woke| Calls { slept: Some(slept), woke_here: Some(woke), ..calls };
@@ -126,7 +129,7 @@ fn who_asks_and_answers_has_nothing_to_gather() {
     let talk = bill(vec![end(2, 7, 8), end(3, 8, 7)]);
     assert!(saves(&talk, "pipelining").is_some() && saves(&talk, "in-flight").is_some());
     assert_eq!(saves(&talk, "larger-reads"), None);
-    // One that hands on what it reads to another one asks nobody.
+    // A filter hands on what it reads, and asks nobody.
     let first = thread(1, 50, vec![bytes(calls("write", (FileKind::Pipe, 7), 10_000), 1)]);
     let last = thread(4, 50, vec![bytes(calls("read", (FileKind::Pipe, 8), 10_000), 1)]);
     assert_eq!(saves(&bill(vec![first, end(2, 7, 8), last]), "pipelining"), None);
