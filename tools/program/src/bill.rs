@@ -11,6 +11,7 @@ use crate::observed::Observed;
 use crate::prices::{Asked, Price, Prices};
 use crate::rhythm::Rhythm;
 use crate::route::{moves_bytes, tells_ready};
+use crate::what_if::Evidence;
 
 /// A kernel that samples where a processor is does so at least so often (CONFIG_HZ is 250 in Debian's, 100 to 1000 in others).
 const TICK: Duration = Duration::from_millis(4);
@@ -108,6 +109,8 @@ pub struct Bill {
     pub ran: f64,
     /// How long it was watched, in nanoseconds.
     pub watched: f64,
+    /// What the lines no longer have, and predictions need.
+    pub evidence: Evidence,
 }
 
 impl Bill {
@@ -134,7 +137,8 @@ impl Bill {
             }
         }
         let watched = observed.counts.watched.as_secs_f64() * 1e9;
-        Bill { lines, explained, kernel, user, ran, watched }
+        let evidence = Evidence::of(&observed.counts, &threads);
+        Bill { lines, explained, kernel, user, ran, watched, evidence }
     }
 }
 
@@ -146,7 +150,7 @@ pub(crate) fn worth_of(thread: &Thread, all: &[Thread], prices: &Prices<'_>) -> 
 }
 
 /// The call's name; what /proc tells in sum are those that move bytes.
-fn name_of(calls: &Calls) -> &'static str {
+pub(crate) fn name_of(calls: &Calls) -> &'static str {
     named(calls.number)
 }
 

@@ -33,7 +33,7 @@ impl BillDocument {
             title: words::WHAT_IF.into(),
             lead: words::WHAT_IF_LEAD.into(),
             heads: words::WHAT_IF_HEADS.map(String::from).to_vec(),
-            rows: self.what_if.iter().map(|one| self.what_if_cells(one).to_vec()).collect(),
+            rows: self.changes_of_page(),
         };
         let tried = PageTable {
             title: words::TRIED.into(),
@@ -52,5 +52,17 @@ impl BillDocument {
         let tables = [lines, sums, what_if, tried, threads, files];
         let tables: Vec<PageTable> = tables.into_iter().filter(|table| !table.rows.is_empty()).collect();
         plain_page(&format!("The bill of {}", self.program), &facts, &lead, &tables)
+    }
+
+    /// Changes that may be worth it, a row each, and the names of the others in one.
+    fn changes_of_page(&self) -> Vec<Vec<String>> {
+        let worth = self.what_if.iter().filter(|one| self.may_be_worth_it(one));
+        let mut rows: Vec<Vec<String>> = worth.map(|one| self.what_if_cells(one).to_vec()).collect();
+        rows.extend(self.not_worth_it().map(|names| {
+            let mut row = vec![String::new(); words::WHAT_IF_HEADS.len()];
+            row[0] = names;
+            row
+        }));
+        rows
     }
 }

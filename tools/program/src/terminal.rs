@@ -86,14 +86,17 @@ impl BillDocument {
         let mut table = Table::new([Align::Left, Align::Right, Align::Left, Align::Left]);
         let [what, saves, interval, share, _] = WHAT_IF_HEADS;
         table.row([what, saves, interval, share].map(Cell::plain));
-        for one in &self.what_if {
+        let mut is_any = false;
+        for one in self.what_if.iter().filter(|one| self.may_be_worth_it(one)) {
             let [what, saves, interval, share, how] = self.what_if_cells(one);
             table.row([what, saves, interval, share].map(Cell::plain));
-            if self.may_be_worth_it(one) {
-                table.across(2, Cell::plain(how));
-            }
+            table.across(2, Cell::plain(how));
+            is_any = true;
         }
-        format!("\n{WHAT_IF}\n{}", table.render(width))
+        let changes = if is_any { table.render(width) } else { String::new() };
+        let others =
+            self.not_worth_it().map_or(String::new(), |names| format!("{}\n", wrapped(&names, width)));
+        format!("\n{WHAT_IF}\n{changes}{others}")
     }
 
     fn tried(&self, width: Option<usize>) -> String {

@@ -11,6 +11,10 @@ use crate::document::{
 
 /// The longest bar, in characters.
 const BAR: f64 = 16.0;
+/// Failures of a call that are shown: as many at the least, and a larger share of its calls. Every program's
+/// start has a few, of files that it looks for in several places.
+const FAILED: f64 = 10.0;
+const FAILED_SHARE: f64 = 0.01;
 
 pub(crate) const WHAT_IF: &str = "What if";
 pub(crate) const WHAT_IF_LEAD: &str =
@@ -100,7 +104,16 @@ impl BillDocument {
         } else {
             String::new()
         };
-        let name = format!("{}{size}", printable(&line.what));
+        let failed = if line.failed >= FAILED && line.failed > FAILED_SHARE * line.count {
+            let whole = |times: f64| {
+                let each = times / self.count;
+                if each < 1_000.0 && each.fract() == 0.0 { format!("{each}") } else { count(each) }
+            };
+            format!(" · {} failed of {}", whole(line.failed), whole(line.count))
+        } else {
+            String::new()
+        };
+        let name = format!("{}{size}{failed}", printable(&line.what));
         let bar = if line.sum.is_some() { format!("{} {bar}", percent(share)) } else { String::new() };
         let stamped = line
             .inside
@@ -147,7 +160,7 @@ impl BillDocument {
         rows
     }
 
-    /// A change that could be made.
+    /// A change that could be made and may be worth it.
     pub(crate) fn what_if_cells(&self, one: &WhatIfDocument) -> [String; 5] {
         let per = |ns: f64| time(ns / self.count);
         let (mut said, share) =
@@ -160,14 +173,17 @@ impl BillDocument {
             said.push(format!("{} sooner", share(sooner.ns, self.watching.watched_s * 1e9)));
         }
         if !one.is_worth_it {
-            said.push(match (self.may_be_worth_it(one), one.can_be_tried) {
-                (true, true) => "unsure: --try it".into(),
-                (true, false) => "unsure".into(),
-                (false, _) => "not worth it".into(),
-            });
+            said.push(if one.can_be_tried { "unsure: --try it".into() } else { "unsure".into() });
         }
         let interval = format!("[{}, {}]", per(one.saves.lo), per(one.saves.hi));
         [one.what.clone(), per(one.saves.ns), interval, said.join(", "), one.how.clone()]
+    }
+
+    /// The names of those changes that are not worth it; `None` where there are none.
+    pub(crate) fn not_worth_it(&self) -> Option<String> {
+        let names = self.what_if.iter().filter(|one| !self.may_be_worth_it(one));
+        let names: Vec<&str> = names.map(|one| one.name.as_str()).collect();
+        (!names.is_empty()).then(|| format!("not worth it: {}", names.join(", ")))
     }
 
     /// Whether it brings more than a hundredth by the estimate, or may for all that is known of the program's time.

@@ -6,7 +6,7 @@ use super::{Change, calls};
 use crate::bill::Bill;
 use crate::prices::{Price, Prices};
 
-/// Opens in a second from which on it is a habit, and not a program's start.
+/// Opens of what was open before in a second from which on it is a habit, and not a program's start.
 const HABIT: f64 = 50.0;
 
 pub(super) fn change(bill: &Bill, _: &Prices<'_>) -> Option<Change> {
@@ -14,7 +14,9 @@ pub(super) fn change(bill: &Bill, _: &Prices<'_>) -> Option<Change> {
         .filter(|(_, call, _)| call.starts_with("open"))
         .map(|(line, ..)| line.count - line.failed)
         .sum();
-    if opened < HABIT * (bill.watched / 1e9).max(1.0) {
+    // Where each file is opened once, as by who goes through folders, nothing can be kept.
+    let again = opened * bill.evidence.reopened;
+    if again < HABIT * (bill.watched / 1e9).max(1.0) {
         return None;
     }
     let mut saves: Option<Price> = None;
@@ -25,8 +27,8 @@ pub(super) fn change(bill: &Bill, _: &Prices<'_>) -> Option<Change> {
         if (of_a_name || of_a_file)
             && let Some(sum) = line.sum.as_ref().filter(|_| line.count > 0.0)
         {
-            // Not more often than files were opened: other stats are of something else.
-            saves = Some(saves.unwrap_or_default().plus(&sum.times(line.count.min(opened) / line.count)));
+            // Not more often than files were opened again: other stats are of something else.
+            saves = Some(saves.unwrap_or_default().plus(&sum.times(line.count.min(again) / line.count)));
         }
     }
     let all = saves?;

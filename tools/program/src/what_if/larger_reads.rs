@@ -1,12 +1,15 @@
 //! Fewer and larger reads and writes of the same bytes.
 
+use tollway_core::Placement;
 use tollway_report::number::count;
+use tollway_watch::FileKind;
 
-use super::{Change, difference, gatherable};
-use crate::bill::Bill;
-use crate::prices::{Price, Prices};
+use super::{Change, calls, comes_to, difference, gatherable, is_read, is_stream, passed};
+use crate::bill::{Bill, Of};
+use crate::prices::{Price, Prices, user_side};
 
-/// The size that reads and writes are gathered to, in bytes: copying is most of what such a call costs.
+/// The size that reads and writes are gathered to, in bytes: copying is most of what such a call costs. A
+/// pipe has as much room (pipe(7)).
 pub const GATHERED: f64 = 65_536.0;
 /// Sizes from which on nothing is gathered any more.
 const LARGE: f64 = 16_384.0;
@@ -20,7 +23,9 @@ pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
         if done < 1.0 || !(1.0..LARGE).contains(&size) {
             continue;
         }
-        let fewer = (line.bytes / GATHERED).ceil();
+        // A file that is small is read by one call at the least.
+        let left = bill.evidence.left.get(&(call.to_string(), file)).copied().unwrap_or(1.0);
+        let fewer = (left * done).max((line.bytes / GATHERED).ceil());
         let (Some(now), Some(then)) =
             (prices.call(call, file, size, true), prices.call(call, file, line.bytes / fewer, true))
         else {
@@ -33,12 +38,52 @@ pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
         saves = Some(saves.unwrap_or_default().plus(&saved));
         (before, after) = (before + done, after + fewer);
     }
+    // A call that is not made costs nothing in user mode either.
+    let user = prices.of(&user_side()).unwrap_or_default().times(before - after);
     Some(Change {
         name: "larger-reads",
         what: format!("reads and writes of 64 KiB: {} calls instead of {}", count(after), count(before)),
-        how: "buffer in the program (BufReader, setvbuf, readv and writev)".into(),
+        how: "buffer in the program (BufReader, setvbuf, readv and writev; bs=64k of dd)".into(),
         can_be_tried: false,
-        saves: saves?,
+        saves: saves?.plus(&user).plus(&waits_saved(bill)),
         sooner: None,
     })
+}
+
+/// What is saved by fewer sleeps and wake-ups at pipes through which all goes one way. Who writes what fills
+/// a pipe sleeps until it is empty, or who reads until it is full: one of the two for each 64 KiB, both at
+/// the most. Who is woken may take the other's processor, so up to as many switches against its will go as
+/// wake-ups do.
+fn waits_saved(bill: &Bill) -> Price {
+    let on_pipes = || calls(bill).filter(|(.., file)| *file == FileKind::Pipe);
+    if !is_stream(bill, FileKind::Pipe) {
+        return Price::default();
+    }
+    let moved = |reads: bool| -> f64 {
+        on_pipes().filter(|(_, call, _)| is_read(call) == reads).map(|(line, ..)| line.bytes).sum()
+    };
+    let transfers = (moved(false).max(moved(true)) / GATHERED).ceil();
+    let waits: f64 = on_pipes().map(|(line, ..)| line.waits).sum();
+    // How many of its waits are at pipes.
+    let all: f64 = calls(bill).map(|(line, ..)| line.waits).sum();
+    let (sleeping, waking) = (
+        [Of::Sleep(Placement::Same), Of::Sleep(Placement::Across), Of::AnySleep],
+        [Of::Wake(Placement::Same), Of::Wake(Placement::Across), Of::WakeBusy],
+    );
+    let mut saves = Price::default();
+    let mut woken = 0.0;
+    for kinds in [sleeping, waking] {
+        let often = kinds.iter().map(|of| passed(bill, of)).sum::<f64>() * waits / all.max(1.0);
+        let sum = kinds.iter().fold(Price::default(), |sum, of| sum.plus(&comes_to(bill, of)));
+        let sum = sum.times(waits / all.max(1.0));
+        let part = |left: f64| (1.0 - left * transfers / often.max(1.0)).max(0.0);
+        let saved = Price { ns: sum.ns * part(1.0), lo: sum.lo * part(2.0), hi: sum.hi * part(1.0), ..sum };
+        saves = saves.plus(&saved);
+        woken = often * part(1.0);
+    }
+    let taken = passed(bill, &Of::Preemption);
+    let switches = comes_to(bill, &Of::Preemption).times((woken.min(taken) / taken.max(1.0)).min(1.0));
+    // As many are left as wake-ups are.
+    let left = (1.0 - transfers / taken.max(1.0)).max(0.0);
+    saves.plus(&Price { ns: switches.ns * left, lo: 0.0, ..switches })
 }

@@ -5,7 +5,10 @@
 
 mod batch_class;
 mod batches;
+mod channels;
 mod clock;
+mod evidence;
+mod fewer_processes;
 mod fewer_syncs;
 mod huge_pages;
 mod in_flight;
@@ -15,7 +18,10 @@ mod one_core;
 mod pipelining;
 mod processor_limit;
 mod reuse_memory;
+#[cfg(test)]
+mod tests;
 
+pub use evidence::Evidence;
 use tollway_core::Placement;
 use tollway_watch::FileKind;
 
@@ -46,7 +52,7 @@ pub struct Change {
 
 /// Every change that applies, the dearest first.
 pub fn all(bill: &Bill, prices: &Prices<'_>) -> Vec<WhatIfDocument> {
-    let ways: [fn(&Bill, &Prices<'_>) -> Option<Change>; 12] = [
+    let ways: [fn(&Bill, &Prices<'_>) -> Option<Change>; 13] = [
         one_core::change,
         larger_reads::change,
         batches::change,
@@ -59,6 +65,7 @@ pub fn all(bill: &Bill, prices: &Prices<'_>) -> Vec<WhatIfDocument> {
         processor_limit::change,
         kept_open::change,
         fewer_syncs::change,
+        fewer_processes::change,
     ];
     let mut changes: Vec<Change> = ways.iter().filter_map(|way| way(bill, prices)).collect();
     let worth =
@@ -85,31 +92,30 @@ fn told(change: Change, bill: &Bill) -> WhatIfDocument {
 /// Sleeps and wake-ups of a call from which on somebody waits for what it brings.
 const TURNS: f64 = 0.3;
 
-/// The lines of system calls that move bytes and that nobody waits for: where one end asks and the other answers, calls cannot be gathered.
+/// The lines of system calls that move bytes and that nobody waits for: where one end asks and the other
+/// answers, calls cannot be gathered. Who waits at a pipe that goes one way waits for no answer.
 fn gatherable(bill: &Bill) -> impl Iterator<Item = (&Line, &str, FileKind)> {
     calls(bill).filter(|(line, call, file)| {
-        moves_bytes(call) && line.waits < TURNS * line.count && !talks(bill, *file)
+        let waits = line.waits >= TURNS * line.count && !is_stream(bill, *file);
+        moves_bytes(call) && !waits && !talks(bill, *file)
     })
+}
+
+/// The share of the time that goes by for which a program has to run for what it sends to itself to wait for
+/// nothing else: what comes only now and then cannot be gathered without being late.
+const BUSY: f64 = 0.25;
+
+/// Whether such files are pipes by which a busy program sends itself what goes one way.
+fn is_stream(bill: &Bill, file: FileKind) -> bool {
+    file == FileKind::Pipe && bill.evidence.channels.has_streams && bill.ran > BUSY * bill.watched
 }
 
 /// The least share of calls on which anybody sleeps or is woken, where two talk: a program that reads what it wrote itself waits for nobody.
 const WAITED: f64 = 0.01;
 
-/// Whether one end asks and the other answers on such files: it is a channel, there are about as many reads as writes, and somebody waits.
+/// Whether one end asks and the other answers on such files.
 fn talks(bill: &Bill, file: FileKind) -> bool {
-    let is_channel =
-        matches!(file, FileKind::Tcp | FileKind::Udp | FileKind::Unix | FileKind::Socket | FileKind::Pipe);
-    let moved = |reads: bool| -> f64 {
-        let of =
-            calls(bill).filter(|(_, call, on)| *on == file && moves_bytes(call) && is_read(call) == reads);
-        of.map(|(line, ..)| line.count - line.failed).sum()
-    };
-    let (reads, writes) = (moved(true), moved(false));
-    let waits: f64 = calls(bill)
-        .filter(|(_, call, on)| *on == file || waits_for_several(call))
-        .map(|(line, ..)| line.waits)
-        .sum();
-    is_channel && reads.min(writes) > TURNS * reads.max(writes) && waits > WAITED * (reads + writes)
+    bill.evidence.channels.talk_by(file)
 }
 
 /// Messages between ends of which one asks and the other answers.

@@ -1,23 +1,30 @@
 //! Memory that malloc keeps instead of giving it back and asking again.
 
-use super::{Change, calls, comes_to};
+use super::{Change, calls, comes_to, passed};
 use crate::bill::{Bill, Of};
 use crate::prices::{Price, Prices};
 use crate::tried::KEPT;
 
+/// Times that a process gives memory back, or moves the end of its heap, beyond what its start does, from
+/// which on memory goes to and fro.
+const MANY: f64 = 100.0;
+
 pub(super) fn change(bill: &Bill, _: &Prices<'_>) -> Option<Change> {
-    let asks = |name: &str| {
-        calls(bill).filter(|(_, call, _)| *call == name).map(|(line, ..)| line.count).sum::<f64>()
-    };
-    let given_back = asks("munmap") + asks("madvise") + asks("brk");
-    // Every program maps its libraries; what goes to and fro is more than that.
-    if given_back < 100.0 {
+    // A process that maps its libraries and ends has no memory to keep, however many there are of it.
+    let heaps: Vec<_> = bill.evidence.heaps.iter().filter(|heap| heap.given_back >= MANY).collect();
+    if heaps.is_empty() {
         return None;
     }
     let moves_memory = |call: &str| matches!(call, "munmap" | "madvise" | "mmap" | "brk");
-    let called =
-        calls(bill).filter(|(_, call, _)| moves_memory(call)).filter_map(|(line, ..)| line.sum.as_ref());
-    let all = called.fold(comes_to(bill, &Of::Fault), |all, one| all.plus(one));
+    let lines = || calls(bill).filter(|(_, call, _)| moves_memory(call));
+    let often: f64 = lines().map(|(line, ..)| line.count).sum();
+    let share = |of: f64, all: f64| (of / all.max(1.0)).min(1.0);
+    let called = lines().filter_map(|(line, ..)| line.sum.as_ref());
+    let called = called.fold(Price::default(), |all, one| all.plus(one));
+    let called = called.times(share(heaps.iter().map(|heap| heap.calls).sum(), often));
+    let faults: f64 = heaps.iter().map(|heap| heap.faults).sum();
+    let faults = comes_to(bill, &Of::Fault).times(share(faults, passed(bill, &Of::Fault)));
+    let all = called.plus(&faults);
     // How much of it is malloc's is not known.
     let saves = Price { ns: all.ns / 2.0, lo: 0.0, ..all };
     Some(Change {

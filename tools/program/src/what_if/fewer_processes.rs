@@ -1,0 +1,49 @@
+//! Short processes that are not started.
+
+use tollway_report::number::count;
+
+use super::evidence::FORKS;
+use super::{Change, calls};
+use crate::bill::Bill;
+use crate::prices::{Price, Prices};
+
+/// Short processes in a second from which on they are a habit: at 1 ms each (`evidence.rs`) these take three
+/// hundredths of a processor.
+const MANY: f64 = 30.0;
+
+pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
+    let short = bill.evidence.short;
+    if short.processes < MANY * (bill.watched / 1e9).max(1.0) {
+        return None;
+    }
+    // Who starts them and waits for them: as the calls were stamped, as many as there are short processes.
+    let mut started = 0.0;
+    for (names, most) in [(&FORKS[..], 1.0), (&["wait4", "waitid"][..], 2.0)] {
+        let of = || calls(bill).filter(|(_, call, _)| names.contains(call));
+        let often: f64 = of().map(|(line, ..)| line.count).sum();
+        let inside: f64 = of().filter_map(|(line, ..)| line.inside).sum();
+        // A shell asks once for each, and once whether there is another.
+        started += inside * (most * short.processes / often.max(1.0)).min(1.0);
+    }
+    let faults = prices.fault()?.times(short.faults);
+    if short.inside <= 0.0 {
+        // Nothing was stamped.
+        return None;
+    }
+    // All that they did but for their own calls and faults may be work that has to be done all the same: the
+    // least is that they begin and end for nothing, the most is all their processor time. Stamped time and
+    // faults are no more than that.
+    let most = (started + short.ran).min(bill.ran);
+    let begin_and_end = |faults: f64| (started + short.inside + faults).min(most);
+    let (lo, least) = (begin_and_end(faults.lo), begin_and_end(faults.ns));
+    Some(Change {
+        name: "fewer-processes",
+        what: format!("{} short processes that are not started", count(short.processes)),
+        how: "what the shell has built in instead of /bin/true, test, expr, cat; one process for many names \
+              (xargs -n 100, find -exec … +); a worker that lives on"
+            .into(),
+        can_be_tried: false,
+        saves: Price { ns: f64::midpoint(least, most), lo, hi: most, ..faults },
+        sooner: None,
+    })
+}

@@ -1,0 +1,238 @@
+//! Predictions for programs whose counts are made up: for each change one where it speaks, and one where it
+//! has nothing to say.
+
+use std::time::Duration;
+
+use tollway_core::{Crossing, Placement, Toll, TollKey, TollSource};
+use tollway_watch::{Calls, Counts, File, FileKind, Moments, Thread, numbers};
+
+use crate::document::BillDocument;
+use crate::names::Names;
+use crate::observed::Observed;
+use crate::prices::Prices;
+
+/// Tolls of all there is, in nanoseconds: a call costs 200 and 0.05 a byte; a sleep or a wake-up 1,200, and
+/// 4,200 across cores.
+struct All;
+
+impl TollSource for All {
+    fn toll(&self, key: &TollKey) -> Option<Toll> {
+        let ns = match (key.crossing, key.kind.as_deref()) {
+            (_, Some("user-side" | "shared-descriptors")) => 10.0,
+            (Crossing::WakeUp | Crossing::Sleep | Crossing::HandOver, _) => match key.placement {
+                Some(Placement::Across) => 4_200.0,
+                _ => 1_200.0,
+            },
+            (Crossing::MinorFault, _) => 1_000.0,
+            _ => 200.0 + 0.05 * key.size.unwrap_or(0) as f64,
+        };
+        let (lo, hi) = (0.95 * ns, 1.05 * ns);
+        let key = key.clone();
+        Some(Toll { key, median: ns, lo, hi, work: ns, work_lo: lo, work_hi: hi, hz: 1e9, run: 1 })
+    }
+}
+
+/// A call on a file of this kind and number.
+fn calls(name: &str, (kind, inode): (FileKind, u64), count: u64) -> Calls {
+    let number = (0..500).find(|number| numbers::name(*number) == Some(name)).expect(name);
+    let inside = Some(Duration::from_nanos(300 * count));
+    Calls {
+        number,
+        file: File { kind, inode, device: 0 },
+        count,
+        failed: Some(0),
+        inside,
+        ..Calls::default()
+    }
+}
+
+const NO_FILE: (FileKind, u64) = (FileKind::None, 0);
+
+fn bytes(calls: Calls, each: u64) -> Calls {
+    Calls { results: Some(each * calls.count), ..calls }
+}
+
+fn thread(process: u32, ms: u64, calls: Vec<Calls>) -> Thread {
+    let ran = Some(Duration::from_millis(ms));
+    Thread { number: process, process, calls, ran, ..Thread::default() }
+}
+
+fn sleeping(thread: Thread, voluntary: u64, involuntary: u64, (here, across): (u64, u64)) -> Thread {
+    let moments = Moments {
+        voluntary: Some(voluntary),
+        involuntary: Some(involuntary),
+        woken_here: Some(here),
+        woken_across: Some(across),
+        ..thread.moments
+    };
+    Thread { moments, ..thread }
+}
+
+fn faulting(thread: Thread, minor: u64) -> Thread {
+    Thread { moments: Moments { minor: Some(minor), ..thread.moments }, ..thread }
+}
+
+/// The bill of a program that was watched for a second.
+fn bill(threads: Vec<Thread>) -> BillDocument {
+    let watched = Duration::from_secs(1);
+    let observed = Observed {
+        title: "made up".into(),
+        counts: Counts { threads, watched, counted: watched, ..Counts::default() },
+        by: "nobody",
+        unseen: Vec::new(),
+        disturbs: false,
+        cost: None,
+        steal: None,
+        there_and_back: None,
+        ended: None,
+        names: Names::default(),
+    };
+    BillDocument::of(&observed, &Prices(&All), None).unwrap()
+}
+
+/// What a change saves, as a share of processor time, with its interval.
+fn saves(bill: &BillDocument, name: &str) -> Option<[f64; 3]> {
+    let one = bill.what_if.iter().find(|one| one.name == name)?;
+    Some([one.saves.lo, one.saves.ns, one.saves.hi].map(|ns| ns / bill.ran))
+}
+
+/// `dd if=/dev/zero bs=4k count=400000 | cat`, and as the kernel counts it on one machine: 120 k sleeps, 84 k
+/// switches against its will.
+fn dd_and_cat() -> Vec<Thread> {
+    let (zero, null, pipe) = ((FileKind::Zero, 5), (FileKind::Null, 4), (FileKind::Pipe, 99));
+    let woke = |calls: Calls, slept, woke| Calls { slept: Some(slept), woke_here: Some(woke), ..calls };
+    let writes = woke(bytes(calls("write", pipe, 400_000), 4096), 60_000, 60_000);
+    let reads = woke(bytes(calls("read", pipe, 130_000), 12_603), 60_000, 60_000);
+    let dd = thread(2, 430, vec![bytes(calls("read", zero, 400_000), 4096), writes]);
+    let cat = thread(3, 430, vec![reads, bytes(calls("write", null, 130_000), 12_603)]);
+    vec![sleeping(dd, 60_000, 42_000, (60_000, 0)), sleeping(cat, 60_000, 42_000, (60_000, 0))]
+}
+
+#[test]
+fn what_goes_one_way_through_a_pipe_is_gathered_with_its_sleeps_and_wake_ups() {
+    let bill = bill(dd_and_cat());
+    let [lo, ns, hi] = saves(&bill, "larger-reads").unwrap();
+    assert!(ns > 0.35 && lo > 0.2 && lo < ns && ns < hi, "[{lo}, {ns}, {hi}]");
+    assert_eq!(saves(&bill, "pipelining"), None, "nobody asks");
+    assert_eq!(saves(&bill, "in-flight"), None);
+}
+
+/// Two who ask and answer by two pipes: each waits for what the other says.
+#[test]
+fn who_asks_and_answers_has_nothing_to_gather() {
+    let end = |process, read, write| {
+        let waits = |calls: Calls| Calls { slept: Some(10_000), woke_here: Some(10_000), ..calls };
+        let reads = waits(bytes(calls("read", (FileKind::Pipe, read), 10_000), 1));
+        let writes = bytes(calls("write", (FileKind::Pipe, write), 10_000), 1);
+        sleeping(thread(process, 50, vec![reads, writes]), 10_000, 0, (10_000, 0))
+    };
+    let talk = bill(vec![end(2, 7, 8), end(3, 8, 7)]);
+    assert!(saves(&talk, "pipelining").is_some() && saves(&talk, "in-flight").is_some());
+    assert_eq!(saves(&talk, "larger-reads"), None);
+    // A filter hands on what it reads, and asks nobody.
+    let first = thread(1, 50, vec![bytes(calls("write", (FileKind::Pipe, 7), 10_000), 1)]);
+    let last = thread(4, 50, vec![bytes(calls("read", (FileKind::Pipe, 8), 10_000), 1)]);
+    assert_eq!(saves(&bill(vec![first, end(2, 7, 8), last]), "pipelining"), None);
+}
+
+#[test]
+fn small_files_are_read_by_one_call_each() {
+    let read = |inode| bytes(calls("read", (FileKind::Regular, inode), 2), 3_000);
+    let tar = bill(vec![thread(2, 100, (1..2_000).map(read).collect())]);
+    assert_eq!(saves(&tar, "larger-reads"), None);
+    let one = bytes(calls("read", (FileKind::Regular, 1), 4_000), 512);
+    assert!(saves(&bill(vec![thread(2, 10, vec![one])]), "larger-reads").unwrap()[0] > 0.01);
+}
+
+#[test]
+fn only_what_is_opened_again_can_stay_open() {
+    let opens = calls("openat", NO_FILE, 10_000);
+    let close = |inode, count| calls("close", (FileKind::Regular, inode), count);
+    let server = bill(vec![thread(2, 100, vec![opens.clone(), close(1, 9_000), close(2, 1_000)])]);
+    assert!(saves(&server, "kept-open").unwrap()[0] > 0.01);
+    let each = (1..=10_000).map(|inode| close(inode, 1));
+    let goes_through = bill(vec![thread(2, 100, std::iter::once(opens).chain(each).collect())]);
+    assert_eq!(saves(&goes_through, "kept-open"), None);
+    // Many processes that open one library each cannot share it.
+    let one = |process| thread(process, 1, vec![calls("openat", NO_FILE, 1), close(1, 1)]);
+    assert_eq!(saves(&bill((2..2_000).map(one).collect()), "kept-open"), None);
+}
+
+#[test]
+fn only_threads_that_wake_each_other_belong_on_one_core() {
+    let end = |process, wakes| {
+        let wait = Calls { woke_across: Some(wakes), ..calls("futex", NO_FILE, 20_000) };
+        sleeping(thread(process, 200, vec![wait]), 10_000, 0, (0, 10_000))
+    };
+    assert!(saves(&bill(vec![end(2, 10_000), end(3, 10_000)]), "one-core").unwrap()[0] > 0.01);
+    // A disk's interrupts wake it.
+    assert_eq!(saves(&bill(vec![end(2, 0)]), "one-core"), None);
+    assert_eq!(saves(&bill(vec![end(2, 0), end(3, 0)]), "one-core"), None);
+    assert_eq!(saves(&bill(vec![end(2, 5)]), "one-core"), None, "there is one thread");
+}
+
+/// A shell that starts a thousand short processes, each with the faults and the calls of its start.
+fn shell() -> Vec<Thread> {
+    let starts = thread(1, 60, vec![calls("vfork", NO_FILE, 1_000), calls("wait4", NO_FILE, 2_000)]);
+    let one = |process| {
+        let execve = Calls { inside: Some(Duration::from_micros(80)), ..calls("execve", NO_FILE, 1) };
+        let asks = ["mmap", "brk", "munmap", "exit_group"].map(|name| calls(name, NO_FILE, 1));
+        let all = std::iter::once(execve).chain(asks).collect();
+        let ran = Some(Duration::from_micros(500));
+        faulting(Thread { ran, ..thread(process, 0, all) }, 50)
+    };
+    std::iter::once(starts).chain((2..1_002).map(one)).collect()
+}
+
+#[test]
+fn faults_of_starting_programs_are_no_heap() {
+    let shell = bill(shell());
+    assert_eq!(saves(&shell, "huge-pages"), None);
+    assert_eq!(saves(&shell, "reuse-memory"), None);
+    let memory = ["mmap", "munmap"].map(|name| calls(name, NO_FILE, 5_000));
+    let heap = bill(vec![faulting(thread(1, 200, memory.to_vec()), 50_000)]);
+    assert!(saves(&heap, "huge-pages").unwrap()[1] > 0.01);
+    assert!(saves(&heap, "reuse-memory").unwrap()[1] > 0.01);
+    // Memory that is used once is taken from huge pages with less faults, but not given back.
+    let once = bill(vec![faulting(thread(1, 200, vec![calls("mmap", NO_FILE, 20)]), 50_000)]);
+    assert!(saves(&once, "huge-pages").is_some() && saves(&once, "reuse-memory").is_none());
+}
+
+#[test]
+fn short_processes_need_not_be_started() {
+    let shell = bill(shell());
+    let [lo, ns, hi] = saves(&shell, "fewer-processes").unwrap();
+    assert!((0.2..0.35).contains(&lo) && ns > 0.5 && hi < 0.95, "[{lo}, {ns}, {hi}]");
+    // Workers that mostly sleep were not begun meanwhile.
+    let worker = |process| thread(process, 1, vec![calls("read", (FileKind::Tcp, 1), 10)]);
+    assert_eq!(saves(&bill((1..200).map(worker).collect()), "fewer-processes"), None);
+    // A compiler's processes have something to do.
+    let starts = thread(1, 60, vec![calls("vfork", NO_FILE, 100), calls("wait4", NO_FILE, 100)]);
+    let compiler = |process| thread(process, 80, vec![calls("execve", NO_FILE, 1)]);
+    let make = std::iter::once(starts).chain((2..102).map(compiler)).collect();
+    assert_eq!(saves(&bill(make), "fewer-processes"), None);
+}
+
+#[test]
+fn what_is_not_worth_it_is_one_line() {
+    let mut bill = bill(dd_and_cat());
+    bill.what_if.iter_mut().for_each(|one| {
+        (one.saves.ns, one.saves.lo, one.is_worth_it) = (0.08, 0.0, false);
+    });
+    assert!(bill.what_if.len() > 1, "{:?}", bill.what_if);
+    let names: Vec<&str> = bill.what_if.iter().map(|one| one.name.as_str()).collect();
+    let said = format!("not worth it: {}", names.join(", "));
+    let text = bill.to_text(None);
+    assert!(text.contains(&format!("\nWhat if\n{said}\n")), "{text}");
+    assert!(bill.page().unwrap().contains(&said));
+}
+
+#[test]
+fn failures_that_are_many_are_shown() {
+    let failed = |failed| {
+        let opens = Calls { failed: Some(failed), ..calls("openat", NO_FILE, 300) };
+        bill(vec![thread(2, 1, vec![opens])]).to_text(None)
+    };
+    assert!(failed(45).contains("openat · 45 failed of 300 "), "{}", failed(45));
+    assert!(!failed(9).contains("failed"), "{}", failed(9));
+}
