@@ -15,7 +15,7 @@ use tollway_core::{Error, Result};
 use tollway_host::samplers::thread_time::thread as ran;
 
 use super::Kernel;
-use crate::living::life_of;
+use crate::living::{clock_of, life_of};
 
 /// Calls in one go, and goes with the programs and without: the fastest of each counts, so that an interrupt does not, nor caches that another program has used.
 const CALLS: u32 = 400;
@@ -141,6 +141,7 @@ impl Partner {
     fn ran(&self) -> Result<Duration> {
         let life = life_of(self.number, process::id());
         life.map(|life| life.ran)
+            .or_else(|| clock_of(self.number))
             .ok_or_else(|| Error::system("measuring what watching costs", "its second thread is gone"))
     }
 }

@@ -5,7 +5,6 @@
 //! what a program does in a rhythm is met as often as it happens.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
@@ -18,7 +17,7 @@ use super::harvest::{Call, Seen};
 use super::kind::file_of;
 use super::layout::{call, thread};
 use crate::counts::{Calls, Counts, Moments, Thread};
-use crate::living::{Life, life_of, threads_of};
+use crate::living::{Life, has_own_proc, life_of, threads_of};
 use crate::numbers;
 use crate::start::started;
 
@@ -53,7 +52,7 @@ pub struct Watch {
     cost_before: Duration,
     cost_of_ended: Duration,
     lot: u64,
-    /// What threads had done when they were first watched.
+    /// What threads had done when they were first watched, and what is known of those that live, by their slots: an exec may give one the number of another.
     earlier: BTreeMap<u32, Life>,
     living: BTreeMap<u32, Seen>,
     ended: BTreeMap<(u32, String), Thread>,
@@ -116,8 +115,8 @@ impl Watch {
     pub fn start(&mut self, command: &mut Command) -> Result<Child> {
         self.count()?;
         started(command, |process| {
-            self.earlier.insert(process, life_of(process, process).unwrap_or_default());
-            self.kernel.add(process, process)?;
+            let earlier = life_of(process, process).unwrap_or_default();
+            self.add(vec![((process, process), earlier)])?;
             // It came to its first instruction by a call whose end came before anybody watched.
             self.kernel.count_one(process, libc::SYS_execve as u16)
         })
@@ -128,6 +127,7 @@ impl Watch {
     /// # Errors
     /// There is none of that number, or too many threads.
     pub fn attach(&mut self, process: u32) -> Result<()> {
+        has_own_proc(process).map_err(Error::Missing)?;
         // Twice, as it may begin threads between.
         for _ in 0..2 {
             let threads = threads_of(process, self.children);
@@ -138,17 +138,22 @@ impl Watch {
                     "`ps -e` lists those that run",
                 )));
             }
-            for (thread, process) in threads {
-                if let Entry::Vacant(place) = self.earlier.entry(thread)
-                    && let Some(life) = life_of(thread, process)
-                {
-                    place.insert(life);
-                    self.kernel.add(thread, process)?;
-                }
-            }
+            let lives = threads.into_iter().filter_map(|one| Some((one, life_of(one.0, one.1)?)));
+            self.add(lives.collect())?;
         }
         self.count()?;
         self.kernel.look_again()
+    }
+
+    /// Watches threads, with what they had done before; not those of which this is known already.
+    fn add(&mut self, threads: Vec<((u32, u32), Life)>) -> Result<()> {
+        let (numbers, lives): (Vec<_>, Vec<_>) = threads.into_iter().unzip();
+        for (slot, life) in self.kernel.add_all(&numbers)?.into_iter().zip(lives) {
+            if let Some(slot) = slot {
+                self.earlier.entry(slot).or_insert(life);
+            }
+        }
+        Ok(())
     }
 
     /// The processes that are watched.
@@ -279,21 +284,21 @@ impl Watch {
     fn collect(&mut self) -> Result<()> {
         self.living.clear();
         for seen in self.kernel.harvest()? {
-            let (number, process) = seen.numbers();
+            let process = seen.numbers().1;
             if seen.is_gone() {
-                let earlier = self.earlier.remove(&number).unwrap_or_default();
+                let earlier = self.earlier.remove(&seen.slot()).unwrap_or_default();
                 let last = last_of(&seen);
                 self.clocks.ended(process, last.ran);
                 self.cost_of_ended += self.cost_of(&seen);
                 let ended = told(&seen, &last, &earlier);
                 self.ended_known += Known::of(&seen, &last, &earlier);
                 let same = self.ended.entry((process, ended.name.clone())).or_default();
-                same.number = if same.name.is_empty() { number } else { 0 };
+                same.number = if same.name.is_empty() { seen.first_number() } else { 0 };
                 same.process = process;
                 same.name.clone_from(&ended.name);
                 same.add(&ended);
             } else {
-                self.living.insert(number, seen);
+                self.living.insert(seen.slot(), seen);
             }
         }
         Ok(())
@@ -332,10 +337,11 @@ impl Watch {
     fn stand(&self) -> Stand {
         let mut known = self.ended_known;
         let mut threads: Vec<Thread> = self.ended.values().cloned().collect();
-        for (number, seen) in &self.living {
-            let earlier = self.earlier.get(number).cloned().unwrap_or_default();
+        for (slot, seen) in &self.living {
+            let earlier = self.earlier.get(slot).cloned().unwrap_or_default();
+            let (number, process) = seen.numbers();
             let life = match seen.word(thread::DIED) {
-                0 => life_of(*number, seen.numbers().1).unwrap_or_else(|| earlier.clone()),
+                0 => life_of(number, process).unwrap_or_else(|| earlier.clone()),
                 _ => last_of(seen),
             };
             known += Known::of(seen, &life, &earlier);
@@ -413,7 +419,7 @@ fn last_of(seen: &Seen) -> Life {
 /// A thread as it is told, of what was seen of it, what it did in its life and what of that before it was watched.
 fn told(seen: &Seen, life: &Life, earlier: &Life) -> Thread {
     let word = |at: i16| Some(seen.word(at));
-    let (number, process) = seen.numbers();
+    let (number, process) = (seen.first_number(), seen.numbers().1);
     let moments = Moments {
         voluntary: Some(life.voluntary.saturating_sub(earlier.voluntary)),
         involuntary: Some(life.involuntary.saturating_sub(earlier.involuntary)),
