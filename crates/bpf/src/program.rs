@@ -18,15 +18,18 @@ pub enum ProgramKind {
     Xdp = 6,
     /// Tracepoints, with the arguments as the kernel has them: an array of words of 64 bits.
     RawTracepoint = 17,
-    /// Functions of the kernel, of which those are used here that it has for programs to iterate: see [`Program::over_tasks`].
+    /// Functions of the kernel, of which those are used here that it has for programs to iterate: see
+    /// [`Program::over_tasks`].
     Tracing = 26,
 }
 
-/// `BPF_XDP`, where an XDP program is attached, and `BPF_TRACE_ITER`, where an iterator is (`enum bpf_attach_type`).
+/// `BPF_XDP`, where an XDP program is attached, and `BPF_TRACE_ITER`, where an iterator is (`enum
+/// bpf_attach_type`).
 const ATTACH_XDP: u64 = 37;
 const ATTACH_ITERATOR: u32 = 28;
 
-/// Words of the attributes of BPF_PROG_LOAD that are used, and which of them have in their high halves `expected_attach_type` and `attach_btf_id`.
+/// Words of the attributes of BPF_PROG_LOAD that are used, and which of them have in their high halves
+/// `expected_attach_type` and `attach_btf_id`.
 const LOADED: usize = 14;
 const ATTACHED_AT: usize = 8;
 const ATTACHED_TO: usize = 13;
@@ -63,9 +66,10 @@ impl Program {
         Program::load_for(kind, words, 0, 0)
     }
 
-    /// One that is run for each task of this process' PID namespace when [`run_over_tasks`](Program::run_over_tasks) asks for it. Its argument leads to two addresses: of
-    /// what the iterator has of itself, whose first 8 bytes are the address of the file to [`Write`](crate::assembler::Helper::Write) to, and of the task, which is
-    /// 0 at the end.
+    /// One that is run for each task of this process' PID namespace when
+    /// [`run_over_tasks`](Program::run_over_tasks) asks for it. Its argument leads to two addresses: of what
+    /// the iterator has of itself, whose first 8 bytes are the address of the file to
+    /// [`Write`](crate::assembler::Helper::Write) to, and of the task, which is 0 at the end.
     ///
     /// # Errors
     /// As [`load`](Program::load), or the kernel has no such iterator.

@@ -62,7 +62,8 @@ pub(crate) fn life_of(thread: u32, process: u32) -> Option<Life> {
     })
 }
 
-/// Whether the numbers that /proc has are those of this process' PID namespace: it may be mounted for another one, and tell of others under the same numbers.
+/// Whether the numbers that /proc has are those of this process' PID namespace: it may be mounted for another
+/// one, and tell of others under the same numbers.
 pub fn is_proc_own() -> bool {
     let own = std::fs::read_link("/proc/self").ok();
     own.is_some_and(|own| own.to_str() == Some(std::process::id().to_string().as_str()))
@@ -72,7 +73,7 @@ pub fn is_proc_own() -> bool {
 ///
 /// # Errors
 /// [`Missing`] with what is to be done.
-pub(crate) fn has_own_proc(process: u32) -> Result<(), Missing> {
+pub fn has_own_proc(process: u32) -> Result<(), Missing> {
     if is_proc_own() {
         return Ok(());
     }
@@ -83,8 +84,8 @@ pub(crate) fn has_own_proc(process: u32) -> Result<(), Missing> {
     ))
 }
 
-/// The processor time of a thread of this process, without /proc: by the clock of its number (include/linux/posix-timers_types.h, CPUCLOCK_PERTHREAD and
-/// CPUCLOCK_SCHED).
+/// The processor time of a thread of this process, without /proc: by the clock of its number
+/// (include/linux/posix-timers_types.h, CPUCLOCK_PERTHREAD and CPUCLOCK_SCHED).
 pub(crate) fn clock_of(thread: u32) -> Option<Duration> {
     let clock = !thread.cast_signed() << 3 | 4 | 2;
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

@@ -1,4 +1,5 @@
-//! What a program did before another thread than its first called exec is counted, and what it does from then on.
+//! What a program did before another thread than its first called exec is counted, and what it does from then
+//! on.
 //!
 //! `TOLLWAY_TIMES` says how often that is tried: ten times where nothing is said.
 

@@ -8,10 +8,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use tollway_core::{Error, Missing, Result};
-use tollway_watch::Counts;
 use tollway_watch::kernel::{Cost, Watch};
 use tollway_watch::proc::{self, Proc};
 use tollway_watch::traced::{self, Traced};
+use tollway_watch::{Counts, has_own_proc};
 
 use crate::args::{By, Program};
 
@@ -241,6 +241,7 @@ const KERNEL_THREAD: u32 = 0x0020_0000;
 
 /// Who makes no system calls has no bill.
 pub(crate) fn can_be_watched(number: u32) -> Result<()> {
+    has_own_proc(number).map_err(Error::Missing)?;
     let Some(stat) = i32::try_from(number).ok().and_then(|pid| Process::new(pid).ok()?.stat().ok()) else {
         return Err(none(number));
     };

@@ -10,10 +10,12 @@ pub(crate) const COMPAT: i32 = 0x2;
 pub(crate) struct Fields {
     /// `task_struct`: its number; its process' number follows.
     pub number: i32,
-    /// `task_struct`: the address of what its numbers in all its PID namespaces are in, a `struct pid`, and of its process' first thread.
+    /// `task_struct`: the address of what its numbers in all its PID namespaces are in, a `struct pid`, and
+    /// of its process' first thread.
     pub numbers: i32,
     pub leader: i32,
-    /// `pid`: in how many namespaces within the first it is, where its number in the first one stands, and how far the next is from there.
+    /// `pid`: in how many namespaces within the first it is, where its number in the first one stands, and
+    /// how far the next is from there.
     pub level: i32,
     pub first_level: i32,
     pub each_level: i32,

@@ -46,7 +46,8 @@ impl Seen {
         layout::numbers(self.word(thread::NUMBER), self.word(thread::GLOBAL))
     }
 
-    /// The number that it was first watched under: another than it has where it was not its process' first thread, and has become that by an exec.
+    /// The number that it was first watched under: another than it has where it was not its process' first
+    /// thread, and has become that by an exec.
     pub fn first_number(&self) -> u32 {
         layout::halves(self.word(thread::NUMBER)).0
     }

@@ -22,7 +22,8 @@ pub mod idle {
 
 /// What is known of a thread: one slot.
 pub mod thread {
-    /// The number that it was first watched under and its process' number, 32 bits each: as this process has them, in its PID namespace.
+    /// The number that it was first watched under and its process' number, 32 bits each: as this process has
+    /// them, in its PID namespace.
     pub const NUMBER: i16 = 0;
     /// When it entered the system call in which it is; 0 outside, or where nobody saw it.
     pub const ENTERED: i16 = 8;
@@ -116,8 +117,9 @@ pub mod thread {
     pub const WOKE_BUSY: i16 = 368;
     /// The timer's interrupts while it ran; others are [`INTERRUPTS`].
     pub const TICKS: i16 = 376;
-    /// Its number and its process' number, 32 bits each, in the first PID namespace, which are those that programs find it by. Another thread than the first gets the
-    /// first one's number by an exec: both are the same then.
+    /// Its number and its process' number, 32 bits each, in the first PID namespace, which are those that
+    /// programs find it by. Another thread than the first gets the first one's number by an exec: both are
+    /// the same then.
     pub const GLOBAL: i16 = 384;
     /// Bytes: whole cache lines.
     pub const SIZE: usize = 448;
@@ -187,7 +189,8 @@ pub const fn halves(word: u64) -> (u32, u32) {
     (word as u32, (word >> 32) as u32)
 }
 
-/// The number of a thread and its process' number in the PID namespace of this process, of the words [`thread::NUMBER`] and [`thread::GLOBAL`].
+/// The number of a thread and its process' number in the PID namespace of this process, of the words
+/// [`thread::NUMBER`] and [`thread::GLOBAL`].
 pub const fn numbers(first: u64, global: u64) -> (u32, u32) {
     let ((number, process), global) = (halves(first), halves(global));
     (if global.0 == global.1 { process } else { number }, process)

@@ -78,7 +78,8 @@ pub(super) fn becomes(maps: &Maps, fields: &Fields) -> Vec<u64> {
         out,
     );
     program.store(Width::Word, R7, thread::GLOBAL, R2);
-    // The first thread has ended, and is found under its number no more: if it is not known by now that it has left its processor, nobody will see that.
+    // The first thread has ended, and is found under its number no more: if it is not known by now that it
+    // has left its processor, nobody will see that.
     look_up(&mut program, &maps.slots, NOW, no_first);
     program.load(Width::Word, R1, R0, 0).store(Width::Word, R10, FIRSTS_SLOT, R1);
     look_up(&mut program, &maps.threads, FIRSTS_SLOT, no_first);

@@ -191,8 +191,9 @@ impl Kernel {
         }
     }
 
-    /// Watches a thread, by its number and its process' number as this process has them. Where it runs at this moment, [`look_again`](Kernel::look_again) has it
-    /// seen at once, else it is from its next switch on.
+    /// Watches a thread, by its number and its process' number as this process has them. Where it runs at
+    /// this moment, [`look_again`](Kernel::look_again) has it seen at once, else it is from its next switch
+    /// on.
     ///
     /// # Errors
     /// There is no slot left, there is no such thread, or the kernel's.
@@ -203,7 +204,8 @@ impl Kernel {
         }
     }
 
-    /// Watches several threads; those that are watched already stay so. The slot of each, or `None` where it is no more.
+    /// Watches several threads; those that are watched already stay so. The slot of each, or `None` where it
+    /// is no more.
     ///
     /// # Errors
     /// There is no slot left, or the kernel's.

@@ -1,7 +1,8 @@
 //! Numbers of threads in this process' PID namespace, and those by which the kernel's programs know them.
 //!
-//! Programs find who runs by its number in the first PID namespace, which costs the least. This process, /proc and clocks have the numbers of the namespace that
-//! this process is in. Where that is another one, the kernel is asked for both numbers of each task in it.
+//! Programs find who runs by its number in the first PID namespace, which costs the least. This process,
+//! /proc and clocks have the numbers of the namespace that this process is in. Where that is another one, the
+//! kernel is asked for both numbers of each task in it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,7 +22,8 @@ use super::{Fields, failed};
 /// The inode of the first PID namespace (include/linux/proc_ns.h, PROC_PID_INIT_INO).
 const FIRST: u64 = 0xefff_fffc;
 
-/// What the iterator writes of each task: its number and its process' number in the first namespace, both in this process', how deep that is, and nothing; 32 bits each.
+/// What the iterator writes of each task: its number and its process' number in the first namespace, both in
+/// this process', how deep that is, and nothing; 32 bits each.
 const WRITTEN: usize = 24;
 
 /// Where the stack has the address that was read last.
@@ -40,7 +42,7 @@ type Numbers = (u32, u32);
 
 impl Namespace {
     /// # Errors
-    /// [`Missing`](tollway_core::Error::Missing) where it is not the first one and this kernel does not tell the numbers in it.
+    /// [`Missing`](Error::Missing) where it is not the first one and this kernel does not tell the numbers in it.
     pub fn own(btf: &Btf, fields: &Fields) -> Result<Namespace> {
         // Whatever namespace that /proc is of, its links lead to this thread's own.
         if fs::metadata("/proc/thread-self/ns/pid").is_ok_and(|namespace| namespace.ino() == FIRST) {
@@ -50,7 +52,7 @@ impl Namespace {
             Error::Missing(Missing::new(
                 "the kernel's numbers of threads in this PID namespace",
                 reason,
-                "Linux 5.8 or newer; or run tollway outside of the namespace, with --pid and the number there",
+                "Linux 5.8 or newer; or run tollway outside of it, with --pid and the number there",
             ))
         };
         let failed = |e: io::Error| match e.kind() {
@@ -76,7 +78,8 @@ impl Namespace {
         }
     }
 
-    /// `[to]` = number and process' number, here, of the task in `R8`, of which `[global]` has the others. `R8` and `R9` are lost.
+    /// `[to]` = number and process' number, here, of the task in `R8`, of which `[global]` has the others.
+    /// `R8` and `R9` are lost.
     pub fn note(&self, program: &mut Assembler, fields: &Fields, (to, global): (i16, i16), none: Label) {
         if self.is_first() {
             program.load(Width::Double, R1, R10, global).store(Width::Double, R10, to, R1);
@@ -88,7 +91,8 @@ impl Namespace {
     }
 }
 
-/// `[to]` = number and process' number of the task in `R8` in the namespace whose numbers stand at so many bytes of a `struct pid` as `R9` says. `R8` is lost.
+/// `[to]` = number and process' number of the task in `R8` in the namespace whose numbers stand at the
+/// byte of a `struct pid` that `R9` has. `R8` is lost.
 fn both(program: &mut Assembler, fields: &Fields, to: i16, none: Label) {
     number(program, fields, to, none);
     address(program, R8, fields.leader, none);
@@ -102,7 +106,7 @@ fn number(program: &mut Assembler, fields: &Fields, to: i16, none: Label) {
     read(program, 4, to, none);
 }
 
-/// Reads the address at so many bytes of what a register leads to.
+/// Reads the address at a byte of what a register leads to.
 fn address(program: &mut Assembler, of: Register, at: i32, none: Label) {
     program.register(Operation::Move, R3, of).constant(Operation::Add, R3, at);
     read(program, 8, FOUND, none);

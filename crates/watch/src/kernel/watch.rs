@@ -52,7 +52,8 @@ pub struct Watch {
     cost_before: Duration,
     cost_of_ended: Duration,
     lot: u64,
-    /// What threads had done when they were first watched, and what is known of those that live, by their slots: an exec may give one the number of another.
+    /// What threads had done when they were first watched, and what is known of those that live, by their
+    /// slots: an exec may give one the number of another.
     earlier: BTreeMap<u32, Life>,
     living: BTreeMap<u32, Seen>,
     ended: BTreeMap<(u32, String), Thread>,

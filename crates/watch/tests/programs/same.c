@@ -133,7 +133,7 @@ static void execs_from_a_thread(void) {
 }
 
 // The first thread makes a number of calls, and only then does another one call exec.
-static void *thread_execs_when_told(void *unused) {
+static void *thread_execs_when_asked(void *unused) {
     char *arguments[] = {self, "copy", NULL}, byte;
     if (read(gate[0], &byte, 1) != 1) exit(1);
     execve(self, arguments, environ);
@@ -143,7 +143,7 @@ static void *thread_execs_when_told(void *unused) {
 static void calls_before_a_thread_execs(long times) {
     pthread_t one;
     if (pipe(gate)) exit(1);
-    pthread_create(&one, NULL, thread_execs_when_told, NULL);
+    pthread_create(&one, NULL, thread_execs_when_asked, NULL);
     for (long i = 0; i < times; i++) {
         syscall(SYS_getppid);
         if (i % 10 == 9) sleep_ms(1);
