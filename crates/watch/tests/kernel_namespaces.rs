@@ -191,6 +191,17 @@ fn without_its_own_proc() {
     let mut child = watch.start(&mut command(&program(), &["floods", &EACH.to_string()])).unwrap();
     assert_eq!(child.id(), other);
     is_a_flood(&counts_to_the_end(&mut watch, &mut child), other);
+    // All of it is counted, however little that may cost: slices of it could not be scaled.
+    let mut watch_in_slices = Watch::new(true, Some(0.001)).unwrap();
+    let arguments = ["floods", &(100 * EACH).to_string()];
+    let mut child = watch_in_slices.start(&mut command(&program(), &arguments)).unwrap();
+    while child.try_wait().unwrap().is_none() {
+        watch_in_slices.tick().unwrap();
+        sleep(Duration::from_millis(2));
+    }
+    sleep(LAST_SWITCH);
+    let counts = watch_in_slices.counts().unwrap();
+    assert_eq!((calls(&counts, libc::SYS_getppid), counts.scale), (4 * 100 * EACH, 1.0));
     // As long as it lives nobody tells its name and times.
     as_the_other();
     let child = Killed(watch.start(&mut command(&program(), &["waits"])).unwrap());

@@ -11,7 +11,7 @@ use tollway_core::{Error, Missing, Result};
 use tollway_watch::kernel::{Cost, Watch};
 use tollway_watch::proc::{self, Proc};
 use tollway_watch::traced::{self, Traced};
-use tollway_watch::{Counts, has_own_proc};
+use tollway_watch::{Counts, has_own_proc, is_proc_own};
 
 use crate::args::{By, Program};
 
@@ -119,6 +119,11 @@ impl Way {
             Counter::Ptrace(..) => vec![traced::UNSEEN.to_string()],
             Counter::Proc(_) => vec![proc::UNSEEN.to_string()],
         };
+        if !is_proc_own() {
+            let what = "/proc is not of this PID namespace: files have no names, \
+                and who still runs has neither name nor processor time.";
+            unseen.push(what.into());
+        }
         unseen.extend(
             self.instead
                 .iter()

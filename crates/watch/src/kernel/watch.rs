@@ -17,7 +17,7 @@ use super::harvest::{Call, Seen};
 use super::kind::file_of;
 use super::layout::{call, thread};
 use crate::counts::{Calls, Counts, Moments, Thread};
-use crate::living::{Life, has_own_proc, life_of, threads_of};
+use crate::living::{Life, has_own_proc, is_proc_own, life_of, threads_of};
 use crate::numbers;
 use crate::start::started;
 
@@ -78,12 +78,15 @@ struct Stand {
 impl Watch {
     /// Programs at the kernel's tracepoints that watch nobody yet. With `children` the children of who is watched are watched as well. `allowed` is what
     /// watching may cost, as a share of the time of the watched (0.03); without, everything is counted whatever it costs.
+    /// So it is where /proc is not this PID namespace's.
     ///
     /// # Errors
     /// [`Missing`](Error::Missing) with what this process or kernel lacks.
     pub fn new(children: bool, allowed: Option<f64>) -> Result<Watch> {
         let mut kernel = Kernel::new(children)?;
         let cost = Cost::measured(&mut kernel)?;
+        // What is counted in slices is scaled by what /proc tells of those that live.
+        let allowed = allowed.filter(|_| is_proc_own());
         let now = Instant::now();
         Ok(Watch {
             kernel,
