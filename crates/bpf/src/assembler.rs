@@ -95,6 +95,8 @@ pub enum Helper {
     Pop = 88,
     /// `bpf_probe_read_kernel(to, bytes, from)`.
     ReadKernel = 113,
+    /// `bpf_seq_write(file, from, bytes)`: what an iterator's reader reads.
+    Write = 127,
 }
 
 /// A place in a program that jumps lead to.

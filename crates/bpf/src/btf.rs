@@ -21,6 +21,7 @@ const ENUM: u32 = 6;
 const TYPEDEF: u32 = 8;
 const VOLATILE: u32 = 9;
 const CONST: u32 = 10;
+const FUNCTION: u32 = 12;
 const FUNCTION_PROTOTYPE: u32 = 13;
 const VARIABLE: u32 = 14;
 const SECTION: u32 = 15;
@@ -70,13 +71,27 @@ impl Btf {
     /// Where a structure of that name has a field, in bytes; one of its anonymous structures' as well. `None` where there is none, or where it is not
     /// whole bytes.
     pub fn offset(&self, structure: &str, field: &str) -> Option<usize> {
-        let fits = |at: &&usize| {
-            let is_structure = self.kind(**at).is_some_and(|kind| kind == STRUCT);
-            is_structure && self.name(**at) == Some(structure.as_bytes())
-        };
-        let at = *self.types.iter().skip(1).find(fits)?;
+        let at = self.types[self.number(STRUCT, structure)?];
         let bits = self.bits(at, field.as_bytes(), DEEPEST)?;
         bits.is_multiple_of(8).then_some(bits / 8)
+    }
+
+    /// How many bytes a structure of that name has.
+    pub fn size(&self, structure: &str) -> Option<usize> {
+        let at = self.types[self.number(STRUCT, structure)?];
+        Some(word(&self.bytes, at + 8)? as usize)
+    }
+
+    /// The number of a function of that name, by which bpf(2) is asked for it.
+    pub fn function(&self, name: &str) -> Option<u32> {
+        u32::try_from(self.number(FUNCTION, name)?).ok()
+    }
+
+    /// The number of the first type of that kind and name.
+    fn number(&self, kind: u32, name: &str) -> Option<usize> {
+        let fits = |at: &usize| self.kind(*at) == Some(kind) && self.name(*at) == Some(name.as_bytes());
+        // The first is `void`.
+        Some(self.types.iter().skip(1).position(fits)? + 1)
     }
 
     fn bits(&self, structure: usize, field: &[u8], depth: usize) -> Option<usize> {
@@ -161,6 +176,8 @@ mod tests {
         assert_eq!(btf.offset("list_head", "prev"), Some(8));
         assert_eq!(btf.offset("task_struct", "no such field"), None);
         assert_eq!(btf.offset("no such structure", "pid"), None);
+        assert_eq!((btf.size("list_head"), btf.size("no such structure")), (Some(16), None));
+        assert!(btf.function("bpf_iter_task").is_some() && btf.function("list_head").is_none());
     }
 
     #[test]

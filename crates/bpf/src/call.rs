@@ -14,6 +14,7 @@ pub(crate) const MAP_TAKE: i32 = 21;
 pub(crate) const MAP_LOOK_UP_MANY: i32 = 24;
 pub(crate) const LINK_CREATE: i32 = 28;
 pub(crate) const LINK_BY_NUMBER: i32 = 30;
+pub(crate) const ITERATOR_CREATE: i32 = 33;
 
 /// `union bpf_attr`, as far as it is used, in words of 64 bits. On little endian, the first of two numbers of 32 bits is
 /// the low half.

@@ -1,11 +1,14 @@
 //! A program that the kernel has taken, and where it is attached.
 
 use std::ffi::CString;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use crate::btf::Btf;
 use crate::call::{
-    INFORMATION, LINK_BY_NUMBER, LINK_CREATE, PROGRAM_LOAD, RAW_TRACEPOINT_OPEN, call, number, own, pair,
+    INFORMATION, ITERATOR_CREATE, LINK_BY_NUMBER, LINK_CREATE, PROGRAM_LOAD, RAW_TRACEPOINT_OPEN, call,
+    number, own, pair,
 };
 
 /// What a program is for (`enum bpf_prog_type`).
@@ -15,10 +18,24 @@ pub enum ProgramKind {
     Xdp = 6,
     /// Tracepoints, with the arguments as the kernel has them: an array of words of 64 bits.
     RawTracepoint = 17,
+    /// Functions of the kernel, of which those are used here that it has for programs to iterate: see
+    /// [`Program::over_tasks`].
+    Tracing = 26,
 }
 
-/// `BPF_XDP`, where an XDP program is attached.
+/// `BPF_XDP`, where an XDP program is attached, and `BPF_TRACE_ITER`, where an iterator is (`enum
+/// bpf_attach_type`).
 const ATTACH_XDP: u64 = 37;
+const ATTACH_ITERATOR: u32 = 28;
+
+/// Words of the attributes of BPF_PROG_LOAD that are used, and which of them have in their high halves
+/// `expected_attach_type` and `attach_btf_id`.
+const LOADED: usize = 14;
+const ATTACHED_AT: usize = 8;
+const ATTACHED_TO: usize = 13;
+
+/// The function that stands for an iterator over tasks (kernel/bpf/task_iter.c, since Linux 5.8).
+const TASKS: &str = "bpf_iter_task";
 
 /// Which word of `struct bpf_prog_info` says how often it did not run.
 const MISSED: usize = 26;
@@ -46,10 +63,29 @@ impl Program {
     /// # Errors
     /// This process may not, or the verifier refuses it: what that says is in the error.
     pub fn load(kind: ProgramKind, words: &[u64]) -> io::Result<Program> {
+        Program::load_for(kind, words, 0, 0)
+    }
+
+    /// One that is run for each task of this process' PID namespace when
+    /// [`run_over_tasks`](Program::run_over_tasks) asks for it. Its argument leads to two addresses: of what
+    /// the iterator has of itself, whose first 8 bytes are the address of the file to
+    /// [`Write`](crate::assembler::Helper::Write) to, and of the task, which is 0 at the end.
+    ///
+    /// # Errors
+    /// As [`load`](Program::load), or the kernel has no such iterator.
+    pub fn over_tasks(words: &[u64], btf: &Btf) -> io::Result<Program> {
+        let function = btf.function(TASKS).ok_or_else(|| {
+            io::Error::new(io::ErrorKind::Unsupported, format!("the kernel has no function {TASKS}"))
+        })?;
+        Program::load_for(ProgramKind::Tracing, words, ATTACH_ITERATOR, function)
+    }
+
+    fn load_for(kind: ProgramKind, words: &[u64], at: u32, function: u32) -> io::Result<Program> {
         // Helpers that look into the kernel are for such programs alone.
         let license = c"Dual MIT/GPL";
-        let mut attributes = [0u64; 6];
+        let mut attributes = [0u64; LOADED];
         attributes[0] = pair(kind as u32, words.len() as u32);
+        (attributes[ATTACHED_AT], attributes[ATTACHED_TO]) = (pair(0, at), pair(0, function));
         (attributes[1], attributes[2]) = (words.as_ptr() as u64, license.as_ptr() as u64);
         // SAFETY: the program has as many words as is said; the licence ends with a zero; there is no log.
         let loaded = unsafe { call(PROGRAM_LOAD, &attributes) };
@@ -114,6 +150,25 @@ impl Program {
         };
         // SAFETY: it was just made.
         link.map(|link| Attached { link: unsafe { own(link) } })
+    }
+
+    /// Runs it for each task, once: what it wrote, of an [`over_tasks`](Program::over_tasks).
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn run_over_tasks(&self) -> io::Result<Vec<u8>> {
+        // SAFETY: there is no address among these.
+        let link =
+            unsafe { call(LINK_CREATE, &[pair(number(self.as_fd()), 0), ATTACH_ITERATOR.into(), 0, 0]) };
+        // SAFETY: it was just made.
+        let link = unsafe { own(link?) };
+        // SAFETY: there is no address among these.
+        let iterator = unsafe { call(ITERATOR_CREATE, &[pair(number(link.as_fd()), 0)]) };
+        // SAFETY: it was just made.
+        let mut iterator = File::from(unsafe { own(iterator?) });
+        let mut written = Vec::new();
+        iterator.read_to_end(&mut written)?;
+        Ok(written)
     }
 }
 

@@ -17,3 +17,4 @@ pub mod traced;
 mod waiting;
 
 pub use counts::{Calls, Counts, File, FileKind, Moments, Thread};
+pub use living::{has_own_proc, is_proc_own};

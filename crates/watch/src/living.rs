@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use procfs::process::{Process, Task};
+use tollway_core::Missing;
 
 /// A thread's life so far.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -61,7 +62,42 @@ pub(crate) fn life_of(thread: u32, process: u32) -> Option<Life> {
     })
 }
 
+/// Whether the numbers that /proc has are those of this process' PID namespace: it may be mounted for another
+/// one, and tell of others under the same numbers.
+pub fn is_proc_own() -> bool {
+    let own = std::fs::read_link("/proc/self").ok();
+    own.is_some_and(|own| own.to_str() == Some(std::process::id().to_string().as_str()))
+}
+
+/// Who is to be watched while it runs has to be found there.
+///
+/// # Errors
+/// [`Missing`] with what is to be done.
+pub fn has_own_proc(process: u32) -> Result<(), Missing> {
+    if is_proc_own() {
+        return Ok(());
+    }
+    Err(Missing::new(
+        format!("process {process}"),
+        "/proc is of another PID namespace, whose numbers are others, or is not mounted",
+        "mount that of this namespace (`unshare --pid --fork --mount-proc`, or mount -t proc proc /proc)",
+    ))
+}
+
+/// The processor time of a thread of this process, without /proc: by the clock of its number
+/// (include/linux/posix-timers_types.h, CPUCLOCK_PERTHREAD and CPUCLOCK_SCHED).
+pub(crate) fn clock_of(thread: u32) -> Option<Duration> {
+    let clock = !thread.cast_signed() << 3 | 4 | 2;
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes one `timespec`, which is ours.
+    let result = unsafe { libc::clock_gettime(clock, &raw mut time) };
+    (result == 0).then(|| Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
+}
+
 fn known(process: u32) -> Option<Process> {
+    if !is_proc_own() {
+        return None;
+    }
     Process::new(i32::try_from(process).ok()?).ok()
 }
 
@@ -80,6 +116,13 @@ mod tests {
         let life = life_of(me, me).unwrap();
         assert!(!life.name.is_empty() && life.minor > 10 && life.ran > Duration::ZERO, "{life:?}");
         assert_eq!(life_of(me, 1 << 22), None);
+        let clock = clock_of(me).unwrap();
+        assert!(
+            clock > Duration::ZERO && clock.abs_diff(life_of(me, me).unwrap().ran) < life.ran,
+            "{clock:?}"
+        );
+        assert_eq!(clock_of(1 << 22), None);
+        assert!(is_proc_own());
         other.join().unwrap();
     }
 }

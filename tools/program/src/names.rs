@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use procfs::process::{FDTarget, Process};
-use tollway_watch::File;
+use tollway_watch::{File, is_proc_own};
 
 /// From one look to the next: at first, as a program may be short, and at the most; and at how many descriptors of a process: this is read from /proc, one by one.
 const FIRST: Duration = Duration::from_millis(5);
@@ -28,7 +28,7 @@ impl Default for Names {
 impl Names {
     /// Looks at what these processes have open, if it is time to.
     pub fn look(&mut self, processes: impl Iterator<Item = u32>) {
-        if self.looked.elapsed() < self.pause {
+        if self.looked.elapsed() < self.pause || !is_proc_own() {
             return;
         }
         (self.looked, self.pause) = (Instant::now(), (2 * self.pause).min(EVERY));

@@ -9,10 +9,10 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use tollway_core::{Error, Missing, Result};
-use tollway_watch::Counts;
 use tollway_watch::kernel::{Cost, Watch};
 use tollway_watch::proc::{self, Proc};
 use tollway_watch::traced::{self, Traced};
+use tollway_watch::{Counts, has_own_proc, is_proc_own};
 
 use crate::args::{By, Program};
 
@@ -146,6 +146,11 @@ impl Way {
             Counter::Ptrace(..) => vec![traced::UNSEEN.to_string()],
             Counter::Proc(_) => vec![proc::UNSEEN.to_string()],
         };
+        if !is_proc_own() {
+            let what = "/proc is not of this PID namespace: files have no names, \
+                and who still runs has neither name nor processor time.";
+            unseen.push(what.into());
+        }
         unseen.extend(self.instead.iter().map(|(by, missing)| match by {
             By::Kernel => format!("by the kernel's tracepoints all of it could be seen: {missing}"),
             _ => format!("by ptrace each call could be told from others: {missing}"),
@@ -289,6 +294,7 @@ const KERNEL_THREAD: u32 = 0x0020_0000;
 
 /// Who makes no system calls has no bill.
 pub(crate) fn can_be_watched(number: u32) -> Result<()> {
+    has_own_proc(number).map_err(Error::Missing)?;
     let process =
         i32::try_from(number).ok().and_then(|pid| Process::new(pid).ok()).ok_or_else(|| none(number))?;
     let (Ok(stat), Ok(status)) = (process.stat(), process.status()) else { return Err(none(number)) };

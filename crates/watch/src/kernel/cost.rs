@@ -15,7 +15,7 @@ use tollway_core::{Error, Result};
 use tollway_host::samplers::thread_time::thread as ran;
 
 use super::{Kernel, layout};
-use crate::living::life_of;
+use crate::living::{clock_of, life_of};
 
 /// Calls of which the mean counts, as it does in a program: the fastest would be less than what a call mostly costs,
 /// by a tenth here.
@@ -207,6 +207,7 @@ impl Partner {
     fn ran(&self) -> Result<Duration> {
         let life = life_of(self.number, process::id());
         life.map(|life| life.ran)
+            .or_else(|| clock_of(self.number))
             .ok_or_else(|| Error::system("measuring what watching costs", "its second thread is gone"))
     }
 }

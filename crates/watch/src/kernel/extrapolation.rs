@@ -38,7 +38,8 @@ type Table = HashMap<Key, Figures>;
 
 /// What is known of a thread at a moment.
 pub(super) struct Standing<'t> {
-    pub number: u32,
+    /// The slot that it has as long as it lives.
+    pub slot: u32,
     pub thread: &'t Thread,
     /// Seconds on a processor, in its whole life.
     pub ran: f64,
@@ -108,12 +109,12 @@ impl Extrapolation {
             cost: one.cost,
             ..Progress::default()
         };
-        self.living.insert(one.number, progress);
+        self.living.insert(one.slot, progress);
     }
 
     /// A slice ends. There is a gap before it, unless all was counted so far.
     pub fn pause(&mut self, one: &Standing<'_>, has_gap: bool) {
-        let mut progress = self.living.remove(&one.number).unwrap_or_default();
+        let mut progress = self.living.remove(&one.slot).unwrap_or_default();
         let (slice, gap) = progress.next(one);
         let rate = self.rates.entry(one.thread.name.clone()).or_default();
         add(&mut rate.did, &slice.did, 1.0);
@@ -126,13 +127,13 @@ impl Extrapolation {
         if slice.work >= MIN_WORK || progress.last.is_none() {
             progress.last = Some(slice);
         }
-        self.living.insert(one.number, progress);
+        self.living.insert(one.slot, progress);
     }
 
     /// A thread has ended, after a pause in its life or before.
     pub fn end(&mut self, one: &Standing<'_>, has_gap: bool) {
         self.pause(one, has_gap);
-        let Some(progress) = self.living.remove(&one.number) else { return };
+        let Some(progress) = self.living.remove(&one.slot) else { return };
         if !has_gap {
             return;
         }
@@ -155,7 +156,7 @@ impl Extrapolation {
             found(&key.1, self.ended.get(key).cloned().unwrap_or_default());
         }
         for one in living {
-            let estimate = match self.living.get(&one.number) {
+            let estimate = match self.living.get(&one.slot) {
                 Some(progress) => {
                     let gap = progress.gap(one);
                     let mut estimate = progress.estimate.clone();
@@ -423,7 +424,7 @@ mod tests {
         fn standing<'t>(&self, thread: &'t Thread) -> Standing<'t> {
             let moved = self.made.get(&READ).copied().unwrap_or(0.0).round() as u64;
             let (ran, counted, cost) = (self.ran, self.counted, self.cost);
-            Standing { number: 7, thread, ran, counted, cost, moved }
+            Standing { slot: 7, thread, ran, counted, cost, moved }
         }
 
         fn pauses(&self, estimate: &mut Extrapolation, has_gap: bool) {
@@ -502,7 +503,7 @@ mod tests {
         let mut unseen = Simulated::default();
         unseen.runs(GETPPID, 0.05, 1e-6, false);
         let told = unseen.thread();
-        estimate.end(&Standing { number: 8, ..unseen.standing(&told) }, true);
+        estimate.end(&Standing { slot: 8, ..unseen.standing(&told) }, true);
         let found = estimate.of(&[(7, String::new())], &[]);
         let count = found.extra[0].calls[0].count as f64;
         assert!((count / 50_000.0 - 1.0).abs() < 0.01, "{count}");

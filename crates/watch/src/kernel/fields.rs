@@ -10,6 +10,15 @@ pub(crate) const COMPAT: i32 = 0x2;
 pub(crate) struct Fields {
     /// `task_struct`: its number; its process' number follows.
     pub number: i32,
+    /// `task_struct`: the address of what its numbers in all its PID namespaces are in, a `struct pid`, and
+    /// of its process' first thread.
+    pub numbers: i32,
+    pub leader: i32,
+    /// `pid`: in how many namespaces within the first it is, where its number in the first one stands, and
+    /// how far the next is from there.
+    pub level: i32,
+    pub first_level: i32,
+    pub each_level: i32,
     /// `task_struct`: page faults without a disk, and with one.
     pub minor: i32,
     pub major: i32,
@@ -51,13 +60,18 @@ pub(crate) struct Fields {
     pub protocol: i32,
 }
 
+/// The running kernel's description of its types.
+pub(crate) fn described() -> Result<Btf, Missing> {
+    Btf::of_the_kernel().map_err(|e| lacking(e.to_string()))
+}
+
+fn lacking(reason: String) -> Missing {
+    let remedy = "a kernel with CONFIG_DEBUG_INFO_BTF (Debian's have it)";
+    Missing::new("the kernel's description of its types", reason, remedy)
+}
+
 impl Fields {
-    pub fn found() -> Result<Fields, Missing> {
-        let lacking = |reason: String| {
-            let remedy = "a kernel with CONFIG_DEBUG_INFO_BTF (Debian's have it)";
-            Missing::new("the kernel's description of its types", reason, remedy)
-        };
-        let btf = Btf::of_the_kernel().map_err(|e| lacking(e.to_string()))?;
+    pub fn found(btf: &Btf) -> Result<Fields, Missing> {
         let field = |structure: &str, name: &str| {
             let offset = btf.offset(structure, name).and_then(|offset| i32::try_from(offset).ok());
             offset.ok_or_else(|| lacking(format!("its `{structure}` has no `{name}`")))
@@ -71,7 +85,14 @@ impl Fields {
             }
         };
         let accounted = |name: &str| Some(task("ioac").ok()? + field("task_io_accounting", name).ok()?);
+        let in_upid = field("upid", "nr")?;
+        let each_level = btf.size("upid").and_then(|size| i32::try_from(size).ok());
         Ok(Fields {
+            numbers: task("thread_pid")?,
+            leader: task("group_leader")?,
+            level: field("pid", "level")?,
+            first_level: field("pid", "numbers")? + in_upid,
+            each_level: each_level.ok_or_else(|| lacking("it has no `upid`".into()))?,
             number: beside(task("pid")?, task("tgid")?, 4, "a task's numbers")?,
             minor: task("min_flt")?,
             major: task("maj_flt")?,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tollway_core::{Error, Result};
 
 use super::Kernel;
-use super::layout::{call, key, thread, word};
+use super::layout::{self, call, key, thread, word};
 
 /// Words of what is known of calls.
 const WORDS: usize = call::SIZE / 8;
@@ -15,6 +15,7 @@ const WORDS: usize = call::SIZE / 8;
 /// A thread, as the kernel's programs saw it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Seen {
+    slot: u32,
     thread: Vec<u64>,
     /// Its calls so far.
     pub calls: Vec<Call>,
@@ -41,10 +42,20 @@ impl Seen {
         self.thread[word(at)]
     }
 
-    /// Its number, and its process'.
+    /// Its number, and its process', as this process has them.
     pub fn numbers(&self) -> (u32, u32) {
-        let both = self.word(thread::NUMBER);
-        (both as u32, (both >> 32) as u32)
+        layout::numbers(self.word(thread::NUMBER), self.word(thread::GLOBAL))
+    }
+
+    /// The number that it was first watched under: another than it has where it was not its process' first
+    /// thread, and has become that by an exec.
+    pub fn first_number(&self) -> u32 {
+        layout::halves(self.word(thread::NUMBER)).0
+    }
+
+    /// Its slot, which is its own until it [`is_gone`](Seen::is_gone).
+    pub(super) fn slot(&self) -> u32 {
+        self.slot
     }
 
     /// How long the program at the ends of its calls took, in the mean; `None` where none was timed.
@@ -81,7 +92,7 @@ impl Kernel {
     pub fn harvest(&self) -> Result<Vec<Seen>> {
         let failed = |e: io::Error| Error::system("reading what the kernel's programs counted", e);
         self.bury()?;
-        let row = |slot| (slot, Seen { thread: self.maps.threads.row(slot), calls: Vec::new() });
+        let row = |slot| (slot, Seen { slot, thread: self.maps.threads.row(slot), calls: Vec::new() });
         let mut seen: BTreeMap<u32, Seen> = self.taken().map(row).collect();
         for map in [&self.maps.calls, &self.maps.rest] {
             let mut over: Vec<Vec<u8>> = Vec::new();

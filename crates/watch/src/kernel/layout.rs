@@ -22,7 +22,8 @@ pub mod idle {
 
 /// What is known of a thread: one slot.
 pub mod thread {
-    /// Its number and its process' number, 32 bits each.
+    /// The number that it was first watched under and its process' number, 32 bits each: as this process has
+    /// them, in its PID namespace.
     pub const NUMBER: i16 = 0;
     /// When it entered the system call in which it is; 0 outside, or where nobody saw it.
     pub const ENTERED: i16 = 8;
@@ -125,8 +126,12 @@ pub mod thread {
     pub const PROGRAM_TIME: i16 = 400;
     /// How many it timed.
     pub const PROGRAM_TIMED: i16 = 408;
-    /// Bytes.
-    pub const SIZE: usize = 416;
+    /// Its number and its process' number, 32 bits each, in the first PID namespace, which are those that
+    /// programs find it by. Another thread than the first gets the first one's number by an exec: both are
+    /// the same then.
+    pub const GLOBAL: i16 = 416;
+    /// Bytes: whole cache lines.
+    pub const SIZE: usize = 448;
 }
 
 /// Which calls are counted together.
@@ -188,4 +193,16 @@ pub mod whole {
 /// The word of a table's row that has this number.
 pub const fn word(at: i16) -> usize {
     at as usize / 8
+}
+
+/// The two numbers of 32 bits of a word.
+pub const fn halves(word: u64) -> (u32, u32) {
+    (word as u32, (word >> 32) as u32)
+}
+
+/// The number of a thread and its process' number in the PID namespace of this process, of the words
+/// [`thread::NUMBER`] and [`thread::GLOBAL`].
+pub const fn numbers(first: u64, global: u64) -> (u32, u32) {
+    let ((number, process), global) = (halves(first), halves(global));
+    (if global.0 == global.1 { process } else { number }, process)
 }

@@ -8,14 +8,16 @@ use tollway_bpf::assembler::{Assembler, Helper, Operation, When, Width};
 use super::calls::{lost, never_came_back};
 use super::layout::{processor, thread, whole};
 use super::runs::{SLOT, keep, look_up, read, who_am_i, who_is};
-use super::{Fields, Maps};
+use super::{Fields, Maps, Namespace};
 
 /// Where the stack has a child's number and its process' number, and its slot.
 const CHILD: i16 = -32;
 const CHILDS_SLOT: i16 = -40;
+/// The same two numbers in this process' PID namespace.
+const CHILD_HERE: i16 = -48;
 
 /// `sched_process_fork(parent, child)`: the child of one who is watched is watched too, if there is a slot; where there is none that is counted.
-pub(super) fn begins(maps: &Maps, fields: &Fields, processes_too: bool) -> Vec<u64> {
+pub(super) fn begins(maps: &Maps, fields: &Fields, namespace: &Namespace, processes_too: bool) -> Vec<u64> {
     let mut program = Assembler::new();
     let (out, none) = (program.label(), program.label());
     who_am_i(&mut program, maps, out);
@@ -23,9 +25,11 @@ pub(super) fn begins(maps: &Maps, fields: &Fields, processes_too: bool) -> Vec<u
     program.load(Width::Double, R3, R6, 8).constant(Operation::Add, R3, fields.number);
     read(&mut program, 8, CHILD, out);
     if !processes_too {
-        program.load(Width::Word, R1, R7, thread::NUMBER + 4).load(Width::Word, R2, R10, CHILD + 4);
+        program.load(Width::Word, R1, R7, thread::GLOBAL + 4).load(Width::Word, R2, R10, CHILD + 4);
         program.jump_if_both(When::Different, R1, R2, out);
     }
+    program.load(Width::Double, R8, R6, 8);
+    namespace.note(&mut program, fields, (CHILD_HERE, CHILD), out);
     program.store_constant(Width::Word, R10, CHILDS_SLOT, 0);
     program.map(R1, maps.free.as_fd()).register(Operation::Move, R2, R10).constant(
         Operation::Add,
@@ -35,7 +39,8 @@ pub(super) fn begins(maps: &Maps, fields: &Fields, processes_too: bool) -> Vec<u
     program.call(Helper::Pop).jump_if(When::Different, R0, 0, none);
     look_up(&mut program, &maps.threads, CHILDS_SLOT, none);
     program.register(Operation::Move, R8, R0);
-    program.load(Width::Double, R1, R10, CHILD).store(Width::Double, R8, thread::NUMBER, R1);
+    program.load(Width::Double, R1, R10, CHILD).store(Width::Double, R8, thread::GLOBAL, R1);
+    program.load(Width::Double, R1, R10, CHILD_HERE).store(Width::Double, R8, thread::NUMBER, R1);
     program.store_constant(Width::Double, R8, thread::FRESH, 1);
     program.map(R1, maps.slots.as_fd()).register(Operation::Move, R2, R10).constant(
         Operation::Add,
@@ -54,8 +59,9 @@ pub(super) fn begins(maps: &Maps, fields: &Fields, processes_too: bool) -> Vec<u
 pub(super) fn becomes(maps: &Maps, fields: &Fields) -> Vec<u64> {
     const BEFORE: i16 = -24;
     const NOW: i16 = -28;
+    const FIRSTS_SLOT: i16 = -36;
     let mut program = Assembler::new();
-    let out = program.label();
+    let (out, no_first) = (program.label(), program.label());
     // It has its new number already, and the slot is still under the one before.
     program.register(Operation::Move, R6, R1);
     program.load(Width::Double, R1, R6, 8).store(Width::Word, R10, BEFORE, R1);
@@ -71,7 +77,16 @@ pub(super) fn becomes(maps: &Maps, fields: &Fields) -> Vec<u64> {
         R2,
         out,
     );
-    program.store(Width::Word, R7, thread::NUMBER, R2);
+    program.store(Width::Word, R7, thread::GLOBAL, R2);
+    // The first thread has ended, and is found under its number no more: if it is not known by now that it
+    // has left its processor, nobody will see that.
+    look_up(&mut program, &maps.slots, NOW, no_first);
+    program.load(Width::Word, R1, R0, 0).store(Width::Word, R10, FIRSTS_SLOT, R1);
+    look_up(&mut program, &maps.threads, FIRSTS_SLOT, no_first);
+    program.register(Operation::Move, R8, R0);
+    program.load(Width::Double, R1, R8, thread::LEFT).jump_if(When::Different, R1, 0, no_first);
+    program.call(Helper::Nanoseconds).store(Width::Double, R8, thread::LEFT, R0);
+    program.place(no_first);
     program.map(R1, maps.slots.as_fd()).register(Operation::Move, R2, R10).constant(
         Operation::Add,
         R2,

@@ -5,7 +5,7 @@ use std::io;
 use tollway_bpf::{Map, MapKind, Table, possible_cpus};
 
 use super::Detail;
-use super::layout::{NUMBERS, call, key, processor, thread, whole};
+use super::layout::{self, NUMBERS, call, key, processor, thread, whole, word};
 use crate::numbers;
 
 /// Slots: threads that can be watched at once, and one that is nobody's.
@@ -56,6 +56,19 @@ impl Maps {
         // The first slot is nobody's: it stands for none.
         (1..SLOTS).try_for_each(|slot| maps.free.set(&[], &slot.to_ne_bytes()))?;
         Ok(maps)
+    }
+
+    /// The number of the thread that has a slot and its process', as this process has them.
+    pub fn number(&self, slot: u32) -> (u32, u32) {
+        layout::numbers(
+            self.threads.get(slot, word(thread::NUMBER)),
+            self.threads.get(slot, word(thread::GLOBAL)),
+        )
+    }
+
+    /// The same as the kernel's programs have them.
+    pub fn global(&self, slot: u32) -> (u32, u32) {
+        layout::halves(self.threads.get(slot, word(thread::GLOBAL)))
     }
 
     /// It is not known of any processor whether it is idle.

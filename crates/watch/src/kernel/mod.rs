@@ -16,12 +16,12 @@ mod kind;
 pub mod layout;
 mod lives;
 mod maps;
+mod namespace;
 mod own;
 mod runs;
 mod switches;
 mod watch;
 
-use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::io;
 use std::thread::sleep;
@@ -30,9 +30,10 @@ use std::time::{Duration, Instant};
 use tollway_bpf::{Attached, Link, Program, ProgramKind};
 use tollway_core::{Error, Missing, Result};
 
-use fields::Fields;
+use fields::{Fields, described};
 use layout::{call, key, thread, whole, word};
 use maps::{Maps, SLOTS};
+use namespace::Namespace;
 
 pub use cost::Cost;
 pub use harvest::Seen;
@@ -62,13 +63,14 @@ pub enum Detail {
 /// Programs that count.
 pub struct Kernel {
     maps: Maps,
+    namespace: Namespace,
     lives: Vec<(Program, Attached)>,
     programs: Vec<(&'static str, Program)>,
     counting: Vec<Attached>,
     /// What kept those attached that counted before.
     before: Vec<Link>,
     /// When it was last counted no more (CLOCK_MONOTONIC, nanoseconds).
-    held_at: Cell<u64>,
+    held_at: u64,
     /// Tracepoints that this kernel has not.
     pub absent: Vec<&'static str>,
 }
@@ -87,13 +89,15 @@ impl Kernel {
     /// # Errors
     /// As [`new`](Kernel::new).
     pub fn with(processes: bool, detail: Detail) -> Result<Kernel> {
-        let fields = Fields::found().map_err(Error::Missing)?;
+        let btf = described().map_err(Error::Missing)?;
+        let fields = Fields::found(&btf).map_err(Error::Missing)?;
+        let namespace = Namespace::own(&btf, &fields)?;
         let maps = Maps::new(detail).map_err(|e| failed("making their memory", e))?;
         let lives = [
             ("sched_process_free", lives::freed(&maps, &fields)),
             ("sched_process_exit", lives::ends(&maps, &fields)),
             ("sched_process_exec", lives::becomes(&maps, &fields)),
-            ("sched_process_fork", lives::begins(&maps, &fields, processes)),
+            ("sched_process_fork", lives::begins(&maps, &fields, &namespace, processes)),
         ];
         let count = |place| runs::counted(&maps, place);
         let counting = [
@@ -122,15 +126,8 @@ impl Kernel {
             Ok((program, link))
         });
         let lives = attached.collect::<Result<Vec<_>>>()?;
-        Ok(Kernel {
-            maps,
-            lives,
-            programs,
-            counting: Vec::new(),
-            before: Vec::new(),
-            held_at: Cell::new(0),
-            absent: Vec::new(),
-        })
+        let (counting, before, absent) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Kernel { maps, namespace, lives, programs, counting, before, held_at: 0, absent })
     }
 
     /// Begins to count, or goes on with it. What was under way is counted when it ends, and is not timed.
@@ -186,9 +183,9 @@ impl Kernel {
     }
 
     /// Counts no more, at once; who is watched still pays for it until the [`pause`](Kernel::pause).
-    fn hold(&self) {
+    fn hold(&mut self) {
         self.maps.whole.set(0, word(whole::COUNTING), 0);
-        self.held_at.set(monotonic());
+        self.held_at = monotonic();
     }
 
     /// Counts no more, until it [`begin`](Kernel::begin)s again.
@@ -203,7 +200,7 @@ impl Kernel {
             let since = self.maps.threads.get(slot, word(thread::RUNNING_SINCE));
             if since != 0 {
                 let counted = self.maps.threads.get(slot, word(thread::RAN_COUNTED));
-                let run = self.held_at.get().saturating_sub(since);
+                let run = self.held_at.saturating_sub(since);
                 self.maps.threads.set(slot, word(thread::RAN_COUNTED), counted + run);
                 self.maps.threads.set(slot, word(thread::RUNNING_SINCE), 0);
             }
@@ -219,22 +216,55 @@ impl Kernel {
         Duration::from_nanos(seen.word(thread::RAN_COUNTED) + run)
     }
 
-    /// Watches a thread. Where it runs at this moment, [`look_again`](Kernel::look_again) has it seen at once, else it is from its next switch on.
+    /// Watches a thread, by its number and its process' number as this process has them. Where it runs at
+    /// this moment, [`look_again`](Kernel::look_again) has it seen at once, else it is from its next switch
+    /// on.
+    ///
+    /// # Errors
+    /// There is no slot left, there is no such thread, or the kernel's.
+    pub fn add(&self, number: u32, process: u32) -> Result<()> {
+        match self.add_all(&[(number, process)])?.as_slice() {
+            [None] => Err(Error::system(format!("watching thread {number}"), "there is none of that number")),
+            _ => Ok(()),
+        }
+    }
+
+    /// Watches several threads; those that are watched already stay so. The slot of each, or `None` where it
+    /// is no more.
     ///
     /// # Errors
     /// There is no slot left, or the kernel's.
-    pub fn add(&self, number: u32, process: u32) -> Result<()> {
-        let failed = |e: io::Error| Error::system(format!("watching thread {number}"), e);
-        if self.maps.slots.get(&number.to_ne_bytes()).map_err(failed)?.is_some() {
-            return Ok(());
+    fn add_all(&self, threads: &[(u32, u32)]) -> Result<Vec<Option<u32>>> {
+        let global = self.namespace.global(threads);
+        let global = global.map_err(|e| failed("asking for the kernel's numbers of threads", e))?;
+        let add = |numbers: &(u32, u32)| global.get(&numbers.0).map(|global| self.take(*numbers, *global));
+        threads.iter().map(|numbers| add(numbers).transpose()).collect()
+    }
+
+    /// The slot of a thread, by its numbers as this process has them and as the kernel does.
+    fn take(&self, here: (u32, u32), global: (u32, u32)) -> Result<u32> {
+        let failed = |e: io::Error| Error::system(format!("watching thread {}", here.0), e);
+        if let Some(slot) = self.maps.slots.get(&global.0.to_ne_bytes()).map_err(failed)? {
+            return Ok(row(&slot));
         }
         let Some(slot) = self.maps.free.take().map_err(failed)? else {
             let reason = format!("{} are watched already", SLOTS - 1);
-            return Err(Error::system(format!("watching thread {number}"), reason));
+            return Err(Error::system(format!("watching thread {}", here.0), reason));
         };
-        let row = slot.first_chunk().map_or(0, |slot| u32::from_ne_bytes(*slot));
-        self.maps.threads.set(row, word(thread::NUMBER), u64::from(number) | u64::from(process) << 32);
-        self.maps.slots.set(&number.to_ne_bytes(), &slot).map_err(failed)
+        let both = |(number, process): (u32, u32)| u64::from(number) | u64::from(process) << 32;
+        self.maps.threads.set(row(&slot), word(thread::GLOBAL), both(global));
+        self.maps.threads.set(row(&slot), word(thread::NUMBER), both(here));
+        self.maps.slots.set(&global.0.to_ne_bytes(), &slot).map_err(failed)?;
+        Ok(row(&slot))
+    }
+
+    /// The slot of a thread that is watched and lives, by its number as this process has it.
+    fn slot_of(&self, number: u32) -> io::Result<Option<u32>> {
+        if self.namespace.is_first() {
+            return Ok(self.maps.slots.get(&number.to_ne_bytes())?.map(|slot| row(&slot)));
+        }
+        let lives = |slot: &u32| self.maps.threads.get(*slot, word(thread::DIED)) == 0;
+        Ok(self.taken().filter(lives).find(|slot| self.maps.number(*slot).0 == number))
     }
 
     /// Counts one call of a thread that is watched and stands still, on no file.
@@ -243,9 +273,9 @@ impl Kernel {
     /// The kernel's.
     pub fn count_one(&self, number: u32, call: u16) -> Result<()> {
         let failed = |e: io::Error| Error::system(format!("counting a call of thread {number}"), e);
-        let Some(slot) = self.maps.slots.get(&number.to_ne_bytes()).map_err(failed)? else { return Ok(()) };
+        let Some(slot) = self.slot_of(number).map_err(failed)? else { return Ok(()) };
         let (mut key, mut value) = ([0; key::SIZE], [0; call::SIZE]);
-        key[key::SLOT as usize..][..4].copy_from_slice(&slot);
+        key[key::SLOT as usize..][..4].copy_from_slice(&slot.to_ne_bytes());
         key[key::NUMBER as usize..][..2].copy_from_slice(&call.to_ne_bytes());
         value[call::COUNT as usize] = 1;
         self.maps.calls.set(&key, &value).map_err(failed)
@@ -257,10 +287,9 @@ impl Kernel {
     /// The kernel's.
     pub fn remove(&self, number: u32) -> Result<()> {
         let failed = |e: io::Error| Error::system(format!("watching thread {number} no more"), e);
-        let Some(slot) = self.maps.slots.get(&number.to_ne_bytes()).map_err(failed)? else { return Ok(()) };
-        self.maps.slots.remove(&number.to_ne_bytes()).map_err(failed)?;
-        let row = slot.first_chunk().map_or(0, |slot| u32::from_ne_bytes(*slot));
-        self.maps.threads.set(row, word(thread::GONE), 1);
+        let Some(slot) = self.slot_of(number).map_err(failed)? else { return Ok(()) };
+        self.maps.slots.remove(&self.maps.global(slot).0.to_ne_bytes()).map_err(failed)?;
+        self.maps.threads.set(slot, word(thread::GONE), 1);
         self.look_again()
     }
 
@@ -270,10 +299,10 @@ impl Kernel {
         self.taken().all(|slot| !has(slot, thread::DIED) || has(slot, thread::LEFT))
     }
 
-    /// The processes that are watched.
+    /// The processes that are watched, by their numbers as this process has them.
     pub fn processes(&self) -> BTreeSet<u32> {
         let alive = self.taken().filter(|slot| self.maps.threads.get(*slot, word(thread::DIED)) == 0);
-        alive.map(|slot| (self.maps.threads.get(slot, word(thread::NUMBER)) >> 32) as u32).collect()
+        alive.map(|slot| self.maps.number(slot).1).collect()
     }
 
     /// Slots that threads have.
@@ -281,8 +310,7 @@ impl Kernel {
         (1..SLOTS).filter(|slot| self.maps.threads.get(*slot, word(thread::NUMBER)) != 0)
     }
 
-    /// Who has left its processor for ever is gone. The first thread of a process in which another one calls exec is not seen to leave: it has another number by
-    /// then.
+    /// Who has left its processor for ever is gone.
     fn bury(&self) -> Result<()> {
         let failed = |e: io::Error| failed("taking back the slots of the dead", e);
         let now = monotonic();
@@ -296,7 +324,7 @@ impl Kernel {
             if !is(slot, thread::LEFT, just) && !is(slot, thread::DIED, LAST_SWITCH) {
                 continue;
             }
-            let number = (self.maps.threads.get(slot, word(thread::NUMBER)) as u32).to_ne_bytes();
+            let number = self.maps.global(slot).0.to_ne_bytes();
             if self.maps.slots.get(&number).map_err(failed)? == Some(slot.to_ne_bytes().to_vec()) {
                 self.maps.slots.remove(&number).map_err(failed)?;
             }
@@ -334,6 +362,11 @@ impl Kernel {
 fn monotonic() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// The number of a slot, of what a map has of it.
+fn row(slot: &[u8]) -> u32 {
+    slot.first_chunk().map_or(0, |slot| u32::from_ne_bytes(*slot))
 }
 
 fn failed(doing: &str, error: io::Error) -> Error {

@@ -62,9 +62,7 @@ impl Own {
         let mut kernel = Kernel::with(false, Detail::Totals)?;
         // Twice, as they may begin others between.
         for _ in 0..2 {
-            for (thread, process) in threads_of(std::process::id(), false) {
-                kernel.add(thread, process)?;
-            }
+            kernel.add_all(&threads_of(std::process::id(), false))?;
         }
         kernel.begin()?;
         Ok(Own { kernel, sweeping: Mutex::new(()) })
@@ -77,11 +75,8 @@ impl Own {
     pub fn slot(&self) -> Result<Slot> {
         let me = rustix::thread::gettid().as_raw_nonzero().get() as u32;
         let found = || {
-            let slot = self.kernel.maps.slots.get(&me.to_ne_bytes());
-            let slot = slot.map_err(|e| Error::system("looking for this thread's slot", e))?;
-            Ok::<_, Error>(
-                slot.and_then(|slot| slot.first_chunk().map(|slot| Slot(u32::from_ne_bytes(*slot)))),
-            )
+            let slot = self.kernel.slot_of(me);
+            slot.map(|slot| slot.map(Slot)).map_err(|e| Error::system("looking for this thread's slot", e))
         };
         if let Some(slot) = found()? {
             return Ok(slot);

@@ -37,7 +37,9 @@ pub(super) fn switched(maps: &Maps, fields: &Fields) -> Vec<u64> {
     one_more(&mut program, R7, thread::VOLUNTARY);
     one_more(&mut program, R7, thread::SLEPT);
     program.jump_if(When::AnyBit, R8, DEAD, dies).jump(comes);
-    program.place(dies);
+    // The first thread of a process in which another one calls exec may have that one's number by now.
+    program.place(dies).load(Width::Double, R1, R7, thread::TASK);
+    program.jump_if_both(When::Different, R1, R9, comes);
     left(&mut program, fields);
     program.jump(comes);
     program.place(stays_ready);

@@ -5,7 +5,6 @@
 //! what a program does in a rhythm is met as often as it happens.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
@@ -18,7 +17,7 @@ use super::harvest::{Call, Seen};
 use super::kind::file_of;
 use super::layout::{call, thread};
 use crate::counts::{Calls, Counts, Moments, Thread};
-use crate::living::{Life, life_of, threads_of};
+use crate::living::{Life, has_own_proc, is_proc_own, life_of, threads_of};
 use crate::start::started;
 
 /// How long everything is counted at first, whatever that costs: what a program does to begin, and short programs.
@@ -49,7 +48,8 @@ pub struct Watch {
     cost_before: Duration,
     cost_of_ended: Duration,
     lot: u64,
-    /// What threads had done when they were first watched.
+    /// What threads had done when they were first watched, and what is known of those that live, by their
+    /// slots: an exec may give one the number of another.
     earlier: BTreeMap<u32, Life>,
     living: BTreeMap<u32, Seen>,
     ended: BTreeMap<(u32, String), Thread>,
@@ -63,12 +63,15 @@ pub struct Watch {
 impl Watch {
     /// Programs at the kernel's tracepoints that watch nobody yet. With `children` the children of who is watched are watched as well. `allowed` is what
     /// watching may cost, as a share of the time of the watched (0.03); without, everything is counted whatever it costs.
+    /// So it is where /proc is not this PID namespace's.
     ///
     /// # Errors
     /// [`Missing`](Error::Missing) with what this process or kernel lacks.
     pub fn new(children: bool, allowed: Option<f64>) -> Result<Watch> {
         let mut kernel = Kernel::new(children)?;
         let cost = Cost::measured(&mut kernel)?;
+        // What is counted in slices is scaled by what /proc tells of those that live.
+        let allowed = allowed.filter(|_| is_proc_own());
         let now = Instant::now();
         Ok(Watch {
             kernel,
@@ -100,8 +103,8 @@ impl Watch {
     pub fn start(&mut self, command: &mut Command) -> Result<Child> {
         self.count()?;
         started(command, |process| {
-            self.earlier.insert(process, life_of(process, process).unwrap_or_default());
-            self.kernel.add(process, process)?;
+            let earlier = life_of(process, process).unwrap_or_default();
+            self.add(vec![((process, process), earlier)])?;
             // It came to its first instruction by a call whose end came before anybody watched.
             self.kernel.count_one(process, libc::SYS_execve as u16)
         })
@@ -112,6 +115,7 @@ impl Watch {
     /// # Errors
     /// There is none of that number, or too many threads.
     pub fn attach(&mut self, process: u32) -> Result<()> {
+        has_own_proc(process).map_err(Error::Missing)?;
         // Twice, as it may begin threads between.
         for _ in 0..2 {
             let threads = threads_of(process, self.children);
@@ -122,17 +126,22 @@ impl Watch {
                     "`ps -e` lists those that run",
                 )));
             }
-            for (thread, process) in threads {
-                if let Entry::Vacant(place) = self.earlier.entry(thread)
-                    && let Some(life) = life_of(thread, process)
-                {
-                    place.insert(life);
-                    self.kernel.add(thread, process)?;
-                }
-            }
+            let lives = threads.into_iter().filter_map(|one| Some((one, life_of(one.0, one.1)?)));
+            self.add(lives.collect())?;
         }
         self.count()?;
         self.kernel.look_again()
+    }
+
+    /// Watches threads, with what they had done before; not those of which this is known already.
+    fn add(&mut self, threads: Vec<((u32, u32), Life)>) -> Result<()> {
+        let (numbers, lives): (Vec<_>, Vec<_>) = threads.into_iter().unzip();
+        for (slot, life) in self.kernel.add_all(&numbers)?.into_iter().zip(lives) {
+            if let Some(slot) = slot {
+                self.earlier.entry(slot).or_insert(life);
+            }
+        }
+        Ok(())
     }
 
     /// The processes that are watched.
@@ -239,9 +248,9 @@ impl Watch {
     }
 
     fn for_each_living(&mut self, mut each: impl FnMut(&mut Extrapolation, &Standing<'_>)) {
-        let known: Vec<_> = self.living.iter().map(|(number, seen)| (*number, self.known_of(seen))).collect();
-        for (number, known) in &known {
-            each(&mut self.extrapolation, &known.standing(*number));
+        let known: Vec<_> = self.living.iter().map(|(slot, seen)| (*slot, self.known_of(seen))).collect();
+        for (slot, known) in &known {
+            each(&mut self.extrapolation, &known.standing(*slot));
         }
     }
 
@@ -286,21 +295,21 @@ impl Watch {
     fn collect(&mut self) -> Result<()> {
         self.living.clear();
         for seen in self.kernel.harvest()? {
-            let (number, process) = seen.numbers();
+            let process = seen.numbers().1;
             if seen.is_gone() {
                 let known = self.known_of(&seen);
-                self.earlier.remove(&number);
+                self.earlier.remove(&seen.slot());
                 self.cost_of_ended += self.cost_of(&seen);
                 self.ran_of_ended += self.kernel.ran_counted(&seen);
-                self.extrapolation.end(&known.standing(number), self.has_paused);
+                self.extrapolation.end(&known.standing(seen.slot()), self.has_paused);
                 let ended = known.thread;
                 let same = self.ended.entry((process, ended.name.clone())).or_default();
-                same.number = if same.name.is_empty() { number } else { 0 };
+                same.number = if same.name.is_empty() { seen.first_number() } else { 0 };
                 same.process = process;
                 same.name.clone_from(&ended.name);
                 same.add(&ended);
             } else {
-                self.living.insert(number, seen);
+                self.living.insert(seen.slot(), seen);
             }
         }
         Ok(())
@@ -319,12 +328,11 @@ impl Watch {
                 self.end_slice();
             }
         }
-        let living: Vec<_> =
-            self.living.iter().map(|(number, seen)| (*number, self.known_of(seen))).collect();
+        let living: Vec<_> = self.living.iter().map(|(slot, seen)| (*slot, self.known_of(seen))).collect();
         let (mut extra, mut uncertainty) = (Vec::new(), BTreeMap::new());
         if self.has_paused {
             let ended: Vec<_> = self.ended.keys().cloned().collect();
-            let standing: Vec<_> = living.iter().map(|(number, known)| known.standing(*number)).collect();
+            let standing: Vec<_> = living.iter().map(|(slot, known)| known.standing(*slot)).collect();
             let found = self.extrapolation.of(&ended, &standing);
             (extra, uncertainty) = (found.extra, found.uncertainty);
         }
@@ -345,7 +353,7 @@ impl Watch {
     /// What is known of a thread now.
     fn known_of(&self, seen: &Seen) -> Known {
         let (number, process) = seen.numbers();
-        let earlier = self.earlier.get(&number).cloned().unwrap_or_default();
+        let earlier = self.earlier.get(&seen.slot()).cloned().unwrap_or_default();
         let life = match seen.word(thread::DIED) {
             0 => life_of(number, process).unwrap_or_else(|| earlier.clone()),
             _ => last_of(seen),
@@ -368,9 +376,9 @@ struct Known {
 }
 
 impl Known {
-    fn standing(&self, number: u32) -> Standing<'_> {
+    fn standing(&self, slot: u32) -> Standing<'_> {
         Standing {
-            number,
+            slot,
             thread: &self.thread,
             ran: self.thread.ran.unwrap_or_default().as_secs_f64(),
             counted: self.counted,
@@ -398,7 +406,7 @@ fn last_of(seen: &Seen) -> Life {
 /// A thread, of what was seen of it, what it did in its life and what of that before it was watched.
 fn counted_of(seen: &Seen, life: &Life, earlier: &Life) -> Thread {
     let word = |at: i16| Some(seen.word(at));
-    let (number, process) = seen.numbers();
+    let (number, process) = (seen.first_number(), seen.numbers().1);
     let moments = Moments {
         voluntary: Some(life.voluntary.saturating_sub(earlier.voluntary)),
         involuntary: Some(life.involuntary.saturating_sub(earlier.involuntary)),

@@ -33,6 +33,7 @@ use rustix::process::{Pid, WaitId, WaitIdOptions, WaitOptions, waitid, waitpid};
 use tollway_core::{Error, Result};
 
 use crate::Counts;
+use crate::living::has_own_proc;
 use crate::start::not_started;
 use crate::waiting::Waiting;
 use ledger::Ledger;
@@ -77,12 +78,13 @@ impl Proc {
     /// Counts what a process does from now on, and with `children` its descendants, those of now and those to come.
     ///
     /// # Errors
-    /// There is none of this number.
+    /// There is none of this number, or [`Missing`](Error::Missing) where /proc has other numbers.
     pub fn attach(process: u32, children: bool) -> Result<Proc> {
         Proc::of(process, children, None)
     }
 
     fn of(process: u32, children: bool, program: Option<Pid>) -> Result<Proc> {
+        has_own_proc(process).map_err(Error::Missing)?;
         let ledger = Ledger::new(process, children).ok_or_else(|| {
             Error::system(format!("reading /proc/{process}"), "there is no such process, or /proc hides it")
         })?;

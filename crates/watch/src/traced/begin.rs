@@ -11,6 +11,7 @@ use tollway_core::{Error, Missing, Result};
 
 use super::requests;
 use super::tracer::Tracer;
+use crate::is_proc_own;
 use crate::proc::descendants_of;
 
 /// Seizes all threads of a process, and with `children` all its descendants.
@@ -70,7 +71,7 @@ fn is_ending(thread: u32) -> bool {
 
 /// The thread that traces a thread; `None` if none does.
 fn traced_by(thread: u32) -> Option<i32> {
-    let status = Status::from_file(format!("/proc/{thread}/status")).ok()?;
+    let status = is_proc_own().then(|| Status::from_file(format!("/proc/{thread}/status")).ok())??;
     Some(status.tracerpid).filter(|tracer| *tracer != 0)
 }
 

@@ -1,13 +1,13 @@
 //! What a descriptor of another process leads to.
 
 use std::collections::HashMap;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 
 use rustix::fs::fstat;
 use rustix::net::{AddressFamily, SocketType, ipproto, sockopt};
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
-use crate::{File, FileKind};
+use crate::{File, FileKind, is_proc_own};
 
 /// What is known of files.
 #[derive(Default)]
@@ -18,9 +18,17 @@ pub(super) struct Files {
     known: HashMap<(u32, i32), File>,
     /// How many are in a call after which a descriptor may lead elsewhere. Until it has come back nothing is taken for known.
     changing: u64,
+    /// /proc has other numbers than are known here.
+    is_proc_others: bool,
 }
 
 impl Files {
+    /// As /proc tells where that has the numbers that are known here, else by descriptors of our own, which
+    /// who may trace may have.
+    pub(super) fn new() -> Files {
+        Files { is_proc_others: !is_proc_own(), ..Files::default() }
+    }
+
     /// Somebody begins a call after which a descriptor may lead elsewhere. Processes may share descriptors (CLONE_FILES): nothing is known of any.
     pub(super) fn change(&mut self) {
         self.changing += 1;
@@ -50,9 +58,12 @@ impl Files {
         }
         // Follows the link that no path names: it is the open file itself that is asked. Those of a process are asked by a thread, because a first thread that
         // has ended has none.
-        let Some(mut file) = File::at(&format!("/proc/{thread}/fd/{descriptor}")) else {
-            return File::default();
+        let file = match self.is_proc_others {
+            true => taken(process, descriptor)
+                .and_then(|own| File::at(&format!("/proc/self/fd/{}", own.as_raw_fd()))),
+            false => File::at(&format!("/proc/{thread}/fd/{descriptor}")),
         };
+        let Some(mut file) = file else { return File::default() };
         if file.kind == FileKind::Socket {
             file.kind = self.socket(process, descriptor, file.inode);
         }
@@ -76,9 +87,14 @@ impl Files {
 /// Asks a socket itself, through a descriptor of our own (pidfd_getfd(2), Linux 5.6), which who may trace may have. /proc/PID/net would tell it only of
 /// sockets that are bound or connected, and of one kind in each file.
 fn asked(process: u32, descriptor: i32, inode: u64) -> Option<FileKind> {
-    let process = pidfd_open(Pid::from_raw(process as i32)?, PidfdFlags::empty()).ok()?;
-    let socket = pidfd_getfd(process, descriptor, PidfdGetfdFlags::empty()).ok()?;
+    let socket = taken(process, descriptor)?;
     (fstat(&socket).ok()?.st_ino == inode).then(|| protocol(&socket))?
+}
+
+/// What a descriptor of a process leads to, by one of our own.
+fn taken(process: u32, descriptor: i32) -> Option<OwnedFd> {
+    let process = pidfd_open(Pid::from_raw(process as i32)?, PidfdFlags::empty()).ok()?;
+    pidfd_getfd(process, descriptor, PidfdGetfdFlags::empty()).ok()
 }
 
 fn protocol(socket: &OwnedFd) -> Option<FileKind> {
@@ -99,7 +115,6 @@ fn protocol(socket: &OwnedFd) -> Option<FileKind> {
 #[cfg(test)]
 mod tests {
     use std::net::{TcpListener, UdpSocket};
-    use std::os::fd::AsRawFd;
     use std::os::unix::net::UnixStream;
 
     use rustix::event::{EventfdFlags, eventfd};

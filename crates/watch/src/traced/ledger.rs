@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use procfs::FromRead;
 use procfs::process::Stat;
 
-use crate::{Calls, Counts, File, Moments, Thread};
+use crate::{Calls, Counts, File, Moments, Thread, is_proc_own};
 
 /// Numbers of page faults: without a disk, and with one.
 type Faults = (u64, u64);
@@ -20,6 +20,8 @@ pub(super) struct Shared {
 }
 
 pub(super) struct Ledger {
+    /// Whether /proc has the numbers that are known here.
+    is_proc_own: bool,
     threads: Vec<Record>,
     began: Instant,
     /// For how long it was watched, once that is over.
@@ -41,6 +43,8 @@ struct Record {
     process: u32,
     name: String,
     calls: HashMap<(u32, File), Tally>,
+    /// Signals and faults are known where /proc tells of the thread.
+    is_in_proc: bool,
     signals: u64,
     before: Faults,
     faults: Option<Faults>,
@@ -49,7 +53,8 @@ struct Record {
 
 impl Shared {
     pub(super) fn new() -> Shared {
-        let ledger = Ledger { threads: Vec::new(), began: Instant::now(), over: None, status: None };
+        let (threads, began) = (Vec::new(), Instant::now());
+        let ledger = Ledger { is_proc_own: is_proc_own(), threads, began, over: None, status: None };
         Shared { ledger: Mutex::new(ledger), changed: Condvar::new() }
     }
 
@@ -66,6 +71,7 @@ impl Ledger {
             process,
             name: String::new(),
             calls: HashMap::new(),
+            is_in_proc: self.is_proc_own,
             signals: 0,
             before: (0, 0),
             faults: None,
@@ -151,6 +157,9 @@ impl Ledger {
 impl Record {
     /// Its name and faults, as far as they can be asked; now under this number.
     fn look(&mut self, number: u32) {
+        if !self.is_in_proc {
+            return;
+        }
         if let Ok(stat) = Stat::from_file(format!("/proc/{}/task/{}/stat", self.process, number)) {
             self.name = stat.comm;
             self.faults = Some((stat.minflt, stat.majflt));
@@ -175,7 +184,7 @@ impl Record {
             .faults
             .map(|(minor, major)| (minor.checked_sub(self.before.0), major.checked_sub(self.before.1)));
         let moments = Moments {
-            signals: Some(self.signals),
+            signals: self.is_in_proc.then_some(self.signals),
             minor: faults.and_then(|faults| faults.0),
             major: faults.and_then(|faults| faults.1),
             ..Moments::default()

@@ -27,6 +27,7 @@ use rustix::process::{Pid, WaitOptions, waitpid};
 use tollway_core::{Error, Result};
 
 use crate::Counts;
+use crate::living::has_own_proc;
 use crate::start::not_started;
 use crate::waiting::Waiting;
 pub(crate) use begin::refused;
@@ -107,6 +108,7 @@ impl Traced {
     /// # Errors
     /// There is none of this number, or [`Missing`](Error::Missing) with why it may not be traced.
     pub fn attach(process: u32, children: bool) -> Result<Traced> {
+        has_own_proc(process).map_err(Error::Missing)?;
         if fs::metadata(format!("/proc/{process}/task")).is_err() {
             return Err(Error::system(format!("tracing {process}"), "there is no such process"));
         }
@@ -207,9 +209,8 @@ impl Traced {
         }
         let _ = handle.join();
         // The kernel lets the traced go after a thread is known to have ended and before it is gone.
-        let task = format!("/proc/self/task/{}", self.thread);
         for _ in 0..1000 {
-            if fs::metadata(&task).is_err() {
+            if !requests::is_in(self.thread, std::process::id()) {
                 break;
             }
             thread::sleep(Duration::from_micros(200));

@@ -84,6 +84,14 @@ pub(super) fn let_go(thread: u32) {
     let _ = request(libc::PTRACE_DETACH, thread, 0, 0);
 }
 
+/// Whether a thread is one of that process (tgkill(2), of which signal 0 is none; who may not send one is
+/// refused after it was found).
+pub(super) fn is_in(thread: u32, process: u32) -> bool {
+    // SAFETY: no addresses.
+    let found = unsafe { libc::syscall(libc::SYS_tgkill, process, thread, 0) };
+    found == 0 || io::Error::last_os_error().raw_os_error() == Some(libc::EPERM)
+}
+
 /// What an event says besides: the number of who was born, or the number that a thread had before its exec.
 pub(super) fn message(thread: u32) -> Option<u32> {
     let mut message: libc::c_ulong = 0;

@@ -2,7 +2,7 @@
 //!
 //! Every call stops its caller twice. A seccomp filter, which spares others the stops at calls that are not wanted, would spare nothing here: all are wanted.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,8 +13,8 @@ use rustix::io::Errno;
 use super::files::Files;
 use super::ledger::Shared;
 use super::requests::{self, Event, Side};
-use crate::File;
 use crate::numbers::{frees_descriptors, is_last, is_on_file};
+use crate::{File, is_proc_own};
 
 /// Who traces.
 pub(super) struct Tracer {
@@ -44,7 +44,7 @@ impl Tracer {
             shared,
             is_enough,
             living: HashMap::new(),
-            files: Files::default(),
+            files: Files::new(),
             children,
             program: None,
             is_starting: false,
@@ -121,15 +121,22 @@ impl Tracer {
 
     /// Takes in who was born to one who is traced; `false` for a child that is not wanted.
     fn welcome(&mut self, thread: u32) -> bool {
-        let process = match Status::from_file(format!("/proc/{thread}/status")) {
-            Ok(status) => status.tgid as u32,
-            Err(_) => thread,
-        };
+        let process = self.process_of(thread);
         let is_wanted = self.children || self.living.values().any(|one| one.process == process);
         if is_wanted {
             self.begin(thread, process, true);
         }
         is_wanted
+    }
+
+    fn process_of(&self, thread: u32) -> u32 {
+        if is_proc_own() {
+            let status = Status::from_file(format!("/proc/{thread}/status"));
+            return status.map_or(thread, |status| status.tgid as u32);
+        }
+        // Without /proc it is asked of each process that is known whether the thread is in it.
+        let processes: BTreeSet<u32> = self.living.values().map(|one| one.process).collect();
+        processes.into_iter().find(|process| requests::is_in(thread, *process)).unwrap_or(thread)
     }
 
     fn call(&mut self, thread: u32) {
@@ -211,6 +218,10 @@ fn left(one: &mut Living, files: &mut Files) -> Option<(u32, File)> {
 /// Whether a signal would reach the process if nobody traced it: of one who is traced the kernel drops none that is ignored (kernel/signal.c, `sig_ignored`), to
 /// tell its tracer.
 fn would_be_delivered(thread: u32, signal: i32) -> bool {
+    // Where /proc has others' numbers nothing is said of signals.
+    if !is_proc_own() {
+        return true;
+    }
     let Ok(status) = Status::from_file(format!("/proc/{thread}/status")) else { return true };
     let bit = 1u64 << (signal - 1);
     let is_ignored_unless_caught =

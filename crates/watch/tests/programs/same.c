@@ -132,6 +132,26 @@ static void execs_from_a_thread(void) {
     for (;;) pause();
 }
 
+// The first thread makes a number of calls, and only then does another one call exec.
+static void *thread_execs_when_asked(void *unused) {
+    char *arguments[] = {self, "copy", NULL}, byte;
+    if (read(gate[0], &byte, 1) != 1) exit(1);
+    execve(self, arguments, environ);
+    return unused;
+}
+
+static void calls_before_a_thread_execs(long times) {
+    pthread_t one;
+    if (pipe(gate)) exit(1);
+    pthread_create(&one, NULL, thread_execs_when_asked, NULL);
+    for (long i = 0; i < times; i++) {
+        syscall(SYS_getppid);
+        if (i % 10 == 9) sleep_ms(1);
+    }
+    if (write(gate[1], "", 1) != 1) exit(1);
+    for (;;) pause();
+}
+
 static void handler(int signal) { (void)signal; }
 
 static void signals(void) {
@@ -491,6 +511,7 @@ int main(int count, char **arguments) {
     if (!strcmp(what, "forks")) forks();
     if (!strcmp(what, "spawns")) spawns();
     if (!strcmp(what, "execs-from-a-thread")) execs_from_a_thread();
+    if (!strcmp(what, "calls-before-a-thread-execs")) calls_before_a_thread_execs(number);
     if (!strcmp(what, "signals")) signals();
     if (!strcmp(what, "stops")) stops();
     if (!strcmp(what, "sockets")) sockets();
