@@ -32,6 +32,8 @@ pub(crate) fn started(command: &mut Command, watch: impl FnOnce(u32) -> Result<(
     };
     // SAFETY: the closure makes two system calls and does not allocate: errors made of a number do not.
     unsafe { command.pre_exec(traced) };
+    // Between the fork and its first instruction a signal would end it, or have it stand where nobody waits for that.
+    let held = Held::all();
     let mut child = command.spawn().map_err(|error| {
         let mut number = [0; 4];
         match read(&told, &mut number) {
@@ -39,7 +41,9 @@ pub(crate) fn started(command: &mut Command, watch: impl FnOnce(u32) -> Result<(
             _ => not_started(&name, &error),
         }
     })?;
-    let watched = stopped(&child).map_err(failed).and_then(|()| watch(child.id()));
+    let stands = stopped(&child).and_then(|()| held.heeded_by(child.id())).map_err(failed);
+    drop(held);
+    let watched = stands.and_then(|()| watch(child.id()));
     // SAFETY: no address is passed; the child is ours and stopped.
     let let_go = unsafe { libc::ptrace(libc::PTRACE_DETACH, child.id() as libc::pid_t, 0, 0) };
     if let Err(error) =
@@ -50,6 +54,43 @@ pub(crate) fn started(command: &mut Command, watch: impl FnOnce(u32) -> Result<(
         return Err(error);
     }
     Ok(child)
+}
+
+/// Signals wait for this thread, and for what it forks, until this is dropped: all but the one that tells of an exec.
+pub(crate) struct Held(libc::sigset_t);
+
+impl Held {
+    pub(crate) fn all() -> Held {
+        // SAFETY: numbers only, for which 0 is a value; both sets are ours and live through the calls.
+        unsafe {
+            let (mut all, mut before): (libc::sigset_t, libc::sigset_t) =
+                (std::mem::zeroed(), std::mem::zeroed());
+            libc::sigfillset(&raw mut all);
+            libc::sigdelset(&raw mut all, libc::SIGTRAP);
+            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const all, &raw mut before);
+            Held(before)
+        }
+    }
+
+    /// Has a process that stands still and is traced by this thread heed signals as this thread did before.
+    fn heeded_by(&self, process: u32) -> io::Result<()> {
+        // The kernel's set is one word (arch/x86/include/asm/signal.h), which is the first of libc's.
+        let size = size_of::<u64>();
+        // SAFETY: the kernel reads one word of a set that is longer, and lives through the call.
+        match unsafe {
+            libc::ptrace(libc::PTRACE_SETSIGMASK, process as libc::pid_t, size, &raw const self.0)
+        } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // SAFETY: the set is ours, and what was before is not asked for.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.0, std::ptr::null_mut()) };
+    }
 }
 
 /// Why a program cannot be started: of what exec(2) refuses, apart from what this process lacks for a fork.
@@ -78,5 +119,33 @@ fn stopped(child: &Child) -> io::Result<()> {
             _ if libc::WIFSTOPPED(status) => return Ok(()),
             _ => return Err(io::Error::other("it ended before its first instruction")),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+
+    use super::*;
+    use crate::proc::Proc;
+
+    /// As of Ctrl-C just then, which goes to the whole process group.
+    #[test]
+    fn a_signal_before_the_first_instruction_ends_the_program_and_not_its_start() {
+        let interrupted = || {
+            let mut command = Command::new("true");
+            // SAFETY: one system call, without addresses.
+            unsafe {
+                command.pre_exec(|| {
+                    libc::raise(libc::SIGINT);
+                    Ok(())
+                })
+            };
+            command
+        };
+        let status = started(&mut interrupted(), |_| Ok(())).unwrap().wait().unwrap();
+        assert_eq!(status.signal(), Some(libc::SIGINT));
+        let status = Proc::start(&mut interrupted()).unwrap().wait().unwrap();
+        assert_eq!(status.signal(), Some(libc::SIGINT));
     }
 }

@@ -4,6 +4,8 @@ use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
+use crate::start::Held;
+
 /// A program that has not begun: it waits to be watched.
 pub(crate) struct Waiting {
     pub(crate) process: u32,
@@ -17,13 +19,15 @@ impl Waiting {
     pub(crate) fn fork(command: &mut Command) -> io::Result<Waiting> {
         let (go_ahead, go) = io::pipe()?;
         let (failure, fails) = io::pipe()?;
+        // A signal before it goes would end it, and its start would fail.
+        let held = Held::all();
         // SAFETY: the child calls what std's own child does, `exec`, and writes; both allocate at most, and libc's fork leaves the allocator usable. It never
         // returns from here.
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
             0 => {
                 drop((go, failure));
-                become_program(command, go_ahead, fails)
+                become_program(command, go_ahead, fails, held)
             }
             process => Ok(Waiting { process: process as u32, go, failure }),
         }
@@ -44,8 +48,9 @@ impl Waiting {
     }
 }
 
-fn become_program(command: &mut Command, mut go_ahead: PipeReader, mut fails: PipeWriter) -> ! {
+fn become_program(command: &mut Command, mut go_ahead: PipeReader, mut fails: PipeWriter, held: Held) -> ! {
     if go_ahead.read_exact(&mut [0]).is_ok() {
+        drop(held);
         let error = command.exec();
         let _ = fails.write_all(&error.raw_os_error().unwrap_or(libc::EINVAL).to_ne_bytes());
     }
