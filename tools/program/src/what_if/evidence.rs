@@ -12,7 +12,7 @@ use crate::route::moves_bytes;
 
 /// Processor time in nanoseconds below which a process is little more than its start and its end. By
 /// wait4(2), Debian 12 on an AMD EPYC: `/bin/true` 0.8 ms, `cat`, `dd`, `grep`, `sh`, `bash` 1.0 to 1.4 ms,
-/// `perl` 3.6 ms; `python3` 39 ms.
+/// `perl` 3.6 ms.
 const SHORT: f64 = 10e6;
 /// Page faults of a program's start: of its image, its libraries and its first memory. There `/bin/true` has
 /// 51, `cat` 77, `grep` 101, `bash` 142, `perl` 212.
