@@ -115,7 +115,11 @@ impl Short {
             sum.inside +=
                 calls.filter_map(|calls| calls.inside).map(|inside| inside.as_secs_f64() * 1e9).sum::<f64>();
         }
-        let begun = if sum.processes > 0.0 { (forks / sum.processes).min(1.0) } else { 0.0 };
+        // Forks that are counted in slices of time are an estimate; where they are for most, they are for all.
+        let begun = match forks / sum.processes.max(1.0) {
+            most if most > 0.5 => 1.0,
+            some => some,
+        };
         Short {
             processes: sum.processes * begun,
             faults: sum.faults * begun,
