@@ -17,7 +17,7 @@ use tollway_watch::Counts;
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// How far it may be off.
-const SLACK: f64 = 0.15;
+const SLACK: f64 = 0.05;
 /// The same of calls that nobody counts anyway: what goes by time stands and falls with how fast the machine is at each moment, and counting costs them as
 /// much again as they take.
 const ROUGH: f64 = 0.6;
