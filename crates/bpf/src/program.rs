@@ -66,7 +66,7 @@ impl Program {
         Program::load_for(kind, words, 0, 0)
     }
 
-    /// One that is run for each task of this process' PID namespace when
+    /// A program that is run for each task of this process' PID namespace when
     /// [`run_over_tasks`](Program::run_over_tasks) asks for it. Its argument leads to two addresses: of what
     /// the iterator has of itself, whose first 8 bytes are the address of the file to
     /// [`Write`](crate::assembler::Helper::Write) to, and of the task, which is 0 at the end.

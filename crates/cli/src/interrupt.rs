@@ -11,7 +11,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level;
 
 /// Signals within this time are one: timeout(1) sends two, to the process and to its group, and a terminal's end is
-/// told by the terminal and by the shell. A person does not press twice within it.
+/// sent by the terminal and by the shell. A person does not press twice within it.
 const ONE: Duration = Duration::from_millis(50);
 
 /// A flag that an interruption sets. Call it before anything is measured.

@@ -109,7 +109,7 @@ fn where_ptrace_is_refused_as_well_proc_is_looked_at_and_that_is_said() {
         refuse(&mut command, calls, error);
         let (_, err) = told(&command.output().unwrap(), 7);
         assert!(err.contains("what /proc tells"), "{calls:?} {error}: {err}");
-        assert!(err.contains("by ptrace each call could be told from others"), "{err}");
+        assert!(err.contains("by ptrace each call could be seen by itself"), "{err}");
         assert!(err.contains("ptrace(2) is refused here"), "{err}");
     }
     // Where this way is asked for there is no other.

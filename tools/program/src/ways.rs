@@ -153,7 +153,7 @@ impl Way {
         }
         unseen.extend(self.instead.iter().map(|(by, missing)| match by {
             By::Kernel => format!("by the kernel's tracepoints all of it could be seen: {missing}"),
-            _ => format!("by ptrace each call could be told from others: {missing}"),
+            _ => format!("by ptrace each call could be seen by itself: {missing}"),
         }));
         unseen
     }
