@@ -143,7 +143,7 @@ fn a_program_in_vfork_is_ended_by_every_way() {
     }
 }
 
-/// One that is watched as it sleeps, in a process group of its own.
+/// A program that is watched as it sleeps, in a process group of its own.
 fn sleeping(bench: &Bench, way: &str) -> Child {
     let mut command = bench.tollway(&["bill", "--by", way, "--", "sleep", "601.75"]);
     command.process_group(0);

@@ -23,8 +23,9 @@ const MIN_SHARE: f64 = 0.02;
 const MIN_KNOWN: f64 = 50.0;
 /// By how much a gap that has a slice on one side only may be off, where nothing else is known.
 const ONE_SIDED: f64 = 0.25;
-/// By how much the cost of counting an event may be off. On a quiet virtual machine (AMD EPYC, Linux 6.18) that of
-/// getppid moved from 272 to 312 ns within seconds while the program at its end took 68 ns throughout.
+/// By how much the cost of counting an event may be off. In eight bills of a loop of getppid on a virtual machine
+/// (AMD EPYC, Linux 6.18) it was measured as 262 to 285 ns, where the loop itself became 285 to 304 ns a call slower:
+/// 0 to 10 % too little. Chosen after bills of that loop had missed the truth with 3 %.
 const COST_ERROR: f64 = 0.07;
 /// That rates of neighboring slices are alike is known beforehand: as much as so many gaps tell.
 const KNOWN_BEFORE: usize = 2;
