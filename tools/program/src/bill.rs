@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tollway_core::Placement;
 use tollway_stats::proportion;
-use tollway_watch::{Calls, Counts, FileKind, Thread, numbers};
+use tollway_watch::{Calls, Counted, Counts, FileKind, Thread, numbers};
 
 use crate::observed::Observed;
 use crate::prices::{Asked, Price, Prices};
@@ -50,9 +50,21 @@ pub enum Of {
 }
 
 impl Of {
-    /// Whether it is counted only while counting is on; the kernel counts the others at all times.
-    fn is_counted_in_slices(&self) -> bool {
-        !matches!(self, Of::Sleep(_) | Of::AnySleep | Of::Preemption | Of::Fault | Of::MajorFault)
+    /// Whether this is counted with it while counting is on. The kernel counts sleeps, preemptions and page faults at
+    /// all times.
+    fn is_of(&self, counted: &Counted) -> bool {
+        match (self, counted) {
+            (Of::Call(name, kind), Counted::Call(number, file)) => file == kind && named(*number) == name,
+            (Of::Wake(Placement::Same), Counted::WakesHere)
+            | (Of::Wake(Placement::Across), Counted::WakesAcross)
+            | (Of::WakeBusy, Counted::WakesBusy)
+            | (Of::Signal, Counted::Signals)
+            | (Of::Interrupt, Counted::Interrupts)
+            | (Of::Tick, Counted::Ticks)
+            | (Of::Operation, Counted::Operations)
+            | (Of::Exit, Counted::Exits) => true,
+            _ => false,
+        }
     }
 }
 
@@ -260,13 +272,8 @@ impl Lines {
             return;
         }
         for (of, line) in &mut self.0 {
-            line.is_estimate = of.is_counted_in_slices();
-            let Of::Call(name, kind) = of else { continue };
-            let same = counts
-                .uncertainty
-                .iter()
-                .filter(|((number, file), _)| file == kind && named(*number) == name);
-            let half: f64 = same.map(|(_, half)| half).sum();
+            let half: f64 =
+                counts.uncertainty.iter().filter(|(what, _)| of.is_of(what)).map(|(_, half)| half).sum();
             line.is_estimate = half > 0.0;
             line.uncertainty = half;
             if let Some(sum) = line.sum.as_mut().filter(|_| line.count > 0.0) {

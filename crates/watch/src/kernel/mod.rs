@@ -6,6 +6,7 @@
 //! Two sets of programs: those of lives (a thread begins, ends, becomes another program, is freed) are attached as long as this is; those
 //! that count only between [`Kernel::begin`] and [`Kernel::pause`].
 
+mod budget;
 mod calls;
 mod cost;
 mod extrapolation;
