@@ -47,12 +47,17 @@ pub enum Of {
     Operation,
     /// Exits of virtual processors.
     Exit,
+    /// Threads that the kernel has in its processes, for io_uring and vhost: what they do is no call, and has no toll.
+    Workers,
 }
 
 impl Of {
     /// Whether it is counted only while counting is on; the kernel counts the others at all times.
     fn is_counted_in_slices(&self) -> bool {
-        !matches!(self, Of::Sleep(_) | Of::AnySleep | Of::Preemption | Of::Fault | Of::MajorFault)
+        !matches!(
+            self,
+            Of::Sleep(_) | Of::AnySleep | Of::Preemption | Of::Fault | Of::MajorFault | Of::Workers
+        )
     }
 }
 
@@ -127,7 +132,8 @@ impl Bill {
         lines.sort_by(|a, b| worth(b).total_cmp(&worth(a)).then_with(|| b.count.total_cmp(&a.count)));
         let sums = lines.iter().filter_map(|line| line.sum.as_ref());
         let explained = sums.fold(Price::default(), |all, one| all.plus(one));
-        let (mut kernel, ran) = kernel_time(&threads);
+        // By ptrace only threads that are not traced have their time.
+        let (mut kernel, ran) = if observed.disturbs { (None, 0.0) } else { kernel_time(&threads) };
         let user = kernel.filter(|kernel| kernel.is_sampled).map(|kernel| (ran - kernel.ns).max(0.0));
         // Stamps are taken at the end of what counts a call's beginning, and at the beginning of what counts its end.
         if let Some(kernel) = kernel.as_mut().filter(|kernel| kernel.is_sampled) {
@@ -149,15 +155,20 @@ pub(crate) fn worth_of(thread: &Thread, all: &[Thread], prices: &Prices<'_>) -> 
     lines.0.values().filter_map(|line| line.sum.as_ref()).map(|sum| sum.ns).sum()
 }
 
-/// The call's name; what /proc tells in sum are those that move bytes.
+/// The name of the call of 64 bits that does what these do; what /proc tells in sum are those that move bytes.
 pub(crate) fn name_of(calls: &Calls) -> &'static str {
-    named(calls.number)
+    match calls.number {
+        u32::MAX => "reads and writes",
+        number => numbers::native_name(number).unwrap_or("unknown"),
+    }
 }
 
-fn named(number: u32) -> &'static str {
-    match number {
-        u32::MAX => "reads and writes",
-        number => numbers::name(number).unwrap_or("unknown"),
+/// What a line of such calls is called: by the name in their own table.
+fn label_of(number: u32) -> String {
+    match (number, numbers::name(number), numbers::table(number)) {
+        (u32::MAX, ..) => "reads and writes".into(),
+        (_, name, Some(table)) => format!("{} ({table})", name.unwrap_or("unknown")),
+        (_, name, None) => name.unwrap_or("unknown").into(),
     }
 }
 
@@ -176,7 +187,9 @@ pub(crate) fn price_of(calls: &Calls, rhythm: &Rhythm, prices: &Prices<'_>) -> O
         period: rhythm.period(calls),
         has_others: rhythm.has_others,
     };
-    prices.asked(&asked).map(|price| price.times(count))
+    let price = prices.asked(&asked).map(|price| price.times(count));
+    // No toll is of another table's calls: the way into the kernel by `int 0x80` is longer.
+    price.map(|price| Price { at_least: price.at_least || numbers::table(calls.number).is_some(), ..price })
 }
 
 #[derive(Default)]
@@ -252,6 +265,11 @@ impl Lines {
         self.passed(Of::Interrupt, many(moments.interrupts), prices.interrupt());
         self.passed(Of::Operation, many(moments.operations), prices.operation());
         self.passed(Of::Exit, many(moments.exits), prices.exit());
+        if thread.is_kernel_worker {
+            self.passed(Of::Workers, 1.0, None);
+            let ran = thread.ran.unwrap_or_default().as_secs_f64() * 1e9;
+            *self.line(Of::Workers).inside.get_or_insert_default() += ran;
+        }
     }
 
     /// Notes which counts are estimates, and widens what these come to.
@@ -265,7 +283,7 @@ impl Lines {
             let same = counts
                 .uncertainty
                 .iter()
-                .filter(|((number, file), _)| file == kind && named(*number) == name);
+                .filter(|((number, file), _)| file == kind && label_of(*number) == *name);
             let half: f64 = same.map(|(_, half)| half).sum();
             line.is_estimate = half > 0.0;
             line.uncertainty = half;
@@ -282,7 +300,7 @@ impl Lines {
         let many = |count: Option<u64>| count.unwrap_or(0) as f64;
         let long = |time: Option<Duration>| time.map(|time| time.as_secs_f64() * 1e9);
         let price = price_of(calls, rhythm, prices);
-        let line = self.line(Of::Call(name.into(), calls.file.kind));
+        let line = self.line(Of::Call(label_of(calls.number), calls.file.kind));
         line.count += calls.count as f64;
         line.failed += many(calls.failed);
         line.waits +=
@@ -309,29 +327,34 @@ impl Lines {
     }
 }
 
-/// Processor time in the kernel, and all of it, in nanoseconds. How long threads ran is exact; which part of that was in the kernel the kernel samples.
+/// Processor time in the kernel, and all of it, in nanoseconds. How long threads ran is exact; which part of that was in the kernel the kernel samples,
+/// but of its own threads, where it is all.
 fn kernel_time(threads: &[Thread]) -> (Option<Measured>, f64) {
-    let sum =
-        |of: fn(&Thread) -> Option<Duration>| threads.iter().filter_map(of).sum::<Duration>().as_secs_f64();
-    let (user, system) = (sum(|thread| thread.user), sum(|thread| thread.system));
-    let ran = sum(|thread| thread.ran);
-    let ran = if ran > 0.0 { ran } else { user + system };
-    let samples = ((user + system) / TICK.as_secs_f64()).round() as u64;
-    let hits = (system / TICK.as_secs_f64()).round() as u64;
-    if samples >= FEW
-        && let Ok(share) = proportion(hits.min(samples), samples, 0.95)
-    {
-        let part = |share: f64| share * ran * 1e9;
-        let share_of_all = system / (user + system);
-        let measured =
-            Measured { ns: part(share_of_all), lo: part(share.lo), hi: part(share.hi), is_sampled: true };
-        return (Some(measured), ran * 1e9);
+    let (workers, others): (Vec<&Thread>, Vec<&Thread>) =
+        threads.iter().partition(|thread| thread.is_kernel_worker);
+    let (user, system) = (sum(&others, |thread| thread.user), sum(&others, |thread| thread.system));
+    let (ran, by_workers) = (sum(&others, |thread| thread.ran), sum(&workers, |thread| thread.ran) * 1e9);
+    let ran = if ran > 0.0 { ran } else { user + system } * 1e9;
+    let count = |time: f64| (time / TICK.as_secs_f64()).round() as u64;
+    let samples = count(user + system);
+    if samples + count(by_workers / 1e9) >= FEW {
+        let hits = count(system).min(samples);
+        let (lo, hi) = proportion(hits, samples, 0.95).map_or((0.0, 1.0), |share| (share.lo, share.hi));
+        let share = if samples > 0 { system / (user + system) } else { (lo + hi) / 2.0 };
+        let part = |share: f64| share * ran + by_workers;
+        let measured = Measured { ns: part(share), lo: part(lo), hi: part(hi), is_sampled: true };
+        return (Some(measured), ran + by_workers);
     }
     let inside =
         threads.iter().flat_map(|thread| &thread.calls).filter_map(|calls| calls.inside).reduce(|a, b| a + b);
     let measured = inside.map(|inside| {
-        let ns = inside.as_secs_f64() * 1e9;
+        let ns = inside.as_secs_f64() * 1e9 + by_workers;
         Measured { ns, lo: ns, hi: ns, is_sampled: false }
     });
-    (measured, ran * 1e9)
+    (measured, ran + by_workers)
+}
+
+/// The sum of a time of threads, in seconds.
+fn sum(threads: &[&Thread], of: fn(&Thread) -> Option<Duration>) -> f64 {
+    threads.iter().filter_map(|thread| of(thread)).sum::<Duration>().as_secs_f64()
 }

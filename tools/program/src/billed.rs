@@ -126,5 +126,6 @@ fn what(of: &Of) -> String {
         Of::Interrupt => "other interrupts taken".into(),
         Of::Operation => "io_uring operations".into(),
         Of::Exit => "exits of virtual processors".into(),
+        Of::Workers => "threads of the kernel (io_uring, vhost)".into(),
     }
 }

@@ -26,7 +26,11 @@ pub(crate) fn threads(observed: &Observed, prices: &Prices<'_>) -> Vec<Payer> {
             0 => format!("{} (ended ones of process {})", thread.name, thread.process),
             number => format!("{} ({number})", thread.name),
         },
-        ns: worth_of(thread, &threads, prices),
+        ns: match thread.ran.filter(|_| thread.is_kernel_worker) {
+            // It makes no calls: all that it ran is the kernel's time.
+            Some(ran) => ran.as_secs_f64() * 1e9,
+            None => worth_of(thread, &threads, prices),
+        },
     });
     sorted(payers.collect())
 }

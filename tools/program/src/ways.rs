@@ -197,20 +197,17 @@ impl Way {
 
     /// Does what is due; says how long it is until something is again.
     pub fn tick(&mut self) -> Result<Duration> {
+        let now = Instant::now();
+        // A look meets threads before they end.
         match &mut self.counter {
-            Counter::Kernel(watch, _) => watch.tick(),
-            Counter::Ptrace(..) => Ok(Duration::from_secs(1)),
-            // A look meets threads before they end.
-            Counter::Proc(proc) => {
-                let now = Instant::now();
-                if now >= self.next_look {
-                    proc.counts()?;
-                    self.next_look = Instant::now() + self.pause.max(now.elapsed() * LOOKS);
-                    self.pause = (2 * self.pause).min(LOOK);
-                }
-                Ok(self.next_look - now)
-            }
+            Counter::Kernel(watch, _) => return watch.tick(),
+            _ if now < self.next_look => return Ok(self.next_look - now),
+            Counter::Ptrace(traced, _) => traced.look(),
+            Counter::Proc(proc) => drop(proc.counts()?),
         }
+        self.next_look = Instant::now() + self.pause.max(now.elapsed() * LOOKS);
+        self.pause = (2 * self.pause).min(LOOK);
+        Ok(self.next_look - now)
     }
 
     /// What was counted so far.

@@ -78,6 +78,7 @@ impl Thread {
             number: self.number,
             process: self.process,
             name: self.name.clone(),
+            is_kernel_worker: self.is_kernel_worker,
             calls: calls.collect(),
             moments: self.moments.since(&earlier.moments),
             user: time(self.user, earlier.user),

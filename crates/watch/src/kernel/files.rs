@@ -3,12 +3,14 @@
 use tollway_bpf::assembler::Register::{R0, R1, R3, R6, R7, R8, R9, R10};
 use tollway_bpf::assembler::{Assembler, Helper, Operation, When, Width};
 
-use super::layout::{NUMBERS, thread};
+use super::layout::thread;
 use super::runs::{keep, look_up, read};
 use super::{Fields, Maps};
+use crate::numbers::{I386, NUMBERS, X32};
 
-/// `di` in `struct pt_regs` (arch/x86/include/asm/ptrace.h): a call's first argument.
+/// `di` in `struct pt_regs` (arch/x86/include/asm/ptrace.h): a call's first argument; and `bx`, that of a call of 32 bits.
 const FIRST_ARGUMENT: i32 = 112;
+const FIRST_OF_32_BITS: i32 = 40;
 
 /// Types of files (linux/stat.h, S_IFMT shifted by 12).
 pub(super) const PIPE: i32 = 0x1;
@@ -27,6 +29,7 @@ const NUMBER: i16 = -20;
 /// A task's descriptors: include/linux/fdtable.h.
 pub(super) fn note(program: &mut Assembler, maps: &Maps, fields: &Fields) {
     let (none, socket, device, out) = (program.label(), program.label(), program.label(), program.label());
+    let of_64_bits = program.label();
     program.store_constant(Width::Double, R7, thread::TYPE, 0).store_constant(
         Width::Double,
         R7,
@@ -38,6 +41,9 @@ pub(super) fn note(program: &mut Assembler, maps: &Maps, fields: &Fields) {
     look_up(program, &maps.on_files, NUMBER, none);
     program.load(Width::Double, R1, R0, 0).jump_if(When::Equal, R1, 0, none);
     program.load(Width::Double, R3, R6, 0).constant(Operation::Add, R3, FIRST_ARGUMENT);
+    program.jump_if(When::NotAbove, R8, I386 as i32 - 1, of_64_bits);
+    program.jump_if(When::Above, R8, X32 as i32 - 1, of_64_bits);
+    program.constant(Operation::Sub, R3, FIRST_ARGUMENT - FIRST_OF_32_BITS).place(of_64_bits);
     read(program, 8, FOUND, none);
     program.load(Width::Word, R9, R10, FOUND);
     program.call(Helper::Task).register(Operation::Move, R3, R0).constant(Operation::Add, R3, fields.files);

@@ -8,6 +8,7 @@ use tollway_core::{Error, Result};
 
 use super::Kernel;
 use super::layout::{self, call, key, thread, word};
+use crate::living::is_kernel_worker;
 
 /// Words of what is known of calls.
 const WORDS: usize = call::SIZE / 8;
@@ -68,6 +69,12 @@ impl Seen {
     /// Whether it has ended; then this is the last that is heard of it.
     pub fn is_gone(&self) -> bool {
         self.word(thread::GONE) != 0
+    }
+
+    /// Whether it was a thread of the kernel in the process of a program, once it has ended.
+    pub fn is_kernel_worker(&self) -> bool {
+        let (number, process) = self.numbers();
+        is_kernel_worker(self.word(thread::FLAGS) as u32, number == process)
     }
 
     /// The name that it had when it ended.

@@ -5,8 +5,8 @@ use std::io;
 use tollway_bpf::{Map, MapKind, Table, possible_cpus};
 
 use super::Detail;
-use super::layout::{self, NUMBERS, call, key, processor, thread, whole, word};
-use crate::numbers;
+use super::layout::{self, call, key, processor, thread, whole, word};
+use crate::numbers::{self, NUMBERS};
 
 /// Slots: threads that can be watched at once, and one that is nobody's.
 pub(crate) const SLOTS: u32 = 4096;

@@ -97,7 +97,7 @@ impl Kernel {
             ("sched_process_free", lives::freed(&maps, &fields)),
             ("sched_process_exit", lives::ends(&maps, &fields)),
             ("sched_process_exec", lives::becomes(&maps, &fields)),
-            ("sched_process_fork", lives::begins(&maps, &fields, &namespace, processes)),
+            ("task_newtask", lives::begins(&maps, &fields, &namespace, processes)),
         ];
         let count = |place| runs::counted(&maps, place);
         let counting = [

@@ -307,6 +307,7 @@ impl Watch {
                 same.number = if same.name.is_empty() { seen.first_number() } else { 0 };
                 same.process = process;
                 same.name.clone_from(&ended.name);
+                same.is_kernel_worker = ended.is_kernel_worker;
                 same.add(&ended);
             } else {
                 self.living.insert(seen.slot(), seen);
@@ -392,6 +393,7 @@ impl Known {
 fn last_of(seen: &Seen) -> Life {
     Life {
         name: seen.name(),
+        is_kernel_worker: seen.is_kernel_worker(),
         voluntary: seen.word(thread::VOLUNTARY_IN_ALL),
         involuntary: seen.word(thread::INVOLUNTARY_IN_ALL),
         moved: seen.word(thread::READS) + seen.word(thread::WRITES),
@@ -425,6 +427,7 @@ fn counted_of(seen: &Seen, life: &Life, earlier: &Life) -> Thread {
         number,
         process,
         name: life.name.clone(),
+        is_kernel_worker: life.is_kernel_worker,
         calls: seen.calls.iter().filter(|call| call.word(call::COUNT) > 0).map(calls_of).collect(),
         moments,
         user: Some(life.user.saturating_sub(earlier.user)),

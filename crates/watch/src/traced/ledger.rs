@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use procfs::FromRead;
 use procfs::process::Stat;
 
+use super::workers::Workers;
 use crate::{Calls, Counts, File, Moments, Thread, is_proc_own};
 
 /// Numbers of page faults: without a disk, and with one.
@@ -23,6 +24,7 @@ pub(super) struct Ledger {
     /// Whether /proc has the numbers that are known here.
     is_proc_own: bool,
     threads: Vec<Record>,
+    workers: Workers,
     began: Instant,
     /// For how long it was watched, once that is over.
     pub(super) over: Option<Duration>,
@@ -54,7 +56,8 @@ struct Record {
 impl Shared {
     pub(super) fn new() -> Shared {
         let (threads, began) = (Vec::new(), Instant::now());
-        let ledger = Ledger { is_proc_own: is_proc_own(), threads, began, over: None, status: None };
+        let workers = Workers::default();
+        let ledger = Ledger { is_proc_own: is_proc_own(), threads, workers, began, over: None, status: None };
         Shared { ledger: Mutex::new(ledger), changed: Condvar::new() }
     }
 
@@ -137,15 +140,29 @@ impl Ledger {
         self.look();
         let watched = self.over.unwrap_or_else(|| self.began.elapsed());
         Counts {
-            threads: self.threads.iter().map(Record::thread).collect(),
+            threads: self.threads.iter().map(Record::thread).chain(self.workers.threads()).collect(),
             watched,
             counted: watched,
             ..Counts::default()
         }
     }
 
-    fn look(&mut self) {
+    /// Looks at the threads that the kernel has in a process, which are not traced. What they did before counts only where
+    /// they `are_new`.
+    pub(super) fn look_at_workers(&mut self, process: u32, is_traced: impl Fn(u32) -> bool, are_new: bool) {
+        if self.is_proc_own {
+            self.workers.look(process, is_traced, are_new);
+        }
+    }
+
+    /// Looks once more at all that live.
+    pub(super) fn look(&mut self) {
         if self.over.is_none() {
+            let live = self.threads.iter().filter(|record| !record.has_ended);
+            let traced: BTreeSet<u32> = live.map(|record| record.number).collect();
+            for process in self.processes() {
+                self.look_at_workers(process, |thread| traced.contains(&thread), true);
+            }
             self.threads
                 .iter_mut()
                 .filter(|record| !record.has_ended)
@@ -193,6 +210,7 @@ impl Record {
             number: self.number,
             process: self.process,
             name: self.name.clone(),
+            is_kernel_worker: false,
             calls,
             moments,
             ..Thread::default()

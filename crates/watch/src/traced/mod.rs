@@ -13,6 +13,7 @@ mod files;
 mod ledger;
 mod requests;
 mod tracer;
+mod workers;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -37,7 +38,7 @@ use tracer::Tracer;
 
 /// What this way cannot see.
 pub const UNSEEN: &str = "how long a call takes, and whether it sleeps or wakes somebody; switches, wake-ups, migrations and processor time, which would be mostly \
-    the tracer's; interrupts; operations given to io_uring; who was killed in a call. A call of another instruction set (int 0x80) has no number. Nothing is seen of a \
+    the tracer's (but for that of threads that the kernel has for io_uring: these are not traced); interrupts; operations given to io_uring; who was killed in a call. Nothing is seen of a \
     process that is traced already.";
 
 /// What this way costs.
@@ -151,6 +152,12 @@ impl Traced {
     /// None: as other ways have them.
     pub fn counts(&self) -> Result<Counts> {
         Ok(self.shared.ledger().counts())
+    }
+
+    /// Looks at those threads whose processor time /proc alone tells: from time to time, as one that ends is known as it was
+    /// at the last look.
+    pub fn look(&self) {
+        self.shared.ledger().look();
     }
 
     /// Whether all who were traced have ended, or were let go.
