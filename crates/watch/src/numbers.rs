@@ -68,6 +68,15 @@ pub fn is_last(number: u32) -> bool {
     matches!(known(number), Some(Sysno::exit | Sysno::exit_group))
 }
 
+/// Which argument is the path of a file that the call opens, counted from 0; `None` of calls that open none by a path.
+pub(crate) fn opened(number: u32) -> Option<usize> {
+    match known(number)? {
+        Sysno::open | Sysno::creat => Some(0),
+        Sysno::openat | Sysno::openat2 => Some(1),
+        _ => None,
+    }
+}
+
 /// Whether the call ends the threads that the kernel has in the process of who makes it, where there are some.
 pub(crate) fn ends_workers(number: u32) -> bool {
     matches!(known(number), Some(Sysno::exit_group | Sysno::execve | Sysno::execveat))

@@ -12,7 +12,7 @@ use tollway_core::{Error, Missing, Result};
 use tollway_watch::kernel::{Cost, Watch};
 use tollway_watch::proc::{self, Proc};
 use tollway_watch::traced::{self, Traced};
-use tollway_watch::{Counts, has_own_proc, is_proc_own};
+use tollway_watch::{Counts, File, has_own_proc, is_proc_own};
 
 use crate::args::{By, Program};
 
@@ -178,6 +178,15 @@ impl Way {
             Counter::Kernel(watch, _) => watch.processes().collect(),
             Counter::Ptrace(traced, _) => traced.processes().into_iter().collect(),
             Counter::Proc(_) => vec![self.number],
+        }
+    }
+
+    /// Names of files that calls were made on, as far as this way learnt them itself.
+    pub fn names(&self) -> Result<Vec<(File, String)>> {
+        match &self.counter {
+            Counter::Kernel(watch, _) => watch.names(),
+            Counter::Ptrace(traced, _) => Ok(traced.names().into_iter().collect()),
+            Counter::Proc(_) => Ok(Vec::new()),
         }
     }
 

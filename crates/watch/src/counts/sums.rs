@@ -54,7 +54,15 @@ fn since(threads: &[Thread], earlier: &[Thread]) -> Vec<Thread> {
 impl Thread {
     /// Adds what another thread did.
     pub fn add(&mut self, other: &Thread) {
-        for calls in &other.calls {
+        // Of a first one nothing has to be looked for: it may have calls on files by the ten thousand.
+        let others: &[Calls] = match self.calls.is_empty() {
+            true => {
+                self.calls.clone_from(&other.calls);
+                &[]
+            }
+            false => &other.calls,
+        };
+        for calls in others {
             match self.calls.iter_mut().find(|same| (same.number, same.file) == (calls.number, calls.file)) {
                 Some(same) => same.add(calls),
                 None => self.calls.push(calls.clone()),

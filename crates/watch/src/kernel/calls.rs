@@ -111,7 +111,10 @@ pub(super) fn ends(maps: &Maps, fields: &Fields, detail: Detail) -> Vec<u64> {
         let counted = program.label();
         by_file(&mut program, maps, counted);
         program.place(counted);
-        time_itself(&mut program, out);
+        let timed = program.label();
+        time_itself(&mut program, timed);
+        program.place(timed);
+        files::opened(&mut program, maps, fields, out);
     }
     program.place(out).end(0);
     program.finish()

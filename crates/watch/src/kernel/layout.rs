@@ -126,6 +126,10 @@ pub mod thread {
     /// programs find it by. Another thread than the first gets the first one's number by an exec: both are
     /// the same then.
     pub const GLOBAL: i16 = 416;
+    /// Of a call that opens a file, where its path's address is: a place among its registers. 0 of others.
+    pub const OPENS: i16 = 432;
+    /// Nanoseconds that it took to keep the names of files that it opened.
+    pub const NAMING: i16 = 440;
     /// Its flags (`PF_` of include/linux/sched.h) when it ended, 32 bits.
     pub const FLAGS: i16 = 424;
     /// Bytes: whole cache lines.
@@ -172,6 +176,18 @@ pub mod call {
     pub const WOKE_BUSY: i16 = 72;
     /// Bytes.
     pub const SIZE: usize = 80;
+}
+
+/// Which file has a name.
+pub mod name {
+    /// The number of its inode.
+    pub const INODE: i16 = 0;
+    /// The number of its file system, as the kernel has it; 32 bits, and as many that are 0.
+    pub const DEVICE: i16 = 8;
+    /// Bytes.
+    pub const SIZE: usize = 16;
+    /// Bytes of a name, with the 0 at its end: longer ones are cut.
+    pub const LONGEST: usize = 256;
 }
 
 /// What is known of all: one row.

@@ -140,8 +140,14 @@ impl Kernel {
         }
         self.bury()?;
         for slot in self.taken() {
-            let of_a_stretch =
-                [thread::ENTERED, thread::OUT, thread::WOKEN_BY, thread::LAST, thread::RUNNING_SINCE];
+            let of_a_stretch = [
+                thread::ENTERED,
+                thread::OUT,
+                thread::WOKEN_BY,
+                thread::LAST,
+                thread::RUNNING_SINCE,
+                thread::OPENS,
+            ];
             for place in of_a_stretch {
                 self.maps.threads.set(slot, word(place), 0);
             }

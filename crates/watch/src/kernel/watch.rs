@@ -16,7 +16,7 @@ use super::extrapolation::{Extrapolation, Standing};
 use super::harvest::{Call, Seen};
 use super::kind::file_of;
 use super::layout::{call, thread};
-use crate::counts::{Calls, Counts, Moments, Thread};
+use crate::counts::{Calls, Counts, File, Moments, Thread};
 use crate::living::{Life, has_own_proc, is_proc_own, life_of, threads_of};
 use crate::start::started;
 
@@ -154,6 +154,15 @@ impl Watch {
         self.kernel.is_settled()
     }
 
+    /// The paths by which files were opened while it was counted, as the program gave them: those that were opened last, where there were more
+    /// than some thousands.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn names(&self) -> Result<Vec<(File, String)>> {
+        self.kernel.names()
+    }
+
     /// What watching costs.
     pub fn cost(&self) -> Cost {
         self.cost
@@ -288,7 +297,8 @@ impl Watch {
             Some(time) if programs > 0.0 => time.as_secs_f64() * (others + on_file) as f64 / programs,
             _ => 1.0,
         };
-        Duration::from_secs_f64((calls + self.cost.switch.as_secs_f64() * switches as f64) * speed)
+        let naming = Duration::from_nanos(one.word(thread::NAMING));
+        Duration::from_secs_f64((calls + self.cost.switch.as_secs_f64() * switches as f64) * speed) + naming
     }
 
     /// Reads what was counted.

@@ -1,6 +1,6 @@
 //! What the tracer counts and everybody may read.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -12,6 +12,9 @@ use crate::{Calls, Counts, File, Moments, Thread, is_proc_own};
 
 /// Numbers of page faults: without a disk, and with one.
 type Faults = (u64, u64);
+
+/// Files whose paths are kept: the first ones.
+const NAMES: usize = 1 << 16;
 
 /// Between the tracer and everybody else.
 pub(super) struct Shared {
@@ -25,6 +28,8 @@ pub(super) struct Ledger {
     is_proc_own: bool,
     threads: Vec<Record>,
     workers: Workers,
+    /// Paths of files that calls were made on.
+    pub(super) names: BTreeMap<File, String>,
     began: Instant,
     /// For how long it was watched, once that is over.
     pub(super) over: Option<Duration>,
@@ -56,8 +61,9 @@ struct Record {
 impl Shared {
     pub(super) fn new() -> Shared {
         let (threads, began) = (Vec::new(), Instant::now());
-        let workers = Workers::default();
-        let ledger = Ledger { is_proc_own: is_proc_own(), threads, workers, began, over: None, status: None };
+        let (workers, names) = (Workers::default(), BTreeMap::new());
+        let ledger =
+            Ledger { is_proc_own: is_proc_own(), threads, workers, names, began, over: None, status: None };
         Shared { ledger: Mutex::new(ledger), changed: Condvar::new() }
     }
 
@@ -102,6 +108,13 @@ impl Ledger {
         tally.failed += u64::from(result.is_none());
         // One sum of results that wrapped would need addresses of mmap by the ten thousand.
         tally.results = tally.results.saturating_add(result.and_then(|r| u64::try_from(r).ok()).unwrap_or(0));
+    }
+
+    /// A call was made on a file that has this path.
+    pub(super) fn named(&mut self, file: File, path: String) {
+        if self.names.len() < NAMES {
+            self.names.insert(file, path);
+        }
     }
 
     pub(super) fn signalled(&mut self, at: usize) {

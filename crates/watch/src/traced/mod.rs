@@ -15,7 +15,7 @@ mod requests;
 mod tracer;
 mod workers;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};
@@ -27,10 +27,10 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, WaitOptions, waitpid};
 use tollway_core::{Error, Result};
 
-use crate::Counts;
 use crate::living::has_own_proc;
 use crate::start::not_started;
 use crate::waiting::Waiting;
+use crate::{Counts, File};
 pub(crate) use begin::refused;
 use begin::seize;
 use ledger::Shared;
@@ -152,6 +152,11 @@ impl Traced {
     /// None: as other ways have them.
     pub fn counts(&self) -> Result<Counts> {
         Ok(self.shared.ledger().counts())
+    }
+
+    /// The paths of files that calls were made on, by which descriptors led there then.
+    pub fn names(&self) -> BTreeMap<File, String> {
+        self.shared.ledger().names.clone()
     }
 
     /// Looks at those threads whose processor time /proc alone tells: from time to time, as one that ends is known as it was

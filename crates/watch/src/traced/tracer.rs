@@ -169,6 +169,9 @@ impl Tracer {
                     true => self.files.file(one.process, thread, first),
                     false => File::default(),
                 };
+                for (file, name) in self.files.named() {
+                    self.shared.ledger().named(file, name);
+                }
                 if is_last(number) {
                     self.shared.ledger().called(one.record, (number, file), Some(0));
                     return;

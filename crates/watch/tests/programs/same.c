@@ -354,6 +354,30 @@ static void other_tables(void) {
     old_call(1, 7, 0, 0);
 }
 
+// Opens by paths that lead nowhere, are at no address, are longer than is kept, or are no text.
+static void opens_by_nonsense(long times) {
+    char path[600] = ".";
+    memset(path + 1, '/', sizeof path - 2);
+    close(open("\xff\xfe", O_CREAT | O_RDWR, 0600));
+    for (long i = 0; i < times; i++) {
+        syscall(SYS_openat, AT_FDCWD, "nowhere", O_RDONLY);
+        syscall(SYS_openat, AT_FDCWD, (char *)8, O_RDONLY);
+        syscall(SYS_openat, AT_FDCWD, "", O_RDONLY);
+        close((int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_DIRECTORY));
+        close((int)syscall(SYS_openat, AT_FDCWD, "\xff\xfe", O_RDONLY));
+    }
+}
+
+static void opens_many(long files) {
+    char path[32];
+    for (long i = 0; i < files; i++) {
+        sprintf(path, "file-%ld", i);
+        int file = open(path, O_CREAT | O_RDWR, 0600);
+        if (file < 0 || write(file, path, 1) != 1) exit(1);
+        close(file);
+    }
+}
+
 // As fast as it can.
 static void *flood(void *times) {
     char byte;
@@ -541,6 +565,8 @@ int main(int count, char **arguments) {
     if (!strcmp(what, "ping")) ping(number);
     if (!strcmp(what, "kinds")) kinds();
     if (!strcmp(what, "other-tables")) other_tables();
+    if (!strcmp(what, "opens-by-nonsense")) opens_by_nonsense(number);
+    if (!strcmp(what, "opens-many")) opens_many(number);
     if (!strcmp(what, "floods")) floods(number);
     if (!strcmp(what, "many")) many(number, atol(arguments[3]));
     if (!strcmp(what, "crowd-that-waits")) crowd_that_waits(number);
