@@ -1,21 +1,37 @@
 //! Sums and differences of what was counted.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::{Calls, Counts, Moments, Thread};
+use super::{Calls, Counts, FileKind, Moments, Thread};
 
 impl Counts {
     /// What was counted since an earlier moment of the same watching.
     pub fn since(&self, earlier: &Counts) -> Counts {
+        let extra = since(&self.extra, &earlier.extra);
         Counts {
             threads: since(&self.threads, &earlier.threads),
-            extra: since(&self.extra, &earlier.extra),
-            uncertainty: self.uncertainty.clone(),
+            uncertainty: self.uncertainty_since(earlier, &extra),
+            extra,
             watched: self.watched.saturating_sub(earlier.watched),
             counted: self.counted.saturating_sub(earlier.counted),
             cost: self.cost.saturating_sub(earlier.cost),
             lost: self.lost.saturating_sub(earlier.lost),
         }
+    }
+
+    /// By how much what was estimated since an earlier moment may be off. The gaps between slices are apart from each other, so their squares add up;
+    /// and each has its share at least of what they have in common.
+    fn uncertainty_since(&self, earlier: &Counts, extra: &[Thread]) -> Uncertainty {
+        let (all, since) = (by_kind(&self.extra), by_kind(extra));
+        let of = |key: &(u32, FileKind), half: &f64| {
+            let estimated = since.get(key).copied().filter(|count| *count > 0.0)?;
+            let before = earlier.uncertainty.get(key).copied().unwrap_or(0.0);
+            let apart = (half * half - before * before).max(0.0).sqrt();
+            let share = estimated / all.get(key).copied().unwrap_or(estimated);
+            Some((*key, apart.max(half * share.min(1.0))))
+        };
+        self.uncertainty.iter().filter_map(|(key, half)| of(key, half)).collect()
     }
 
     /// The same, where whoever was watched ended so long ago.
@@ -32,6 +48,18 @@ impl Counts {
         }
         all
     }
+}
+
+/// By how much the count of calls of a number on a kind of file may be off.
+type Uncertainty = BTreeMap<(u32, FileKind), f64>;
+
+/// How many calls there were of each number on each kind of file.
+fn by_kind(threads: &[Thread]) -> BTreeMap<(u32, FileKind), f64> {
+    let mut sums = BTreeMap::new();
+    for calls in threads.iter().flat_map(|thread| &thread.calls) {
+        *sums.entry((calls.number, calls.file.kind)).or_default() += calls.count as f64;
+    }
+    sums
 }
 
 /// What threads did since an earlier moment, in their order. One that has ended since is among those of its name then.
@@ -184,6 +212,25 @@ fn sum<T: std::ops::Add<Output = T>>(one: Option<T>, other: Option<T>) -> Option
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Each second of `--live` had the interval of all the time before.
+    #[test]
+    fn what_was_estimated_since_is_uncertain_by_that_alone() {
+        let key = (0, FileKind::None);
+        let counts = |count: u64, half: f64| Counts {
+            threads: vec![thread(8, "a", 10, 0)],
+            extra: vec![thread(8, "a", count, 0)],
+            uncertainty: BTreeMap::from([(key, half)]),
+            ..Counts::default()
+        };
+        let half = |now: &Counts, then: &Counts| now.since(then).uncertainty.get(&key).copied();
+        assert_eq!(half(&counts(2000, 50.0), &counts(1900, 30.0)), Some(40.0));
+        // What all gaps have in common has its part in each.
+        assert_eq!(half(&counts(2000, 50.0), &counts(1000, 50.0)), Some(25.0));
+        // Nothing was estimated since.
+        assert_eq!(half(&counts(2000, 50.0), &counts(2000, 50.0)), None);
+        assert_eq!(half(&counts(2000, 50.0), &Counts::default()), Some(50.0));
+    }
 
     fn thread(number: u32, name: &str, count: u64, voluntary: u64) -> Thread {
         Thread {
