@@ -122,9 +122,10 @@ fn what(of: &Of) -> String {
         Of::Fault => "minor page faults".into(),
         Of::MajorFault => "major page faults".into(),
         Of::Signal => "signals delivered".into(),
-        Of::Tick => "ticks of the timer".into(),
+        Of::Timer => "local timer interrupts".into(),
         Of::Interrupt => "other interrupts taken".into(),
         Of::Operation => "io_uring operations".into(),
         Of::Exit => "exits of virtual processors".into(),
+        Of::Workers => "threads of the kernel (io_uring, vhost)".into(),
     }
 }

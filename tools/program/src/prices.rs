@@ -333,9 +333,15 @@ impl Prices<'_> {
         Some(Price { ns: toll.median * ns, lo, hi, keys: vec![key.to_string()], at_least: false })
     }
 
-    /// The timer's interrupt: the median of what takes a core from a thread that never gives it away. The mean has other threads in it.
+    /// A tick of the scheduler; where it was not measured by itself, the median of what takes a core from a thread that never gives it away, which has
+    /// other threads in it.
     pub fn tick(&self) -> Option<Price> {
-        self.latency(&TollKey::of(Crossing::Interruption))
+        self.of(&scheduler_tick()).or_else(|| self.latency(&TollKey::of(Crossing::Interruption)))
+    }
+
+    /// Another interrupt of the local timer, by a timer of high resolution: at least any interrupt.
+    pub fn timer(&self) -> Option<Price> {
+        self.of(&timer_interrupt()).or_else(|| self.interrupt())
     }
 
     /// An exit of a virtual processor: at least one that the kernel answers by itself. Others go on to the program that runs the guest.
@@ -373,6 +379,16 @@ fn hand_over(channel: &str, placement: Placement) -> TollKey {
 /// What a call costs in user mode: the toll of a call is of both sides, and the kernel's own account has this part among the program's.
 pub fn user_side() -> TollKey {
     single("user-side")
+}
+
+/// What a tick of the scheduler takes of a thread that runs.
+pub fn scheduler_tick() -> TollKey {
+    TollKey::of(Crossing::Interruption).kind("tick")
+}
+
+/// What an interrupt of the local timer takes of a thread that runs, where it is no tick of the scheduler.
+pub fn timer_interrupt() -> TollKey {
+    TollKey::of(Crossing::Interruption).kind("timer")
 }
 
 /// How much dearer a call on a descriptor is of a process that has several threads.

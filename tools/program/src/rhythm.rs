@@ -36,7 +36,8 @@ impl Rhythm {
         for calls in &thread.calls {
             *counts.entry((calls.number, calls.file.kind)).or_default() += calls.count as f64;
         }
-        let removes = |calls: &&Calls| matches!(numbers::name(calls.number), Some("unlink" | "unlinkat"));
+        let removes =
+            |calls: &&Calls| matches!(numbers::native_name(calls.number), Some("unlink" | "unlinkat"));
         let removed = thread.calls.iter().filter(removes);
         let removed = removed.map(|calls| (calls.count - calls.failed.unwrap_or(0)) as f64).sum();
         let ticks = thread.user.zip(thread.system).map(|(user, system)| user + system);

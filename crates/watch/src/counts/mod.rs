@@ -60,6 +60,9 @@ pub struct Thread {
     pub process: u32,
     /// The name that the kernel keeps of it (`comm`), the last one that it had; empty where it ended too soon to be asked.
     pub name: String,
+    /// It is the kernel's own in the process of a program, as those are that do the work of io_uring (`iou-sqp`, `iou-wrk`)
+    /// and of vhost: it is never in user mode and makes no system calls, and all of its processor time is in the kernel.
+    pub is_kernel_worker: bool,
     /// Its system calls, by number and file.
     pub calls: Vec<Calls>,
     /// Its other crossings.
@@ -75,9 +78,7 @@ pub struct Thread {
 /// System calls of one number on one file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Calls {
-    /// The number of the call (asm/unistd_64.h); [`u32::MAX`] is all of which the number was not told. Calls of other tables (of 32 bits, by `int 0x80` or a 32-bit
-    /// program, and x32) are all together under one that this table has not: by the kernel's tracepoints the last of
-    /// [`NUMBERS`](crate::kernel::layout::NUMBERS).
+    /// The number of the call, as [`numbers`](crate::numbers) has them; [`u32::MAX`] is all of which the number was not told.
     pub number: u32,
     /// What the call's first argument leads to, where that is a descriptor.
     pub file: File,

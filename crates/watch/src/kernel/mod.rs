@@ -98,7 +98,7 @@ impl Kernel {
             ("sched_process_free", lives::freed(&maps, &fields)),
             ("sched_process_exit", lives::ends(&maps, &fields)),
             ("sched_process_exec", lives::becomes(&maps, &fields)),
-            ("sched_process_fork", lives::begins(&maps, &fields, &namespace, processes)),
+            ("task_newtask", lives::begins(&maps, &fields, &namespace, processes)),
         ];
         let count = |place| runs::counted(&maps, place);
         let counting = [
@@ -141,8 +141,14 @@ impl Kernel {
         }
         self.bury()?;
         for slot in self.taken() {
-            let of_a_stretch =
-                [thread::ENTERED, thread::OUT, thread::WOKEN_BY, thread::LAST, thread::RUNNING_SINCE];
+            let of_a_stretch = [
+                thread::ENTERED,
+                thread::OUT,
+                thread::WOKEN_BY,
+                thread::LAST,
+                thread::RUNNING_SINCE,
+                thread::OPENS,
+            ];
             for place in of_a_stretch {
                 self.maps.threads.set(slot, word(place), 0);
             }

@@ -17,7 +17,7 @@ use super::extrapolation::{Extrapolation, Standing};
 use super::harvest::{Call, Seen};
 use super::kind::file_of;
 use super::layout::{call, thread};
-use crate::counts::{Calls, Counts, Moments, Thread};
+use crate::counts::{Calls, Counts, File, Moments, Thread};
 use crate::living::{Life, has_own_proc, is_proc_own, life_of, threads_of};
 use crate::start::started;
 
@@ -154,6 +154,15 @@ impl Watch {
     /// Whether all is known of those that have ended: some milliseconds after their parents have waited for them, and never where these do not.
     pub fn is_settled(&self) -> bool {
         self.kernel.is_settled()
+    }
+
+    /// The paths by which files were opened while it was counted, as the program gave them: those that were opened last, where there were more
+    /// than some thousands.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn names(&self) -> Result<Vec<(File, String)>> {
+        self.kernel.names()
     }
 
     /// What watching costs.
@@ -305,7 +314,8 @@ impl Watch {
             Some(time) if programs > 0.0 => time.as_secs_f64() * (others + on_file) as f64 / programs,
             _ => 1.0,
         };
-        Duration::from_secs_f64((calls + self.cost.switch.as_secs_f64() * switches as f64) * speed)
+        let naming = Duration::from_nanos(one.word(thread::NAMING));
+        Duration::from_secs_f64((calls + self.cost.switch.as_secs_f64() * switches as f64) * speed) + naming
     }
 
     /// Reads what was counted.
@@ -324,6 +334,7 @@ impl Watch {
                 same.number = if same.name.is_empty() { seen.first_number() } else { 0 };
                 same.process = process;
                 same.name.clone_from(&ended.name);
+                same.is_kernel_worker = ended.is_kernel_worker;
                 same.add(&ended);
             } else {
                 self.living.insert(seen.slot(), seen);
@@ -409,6 +420,7 @@ impl Known {
 fn last_of(seen: &Seen) -> Life {
     Life {
         name: seen.name(),
+        is_kernel_worker: seen.is_kernel_worker(),
         voluntary: seen.word(thread::VOLUNTARY_IN_ALL),
         involuntary: seen.word(thread::INVOLUNTARY_IN_ALL),
         moved: seen.word(thread::READS) + seen.word(thread::WRITES),
@@ -442,6 +454,7 @@ fn counted_of(seen: &Seen, life: &Life, earlier: &Life) -> Thread {
         number,
         process,
         name: life.name.clone(),
+        is_kernel_worker: life.is_kernel_worker,
         calls: seen.calls.iter().filter(|call| call.word(call::COUNT) > 0).map(calls_of).collect(),
         moments,
         user: Some(life.user.saturating_sub(earlier.user)),

@@ -1,6 +1,7 @@
 //! Tolls of a bill that no crossing of a path is: measured here, each into a run of its own.
 
 mod shared_descriptors;
+mod timer;
 mod user_side;
 
 use std::time::Duration;
@@ -33,7 +34,7 @@ pub fn measure(
     spec: impl Fn(String) -> RunSpec,
 ) -> anyhow::Result<bool> {
     let mut is_any = false;
-    for own in [user_side::own(), shared_descriptors::own()] {
+    for own in [user_side::own(), shared_descriptors::own(), timer::own(), timer::own_of_ticks()] {
         if known.toll(&own.toll).is_none() {
             measure_one(store, &own, &spec(format!("price list: {}", own.title)))?;
             is_any = true;
@@ -80,4 +81,13 @@ fn measure_one(store: &mut Store, own: &Own, spec: &RunSpec) -> anyhow::Result<(
     }
     store.set_point_state(point, &PointState::Done)?;
     Ok(store.end_run(run, RunState::Complete, Timestamp::now())?)
+}
+
+/// What the kernel's account has of this thread.
+fn usage() -> libc::rusage {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the kernel writes one such value.
+    unsafe { libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) };
+    // SAFETY: it is all numbers, and was zeroed.
+    unsafe { usage.assume_init() }
 }
