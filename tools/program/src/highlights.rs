@@ -21,15 +21,26 @@ impl BillDocument {
             (Some(kernel), Some(share)) => {
                 format!("the kernel's processor time {}, {} explained", per(kernel.ns), percent(share))
             }
-            (Some(kernel), None) => format!("the kernel's processor time in calls {}, by stamps", per(kernel.ns)),
+            (Some(kernel), None) => {
+                format!("the kernel's processor time in calls {}, by stamps", per(kernel.ns))
+            }
             (None, _) => "the kernel's processor time was not measured".into(),
         };
-        format!("{}: sum of the tolls {} {span} a {}; {measured}", printable(&self.program), per(sum.ns), self.per)
+        format!(
+            "{}: sum of the tolls {} {span} a {}; {measured}",
+            printable(&self.program),
+            per(sum.ns),
+            self.per
+        )
     }
 
     fn kernel_share(&self) -> String {
-        match self.kernel.filter(|_| self.is_sampled && self.ran > 0.0) {
-            Some(kernel) => format!("in the kernel: {} of its processor time", percent(kernel.ns / self.ran)),
+        let by = if self.is_sampled { "" } else { ", by stamps" };
+        match self.kernel.filter(|_| self.ran > 0.0) {
+            Some(kernel) => {
+                let share = percent((kernel.ns / self.ran).min(1.0));
+                format!("in the kernel: {share} of its processor time{by}")
+            }
             None => "in the kernel: not measured".into(),
         }
     }

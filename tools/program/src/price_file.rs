@@ -182,19 +182,22 @@ impl Unbelieved {
 /// Whether only root, or for another user root and that user, could have written what this is about.
 fn believe(file: &Path, about: &Stat) -> Result<(), Unbelieved> {
     let own = geteuid();
-    let refused = |who: String, remedy: String| {
-        Err(Unbelieved::Writable { file: file.into(), who, remedy: format!("{remedy}, or remove it") })
+    let is_folder = FileType::from_raw_mode(about.st_mode) == FileType::Directory;
+    let refused = |who: String, change: String| {
+        let remedy = match is_folder {
+            true => format!("{FOLDER}=FOLDER names another folder for price lists"),
+            false => format!("`{change} {}` if it is right, else remove it", file.display()),
+        };
+        Err(Unbelieved::Writable { file: file.into(), who, remedy })
     };
     if about.st_uid != 0 && about.st_uid != own.as_raw() {
-        let remedy = format!("`chown {} {}`", own.as_raw(), file.display());
-        return refused(format!("user {}", about.st_uid), remedy);
+        return refused(format!("user {}", about.st_uid), format!("chown {}", own.as_raw()));
     }
-    let is_folder = FileType::from_raw_mode(about.st_mode) == FileType::Directory;
     // In such a folder only who owns a file, or the folder, may replace it (the sticky bit; unlink(2), EPERM).
     let is_sticky = is_folder && about.st_mode & libc::S_ISVTX != 0;
     if about.st_mode & 0o022 != 0 && !is_sticky {
         let who = if about.st_mode & 0o002 != 0 { "any user" } else { "a group" };
-        return refused(who.into(), format!("`chmod go-w {}`", file.display()));
+        return refused(who.into(), "chmod go-w".into());
     }
     Ok(())
 }

@@ -136,8 +136,10 @@ impl PriceList {
     /// Where these prices are from.
     pub fn sources(&self, keys: &[TollKey]) -> Vec<String> {
         let known = keys.iter().filter_map(|key| self.entries.get(key));
-        let sources: BTreeSet<&Source> =
-            known.filter(|(entry, _)| entry.toll.is_some()).filter_map(|(_, source)| source.as_ref()).collect();
+        let sources: BTreeSet<&Source> = known
+            .filter(|(entry, _)| entry.toll.is_some())
+            .filter_map(|(_, source)| source.as_ref())
+            .collect();
         let word = |source: &Source| match source {
             Source::File(file) => file.display().to_string(),
             Source::Now => "measured for this bill alone".into(),
@@ -171,7 +173,12 @@ fn entries_of(file: &Path, machine: &str) -> Result<Vec<Entry>, NotUsed> {
 }
 
 /// The text of a machine's file that has its old prices and these: for each key the newer.
-pub fn text_with(folder: &Path, machine: &str, version: &str, entries: &[Entry]) -> serde_json::Result<String> {
+pub fn text_with(
+    folder: &Path,
+    machine: &str,
+    version: &str,
+    entries: &[Entry],
+) -> serde_json::Result<String> {
     let mut list = PriceList::default();
     let file = Source::File(price_file::file_in(folder, machine));
     // One that cannot be used is replaced.
@@ -272,7 +279,11 @@ mod tests {
         // A later failure takes no price away.
         let failed = Entry { toll: None, failed: Some("no".into()), ..entry("open", 0.0, 0) };
         list.add([failed.clone(), Entry { key: key("stat"), ..failed }], &own);
-        assert!(ns(&list, "open") == Some(3.0) && list.settles(&key("stat"), Timestamp::now()) && ns(&list, "stat").is_none());
+        assert!(
+            ns(&list, "open") == Some(3.0)
+                && list.settles(&key("stat"), Timestamp::now())
+                && ns(&list, "stat").is_none()
+        );
         let later = Timestamp::now() + SignedDuration::from_hours(2);
         assert!(!list.settles(&key("stat"), later) && list.settles(&key("open"), later));
         list.add([entry("stat", 5.0, 3)], &own);

@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 
-use super::{price_list, resumed};
 use super::work::{Measured, Work, carry_out};
+use super::{price_list, resumed};
 use crate::args::{Arguments, Measure};
 use crate::exit::Ending;
 use crate::laboratory;

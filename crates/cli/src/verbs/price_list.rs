@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -17,7 +18,7 @@ use tollway_program_tool::own_tolls;
 use tollway_program_tool::price_file::{Turn, believed_by_root, writable_folders};
 use tollway_program_tool::price_list::{Entry, PriceList, Source, text_with};
 use tollway_program_tool::prices::{shared_descriptors, user_side};
-use tollway_store::{PointState, RunId, RunSpec, RunState, Store};
+use tollway_store::{PointState, RunId, RunSpec, RunState, Store, StoreError, Tolls};
 
 use crate::args::Arguments;
 use crate::progress_bar::Told;
@@ -63,7 +64,15 @@ impl<'a> Pricing<'a> {
     pub fn of_this_machine(arguments: &'a Arguments, lab: &'a Lab<'a>, keeps: bool) -> Pricing<'a> {
         let (list, not_used) = PriceList::of_machine(&lab.machine);
         not_used.iter().for_each(|why| output::tell(&format!("price list {why}")));
-        Pricing { arguments, lab, list, keeps, has_asked_store: false, is_quiet: OnceCell::new(), left: BUDGET }
+        Pricing {
+            arguments,
+            lab,
+            list,
+            keeps,
+            has_asked_store: false,
+            is_quiet: OnceCell::new(),
+            left: BUDGET,
+        }
     }
 
     /// Adds what is missing of these prices: of the store, and else by measuring it, the first first.
@@ -80,7 +89,7 @@ impl<'a> Pricing<'a> {
         if wanted.is_empty() || self.left < LEAST {
             return Ok(());
         }
-        let turn = self.turn();
+        let turn = if self.keeps { turn() } else { Err(String::new()) };
         if turn.is_ok() {
             // Another one may have measured them meanwhile.
             self.list.look_again(&self.lab.machine);
@@ -95,12 +104,15 @@ impl<'a> Pricing<'a> {
         }
         let again = if is_interrupted { "; Ctrl-C again leaves them out" } else { "" };
         let prices = number(wanted.len(), "price");
-        output::tell(&format!("{prices} that this bill needs and nobody has measured here: measured now{again}"));
+        output::tell(&format!(
+            "{prices} that this bill needs and nobody has measured here: measured now{again}"
+        ));
         let measured = self.measure(&wanted, &points);
         if is_interrupted {
             self.lab.interrupted.store(true, Ordering::Relaxed);
         }
-        self.keep(turn, measured?)
+        self.keep(turn, measured?);
+        Ok(())
     }
 
     /// Which of these can be measured here and are not known, or not as well as they could be.
@@ -140,39 +152,14 @@ impl<'a> Pricing<'a> {
             return output::tell(&format!("prices of the store {why}"));
         }
         // One that cannot be read is refused where a bill is to be kept in it.
-        let found = Store::open_read_only(file).and_then(|store| entries_since(&store, &self.lab.machine, AGE));
+        let found =
+            Store::open_read_only(file).and_then(|store| entries_since(&store, &self.lab.machine, AGE));
         self.list.add(found.unwrap_or_default(), &Source::File(file.clone()));
     }
 
-    /// The turn to write to the first folder that can be written to; else why there is none, in words.
-    fn turn(&self) -> Result<Turn, String> {
-        if !self.keeps {
-            return Err(String::new());
-        }
-        let mut reasons = Vec::new();
-        for folder in writable_folders() {
-            let waits = || output::tell("another tollway measures prices; this one waits for them");
-            match Turn::take(&folder, OF_ANOTHER, waits) {
-                Ok(Some(turn)) => return Ok(turn),
-                Ok(None) => reasons.push(format!("{}: another tollway has it", folder.display())),
-                Err(error) => reasons.push(format!("{}: {error}", folder.display())),
-            }
-        }
-        if reasons.is_empty() {
-            reasons.push("there is neither HOME nor XDG_DATA_HOME".into());
-        }
-        Err(reasons.join("; "))
-    }
-
     /// Keeps what was measured for later bills, and says so where that cannot be.
-    fn keep(&mut self, turn: Result<Turn, String>, measured: Measured) -> Result<()> {
-        let kept = turn.and_then(|turn| {
-            let replace = |folder: &std::path::Path| {
-                let text = text_with(folder, &self.lab.machine, &self.lab.version, &measured.entries);
-                turn.replace(&self.lab.machine, &text?)
-            };
-            replace(turn.folder()).map_err(|error| format!("{}: {error}", turn.folder().display()))
-        });
+    fn keep(&mut self, turn: Result<Turn, String>, measured: Measured) {
+        let kept = turn.and_then(|turn| kept_in(&turn, self.lab, &measured.entries));
         let source = match kept {
             Ok(file) => Source::File(file),
             Err(why) => {
@@ -192,7 +179,6 @@ impl<'a> Pricing<'a> {
             ));
         }
         self.list.add(measured.entries, &source);
-        Ok(())
     }
 
     /// Measures these prices as far as there is time; why one cannot be is told by then.
@@ -240,7 +226,10 @@ impl<'a> Pricing<'a> {
     fn request(&self, points: &mut Vec<&Point>, within: f64) -> Result<Request> {
         loop {
             let case = |point: &&Point| {
-                let axes = point.params.iter().map(|(axis, value)| (axis.to_string(), OneOrMany::One(value.clone())));
+                let axes = point
+                    .params
+                    .iter()
+                    .map(|(axis, value)| (axis.to_string(), OneOrMany::One(value.clone())));
                 let variant = ("variant".to_string(), OneOrMany::One(point.variant.as_str().into()));
                 Case(axes.chain([variant]).collect())
             };
@@ -278,11 +267,7 @@ fn number(count: usize, what: &str) -> String {
 }
 
 /// The newest prices of a store, with what its runs say of the machine.
-fn entries_since(
-    store: &Store,
-    machine: &str,
-    age: SignedDuration,
-) -> Result<Vec<Entry>, tollway_store::StoreError> {
+fn entries_since(store: &Store, machine: &str, age: SignedDuration) -> Result<Vec<Entry>, StoreError> {
     let tolls = store.tolls(machine, Timestamp::now() - age)?;
     let mut runs: BTreeMap<i64, (Timestamp, Option<String>)> = BTreeMap::new();
     let mut entries = Vec::new();
@@ -296,7 +281,13 @@ fn entries_since(
                 run
             }
         };
-        entries.push(Entry { key: toll.key.clone(), toll: Some(toll.clone()), failed: None, measured, noisy });
+        entries.push(Entry {
+            key: toll.key.clone(),
+            toll: Some(toll.clone()),
+            failed: None,
+            measured,
+            noisy,
+        });
     }
     Ok(entries)
 }
@@ -342,27 +333,49 @@ pub fn run_of(lab: &Lab<'_>, title: String, seed: u64) -> RunSpec {
     }
 }
 
-/// Adds the prices that a run of the store has measured to this machine's list, where they are of the preset that prices are from.
+/// Adds the prices that a run of the store has measured to this machine's list, and those that no crossing of a path is.
+///
+/// # Errors
+/// The store's.
 pub fn learn(lab: &Lab<'_>, store: &Store, run: RunId) -> Result<()> {
-    let newest: Vec<Entry> = entries_since(store, &lab.machine, AGE)?
-        .into_iter()
-        .filter(|entry| entry.toll.as_ref().is_some_and(|toll| toll.run == run.0))
-        .collect();
-    if newest.is_empty() {
+    let mut entries = entries_since(store, &lab.machine, AGE)?;
+    entries.retain(|entry| entry.toll.as_ref().is_some_and(|toll| toll.run == run.0));
+    if entries.is_empty() {
         return Ok(());
     }
+    let mut own = Store::in_memory()?;
+    own_tolls::measure(&mut own, &Tolls::default(), |title| run_of(lab, title, 1))?;
+    entries.extend(entries_since(&own, &lab.machine, AGE)?);
+    let kept = turn().and_then(|turn| kept_in(&turn, lab, &entries));
+    output::tell(&match kept {
+        Ok(file) => format!("{}: bills are priced by what was measured", file.display()),
+        Err(why) => format!("the price list of bills stays as it was ({why})"),
+    });
+    Ok(())
+}
+
+/// The turn to write to the first folder that can be written to; else why there is none, in words.
+fn turn() -> Result<Turn, String> {
+    let mut reasons = Vec::new();
     for folder in writable_folders() {
-        let kept = Turn::take(&folder, OF_ANOTHER, || {}).and_then(|turn| {
-            let Some(turn) = turn else { return Err(std::io::ErrorKind::WouldBlock.into()) };
-            let text = text_with(turn.folder(), &lab.machine, &lab.version, &newest)?;
-            turn.replace(&lab.machine, &text)
-        });
-        if let Ok(file) = kept {
-            output::tell(&format!("{}: bills are priced by what was measured", file.display()));
-            return Ok(());
+        let waits = || output::tell("another tollway measures prices; this one waits for them");
+        match Turn::take(&folder, OF_ANOTHER, waits) {
+            Ok(Some(turn)) => return Ok(turn),
+            Ok(None) => reasons.push(format!("{}: another tollway has it", folder.display())),
+            Err(error) => reasons.push(format!("{}: {error}", folder.display())),
         }
     }
-    Ok(())
+    if reasons.is_empty() {
+        reasons.push("there is neither HOME nor XDG_DATA_HOME".into());
+    }
+    Err(reasons.join("; "))
+}
+
+/// The file of the list that has these prices now; else why it has not.
+fn kept_in(turn: &Turn, lab: &Lab<'_>, entries: &[Entry]) -> Result<PathBuf, String> {
+    let text = text_with(turn.folder(), &lab.machine, &lab.version, entries).map_err(|e| e.to_string())?;
+    let kept = turn.replace(&lab.machine, &text);
+    kept.map_err(|error| format!("{}: {error}", turn.folder().display()))
 }
 
 #[cfg(test)]

@@ -44,7 +44,11 @@ fn billed(arguments: &Arguments, options: &Bill) -> Result<Ending> {
         return refused("--live", "what is shown each second is no document", "leave out --live or --json");
     }
     if options.quiet && (program.live || arguments.json) {
-        return refused("--quiet", "the sum alone is a line of text", "leave out --quiet, or --live and --json");
+        return refused(
+            "--quiet",
+            "the sum alone is a line of text",
+            "leave out --quiet, or --live and --json",
+        );
     }
     check_files(options)?;
     let registry = tollway_all::registry();
@@ -254,13 +258,11 @@ fn content(
 
 fn show(arguments: &Arguments, options: &Bill, document: &BillDocument, run: Option<RunId>) -> Result<()> {
     let program = &options.program;
-    let kept: Vec<String> = [
-        program.html.as_ref().map(|page| page.display().to_string()),
-        run.map(|run| format!("run {run}")),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
+    let kept: Vec<String> =
+        [program.html.as_ref().map(|page| page.display().to_string()), run.map(|run| format!("run {run}"))]
+            .into_iter()
+            .flatten()
+            .collect();
     let with_tail = |text: String| match kept.is_empty() || options.quiet || arguments.json {
         true => text,
         false => format!("{text}\n{}", kept.join(" · ")),
