@@ -263,6 +263,19 @@ fn first_bills_at_once_and_one_that_is_killed_leave_a_whole_list() {
 }
 
 #[test]
+fn one_that_is_ended_by_another_program_measures_nothing_more() {
+    let bench = Bench::with(SHORT);
+    let watching = bench.tollway(&["bill", "--by", "proc", "--", "sleep", "61.75"]).spawn().unwrap();
+    let sleeps = || Command::new("pgrep").args(["-f", "^sleep 61.75"]).output().unwrap().status.success();
+    within(PATIENCE, "it is not started", sleeps);
+    let ended = Command::new("kill").args(["-TERM", &watching.id().to_string()]).status().unwrap();
+    assert!(ended.success());
+    let (_, err) = told(&watching.wait_with_output().unwrap(), 143);
+    assert!(err.contains("were not measured, as it was interrupted") && !err.contains(MEASURES), "{err}");
+    assert!(err.contains("The bill of sleep 61.75") && err.contains("no toll"), "{err}");
+}
+
+#[test]
 fn a_bill_goes_to_a_file_and_the_output_of_the_program_where_it_went() {
     let bench = bench();
     let (out, err) = bench.ends(&["bill", "-o", "bill.txt", "--", "echo", "its"], 0);

@@ -5,6 +5,9 @@ use tollway_report::number::{percent, time};
 
 use crate::document::{BillDocument, LineDocument, WhatIfDocument};
 
+/// The longest command line in the line of a sum, in characters.
+const LONGEST: usize = 60;
+
 impl BillDocument {
     /// The kernel's share, the dearest line, and the change that saves most.
     pub fn highlights(&self) -> String {
@@ -26,12 +29,12 @@ impl BillDocument {
             }
             (None, _) => "the kernel's processor time was not measured".into(),
         };
-        format!(
-            "{}: sum of the tolls {} {span} a {}; {measured}",
-            printable(&self.program),
-            per(sum.ns),
-            self.per
-        )
+        let whole = printable(&self.program);
+        let mut program: String = whole.chars().take(LONGEST).collect();
+        if program.len() < whole.len() {
+            program.push('…');
+        }
+        format!("{program}: sum of the tolls {} {span} a {}; {measured}", per(sum.ns), self.per)
     }
 
     fn kernel_share(&self) -> String {

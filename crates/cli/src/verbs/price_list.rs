@@ -25,7 +25,7 @@ use crate::progress_bar::Told;
 use crate::{interrupt, laboratory, output};
 
 /// Seconds that one bill measures prices for: with what is measured besides, it comes not much later than after 20.
-const BUDGET: f64 = 14.0;
+const BUDGET: f64 = 13.0;
 /// Seconds below which nothing of use is measured.
 const LEAST: f64 = 1.0;
 /// How long another bill that measures prices is waited for: it takes no longer.
@@ -96,17 +96,19 @@ impl<'a> Pricing<'a> {
             wanted = self.wanted(keys, &points);
         }
         let is_interrupted = self.lab.interrupted.load(Ordering::Relaxed);
-        if wanted.is_empty() || is_interrupted && !interrupt::is_typed() {
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let prices = number(wanted.len(), "price");
+        if is_interrupted && !interrupt::is_typed() {
+            output::tell(&format!("{prices} that this bill needs were not measured, as it was interrupted"));
             return Ok(());
         }
         if is_interrupted {
             interrupt::begin_anew(self.lab.interrupted);
         }
         let again = if is_interrupted { "; Ctrl-C again leaves them out" } else { "" };
-        let prices = number(wanted.len(), "price");
-        output::tell(&format!(
-            "{prices} that this bill needs and nobody has measured here: measured now{again}"
-        ));
+        output::tell(&format!("{prices} that this bill needs and no list has: measured now{again}"));
         let measured = self.measure(&wanted, &points);
         if is_interrupted {
             self.lab.interrupted.store(true, Ordering::Relaxed);
