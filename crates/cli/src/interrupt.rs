@@ -1,7 +1,7 @@
 //! Ctrl-C, SIGTERM and SIGHUP: the first asks the run to end after the running trial, another one ends it at once.
 
 use std::fs;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -14,6 +14,22 @@ use signal_hook::low_level;
 /// sent by the terminal and by the shell. A person does not press twice within it.
 const ONE: Duration = Duration::from_millis(50);
 
+/// When the first came, in nanoseconds of the monotonic clock; 0 before that.
+static FIRST: AtomicU64 = AtomicU64::new(0);
+/// Which signal that was.
+static WHICH: AtomicI32 = AtomicI32::new(0);
+
+/// Whether a person has interrupted by Ctrl-C, who can do so again; other signals come of programs, which wait for the end.
+pub fn is_typed() -> bool {
+    WHICH.load(Ordering::Relaxed) == SIGINT
+}
+
+/// Takes the interruption as seen: the next one is a first one.
+pub fn begin_anew(set: &AtomicBool) {
+    set.store(false, Ordering::Relaxed);
+    FIRST.store(0, Ordering::Relaxed);
+}
+
 /// A flag that an interruption sets. Call it before anything is measured.
 pub fn flag() -> Result<&'static AtomicBool> {
     static FLAG: OnceLock<Arc<AtomicBool>> = OnceLock::new();
@@ -22,19 +38,20 @@ pub fn flag() -> Result<&'static AtomicBool> {
         return Ok(set);
     }
     let set = FLAG.get_or_init(|| Arc::new(AtomicBool::new(false)));
-    // When the first came, in nanoseconds; 0 before that.
-    let first = Arc::new(AtomicU64::new(0));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         // Under nohup(1) a terminal's end is nothing that ends a program.
         if signal == SIGHUP && is_ignored(signal) {
             continue;
         }
-        let (set, first) = (Arc::clone(set), Arc::clone(&first));
+        let set = Arc::clone(set);
         let handler = move || {
             let now = clock_gettime(ClockId::Monotonic);
             let now = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
-            match first.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed) {
-                Ok(_) => set.store(true, Ordering::Relaxed),
+            match FIRST.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => {
+                    WHICH.store(signal, Ordering::Relaxed);
+                    set.store(true, Ordering::Relaxed);
+                }
                 Err(first) if now.saturating_sub(first) > ONE.as_nanos() as u64 => low_level::exit(130),
                 Err(_) => {}
             }

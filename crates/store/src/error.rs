@@ -25,6 +25,16 @@ pub enum StoreError {
         /// What the system answered.
         reason: String,
     },
+    /// The file holds nothing, and was to be read only.
+    #[error(
+        "{file}: it is empty, so no store yet: remove it, or begin one in it with `tollway run`; \
+         `--store FILE` names another",
+        file = file.display()
+    )]
+    Empty {
+        /// The file.
+        file: PathBuf,
+    },
     /// The file is something else than an SQLite database.
     #[error("{}: this is not a Tollway store (it is no SQLite database); name another file", file.display())]
     NotADatabase {
@@ -89,7 +99,8 @@ pub enum StoreError {
     },
     /// There is no space left.
     #[error(
-        "{}: no space left on its disk; free some, then `tollway run --resume`: what was measured is kept",
+        "{}: no space left on its disk; free some, or name a file on another disk with `--store FILE`. What was \
+         kept before is whole; `--resume` of `run` or `measure` goes on with a run of theirs that was cut off",
         file.display()
     )]
     Full {

@@ -37,22 +37,39 @@ impl Store {
     /// Opens the store in that file for reading and writing; makes it where there is none.
     pub fn open(file: impl AsRef<Path>) -> Result<Store> {
         let file = file.as_ref();
-        refuse_irregular(file)?;
-        let mut store = Store::connect(
+        let was_there = refuse_irregular(file)?;
+        let opened = Store::connect(
             file,
             OpenFlags::SQLITE_OPEN_READ_WRITE
                 | OpenFlags::SQLITE_OPEN_CREATE
                 | OpenFlags::SQLITE_OPEN_NO_MUTEX,
-        )?;
-        let mark = store.mark()?;
-        store.enter_wal()?;
-        if mark.version < VERSION {
-            let migrated = schema::migrate(&mut store.connection);
-            store.told(migrated)?;
-            store.mark()?;
+        )
+        .and_then(Store::made);
+        if opened.is_err() && !was_there {
+            remove_begun(file);
         }
-        store.check_if_small()?;
+        opened
+    }
+
+    /// A store in memory, which is gone with this value: for what is measured and not kept.
+    pub fn in_memory() -> Result<Store> {
+        let mut store = Store::prepare(Path::new("memory"), Connection::open_in_memory(), true)?;
+        let migrated = schema::migrate(&mut store.connection);
+        store.told(migrated)?;
         Ok(store)
+    }
+
+    /// With all tables, in a file that is open.
+    fn made(mut self) -> Result<Store> {
+        let mark = self.mark()?;
+        self.enter_wal()?;
+        if mark.version < VERSION {
+            let migrated = schema::migrate(&mut self.connection);
+            self.told(migrated)?;
+            self.mark()?;
+        }
+        self.check_if_small()?;
+        Ok(self)
     }
 
     /// Opens the store in that file for reading. It works beside a run that writes, and in a folder that is read-only.
@@ -73,7 +90,7 @@ impl Store {
         };
         let (store, mark) = opened?;
         if mark.blank {
-            return Err(StoreError::NotADatabase { file: store.file });
+            return Err(StoreError::Empty { file: store.file });
         }
         if mark.version < VERSION {
             return Err(StoreError::Older { file: store.file, found: mark.version, known: VERSION });
@@ -232,6 +249,26 @@ fn refuse_irregular(file: &Path) -> Result<bool> {
         Err(e) => e.to_string(),
     };
     Err(StoreError::Unreachable { file: file.into(), reason })
+}
+
+/// Removes a store that was to be made and could not be, as on a disk without room: it would be refused by all that read it. What holds anything
+/// stays: another process may have made it meanwhile.
+fn remove_begun(file: &Path) {
+    let is_blank = match fs::metadata(file) {
+        Ok(about) if about.len() == 0 => true,
+        Ok(_) => {
+            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+            let opened = Store::connect(file, flags).or_else(|_| Store::connect_immutable(file, flags));
+            opened.and_then(Store::marked).is_ok_and(|(_, mark)| mark.blank)
+        }
+        Err(_) => false,
+    };
+    if is_blank {
+        // What cannot be removed stays.
+        for name in [file.into(), beside(file, "-wal"), beside(file, "-shm"), beside(file, "-journal")] {
+            let _ = fs::remove_file(name);
+        }
+    }
 }
 
 /// The file that SQLite keeps beside that one.

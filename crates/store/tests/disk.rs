@@ -100,7 +100,12 @@ fn part_full_before() {
     for name in ["tollway.db", "new.db"] {
         let error = Store::open(folder.join(name)).unwrap_err();
         assert!(matches!(error, StoreError::Full { .. }), "{name}: {error}");
+        assert!(error.to_string().contains("`--store FILE`"), "{error}");
     }
+    // One that could not be made leaves nothing that would be refused later.
+    let names = fs::read_dir(&folder).unwrap().map(|one| one.unwrap().file_name().into_string().unwrap());
+    let left: Vec<String> = names.filter(|name| name.starts_with("new.db")).collect();
+    assert!(left.is_empty(), "{left:?}");
     drop(filled);
     fs::remove_file(&ballast).unwrap();
     assert_eq!(Store::open(&file).unwrap().runs().unwrap()[0].trials, 8);

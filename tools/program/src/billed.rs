@@ -47,6 +47,7 @@ impl BillDocument {
             ran: bill.ran,
             steal: observed.steal,
             prices_noisy: None,
+            prices_from: Vec::new(),
             apart: observed
                 .there_and_back
                 .filter(|_| is_between_cores(&bill))

@@ -40,6 +40,9 @@ pub struct BillDocument {
     /// What else this machine had to do just before its price list was measured, so that prices may be too high; absent where it was quiet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices_noisy: Option<String>,
+    /// Where the prices are from: files, or that they were measured for this bill alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prices_from: Vec<String>,
     /// How far its cores were from each other, where that is not what they were when prices were measured: what goes between them costs more than its tolls, or less.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub apart: Option<ApartDocument>,

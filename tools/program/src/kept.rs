@@ -81,12 +81,11 @@ impl Kept {
     ///
     /// # Errors
     /// The store's.
-    pub fn end(self, store: &mut Store, state: RunState) -> Result<RunId> {
+    pub fn end(&self, store: &mut Store, state: RunState) -> Result<()> {
         for point in self.points.values() {
             store.set_point_state(*point, &PointState::Done)?;
         }
-        store.end_run(self.run, state, Timestamp::now())?;
-        Ok(self.run)
+        store.end_run(self.run, state, Timestamp::now())
     }
 
     fn record(

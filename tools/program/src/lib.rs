@@ -2,6 +2,7 @@
 //!
 //! - [`observed`]: watches a program and keeps what was counted.
 //! - [`own_tolls`]: tolls that no crossing of a path is.
+//! - [`price_list`], [`price_file`]: the tolls of this machine, and the file that has them for all programs.
 //! - [`prices`]: what a system call on that file costs by itself, from the price list.
 //! - [`bill`]: counts × tolls against the processor time in the kernel, which is measured apart.
 //! - [`what_if`]: what could be changed, and what that would bring.
@@ -16,6 +17,7 @@ pub mod bill;
 mod billed;
 pub mod command;
 pub mod document;
+mod highlights;
 pub mod input;
 pub mod kept;
 mod names;
@@ -24,6 +26,8 @@ pub mod own_tolls;
 mod page;
 mod payers;
 mod per;
+pub mod price_file;
+pub mod price_list;
 pub mod prices;
 mod rhythm;
 mod route;

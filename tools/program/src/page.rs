@@ -14,7 +14,7 @@ impl BillDocument {
     pub fn page(&self) -> Result<String> {
         let facts =
             [format!("{:.2} s", self.watching.watched_s), format!("a {}: {:.0}", self.per, self.count)];
-        let mut lead = vec![self.how()];
+        let mut lead = vec![self.highlights(), self.how()];
         lead.extend(self.notes());
         let whole = self.whole();
         let lines = PageTable {

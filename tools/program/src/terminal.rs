@@ -17,7 +17,8 @@ impl BillDocument {
     /// For a terminal of `width` columns; `None` where the output is no terminal.
     pub fn to_text(&self, width: Option<usize>) -> String {
         let (title, how) = (format!("The bill of {}", printable(&self.program)), self.how());
-        let mut text = format!("{}\n{}\n\n", wrapped(&title, width), wrapped(&how, width));
+        let top = [title, self.highlights(), how].map(|line| wrapped(&line, width));
+        let mut text = format!("{}\n\n", top.join("\n"));
         text += &self.table(width);
         text += &self.payers();
         text += &self.changes(width);

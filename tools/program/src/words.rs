@@ -256,7 +256,7 @@ impl BillDocument {
         notes.extend(self.why_more());
         if let Some(noise) = &self.prices_noisy {
             notes.push(format!(
-                "This machine had something else to do just before its price list was measured ({noise}), so prices may be too high. The first bill an hour later that finds it quiet measures them again."
+                "This machine had something else to do just before its price list was measured ({noise}), so prices may be too high. The first bill an hour later that finds it quiet measures again what it needs of them."
             ));
         }
         if let Some(apart) = self.apart {
@@ -294,6 +294,9 @@ impl BillDocument {
                 "{} threads or calls are in no count, as there was no room for them.",
                 self.watching.lost
             ));
+        }
+        if !self.prices_from.is_empty() {
+            notes.push(format!("Prices: {}", self.prices_from.join(", ")));
         }
         notes.extend(self.watching.unseen.iter().map(|unseen| format!("Not seen: {unseen}")));
         notes

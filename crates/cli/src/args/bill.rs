@@ -1,5 +1,7 @@
 //! `tollway bill` on the command line.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use tollway_program_tool::args::Program;
 
@@ -27,6 +29,18 @@ pub struct Bill {
     /// Show the bills of a run of the store instead of measuring.
     #[arg(long, value_name = "RUN", conflicts_with_all = ["path", "settings", "variant", "command", "pid"])]
     pub of: Option<i64>,
+
+    /// Write the bill to FILE instead of printing it: text, or with --json a document.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// Print only the sum: one line of a program's bill.
+    #[arg(short, long)]
+    pub quiet: bool,
+
+    /// Keep nothing: neither a program's bill in the store nor prices that are measured for it in the price list.
+    #[arg(long, conflicts_with_all = ["of", "path"])]
+    pub no_store: bool,
 
     /// How often and how long.
     #[command(flatten)]

@@ -1,5 +1,7 @@
 //! `tollway bill`: what an operation of a path costs, gate by gate, against what it costs end to end.
 
+use std::path::Path as FilePath;
+
 use anyhow::Result;
 use tollway_capture_tool::args::profile::Profile;
 use tollway_core::{
@@ -29,9 +31,13 @@ pub fn bill(arguments: &Arguments, options: &Bill) -> Result<Ending> {
     if options.program.is_asked() {
         return program_bill::bill(arguments, options);
     }
+    if let Some(file) = &options.output {
+        output::check_writable(file)?;
+    }
     let Some(path) = &options.path else {
         return stored(arguments, options, options.of.unwrap_or_default());
     };
+    refuse_quiet(options, &format!("bill of the path {path}"))?;
     let registry = tollway_all::registry();
     let preset = preset(path_of(&registry, path)?, &options.variant, &options.settings)?;
     let lab = laboratory::lab(&registry)?;
@@ -51,7 +57,7 @@ pub fn bill(arguments: &Arguments, options: &Bill) -> Result<Ending> {
     if let Some(file) = &options.repeats.export {
         work::export(file, &report)?;
     }
-    show_measured(arguments, &options.repeats, &report, &ended)
+    show_measured(arguments, &options.repeats, options.output.as_deref(), (&report, &ended))
 }
 
 /// The path of that name. What is none may be a program that was to stand behind `--`.
@@ -67,12 +73,12 @@ fn path_of<'r>(registry: &'r Registry, name: &str) -> Result<&'r Path> {
     })
 }
 
-/// Prints the bills of a run that was measured for them.
+/// Prints the bills of a run that was measured for them, or writes them to that file.
 pub fn show_measured(
     arguments: &Arguments,
     repeats: &Repeats,
-    report: &RunReport,
-    ended: &Ended,
+    file: Option<&FilePath>,
+    (report, ended): (&RunReport, &Ended),
 ) -> Result<Ending> {
     if report.document().bills.is_empty() && !arguments.json {
         // What was skipped or failed says why.
@@ -80,7 +86,7 @@ pub fn show_measured(
         output::tell("no bill: nothing that passes gates was measured");
         return Ok(work::ending(ended, repeats));
     }
-    show(arguments, report)?;
+    show(arguments, report, file)?;
     if ended.state == RunState::Complete && report.document().bills.iter().any(|b| b.closes == Some(false)) {
         return Ok(Ending::CheckFailed);
     }
@@ -164,16 +170,36 @@ fn stored(arguments: &Arguments, options: &Bill, run: i64) -> Result<Ending> {
         }
         .into());
     }
-    show(arguments, &report)?;
+    refuse_quiet(options, &format!("run {run}"))?;
+    show(arguments, &report, options.output.as_deref())?;
     Ok(Ending::Done)
 }
 
-fn show(arguments: &Arguments, report: &RunReport) -> Result<()> {
+/// The sum alone is a line of a program's bill.
+fn refuse_quiet(options: &Bill, of: &str) -> Result<()> {
+    if !options.quiet {
+        return Ok(());
+    }
+    Err(Error::Input {
+        place: "--quiet".into(),
+        reason: format!("the {of} has a sum for each of its designs"),
+        remedy: "leave it out".into(),
+    }
+    .into())
+}
+
+fn show(arguments: &Arguments, report: &RunReport, file: Option<&FilePath>) -> Result<()> {
+    if let (true, Some(file)) = (arguments.json, file) {
+        return output::write(file, &report.json()?);
+    }
     if arguments.json {
         return output::json(report.document());
     }
-    let head = format!("{}\n", report.head(output::width()).trim_end());
-    Ok(output::text(&format!("{head}\n{}", report.bills(output::width())))?)
+    let text = |width| format!("{}\n\n{}", report.head(width).trim_end(), report.bills(width));
+    match file {
+        Some(file) => output::write(file, &text(None)),
+        None => Ok(output::text(&text(output::width()))?),
+    }
 }
 
 /// The points of a bill as a preset.

@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 
-use super::resumed;
 use super::work::{Measured, Work, carry_out};
+use super::{price_list, resumed};
 use crate::args::{Arguments, Measure};
 use crate::exit::Ending;
 use crate::laboratory;
@@ -36,6 +36,14 @@ pub fn measure(arguments: &Arguments, options: &Measure) -> Result<Ending> {
     let Some((store, ended)) = carry_out(arguments, &options.repeats, &lab, work)? else {
         return Ok(Ending::Done);
     };
+    if options.on.is_none() && measures_prices(options) {
+        price_list::learn(&lab, &store, ended.run)?;
+    }
     let measured = Measured::of(arguments, &options.repeats, &registry, (&store, &ended))?;
     resumed::show(&measured, options.resume)
+}
+
+/// Whether it is the preset that bills are priced by.
+fn measures_prices(options: &Measure) -> bool {
+    options.path.as_deref() == Some("crossings") && options.preset == "calls" && options.preset_file.is_none()
 }

@@ -12,6 +12,7 @@ pub mod fit;
 pub mod generate;
 pub mod history;
 pub mod ipc;
+mod kept_bill;
 pub mod list;
 pub mod machine;
 pub mod measure;

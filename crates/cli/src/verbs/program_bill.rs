@@ -1,23 +1,22 @@
 //! `tollway bill -- COMMAND` and `tollway bill --pid PID`: the bill of any program.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result};
-use jiff::Timestamp;
-use serde_json::json;
-use tollway_core::Error;
-use tollway_lab::Lab;
-use tollway_program_tool::args::Program;
+use tollway_core::{Error, TollKey};
 use tollway_program_tool::command::short_name;
 use tollway_program_tool::document::BillDocument;
 use tollway_program_tool::input::Input;
-use tollway_program_tool::kept::{Kept, bills_of};
+use tollway_program_tool::kept::bills_of;
 use tollway_program_tool::observed::{EachSecond, Observed, Output, can_be_observed, observe};
-use tollway_program_tool::prices::Prices;
+use tollway_program_tool::price_list::Asking;
+use tollway_program_tool::prices::{Prices, needed};
 use tollway_program_tool::tried::{self, try_changes};
-use tollway_store::{RunId, RunSpec, RunState, Store};
+use tollway_store::{RunId, RunState, Store};
 
-use super::price_list::PriceList;
+use super::kept_bill::KeptBill;
+use super::price_list::{Pricing, run_of};
 use crate::args::{Arguments, Bill};
 use crate::exit::{Ending, InItsPlace};
 use crate::output;
@@ -38,40 +37,66 @@ fn billed(arguments: &Arguments, options: &Bill) -> Result<Ending> {
     check(options)?;
     tried::check(program)?;
     can_be_observed(program)?;
+    let refused = |place: &str, reason: &str, remedy: &str| {
+        Err(Error::Input { place: place.into(), reason: reason.into(), remedy: remedy.into() }.into())
+    };
     if program.live && arguments.json {
-        return Err(Error::Input {
-            place: "--live".into(),
-            reason: "what is shown each second is no document".into(),
-            remedy: "leave out --live or --json".into(),
-        }
-        .into());
+        return refused("--live", "what is shown each second is no document", "leave out --live or --json");
     }
-    for file in [&options.repeats.export, &program.html].into_iter().flatten() {
-        output::check_writable(file)?;
+    if options.quiet && (program.live || arguments.json) {
+        return refused(
+            "--quiet",
+            "the sum alone is a line of text",
+            "leave out --quiet, or --live and --json",
+        );
     }
+    check_files(options)?;
     let registry = tollway_all::registry();
     let lab = laboratory::lab(&registry)?;
-    let mut store = laboratory::store(&arguments.store)?;
     let name = short_name(&program.command, program.pid);
-    let spec = |title: String| spec(&lab, title, options);
-    let Some(prices) = PriceList::of_this_machine(arguments, &lab, &mut store, spec)? else {
-        return Ok(Ending::Interrupted);
-    };
     let interrupted = interrupt::flag()?;
-    let mut kept = Kept::begin(&mut store, &spec(format!("bill of {name}")), &name)?;
-    let watched = watched(arguments, options, (&mut store, &mut kept), &prices, interrupted);
+    let mut kept = if options.no_store {
+        KeptBill::nowhere()
+    } else {
+        let spec = run_of(&lab, format!("bill of {name}"), options.repeats.seed);
+        KeptBill::begin(&arguments.store, &spec, &name)?
+    };
+    let mut pricing = Pricing::of_this_machine(arguments, &lab, !options.no_store);
+    let watched = watched(arguments, options, &mut kept, &mut pricing, interrupted);
     let state = match &watched {
         Ok(_) if interrupted.load(Ordering::Relaxed) => RunState::Interrupted,
         Ok(_) => RunState::Complete,
         Err(_) => RunState::Failed,
     };
-    let run = kept.end(&mut store, state)?;
+    let run = kept.end(state);
     let Watched { document, code, failed } = watched?;
     write(options, &document)?;
-    show(arguments, program, &document, run)?;
+    show(arguments, options, &document, run.as_ref().ok().copied().flatten())?;
     // What came of the program is shown first, and then what could not be done with it.
+    run?;
+    if let Some(why) = kept.why_not() {
+        output::tell(&why);
+    }
     failed.map_or(Ok(()), Err)?;
     Ok(code.filter(|code| *code != 0).map_or(Ending::Done, Ending::Standing))
+}
+
+/// Refuses files that cannot be written, or are to have two things, before anything is watched.
+fn check_files(options: &Bill) -> Result<()> {
+    let files = [&options.output, &options.repeats.export, &options.program.html];
+    let files: Vec<&PathBuf> = files.into_iter().flatten().collect();
+    for (at, file) in files.iter().enumerate() {
+        output::check_writable(file)?;
+        if files[..at].contains(file) {
+            return Err(Error::Input {
+                place: format!("file `{}`", file.display()),
+                reason: "it is named twice".into(),
+                remedy: "name another one for --output, --export or --html".into(),
+            }
+            .into());
+        }
+    }
+    Ok(())
 }
 
 /// Options of a path's bill that say nothing of a program's.
@@ -140,8 +165,13 @@ pub fn stored(arguments: &Arguments, options: &Bill, store: &Store, run: RunId) 
         }
         .into());
     }
+    check_files(options)?;
     write(options, &document)?;
-    print(arguments, &document)?;
+    match &options.output {
+        Some(file) => output::write(file, &content(arguments, options, &document, None)?)?,
+        None if options.quiet => output::text(&document.sum_line())?,
+        None => print(arguments, &document)?,
+    }
     Ok(Some(Ending::Done))
 }
 
@@ -153,40 +183,46 @@ pub fn print(arguments: &Arguments, document: &BillDocument) -> Result<()> {
     Ok(output::text(&document.to_text(output::width()))?)
 }
 
-/// Watches as often as is asked for, keeps each bill, and hands out the last.
+/// Watches as often as is asked for, keeps each bill, and hands out the last. What its prices are is measured once it is known which it needs.
 fn watched(
     arguments: &Arguments,
     options: &Bill,
-    (store, kept): (&mut Store, &mut Kept),
-    list: &PriceList,
+    kept: &mut KeptBill,
+    pricing: &mut Pricing<'_>,
     interrupted: &AtomicBool,
 ) -> Result<Watched> {
     let program = &options.program;
-    let prices = Prices(&list.tolls);
-    let output = match (program.live, arguments.json) {
+    let output = match (program.live, arguments.json && options.output.is_none()) {
         (true, _) => Output::Nowhere,
         (false, true) => Output::Aside,
         (false, false) => Output::Its,
     };
+    if program.live {
+        // There is no after: what most programs need is known before.
+        pricing.complete(&needed())?;
+    }
     let (width, height) = (output::width(), output::height());
-    let mut each_second = |observed: &Observed| {
-        let mut second = BillDocument::of(observed, &prices, None)?;
-        second.prices_noisy.clone_from(&list.noisy);
-        let text = format!("{AGAIN}{}", second.to_screen(width, height));
-        output::text(&text).map_err(|e| Error::system("showing the bill", e))
-    };
     let input = Input::now();
     let (mut last, mut failed) = (None, None);
     for _ in 0..options.repeats.runs.unwrap_or(1) {
+        let mut each_second = |observed: &Observed| {
+            let second = BillDocument::of(observed, &Prices(&pricing.list), None)?;
+            let text = format!("{AGAIN}{}", second.to_screen(width, height));
+            output::text(&text).map_err(|e| Error::system("showing the bill", e))
+        };
         let each_second: Option<EachSecond<'_>> = if program.live { Some(&mut each_second) } else { None };
         let observed = observe(program, input, output, interrupted, each_second)?;
+        let keys = keys_of(&observed, pricing)?;
+        pricing.complete(&keys)?;
+        let prices = Prices(&pricing.list);
         let per = BillDocument::of(&observed, &prices, program.per.as_deref());
         let mut document = per.or_else(|error| {
             failed = Some(error.into());
             BillDocument::of(&observed, &prices, None)
         })?;
-        document.prices_noisy.clone_from(&list.noisy);
-        kept.add(store, &document)?;
+        document.prices_noisy = pricing.list.noise(&keys);
+        document.prices_from = pricing.list.sources(&keys);
+        kept.add(&document)?;
         last = Some((document, observed.code()));
         if interrupted.load(Ordering::Relaxed) {
             break;
@@ -200,32 +236,51 @@ fn watched(
     Ok(Watched { document, code, failed })
 }
 
-fn show(arguments: &Arguments, program: &Program, document: &BillDocument, run: RunId) -> Result<()> {
+/// The prices that a bill is made of, what counts most first.
+fn keys_of(observed: &Observed, pricing: &Pricing<'_>) -> Result<Vec<TollKey>> {
+    let asking = Asking::of(&pricing.list);
+    let bill = BillDocument::of(observed, &Prices(&asking), None)?;
+    Ok(asking.keys(&bill))
+}
+
+/// What goes to a file or to a terminal: a document, the sum alone, or the whole text.
+fn content(
+    arguments: &Arguments,
+    options: &Bill,
+    document: &BillDocument,
+    width: Option<usize>,
+) -> Result<String> {
+    if arguments.json {
+        return Ok(serde_json::to_string_pretty(document).context("writing the bill")? + "\n");
+    }
+    Ok(if options.quiet { document.sum_line() } else { document.to_text(width) })
+}
+
+fn show(arguments: &Arguments, options: &Bill, document: &BillDocument, run: Option<RunId>) -> Result<()> {
+    let program = &options.program;
+    let kept: Vec<String> =
+        [program.html.as_ref().map(|page| page.display().to_string()), run.map(|run| format!("run {run}"))]
+            .into_iter()
+            .flatten()
+            .collect();
+    let with_tail = |text: String| match kept.is_empty() || options.quiet || arguments.json {
+        true => text,
+        false => format!("{text}\n{}", kept.join(" · ")),
+    };
+    let whole = |width| content(arguments, options, document, width).map(with_tail);
+    if let Some(file) = &options.output {
+        let text = whole(None)?;
+        // A bill that cannot be written after all is not lost.
+        return output::write(file, &(text.clone() + "\n")).inspect_err(|_| output::tell(&text));
+    }
     if arguments.json {
         return output::json(document);
     }
-    let page = program.html.as_ref().map(|page| format!("{} · ", page.display())).unwrap_or_default();
-    let text = |width| format!("{}\n{page}run {run}", document.to_text(width));
     if program.command.is_empty() || program.live {
-        output::text(&text(output::width()))?;
+        output::text(&whole(output::width())?)?;
     } else {
         // Standard output is the program's.
-        output::tell(&text(output::width_of_errors()));
+        output::tell(whole(output::width_of_errors())?.trim_end());
     }
     Ok(())
-}
-
-fn spec(lab: &Lab<'_>, title: String, options: &Bill) -> RunSpec {
-    RunSpec {
-        started: Timestamp::now(),
-        title,
-        argv: lab.argv.clone(),
-        version: lab.version.clone(),
-        seed: options.repeats.seed,
-        machine: lab.machine.clone(),
-        hz: lab.hz,
-        sides: Vec::new(),
-        fingerprint: lab.fingerprint.clone(),
-        plan: json!({}),
-    }
 }

@@ -46,7 +46,9 @@ fn show_as_begun(measured: &Measured<'_>) -> Result<Option<Ending>> {
         Ok(None)
     };
     let ending = match &begun.verb {
-        Verb::Bill(_) => bill::show_measured(arguments, repeats, report, ended)?,
+        Verb::Bill(options) => {
+            bill::show_measured(arguments, repeats, options.output.as_deref(), (report, ended))?
+        }
         Verb::Capture(options) => match &options.what {
             Some(Capture::Profile(_)) => {
                 bill::show_drawn(arguments, report, None)?;

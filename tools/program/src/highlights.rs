@@ -1,0 +1,72 @@
+//! What stands on top of a bill, and all of it in one line: for who reads no more.
+
+use tollway_report::columns::printable;
+use tollway_report::number::{percent, time};
+
+use crate::document::{BillDocument, LineDocument, WhatIfDocument};
+
+/// The longest command line in the line of a sum, in characters.
+const LONGEST: usize = 60;
+
+impl BillDocument {
+    /// The kernel's share, the dearest line, and the change that saves most.
+    pub fn highlights(&self) -> String {
+        let parts = [Some(self.kernel_share()), self.dearest(), Some(self.best_change())];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
+    }
+
+    /// The sum of the tolls, against what was measured.
+    pub fn sum_line(&self) -> String {
+        let per = |ns: f64| time(ns / self.count);
+        let sum = &self.explained;
+        let span = format!("[{}, {}]", per(sum.lo), per(sum.hi));
+        let measured = match (self.kernel, self.explained_share()) {
+            (Some(kernel), Some(share)) => {
+                format!("the kernel's processor time {}, {} explained", per(kernel.ns), percent(share))
+            }
+            (Some(kernel), None) => {
+                format!("the kernel's processor time in calls {}, by stamps", per(kernel.ns))
+            }
+            (None, _) => "the kernel's processor time was not measured".into(),
+        };
+        let whole = printable(&self.program);
+        let mut program: String = whole.chars().take(LONGEST).collect();
+        if program.len() < whole.len() {
+            program.push('…');
+        }
+        format!("{program}: sum of the tolls {} {span} a {}; {measured}", per(sum.ns), self.per)
+    }
+
+    fn kernel_share(&self) -> String {
+        let by = if self.is_sampled { "" } else { ", by stamps" };
+        match self.kernel.filter(|_| self.ran > 0.0) {
+            Some(kernel) => {
+                let share = percent((kernel.ns / self.ran).min(1.0));
+                format!("in the kernel: {share} of its processor time{by}")
+            }
+            None => "in the kernel: not measured".into(),
+        }
+    }
+
+    /// The line that comes to most, by its toll or by its stamps.
+    fn dearest(&self) -> Option<String> {
+        let worth = |line: &LineDocument| {
+            line.sum.map_or(0.0, |sum| sum.ns).max(line.inside.filter(|_| line.sum.is_none()).unwrap_or(0.0))
+        };
+        let line = self.lines.iter().max_by(|a, b| worth(a).total_cmp(&worth(b)))?;
+        let share = worth(line) / self.whole();
+        (worth(line) > 0.0)
+            .then(|| format!("dearest: {}, {} of the kernel's", printable(&line.what), percent(share)))
+    }
+
+    fn best_change(&self) -> String {
+        let worth = self.what_if.iter().filter(|one| one.is_worth_it && one.saves.ns > 0.0);
+        let best: Option<&WhatIfDocument> = worth.max_by(|a, b| a.saves.ns.total_cmp(&b.saves.ns));
+        match best.filter(|_| self.ran > 0.0) {
+            Some(one) => {
+                format!("what if: {} saves {}", printable(&one.what), percent(one.saves.ns / self.ran))
+            }
+            None => "what if: nothing known saves more than 1 %".into(),
+        }
+    }
+}
