@@ -4,6 +4,7 @@
 //! - [`own_tolls`]: tolls that no crossing of a path is.
 //! - [`prices`]: what a system call on that file costs by itself, from the price list.
 //! - [`bill`]: counts × tolls against the processor time in the kernel, which is measured apart.
+//! - [`attributed`]: the same time put down to calls by their own stamps, beside what tolls explain.
 //! - [`what_if`]: what could be changed, and what that would bring.
 //! - [`tried`]: changes that can be made from outside, made, in turns with none.
 //! - [`document`]: the bill as JSON; the terminal and the report page show it.
@@ -12,6 +13,7 @@
 
 mod apart;
 pub mod args;
+pub mod attributed;
 pub mod bill;
 mod billed;
 pub mod command;
