@@ -50,7 +50,6 @@ pub(crate) fn measure(lines: &mut [Line], observed: &Observed, prices: &Prices<'
     }
     for line in lines {
         let inside = line.inside.filter(|inside| *inside > 0.0 && matches!(line.of, Of::Call(..)));
-        line.measured =
-            inside.map(|inside| (inside - line.count * stamped).max(0.0) + line.count * empty);
+        line.measured = inside.map(|inside| (inside - line.count * stamped).max(0.0) + line.count * empty);
     }
 }

@@ -38,6 +38,8 @@ pub enum Of {
     Fault,
     /// Page faults that wait for a disk.
     MajorFault,
+    /// Pages that processes had, given back as they end or execute another program.
+    PageBack,
     /// Signals delivered.
     Signal,
     /// The timer's interrupts.
@@ -53,7 +55,10 @@ pub enum Of {
 impl Of {
     /// Whether it is counted only while counting is on; the kernel counts the others at all times.
     fn is_counted_in_slices(&self) -> bool {
-        !matches!(self, Of::Sleep(_) | Of::AnySleep | Of::Preemption | Of::Fault | Of::MajorFault)
+        !matches!(
+            self,
+            Of::Sleep(_) | Of::AnySleep | Of::Preemption | Of::Fault | Of::MajorFault | Of::PageBack
+        )
     }
 }
 
@@ -188,6 +193,9 @@ pub(crate) fn price_of(calls: &Calls, rhythm: &Rhythm, prices: &Prices<'_>) -> O
         file: calls.file.kind,
         result: if (moves_bytes(call) || tells_ready(call)) && done > 0.0 { results / done } else { 0.0 },
         gives: results > 0.0,
+        failed: 1.0 - done / count.max(1.0),
+        sleeps: calls.slept.unwrap_or(0) as f64 > 0.5 * count,
+        copies: rhythm.copies,
         new_files: rhythm.new_files(calls),
         period: rhythm.period(calls),
         has_others: rhythm.has_others,
@@ -261,7 +269,11 @@ impl Lines {
             }
         }
         self.passed(Of::Preemption, many(moments.involuntary), prices.switch());
-        self.passed(Of::Fault, many(moments.minor), prices.fault());
+        let minor = many(moments.minor);
+        self.passed(Of::Fault, minor, prices.fault(rhythm.faults_of_files(minor)));
+        if rhythm.has_ended {
+            self.passed(Of::PageBack, minor, prices.page_back());
+        }
         self.passed(Of::MajorFault, many(moments.major), None);
         self.passed(Of::Signal, many(moments.signals), prices.signal());
         self.passed(Of::Tick, many(moments.ticks), prices.tick());

@@ -5,7 +5,8 @@ use tollway_core::{Placement, Result};
 use crate::apart::is_between_cores;
 use crate::bill::{Bill, Line, Of};
 use crate::document::{
-    ApartDocument, AttributedDocument, BillDocument, LineDocument, PayerDocument, TimeDocument, WatchingDocument,
+    ApartDocument, AttributedDocument, BillDocument, LineDocument, PayerDocument, TimeDocument,
+    WatchingDocument,
 };
 use crate::observed::Observed;
 use crate::payers::{self, Payer, word};
@@ -128,6 +129,7 @@ fn what(of: &Of) -> String {
         Of::Preemption => "switches against its will".into(),
         Of::Fault => "minor page faults".into(),
         Of::MajorFault => "major page faults".into(),
+        Of::PageBack => "pages given back by who ended".into(),
         Of::Signal => "signals delivered".into(),
         Of::Tick => "ticks of the timer".into(),
         Of::Interrupt => "other interrupts taken".into(),

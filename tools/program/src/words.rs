@@ -144,9 +144,8 @@ impl BillDocument {
     pub(crate) fn sums(&self) -> Vec<[String; 4]> {
         let span =
             |of: &TimeDocument| format!("[{}, {}]", time(of.lo / self.count), time(of.hi / self.count));
-        let measured = |name: String, ns: f64, note: String| {
-            [name, String::new(), time(ns / self.count), note]
-        };
+        let measured =
+            |name: String, ns: f64, note: String| [name, String::new(), time(ns / self.count), note];
         let by_tolls = time(self.explained.ns / self.count);
         let mut rows = vec![["sum of the tolls".into(), by_tolls, String::new(), span(&self.explained)]];
         let Some(kernel) = self.kernel else { return rows };
@@ -176,7 +175,11 @@ impl BillDocument {
             more => measured("unexplained".into(), more, share),
         });
         rows.extend(self.unexplained_calls().map(|(line, beyond)| {
-            measured(format!("  of it in {}", printable(&line.what)), beyond, "measured beyond its tolls".into())
+            measured(
+                format!("  of it in {}", printable(&line.what)),
+                beyond,
+                "measured beyond its tolls".into(),
+            )
         }));
         rows.push(measured("its own work, in user mode".into(), user, String::new()));
         rows
@@ -186,8 +189,7 @@ impl BillDocument {
     fn unexplained_calls(&self) -> impl Iterator<Item = (&LineDocument, f64)> {
         let least = NAMED_SHARE * self.whole();
         let beyond = |line| LineDocument::beyond_tolls(line).map(|ns| (line, ns));
-        let mut calls: Vec<_> =
-            self.lines.iter().filter_map(beyond).filter(|(_, ns)| *ns > least).collect();
+        let mut calls: Vec<_> = self.lines.iter().filter_map(beyond).filter(|(_, ns)| *ns > least).collect();
         calls.sort_by(|a, b| b.1.total_cmp(&a.1));
         calls.into_iter().take(NAMED)
     }

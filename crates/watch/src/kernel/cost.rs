@@ -4,9 +4,9 @@
 use std::fs::File;
 use std::hint::black_box;
 use std::io::{self, Read, Write};
+use std::process;
 use std::sync::mpsc;
 use std::time::Duration;
-use std::process;
 
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::getppid;
@@ -143,14 +143,7 @@ impl Own {
             let both = ran() + self.partner.ran()?;
             round_trips.push((both - begun) / ROUND_TRIPS);
         }
-        Ok(Medians {
-            call,
-            call_on_file,
-            round_trip: median(round_trips),
-            program,
-            program_on_file,
-            stamped,
-        })
+        Ok(Medians { call, call_on_file, round_trip: median(round_trips), program, program_on_file, stamped })
     }
 
     /// How long a call takes; where it is counted also how long the program at its end does, and how long the call was by its stamps.

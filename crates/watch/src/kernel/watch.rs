@@ -20,6 +20,10 @@ use crate::counts::{Calls, Counts, Moments, Thread};
 use crate::living::{Life, has_own_proc, is_proc_own, life_of, threads_of};
 use crate::start::started;
 
+/// The share of its calls that are on another file than all before, from which on the time of the program at their ends has mostly
+/// to do with that. `ls -R /usr` has 68,000 entries for 103,000 calls: there that program took four times as long as in a loop of one call, and
+/// the whole of its calls 0.3 µs more than uncounted, which is what counting takes in the loop.
+const MOST_NEW: f64 = 0.05;
 /// How long everything is counted at first, whatever that costs: what a program does to begin, and short programs.
 const FIRST: Duration = Duration::from_millis(200);
 /// How long it is counted in each slice.
@@ -284,8 +288,13 @@ impl Watch {
         };
         let calls = sum(self.cost.call, self.cost.call_on_file);
         let programs = sum(self.cost.program, self.cost.program_on_file);
+        // A thread that goes from file to file has a new entry made for each, in that program alone: its time says nothing of the
+        // machine's speed then.
+        let goes_on_to_others = one.calls.len() as f64 > MOST_NEW * (others + on_file) as f64;
         let speed = match one.program_time() {
-            Some(time) if programs > 0.0 => time.as_secs_f64() * (others + on_file) as f64 / programs,
+            Some(time) if programs > 0.0 && !goes_on_to_others => {
+                time.as_secs_f64() * (others + on_file) as f64 / programs
+            }
             _ => 1.0,
         };
         Duration::from_secs_f64((calls + self.cost.switch.as_secs_f64() * switches as f64) * speed)
