@@ -12,6 +12,8 @@ const DATAGRAM: u64 = 65_507;
 
 /// The same of a folder's listing: of no file, and of 32, 256 and 1022.
 const LISTINGS: [u64; 4] = [48, 1072, 8240, 32_752];
+/// Sizes of writes at which streams through pipes are priced.
+const STREAMED: [u64; 3] = [512, 4096, 65_536];
 /// Pages of the mappings of `munmap-touched`.
 const PAGES_UNMAPPED: f64 = 16.0;
 
@@ -249,6 +251,21 @@ impl Prices<'_> {
         self.or_missing(Some(price), "stat-missing", asked)
     }
 
+    /// A write of so many bytes into a pipe whose other end reads all the while, for both ends: of streams of which a share has its ends on two cores. `None`
+    /// below the smallest size at which it was measured.
+    pub fn stream(&self, bytes: f64, across: f64) -> Option<Price> {
+        let of = |placement| {
+            let priced = |size: &u64| Some((*size as f64, self.of(&pipe_stream(*size, placement))?));
+            Self::on_a_line(&STREAMED.iter().filter_map(priced).collect::<Vec<_>>(), bytes)
+        };
+        if bytes < STREAMED[0] as f64 {
+            return None;
+        }
+        let (same, across_cores) = (of(Placement::Same)?, of(Placement::Across));
+        let part = Part::surest_at_ends(across);
+        Some(across_cores.map_or(same.clone(), |other| part.between(same, &other)))
+    }
+
     /// What it takes to give a page back that was touched, of memory that goes as a whole.
     pub fn page_back(&self) -> Option<Price> {
         let touched = self.of(&single("munmap-touched"))?.less(&self.of(&single("munmap"))?);
@@ -452,6 +469,11 @@ fn process(kind: &str) -> TollKey {
 /// What a call costs in user mode: the toll of a call is of both sides, and the kernel's own account has this part among the program's.
 pub fn user_side() -> TollKey {
     single("user-side")
+}
+
+/// A write of so many bytes into a pipe through which a stream goes, for both ends.
+pub fn pipe_stream(size: u64, placement: Placement) -> TollKey {
+    single("pipe-stream").size(size).placement(placement)
 }
 
 /// How much dearer a call on a descriptor is of a process that has several threads.

@@ -200,6 +200,11 @@ impl BillDocument {
         if self.kernel.is_some_and(|kernel| is_within(kernel.hi)) {
             return ": within what the kernel's account, which samples, may be off by".into();
         }
+        if self.lines.iter().any(|line| line.is_estimate)
+            && self.kernel.is_some_and(|kernel| self.explained.lo <= MORE_THAN_ALL * kernel.hi)
+        {
+            return ": within what counts in slices may be off by (--exact counts all of it)".into();
+        }
         let cheaper = self.lines.iter().filter_map(|line| Some((line, line.beyond_tolls()?)));
         if let Some((line, beyond)) = cheaper.min_by(|a, b| a.1.total_cmp(&b.1))
             && -beyond > NAMED_SHARE * self.whole()
@@ -225,6 +230,9 @@ impl BillDocument {
             }
             Some(attributed) if of_kernel(attributed.measured) => {
                 ": page faults and interrupts within calls are in their stamps as well".into()
+            }
+            _ if self.lines.iter().any(|line| line.is_estimate) => {
+                ": what was counted in slices is an estimate (--exact counts all of it)".into()
             }
             _ => ": stamps have interrupts in them, and the hypervisor's time".into(),
         }
