@@ -7,6 +7,7 @@ use tollway_core::Placement;
 use tollway_stats::proportion;
 use tollway_watch::{Calls, Counted, Counts, FileKind, Thread, numbers};
 
+use crate::attributed::{self, Attributed};
 use crate::observed::Observed;
 use crate::prices::{Asked, Price, Prices};
 use crate::rhythm::Rhythm;
@@ -37,6 +38,8 @@ pub enum Of {
     Fault,
     /// Page faults that wait for a disk.
     MajorFault,
+    /// Pages that processes had, given back as they end or execute another program.
+    PageBack,
     /// Signals delivered.
     Signal,
     /// Interrupts of the local timer: ticks of the scheduler, and timers of high resolution that end.
@@ -93,6 +96,18 @@ pub struct Line {
     pub away: Option<f64>,
     /// How often they went to sleep, or woke somebody.
     pub waits: f64,
+    /// What these sleeps and wake-ups come to by their tolls, in nanoseconds; they have lines of their own.
+    pub waits_by_tolls: f64,
+    /// Nanoseconds in the kernel by the calls' own stamps: less what watching adds, and with the way in and out, which no
+    /// stamp sees. Their sleeps and wake-ups are in it. `None` of what has no stamps.
+    pub measured: Option<f64>,
+}
+
+impl Line {
+    /// The greater of what tolls say and what was measured, in nanoseconds.
+    pub fn worth(&self) -> f64 {
+        self.sum.as_ref().map_or(0.0, |sum| sum.ns).max(self.measured.unwrap_or(0.0))
+    }
 }
 
 /// Processor time in nanoseconds, and how it was found.
@@ -111,10 +126,12 @@ pub struct Measured {
 /// A program's bill.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bill {
-    /// The lines, the dearest first.
+    /// The lines, the dearest first: by the greater of toll and measured time.
     pub lines: Vec<Line>,
     /// What they come to.
     pub explained: Price,
+    /// What is put down to lines as it was measured; `None` where nothing was.
+    pub attributed: Option<Attributed>,
     /// Processor time in the kernel, where it was measured; without what counting took of it.
     pub kernel: Option<Measured>,
     /// Processor time in user mode, in nanoseconds; where the kernel's own account tells.
@@ -140,8 +157,9 @@ impl Bill {
         let (mut kernel, ran) = if observed.disturbs { (None, 0.0) } else { kernel_time(&threads) };
         lines.are_within(kernel.as_ref());
         let mut lines: Vec<Line> = lines.0.into_values().collect();
-        let worth = |line: &Line| line.sum.as_ref().map_or(0.0, |sum| sum.ns);
-        lines.sort_by(|a, b| worth(b).total_cmp(&worth(a)).then_with(|| b.count.total_cmp(&a.count)));
+        attributed::measure(&mut lines, observed, prices);
+        lines.sort_by(|a, b| b.worth().total_cmp(&a.worth()).then_with(|| b.count.total_cmp(&a.count)));
+        let attributed = Attributed::of(&lines);
         let sums = lines.iter().filter_map(|line| line.sum.as_ref());
         let explained = sums.fold(Price::default(), |all, one| all.plus(one));
         let user = kernel.filter(|kernel| kernel.is_sampled).map(|kernel| (ran - kernel.ns).max(0.0));
@@ -154,7 +172,7 @@ impl Bill {
         }
         let watched = observed.counts.watched.as_secs_f64() * 1e9;
         let evidence = Evidence::of(&observed.counts, &threads);
-        Bill { lines, explained, kernel, user, ran, watched, evidence }
+        Bill { lines, explained, attributed, kernel, user, ran, watched, evidence }
     }
 }
 
@@ -193,6 +211,9 @@ pub(crate) fn price_of(calls: &Calls, rhythm: &Rhythm, prices: &Prices<'_>) -> O
         file: calls.file.kind,
         result: if (moves_bytes(call) || tells_ready(call)) && done > 0.0 { results / done } else { 0.0 },
         gives: results > 0.0,
+        failed: 1.0 - done / count.max(1.0),
+        sleeps: calls.slept.unwrap_or(0) as f64 > 0.5 * count,
+        copies: rhythm.copies,
         new_files: rhythm.new_files(calls),
         period: rhythm.period(calls),
         has_others: rhythm.has_others,
@@ -218,6 +239,8 @@ impl Lines {
             inside: None,
             away: None,
             waits: 0.0,
+            waits_by_tolls: 0.0,
+            measured: None,
         };
         self.0.entry(of).or_insert(empty)
     }
@@ -260,15 +283,17 @@ impl Lines {
                 continue;
             }
             for (placement, share) in [(Placement::Same, here), (Placement::Across, 1.0 - here)] {
-                self.passed(
-                    Of::Sleep(placement),
-                    sleeps * share,
-                    prices.sleep(file, placement, rhythm.sleeps_in_turns),
-                );
+                let each = prices.sleep(file, placement, rhythm.sleeps_in_turns);
+                self.slept(&thread.calls, (file, part), sleeps * share, each.as_ref());
+                self.passed(Of::Sleep(placement), sleeps * share, each);
             }
         }
         self.passed(Of::Preemption, many(moments.involuntary), prices.switch());
-        self.passed(Of::Fault, many(moments.minor), prices.fault());
+        let minor = many(moments.minor);
+        self.passed(Of::Fault, minor, prices.fault(rhythm.faults_of_files(minor)));
+        if rhythm.has_ended {
+            self.passed(Of::PageBack, minor, prices.page_back());
+        }
         self.passed(Of::MajorFault, many(moments.major), None);
         self.passed(Of::Signal, many(moments.signals), prices.signal());
         // The account of processor time grows by the scheduler's ticks, and by nothing else.
@@ -283,6 +308,17 @@ impl Lines {
             self.passed(Of::Workers, 1.0, None);
             let ran = thread.ran.unwrap_or_default().as_secs_f64() * 1e9;
             *self.line(Of::Workers).inside.get_or_insert_default() += ran;
+        }
+    }
+
+    /// Notes what sleeps on such files come to with the calls in which they were, of `all` that were seen in calls on them.
+    fn slept(&mut self, calls: &[Calls], (file, all): (FileKind, f64), sleeps: f64, each: Option<&Price>) {
+        let Some(each) = each else { return };
+        for calls in calls.iter().filter(|calls| calls.file.kind == file) {
+            let share = calls.slept.unwrap_or(0) as f64 / all.max(1.0);
+            if share > 0.0 {
+                self.line(Of::Call(name_of(calls).into(), file)).waits_by_tolls += each.ns * sleeps * share;
+            }
         }
     }
 
@@ -338,10 +374,19 @@ impl Lines {
         for (placement, woke) in [(Placement::Same, calls.woke_here), (Placement::Across, calls.woke_across)]
         {
             let each = prices.wake(calls.file.kind, placement, rhythm.wakes_in_turns);
-            self.passed(Of::Wake(placement), many(woke), each);
+            self.woke(calls, Of::Wake(placement), many(woke), each);
         }
         let busy = prices.wake_busy(calls.file.kind, rhythm.wakes_in_turns);
-        self.passed(Of::WakeBusy, many(calls.woke_busy), busy);
+        self.woke(calls, Of::WakeBusy, many(calls.woke_busy), busy);
+    }
+
+    /// So many wake-ups in these calls.
+    fn woke(&mut self, calls: &Calls, of: Of, count: f64, each: Option<Price>) {
+        let ns = each.as_ref().map_or(0.0, |each| each.ns * count);
+        if ns > 0.0 {
+            self.line(Of::Call(name_of(calls).into(), calls.file.kind)).waits_by_tolls += ns;
+        }
+        self.passed(of, count, each);
     }
 }
 

@@ -21,6 +21,10 @@ use crate::counts::{Calls, Counts, File, Moments, Thread};
 use crate::living::{Life, has_own_proc, is_proc_own, life_of, threads_of};
 use crate::start::started;
 
+/// The share of its calls that are on another file than all before, from which on the time of the program at their ends has mostly
+/// to do with that. `ls -R /usr` has 68,000 entries for 103,000 calls: there that program took four times as long as in a loop of one call, and
+/// the whole of its calls 0.3 µs more than uncounted, which is what counting takes in the loop.
+const MOST_NEW: f64 = 0.05;
 /// How long a program begins, at the most: what it does meanwhile tells nothing of what it goes on with.
 const BEGINS: Duration = Duration::from_millis(100);
 /// How long it is counted in each slice, and how soon it is asked what it cost so far.
@@ -310,8 +314,13 @@ impl Watch {
         };
         let calls = sum(self.cost.call, self.cost.call_on_file);
         let programs = sum(self.cost.program, self.cost.program_on_file);
+        // A thread that goes from file to file has a new entry made for each, in that program alone: its time says nothing of the
+        // machine's speed then.
+        let goes_on_to_others = one.calls.len() as f64 > MOST_NEW * (others + on_file) as f64;
         let speed = match one.program_time() {
-            Some(time) if programs > 0.0 => time.as_secs_f64() * (others + on_file) as f64 / programs,
+            Some(time) if programs > 0.0 && !goes_on_to_others => {
+                time.as_secs_f64() * (others + on_file) as f64 / programs
+            }
             _ => 1.0,
         };
         let naming = Duration::from_nanos(one.word(thread::NAMING));

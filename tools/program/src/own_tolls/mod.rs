@@ -1,5 +1,6 @@
 //! Tolls of a bill that no crossing of a path is: measured here, each into a run of its own.
 
+mod pipe_stream;
 mod shared_descriptors;
 mod timer;
 mod user_side;
@@ -21,8 +22,11 @@ struct Own {
     title: &'static str,
     caveats: &'static str,
     /// So many calls, and what they took of it.
-    sample: fn() -> Result<(u32, Duration)>,
+    sample: Sample,
 }
+
+/// Calls, and what they took.
+type Sample = fn() -> Result<(u32, Duration)>;
 
 /// Measures those that these tolls have not, in a second or two; says whether any was. `spec` makes a run's description of its title.
 ///
@@ -34,7 +38,10 @@ pub fn measure(
     spec: impl Fn(String) -> RunSpec,
 ) -> anyhow::Result<bool> {
     let mut is_any = false;
-    for own in [user_side::own(), shared_descriptors::own(), timer::own(), timer::own_of_ticks()] {
+    let timers = [timer::own(), timer::own_of_ticks()];
+    let own =
+        [user_side::own(), shared_descriptors::own()].into_iter().chain(timers).chain(pipe_stream::own());
+    for own in own {
         if known.toll(&own.toll).is_none() {
             measure_one(store, &own, &spec(format!("price list: {}", own.title)))?;
             is_any = true;
