@@ -35,8 +35,6 @@ pub(crate) const TRIED: &str = "Tried";
 pub(crate) const TRIED_LEAD: &str = "Started in turns as it is and with the change, its output thrown away; shares of its processor time, and of the time that goes by.";
 pub(crate) const TRIED_HEADS: [&str; 5] = ["", "foretold to save", "saved", "sooner", "the prediction"];
 
-/// Beyond this share of the kernel's time a reason stands beside what is explained.
-const MORE: f64 = 1.1;
 /// Beyond this part of an estimate a ± says little: the interval is shown.
 const LARGE: f64 = 0.3;
 
@@ -217,10 +215,18 @@ impl BillDocument {
         if self.kernel.is_some_and(|kernel| self.explained.lo <= MORE_THAN_ALL * kernel.hi) {
             return ": within the interval of the tolls and counts".into();
         }
+        if self.apart.is_some_and(|apart| apart.found < apart.priced) {
+            return ": its cores are nearer to each other than when prices were measured".into();
+        }
         if self.prices_noisy.is_some() {
             return ": the price list is of a busy machine".into();
         }
-        ": page faults, interrupts, sleeps and wake-ups cost less here than by themselves".into()
+        let sum = |line: &LineDocument| line.sum.map_or(0.0, |sum| sum.ns);
+        let most = self.lines.iter().max_by(|a, b| sum(a).total_cmp(&sum(b)));
+        most.map_or(String::new(), |line| {
+            let toll = time(sum(line) / line.count.max(1.0));
+            format!(": most of it is {}, which costs less here than its toll, {toll}", printable(&line.what))
+        })
     }
 
     /// Why more was put down to lines than the kernel's account has.
@@ -288,41 +294,6 @@ impl BillDocument {
         ]
     }
 
-    /// Why the tolls say much more than was measured, where they do.
-    fn why_more(&self) -> Option<String> {
-        self.explained_share().filter(|share| *share > MORE)?;
-        let (kernel, explained) = (self.kernel?, &self.explained);
-        let mut reasons = Vec::new();
-        if explained.lo <= kernel.hi {
-            reasons.push("the two are within what is uncertain of each".to_string());
-        }
-        if self.prices_noisy.is_some() {
-            reasons.push("prices were measured while this machine had something else to do".into());
-        }
-        if self.apart.is_some_and(|apart| apart.found < apart.priced) {
-            reasons.push("its cores are nearer to each other than when prices were measured".into());
-        }
-        if self.lines.iter().any(|line| line.is_estimate) {
-            reasons.push("some of its counts are estimates".into());
-        }
-        let more = |line: &LineDocument| line.sum.map_or(0.0, |sum| sum.ns) - line.inside.unwrap_or(0.0);
-        if let Some(line) = self.lines.iter().max_by(|a, b| more(a).total_cmp(&more(b))) {
-            let what = printable(&line.what);
-            let each = |ns: f64| time(ns / line.count.max(1.0));
-            let toll = each(line.sum.map_or(0.0, |sum| sum.ns));
-            reasons.push(match line.inside {
-                Some(inside) => format!(
-                    "most of it is `{what}`, whose toll is {toll}, and which by stamps took {}",
-                    each(inside)
-                ),
-                None => format!(
-                    "most of it is `{what}`, whose toll is {toll}, and which cost less here than by itself"
-                ),
-            });
-        }
-        Some(format!("The tolls say more than was measured: {}.", reasons.join("; ")))
-    }
-
     /// What a reader has to know.
     pub(crate) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
@@ -331,7 +302,6 @@ impl BillDocument {
                 "≥: no toll is like this; it is priced as the least that it can be (a call as an empty one), and what it does is among the unexplained.".into(),
             );
         }
-        notes.extend(self.why_more());
         if let Some(noise) = &self.prices_noisy {
             notes.push(format!(
                 "This machine had something else to do just before its price list was measured ({noise}), so prices may be too high. The first bill an hour later that finds it quiet measures again what it needs of them."

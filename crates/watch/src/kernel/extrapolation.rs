@@ -19,6 +19,8 @@ use crate::numbers;
 const MIN_WORK: f64 = 2e-4;
 /// Of its processor time a counted thread works at least this part: less is an error of what counting costs.
 const MIN_SHARE: f64 = 0.02;
+/// Calls by which a thread ends.
+const ENDS: [u32; 2] = [libc::SYS_exit as u32, libc::SYS_exit_group as u32];
 /// Crossings without which the kernel's own count scales nothing.
 const MIN_KNOWN: f64 = 50.0;
 /// By how much a gap that has a slice on one side only may be off, where nothing else is known.
@@ -128,11 +130,13 @@ impl Extrapolation {
     /// A slice ends. There is a gap before it, unless all was counted so far.
     pub fn pause(&mut self, one: &Standing<'_>, has_gap: bool) {
         let mut progress = self.living.remove(&one.slot).unwrap_or_default();
-        let (slice, gap) = progress.next(one);
+        let (mut slice, gap) = progress.next(one);
         let rate = self.rates.entry(one.thread.name.clone()).or_default();
         add(&mut rate.did, &slice.did, 1.0);
         rate.work += slice.work;
         rate.cost += slice.cost;
+        // A thread ends once, and not as often in each gap.
+        slice.did.retain(|key, _| key.is_none_or(|(number, _)| !ENDS.contains(&number)));
         if has_gap {
             progress.estimate.attribute(gap, progress.last.as_ref(), Some(&slice));
         }
@@ -561,6 +565,22 @@ mod tests {
         let found = estimate.of(&[], &[thread.standing(&counted)]);
         assert_eq!(found.extra[0].moments.ticks, Some(200));
         assert!(found.uncertainty[&Counted::Ticks] > 0.0 && found.uncertainty.len() == 2);
+    }
+
+    #[test]
+    fn a_thread_that_ends_in_a_slice_has_not_ended_in_the_gap_before() {
+        let (mut thread, mut estimate) = (Simulated::default(), Extrapolation::default());
+        thread.runs(GETPPID, 0.1, 1e-6, true);
+        thread.pauses(&mut estimate, false);
+        thread.runs(GETPPID, 0.5, 1e-6, false);
+        thread.runs(GETPPID, 0.01, 1e-6, true);
+        thread.calls.insert(ENDS[1], 1.0);
+        let told = thread.thread();
+        estimate.end(&thread.standing(&told), true);
+        let found = estimate.of(&[(7, String::new())], &[]);
+        let numbers: Vec<u32> = found.extra[0].calls.iter().map(|calls| calls.number).collect();
+        assert_eq!(numbers, [GETPPID]);
+        assert!(!found.uncertainty.contains_key(&Counted::Call(ENDS[1], FileKind::None)));
     }
 
     #[test]
