@@ -39,6 +39,8 @@ impl BillDocument {
     fn table(&self, width: Option<usize>) -> String {
         let mut table =
             Table::new([Align::Left, Align::Right, Align::Right, Align::Right, Align::Right, Align::Left]);
+        // What is stamped can be left out before any other.
+        table.can_be_narrow([3]);
         table.row(self.heads().map(Cell::plain));
         let whole = self.whole();
         for line in self.lines.iter().take(SHOWN) {
