@@ -101,7 +101,7 @@ fn a_first_bill_measures_what_it_needs_and_the_next_finds_it() {
     fs::rename(&list, home.join(list.file_name().unwrap())).unwrap();
     let Some(output) = apart(
         &bench,
-        "mount -t tmpfs none /var/lib; XDG_DATA_HOME=$HOME $T bill --json --by proc -- true; ls /var/lib",
+        "set -e; mount -t tmpfs none /var/lib; XDG_DATA_HOME=$HOME $T bill --json --by proc -- true; ls /var/lib",
     ) else {
         return;
     };
