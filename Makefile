@@ -67,9 +67,9 @@ modes-bar: setup-guest agent   ## two modes of guests compared five times from t
 	target/release/tollway --store target/modes-bar.db machine modes high-performance balanced --repeat 5 --time 1800 --part disk \
 	  --until 4 --margin 10 --html target/modes-bar.html
 
-bill-bar:                      ## the bars of a program's bill: what counting costs, what the tolls explain, which what-ifs come true (BARS=a part; 15 minutes). Root, and the machine to itself
+bill-bar:                      ## the bars of a program's bill: how far counts from slices are off, what counting costs, what the tolls explain, which what-ifs come true (BARS=a part; an hour). Root, and the machine to itself
 	$(CARGO) build --release --package tollway
-	$(CARGO) build --release --package tollway-program-tool --example changes
+	$(CARGO) build --release --package tollway-program-tool --example changes --example loops
 	$(CARGO) bench --quiet --package tollway --bench bills -- $(CURDIR)/target/release/tollway $(CURDIR)/target/release/examples $(BARS)
 
 hostile:                       ## hostile tenants of a crypto card, HOSTILE_CHAINS (10^7) chains of them: do neighbours, keys or the card's memory suffer? Wants the machine to itself

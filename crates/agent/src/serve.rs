@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::env;
 use std::fs::File;
-use std::io::{self, BufReader};
+use std::io::{self, BufRead, BufReader};
 use std::os::fd::AsFd;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -77,7 +77,7 @@ pub fn serve(registry: Registry) -> io::Result<()> {
 
     let registry = Arc::new(registry);
     let mut actors: HashMap<u32, Sender<Command>> = HashMap::new();
-    while let Some(Request { actor, command }) = protocol::receive(&mut from)? {
+    while let Some(Request { actor, command }) = next(&mut from)? {
         match command {
             Command::Clock => coordinator.answer(actor, Answer::Clock(clock.now())),
             Command::Probe(probe) => {
@@ -115,6 +115,15 @@ pub fn serve(registry: Registry) -> io::Result<()> {
         }
     }
     std::process::exit(0)
+}
+
+/// What the coordinator asks next; `None` where it is no more. One that ended with answers unread has reset the connection
+/// (unix(7)): as it ended by a second Ctrl-C, or was killed.
+fn next(from: &mut impl BufRead) -> io::Result<Option<Request>> {
+    match protocol::receive(from) {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(None),
+        request => request,
+    }
 }
 
 /// What this process says of itself first.

@@ -112,6 +112,17 @@ fn it_ends_quietly_with_its_coordinator() {
     assert_eq!(ended(told.child), (Some(0), String::new()));
 }
 
+/// As after a second Ctrl-C: it said "Connection reset by peer" then.
+#[test]
+fn it_ends_quietly_with_a_coordinator_that_left_answers_unread() {
+    let mut told = Told::new();
+    writeln!(told.socket, r#"{{"actor":1,"command":"clock"}}"#).unwrap();
+    // The answer is there, and nobody reads it.
+    rustix::net::recv(&told.socket, &mut [0; 1][..], rustix::net::RecvFlags::PEEK).unwrap();
+    drop((told.socket, told.from));
+    assert_eq!(ended(told.child), (Some(0), String::new()));
+}
+
 #[test]
 fn it_ends_when_it_is_told_to_and_says_so() {
     let mut told = Told::new();

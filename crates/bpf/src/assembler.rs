@@ -95,6 +95,8 @@ pub enum Helper {
     Pop = 88,
     /// `bpf_probe_read_kernel(to, bytes, from)`.
     ReadKernel = 113,
+    /// `bpf_probe_read_user_str(to, bytes, from)`: how many were read with the 0 at the end, or less than 0. What has no room is cut.
+    ReadUserString = 114,
     /// `bpf_seq_write(file, from, bytes)`: what an iterator's reader reads.
     Write = 127,
 }

@@ -18,6 +18,8 @@ pub enum MapKind {
     HashOnEach = 5,
     /// Values by numbers, on each processor its own.
     ArrayOnEach = 6,
+    /// Values by keys; where there is no room the one goes that was not used for the longest time.
+    RecentHash = 9,
     /// AF_XDP sockets by numbers.
     Sockets = 17,
     /// Values without keys: the first in is the first out.
@@ -55,7 +57,7 @@ impl Map {
         let descriptor = unsafe { own(made?) };
         let read = match kind {
             MapKind::HashOnEach | MapKind::ArrayOnEach => value.next_multiple_of(8) * possible_cpus(),
-            MapKind::Hash | MapKind::Array | MapKind::Sockets | MapKind::Queue => value,
+            MapKind::Hash | MapKind::RecentHash | MapKind::Array | MapKind::Sockets | MapKind::Queue => value,
         };
         Ok(Map { descriptor, key, read, value })
     }

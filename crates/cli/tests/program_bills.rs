@@ -81,6 +81,28 @@ fn a_program_is_billed_to_the_call() {
     assert_eq!(serde_json::from_str::<Value>(&again).unwrap(), bill);
 }
 
+/// A file that is closed at once is named all the same, and those of which no name is known stand together.
+#[test]
+fn the_dearest_file_has_its_name_though_it_is_closed_at_once() {
+    if !kernel_tells() {
+        return;
+    }
+    let bench = bench();
+    let folder = tempfile::tempdir().unwrap();
+    let files: Vec<_> = (0..60).map(|number| folder.path().join(format!("file-{number}"))).collect();
+    files.iter().for_each(|file| fs::write(file, "some bytes").unwrap());
+    fs::write(&files[40], vec![0; 8 << 20]).unwrap();
+    let paths: Vec<&str> = files.iter().map(|file| file.to_str().unwrap()).collect();
+    for by in ["kernel", "ptrace"] {
+        let command = [&["--by", by, "--", "sh", "-c", "cat \"$@\" > /dev/null", "sh"], &paths[..]].concat();
+        let bill = bill(&bench, &command, 0);
+        let named = bill["files"].as_array().unwrap();
+        let name = |at: usize| named[at]["name"].as_str().unwrap();
+        assert!((0..2).any(|at| name(at) == format!("file {}", paths[40])), "{by}: {named:#?}");
+        assert!(!named.iter().any(|one| one["name"].as_str().unwrap().contains("inode")), "{named:#?}");
+    }
+}
+
 /// Work of the kernel that no toll is like is not explained away: random bytes are made in the kernel, and reading them is only priced as a call.
 #[test]
 fn what_no_toll_is_like_is_unexplained() {

@@ -10,6 +10,8 @@ use tollway_core::Missing;
 pub(crate) struct Life {
     /// Its name.
     pub name: String,
+    /// It is the kernel's own in the process of a program.
+    pub is_kernel_worker: bool,
     /// Page faults without a disk, and with one.
     pub minor: u64,
     pub major: u64,
@@ -58,8 +60,20 @@ pub(crate) fn life_of(thread: u32, process: u32) -> Option<Life> {
         user: ticks(stat.utime),
         system: ticks(stat.stime),
         ran: task.schedstat().map(|stat| Duration::from_nanos(stat.sum_exec_runtime)).unwrap_or_default(),
+        is_kernel_worker: is_kernel_worker(stat.flags, thread == process),
         name: stat.comm,
     })
+}
+
+/// Flags of threads that the kernel makes in the process of a program (include/linux/sched.h): `PF_IO_WORKER`, and since
+/// Linux 6.4 `PF_USER_WORKER`, which those of vhost have alone.
+const IO_WORKER: u32 = 0x10;
+const USER_WORKER: u32 = 0x4000;
+
+/// Whether a thread with these flags is the kernel's own in the process of a program. The first thread of a process never
+/// is: older kernels had another meaning for one of the flags.
+pub(crate) fn is_kernel_worker(flags: u32, is_first: bool) -> bool {
+    !is_first && flags & (IO_WORKER | USER_WORKER) != 0
 }
 
 /// Whether the numbers that /proc has are those of this process' PID namespace: it may be mounted for another

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use common::same;
 use kernel::{calls, command, watch};
-use tollway_watch::Counts;
+use tollway_watch::{Counted, Counts};
 
 static ALONE: Mutex<()> = Mutex::new(());
 
@@ -39,8 +39,8 @@ fn scaled(arguments: &[&str], number: i64, slack: f64) {
     let made: f64 = made.trim().parse().unwrap();
     let all = Counts { threads: counts.in_all(), ..counts.clone() };
     let found = calls(&all, number) as f64;
-    let half: f64 =
-        counts.uncertainty.iter().filter(|(of, _)| i64::from(of.0) == number).map(|(_, half)| half).sum();
+    let is_of = |of: &Counted| matches!(of, Counted::Call(of, _) if i64::from(*of) == number);
+    let half: f64 = counts.uncertainty.iter().filter(|(of, _)| is_of(of)).map(|(_, half)| half).sum();
     println!(
         "{arguments:?}: {made} calls, of which {:.1} % were counted; found {found:.0} ± {half:.0}, off by {:+.1} %; {:?} of {:?} counted; {:?}",
         100.0 * calls(&counts, number) as f64 / made,

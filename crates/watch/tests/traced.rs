@@ -13,7 +13,7 @@ use std::time::Duration;
 use common::{Killed, for_everybody, same, until};
 use procfs::FromRead;
 use procfs::process::{Io, Status};
-use strace::{by_strace, table};
+use strace::{by_strace, table, without_ends};
 use tempfile::TempDir;
 use tollway_core::Error;
 use tollway_watch::traced::Traced;
@@ -28,13 +28,12 @@ fn by_us(program: &Path, arguments: &[&str]) -> (Counts, i32) {
     (traced.counts().unwrap(), status.code().unwrap())
 }
 
-/// Counts a program, which must be as strace has it, and as many calls of `exit` and `exit_group` as are `ends`: strace counts none of these, and its log may show
-/// one too many (6.1, of a thread that is killed at a call).
+/// Counts a program, which must be as strace has it, and as many calls of `exit` and `exit_group` as are `ends`.
 fn equal(program: &Path, arguments: &[&str], ends: [u64; 2]) -> Option<Counts> {
     let strace = by_strace(program, arguments)?;
     let (counts, _) = by_us(program, arguments);
     let mut table = table(&counts);
-    let ours = ["exit", "exit_group"].map(|end| table.remove(end).map_or(0, |(count, _)| count));
+    let ours = without_ends(&mut table);
     assert_eq!((table, ours), (strace, ends), "{arguments:?}");
     Some(counts)
 }

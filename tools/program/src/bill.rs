@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use tollway_core::Placement;
 use tollway_stats::proportion;
-use tollway_watch::{Calls, Counts, FileKind, Thread, numbers};
+use tollway_watch::{Calls, Counted, Counts, FileKind, Thread, numbers};
 
+use crate::attributed::{self, Attributed};
 use crate::observed::Observed;
 use crate::prices::{Asked, Price, Prices};
 use crate::rhythm::Rhythm;
@@ -37,22 +38,38 @@ pub enum Of {
     Fault,
     /// Page faults that wait for a disk.
     MajorFault,
+    /// Pages that processes had, given back as they end or execute another program.
+    PageBack,
     /// Signals delivered.
     Signal,
-    /// The timer's interrupts.
-    Tick,
+    /// Interrupts of the local timer: ticks of the scheduler, and timers of high resolution that end.
+    Timer,
     /// Interrupts of devices and of other processors.
     Interrupt,
     /// Operations of io_uring.
     Operation,
     /// Exits of virtual processors.
     Exit,
+    /// Threads that the kernel has in its processes, for io_uring and vhost: what they do is no call, and has no toll.
+    Workers,
 }
 
 impl Of {
-    /// Whether it is counted only while counting is on; the kernel counts the others at all times.
-    fn is_counted_in_slices(&self) -> bool {
-        !matches!(self, Of::Sleep(_) | Of::AnySleep | Of::Preemption | Of::Fault | Of::MajorFault)
+    /// Whether this is counted with it while counting is on. The kernel counts sleeps, preemptions and page faults at
+    /// all times.
+    fn is_of(&self, counted: &Counted) -> bool {
+        match (self, counted) {
+            (Of::Call(name, kind), Counted::Call(number, file)) => file == kind && label_of(*number) == *name,
+            (Of::Wake(Placement::Same), Counted::WakesHere)
+            | (Of::Wake(Placement::Across), Counted::WakesAcross)
+            | (Of::WakeBusy, Counted::WakesBusy)
+            | (Of::Signal, Counted::Signals)
+            | (Of::Interrupt, Counted::Interrupts)
+            | (Of::Timer, Counted::Ticks)
+            | (Of::Operation, Counted::Operations)
+            | (Of::Exit, Counted::Exits) => true,
+            _ => false,
+        }
     }
 }
 
@@ -79,6 +96,18 @@ pub struct Line {
     pub away: Option<f64>,
     /// How often they went to sleep, or woke somebody.
     pub waits: f64,
+    /// What these sleeps and wake-ups come to by their tolls, in nanoseconds; they have lines of their own.
+    pub waits_by_tolls: f64,
+    /// Nanoseconds in the kernel by the calls' own stamps: less what watching adds, and with the way in and out, which no
+    /// stamp sees. Their sleeps and wake-ups are in it. `None` of what has no stamps.
+    pub measured: Option<f64>,
+}
+
+impl Line {
+    /// The greater of what tolls say and what was measured, in nanoseconds.
+    pub fn worth(&self) -> f64 {
+        self.sum.as_ref().map_or(0.0, |sum| sum.ns).max(self.measured.unwrap_or(0.0))
+    }
 }
 
 /// Processor time in nanoseconds, and how it was found.
@@ -97,10 +126,12 @@ pub struct Measured {
 /// A program's bill.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bill {
-    /// The lines, the dearest first.
+    /// The lines, the dearest first: by the greater of toll and measured time.
     pub lines: Vec<Line>,
     /// What they come to.
     pub explained: Price,
+    /// What is put down to lines as it was measured; `None` where nothing was.
+    pub attributed: Option<Attributed>,
     /// Processor time in the kernel, where it was measured; without what counting took of it.
     pub kernel: Option<Measured>,
     /// Processor time in user mode, in nanoseconds; where the kernel's own account tells.
@@ -122,12 +153,15 @@ impl Bill {
             lines.add(thread, &threads, prices);
         }
         lines.are_uncertain(&observed.counts);
+        // By ptrace only threads that are not traced have their time.
+        let (mut kernel, ran) = if observed.disturbs { (None, 0.0) } else { kernel_time(&threads) };
+        lines.are_within(kernel.as_ref());
         let mut lines: Vec<Line> = lines.0.into_values().collect();
-        let worth = |line: &Line| line.sum.as_ref().map_or(0.0, |sum| sum.ns);
-        lines.sort_by(|a, b| worth(b).total_cmp(&worth(a)).then_with(|| b.count.total_cmp(&a.count)));
+        attributed::measure(&mut lines, observed, prices);
+        lines.sort_by(|a, b| b.worth().total_cmp(&a.worth()).then_with(|| b.count.total_cmp(&a.count)));
+        let attributed = Attributed::of(&lines);
         let sums = lines.iter().filter_map(|line| line.sum.as_ref());
         let explained = sums.fold(Price::default(), |all, one| all.plus(one));
-        let (mut kernel, ran) = kernel_time(&threads);
         let user = kernel.filter(|kernel| kernel.is_sampled).map(|kernel| (ran - kernel.ns).max(0.0));
         // Stamps are taken at the end of what counts a call's beginning, and at the beginning of what counts its end.
         if let Some(kernel) = kernel.as_mut().filter(|kernel| kernel.is_sampled) {
@@ -138,7 +172,7 @@ impl Bill {
         }
         let watched = observed.counts.watched.as_secs_f64() * 1e9;
         let evidence = Evidence::of(&observed.counts, &threads);
-        Bill { lines, explained, kernel, user, ran, watched, evidence }
+        Bill { lines, explained, attributed, kernel, user, ran, watched, evidence }
     }
 }
 
@@ -149,15 +183,20 @@ pub(crate) fn worth_of(thread: &Thread, all: &[Thread], prices: &Prices<'_>) -> 
     lines.0.values().filter_map(|line| line.sum.as_ref()).map(|sum| sum.ns).sum()
 }
 
-/// The call's name; what /proc tells in sum are those that move bytes.
+/// The name of the call of 64 bits that does what these do; what /proc tells in sum are those that move bytes.
 pub(crate) fn name_of(calls: &Calls) -> &'static str {
-    named(calls.number)
+    match calls.number {
+        u32::MAX => "reads and writes",
+        number => numbers::native_name(number).unwrap_or("unknown"),
+    }
 }
 
-fn named(number: u32) -> &'static str {
-    match number {
-        u32::MAX => "reads and writes",
-        number => numbers::name(number).unwrap_or("unknown"),
+/// What a line of such calls is called: by the name in their own table.
+fn label_of(number: u32) -> String {
+    match (number, numbers::name(number), numbers::table(number)) {
+        (u32::MAX, ..) => "reads and writes".into(),
+        (_, name, Some(table)) => format!("{} ({table})", name.unwrap_or("unknown")),
+        (_, name, None) => name.unwrap_or("unknown").into(),
     }
 }
 
@@ -172,11 +211,16 @@ pub(crate) fn price_of(calls: &Calls, rhythm: &Rhythm, prices: &Prices<'_>) -> O
         file: calls.file.kind,
         result: if (moves_bytes(call) || tells_ready(call)) && done > 0.0 { results / done } else { 0.0 },
         gives: results > 0.0,
+        failed: 1.0 - done / count.max(1.0),
+        sleeps: calls.slept.unwrap_or(0) as f64 > 0.5 * count,
+        copies: rhythm.copies,
         new_files: rhythm.new_files(calls),
         period: rhythm.period(calls),
         has_others: rhythm.has_others,
     };
-    prices.asked(&asked).map(|price| price.times(count))
+    let price = prices.asked(&asked).map(|price| price.times(count));
+    // No toll is of another table's calls: the way into the kernel by `int 0x80` is longer.
+    price.map(|price| Price { at_least: price.at_least || numbers::table(calls.number).is_some(), ..price })
 }
 
 #[derive(Default)]
@@ -195,6 +239,8 @@ impl Lines {
             inside: None,
             away: None,
             waits: 0.0,
+            waits_by_tolls: 0.0,
+            measured: None,
         };
         self.0.entry(of).or_insert(empty)
     }
@@ -237,21 +283,43 @@ impl Lines {
                 continue;
             }
             for (placement, share) in [(Placement::Same, here), (Placement::Across, 1.0 - here)] {
-                self.passed(
-                    Of::Sleep(placement),
-                    sleeps * share,
-                    prices.sleep(file, placement, rhythm.sleeps_in_turns),
-                );
+                let each = prices.sleep(file, placement, rhythm.sleeps_in_turns);
+                self.slept(&thread.calls, (file, part), sleeps * share, each.as_ref());
+                self.passed(Of::Sleep(placement), sleeps * share, each);
             }
         }
         self.passed(Of::Preemption, many(moments.involuntary), prices.switch());
-        self.passed(Of::Fault, many(moments.minor), prices.fault());
+        let minor = many(moments.minor);
+        self.passed(Of::Fault, minor, prices.fault(rhythm.faults_of_files(minor)));
+        if rhythm.has_ended {
+            self.passed(Of::PageBack, minor, prices.page_back());
+        }
         self.passed(Of::MajorFault, many(moments.major), None);
         self.passed(Of::Signal, many(moments.signals), prices.signal());
-        self.passed(Of::Tick, many(moments.ticks), prices.tick());
+        // The account of processor time grows by the scheduler's ticks, and by nothing else.
+        let time = thread.user.zip(thread.system).map_or(Duration::ZERO, |(user, system)| user + system);
+        let ticks = (time.as_secs_f64() / TICK.as_secs_f64()).round().min(many(moments.ticks));
+        self.passed(Of::Timer, ticks, prices.tick());
+        self.passed(Of::Timer, many(moments.ticks) - ticks, prices.timer());
         self.passed(Of::Interrupt, many(moments.interrupts), prices.interrupt());
         self.passed(Of::Operation, many(moments.operations), prices.operation());
         self.passed(Of::Exit, many(moments.exits), prices.exit());
+        if thread.is_kernel_worker {
+            self.passed(Of::Workers, 1.0, None);
+            let ran = thread.ran.unwrap_or_default().as_secs_f64() * 1e9;
+            *self.line(Of::Workers).inside.get_or_insert_default() += ran;
+        }
+    }
+
+    /// Notes what sleeps on such files come to with the calls in which they were, of `all` that were seen in calls on them.
+    fn slept(&mut self, calls: &[Calls], (file, all): (FileKind, f64), sleeps: f64, each: Option<&Price>) {
+        let Some(each) = each else { return };
+        for calls in calls.iter().filter(|calls| calls.file.kind == file) {
+            let share = calls.slept.unwrap_or(0) as f64 / all.max(1.0);
+            if share > 0.0 {
+                self.line(Of::Call(name_of(calls).into(), file)).waits_by_tolls += each.ns * sleeps * share;
+            }
+        }
     }
 
     /// Notes which counts are estimates, and widens what these come to.
@@ -260,13 +328,8 @@ impl Lines {
             return;
         }
         for (of, line) in &mut self.0 {
-            line.is_estimate = of.is_counted_in_slices();
-            let Of::Call(name, kind) = of else { continue };
-            let same = counts
-                .uncertainty
-                .iter()
-                .filter(|((number, file), _)| file == kind && named(*number) == name);
-            let half: f64 = same.map(|(_, half)| half).sum();
+            let half: f64 =
+                counts.uncertainty.iter().filter(|(what, _)| of.is_of(what)).map(|(_, half)| half).sum();
             line.is_estimate = half > 0.0;
             line.uncertainty = half;
             if let Some(sum) = line.sum.as_mut().filter(|_| line.count > 0.0) {
@@ -277,12 +340,21 @@ impl Lines {
         }
     }
 
+    /// Interrupts of the timer all are in the kernel's time: they come to no more than that, where it is known.
+    fn are_within(&mut self, kernel: Option<&Measured>) {
+        let Some(kernel) = kernel.filter(|kernel| kernel.is_sampled) else { return };
+        let timer = self.0.get_mut(&Of::Timer).and_then(|line| line.sum.as_mut());
+        if let Some(sum) = timer.filter(|sum| sum.ns > kernel.ns) {
+            *sum = sum.times(kernel.ns / sum.ns);
+        }
+    }
+
     fn called(&mut self, calls: &Calls, rhythm: &Rhythm, prices: &Prices<'_>) {
         let name = name_of(calls);
         let many = |count: Option<u64>| count.unwrap_or(0) as f64;
         let long = |time: Option<Duration>| time.map(|time| time.as_secs_f64() * 1e9);
         let price = price_of(calls, rhythm, prices);
-        let line = self.line(Of::Call(name.into(), calls.file.kind));
+        let line = self.line(Of::Call(label_of(calls.number), calls.file.kind));
         line.count += calls.count as f64;
         line.failed += many(calls.failed);
         line.waits +=
@@ -302,36 +374,191 @@ impl Lines {
         for (placement, woke) in [(Placement::Same, calls.woke_here), (Placement::Across, calls.woke_across)]
         {
             let each = prices.wake(calls.file.kind, placement, rhythm.wakes_in_turns);
-            self.passed(Of::Wake(placement), many(woke), each);
+            self.woke(calls, Of::Wake(placement), many(woke), each);
         }
         let busy = prices.wake_busy(calls.file.kind, rhythm.wakes_in_turns);
-        self.passed(Of::WakeBusy, many(calls.woke_busy), busy);
+        self.woke(calls, Of::WakeBusy, many(calls.woke_busy), busy);
+    }
+
+    /// So many wake-ups in these calls.
+    fn woke(&mut self, calls: &Calls, of: Of, count: f64, each: Option<Price>) {
+        let ns = each.as_ref().map_or(0.0, |each| each.ns * count);
+        if ns > 0.0 {
+            self.line(Of::Call(name_of(calls).into(), calls.file.kind)).waits_by_tolls += ns;
+        }
+        self.passed(of, count, each);
     }
 }
 
-/// Processor time in the kernel, and all of it, in nanoseconds. How long threads ran is exact; which part of that was in the kernel the kernel samples.
+/// Processor time in the kernel, and all of it, in nanoseconds. How long threads ran is exact; which part of that was in the kernel the kernel samples,
+/// but of its own threads, where it is all.
 fn kernel_time(threads: &[Thread]) -> (Option<Measured>, f64) {
-    let sum =
-        |of: fn(&Thread) -> Option<Duration>| threads.iter().filter_map(of).sum::<Duration>().as_secs_f64();
-    let (user, system) = (sum(|thread| thread.user), sum(|thread| thread.system));
-    let ran = sum(|thread| thread.ran);
-    let ran = if ran > 0.0 { ran } else { user + system };
-    let samples = ((user + system) / TICK.as_secs_f64()).round() as u64;
-    let hits = (system / TICK.as_secs_f64()).round() as u64;
-    if samples >= FEW
-        && let Ok(share) = proportion(hits.min(samples), samples, 0.95)
-    {
-        let part = |share: f64| share * ran * 1e9;
-        let share_of_all = system / (user + system);
-        let measured =
-            Measured { ns: part(share_of_all), lo: part(share.lo), hi: part(share.hi), is_sampled: true };
-        return (Some(measured), ran * 1e9);
+    let (workers, others): (Vec<&Thread>, Vec<&Thread>) =
+        threads.iter().partition(|thread| thread.is_kernel_worker);
+    let (user, system) = (sum(&others, |thread| thread.user), sum(&others, |thread| thread.system));
+    let (ran, by_workers) = (sum(&others, |thread| thread.ran), sum(&workers, |thread| thread.ran) * 1e9);
+    let ran = if ran > 0.0 { ran } else { user + system } * 1e9;
+    let count = |time: f64| (time / TICK.as_secs_f64()).round() as u64;
+    let samples = count(user + system);
+    if samples + count(by_workers / 1e9) >= FEW {
+        let hits = count(system).min(samples);
+        let (lo, hi) = proportion(hits, samples, 0.95).map_or((0.0, 1.0), |share| (share.lo, share.hi));
+        let share = if samples > 0 { system / (user + system) } else { (lo + hi) / 2.0 };
+        let part = |share: f64| share * ran + by_workers;
+        let measured = Measured { ns: part(share), lo: part(lo), hi: part(hi), is_sampled: true };
+        return (Some(measured), ran + by_workers);
     }
     let inside =
         threads.iter().flat_map(|thread| &thread.calls).filter_map(|calls| calls.inside).reduce(|a, b| a + b);
     let measured = inside.map(|inside| {
-        let ns = inside.as_secs_f64() * 1e9;
+        let ns = inside.as_secs_f64() * 1e9 + by_workers;
         Measured { ns, lo: ns, hi: ns, is_sampled: false }
     });
-    (measured, ran * 1e9)
+    (measured, ran + by_workers)
+}
+
+/// The sum of a time of threads, in seconds.
+fn sum(threads: &[&Thread], of: fn(&Thread) -> Option<Duration>) -> f64 {
+    threads.iter().filter_map(|thread| of(thread)).sum::<Duration>().as_secs_f64()
+}
+
+#[cfg(test)]
+mod tests {
+    use tollway_core::{Crossing, Toll, TollKey, TollSource};
+    use tollway_watch::{File, Moments};
+
+    use super::*;
+    use crate::document::BillDocument;
+    use crate::names::Names;
+
+    /// In nanoseconds: a tick of the scheduler 10,000, another interrupt of the timer 5,000, a call 100.
+    struct Tolls;
+
+    impl TollSource for Tolls {
+        fn toll(&self, key: &TollKey) -> Option<Toll> {
+            let ns = match (key.crossing, key.kind.as_deref()) {
+                (Crossing::Interruption, Some("tick")) => 10_000.0,
+                (Crossing::Interruption, Some("timer")) => 5_000.0,
+                (Crossing::Getppid, _) => 100.0,
+                _ => return None,
+            };
+            let key = key.clone();
+            Some(Toll {
+                key,
+                median: ns,
+                lo: ns,
+                hi: ns,
+                work: ns,
+                work_lo: ns,
+                work_hi: ns,
+                hz: 1e9,
+                run: 1,
+            })
+        }
+    }
+
+    fn milliseconds(ms: u64) -> Option<Duration> {
+        Some(Duration::from_millis(ms))
+    }
+
+    /// A thread by its time in user mode and in the kernel, and the interrupts of the local timer.
+    fn thread(user: u64, system: u64, ticks: u64) -> Thread {
+        Thread {
+            number: 7,
+            process: 7,
+            user: milliseconds(user),
+            system: milliseconds(system),
+            ran: milliseconds(user + system),
+            moments: Moments { ticks: Some(ticks), ..Moments::default() },
+            ..Thread::default()
+        }
+    }
+
+    fn observed(threads: Vec<Thread>) -> Observed {
+        Observed {
+            title: "made up".into(),
+            counts: Counts { threads, watched: Duration::from_secs(1), ..Counts::default() },
+            by: "nobody",
+            unseen: Vec::new(),
+            disturbs: false,
+            cost: None,
+            steal: None,
+            there_and_back: None,
+            ended: None,
+            names: Names::default(),
+        }
+    }
+
+    fn billed(threads: Vec<Thread>) -> Bill {
+        Bill::of(&observed(threads), &Prices(&Tolls))
+    }
+
+    fn timer(bill: &Bill) -> (f64, f64) {
+        let line = bill.lines.iter().find(|line| line.of == Of::Timer).unwrap();
+        (line.count, line.sum.as_ref().unwrap().ns)
+    }
+
+    /// Timers of TCP by the hundred were priced as ticks, of which a thread has one in 4 ms: 40 % of the bill of a curl.
+    #[test]
+    fn interrupts_of_the_timer_beyond_the_ticks_are_none_of_the_schedulers() {
+        let bill = billed(vec![thread(40, 360, 250)]);
+        assert_eq!(timer(&bill), (250.0, 100.0 * 10_000.0 + 150.0 * 5_000.0));
+        // Where fewer were counted than there are ticks, all are such.
+        assert_eq!(timer(&billed(vec![thread(40, 360, 30)])), (30.0, 300_000.0));
+    }
+
+    #[test]
+    fn interrupts_of_the_timer_come_to_no_more_than_the_kernels_time() {
+        let bill = billed(vec![thread(398, 2, 1000)]);
+        let kernel = bill.kernel.unwrap();
+        assert!((timer(&bill).1 - kernel.ns).abs() < 1.0, "{bill:?}");
+    }
+
+    #[test]
+    fn the_kernels_own_threads_are_in_it_all_of_their_time() {
+        let worker = Thread { number: 8, is_kernel_worker: true, ..thread(0, 600, 0) };
+        let bill = billed(vec![thread(300, 100, 0), worker.clone()]);
+        let (kernel, workers) = (bill.kernel.unwrap(), bill.lines.iter().find(|line| line.of == Of::Workers));
+        assert!((kernel.ns - 700e6).abs() < 1.0 && kernel.lo >= 600e6 && kernel.hi < 1e9, "{kernel:?}");
+        assert_eq!(bill.ran, 1e9);
+        let workers = workers.unwrap();
+        assert_eq!((workers.count, workers.sum.clone(), workers.inside), (1.0, None, Some(600e6)));
+        // By ptrace these are the only threads with times: the kernel's in all is not known.
+        let threads = vec![Thread { user: None, system: None, ran: None, ..thread(0, 0, 0) }, worker];
+        let traced = Bill::of(&Observed { disturbs: true, ..observed(threads) }, &Prices(&Tolls));
+        assert_eq!((traced.kernel, traced.ran), (None, 0.0));
+        assert!(traced.lines.iter().any(|line| line.of == Of::Workers));
+    }
+
+    /// Names are those of their own tables, and what is like them is only the least that they cost.
+    #[test]
+    fn calls_of_32_bits_have_their_names_and_prices_at_least() {
+        let call = |number: u32| Calls { number, count: 10, file: File::default(), ..Calls::default() };
+        let calls = vec![call(20 + numbers::I386), call(110), call(110 + numbers::X32)];
+        let bill = billed(vec![Thread { calls, ..thread(400, 0, 0) }]);
+        let found = |name: &str| {
+            let of = Of::Call(name.into(), FileKind::None);
+            let line =
+                bill.lines.iter().find(|line| line.of == of).unwrap_or_else(|| panic!("{name}: {bill:?}"));
+            let sum = line.sum.clone().unwrap();
+            (sum.ns, sum.at_least)
+        };
+        assert_eq!(found("getppid"), (1_000.0, false));
+        assert_eq!([found("getpid (32-bit)"), found("getppid (x32)")], [(1_000.0, true); 2]);
+    }
+
+    #[test]
+    fn where_the_tolls_say_much_more_a_reason_stands_beside_it() {
+        let calls = |count| vec![Calls { number: 110, count, inside: milliseconds(20), ..Calls::default() }];
+        let notes = |count| {
+            let thread = Thread { calls: calls(count), ..thread(200, 200, 0) };
+            let bill = BillDocument::of(&observed(vec![thread]), &Prices(&Tolls), None).unwrap();
+            bill.to_text(None)
+        };
+        // 400 and 200 ms of tolls, of 200 that were measured.
+        let (more, as_much) = (notes(4_000_000), notes(2_000_000));
+        let reason = "200 % explained: most of it is getppid, which costs less here than its toll, 100 ns";
+        assert!(more.contains(reason), "{more}");
+        assert!(as_much.contains("100 % explained\n"), "{as_much}");
+    }
 }

@@ -5,7 +5,8 @@ use tollway_core::{Placement, Result};
 use crate::apart::is_between_cores;
 use crate::bill::{Bill, Line, Of};
 use crate::document::{
-    ApartDocument, BillDocument, LineDocument, PayerDocument, TimeDocument, WatchingDocument,
+    ApartDocument, AttributedDocument, BillDocument, LineDocument, PayerDocument, TimeDocument,
+    WatchingDocument,
 };
 use crate::observed::Observed;
 use crate::payers::{self, Payer, word};
@@ -37,6 +38,11 @@ impl BillDocument {
             per: per.unit,
             count: per.count,
             explained: time(&bill.explained),
+            attributed: bill.attributed.map(|attributed| AttributedDocument {
+                ns: attributed.ns(),
+                measured: attributed.measured,
+                by_tolls: attributed.by_tolls,
+            }),
             kernel: bill.kernel.map(|kernel| TimeDocument { ns: kernel.ns, lo: kernel.lo, hi: kernel.hi }),
             is_sampled: bill.kernel.is_some_and(|kernel| kernel.is_sampled),
             unexplained: bill
@@ -78,6 +84,8 @@ impl LineDocument {
             at_least: line.sum.as_ref().is_some_and(|sum| sum.at_least),
             inside: line.inside,
             away: line.away,
+            measured: line.measured,
+            waits_by_tolls: line.waits_by_tolls,
             tolls: line.sum.as_ref().map(|sum| sum.keys.clone()).unwrap_or_default(),
         }
     }
@@ -122,10 +130,12 @@ fn what(of: &Of) -> String {
         Of::Preemption => "switches against its will".into(),
         Of::Fault => "minor page faults".into(),
         Of::MajorFault => "major page faults".into(),
+        Of::PageBack => "pages given back by who ended".into(),
         Of::Signal => "signals delivered".into(),
-        Of::Tick => "ticks of the timer".into(),
+        Of::Timer => "local timer interrupts".into(),
         Of::Interrupt => "other interrupts taken".into(),
         Of::Operation => "io_uring operations".into(),
         Of::Exit => "exits of virtual processors".into(),
+        Of::Workers => "threads of the kernel (io_uring, vhost)".into(),
     }
 }

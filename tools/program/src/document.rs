@@ -21,10 +21,13 @@ pub struct BillDocument {
     pub per: String,
     /// How many of them there were.
     pub count: f64,
-    /// The lines, the dearest first.
+    /// The lines, the dearest first: by the greater of toll and measured time.
     pub lines: Vec<LineDocument>,
     /// What the lines come to.
     pub explained: TimeDocument,
+    /// What is put down to lines as it was measured; never added to what tolls explain. Absent where calls have no stamps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attributed: Option<AttributedDocument>,
     /// Processor time in the kernel, measured apart from the lines and without what counting took of it; absent where this way of counting would be most of it.
     pub kernel: Option<TimeDocument>,
     /// Whether the kernel's own account is where that is from, which samples; else it is from stamps around calls, as there were too few samples.
@@ -55,6 +58,17 @@ pub struct BillDocument {
     pub threads: Vec<PayerDocument>,
     /// The dearest files and connections: what the calls on them cost by themselves.
     pub files: Vec<PayerDocument>,
+}
+
+/// Kernel time that is put down to lines, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AttributedDocument {
+    /// All of it.
+    pub ns: f64,
+    /// To calls, by their own stamps.
+    pub measured: f64,
+    /// To what no stamp sees (page faults, interrupts, switches against a thread's will, calls that never come back), by its tolls.
+    pub by_tolls: f64,
 }
 
 /// How long a cache line takes from one core to another and back, in nanoseconds.
@@ -117,6 +131,13 @@ pub struct LineDocument {
     pub inside: Option<f64>,
     /// How long the calls were away from a processor.
     pub away: Option<f64>,
+    /// How long the calls were in the kernel: as they were stamped, less what watching adds, and with the way in and out, by the toll of
+    /// an empty call. Their sleeps and wake-ups are in it. Absent of what has no stamps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<f64>,
+    /// What their sleeps and wake-ups come to by tolls; these have lines of their own.
+    #[serde(default)]
+    pub waits_by_tolls: f64,
     /// The tolls.
     pub tolls: Vec<String>,
 }
@@ -211,5 +232,23 @@ impl BillDocument {
         self.kernel
             .filter(|kernel| self.is_sampled && kernel.ns > 0.0)
             .map(|kernel| self.explained.ns / kernel.ns)
+    }
+
+    /// How much of the kernel's time is put down to lines as it was measured; `None` where one of the two does not tell.
+    pub fn attributed_share(&self) -> Option<f64> {
+        let kernel = self.kernel.filter(|kernel| self.is_sampled && kernel.ns > 0.0)?;
+        Some(self.attributed?.ns / kernel.ns)
+    }
+}
+
+impl LineDocument {
+    /// The greater of what tolls say and what was measured, in nanoseconds.
+    pub fn worth(&self) -> f64 {
+        self.sum.map_or(0.0, |sum| sum.ns).max(self.measured.unwrap_or(0.0))
+    }
+
+    /// What was measured beyond its toll, its sleeps and its wake-ups; less than 0 where these say more. `None` where nothing was.
+    pub fn beyond_tolls(&self) -> Option<f64> {
+        Some(self.measured? - self.sum.map_or(0.0, |sum| sum.ns) - self.waits_by_tolls)
     }
 }

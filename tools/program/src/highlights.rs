@@ -3,7 +3,7 @@
 use tollway_report::columns::printable;
 use tollway_report::number::{percent, time};
 
-use crate::document::{BillDocument, LineDocument, WhatIfDocument};
+use crate::document::{BillDocument, WhatIfDocument};
 
 /// The longest command line in the line of a sum, in characters.
 const LONGEST: usize = 60;
@@ -48,14 +48,11 @@ impl BillDocument {
         }
     }
 
-    /// The line that comes to most, by its toll or by its stamps.
+    /// The line that comes to most.
     fn dearest(&self) -> Option<String> {
-        let worth = |line: &LineDocument| {
-            line.sum.map_or(0.0, |sum| sum.ns).max(line.inside.filter(|_| line.sum.is_none()).unwrap_or(0.0))
-        };
-        let line = self.lines.iter().max_by(|a, b| worth(a).total_cmp(&worth(b)))?;
-        let share = worth(line) / self.whole();
-        (worth(line) > 0.0)
+        let line = self.lines.iter().max_by(|a, b| a.worth().total_cmp(&b.worth()))?;
+        let share = line.worth() / self.whole();
+        (line.worth() > 0.0)
             .then(|| format!("dearest: {}, {} of the kernel's", printable(&line.what), percent(share)))
     }
 

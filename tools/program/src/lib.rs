@@ -5,6 +5,7 @@
 //! - [`price_list`], [`price_file`]: the tolls of this machine, and the file that has them for all programs.
 //! - [`prices`]: what a system call on that file costs by itself, from the price list.
 //! - [`bill`]: counts × tolls against the processor time in the kernel, which is measured apart.
+//! - [`attributed`]: the same time put down to calls by their own stamps, beside what tolls explain.
 //! - [`what_if`]: what could be changed, and what that would bring.
 //! - [`tried`]: changes that can be made from outside, made, in turns with none.
 //! - [`document`]: the bill as JSON; the terminal and the report page show it.
@@ -13,6 +14,7 @@
 
 mod apart;
 pub mod args;
+pub mod attributed;
 pub mod bill;
 mod billed;
 pub mod command;

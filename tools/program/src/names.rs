@@ -84,7 +84,16 @@ impl Names {
         self.known.entry(inode).or_default().insert(device, name);
     }
 
-    /// What a file is called, if it was open when it was looked.
+    /// Takes names that were learnt as files were opened, of those that were not open when it was looked: these may be as programs gave them.
+    pub fn learn(&mut self, names: Vec<(File, String)>) {
+        for (file, name) in names {
+            if !name.is_empty() && self.of(&file).is_none() {
+                self.insert(file.inode, file.device, name);
+            }
+        }
+    }
+
+    /// What a file is called, if that is known.
     pub fn of(&self, file: &File) -> Option<&str> {
         let names = self.known.get(&file.inode)?;
         // A file system may tell user mode of another device than the kernel has it on (a subvolume of btrfs, a layer of
@@ -114,6 +123,15 @@ mod tests {
         assert_eq!([of(7, 1), of(7, 2), of(7, 0)], [Some("/a"), Some("/b"), Some("a pipe")]);
         assert_eq!(of(7, 3), None, "it is one of several, and nobody knows which");
         assert_eq!([of(8, 3), of(8, 0), of(9, 1)], [Some("/c"), None, None]);
+    }
+
+    #[test]
+    fn a_name_that_was_seen_counts_more_than_one_that_was_given() {
+        let mut names = Names::default();
+        names.insert(7, 1, "/folder/a".into());
+        let file = |inode| File { kind: FileKind::Regular, inode, device: 1 };
+        names.learn(vec![(file(7), "a".into()), (file(8), "b".into()), (file(9), String::new())]);
+        assert_eq!([7, 8, 9].map(|inode| names.of(&file(inode))), [Some("/folder/a"), Some("b"), None]);
     }
 
     #[test]

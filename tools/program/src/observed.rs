@@ -132,6 +132,7 @@ pub fn observe(
             && now - told_at >= Duration::from_secs(1)
         {
             let counts = way.counts()?;
+            observed.names.learn(way.names()?);
             observed.counts = counts.since(&told);
             each_second(&observed)?;
             (told, told_at) = (counts, now);
@@ -160,6 +161,7 @@ pub fn observe(
         Some(counts) => counts,
         None => way.counts()?.ended(over.elapsed()),
     };
+    observed.names.learn(way.names()?);
     if options.pid.is_none() {
         observed.unseen.extend(way.left().map(|process| {
             format!("process {process}, which it began and which still runs: `tollway bill --pid {process}` watches it.")

@@ -26,7 +26,7 @@ impl BillDocument {
         let sums = PageTable {
             title: "Against what was measured".into(),
             lead: String::new(),
-            heads: ["", "Processor time", ""].map(String::from).to_vec(),
+            heads: ["", "By tolls", "Measured", ""].map(String::from).to_vec(),
             rows: self.sums().into_iter().map(|sum| sum.to_vec()).collect(),
         };
         let what_if = PageTable {

@@ -26,7 +26,11 @@ pub(crate) fn threads(observed: &Observed, prices: &Prices<'_>) -> Vec<Payer> {
             0 => format!("{} (ended ones of process {})", thread.name, thread.process),
             number => format!("{} ({number})", thread.name),
         },
-        ns: worth_of(thread, &threads, prices),
+        ns: match thread.ran.filter(|_| thread.is_kernel_worker) {
+            // It makes no calls: all that it ran is the kernel's time.
+            Some(ran) => ran.as_secs_f64() * 1e9,
+            None => worth_of(thread, &threads, prices),
+        },
     });
     sorted(payers.collect())
 }
@@ -42,22 +46,42 @@ pub(crate) fn files(observed: &Observed, prices: &Prices<'_>) -> Vec<Payer> {
             *by_file.entry(calls.file).or_default() += ns;
         }
     }
-    let payers = by_file.into_iter().map(|(file, ns)| {
-        let name = match (observed.names.of(&file), file.inode) {
-            (Some(name), _) => format!("{} {name}", word(file.kind)),
-            (None, 0) => format!("other files of this kind: {}", word(file.kind)),
-            (None, _) if file.kind == FileKind::Anonymous => word(file.kind).into(),
-            // These have names only if somebody gave them one, or connected them.
-            (None, inode) if !file.kind.is_of_a_file_system() => {
-                format!("{} without a name (inode {inode})", word(file.kind))
+    let (mut named, mut others) = (Vec::new(), BTreeMap::<FileKind, (u64, f64)>::new());
+    for (file, ns) in by_file.into_iter().filter(|(_, ns)| *ns > 0.0) {
+        match observed.names.of(&file) {
+            Some(name) => named.push(Payer { name: format!("{} {name}", word(file.kind)), ns }),
+            None => {
+                let (many, sum) = others.entry(file.kind).or_default();
+                // One without a number stands for several.
+                *many += if file.inode == 0 { 2 } else { 1 };
+                *sum += ns;
             }
-            (None, inode) => {
-                format!("{} that was closed before its name was asked for (inode {inode})", word(file.kind))
-            }
-        };
-        Payer { name, ns }
-    });
-    sorted(payers.collect())
+        }
+    }
+    // Where files have names and none is known, the others alone say nothing.
+    let are_known = !named.is_empty() || !others.keys().all(|kind| has_name(*kind));
+    let others = others.into_iter().filter(|_| are_known);
+    named.extend(others.map(|(kind, (many, ns))| Payer { name: unnamed(kind, many), ns }));
+    sorted(named)
+}
+
+/// Whether each such file has a name, at least when it is opened.
+fn has_name(kind: FileKind) -> bool {
+    matches!(kind, FileKind::Regular | FileKind::Folder)
+}
+
+/// What files of a kind are called that have no names, or none that is known.
+fn unnamed(kind: FileKind, many: u64) -> String {
+    let what = word(kind);
+    match kind {
+        FileKind::Null | FileKind::Zero | FileKind::Anonymous => what.into(),
+        _ if many == 1 && has_name(kind) => format!("a {what} whose name is not known"),
+        _ if has_name(kind) => format!("{what}s whose names are not known"),
+        FileKind::Pipe | FileKind::Unix | FileKind::Tcp | FileKind::Udp | FileKind::Socket if many > 1 => {
+            format!("{what}, {many} of them without a name")
+        }
+        _ => format!("{what} without a name"),
+    }
 }
 
 fn sorted(mut payers: Vec<Payer>) -> Vec<Payer> {

@@ -47,7 +47,9 @@ impl Per {
         let threads = observed.counts.in_all();
         let calls = threads.iter().flat_map(|thread| &thread.calls);
         let done: u64 = calls
-            .filter(|calls| numbers::name(calls.number).is_some_and(|name| plain(name) == plain(asked)))
+            .filter(|calls| {
+                numbers::native_name(calls.number).is_some_and(|name| plain(name) == plain(asked))
+            })
             .map(|calls| calls.count - calls.failed.unwrap_or(0))
             .sum();
         if done == 0 {

@@ -10,6 +10,13 @@ use crate::route::{Route, route_of, single};
 const SIZES: [u64; 4] = [1, 512, 4096, 65_536];
 const DATAGRAM: u64 = 65_507;
 
+/// The same of a folder's listing: of no file, and of 32, 256 and 1022.
+const LISTINGS: [u64; 4] = [48, 1072, 8240, 32_752];
+/// Sizes of writes at which streams through pipes are priced.
+const STREAMED: [u64; 3] = [512, 4096, 65_536];
+/// Pages of the mappings of `munmap-touched`.
+const PAGES_UNMAPPED: f64 = 16.0;
+
 /// The calls of a wake-up and of a sleep that come to nothing: the tolls of both are measured by futexes between processes.
 const WAKE_NONE: &str = "futex-wake-none-shared";
 const WAIT_CHANGED: &str = "futex-wait-changed-shared";
@@ -66,6 +73,12 @@ pub struct Asked<'a> {
     pub result: f64,
     /// Whether it mostly has a result that is more than 0.
     pub gives: bool,
+    /// The share of calls that fail.
+    pub failed: f64,
+    /// Whether it mostly sleeps.
+    pub sleeps: bool,
+    /// The share of processes that begin as a copy, where they are begun to execute a program; `None` where that is not known.
+    pub copies: Option<f64>,
     /// The share of calls that are on a file that is new.
     pub new_files: f64,
     /// Nanoseconds of processor time from one call of the kind to the next; `None` where that is not known.
@@ -124,6 +137,9 @@ impl Prices<'_> {
             file,
             result: bytes,
             gives,
+            failed: 0.0,
+            sleeps: false,
+            copies: None,
             new_files: 0.0,
             period: Some(0.0),
             has_others: true,
@@ -167,9 +183,21 @@ impl Prices<'_> {
             }
             Route::Single(kind) => self.single(kind, period).or_else(empty),
             Route::OfFile(kind, of_new) => {
-                new(self.single(kind, period), self.single(of_new, period)).or_else(empty)
+                let opened = new(self.single(kind, period), self.single(of_new, period));
+                self.or_missing(opened, "open-missing", asked).or_else(empty)
             }
-            Route::Ready => self.ready(result, period).or_else(empty),
+            Route::OrMissing(kind, missing) => {
+                self.or_missing(self.single(kind, period), missing, asked).or_else(empty)
+            }
+            Route::Ready(kinds) => self.ready(kinds, result, period).or_else(empty),
+            Route::Reap => {
+                let (reaped, asks) = (self.single("wait4", period), self.of(&TollKey::of(Crossing::Getppid)));
+                let none = Part { at: asked.failed, unsure: 0.0 };
+                reaped.zip(asks).map(|(reaped, asks)| none.between(reaped, &asks)).or_else(empty)
+            }
+            Route::Begin => self.begin(asked).or_else(empty),
+            Route::Execute => self.execute(asked).or_else(empty),
+            Route::End => self.of(&process("exit")).or_else(empty),
             Route::Part(key, part) => self.of(&key).map(|price| price.times(part)).or_else(empty),
             Route::AtLeast => empty(),
         }
@@ -192,9 +220,65 @@ impl Prices<'_> {
         Some(Self::warmed(self.of(&key)?, cold, period))
     }
 
+    /// Some of its calls find nothing: a name that is not there.
+    fn or_missing(&self, done: Option<Price>, missing: &str, asked: &Asked<'_>) -> Option<Price> {
+        let done = done?;
+        let missing = self.single(missing, asked.period).filter(|_| asked.failed > 0.0);
+        Some(match missing {
+            Some(missing) => Part { at: asked.failed, unsure: 0.0 }.between(done, &missing),
+            None => done,
+        })
+    }
+
+    /// A process or a thread that is begun. Flags are not counted: who sleeps meanwhile has lent its memory to the child, as vfork and posix_spawn do; of
+    /// a process of several threads clone3 begins another one.
+    fn begin(&self, asked: &Asked<'_>) -> Option<Price> {
+        let kind = match asked.call {
+            "vfork" => "vfork",
+            "fork" => "fork",
+            _ if asked.sleeps => "vfork",
+            _ if asked.has_others => "clone-thread",
+            _ => "fork",
+        };
+        self.single(kind, asked.period)
+    }
+
+    /// A program that is executed: the memory that a copy has goes first.
+    fn execute(&self, asked: &Asked<'_>) -> Option<Price> {
+        let (borrower, copy) = (self.of(&process("exec"))?, self.of(&process("exec-forked")));
+        let part = asked.copies.map_or(Part { at: 0.5, unsure: 0.5 }, Part::surest_at_ends);
+        let price = copy.map_or(borrower.clone(), |copy| part.between(borrower, &copy));
+        self.or_missing(Some(price), "stat-missing", asked)
+    }
+
+    /// A write of so many bytes into a pipe whose other end reads all the while, for both ends: of streams of which a share has its ends on two cores. `None`
+    /// below the smallest size at which it was measured.
+    pub fn stream(&self, bytes: f64, across: f64) -> Option<Price> {
+        let of = |placement| {
+            let priced = |size: &u64| Some((*size as f64, self.of(&pipe_stream(*size, placement))?));
+            Self::on_a_line(&STREAMED.iter().filter_map(priced).collect::<Vec<_>>(), bytes)
+        };
+        if bytes < STREAMED[0] as f64 {
+            return None;
+        }
+        let (same, across_cores) = (of(Placement::Same)?, of(Placement::Across));
+        let part = Part::surest_at_ends(across);
+        Some(across_cores.map_or(same.clone(), |other| part.between(same, &other)))
+    }
+
+    /// What it takes to give a page back that was touched, of memory that goes as a whole.
+    pub fn page_back(&self) -> Option<Price> {
+        let touched = self.of(&single("munmap-touched"))?.less(&self.of(&single("munmap"))?);
+        Some(touched.times(1.0 / PAGES_UNMAPPED))
+    }
+
     /// A call that moves so many bytes.
     fn sized(&self, kind: &str, bytes: f64, period: Option<f64>) -> Option<Price> {
-        let sizes = SIZES.map(|size| if kind.ends_with("-udp") { size.min(DATAGRAM) } else { size });
+        let sizes = match kind {
+            "getdents" => LISTINGS,
+            kind if kind.ends_with("-udp") => SIZES.map(|size| size.min(DATAGRAM)),
+            _ => SIZES,
+        };
         let at = |key: TollKey| {
             let priced = |size: &u64| Some((*size as f64, self.of(&key.clone().size(*size))?));
             Self::on_a_line(&sizes.iter().filter_map(priced).collect::<Vec<_>>(), bytes)
@@ -202,13 +286,13 @@ impl Prices<'_> {
         Some(Self::warmed(at(single(kind))?, at(single(kind).warmth(Warmth::Cold)), period))
     }
 
-    /// An epoll that names so many descriptors: none, one and eight have tolls.
-    fn ready(&self, count: f64, period: Option<f64>) -> Option<Price> {
+    /// An epoll or a poll that names so many descriptors: none, one and eight have tolls.
+    fn ready(&self, kinds: [&str; 3], count: f64, period: Option<f64>) -> Option<Price> {
         let at = |warmth: Option<Warmth>| {
             let priced =
                 |(ready, kind): (f64, &str)| Some((ready, self.of(&TollKey { warmth, ..single(kind) })?));
-            let kinds = [(0.0, "epoll-wait-none"), (1.0, "epoll-wait"), (8.0, "epoll-wait-8")];
-            Self::on_a_line(&kinds.into_iter().filter_map(priced).collect::<Vec<_>>(), count)
+            let kinds = [0.0, 1.0, 8.0].into_iter().zip(kinds);
+            Self::on_a_line(&kinds.filter_map(priced).collect::<Vec<_>>(), count)
         };
         Some(Self::warmed(at(None)?, at(Some(Warmth::Cold)), period))
     }
@@ -309,9 +393,16 @@ impl Prices<'_> {
         Some(yielded.less(&self.of(&TollKey::of(Crossing::Getppid))?))
     }
 
-    /// A page fault that no disk is asked for.
-    pub fn fault(&self) -> Option<Price> {
-        self.of(&TollKey::of(Crossing::MinorFault))
+    /// A page fault that no disk is asked for. `of_files` is the share of those on a program's and its libraries' own pages, which are read as often as
+    /// they are copied; others are of new memory.
+    pub fn fault(&self, of_files: f64) -> Option<Price> {
+        let of = |kind: &str| self.of(&TollKey::of(Crossing::MinorFault).kind(kind));
+        let new = self.of(&TollKey::of(Crossing::MinorFault))?;
+        let Some((read, copied)) = of("file").zip(of("copy")).filter(|_| of_files > 0.0) else {
+            return Some(new);
+        };
+        let own = Part { at: 0.5, unsure: 0.5 }.between(read, &copied);
+        Some(Part { at: of_files, unsure: 0.0 }.between(new, &own))
     }
 
     /// A signal's delivery: a signal to oneself, less the call that sends it and the one that returns from the handler, which are counted as calls.
@@ -333,9 +424,15 @@ impl Prices<'_> {
         Some(Price { ns: toll.median * ns, lo, hi, keys: vec![key.to_string()], at_least: false })
     }
 
-    /// The timer's interrupt: the median of what takes a core from a thread that never gives it away. The mean has other threads in it.
+    /// A tick of the scheduler; where it was not measured by itself, the median of what takes a core from a thread that never gives it away, which has
+    /// other threads in it.
     pub fn tick(&self) -> Option<Price> {
-        self.latency(&TollKey::of(Crossing::Interruption))
+        self.of(&scheduler_tick()).or_else(|| self.latency(&TollKey::of(Crossing::Interruption)))
+    }
+
+    /// Another interrupt of the local timer, by a timer of high resolution: at least any interrupt.
+    pub fn timer(&self) -> Option<Price> {
+        self.of(&timer_interrupt()).or_else(|| self.interrupt())
     }
 
     /// An exit of a virtual processor: at least one that the kernel answers by itself. Others go on to the program that runs the guest.
@@ -370,9 +467,29 @@ fn hand_over(channel: &str, placement: Placement) -> TollKey {
     TollKey::of(Crossing::HandOver).kind(channel).placement(placement)
 }
 
+/// A part of a process' start.
+fn process(kind: &str) -> TollKey {
+    TollKey::of(Crossing::ProcessStart).kind(kind)
+}
+
 /// What a call costs in user mode: the toll of a call is of both sides, and the kernel's own account has this part among the program's.
 pub fn user_side() -> TollKey {
     single("user-side")
+}
+
+/// What a tick of the scheduler takes of a thread that runs.
+pub fn scheduler_tick() -> TollKey {
+    TollKey::of(Crossing::Interruption).kind("tick")
+}
+
+/// What an interrupt of the local timer takes of a thread that runs, where it is no tick of the scheduler.
+pub fn timer_interrupt() -> TollKey {
+    TollKey::of(Crossing::Interruption).kind("timer")
+}
+
+/// A write of so many bytes into a pipe through which a stream goes, for both ends.
+pub fn pipe_stream(size: u64, placement: Placement) -> TollKey {
+    single("pipe-stream").size(size).placement(placement)
 }
 
 /// How much dearer a call on a descriptor is of a process that has several threads.
@@ -407,5 +524,7 @@ pub fn needed() -> Vec<TollKey> {
     ] {
         keys.extend(SIZES.map(|size| single(kind).size(size)));
     }
+    // Of those that came later, so that a list without them is measured anew.
+    keys.extend(["wait4", "munmap-touched"].map(single));
     keys
 }

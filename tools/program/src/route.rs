@@ -14,8 +14,17 @@ pub(crate) enum Route {
     Single(&'static str),
     /// The same of a file: of one that is there already, and of one that is new.
     OfFile(&'static str, &'static str),
-    /// By how many descriptors are ready.
-    Ready,
+    /// By how many descriptors are ready: kinds for none, one and eight.
+    Ready([&'static str; 3]),
+    /// `system-call` of this kind where it is done, and of another where it fails.
+    OrMissing(&'static str, &'static str),
+    /// Of children that have ended; where there is none it is only asked.
+    Reap,
+    /// A process that is begun: by how its parent goes on.
+    Begin,
+    /// A program that is executed, and one that ends.
+    Execute,
+    End,
     /// Another toll, or a part of one.
     Part(TollKey, f64),
     /// No toll is like it: it costs at least what an empty call does.
@@ -32,17 +41,26 @@ enum Does {
 pub(crate) fn route_of(call: &str, file: FileKind, gives: bool) -> Route {
     let empty = || Route::Part(TollKey::of(Crossing::Getppid), 1.0);
     match call {
+        "recvmsg" if file == FileKind::Unix && gives => Route::Sized("recvmsg-unix"),
         "read" | "pread64" | "readv" | "preadv" | "preadv2" | "recvfrom" | "recvmsg" => {
             moves(Does::Read, file, gives)
         }
+        "sendmsg" if file == FileKind::Unix => Route::Sized("sendmsg-unix"),
         "write" | "pwrite64" | "writev" | "pwritev" | "pwritev2" | "sendto" | "sendmsg" => {
             moves(Does::Write, file, gives)
         }
-        "epoll_wait" | "epoll_pwait" | "epoll_pwait2" => Route::Ready,
+        "sendfile" if file == FileKind::Tcp => Route::Sized("sendfile-tcp"),
+        "splice" => Route::Sized("splice-pipe"),
+        "getdents64" | "getdents" => Route::Sized("getdents"),
+        "epoll_wait" | "epoll_pwait" | "epoll_pwait2" => {
+            Route::Ready(["epoll-wait-none", "epoll-wait", "epoll-wait-8"])
+        }
         "epoll_ctl" => Route::Single("epoll-ctl"),
-        "poll" | "ppoll" => Route::Single("poll"),
+        "poll" | "ppoll" => Route::Ready(["poll-none", "poll", "poll-8"]),
         "select" | "pselect6" => Route::Single("select"),
         "futex" => Route::Single("futex-wake-none"),
+        // What is opened by its name in an open folder has no other names to go through.
+        "openat" | "openat2" if file == FileKind::Folder => Route::OfFile("open-in-folder", "create"),
         "open" | "openat" | "openat2" => Route::OfFile("open", "create"),
         "creat" => Route::Single("create"),
         "unlink" | "unlinkat" => Route::Single("unlink"),
@@ -52,8 +70,22 @@ pub(crate) fn route_of(call: &str, file: FileKind, gives: bool) -> Route {
         "newfstatat" | "statx" if !matches!(file, FileKind::None | FileKind::Folder) => {
             Route::Single("fstat")
         }
-        "stat" | "lstat" | "newfstatat" | "statx" | "access" | "faccessat" | "faccessat2" | "readlink"
-        | "readlinkat" => Route::Single("stat"),
+        "newfstatat" | "statx" | "faccessat" | "faccessat2" if file == FileKind::Folder => {
+            Route::OrMissing("stat-in-folder", "stat-missing")
+        }
+        "stat" | "lstat" | "newfstatat" | "statx" | "access" | "faccessat" | "faccessat2" => {
+            Route::OrMissing("stat", "stat-missing")
+        }
+        "readlink" | "readlinkat" => Route::OrMissing("readlink", "stat-missing"),
+        "mkdir" | "mkdirat" => Route::OrMissing("mkdir", "stat-missing"),
+        "link" | "linkat" | "symlink" | "symlinkat" => Route::OrMissing("link", "stat-missing"),
+        "rename" | "renameat" | "renameat2" => Route::OrMissing("rename", "stat-missing"),
+        "fork" | "vfork" | "clone" | "clone3" => Route::Begin,
+        "execve" | "execveat" => Route::Execute,
+        "exit_group" => Route::End,
+        // Of children that have not ended, or are none of its own, it is only asked.
+        "wait4" | "waitid" if gives => Route::Reap,
+        "wait4" | "waitid" => empty(),
         "fstat" => Route::Single("fstat"),
         "lseek" => Route::Single("lseek"),
         // Of a file of a file system: mostly locks, as databases set them.
@@ -113,7 +145,7 @@ pub(crate) fn single(kind: &str) -> TollKey {
 
 /// Whether the results of a call are descriptors that are ready.
 pub(crate) fn tells_ready(call: &str) -> bool {
-    matches!(call, "epoll_wait" | "epoll_pwait" | "epoll_pwait2")
+    matches!(call, "epoll_wait" | "epoll_pwait" | "epoll_pwait2" | "poll" | "ppoll")
 }
 
 /// Whether the results of a call are bytes that it moved.

@@ -3,7 +3,7 @@
 use tollway_report::columns::{Align, Cell, Table, printable, wrap};
 use tollway_report::number::{count, percent, time};
 
-use crate::document::BillDocument;
+use crate::document::{BillDocument, LineDocument};
 use crate::words::{TRIED, TRIED_HEADS, TRIED_LEAD, WHAT_IF, WHAT_IF_HEADS};
 
 /// Lines that are shown by themselves; the rest are one.
@@ -37,8 +37,10 @@ impl BillDocument {
     }
 
     fn table(&self, width: Option<usize>) -> String {
-        let mut table =
-            Table::new([Align::Left, Align::Right, Align::Right, Align::Right, Align::Right, Align::Left]);
+        let mut aligns = vec![Align::Left];
+        aligns.extend([Align::Right; 5]);
+        aligns.push(Align::Left);
+        let mut table = Table::new(aligns);
         // What is stamped can be left out before any other.
         table.can_be_narrow([3]);
         table.row(self.heads().map(Cell::plain));
@@ -50,6 +52,7 @@ impl BillDocument {
         if !rest.is_empty() {
             let ns: f64 = rest.iter().filter_map(|line| line.sum).map(|sum| sum.ns).sum();
             let often: f64 = rest.iter().map(|line| line.count).sum();
+            let measured = rest.iter().filter_map(|line| line.measured).reduce(|a, b| a + b);
             let name = format!("{} others", rest.len());
             let cells = [
                 name,
@@ -57,13 +60,15 @@ impl BillDocument {
                 String::new(),
                 String::new(),
                 time(ns / self.count),
-                percent(ns / whole),
+                measured.map_or(String::new(), |ns| time(ns / self.count)),
+                percent(rest.iter().map(LineDocument::worth).sum::<f64>() / whole),
             ];
             table.row(cells.map(Cell::plain));
         }
         table.blank();
-        for [name, took, note] in self.sums() {
-            table.row([name, String::new(), String::new(), String::new(), took, note].map(Cell::plain));
+        for [name, by_tolls, measured, note] in self.sums() {
+            let none = String::new;
+            table.row([name, none(), none(), none(), by_tolls, measured, note].map(Cell::plain));
         }
         table.render(width)
     }

@@ -12,7 +12,7 @@ use tollway_core::{Error, Missing, Result};
 use tollway_watch::kernel::{Cost, Watch};
 use tollway_watch::proc::{self, Proc};
 use tollway_watch::traced::{self, Traced};
-use tollway_watch::{Counts, has_own_proc, is_proc_own};
+use tollway_watch::{Counts, File, has_own_proc, is_proc_own};
 
 use crate::args::{By, Program};
 
@@ -181,6 +181,15 @@ impl Way {
         }
     }
 
+    /// Names of files that calls were made on, as far as this way learnt them itself.
+    pub fn names(&self) -> Result<Vec<(File, String)>> {
+        match &self.counter {
+            Counter::Kernel(watch, _) => watch.names(),
+            Counter::Ptrace(traced, _) => Ok(traced.names().into_iter().collect()),
+            Counter::Proc(_) => Ok(Vec::new()),
+        }
+    }
+
     /// Whether all is known of those that have ended.
     pub fn is_settled(&self) -> bool {
         match &self.counter {
@@ -197,20 +206,17 @@ impl Way {
 
     /// Does what is due; says how long it is until something is again.
     pub fn tick(&mut self) -> Result<Duration> {
+        let now = Instant::now();
+        // A look meets threads before they end.
         match &mut self.counter {
-            Counter::Kernel(watch, _) => watch.tick(),
-            Counter::Ptrace(..) => Ok(Duration::from_secs(1)),
-            // A look meets threads before they end.
-            Counter::Proc(proc) => {
-                let now = Instant::now();
-                if now >= self.next_look {
-                    proc.counts()?;
-                    self.next_look = Instant::now() + self.pause.max(now.elapsed() * LOOKS);
-                    self.pause = (2 * self.pause).min(LOOK);
-                }
-                Ok(self.next_look - now)
-            }
+            Counter::Kernel(watch, _) => return watch.tick(),
+            _ if now < self.next_look => return Ok(self.next_look - now),
+            Counter::Ptrace(traced, _) => traced.look(),
+            Counter::Proc(proc) => drop(proc.counts()?),
         }
+        self.next_look = Instant::now() + self.pause.max(now.elapsed() * LOOKS);
+        self.pause = (2 * self.pause).min(LOOK);
+        Ok(self.next_look - now)
     }
 
     /// What was counted so far.

@@ -22,7 +22,14 @@ pub(crate) const WHAT_IF_LEAD: &str =
 pub(crate) const WHAT_IF_HEADS: [&str; 5] = ["", "saves", "interval", "of its processor time", "how"];
 
 pub(crate) const STAMPED: &str = "The toll is what one costs by itself. Stamped is how long one really was in the kernel and on a processor, with what watching adds to \
-    it; where that is much more, it had more to do, or found the caches cold.";
+    it; where that is much more, it had more to do, or found the caches cold. By tolls is what all of them come to; measured is what they took by their stamps, less what watching adds, \
+    with their sleeps and wake-ups, which by tolls have lines of their own. The greater of the two is shown as a share; they are never added.";
+
+/// A share of the kernel's time beyond which a reason stands beside it.
+const MORE_THAN_ALL: f64 = 1.1;
+/// Calls that are named of what tolls do not explain, and the share of the kernel's time from which on one is.
+const NAMED: usize = 4;
+const NAMED_SHARE: f64 = 0.02;
 
 pub(crate) const TRIED: &str = "Tried";
 pub(crate) const TRIED_LEAD: &str = "Started in turns as it is and with the change, its output thrown away; shares of its processor time, and of the time that goes by.";
@@ -72,16 +79,9 @@ impl BillDocument {
     }
 
     /// What the columns of its lines are called.
-    pub(crate) fn heads(&self) -> [String; 6] {
+    pub(crate) fn heads(&self) -> [String; 7] {
         let per = if self.per == "run" { "how often".to_string() } else { format!("a {}", self.per) };
-        [
-            String::new(),
-            per,
-            "toll".into(),
-            "stamped".into(),
-            "processor time".into(),
-            "of the kernel's".into(),
-        ]
+        ["", &per, "toll", "stamped", "by tolls", "measured", "of the kernel's"].map(String::from)
     }
 
     /// What shares are of.
@@ -90,14 +90,14 @@ impl BillDocument {
     }
 
     /// A line, for these columns.
-    pub(crate) fn cells(&self, line: &LineDocument, whole: f64) -> [String; 6] {
+    pub(crate) fn cells(&self, line: &LineDocument, whole: f64) -> [String; 7] {
         let each = match (&line.each, line.at_least) {
             (Some(each), false) => time(each.ns),
             (Some(each), true) => format!("≥ {}", time(each.ns)),
             (None, _) => "no toll".into(),
         };
         let sum = line.sum.map_or(String::new(), |sum| time(sum.ns / self.count));
-        let share = line.sum.map_or(0.0, |sum| sum.ns / whole);
+        let share = line.worth() / whole;
         let bar = "█".repeat((share * BAR).round() as usize);
         let size = if line.bytes > 0.0 && line.count > line.failed {
             format!(" · {} B each", count(line.bytes / (line.count - line.failed)))
@@ -114,12 +114,14 @@ impl BillDocument {
             String::new()
         };
         let name = format!("{}{size}{failed}", printable(&line.what));
-        let bar = if line.sum.is_some() { format!("{} {bar}", percent(share)) } else { String::new() };
+        let is_known = line.sum.is_some() || line.measured.is_some();
+        let bar = if is_known { format!("{} {bar}", percent(share)) } else { String::new() };
+        let measured = line.measured.map_or(String::new(), |ns| time(ns / self.count));
         let stamped = line
             .inside
             .filter(|_| line.count > 0.0)
             .map_or(String::new(), |inside| time(inside / line.count));
-        [name, self.often(line), each, stamped, sum, bar]
+        [name, self.often(line), each, stamped, sum, measured, bar]
     }
 
     /// How often: an estimate with two digits and by how much it may be off.
@@ -138,26 +140,110 @@ impl BillDocument {
         format!("≈ {}{spread}", two_digits(often))
     }
 
-    /// What the lines come to, what was measured, and what lies between.
-    pub(crate) fn sums(&self) -> Vec<[String; 3]> {
+    /// What the lines come to by tolls, what was measured, and what lies between: a name, the time by tolls or the measured one, and a note.
+    pub(crate) fn sums(&self) -> Vec<[String; 4]> {
         let span =
             |of: &TimeDocument| format!("[{}, {}]", time(of.lo / self.count), time(of.hi / self.count));
-        let row = |name: &str, ns: f64, note: String| [name.to_string(), time(ns / self.count), note];
-        let mut rows = vec![row("sum of the tolls", self.explained.ns, span(&self.explained))];
+        let measured =
+            |name: String, ns: f64, note: String| [name, String::new(), time(ns / self.count), note];
+        let by_tolls = time(self.explained.ns / self.count);
+        let mut rows = vec![["sum of the tolls".into(), by_tolls, String::new(), span(&self.explained)]];
         let Some(kernel) = self.kernel else { return rows };
         let (Some(unexplained), Some(user)) = (self.unexplained, self.user) else {
-            rows.push(row("the kernel's processor time in calls", kernel.ns, "by stamps".into()));
+            rows.push(measured("the kernel's processor time in calls".into(), kernel.ns, "by stamps".into()));
             return rows;
         };
-        rows.push(row("the kernel's processor time, measured, less counting", kernel.ns, span(&kernel)));
-        let share =
-            self.explained_share().map_or(String::new(), |share| format!("{} explained", percent(share)));
-        rows.push(match unexplained {
-            less if less < 0.0 => row("the tolls say more by", -less, share),
-            more => row("unexplained", more, share),
+        rows.push(measured(
+            "the kernel's processor time, measured, less counting".into(),
+            kernel.ns,
+            span(&kernel),
+        ));
+        if let Some((attributed, share)) = self.attributed.zip(self.attributed_share()) {
+            let why = (share > MORE_THAN_ALL).then(|| self.why_attributed_is_more()).unwrap_or_default();
+            rows.push(measured(
+                "of it put down to lines, calls as measured".into(),
+                attributed.ns,
+                format!("{} attributed{why}", percent(share)),
+            ));
+        }
+        let share = self.explained_share().map_or(String::new(), |share| {
+            let why = (share > MORE_THAN_ALL).then(|| self.why_explained_is_more()).unwrap_or_default();
+            format!("{} explained{why}", percent(share))
         });
-        rows.push(row("its own work, in user mode", user, String::new()));
+        rows.push(match unexplained {
+            less if less < 0.0 => measured("the tolls say more by".into(), -less, share),
+            more => measured("unexplained".into(), more, share),
+        });
+        rows.extend(self.unexplained_calls().map(|(line, beyond)| {
+            measured(
+                format!("  of it in {}", printable(&line.what)),
+                beyond,
+                "measured beyond its tolls".into(),
+            )
+        }));
+        rows.push(measured("its own work, in user mode".into(), user, String::new()));
         rows
+    }
+
+    /// The calls in which most of what tolls do not explain was measured, the dearest first.
+    fn unexplained_calls(&self) -> impl Iterator<Item = (&LineDocument, f64)> {
+        let least = NAMED_SHARE * self.whole();
+        let beyond = |line| LineDocument::beyond_tolls(line).map(|ns| (line, ns));
+        let mut calls: Vec<_> = self.lines.iter().filter_map(beyond).filter(|(_, ns)| *ns > least).collect();
+        calls.sort_by(|a, b| b.1.total_cmp(&a.1));
+        calls.into_iter().take(NAMED)
+    }
+
+    /// Why tolls say more than was measured.
+    fn why_explained_is_more(&self) -> String {
+        let is_within = |hi: f64| self.explained.ns <= MORE_THAN_ALL * hi;
+        if self.kernel.is_some_and(|kernel| is_within(kernel.hi)) {
+            return ": within what the kernel's account, which samples, may be off by".into();
+        }
+        if self.lines.iter().any(|line| line.is_estimate)
+            && self.kernel.is_some_and(|kernel| self.explained.lo <= MORE_THAN_ALL * kernel.hi)
+        {
+            return ": within what counts in slices may be off by (--exact counts all of it)".into();
+        }
+        let cheaper = self.lines.iter().filter_map(|line| Some((line, line.beyond_tolls()?)));
+        if let Some((line, beyond)) = cheaper.min_by(|a, b| a.1.total_cmp(&b.1))
+            && -beyond > NAMED_SHARE * self.whole()
+        {
+            let (what, less) = (printable(&line.what), time(-beyond / self.count));
+            return format!(": {what} was measured to take {less} less than by tolls");
+        }
+        if self.kernel.is_some_and(|kernel| self.explained.lo <= MORE_THAN_ALL * kernel.hi) {
+            return ": within the interval of the tolls and counts".into();
+        }
+        if self.apart.is_some_and(|apart| apart.found < apart.priced) {
+            return ": its cores are nearer to each other than when prices were measured".into();
+        }
+        if self.prices_noisy.is_some() {
+            return ": the price list is of a busy machine".into();
+        }
+        let sum = |line: &LineDocument| line.sum.map_or(0.0, |sum| sum.ns);
+        let most = self.lines.iter().max_by(|a, b| sum(a).total_cmp(&sum(b)));
+        most.map_or(String::new(), |line| {
+            let toll = time(sum(line) / line.count.max(1.0));
+            format!(": most of it is {}, which costs less here than its toll, {toll}", printable(&line.what))
+        })
+    }
+
+    /// Why more was put down to lines than the kernel's account has.
+    fn why_attributed_is_more(&self) -> String {
+        let of_kernel = |ns: f64| self.kernel.is_some_and(|kernel| ns <= MORE_THAN_ALL * kernel.hi);
+        match self.attributed {
+            Some(attributed) if of_kernel(attributed.ns) => {
+                ": within what the kernel's account, which samples, may be off by".into()
+            }
+            Some(attributed) if of_kernel(attributed.measured) => {
+                ": page faults and interrupts within calls are in their stamps as well".into()
+            }
+            _ if self.lines.iter().any(|line| line.is_estimate) => {
+                ": what was counted in slices is an estimate (--exact counts all of it)".into()
+            }
+            _ => ": stamps have interrupts in them, and the hypervisor's time".into(),
+        }
     }
 
     /// A change that could be made and may be worth it.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tollway_core::{Crossing, Placement, Toll, TollKey, TollSource};
 use tollway_program_tool::document::ApartDocument;
-use tollway_program_tool::prices::Prices;
+use tollway_program_tool::prices::{Asked, Price, Prices, pipe_stream};
 use tollway_watch::FileKind;
 
 /// Nanoseconds of a few tolls, by their keys.
@@ -57,6 +57,7 @@ fn tolls() -> Tolls {
         (call("read-eventfd"), 200.0),
         (call("stat"), 700.0),
         (call("fstat"), 250.0),
+        (call("stat-in-folder"), 450.0),
         (TollKey::of(Crossing::HandOver).kind("sched-yield").placement(Placement::Same), 1_200.0),
         (TollKey::of(Crossing::Getppid), 100.0),
         (TollKey::of(Crossing::ExitCpuid), 1_500.0),
@@ -100,6 +101,108 @@ fn what_is_asked_of_a_descriptor_is_no_search_for_a_name() {
     let tolls = tolls();
     let each = |call, file| Prices(&tolls).call(call, file, 0.0, false).unwrap().ns;
     assert_eq!(each("newfstatat", FileKind::Regular), 250.0);
-    assert_eq!(each("newfstatat", FileKind::Folder), 700.0);
+    assert_eq!(each("newfstatat", FileKind::Folder), 450.0);
     assert_eq!(each("newfstatat", FileKind::None), 700.0);
+}
+
+fn asked<'a>(call: &'a str, file: FileKind) -> Asked<'a> {
+    Asked {
+        call,
+        file,
+        result: 0.0,
+        gives: true,
+        failed: 0.0,
+        sleeps: false,
+        copies: None,
+        new_files: 0.0,
+        period: Some(0.0),
+        has_others: false,
+    }
+}
+
+#[test]
+fn names_that_are_missing_or_near_have_tolls_of_their_own() {
+    let tolls = Tolls(vec![
+        (call("open"), 2_000.0),
+        (call("open-in-folder"), 1_200.0),
+        (call("open-missing"), 1_000.0),
+        (call("stat-in-folder"), 400.0),
+        (TollKey::of(Crossing::Getppid), 100.0),
+    ]);
+    let of = |asked: Asked<'_>| Prices(&tolls).asked(&asked).unwrap().ns.round();
+    let path = asked("openat", FileKind::None);
+    assert_eq!(of(path), 2_000.0);
+    assert_eq!(of(asked("openat", FileKind::Folder)), 1_200.0);
+    assert_eq!(of(Asked { failed: 0.75, ..path }), 1_250.0);
+    assert_eq!(of(asked("statx", FileKind::Folder)), 400.0);
+}
+
+#[test]
+fn who_sleeps_until_its_child_executes_has_lent_its_memory() {
+    let process = |kind: &str| TollKey::of(Crossing::ProcessStart).kind(kind);
+    let tolls = Tolls(vec![
+        (call("fork"), 90_000.0),
+        (call("vfork"), 20_000.0),
+        (call("clone-thread"), 9_000.0),
+        (call("wait4"), 5_100.0),
+        (process("exec"), 80_000.0),
+        (process("exec-forked"), 120_000.0),
+        (process("exit"), 30_000.0),
+        (TollKey::of(Crossing::Getppid), 100.0),
+    ]);
+    let price = |asked: Asked<'_>| -> Price { Prices(&tolls).asked(&asked).unwrap() };
+    let of = |asked: Asked<'_>| price(asked).ns.round();
+    let clone = asked("clone", FileKind::None);
+    assert_eq!(of(clone), 90_000.0);
+    assert_eq!(of(Asked { sleeps: true, ..clone }), 20_000.0);
+    assert_eq!(of(Asked { has_others: true, ..clone }), 9_000.0);
+    assert_eq!(of(asked("vfork", FileKind::None)), 20_000.0);
+    let exec = asked("execve", FileKind::None);
+    assert_eq!([0.0, 1.0].map(|copies| of(Asked { copies: Some(copies), ..exec })), [80_000.0, 120_000.0]);
+    let either = price(exec);
+    assert!(either.lo <= 80_000.0 && either.hi >= 120_000.0 && either.ns == 100_000.0, "{either:?}");
+    assert_eq!(of(asked("exit_group", FileKind::None)), 30_000.0);
+    // Half of them find no child.
+    assert_eq!(of(Asked { failed: 0.5, ..asked("wait4", FileKind::None) }), 2_600.0);
+}
+
+#[test]
+fn a_listing_is_priced_by_its_bytes() {
+    let sized = |size: u64, ns: f64| (call("getdents").size(size), ns);
+    let tolls =
+        Tolls(vec![sized(48, 300.0), sized(1072, 2_348.0), sized(8240, 16_000.0), sized(32_752, 65_000.0)]);
+    let of = |bytes| Prices(&tolls).call("getdents64", FileKind::Folder, bytes, true).unwrap();
+    assert_eq!([48.0, 560.0, 32_752.0].map(|bytes| of(bytes).ns.round()), [300.0, 1_324.0, 65_000.0]);
+    assert!(!of(560.0).at_least);
+}
+
+#[test]
+fn pages_of_files_come_and_go_at_prices_of_their_own() {
+    let fault = |kind: &str| TollKey::of(Crossing::MinorFault).kind(kind);
+    let tolls = Tolls(vec![
+        (TollKey::of(Crossing::MinorFault), 600.0),
+        (fault("file"), 1_000.0),
+        (fault("copy"), 1_400.0),
+        (call("munmap-touched"), 5_000.0),
+        (call("munmap"), 1_800.0),
+    ]);
+    let prices = Prices(&tolls);
+    assert_eq!([0.0, 0.5, 1.0].map(|share| prices.fault(share).unwrap().ns.round()), [600.0, 900.0, 1_200.0]);
+    assert_eq!(prices.page_back().unwrap().ns.round(), 200.0);
+}
+
+#[test]
+fn a_stream_is_priced_by_its_writes_and_by_where_its_ends_are() {
+    let tolls = Tolls(vec![
+        (pipe_stream(512, Placement::Same), 500.0),
+        (pipe_stream(4096, Placement::Same), 1_000.0),
+        (pipe_stream(65_536, Placement::Same), 10_000.0),
+        (pipe_stream(512, Placement::Across), 900.0),
+        (pipe_stream(4096, Placement::Across), 2_000.0),
+        (pipe_stream(65_536, Placement::Across), 40_000.0),
+    ]);
+    let of = |bytes, across| Prices(&tolls).stream(bytes, across).map(|price| price.ns.round());
+    assert_eq!([of(4096.0, 0.0), of(65_536.0, 0.0)], [Some(1_000.0), Some(10_000.0)]);
+    assert_eq!([of(4096.0, 1.0), of(65_536.0, 1.0)], [Some(2_000.0), Some(40_000.0)]);
+    assert_eq!(of(100.0, 0.0), None);
 }

@@ -1,12 +1,13 @@
-//! The bars of `tollway bill -- COMMAND`: what counting costs the program, what the tolls explain, and whether what-ifs come true. One table; exit code 1 where a bar fails.
+//! The bars of `tollway bill -- COMMAND`: how far counts from slices are off, what counting costs the program, what the tolls explain, and whether what-ifs come true. One table; exit code 1 where a bar fails.
 //!
 //!     make bill-bar                       # all of it
-//!     make bill-bar BARS=explained        # a part: overhead, explained, changes
+//!     make bill-bar BARS=explained        # a part: overhead, explained, changes, slices
 
 mod changes;
 mod explained;
 mod overhead;
 mod program;
+mod slices;
 
 use std::env;
 use std::process::ExitCode;
@@ -26,14 +27,18 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
     let [tollway, examples, parts @ ..] = &arguments[..] else {
         eprintln!(
-            "bills TOLLWAY EXAMPLES [overhead|explained|changes]…: the program, and the folder of its examples"
+            "bills TOLLWAY EXAMPLES [overhead|explained|changes|slices]…: the program, and the folder of its examples"
         );
         return ExitCode::from(2);
     };
     let bench = program::Bench::new(tollway, examples);
     let mut lines = Vec::new();
-    let parts_of: [(&str, Part); 3] =
-        [("changes", changes::lines), ("explained", explained::lines), ("overhead", overhead::lines)];
+    let parts_of: [(&str, Part); 4] = [
+        ("changes", changes::lines),
+        ("explained", explained::lines),
+        ("overhead", overhead::lines),
+        ("slices", slices::lines),
+    ];
     for (name, part) in parts_of {
         if parts.is_empty() || parts.iter().any(|asked| asked == name) {
             lines.extend(part(&bench));

@@ -2,6 +2,7 @@
 
 use super::{Finding, MOVES, Steadiness};
 use crate::meters::Verdict;
+use crate::samplers::throttling::quota_file;
 
 /// Share of the time for which tasks may wait for a processor while all of them are kept busy: the kernel's own threads
 /// do.
@@ -172,12 +173,15 @@ fn held_back(found: &Steadiness, add: &mut dyn FnMut(String, &str)) {
             if meanwhile.periods.is_some_and(|n| n > 0) { ", and was used up just now" } else { "" };
         add(
             format!("a quota allows {ceiling:.2} of {} processors{just_now}", found.pace.len()),
-            "raise cpu.max of the control group (docker run --cpus, a unit's CPUQuota=), or run outside it",
+            &format!(
+                "raise {} of the control group (docker run --cpus, a unit's CPUQuota=), or run outside it",
+                quota_file()
+            ),
         );
     } else if meanwhile.periods.is_some_and(|n| n > 0) {
         add(
             "a quota of the control group was used up just now".into(),
-            "raise its cpu.max, or run outside it",
+            &format!("raise its {}, or run outside it", quota_file()),
         );
     }
 }

@@ -16,9 +16,8 @@ pub struct Counts {
     /// What each of them did beyond that while it was not counted, estimated, in the same order; empty where
     /// everything was counted.
     pub extra: Vec<Thread>,
-    /// By how much the count of calls of a number on a kind of file may be off: half of its 95 % interval. What is
-    /// not in it is exact.
-    pub uncertainty: BTreeMap<(u32, FileKind), f64>,
+    /// By how much counts may be off: half of their 95 % intervals. What is not in it is exact.
+    pub uncertainty: BTreeMap<Counted, f64>,
     /// For how long they were watched.
     pub watched: Duration,
     /// For how long of that it was counted: less, where it is counted in slices of time.
@@ -27,6 +26,29 @@ pub struct Counts {
     pub cost: Duration,
     /// What there was no room for: threads, and calls by number and file, that are in no count.
     pub lost: u64,
+}
+
+/// What is counted only while counting is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Counted {
+    /// Calls of a number on a kind of file.
+    Call(u32, FileKind),
+    /// Wake-ups of those that had slept on the same processor.
+    WakesHere,
+    /// Of those that had slept on another one, which was idle.
+    WakesAcross,
+    /// Of those that had slept on another one, which had something else to do.
+    WakesBusy,
+    /// Signals that were delivered.
+    Signals,
+    /// Interrupts, but for the timer's.
+    Interrupts,
+    /// The timer's interrupts.
+    Ticks,
+    /// Operations given to io_uring.
+    Operations,
+    /// Exits of virtual processors.
+    Exits,
 }
 
 /// A thread.
@@ -38,6 +60,9 @@ pub struct Thread {
     pub process: u32,
     /// The name that the kernel keeps of it (`comm`), the last one that it had; empty where it ended too soon to be asked.
     pub name: String,
+    /// It is the kernel's own in the process of a program, as those are that do the work of io_uring (`iou-sqp`, `iou-wrk`)
+    /// and of vhost: it is never in user mode and makes no system calls, and all of its processor time is in the kernel.
+    pub is_kernel_worker: bool,
     /// Its system calls, by number and file.
     pub calls: Vec<Calls>,
     /// Its other crossings.
@@ -53,9 +78,7 @@ pub struct Thread {
 /// System calls of one number on one file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Calls {
-    /// The number of the call (asm/unistd_64.h); [`u32::MAX`] is all of which the number was not told. Calls of other tables (of 32 bits, by `int 0x80` or a 32-bit
-    /// program, and x32) are all together under one that this table has not: by the kernel's tracepoints the last of
-    /// [`NUMBERS`](crate::kernel::layout::NUMBERS).
+    /// The number of the call, as [`numbers`](crate::numbers) has them; [`u32::MAX`] is all of which the number was not told.
     pub number: u32,
     /// What the call's first argument leads to, where that is a descriptor.
     pub file: File,

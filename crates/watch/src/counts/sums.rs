@@ -1,21 +1,37 @@
 //! Sums and differences of what was counted.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::{Calls, Counts, Moments, Thread};
+use super::{Calls, Counted, Counts, Moments, Thread};
 
 impl Counts {
     /// What was counted since an earlier moment of the same watching.
     pub fn since(&self, earlier: &Counts) -> Counts {
+        let extra = since(&self.extra, &earlier.extra);
         Counts {
             threads: since(&self.threads, &earlier.threads),
-            extra: since(&self.extra, &earlier.extra),
-            uncertainty: self.uncertainty.clone(),
+            uncertainty: self.uncertainty_since(earlier, &extra),
+            extra,
             watched: self.watched.saturating_sub(earlier.watched),
             counted: self.counted.saturating_sub(earlier.counted),
             cost: self.cost.saturating_sub(earlier.cost),
             lost: self.lost.saturating_sub(earlier.lost),
         }
+    }
+
+    /// By how much what was estimated since an earlier moment may be off. The gaps between slices are apart from each other, so their squares add up;
+    /// and each has its share at least of what they have in common.
+    fn uncertainty_since(&self, earlier: &Counts, extra: &[Thread]) -> BTreeMap<Counted, f64> {
+        let (all, since) = (in_sum(&self.extra), in_sum(extra));
+        let of = |key: &Counted, half: &f64| {
+            let estimated = since.get(key).copied().filter(|count| *count > 0.0)?;
+            let before = earlier.uncertainty.get(key).copied().unwrap_or(0.0);
+            let apart = (half * half - before * before).max(0.0).sqrt();
+            let share = estimated / all.get(key).copied().unwrap_or(estimated);
+            Some((*key, apart.max(half * share.min(1.0))))
+        };
+        self.uncertainty.iter().filter_map(|(key, half)| of(key, half)).collect()
     }
 
     /// The same, where whoever was watched ended so long ago.
@@ -32,6 +48,27 @@ impl Counts {
         }
         all
     }
+}
+
+/// What threads did of what is counted in slices.
+fn in_sum(threads: &[Thread]) -> BTreeMap<Counted, f64> {
+    let mut sums = BTreeMap::new();
+    let mut add = |what, count: Option<u64>| *sums.entry(what).or_default() += count.unwrap_or(0) as f64;
+    for thread in threads {
+        for calls in &thread.calls {
+            add(Counted::Call(calls.number, calls.file.kind), Some(calls.count));
+            add(Counted::WakesHere, calls.woke_here);
+            add(Counted::WakesAcross, calls.woke_across);
+            add(Counted::WakesBusy, calls.woke_busy);
+        }
+        let moments = &thread.moments;
+        add(Counted::Signals, moments.signals);
+        add(Counted::Interrupts, moments.interrupts);
+        add(Counted::Ticks, moments.ticks);
+        add(Counted::Operations, moments.operations);
+        add(Counted::Exits, moments.exits);
+    }
+    sums
 }
 
 /// What threads did since an earlier moment, in their order. One that has ended since is among those of its name then.
@@ -54,7 +91,15 @@ fn since(threads: &[Thread], earlier: &[Thread]) -> Vec<Thread> {
 impl Thread {
     /// Adds what another thread did.
     pub fn add(&mut self, other: &Thread) {
-        for calls in &other.calls {
+        // Of a first one nothing has to be looked for: it may have calls on files by the ten thousand.
+        let others: &[Calls] = match self.calls.is_empty() {
+            true => {
+                self.calls.clone_from(&other.calls);
+                &[]
+            }
+            false => &other.calls,
+        };
+        for calls in others {
             match self.calls.iter_mut().find(|same| (same.number, same.file) == (calls.number, calls.file)) {
                 Some(same) => same.add(calls),
                 None => self.calls.push(calls.clone()),
@@ -78,6 +123,7 @@ impl Thread {
             number: self.number,
             process: self.process,
             name: self.name.clone(),
+            is_kernel_worker: self.is_kernel_worker,
             calls: calls.collect(),
             moments: self.moments.since(&earlier.moments),
             user: time(self.user, earlier.user),
@@ -175,6 +221,26 @@ fn sum<T: std::ops::Add<Output = T>>(one: Option<T>, other: Option<T>) -> Option
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::counts::FileKind;
+
+    /// Each second of `--live` had the interval of all the time before.
+    #[test]
+    fn what_was_estimated_since_is_uncertain_by_that_alone() {
+        let key = Counted::Call(0, FileKind::None);
+        let counts = |count: u64, half: f64| Counts {
+            threads: vec![thread(8, "a", 10, 0)],
+            extra: vec![thread(8, "a", count, 0)],
+            uncertainty: BTreeMap::from([(key, half)]),
+            ..Counts::default()
+        };
+        let half = |now: &Counts, then: &Counts| now.since(then).uncertainty.get(&key).copied();
+        assert_eq!(half(&counts(2000, 50.0), &counts(1900, 30.0)), Some(40.0));
+        // What all gaps have in common has its part in each.
+        assert_eq!(half(&counts(2000, 50.0), &counts(1000, 50.0)), Some(25.0));
+        // Nothing was estimated since.
+        assert_eq!(half(&counts(2000, 50.0), &counts(2000, 50.0)), None);
+        assert_eq!(half(&counts(2000, 50.0), &Counts::default()), Some(50.0));
+    }
 
     fn thread(number: u32, name: &str, count: u64, voluntary: u64) -> Thread {
         Thread {

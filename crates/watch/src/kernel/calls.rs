@@ -7,9 +7,10 @@ use std::os::fd::AsFd;
 
 use super::fields::COMPAT;
 use super::files;
-use super::layout::{NUMBERS, call, key, thread, whole};
+use super::layout::{call, key, thread, whole};
 use super::runs::{SLOT, add, if_counting, is_running, look_up, one_more, read, who_runs};
 use super::{Detail, Fields, Maps};
+use crate::numbers::{I386, NUMBERS, TABLE, X32, X32_BIT, is_last};
 
 /// The greatest error number (linux/err.h, MAX_ERRNO): results from there to -1 are failures.
 const MOST_ERRORS: i32 = -4095;
@@ -59,20 +60,33 @@ pub(super) fn begins(maps: &Maps, fields: &Fields, detail: Detail) -> Vec<u64> {
     program.finish()
 }
 
-/// Notes the call whose number is in `R8`, and its file, with the thread in `R7`. A number of another table than that of 64 bits would be taken for another call.
+/// Notes the call that has the number in `R8` in its table, and its file, with the thread in `R7`.
 fn note(program: &mut Assembler, maps: &Maps, fields: &Fields, detail: Detail, out: Label) {
-    let (other, known) = (program.label(), program.label());
     if detail == Detail::Totals {
         return;
     }
-    program.jump_if(When::Above, R8, NUMBERS as i32 - 1, other);
     program.call(Helper::Task).register(Operation::Move, R3, R0).constant(Operation::Add, R3, fields.status);
     read(program, 4, FOUND, out);
-    program.load(Width::Word, R1, R10, FOUND).constant(Operation::And, R1, COMPAT);
-    program.jump_if(When::Equal, R1, 0, known);
-    program.place(other).constant(Operation::Move, R8, NUMBERS as i32 - 1);
-    program.place(known).store(Width::Double, R7, thread::CALL, R8);
+    number_of(program);
+    program.store(Width::Double, R7, thread::CALL, R8);
     files::note(program, maps, fields);
+}
+
+/// `R8` = the number among [`numbers`](crate::numbers) of the call that has it in its table; what its task's status is, which tells the table, the stack
+/// has at [`FOUND`].
+fn number_of(program: &mut Assembler) {
+    let (of_64_bits, of_x32, within, known) =
+        (program.label(), program.label(), program.label(), program.label());
+    let last = TABLE as i32 - 1;
+    program.load(Width::Word, R1, R10, FOUND).constant(Operation::And, R1, COMPAT);
+    program.jump_if(When::Equal, R1, 0, of_64_bits);
+    program.jump_if(When::NotAbove, R8, last, within).constant(Operation::Move, R8, last);
+    program.place(within).constant(Operation::Add, R8, I386 as i32).jump(known);
+    program.place(of_64_bits).jump_if(When::NotAbove, R8, last, known);
+    program.register(Operation::Move, R1, R8).constant(Operation::Sub, R1, X32_BIT as i32);
+    program.jump_if(When::NotAbove, R1, last, of_x32).constant(Operation::Move, R8, last).jump(known);
+    program.place(of_x32).register(Operation::Move, R8, R1).constant(Operation::Add, R8, X32 as i32);
+    program.place(known);
 }
 
 /// `sys_exit(registers, result)`. Where nobody saw the call begin it is counted, but not timed.
@@ -97,7 +111,10 @@ pub(super) fn ends(maps: &Maps, fields: &Fields, detail: Detail) -> Vec<u64> {
         let counted = program.label();
         by_file(&mut program, maps, counted);
         program.place(counted);
-        time_itself(&mut program, out);
+        let timed = program.label();
+        time_itself(&mut program, timed);
+        program.place(timed);
+        files::opened(&mut program, maps, fields, out);
     }
     program.place(out).end(0);
     program.finish()
@@ -143,20 +160,8 @@ fn time_itself(program: &mut Assembler, out: Label) {
 
 /// The same by number and file.
 fn by_file(program: &mut Assembler, maps: &Maps, out: Label) {
-    let (found, not_timed, no_failure) = (program.label(), program.label(), program.label());
-    key_of_call(program);
-    for word in 0..call::SIZE as i16 / 8 {
-        program.store_constant(Width::Double, R10, VALUE + 8 * word, 0);
-    }
-    found_or_made(program, &maps.calls, found);
-    // No room for another file: all of this kind together.
-    program.store_constant(Width::Double, R10, KEY + key::INODE, 0);
-    found_or_made(program, &maps.rest, found);
-    lost(program, maps, whole::CALLS_LOST, out);
-    program.jump(out);
-
-    program.place(found);
-    one_more(program, R0, call::COUNT);
+    let (not_timed, no_failure) = (program.label(), program.label());
+    count(program, maps, out);
     program.jump_if(When::Equal, R8, 0, not_timed);
     one_more(program, R0, call::TIMED);
     add(program, R0, call::INSIDE, R9);
@@ -175,6 +180,36 @@ fn by_file(program: &mut Assembler, maps: &Maps, out: Label) {
     one_more(program, R0, call::FAILED);
     program.jump(out).place(no_failure);
     add(program, R0, call::RESULTS, R2);
+}
+
+/// One more of the call in which the thread in `R7` is, or was last, by number and file: at `R0`.
+fn count(program: &mut Assembler, maps: &Maps, out: Label) {
+    let found = program.label();
+    key_of_call(program);
+    for word in 0..call::SIZE as i16 / 8 {
+        program.store_constant(Width::Double, R10, VALUE + 8 * word, 0);
+    }
+    found_or_made(program, &maps.calls, found);
+    // No room for another file: all of this kind together.
+    program.store_constant(Width::Double, R10, KEY + key::INODE, 0);
+    found_or_made(program, &maps.rest, found);
+    lost(program, maps, whole::CALLS_LOST, out);
+    program.jump(out).place(found);
+    one_more(program, R0, call::COUNT);
+}
+
+/// Counts the call by which the thread in `R7` ends itself, if it is in one: that never comes back. How long it takes is not known.
+pub(super) fn never_comes_back(program: &mut Assembler, maps: &Maps) {
+    let (is_last_call, out) = (program.label(), program.label());
+    program.load(Width::Double, R1, R7, thread::ENTERED).jump_if(When::Equal, R1, 0, out);
+    program.load(Width::Double, R1, R7, thread::CALL);
+    for number in (0..NUMBERS).filter(|number| is_last(*number)) {
+        program.jump_if(When::Equal, R1, number as i32, is_last_call);
+    }
+    program.jump(out).place(is_last_call).store_constant(Width::Double, R7, thread::ENTERED, 0);
+    one_more(program, R7, thread::CALLS);
+    count(program, maps, out);
+    program.place(out);
 }
 
 /// Puts the key of the call in which the thread in `R7` is, or was last, to its place of the stack.

@@ -4,9 +4,9 @@
 use std::fs::File;
 use std::hint::black_box;
 use std::io::{self, Read, Write};
+use std::process;
 use std::sync::mpsc;
 use std::time::Duration;
-use std::{process, thread};
 
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::getppid;
@@ -14,7 +14,8 @@ use rustix::thread::{CpuSet, gettid, sched_getaffinity, sched_getcpu, sched_seta
 use tollway_core::{Error, Result};
 use tollway_host::samplers::thread_time::thread as ran;
 
-use super::{Kernel, layout};
+use super::Kernel;
+use super::layout::{call, thread};
 use crate::living::{clock_of, life_of};
 
 /// Calls of which the mean counts, as it does in a program: the fastest would be less than what a call mostly costs,
@@ -40,6 +41,8 @@ pub struct Cost {
     pub program: Duration,
     /// The same of calls on a file.
     pub program_on_file: Duration,
+    /// How long a call that does nothing is in the kernel by the stamps around it: nearly all of it is what counting adds between the two.
+    pub stamped: Duration,
 }
 
 impl Cost {
@@ -73,6 +76,7 @@ impl Cost {
             switch: of(part(|cost| cost.switch)),
             program,
             program_on_file: of(part(|cost| cost.program_on_file)),
+            stamped: of(part(|cost| cost.stamped)),
         })
     }
 }
@@ -92,6 +96,8 @@ struct Medians {
     /// What the program at the ends of calls took, of the first two.
     program: Duration,
     program_on_file: Duration,
+    /// How long the first was in the kernel by its stamps.
+    stamped: Duration,
 }
 
 impl Own {
@@ -116,15 +122,16 @@ impl Own {
             switch: round_trip.saturating_sub(4 * call_on_file) / 2,
             program: with.program,
             program_on_file: with.program_on_file,
+            stamped: with.stamped,
         })
     }
 
     fn medians(&self, kernel: Option<&Kernel>) -> Result<Medians> {
         let mut byte = [0];
-        let (call, program) = self.timed(kernel, || {
+        let (call, program, stamped) = self.timed(kernel, || {
             black_box(getppid());
         })?;
-        let (call_on_file, program_on_file) = self.timed(kernel, || {
+        let (call_on_file, program_on_file, _) = self.timed(kernel, || {
             let _ = black_box((&self.zeroes).read(&mut byte));
         })?;
         let mut round_trips = Vec::new();
@@ -136,26 +143,38 @@ impl Own {
             let both = ran() + self.partner.ran()?;
             round_trips.push((both - begun) / ROUND_TRIPS);
         }
-        Ok(Medians { call, call_on_file, round_trip: median(round_trips), program, program_on_file })
+        Ok(Medians { call, call_on_file, round_trip: median(round_trips), program, program_on_file, stamped })
     }
 
-    /// How long a call takes, and of that the program at its end where it is counted.
-    fn timed(&self, kernel: Option<&Kernel>, mut call: impl FnMut()) -> Result<(Duration, Duration)> {
-        let stamps = || -> Result<(u64, u64)> {
-            let Some(kernel) = kernel else { return Ok((0, 0)) };
-            let seen = kernel.harvest()?.into_iter().find(|seen| seen.numbers().0 == self.number);
-            let word = |at| seen.as_ref().map_or(0, |seen| seen.word(at));
-            Ok((word(layout::thread::PROGRAM_TIME), word(layout::thread::PROGRAM_TIMED)))
+    /// How long a call takes; where it is counted also how long the program at its end does, and how long the call was by its stamps.
+    fn timed(
+        &self,
+        kernel: Option<&Kernel>,
+        mut one: impl FnMut(),
+    ) -> Result<(Duration, Duration, Duration)> {
+        let words = || -> Result<[u64; 4]> {
+            let Some(kernel) = kernel else { return Ok([0; 4]) };
+            let Some(seen) = kernel.harvest()?.into_iter().find(|seen| seen.numbers().0 == self.number)
+            else {
+                return Ok([0; 4]);
+            };
+            let empty = seen.calls.iter().filter(|call| i64::from(call.number) == libc::SYS_getppid);
+            let [inside, timed] =
+                [call::INSIDE, call::TIMED].map(|at| empty.clone().map(|call| call.word(at)).sum());
+            Ok([seen.word(thread::PROGRAM_TIME), seen.word(thread::PROGRAM_TIMED), inside, timed])
         };
-        let (time, timed) = stamps()?;
+        let before = words()?;
         let begun = ran();
         for _ in 0..CALLS {
-            call();
+            one();
         }
         let each = (ran() - begun) / CALLS;
-        let after = stamps()?;
-        let mean = (after.0 - time) as f64 / (after.1 - timed).max(1) as f64;
-        Ok((each, Duration::from_secs_f64(mean / 1e9)))
+        let after = words()?;
+        let mean = |sum: usize, number: usize| {
+            let mean = (after[sum] - before[sum]) as f64 / (after[number] - before[number]).max(1) as f64;
+            Duration::from_secs_f64(mean / 1e9)
+        };
+        Ok((each, mean(0, 1), mean(2, 3)))
     }
 }
 
@@ -192,7 +211,7 @@ impl Partner {
             let mut byte = [0];
             while matches!((&asked).read(&mut byte), Ok(1)) && matches!((&reply).write(&byte), Ok(1)) {}
         };
-        thread::Builder::new().name("cost".into()).spawn(answering).map_err(failed)?;
+        std::thread::Builder::new().name("cost".into()).spawn(answering).map_err(failed)?;
         let number = told.recv().map_err(|e| Error::system("measuring what watching costs", e))?;
         Ok(Partner { number, question, answer, before })
     }

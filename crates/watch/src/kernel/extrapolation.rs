@@ -2,8 +2,8 @@
 //!
 //! The measure of a gap is the processor time that the thread had in it, which the kernel knows exactly. A slice
 //! tells how often a thread made each call for each second of *work*: its processor time less what counting took of
-//! it, as a thread that is counted gets less done in a second. A gap takes half of its rate from the slice before
-//! it and half from the one after. One rate for the whole of a program would be wrong for programs with phases: the
+//! it, as a thread that is counted gets less done in a second. The timer alone goes on meanwhile. A gap takes half of
+//! its rate from the slice before it and half from the one after. One rate for the whole of a program would be wrong for programs with phases: the
 //! dearer a slice is, the longer is the gap behind it, so phases with more calls are in fewer slices.
 //!
 //! Reads, writes and voluntary switches of each thread are counted by the kernel at all times; their estimates are
@@ -12,13 +12,15 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use crate::counts::{Calls, File, FileKind, Moments, Thread};
+use crate::counts::{Calls, Counted, File, Moments, Thread};
 use crate::numbers;
 
 /// Work without which a slice says nothing of a thread, in seconds.
 const MIN_WORK: f64 = 2e-4;
 /// Of its processor time a counted thread works at least this part: less is an error of what counting costs.
 const MIN_SHARE: f64 = 0.02;
+/// Calls by which a thread ends.
+const ENDS: [u32; 2] = [libc::SYS_exit as u32, libc::SYS_exit_group as u32];
 /// Crossings without which the kernel's own count scales nothing.
 const MIN_KNOWN: f64 = 50.0;
 /// By how much a gap that has a slice on one side only may be off, where nothing else is known.
@@ -39,6 +41,8 @@ type Key = Option<(u32, File)>;
 /// as in [`figures_of_moments`].
 type Figures = [f64; 9];
 type Table = HashMap<Key, Figures>;
+/// Which of the figures of no call are the timer's interrupts.
+const TICKS: usize = 4;
 
 /// What is known of a thread at a moment.
 pub(super) struct Standing<'t> {
@@ -82,13 +86,20 @@ struct Slice {
     cost: f64,
 }
 
+impl Slice {
+    /// How long the thread ran in it.
+    fn time(&self) -> f64 {
+        self.work + self.cost
+    }
+}
+
 /// What was done in gaps.
 #[derive(Clone, Default)]
 struct Estimate {
     did: Table,
-    /// Sums of squared errors by call and kind of file, and errors that all gaps have in common.
-    squares: BTreeMap<(u32, FileKind), f64>,
-    common: BTreeMap<(u32, FileKind), f64>,
+    /// Sums of squared errors, and errors that all gaps have in common.
+    squares: BTreeMap<Counted, f64>,
+    common: BTreeMap<Counted, f64>,
     /// Gaps that have a slice on both sides.
     gaps: usize,
     /// Seconds in gaps that had a slice on no side.
@@ -99,8 +110,8 @@ struct Estimate {
 pub(super) struct Estimated {
     /// What was done while it was not counted; in the order in which threads were asked for.
     pub extra: Vec<Thread>,
-    /// Half of the 95 % interval of counts, by call and kind of file.
-    pub uncertainty: BTreeMap<(u32, FileKind), f64>,
+    /// Half of the 95 % interval of counts.
+    pub uncertainty: BTreeMap<Counted, f64>,
 }
 
 impl Extrapolation {
@@ -119,11 +130,13 @@ impl Extrapolation {
     /// A slice ends. There is a gap before it, unless all was counted so far.
     pub fn pause(&mut self, one: &Standing<'_>, has_gap: bool) {
         let mut progress = self.living.remove(&one.slot).unwrap_or_default();
-        let (slice, gap) = progress.next(one);
+        let (mut slice, gap) = progress.next(one);
         let rate = self.rates.entry(one.thread.name.clone()).or_default();
         add(&mut rate.did, &slice.did, 1.0);
         rate.work += slice.work;
         rate.cost += slice.cost;
+        // A thread ends once, and not as often in each gap.
+        slice.did.retain(|key, _| key.is_none_or(|(number, _)| !ENDS.contains(&number)));
         if has_gap {
             progress.estimate.attribute(gap, progress.last.as_ref(), Some(&slice));
         }
@@ -222,15 +235,19 @@ impl Estimate {
             return;
         }
         let part = gap / slices.len() as f64;
-        let mut rates: BTreeMap<(u32, FileKind), [f64; 2]> = BTreeMap::new();
+        let mut rates: BTreeMap<Counted, [f64; 2]> = BTreeMap::new();
         for (at, slice) in slices.iter().enumerate() {
             add(&mut self.did, &slice.did, part / slice.work);
-            for (key, figures) in &slice.did {
-                let Some((number, file)) = key else { continue };
-                let of = (*number, file.kind);
-                rates.entry(of).or_default()[at] += figures[0] / slice.work;
-                *self.common.entry(of).or_default() +=
-                    figures[0] * part / slice.work * COST_ERROR * slice.cost / slice.work;
+            let ticks = slice.did.get(&None).map_or(0.0, |figures| figures[TICKS]);
+            self.did.entry(None).or_default()[TICKS] +=
+                ticks * part * (1.0 / slice.time() - 1.0 / slice.work);
+            for (of, count) in slice.did.iter().flat_map(|(key, figures)| counted(key, figures)) {
+                let (time, error) = match of {
+                    Counted::Ticks => (slice.time(), 0.0),
+                    _ => (slice.work, COST_ERROR * slice.cost / slice.work),
+                };
+                rates.entry(of).or_default()[at] += count / time;
+                *self.common.entry(of).or_default() += count * part / time * error;
             }
         }
         self.gaps += slices.len() - 1;
@@ -263,10 +280,10 @@ impl Estimate {
             figures.iter_mut().for_each(|figure| *figure *= scale);
         }
         // Their sum is exact: what is uncertain is which of them they were.
-        let parts: BTreeMap<(u32, FileKind), f64> =
+        let parts: BTreeMap<Counted, f64> =
             self.did.iter().filter(|(key, _)| is_moved(key)).fold(BTreeMap::new(), |mut parts, one| {
                 if let (Some((number, file)), figures) = one {
-                    *parts.entry((*number, file.kind)).or_default() += figures[0] / missing;
+                    *parts.entry(Counted::Call(*number, file.kind)).or_default() += figures[0] / missing;
                 }
                 parts
             });
@@ -289,9 +306,9 @@ impl Estimate {
         self.unattributed += other.unattributed;
     }
 
-    fn uncertainty(&self) -> BTreeMap<(u32, FileKind), f64> {
+    fn uncertainty(&self) -> BTreeMap<Counted, f64> {
         let t = T.get(self.gaps + KNOWN_BEFORE - 1).copied().unwrap_or(T_MANY + 2.5 / self.gaps as f64);
-        let half = |(of, square): (&(u32, FileKind), &f64)| {
+        let half = |(of, square): (&Counted, &f64)| {
             (*of, t * square.sqrt() + self.common.get(of).copied().unwrap_or(0.0))
         };
         self.squares.iter().map(half).collect()
@@ -326,6 +343,26 @@ fn figures(thread: &Thread) -> Table {
         (Some((calls.number, calls.file)), figures)
     });
     calls.chain([(None, figures_of_moments(&thread.moments))]).collect()
+}
+
+/// What of these figures is counted in slices alone.
+fn counted(key: &Key, figures: &Figures) -> Vec<(Counted, f64)> {
+    let all = match key {
+        Some((number, file)) => vec![
+            (Counted::Call(*number, file.kind), figures[0]),
+            (Counted::WakesHere, figures[6]),
+            (Counted::WakesAcross, figures[7]),
+            (Counted::WakesBusy, figures[8]),
+        ],
+        None => vec![
+            (Counted::Signals, figures[2]),
+            (Counted::Interrupts, figures[3]),
+            (Counted::Ticks, figures[TICKS]),
+            (Counted::Operations, figures[5]),
+            (Counted::Exits, figures[6]),
+        ],
+    };
+    all.into_iter().filter(|(_, count)| *count > 0.0).collect()
 }
 
 fn figures_of_moments(moments: &Moments) -> Figures {
@@ -387,6 +424,7 @@ fn thread(table: &Table) -> Thread {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::counts::FileKind;
 
     const GETPPID: u32 = libc::SYS_getppid as u32;
     const READ: u32 = libc::SYS_read as u32;
@@ -443,7 +481,7 @@ mod tests {
             let extra = found.extra[0].calls.iter().find(|calls| calls.number == number);
             let count =
                 self.calls.get(&number).copied().unwrap_or(0.0) + extra.map_or(0, |calls| calls.count) as f64;
-            let half = found.uncertainty.get(&(number, FileKind::None)).copied().unwrap_or(0.0);
+            let half = found.uncertainty.get(&Counted::Call(number, FileKind::None)).copied().unwrap_or(0.0);
             (count, half, self.made[&number])
         }
     }
@@ -511,6 +549,38 @@ mod tests {
         let found = estimate.of(&[(7, String::new())], &[]);
         let count = found.extra[0].calls[0].count as f64;
         assert!((count / 50_000.0 - 1.0).abs() < 0.01, "{count}");
+    }
+
+    #[test]
+    fn the_timer_goes_on_while_counting_takes_most_of_the_time() {
+        let (mut thread, mut estimate) = (Simulated::default(), Extrapolation::default());
+        let ticks = |thread: &Simulated, ticks| {
+            let moments = Moments { ticks: Some(ticks), ..Moments::default() };
+            Thread { moments, ..thread.thread() }
+        };
+        thread.runs(GETPPID, 0.4, 115e-9, true);
+        let counted = ticks(&thread, 100);
+        estimate.pause(&thread.standing(&counted), false);
+        thread.runs(GETPPID, 0.8, 115e-9, false);
+        let found = estimate.of(&[], &[thread.standing(&counted)]);
+        assert_eq!(found.extra[0].moments.ticks, Some(200));
+        assert!(found.uncertainty[&Counted::Ticks] > 0.0 && found.uncertainty.len() == 2);
+    }
+
+    #[test]
+    fn a_thread_that_ends_in_a_slice_has_not_ended_in_the_gap_before() {
+        let (mut thread, mut estimate) = (Simulated::default(), Extrapolation::default());
+        thread.runs(GETPPID, 0.1, 1e-6, true);
+        thread.pauses(&mut estimate, false);
+        thread.runs(GETPPID, 0.5, 1e-6, false);
+        thread.runs(GETPPID, 0.01, 1e-6, true);
+        thread.calls.insert(ENDS[1], 1.0);
+        let told = thread.thread();
+        estimate.end(&thread.standing(&told), true);
+        let found = estimate.of(&[(7, String::new())], &[]);
+        let numbers: Vec<u32> = found.extra[0].calls.iter().map(|calls| calls.number).collect();
+        assert_eq!(numbers, [GETPPID]);
+        assert!(!found.uncertainty.contains_key(&Counted::Call(ENDS[1], FileKind::None)));
     }
 
     #[test]

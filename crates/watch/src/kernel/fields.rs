@@ -19,6 +19,8 @@ pub(crate) struct Fields {
     pub level: i32,
     pub first_level: i32,
     pub each_level: i32,
+    /// `task_struct`: its flags (`PF_`, include/linux/sched.h), 32 bits.
+    pub flags: i32,
     /// `task_struct`: page faults without a disk, and with one.
     pub minor: i32,
     pub major: i32,
@@ -94,6 +96,7 @@ impl Fields {
             first_level: field("pid", "numbers")? + in_upid,
             each_level: each_level.ok_or_else(|| lacking("it has no `upid`".into()))?,
             number: beside(task("pid")?, task("tgid")?, 4, "a task's numbers")?,
+            flags: task("flags")?,
             minor: task("min_flt")?,
             major: task("maj_flt")?,
             voluntary: task("nvcsw")?,

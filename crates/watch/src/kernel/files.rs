@@ -1,45 +1,47 @@
 //! Which file a system call is made on, as long as it is open.
 
-use tollway_bpf::assembler::Register::{R0, R1, R3, R6, R7, R8, R9, R10};
-use tollway_bpf::assembler::{Assembler, Helper, Operation, When, Width};
+use std::os::fd::AsFd;
 
-use super::layout::{NUMBERS, thread};
-use super::runs::{keep, look_up, read};
+use tollway_bpf::assembler::Register::{R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};
+use tollway_bpf::assembler::{Assembler, Helper, Label, Operation, When, Width};
+
+use super::layout::{name, thread};
+use super::maps::{ON_FILE, OPENS};
+use super::runs::{add, keep, look_up, read};
 use super::{Fields, Maps};
+use crate::numbers::{I386, NUMBERS, X32};
 
-/// `di` in `struct pt_regs` (arch/x86/include/asm/ptrace.h): a call's first argument.
-const FIRST_ARGUMENT: i32 = 112;
+/// Where `struct pt_regs` (arch/x86/include/asm/ptrace.h) has the first two arguments of a call: `di` and `si`, and of a call of 32 bits `bx` and `cx`.
+const ARGUMENTS: [i32; 2] = [112, 104];
+const ARGUMENTS_OF_32_BITS: [i32; 2] = [40, 88];
+
+/// Where a call of that number has an argument among its registers.
+pub(super) fn register_of(number: u32, argument: usize) -> u64 {
+    let arguments = if (I386..X32).contains(&number) { ARGUMENTS_OF_32_BITS } else { ARGUMENTS };
+    arguments[argument] as u64
+}
 
 /// Types of files (linux/stat.h, S_IFMT shifted by 12).
 pub(super) const PIPE: i32 = 0x1;
 pub(super) const CHARACTER: i32 = 0x2;
 pub(super) const FOLDER: i32 = 0x4;
 pub(super) const BLOCK: i32 = 0x6;
+pub(super) const REGULAR: i32 = 0x8;
 pub(super) const SOCKET: i32 = 0xc;
 
 /// Where the stack has what was read, 16 bytes.
 const FOUND: i16 = -40;
 const SECOND: i16 = FOUND + 8;
+/// Where the stack has which file is named, when that began, and its path.
+const NAMED: i16 = -64;
+const SINCE: i16 = -72;
+const PATH: i16 = SINCE - name::LONGEST as i16;
 /// Where the stack has the call's number.
 const NUMBER: i16 = -20;
 
-/// Notes the file of the call whose number is in `R8` with the thread in `R7`; the program's arguments are at `R6`, the first of them the registers.
+/// `R9` = the address of the inode that the descriptor in `R9` leads to; goes to `none` where there is no such descriptor.
 /// A task's descriptors: include/linux/fdtable.h.
-pub(super) fn note(program: &mut Assembler, maps: &Maps, fields: &Fields) {
-    let (none, socket, device, out) = (program.label(), program.label(), program.label(), program.label());
-    program.store_constant(Width::Double, R7, thread::TYPE, 0).store_constant(
-        Width::Double,
-        R7,
-        thread::INODE,
-        0,
-    );
-    program.store_constant(Width::Double, R7, thread::WHAT, 0);
-    program.jump_if(When::Above, R8, NUMBERS as i32 - 1, none).store(Width::Word, R10, NUMBER, R8);
-    look_up(program, &maps.on_files, NUMBER, none);
-    program.load(Width::Double, R1, R0, 0).jump_if(When::Equal, R1, 0, none);
-    program.load(Width::Double, R3, R6, 0).constant(Operation::Add, R3, FIRST_ARGUMENT);
-    read(program, 8, FOUND, none);
-    program.load(Width::Word, R9, R10, FOUND);
+fn inode_of(program: &mut Assembler, fields: &Fields, none: Label) {
     program.call(Helper::Task).register(Operation::Move, R3, R0).constant(Operation::Add, R3, fields.files);
     read(program, 8, FOUND, none);
     program.load(Width::Double, R3, R10, FOUND).constant(Operation::Add, R3, fields.descriptors);
@@ -58,6 +60,71 @@ pub(super) fn note(program: &mut Assembler, maps: &Maps, fields: &Fields) {
     program.constant(Operation::Add, R3, fields.inode);
     read(program, 8, FOUND, none);
     program.load(Width::Double, R9, R10, FOUND);
+}
+
+/// Keeps the path by which the thread in `R7` has just opened a file, if its call did that and nothing is known of the file yet. The registers are the
+/// first of the program's arguments at `R6`, the call's result the second. The path is in the memory of the program, which may do with it what it likes.
+pub(super) fn opened(program: &mut Assembler, maps: &Maps, fields: &Fields, out: Label) {
+    let over = program.label();
+    program.load(Width::Double, R8, R7, thread::OPENS).jump_if(When::Equal, R8, 0, out);
+    program.store_constant(Width::Double, R7, thread::OPENS, 0);
+    program.load(Width::Double, R9, R6, 8).jump_if(When::Less, R9, 0, out);
+    program.call(Helper::Nanoseconds).store(Width::Double, R10, SINCE, R0);
+    inode_of(program, fields, over);
+    // Only what has a path on a file system.
+    program.register(Operation::Move, R3, R9).constant(Operation::Add, R3, fields.mode);
+    read(program, 2, FOUND, over);
+    let has_path = program.label();
+    program.load(Width::Half, R1, R10, FOUND).constant(Operation::ShiftRight, R1, 12);
+    program.jump_if(When::Equal, R1, REGULAR, has_path).jump_if(When::Different, R1, FOLDER, over);
+    program.place(has_path).store_constant(Width::Double, R10, NAMED + name::DEVICE, 0);
+    program.register(Operation::Move, R3, R9).constant(Operation::Add, R3, fields.number_of_inode);
+    read(program, 8, NAMED + name::INODE, over);
+    program.register(Operation::Move, R3, R9).constant(Operation::Add, R3, fields.file_system);
+    read(program, 8, FOUND, over);
+    program.load(Width::Double, R3, R10, FOUND).constant(Operation::Add, R3, fields.number_of_file_system);
+    read(program, 4, NAMED + name::DEVICE, over);
+    let unknown = program.label();
+    look_up(program, &maps.names, NAMED, unknown);
+    program.jump(over).place(unknown).load(Width::Double, R3, R6, 0).register(Operation::Add, R3, R8);
+    read(program, 8, FOUND, over);
+    program.load(Width::Double, R3, R10, FOUND).constant(Operation::Move, R2, name::LONGEST as i32);
+    program.register(Operation::Move, R1, R10).constant(Operation::Add, R1, PATH.into());
+    program.call(Helper::ReadUserString).jump_if(When::Less, R0, 2, over);
+    program.map(R1, maps.names.as_fd()).register(Operation::Move, R2, R10);
+    program.constant(Operation::Add, R2, NAMED.into()).register(Operation::Move, R3, R10);
+    program.constant(Operation::Add, R3, PATH.into()).constant(Operation::Move, R4, 0);
+    program.call(Helper::MapUpdate);
+    program.place(over).call(Helper::Nanoseconds).load(Width::Double, R2, R10, SINCE);
+    program.register(Operation::Sub, R0, R2);
+    add(program, R7, thread::NAMING, R0);
+}
+
+/// Notes the file of the call whose number is in `R8` with the thread in `R7`; the program's arguments are at `R6`, the first of them the registers.
+pub(super) fn note(program: &mut Assembler, maps: &Maps, fields: &Fields) {
+    let (none, socket, device, out) = (program.label(), program.label(), program.label(), program.label());
+    let (of_64_bits, on_file) = (program.label(), program.label());
+    program.store_constant(Width::Double, R7, thread::TYPE, 0).store_constant(
+        Width::Double,
+        R7,
+        thread::INODE,
+        0,
+    );
+    program.store_constant(Width::Double, R7, thread::WHAT, 0);
+    program.jump_if(When::Above, R8, NUMBERS as i32 - 1, none).store(Width::Word, R10, NUMBER, R8);
+    look_up(program, &maps.on_files, NUMBER, none);
+    program.load(Width::Double, R1, R0, 0).jump_if(When::Equal, R1, 0, none);
+    program.jump_if(When::NotAbove, R1, ON_FILE as i32, on_file).register(Operation::Move, R2, R1);
+    program.constant(Operation::ShiftRight, R2, OPENS as i32).store(Width::Double, R7, thread::OPENS, R2);
+    program.constant(Operation::And, R1, ON_FILE as i32).jump_if(When::Equal, R1, 0, none);
+    program.place(on_file);
+    program.load(Width::Double, R3, R6, 0).constant(Operation::Add, R3, ARGUMENTS[0]);
+    program.jump_if(When::NotAbove, R8, I386 as i32 - 1, of_64_bits);
+    program.jump_if(When::Above, R8, X32 as i32 - 1, of_64_bits);
+    program.constant(Operation::Sub, R3, ARGUMENTS[0] - ARGUMENTS_OF_32_BITS[0]).place(of_64_bits);
+    read(program, 8, FOUND, none);
+    program.load(Width::Word, R9, R10, FOUND);
+    inode_of(program, fields, none);
     program.register(Operation::Move, R3, R9).constant(Operation::Add, R3, fields.number_of_inode);
     keep(program, 8, thread::INODE);
     program.register(Operation::Move, R3, R9).constant(Operation::Add, R3, fields.mode);

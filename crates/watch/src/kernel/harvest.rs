@@ -7,7 +7,10 @@ use std::time::Duration;
 use tollway_core::{Error, Result};
 
 use super::Kernel;
-use super::layout::{self, call, key, thread, word};
+use super::kind::device_of;
+use super::layout::{self, call, key, name, thread, word};
+use crate::living::is_kernel_worker;
+use crate::{File, FileKind};
 
 /// Words of what is known of calls.
 const WORDS: usize = call::SIZE / 8;
@@ -70,6 +73,12 @@ impl Seen {
         self.word(thread::GONE) != 0
     }
 
+    /// Whether it was a thread of the kernel in the process of a program, once it has ended.
+    pub fn is_kernel_worker(&self) -> bool {
+        let (number, process) = self.numbers();
+        is_kernel_worker(self.word(thread::FLAGS) as u32, number == process)
+    }
+
     /// The name that it had when it ended.
     pub fn name(&self) -> String {
         let bytes = [self.word(thread::NAME), self.word(thread::NAME + 8)].map(u64::to_ne_bytes).concat();
@@ -85,6 +94,29 @@ impl Call {
 }
 
 impl Kernel {
+    /// The paths by which files were opened, as their programs gave them, with the file's device and the number of its inode.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn names(&self) -> Result<Vec<(File, String)>> {
+        let mut names = Vec::new();
+        let each = |key: &[u8], path: &[u8]| {
+            let word = |at: i16| key.get(at as usize..).and_then(|bytes| bytes.first_chunk().copied());
+            let (Some(inode), Some(device)) = (word(name::INODE), word(name::DEVICE)) else { return };
+            let device = device_of(u64::from_ne_bytes(device));
+            let file = File::of(FileKind::Regular, u64::from_ne_bytes(inode), device);
+            let end = path.iter().position(|byte| *byte == 0).unwrap_or(path.len());
+            let mut path = String::from_utf8_lossy(&path[..end]).into_owned();
+            if end == name::LONGEST - 1 {
+                path.push('…');
+            }
+            names.push((file, path));
+        };
+        let all = self.maps.names.for_each(each);
+        all.map_err(|e| Error::system("reading the names that the kernel's programs kept", e))?;
+        Ok(names)
+    }
+
     /// What is known of each thread that is watched, and of those that have ended since this was asked last: their slots are free from then on.
     ///
     /// # Errors

@@ -17,11 +17,11 @@ const UDP: [u64; 2] = [17, 136];
 
 /// The file, of its type, its inode's number and what stands beside them in [`layout::thread`](super::layout::thread).
 pub(super) fn file_of(kind: u16, inode: u64, what: u64) -> File {
-    File::of(kind_of(kind, inode, what), inode, device(what))
+    File::of(kind_of(kind, inode, what), inode, device_of(what))
 }
 
 /// A device's number as user mode has it, of what the kernel has.
-fn device(number: u64) -> u64 {
+pub(super) fn device_of(number: u64) -> u64 {
     let (major, minor) = numbers(number);
     rustix::fs::makedev(major, minor)
 }
@@ -53,7 +53,7 @@ fn kind_of(kind: u16, inode: u64, what: u64) -> FileKind {
             }
         }
         // Since Linux 6.16 files without a name say that they are regular ones.
-        _ if Some(device(what)) == without_names() => FileKind::Anonymous,
+        _ if Some(device_of(what)) == without_names() => FileKind::Anonymous,
         _ => FileKind::Regular,
     }
 }

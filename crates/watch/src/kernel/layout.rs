@@ -1,9 +1,5 @@
 //! What programs in the kernel and this one share: where which number stands. All are of 64 bits where nothing else is said.
 
-/// Numbers of system calls that are told apart; the last stands for all beyond it, and for those of other tables (32-bit, x32), whose numbers mean
-/// other calls. x86-64 had 470 in Linux 6.18.
-pub const NUMBERS: u32 = 512;
-
 /// What each processor knows.
 pub mod processor {
     /// The thread that was found there last, 32 bits, and its slot, 32 bits; slot 0 is one that is not watched.
@@ -27,7 +23,7 @@ pub mod thread {
     pub const NUMBER: i16 = 0;
     /// When it entered the system call in which it is; 0 outside, or where nobody saw it.
     pub const ENTERED: i16 = 8;
-    /// Which that is.
+    /// Which that is, by its number of [`numbers`](crate::numbers).
     pub const CALL: i16 = 16;
     /// How long it was away from the processor in that call.
     pub const AWAY: i16 = 24;
@@ -130,6 +126,12 @@ pub mod thread {
     /// programs find it by. Another thread than the first gets the first one's number by an exec: both are
     /// the same then.
     pub const GLOBAL: i16 = 416;
+    /// Of a call that opens a file, where its path's address is: a place among its registers. 0 of others.
+    pub const OPENS: i16 = 432;
+    /// Nanoseconds that it took to keep the names of files that it opened.
+    pub const NAMING: i16 = 440;
+    /// Its flags (`PF_` of include/linux/sched.h) when it ended, 32 bits.
+    pub const FLAGS: i16 = 424;
     /// Bytes: whole cache lines.
     pub const SIZE: usize = 448;
 }
@@ -174,6 +176,18 @@ pub mod call {
     pub const WOKE_BUSY: i16 = 72;
     /// Bytes.
     pub const SIZE: usize = 80;
+}
+
+/// Which file has a name.
+pub mod name {
+    /// The number of its inode.
+    pub const INODE: i16 = 0;
+    /// The number of its file system, as the kernel has it; 32 bits, and as many that are 0.
+    pub const DEVICE: i16 = 8;
+    /// Bytes.
+    pub const SIZE: usize = 16;
+    /// Bytes of a name, with the 0 at its end: longer ones are cut.
+    pub const LONGEST: usize = 256;
 }
 
 /// What is known of all: one row.

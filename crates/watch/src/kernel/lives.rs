@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use tollway_bpf::assembler::Register::{R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};
 use tollway_bpf::assembler::{Assembler, Helper, Operation, When, Width};
 
-use super::calls::{lost, never_came_back};
+use super::calls::{lost, never_came_back, never_comes_back};
 use super::layout::{processor, thread, whole};
 use super::runs::{SLOT, keep, look_up, read, who_am_i, who_is};
 use super::{Fields, Maps, Namespace};
@@ -16,19 +16,20 @@ const CHILDS_SLOT: i16 = -40;
 /// The same two numbers in this process' PID namespace.
 const CHILD_HERE: i16 = -48;
 
-/// `sched_process_fork(parent, child)`: the child of one who is watched is watched too, if there is a slot; where there is none that is counted.
+/// `task_newtask(child, flags)`, by its parent: the child of one who is watched is watched too, if there is a slot; where there is none that is counted.
+/// `sched_process_fork` would not tell of the threads that the kernel makes in a process for io_uring and vhost (kernel/fork.c, `create_io_thread`).
 pub(super) fn begins(maps: &Maps, fields: &Fields, namespace: &Namespace, processes_too: bool) -> Vec<u64> {
     let mut program = Assembler::new();
     let (out, none) = (program.label(), program.label());
     who_am_i(&mut program, maps, out);
     // Its number, and its process': they stand side by side (`Fields` has checked that).
-    program.load(Width::Double, R3, R6, 8).constant(Operation::Add, R3, fields.number);
+    program.load(Width::Double, R3, R6, 0).constant(Operation::Add, R3, fields.number);
     read(&mut program, 8, CHILD, out);
     if !processes_too {
         program.load(Width::Word, R1, R7, thread::GLOBAL + 4).load(Width::Word, R2, R10, CHILD + 4);
         program.jump_if_both(When::Different, R1, R2, out);
     }
-    program.load(Width::Double, R8, R6, 8);
+    program.load(Width::Double, R8, R6, 0);
     namespace.note(&mut program, fields, (CHILD_HERE, CHILD), out);
     program.store_constant(Width::Word, R10, CHILDS_SLOT, 0);
     program.map(R1, maps.free.as_fd()).register(Operation::Move, R2, R10).constant(
@@ -126,6 +127,7 @@ pub(super) fn ends(maps: &Maps, fields: &Fields) -> Vec<u64> {
         (fields.system, 8, thread::SYSTEM),
         (fields.ran, 8, thread::RAN),
         (fields.name, 16, thread::NAME),
+        (fields.flags, 4, thread::FLAGS),
     ] {
         program.load(Width::Double, R3, R6, 0).constant(Operation::Add, R3, field);
         keep(&mut program, bytes, to);
@@ -136,6 +138,7 @@ pub(super) fn ends(maps: &Maps, fields: &Fields) -> Vec<u64> {
         keep(&mut program, 8, to);
     }
     never_came_back(&mut program, maps);
+    never_comes_back(&mut program, maps);
     program.load(Width::Double, R1, R6, 0).store(Width::Double, R7, thread::TASK, R1);
     program.call(Helper::Nanoseconds).store(Width::Double, R7, thread::DIED, R0);
     program.place(out).end(0);

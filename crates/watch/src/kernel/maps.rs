@@ -5,8 +5,9 @@ use std::io;
 use tollway_bpf::{Map, MapKind, Table, possible_cpus};
 
 use super::Detail;
-use super::layout::{self, NUMBERS, call, key, processor, thread, whole, word};
-use crate::numbers;
+use super::files::register_of;
+use super::layout::{self, call, key, name, processor, thread, whole, word};
+use crate::numbers::{self, NUMBERS};
 
 /// Slots: threads that can be watched at once, and one that is nobody's.
 pub(crate) const SLOTS: u32 = 4096;
@@ -14,6 +15,13 @@ pub(crate) const SLOTS: u32 = 4096;
 const CALLS: u32 = 1 << 16;
 /// Where there is no room for another: calls by thread, number and kind of file.
 const REST: u32 = 1 << 15;
+
+/// Files whose names are kept: those that were opened last.
+const NAMES: u32 = 1 << 14;
+
+/// Bits of what is known of a call's number.
+pub(super) const ON_FILE: u64 = 1;
+pub(super) const OPENS: u32 = 8;
 
 pub(crate) struct Maps {
     /// For each processor, whom it found last.
@@ -26,8 +34,11 @@ pub(crate) struct Maps {
     pub calls: Map,
     /// The same, with no file's number.
     pub rest: Map,
-    /// Not 0 for numbers of calls whose first argument is a descriptor.
+    /// What calls do with files, by their numbers: [`ON_FILE`] where the first argument is a descriptor, and from
+    /// [`OPENS`] on where among the registers the address of the path is that a call opens.
     pub on_files: Table,
+    /// The paths by which files were opened.
+    pub names: Map,
     /// Slots that nobody has.
     pub free: Map,
     /// For each processor, by its number, whether it is idle, where that is known.
@@ -38,7 +49,7 @@ pub(crate) struct Maps {
 
 impl Maps {
     pub fn new(detail: Detail) -> io::Result<Maps> {
-        let (calls, rest) = if detail == Detail::Files { (CALLS, REST) } else { (1, 1) };
+        let (calls, rest, names) = if detail == Detail::Files { (CALLS, REST, NAMES) } else { (1, 1, 1) };
         let maps = Maps {
             processors: Map::new(MapKind::ArrayOnEach, 4, processor::SIZE, 1)?,
             slots: Map::new(MapKind::Hash, 4, 4, SLOTS)?,
@@ -46,12 +57,15 @@ impl Maps {
             calls: Map::new(MapKind::Hash, key::SIZE, call::SIZE, calls)?,
             rest: Map::new(MapKind::Hash, key::SIZE, call::SIZE, rest)?,
             on_files: Table::new(8, NUMBERS)?,
+            names: Map::new(MapKind::RecentHash, name::SIZE, name::LONGEST, names)?,
             free: Map::new(MapKind::Queue, 0, 4, SLOTS)?,
             idle: Table::new(8, possible_cpus() as u32)?,
             whole: Table::new(whole::SIZE, 1)?,
         };
-        for number in (0..NUMBERS).filter(|number| numbers::is_on_file(*number)) {
-            maps.on_files.set(number, 0, 1);
+        for number in 0..NUMBERS {
+            let on_file = if numbers::is_on_file(number) { ON_FILE } else { 0 };
+            let path = numbers::opened(number).map_or(0, |argument| register_of(number, argument));
+            maps.on_files.set(number, 0, on_file | path << OPENS);
         }
         // The first slot is nobody's: it stands for none.
         (1..SLOTS).try_for_each(|slot| maps.free.set(&[], &slot.to_ne_bytes()))?;

@@ -6,6 +6,7 @@
 //! Two sets of programs: those of lives (a thread begins, ends, becomes another program, is freed) are attached as long as this is; those
 //! that count only between [`Kernel::begin`] and [`Kernel::pause`].
 
+mod budget;
 mod calls;
 mod cost;
 mod extrapolation;
@@ -97,7 +98,7 @@ impl Kernel {
             ("sched_process_free", lives::freed(&maps, &fields)),
             ("sched_process_exit", lives::ends(&maps, &fields)),
             ("sched_process_exec", lives::becomes(&maps, &fields)),
-            ("sched_process_fork", lives::begins(&maps, &fields, &namespace, processes)),
+            ("task_newtask", lives::begins(&maps, &fields, &namespace, processes)),
         ];
         let count = |place| runs::counted(&maps, place);
         let counting = [
@@ -140,8 +141,14 @@ impl Kernel {
         }
         self.bury()?;
         for slot in self.taken() {
-            let of_a_stretch =
-                [thread::ENTERED, thread::OUT, thread::WOKEN_BY, thread::LAST, thread::RUNNING_SINCE];
+            let of_a_stretch = [
+                thread::ENTERED,
+                thread::OUT,
+                thread::WOKEN_BY,
+                thread::LAST,
+                thread::RUNNING_SINCE,
+                thread::OPENS,
+            ];
             for place in of_a_stretch {
                 self.maps.threads.set(slot, word(place), 0);
             }

@@ -213,7 +213,10 @@ impl Seen {
             major: Some(sums.major),
             ..Moments::default()
         };
-        thread(number, process, &self.last.name, &sums, moments)
+        Thread {
+            is_kernel_worker: self.last.is_kernel_worker,
+            ..thread(number, process, &self.last.name, &sums, moments)
+        }
     }
 }
 
@@ -230,6 +233,7 @@ fn thread(number: u32, process: u32, name: &str, sums: &Sums, moments: Moments) 
         number,
         process,
         name: name.into(),
+        is_kernel_worker: false,
         calls: if sums.calls == 0 { Vec::new() } else { vec![calls] },
         moments,
         user: Some(user),

@@ -8,6 +8,8 @@ use std::time::Duration;
 use procfs::FromRead;
 use procfs::process::{Io, Stat, Status};
 
+use crate::living::is_kernel_worker;
+
 /// Numbers that only grow, or the difference of two looks at them. A difference is never less than 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sums {
@@ -31,6 +33,8 @@ pub(super) struct Sums {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Looked {
     pub(super) name: String,
+    /// Whether it is the kernel's own in the process of a program.
+    pub(super) is_kernel_worker: bool,
     /// When it started, in ticks after boot: what tells two of one number apart.
     pub(super) started: u64,
     pub(super) sums: Sums,
@@ -70,7 +74,13 @@ impl Looked {
             ran: ran.unwrap_or_else(|| nanoseconds(stat.utime + stat.stime)),
             ..io.as_ref().map(moved).unwrap_or_default()
         };
-        Some(Looked { name: stat.comm, started: stat.starttime, sums, knows_calls: io.is_some() })
+        Some(Looked {
+            is_kernel_worker: is_kernel_worker(stat.flags, thread == process),
+            name: stat.comm,
+            started: stat.starttime,
+            sums,
+            knows_calls: io.is_some(),
+        })
     }
 }
 

@@ -12,6 +12,7 @@ use tollway_core::{Error, Missing, Result};
 use super::requests;
 use super::tracer::Tracer;
 use crate::is_proc_own;
+use crate::living::is_kernel_worker;
 use crate::proc::descendants_of;
 
 /// Seizes all threads of a process, and with `children` all its descendants.
@@ -24,6 +25,7 @@ pub(super) fn seize(tracer: &mut Tracer, process: u32, children: bool) -> Result
         }
         let mut is_new = false;
         for process in processes {
+            tracer.add_workers(process);
             is_new |= threads(tracer, process, children)?;
         }
         if !is_new {
@@ -37,7 +39,7 @@ fn threads(tracer: &mut Tracer, process: u32, children: bool) -> Result<bool> {
     let mut is_new = false;
     for thread in fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten() {
         let Some(thread) = thread.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-        if tracer.has(thread) {
+        if tracer.has(thread) || is_worker(process, thread) {
             continue;
         }
         match requests::seize(thread, children) {
@@ -55,6 +57,12 @@ fn threads(tracer: &mut Tracer, process: u32, children: bool) -> Result<bool> {
         }
     }
     Ok(is_new)
+}
+
+/// Whether a thread is the kernel's own: it makes no calls, and stands still for nobody.
+fn is_worker(process: u32, thread: u32) -> bool {
+    let stat = Stat::from_file(format!("/proc/{process}/task/{thread}/stat"));
+    stat.is_ok_and(|stat| is_kernel_worker(stat.flags, thread == process))
 }
 
 /// Whether a thread is, or within milliseconds becomes, one that has ended: the kernel refuses these as it does others' (kernel/ptrace.c, `ptrace_attach`).

@@ -14,6 +14,8 @@ use crate::{File, FileKind, is_proc_own};
 pub(super) struct Files {
     /// Sockets that were asked what they are, by inode.
     sockets: HashMap<u64, FileKind>,
+    /// Paths of files that were found last, on file systems.
+    named: Vec<(File, String)>,
     /// Where descriptors of processes lead: to look there costs as much as all else that is done at a call.
     known: HashMap<(u32, i32), File>,
     /// How many are in a call after which a descriptor may lead elsewhere. Until it has come back nothing is taken for known.
@@ -67,10 +69,18 @@ impl Files {
         if file.kind == FileKind::Socket {
             file.kind = self.socket(process, descriptor, file.inode);
         }
+        if file.kind.is_of_a_file_system() && !self.is_proc_others {
+            self.named.extend(path_of(thread, descriptor).map(|path| (file, path)));
+        }
         if self.changing == 0 && file.kind != FileKind::Socket {
             self.known.insert((process, descriptor), file);
         }
         file
+    }
+
+    /// Paths of files that were found since this was asked last.
+    pub(super) fn named(&mut self) -> impl Iterator<Item = (File, String)> {
+        self.named.drain(..)
     }
 
     fn socket(&mut self, process: u32, descriptor: i32, inode: u64) -> FileKind {
@@ -82,6 +92,12 @@ impl Files {
         self.sockets.insert(inode, kind);
         kind
     }
+}
+
+/// The path of what a thread's descriptor leads to, as /proc has it.
+fn path_of(thread: u32, descriptor: i32) -> Option<String> {
+    let path = std::fs::read_link(format!("/proc/{thread}/fd/{descriptor}")).ok()?;
+    Some(path.to_string_lossy().into_owned())
 }
 
 /// Asks a socket itself, through a descriptor of our own (pidfd_getfd(2), Linux 5.6), which who may trace may have. /proc/PID/net would tell it only of

@@ -1,16 +1,20 @@
 //! What the tracer counts and everybody may read.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use procfs::FromRead;
 use procfs::process::Stat;
 
+use super::workers::Workers;
 use crate::{Calls, Counts, File, Moments, Thread, is_proc_own};
 
 /// Numbers of page faults: without a disk, and with one.
 type Faults = (u64, u64);
+
+/// Files whose paths are kept: the first ones.
+const NAMES: usize = 1 << 16;
 
 /// Between the tracer and everybody else.
 pub(super) struct Shared {
@@ -23,6 +27,9 @@ pub(super) struct Ledger {
     /// Whether /proc has the numbers that are known here.
     is_proc_own: bool,
     threads: Vec<Record>,
+    workers: Workers,
+    /// Paths of files that calls were made on.
+    pub(super) names: BTreeMap<File, String>,
     began: Instant,
     /// For how long it was watched, once that is over.
     pub(super) over: Option<Duration>,
@@ -54,7 +61,9 @@ struct Record {
 impl Shared {
     pub(super) fn new() -> Shared {
         let (threads, began) = (Vec::new(), Instant::now());
-        let ledger = Ledger { is_proc_own: is_proc_own(), threads, began, over: None, status: None };
+        let (workers, names) = (Workers::default(), BTreeMap::new());
+        let ledger =
+            Ledger { is_proc_own: is_proc_own(), threads, workers, names, began, over: None, status: None };
         Shared { ledger: Mutex::new(ledger), changed: Condvar::new() }
     }
 
@@ -101,6 +110,13 @@ impl Ledger {
         tally.results = tally.results.saturating_add(result.and_then(|r| u64::try_from(r).ok()).unwrap_or(0));
     }
 
+    /// A call was made on a file that has this path.
+    pub(super) fn named(&mut self, file: File, path: String) {
+        if self.names.len() < NAMES {
+            self.names.insert(file, path);
+        }
+    }
+
     pub(super) fn signalled(&mut self, at: usize) {
         self.threads[at].signals += 1;
     }
@@ -137,15 +153,29 @@ impl Ledger {
         self.look();
         let watched = self.over.unwrap_or_else(|| self.began.elapsed());
         Counts {
-            threads: self.threads.iter().map(Record::thread).collect(),
+            threads: self.threads.iter().map(Record::thread).chain(self.workers.threads()).collect(),
             watched,
             counted: watched,
             ..Counts::default()
         }
     }
 
-    fn look(&mut self) {
+    /// Looks at the threads that the kernel has in a process, which are not traced. What they did before counts only where
+    /// they `are_new`.
+    pub(super) fn look_at_workers(&mut self, process: u32, is_traced: impl Fn(u32) -> bool, are_new: bool) {
+        if self.is_proc_own {
+            self.workers.look(process, is_traced, are_new);
+        }
+    }
+
+    /// Looks once more at all that live.
+    pub(super) fn look(&mut self) {
         if self.over.is_none() {
+            let live = self.threads.iter().filter(|record| !record.has_ended);
+            let traced: BTreeSet<u32> = live.map(|record| record.number).collect();
+            for process in self.processes() {
+                self.look_at_workers(process, |thread| traced.contains(&thread), true);
+            }
             self.threads
                 .iter_mut()
                 .filter(|record| !record.has_ended)
@@ -193,6 +223,7 @@ impl Record {
             number: self.number,
             process: self.process,
             name: self.name.clone(),
+            is_kernel_worker: false,
             calls,
             moments,
             ..Thread::default()

@@ -13,8 +13,9 @@ mod files;
 mod ledger;
 mod requests;
 mod tracer;
+mod workers;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};
@@ -26,10 +27,10 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, WaitOptions, waitpid};
 use tollway_core::{Error, Result};
 
-use crate::Counts;
 use crate::living::has_own_proc;
 use crate::start::not_started;
 use crate::waiting::Waiting;
+use crate::{Counts, File};
 pub(crate) use begin::refused;
 use begin::seize;
 use ledger::Shared;
@@ -37,7 +38,7 @@ use tracer::Tracer;
 
 /// What this way cannot see.
 pub const UNSEEN: &str = "how long a call takes, and whether it sleeps or wakes somebody; switches, wake-ups, migrations and processor time, which would be mostly \
-    the tracer's; interrupts; operations given to io_uring; who was killed in a call. A call of another instruction set (int 0x80) has no number. Nothing is seen of a \
+    the tracer's (but for that of threads that the kernel has for io_uring: these are not traced); interrupts; operations given to io_uring; who was killed in a call. Nothing is seen of a \
     process that is traced already.";
 
 /// What this way costs.
@@ -151,6 +152,17 @@ impl Traced {
     /// None: as other ways have them.
     pub fn counts(&self) -> Result<Counts> {
         Ok(self.shared.ledger().counts())
+    }
+
+    /// The paths of files that calls were made on, by which descriptors led there then.
+    pub fn names(&self) -> BTreeMap<File, String> {
+        self.shared.ledger().names.clone()
+    }
+
+    /// Looks at those threads whose processor time /proc alone tells: from time to time, as one that ends is known as it was
+    /// at the last look.
+    pub fn look(&self) {
+        self.shared.ledger().look();
     }
 
     /// Whether all who were traced have ended, or were let go.

@@ -4,6 +4,8 @@ use std::io;
 
 use rustix::io::Errno;
 
+use crate::numbers::of_table;
+
 /// Another word than 0 here would be an option that changes the traced: PTRACE_O_EXITKILL is not among them.
 const OPTIONS: i32 = libc::PTRACE_O_TRACESYSGOOD
     | libc::PTRACE_O_TRACECLONE
@@ -11,8 +13,8 @@ const OPTIONS: i32 = libc::PTRACE_O_TRACESYSGOOD
     | libc::PTRACE_O_TRACEEXIT;
 const PROCESSES: i32 = libc::PTRACE_O_TRACEFORK | libc::PTRACE_O_TRACEVFORK;
 
-/// linux/audit.h: AUDIT_ARCH_X86_64.
-const X86_64: u32 = 0xC000_003E;
+/// linux/audit.h: AUDIT_ARCH_I386. The other one that x86-64 has is its own, with x32.
+const I386: u32 = 0x4000_0003;
 
 /// What happened to a thread that is traced, or to a child of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +40,7 @@ pub(super) enum Event {
 /// A call, as it begins or comes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
-    /// Its number, [`u32::MAX`] if it is none of x86-64, and its first argument.
+    /// Its number, as [`numbers`](crate::numbers) has them, and its first argument.
     Entry { number: u32, first: u64 },
     /// Its result; `None` is a failure.
     Exit { result: Option<i64> },
@@ -109,7 +111,7 @@ pub(super) fn call(thread: u32) -> Option<Side> {
         libc::PTRACE_SYSCALL_INFO_ENTRY => {
             // SAFETY: the kernel said that it wrote this part.
             let entry = unsafe { info.u.entry };
-            let number = if info.arch == X86_64 { entry.nr as u32 } else { u32::MAX };
+            let number = of_table(entry.nr, info.arch == I386);
             Some(Side::Entry { number, first: entry.args[0] })
         }
         libc::PTRACE_SYSCALL_INFO_EXIT => {

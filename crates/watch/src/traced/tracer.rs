@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use super::files::Files;
 use super::ledger::Shared;
 use super::requests::{self, Event, Side};
-use crate::numbers::{frees_descriptors, is_last, is_on_file};
+use crate::numbers::{ends_workers, frees_descriptors, is_last, is_on_file};
 use crate::{File, is_proc_own};
 
 /// Who traces.
@@ -71,6 +71,16 @@ impl Tracer {
         self.living.contains_key(&thread)
     }
 
+    /// Counts no more than the processor time, from now on, of those threads that the kernel has in a process.
+    pub(super) fn add_workers(&mut self, process: u32) {
+        self.look_at_workers(process, false);
+    }
+
+    fn look_at_workers(&self, process: u32, are_new: bool) {
+        let is_traced = |thread| self.living.contains_key(&thread);
+        self.shared.ledger().look_at_workers(process, is_traced, are_new);
+    }
+
     fn begin(&mut self, thread: u32, process: u32, is_new: bool) {
         let record = self.shared.ledger().begin(thread, process, is_new);
         self.living.insert(thread, Living { process, record, call: None });
@@ -100,7 +110,12 @@ impl Tracer {
         match event {
             Event::Call => self.call(thread),
             Event::Exec => self.exec(thread),
-            Event::Ends => self.with(thread, |shared, one| shared.ledger().end(one.record)),
+            Event::Ends => {
+                if self.living.get(&thread).is_some_and(|one| one.process == thread) {
+                    self.look_at_workers(thread, true);
+                }
+                self.with(thread, |shared, one| shared.ledger().end(one.record));
+            }
             Event::Signal(signal) => {
                 if would_be_delivered(thread, signal) {
                     self.with(thread, |shared, one| shared.ledger().signalled(one.record));
@@ -140,13 +155,23 @@ impl Tracer {
     }
 
     fn call(&mut self, thread: u32) {
+        let side = requests::call(thread);
+        if let Some(Side::Entry { number, .. }) = side
+            && ends_workers(number)
+            && let Some(one) = self.living.get(&thread)
+        {
+            self.look_at_workers(one.process, true);
+        }
         let Some(one) = self.living.get_mut(&thread) else { return };
-        match requests::call(thread) {
+        match side {
             Some(Side::Entry { number, first }) => {
                 let file = match is_on_file(number) {
                     true => self.files.file(one.process, thread, first),
                     false => File::default(),
                 };
+                for (file, name) in self.files.named() {
+                    self.shared.ledger().named(file, name);
+                }
                 if is_last(number) {
                     self.shared.ledger().called(one.record, (number, file), Some(0));
                     return;

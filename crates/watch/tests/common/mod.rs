@@ -1,4 +1,4 @@
-//! The programs of programs/same.c, for tests of every way of counting.
+//! The programs of programs/, for tests of every way of counting.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,24 +8,38 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// Where `same` is, which everybody may run; `None` where there is no C compiler.
+#[allow(dead_code)]
 pub fn same() -> Option<&'static Path> {
     static BUILT: OnceLock<Option<(TempDir, PathBuf)>> = OnceLock::new();
-    let built = BUILT.get_or_init(|| {
-        let folder = TempDir::new().unwrap();
-        for_everybody(folder.path());
-        let program = folder.path().join("same");
-        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/same.c");
-        let mut cc = Command::new("cc");
-        match cc.args(["-O1", "-Wall", "-Werror", "-pthread", "-o"]).arg(&program).arg(source).status() {
-            Ok(status) => assert!(status.success(), "cc: {status}"),
-            Err(error) => {
-                println!("skipped: cc: {error}");
-                return None;
-            }
-        }
-        Some((folder, program))
+    let built = BUILT.get_or_init(|| match built_with("same", &["-pthread"]) {
+        Err(reason) if !reason.starts_with("cc: No such file") => panic!("{reason}"),
+        built => built.ok(),
     });
     built.as_ref().map(|(_, program)| program.as_path())
+}
+
+/// A program of programs/ in a folder of its own, which everybody may run; `None` where there is no C compiler.
+#[allow(dead_code)]
+pub fn built(name: &str) -> Option<(TempDir, PathBuf)> {
+    built_with(name, &["-pthread"]).map_err(|reason| println!("skipped: {reason}")).ok()
+}
+
+/// The same with these options of the compiler.
+///
+/// # Errors
+/// What the compiler says.
+pub fn built_with(name: &str, options: &[&str]) -> Result<(TempDir, PathBuf), String> {
+    let folder = TempDir::new().unwrap();
+    for_everybody(folder.path());
+    let program = folder.path().join(name);
+    let source = format!("{}/tests/programs/{name}.c", env!("CARGO_MANIFEST_DIR"));
+    let mut cc = Command::new("cc");
+    let cc = cc.args(["-O1", "-Wall", "-Werror", "-o"]).arg(&program).arg(source).args(options);
+    let done = cc.output().map_err(|error| format!("cc: {error}"))?;
+    match done.status.success() {
+        true => Ok((folder, program)),
+        false => Err(format!("cc: {}", String::from_utf8_lossy(&done.stderr))),
+    }
 }
 
 pub fn for_everybody(path: &Path) {

@@ -331,12 +331,50 @@ static void kinds(void) {
         if (read(zero, bytes, 17) != 17) exit(1);
 }
 
-// Calls of 32 bits in a program of 64: there 20 is getpid, here it is writev.
-static void old(long times) {
-    long pid;
+static long old_call(long number, long first, long second, long third) {
+    long result;
+    __asm__ volatile("int $0x80" : "=a"(result) : "a"(number), "b"(first), "c"(second), "d"(third) : "memory");
+    return result;
+}
+
+// Calls of each table that an x86-64 kernel has. Those of 32 bits know addresses of 32 bits. There 3 reads, which closes here, and 1 ends the
+// thread; of x32 39 is getpid, and 515 reads into several places. A kernel without x32 refuses it, and names it all the same.
+static void other_tables(void) {
+    char *low = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+    int zero = open("/dev/zero", O_RDONLY);
+    for (int i = 0; i < 30; i++)
+        if (old_call(3, zero, (long)low, 8) != 8) exit(1);
+    for (int i = 0; i < 20; i++) old_call(6, -1, 0, 0);
+    for (int i = 0; i < 10; i++) old_call(20, 0, 0, 0);
+    old_call(5000, 0, 0, 0);
+    for (int i = 0; i < 40; i++) syscall(0x40000000 | 39);
+    for (int i = 0; i < 50; i++) syscall(0x40000000 | 515, zero, NULL, 0);
+    syscall(0x40000000 | 900);
+    syscall(900);
+    old_call(1, 7, 0, 0);
+}
+
+// Opens by paths that lead nowhere, are at no address, are longer than is kept, or are no text.
+static void opens_by_nonsense(long times) {
+    char path[600] = ".";
+    memset(path + 1, '/', sizeof path - 2);
+    close(open("\xff\xfe", O_CREAT | O_RDWR, 0600));
     for (long i = 0; i < times; i++) {
-        __asm__ volatile("int $0x80" : "=a"(pid) : "a"(20) : "memory");
-        if (pid != getpid()) exit(1);
+        syscall(SYS_openat, AT_FDCWD, "nowhere", O_RDONLY);
+        syscall(SYS_openat, AT_FDCWD, (char *)8, O_RDONLY);
+        syscall(SYS_openat, AT_FDCWD, "", O_RDONLY);
+        close((int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_DIRECTORY));
+        close((int)syscall(SYS_openat, AT_FDCWD, "\xff\xfe", O_RDONLY));
+    }
+}
+
+static void opens_many(long files) {
+    char path[32];
+    for (long i = 0; i < files; i++) {
+        sprintf(path, "file-%ld", i);
+        int file = open(path, O_CREAT | O_RDWR, 0600);
+        if (file < 0 || write(file, path, 1) != 1) exit(1);
+        close(file);
     }
 }
 
@@ -526,7 +564,9 @@ int main(int count, char **arguments) {
     }
     if (!strcmp(what, "ping")) ping(number);
     if (!strcmp(what, "kinds")) kinds();
-    if (!strcmp(what, "old")) old(number);
+    if (!strcmp(what, "other-tables")) other_tables();
+    if (!strcmp(what, "opens-by-nonsense")) opens_by_nonsense(number);
+    if (!strcmp(what, "opens-many")) opens_many(number);
     if (!strcmp(what, "floods")) floods(number);
     if (!strcmp(what, "many")) many(number, atol(arguments[3]));
     if (!strcmp(what, "crowd-that-waits")) crowd_that_waits(number);

@@ -15,6 +15,7 @@ pub mod doorbell;
 pub mod echo;
 pub mod entropy_draw;
 pub mod eventfd;
+pub mod exec;
 pub mod exit_inside;
 pub mod exits;
 pub mod faults;

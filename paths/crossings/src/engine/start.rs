@@ -6,9 +6,10 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tollway_core::{Error, Missing, Params, Place, Result};
+use tollway_core::{Error, Missing, Params, Place, Result, Tally};
 
 use super::Operation;
+use super::exec::{Child, Execution, Part};
 
 /// Starts a thread that counts itself, and joins it.
 pub struct ThreadStart {
@@ -56,10 +57,19 @@ const TRUE: [&CStr; 2] = [c"/bin/true", c"/usr/bin/true"];
 /// The exit status of a forked child: not one that a crash leaves behind.
 const CHILD: i32 = 71;
 
+/// How a process is started.
+enum How {
+    /// It is a copy, and ends at once.
+    Fork,
+    /// It runs this program of the system.
+    Spawn(&'static CStr),
+    /// It executes a program of ours, of which a part is the figure.
+    Execute(Box<Execution>),
+}
+
 /// Starts a process and waits for its end.
 pub struct ProcessStart {
-    /// The program to start; `None` forks and lets the child end at once.
-    program: Option<&'static CStr>,
+    how: How,
     wrong: u64,
     refused: u64,
 }
@@ -99,18 +109,26 @@ impl ProcessStart {
 
 impl Operation for ProcessStart {
     fn prepare(params: &Params, _: &Place) -> Result<Self> {
-        let program = match params.word("kind")? {
-            "fork" => None,
-            _ => Some(find_true()?),
+        let execute = |child, part| Execution::new(child, part).map(|made| How::Execute(Box::new(made)));
+        let how = match params.word("kind")? {
+            "fork" => How::Fork,
+            "exec" => execute(Child::Borrower, Part::Execution)?,
+            "exec-forked" => execute(Child::Copy, Part::Execution)?,
+            "exit" => execute(Child::Borrower, Part::End)?,
+            _ => How::Spawn(find_true()?),
         };
-        Ok(ProcessStart { program, wrong: 0, refused: 0 })
+        Ok(ProcessStart { how, wrong: 0, refused: 0 })
     }
 
     #[inline]
     fn once(&mut self) {
-        let (child, expected) = match self.program {
-            Some(program) => (Self::spawn(program), 0),
-            None => (Self::fork(), CHILD),
+        let (child, expected) = match &mut self.how {
+            How::Spawn(program) => (Self::spawn(program), 0),
+            How::Fork => (Self::fork(), CHILD),
+            How::Execute(execution) => {
+                self.wrong += u64::from(!execution.once());
+                return;
+            }
         };
         let Some(child) = child else {
             self.refused += 1;
@@ -129,11 +147,23 @@ impl Operation for ProcessStart {
     }
 
     fn verify(&mut self, done: u64) -> Result<()> {
+        if let How::Execute(execution) = &self.how
+            && execution.tally().counters.get("operations") != Some(&done)
+        {
+            self.wrong = self.wrong.max(1);
+        }
         match (self.refused, self.wrong) {
             (0, 0) => Ok(()),
             (refused, wrong) => Err(Error::Wrong(format!(
                 "of {done} processes {refused} were refused, {wrong} ended otherwise"
             ))),
+        }
+    }
+
+    fn tally(&self, done: u64) -> Tally {
+        match &self.how {
+            How::Execute(execution) => execution.tally(),
+            _ => Tally::default().counter("operations", done),
         }
     }
 }

@@ -9,12 +9,23 @@ use crate::engine::memory_copy::MemoryCopy;
 
 pub(super) fn variants() -> Vec<Box<dyn Variant>> {
     vec![
-        Box::new(Solo::<MinorFault>::new(Crossing::MinorFault, "fault").caveats(
-            "The first store to each of 64 adjacent anonymous 4 KiB pages, no huge pages: exception, a page from the \
-             kernel's free list, zeroed, mapped, and the return. Giving the pages back between two samples is not in \
-             it; the page tables exist already. The pages come from the processor's own free list and are likely to be \
-             in a cache.",
-        )),
+        Box::new(
+            Solo::<MinorFault>::new(Crossing::MinorFault, "fault")
+                .caveats(
+                    "The first store to each of 64 adjacent anonymous 4 KiB pages, no huge pages: exception, a page from the \
+                     kernel's free list, zeroed, mapped, and the return. Giving the pages back between two samples is not in \
+                     it; the page tables exist already. The pages come from the processor's own free list and are likely to be \
+                     in a cache. `file` and `copy` are of a file that the page cache has, mapped privately: the first read \
+                     in each of 16 spans of 64 KiB, whose other pages the kernel maps as well; the first store, which copies \
+                     a page.",
+                )
+                .axis(Axis {
+                    name: "kind",
+                    about: "what the page is of: anonymous memory, a file's that is read, or a file's that is written to",
+                    domain: Domain::Words(&["anonymous", "file", "copy"]),
+                    default: Value::Text("anonymous".into()),
+                }),
+        ),
         Box::new(
             Solo::<MapUnmap>::new(Crossing::MmapMunmap, "page mapped and unmapped")
                 .caveats(

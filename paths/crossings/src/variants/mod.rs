@@ -39,7 +39,9 @@ pub fn all() -> Vec<Box<dyn Variant>> {
 /// has them.
 fn key_of(crossing: Crossing, params: &Params) -> Result<TollKey> {
     let mut key = TollKey::of(crossing).tenant(params.tenant()?);
-    if params.get("kind").is_some() {
+    // A fault is of anonymous memory where its key says nothing else.
+    if params.get("kind").is_some() && (crossing, params.word("kind")?) != (Crossing::MinorFault, "anonymous")
+    {
         key = key.kind(params.word("kind")?);
     }
     if params.get("placement").is_some() {

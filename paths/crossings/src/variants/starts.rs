@@ -16,12 +16,15 @@ pub(super) fn variants() -> Vec<Box<dyn Variant>> {
                 .caveats(
                     "`fork`: the actor's process is copied (the more memory it has mapped, the longer that takes) and the \
                      child ends at once. `spawn`: posix_spawn of `true`, which runs a new program, dynamic linking and \
-                     all. Both wait for the end; the child runs on its parent's core.",
+                     all. Both wait for the end; the child runs on its parent's core. Of `exec`, `exec-forked` and `exit` the work is a \
+                     part of that: execve of a small program that names an interpreter, both of four segments, by a \
+                     child that borrows its parent's memory or has a copy, which has to go first; and such a program's \
+                     end. By the child's own processor time.",
                 )
                 .axis(Axis {
                     name: "kind",
-                    about: "a copy of the process, or a new program",
-                    domain: Domain::Words(&["fork", "spawn"]),
+                    about: "a copy of the process, or a new program; or of that the execve alone, or the end alone",
+                    domain: Domain::Words(&["fork", "spawn", "exec", "exec-forked", "exit"]),
                     default: Value::Text("spawn".into()),
                 }),
         ),

@@ -1,6 +1,8 @@
 //! Tolls of a bill that no crossing of a path is: measured here, each into a run of its own.
 
+mod pipe_stream;
 mod shared_descriptors;
+mod timer;
 mod user_side;
 
 use std::time::Duration;
@@ -20,11 +22,16 @@ struct Own {
     title: &'static str,
     caveats: &'static str,
     /// So many calls, and what they took of it.
-    sample: fn() -> Result<(u32, Duration)>,
+    sample: Sample,
 }
 
+/// Calls, and what they took.
+type Sample = fn() -> Result<(u32, Duration)>;
+
 fn all() -> Vec<Own> {
-    vec![user_side::own(), shared_descriptors::own()]
+    let timers = [timer::own(), timer::own_of_ticks()];
+    let own = [user_side::own(), shared_descriptors::own()].into_iter().chain(timers);
+    own.chain(pipe_stream::own()).collect()
 }
 
 /// What can be measured so.
@@ -88,4 +95,13 @@ fn measure_one(store: &mut Store, own: &Own, spec: &RunSpec) -> StoreResult<()> 
     }
     store.set_point_state(point, &PointState::Done)?;
     store.end_run(run, RunState::Complete, Timestamp::now())
+}
+
+/// What the kernel's account has of this thread.
+fn usage() -> libc::rusage {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the kernel writes one such value.
+    unsafe { libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) };
+    // SAFETY: it is all numbers, and was zeroed.
+    unsafe { usage.assume_init() }
 }

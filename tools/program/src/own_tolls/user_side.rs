@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::process::getppid;
 use tollway_core::Result;
 
-use super::Own;
+use super::{Own, usage};
 use crate::prices::user_side;
 
 /// How long a sample is: the account goes by ticks of some milliseconds.
@@ -40,10 +40,6 @@ fn sample() -> Result<(u32, Duration)> {
 }
 
 fn user_time() -> Duration {
-    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the kernel writes one such value.
-    unsafe { libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) };
-    // SAFETY: it is all numbers, and was zeroed.
-    let time = unsafe { usage.assume_init() }.ru_utime;
+    let time = usage().ru_utime;
     Duration::new(time.tv_sec.max(0) as u64, time.tv_usec.clamp(0, 999_999) as u32 * 1000)
 }

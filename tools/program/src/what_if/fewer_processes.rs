@@ -28,7 +28,7 @@ pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
         // A shell asks once for each, and once whether there is another.
         started += inside * (most * short.processes / often.max(1.0)).min(1.0);
     }
-    let faults = prices.fault()?.times(short.faults);
+    let faults = prices.fault(0.0)?.times(short.faults);
     if short.inside <= 0.0 {
         // Nothing was stamped.
         return None;

@@ -13,7 +13,7 @@ pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
     // What a program's start and a fork bring is no heap.
     let heaps = bill.evidence.heaps.iter().map(|heap| heap.faults);
     let faults: f64 = heaps.filter(|faults| *faults >= TOGETHER).sum();
-    let each = prices.fault()?;
+    let each = prices.fault(0.0)?;
     // To clear a page costs what reading as many zeroes does, beyond the call.
     let of = |bytes| prices.call("read", tollway_watch::FileKind::Zero, bytes, true);
     let clearing = of(PAGE)?.less(&of(1.0)?);

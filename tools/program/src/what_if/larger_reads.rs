@@ -17,10 +17,12 @@ const LARGE: f64 = 16_384.0;
 pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
     let mut saves: Option<Price> = None;
     let (mut before, mut after) = (0.0, 0.0);
+    let streamed = streamed(bill, prices);
     for (line, call, file) in gatherable(bill) {
         let done = line.count - line.failed;
         let size = line.bytes / done.max(1.0);
-        if done < 1.0 || !(1.0..LARGE).contains(&size) {
+        let is_of_stream = streamed.is_some() && file == FileKind::Pipe;
+        if done < 1.0 || !(1.0..LARGE).contains(&size) || is_of_stream {
             continue;
         }
         // A file that is small is read by one call at the least.
@@ -40,14 +42,63 @@ pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
     }
     // A call that is not made costs nothing in user mode either.
     let user = prices.of(&user_side()).unwrap_or_default().times(before - after);
+    let others = saves.map(|saves| saves.plus(&user));
+    let saves = match streamed {
+        Some(stream) => {
+            (before, after) = (before + stream.before, after + stream.after);
+            // Of both ends, with all that they sleep and wake: nothing is left of these that is unexplained.
+            others.map_or(Price::default(), |others| with_unexplained(others, bill)).plus(&stream.saves)
+        }
+        None => with_unexplained(others?.plus(&waits_saved(bill)), bill),
+    };
     Some(Change {
         name: "larger-reads",
         what: format!("reads and writes of 64 KiB: {} calls instead of {}", count(after), count(before)),
         how: "buffer in the program (BufReader, setvbuf, readv and writev; bs=64k of dd)".into(),
         can_be_tried: false,
-        saves: with_unexplained(saves?.plus(&user).plus(&waits_saved(bill)), bill),
+        saves,
         sooner: None,
     })
+}
+
+/// A stream through pipes whose writes become larger.
+struct Stream {
+    /// For both ends, with their sleeps and wake-ups, and what they do in user mode.
+    saves: Price,
+    before: f64,
+    after: f64,
+}
+
+/// What larger writes bring to pipes through which all goes one way, by what streams of either size cost both of their ends. `None` where nothing goes
+/// so in writes that are small, or it was not measured what that costs.
+fn streamed(bill: &Bill, prices: &Prices<'_>) -> Option<Stream> {
+    if !is_stream(bill, FileKind::Pipe) {
+        return None;
+    }
+    let slept = [Placement::Same, Placement::Across].map(|placement| passed(bill, &Of::Sleep(placement)));
+    let across = slept[1] / (slept[0] + slept[1]).max(1.0);
+    let mut stream: Option<Stream> = None;
+    for (line, call, file) in gatherable(bill) {
+        let done = line.count - line.failed;
+        let size = line.bytes / done.max(1.0);
+        if file != FileKind::Pipe || is_read(call) || !(1.0..LARGE).contains(&size) {
+            continue;
+        }
+        let left = bill.evidence.left.get(&(call.to_string(), file)).copied().unwrap_or(1.0);
+        let after = (left * done).max((line.bytes / GATHERED).ceil());
+        let now = prices.stream(size, across)?.times(done);
+        let then = prices.stream((line.bytes / after).min(GATHERED), across)?.times(after);
+        let saves = difference(&now, &then);
+        stream = Some(match stream {
+            Some(stream) => Stream {
+                saves: stream.saves.plus(&saves),
+                before: stream.before + done,
+                after: stream.after + after,
+            },
+            None => Stream { saves, before: done, after },
+        });
+    }
+    stream.filter(|stream| stream.before > stream.after)
 }
 
 /// What the tolls do not explain may be of these calls as well as of others: small writes into a pipe take a page

@@ -19,6 +19,7 @@ impl TollSource for All {
     fn toll(&self, key: &TollKey) -> Option<Toll> {
         let ns = match (key.crossing, key.kind.as_deref()) {
             (_, Some("user-side" | "shared-descriptors")) => 10.0,
+            (_, Some("pipe-stream")) => 1_500.0 + 0.08 * key.size.unwrap_or(0) as f64,
             (Crossing::WakeUp | Crossing::Sleep | Crossing::HandOver, _) => match key.placement {
                 Some(Placement::Across) => 4_200.0,
                 _ => 1_200.0,
@@ -74,6 +75,10 @@ fn faulting(thread: Thread, minor: u64) -> Thread {
 
 /// The bill of a program that was watched for a second.
 fn bill(threads: Vec<Thread>) -> BillDocument {
+    bill_by(threads, &All)
+}
+
+fn bill_by(threads: Vec<Thread>, tolls: &dyn TollSource) -> BillDocument {
     let watched = Duration::from_secs(1);
     let observed = Observed {
         title: "made up".into(),
@@ -87,7 +92,7 @@ fn bill(threads: Vec<Thread>) -> BillDocument {
         ended: None,
         names: Names::default(),
     };
-    BillDocument::of(&observed, &Prices(&All), None).unwrap()
+    BillDocument::of(&observed, &Prices(tolls), None).unwrap()
 }
 
 /// What a change saves, as a share of processor time, with its interval.
@@ -115,6 +120,36 @@ fn what_goes_one_way_through_a_pipe_is_gathered_with_its_sleeps_and_wake_ups() {
     assert!(ns > 0.35 && lo > 0.2 && lo < ns && ns < hi, "[{lo}, {ns}, {hi}]");
     assert_eq!(saves(&bill, "pipelining"), None, "nobody asks");
     assert_eq!(saves(&bill, "in-flight"), None);
+}
+
+/// Streams whose large writes cost so much for each byte, in nanoseconds; the other tolls as above.
+struct Streams(f64);
+
+impl TollSource for Streams {
+    fn toll(&self, key: &TollKey) -> Option<Toll> {
+        let toll = All.toll(key)?;
+        let size = key.size.filter(|size| *size > 4096 && key.kind.as_deref() == Some("pipe-stream"));
+        let Some(ns) = size.map(|size| self.0 * size as f64) else { return Some(toll) };
+        Some(Toll {
+            median: ns,
+            lo: 0.95 * ns,
+            hi: 1.05 * ns,
+            work: ns,
+            work_lo: 0.95 * ns,
+            work_hi: 1.05 * ns,
+            ..toll
+        })
+    }
+}
+
+#[test]
+fn larger_writes_into_a_pipe_cost_more_where_a_stream_of_them_was_measured_to() {
+    // 4 KiB cost 0.45 ns a byte.
+    let saved = |large: f64| saves(&bill_by(dd_and_cat(), &Streams(large)), "larger-reads").unwrap();
+    let [_, ns, _] = saved(0.1);
+    assert!(ns > 0.35, "{ns}");
+    let [_, ns, hi] = saved(0.9);
+    assert!(ns < -0.5 && hi < 0.0, "{ns} {hi}");
 }
 
 /// Two who ask and answer by two pipes: each waits for what the other says.

@@ -37,6 +37,16 @@ struct Chain {
     first: bool,
 }
 
+/// What the versions call the file of a quota.
+const QUOTA_OF_FIRST: &str = "cpu.cfs_quota_us";
+const QUOTA_OF_SECOND: &str = "cpu.max";
+
+impl Chain {
+    fn quota_file(&self) -> &'static str {
+        if self.first { QUOTA_OF_FIRST } else { QUOTA_OF_SECOND }
+    }
+}
+
 /// What quotas held back, in this process's group and all above it that can be seen.
 ///
 /// # Errors
@@ -51,6 +61,11 @@ pub fn quota() -> Found<Quota> {
 /// As of [`quota`].
 pub fn ceiling() -> Found<Option<f64>> {
     Ok(ceiling_of(&chain()?))
+}
+
+/// The file in which this process's control groups have their quota, by their version.
+pub fn quota_file() -> &'static str {
+    chain().map_or(QUOTA_OF_SECOND, |chain| chain.quota_file())
 }
 
 fn chain() -> Found<Chain> {
@@ -130,7 +145,10 @@ fn quota_of(chain: &Chain) -> Found<Quota> {
         None => Err(Missing::new(
             WHAT,
             "no group that can be seen counts it",
-            "switch the controller `cpu` on for this group (cgroup.subtree_control)",
+            match chain.first {
+                true => "a kernel with CONFIG_CFS_BANDWIDTH",
+                false => "switch the controller `cpu` on for this group (cgroup.subtree_control)",
+            },
         )),
     }
 }
@@ -153,9 +171,9 @@ fn parse(text: &str) -> Result<Option<Quota>, String> {
 fn ceiling_of(chain: &Chain) -> Option<f64> {
     let of = |folder: &PathBuf| {
         let (quota, period) = if chain.first {
-            (line(folder.join("cpu.cfs_quota_us"))?, line(folder.join("cpu.cfs_period_us"))?)
+            (line(folder.join(QUOTA_OF_FIRST))?, line(folder.join("cpu.cfs_period_us"))?)
         } else {
-            let text = line(folder.join("cpu.max"))?;
+            let text = line(folder.join(QUOTA_OF_SECOND))?;
             let (quota, period) = text.split_once(' ')?;
             (quota.to_owned(), period.to_owned())
         };
@@ -247,6 +265,16 @@ mod tests {
         assert_eq!(ceiling_of(&chain), None);
         fs::write(root.path().join("cpu.cfs_quota_us"), "25000\n").unwrap();
         assert_eq!(ceiling_of(&chain), Some(0.25));
+    }
+
+    /// The first version has no cpu.max to raise and no cgroup.subtree_control to switch anything on.
+    #[test]
+    fn each_version_has_its_own_files() {
+        let (_root, second) = tree(true);
+        let first = find(&mounts(HYBRID), "1:cpu,cpuacct:/a/b\n").unwrap();
+        assert_eq!([first.quota_file(), second.quota_file()], ["cpu.cfs_quota_us", "cpu.max"]);
+        let remedy = |chain: &Chain| quota_of(chain).unwrap_err().remedy;
+        assert!(!remedy(&first).contains("subtree") && remedy(&second).contains("subtree"));
     }
 
     proptest! {

@@ -21,7 +21,7 @@ use tollway_core::Missing;
 
 use crate::found::{Found, line, risen};
 
-pub use groups::{Quota, ceiling, quota};
+pub use groups::{Quota, ceiling, quota, quota_file};
 
 /// Files of /sys that are read at most.
 pub const MOST: usize = 64;

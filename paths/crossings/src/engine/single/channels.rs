@@ -5,16 +5,20 @@
 //! cost less. A TCP connection answers each message with one as long, untimed: the kernel then knows that answers carry
 //! acknowledgements, as it does with a program that asks and is answered, and no read sends one by itself.
 
-use std::io;
+use std::io::{self, IoSlice, IoSliceMut};
 use std::mem;
 use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::OwnedFd;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::{Errno, ioctl_fionbio, ioctl_fionread, read, write};
+use rustix::fs::{MemfdFlags, memfd_create, sendfile};
+use rustix::io::{Errno, ioctl_fionbio, ioctl_fionread, pwrite, read, write};
 use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_send_buffer_size};
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvFlags, SendAncillaryBuffer, SendFlags, SocketFlags, SocketType,
+    recvmsg, sendmsg, socketpair,
+};
+use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, splice};
 use tollway_core::{Error, Result, Tally};
 
 use super::{Row, Single};
@@ -64,6 +68,22 @@ pub(super) fn write_udp(size: usize, row: Row) -> Result<Box<dyn Single>> {
     Ok(Box::new(Writes(Channels::new(size, row.of(4), false, udp)?)))
 }
 
+pub(super) fn receive_message(size: usize, row: Row) -> Result<Box<dyn Single>> {
+    Ok(Box::new(Reads(Channels::new(size, row.of(8), false, unix)?.by(By::Message)?)))
+}
+
+pub(super) fn send_message(size: usize, row: Row) -> Result<Box<dyn Single>> {
+    Ok(Box::new(Writes(Channels::new(size, row.of(8), false, unix)?.by(By::Message)?)))
+}
+
+pub(super) fn send_file(size: usize, row: Row) -> Result<Box<dyn Single>> {
+    Ok(Box::new(Writes(Channels::new(size, row.of(2), true, tcp)?.by(By::File)?)))
+}
+
+pub(super) fn splice_file(size: usize, row: Row) -> Result<Box<dyn Single>> {
+    Ok(Box::new(Writes(Channels::new(size, row.of(8), false, pipe)?.by(By::Splice)?)))
+}
+
 fn pipe() -> Result<Ends> {
     let (from, to) = pipe_with(PipeFlags::CLOEXEC).map_err(|e| Error::system("making a pipe", e))?;
     Ok((to, from))
@@ -109,9 +129,25 @@ fn udp() -> Result<Ends> {
     connect().map_err(|e| Error::system("making UDP sockets on 127.0.0.1", e))
 }
 
+/// By which call bytes are sent, or received.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    /// write and read.
+    Plain,
+    /// sendmsg and recvmsg.
+    Message,
+    /// sendfile of a file in memory.
+    File,
+    /// splice of a file in memory.
+    Splice,
+}
+
 /// Channels of one kind, each with one message or none.
 struct Channels {
     ends: Vec<Ends>,
+    by: By,
+    /// What is sent, as a file in memory.
+    file: Option<OwnedFd>,
     /// What is sent; its first byte changes from sample to sample.
     message: Vec<u8>,
     came: Vec<u8>,
@@ -132,25 +168,72 @@ impl Channels {
             ioctl_fionbio(end, true).map_err(|e| Error::system("making a descriptor non-blocking", e))?;
         }
         let message = (0..size).map(|at| (at as u32).wrapping_mul(0x9e37_79b9).to_be_bytes()[0]).collect();
-        Ok(Channels { ends, message, came: vec![0; size], answers, pending: false, late: 0 })
+        Ok(Channels {
+            ends,
+            by: By::Plain,
+            file: None,
+            message,
+            came: vec![0; size],
+            answers,
+            pending: false,
+            late: 0,
+        })
+    }
+
+    /// The same, by other calls.
+    fn by(mut self, by: By) -> Result<Channels> {
+        if matches!(by, By::File | By::Splice) {
+            let failed = |e: Errno| Error::system("making a file in memory", e);
+            let file = memfd_create("tollway", MemfdFlags::CLOEXEC).map_err(failed)?;
+            if pwrite(&file, &self.message, 0).map_err(failed)? != self.message.len() {
+                return Err(Error::system("filling a file in memory", "it took only a part"));
+            }
+            self.file = Some(file);
+        }
+        self.by = by;
+        Ok(self)
     }
 
     fn next(&mut self) {
         self.message[0] = self.message[0].wrapping_add(1);
+        if let Some(file) = &self.file {
+            // What is read in the end is held against the message, so that a write that failed would be seen.
+            let _ = pwrite(file, &self.message[..1], 0);
+        }
         self.came.fill(0);
     }
 
     /// Sends into each channel.
     #[inline]
     fn send(&self) -> u32 {
-        self.ends.iter().map(|(to, _)| u32::from(write(to, &self.message) == Ok(self.message.len()))).sum()
+        let Channels { message, by, file, .. } = self;
+        let sent = |to: &OwnedFd| match (by, file) {
+            (By::Plain, _) => write(to, message),
+            (By::Message, _) => {
+                sendmsg(to, &[IoSlice::new(message)], &mut SendAncillaryBuffer::default(), SendFlags::empty())
+            }
+            (By::File, Some(file)) => sendfile(to, file, Some(&mut 0), message.len()),
+            (By::Splice, Some(file)) => {
+                splice(file, Some(&mut 0), to, None, message.len(), SpliceFlags::empty())
+            }
+            (By::File | By::Splice, None) => Err(Errno::BADF),
+        };
+        self.ends.iter().map(|(to, _)| u32::from(sent(to) == Ok(message.len()))).sum()
     }
 
     /// Reads from each channel, each over what came out of the one before.
     #[inline]
     fn receive(&mut self) -> u32 {
-        let Channels { ends, came, message, .. } = self;
-        ends.iter().map(|(_, from)| u32::from(read(from, &mut came[..]) == Ok(message.len()))).sum()
+        let Channels { ends, came, message, by, .. } = self;
+        let mut received = |from: &OwnedFd| match by {
+            By::Message => {
+                let mut room = [IoSliceMut::new(came)];
+                let got = recvmsg(from, &mut room, &mut RecvAncillaryBuffer::default(), RecvFlags::empty());
+                got.map(|got| got.bytes)
+            }
+            _ => read(from, &mut came[..]),
+        };
+        ends.iter().map(|(_, from)| u32::from(received(from) == Ok(message.len()))).sum()
     }
 
     /// Whether what was read last is what was sent.

@@ -52,7 +52,15 @@ pub(super) fn epoll_ctl(_: usize, row: Row) -> Result<Box<dyn Single>> {
 }
 
 pub(super) fn poll_one(_: usize, row: Row) -> Result<Box<dyn Single>> {
-    Ok(Box::new(Poll(counter(1, EventfdFlags::empty())?, row.of(IN_A_ROW))))
+    Ok(Box::new(Poll::new(1, 1, row)?))
+}
+
+pub(super) fn poll_8(_: usize, row: Row) -> Result<Box<dyn Single>> {
+    Ok(Box::new(Poll::new(MOST, MOST, row)?))
+}
+
+pub(super) fn poll_none(_: usize, row: Row) -> Result<Box<dyn Single>> {
+    Ok(Box::new(Poll::new(1, 0, row)?))
 }
 
 pub(super) fn select_one(_: usize, row: Row) -> Result<Box<dyn Single>> {
@@ -224,24 +232,41 @@ impl Single for Modify {
     }
 }
 
-/// poll(2) of one that is ready.
-struct Poll(OwnedFd, u32);
+/// poll(2) of one or several, all of which are ready, or none.
+struct Poll {
+    counters: Vec<OwnedFd>,
+    ready: usize,
+    row: u32,
+}
+
+impl Poll {
+    fn new(asked: usize, ready: usize, row: Row) -> Result<Poll> {
+        let made = |at| counter(u32::from(at < ready), EventfdFlags::empty());
+        let counters = (0..asked).map(made).collect::<Result<_>>()?;
+        Ok(Poll { counters, ready, row: row.of(IN_A_ROW) })
+    }
+}
 
 impl Single for Poll {
     fn count(&self) -> u32 {
-        self.1
+        self.row
     }
 
     #[inline]
     fn calls(&mut self) -> u32 {
-        let mut asked = libc::pollfd { fd: self.0.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        (0..self.1)
+        let mut asked = [libc::pollfd { fd: -1, events: libc::POLLIN, revents: 0 }; MOST];
+        for (asked, counter) in asked.iter_mut().zip(&self.counters) {
+            asked.fd = counter.as_raw_fd();
+        }
+        let asked = &mut asked[..self.counters.len()];
+        (0..self.row)
             .map(|_| {
-                asked.revents = 0;
                 // rustix makes ppoll of it, as with epoll.
-                // SAFETY: what is asked about is one live entry.
-                let one = unsafe { libc::syscall(libc::SYS_poll, &raw mut asked, 1, 0) };
-                u32::from(one == 1 && asked.revents == libc::POLLIN)
+                // SAFETY: what is asked about is as many live entries.
+                let found = unsafe { libc::syscall(libc::SYS_poll, asked.as_mut_ptr(), asked.len(), 0) };
+                let last = asked.last().map_or(0, |asked| asked.revents);
+                let named = last == if self.ready > 0 { libc::POLLIN } else { 0 };
+                u32::from(found == self.ready as i64 && named)
             })
             .sum()
     }

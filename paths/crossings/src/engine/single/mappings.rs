@@ -3,11 +3,11 @@
 use std::ffi::c_void;
 use std::ptr;
 
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anonymous, mprotect, munmap};
 use tollway_core::Result;
 
 use super::{IN_A_ROW, Row, Single};
-use crate::engine::region::Region;
+use crate::engine::region::{PAGE, Region};
 
 /// Bytes of a mapping.
 const LENGTH: usize = 1 << 16;
@@ -20,7 +20,11 @@ pub(super) fn map(_: usize, row: Row) -> Result<Box<dyn Single>> {
 }
 
 pub(super) fn unmap(_: usize, row: Row) -> Result<Box<dyn Single>> {
-    Ok(Box::new(Unmap(Mappings::new(row))))
+    Ok(Box::new(Unmap { mappings: Mappings::new(row), touches: false }))
+}
+
+pub(super) fn unmap_touched(_: usize, row: Row) -> Result<Box<dyn Single>> {
+    Ok(Box::new(Unmap { mappings: Mappings::new(row), touches: true }))
 }
 
 pub(super) fn advise(_: usize, row: Row) -> Result<Box<dyn Single>> {
@@ -57,6 +61,28 @@ impl Mappings {
             right += 1;
         }
         right
+    }
+
+    /// Has each page of each be there; whether that could be done.
+    fn touch(&self) -> bool {
+        let rights = |start: *mut c_void, rights: MprotectFlags| {
+            // SAFETY: the mapping is ours alone, and nobody else knows of it.
+            unsafe { mprotect(start, LENGTH, rights) }.is_ok()
+        };
+        self.starts.iter().enumerate().all(|(number, start)| {
+            // SAFETY: the same. Without huge pages each page comes by itself; a kernel that has none refuses.
+            let _ = unsafe { madvise(*start, LENGTH, Advice::LinuxNoHugepage) };
+            // A page that is only read would be the one of zeroes.
+            if !rights(*start, MprotectFlags::READ | MprotectFlags::WRITE) {
+                return false;
+            }
+            for page in (0..LENGTH).step_by(PAGE) {
+                // SAFETY: within the mapping, which may be written to.
+                unsafe { start.cast::<u8>().add(page).write_volatile(1) };
+            }
+            // As `map` makes them, so that they stay apart.
+            number % 2 == 0 || rights(*start, MprotectFlags::READ)
+        })
     }
 
     #[inline]
@@ -99,17 +125,20 @@ impl Single for Map {
     }
 }
 
-/// munmap.
-struct Unmap(Mappings);
+/// munmap of what has no page, or all of them.
+struct Unmap {
+    mappings: Mappings,
+    touches: bool,
+}
 
 impl Single for Unmap {
     fn count(&self) -> u32 {
-        self.0.calls
+        self.mappings.calls
     }
 
     #[inline]
     fn calls(&mut self) -> u32 {
-        self.0.unmap()
+        self.mappings.unmap()
     }
 
     fn uses_up(&self) -> bool {
@@ -117,8 +146,8 @@ impl Single for Unmap {
     }
 
     fn restock(&mut self) -> bool {
-        self.0.map();
-        self.0.starts.len() == self.0.calls as usize
+        self.mappings.map();
+        self.mappings.starts.len() == self.mappings.calls as usize && (!self.touches || self.mappings.touch())
     }
 }
 

@@ -11,12 +11,15 @@ mod descriptors;
 mod durable;
 mod events;
 mod files;
+mod folders;
+mod lookups;
 mod mappings;
 mod masks;
 mod names;
 mod nothing;
 mod owners;
 mod pages;
+mod processes;
 mod words;
 mod worked;
 
@@ -115,6 +118,9 @@ const LARGEST: u64 = 1 << 16;
 /// Bytes of the largest datagram of UDP over IPv4 (RFC 768, RFC 791: 65,535 less 8 and 20 of headers).
 const LARGEST_DATAGRAM: u64 = 65_507;
 
+/// Bytes of the largest listing: C libraries make room for as many.
+const LARGEST_LISTING: u64 = 1 << 15;
+
 const fn kind(
     name: &'static str,
     call: &'static str,
@@ -144,6 +150,11 @@ pub const KINDS: &[Kind] = &[
     moving("write-tcp", "write", LARGEST, Needs::Loopback, channels::write_tcp),
     moving("read-udp", "read", LARGEST_DATAGRAM, Needs::Loopback, channels::read_udp),
     moving("write-udp", "write", LARGEST_DATAGRAM, Needs::Loopback, channels::write_udp),
+    moving("recvmsg-unix", "recvmsg", LARGEST, Needs::Nothing, channels::receive_message),
+    moving("sendmsg-unix", "sendmsg", LARGEST, Needs::Nothing, channels::send_message),
+    moving("sendfile-tcp", "sendfile", LARGEST, Needs::Loopback, channels::send_file),
+    moving("splice-pipe", "splice", LARGEST, Needs::Nothing, channels::splice_file),
+    moving("getdents", "getdents64", LARGEST_LISTING, Needs::Folder, folders::list),
     moving("read-file", "pread64", LARGEST, Needs::Folder, files::read),
     moving("write-file", "pwrite64", LARGEST, Needs::Folder, files::write),
     moving("write-new", "pwrite64", LARGEST, Needs::Folder, pages::append),
@@ -156,18 +167,28 @@ pub const KINDS: &[Kind] = &[
     kind("epoll-wait-none", "epoll_wait", Needs::Nothing, events::epoll_wait_none),
     kind("epoll-ctl", "epoll_ctl", Needs::Nothing, events::epoll_ctl),
     kind("poll", "poll", Needs::Nothing, events::poll_one),
+    kind("poll-8", "poll", Needs::Nothing, events::poll_8),
+    kind("poll-none", "poll", Needs::Nothing, events::poll_none),
     kind("select", "pselect6", Needs::Nothing, events::select_one),
     kind("futex-wake-none", "futex", Needs::Nothing, words::wake),
     kind("futex-wake-none-shared", "futex", Needs::Nothing, words::wake_shared),
     kind("futex-wait-changed", "futex", Needs::Nothing, words::wait),
     kind("futex-wait-changed-shared", "futex", Needs::Nothing, words::wait_shared),
     kind("open", "openat", Needs::Folder, descriptors::open_file),
+    kind("open-in-folder", "openat", Needs::Folder, lookups::open_in_folder),
+    kind("open-missing", "openat", Needs::Folder, lookups::open_missing),
     kind("close", "close", Needs::Folder, descriptors::close_file),
     kind("create", "openat", Needs::Folder, names::create),
     kind("unlink", "unlinkat", Needs::Folder, names::remove),
+    kind("mkdir", "mkdirat", Needs::Folder, names::make_folder),
+    kind("link", "linkat", Needs::Folder, names::link),
+    kind("rename", "renameat", Needs::Folder, names::rename),
+    kind("readlink", "readlinkat", Needs::Folder, lookups::read_link),
     kind("ftruncate", "ftruncate", Needs::Folder, pages::cut),
     kind("fchown", "fchown", Needs::Folder, owners::keep),
     kind("stat", "newfstatat", Needs::Folder, files::stat_path),
+    kind("stat-in-folder", "newfstatat", Needs::Folder, lookups::stat_in_folder),
+    kind("stat-missing", "newfstatat", Needs::Folder, lookups::stat_missing),
     kind("fstat", "fstat", Needs::Folder, files::stat_open),
     kind("lseek", "lseek", Needs::Folder, files::seek),
     kind("fcntl-lock", "fcntl", Needs::Folder, files::lock),
@@ -176,11 +197,16 @@ pub const KINDS: &[Kind] = &[
     kind("fsync", "fsync", Needs::Folder, durable::fsync_block),
     kind("mmap", "mmap", Needs::Nothing, mappings::map),
     kind("munmap", "munmap", Needs::Nothing, mappings::unmap),
+    kind("munmap-touched", "munmap", Needs::Nothing, mappings::unmap_touched),
     kind("madvise", "madvise", Needs::Nothing, mappings::advise),
     kind("rt-sigprocmask", "rt_sigprocmask", Needs::Nothing, masks::change),
     kind("socket", "socket", Needs::Loopback, descriptors::socket_tcp),
     kind("connect-tcp", "connect", Needs::Loopback, connections::connect_tcp),
     kind("accept-tcp", "accept4", Needs::Loopback, connections::accept_tcp),
+    kind("fork", "fork", Needs::Nothing, processes::fork),
+    kind("vfork", "clone", Needs::Nothing, processes::vfork),
+    kind("clone-thread", "clone", Needs::Nothing, processes::thread),
+    kind("wait4", "wait4", Needs::Nothing, processes::wait),
     kind("close-tcp", "close", Needs::Loopback, connections::close_tcp),
 ];
 

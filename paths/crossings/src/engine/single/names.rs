@@ -6,7 +6,9 @@ use std::ffi::CString;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 
-use rustix::fs::{CWD, Mode, OFlags, fdatasync, openat, stat, unlink};
+use rustix::fs::{
+    AtFlags, CWD, Mode, OFlags, fdatasync, linkat, mkdirat, openat, renameat, stat, unlink, unlinkat,
+};
 use rustix::io::{Errno, write};
 use tollway_core::{Error, Result, Tally};
 use tollway_host::scratch::{Folder, folder};
@@ -34,9 +36,30 @@ pub(super) fn remove(_: usize, row: Row) -> Result<Box<dyn Single>> {
     Ok(Box::new(Remove { names: Names::new(row)?, worked: Worked::new()?, pending: false }))
 }
 
+pub(super) fn make_folder(_: usize, row: Row) -> Result<Box<dyn Single>> {
+    Ok(Box::new(Make { names: Names::new(row)?, what: What::Folder, worked: Worked::new()?, pending: false }))
+}
+
+pub(super) fn link(_: usize, row: Row) -> Result<Box<dyn Single>> {
+    let names = Names::new(row)?;
+    let of = names.other("linked")?;
+    made(&of).map_err(|e| Error::system("making a scratch file", e))?;
+    Ok(Box::new(Make { names, what: What::Link(of), worked: Worked::new()?, pending: false }))
+}
+
+pub(super) fn rename(_: usize, row: Row) -> Result<Box<dyn Single>> {
+    let names = Names::new(row)?;
+    let others = (0..names.count()).map(|number| names.other(&format!("old-{number}")));
+    let others: Vec<CString> = others.collect::<Result<_>>()?;
+    for path in &others {
+        made(path).map_err(|e| Error::system("making a scratch file", e))?;
+    }
+    Ok(Box::new(Rename { names, others, worked: Worked::new()?, pending: false }))
+}
+
 /// Paths of files in a folder of our own, which has nothing else in it.
 struct Names {
-    _folder: Folder,
+    folder: Folder,
     paths: Vec<CString>,
 }
 
@@ -49,11 +72,17 @@ impl Names {
             .map(named)
             .collect::<Result<_, _>>()
             .map_err(|e| Error::system("naming scratch files", e.to_string()))?;
-        Ok(Names { _folder: folder, paths })
+        Ok(Names { folder, paths })
     }
 
     fn count(&self) -> u32 {
         self.paths.len() as u32
+    }
+
+    /// Another path in the folder.
+    fn other(&self, name: &str) -> Result<CString> {
+        CString::new(self.folder.path().join(name).as_os_str().as_bytes())
+            .map_err(|e| Error::system("naming scratch files", e.to_string()))
     }
 }
 
@@ -139,6 +168,103 @@ impl Single for Remove {
             made(path).is_ok_and(|file| write(&file, &[1; PAGE]) == Ok(PAGE) && fdatasync(&file).is_ok())
         };
         self.names.paths.iter().all(filled) && gone
+    }
+
+    fn ready(&mut self) {
+        self.worked.begin(self.names.count());
+    }
+
+    fn tally(&self, _: u64) -> Tally {
+        self.worked.tally()
+    }
+}
+
+/// What is made under a name.
+enum What {
+    Folder,
+    /// Another name of this file.
+    Link(CString),
+}
+
+/// mkdirat, or linkat.
+struct Make {
+    names: Names,
+    what: What,
+    worked: Worked,
+    pending: bool,
+}
+
+impl Single for Make {
+    fn count(&self) -> u32 {
+        self.names.count()
+    }
+
+    #[inline]
+    fn calls(&mut self) -> u32 {
+        self.pending = true;
+        let make = |path: &CString| match &self.what {
+            What::Folder => mkdirat(CWD, &**path, Mode::RWXU),
+            What::Link(of) => linkat(CWD, &**of, CWD, &**path, AtFlags::empty()),
+        };
+        self.names.paths.iter().map(|path| u32::from(make(path).is_ok())).sum()
+    }
+
+    fn uses_up(&self) -> bool {
+        true
+    }
+
+    fn restock(&mut self) -> bool {
+        self.worked.end();
+        if !std::mem::take(&mut self.pending) {
+            return true;
+        }
+        let remove = |path: &CString| match &self.what {
+            What::Folder => unlinkat(CWD, &**path, AtFlags::REMOVEDIR).is_ok(),
+            What::Link(of) => stat(&**of).is_ok_and(|of| of.st_nlink > 1) && unlink(&**path).is_ok(),
+        };
+        self.names.paths.iter().all(remove)
+    }
+
+    fn ready(&mut self) {
+        self.worked.begin(self.names.count());
+    }
+
+    fn tally(&self, _: u64) -> Tally {
+        self.worked.tally()
+    }
+}
+
+/// renameat to a name that nothing has.
+struct Rename {
+    names: Names,
+    /// What files are called when they are not called that.
+    others: Vec<CString>,
+    worked: Worked,
+    pending: bool,
+}
+
+impl Single for Rename {
+    fn count(&self) -> u32 {
+        self.names.count()
+    }
+
+    #[inline]
+    fn calls(&mut self) -> u32 {
+        self.pending = true;
+        let pairs = self.others.iter().zip(&self.names.paths);
+        pairs.map(|(old, new)| u32::from(renameat(CWD, &**old, CWD, &**new).is_ok())).sum()
+    }
+
+    fn uses_up(&self) -> bool {
+        true
+    }
+
+    fn restock(&mut self) -> bool {
+        self.worked.end();
+        let back = |(old, new): (&CString, &CString)| {
+            stat(&**old).err() == Some(Errno::NOENT) && renameat(CWD, &**new, CWD, &**old).is_ok()
+        };
+        !std::mem::take(&mut self.pending) || self.others.iter().zip(&self.names.paths).all(back)
     }
 
     fn ready(&mut self) {

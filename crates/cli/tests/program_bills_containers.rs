@@ -1,0 +1,185 @@
+//! `tollway bill` in containers: a PID namespace of its own, with a mount and a control group namespace, as root of a
+//! user namespace too. The counts are those outside, whatever other process has the same number.
+//!
+//! `TOLLWAY_TIMES` says how often that is tried: twice where nothing is said.
+
+#[allow(dead_code, reason = "other tests need more of it")]
+mod program;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use program::priced::bench;
+use program::{Bench, skip, told, within};
+use serde_json::Value;
+
+/// Where a namespace's last number is set: the next process has the one after it (proc(5)).
+const LAST_NUMBER: &str = "/proc/sys/kernel/ns_last_pid";
+/// Bytes that `dd` copies, one by one.
+const BYTES: f64 = 3000.0;
+/// Namespaces as container engines make them, without a user namespace and with one.
+const CONTAINERS: [&[&str]; 2] = [
+    &["--pid", "--fork", "--mount-proc", "--mount", "--cgroup"],
+    &["--user", "--map-root-user", "--pid", "--fork", "--mount-proc", "--mount", "--cgroup"],
+];
+
+fn times() -> usize {
+    std::env::var("TOLLWAY_TIMES").ok().and_then(|times| times.parse().ok()).unwrap_or(2)
+}
+
+/// What copies the bytes.
+fn copies() -> String {
+    format!("dd if=/dev/zero of=/dev/null bs=1 count={BYTES} status=none")
+}
+
+/// A process of the host that copies all the time.
+struct Busy(Child);
+
+impl Busy {
+    fn begin() -> Busy {
+        let mut dd = Command::new("dd");
+        dd.args(["if=/dev/zero", "of=/dev/null", "bs=1"]);
+        Busy(dd.stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+    }
+
+    fn number(&self) -> u32 {
+        self.0.id()
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// `None`, with the reason, where there can be no container.
+fn can_contain() -> Option<()> {
+    if !rustix::process::geteuid().is_root() {
+        skip("containers", "root", "run as root");
+        return None;
+    }
+    if !Path::new(LAST_NUMBER).exists() {
+        println!("skipped: this kernel has no {LAST_NUMBER} (CONFIG_CHECKPOINT_RESTORE)");
+        return None;
+    }
+    Some(())
+}
+
+/// A script in a container, which finds `tollway` as `$0` and this number as `$1`.
+fn contained(bench: &Bench, container: &[&str], script: &str, number: u32) -> Command {
+    let mut unshare = Command::new("unshare");
+    unshare.args(container).args(["--kill-child", "sh", "-ec", script, env!("CARGO_BIN_EXE_tollway")]);
+    bench.set_up(unshare.arg(number.to_string()));
+    unshare
+}
+
+/// Reads of /dev/zero and writes to /dev/null of a bill.
+fn copied(bill: &Value) -> (f64, f64) {
+    let lines = bill["lines"].as_array().unwrap();
+    let of = |what: &str| {
+        let of = lines.iter().filter(|line| line["what"] == what);
+        of.map(|line| line["count"].as_f64().unwrap()).sum()
+    };
+    (of("read · /dev/zero"), of("write · /dev/null"))
+}
+
+#[test]
+fn a_program_in_a_container_has_the_counts_that_it_has_outside() {
+    let Some(()) = can_contain() else { return };
+    let (bench, busy) = (bench(), Busy::begin());
+    let script = format!("echo $(($1 - 2)) > {LAST_NUMBER}; \"$0\" bill --json -- {}", copies());
+    for _ in 0..times() {
+        let mut outside = bench.tollway(&["bill", "--json", "--"]);
+        let (out, _) = told(&outside.args(copies().split(' ')).output().unwrap(), 0);
+        assert_eq!(copied(&serde_json::from_str(&out).unwrap()), (BYTES, BYTES), "outside");
+        for container in CONTAINERS {
+            let mut within = contained(&bench, container, &script, busy.number());
+            let (out, _) = told(&within.output().unwrap(), 0);
+            assert_eq!(copied(&serde_json::from_str(&out).unwrap()), (BYTES, BYTES), "{container:?}");
+        }
+    }
+}
+
+/// A copy that has this number and waits for a line of the pipe `go`.
+const WAITS: &str = "echo $(($1 - 1)) > /proc/sys/kernel/ns_last_pid; (read go < go; exec $copies) &";
+
+fn waiting(then: &str) -> String {
+    format!("copies='{}'; {WAITS} {then}", copies())
+}
+
+fn has_name(process: &str, name: &str) -> bool {
+    fs::read_to_string(format!("/proc/{process}/comm")).is_ok_and(|comm| comm.trim_end() == name)
+}
+
+/// Whether a process has a program at the beginnings of calls, and no second thread, as it has while it measures what
+/// that costs.
+fn is_watching(process: &str) -> bool {
+    let threads = fs::read_dir(format!("/proc/{process}/task")).map_or(0, Iterator::count);
+    let descriptors = fs::read_dir(format!("/proc/{process}/fdinfo")).into_iter().flatten().flatten();
+    let mut texts = descriptors.filter_map(|entry| fs::read_to_string(entry.path()).ok());
+    has_name(process, "tollway") && threads == 1 && texts.any(|text| text.contains("tp_name:\tsys_enter"))
+}
+
+/// Lets the copy go on once somebody watches who is not among those seen before.
+fn goes_on_once_watched(bench: &Bench, seen: &mut BTreeSet<String>) {
+    within(program::PATIENCE, "nobody watches", || {
+        let new = bench.processes().into_iter().find(|one| !seen.contains(one) && is_watching(one));
+        new.is_some_and(|one| seen.insert(one))
+    });
+    fs::write(bench.file("go"), "go\n").unwrap();
+}
+
+/// A bench with the pipe.
+fn bench_with_pipe() -> Bench {
+    let bench = bench();
+    assert!(Command::new("mkfifo").arg(bench.file("go")).status().unwrap().success());
+    bench
+}
+
+#[test]
+fn a_number_that_is_used_again_in_a_container_is_billed_as_the_process_that_has_it_now() {
+    let Some(()) = can_contain() else { return };
+    let (bench, busy) = (bench_with_pipe(), Busy::begin());
+    let script = waiting("\"$0\" bill --json --by kernel --pid \"$1\"; wait; ");
+    let twice = format!("{script}{script}");
+    for _ in 0..times() {
+        let running = contained(&bench, CONTAINERS[0], &twice, busy.number()).spawn().unwrap();
+        let mut seen = BTreeSet::new();
+        goes_on_once_watched(&bench, &mut seen);
+        goes_on_once_watched(&bench, &mut seen);
+        let (out, _) = told(&running.wait_with_output().unwrap(), 0);
+        let bills = serde_json::Deserializer::from_str(&out).into_iter::<Value>();
+        let found: Vec<_> = bills.map(|bill| copied(&bill.unwrap())).collect();
+        assert_eq!(found, [(BYTES, BYTES), (BYTES, BYTES)]);
+    }
+}
+
+#[test]
+fn a_program_in_a_container_is_billed_by_the_number_that_it_has_outside() {
+    let Some(()) = can_contain() else { return };
+    let (bench, busy) = (bench_with_pipe(), Busy::begin());
+    let within_it = busy.number().to_string();
+    for container in CONTAINERS.into_iter().cycle().take(CONTAINERS.len() * times()) {
+        let mut running = contained(&bench, container, &waiting("wait"), busy.number()).spawn().unwrap();
+        let mut outside = None;
+        within(program::PATIENCE, "it does not begin", || {
+            outside = bench.processes().into_iter().find(|process| {
+                let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+                let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:")).unwrap_or_default();
+                let numbers: Vec<_> = numbers.split_whitespace().collect();
+                numbers.len() > 1 && numbers.last() == Some(&within_it.as_str())
+            });
+            outside.is_some()
+        });
+        let number = outside.unwrap();
+        let bill = bench.tollway(&["bill", "--json", "--by", "kernel", "--pid", &number]).spawn().unwrap();
+        goes_on_once_watched(&bench, &mut BTreeSet::new());
+        let (out, _) = told(&bill.wait_with_output().unwrap(), 0);
+        assert_eq!(copied(&serde_json::from_str(&out).unwrap()), (BYTES, BYTES), "{container:?}");
+        assert!(running.wait().unwrap().success());
+    }
+}

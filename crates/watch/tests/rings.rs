@@ -1,0 +1,191 @@
+//! Threads that the kernel has in a program for its io_uring: by each way they are watched as the program's own, with the
+//! processor time that getrusage(2) has of them.
+
+mod common;
+#[path = "common/kernel.rs"]
+mod kernel;
+
+use std::fs::File;
+use std::path::Path;
+use std::process::{Command, ExitStatus};
+use std::thread::sleep;
+use std::time::Duration;
+
+use common::{Killed, built, until};
+use tollway_host::requirement::skip_test;
+use tollway_watch::proc::Proc;
+use tollway_watch::traced::Traced;
+use tollway_watch::{Counts, Thread};
+
+/// How long the programs run, in milliseconds.
+const LONG: &str = "1500";
+/// What threads in the kernel are called, of each program.
+const PROGRAMS: [(&str, &str); 2] = [("polled", "iou-sqp-"), ("workers", "iou-wrk-")];
+/// Shares that may lie between what is counted and getrusage(2).
+const SLACK: f64 = 0.03;
+/// How long the ticks are in which times are cut, or found.
+const TICK: f64 = 0.010;
+
+/// What one of them was seen to do, and what it says itself: the seconds in the kernel of all its threads, and those that
+/// other threads than the first ran.
+struct Done {
+    counts: Counts,
+    all: f64,
+    others: f64,
+}
+
+impl Done {
+    /// Seconds in the kernel of those of its threads that are the kernel's own.
+    fn of_workers(&self) -> f64 {
+        self.counts.threads.iter().filter(|thread| thread.is_kernel_worker).map(system).sum()
+    }
+
+    /// Of all threads.
+    fn of_all(&self) -> f64 {
+        self.counts.threads.iter().map(system).sum()
+    }
+}
+
+/// Seconds in the kernel: all that it ran where it is the kernel's own, else the part of it that ticks found there.
+fn system(thread: &Thread) -> f64 {
+    let seconds = |time: Option<Duration>| time.unwrap_or_default().as_secs_f64();
+    let ticks = seconds(thread.user) + seconds(thread.system);
+    match thread.is_kernel_worker {
+        true => seconds(thread.ran),
+        false if ticks > 0.0 => seconds(thread.ran) * seconds(thread.system) / ticks,
+        false => 0.0,
+    }
+}
+
+/// Has a way of counting watch a program; `None` where there are no rings here.
+fn done(
+    program: &Path,
+    what: &str,
+    count: impl FnOnce(&mut Command) -> Option<(Counts, ExitStatus)>,
+) -> Option<Done> {
+    let folder = tempfile::tempdir().unwrap();
+    let said = folder.path().join("said");
+    let mut command = kernel::command(program, &[what, LONG]);
+    command.stdout(File::create(&said).unwrap());
+    let (counts, status) = count(&mut command)?;
+    if status.code() == Some(77) {
+        skip_test(&[], &"io_uring is not in this kernel, or is forbidden");
+        return None;
+    }
+    assert!(status.success(), "{status}");
+    let said = std::fs::read_to_string(said).unwrap();
+    let mut times = said.split_whitespace().map(|time| time.parse::<f64>().unwrap() / 1e6);
+    Some(Done { counts, all: times.next().unwrap(), others: times.next().unwrap() })
+}
+
+fn is_near(found: f64, expected: f64, slack: f64) -> bool {
+    (found - expected).abs() <= SLACK * expected + slack
+}
+
+/// Whether threads of such a name have done most of the work, and no system call.
+fn are_known(done: &Done, name: &str) {
+    let threads = &done.counts.threads;
+    let workers: Vec<&Thread> = threads.iter().filter(|thread| thread.name.starts_with(name)).collect();
+    assert!(!workers.is_empty(), "{name}: {threads:?}");
+    assert!(workers.iter().all(|one| one.is_kernel_worker && one.calls.is_empty()), "{workers:?}");
+    assert!(threads.iter().any(|thread| !thread.is_kernel_worker && thread.name == "rings"), "{threads:?}");
+}
+
+#[test]
+fn by_the_kernels_tracepoints() {
+    let Some((_folder, program)) = built("rings") else { return };
+    for (what, name) in PROGRAMS {
+        let watched = |command: &mut Command| {
+            let mut watch = kernel::watch(true, None)?;
+            let mut child = watch.start(command).unwrap();
+            let status = loop {
+                watch.tick().unwrap();
+                match child.try_wait().unwrap() {
+                    Some(status) => break status,
+                    None => sleep(Duration::from_millis(2)),
+                }
+            };
+            until("all is known", || watch.is_settled());
+            Some((watch.counts().unwrap(), status))
+        };
+        let Some(done) = done(&program, what, watched) else { return };
+        are_known(&done, name);
+        let (workers, all) = (done.of_workers(), done.of_all());
+        assert!(is_near(workers, done.others, 0.0), "{what}: {workers} of {}", done.others);
+        assert!(is_near(all, done.all, TICK), "{what}: {all} of {}", done.all);
+        // The thread that takes entries out of the ring gives them on, not who put them there.
+        if what == "polled" {
+            let operations = |worker: bool| -> u64 {
+                let threads = done.counts.threads.iter().filter(|one| one.is_kernel_worker == worker);
+                threads.filter_map(|one| one.moments.operations).sum()
+            };
+            assert!(operations(true) >= 64 && operations(false) == 0, "{:?}", done.counts);
+        }
+    }
+}
+
+#[test]
+fn from_proc() {
+    let Some((_folder, program)) = built("rings") else { return };
+    for (what, name) in PROGRAMS {
+        let watched = |command: &mut Command| {
+            let proc = Proc::start(command).unwrap();
+            sleep(Duration::from_millis(200));
+            proc.counts().unwrap();
+            let status = proc.wait().unwrap();
+            Some((proc.counts().unwrap(), status))
+        };
+        let Some(done) = done(&program, what, watched) else { return };
+        are_known(&done, name);
+        // What came after the look is in the sum of the process, in ticks.
+        assert!(is_near(done.of_all(), done.all, 2.0 * TICK), "{what}: {} of {}", done.of_all(), done.all);
+    }
+}
+
+#[test]
+fn by_ptrace() {
+    let Some((_folder, program)) = built("rings") else { return };
+    for (what, name) in PROGRAMS {
+        let watched = |command: &mut Command| {
+            let traced = Traced::start(command).unwrap();
+            let status = traced.wait().unwrap();
+            Some((traced.counts().unwrap(), status))
+        };
+        let Some(done) = done(&program, what, watched) else { return };
+        are_known(&done, name);
+        let (workers, expected) = (done.of_workers(), done.others);
+        assert!(is_near(workers, expected, 0.0), "{what}: {workers} of {expected}");
+    }
+}
+
+/// Of a program that runs such threads are there already.
+#[test]
+fn in_a_program_that_runs_by_every_way() {
+    let Some((_folder, program)) = built("rings") else { return };
+    for (what, name) in PROGRAMS {
+        let child = Killed(kernel::command(&program, &[what, "60000"]).spawn().unwrap());
+        let folder = format!("/proc/{}/task", child.0.id());
+        let is_there = |thread: std::io::Result<std::fs::DirEntry>| {
+            let comm =
+                thread.ok().and_then(|thread| std::fs::read_to_string(thread.path().join("comm")).ok());
+            comm.is_some_and(|comm| comm.starts_with(name))
+        };
+        if !Path::new(&folder).exists() {
+            return skip_test(&[], &"io_uring is not in this kernel, or is forbidden");
+        }
+        until(name, || std::fs::read_dir(&folder).is_ok_and(|mut threads| threads.any(is_there)));
+        let has_run = |counts: &Counts| {
+            let workers = counts.threads.iter().filter(|one| one.name.starts_with(name));
+            workers.clone().all(|one| one.is_kernel_worker) && workers.map(system).sum::<f64>() > 0.05
+        };
+        let traced = Traced::attach(child.0.id(), true).unwrap();
+        until("its time by ptrace", || has_run(&traced.counts().unwrap()));
+        drop(traced);
+        let proc = Proc::attach(child.0.id(), true).unwrap();
+        until("its time from /proc", || has_run(&proc.counts().unwrap()));
+        let Some(mut watch) = kernel::watch(true, None) else { return };
+        watch.attach(child.0.id()).unwrap();
+        until("its time by the tracepoints", || has_run(&watch.counts().unwrap()));
+        assert!(Path::new(&folder).exists(), "{what}: it goes on");
+    }
+}

@@ -1,0 +1,176 @@
+//! Kernel time put down to lines as it was measured: to calls by their own stamps.
+//!
+//! It stands beside what tolls explain and is never added to that. A call's stamps are taken by the programs at its beginning and its end, so they
+//! have in them what counting adds between the two, and have not the way into the kernel and out of it. The first is what an empty
+//! call is stamped with, measured on this machine just before; the second is what an empty call costs the kernel, by its toll.
+
+use tollway_watch::FileKind;
+
+use crate::bill::{Line, Of};
+use crate::observed::Observed;
+use crate::prices::Prices;
+
+/// Kernel time that is put down to lines, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Attributed {
+    /// To calls, as they were measured.
+    pub measured: f64,
+    /// To what no stamp sees (page faults, interrupts, switches against a thread's will, calls that never come back), by its tolls.
+    pub by_tolls: f64,
+}
+
+impl Attributed {
+    /// Of all lines; `None` where no call was measured.
+    pub fn of(lines: &[Line]) -> Option<Attributed> {
+        let measured: f64 = lines.iter().filter_map(|line| line.measured).sum();
+        let others = lines.iter().filter(|line| line.measured.is_none() && !is_within_calls(&line.of));
+        let by_tolls = others.filter_map(|line| line.sum.as_ref()).map(|sum| sum.ns).sum();
+        (measured > 0.0).then_some(Attributed { measured, by_tolls })
+    }
+
+    /// All of it.
+    pub fn ns(&self) -> f64 {
+        self.measured + self.by_tolls
+    }
+}
+
+/// Whether what a line is of happens within calls, whose stamps have it.
+fn is_within_calls(of: &Of) -> bool {
+    matches!(of, Of::Wake(_) | Of::WakeBusy | Of::Sleep(_) | Of::AnySleep)
+}
+
+/// Notes with each line of calls what they were measured to take, where stamps tell.
+pub(crate) fn measure(lines: &mut [Line], observed: &Observed, prices: &Prices<'_>) {
+    let stamped = observed.cost.map_or(0.0, |cost| cost.stamped.as_secs_f64() * 1e9);
+    let Some(empty) = prices.call("getppid", FileKind::None, 0.0, false).map(|price| price.ns) else {
+        return;
+    };
+    if observed.disturbs || stamped <= 0.0 {
+        return;
+    }
+    for line in lines {
+        let inside = line.inside.filter(|inside| *inside > 0.0 && matches!(line.of, Of::Call(..)));
+        line.measured = inside.map(|inside| (inside - line.count * stamped).max(0.0) + line.count * empty);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tollway_core::{Crossing, Toll, TollKey, TollSource};
+    use tollway_watch::kernel::Cost;
+    use tollway_watch::{Calls, Counts, Moments, Thread, numbers};
+
+    use super::*;
+    use crate::bill::Bill;
+    use crate::document::BillDocument;
+    use crate::names::Names;
+
+    /// An empty call costs 110 ns, 10 of them in user mode; a page fault 1,000.
+    struct Few;
+
+    impl TollSource for Few {
+        fn toll(&self, key: &TollKey) -> Option<Toll> {
+            let ns = match (key.crossing, key.kind.as_deref()) {
+                (Crossing::Getppid, None) => 110.0,
+                (Crossing::SystemCall, Some("user-side")) => 10.0,
+                (Crossing::MinorFault, None) => 1_000.0,
+                _ => return None,
+            };
+            let key = key.clone();
+            Some(Toll {
+                key,
+                median: ns,
+                lo: ns,
+                hi: ns,
+                work: ns,
+                work_lo: ns,
+                work_hi: ns,
+                hz: 1e9,
+                run: 1,
+            })
+        }
+    }
+
+    fn calls(name: &str, count: u64, inside: u64) -> Calls {
+        let number = (0..500).find(|number| numbers::name(*number) == Some(name)).unwrap();
+        Calls { number, count, inside: Some(Duration::from_nanos(inside * count)), ..Calls::default() }
+    }
+
+    /// A thread that was in the kernel for half of two seconds.
+    fn observed(all: Vec<Calls>, minor: u64) -> Observed {
+        let second = Duration::from_secs(1);
+        let thread = Thread {
+            number: 1,
+            process: 1,
+            calls: all,
+            moments: Moments { minor: Some(minor), ..Moments::default() },
+            user: Some(second),
+            system: Some(second),
+            ran: Some(2 * second),
+            ..Thread::default()
+        };
+        let watched = 2 * second;
+        Observed {
+            title: "made up".into(),
+            counts: Counts { threads: vec![thread], watched, counted: watched, ..Counts::default() },
+            by: "nobody",
+            unseen: Vec::new(),
+            disturbs: false,
+            cost: Some(Cost { stamped: Duration::from_nanos(150), ..Cost::default() }),
+            steal: None,
+            there_and_back: None,
+            ended: None,
+            names: Names::default(),
+        }
+    }
+
+    #[test]
+    fn the_dearest_call_stands_first_though_it_has_no_toll() {
+        let observed =
+            observed(vec![calls("getpid", 1_000_000, 150), calls("getdents64", 50_000, 18_150)], 1_000);
+        let prices = Prices(&Few);
+        let bill = Bill::of(&observed, &prices);
+        let first = &bill.lines[0];
+        assert_eq!(first.of, Of::Call("getdents64".into(), FileKind::None));
+        // 18 µs are left of its stamps, and the way in and out is 100 ns.
+        assert_eq!(first.measured.map(f64::round), Some(50_000.0 * 18_100.0));
+        let attributed = bill.attributed.unwrap();
+        assert_eq!(attributed.measured.round(), 905e6 + 100e6);
+        assert_eq!(attributed.by_tolls.round(), 1e6);
+        // What tolls explain has nothing of it: an empty call each, and the faults.
+        assert_eq!(bill.explained.ns.round(), 1_050_000.0 * 100.0 + 1e6);
+        let document = BillDocument::of(&observed, &prices, None).unwrap();
+        assert_eq!(document.lines[0].what, "getdents64");
+        let text = document.to_text(None);
+        assert!(text.contains("  of it in getdents64"), "{text}");
+        assert!(text.contains("101 % attributed") && text.contains("11 % explained"), "{text}");
+    }
+
+    #[test]
+    fn more_than_all_has_a_reason_beside_it() {
+        let more = observed(vec![calls("getpid", 1_000_000, 1_050)], 400_000);
+        let text = BillDocument::of(&more, &Prices(&Few), None).unwrap().to_text(None);
+        assert!(text.contains("140 % attributed: page faults and interrupts within calls"), "{text}");
+        let cheaper = observed(vec![calls("getpid", 14_000_000, 151)], 0);
+        let text = BillDocument::of(&cheaper, &Prices(&Few), None).unwrap().to_text(None);
+        assert!(text.contains("140 % explained: "), "{text}");
+    }
+
+    #[test]
+    fn calls_without_stamps_are_not_measured() {
+        let mut observed = observed(vec![calls("getpid", 1_000, 150), calls("exit_group", 1, 0)], 0);
+        let exit = |bill: &Bill| {
+            bill.lines
+                .iter()
+                .find(|line| line.of == Of::Call("exit_group".into(), FileKind::None))
+                .unwrap()
+                .measured
+        };
+        assert_eq!(exit(&Bill::of(&observed, &Prices(&Few))), None);
+        observed.cost = None;
+        let bill = Bill::of(&observed, &Prices(&Few));
+        assert!(bill.attributed.is_none() && bill.lines.iter().all(|line| line.measured.is_none()));
+    }
+}
