@@ -101,7 +101,7 @@ fn a_first_bill_measures_what_it_needs_and_the_next_finds_it() {
     fs::rename(&list, home.join(list.file_name().unwrap())).unwrap();
     let Some(output) = apart(
         &bench,
-        "mount -t tmpfs none /var/lib; XDG_DATA_HOME=$HOME $T bill --json --by proc -- true; ls /var/lib",
+        "set -e; mount -t tmpfs none /var/lib; XDG_DATA_HOME=$HOME $T bill --json --by proc -- true; ls /var/lib",
     ) else {
         return;
     };
@@ -216,6 +216,46 @@ fn a_bill_is_shown_where_it_cannot_be_kept_and_it_is_said_why() {
     assert!(unkept.contains("is used for this bill and not kept"), "{unkept}");
     assert!(unkept.contains("TOLLWAY_PRICES=FOLDER") && unkept.contains("measured for this bill alone"));
     assert!(!said.contains("prices-"), "{said}");
+}
+
+#[test]
+fn a_disk_that_fills_up_at_any_moment_costs_no_bill_and_no_store() {
+    let bench = Bench::with(SHORT);
+    let Some(output) = apart(
+        &bench,
+        r#"export TOLLWAY_PRICES=$L; B=$PWD
+        for K in 4 40 56 88 104 136 168 232 296 400 800; do
+            mkdir $K; mount -t tmpfs -o size=${K}k none $K; cd $K
+            $T bill --by proc -- sh -c 'exit 7' > /dev/null 2> $B/$K.txt; echo $K $?
+            $T history > $B/$K.out 2>&1; cd ..
+        done"#,
+    ) else {
+        return;
+    };
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let (mut kept, mut lost) = (0, 0);
+    for line in said.lines() {
+        let (size, code) = line.split_once(' ').unwrap();
+        let read = |ending: &str| fs::read_to_string(bench.file(&format!("{size}.{ending}"))).unwrap();
+        let (text, history) = (read("txt"), read("out"));
+        assert!(
+            code == "7" && text.contains("The bill of sh") && !text.contains("panicked"),
+            "{size}: {text}"
+        );
+        if text.lines().any(|line| line.starts_with("run ")) {
+            kept += 1;
+            assert!(history.contains("bill of sh"), "{size}: {history}");
+        } else {
+            lost += 1;
+            assert!(text.contains("this bill is not kept: tollway.db: "), "{size}: {text}");
+            // What is there can be read, or nothing is there.
+            let is_sound = history.contains("bill of sh")
+                || history.contains("no such file")
+                || history.contains("No run yet");
+            assert!(is_sound, "{size}: {history}");
+        }
+    }
+    assert!(kept > 0 && lost > 0, "{kept} of them: {said}");
 }
 
 #[test]

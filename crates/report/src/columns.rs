@@ -8,6 +8,9 @@ use crate::number::glued;
 /// Spaces between two columns.
 const GAP: usize = 2;
 
+/// Where the first column has less than this, a table that [can](Table::can_be_narrow) gets narrow.
+const FIRST_COLUMN: usize = 26;
+
 /// To which side a cell is pushed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
@@ -39,6 +42,11 @@ impl Cell {
         self.text.width()
     }
 
+    /// Without a bar behind its number, which the bar repeats.
+    fn without_bar(&self) -> Cell {
+        Cell { text: self.text.trim_end_matches('█').trim_end().into(), style: self.style }
+    }
+
     fn drawn(&self, width: usize, align: Align) -> String {
         let blank = " ".repeat(width.saturating_sub(self.width()));
         let text = paint(&self.text, self.style);
@@ -65,6 +73,8 @@ pub enum Line {
 #[derive(Clone, Debug)]
 pub struct Table {
     aligns: Vec<Align>,
+    /// Columns that are left out where it is narrow, in this order; `None` of a table that is not made narrow.
+    left_out: Option<Vec<usize>>,
     /// Its lines, in order.
     pub lines: Vec<Line>,
 }
@@ -72,7 +82,13 @@ pub struct Table {
 impl Table {
     /// No line yet; a column for each of these.
     pub fn new(aligns: impl Into<Vec<Align>>) -> Table {
-        Table { aligns: aligns.into(), lines: Vec::new() }
+        Table { aligns: aligns.into(), left_out: None, lines: Vec::new() }
+    }
+
+    /// From now on, where a terminal has no room for the first column, the others give way first: bars go, heads (the first row) are folded, and where that
+    /// is not enough these columns are left out, in this order.
+    pub fn can_be_narrow(&mut self, left_out: impl Into<Vec<usize>>) {
+        self.left_out = Some(left_out.into());
     }
 
     /// One more row, a cell for each column.
@@ -90,28 +106,70 @@ impl Table {
         self.lines.push(Line::Blank);
     }
 
-    /// The columns' widths, the first one cut so that a row fits; columns that nothing stands in take no room.
-    fn widths(&self, width: Option<usize>) -> Vec<usize> {
-        let mut widths = vec![0; self.aligns.len()];
-        for line in &self.lines {
-            let Line::Row(cells) = line else { continue };
-            for (w, cell) in widths.iter_mut().zip(cells) {
-                *w = (*w).max(cell.width());
+    /// The columns' widths, the first one cut so that a row fits, and whether it is narrow; columns that nothing stands in take no room.
+    fn widths(&self, width: Option<usize>) -> (Vec<usize>, bool) {
+        let mut widths = self.widest(false);
+        let (Some(width), false) = (width, widths.is_empty()) else { return (widths, false) };
+        let others =
+            |widths: &[usize]| widths[1..].iter().filter(|w| **w > 0).map(|w| w + GAP).sum::<usize>();
+        let fits = |widths: &[usize]| others(widths) + widths[0].min(FIRST_COLUMN) <= width;
+        let mut is_narrow = false;
+        if let Some(left_out) = self.left_out.as_ref().filter(|_| !fits(&widths)) {
+            is_narrow = true;
+            widths = self.widest(true);
+            for column in left_out {
+                if !fits(&widths) {
+                    widths[*column] = 0;
+                }
             }
         }
-        if let (Some(width), false) = (width, widths.is_empty()) {
-            let others: usize = widths[1..].iter().filter(|w| **w > 0).map(|w| w + GAP).sum();
-            widths[0] = widths[0].min(width.saturating_sub(others).max(16));
+        widths[0] = widths[0].min(width.saturating_sub(others(&widths)).max(16));
+        (widths, is_narrow)
+    }
+
+    /// The widest cell of each column.
+    fn widest(&self, is_narrow: bool) -> Vec<usize> {
+        let mut widths = vec![0; self.aligns.len()];
+        let rows = self.lines.iter().filter_map(|line| match line {
+            Line::Row(cells) => Some(cells),
+            _ => None,
+        });
+        for (row, cells) in rows.enumerate() {
+            for (w, cell) in widths.iter_mut().zip(cells) {
+                let wide = match (is_narrow, row) {
+                    (false, _) => cell.width(),
+                    (true, 0) => cell.text.split(' ').map(UnicodeWidthStr::width).max().unwrap_or(0),
+                    (true, _) => cell.without_bar().width(),
+                };
+                *w = (*w).max(wide);
+            }
         }
         widths
     }
 
+    /// The heads, folded into these widths.
+    fn draw_heads(&self, out: &mut String, cells: &[Cell], widths: &[usize]) {
+        let folded: Vec<Vec<String>> =
+            cells.iter().zip(widths).map(|(cell, wide)| wrap(&cell.text, Some(*wide))).collect();
+        let high = folded.iter().zip(widths).filter(|(_, w)| **w > 0).map(|(parts, _)| parts.len()).max();
+        for line in 0..high.unwrap_or(0) {
+            let mut text = String::new();
+            for (at, parts) in folded.iter().enumerate().filter(|(at, _)| *at == 0 || widths[*at] > 0) {
+                let part = parts.get(line).cloned().unwrap_or_default();
+                text.push_str(&" ".repeat(if at == 0 { 0 } else { GAP }));
+                text.push_str(&Cell::styled(part, cells[at].style).drawn(widths[at], self.aligns[at]));
+            }
+            end_line(out, &text);
+        }
+    }
+
     /// The table for a terminal of that many columns, or unwrapped.
     pub fn render(&self, width: Option<usize>) -> String {
-        let widths = self.widths(width);
+        let (widths, is_narrow) = self.widths(width);
         let mut out = String::new();
-        for line in &self.lines {
+        for (number, line) in self.lines.iter().enumerate() {
             match line {
+                Line::Row(cells) if is_narrow && number == 0 => self.draw_heads(&mut out, cells, &widths),
                 Line::Blank => out.push('\n'),
                 Line::Across(indent, cell) => {
                     let room = width.map(|w| w.saturating_sub(indent + 2).max(20));
@@ -135,6 +193,7 @@ impl Table {
                                 (text, taken) = (" ".repeat(GAP), GAP);
                             }
                             text.push_str(&" ".repeat(GAP));
+                            let cell = if is_narrow { &cell.without_bar() } else { cell };
                             text.push_str(&cell.drawn(wide, self.aligns[at + 1]));
                             taken += GAP + wide;
                         }
@@ -235,6 +294,22 @@ mod tests {
         for line in table.render(Some(14)).lines() {
             assert!(line.chars().count() <= 14, "{line}");
         }
+    }
+
+    #[test]
+    fn where_there_is_no_room_bars_go_heads_fold_and_columns_are_left_out() {
+        let mut table = Table::new([Align::Left, Align::Right, Align::Right, Align::Left]);
+        table.row(["", "toll", "stamped", "of the kernel's"].map(Cell::plain));
+        table.row(["a call with quite a long name", "12 ns", "14 ns", "49 % ████████"].map(Cell::plain));
+        let wide = table.render(Some(200));
+        table.can_be_narrow([2]);
+        assert_eq!(table.render(Some(200)), wide);
+        let narrow = "                                toll  stamped  of the\n                                               kernel's\n\
+                      a call with quite a long name  12 ns    14 ns  49 %\n";
+        assert_eq!(table.render(Some(56)), narrow);
+        let narrower = "                             toll  of the\n                                   kernel's\n\
+                        a call with quite a long\n  name                      12 ns  49 %\n";
+        assert_eq!(table.render(Some(43)), narrower);
     }
 
     #[test]

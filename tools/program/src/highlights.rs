@@ -61,7 +61,7 @@ impl BillDocument {
         let best: Option<&WhatIfDocument> = worth.max_by(|a, b| a.saves.ns.total_cmp(&b.saves.ns));
         match best.filter(|_| self.ran > 0.0) {
             Some(one) => {
-                format!("what if: {} saves {}", printable(&one.what), percent(one.saves.ns / self.ran))
+                format!("what if (saves {}): {}", percent(one.saves.ns / self.ran), printable(&one.what))
             }
             None => "what if: nothing known saves more than 1 %".into(),
         }

@@ -41,6 +41,8 @@ impl BillDocument {
         aligns.extend([Align::Right; 5]);
         aligns.push(Align::Left);
         let mut table = Table::new(aligns);
+        // What is stamped can be left out before any other.
+        table.can_be_narrow([3]);
         table.row(self.heads().map(Cell::plain));
         let whole = self.whole();
         for line in self.lines.iter().take(SHOWN) {

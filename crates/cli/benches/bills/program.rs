@@ -30,9 +30,10 @@ impl Bench {
         self.folder.path().join(name).display().to_string()
     }
 
-    /// `tollway` with a store of its own, which the first bill gives a price list.
+    /// `tollway` with a store and a price list of its own.
     pub fn tollway(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.tollway);
+        command.env("TOLLWAY_PRICES", self.file("prices"));
         command.current_dir(self.folder.path()).arg("--store").arg(self.file("bills.db")).args(arguments);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         command

@@ -9,16 +9,15 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
-use tollway_core::{Case, OneOrMany, Preset, TollKey, TollSource};
+use tollway_core::{Case, OneOrMany, Preset, TollKey};
 use tollway_host::meters::Verdict;
 use tollway_host::steadiness;
 use tollway_lab::point::{Point, Selection, named};
 use tollway_lab::{Ended, Lab, Request};
 use tollway_program_tool::own_tolls;
-use tollway_program_tool::price_file::{Turn, believed_by_root, writable_folders};
+use tollway_program_tool::price_file::{NotUsed, Turn, believed_by_root, writable_folders};
 use tollway_program_tool::price_list::{Entry, PriceList, Source, text_with};
-use tollway_program_tool::prices::{shared_descriptors, user_side};
-use tollway_store::{PointState, RunId, RunSpec, RunState, Store, StoreError, Tolls};
+use tollway_store::{PointState, RunId, RunSpec, RunState, Store, StoreError};
 
 use crate::args::Arguments;
 use crate::progress_bar::Told;
@@ -42,6 +41,8 @@ pub struct Pricing<'a> {
     lab: &'a Lab<'a>,
     /// What is known.
     pub list: PriceList,
+    /// Lists that are not used, until it is said why.
+    not_used: Vec<NotUsed>,
     /// Whether what is measured is kept for later bills.
     keeps: bool,
     /// Whether the store was asked, too.
@@ -60,14 +61,14 @@ struct Measured {
 }
 
 impl<'a> Pricing<'a> {
-    /// By this machine's lists. Of one that cannot be used it is said why.
+    /// By this machine's lists.
     pub fn of_this_machine(arguments: &'a Arguments, lab: &'a Lab<'a>, keeps: bool) -> Pricing<'a> {
         let (list, not_used) = PriceList::of_machine(&lab.machine);
-        not_used.iter().for_each(|why| output::tell(&format!("price list {why}")));
         Pricing {
             arguments,
             lab,
             list,
+            not_used,
             keeps,
             has_asked_store: false,
             is_quiet: OnceCell::new(),
@@ -88,6 +89,9 @@ impl<'a> Pricing<'a> {
         }
         if wanted.is_empty() || self.left < LEAST {
             return Ok(());
+        }
+        for why in self.not_used.drain(..) {
+            output::tell(&format!("price list {why}"));
         }
         let turn = if self.keeps { turn() } else { Err(String::new()) };
         if turn.is_ok() {
@@ -119,8 +123,8 @@ impl<'a> Pricing<'a> {
 
     /// Which of these can be measured here and are not known, or not as well as they could be.
     fn wanted(&self, keys: &[TollKey], points: &BTreeMap<TollKey, Point>) -> Vec<TollKey> {
-        let now = Timestamp::now();
-        let can_be = |key: &&TollKey| points.contains_key(*key) || own().contains(*key);
+        let (now, own) = (Timestamp::now(), own_tolls::keys());
+        let can_be = |key: &&TollKey| points.contains_key(*key) || own.contains(*key);
         let keys: Vec<TollKey> = keys.iter().filter(can_be).cloned().collect();
         let missing = |key: &&TollKey| !self.list.settles(key, now);
         let mut wanted: Vec<TollKey> = keys.iter().filter(missing).cloned().collect();
@@ -187,13 +191,7 @@ impl<'a> Pricing<'a> {
     fn measure(&mut self, wanted: &[TollKey], points: &BTreeMap<TollKey, Point>) -> Result<Measured> {
         let begun = Instant::now();
         let mut store = Store::in_memory()?;
-        let mut failed = Vec::new();
-        if own().iter().any(|key| wanted.contains(key))
-            && let Err(error) = own_tolls::measure(&mut store, &self.list, |title| run_of(self.lab, title, 1))
-        {
-            output::tell(&format!("a price could not be measured: {error:#}"));
-            failed.extend(own().into_iter().filter(|key| self.list.toll(key).is_none()));
-        }
+        own_tolls::measure(&mut store, wanted, |title| run_of(self.lab, title, 1))?;
         let mut chosen: Vec<&Point> = wanted.iter().filter_map(|key| points.get(key)).collect();
         let all = chosen.len();
         let mut left_out = 0;
@@ -218,9 +216,7 @@ impl<'a> Pricing<'a> {
             measured: Timestamp::now(),
             noisy: None,
         };
-        failed.retain(|key| !entries.iter().any(|entry| entry.key == *key));
-        let failed = failed.into_iter().map(|key| (key, "it could not be measured".to_string()));
-        entries.extend(failed.chain(failed_of(&store)?).map(reason));
+        entries.extend(failed_of(&store)?.into_iter().map(reason));
         Ok(Measured { entries, left_out })
     }
 
@@ -257,11 +253,6 @@ impl<'a> Pricing<'a> {
             points.truncate(fit.clamp(1, points.len() - 1));
         }
     }
-}
-
-/// Prices that no crossing of a path is.
-fn own() -> [TollKey; 2] {
-    [user_side(), shared_descriptors()]
 }
 
 fn number(count: usize, what: &str) -> String {
@@ -346,7 +337,7 @@ pub fn learn(lab: &Lab<'_>, store: &Store, run: RunId) -> Result<()> {
         return Ok(());
     }
     let mut own = Store::in_memory()?;
-    own_tolls::measure(&mut own, &Tolls::default(), |title| run_of(lab, title, 1))?;
+    own_tolls::measure(&mut own, &own_tolls::keys(), |title| run_of(lab, title, 1))?;
     entries.extend(entries_since(&own, &lab.machine, AGE)?);
     let kept = turn().and_then(|turn| kept_in(&turn, lab, &entries));
     output::tell(&match kept {

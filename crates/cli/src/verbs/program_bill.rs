@@ -55,13 +55,20 @@ fn billed(arguments: &Arguments, options: &Bill) -> Result<Ending> {
     let lab = laboratory::lab(&registry)?;
     let name = short_name(&program.command, program.pid);
     let interrupted = interrupt::flag()?;
+    let mut pricing = Pricing::of_this_machine(arguments, &lab, !options.no_store);
+    if program.live {
+        // There is no after: what most programs need is known before.
+        pricing.complete(&needed())?;
+        if interrupted.load(Ordering::Relaxed) {
+            return Ok(Ending::Interrupted);
+        }
+    }
     let mut kept = if options.no_store {
         KeptBill::nowhere()
     } else {
         let spec = run_of(&lab, format!("bill of {name}"), options.repeats.seed);
         KeptBill::begin(&arguments.store, &spec, &name)?
     };
-    let mut pricing = Pricing::of_this_machine(arguments, &lab, !options.no_store);
     let watched = watched(arguments, options, &mut kept, &mut pricing, interrupted);
     let state = match &watched {
         Ok(_) if interrupted.load(Ordering::Relaxed) => RunState::Interrupted,
@@ -197,10 +204,6 @@ fn watched(
         (false, true) => Output::Aside,
         (false, false) => Output::Its,
     };
-    if program.live {
-        // There is no after: what most programs need is known before.
-        pricing.complete(&needed())?;
-    }
     let (width, height) = (output::width(), output::height());
     let input = Input::now();
     let (mut last, mut failed) = (None, None);

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use tempfile::TempDir;
 use tollway_program_tool::own_tolls;
-use tollway_store::{RunSpec, Store, Tolls};
+use tollway_store::{RunSpec, Store};
 
 use super::{Bench, SHORT};
 
@@ -22,7 +22,7 @@ fn measured() -> &'static Path {
         let mut store = Store::open(first.file("tollway.db")).unwrap();
         let spec = store.runs().unwrap().first().and_then(|run| store.run(run.id).ok()).unwrap().spec;
         let of = |title| RunSpec { title, ..spec.clone() };
-        own_tolls::measure(&mut store, &Tolls::default(), of).unwrap();
+        own_tolls::measure(&mut store, &own_tolls::keys(), of).unwrap();
         drop(store);
         fs::copy(first.file("tollway.db"), folder.path().join("tollway.db")).unwrap();
         fs::create_dir(folder.path().join("prices")).unwrap();

@@ -100,7 +100,7 @@ fn what_is_no_store_is_named() {
     fs::write(&file, "name,ticks\npipe,1200\n".repeat(100)).unwrap();
     assert!(matches!(Store::open(&file), Err(StoreError::NotADatabase { .. })));
     fs::write(&file, "").unwrap();
-    assert!(matches!(Store::open_read_only(&file), Err(StoreError::NotADatabase { .. })));
+    assert!(matches!(Store::open_read_only(&file), Err(StoreError::Empty { .. })));
     Store::open(&file).unwrap();
     foreign(&file, "DROP TABLE prediction");
     assert!(

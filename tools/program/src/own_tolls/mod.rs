@@ -8,8 +8,8 @@ mod user_side;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tollway_core::{Boundary, Params, Recorder, Result, Tally, TollKey, TollSource};
-use tollway_store::{NewTrial, PointSpec, PointState, RunSpec, RunState, Store};
+use tollway_core::{Boundary, Params, Recorder, Result, Tally, TollKey};
+use tollway_store::{NewTrial, PointSpec, PointState, Result as StoreResult, RunSpec, RunState, Store};
 
 use crate::kept::PATH;
 
@@ -28,29 +28,30 @@ struct Own {
 /// Calls, and what they took.
 type Sample = fn() -> Result<(u32, Duration)>;
 
-/// Measures those that these tolls have not, in a second or two; says whether any was. `spec` makes a run's description of its title.
-///
-/// # Errors
-/// The store's; what is measured cannot be.
-pub fn measure(
-    store: &mut Store,
-    known: &dyn TollSource,
-    spec: impl Fn(String) -> RunSpec,
-) -> anyhow::Result<bool> {
-    let mut is_any = false;
+fn all() -> Vec<Own> {
     let timers = [timer::own(), timer::own_of_ticks()];
-    let own =
-        [user_side::own(), shared_descriptors::own()].into_iter().chain(timers).chain(pipe_stream::own());
-    for own in own {
-        if known.toll(&own.toll).is_none() {
-            measure_one(store, &own, &spec(format!("price list: {}", own.title)))?;
-            is_any = true;
-        }
-    }
-    Ok(is_any)
+    let own = [user_side::own(), shared_descriptors::own()].into_iter().chain(timers);
+    own.chain(pipe_stream::own()).collect()
 }
 
-fn measure_one(store: &mut Store, own: &Own, spec: &RunSpec) -> anyhow::Result<()> {
+/// What can be measured so.
+pub fn keys() -> Vec<TollKey> {
+    all().into_iter().map(|own| own.toll).collect()
+}
+
+/// Measures those of these tolls that are of this kind, in a second or two; the point of one that cannot be is failed. `spec` makes a run's description of its
+/// title.
+///
+/// # Errors
+/// The store's.
+pub fn measure(store: &mut Store, wanted: &[TollKey], spec: impl Fn(String) -> RunSpec) -> StoreResult<()> {
+    for own in all().iter().filter(|own| wanted.contains(&own.toll)) {
+        measure_one(store, own, &spec(format!("price list: {}", own.title)))?;
+    }
+    Ok(())
+}
+
+fn measure_one(store: &mut Store, own: &Own, spec: &RunSpec) -> StoreResult<()> {
     let run = store.begin_run(spec)?;
     let point = PointSpec {
         side: None,
@@ -69,7 +70,13 @@ fn measure_one(store: &mut Store, own: &Own, spec: &RunSpec) -> anyhow::Result<(
     };
     let [point] = store.add_points(run, &[point])?[..] else { return Ok(()) };
     for block in 0..BLOCKS {
-        let (calls, took) = (own.sample)()?;
+        let (calls, took) = match (own.sample)() {
+            Ok(sample) => sample,
+            Err(error) => {
+                store.set_point_state(point, &PointState::Failed(error.to_string()))?;
+                return store.end_run(run, RunState::Complete, Timestamp::now());
+            }
+        };
         let mut recorder = Recorder::new();
         recorder.set_batch(calls);
         recorder.sample((took.as_secs_f64() * spec.hz) as u64);
@@ -87,7 +94,7 @@ fn measure_one(store: &mut Store, own: &Own, spec: &RunSpec) -> anyhow::Result<(
         store.record_trial(point, &trial)?;
     }
     store.set_point_state(point, &PointState::Done)?;
-    Ok(store.end_run(run, RunState::Complete, Timestamp::now())?)
+    store.end_run(run, RunState::Complete, Timestamp::now())
 }
 
 /// What the kernel's account has of this thread.
