@@ -181,6 +181,15 @@ impl Prices<'_> {
             Route::SizedOfFile(kind, of_new) => {
                 new(self.sized(kind, result, period), self.sized(of_new, result, period)).or_else(empty)
             }
+            Route::SizedBehindEnd(kind, of_old) => {
+                let (new, old) = (self.sized(kind, result, period), self.sized(of_old, result, period));
+                let mostly = Part { at: 0.0, unsure: 1.0 };
+                match (new, old) {
+                    (Some(new), Some(old)) => Some(mostly.between(new, &old)),
+                    (new, old) => new.or(old),
+                }
+                .or_else(empty)
+            }
             Route::Single(kind) => self.single(kind, period).or_else(empty),
             Route::OfFile(kind, of_new) => {
                 let opened = new(self.single(kind, period), self.single(of_new, period));
