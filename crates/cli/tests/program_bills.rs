@@ -221,7 +221,7 @@ const CHANGED: [(&str, &str, &str, &str); 3] = [
     ("clock", "import time\nfor i in range(50000): time.process_time()", "clock_gettime", "CLOCK=monotonic"),
 ];
 
-/// Changes speak of programs that have what they are for, are silent of one that only sleeps, and of one that only computes; and where one is made
+/// Changes speak of programs that have what they are for, are silent of a program that only sleeps, and of a program that only computes; and where one is made
 /// there is less of what it is to save.
 #[test]
 fn changes_speak_where_they_apply_and_save_what_they_say() {

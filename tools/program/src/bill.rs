@@ -357,7 +357,7 @@ impl Lines {
         self.woke(calls, Of::WakeBusy, many(calls.woke_busy), busy);
     }
 
-    /// So many wake-ups in these calls.
+    /// Counts wake-ups in these calls.
     fn woke(&mut self, calls: &Calls, of: Of, count: f64, each: Option<Price>) {
         let ns = each.as_ref().map_or(0.0, |each| each.ns * count);
         if ns > 0.0 {

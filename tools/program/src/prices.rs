@@ -260,7 +260,7 @@ impl Prices<'_> {
         self.or_missing(Some(price), "stat-missing", asked)
     }
 
-    /// A write of so many bytes into a pipe whose other end reads all the while, for both ends: of streams of which a share has its ends on two cores. `None`
+    /// A write of this size into a pipe whose other end reads all the while, for both ends: of streams of which a share has its ends on two cores. `None`
     /// below the smallest size at which it was measured.
     pub fn stream(&self, bytes: f64, across: f64) -> Option<Price> {
         let of = |placement| {
@@ -295,7 +295,7 @@ impl Prices<'_> {
         Some(Self::warmed(at(single(kind))?, at(single(kind).warmth(Warmth::Cold)), period))
     }
 
-    /// An epoll or a poll that names so many descriptors: none, one and eight have tolls.
+    /// An epoll or a poll by how many descriptors it names: none, one and eight have tolls.
     fn ready(&self, kinds: [&str; 3], count: f64, period: Option<f64>) -> Option<Price> {
         let at = |warmth: Option<Warmth>| {
             let priced =
@@ -480,7 +480,7 @@ pub fn user_side() -> TollKey {
     single("user-side")
 }
 
-/// A write of so many bytes into a pipe through which a stream goes, for both ends.
+/// A write of this size into a pipe through which a stream goes, for both ends.
 pub fn pipe_stream(size: u64, placement: Placement) -> TollKey {
     single("pipe-stream").size(size).placement(placement)
 }

@@ -89,7 +89,7 @@ impl Rhythm {
         }
     }
 
-    /// The share of so many page faults that are on pages of files, as a program's start has them.
+    /// The share of these page faults that are on pages of files, as a program's start has them.
     pub(crate) fn faults_of_files(&self, faults: f64) -> f64 {
         if faults > 0.0 { (self.executed * FAULTS_OF_START / faults).min(MOST_OF_FILES) } else { 0.0 }
     }
@@ -105,7 +105,7 @@ impl Rhythm {
     }
 
     /// The share of such calls that are on files that are new, where calls on new files are dearer. It cannot be seen. A thread that removes files makes as many
-    /// in the long run, if it writes any: as many calls that open, write or make durable are taken to be each on one that is new, at most all.
+    /// in the long run, if it writes any: as many calls that open, write or make durable are each taken to be on a new one, at most all.
     pub(crate) fn new_files(&self, calls: &Calls) -> f64 {
         if !self.writes_files {
             return 0.0;
