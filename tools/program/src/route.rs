@@ -67,7 +67,7 @@ pub(crate) fn route_of(call: &str, file: FileKind, gives: bool) -> Route {
         "openat" | "openat2" if file == FileKind::Folder => Route::OfFile("open-in-folder", "create"),
         "open" | "openat" | "openat2" => Route::OfFile("open", "create"),
         "creat" => Route::Single("create"),
-        "unlink" | "unlinkat" => Route::Single("unlink"),
+        "unlink" | "unlinkat" => Route::OrMissing("unlink", "stat-missing"),
         "close" if file == FileKind::Tcp => Route::Single("close-tcp"),
         "close" => Route::Single("close"),
         // A descriptor of what is no folder, and no name: it is itself what is asked about (AT_EMPTY_PATH), as glibc makes fstat of it.
