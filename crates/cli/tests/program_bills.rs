@@ -206,6 +206,96 @@ fn runs_are_compared_and_changes_tried() {
     }
 }
 
+/// The dearest call is the first line by what it was measured to take, though its toll is only that of an empty call; and the two stand apart.
+#[test]
+fn a_call_that_no_toll_is_like_stands_where_it_was_measured_to_be() {
+    if !kernel_tells() {
+        return;
+    }
+    let bench = bench();
+    let dd = ["dd", "if=/dev/urandom", "of=/dev/null", "bs=64k", "count=4000", "status=none"];
+    let bill = bill(&bench, &[&["--exact", "--"], &dd[..]].concat(), 0);
+    let first = &bill["lines"][0];
+    assert_eq!(first["what"], "read · device", "{first}");
+    let (measured, toll) = (number(&first["measured"]), number(&first["sum"]["ns"]));
+    assert!(measured > 10.0 * toll, "{first}");
+    let attributed = &bill["attributed"];
+    assert!(number(&attributed["measured"]) >= measured, "{attributed}");
+    let all = number(&attributed["measured"]) + number(&attributed["by_tolls"]);
+    assert!((number(&attributed["ns"]) / all - 1.0).abs() < 1e-9, "{attributed}");
+    assert!(number(&bill["explained"]["ns"]) < measured, "it is no part of what tolls explain");
+}
+
+/// A program that has what a change is for, in Python, and what is counted less of with the change that `how` says.
+const CHANGED: [(&str, &str, &str, &str); 3] = [
+    (
+        "reuse-memory",
+        "for i in range(600): b = bytes(33 << 20)",
+        "munmap",
+        "GLIBC_TUNABLES=glibc.malloc.trim_threshold=1073741824:glibc.malloc.mmap_threshold=1073741824:glibc.malloc.top_pad=67108864",
+    ),
+    (
+        "one-core",
+        "import os\na,b=os.pipe()\nc,d=os.pipe()\nchild=os.fork()\nos.sched_setaffinity(0, os.sched_getaffinity(0) if os.environ.get('ONE') else [sorted(os.sched_getaffinity(0))[-1 if child else 0]])\nif child==0:\n    for i in range(4000): os.write(d,os.read(a,1))\n    os._exit(0)\nfor i in range(4000): os.write(b,b'x'); os.read(c,1)\nos.wait()\n",
+        "sleep, woken from another core",
+        "ONE=1",
+    ),
+    ("clock", "import time\nfor i in range(50000): time.process_time()", "clock_gettime", "CLOCK=monotonic"),
+];
+
+/// Changes speak of programs that have what they are for, are silent of a program that only sleeps, and of a program that only computes; and where one is made
+/// there is less of what it is to save.
+#[test]
+fn changes_speak_where_they_apply_and_save_what_they_say() {
+    if !kernel_tells() {
+        return;
+    }
+    if Command::new("python3").arg("--version").output().is_err() {
+        return skip("programs in Python", "python3", "install python3");
+    }
+    let bench = bench();
+    let names = |bill: &Value| -> Vec<String> {
+        let all = bill["what_if"].as_array().unwrap().iter();
+        all.map(|one| one["name"].as_str().unwrap().to_string()).collect()
+    };
+    let often = |bill: &Value, what: &str| -> f64 {
+        let lines = bill["lines"].as_array().unwrap().iter();
+        lines.filter(|line| line["what"] == what).map(|line| number(&line["count"])).sum()
+    };
+    let silent = ["one-core", "reuse-memory", "pipelining", "fewer-syncs", "fewer-processes"];
+    for idle in ["import time\ntime.sleep(0.3)", "for i in range(2000000): pass"] {
+        let bill = bill(&bench, &["--exact", "--", "python3", "-S", "-c", idle], 0);
+        let spoke: Vec<String> =
+            names(&bill).into_iter().filter(|name| silent.contains(&name.as_str())).collect();
+        assert!(spoke.is_empty(), "{idle}: {spoke:?}");
+    }
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    for (name, script, less, setting) in CHANGED {
+        if name == "one-core" && processors < 2 {
+            skip("two processors", "processors", "use two");
+            continue;
+        }
+        let before = bill(&bench, &["--exact", "--", "python3", "-c", script], 0);
+        assert!(names(&before).iter().any(|one| one == name), "{name}: {:?}", names(&before));
+        if name == "clock" {
+            continue;
+        }
+        let (variable, value) = setting.split_once('=').unwrap();
+        let mut changed = bench.tollway(&["bill", "--json", "--exact", "--"]);
+        let words: &[&str] = match name {
+            "one-core" => &["taskset", "-c", "0", "python3", "-c", script],
+            _ => &["python3", "-c", script],
+        };
+        let (out, _) = told(&changed.args(words).env(variable, value).output().unwrap(), 0);
+        let after: Value = serde_json::from_str(&out).unwrap();
+        let (had, has) = (often(&before, less), often(&after, less));
+        assert!(had >= 500.0 && has < 0.2 * had, "{name}: {had} of {less} before, and {has} after");
+        let saves = before["what_if"].as_array().unwrap().iter().find(|one| one["name"] == name).unwrap();
+        assert!(number(&saves["saves"]["hi"]) > 0.0, "{saves}");
+        assert!(!names(&after).iter().any(|one| one == name), "{name} speaks still: {:?}", names(&after));
+    }
+}
+
 /// What a program does to begin is counted exactly, and what it goes on with is scaled, however short it is.
 #[test]
 fn a_short_program() {

@@ -8,6 +8,7 @@ mod kernel;
 use std::fs::File;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
+use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -129,15 +130,28 @@ fn from_proc() {
     let Some((_folder, program)) = built("rings") else { return };
     for (what, name) in PROGRAMS {
         let watched = |command: &mut Command| {
-            let proc = Proc::start(command).unwrap();
+            let proc = Arc::new(Proc::start(command).unwrap());
+            let waits = std::thread::spawn({
+                let proc = proc.clone();
+                move || proc.wait().unwrap()
+            });
             sleep(Duration::from_millis(200));
             proc.counts().unwrap();
-            let status = proc.wait().unwrap();
-            Some((proc.counts().unwrap(), status))
+            while !waits.is_finished() {
+                proc.look_at_workers();
+                sleep(Duration::from_millis(1));
+            }
+            Some((proc.counts().unwrap(), waits.join().unwrap()))
         };
         let Some(done) = done(&program, what, watched) else { return };
         are_known(&done, name);
-        // What came after the look is in the sum of the process, in ticks.
+        // What came after the look is in the sum of the process, in ticks; nearly nothing of what the kernel's threads did.
+        assert!(
+            is_near(done.of_workers(), done.others, 4.0 * TICK),
+            "{what}: {} of {}",
+            done.of_workers(),
+            done.others
+        );
         assert!(is_near(done.of_all(), done.all, 2.0 * TICK), "{what}: {} of {}", done.of_all(), done.all);
     }
 }

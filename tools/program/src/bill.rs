@@ -223,6 +223,11 @@ pub(crate) fn price_of(calls: &Calls, rhythm: &Rhythm, prices: &Prices<'_>) -> O
     price.map(|price| Price { at_least: price.at_least || numbers::table(calls.number).is_some(), ..price })
 }
 
+/// Whether a call waits for a disk, as its toll does: that has the sleeps in it.
+fn waits_for_a_disk(call: &str) -> bool {
+    matches!(call, "fsync" | "fdatasync")
+}
+
 #[derive(Default)]
 struct Lines(BTreeMap<Of, Line>);
 
@@ -269,10 +274,14 @@ impl Lines {
         let here = if here + across > 0.0 { here / (here + across) } else { 0.0 };
         // All sleeps are known; on which files they were, of those that were counted.
         let mut slept: BTreeMap<FileKind, f64> = BTreeMap::new();
+        let mut all = 0.0;
         for calls in &thread.calls {
-            *slept.entry(calls.file.kind).or_default() += many(calls.slept);
+            all += many(calls.slept);
+            // What waits for a disk has its sleeps in its toll.
+            if !waits_for_a_disk(name_of(calls)) {
+                *slept.entry(calls.file.kind).or_default() += many(calls.slept);
+            }
         }
-        let all: f64 = slept.values().sum();
         if all <= 0.0 {
             slept = BTreeMap::from([(FileKind::None, 1.0)]);
         }
@@ -314,7 +323,8 @@ impl Lines {
     /// Notes what sleeps on such files come to with the calls in which they were, of `all` that were seen in calls on them.
     fn slept(&mut self, calls: &[Calls], (file, all): (FileKind, f64), sleeps: f64, each: Option<&Price>) {
         let Some(each) = each else { return };
-        for calls in calls.iter().filter(|calls| calls.file.kind == file) {
+        let same = |calls: &&Calls| calls.file.kind == file && !waits_for_a_disk(name_of(calls));
+        for calls in calls.iter().filter(same) {
             let share = calls.slept.unwrap_or(0) as f64 / all.max(1.0);
             if share > 0.0 {
                 self.line(Of::Call(name_of(calls).into(), file)).waits_by_tolls += each.ns * sleeps * share;
@@ -380,7 +390,7 @@ impl Lines {
         self.woke(calls, Of::WakeBusy, many(calls.woke_busy), busy);
     }
 
-    /// So many wake-ups in these calls.
+    /// Counts wake-ups in these calls.
     fn woke(&mut self, calls: &Calls, of: Of, count: f64, each: Option<Price>) {
         let ns = each.as_ref().map_or(0.0, |each| each.ns * count);
         if ns > 0.0 {

@@ -49,6 +49,7 @@ pub(crate) fn files(observed: &Observed, prices: &Prices<'_>) -> Vec<Payer> {
     let (mut named, mut others) = (Vec::new(), BTreeMap::<FileKind, (u64, f64)>::new());
     for (file, ns) in by_file.into_iter().filter(|(_, ns)| *ns > 0.0) {
         match observed.names.of(&file) {
+            Some(name) if name == word(file.kind) => named.push(Payer { name: name.into(), ns }),
             Some(name) => named.push(Payer { name: format!("{} {name}", word(file.kind)), ns }),
             None => {
                 let (many, sum) = others.entry(file.kind).or_default();
@@ -107,5 +108,94 @@ pub(crate) fn word(kind: FileKind) -> &'static str {
         FileKind::Character => "device",
         FileKind::Block => "disk",
         FileKind::Anonymous => "eventfd or the like",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tollway_core::{Toll, TollKey, TollSource};
+    use tollway_watch::{Calls, Counts, Thread};
+
+    use super::*;
+    use crate::names::Names;
+
+    /// All there is costs 100 ns, and nothing of it in user mode.
+    struct Tolls;
+
+    impl TollSource for Tolls {
+        fn toll(&self, key: &TollKey) -> Option<Toll> {
+            let (key, ns) = (key.clone(), 100.0);
+            let is_less = matches!(key.kind.as_deref(), Some("user-side" | "shared-descriptors"));
+            (!is_less).then_some(Toll {
+                key,
+                median: ns,
+                lo: ns,
+                hi: ns,
+                work: ns,
+                work_lo: ns,
+                work_hi: ns,
+                hz: 1e9,
+                run: 1,
+            })
+        }
+    }
+
+    fn of(files: &[(FileKind, u64, u64)], known: &[(u64, &str)]) -> Vec<String> {
+        let file = |kind: FileKind, inode: u64| File { kind, inode, device: 0 };
+        let call = |(kind, inode, count): &(FileKind, u64, u64)| Calls {
+            number: 3,
+            count: *count,
+            file: file(*kind, *inode),
+            ..Calls::default()
+        };
+        let calls = files.iter().map(call).collect();
+        let mut names = Names::default();
+        names.learn(
+            known.iter().map(|(inode, name)| (file(FileKind::Regular, *inode), name.to_string())).collect(),
+        );
+        let thread = Thread { calls, ran: Some(Duration::from_secs(1)), ..Thread::default() };
+        let observed = Observed {
+            title: "made up".into(),
+            counts: Counts { threads: vec![thread], ..Counts::default() },
+            by: "nobody",
+            unseen: Vec::new(),
+            disturbs: false,
+            cost: None,
+            steal: None,
+            there_and_back: None,
+            ended: None,
+            names,
+        };
+        super::files(&observed, &Prices(&Tolls)).into_iter().map(|payer| payer.name).collect()
+    }
+
+    #[test]
+    fn files_without_names_stand_together() {
+        let files = [
+            (FileKind::Regular, 1, 50),
+            (FileKind::Regular, 2, 40),
+            (FileKind::Regular, 3, 40),
+            (FileKind::Pipe, 4, 30),
+            (FileKind::Pipe, 5, 30),
+            (FileKind::Folder, 6, 20),
+            (FileKind::Null, 7, 10),
+        ];
+        let expected = [
+            "files whose names are not known",
+            "pipe, 2 of them without a name",
+            "file /dear",
+            "a folder whose name is not known",
+            "/dev/null",
+        ];
+        assert_eq!(of(&files, &[(1, "/dear"), (7, "/dev/null")]), expected);
+    }
+
+    /// Five lines of unknown files once stood where the dearest are named.
+    #[test]
+    fn where_no_name_is_known_there_is_no_list_of_files() {
+        assert!(of(&[(FileKind::Regular, 1, 50), (FileKind::Folder, 2, 50)], &[]).is_empty());
+        assert_eq!(of(&[(FileKind::Tcp, 1, 50)], &[]), ["TCP without a name"]);
     }
 }

@@ -181,6 +181,15 @@ impl Prices<'_> {
             Route::SizedOfFile(kind, of_new) => {
                 new(self.sized(kind, result, period), self.sized(of_new, result, period)).or_else(empty)
             }
+            Route::SizedBehindEnd(kind, of_old) => {
+                let (new, old) = (self.sized(kind, result, period), self.sized(of_old, result, period));
+                let mostly = Part { at: 0.0, unsure: 1.0 };
+                match (new, old) {
+                    (Some(new), Some(old)) => Some(mostly.between(new, &old)),
+                    (new, old) => new.or(old),
+                }
+                .or_else(empty)
+            }
             Route::Single(kind) => self.single(kind, period).or_else(empty),
             Route::OfFile(kind, of_new) => {
                 let opened = new(self.single(kind, period), self.single(of_new, period));
@@ -251,7 +260,7 @@ impl Prices<'_> {
         self.or_missing(Some(price), "stat-missing", asked)
     }
 
-    /// A write of so many bytes into a pipe whose other end reads all the while, for both ends: of streams of which a share has its ends on two cores. `None`
+    /// A write of this size into a pipe whose other end reads all the while, for both ends: of streams of which a share has its ends on two cores. `None`
     /// below the smallest size at which it was measured.
     pub fn stream(&self, bytes: f64, across: f64) -> Option<Price> {
         let of = |placement| {
@@ -286,7 +295,7 @@ impl Prices<'_> {
         Some(Self::warmed(at(single(kind))?, at(single(kind).warmth(Warmth::Cold)), period))
     }
 
-    /// An epoll or a poll that names so many descriptors: none, one and eight have tolls.
+    /// An epoll or a poll by how many descriptors it names: none, one and eight have tolls.
     fn ready(&self, kinds: [&str; 3], count: f64, period: Option<f64>) -> Option<Price> {
         let at = |warmth: Option<Warmth>| {
             let priced =
@@ -487,7 +496,7 @@ pub fn timer_interrupt() -> TollKey {
     TollKey::of(Crossing::Interruption).kind("timer")
 }
 
-/// A write of so many bytes into a pipe through which a stream goes, for both ends.
+/// A write of this size into a pipe through which a stream goes, for both ends.
 pub fn pipe_stream(size: u64, placement: Placement) -> TollKey {
     single("pipe-stream").size(size).placement(placement)
 }

@@ -27,6 +27,8 @@ pub(crate) struct Rhythm {
     counts: BTreeMap<(u32, FileKind), f64>,
     /// Files that it removed.
     removed: f64,
+    /// Whether it writes to files, or makes them durable.
+    writes_files: bool,
     /// Whether its process has other threads.
     pub has_others: bool,
     /// Whether it, or its whole process, has ended.
@@ -55,6 +57,11 @@ impl Rhythm {
         let ticks = thread.user.zip(thread.system).map(|(user, system)| user + system);
         let ran = thread.ran.or(ticks).map(|ran| ran.as_secs_f64() * 1e9).filter(|ran| *ran > 0.0);
         let same = all.iter().filter(|other| other.process == thread.process);
+        let writes_files = thread.calls.iter().any(|calls| match numbers::name(calls.number) {
+            Some("write" | "writev" | "pwrite64" | "pwritev") => calls.file.kind == FileKind::Regular,
+            Some("fsync" | "fdatasync") => true,
+            _ => false,
+        });
         let has_others = thread.number == 0 || same.count() > 1;
         let done = |calls: &Calls| calls.count.saturating_sub(calls.failed.unwrap_or(0)) as f64;
         let made = |thread: &Thread, names: &[&str]| -> f64 {
@@ -73,6 +80,7 @@ impl Rhythm {
             ran,
             counts,
             removed,
+            writes_files,
             has_others,
             has_ended: made(thread, &["exit_group"]) > 0.0,
             executed: made(thread, &["execve", "execveat"]),
@@ -82,7 +90,7 @@ impl Rhythm {
         }
     }
 
-    /// The share of so many page faults that are on pages of files, as a program's start has them.
+    /// The share of these page faults that are on pages of files, as a program's start has them.
     pub(crate) fn faults_of_files(&self, faults: f64) -> f64 {
         if faults > 0.0 { (self.executed * FAULTS_OF_START / faults).min(MOST_OF_FILES) } else { 0.0 }
     }
@@ -98,9 +106,19 @@ impl Rhythm {
     }
 
     /// The share of such calls that are on files that are new, where calls on new files are dearer. It cannot be seen. A thread that removes files makes as many
-    /// in the long run: as many calls that open, write or make durable are taken to be each on one that is new, at most all.
+    /// in the long run, if it writes any: as many calls that open, write or make durable are each taken to be on a new one, at most all.
     pub(crate) fn new_files(&self, calls: &Calls) -> f64 {
-        let alike = self.alike(calls);
+        if !self.writes_files {
+            return 0.0;
+        }
+        let is_open = |number: u32| numbers::name(number).is_some_and(|name| name.starts_with("open"));
+        // An open begins to look in a folder or elsewhere: it is the same call.
+        let alike = match is_open(calls.number) {
+            true => {
+                self.counts.iter().filter(|((number, _), _)| is_open(*number)).map(|(_, count)| count).sum()
+            }
+            false => self.alike(calls),
+        };
         if alike > 0.0 { (self.removed / alike).min(1.0) } else { 0.0 }
     }
 }
@@ -165,5 +183,9 @@ mod tests {
         let all = vec![calls("openat", 40), calls("unlink", 10), calls("fdatasync", 5)];
         let rhythm = Rhythm::of(&Thread { calls: all.clone(), ..Thread::default() }, &[]);
         assert_eq!([0, 2].map(|at| rhythm.new_files(&all[at])), [0.25, 1.0]);
+        // `rm -r` makes none.
+        let removes = vec![calls("openat", 40), calls("unlinkat", 300)];
+        let rhythm = Rhythm::of(&Thread { calls: removes.clone(), ..Thread::default() }, &[]);
+        assert_eq!(rhythm.new_files(&removes[0]), 0.0);
     }
 }

@@ -10,6 +10,8 @@ pub(crate) enum Route {
     Sized(&'static str),
     /// The same of a file: of what is there already, and of what is new.
     SizedOfFile(&'static str, &'static str),
+    /// The same of what is mostly written behind a file's end, but may be written over what is there.
+    SizedBehindEnd(&'static str, &'static str),
     /// `system-call` of this kind.
     Single(&'static str),
     /// The same of a file: of one that is there already, and of one that is new.
@@ -46,6 +48,8 @@ pub(crate) fn route_of(call: &str, file: FileKind, gives: bool) -> Route {
             moves(Does::Read, file, gives)
         }
         "sendmsg" if file == FileKind::Unix => Route::Sized("sendmsg-unix"),
+        // What writes by the file's own position mostly goes on behind its end; what is there is written over by pwrite.
+        "write" | "writev" if file == FileKind::Regular => Route::SizedBehindEnd("write-new", "write-file"),
         "write" | "pwrite64" | "writev" | "pwritev" | "pwritev2" | "sendto" | "sendmsg" => {
             moves(Does::Write, file, gives)
         }
@@ -63,7 +67,7 @@ pub(crate) fn route_of(call: &str, file: FileKind, gives: bool) -> Route {
         "openat" | "openat2" if file == FileKind::Folder => Route::OfFile("open-in-folder", "create"),
         "open" | "openat" | "openat2" => Route::OfFile("open", "create"),
         "creat" => Route::Single("create"),
-        "unlink" | "unlinkat" => Route::Single("unlink"),
+        "unlink" | "unlinkat" => Route::OrMissing("unlink", "stat-missing"),
         "close" if file == FileKind::Tcp => Route::Single("close-tcp"),
         "close" => Route::Single("close"),
         // A descriptor of what is no folder, and no name: it is itself what is asked about (AT_EMPTY_PATH), as glibc makes fstat of it.

@@ -25,6 +25,8 @@ const ASKED: Duration = Duration::from_millis(5);
 /// virtual machine, a ping-pong by a pipe: ten looks a second made it 1.0 % slower [0.8, 1.2]).
 const FIRST_LOOK: Duration = Duration::from_millis(100);
 const LOOK: Duration = Duration::from_secs(1);
+/// From one look to the next at those threads that the kernel has in the program: they are few.
+const LOOK_AT_WORKERS: Duration = Duration::from_millis(20);
 /// The pause is at least so many times as long as the look: looks take a hundredth of a processor at the most.
 const LOOKS: u32 = 100;
 
@@ -210,6 +212,12 @@ impl Way {
         // A look meets threads before they end.
         match &mut self.counter {
             Counter::Kernel(watch, _) => return watch.tick(),
+            Counter::Proc(proc) if now < self.next_look => {
+                let pause = if proc.look_at_workers() { LOOK_AT_WORKERS } else { LOOK };
+                return Ok(pause
+                    .max(now.elapsed() * LOOKS)
+                    .min(self.next_look.saturating_duration_since(now)));
+            }
             _ if now < self.next_look => return Ok(self.next_look - now),
             Counter::Ptrace(traced, _) => traced.look(),
             Counter::Proc(proc) => drop(proc.counts()?),

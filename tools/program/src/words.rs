@@ -159,7 +159,7 @@ impl BillDocument {
             span(&kernel),
         ));
         if let Some((attributed, share)) = self.attributed.zip(self.attributed_share()) {
-            let why = (share > MORE_THAN_ALL).then(|| self.why_attributed_is_more()).unwrap_or_default();
+            let why = if share > MORE_THAN_ALL { self.why_attributed_is_more() } else { String::new() };
             rows.push(measured(
                 "of it put down to lines, calls as measured".into(),
                 attributed.ns,
@@ -167,7 +167,7 @@ impl BillDocument {
             ));
         }
         let share = self.explained_share().map_or(String::new(), |share| {
-            let why = (share > MORE_THAN_ALL).then(|| self.why_explained_is_more()).unwrap_or_default();
+            let why = if share > MORE_THAN_ALL { self.why_explained_is_more() } else { String::new() };
             format!("{} explained{why}", percent(share))
         });
         rows.push(match unexplained {

@@ -135,6 +135,10 @@ fn names_that_are_missing_or_near_have_tolls_of_their_own() {
     assert_eq!(of(asked("openat", FileKind::Folder)), 1_200.0);
     assert_eq!(of(Asked { failed: 0.75, ..path }), 1_250.0);
     assert_eq!(of(asked("statx", FileKind::Folder)), 400.0);
+    // git removes names that were never there.
+    let tolls = Tolls(vec![(call("unlink"), 90_000.0), (call("stat-missing"), 1_000.0)]);
+    let removed = Asked { failed: 1.0, ..asked("unlink", FileKind::None) };
+    assert_eq!(Prices(&tolls).asked(&removed).unwrap().ns.round(), 1_000.0);
 }
 
 #[test]

@@ -83,8 +83,16 @@ for number in range(300):
     rows.commit()
 END
 cat > $DIR/files.js <<'END'
-const fs = require("fs");
-for (let i = 0; i < 2000; i++) { fs.writeFileSync("node.txt", "text " + i); fs.readFileSync("node.txt"); fs.statSync("."); }
+const fs = require("fs"), path = require("path");
+let bytes = 0;
+function add(folder) {
+  for (const entry of fs.readdirSync(folder, { withFileTypes: true })) {
+    const name = path.join(folder, entry.name);
+    if (entry.isDirectory()) add(name);
+    else if (entry.isFile()) bytes += fs.readFileSync(name).length + fs.statSync(name).nlink;
+  }
+}
+add("/usr/include");
 END
 "#;
 

@@ -64,7 +64,7 @@ fn with(bench: &Bench, known: &[Known], beside: &str, most: f64) -> Vec<Line> {
         what: format!("intervals of all, {beside}"),
         found: format!("{hold} of {} hold the truth", all.len()),
         bar: format!("at least {:.0} %", 100.0 * HOLD),
-        holds: (!all.is_empty()).then(|| hold as f64 >= HOLD * all.len() as f64),
+        holds: (!all.is_empty()).then_some(hold as f64 >= HOLD * all.len() as f64),
     });
     lines
 }

@@ -101,6 +101,16 @@ impl Ledger {
         }
     }
 
+    /// Looks at those threads that the kernel has in processes, where a whole look has met one; says whether there are any.
+    pub(super) fn look_at_workers(&mut self) -> bool {
+        let mut is_any = false;
+        let living = self.processes.iter_mut().filter(|(_, process)| process.lives && process.has_workers());
+        for ((number, _), process) in living {
+            is_any |= process.look_at_workers(*number);
+        }
+        is_any
+    }
+
     pub(super) fn close(&mut self) {
         self.over.get_or_insert_with(|| self.began.elapsed());
     }
@@ -181,16 +191,37 @@ impl Process {
             let before = if are_new { Sums::default() } else { looked.sums };
             let key = (thread, looked.started);
             match self.threads.get_mut(&key) {
-                Some(seen) => {
-                    let (calls, bytes) = (seen.last.sums.calls, seen.last.sums.bytes);
-                    seen.last = looked;
-                    if !seen.last.knows_calls {
-                        (seen.last.sums.calls, seen.last.sums.bytes) = (calls, bytes);
-                    }
-                }
+                Some(seen) => seen.look(looked),
                 None => drop(self.threads.insert(key, Seen { before, last: looked })),
             }
         }
+    }
+
+    fn has_workers(&self) -> bool {
+        self.threads.values().any(|seen| seen.last.is_kernel_worker)
+    }
+
+    /// Looks at its threads that are the kernel's own, and at those that are new; says whether there are any of the former.
+    fn look_at_workers(&mut self, number: u32) -> bool {
+        let mut is_any = false;
+        for thread in threads(number) {
+            let mut known = self.threads.range_mut((thread, 0)..=(thread, u64::MAX)).peekable();
+            if known.peek().is_some() && known.all(|(_, seen)| !seen.last.is_kernel_worker) {
+                continue;
+            }
+            let Some(looked) = Looked::at(number, thread).filter(|looked| looked.is_kernel_worker) else {
+                continue;
+            };
+            is_any = true;
+            match self.threads.get_mut(&(thread, looked.started)) {
+                Some(seen) => seen.look(looked),
+                None => {
+                    let before = Sums::default();
+                    self.threads.insert((thread, looked.started), Seen { before, last: looked });
+                }
+            }
+        }
+        is_any
     }
 
     /// Nothing of it will change.
@@ -200,6 +231,14 @@ impl Process {
 }
 
 impl Seen {
+    fn look(&mut self, looked: Looked) {
+        let (calls, bytes) = (self.last.sums.calls, self.last.sums.bytes);
+        self.last = looked;
+        if !self.last.knows_calls {
+            (self.last.sums.calls, self.last.sums.bytes) = (calls, bytes);
+        }
+    }
+
     fn sums(&self) -> Sums {
         self.last.sums - self.before
     }

@@ -108,6 +108,12 @@ impl Proc {
         Ok(self.ledger().counts())
     }
 
+    /// Looks at those threads alone that the kernel has in the program for io_uring and vhost, as far as a whole look has met them; says whether there are
+    /// any. These may have most of its time, and end with it: what came after the last look is then known in sum alone.
+    pub fn look_at_workers(&self) -> bool {
+        self.ledger().look_at_workers()
+    }
+
     /// Whether all have ended: asks for a look.
     pub fn is_over(&self) -> bool {
         let mut ledger = self.ledger();

@@ -23,7 +23,7 @@ use tollway_host::scratch::{FOLDER, Folder, folder};
 
 use super::region::{PAGE, Region};
 
-/// The exit status of the program: not one that a crash leaves behind.
+/// The exit status of the program: no crash leaves this behind.
 const STATUS: i32 = 71;
 /// The same of a child that could not execute it.
 const NOT_EXECUTED: i32 = 72;

@@ -93,3 +93,27 @@ fn sample<const SIZE: usize, const ACROSS: bool>() -> Result<(u32, Duration)> {
     }
     Ok(((BYTES / SIZE) as u32, took))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_size_has_a_toll_for_each_placement_that_is_possible() {
+        let tolls: Vec<_> = own().into_iter().map(|own| own.toll).collect();
+        let placements = if processors().unwrap()[0] == processors().unwrap()[1] { 1 } else { 2 };
+        assert_eq!(tolls.len(), 3 * placements);
+        assert!(tolls.iter().enumerate().all(|(at, toll)| !tolls[..at].contains(toll)), "{tolls:?}");
+    }
+
+    #[test]
+    fn a_stream_comes_out_whole_and_takes_both_ends_time() {
+        for own in own() {
+            let (calls, took) = (own.sample)().unwrap();
+            let size = own.toll.size.unwrap() as usize;
+            assert_eq!(calls as usize, BYTES / size, "{}", own.toll);
+            // 8 MiB are copied twice: no machine does that in 100 µs.
+            assert!(took > Duration::from_micros(100), "{}: {took:?}", own.toll);
+        }
+    }
+}

@@ -7,10 +7,13 @@ use tollway_watch::FileKind;
 use super::{Change, calls, comes_to, difference, gatherable, is_read, is_stream, passed};
 use crate::bill::{Bill, Of};
 use crate::prices::{Price, Prices, user_side};
+use crate::route::moves_bytes;
 
 /// The size that reads and writes are gathered to, in bytes: copying is most of what such a call costs. A
 /// pipe has as much room (pipe(7)).
 pub const GATHERED: f64 = 65_536.0;
+/// By how much what stamps tell of calls may be off, as a share: three bills of one `dd | cat` differed by so much.
+const STAMPS: f64 = 0.15;
 /// Sizes from which on nothing is gathered any more.
 const LARGE: f64 = 16_384.0;
 
@@ -47,7 +50,9 @@ pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
         Some(stream) => {
             (before, after) = (before + stream.before, after + stream.after);
             // Of both ends, with all that they sleep and wake: nothing is left of these that is unexplained.
-            others.map_or(Price::default(), |others| with_unexplained(others, bill)).plus(&stream.saves)
+            others
+                .map_or(Price::default(), |others| with_unexplained(others, bill))
+                .plus(&difference(&stream.now, &stream.then))
         }
         None => with_unexplained(others?.plus(&waits_saved(bill)), bill),
     };
@@ -62,9 +67,12 @@ pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
 }
 
 /// A stream through pipes whose writes become larger.
+#[derive(Default)]
 struct Stream {
-    /// For both ends, with their sleeps and wake-ups, and what they do in user mode.
-    saves: Price,
+    /// What it takes both ends now, with their sleeps and wake-ups, and what they do in user mode.
+    now: Price,
+    /// What it will take them.
+    then: Price,
     before: f64,
     after: f64,
 }
@@ -77,7 +85,7 @@ fn streamed(bill: &Bill, prices: &Prices<'_>) -> Option<Stream> {
     }
     let slept = [Placement::Same, Placement::Across].map(|placement| passed(bill, &Of::Sleep(placement)));
     let across = slept[1] / (slept[0] + slept[1]).max(1.0);
-    let mut stream: Option<Stream> = None;
+    let mut stream = Stream::default();
     for (line, call, file) in gatherable(bill) {
         let done = line.count - line.failed;
         let size = line.bytes / done.max(1.0);
@@ -86,19 +94,29 @@ fn streamed(bill: &Bill, prices: &Prices<'_>) -> Option<Stream> {
         }
         let left = bill.evidence.left.get(&(call.to_string(), file)).copied().unwrap_or(1.0);
         let after = (left * done).max((line.bytes / GATHERED).ceil());
-        let now = prices.stream(size, across)?.times(done);
-        let then = prices.stream((line.bytes / after).min(GATHERED), across)?.times(after);
-        let saves = difference(&now, &then);
-        stream = Some(match stream {
-            Some(stream) => Stream {
-                saves: stream.saves.plus(&saves),
-                before: stream.before + done,
-                after: stream.after + after,
-            },
-            None => Stream { saves, before: done, after },
-        });
+        stream.now = stream.now.plus(&prices.stream(size, across)?.times(done));
+        let larger = (line.bytes / after).min(GATHERED);
+        stream.then = stream.then.plus(&prices.stream(larger, across)?.times(after));
+        (stream.before, stream.after) = (stream.before + done, stream.after + after);
     }
-    stream.filter(|stream| stream.before > stream.after)
+    // How often its ends sleep now is the scheduler's choice, and may be several times what the pipe's room brings: what is paid now is as it
+    // was measured, where it was.
+    if let Some(measured) = measured(bill, prices) {
+        stream.now = measured;
+    }
+    (stream.before > stream.after).then_some(stream)
+}
+
+/// What calls on pipes were measured to take, sleeps and wake-ups with them, and their part in user mode.
+fn measured(bill: &Bill, prices: &Prices<'_>) -> Option<Price> {
+    let (mut ns, mut count) = (0.0, 0.0);
+    for (line, ..) in calls(bill).filter(|(_, call, file)| *file == FileKind::Pipe && moves_bytes(call)) {
+        ns += line.measured?;
+        count += line.count;
+    }
+    let user = prices.of(&user_side()).unwrap_or_default().times(count);
+    (ns > 0.0)
+        .then(|| Price { ns, lo: (1.0 - STAMPS) * ns, hi: (1.0 + STAMPS) * ns, ..user.clone() }.plus(&user))
 }
 
 /// What the tolls do not explain may be of these calls as well as of others: small writes into a pipe take a page

@@ -16,7 +16,7 @@ use crate::engine::region::{PAGE, Region};
 /// Calls of a sample.
 const CALLS: u32 = 2;
 
-/// The exit status of a child: not one that a crash leaves behind.
+/// The exit status of a child: no crash leaves this behind.
 const STATUS: i32 = 71;
 
 /// Bytes of the stack of one that is begun and ends at once.
