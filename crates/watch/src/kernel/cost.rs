@@ -8,6 +8,7 @@ use std::process;
 use std::sync::mpsc;
 use std::time::Duration;
 
+use rustix::fs::{AtFlags, CWD, statat};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::getppid;
 use rustix::thread::{CpuSet, gettid, sched_getaffinity, sched_getcpu, sched_setaffinity};
@@ -33,6 +34,8 @@ const ROUND_TRIPS: u32 = 60;
 pub struct Cost {
     /// A system call that is on no file.
     pub call: Duration,
+    /// A system call that could be on a file and is on none: by a path, mostly.
+    pub call_by_path: Duration,
     /// A system call on a file.
     pub call_on_file: Duration,
     /// A switch to another thread, with the wake-up before it.
@@ -72,6 +75,7 @@ impl Cost {
         let of = |part: f64| program.mul_f64(part);
         Ok(Cost {
             call: of(part(|cost| cost.call)),
+            call_by_path: of(part(|cost| cost.call_by_path)),
             call_on_file: of(part(|cost| cost.call_on_file)),
             switch: of(part(|cost| cost.switch)),
             program,
@@ -91,9 +95,10 @@ struct Own {
 /// How long each takes: the medians of several goes.
 struct Medians {
     call: Duration,
+    call_by_path: Duration,
     call_on_file: Duration,
     round_trip: Duration,
-    /// What the program at the ends of calls took, of the first two.
+    /// What the program at the ends of calls took, of the first and of those on a file.
     program: Duration,
     program_on_file: Duration,
     /// How long the first was in the kernel by its stamps.
@@ -118,6 +123,7 @@ impl Own {
         let round_trip = with.round_trip.saturating_sub(without.round_trip);
         Ok(Cost {
             call: with.call.saturating_sub(without.call),
+            call_by_path: with.call_by_path.saturating_sub(without.call_by_path),
             call_on_file,
             switch: round_trip.saturating_sub(4 * call_on_file) / 2,
             program: with.program,
@@ -131,6 +137,10 @@ impl Own {
         let (call, program, stamped) = self.timed(kernel, || {
             black_box(getppid());
         })?;
+        // No path leads nowhere, which takes the least time.
+        let (call_by_path, ..) = self.timed(kernel, || {
+            let _ = black_box(statat(CWD, c"", AtFlags::empty()));
+        })?;
         let (call_on_file, program_on_file, _) = self.timed(kernel, || {
             let _ = black_box((&self.zeroes).read(&mut byte));
         })?;
@@ -143,7 +153,8 @@ impl Own {
             let both = ran() + self.partner.ran()?;
             round_trips.push((both - begun) / ROUND_TRIPS);
         }
-        Ok(Medians { call, call_on_file, round_trip: median(round_trips), program, program_on_file, stamped })
+        let round_trip = median(round_trips);
+        Ok(Medians { call, call_by_path, call_on_file, round_trip, program, program_on_file, stamped })
     }
 
     /// How long a call takes; where it is counted also how long the program at its end does, and how long the call was by its stamps.

@@ -123,7 +123,8 @@ pub(super) fn note(program: &mut Assembler, maps: &Maps, fields: &Fields) {
     program.jump_if(When::Above, R8, X32 as i32 - 1, of_64_bits);
     program.constant(Operation::Sub, R3, ARGUMENTS[0] - ARGUMENTS_OF_32_BITS[0]).place(of_64_bits);
     read(program, 8, FOUND, none);
-    program.load(Width::Word, R9, R10, FOUND);
+    // A path has AT_FDCWD in its place mostly, which is less than 0.
+    program.load(Width::Word, R9, R10, FOUND).jump_if(When::Above, R9, i32::MAX, none);
     inode_of(program, fields, none);
     program.register(Operation::Move, R3, R9).constant(Operation::Add, R3, fields.number_of_inode);
     keep(program, 8, thread::INODE);

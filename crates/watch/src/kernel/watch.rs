@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tollway_core::{Error, Missing, Result};
 
 use super::Kernel;
-use super::budget::Budget;
+use super::budget::{Budget, Next};
 use super::cost::Cost;
 use super::extrapolation::{Extrapolation, Standing};
 use super::harvest::{Call, Seen};
@@ -19,6 +19,7 @@ use super::kind::file_of;
 use super::layout::{call, thread};
 use crate::counts::{Calls, Counts, File, Moments, Thread};
 use crate::living::{Life, has_own_proc, is_proc_own, life_of, threads_of};
+use crate::numbers;
 use crate::start::started;
 
 /// The share of its calls that are on another file than all before, from which on the time of the program at their ends has mostly
@@ -28,7 +29,7 @@ const MOST_NEW: f64 = 0.05;
 /// How long a program begins, at the most: what it does meanwhile tells nothing of what it goes on with.
 const BEGINS: Duration = Duration::from_millis(100);
 /// How long it is counted in each slice, and how soon it is asked what it cost so far.
-const SLICE: Duration = Duration::from_millis(20);
+pub(super) const SLICE: Duration = Duration::from_millis(20);
 /// How often it is asked where everything is counted.
 const LOOK: Duration = Duration::from_millis(100);
 /// The longest and the shortest between two slices: attaching waits for the kernel where it was detached less long ago.
@@ -208,18 +209,16 @@ impl Watch {
         self.end_stretch();
         // Threads that run at once have more time than the clock.
         let time = counted.max(ran);
-        let (share, at_once) = (cost / time.max(1e-9), time / counted.max(1e-9));
+        let at_once = time / counted.max(1e-9);
         let lasts = match &mut self.budget {
             None => f64::INFINITY,
-            Some(budget) => {
-                budget.pass(time, cost);
-                if budget.is_spent() {
-                    let slice = SLICE.as_secs_f64() * at_once * share;
-                    let pause = budget.earns(slice) / at_once * self.between(0.5, 1.5);
-                    return self.pause(Duration::from_secs_f64(pause).clamp(SHORTEST, LONGEST), at_once);
+            Some(budget) => match budget.counted(time, cost) {
+                Next::Pause(pause) => {
+                    let pause = Duration::from_secs_f64(pause / at_once * self.between(0.5, 1.5));
+                    return self.pause(pause.clamp(SHORTEST, LONGEST), at_once);
                 }
-                budget.lasts(share) / at_once
-            }
+                Next::GoOn(lasts) => lasts / at_once,
+            },
         };
         self.begin_stretch();
         self.begin_rates();
@@ -234,7 +233,7 @@ impl Watch {
         self.end_slice();
         self.has_paused = true;
         if let Some(budget) = &mut self.budget {
-            budget.pass(pause.as_secs_f64() * at_once, 0.0);
+            budget.paused(pause.as_secs_f64() * at_once);
         }
         Ok(pause)
     }
@@ -305,22 +304,26 @@ impl Watch {
     /// The same of a thread. How fast the machine is for it at the time, and how hot its caches are, the program at the
     /// end of its calls tells.
     fn cost_of(&self, one: &Seen) -> Duration {
-        let on_file = one.calls.iter().filter(|call| call.kind != 0);
-        let on_file: u64 = on_file.map(|call| call.word(call::COUNT)).sum();
-        let others = one.word(thread::CALLS).saturating_sub(on_file);
-        let switches = one.word(thread::VOLUNTARY) + one.word(thread::INVOLUNTARY);
-        let sum = |call: Duration, call_on_file: Duration| {
-            call.as_secs_f64() * others as f64 + call_on_file.as_secs_f64() * on_file as f64
+        let many = |is_it: &dyn Fn(&Call) -> bool| -> f64 {
+            one.calls.iter().filter(|call| is_it(call)).map(|call| call.word(call::COUNT) as f64).sum()
         };
-        let calls = sum(self.cost.call, self.cost.call_on_file);
-        let programs = sum(self.cost.program, self.cost.program_on_file);
+        let on_file = many(&|call| call.kind != 0);
+        let by_path = many(&|call| call.kind == 0 && numbers::is_on_file(call.number));
+        let all = one.word(thread::CALLS) as f64;
+        let others = (all - on_file - by_path).max(0.0);
+        let switches = one.word(thread::VOLUNTARY) + one.word(thread::INVOLUNTARY);
+        let sum = |call: Duration, call_by_path: Duration, call_on_file: Duration| {
+            call.as_secs_f64() * others
+                + call_by_path.as_secs_f64() * by_path
+                + call_on_file.as_secs_f64() * on_file
+        };
+        let calls = sum(self.cost.call, self.cost.call_by_path, self.cost.call_on_file);
+        let programs = sum(self.cost.program, self.cost.program, self.cost.program_on_file);
         // A thread that goes from file to file has a new entry made for each, in that program alone: its time says nothing of the
         // machine's speed then.
-        let goes_on_to_others = one.calls.len() as f64 > MOST_NEW * (others + on_file) as f64;
+        let goes_on_to_others = one.calls.len() as f64 > MOST_NEW * all;
         let speed = match one.program_time() {
-            Some(time) if programs > 0.0 && !goes_on_to_others => {
-                time.as_secs_f64() * (others + on_file) as f64 / programs
-            }
+            Some(time) if programs > 0.0 && !goes_on_to_others => time.as_secs_f64() * all / programs,
             _ => 1.0,
         };
         let naming = Duration::from_nanos(one.word(thread::NAMING));
