@@ -117,8 +117,8 @@ pub fn serve(registry: Registry) -> io::Result<()> {
     std::process::exit(0)
 }
 
-/// What the coordinator asks next; `None` where it is no more. One that ended with answers unread has reset the connection
-/// (unix(7)): as it ended by a second Ctrl-C, or was killed.
+/// The coordinator's next request; `None` once it has ended. A coordinator that ends with answers unread, as after a second
+/// Ctrl-C, resets the connection (unix(7)).
 fn next(from: &mut impl BufRead) -> io::Result<Option<Request>> {
     match protocol::receive(from) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(None),

@@ -12,13 +12,13 @@ use proptest::prelude::*;
 use tollway_tenant::protocol::{self, Answer, Hello, LONGEST_LINE, Reply};
 
 /// An agent and the socket to it.
-struct Told {
+struct Agent {
     child: Child,
     socket: UnixStream,
     from: BufReader<UnixStream>,
 }
 
-fn agent(stdin: Stdio) -> Child {
+fn start(stdin: Stdio) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tollway-agent"));
     command.stdin(stdin).stdout(Stdio::null()).stderr(Stdio::piped()).env("RUST_BACKTRACE", "0");
     command.spawn().unwrap()
@@ -43,15 +43,15 @@ fn ended(mut child: Child) -> (Option<i32>, String) {
     (status.code(), said)
 }
 
-impl Told {
+impl Agent {
     fn new() -> Self {
         let (ours, theirs) = UnixStream::pair().unwrap();
-        let child = agent(Stdio::from(OwnedFd::from(theirs)));
+        let child = start(Stdio::from(OwnedFd::from(theirs)));
         ours.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
         let mut from = BufReader::new(ours.try_clone().unwrap());
         let hello: Hello = protocol::receive(&mut from).unwrap().unwrap();
         assert_eq!((hello.protocol, hello.pid), (protocol::VERSION, child.id()));
-        Told { child, socket: ours, from }
+        Agent { child, socket: ours, from }
     }
 
     fn says(&mut self, line: &str) -> Reply {
@@ -89,7 +89,7 @@ fn what_is_no_socket_is_no_coordinator() {
     let (_reader, writer) = std::io::pipe().unwrap();
     let file = std::fs::File::open("/proc/self/status").unwrap();
     for stdin in [Stdio::null(), Stdio::from(writer), Stdio::from(file)] {
-        let (code, said) = ended(agent(stdin));
+        let (code, said) = ended(start(stdin));
         assert_eq!(code, Some(1));
         assert!(said.contains("no socket") && said.contains("started by `tollway`"), "{said}");
     }
@@ -107,52 +107,52 @@ fn a_closed_standard_input_is_no_coordinator() {
 
 #[test]
 fn it_ends_quietly_with_its_coordinator() {
-    let told = Told::new();
-    told.socket.shutdown(Shutdown::Both).unwrap();
-    assert_eq!(ended(told.child), (Some(0), String::new()));
+    let agent = Agent::new();
+    agent.socket.shutdown(Shutdown::Both).unwrap();
+    assert_eq!(ended(agent.child), (Some(0), String::new()));
 }
 
 /// As after a second Ctrl-C: it said "Connection reset by peer" then.
 #[test]
 fn it_ends_quietly_with_a_coordinator_that_left_answers_unread() {
-    let mut told = Told::new();
-    writeln!(told.socket, r#"{{"actor":1,"command":"clock"}}"#).unwrap();
+    let mut agent = Agent::new();
+    writeln!(agent.socket, r#"{{"actor":1,"command":"clock"}}"#).unwrap();
     // The answer is there, and nobody reads it.
-    rustix::net::recv(&told.socket, &mut [0; 1][..], rustix::net::RecvFlags::PEEK).unwrap();
-    drop((told.socket, told.from));
-    assert_eq!(ended(told.child), (Some(0), String::new()));
+    rustix::net::recv(&agent.socket, &mut [0; 1][..], rustix::net::RecvFlags::PEEK).unwrap();
+    drop((agent.socket, agent.from));
+    assert_eq!(ended(agent.child), (Some(0), String::new()));
 }
 
 #[test]
 fn it_ends_when_it_is_told_to_and_says_so() {
-    let mut told = Told::new();
-    assert_eq!(told.says(r#"{"actor":9,"command":"end"}"#), Reply { actor: 9, answer: Answer::Ended });
-    assert_eq!(ended(told.child), (Some(0), String::new()));
+    let mut agent = Agent::new();
+    assert_eq!(agent.says(r#"{"actor":9,"command":"end"}"#), Reply { actor: 9, answer: Answer::Ended });
+    assert_eq!(ended(agent.child), (Some(0), String::new()));
 }
 
 #[test]
 fn it_ends_with_its_coordinator_whatever_its_actors_do() {
-    let mut told = Told::new();
-    assert_eq!(told.says(&make(1, "null", "batched", "idler", processor())).answer, Answer::Made);
-    assert!(matches!(told.says(r#"{"actor":1,"command":{"ready":[]}}"#).answer, Answer::Ready(_)));
+    let mut agent = Agent::new();
+    assert_eq!(agent.says(&make(1, "null", "batched", "idler", processor())).answer, Answer::Made);
+    assert!(matches!(agent.says(r#"{"actor":1,"command":{"ready":[]}}"#).answer, Answer::Ready(_)));
     // A window that opens in some centuries: the actor spins.
     let centuries = u64::MAX / 2;
     let run = format!(
         r#"{{"actor":1,"command":{{"run":{{"warm":{centuries},"open":{centuries},"close":{centuries},"batch":1,"planted":0}}}}}}"#
     );
-    writeln!(told.socket, "{run}").unwrap();
+    writeln!(agent.socket, "{run}").unwrap();
     sleep(Duration::from_millis(50));
-    assert!(told.child.try_wait().unwrap().is_none(), "it ended in the middle of its run");
-    drop((told.socket, told.from));
-    assert_eq!(ended(told.child).0, Some(0));
+    assert!(agent.child.try_wait().unwrap().is_none(), "it ended in the middle of its run");
+    drop((agent.socket, agent.from));
+    assert_eq!(ended(agent.child).0, Some(0));
 }
 
 #[test]
 fn a_line_that_is_no_command_ends_it_with_the_reason() {
     for line in ["rubbish", "{}", "[1,2]", r#"{"actor":-1,"command":"finish"}"#, "\u{0}\u{1}", ""] {
-        let mut told = Told::new();
-        writeln!(told.socket, "{line}").unwrap();
-        let (code, said) = ended(told.child);
+        let mut agent = Agent::new();
+        writeln!(agent.socket, "{line}").unwrap();
+        let (code, said) = ended(agent.child);
         assert_eq!(code, Some(1), "{line:?}");
         assert!(said.starts_with("tollway-agent: ") && said.lines().count() == 1, "{line:?}: {said}");
     }
@@ -160,14 +160,14 @@ fn a_line_that_is_no_command_ends_it_with_the_reason() {
 
 #[test]
 fn a_line_without_end_is_not_kept_in_memory_for_ever() {
-    let mut told = Told::new();
+    let mut agent = Agent::new();
     let block = vec![b' '; 1 << 20];
     let mut sent = 0;
     // It may stop listening as soon as the line is too long.
-    while sent <= LONGEST_LINE && told.socket.write_all(&block).is_ok() {
+    while sent <= LONGEST_LINE && agent.socket.write_all(&block).is_ok() {
         sent += block.len() as u64;
     }
-    let (code, said) = ended(told.child);
+    let (code, said) = ended(agent.child);
     assert_eq!(code, Some(1));
     assert!(said.contains("longer than"), "{said}");
     assert!(sent >= LONGEST_LINE);
@@ -175,29 +175,29 @@ fn a_line_without_end_is_not_kept_in_memory_for_ever() {
 
 #[test]
 fn what_cannot_be_done_is_answered_and_it_goes_on() {
-    let mut told = Told::new();
+    let mut agent = Agent::new();
     let cpu = processor();
-    told.refuses(7, r#"{"actor":7,"command":"finish"}"#, "never made");
-    told.refuses(7, r#"{"actor":7,"command":{"ready":[]}}"#, "never made");
+    agent.refuses(7, r#"{"actor":7,"command":"finish"}"#, "never made");
+    agent.refuses(7, r#"{"actor":7,"command":{"ready":[]}}"#, "never made");
     let needy = make(8, "null", "batched", "idler", cpu).replace("[]", r#"[{"cores":1000000}]"#);
-    told.refuses(8, &needy, "1000000 processors");
-    told.refuses(1, &make(1, "nowhere", "batched", "idler", cpu), "path `nowhere`");
-    told.refuses(2, &make(2, "null", "none", "idler", cpu), "variant `none`");
-    assert!(matches!(told.says(r#"{"actor":5,"command":"clock"}"#).answer, Answer::Clock(1..)));
-    told.refuses(3, &make(3, "null", "batched", "idler", 100_000), "100000");
-    assert_eq!(told.says(&make(4, "null", "batched", "idler", cpu)).answer, Answer::Made);
-    assert!(matches!(told.says(r#"{"actor":4,"command":{"ready":[]}}"#).answer, Answer::Ready(_)));
+    agent.refuses(8, &needy, "1000000 processors");
+    agent.refuses(1, &make(1, "nowhere", "batched", "idler", cpu), "path `nowhere`");
+    agent.refuses(2, &make(2, "null", "none", "idler", cpu), "variant `none`");
+    assert!(matches!(agent.says(r#"{"actor":5,"command":"clock"}"#).answer, Answer::Clock(1..)));
+    agent.refuses(3, &make(3, "null", "batched", "idler", 100_000), "100000");
+    assert_eq!(agent.says(&make(4, "null", "batched", "idler", cpu)).answer, Answer::Made);
+    assert!(matches!(agent.says(r#"{"actor":4,"command":{"ready":[]}}"#).answer, Answer::Ready(_)));
     // A window that is long over still brings a sample.
     let run = r#"{"actor":4,"command":{"run":{"warm":1,"open":2,"close":3,"batch":5,"planted":0}}}"#;
-    match told.says(run).answer {
+    match agent.says(run).answer {
         Answer::Ran(ran) => {
             assert!(ran.spread.unwrap().samples() > 0 && ran.late > 0);
         }
         other => panic!("{other:?}"),
     }
-    assert!(matches!(told.says(r#"{"actor":4,"command":"finish"}"#).answer, Answer::Finished(_)));
-    drop((told.socket, told.from));
-    assert_eq!(ended(told.child).0, Some(0));
+    assert!(matches!(agent.says(r#"{"actor":4,"command":"finish"}"#).answer, Answer::Finished(_)));
+    drop((agent.socket, agent.from));
+    assert_eq!(ended(agent.child).0, Some(0));
 }
 
 proptest! {
@@ -206,12 +206,12 @@ proptest! {
     /// Whatever arrives, it ends by itself, and says so where it was nonsense.
     #[test]
     fn bytes_never_make_it_panic_or_hang(bytes in proptest::collection::vec(any::<u8>(), 1..400)) {
-        let mut told = Told::new();
-        let _ = told.socket.write_all(&bytes);
-        told.socket.shutdown(Shutdown::Write).unwrap();
+        let mut agent = Agent::new();
+        let _ = agent.socket.write_all(&bytes);
+        agent.socket.shutdown(Shutdown::Write).unwrap();
         let mut rest = String::new();
-        while told.from.read_line(&mut rest).is_ok_and(|read| read > 0) {}
-        let (code, said) = ended(told.child);
+        while agent.from.read_line(&mut rest).is_ok_and(|read| read > 0) {}
+        let (code, said) = ended(agent.child);
         prop_assert!(code == Some(0) || (code == Some(1) && said.starts_with("tollway-agent: ")), "{:?} {}", code, said);
     }
 }

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
     use crate::bill::Bill;
     use crate::document::BillDocument;
-    use crate::names::Names;
+    use crate::made_up;
 
     /// An empty call costs 110 ns, 10 of them in user mode; a page fault 1,000.
     struct Few;
@@ -78,18 +78,7 @@ mod tests {
                 (Crossing::MinorFault, None) => 1_000.0,
                 _ => return None,
             };
-            let key = key.clone();
-            Some(Toll {
-                key,
-                median: ns,
-                lo: ns,
-                hi: ns,
-                work: ns,
-                work_lo: ns,
-                work_hi: ns,
-                hz: 1e9,
-                run: 1,
-            })
+            Some(made_up::toll(key, ns, 0.0))
         }
     }
 
@@ -112,18 +101,9 @@ mod tests {
             ..Thread::default()
         };
         let watched = 2 * second;
-        Observed {
-            title: "made up".into(),
-            counts: Counts { threads: vec![thread], watched, counted: watched, ..Counts::default() },
-            by: "nobody",
-            unseen: Vec::new(),
-            disturbs: false,
-            cost: Some(Cost { stamped: Duration::from_nanos(150), ..Cost::default() }),
-            steal: None,
-            there_and_back: None,
-            ended: None,
-            names: Names::default(),
-        }
+        let counts = Counts { threads: vec![thread], watched, counted: watched, ..Counts::default() };
+        let cost = Some(Cost { stamped: Duration::from_nanos(150), ..Cost::default() });
+        Observed { cost, ..made_up::observed(counts) }
     }
 
     #[test]

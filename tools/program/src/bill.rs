@@ -439,7 +439,7 @@ mod tests {
 
     use super::*;
     use crate::document::BillDocument;
-    use crate::names::Names;
+    use crate::made_up;
 
     /// In nanoseconds: a tick of the scheduler 10,000, another interrupt of the timer 5,000, a call 100.
     struct Tolls;
@@ -452,18 +452,7 @@ mod tests {
                 (Crossing::Getppid, _) => 100.0,
                 _ => return None,
             };
-            let key = key.clone();
-            Some(Toll {
-                key,
-                median: ns,
-                lo: ns,
-                hi: ns,
-                work: ns,
-                work_lo: ns,
-                work_hi: ns,
-                hz: 1e9,
-                run: 1,
-            })
+            Some(made_up::toll(key, ns, 0.0))
         }
     }
 
@@ -485,18 +474,7 @@ mod tests {
     }
 
     fn observed(threads: Vec<Thread>) -> Observed {
-        Observed {
-            title: "made up".into(),
-            counts: Counts { threads, watched: Duration::from_secs(1), ..Counts::default() },
-            by: "nobody",
-            unseen: Vec::new(),
-            disturbs: false,
-            cost: None,
-            steal: None,
-            there_and_back: None,
-            ended: None,
-            names: Names::default(),
-        }
+        made_up::observed(Counts { threads, watched: Duration::from_secs(1), ..Counts::default() })
     }
 
     fn billed(threads: Vec<Thread>) -> Bill {

@@ -22,6 +22,8 @@ pub mod document;
 mod highlights;
 pub mod input;
 pub mod kept;
+#[cfg(test)]
+mod made_up;
 mod names;
 pub mod observed;
 pub mod own_tolls;

@@ -119,6 +119,7 @@ mod tests {
     use tollway_watch::{Calls, Counts, Thread};
 
     use super::*;
+    use crate::made_up;
     use crate::names::Names;
 
     /// All there is costs 100 ns, and nothing of it in user mode.
@@ -126,19 +127,8 @@ mod tests {
 
     impl TollSource for Tolls {
         fn toll(&self, key: &TollKey) -> Option<Toll> {
-            let (key, ns) = (key.clone(), 100.0);
             let is_less = matches!(key.kind.as_deref(), Some("user-side" | "shared-descriptors"));
-            (!is_less).then_some(Toll {
-                key,
-                median: ns,
-                lo: ns,
-                hi: ns,
-                work: ns,
-                work_lo: ns,
-                work_hi: ns,
-                hz: 1e9,
-                run: 1,
-            })
+            (!is_less).then(|| made_up::toll(key, 100.0, 0.0))
         }
     }
 
@@ -156,18 +146,8 @@ mod tests {
             known.iter().map(|(inode, name)| (file(FileKind::Regular, *inode), name.to_string())).collect(),
         );
         let thread = Thread { calls, ran: Some(Duration::from_secs(1)), ..Thread::default() };
-        let observed = Observed {
-            title: "made up".into(),
-            counts: Counts { threads: vec![thread], ..Counts::default() },
-            by: "nobody",
-            unseen: Vec::new(),
-            disturbs: false,
-            cost: None,
-            steal: None,
-            there_and_back: None,
-            ended: None,
-            names,
-        };
+        let counts = Counts { threads: vec![thread], ..Counts::default() };
+        let observed = Observed { names, ..made_up::observed(counts) };
         super::files(&observed, &Prices(&Tolls)).into_iter().map(|payer| payer.name).collect()
     }
 

@@ -1,7 +1,7 @@
 //! Watches a program by the kernel's tracepoints: all the time, or in slices of it.
 //!
 //! [`Watch::tick`] is to be called when it is due. As long as the [`Budget`] of what watching may cost lasts, everything is counted. A program that makes calls so
-//! often that it does not last is counted in slices: some milliseconds, and then not for as long as it takes to earn the next. Slices are of random distance, so that
+//! often that it does not last is counted in slices: some milliseconds, and then not for as long as such slices cost what is allowed. Slices are of random distance, so that
 //! what a program does in a rhythm is met as often as it happens.
 
 use std::collections::BTreeMap;
@@ -222,7 +222,7 @@ impl Watch {
         };
         self.begin_stretch();
         self.begin_rates();
-        Ok(LOOK.min(SLICE.max(Duration::from_secs_f64(lasts.min(LOOK.as_secs_f64())))))
+        Ok(Duration::from_secs_f64(lasts.clamp(SLICE.as_secs_f64(), LOOK.as_secs_f64())))
     }
 
     /// Stops counting.

@@ -7,8 +7,7 @@ use tollway_core::{Crossing, Placement, Toll, TollKey, TollSource};
 use tollway_watch::{Calls, Counts, File, FileKind, Moments, Thread, numbers};
 
 use crate::document::BillDocument;
-use crate::names::Names;
-use crate::observed::Observed;
+use crate::made_up;
 use crate::prices::Prices;
 
 /// Tolls of all there is, in nanoseconds: a call costs 200 and 0.05 a byte; a sleep or a wake-up 1,200, and
@@ -27,9 +26,7 @@ impl TollSource for All {
             (Crossing::MinorFault, _) => 1_000.0,
             _ => 200.0 + 0.05 * key.size.unwrap_or(0) as f64,
         };
-        let (lo, hi) = (0.95 * ns, 1.05 * ns);
-        let key = key.clone();
-        Some(Toll { key, median: ns, lo, hi, work: ns, work_lo: lo, work_hi: hi, hz: 1e9, run: 1 })
+        Some(made_up::toll(key, ns, 0.05))
     }
 }
 
@@ -80,18 +77,7 @@ fn bill(threads: Vec<Thread>) -> BillDocument {
 
 fn bill_by(threads: Vec<Thread>, tolls: &dyn TollSource) -> BillDocument {
     let watched = Duration::from_secs(1);
-    let observed = Observed {
-        title: "made up".into(),
-        counts: Counts { threads, watched, counted: watched, ..Counts::default() },
-        by: "nobody",
-        unseen: Vec::new(),
-        disturbs: false,
-        cost: None,
-        steal: None,
-        there_and_back: None,
-        ended: None,
-        names: Names::default(),
-    };
+    let observed = made_up::observed(Counts { threads, watched, counted: watched, ..Counts::default() });
     BillDocument::of(&observed, &Prices(tolls), None).unwrap()
 }
 

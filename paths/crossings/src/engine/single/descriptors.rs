@@ -14,7 +14,7 @@ use super::{Row, Single};
 pub(super) const CALLS: u32 = 16;
 
 pub(super) fn open_file(_: usize, row: Row) -> Result<Box<dyn Single>> {
-    Ok(Box::new(Open { named: Named::new()?, opened: row.room(CALLS), calls: row.of(CALLS), pending: false }))
+    Ok(Box::new(Open::new(Named::new()?, opens, row)))
 }
 
 pub(super) fn close_file(_: usize, row: Row) -> Result<Box<dyn Single>> {
@@ -36,15 +36,22 @@ pub(super) fn close(descriptor: OwnedFd) -> bool {
     unsafe { libc::close(descriptor.into_raw_fd()) == 0 }
 }
 
-/// openat of a file that exists, by its path.
-struct Open {
-    named: Named,
+/// openat of a file that exists: by its path, or by its name in a folder.
+pub(super) struct Open<T, O> {
+    there: T,
+    opens: O,
     opened: Vec<OwnedFd>,
     calls: u32,
     pending: bool,
 }
 
-impl Single for Open {
+impl<T, O: Fn(&T) -> Result<OwnedFd, Errno>> Open<T, O> {
+    pub(super) fn new(there: T, opens: O, row: Row) -> Open<T, O> {
+        Open { there, opens, opened: row.room(CALLS), calls: row.of(CALLS), pending: false }
+    }
+}
+
+impl<T: Send, O: Fn(&T) -> Result<OwnedFd, Errno> + Send> Single for Open<T, O> {
     fn count(&self) -> u32 {
         self.calls
     }
@@ -55,7 +62,7 @@ impl Single for Open {
         let mut right = 0;
         // There is room for them: `restock` has emptied it.
         while self.opened.len() < self.calls as usize
-            && let Ok(file) = opens(&self.named)
+            && let Ok(file) = (self.opens)(&self.there)
         {
             self.opened.push(file);
             right += 1;

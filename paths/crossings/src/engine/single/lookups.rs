@@ -4,12 +4,12 @@ use std::ffi::CString;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, fstat, open, openat, readlinkat_raw, statat, symlinkat};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, open, openat, readlinkat_raw, statat, symlinkat};
 use rustix::io::Errno;
 use tollway_core::{Error, Result};
 use tollway_host::scratch::{Folder, folder};
 
-use super::descriptors::CALLS;
+use super::descriptors::Open;
 use super::files::lacks;
 use super::{IN_A_ROW, Row, Single};
 
@@ -22,8 +22,9 @@ const MISSING: &str = "missing";
 const LENGTH: u64 = 7;
 
 pub(super) fn open_in_folder(_: usize, row: Row) -> Result<Box<dyn Single>> {
-    let opened = row.room(CALLS);
-    Ok(Box::new(Open { there: There::new()?, opened, calls: row.of(CALLS), pending: false }))
+    let opens =
+        |there: &There| openat(&there.opened, FILE_NAME, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+    Ok(Box::new(Open::new(There::new()?, opens, row)))
 }
 
 pub(super) fn open_missing(_: usize, row: Row) -> Result<Box<dyn Single>> {
@@ -102,46 +103,5 @@ impl Single for Asks {
     #[inline]
     fn calls(&mut self) -> u32 {
         (0..self.row).map(|_| u32::from((self.asks)(&self.there))).sum()
-    }
-}
-
-/// openat of a file by its name in an open folder.
-struct Open {
-    there: There,
-    opened: Vec<OwnedFd>,
-    calls: u32,
-    pending: bool,
-}
-
-impl Single for Open {
-    fn count(&self) -> u32 {
-        self.calls
-    }
-
-    #[inline]
-    fn calls(&mut self) -> u32 {
-        self.pending = true;
-        let mut right = 0;
-        // There is room for them: `restock` has emptied it.
-        while self.opened.len() < self.calls as usize
-            && let Ok(file) =
-                openat(&self.there.opened, FILE_NAME, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
-        {
-            self.opened.push(file);
-            right += 1;
-        }
-        right
-    }
-
-    fn uses_up(&self) -> bool {
-        true
-    }
-
-    fn restock(&mut self) -> bool {
-        let is_it = |file: &OwnedFd| fstat(file).is_ok_and(|found| found.st_size == LENGTH as i64);
-        let right = !std::mem::take(&mut self.pending)
-            || self.opened.len() == self.calls as usize && self.opened.iter().all(is_it);
-        self.opened.clear();
-        right
     }
 }
