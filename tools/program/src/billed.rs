@@ -98,6 +98,7 @@ fn watching(observed: &Observed, bill: &Bill) -> WatchingDocument {
         by: observed.by.into(),
         watched_s: observed.counts.watched.as_secs_f64(),
         counted_s: observed.counts.counted.as_secs_f64(),
+        numbered_s: observed.counts.numbered.as_secs_f64(),
         lost: observed.counts.lost,
         call_ns: observed.cost.map(|cost| ns(cost.call)),
         call_on_file_ns: observed.cost.map(|cost| ns(cost.call_on_file)),

@@ -89,6 +89,8 @@ pub struct WatchingDocument {
     pub watched_s: f64,
     /// Seconds of them in which it was counted; less where it was counted in slices, and then counts are estimates.
     pub counted_s: f64,
+    /// For how long of the rest system calls alone were counted, by their numbers, in seconds.
+    pub numbered_s: f64,
     /// Events that are in no count, as there was no room for them.
     pub lost: u64,
     /// What counting adds to a system call on no file, in nanoseconds, as it was measured; absent where that was not.

@@ -58,11 +58,20 @@ impl BillDocument {
     /// How it was counted.
     pub(crate) fn how(&self) -> String {
         let watching = &self.watching;
-        let sliced = if watching.counted_s < 0.98 * watching.watched_s {
-            let part = percent(watching.counted_s / watching.watched_s);
-            format!(", in slices of time, {part} of it: counts are estimates")
-        } else {
-            String::new()
+        let part = |seconds: f64| seconds / watching.watched_s;
+        let (counted, numbered) = (part(watching.counted_s), part(watching.numbered_s));
+        let sliced = match (counted, numbered) {
+            (all, _) if all >= 0.98 => String::new(),
+            (some, rest) if some + rest >= 0.98 => format!(
+                ", in slices of time, {} of it, and between them how often each call was made",
+                percent(some)
+            ),
+            (some, rest) if rest >= 0.02 => format!(
+                ", in slices of time, {} of it, and for {} how often each call was made: counts are estimates",
+                percent(some),
+                percent(rest)
+            ),
+            (some, _) => format!(", in slices of time, {} of it: counts are estimates", percent(some)),
         };
         let cost = match watching.call_ns {
             Some(call) if watching.disturbs => format!("; each call takes {} longer by that", time(call)),

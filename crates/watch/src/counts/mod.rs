@@ -22,6 +22,8 @@ pub struct Counts {
     pub watched: Duration,
     /// For how long of that it was counted: less, where it is counted in slices of time.
     pub counted: Duration,
+    /// For how long of the rest it was counted how often each call was made, and nothing else.
+    pub numbered: Duration,
     /// What counting took of the processor time of the watched, where that is known.
     pub cost: Duration,
     /// What there was no room for: threads, and calls by number and file, that are in no count.

@@ -15,6 +15,7 @@ impl Counts {
             extra,
             watched: self.watched.saturating_sub(earlier.watched),
             counted: self.counted.saturating_sub(earlier.counted),
+            numbered: self.numbered.saturating_sub(earlier.numbered),
             cost: self.cost.saturating_sub(earlier.cost),
             lost: self.lost.saturating_sub(earlier.lost),
         }

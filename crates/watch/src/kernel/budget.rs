@@ -4,11 +4,16 @@
 //! first pays that back. What is not spent is not kept beyond that: a program that slept for an hour is not counted
 //! whole, whatever it costs, for the minutes after that.
 //!
-//! Once it is spent, it is counted in slices. These are all of one length, and how long the pause after one is goes by
-//! what all of the latest cost: if it ended, or the pause were longer, for what was in it, slices and gaps would not tell
-//! of the program any more, but of its dear moments.
+//! Once it is spent, it is counted in slices, and between these, where that is affordable, how often each call is begun:
+//! for a third of what counting everything takes. What most programs call is known exactly so, and slices tell of the
+//! rest. The last half of the allowance is kept for that, if it lasts for a while: a program of a second is counted whole,
+//! or by its calls' numbers.
+//!
+//! Slices are all of one length, and how long the pause after one is goes by what all of the latest cost: if it ended, or
+//! the pause were longer, for what was in it, slices and gaps would not tell of the program any more, but of its dear
+//! moments.
 
-use super::watch::SLICE;
+use super::watch::{LONGEST, SLICE};
 
 /// Seconds of the program's time whose allowance is there from the beginning, and is kept at the most. With the
 /// 1.5 % of `tollway bill` it pays for 200 ms that are counted whole where counting takes up to 15 % of them, and for
@@ -22,6 +27,13 @@ const SLICES: f64 = 8.0;
 /// By which part what is left, or was spent beyond that, shortens or lengthens a pause at the most: little, as it is what
 /// the last slice left.
 const CORRECTION: f64 = 0.25;
+/// Of what is earned, counting calls by their numbers may take this part for ever: the rest is for slices.
+const FOR_NUMBERS: f64 = 0.9;
+/// What is left is spent on calls' numbers if it lasts for so many seconds of the program's time.
+const WORTH: f64 = 0.2;
+/// The part of what is kept that numbers may still take when nothing is left: a program that begins to make more calls is
+/// noticed by then.
+const DEBT: f64 = 0.25;
 
 /// What may be spent yet, in seconds of processor time.
 pub(super) struct Budget {
@@ -31,13 +43,19 @@ pub(super) struct Budget {
     /// Seconds of the program's time so far.
     time: f64,
     /// The latest slices, where it is counted in such.
-    slices: Option<Slices>,
+    slices: Option<Stretch>,
+    /// Nothing was counted in a gap since. What is left later is the chance of the latest slices: if calls were counted by
+    /// their numbers behind cheap ones, and not behind dear ones, the other gaps would be taken to be dear.
+    is_spent: bool,
 }
 
-/// Seconds of the latest slices and what counting took of them.
-struct Slices {
-    time: f64,
-    cost: f64,
+/// Seconds of the program's time, what counting everything took of them, and what counting calls by their numbers alone
+/// would have taken.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stretch {
+    pub time: f64,
+    pub cost: f64,
+    pub numbers: f64,
 }
 
 /// What is done once it is known what counting cost.
@@ -45,40 +63,69 @@ struct Slices {
 pub(super) enum Next {
     /// It is counted on: what is left lasts for as many seconds of the program's time, if these cost as much.
     GoOn(f64),
-    /// It is not counted for as many seconds of the program's time.
-    Pause(f64),
+    /// There is no slice for as many seconds of the program's time; calls are counted by their numbers meanwhile, or
+    /// nothing is.
+    Pause { seconds: f64, by_number: bool },
 }
 
 impl Budget {
     pub fn new(allowed: f64) -> Budget {
-        Budget { allowed, left: allowed * KEPT, time: 0.0, slices: None }
+        Budget { allowed, left: allowed * KEPT, time: 0.0, slices: None, is_spent: false }
     }
 
-    /// The program had `time` more, in seconds, and counting took `cost` of it.
-    pub fn counted(&mut self, time: f64, cost: f64) -> Next {
-        self.pass(time, cost);
+    /// So much was counted.
+    pub fn counted(&mut self, stretch: Stretch) -> Next {
+        self.pass(stretch.time, stretch.cost);
         let slices = match &mut self.slices {
             Some(slices) => {
                 let older = 1.0 - 1.0 / SLICES;
-                *slices = Slices { time: slices.time * older + time, cost: slices.cost * older + cost };
-                slices
+                *slices = Stretch {
+                    time: slices.time * older + stretch.time,
+                    cost: slices.cost * older + stretch.cost,
+                    numbers: slices.numbers * older + stretch.numbers,
+                };
+                *slices
             }
-            None if self.left > 0.0 => return Next::GoOn(self.lasts(cost / time.max(1e-9))),
-            None => self.slices.insert(Slices { time, cost }),
+            None => {
+                let kept = self.kept_for_numbers(stretch.numbers / stretch.time.max(1e-9));
+                if self.left > kept {
+                    return Next::GoOn(self.lasts(stretch.cost / stretch.time.max(1e-9), kept));
+                }
+                *self.slices.insert(stretch)
+            }
         };
-        let share = slices.cost / slices.time.max(1e-9);
-        let pause = SLICE.as_secs_f64() * (share / self.rate() - 1.0);
-        if pause <= 0.0 && self.left > 0.0 {
-            self.slices = None;
-            return Next::GoOn(self.lasts(share));
+        let time = slices.time.max(1e-9);
+        let (share, numbers) = (slices.cost / time, slices.numbers / time);
+        if share <= self.rate() && self.left > 0.0 {
+            (self.slices, self.is_spent) = (None, false);
+            return Next::GoOn(self.lasts(share, 0.0));
         }
+        let (by_number, rate) = if numbers <= FOR_NUMBERS * self.rate() {
+            (true, self.rate() - numbers)
+        } else if !self.is_spent && self.lasts(numbers, 0.0) >= WORTH {
+            // For the half of what is left, and a slice then.
+            let seconds = self.lasts(numbers, self.left / 2.0).min(LONGEST.as_secs_f64());
+            return Next::Pause { seconds, by_number: true };
+        } else {
+            self.is_spent = true;
+            (false, self.rate())
+        };
+        let pause = SLICE.as_secs_f64() * (share - self.rate()).max(0.0) / rate;
         let correction = CORRECTION * (self.left / (self.allowed * KEPT)).clamp(-1.0, 1.0);
-        Next::Pause(pause.max(0.0) * (1.0 - correction))
+        Next::Pause { seconds: pause * (1.0 - correction), by_number }
     }
 
-    /// The program had `time` more, in seconds, in which it was not counted.
-    pub fn paused(&mut self, time: f64) {
-        self.pass(time, 0.0);
+    /// The program had `time` more, in seconds, between two slices, and counting numbers took `cost` of it. Whether that is
+    /// affordable on.
+    pub fn paused(&mut self, time: f64, cost: f64) -> bool {
+        self.pass(time, cost);
+        self.left > -DEBT * self.allowed * KEPT
+    }
+
+    /// What is kept for counting calls by their numbers, if that costs so much for each second.
+    fn kept_for_numbers(&self, cost: f64) -> f64 {
+        let half = self.allowed * KEPT / 2.0;
+        if half >= WORTH * (cost - self.rate()) { half } else { 0.0 }
     }
 
     /// Whether less than a half is left of what is kept at the most.
@@ -93,10 +140,11 @@ impl Budget {
         self.left = (self.left + earned - cost).min(self.allowed * KEPT);
     }
 
-    /// How many seconds of the program's time it lasts at this cost for each of them; for ever where that is allowed.
-    fn lasts(&self, cost: f64) -> f64 {
+    /// How many seconds of the program's time it lasts at this cost for each of them until no more than that is left; for
+    /// ever where the cost is allowed.
+    fn lasts(&self, cost: f64, until: f64) -> f64 {
         let more = cost - self.rate();
-        if more > 0.0 { self.left.max(0.0) / more } else { f64::INFINITY }
+        if more > 0.0 { (self.left - until).max(0.0) / more } else { f64::INFINITY }
     }
 
     /// What a second earns now.
@@ -109,77 +157,120 @@ impl Budget {
 mod tests {
     use super::*;
 
-    /// Counts a program of which each second costs as much as is said, for the seconds that it runs: what that cost in all,
-    /// as a share, and the mean of what its gaps would cost by the slices beside them, likewise.
-    fn watched(seconds: f64, cost: impl Fn(f64) -> f64) -> (f64, f64) {
+    /// What came of counting a program.
+    struct Watched {
+        /// What counting took of it, as a share.
+        share: f64,
+        /// The mean of what its gaps without any counting would cost by the slices beside them.
+        estimated: f64,
+        /// For which part of its time it was not counted at all.
+        uncounted: f64,
+    }
+
+    /// Counts a program of which each second costs as much as is said, and by numbers a third of that, for the
+    /// seconds that it runs.
+    fn watched(seconds: f64, cost: impl Fn(f64) -> f64) -> Watched {
         let slice = SLICE.as_secs_f64();
         let step = 1e-3;
         let mut budget = Budget::new(0.015);
         let (mut time, mut spent, mut random) = (0.0, 0.0, 0x9e37_79b9_7f4a_7c15u64);
-        let (mut last, mut gap, mut estimated, mut gaps) = (None, 0.0, 0.0, 0.0);
+        let (mut last, mut gap, mut estimated, mut gaps, mut uncounted) = (None, 0.0, 0.0, 0.0, 0.0);
+        let mut is_unknown = false;
+        let of = |from: f64, seconds: f64| -> f64 {
+            (0..(seconds / step) as u32).map(|at| cost(from + f64::from(at) * step) * step).sum()
+        };
         while time < seconds {
-            let of_slice =
-                (0..(slice / step) as u32).map(|at| cost(time + f64::from(at) * step) * step).sum::<f64>();
+            let of_slice = of(time, slice);
             (time, spent) = (time + slice, spent + of_slice);
-            if let Some(last) = last {
+            if let Some(last) = last.filter(|_| is_unknown) {
                 estimated += gap * (last + of_slice / slice) / 2.0;
                 gaps += gap;
             }
             last = Some(of_slice / slice);
-            gap = match budget.counted(slice, of_slice) {
-                Next::GoOn(_) => 0.0,
-                Next::Pause(pause) => {
-                    random ^= random << 13;
-                    random ^= random >> 7;
-                    random ^= random << 17;
-                    (pause * (0.5 + (random >> 11) as f64 / (1u64 << 53) as f64)).clamp(0.05, 2.0)
-                }
-            };
-            budget.paused(gap);
-            time += gap;
+            gap = 0.0;
+            let next = budget.counted(Stretch { time: slice, cost: of_slice, numbers: of_slice / 3.0 });
+            let Next::Pause { seconds: pause, by_number } = next else { continue };
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            gap = (pause * (0.5 + (random >> 11) as f64 / (1u64 << 53) as f64)).clamp(0.05, 2.0);
+            let (mut left, mut by_number) = (gap, by_number);
+            is_unknown = !by_number;
+            while left > 0.0 {
+                let part = left.min(0.1);
+                let cost = if by_number { of(time, part) / 3.0 } else { uncounted += part; 0.0 };
+                by_number &= budget.paused(part, cost);
+                (time, spent, left) = (time + part, spent + cost, left - part);
+            }
         }
-        (spent / time, if gaps > 0.0 { estimated / gaps } else { 0.0 })
+        Watched {
+            share: spent / time,
+            estimated: if gaps > 0.0 { estimated / gaps } else { 0.0 },
+            uncounted: uncounted / time,
+        }
     }
 
     #[test]
     fn programs_of_some_seconds_pay_what_is_allowed() {
-        for cost in [0.07, 0.3, 0.68] {
+        for cost in [0.012, 0.0225, 0.025, 0.04, 0.07, 0.3, 0.68] {
             for (seconds, most) in [(2.0, 0.03), (4.0, 0.02), (60.0, 0.0165)] {
-                let (share, _) = watched(seconds, |_| cost);
+                let share = watched(seconds, |_| cost).share;
                 assert!((0.01..most).contains(&share), "{seconds} s, {cost}: {share}");
             }
         }
+    }
+
+    #[test]
+    fn calls_of_a_program_that_makes_few_are_all_counted_by_their_numbers() {
+        for (cost, seconds, most) in [(0.02, 60.0, 0.0), (0.06, 0.8, 0.0), (0.035, 60.0, 0.01)] {
+            let uncounted = watched(seconds, |_| cost).uncounted;
+            assert!(uncounted <= most, "{cost}: {uncounted}");
+        }
+        let uncounted = watched(60.0, |_| 0.68).uncounted;
+        assert!(uncounted > 0.9, "{uncounted}");
     }
 
     /// Slices that ended in dear moments, and longer pauses after these, had made a program's calls twice as many as they were.
     #[test]
     fn slices_of_a_program_with_short_phases_are_like_all_of_it() {
         let phases = |time: f64| if time.rem_euclid(0.09) < 0.03 { 0.68 } else { 0.0 };
-        let (share, estimated) = watched(200.0, phases);
+        let Watched { share, estimated, .. } = watched(200.0, phases);
         assert!((0.012..0.018).contains(&share), "{share}");
         assert!((estimated / (0.68 / 3.0) - 1.0).abs() < 0.1, "{estimated}");
+    }
+
+    fn stretch(time: f64, cost: f64) -> Stretch {
+        Stretch { time, cost, numbers: cost / 3.0 }
     }
 
     #[test]
     fn short_programs_are_counted_whole_and_cheap_ones_for_ever() {
         let mut budget = Budget::new(0.015);
-        assert!(matches!(budget.counted(0.02, 0.003), Next::GoOn(lasts) if lasts > 0.18));
-        assert_eq!(Budget::new(0.015).counted(1.0, 0.007), Next::GoOn(f64::INFINITY));
+        assert!(matches!(budget.counted(stretch(0.02, 0.003)), Next::GoOn(lasts) if lasts > 0.08));
+        assert_eq!(Budget::new(0.015).counted(stretch(1.0, 0.007)), Next::GoOn(f64::INFINITY));
     }
 
     #[test]
     fn what_was_not_spent_for_an_hour_is_not_kept() {
         let mut budget = Budget::new(0.015);
-        budget.paused(3600.0);
-        assert!(matches!(budget.counted(0.1, 0.07), Next::Pause(_)));
+        budget.paused(3600.0, 0.0);
+        assert!(matches!(budget.counted(stretch(0.1, 0.07)), Next::Pause { .. }));
     }
 
     #[test]
     fn a_program_that_makes_few_calls_again_is_counted_whole_again() {
         let mut budget = Budget::new(0.015);
-        assert!(matches!(budget.counted(0.1, 0.07), Next::Pause(_)));
-        budget.paused(30.0);
-        let next = (0..40).map(|_| budget.counted(0.02, 0.0)).last();
+        assert!(matches!(budget.counted(stretch(0.1, 0.07)), Next::Pause { .. }));
+        budget.paused(30.0, 0.0);
+        let next = (0..40).map(|_| budget.counted(stretch(0.02, 0.0))).last();
         assert!(matches!(next, Some(Next::GoOn(_))), "{next:?}");
+    }
+
+    #[test]
+    fn a_program_that_begins_to_make_many_calls_is_not_counted_by_their_numbers_for_long() {
+        let mut budget = Budget::new(0.015);
+        while matches!(budget.counted(stretch(0.02, 0.02 * 0.03)), Next::GoOn(_)) {}
+        let looks = (0..100).take_while(|_| budget.paused(0.1, 0.1 * 0.25)).count();
+        assert!(looks < 3, "{looks}");
     }
 }

@@ -7,6 +7,7 @@ use std::os::fd::AsFd;
 
 use super::fields::COMPAT;
 use super::files;
+use super::layout::numbered::OTHERS;
 use super::layout::{call, key, thread, whole};
 use super::runs::{SLOT, add, if_counting, is_running, look_up, one_more, read, who_runs};
 use super::{Detail, Fields, Maps};
@@ -23,7 +24,8 @@ const NEW: i32 = 1;
 const INTERRUPTED: i32 = -libc::EINTR;
 const RESTARTED: (i32, i32) = (-516, -512);
 /// What is 0 when a call begins.
-const NEW_CALL: [i16; 7] = [
+const NEW_CALL: [i16; 8] = [
+    thread::COUNTED,
     thread::AWAY,
     thread::SLEPT,
     thread::WOKE_HERE,
@@ -47,7 +49,7 @@ const TIMED_CALLS: i32 = 16;
 pub(super) fn begins(maps: &Maps, fields: &Fields, detail: Detail) -> Vec<u64> {
     let mut program = Assembler::new();
     let out = program.label();
-    if_counting(&mut program, maps, out);
+    if_counting(&mut program, maps, whole::EVERYTHING, out);
     who_runs(&mut program, maps, out);
     program.load(Width::Double, R8, R6, 8);
     note(&mut program, maps, fields, detail, out);
@@ -72,17 +74,19 @@ fn note(program: &mut Assembler, maps: &Maps, fields: &Fields, detail: Detail, o
     files::note(program, maps, fields);
 }
 
-/// `R8` = the number among [`numbers`](crate::numbers) of the call that has it in its table; what its task's status is, which tells the table, the stack
-/// has at [`FOUND`].
+/// `R8` = the number among [`numbers`](crate::numbers) of the call that has it in its table, of the thread in `R7`; what its task's status is, which tells
+/// the table, the stack has at [`FOUND`].
 fn number_of(program: &mut Assembler) {
     let (of_64_bits, of_x32, within, known) =
         (program.label(), program.label(), program.label(), program.label());
     let last = TABLE as i32 - 1;
     program.load(Width::Word, R1, R10, FOUND).constant(Operation::And, R1, COMPAT);
     program.jump_if(When::Equal, R1, 0, of_64_bits);
+    program.store_constant(Width::Word, R7, thread::OTHER_TABLE, 1);
     program.jump_if(When::NotAbove, R8, last, within).constant(Operation::Move, R8, last);
     program.place(within).constant(Operation::Add, R8, I386 as i32).jump(known);
     program.place(of_64_bits).jump_if(When::NotAbove, R8, last, known);
+    program.store_constant(Width::Word, R7, thread::OTHER_TABLE, 1);
     program.register(Operation::Move, R1, R8).constant(Operation::Sub, R1, X32_BIT as i32);
     program.jump_if(When::NotAbove, R1, last, of_x32).constant(Operation::Move, R8, last).jump(known);
     program.place(of_x32).register(Operation::Move, R8, R1).constant(Operation::Add, R8, X32 as i32);
@@ -93,12 +97,11 @@ fn number_of(program: &mut Assembler) {
 pub(super) fn ends(maps: &Maps, fields: &Fields, detail: Detail) -> Vec<u64> {
     let mut program = Assembler::new();
     let (out, seen, returned) = (program.label(), program.label(), program.label());
-    if_counting(&mut program, maps, out);
+    if_counting(&mut program, maps, whole::EVERYTHING, out);
     who_runs(&mut program, maps, out);
     program.load(Width::Double, R8, R7, thread::ENTERED).jump_if(When::Different, R8, 0, seen);
-    // A child comes back from the call that made it; that was its parent's.
-    program.load(Width::Double, R1, R7, thread::FRESH).jump_if(When::Equal, R1, 0, returned);
-    program.store_constant(Width::Double, R7, thread::FRESH, 0).jump(out);
+    program.load(Width::Double, R1, R7, thread::COUNTED).jump_if(When::Equal, R1, 0, returned);
+    program.store_constant(Width::Double, R7, thread::COUNTED, 0).jump(out);
     program.place(returned).load(Width::Double, R3, R6, 0).constant(Operation::Add, R3, NUMBER);
     read(&mut program, 8, FOUND, out);
     // A handler's return leaves no number (arch/x86/kernel/signal_64.c).
@@ -116,6 +119,26 @@ pub(super) fn ends(maps: &Maps, fields: &Fields, detail: Detail) -> Vec<u64> {
         program.place(timed);
         files::opened(&mut program, maps, fields, out);
     }
+    program.place(out).end(0);
+    program.finish()
+}
+
+/// `sys_enter(registers, number)`, where calls are counted by their numbers alone: about a third of what
+/// [`begins`] and [`ends`] take together, most of which is the kernel's own way to the tracepoint.
+pub(super) fn numbered(maps: &Maps) -> Vec<u64> {
+    let mut program = Assembler::new();
+    let (other, known, out) = (program.label(), program.label(), program.label());
+    if_counting(&mut program, maps, whole::NUMBERS, out);
+    who_runs(&mut program, maps, out);
+    program.store_constant(Width::Double, R7, thread::COUNTED, 1);
+    program.store_constant(Width::Double, R7, thread::BROKEN_OFF, 0);
+    program.load(Width::Double, R8, R6, 8).load(Width::Word, R1, R7, thread::OTHER_TABLE);
+    program.jump_if(When::Different, R1, 0, other);
+    program.jump_if(When::NotAbove, R8, OTHERS as i32, known);
+    program.place(other).constant(Operation::Move, R8, OTHERS as i32).place(known);
+    look_up(&mut program, &maps.numbered, SLOT, out);
+    program.constant(Operation::ShiftLeft, R8, 3).register(Operation::Add, R0, R8);
+    one_more(&mut program, R0, 0);
     program.place(out).end(0);
     program.finish()
 }

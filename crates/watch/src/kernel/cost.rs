@@ -40,6 +40,8 @@ pub struct Cost {
     pub call_on_file: Duration,
     /// A switch to another thread, with the wake-up before it.
     pub switch: Duration,
+    /// A system call that is counted by its number alone.
+    pub numbered: Duration,
     /// How long the program at the end of such calls took meanwhile, by its own stamps.
     pub program: Duration,
     /// The same of calls on a file.
@@ -78,6 +80,7 @@ impl Cost {
             call_by_path: of(part(|cost| cost.call_by_path)),
             call_on_file: of(part(|cost| cost.call_on_file)),
             switch: of(part(|cost| cost.switch)),
+            numbered: of(part(|cost| cost.numbered)),
             program,
             program_on_file: of(part(|cost| cost.program_on_file)),
             stamped: of(part(|cost| cost.stamped)),
@@ -113,11 +116,13 @@ impl Own {
         kernel.add(self.partner.number, process::id())?;
         kernel.begin()?;
         let with = self.medians(Some(kernel));
+        kernel.begin_numbers()?;
+        let numbered = self.empty_calls(None);
         kernel.pause();
         kernel.remove(self.number)?;
         kernel.remove(self.partner.number)?;
         kernel.harvest()?;
-        let with = with?;
+        let (with, (numbered, ..)) = (with?, numbered?);
         let call_on_file = with.call_on_file.saturating_sub(without.call_on_file);
         // A round trip is four calls on a file and two switches.
         let round_trip = with.round_trip.saturating_sub(without.round_trip);
@@ -126,6 +131,7 @@ impl Own {
             call_by_path: with.call_by_path.saturating_sub(without.call_by_path),
             call_on_file,
             switch: round_trip.saturating_sub(4 * call_on_file) / 2,
+            numbered: numbered.saturating_sub(without.call),
             program: with.program,
             program_on_file: with.program_on_file,
             stamped: with.stamped,
@@ -134,9 +140,7 @@ impl Own {
 
     fn medians(&self, kernel: Option<&Kernel>) -> Result<Medians> {
         let mut byte = [0];
-        let (call, program, stamped) = self.timed(kernel, || {
-            black_box(getppid());
-        })?;
+        let (call, program, stamped) = self.empty_calls(kernel)?;
         // No path leads nowhere, which takes the least time.
         let (call_by_path, ..) = self.timed(kernel, || {
             let _ = black_box(statat(CWD, c"", AtFlags::empty()));
@@ -155,6 +159,13 @@ impl Own {
         }
         let round_trip = median(round_trips);
         Ok(Medians { call, call_by_path, call_on_file, round_trip, program, program_on_file, stamped })
+    }
+
+    /// Of calls that do nothing.
+    fn empty_calls(&self, kernel: Option<&Kernel>) -> Result<(Duration, Duration, Duration)> {
+        self.timed(kernel, || {
+            black_box(getppid());
+        })
     }
 
     /// How long a call takes; where it is counted also how long the program at its end does, and how long the call was by its stamps.

@@ -4,7 +4,12 @@
 //! tells how often a thread made each call for each second of *work*: its processor time less what counting took of
 //! it, as a thread that is counted gets less done in a second. The timer alone goes on meanwhile. A gap takes half of
 //! its rate from the slice before it and half from the one after. One rate for the whole of a program would be wrong for programs with phases: the
-//! dearer a slice is, the longer is the gap behind it, so phases with more calls are in fewer slices.
+//! dearer a slice is, the longer is the gap behind it, so phases with more calls are in fewer slices. The first stretch
+//! that is counted ends for what was in it, when the allowance is spent, and would tell of dear moments: the gap behind
+//! it takes its rate from the slice after it.
+//!
+//! Where calls were counted by their numbers in a gap, or in the beginning of one, it is known how often each was made
+//! there, and the slices beside it tell on which files, and what else came of them.
 //!
 //! Reads, writes and voluntary switches of each thread are counted by the kernel at all times; their estimates are
 //! scaled to these.
@@ -15,12 +20,16 @@ use std::time::Duration;
 use crate::counts::{Calls, Counted, File, Moments, Thread};
 use crate::numbers;
 
+use super::layout::numbered::OTHERS;
+
 /// Work without which a slice says nothing of a thread, in seconds.
 const MIN_WORK: f64 = 2e-4;
 /// Of its processor time a counted thread works at least this part: less is an error of what counting costs.
 const MIN_SHARE: f64 = 0.02;
 /// Calls by which a thread ends.
 const ENDS: [u32; 2] = [libc::SYS_exit as u32, libc::SYS_exit_group as u32];
+/// By which part sums of numbers of 64 bits are off, and more than that.
+const ROUNDING: f64 = 1e-9;
 /// Crossings without which the kernel's own count scales nothing.
 const MIN_KNOWN: f64 = 50.0;
 /// By how much a gap that has a slice on one side only may be off, where nothing else is known.
@@ -41,6 +50,8 @@ type Key = Option<(u32, File)>;
 /// as in [`figures_of_moments`].
 type Figures = [f64; 9];
 type Table = HashMap<Key, Figures>;
+/// Which of the figures of calls are seconds inside.
+const INSIDE: usize = 3;
 /// Which of the figures of no call are the timer's interrupts.
 const TICKS: usize = 4;
 
@@ -54,6 +65,9 @@ pub(super) struct Standing<'t> {
     /// Seconds on a processor while it was counted, and what counting took of these.
     pub counted: f64,
     pub cost: f64,
+    /// How often it began each call while these were counted by their numbers, and what that took.
+    pub numbered: &'t BTreeMap<u32, u64>,
+    pub numbering: f64,
     /// Reads and writes since it was first watched, by the kernel's own account.
     pub moved: u64,
 }
@@ -65,6 +79,30 @@ pub(super) struct Extrapolation {
     ended: BTreeMap<(u32, String), Estimate>,
     /// What threads of a name did in slices, and for how much work: for those that were in none.
     rates: HashMap<String, Slice>,
+    /// What is known of the present gap, or of that before the present slice.
+    known: Known,
+}
+
+/// In which part of a gap calls were counted by their numbers.
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Known {
+    #[default]
+    Nothing,
+    Numbers,
+    /// Up to a moment that each thread's [`Progress`] has.
+    NumbersAtFirst,
+}
+
+/// A gap of a thread.
+#[derive(Clone, Default)]
+struct Gap {
+    /// Seconds in which nothing was counted.
+    unknown: f64,
+    /// Seconds in which calls were counted by their numbers, without what that took of them, and that; how often each was
+    /// begun.
+    numbered: f64,
+    numbering: f64,
+    calls: BTreeMap<u32, f64>,
 }
 
 /// A thread at the end of its last slice.
@@ -74,6 +112,10 @@ struct Progress {
     ran: f64,
     counted: f64,
     cost: f64,
+    numbered: BTreeMap<u32, u64>,
+    numbering: f64,
+    /// How much of the present gap it ran while calls were counted by their numbers, where that is over.
+    at_first: f64,
     last: Option<Slice>,
     estimate: Estimate,
 }
@@ -84,6 +126,8 @@ struct Slice {
     did: Table,
     work: f64,
     cost: f64,
+    /// It ended for what was in it.
+    is_first: bool,
 }
 
 impl Slice {
@@ -96,14 +140,16 @@ impl Slice {
 /// What was done in gaps.
 #[derive(Clone, Default)]
 struct Estimate {
+    /// Where nothing was counted, and where calls were counted by their numbers.
     did: Table,
+    numbered: Table,
     /// Sums of squared errors, and errors that all gaps have in common.
     squares: BTreeMap<Counted, f64>,
     common: BTreeMap<Counted, f64>,
     /// Gaps that have a slice on both sides.
     gaps: usize,
-    /// Seconds in gaps that had a slice on no side.
-    unattributed: f64,
+    /// Gaps that had a slice on no side.
+    unattributed: Gap,
 }
 
 /// The result.
@@ -122,23 +168,40 @@ impl Extrapolation {
             ran: one.ran,
             counted: one.counted,
             cost: one.cost,
+            numbered: one.numbered.clone(),
+            numbering: one.numbering,
             ..Progress::default()
         };
         self.living.insert(one.slot, progress);
     }
 
+    /// A gap begins, in which calls are counted by their numbers, or nothing is.
+    pub fn begin_gap(&mut self, by_number: bool) {
+        self.known = if by_number { Known::Numbers } else { Known::Nothing };
+    }
+
+    /// Calls are counted by their numbers no more, up to the end of this gap.
+    pub fn end_numbers(&mut self, living: &[Standing<'_>]) {
+        for one in living {
+            let progress = self.living.entry(one.slot).or_default();
+            progress.at_first = progress.seconds(one);
+        }
+        self.known = Known::NumbersAtFirst;
+    }
+
     /// A slice ends. There is a gap before it, unless all was counted so far.
     pub fn pause(&mut self, one: &Standing<'_>, has_gap: bool) {
         let mut progress = self.living.remove(&one.slot).unwrap_or_default();
-        let (mut slice, gap) = progress.next(one);
+        let (mut slice, gap) = progress.next(one, self.known);
         let rate = self.rates.entry(one.thread.name.clone()).or_default();
         add(&mut rate.did, &slice.did, 1.0);
         rate.work += slice.work;
         rate.cost += slice.cost;
         // A thread ends once, and not as often in each gap.
         slice.did.retain(|key, _| key.is_none_or(|(number, _)| !ENDS.contains(&number)));
+        slice.is_first = !has_gap;
         if has_gap {
-            progress.estimate.attribute(gap, progress.last.as_ref(), Some(&slice));
+            progress.estimate.attribute(&gap, progress.last.as_ref(), Some(&slice), &progress.seen);
         }
         // A thread that slept all the time leaves the rate that it had.
         if slice.work >= MIN_WORK || progress.last.is_none() {
@@ -156,6 +219,7 @@ impl Extrapolation {
         }
         let mut estimate = progress.estimate;
         self.attribute_by_name(&one.thread.name, &mut estimate);
+        estimate.name_the_rest();
         estimate.scale_to(one);
         self.ended.entry((one.thread.process, one.thread.name.clone())).or_default().add(&estimate);
     }
@@ -166,7 +230,8 @@ impl Extrapolation {
         let mut extra = Vec::new();
         let mut found = |name: &str, mut estimate: Estimate| {
             self.attribute_by_name(name, &mut estimate);
-            extra.push(thread(&estimate.did));
+            estimate.name_the_rest();
+            extra.push(estimate.thread());
             all.add(&estimate);
         };
         for key in ended {
@@ -175,13 +240,16 @@ impl Extrapolation {
         for one in living {
             let estimate = match self.living.get(&one.slot) {
                 Some(progress) => {
-                    let gap = progress.gap(one);
+                    let gap = progress.gap(one, self.known);
                     let mut estimate = progress.estimate.clone();
-                    estimate.attribute(gap, progress.last.as_ref(), None);
+                    estimate.attribute(&gap, progress.last.as_ref(), None, &progress.seen);
                     estimate.scale_to(one);
                     estimate
                 }
-                None => Estimate { unattributed: (one.ran - one.counted).max(0.0), ..Estimate::default() },
+                None => Estimate {
+                    unattributed: Progress::default().gap(one, self.known),
+                    ..Estimate::default()
+                },
             };
             found(&one.thread.name, estimate);
         }
@@ -192,56 +260,148 @@ impl Extrapolation {
 impl Extrapolation {
     /// Time of a thread that was in no slice: it did what others of its name do.
     fn attribute_by_name(&self, name: &str, estimate: &mut Estimate) {
-        if estimate.unattributed > 0.0
+        if !estimate.unattributed.is_empty()
             && let Some(rate) = self.rates.get(name)
         {
             let gap = std::mem::take(&mut estimate.unattributed);
-            estimate.attribute(gap, None, Some(rate));
+            estimate.attribute(&gap, None, Some(rate), &Table::new());
         }
     }
 }
 
 impl Progress {
-    /// How long the thread ran since the end of its last slice while it was not counted.
-    fn gap(&self, one: &Standing<'_>) -> f64 {
+    /// How long the thread ran since the end of its last slice while not everything was counted.
+    fn seconds(&self, one: &Standing<'_>) -> f64 {
         (one.ran - self.ran - (one.counted - self.counted)).max(0.0)
     }
 
-    /// What it did since then, and how long it was not counted.
-    fn next(&mut self, one: &Standing<'_>) -> (Slice, f64) {
-        let gap = self.gap(one);
+    fn gap(&self, one: &Standing<'_>, known: Known) -> Gap {
+        let seconds = self.seconds(one);
+        let numbered = match known {
+            Known::Nothing => 0.0,
+            Known::Numbers => seconds,
+            Known::NumbersAtFirst => self.at_first.min(seconds),
+        };
+        let since = |(number, count): (&u32, &u64)| {
+            (*number, count.saturating_sub(self.numbered.get(number).copied().unwrap_or(0)) as f64)
+        };
+        let numbering = one.numbering - self.numbering;
+        Gap {
+            unknown: seconds - numbered,
+            numbered: (numbered - numbering).max(numbered * MIN_SHARE),
+            numbering,
+            calls: one.numbered.iter().map(since).filter(|(_, count)| *count > 0.0).collect(),
+        }
+    }
+
+    /// What it did since then, and the gap before it did that.
+    fn next(&mut self, one: &Standing<'_>, known: Known) -> (Slice, Gap) {
+        let gap = self.gap(one, known);
         let (counted, cost) = (one.counted - self.counted, one.cost - self.cost);
         let seen = figures(one.thread);
         let mut did = seen.clone();
         add(&mut did, &self.seen, -1.0);
         did.retain(|_, figures| figures.iter().any(|figure| *figure > 0.0));
-        let slice = Slice { did, work: (counted - cost).max(counted * MIN_SHARE), cost };
+        let work = (counted - cost).max(counted * MIN_SHARE);
+        let slice = Slice { did, work, cost, is_first: false };
         (self.seen, self.ran, self.counted, self.cost) = (seen, one.ran, one.counted, one.cost);
+        (self.numbered, self.numbering, self.at_first) = (one.numbered.clone(), one.numbering, 0.0);
         (slice, gap)
     }
 }
 
-impl Estimate {
-    /// A gap of so many seconds between two slices.
-    fn attribute(&mut self, gap: f64, before: Option<&Slice>, after: Option<&Slice>) {
-        if gap <= 0.0 {
-            return;
+impl Gap {
+    fn is_empty(&self) -> bool {
+        self.unknown <= 0.0 && self.numbered <= 0.0 && self.calls.is_empty()
+    }
+
+    fn add(&mut self, other: &Gap) {
+        self.unknown += other.unknown;
+        self.numbered += other.numbered;
+        self.numbering += other.numbering;
+        for (number, count) in &other.calls {
+            *self.calls.entry(*number).or_default() += count;
         }
+    }
+}
+
+impl Estimate {
+    /// A gap between two slices, of a thread of which this is all that was seen.
+    fn attribute(&mut self, gap: &Gap, before: Option<&Slice>, after: Option<&Slice>, seen: &Table) {
         let says = |slice: &&Slice| slice.work >= MIN_WORK;
         let (before, after) = (before.filter(says), after.filter(says));
-        let slices: Vec<&Slice> = before.into_iter().chain(after).collect();
-        if slices.is_empty() {
-            self.unattributed += gap;
-            return;
+        let at_first = self.attribute_numbered(gap, before, after, seen);
+        add(&mut self.numbered, &at_first.did, 1.0);
+        if gap.unknown > 0.0 {
+            let before = Some(&at_first).filter(says).or(before);
+            let did = self.by_time(gap.unknown, before, after, |_| true);
+            add(&mut self.did, &did, 1.0);
         }
-        let part = gap / slices.len() as f64;
+    }
+
+    /// The part of a gap in which calls were counted by their numbers: what was done there.
+    fn attribute_numbered(
+        &mut self,
+        gap: &Gap,
+        before: Option<&Slice>,
+        after: Option<&Slice>,
+        seen: &Table,
+    ) -> Slice {
+        let mut all = Table::new();
+        for (number, count) in &gap.calls {
+            let of_slices = [before, after].into_iter().flatten().map(|slice| &slice.did);
+            let of_slices: Vec<&Table> = of_slices.filter(|did| made(did, *number) > 0.0).collect();
+            let tables = match of_slices.is_empty() {
+                true if made(seen, *number) > 0.0 => vec![seen],
+                _ => of_slices,
+            };
+            if tables.is_empty() {
+                *self.unattributed.calls.entry(*number).or_default() += count;
+            }
+            self.by_number(*number, *count, &tables, &mut all);
+        }
+        // They were not longer in the kernel than the thread ran.
+        let inside: f64 = all.values().map(|figures| figures[INSIDE]).sum();
+        if inside > gap.numbered {
+            all.values_mut().for_each(|figures| figures[INSIDE] *= gap.numbered / inside);
+        }
+        if before.is_none() && after.is_none() {
+            self.unattributed.numbered += gap.numbered;
+            self.unattributed.numbering += gap.numbering;
+        } else if gap.numbered > 0.0 {
+            add(&mut all, &self.by_time(gap.numbered, before, after, Option::is_none), 1.0);
+        }
+        Slice { did: all, work: gap.numbered, cost: gap.numbering, is_first: false }
+    }
+
+    /// What a thread did in so many seconds of work between two slices, of what is asked for.
+    fn by_time(
+        &mut self,
+        seconds: f64,
+        before: Option<&Slice>,
+        after: Option<&Slice>,
+        is_asked: impl Fn(&Key) -> bool,
+    ) -> Table {
+        let slices: Vec<&Slice> = before.into_iter().chain(after).collect();
+        let weights = match slices[..] {
+            [] => {
+                self.unattributed.unknown += seconds;
+                return Table::new();
+            }
+            [_] => vec![1.0],
+            [first, ..] if first.is_first => vec![0.0, 1.0],
+            _ => vec![0.5, 0.5],
+        };
+        self.gaps += slices.len() - 1;
+        let mut all = Table::new();
         let mut rates: BTreeMap<Counted, [f64; 2]> = BTreeMap::new();
-        for (at, slice) in slices.iter().enumerate() {
-            add(&mut self.did, &slice.did, part / slice.work);
+        for (at, (slice, weight)) in slices.iter().zip(weights).enumerate() {
+            let part = seconds * weight;
+            let asked = || slice.did.iter().filter(|(key, _)| is_asked(key));
+            add(&mut all, asked(), part / slice.work);
             let ticks = slice.did.get(&None).map_or(0.0, |figures| figures[TICKS]);
-            self.did.entry(None).or_default()[TICKS] +=
-                ticks * part * (1.0 / slice.time() - 1.0 / slice.work);
-            for (of, count) in slice.did.iter().flat_map(|(key, figures)| counted(key, figures)) {
+            all.entry(None).or_default()[TICKS] += ticks * part * (1.0 / slice.time() - 1.0 / slice.work);
+            for (of, count) in asked().flat_map(|(key, figures)| counted(key, figures)) {
                 let (time, error) = match of {
                     Counted::Ticks => (slice.time(), 0.0),
                     _ => (slice.work, COST_ERROR * slice.cost / slice.work),
@@ -250,7 +410,6 @@ impl Estimate {
                 *self.common.entry(of).or_default() += count * part / time * error;
             }
         }
-        self.gaps += slices.len() - 1;
         for (of, [one, other]) in rates {
             // Each slice stands on both sides of itself, so the errors of neighboring gaps are not independent:
             // for equal gaps and rates of one variance this is the variance of the sum.
@@ -258,8 +417,46 @@ impl Estimate {
                 2 => (one - other) / std::f64::consts::SQRT_2,
                 _ => one * ONE_SIDED,
             };
-            *self.squares.entry(of).or_default() += (gap * error).powi(2);
+            *self.squares.entry(of).or_default() += (seconds * error).powi(2);
         }
+        all
+    }
+
+    /// Calls of which there is the number: on which files they were, and what came of them, is as in these tables.
+    fn by_number(&mut self, number: u32, count: f64, tables: &[&Table], all: &mut Table) {
+        let mut each: BTreeMap<Counted, [f64; 2]> = BTreeMap::new();
+        for (at, table) in tables.iter().enumerate() {
+            let times = count / made(table, number);
+            let of_it = || table.iter().filter(|(key, _)| is_of(key, number));
+            add(all, of_it(), times / tables.len() as f64);
+            for (of, found) in of_it().flat_map(|(key, figures)| counted(key, figures)) {
+                each.entry(of).or_default()[at] += found * times;
+            }
+        }
+        for (of, [one, other]) in each {
+            let error = match (tables.len(), of) {
+                (2, _) => (one - other) / std::f64::consts::SQRT_2,
+                // Which part of them: none is uncertain where all are of one kind.
+                (_, Counted::Call(..)) => one * (1.0 - one / count).max(0.0) * ONE_SIDED,
+                _ => one * ONE_SIDED,
+            };
+            if error.abs() > ROUNDING * count {
+                *self.squares.entry(of).or_default() += error.powi(2);
+            }
+        }
+    }
+
+    /// Calls that were in no slice at all: on which files they were is not known.
+    fn name_the_rest(&mut self) {
+        for (number, count) in std::mem::take(&mut self.unattributed.calls) {
+            self.numbered.entry(Some((number, File::default()))).or_default()[0] += count;
+        }
+    }
+
+    fn thread(&self) -> Thread {
+        let mut all = self.did.clone();
+        add(&mut all, &self.numbered, 1.0);
+        thread(&all)
     }
 
     /// Scales reads and writes, and sleeps, to what the kernel counted of them.
@@ -267,10 +464,10 @@ impl Estimate {
         let is_moved = |key: &Key| key.is_some_and(|(number, _)| numbers::is_accounted(number));
         let calls = one.thread.calls.iter().filter(|calls| numbers::is_accounted(calls.number));
         let counted: u64 = calls.map(|calls| calls.count).sum();
-        let missing = one.moved.saturating_sub(counted) as f64;
         let moved = |table: &Table| -> f64 {
             table.iter().filter(|(key, _)| is_moved(key)).map(|(_, figures)| figures[0]).sum()
         };
+        let missing = one.moved.saturating_sub(counted) as f64 - moved(&self.numbered);
         let estimated = moved(&self.did);
         if missing < MIN_KNOWN || estimated < MIN_KNOWN {
             return;
@@ -296,6 +493,7 @@ impl Estimate {
 
     fn add(&mut self, other: &Estimate) {
         add(&mut self.did, &other.did, 1.0);
+        add(&mut self.numbered, &other.numbered, 1.0);
         for (of, square) in &other.squares {
             *self.squares.entry(*of).or_default() += square;
         }
@@ -303,7 +501,7 @@ impl Estimate {
             *self.common.entry(*of).or_default() += error;
         }
         self.gaps += other.gaps;
-        self.unattributed += other.unattributed;
+        self.unattributed.add(&other.unattributed);
     }
 
     fn uncertainty(&self) -> BTreeMap<Counted, f64> {
@@ -315,7 +513,17 @@ impl Estimate {
     }
 }
 
-fn add(table: &mut Table, other: &Table, times: f64) {
+/// Whether calls of this key are counted by that number.
+fn is_of(key: &Key, number: u32) -> bool {
+    key.is_some_and(|(of, _)| of.min(OTHERS) == number)
+}
+
+/// How many of a table are counted by that number.
+fn made(table: &Table, number: u32) -> f64 {
+    table.iter().filter(|(key, _)| is_of(key, number)).map(|(_, figures)| figures[0]).sum()
+}
+
+fn add<'t>(table: &mut Table, other: impl IntoIterator<Item = (&'t Key, &'t Figures)>, times: f64) {
     for (key, figures) in other {
         let sum = table.entry(*key).or_default();
         for (sum, figure) in sum.iter_mut().zip(figures) {
@@ -416,9 +624,23 @@ fn thread(table: &Table) -> Thread {
             }
         }
     }
+    round_alike(&mut thread.calls, table);
     thread.calls.retain(|calls| calls.count > 0);
     thread.calls.sort_by_key(|calls| (calls.number, calls.file));
     thread
+}
+
+/// Rounds how often each call was made so that the sum of each number is what it was: where that is known, it stays so.
+fn round_alike(all: &mut [Calls], table: &Table) {
+    let count = |calls: &Calls| table.get(&Some((calls.number, calls.file))).map_or(0.0, |figures| figures[0].max(0.0));
+    let mut owed: BTreeMap<u32, f64> = BTreeMap::new();
+    all.sort_by_key(|calls| (calls.number, calls.file));
+    for calls in all.iter_mut() {
+        let owed = owed.entry(calls.number).or_default();
+        let exact = count(calls) + *owed;
+        calls.count = exact.round() as u64;
+        *owed = exact - calls.count as f64;
+    }
 }
 
 #[cfg(test)]
@@ -428,8 +650,9 @@ mod tests {
 
     const GETPPID: u32 = libc::SYS_getppid as u32;
     const READ: u32 = libc::SYS_read as u32;
-    /// Seconds that counting adds to a call.
+    /// Seconds that counting adds to a call, and that counting by its number does.
     const COST: f64 = 290e-9;
+    const NUMBERED: f64 = 90e-9;
 
     /// A thread in simulation: calls that take some time each, which counting makes longer.
     #[derive(Default)]
@@ -438,6 +661,8 @@ mod tests {
         ran: f64,
         counted: f64,
         cost: f64,
+        numbered: BTreeMap<u32, u64>,
+        numbering: f64,
         made: BTreeMap<u32, f64>,
     }
 
@@ -454,6 +679,15 @@ mod tests {
             }
         }
 
+        /// The same while calls are counted by their numbers.
+        fn runs_numbered(&mut self, number: u32, seconds: f64, natural: f64) {
+            let calls = (seconds / (natural + NUMBERED)).round();
+            self.ran += seconds;
+            *self.made.entry(number).or_default() += calls;
+            *self.numbered.entry(number).or_default() += calls as u64;
+            self.numbering += calls * NUMBERED;
+        }
+
         fn thread(&self) -> Thread {
             let calls = self.calls.iter().map(|(number, count)| Calls {
                 number: *number,
@@ -463,10 +697,10 @@ mod tests {
             Thread { number: 7, process: 7, calls: calls.collect(), ..Thread::default() }
         }
 
-        fn standing<'t>(&self, thread: &'t Thread) -> Standing<'t> {
+        fn standing<'t>(&'t self, thread: &'t Thread) -> Standing<'t> {
             let moved = self.made.get(&READ).copied().unwrap_or(0.0).round() as u64;
-            let (ran, counted, cost) = (self.ran, self.counted, self.cost);
-            Standing { slot: 7, thread, ran, counted, cost, moved }
+            let (ran, counted, cost, numbering) = (self.ran, self.counted, self.cost, self.numbering);
+            Standing { slot: 7, thread, ran, counted, cost, numbered: &self.numbered, numbering, moved }
         }
 
         fn pauses(&self, estimate: &mut Extrapolation, has_gap: bool) {
@@ -581,6 +815,58 @@ mod tests {
         let numbers: Vec<u32> = found.extra[0].calls.iter().map(|calls| calls.number).collect();
         assert_eq!(numbers, [GETPPID]);
         assert!(!found.uncertainty.contains_key(&Counted::Call(ENDS[1], FileKind::None)));
+    }
+
+    #[test]
+    fn calls_that_were_counted_by_their_numbers_are_exact() {
+        let (mut thread, mut estimate) = (Simulated::default(), Extrapolation::default());
+        thread.runs(GETPPID, 0.1, 1e-6, true);
+        thread.pauses(&mut estimate, false);
+        for natural in [2e-6, 700e-9, 5e-6] {
+            estimate.begin_gap(true);
+            thread.runs_numbered(GETPPID, 0.3, natural);
+            // In no slice at all.
+            thread.runs_numbered(READ, 0.001, natural);
+            thread.runs(GETPPID, 0.02, natural, true);
+            thread.pauses(&mut estimate, true);
+        }
+        estimate.begin_gap(true);
+        thread.runs_numbered(GETPPID, 0.1, 2e-6);
+        for number in [GETPPID, READ] {
+            let (count, half, made) = thread.all(&estimate, number);
+            assert!((count - made).abs() < 1.5 && half == 0.0, "{number}: {count} ± {half} for {made}");
+        }
+    }
+
+    #[test]
+    fn what_goes_on_after_calls_were_counted_by_their_numbers_is_estimated() {
+        let (mut thread, mut estimate) = (Simulated::default(), Extrapolation::default());
+        thread.runs(GETPPID, 0.1, 1e-6, true);
+        thread.pauses(&mut estimate, false);
+        estimate.begin_gap(true);
+        thread.runs_numbered(GETPPID, 0.3, 1e-6);
+        let told = thread.thread();
+        estimate.end_numbers(&[thread.standing(&told)]);
+        thread.runs(GETPPID, 0.5, 1e-6, false);
+        thread.runs(GETPPID, 0.02, 1e-6, true);
+        thread.pauses(&mut estimate, true);
+        let (count, half, made) = thread.all(&estimate, GETPPID);
+        assert!((count / made - 1.0).abs() < 0.001, "{count} for {made}");
+        assert!(half > 0.0 && half < 0.2 * made, "{half}");
+    }
+
+    #[test]
+    fn the_first_stretch_does_not_tell_of_the_gap_behind_it() {
+        let (mut thread, mut estimate) = (Simulated::default(), Extrapolation::default());
+        // It ends in a phase with many calls, for these.
+        thread.runs(GETPPID, 0.045, 115e-9, true);
+        thread.pauses(&mut estimate, false);
+        thread.runs(GETPPID, 0.5, 5e-6, false);
+        thread.runs(GETPPID, 0.02, 5e-6, true);
+        thread.pauses(&mut estimate, true);
+        let (count, half, made) = thread.all(&estimate, GETPPID);
+        assert!((count / made - 1.0).abs() < 0.01, "{count} for {made}");
+        assert!(half > made, "a rate that is much less than it was may change again: {half} for {made}");
     }
 
     #[test]

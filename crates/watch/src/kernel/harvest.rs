@@ -22,6 +22,8 @@ pub struct Seen {
     thread: Vec<u64>,
     /// Its calls so far.
     pub calls: Vec<Call>,
+    /// How often it began each call while these were counted by their numbers: those of [`numbered`](super::layout::numbered).
+    pub(super) numbered: BTreeMap<u32, u64>,
 }
 
 /// What is known of the calls of one number on one file.
@@ -124,7 +126,10 @@ impl Kernel {
     pub fn harvest(&self) -> Result<Vec<Seen>> {
         let failed = |e: io::Error| Error::system("reading what the kernel's programs counted", e);
         self.bury()?;
-        let row = |slot| (slot, Seen { slot, thread: self.maps.threads.row(slot), calls: Vec::new() });
+        let row = |slot| {
+            let (thread, numbered) = (self.maps.threads.row(slot), self.numbered(slot));
+            (slot, Seen { slot, thread, calls: Vec::new(), numbered })
+        };
         let mut seen: BTreeMap<u32, Seen> = self.taken().map(row).collect();
         for map in [&self.maps.calls, &self.maps.rest] {
             let mut over: Vec<Vec<u8>> = Vec::new();
@@ -146,9 +151,29 @@ impl Kernel {
             for place in 0..one.thread.len() {
                 self.maps.threads.set(*slot, place, 0);
             }
+            for number in one.numbered.keys() {
+                self.maps.numbered.set(*slot, *number as usize, 0);
+            }
+            self.carried().retain(|(of, _), _| of != slot);
             self.maps.free.set(&[], &slot.to_ne_bytes()).map_err(failed)?;
         }
         Ok(seen.into_values().collect())
+    }
+}
+
+impl Kernel {
+    /// How often the thread of a slot began each call while these were counted by their numbers.
+    fn numbered(&self, slot: u32) -> BTreeMap<u32, u64> {
+        if !self.has_numbered {
+            return BTreeMap::new();
+        }
+        let row = self.maps.numbered.row(slot).into_iter();
+        let mut all: BTreeMap<u32, u64> =
+            (0..).zip(row).filter(|(_, count)| *count > 0).collect();
+        for ((_, number), count) in self.carried().range((slot, 0)..=(slot, u32::MAX)) {
+            *all.entry(*number).or_default() += count;
+        }
+        all
     }
 }
 

@@ -47,8 +47,9 @@ pub mod thread {
     pub const LAST: i16 = 96;
     /// Not 0 if a signal broke its last call off, and it has made none since.
     pub const BROKEN_OFF: i16 = 264;
-    /// Not 0 until it has come back from the call that made it.
-    pub const FRESH: i16 = 104;
+    /// Not 0 if the call that it comes back from next is counted already: with its parent's, where it comes back from
+    /// the call that made it, or when it began, where calls were counted by their numbers then.
+    pub const COUNTED: i16 = 104;
     /// Switches away because it had to wait.
     pub const VOLUNTARY: i16 = 112;
     /// Switches away although it had work.
@@ -132,8 +133,18 @@ pub mod thread {
     pub const NAMING: i16 = 440;
     /// Its flags (`PF_` of include/linux/sched.h) when it ended, 32 bits.
     pub const FLAGS: i16 = 424;
+    /// Not 0 once it has made a call of another table than x86-64's, 32 bits.
+    pub const OTHER_TABLE: i16 = 428;
     /// Bytes: whole cache lines.
     pub const SIZE: usize = 448;
+}
+
+/// How often a thread began each call while calls were counted by their numbers: a word for each of x86-64's.
+pub mod numbered {
+    /// All calls of other tables, and those of greater numbers.
+    pub const OTHERS: u32 = 511;
+    /// Bytes.
+    pub const SIZE: usize = 8 * (OTHERS as usize + 1);
 }
 
 /// Which calls are counted together.
@@ -196,8 +207,15 @@ pub mod whole {
     pub const THREADS_LOST: i16 = 0;
     /// Calls for which there was no room.
     pub const CALLS_LOST: i16 = 8;
-    /// Not 0 while it is counted. All programs begin and stop at once by it, which attaching and detaching them one by one does not do.
+    /// What is counted: [`NOTHING`], [`EVERYTHING`] or [`NUMBERS`]. All programs begin and stop at once by it, which
+    /// attaching and detaching them one by one does not do.
     pub const COUNTING: i16 = 16;
+    /// Nothing is.
+    pub const NOTHING: u64 = 0;
+    /// All that is known of threads and calls.
+    pub const EVERYTHING: u64 = 1;
+    /// How often each call is begun.
+    pub const NUMBERS: u64 = 2;
     /// When the present stretch of counting began (CLOCK_MONOTONIC, nanoseconds).
     pub const SINCE: i16 = 24;
     /// Bytes.

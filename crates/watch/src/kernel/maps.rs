@@ -6,7 +6,7 @@ use tollway_bpf::{Map, MapKind, Table, possible_cpus};
 
 use super::Detail;
 use super::files::register_of;
-use super::layout::{self, call, key, name, processor, thread, whole, word};
+use super::layout::{self, call, key, name, numbered, processor, thread, whole, word};
 use crate::numbers::{self, NUMBERS};
 
 /// Slots: threads that can be watched at once, and one that is nobody's.
@@ -30,6 +30,8 @@ pub(crate) struct Maps {
     pub slots: Map,
     /// What is known of each, by its slot.
     pub threads: Table,
+    /// How often each began each call while these were counted by their numbers, by its slot.
+    pub numbered: Table,
     /// What is known of its calls.
     pub calls: Map,
     /// The same, with no file's number.
@@ -54,6 +56,7 @@ impl Maps {
             processors: Map::new(MapKind::ArrayOnEach, 4, processor::SIZE, 1)?,
             slots: Map::new(MapKind::Hash, 4, 4, SLOTS)?,
             threads: Table::new(thread::SIZE, SLOTS)?,
+            numbered: Table::new(numbered::SIZE, if detail == Detail::Files { SLOTS } else { 1 })?,
             calls: Map::new(MapKind::Hash, key::SIZE, call::SIZE, calls)?,
             rest: Map::new(MapKind::Hash, key::SIZE, call::SIZE, rest)?,
             on_files: Table::new(8, NUMBERS)?,

@@ -3,8 +3,9 @@
 //! Each processor remembers whom it found last, so that a system call of anybody else costs a look-up in an array. Each thread that is watched has a slot, in which only programs on its own processor write: nothing is locked and nothing is lost. A child gets a slot from a queue of free
 //! ones; [`Kernel::harvest`] hands those of the dead back.
 //!
-//! Two sets of programs: those of lives (a thread begins, ends, becomes another program, is freed) are attached as long as this is; those
-//! that count only between [`Kernel::begin`] and [`Kernel::pause`].
+//! Three sets of programs: those of lives (a thread begins, ends, becomes another program, is freed) are attached as long as this is; those
+//! that count everything from [`Kernel::begin`] on, and the one that counts calls by their numbers alone from [`Kernel::begin_numbers`] on, each
+//! until [`Kernel::pause`] or the other one begins.
 
 mod budget;
 mod calls;
@@ -23,8 +24,9 @@ mod runs;
 mod switches;
 mod watch;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -32,9 +34,11 @@ use tollway_bpf::{Attached, Link, Program, ProgramKind};
 use tollway_core::{Error, Missing, Result};
 
 use fields::{Fields, described};
-use layout::{call, key, thread, whole, word};
+use layout::{call, key, numbered, thread, whole, word};
 use maps::{Maps, SLOTS};
 use namespace::Namespace;
+
+use crate::numbers;
 
 pub use cost::Cost;
 pub use harvest::Seen;
@@ -49,6 +53,9 @@ const LAST_SWITCH: Duration = Duration::from_secs(1);
 /// How long a process that another thread has begun may take to become another program.
 const BECOMES: Duration = Duration::from_secs(1);
 const ASKED: Duration = Duration::from_micros(200);
+
+/// Where calls begin.
+const BEGINS: &str = "sys_enter";
 
 const WHAT: &str = "programs at the kernel's tracepoints";
 
@@ -68,6 +75,13 @@ pub struct Kernel {
     lives: Vec<(Program, Attached)>,
     programs: Vec<(&'static str, Program)>,
     counting: Vec<Attached>,
+    /// What counts calls by their numbers, attached while that is what is counted.
+    by_number: Program,
+    numbering: Option<Attached>,
+    /// Whether they ever were.
+    has_numbered: bool,
+    /// Calls that were under way when everything was counted no more, but their numbers: by slot and number.
+    carried: Mutex<BTreeMap<(u32, u32), u64>>,
     /// What kept those attached that counted before.
     before: Vec<Link>,
     /// When it was last counted no more (CLOCK_MONOTONIC, nanoseconds).
@@ -114,7 +128,7 @@ impl Kernel {
             ("sched_switch", switches::switched(&maps, &fields)),
             ("sched_waking", switches::woken(&maps, &fields)),
             ("sys_exit", calls::ends(&maps, &fields, detail)),
-            ("sys_enter", calls::begins(&maps, &fields, detail)),
+            (BEGINS, calls::begins(&maps, &fields, detail)),
         ];
         let load = |name: &'static str, words: &[u64]| {
             let program = Program::load(ProgramKind::RawTracepoint, words);
@@ -122,16 +136,29 @@ impl Kernel {
         };
         let lives = lives.iter().map(|(name, words)| load(name, words)).collect::<Result<Vec<_>>>()?;
         let programs = counting.iter().map(|(name, words)| load(name, words)).collect::<Result<Vec<_>>>()?;
+        let (_, by_number) = load(BEGINS, &calls::numbered(&maps))?;
         let attached = lives.into_iter().map(|(name, program)| {
             let link = program.at_tracepoint(name).map_err(|e| failed(&format!("attaching to {name}"), e))?;
             Ok((program, link))
         });
         let lives = attached.collect::<Result<Vec<_>>>()?;
-        let (counting, before, absent) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(Kernel { maps, namespace, lives, programs, counting, before, held_at: 0, absent })
+        Ok(Kernel {
+            maps,
+            namespace,
+            lives,
+            programs,
+            counting: Vec::new(),
+            by_number,
+            numbering: None,
+            has_numbered: false,
+            carried: Mutex::default(),
+            before: Vec::new(),
+            held_at: 0,
+            absent: Vec::new(),
+        })
     }
 
-    /// Begins to count, or goes on with it. What was under way is counted when it ends, and is not timed.
+    /// Begins to count everything, or goes on with it. What was under way is counted when it ends, and is not timed.
     ///
     /// # Errors
     /// The kernel's.
@@ -168,7 +195,43 @@ impl Kernel {
             }
         }
         self.maps.whole.set(0, word(whole::SINCE), monotonic());
-        self.maps.whole.set(0, word(whole::COUNTING), 1);
+        self.maps.whole.set(0, word(whole::COUNTING), whole::EVERYTHING);
+        self.detach_numbers();
+        Ok(())
+    }
+
+    /// Counts from now on how often each call is begun, and nothing else. Calls that are under way are counted
+    /// with these, if everything was counted up to now: none is lost, and none is counted twice.
+    ///
+    /// # Errors
+    /// The kernel's.
+    fn begin_numbers(&mut self) -> Result<()> {
+        if self.numbering.is_some() {
+            return Ok(());
+        }
+        self.bury()?;
+        self.look_again()?;
+        self.wait_for_those_before()?;
+        let attached = self.by_number.at_tracepoint(BEGINS);
+        self.numbering = Some(attached.map_err(|e| failed(&format!("attaching to {BEGINS}"), e))?);
+        self.has_numbered = true;
+        self.maps.whole.set(0, word(whole::COUNTING), whole::NUMBERS);
+        self.held_at = monotonic();
+        if self.counting.is_empty() {
+            return Ok(());
+        }
+        // Programs that were at it at that moment are over.
+        sleep(LEAVES);
+        let word_of = |slot, what| self.maps.threads.get(slot, word(what));
+        for slot in self.taken() {
+            let call = (word_of(slot, thread::CALL) as u32).min(numbered::OTHERS);
+            let is_under_way = word_of(slot, thread::ENTERED) != 0 && word_of(slot, thread::DIED) == 0;
+            // A thread's last call is counted when it ends.
+            if is_under_way && !numbers::is_last(call) {
+                *self.carried().entry((slot, call)).or_default() += 1;
+            }
+        }
+        self.detach();
         Ok(())
     }
 
@@ -191,13 +254,29 @@ impl Kernel {
 
     /// Counts no more, at once; who is watched still pays for it until the [`pause`](Kernel::pause).
     fn hold(&mut self) {
-        self.maps.whole.set(0, word(whole::COUNTING), 0);
+        self.maps.whole.set(0, word(whole::COUNTING), whole::NOTHING);
         self.held_at = monotonic();
     }
 
     /// Counts no more, until it [`begin`](Kernel::begin)s again.
     pub fn pause(&mut self) {
         self.hold();
+        self.detach_numbers();
+        self.detach();
+    }
+
+    fn carried(&self) -> MutexGuard<'_, BTreeMap<(u32, u32), u64>> {
+        self.carried.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn detach_numbers(&mut self) {
+        if let Some(attached) = self.numbering.take() {
+            self.before.extend(attached.link());
+        }
+    }
+
+    /// Detaches what counted everything until [`held_at`](Kernel::held_at).
+    fn detach(&mut self) {
         // What tells of calls first: these are the dearest.
         while let Some(attached) = self.counting.pop() {
             self.before.extend(attached.link());

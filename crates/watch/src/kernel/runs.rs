@@ -19,10 +19,10 @@ pub(super) fn look_up(program: &mut Assembler, map: &impl AsFd, key: i16, none: 
     program.call(Helper::MapLookUp).jump_if(When::Equal, R0, 0, none);
 }
 
-/// Leads to `not` where it is not counted at present; the first instructions of each program that counts. `R2` is lost.
-pub(super) fn if_counting(program: &mut Assembler, maps: &Maps, not: Label) {
+/// Leads to `not` where this is not what is counted at present; the first instructions of each program that counts. `R2` is lost.
+pub(super) fn if_counting(program: &mut Assembler, maps: &Maps, what: u64, not: Label) {
     program.value(R2, maps.whole.as_fd(), whole::COUNTING as u32).load(Width::Double, R2, R2, 0);
-    program.jump_if(When::Equal, R2, 0, not);
+    program.jump_if(When::Different, R2, what as i32, not);
 }
 
 /// `R7` = where the watched thread is known that runs on this processor; its slot is at [`SLOT`] of the stack. Leads to `none` where it is not watched.
@@ -147,7 +147,7 @@ pub(super) fn stops_running(program: &mut Assembler, maps: &Maps) {
 pub(super) fn counted(maps: &Maps, place: i16) -> Vec<u64> {
     let mut program = Assembler::new();
     let out = program.label();
-    if_counting(&mut program, maps, out);
+    if_counting(&mut program, maps, whole::EVERYTHING, out);
     who_runs(&mut program, maps, out);
     debug_assert!(place > thread::NUMBER);
     one_more(&mut program, R7, place);

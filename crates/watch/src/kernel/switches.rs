@@ -3,7 +3,7 @@
 use tollway_bpf::assembler::Register::{R0, R1, R3, R6, R7, R8, R9, R10};
 use tollway_bpf::assembler::{Assembler, Helper, Label, Operation, When, Width};
 
-use super::layout::{idle, processor, thread};
+use super::layout::{idle, processor, thread, whole};
 use super::lives::left;
 use super::runs::{
     NUMBER, SLOT, add, if_counting, look_up, one_more, read, remember, stops_running, who_is, who_runs,
@@ -20,7 +20,7 @@ pub(super) fn switched(maps: &Maps, fields: &Fields) -> Vec<u64> {
     let (comes, stays_ready, dies, in_no_call, not_away) =
         (program.label(), program.label(), program.label(), program.label(), program.label());
     let (not_moved, across, nobody) = (program.label(), program.label(), program.label());
-    if_counting(&mut program, maps, out);
+    if_counting(&mut program, maps, whole::EVERYTHING, out);
     program.register(Operation::Move, R6, R1);
 
     // Who leaves.
@@ -100,7 +100,7 @@ pub(super) fn woken(maps: &Maps, fields: &Fields) -> Vec<u64> {
     let mut program = Assembler::new();
     let (sleeper, across, was_idle, out) =
         (program.label(), program.label(), program.label(), program.label());
-    if_counting(&mut program, maps, out);
+    if_counting(&mut program, maps, whole::EVERYTHING, out);
     // Who wakes, if that is in a call.
     who_runs(&mut program, maps, sleeper);
     program.load(Width::Double, R1, R7, thread::ENTERED).jump_if(When::Equal, R1, 0, sleeper);

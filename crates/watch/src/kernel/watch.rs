@@ -2,16 +2,17 @@
 //!
 //! [`Watch::tick`] is to be called when it is due. As long as the [`Budget`] of what watching may cost lasts, everything is counted. A program that makes calls so
 //! often that it does not last is counted in slices: some milliseconds, and then not for as long as such slices cost what is allowed. Slices are of random distance, so that
-//! what a program does in a rhythm is met as often as it happens.
+//! what a program does in a rhythm is met as often as it happens. Between them calls are counted by their numbers, where that is affordable.
 
 use std::collections::BTreeMap;
+use std::ops::{Add, Sub};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use tollway_core::{Error, Missing, Result};
 
 use super::Kernel;
-use super::budget::{Budget, Next};
+use super::budget::{Budget, Next, Stretch};
 use super::cost::Cost;
 use super::extrapolation::{Extrapolation, Standing};
 use super::harvest::{Call, Seen};
@@ -33,7 +34,7 @@ pub(super) const SLICE: Duration = Duration::from_millis(20);
 /// How often it is asked where everything is counted.
 const LOOK: Duration = Duration::from_millis(100);
 /// The longest and the shortest between two slices: attaching waits for the kernel where it was detached less long ago.
-const LONGEST: Duration = Duration::from_secs(2);
+pub(super) const LONGEST: Duration = Duration::from_secs(2);
 const SHORTEST: Duration = Duration::from_millis(50);
 
 /// A program that is watched.
@@ -47,13 +48,13 @@ pub struct Watch {
     begun: Option<Instant>,
     counted: Duration,
     counting_since: Option<Instant>,
-    /// How long the watched had run while they were counted when it was last looked, and of that those who have ended.
-    ran_before: Duration,
-    ran_of_ended: Duration,
+    /// Calls are counted by their numbers since it was last looked at that, until it is time for the next slice.
+    numbering: Option<Numbering>,
+    numbered: Duration,
     due: Instant,
-    /// What watching had cost when it was last looked, and of that what it cost those who have ended.
-    cost_before: Duration,
-    cost_of_ended: Duration,
+    /// What watching had taken when it was last looked, and of that what it took of those who have ended.
+    taken_before: Taken,
+    taken_of_ended: Taken,
     lot: u64,
     /// What threads had done when they were first watched, and what is known of those that live, by their
     /// slots: an exec may give one the number of another.
@@ -88,11 +89,11 @@ impl Watch {
             begun: None,
             counted: Duration::ZERO,
             counting_since: None,
-            ran_before: Duration::ZERO,
-            ran_of_ended: Duration::ZERO,
+            numbering: None,
+            numbered: Duration::ZERO,
             due: now,
-            cost_before: Duration::ZERO,
-            cost_of_ended: Duration::ZERO,
+            taken_before: Taken::default(),
+            taken_of_ended: Taken::default(),
             lot: u64::from(std::process::id()) | 1 << 32,
             earlier: BTreeMap::new(),
             living: BTreeMap::new(),
@@ -189,12 +190,16 @@ impl Watch {
         if now < self.due {
             return Ok(self.due - now);
         }
-        let pause = match self.counting_since {
-            None => {
+        let pause = match (self.counting_since, self.numbering) {
+            (Some(since), _) => self.look(now - since)?,
+            (None, Some(numbering)) if now < numbering.until => self.look_at_numbers(numbering)?,
+            (None, numbering) => {
+                if let Some(numbering) = numbering {
+                    self.look_at_numbers(numbering)?;
+                }
                 self.count()?;
                 SLICE
             }
-            Some(since) => self.look(now - since)?,
         };
         self.due = Instant::now() + pause;
         Ok(pause)
@@ -203,19 +208,19 @@ impl Watch {
     /// Asks what it cost to count so long, and stops for a while where no more is allowed.
     fn look(&mut self, counted: Duration) -> Result<Duration> {
         self.collect()?;
-        let (cost, ran) = (self.cost_of_counting(), self.ran_counted());
-        let cost = cost.saturating_sub(self.cost_before).as_secs_f64();
-        let (counted, ran) = (counted.as_secs_f64(), ran.saturating_sub(self.ran_before).as_secs_f64());
+        let taken = self.taken() - self.taken_before;
+        let counted = counted.as_secs_f64();
         self.end_stretch();
         // Threads that run at once have more time than the clock.
-        let time = counted.max(ran);
+        let time = counted.max(taken.ran);
         let at_once = time / counted.max(1e-9);
+        let stretch = Stretch { time, cost: taken.everything, numbers: taken.instead };
         let lasts = match &mut self.budget {
             None => f64::INFINITY,
-            Some(budget) => match budget.counted(time, cost) {
-                Next::Pause(pause) => {
-                    let pause = Duration::from_secs_f64(pause / at_once * self.between(0.5, 1.5));
-                    return self.pause(pause.clamp(SHORTEST, LONGEST), at_once);
+            Some(budget) => match budget.counted(stretch) {
+                Next::Pause { seconds, by_number } => {
+                    let pause = Duration::from_secs_f64(seconds / at_once * self.between(0.5, 1.5));
+                    return self.pause(pause.clamp(SHORTEST, LONGEST), by_number, at_once);
                 }
                 Next::GoOn(lasts) => lasts / at_once,
             },
@@ -225,17 +230,55 @@ impl Watch {
         Ok(Duration::from_secs_f64(lasts.clamp(SLICE.as_secs_f64(), LOOK.as_secs_f64())))
     }
 
-    /// Stops counting.
-    fn pause(&mut self, pause: Duration, at_once: f64) -> Result<Duration> {
-        self.kernel.hold();
-        self.kernel.pause();
-        self.collect()?;
+    /// Stops counting everything; says when it is due to look again.
+    fn pause(&mut self, pause: Duration, by_number: bool, at_once: f64) -> Result<Duration> {
+        // Before it does: who ends on the way has to be known to end in the gap.
         self.end_slice();
         self.has_paused = true;
-        if let Some(budget) = &mut self.budget {
-            budget.paused(pause.as_secs_f64() * at_once);
+        self.extrapolation.begin_gap(by_number);
+        if by_number {
+            self.kernel.begin_numbers()?;
+        } else {
+            self.kernel.pause();
         }
-        Ok(pause)
+        self.collect()?;
+        if !by_number {
+            self.is_affordable(pause.as_secs_f64() * at_once, 0.0);
+            return Ok(pause);
+        }
+        let now = Instant::now();
+        self.taken_before = self.taken();
+        self.numbering = Some(Numbering { since: now, until: now + pause, at_once });
+        Ok(pause.min(LOOK))
+    }
+
+    /// Asks what it cost to count calls by their numbers, and stops where that is too much. Says when it is due to look
+    /// again.
+    fn look_at_numbers(&mut self, numbering: Numbering) -> Result<Duration> {
+        self.collect()?;
+        let (now, taken) = (Instant::now(), self.taken());
+        let time = now - numbering.since;
+        self.numbered += time;
+        let cost = taken.numbers - self.taken_before.numbers;
+        self.taken_before = taken;
+        self.numbering = None;
+        let left = numbering.until.saturating_duration_since(now);
+        if self.is_affordable(time.as_secs_f64() * numbering.at_once, cost) {
+            self.numbering = Some(Numbering { since: now, ..numbering });
+            return Ok(left.min(LOOK));
+        }
+        self.kernel.pause();
+        self.collect()?;
+        let living: Vec<_> = self.living.iter().map(|(slot, seen)| (*slot, self.known_of(seen))).collect();
+        let living: Vec<_> = living.iter().map(|(slot, known)| known.standing(*slot)).collect();
+        self.extrapolation.end_numbers(&living);
+        self.is_affordable(left.as_secs_f64() * numbering.at_once, 0.0);
+        Ok(left)
+    }
+
+    /// Between two slices so many seconds pass or have passed, of which counting takes that much: whether it may go on.
+    fn is_affordable(&mut self, time: f64, cost: f64) -> bool {
+        self.budget.as_mut().is_none_or(|budget| budget.paused(time, cost))
     }
 
     /// Rates are taken from here on, if the program still begins, or seemed to up to now.
@@ -252,6 +295,7 @@ impl Watch {
     fn count(&mut self) -> Result<()> {
         if self.counting_since.is_none() {
             self.kernel.begin()?;
+            self.numbering = None;
             self.begin_stretch();
             self.begun.get_or_insert_with(Instant::now);
             self.due = Instant::now() + SLICE;
@@ -260,7 +304,7 @@ impl Watch {
     }
 
     fn begin_stretch(&mut self) {
-        (self.cost_before, self.ran_before) = (self.cost_of_counting(), self.ran_counted());
+        self.taken_before = self.taken();
         self.counting_since = Some(Instant::now());
     }
 
@@ -283,11 +327,6 @@ impl Watch {
         }
     }
 
-    /// How long the watched ran while they were counted.
-    fn ran_counted(&self) -> Duration {
-        self.ran_of_ended + self.living.values().map(|seen| self.kernel.ran_counted(seen)).sum::<Duration>()
-    }
-
     /// A number between two, evenly: by a generator of Marsaglia's (Xorshift RNGs, 2003), which is good enough to miss a rhythm.
     fn between(&mut self, low: f64, high: f64) -> f64 {
         self.lot ^= self.lot << 13;
@@ -296,14 +335,14 @@ impl Watch {
         low + (high - low) * (self.lot >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// What counting has taken of the processor time of the watched: events × what each adds.
-    fn cost_of_counting(&self) -> Duration {
-        self.cost_of_ended + self.living.values().map(|one| self.cost_of(one)).sum::<Duration>()
+    /// What watching has taken of the processor time of the watched: events × what each adds.
+    fn taken(&self) -> Taken {
+        self.living.values().fold(self.taken_of_ended, |sum, one| sum + self.taken_of(one))
     }
 
     /// The same of a thread. How fast the machine is for it at the time, and how hot its caches are, the program at the
     /// end of its calls tells.
-    fn cost_of(&self, one: &Seen) -> Duration {
+    fn taken_of(&self, one: &Seen) -> Taken {
         let many = |is_it: &dyn Fn(&Call) -> bool| -> f64 {
             one.calls.iter().filter(|call| is_it(call)).map(|call| call.word(call::COUNT) as f64).sum()
         };
@@ -326,8 +365,14 @@ impl Watch {
             Some(time) if programs > 0.0 && !goes_on_to_others => time.as_secs_f64() * all / programs,
             _ => 1.0,
         };
-        let naming = Duration::from_nanos(one.word(thread::NAMING));
-        Duration::from_secs_f64((calls + self.cost.switch.as_secs_f64() * switches as f64) * speed) + naming
+        let naming = Duration::from_nanos(one.word(thread::NAMING)).as_secs_f64();
+        let numbered = self.cost.numbered.as_secs_f64() * speed;
+        Taken {
+            ran: self.kernel.ran_counted(one).as_secs_f64(),
+            everything: (calls + self.cost.switch.as_secs_f64() * switches as f64) * speed + naming,
+            numbers: numbered * one.numbered.values().sum::<u64>() as f64,
+            instead: numbered * all,
+        }
     }
 
     /// Reads what was counted.
@@ -338,8 +383,7 @@ impl Watch {
             if seen.is_gone() {
                 let known = self.known_of(&seen);
                 self.earlier.remove(&seen.slot());
-                self.cost_of_ended += self.cost_of(&seen);
-                self.ran_of_ended += self.kernel.ran_counted(&seen);
+                self.taken_of_ended = self.taken_of_ended + self.taken_of(&seen);
                 self.extrapolation.end(&known.standing(seen.slot()), self.has_paused);
                 let ended = known.thread;
                 let same = self.ended.entry((process, ended.name.clone())).or_default();
@@ -385,7 +429,8 @@ impl Watch {
             uncertainty,
             watched,
             counted: if self.has_paused { self.counted } else { watched },
-            cost: self.cost_of_counting(),
+            numbered: self.numbered + self.numbering.map_or(Duration::ZERO, |numbering| numbering.since.elapsed()),
+            cost: self.taken().cost(),
             lost: self.kernel.lost()?,
         })
     }
@@ -400,18 +445,74 @@ impl Watch {
         };
         Known {
             thread: counted_of(seen, &life, &earlier),
-            counted: self.kernel.ran_counted(seen).as_secs_f64(),
-            cost: self.cost_of(seen).as_secs_f64(),
+            taken: self.taken_of(seen),
+            numbered: seen.numbered.clone(),
             moved: life.moved.saturating_sub(earlier.moved),
         }
     }
 }
 
-/// A thread, and how long it ran while it was counted, in seconds.
+/// Calls are counted by their numbers.
+#[derive(Clone, Copy)]
+struct Numbering {
+    since: Instant,
+    /// When the next slice begins.
+    until: Instant,
+    /// How many of the watched run at once.
+    at_once: f64,
+}
+
+/// Processor time, in seconds, of the watched.
+#[derive(Clone, Copy, Default)]
+struct Taken {
+    /// What they had while everything was counted.
+    ran: f64,
+    /// What that took of it.
+    everything: f64,
+    /// What it took to count calls by their numbers, where that is what was done.
+    numbers: f64,
+    /// What it would have taken where everything was counted.
+    instead: f64,
+}
+
+impl Taken {
+    /// What was taken in all.
+    fn cost(&self) -> Duration {
+        Duration::from_secs_f64((self.everything + self.numbers).max(0.0))
+    }
+}
+
+impl Add for Taken {
+    type Output = Taken;
+
+    fn add(self, other: Taken) -> Taken {
+        Taken {
+            ran: self.ran + other.ran,
+            everything: self.everything + other.everything,
+            numbers: self.numbers + other.numbers,
+            instead: self.instead + other.instead,
+        }
+    }
+}
+
+impl Sub for Taken {
+    type Output = Taken;
+
+    fn sub(self, other: Taken) -> Taken {
+        Taken {
+            ran: self.ran - other.ran,
+            everything: self.everything - other.everything,
+            numbers: self.numbers - other.numbers,
+            instead: self.instead - other.instead,
+        }
+    }
+}
+
+/// A thread, what watching it took, and what it did by other accounts.
 struct Known {
     thread: Thread,
-    counted: f64,
-    cost: f64,
+    taken: Taken,
+    numbered: BTreeMap<u32, u64>,
     moved: u64,
 }
 
@@ -421,8 +522,10 @@ impl Known {
             slot,
             thread: &self.thread,
             ran: self.thread.ran.unwrap_or_default().as_secs_f64(),
-            counted: self.counted,
-            cost: self.cost,
+            counted: self.taken.ran,
+            cost: self.taken.everything,
+            numbered: &self.numbered,
+            numbering: self.taken.numbers,
             moved: self.moved,
         }
     }
