@@ -9,6 +9,9 @@
 //! rest. The last half of the allowance is kept for that, if it lasts for a while: a program of a second is counted whole,
 //! or by its calls' numbers.
 //!
+//! Where it is not, numbers are counted for a short while behind each slice: as that makes calls less longer than counting
+//! everything does, it tells better how many there are without it.
+//!
 //! Slices are all of one length, and how long the pause after one is goes by what all of the latest cost: if it ended, or
 //! the pause were longer, for what was in it, slices and gaps would not tell of the program any more, but of its dear
 //! moments.
@@ -47,6 +50,8 @@ pub(super) struct Budget {
     /// Nothing was counted in a gap since. What is left later is the chance of the latest slices: if calls were counted by
     /// their numbers behind cheap ones, and not behind dear ones, the other gaps would be taken to be dear.
     is_spent: bool,
+    /// For how long of the program's time numbers were counted last without a look.
+    numbered: f64,
 }
 
 /// Seconds of the program's time, what counting everything took of them, and what counting calls by their numbers alone
@@ -56,6 +61,22 @@ pub(super) struct Stretch {
     pub time: f64,
     pub cost: f64,
     pub numbers: f64,
+}
+
+impl Stretch {
+    /// What one more slice makes of the mean.
+    fn and(self, slice: Stretch) -> Stretch {
+        let older = 1.0 - 1.0 / SLICES;
+        Stretch {
+            time: self.time * older + slice.time,
+            cost: self.cost * older + slice.cost,
+            numbers: self.numbers * older + slice.numbers,
+        }
+    }
+
+    fn share(self, cost: f64) -> f64 {
+        cost / self.time.max(1e-9)
+    }
 }
 
 /// What is done once it is known what counting cost.
@@ -70,55 +91,57 @@ pub(super) enum Next {
 
 impl Budget {
     pub fn new(allowed: f64) -> Budget {
-        Budget { allowed, left: allowed * KEPT, time: 0.0, slices: None, is_spent: false }
+        Budget { allowed, left: allowed * KEPT, time: 0.0, slices: None, is_spent: false, numbered: 0.0 }
     }
 
     /// So much was counted.
     pub fn counted(&mut self, stretch: Stretch) -> Next {
+        let left = self.left;
         self.pass(stretch.time, stretch.cost);
-        let slices = match &mut self.slices {
+        // What comes next goes by the slices before this one: it would be another behind dear ones than behind cheap ones.
+        let (slices, left) = match self.slices {
             Some(slices) => {
-                let older = 1.0 - 1.0 / SLICES;
-                *slices = Stretch {
-                    time: slices.time * older + stretch.time,
-                    cost: slices.cost * older + stretch.cost,
-                    numbers: slices.numbers * older + stretch.numbers,
-                };
-                *slices
+                self.slices = Some(slices.and(stretch));
+                (slices, left)
             }
             None => {
-                let kept = self.kept_for_numbers(stretch.numbers / stretch.time.max(1e-9));
+                let kept = self.kept_for_numbers(stretch.share(stretch.numbers));
                 if self.left > kept {
-                    return Next::GoOn(self.lasts(stretch.cost / stretch.time.max(1e-9), kept));
+                    return Next::GoOn(self.lasts(stretch.share(stretch.cost), kept));
                 }
-                *self.slices.insert(stretch)
+                self.slices = Some(stretch);
+                (stretch, self.left)
             }
         };
-        let time = slices.time.max(1e-9);
-        let (share, numbers) = (slices.cost / time, slices.numbers / time);
-        if share <= self.rate() && self.left > 0.0 {
+        let (share, numbers) = (slices.share(slices.cost), slices.share(slices.numbers));
+        if share <= self.rate() && left > 0.0 {
             (self.slices, self.is_spent) = (None, false);
             return Next::GoOn(self.lasts(share, 0.0));
         }
-        let (by_number, rate) = if numbers <= FOR_NUMBERS * self.rate() {
-            (true, self.rate() - numbers)
-        } else if !self.is_spent && self.lasts(numbers, 0.0) >= WORTH {
+        let slice = stretch.time.min(2.0 * SLICE.as_secs_f64());
+        let correction = 1.0 - CORRECTION * (left / (self.allowed * KEPT)).clamp(-1.0, 1.0);
+        if numbers <= FOR_NUMBERS * self.rate() {
+            let seconds = slice * (share - self.rate()).max(0.0) / (self.rate() - numbers);
+            return Next::Pause { seconds: seconds * correction, by_number: true };
+        }
+        if !self.is_spent && self.lasts(numbers, 0.0) >= WORTH {
             // For the half of what is left, and a slice then.
             let seconds = self.lasts(numbers, self.left / 2.0).min(LONGEST.as_secs_f64());
             return Next::Pause { seconds, by_number: true };
-        } else {
-            self.is_spent = true;
-            (false, self.rate())
-        };
-        let pause = SLICE.as_secs_f64() * (share - self.rate()).max(0.0) / rate;
-        let correction = CORRECTION * (self.left / (self.allowed * KEPT)).clamp(-1.0, 1.0);
-        Next::Pause { seconds: pause * (1.0 - correction), by_number }
+        }
+        self.is_spent = true;
+        // Numbers are counted in its beginning in any case.
+        let cost = slice * share + self.numbered.max(SLICE.as_secs_f64()) * numbers;
+        Next::Pause { seconds: (cost / self.rate() - slice) * correction, by_number: false }
     }
 
     /// The program had `time` more, in seconds, between two slices, and counting numbers took `cost` of it. Whether that is
     /// affordable on.
     pub fn paused(&mut self, time: f64, cost: f64) -> bool {
         self.pass(time, cost);
+        if cost > 0.0 {
+            self.numbered = time.min(2.0 * SLICE.as_secs_f64());
+        }
         self.left > -DEBT * self.allowed * KEPT
     }
 
@@ -194,12 +217,13 @@ mod tests {
             random ^= random >> 7;
             random ^= random << 17;
             gap = (pause * (0.5 + (random >> 11) as f64 / (1u64 << 53) as f64)).clamp(0.05, 2.0);
-            let (mut left, mut by_number) = (gap, by_number);
             is_unknown = !by_number;
+            let (mut left, mut numbered) = (gap, if by_number { gap } else { slice });
             while left > 0.0 {
-                let part = left.min(0.1);
-                let cost = if by_number { of(time, part) / 3.0 } else { uncounted += part; 0.0 };
-                by_number &= budget.paused(part, cost);
+                let part = left.min(if numbered > 0.0 { numbered.min(0.1) } else { left });
+                let cost = if numbered > 0.0 { of(time, part) / 3.0 } else { 0.0 };
+                uncounted += if numbered > 0.0 { 0.0 } else { part };
+                numbered = if budget.paused(part, cost) { numbered - part } else { 0.0 };
                 (time, spent, left) = (time + part, spent + cost, left - part);
             }
         }
@@ -234,9 +258,9 @@ mod tests {
     #[test]
     fn slices_of_a_program_with_short_phases_are_like_all_of_it() {
         let phases = |time: f64| if time.rem_euclid(0.09) < 0.03 { 0.68 } else { 0.0 };
-        let Watched { share, estimated, .. } = watched(200.0, phases);
+        let Watched { share, estimated, .. } = watched(4000.0, phases);
         assert!((0.012..0.018).contains(&share), "{share}");
-        assert!((estimated / (0.68 / 3.0) - 1.0).abs() < 0.1, "{estimated}");
+        assert!((estimated / (0.68 / 3.0) - 1.0).abs() < 0.05, "{estimated}");
     }
 
     fn stretch(time: f64, cost: f64) -> Stretch {

@@ -139,6 +139,7 @@ pub(super) fn numbered(maps: &Maps) -> Vec<u64> {
     look_up(&mut program, &maps.numbered, SLOT, out);
     program.constant(Operation::ShiftLeft, R8, 3).register(Operation::Add, R0, R8);
     one_more(&mut program, R0, 0);
+    is_running(&mut program, maps);
     program.place(out).end(0);
     program.finish()
 }

@@ -9,7 +9,9 @@
 //! it takes its rate from the slice after it.
 //!
 //! Where calls were counted by their numbers in a gap, or in the beginning of one, it is known how often each was made
-//! there, and the slices beside it tell on which files, and what else came of them.
+//! there, and the slices beside it tell on which files, and what else came of them. What is left of such a gap takes its
+//! rate from its beginning: where counting takes less of a thread's time, less depends on how well it is known how much that
+//! is.
 //!
 //! Reads, writes and voluntary switches of each thread are counted by the kernel at all times; their estimates are
 //! scaled to these.
@@ -68,6 +70,8 @@ pub(super) struct Standing<'t> {
     /// How often it began each call while these were counted by their numbers, and what that took.
     pub numbered: &'t BTreeMap<u32, u64>,
     pub numbering: f64,
+    /// Seconds on a processor meanwhile, as far as it was seen.
+    pub ran_numbered: f64,
     /// Reads and writes since it was first watched, by the kernel's own account.
     pub moved: u64,
 }
@@ -79,6 +83,8 @@ pub(super) struct Extrapolation {
     ended: BTreeMap<(u32, String), Estimate>,
     /// What threads of a name did in slices, and for how much work: for those that were in none.
     rates: HashMap<String, Slice>,
+    /// The same of all: for those of whose name none was.
+    rate: Slice,
     /// What is known of the present gap, or of that before the present slice.
     known: Known,
 }
@@ -98,11 +104,30 @@ enum Known {
 struct Gap {
     /// Seconds in which nothing was counted.
     unknown: f64,
-    /// Seconds in which calls were counted by their numbers, without what that took of them, and that; how often each was
-    /// begun.
-    numbered: f64,
-    numbering: f64,
+    numbered: Numbered,
+    /// What of that was when nothing else was attached any more: before, it took longer to count a call.
+    settled: Numbered,
+}
+
+/// Calls were counted by their numbers.
+#[derive(Clone, Default)]
+struct Numbered {
+    /// Seconds that the thread ran meanwhile, without what counting took of them, and that.
+    work: f64,
+    cost: f64,
+    /// How often it began each call.
     calls: BTreeMap<u32, f64>,
+}
+
+/// A moment at which calls are counted by their numbers.
+#[derive(Clone, Default)]
+struct Mark {
+    /// Seconds that the thread had run, in all and as the programs that count saw it.
+    seconds: f64,
+    ran_numbered: f64,
+    /// By the thread's [`Standing`].
+    numbered: BTreeMap<u32, u64>,
+    numbering: f64,
 }
 
 /// A thread at the end of its last slice.
@@ -112,9 +137,10 @@ struct Progress {
     ran: f64,
     counted: f64,
     cost: f64,
-    numbered: BTreeMap<u32, u64>,
-    numbering: f64,
-    /// How much of the present gap it ran while calls were counted by their numbers, where that is over.
+    /// Of the present gap: its beginning, when nothing else was attached any more, and how many seconds of it the thread ran while
+    /// calls were counted by their numbers, where that is over.
+    begun: Mark,
+    settled: Option<Mark>,
     at_first: f64,
     last: Option<Slice>,
     estimate: Estimate,
@@ -128,9 +154,17 @@ struct Slice {
     cost: f64,
     /// It ended for what was in it.
     is_first: bool,
+    /// Calls were counted by their numbers in it.
+    is_numbered: bool,
 }
 
 impl Slice {
+    fn add(&mut self, other: &Slice) {
+        add(&mut self.did, &other.did, 1.0);
+        self.work += other.work;
+        self.cost += other.cost;
+    }
+
     /// How long the thread ran in it.
     fn time(&self) -> f64 {
         self.work + self.cost
@@ -168,35 +202,40 @@ impl Extrapolation {
             ran: one.ran,
             counted: one.counted,
             cost: one.cost,
-            numbered: one.numbered.clone(),
-            numbering: one.numbering,
+            begun: Mark::at(one, 0.0),
             ..Progress::default()
         };
         self.living.insert(one.slot, progress);
     }
 
-    /// A gap begins, in which calls are counted by their numbers, or nothing is.
-    pub fn begin_gap(&mut self, by_number: bool) {
-        self.known = if by_number { Known::Numbers } else { Known::Nothing };
+    /// A gap begins, in which calls are counted by their numbers until these [end](Extrapolation::end_numbers).
+    pub fn begin_gap(&mut self) {
+        self.known = Known::Numbers;
+    }
+
+    /// Nothing is counted up to the end of this gap.
+    pub fn begin_unknown(&mut self) {
+        self.known = Known::NumbersAtFirst;
+    }
+
+    /// Nothing else is attached any more.
+    pub fn numbers_settle(&mut self, one: &Standing<'_>) {
+        let progress = self.living.entry(one.slot).or_default();
+        progress.settled = Some(Mark::at(one, progress.seconds(one)));
     }
 
     /// Calls are counted by their numbers no more, up to the end of this gap.
-    pub fn end_numbers(&mut self, living: &[Standing<'_>]) {
-        for one in living {
-            let progress = self.living.entry(one.slot).or_default();
-            progress.at_first = progress.seconds(one);
-        }
-        self.known = Known::NumbersAtFirst;
+    pub fn end_numbers(&mut self, one: &Standing<'_>) {
+        let progress = self.living.entry(one.slot).or_default();
+        progress.at_first = progress.seconds(one);
     }
 
     /// A slice ends. There is a gap before it, unless all was counted so far.
     pub fn pause(&mut self, one: &Standing<'_>, has_gap: bool) {
         let mut progress = self.living.remove(&one.slot).unwrap_or_default();
         let (mut slice, gap) = progress.next(one, self.known);
-        let rate = self.rates.entry(one.thread.name.clone()).or_default();
-        add(&mut rate.did, &slice.did, 1.0);
-        rate.work += slice.work;
-        rate.cost += slice.cost;
+        self.rates.entry(one.thread.name.clone()).or_default().add(&slice);
+        self.rate.add(&slice);
         // A thread ends once, and not as often in each gap.
         slice.did.retain(|key, _| key.is_none_or(|(number, _)| !ENDS.contains(&number)));
         slice.is_first = !has_gap;
@@ -258,14 +297,12 @@ impl Extrapolation {
 }
 
 impl Extrapolation {
-    /// Time of a thread that was in no slice: it did what others of its name do.
+    /// Time of a thread that was in no slice: it did what others of its name do, or what all do if there are none.
     fn attribute_by_name(&self, name: &str, estimate: &mut Estimate) {
-        if !estimate.unattributed.is_empty()
-            && let Some(rate) = self.rates.get(name)
-        {
-            let gap = std::mem::take(&mut estimate.unattributed);
-            estimate.attribute(&gap, None, Some(rate), &Table::new());
-        }
+        let gap = std::mem::take(&mut estimate.unattributed);
+        let says = |rate: &&Slice| rate.work >= MIN_WORK;
+        let rate = self.rates.get(name).filter(says).unwrap_or(&self.rate);
+        estimate.attribute(&gap, None, Some(rate), &self.rate.did);
     }
 }
 
@@ -282,15 +319,10 @@ impl Progress {
             Known::Numbers => seconds,
             Known::NumbersAtFirst => self.at_first.min(seconds),
         };
-        let since = |(number, count): (&u32, &u64)| {
-            (*number, count.saturating_sub(self.numbered.get(number).copied().unwrap_or(0)) as f64)
-        };
-        let numbering = one.numbering - self.numbering;
         Gap {
             unknown: seconds - numbered,
-            numbered: (numbered - numbering).max(numbered * MIN_SHARE),
-            numbering,
-            calls: one.numbered.iter().map(since).filter(|(_, count)| *count > 0.0).collect(),
+            numbered: self.begun.since(one, numbered - self.begun.seconds),
+            settled: self.settled.as_ref().map_or_else(Numbered::default, |mark| mark.seen_since(one)),
         }
     }
 
@@ -303,25 +335,58 @@ impl Progress {
         add(&mut did, &self.seen, -1.0);
         did.retain(|_, figures| figures.iter().any(|figure| *figure > 0.0));
         let work = (counted - cost).max(counted * MIN_SHARE);
-        let slice = Slice { did, work, cost, is_first: false };
+        let slice = Slice { did, work, cost, is_first: false, is_numbered: false };
         (self.seen, self.ran, self.counted, self.cost) = (seen, one.ran, one.counted, one.cost);
-        (self.numbered, self.numbering, self.at_first) = (one.numbered.clone(), one.numbering, 0.0);
+        (self.begun, self.settled, self.at_first) = (Mark::at(one, 0.0), None, 0.0);
         (slice, gap)
     }
 }
 
-impl Gap {
-    fn is_empty(&self) -> bool {
-        self.unknown <= 0.0 && self.numbered <= 0.0 && self.calls.is_empty()
+impl Mark {
+    fn at(one: &Standing<'_>, seconds: f64) -> Mark {
+        let (numbered, numbering) = (one.numbered.clone(), one.numbering);
+        Mark { seconds, ran_numbered: one.ran_numbered, numbered, numbering }
     }
 
-    fn add(&mut self, other: &Gap) {
-        self.unknown += other.unknown;
-        self.numbered += other.numbered;
-        self.numbering += other.numbering;
+    /// What was counted since, in so many seconds.
+    fn since(&self, one: &Standing<'_>, seconds: f64) -> Numbered {
+        let since = |(number, count): (&u32, &u64)| {
+            (*number, count.saturating_sub(self.numbered.get(number).copied().unwrap_or(0)) as f64)
+        };
+        let cost = one.numbering - self.numbering;
+        Numbered {
+            work: (seconds - cost).max(seconds * MIN_SHARE),
+            cost,
+            calls: one.numbered.iter().map(since).filter(|(_, count)| *count > 0.0).collect(),
+        }
+    }
+
+    /// The same for as long as the thread was seen to run. The kernel's own account of a thread that runs is up to 4 ms behind.
+    fn seen_since(&self, one: &Standing<'_>) -> Numbered {
+        self.since(one, one.ran_numbered - self.ran_numbered)
+    }
+}
+
+impl Numbered {
+    fn add(&mut self, other: &Numbered) {
+        self.work += other.work;
+        self.cost += other.cost;
         for (number, count) in &other.calls {
             *self.calls.entry(*number).or_default() += count;
         }
+    }
+
+    /// What was done in that part of it, of what was done in all of it.
+    fn part_of(&self, whole: &Numbered, did: &Table) -> Slice {
+        let part = |key: &Key| match key {
+            Some((number, _)) => {
+                let of = |all: &Numbered| all.calls.get(&(*number).min(OTHERS)).copied().unwrap_or(0.0);
+                of(self) / of(whole).max(1.0)
+            }
+            None => self.work / whole.work.max(1e-9),
+        };
+        let did = did.iter().map(|(key, figures)| (*key, figures.map(|figure| figure * part(key))));
+        Slice { did: did.collect(), work: self.work, cost: self.cost, is_first: false, is_numbered: true }
     }
 }
 
@@ -330,25 +395,27 @@ impl Estimate {
     fn attribute(&mut self, gap: &Gap, before: Option<&Slice>, after: Option<&Slice>, seen: &Table) {
         let says = |slice: &&Slice| slice.work >= MIN_WORK;
         let (before, after) = (before.filter(says), after.filter(says));
-        let at_first = self.attribute_numbered(gap, before, after, seen);
-        add(&mut self.numbered, &at_first.did, 1.0);
+        let numbered = self.attribute_numbered(&gap.numbered, before, after, seen);
         if gap.unknown > 0.0 {
-            let before = Some(&at_first).filter(says).or(before);
+            let at_first = gap.settled.part_of(&gap.numbered, &numbered);
+            let least = before.map_or(MIN_WORK, |before| before.work / 2.0);
+            let before = Some(&at_first).filter(|slice| slice.work >= least).or(before);
             let did = self.by_time(gap.unknown, before, after, |_| true);
             add(&mut self.did, &did, 1.0);
         }
+        add(&mut self.numbered, &numbered, 1.0);
     }
 
     /// The part of a gap in which calls were counted by their numbers: what was done there.
     fn attribute_numbered(
         &mut self,
-        gap: &Gap,
+        part: &Numbered,
         before: Option<&Slice>,
         after: Option<&Slice>,
         seen: &Table,
-    ) -> Slice {
+    ) -> Table {
         let mut all = Table::new();
-        for (number, count) in &gap.calls {
+        for (number, count) in &part.calls {
             let of_slices = [before, after].into_iter().flatten().map(|slice| &slice.did);
             let of_slices: Vec<&Table> = of_slices.filter(|did| made(did, *number) > 0.0).collect();
             let tables = match of_slices.is_empty() {
@@ -356,22 +423,21 @@ impl Estimate {
                 _ => of_slices,
             };
             if tables.is_empty() {
-                *self.unattributed.calls.entry(*number).or_default() += count;
+                *self.unattributed.numbered.calls.entry(*number).or_default() += count;
             }
             self.by_number(*number, *count, &tables, &mut all);
         }
         // They were not longer in the kernel than the thread ran.
         let inside: f64 = all.values().map(|figures| figures[INSIDE]).sum();
-        if inside > gap.numbered {
-            all.values_mut().for_each(|figures| figures[INSIDE] *= gap.numbered / inside);
+        if inside > part.work {
+            all.values_mut().for_each(|figures| figures[INSIDE] *= part.work / inside);
         }
         if before.is_none() && after.is_none() {
-            self.unattributed.numbered += gap.numbered;
-            self.unattributed.numbering += gap.numbering;
-        } else if gap.numbered > 0.0 {
-            add(&mut all, &self.by_time(gap.numbered, before, after, Option::is_none), 1.0);
+            self.unattributed.numbered.add(&Numbered { calls: BTreeMap::new(), ..*part });
+        } else if part.work > 0.0 {
+            add(&mut all, &self.by_time(part.work, before, after, Option::is_none), 1.0);
         }
-        Slice { did: all, work: gap.numbered, cost: gap.numbering, is_first: false }
+        all
     }
 
     /// What a thread did in so many seconds of work between two slices, of what is asked for.
@@ -390,6 +456,7 @@ impl Estimate {
             }
             [_] => vec![1.0],
             [first, ..] if first.is_first => vec![0.0, 1.0],
+            [first, ..] if first.is_numbered => vec![1.0, 0.0],
             _ => vec![0.5, 0.5],
         };
         self.gaps += slices.len() - 1;
@@ -448,7 +515,7 @@ impl Estimate {
 
     /// Calls that were in no slice at all: on which files they were is not known.
     fn name_the_rest(&mut self) {
-        for (number, count) in std::mem::take(&mut self.unattributed.calls) {
+        for (number, count) in std::mem::take(&mut self.unattributed.numbered.calls) {
             self.numbered.entry(Some((number, File::default()))).or_default()[0] += count;
         }
     }
@@ -501,7 +568,8 @@ impl Estimate {
             *self.common.entry(*of).or_default() += error;
         }
         self.gaps += other.gaps;
-        self.unattributed.add(&other.unattributed);
+        self.unattributed.unknown += other.unattributed.unknown;
+        self.unattributed.numbered.add(&other.unattributed.numbered);
     }
 
     fn uncertainty(&self) -> BTreeMap<Counted, f64> {
@@ -663,6 +731,7 @@ mod tests {
         cost: f64,
         numbered: BTreeMap<u32, u64>,
         numbering: f64,
+        ran_numbered: f64,
         made: BTreeMap<u32, f64>,
     }
 
@@ -686,6 +755,7 @@ mod tests {
             *self.made.entry(number).or_default() += calls;
             *self.numbered.entry(number).or_default() += calls as u64;
             self.numbering += calls * NUMBERED;
+            self.ran_numbered += seconds;
         }
 
         fn thread(&self) -> Thread {
@@ -699,8 +769,17 @@ mod tests {
 
         fn standing<'t>(&'t self, thread: &'t Thread) -> Standing<'t> {
             let moved = self.made.get(&READ).copied().unwrap_or(0.0).round() as u64;
-            let (ran, counted, cost, numbering) = (self.ran, self.counted, self.cost, self.numbering);
-            Standing { slot: 7, thread, ran, counted, cost, numbered: &self.numbered, numbering, moved }
+            Standing {
+                slot: 7,
+                thread,
+                ran: self.ran,
+                counted: self.counted,
+                cost: self.cost,
+                numbered: &self.numbered,
+                numbering: self.numbering,
+                ran_numbered: self.ran_numbered,
+                moved,
+            }
         }
 
         fn pauses(&self, estimate: &mut Extrapolation, has_gap: bool) {
@@ -823,14 +902,14 @@ mod tests {
         thread.runs(GETPPID, 0.1, 1e-6, true);
         thread.pauses(&mut estimate, false);
         for natural in [2e-6, 700e-9, 5e-6] {
-            estimate.begin_gap(true);
+            estimate.begin_gap();
             thread.runs_numbered(GETPPID, 0.3, natural);
             // In no slice at all.
             thread.runs_numbered(READ, 0.001, natural);
             thread.runs(GETPPID, 0.02, natural, true);
             thread.pauses(&mut estimate, true);
         }
-        estimate.begin_gap(true);
+        estimate.begin_gap();
         thread.runs_numbered(GETPPID, 0.1, 2e-6);
         for number in [GETPPID, READ] {
             let (count, half, made) = thread.all(&estimate, number);
@@ -843,10 +922,14 @@ mod tests {
         let (mut thread, mut estimate) = (Simulated::default(), Extrapolation::default());
         thread.runs(GETPPID, 0.1, 1e-6, true);
         thread.pauses(&mut estimate, false);
-        estimate.begin_gap(true);
+        estimate.begin_gap();
+        thread.runs_numbered(GETPPID, 0.001, 5e-6);
+        let told = thread.thread();
+        estimate.numbers_settle(&thread.standing(&told));
         thread.runs_numbered(GETPPID, 0.3, 1e-6);
         let told = thread.thread();
-        estimate.end_numbers(&[thread.standing(&told)]);
+        estimate.end_numbers(&thread.standing(&told));
+        estimate.begin_unknown();
         thread.runs(GETPPID, 0.5, 1e-6, false);
         thread.runs(GETPPID, 0.02, 1e-6, true);
         thread.pauses(&mut estimate, true);

@@ -119,6 +119,8 @@ pub mod thread {
     pub const RUNNING_SINCE: i16 = 384;
     /// Nanoseconds on a processor while it was counted, without the present run.
     pub const RAN_COUNTED: i16 = 392;
+    /// The same while calls were counted by their numbers.
+    pub const RAN_NUMBERED: i16 = 448;
     /// Nanoseconds that the program at the ends of calls took, of those that it timed.
     pub const PROGRAM_TIME: i16 = 400;
     /// How many it timed.
@@ -136,7 +138,7 @@ pub mod thread {
     /// Not 0 once it has made a call of another table than x86-64's, 32 bits.
     pub const OTHER_TABLE: i16 = 428;
     /// Bytes: whole cache lines.
-    pub const SIZE: usize = 448;
+    pub const SIZE: usize = 512;
 }
 
 /// How often a thread began each call while calls were counted by their numbers: a word for each of x86-64's.
@@ -216,7 +218,7 @@ pub mod whole {
     pub const EVERYTHING: u64 = 1;
     /// How often each call is begun.
     pub const NUMBERS: u64 = 2;
-    /// When the present stretch of counting began (CLOCK_MONOTONIC, nanoseconds).
+    /// When the present stretch of counting, of whichever, began (CLOCK_MONOTONIC, nanoseconds).
     pub const SINCE: i16 = 24;
     /// Bytes.
     pub const SIZE: usize = 32;

@@ -54,8 +54,9 @@ const LAST_SWITCH: Duration = Duration::from_secs(1);
 const BECOMES: Duration = Duration::from_secs(1);
 const ASKED: Duration = Duration::from_micros(200);
 
-/// Where calls begin.
+/// Where calls begin, and where a processor goes from one thread to another.
 const BEGINS: &str = "sys_enter";
+const SWITCHES: &str = "sched_switch";
 
 const WHAT: &str = "programs at the kernel's tracepoints";
 
@@ -68,13 +69,27 @@ pub enum Detail {
     Totals,
 }
 
+/// How often a tracepoint is passed. To attach a program and to detach it stops every other processor for moments: in a
+/// guest of KVM (AMD EPYC, Linux 6.18) by 50 µs each, 1.4 ms of a thread's time in all for the thirteen of a slice. What is passed
+/// seldom therefore stays attached between slices, at some 30 ns each time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Often {
+    /// Some thousand times a second at the most.
+    Seldom,
+    /// At switches and page faults: as often as these are.
+    Switches,
+    /// At calls.
+    Calls,
+}
+
 /// Programs that count.
 pub struct Kernel {
     maps: Maps,
     namespace: Namespace,
     lives: Vec<(Program, Attached)>,
-    programs: Vec<(&'static str, Program)>,
-    counting: Vec<Attached>,
+    programs: Vec<(&'static str, Often, Program)>,
+    /// Those that are attached, by their places.
+    counting: BTreeMap<usize, Attached>,
     /// What counts calls by their numbers, attached while that is what is counted.
     by_number: Program,
     numbering: Option<Attached>,
@@ -116,26 +131,27 @@ impl Kernel {
         ];
         let count = |place| runs::counted(&maps, place);
         let counting = [
-            ("page_fault_user", count(thread::FAULTS)),
-            ("signal_deliver", count(thread::SIGNALS)),
-            ("io_uring_submit_req", count(thread::OPERATIONS)),
-            ("kvm_exit", count(thread::EXITS)),
-            ("irq_handler_entry", count(thread::INTERRUPTS)),
-            ("local_timer_entry", count(thread::TICKS)),
-            ("reschedule_entry", count(thread::INTERRUPTS)),
-            ("call_function_entry", count(thread::INTERRUPTS)),
-            ("call_function_single_entry", count(thread::INTERRUPTS)),
-            ("sched_switch", switches::switched(&maps, &fields)),
-            ("sched_waking", switches::woken(&maps, &fields)),
-            ("sys_exit", calls::ends(&maps, &fields, detail)),
-            (BEGINS, calls::begins(&maps, &fields, detail)),
+            ("page_fault_user", Often::Switches, count(thread::FAULTS)),
+            ("signal_deliver", Often::Seldom, count(thread::SIGNALS)),
+            ("io_uring_submit_req", Often::Switches, count(thread::OPERATIONS)),
+            ("kvm_exit", Often::Switches, count(thread::EXITS)),
+            ("irq_handler_entry", Often::Seldom, count(thread::INTERRUPTS)),
+            ("local_timer_entry", Often::Seldom, count(thread::TICKS)),
+            ("reschedule_entry", Often::Seldom, count(thread::INTERRUPTS)),
+            ("call_function_entry", Often::Seldom, count(thread::INTERRUPTS)),
+            ("call_function_single_entry", Often::Seldom, count(thread::INTERRUPTS)),
+            (SWITCHES, Often::Switches, switches::switched(&maps, &fields)),
+            ("sched_waking", Often::Switches, switches::woken(&maps, &fields)),
+            ("sys_exit", Often::Calls, calls::ends(&maps, &fields, detail)),
+            (BEGINS, Often::Calls, calls::begins(&maps, &fields, detail)),
         ];
         let load = |name: &'static str, words: &[u64]| {
             let program = Program::load(ProgramKind::RawTracepoint, words);
             program.map(|program| (name, program)).map_err(|e| failed(&format!("the one for {name}"), e))
         };
         let lives = lives.iter().map(|(name, words)| load(name, words)).collect::<Result<Vec<_>>>()?;
-        let programs = counting.iter().map(|(name, words)| load(name, words)).collect::<Result<Vec<_>>>()?;
+        let programs = counting.iter().map(|(name, often, words)| Ok((*name, *often, load(name, words)?.1)));
+        let programs = programs.collect::<Result<Vec<_>>>()?;
         let (_, by_number) = load(BEGINS, &calls::numbered(&maps))?;
         let attached = lives.into_iter().map(|(name, program)| {
             let link = program.at_tracepoint(name).map_err(|e| failed(&format!("attaching to {name}"), e))?;
@@ -147,7 +163,7 @@ impl Kernel {
             namespace,
             lives,
             programs,
-            counting: Vec::new(),
+            counting: BTreeMap::new(),
             by_number,
             numbering: None,
             has_numbered: false,
@@ -163,30 +179,30 @@ impl Kernel {
     /// # Errors
     /// The kernel's.
     pub fn begin(&mut self) -> Result<()> {
-        if !self.counting.is_empty() {
+        if self.counts_everything() {
             return Ok(());
         }
         self.bury()?;
         for slot in self.taken() {
-            let of_a_stretch = [
-                thread::ENTERED,
-                thread::OUT,
-                thread::WOKEN_BY,
-                thread::LAST,
-                thread::RUNNING_SINCE,
-                thread::OPENS,
-            ];
+            let of_a_stretch =
+                [thread::ENTERED, thread::OUT, thread::WOKEN_BY, thread::LAST, thread::OPENS];
             for place in of_a_stretch {
                 self.maps.threads.set(slot, word(place), 0);
             }
+        }
+        if self.numbering.is_none() || !self.sees_switches() {
+            self.forget_runs();
         }
         self.look_again()?;
         self.maps.forget_idle();
         self.wait_for_those_before()?;
         self.absent.clear();
-        for (name, program) in &self.programs {
+        for (place, (name, _, program)) in self.programs.iter().enumerate() {
+            if self.counting.contains_key(&place) {
+                continue;
+            }
             match program.at_tracepoint(name) {
-                Ok(link) => self.counting.push(link),
+                Ok(link) => drop(self.counting.insert(place, link)),
                 Err(error) if error.raw_os_error() == Some(libc::ENOENT) => self.absent.push(name),
                 Err(error) => {
                     self.counting.clear();
@@ -205,7 +221,7 @@ impl Kernel {
     ///
     /// # Errors
     /// The kernel's.
-    fn begin_numbers(&mut self) -> Result<()> {
+    fn begin_numbers(&mut self, keep: Often) -> Result<()> {
         if self.numbering.is_some() {
             return Ok(());
         }
@@ -214,11 +230,17 @@ impl Kernel {
         self.wait_for_those_before()?;
         let attached = self.by_number.at_tracepoint(BEGINS);
         self.numbering = Some(attached.map_err(|e| failed(&format!("attaching to {BEGINS}"), e))?);
+        let was_everything = self.counts_everything();
         self.has_numbered = true;
         self.maps.whole.set(0, word(whole::COUNTING), whole::NUMBERS);
         self.held_at = monotonic();
-        if self.counting.is_empty() {
+        self.end_runs(thread::RAN_COUNTED);
+        if !was_everything {
             return Ok(());
+        }
+        self.detach(Some(keep));
+        if !self.sees_switches() {
+            self.forget_runs();
         }
         // Programs that were at it at that moment are over.
         sleep(LEAVES);
@@ -231,7 +253,6 @@ impl Kernel {
                 *self.carried().entry((slot, call)).or_default() += 1;
             }
         }
-        self.detach();
         Ok(())
     }
 
@@ -252,17 +273,24 @@ impl Kernel {
         Ok(())
     }
 
-    /// Counts no more, at once; who is watched still pays for it until the [`pause`](Kernel::pause).
-    fn hold(&mut self) {
-        self.maps.whole.set(0, word(whole::COUNTING), whole::NOTHING);
-        self.held_at = monotonic();
-    }
-
     /// Counts no more, until it [`begin`](Kernel::begin)s again.
     pub fn pause(&mut self) {
-        self.hold();
+        self.rest(None);
+    }
+
+    /// The same for a while: what is passed that often, or less, stays attached.
+    fn rest(&mut self, keep: Option<Often>) {
+        let was_everything = self.counts_everything();
+        self.maps.whole.set(0, word(whole::COUNTING), whole::NOTHING);
+        self.held_at = monotonic();
         self.detach_numbers();
-        self.detach();
+        self.detach(keep);
+        self.end_runs(if was_everything { thread::RAN_COUNTED } else { thread::RAN_NUMBERED });
+        self.forget_runs();
+    }
+
+    fn counts_everything(&self) -> bool {
+        self.maps.whole.get(0, word(whole::COUNTING)) == whole::EVERYTHING
     }
 
     fn carried(&self) -> MutexGuard<'_, BTreeMap<(u32, u32), u64>> {
@@ -275,31 +303,59 @@ impl Kernel {
         }
     }
 
-    /// Detaches what counted everything until [`held_at`](Kernel::held_at).
-    fn detach(&mut self) {
+    /// Detaches what counted everything until [`held_at`](Kernel::held_at), but for what is passed that often or less.
+    fn detach(&mut self, keep: Option<Often>) {
         // What tells of calls first: these are the dearest.
-        while let Some(attached) = self.counting.pop() {
-            self.before.extend(attached.link());
-        }
-        // Runs that go on are counted up to here.
-        for slot in self.taken() {
-            let since = self.maps.threads.get(slot, word(thread::RUNNING_SINCE));
-            if since != 0 {
-                let counted = self.maps.threads.get(slot, word(thread::RAN_COUNTED));
-                let run = self.held_at.saturating_sub(since);
-                self.maps.threads.set(slot, word(thread::RAN_COUNTED), counted + run);
-                self.maps.threads.set(slot, word(thread::RUNNING_SINCE), 0);
+        for (place, (_, often, _)) in self.programs.iter().enumerate().rev() {
+            if keep < Some(*often)
+                && let Some(attached) = self.counting.remove(&place)
+            {
+                self.before.extend(attached.link());
             }
         }
     }
 
-    /// How long a thread ran while it was counted.
+    /// Whether it is known of each moment who runs.
+    fn sees_switches(&self) -> bool {
+        let mut attached = self.counting.keys().filter_map(|place| self.programs.get(*place));
+        attached.any(|(name, ..)| *name == SWITCHES)
+    }
+
+    /// Runs that go on are counted up to [`held_at`](Kernel::held_at), with those of this place. A stretch begins then.
+    fn end_runs(&self, place: i16) {
+        for slot in self.taken() {
+            let run = self.run_until(self.held_at, self.maps.threads.get(slot, word(thread::RUNNING_SINCE)));
+            let counted = self.maps.threads.get(slot, word(place));
+            self.maps.threads.set(slot, word(place), counted + run);
+        }
+        self.maps.whole.set(0, word(whole::SINCE), self.held_at);
+    }
+
+    /// It is not known any more who runs.
+    fn forget_runs(&self) {
+        self.taken().for_each(|slot| self.maps.threads.set(slot, word(thread::RUNNING_SINCE), 0));
+    }
+
+    /// How long of the present stretch of counting a thread runs that does so since then: 0 is that it does not.
+    fn run_until(&self, now: u64, since: u64) -> u64 {
+        let begun = self.maps.whole.get(0, word(whole::SINCE));
+        if since == 0 { 0 } else { now.saturating_sub(since.max(begun)) }
+    }
+
+    fn run_of(&self, seen: &Seen) -> u64 {
+        self.run_until(monotonic(), seen.word(thread::RUNNING_SINCE))
+    }
+
+    /// How long a thread ran while everything was counted.
     fn ran_counted(&self, seen: &Seen) -> Duration {
-        let run = match seen.word(thread::RUNNING_SINCE) {
-            0 => 0,
-            since => monotonic().saturating_sub(since),
-        };
-        Duration::from_nanos(seen.word(thread::RAN_COUNTED) + run)
+        let counts = self.counts_everything();
+        Duration::from_nanos(seen.word(thread::RAN_COUNTED) + if counts { self.run_of(seen) } else { 0 })
+    }
+
+    /// The same while calls were counted by their numbers.
+    fn ran_numbered(&self, seen: &Seen) -> Duration {
+        let counts = self.numbering.is_some();
+        Duration::from_nanos(seen.word(thread::RAN_NUMBERED) + if counts { self.run_of(seen) } else { 0 })
     }
 
     /// Watches a thread, by its number and its process' number as this process has them. Where it runs at
@@ -405,7 +461,7 @@ impl Kernel {
             when != 0 && when <= now.saturating_sub(ago.as_nanos() as u64)
         };
         // Who has just left: the program at its last switch may be at it.
-        let just = if self.counting.is_empty() { Duration::ZERO } else { LEAVES };
+        let just = if self.counts_everything() { LEAVES } else { Duration::ZERO };
         for slot in self.taken() {
             if !is(slot, thread::LEFT, just) && !is(slot, thread::DIED, LAST_SWITCH) {
                 continue;
@@ -436,7 +492,7 @@ impl Kernel {
             .lives
             .iter()
             .map(|(program, _)| program)
-            .chain(self.programs.iter().map(|(_, program)| program));
+            .chain(self.programs.iter().map(|(_, _, program)| program));
         let missed = programs.map(Program::missed).sum::<io::Result<u64>>();
         let missed = missed.map_err(|e| failed("asking what they missed", e))?;
         let no_room = |what| self.maps.whole.get(0, word(what));

@@ -134,12 +134,16 @@ pub(super) fn is_running(program: &mut Assembler, maps: &Maps) {
     program.store(Width::Double, R7, thread::RUNNING_SINCE, R1).place(known);
 }
 
-/// Adds the run that the thread in `R7` ends at the time in `R0` to those that were counted.
-pub(super) fn stops_running(program: &mut Assembler, maps: &Maps) {
+/// Adds the run that the thread in `R7` ends at the time in `R0` to those of the present stretch's kind, at this place.
+pub(super) fn stops_running(program: &mut Assembler, maps: &Maps, place: i16) {
+    let within = program.label();
     is_running(program, maps);
-    program.load(Width::Double, R2, R7, thread::RUNNING_SINCE).register(Operation::Move, R3, R0);
-    program.register(Operation::Sub, R3, R2);
-    add(program, R7, thread::RAN_COUNTED, R3);
+    program.load(Width::Double, R2, R7, thread::RUNNING_SINCE);
+    // What was before is another stretch's.
+    program.value(R1, maps.whole.as_fd(), whole::SINCE as u32).load(Width::Double, R1, R1, 0);
+    program.jump_if_both(When::NotAbove, R1, R2, within).register(Operation::Move, R2, R1).place(within);
+    program.register(Operation::Move, R3, R0).register(Operation::Sub, R3, R2);
+    add(program, R7, place, R3);
     program.store_constant(Width::Double, R7, thread::RUNNING_SINCE, 0);
 }
 

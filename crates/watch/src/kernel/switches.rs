@@ -1,6 +1,8 @@
 //! A processor goes from one thread to another, and somebody is woken.
 
-use tollway_bpf::assembler::Register::{R0, R1, R3, R6, R7, R8, R9, R10};
+use std::os::fd::AsFd;
+
+use tollway_bpf::assembler::Register::{R0, R1, R2, R3, R6, R7, R8, R9, R10};
 use tollway_bpf::assembler::{Assembler, Helper, Label, Operation, When, Width};
 
 use super::layout::{idle, processor, thread, whole};
@@ -20,15 +22,26 @@ pub(super) fn switched(maps: &Maps, fields: &Fields) -> Vec<u64> {
     let (comes, stays_ready, dies, in_no_call, not_away) =
         (program.label(), program.label(), program.label(), program.label(), program.label());
     let (not_moved, across, nobody) = (program.label(), program.label(), program.label());
-    if_counting(&mut program, maps, whole::EVERYTHING, out);
-    program.register(Operation::Move, R6, R1);
+    let (everything, goes) = (program.label(), program.label());
+    program.value(R2, maps.whole.as_fd(), whole::COUNTING as u32).load(Width::Double, R2, R2, 0);
+    program.jump_if(When::Equal, R2, whole::EVERYTHING as i32, everything);
+    program.jump_if(When::Different, R2, whole::NUMBERS as i32, out);
+    // Calls are counted by their numbers: who runs how long, and nothing else.
+    program.register(Operation::Move, R6, R1).load(Width::Double, R9, R6, 8);
+    who_is(&mut program, maps, fields, R9, goes);
+    program.call(Helper::Nanoseconds);
+    stops_running(&mut program, maps, thread::RAN_NUMBERED);
+    program.place(goes).load(Width::Double, R9, R6, 16);
+    who_is(&mut program, maps, fields, R9, out);
+    program.call(Helper::Nanoseconds).store(Width::Double, R7, thread::RUNNING_SINCE, R0);
+    program.jump(out).place(everything).register(Operation::Move, R6, R1);
 
     // Who leaves.
     program.load(Width::Double, R9, R6, 8);
     who_is(&mut program, maps, fields, R9, comes);
     program.store_constant(Width::Double, R7, thread::WOKEN_BY, 0);
     program.call(Helper::Nanoseconds);
-    stops_running(&mut program, maps);
+    stops_running(&mut program, maps, thread::RAN_COUNTED);
     program.load(Width::Double, R1, R7, thread::ENTERED).jump_if(When::Equal, R1, 0, in_no_call);
     program.store(Width::Double, R7, thread::OUT, R0);
     program.place(in_no_call).load(Width::Double, R1, R6, 0).constant(Operation::And, R1, 0xff);

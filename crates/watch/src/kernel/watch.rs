@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use tollway_core::{Error, Missing, Result};
 
-use super::Kernel;
+use super::{Kernel, Often};
 use super::budget::{Budget, Next, Stretch};
 use super::cost::Cost;
 use super::extrapolation::{Extrapolation, Standing};
@@ -29,10 +29,12 @@ use crate::start::started;
 const MOST_NEW: f64 = 0.05;
 /// How long a program begins, at the most: what it does meanwhile tells nothing of what it goes on with.
 const BEGINS: Duration = Duration::from_millis(100);
-/// How long it is counted in each slice, and how soon it is asked what it cost so far.
-pub(super) const SLICE: Duration = Duration::from_millis(20);
+/// How long it is counted in each slice, how long calls are counted by their numbers behind it at least, and how soon it is asked what it cost so far.
+pub(super) const SLICE: Duration = Duration::from_millis(10);
 /// How often it is asked where everything is counted.
 const LOOK: Duration = Duration::from_millis(100);
+/// Switches and page faults in a second that are few: programs at them take less than 0.1 % of the time.
+const FEW_SWITCHES: f64 = 20_000.0;
 /// The longest and the shortest between two slices: attaching waits for the kernel where it was detached less long ago.
 pub(super) const LONGEST: Duration = Duration::from_secs(2);
 const SHORTEST: Duration = Duration::from_millis(50);
@@ -214,13 +216,15 @@ impl Watch {
         // Threads that run at once have more time than the clock.
         let time = counted.max(taken.ran);
         let at_once = time / counted.max(1e-9);
+        let switches = taken.switches / counted.max(1e-9);
+        let keep = if switches < FEW_SWITCHES { Often::Switches } else { Often::Seldom };
         let stretch = Stretch { time, cost: taken.everything, numbers: taken.instead };
         let lasts = match &mut self.budget {
             None => f64::INFINITY,
             Some(budget) => match budget.counted(stretch) {
                 Next::Pause { seconds, by_number } => {
                     let pause = Duration::from_secs_f64(seconds / at_once * self.between(0.5, 1.5));
-                    return self.pause(pause.clamp(SHORTEST, LONGEST), by_number, at_once);
+                    return self.pause(pause.clamp(SHORTEST, LONGEST), by_number, at_once, keep);
                 }
                 Next::GoOn(lasts) => lasts / at_once,
             },
@@ -231,29 +235,24 @@ impl Watch {
     }
 
     /// Stops counting everything; says when it is due to look again.
-    fn pause(&mut self, pause: Duration, by_number: bool, at_once: f64) -> Result<Duration> {
+    fn pause(&mut self, pause: Duration, by_number: bool, at_once: f64, keep: Often) -> Result<Duration> {
         // Before it does: who ends on the way has to be known to end in the gap.
         self.end_slice();
         self.has_paused = true;
-        self.extrapolation.begin_gap(by_number);
-        if by_number {
-            self.kernel.begin_numbers()?;
-        } else {
-            self.kernel.pause();
-        }
+        self.extrapolation.begin_gap();
+        // Who runs how long has to be known where there is no more than this to tell of the gap.
+        self.kernel.begin_numbers(if by_number { keep } else { Often::Switches })?;
         self.collect()?;
-        if !by_number {
-            self.is_affordable(pause.as_secs_f64() * at_once, 0.0);
-            return Ok(pause);
-        }
+        self.for_each_living(Extrapolation::numbers_settle);
         let now = Instant::now();
         self.taken_before = self.taken();
-        self.numbering = Some(Numbering { since: now, until: now + pause, at_once });
-        Ok(pause.min(LOOK))
+        let ends = now + if by_number { pause } else { pause.min(SLICE) };
+        self.numbering = Some(Numbering { since: now, ends, until: now + pause, at_once, keep });
+        Ok((ends - now).min(LOOK))
     }
 
-    /// Asks what it cost to count calls by their numbers, and stops where that is too much. Says when it is due to look
-    /// again.
+    /// Asks what it cost to count calls by their numbers, and stops where that is too much, or when it is time to. Says when it
+    /// is due to look again.
     fn look_at_numbers(&mut self, numbering: Numbering) -> Result<Duration> {
         self.collect()?;
         let (now, taken) = (Instant::now(), self.taken());
@@ -263,15 +262,15 @@ impl Watch {
         self.taken_before = taken;
         self.numbering = None;
         let left = numbering.until.saturating_duration_since(now);
-        if self.is_affordable(time.as_secs_f64() * numbering.at_once, cost) {
+        let is_affordable = self.is_affordable(time.as_secs_f64() * numbering.at_once, cost);
+        if is_affordable && (now < numbering.ends || numbering.ends == numbering.until) {
             self.numbering = Some(Numbering { since: now, ..numbering });
-            return Ok(left.min(LOOK));
+            return Ok(numbering.ends.saturating_duration_since(now).min(LOOK));
         }
-        self.kernel.pause();
+        self.kernel.rest(Some(numbering.keep));
         self.collect()?;
-        let living: Vec<_> = self.living.iter().map(|(slot, seen)| (*slot, self.known_of(seen))).collect();
-        let living: Vec<_> = living.iter().map(|(slot, known)| known.standing(*slot)).collect();
-        self.extrapolation.end_numbers(&living);
+        self.for_each_living(Extrapolation::end_numbers);
+        self.extrapolation.begin_unknown();
         self.is_affordable(left.as_secs_f64() * numbering.at_once, 0.0);
         Ok(left)
     }
@@ -370,8 +369,10 @@ impl Watch {
         Taken {
             ran: self.kernel.ran_counted(one).as_secs_f64(),
             everything: (calls + self.cost.switch.as_secs_f64() * switches as f64) * speed + naming,
+            ran_numbered: self.kernel.ran_numbered(one).as_secs_f64(),
             numbers: numbered * one.numbered.values().sum::<u64>() as f64,
             instead: numbered * all,
+            switches: (switches + one.word(thread::FAULTS)) as f64,
         }
     }
 
@@ -456,10 +457,13 @@ impl Watch {
 #[derive(Clone, Copy)]
 struct Numbering {
     since: Instant,
-    /// When the next slice begins.
+    /// Until when, and when the next slice begins.
+    ends: Instant,
     until: Instant,
     /// How many of the watched run at once.
     at_once: f64,
+    /// What stays attached then.
+    keep: Often,
 }
 
 /// Processor time, in seconds, of the watched.
@@ -469,10 +473,14 @@ struct Taken {
     ran: f64,
     /// What that took of it.
     everything: f64,
+    /// What they had while calls were counted by their numbers, as far as it was seen.
+    ran_numbered: f64,
     /// What it took to count calls by their numbers, where that is what was done.
     numbers: f64,
     /// What it would have taken where everything was counted.
     instead: f64,
+    /// How often they were switched, and faulted, there.
+    switches: f64,
 }
 
 impl Taken {
@@ -489,8 +497,10 @@ impl Add for Taken {
         Taken {
             ran: self.ran + other.ran,
             everything: self.everything + other.everything,
+            ran_numbered: self.ran_numbered + other.ran_numbered,
             numbers: self.numbers + other.numbers,
             instead: self.instead + other.instead,
+            switches: self.switches + other.switches,
         }
     }
 }
@@ -502,8 +512,10 @@ impl Sub for Taken {
         Taken {
             ran: self.ran - other.ran,
             everything: self.everything - other.everything,
+            ran_numbered: self.ran_numbered - other.ran_numbered,
             numbers: self.numbers - other.numbers,
             instead: self.instead - other.instead,
+            switches: self.switches - other.switches,
         }
     }
 }
@@ -526,6 +538,7 @@ impl Known {
             cost: self.taken.everything,
             numbered: &self.numbered,
             numbering: self.taken.numbers,
+            ran_numbered: self.taken.ran_numbered,
             moved: self.moved,
         }
     }
