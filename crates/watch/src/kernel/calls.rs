@@ -9,7 +9,7 @@ use super::fields::COMPAT;
 use super::files;
 use super::layout::numbered::OTHERS;
 use super::layout::{call, key, thread, whole};
-use super::runs::{SLOT, add, if_counting, is_running, look_up, one_more, read, who_runs};
+use super::runs::{SLOT, add, if_counting, if_not_all, is_running, look_up, one_more, read, who_runs};
 use super::{Detail, Fields, Maps};
 use crate::numbers::{I386, NUMBERS, TABLE, X32, X32_BIT, is_last};
 
@@ -48,8 +48,10 @@ const TIMED_CALLS: i32 = 16;
 /// `sys_enter(registers, number)`.
 pub(super) fn begins(maps: &Maps, fields: &Fields, detail: Detail) -> Vec<u64> {
     let mut program = Assembler::new();
-    let out = program.label();
-    if_counting(&mut program, maps, whole::EVERYTHING, out);
+    let (everything, out) = (program.label(), program.label());
+    if_not_all(&mut program, maps, everything, out);
+    by_number(&mut program, maps, out);
+    program.jump(out).place(everything);
     who_runs(&mut program, maps, out);
     program.load(Width::Double, R8, R6, 8);
     note(&mut program, maps, fields, detail, out);
@@ -123,25 +125,21 @@ pub(super) fn ends(maps: &Maps, fields: &Fields, detail: Detail) -> Vec<u64> {
     program.finish()
 }
 
-/// `sys_enter(registers, number)`, where calls are counted by their numbers alone: about a third of what
-/// [`begins`] and [`ends`] take together, most of which is the kernel's own way to the tracepoint.
-pub(super) fn numbered(maps: &Maps) -> Vec<u64> {
-    let mut program = Assembler::new();
-    let (other, known, out) = (program.label(), program.label(), program.label());
-    if_counting(&mut program, maps, whole::NUMBERS, out);
-    who_runs(&mut program, maps, out);
+/// What is done where calls are counted by their numbers alone: with the kernel's own way to the tracepoint, which is most of it, a third
+/// of what counting everything takes.
+fn by_number(program: &mut Assembler, maps: &Maps, out: Label) {
+    let (other, known) = (program.label(), program.label());
+    who_runs(program, maps, out);
     program.store_constant(Width::Double, R7, thread::COUNTED, 1);
     program.store_constant(Width::Double, R7, thread::BROKEN_OFF, 0);
     program.load(Width::Double, R8, R6, 8).load(Width::Word, R1, R7, thread::OTHER_TABLE);
     program.jump_if(When::Different, R1, 0, other);
     program.jump_if(When::NotAbove, R8, OTHERS as i32, known);
     program.place(other).constant(Operation::Move, R8, OTHERS as i32).place(known);
-    look_up(&mut program, &maps.numbered, SLOT, out);
+    look_up(program, &maps.numbered, SLOT, out);
     program.constant(Operation::ShiftLeft, R8, 3).register(Operation::Add, R0, R8);
-    one_more(&mut program, R0, 0);
-    is_running(&mut program, maps);
-    program.place(out).end(0);
-    program.finish()
+    one_more(program, R0, 0);
+    is_running(program, maps);
 }
 
 /// One more call of the thread in `R7`, which began at `R8`: 0 where nobody saw that. `R9` = how long it was in the kernel and on a processor.

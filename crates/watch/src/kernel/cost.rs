@@ -15,7 +15,7 @@ use rustix::thread::{CpuSet, gettid, sched_getaffinity, sched_getcpu, sched_seta
 use tollway_core::{Error, Result};
 use tollway_host::samplers::thread_time::thread as ran;
 
-use super::{Kernel, Often};
+use super::{Kernel, Passed};
 use super::layout::{call, thread};
 use crate::living::{clock_of, life_of};
 
@@ -118,7 +118,7 @@ impl Own {
         kernel.add(self.partner.number, process::id())?;
         kernel.begin()?;
         let with = self.medians(Some(kernel));
-        kernel.begin_numbers(Often::Switches)?;
+        kernel.begin_numbers(&[Passed::Seldom, Passed::Switches]);
         let numbered = self.empty_calls(None);
         kernel.pause();
         kernel.remove(self.number)?;

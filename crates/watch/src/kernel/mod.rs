@@ -3,9 +3,9 @@
 //! Each processor remembers whom it found last, so that a system call of anybody else costs a look-up in an array. Each thread that is watched has a slot, in which only programs on its own processor write: nothing is locked and nothing is lost. A child gets a slot from a queue of free
 //! ones; [`Kernel::harvest`] hands those of the dead back.
 //!
-//! Three sets of programs: those of lives (a thread begins, ends, becomes another program, is freed) are attached as long as this is; those
-//! that count everything from [`Kernel::begin`] on, and the one that counts calls by their numbers alone from [`Kernel::begin_numbers`] on, each
-//! until [`Kernel::pause`] or the other one begins.
+//! Two sets of programs: those of lives (a thread begins, ends, becomes another program, is freed) are attached as long as this is; those
+//! that count, from [`Kernel::begin`] to [`Kernel::pause`]. In between it may be counted how often each call is begun, and nothing else
+//! ([`Kernel::begin_numbers`]): by the same program, so that no call is in neither count and none in both.
 
 mod budget;
 mod calls;
@@ -54,8 +54,7 @@ const LAST_SWITCH: Duration = Duration::from_secs(1);
 const BECOMES: Duration = Duration::from_secs(1);
 const ASKED: Duration = Duration::from_micros(200);
 
-/// Where calls begin, and where a processor goes from one thread to another.
-const BEGINS: &str = "sys_enter";
+/// Where a processor goes from one thread to another.
 const SWITCHES: &str = "sched_switch";
 
 const WHAT: &str = "programs at the kernel's tracepoints";
@@ -69,17 +68,19 @@ pub enum Detail {
     Totals,
 }
 
-/// How often a tracepoint is passed. To attach a program and to detach it stops every other processor for moments: in a
-/// guest of KVM (AMD EPYC, Linux 6.18) by 50 µs each, 1.4 ms of a thread's time in all for the thirteen of a slice. What is passed
-/// seldom therefore stays attached between slices, at some 30 ns each time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Often {
-    /// Some thousand times a second at the most.
+/// Where a tracepoint is. To attach a program and to detach it stops every other processor for moments: in a guest of KVM (AMD EPYC,
+/// Linux 6.18) by 50 µs each, 1.4 ms of a thread's time in all for the thirteen of a slice. What is passed seldom therefore stays attached
+/// between slices, at some 30 ns each time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Passed {
+    /// It is passed some thousand times a second at the most.
     Seldom,
-    /// At switches and page faults: as often as these are.
+    /// At switches, page faults and the like: as often as these are.
     Switches,
-    /// At calls.
-    Calls,
+    /// Where calls begin.
+    Begins,
+    /// Where they end.
+    Ends,
 }
 
 /// Programs that count.
@@ -87,13 +88,10 @@ pub struct Kernel {
     maps: Maps,
     namespace: Namespace,
     lives: Vec<(Program, Attached)>,
-    programs: Vec<(&'static str, Often, Program)>,
+    programs: Vec<(&'static str, Passed, Program)>,
     /// Those that are attached, by their places.
     counting: BTreeMap<usize, Attached>,
-    /// What counts calls by their numbers, attached while that is what is counted.
-    by_number: Program,
-    numbering: Option<Attached>,
-    /// Whether they ever were.
+    /// Whether calls were ever counted by their numbers.
     has_numbered: bool,
     /// Calls that were under way when everything was counted no more, but their numbers: by slot and number.
     carried: Mutex<BTreeMap<(u32, u32), u64>>,
@@ -131,28 +129,27 @@ impl Kernel {
         ];
         let count = |place| runs::counted(&maps, place);
         let counting = [
-            ("page_fault_user", Often::Switches, count(thread::FAULTS)),
-            ("signal_deliver", Often::Seldom, count(thread::SIGNALS)),
-            ("io_uring_submit_req", Often::Switches, count(thread::OPERATIONS)),
-            ("kvm_exit", Often::Switches, count(thread::EXITS)),
-            ("irq_handler_entry", Often::Seldom, count(thread::INTERRUPTS)),
-            ("local_timer_entry", Often::Seldom, count(thread::TICKS)),
-            ("reschedule_entry", Often::Seldom, count(thread::INTERRUPTS)),
-            ("call_function_entry", Often::Seldom, count(thread::INTERRUPTS)),
-            ("call_function_single_entry", Often::Seldom, count(thread::INTERRUPTS)),
-            (SWITCHES, Often::Switches, switches::switched(&maps, &fields)),
-            ("sched_waking", Often::Switches, switches::woken(&maps, &fields)),
-            ("sys_exit", Often::Calls, calls::ends(&maps, &fields, detail)),
-            (BEGINS, Often::Calls, calls::begins(&maps, &fields, detail)),
+            ("page_fault_user", Passed::Switches, count(thread::FAULTS)),
+            ("signal_deliver", Passed::Seldom, count(thread::SIGNALS)),
+            ("io_uring_submit_req", Passed::Switches, count(thread::OPERATIONS)),
+            ("kvm_exit", Passed::Switches, count(thread::EXITS)),
+            ("irq_handler_entry", Passed::Seldom, count(thread::INTERRUPTS)),
+            ("local_timer_entry", Passed::Seldom, count(thread::TICKS)),
+            ("reschedule_entry", Passed::Seldom, count(thread::INTERRUPTS)),
+            ("call_function_entry", Passed::Seldom, count(thread::INTERRUPTS)),
+            ("call_function_single_entry", Passed::Seldom, count(thread::INTERRUPTS)),
+            (SWITCHES, Passed::Switches, switches::switched(&maps, &fields)),
+            ("sched_waking", Passed::Switches, switches::woken(&maps, &fields)),
+            ("sys_exit", Passed::Ends, calls::ends(&maps, &fields, detail)),
+            ("sys_enter", Passed::Begins, calls::begins(&maps, &fields, detail)),
         ];
         let load = |name: &'static str, words: &[u64]| {
             let program = Program::load(ProgramKind::RawTracepoint, words);
             program.map(|program| (name, program)).map_err(|e| failed(&format!("the one for {name}"), e))
         };
         let lives = lives.iter().map(|(name, words)| load(name, words)).collect::<Result<Vec<_>>>()?;
-        let programs = counting.iter().map(|(name, often, words)| Ok((*name, *often, load(name, words)?.1)));
+        let programs = counting.iter().map(|(name, passed, words)| Ok((*name, *passed, load(name, words)?.1)));
         let programs = programs.collect::<Result<Vec<_>>>()?;
-        let (_, by_number) = load(BEGINS, &calls::numbered(&maps))?;
         let attached = lives.into_iter().map(|(name, program)| {
             let link = program.at_tracepoint(name).map_err(|e| failed(&format!("attaching to {name}"), e))?;
             Ok((program, link))
@@ -164,8 +161,6 @@ impl Kernel {
             lives,
             programs,
             counting: BTreeMap::new(),
-            by_number,
-            numbering: None,
             has_numbered: false,
             carried: Mutex::default(),
             before: Vec::new(),
@@ -179,7 +174,7 @@ impl Kernel {
     /// # Errors
     /// The kernel's.
     pub fn begin(&mut self) -> Result<()> {
-        if self.counts_everything() {
+        if self.counts(whole::EVERYTHING) {
             return Ok(());
         }
         self.bury()?;
@@ -190,7 +185,7 @@ impl Kernel {
                 self.maps.threads.set(slot, word(place), 0);
             }
         }
-        if self.numbering.is_none() || !self.sees_switches() {
+        if !self.counts(whole::NUMBERS) || !self.sees_switches() {
             self.forget_runs();
         }
         self.look_again()?;
@@ -212,33 +207,20 @@ impl Kernel {
         }
         self.maps.whole.set(0, word(whole::SINCE), monotonic());
         self.maps.whole.set(0, word(whole::COUNTING), whole::EVERYTHING);
-        self.detach_numbers();
         Ok(())
     }
 
-    /// Counts from now on how often each call is begun, and nothing else. Calls that are under way are counted
-    /// with these, if everything was counted up to now: none is lost, and none is counted twice.
-    ///
-    /// # Errors
-    /// The kernel's.
-    fn begin_numbers(&mut self, keep: Often) -> Result<()> {
-        if self.numbering.is_some() {
-            return Ok(());
+    /// Counts from now on how often each call is begun, and nothing else, where everything was counted up to now: what is not for that is
+    /// detached, or is kept. A call that is under way is counted with these: it ends where nobody sees it.
+    fn begin_numbers(&mut self, keep: &[Passed]) {
+        if !self.counts(whole::EVERYTHING) {
+            return;
         }
-        self.bury()?;
-        self.look_again()?;
-        self.wait_for_those_before()?;
-        let attached = self.by_number.at_tracepoint(BEGINS);
-        self.numbering = Some(attached.map_err(|e| failed(&format!("attaching to {BEGINS}"), e))?);
-        let was_everything = self.counts_everything();
         self.has_numbered = true;
         self.maps.whole.set(0, word(whole::COUNTING), whole::NUMBERS);
         self.held_at = monotonic();
         self.end_runs(thread::RAN_COUNTED);
-        if !was_everything {
-            return Ok(());
-        }
-        self.detach(Some(keep));
+        self.detach(&[keep, &[Passed::Begins]].concat());
         if !self.sees_switches() {
             self.forget_runs();
         }
@@ -253,7 +235,6 @@ impl Kernel {
                 *self.carried().entry((slot, call)).or_default() += 1;
             }
         }
-        Ok(())
     }
 
     /// A process that another thread of this one begins has all its descriptors until it becomes another program: what is counted would be counted twice as long as that
@@ -275,39 +256,32 @@ impl Kernel {
 
     /// Counts no more, until it [`begin`](Kernel::begin)s again.
     pub fn pause(&mut self) {
-        self.rest(None);
+        self.rest(&[]);
     }
 
-    /// The same for a while: what is passed that often, or less, stays attached.
-    fn rest(&mut self, keep: Option<Often>) {
-        let was_everything = self.counts_everything();
+    /// The same for a while: what is passed there stays attached.
+    fn rest(&mut self, keep: &[Passed]) {
+        let was_everything = self.counts(whole::EVERYTHING);
         self.maps.whole.set(0, word(whole::COUNTING), whole::NOTHING);
         self.held_at = monotonic();
-        self.detach_numbers();
         self.detach(keep);
         self.end_runs(if was_everything { thread::RAN_COUNTED } else { thread::RAN_NUMBERED });
         self.forget_runs();
     }
 
-    fn counts_everything(&self) -> bool {
-        self.maps.whole.get(0, word(whole::COUNTING)) == whole::EVERYTHING
+    fn counts(&self, what: u64) -> bool {
+        self.maps.whole.get(0, word(whole::COUNTING)) == what
     }
 
     fn carried(&self) -> MutexGuard<'_, BTreeMap<(u32, u32), u64>> {
         self.carried.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn detach_numbers(&mut self) {
-        if let Some(attached) = self.numbering.take() {
-            self.before.extend(attached.link());
-        }
-    }
-
-    /// Detaches what counted everything until [`held_at`](Kernel::held_at), but for what is passed that often or less.
-    fn detach(&mut self, keep: Option<Often>) {
+    /// Detaches what counts, but for what is passed there.
+    fn detach(&mut self, keep: &[Passed]) {
         // What tells of calls first: these are the dearest.
-        for (place, (_, often, _)) in self.programs.iter().enumerate().rev() {
-            if keep < Some(*often)
+        for (place, (_, passed, _)) in self.programs.iter().enumerate().rev() {
+            if !keep.contains(passed)
                 && let Some(attached) = self.counting.remove(&place)
             {
                 self.before.extend(attached.link());
@@ -348,13 +322,13 @@ impl Kernel {
 
     /// How long a thread ran while everything was counted.
     fn ran_counted(&self, seen: &Seen) -> Duration {
-        let counts = self.counts_everything();
+        let counts = self.counts(whole::EVERYTHING);
         Duration::from_nanos(seen.word(thread::RAN_COUNTED) + if counts { self.run_of(seen) } else { 0 })
     }
 
     /// The same while calls were counted by their numbers.
     fn ran_numbered(&self, seen: &Seen) -> Duration {
-        let counts = self.numbering.is_some();
+        let counts = self.counts(whole::NUMBERS);
         Duration::from_nanos(seen.word(thread::RAN_NUMBERED) + if counts { self.run_of(seen) } else { 0 })
     }
 
@@ -461,7 +435,7 @@ impl Kernel {
             when != 0 && when <= now.saturating_sub(ago.as_nanos() as u64)
         };
         // Who has just left: the program at its last switch may be at it.
-        let just = if self.counts_everything() { LEAVES } else { Duration::ZERO };
+        let just = if self.counts(whole::EVERYTHING) { LEAVES } else { Duration::ZERO };
         for slot in self.taken() {
             if !is(slot, thread::LEFT, just) && !is(slot, thread::DIED, LAST_SWITCH) {
                 continue;

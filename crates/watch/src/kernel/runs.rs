@@ -25,6 +25,13 @@ pub(super) fn if_counting(program: &mut Assembler, maps: &Maps, what: u64, not: 
     program.jump_if(When::Different, R2, what as i32, not);
 }
 
+/// Goes on where calls are counted by their numbers, leads to `everything` where that is, and to `not` where nothing is. `R2` is lost.
+pub(super) fn if_not_all(program: &mut Assembler, maps: &Maps, everything: Label, not: Label) {
+    program.value(R2, maps.whole.as_fd(), whole::COUNTING as u32).load(Width::Double, R2, R2, 0);
+    program.jump_if(When::Equal, R2, whole::EVERYTHING as i32, everything);
+    program.jump_if(When::Different, R2, whole::NUMBERS as i32, not);
+}
+
 /// `R7` = where the watched thread is known that runs on this processor; its slot is at [`SLOT`] of the stack. Leads to `none` where it is not watched.
 /// `R6` keeps the program's arguments. Each processor remembers whom it found last, and is believed if that is who runs: one look-up in an array.
 pub(super) fn who_runs(program: &mut Assembler, maps: &Maps, none: Label) {

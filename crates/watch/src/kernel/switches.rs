@@ -1,14 +1,12 @@
 //! A processor goes from one thread to another, and somebody is woken.
 
-use std::os::fd::AsFd;
-
-use tollway_bpf::assembler::Register::{R0, R1, R2, R3, R6, R7, R8, R9, R10};
+use tollway_bpf::assembler::Register::{R0, R1, R3, R6, R7, R8, R9, R10};
 use tollway_bpf::assembler::{Assembler, Helper, Label, Operation, When, Width};
 
 use super::layout::{idle, processor, thread, whole};
 use super::lives::left;
 use super::runs::{
-    NUMBER, SLOT, add, if_counting, look_up, one_more, read, remember, stops_running, who_is, who_runs,
+    NUMBER, SLOT, add, if_counting, if_not_all, look_up, one_more, read, remember, stops_running, who_is, who_runs,
 };
 use super::{Fields, Maps};
 
@@ -23,9 +21,7 @@ pub(super) fn switched(maps: &Maps, fields: &Fields) -> Vec<u64> {
         (program.label(), program.label(), program.label(), program.label(), program.label());
     let (not_moved, across, nobody) = (program.label(), program.label(), program.label());
     let (everything, goes) = (program.label(), program.label());
-    program.value(R2, maps.whole.as_fd(), whole::COUNTING as u32).load(Width::Double, R2, R2, 0);
-    program.jump_if(When::Equal, R2, whole::EVERYTHING as i32, everything);
-    program.jump_if(When::Different, R2, whole::NUMBERS as i32, out);
+    if_not_all(&mut program, maps, everything, out);
     // Calls are counted by their numbers: who runs how long, and nothing else.
     program.register(Operation::Move, R6, R1).load(Width::Double, R9, R6, 8);
     who_is(&mut program, maps, fields, R9, goes);

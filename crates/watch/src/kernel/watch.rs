@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use tollway_core::{Error, Missing, Result};
 
-use super::{Kernel, Often};
+use super::{Kernel, Passed};
 use super::budget::{Budget, Next, Stretch};
 use super::cost::Cost;
 use super::extrapolation::{Extrapolation, Standing};
@@ -33,6 +33,8 @@ const BEGINS: Duration = Duration::from_millis(100);
 pub(super) const SLICE: Duration = Duration::from_millis(10);
 /// How often it is asked where everything is counted.
 const LOOK: Duration = Duration::from_millis(100);
+/// Tracepoints that are not passed at each call.
+const SELDOM: [Passed; 2] = [Passed::Seldom, Passed::Switches];
 /// Switches and page faults in a second that are few: programs at them take less than 0.1 % of the time.
 const FEW_SWITCHES: f64 = 20_000.0;
 /// The longest and the shortest between two slices: attaching waits for the kernel where it was detached less long ago.
@@ -217,7 +219,7 @@ impl Watch {
         let time = counted.max(taken.ran);
         let at_once = time / counted.max(1e-9);
         let switches = taken.switches / counted.max(1e-9);
-        let keep = if switches < FEW_SWITCHES { Often::Switches } else { Often::Seldom };
+        let keep = if switches < FEW_SWITCHES { &SELDOM[..] } else { &SELDOM[..1] };
         let stretch = Stretch { time, cost: taken.everything, numbers: taken.instead };
         let lasts = match &mut self.budget {
             None => f64::INFINITY,
@@ -235,13 +237,13 @@ impl Watch {
     }
 
     /// Stops counting everything; says when it is due to look again.
-    fn pause(&mut self, pause: Duration, by_number: bool, at_once: f64, keep: Often) -> Result<Duration> {
+    fn pause(&mut self, pause: Duration, by_number: bool, at_once: f64, keep: &'static [Passed]) -> Result<Duration> {
         // Before it does: who ends on the way has to be known to end in the gap.
         self.end_slice();
         self.has_paused = true;
         self.extrapolation.begin_gap();
         // Who runs how long has to be known where there is no more than this to tell of the gap.
-        self.kernel.begin_numbers(if by_number { keep } else { Often::Switches })?;
+        self.kernel.begin_numbers(if by_number { keep } else { &SELDOM });
         self.collect()?;
         self.for_each_living(Extrapolation::numbers_settle);
         let now = Instant::now();
@@ -267,7 +269,7 @@ impl Watch {
             self.numbering = Some(Numbering { since: now, ..numbering });
             return Ok(numbering.ends.saturating_duration_since(now).min(LOOK));
         }
-        self.kernel.rest(Some(numbering.keep));
+        self.kernel.rest(numbering.keep);
         self.collect()?;
         self.for_each_living(Extrapolation::end_numbers);
         self.extrapolation.begin_unknown();
@@ -463,7 +465,7 @@ struct Numbering {
     /// How many of the watched run at once.
     at_once: f64,
     /// What stays attached then.
-    keep: Often,
+    keep: &'static [Passed],
 }
 
 /// Processor time, in seconds, of the watched.
