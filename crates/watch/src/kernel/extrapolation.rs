@@ -26,6 +26,9 @@ use super::layout::numbered::OTHERS;
 
 /// Work without which a slice says nothing of a thread, in seconds.
 const MIN_WORK: f64 = 2e-4;
+/// With so much of it, a slice in which calls were counted by their numbers tells more of the gap behind it than those of
+/// everything do, however much work was in these.
+const MUCH_WORK: f64 = 2e-3;
 /// Of its processor time a counted thread works at least this part: less is an error of what counting costs.
 const MIN_SHARE: f64 = 0.02;
 /// Calls by which a thread ends.
@@ -180,6 +183,8 @@ struct Estimate {
     /// Sums of squared errors, and errors that all gaps have in common.
     squares: BTreeMap<Counted, f64>,
     common: BTreeMap<Counted, f64>,
+    /// The last slice in which calls were counted by their numbers.
+    last_numbered: Option<Slice>,
     /// Gaps that have a slice on both sides.
     gaps: usize,
     /// Gaps that had a slice on no side.
@@ -399,8 +404,15 @@ impl Estimate {
         if gap.unknown > 0.0 {
             let at_first = gap.settled.part_of(&gap.numbered, &numbered);
             let least = before.map_or(MIN_WORK, |before| before.work / 2.0);
-            let before = Some(&at_first).filter(|slice| slice.work >= least).or(before);
-            let did = self.by_time(gap.unknown, before, after, |_| true);
+            let did = if at_first.work >= least.min(MUCH_WORK) {
+                // How much such slices differ, the one before tells: those of everything are off in another way.
+                let other = self.last_numbered.take();
+                let did = self.by_time(gap.unknown, Some(&at_first), other.as_ref().or(after), |_| true);
+                self.last_numbered = Some(at_first);
+                did
+            } else {
+                self.by_time(gap.unknown, before, after, |_| true)
+            };
             add(&mut self.did, &did, 1.0);
         }
         add(&mut self.numbered, &numbered, 1.0);
