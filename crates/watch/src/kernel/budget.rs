@@ -6,8 +6,8 @@
 //!
 //! Once it is spent, it is counted in slices, and between these, where that is affordable, how often each call is begun:
 //! for a third of what counting everything takes. What most programs call is known exactly so, and slices tell of the
-//! rest. The last half of the allowance is kept for that, if it lasts for a while: a program of a second is counted whole,
-//! or by its calls' numbers.
+//! rest. Half of the allowance is kept for that, or for slices: a program of a second is counted whole, or by its calls'
+//! numbers, where it makes few.
 //!
 //! Where it is not, numbers are counted for a short while behind each slice: as that makes calls less longer than counting
 //! everything does, it tells better how many there are without it.
@@ -27,9 +27,8 @@ const KEPT: f64 = 2.0;
 const PAID_BACK: f64 = 2.0 * KEPT;
 /// Slices of which the mean counts: older ones count less and less.
 const SLICES: f64 = 8.0;
-/// By which part what is left, or was spent beyond that, shortens or lengthens a pause at the most: little, as it is what
-/// the last slice left.
-const CORRECTION: f64 = 0.25;
+/// Which part of what is earned goes to slices at the least, however much was spent too much.
+const LEAST_RATE: f64 = 0.5;
 /// Of what is earned, counting calls by their numbers may take this part for ever: the rest is for slices.
 const FOR_NUMBERS: f64 = 0.9;
 /// What is left is spent on calls' numbers if it lasts for so many seconds of the program's time.
@@ -105,9 +104,9 @@ impl Budget {
                 (slices, left)
             }
             None => {
-                let kept = self.kept_for_numbers(stretch.share(stretch.numbers));
-                if self.left > kept {
-                    return Next::GoOn(self.lasts(stretch.share(stretch.cost), kept));
+                let half = self.allowed * KEPT / 2.0;
+                if self.left > half {
+                    return Next::GoOn(self.lasts(stretch.share(stretch.cost), half));
                 }
                 self.slices = Some(stretch);
                 (stretch, self.left)
@@ -119,10 +118,11 @@ impl Budget {
             return Next::GoOn(self.lasts(share, 0.0));
         }
         let slice = stretch.time.min(2.0 * SLICE.as_secs_f64());
-        let correction = 1.0 - CORRECTION * (left / (self.allowed * KEPT)).clamp(-1.0, 1.0);
+        // What is left, or was spent beyond that, is made up for in the seconds that come.
+        let rate = (self.rate() + left / KEPT).max(self.rate() * LEAST_RATE);
         if numbers <= FOR_NUMBERS * self.rate() {
-            let seconds = slice * (share - self.rate()).max(0.0) / (self.rate() - numbers);
-            return Next::Pause { seconds: seconds * correction, by_number: true };
+            let seconds = slice * (share - rate).max(0.0) / (rate - numbers).max(rate * (1.0 - FOR_NUMBERS));
+            return Next::Pause { seconds, by_number: true };
         }
         if !self.is_spent && self.lasts(numbers, 0.0) >= WORTH {
             // For the half of what is left, and a slice then.
@@ -132,7 +132,7 @@ impl Budget {
         self.is_spent = true;
         // Numbers are counted in its beginning in any case.
         let cost = slice * share + self.numbered.max(SLICE.as_secs_f64()) * numbers;
-        Next::Pause { seconds: (cost / self.rate() - slice) * correction, by_number: false }
+        Next::Pause { seconds: cost / rate - slice, by_number: false }
     }
 
     /// The program had `time` more, in seconds, between two slices, and counting numbers took `cost` of it. Whether that is
@@ -143,12 +143,6 @@ impl Budget {
             self.numbered = time.min(2.0 * SLICE.as_secs_f64());
         }
         self.left > -DEBT * self.allowed * KEPT
-    }
-
-    /// What is kept for counting calls by their numbers, if that costs so much for each second.
-    fn kept_for_numbers(&self, cost: f64) -> f64 {
-        let half = self.allowed * KEPT / 2.0;
-        if half >= WORTH * (cost - self.rate()) { half } else { 0.0 }
     }
 
     /// Whether less than a half is left of what is kept at the most.

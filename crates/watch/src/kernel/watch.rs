@@ -31,6 +31,8 @@ const MOST_NEW: f64 = 0.05;
 const BEGINS: Duration = Duration::from_millis(100);
 /// How long it is counted in each slice, how long calls are counted by their numbers behind it at least, and how soon it is asked what it cost so far.
 pub(super) const SLICE: Duration = Duration::from_millis(10);
+/// How long calls are counted by their numbers at the most for that, where others have the processor.
+const LONGEST_SLICE: Duration = Duration::from_millis(40);
 /// How often it is asked where everything is counted.
 const LOOK: Duration = Duration::from_millis(100);
 /// Tracepoints that are not passed at each call.
@@ -249,7 +251,9 @@ impl Watch {
         let now = Instant::now();
         self.taken_before = self.taken();
         let ends = now + if by_number { pause } else { pause.min(SLICE) };
-        self.numbering = Some(Numbering { since: now, ends, until: now + pause, at_once, keep });
+        let ran_before = self.taken_before.ran_numbered;
+        self.numbering =
+            Some(Numbering { begun: now, since: now, ends, until: now + pause, ran_before, at_once, keep });
         Ok((ends - now).min(LOOK))
     }
 
@@ -264,8 +268,15 @@ impl Watch {
         self.taken_before = taken;
         self.numbering = None;
         let left = numbering.until.saturating_duration_since(now);
+        let is_slice = numbering.ends < numbering.until;
+        let ran = self.taken_before.ran_numbered - numbering.ran_before;
+        let numbering = match is_slice && ran < SLICE.as_secs_f64() / 2.0 && now < numbering.begun + LONGEST_SLICE {
+            // Others had the processor: that is no slice of this program.
+            true => Numbering { ends: (now + SLICE).min(numbering.until), ..numbering },
+            false => numbering,
+        };
         let is_affordable = self.is_affordable(time.as_secs_f64() * numbering.at_once, cost);
-        if is_affordable && (now < numbering.ends || numbering.ends == numbering.until) {
+        if is_affordable && (now < numbering.ends || !is_slice) {
             self.numbering = Some(Numbering { since: now, ..numbering });
             return Ok(numbering.ends.saturating_duration_since(now).min(LOOK));
         }
@@ -458,7 +469,11 @@ impl Watch {
 /// Calls are counted by their numbers.
 #[derive(Clone, Copy)]
 struct Numbering {
+    begun: Instant,
+    /// When it was last looked at that.
     since: Instant,
+    /// How long the watched had run so when it began.
+    ran_before: f64,
     /// Until when, and when the next slice begins.
     ends: Instant,
     until: Instant,
