@@ -16,7 +16,7 @@
 //! the pause were longer, for what was in it, slices and gaps would not tell of the program any more, but of its dear
 //! moments.
 
-use super::watch::{LONGEST, SLICE};
+use super::watch::{LONGEST, SHORTEST, SLICE};
 
 /// Seconds of the program's time whose allowance is there from the beginning, and is kept at the most. With the
 /// 1.5 % of `tollway bill` it pays for 200 ms that are counted whole where counting takes up to 15 % of them, and for
@@ -27,6 +27,9 @@ const KEPT: f64 = 2.0;
 const PAID_BACK: f64 = 2.0 * KEPT;
 /// Slices of which the mean counts: older ones count less and less.
 const SLICES: f64 = 8.0;
+/// Between two slices of everything there are so many of numbers, besides the one behind each: they cost a half, and tell of
+/// more moments.
+const BETWEEN: u32 = 3;
 /// Which part of what is earned goes to slices at the least, however much was spent too much.
 const LEAST_RATE: f64 = 0.5;
 /// Of what is earned, counting calls by their numbers may take this part for ever: the rest is for slices.
@@ -83,9 +86,17 @@ impl Stretch {
 pub(super) enum Next {
     /// It is counted on: what is left lasts for as many seconds of the program's time, if these cost as much.
     GoOn(f64),
-    /// There is no slice for as many seconds of the program's time; calls are counted by their numbers meanwhile, or
-    /// nothing is.
-    Pause { seconds: f64, by_number: bool },
+    /// There is no slice for as many seconds of the program's time.
+    Pause { seconds: f64, what: Pause },
+}
+
+/// What is counted where not everything is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Pause {
+    /// Calls are, by their numbers.
+    Numbered,
+    /// Nothing is, but for slices of numbers: one in its beginning, and then so many with pauses as long behind them.
+    Unknown { between: u32 },
 }
 
 impl Budget {
@@ -122,17 +133,21 @@ impl Budget {
         let rate = (self.rate() + left / KEPT).max(self.rate() * LEAST_RATE);
         if numbers <= FOR_NUMBERS * self.rate() {
             let seconds = slice * (share - rate).max(0.0) / (rate - numbers).max(rate * (1.0 - FOR_NUMBERS));
-            return Next::Pause { seconds, by_number: true };
+            return Next::Pause { seconds, what: Pause::Numbered };
         }
         if !self.is_spent && self.lasts(numbers, 0.0) >= WORTH {
             // For the half of what is left, and a slice then.
             let seconds = self.lasts(numbers, self.left / 2.0).min(LONGEST.as_secs_f64());
-            return Next::Pause { seconds, by_number: true };
+            return Next::Pause { seconds, what: Pause::Numbered };
         }
         self.is_spent = true;
-        // Numbers are counted in its beginning in any case.
-        let cost = slice * share + self.numbered.max(SLICE.as_secs_f64()) * numbers;
-        Next::Pause { seconds: cost / rate - slice, by_number: false }
+        let pause = |between: u32| {
+            let gaps = f64::from(1 + between);
+            let cost = slice * share + gaps * self.numbered.max(SLICE.as_secs_f64()) * numbers;
+            (cost / rate - slice) / gaps
+        };
+        let between = if pause(BETWEEN) < SHORTEST.as_secs_f64() { 0 } else { BETWEEN };
+        Next::Pause { seconds: pause(between), what: Pause::Unknown { between } }
     }
 
     /// The program had `time` more, in seconds, between two slices, and counting numbers took `cost` of it. Whether that is
@@ -206,13 +221,18 @@ mod tests {
             last = Some(of_slice / slice);
             gap = 0.0;
             let next = budget.counted(Stretch { time: slice, cost: of_slice, numbers: of_slice / 3.0 });
-            let Next::Pause { seconds: pause, by_number } = next else { continue };
+            let Next::Pause { seconds: pause, what } = next else { continue };
             random ^= random << 13;
             random ^= random >> 7;
             random ^= random << 17;
             gap = (pause * (0.5 + (random >> 11) as f64 / (1u64 << 53) as f64)).clamp(0.05, 2.0);
-            is_unknown = !by_number;
-            let (mut left, mut numbered) = (gap, if by_number { gap } else { slice });
+            is_unknown = what != Pause::Numbered;
+            let mut numbered = gap;
+            if let Pause::Unknown { between } = what {
+                gap *= f64::from(1 + between);
+                numbered = slice * f64::from(1 + between);
+            }
+            let mut left = gap;
             while left > 0.0 {
                 let part = left.min(if numbered > 0.0 { numbered.min(0.1) } else { left });
                 let cost = if numbered > 0.0 { of(time, part) / 3.0 } else { 0.0 };

@@ -242,6 +242,16 @@ impl Extrapolation {
         progress.at_first = progress.seconds(one);
     }
 
+    /// A gap ends, and another begins, at whose beginning calls are counted by their numbers: everything was in no slice
+    /// between.
+    pub fn renew(&mut self, one: &Standing<'_>) {
+        let mut progress = self.living.remove(&one.slot).unwrap_or_default();
+        let (_, gap) = progress.next(one, self.known);
+        progress.estimate.attribute(&gap, progress.last.as_ref(), None, &progress.seen);
+        progress.settled = Some(Mark::at(one, 0.0));
+        self.living.insert(one.slot, progress);
+    }
+
     /// A slice ends. There is a gap before it, unless all was counted so far.
     pub fn pause(&mut self, one: &Standing<'_>, has_gap: bool) {
         let mut progress = self.living.remove(&one.slot).unwrap_or_default();

@@ -188,12 +188,20 @@ impl Kernel {
         if !self.counts(whole::NUMBERS) || !self.sees_switches() {
             self.forget_runs();
         }
-        self.look_again()?;
         self.maps.forget_idle();
+        self.attach(|_| true)?;
+        self.maps.whole.set(0, word(whole::SINCE), monotonic());
+        self.maps.whole.set(0, word(whole::COUNTING), whole::EVERYTHING);
+        Ok(())
+    }
+
+    /// Attaches what counts there and is not attached yet.
+    fn attach(&mut self, is_asked: impl Fn(Passed) -> bool) -> Result<()> {
+        self.look_again()?;
         self.wait_for_those_before()?;
         self.absent.clear();
-        for (place, (name, _, program)) in self.programs.iter().enumerate() {
-            if self.counting.contains_key(&place) {
+        for (place, (name, passed, program)) in self.programs.iter().enumerate() {
+            if self.counting.contains_key(&place) || !is_asked(*passed) {
                 continue;
             }
             match program.at_tracepoint(name) {
@@ -205,8 +213,19 @@ impl Kernel {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Counts from now on how often each call is begun, and nothing else, where nothing was counted up to now.
+    ///
+    /// # Errors
+    /// The kernel's.
+    fn resume_numbers(&mut self) -> Result<()> {
+        self.bury()?;
+        self.forget_runs();
+        self.attach(|passed| matches!(passed, Passed::Switches | Passed::Begins))?;
         self.maps.whole.set(0, word(whole::SINCE), monotonic());
-        self.maps.whole.set(0, word(whole::COUNTING), whole::EVERYTHING);
+        self.maps.whole.set(0, word(whole::COUNTING), whole::NUMBERS);
         Ok(())
     }
 

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use tollway_core::{Error, Missing, Result};
 
 use super::{Kernel, Passed};
-use super::budget::{Budget, Next, Stretch};
+use super::budget::{Budget, Next, Pause, Stretch};
 use super::cost::Cost;
 use super::extrapolation::{Extrapolation, Standing};
 use super::harvest::{Call, Seen};
@@ -41,7 +41,7 @@ const SELDOM: [Passed; 2] = [Passed::Seldom, Passed::Switches];
 const FEW_SWITCHES: f64 = 20_000.0;
 /// The longest and the shortest between two slices: attaching waits for the kernel where it was detached less long ago.
 pub(super) const LONGEST: Duration = Duration::from_secs(2);
-const SHORTEST: Duration = Duration::from_millis(50);
+pub(super) const SHORTEST: Duration = Duration::from_millis(50);
 
 /// A program that is watched.
 pub struct Watch {
@@ -56,6 +56,7 @@ pub struct Watch {
     counting_since: Option<Instant>,
     /// Calls are counted by their numbers since it was last looked at that, until it is time for the next slice.
     numbering: Option<Numbering>,
+    between: Option<Between>,
     numbered: Duration,
     due: Instant,
     /// What watching had taken when it was last looked, and of that what it took of those who have ended.
@@ -96,6 +97,7 @@ impl Watch {
             counted: Duration::ZERO,
             counting_since: None,
             numbering: None,
+            between: None,
             numbered: Duration::ZERO,
             due: now,
             taken_before: Taken::default(),
@@ -203,8 +205,13 @@ impl Watch {
                 if let Some(numbering) = numbering {
                     self.look_at_numbers(numbering)?;
                 }
-                self.count()?;
-                SLICE
+                match self.between.take().filter(|between| between.left > 0 && numbering.is_none()) {
+                    Some(between) => self.resume_numbers(between)?,
+                    None => {
+                        self.count()?;
+                        SLICE
+                    }
+                }
             }
         };
         self.due = Instant::now() + pause;
@@ -226,9 +233,11 @@ impl Watch {
         let lasts = match &mut self.budget {
             None => f64::INFINITY,
             Some(budget) => match budget.counted(stretch) {
-                Next::Pause { seconds, by_number } => {
-                    let pause = Duration::from_secs_f64(seconds / at_once * self.between(0.5, 1.5));
-                    return self.pause(pause.clamp(SHORTEST, LONGEST), by_number, at_once, keep);
+                Next::Pause { seconds, what } => {
+                    let left = if let Pause::Unknown { between } = what { between } else { 0 };
+                    let between = Between { seconds: seconds / at_once, left, at_once, keep };
+                    self.between = Some(between);
+                    return self.pause(between, what == Pause::Numbered);
                 }
                 Next::GoOn(lasts) => lasts / at_once,
             },
@@ -239,22 +248,40 @@ impl Watch {
     }
 
     /// Stops counting everything; says when it is due to look again.
-    fn pause(&mut self, pause: Duration, by_number: bool, at_once: f64, keep: &'static [Passed]) -> Result<Duration> {
+    fn pause(&mut self, between: Between, by_number: bool) -> Result<Duration> {
         // Before it does: who ends on the way has to be known to end in the gap.
         self.end_slice();
         self.has_paused = true;
         self.extrapolation.begin_gap();
         // Who runs how long has to be known where there is no more than this to tell of the gap.
-        self.kernel.begin_numbers(if by_number { keep } else { &SELDOM });
+        self.kernel.begin_numbers(if by_number { between.keep } else { &SELDOM });
         self.collect()?;
         self.for_each_living(Extrapolation::numbers_settle);
+        Ok(self.number(between, by_number))
+    }
+
+    /// Counts calls by their numbers for a while again, of which nothing was counted up to now.
+    fn resume_numbers(&mut self, between: Between) -> Result<Duration> {
+        self.kernel.resume_numbers()?;
+        self.collect()?;
+        self.for_each_living(Extrapolation::renew);
+        self.extrapolation.begin_gap();
+        self.between = Some(Between { left: between.left - 1, ..between });
+        Ok(self.number(between, false))
+    }
+
+    /// Calls are counted by their numbers from now on, for the whole of a gap or in its beginning. Says when it is due to look.
+    fn number(&mut self, between: Between, by_number: bool) -> Duration {
+        let pause = Duration::from_secs_f64(between.seconds * self.random(0.5, 1.5));
+        let pause = pause.clamp(SHORTEST, LONGEST);
         let now = Instant::now();
         self.taken_before = self.taken();
         let ends = now + if by_number { pause } else { pause.min(SLICE) };
         let ran_before = self.taken_before.ran_numbered;
+        let Between { at_once, keep, .. } = between;
         self.numbering =
             Some(Numbering { begun: now, since: now, ends, until: now + pause, ran_before, at_once, keep });
-        Ok((ends - now).min(LOOK))
+        (ends - now).min(LOOK)
     }
 
     /// Asks what it cost to count calls by their numbers, and stops where that is too much, or when it is time to. Says when it
@@ -340,7 +367,7 @@ impl Watch {
     }
 
     /// A number between two, evenly: by a generator of Marsaglia's (Xorshift RNGs, 2003), which is good enough to miss a rhythm.
-    fn between(&mut self, low: f64, high: f64) -> f64 {
+    fn random(&mut self, low: f64, high: f64) -> f64 {
         self.lot ^= self.lot << 13;
         self.lot ^= self.lot >> 7;
         self.lot ^= self.lot << 17;
@@ -464,6 +491,19 @@ impl Watch {
             moved: life.moved.saturating_sub(earlier.moved),
         }
     }
+}
+
+/// Gaps in which nothing is counted but in their beginnings.
+#[derive(Clone, Copy)]
+struct Between {
+    /// How long each is, in the mean.
+    seconds: f64,
+    /// How many follow until everything is counted again.
+    left: u32,
+    /// How many of the watched run at once.
+    at_once: f64,
+    /// What stays attached then.
+    keep: &'static [Passed],
 }
 
 /// Calls are counted by their numbers.
