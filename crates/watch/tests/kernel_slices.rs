@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use common::same;
 use kernel::{calls, command, watch};
+use tollway_watch::kernel::Cost;
 use tollway_watch::{Counted, Counts};
 
 static ALONE: Mutex<()> = Mutex::new(());
@@ -24,8 +25,32 @@ const ROUGH: f64 = 0.6;
 
 fn scaled(arguments: &[&str], number: i64, slack: f64) {
     let _alone = ALONE.lock();
-    let Some(same) = same() else { return };
-    let Some(mut watch) = watch(true, Some(0.03)) else { return };
+    let Some((counts, made, cost)) = counted(arguments) else { return };
+    let all = Counts { threads: counts.in_all(), ..counts.clone() };
+    let found = calls(&all, number) as f64;
+    let half = uncertainty(&counts, number);
+    println!(
+        "{arguments:?}: {made} calls, of which {:.1} % were counted; found {found:.0} ± {half:.0}, off by {:+.1} %; {:?} of {:?} counted; {cost:?}",
+        100.0 * calls(&counts, number) as f64 / made,
+        100.0 * (found / made - 1.0),
+        counts.counted,
+        counts.watched,
+    );
+    assert!((found / made - 1.0).abs() < slack, "{found} instead of {made}");
+    assert_eq!(counts.lost, 0);
+    // It became a program once, before the first pause.
+    assert_eq!(calls(&all, libc::SYS_execve), calls(&counts, libc::SYS_execve));
+}
+
+fn uncertainty(counts: &Counts, number: i64) -> f64 {
+    let is_of = |of: &Counted| matches!(of, Counted::Call(of, _) if i64::from(*of) == number);
+    counts.uncertainty.iter().filter(|(of, _)| is_of(of)).map(|(_, half)| half).sum()
+}
+
+/// What was counted of a program, what it says itself, and what counting costs.
+fn counted(arguments: &[&str]) -> Option<(Counts, f64, Cost)> {
+    let same = same()?;
+    let mut watch = watch(true, Some(0.03))?;
     let mut command = command(same, arguments);
     let mut child = watch.start(command.stdout(Stdio::piped())).unwrap();
     while child.try_wait().unwrap().is_none() {
@@ -36,23 +61,30 @@ fn scaled(arguments: &[&str], number: i64, slack: f64) {
     let counts = watch.counts().unwrap();
     let mut made = String::new();
     child.stdout.take().unwrap().read_to_string(&mut made).unwrap();
-    let made: f64 = made.trim().parse().unwrap();
+    Some((counts, made.trim().parse().unwrap(), watch.cost()))
+}
+
+/// Everything would be too much, but how often each call is begun is affordable between slices: by the program and by its
+/// children, which live for moments.
+#[test]
+fn calls_of_a_program_that_makes_few_are_exact() {
+    let _alone = ALONE.lock();
+    let Some((counts, made, cost)) = counted(&["paced", "4000"]) else { return };
     let all = Counts { threads: counts.in_all(), ..counts.clone() };
-    let found = calls(&all, number) as f64;
-    let is_of = |of: &Counted| matches!(of, Counted::Call(of, _) if i64::from(*of) == number);
-    let half: f64 = counts.uncertainty.iter().filter(|(of, _)| is_of(of)).map(|(_, half)| half).sum();
-    println!(
-        "{arguments:?}: {made} calls, of which {:.1} % were counted; found {found:.0} ± {half:.0}, off by {:+.1} %; {:?} of {:?} counted; {:?}",
-        100.0 * calls(&counts, number) as f64 / made,
-        100.0 * (found / made - 1.0),
-        counts.counted,
-        counts.watched,
-        watch.cost(),
-    );
-    assert!((found / made - 1.0).abs() < slack, "{found} instead of {made}");
-    assert_eq!(counts.lost, 0);
-    // It became a program once, before the first pause.
-    assert_eq!(calls(&all, libc::SYS_execve), calls(&counts, libc::SYS_execve));
+    let found = calls(&all, libc::SYS_getppid) as f64;
+    let Counts { counted, numbered, watched, .. } = counts;
+    println!("{found} for {made}; {counted:?} and {numbered:?} of {watched:?}; {cost:?}");
+    if counted + numbered < watched.mul_f64(0.99) {
+        println!("not all of it was affordable on this machine");
+        return assert!(uncertainty(&counts, libc::SYS_getppid) > 0.0);
+    }
+    assert!(counted < watched.mul_f64(0.9) && uncertainty(&counts, libc::SYS_getppid) == 0.0, "{counted:?}");
+    // Each time that what is counted changes, a call may be in both counts or in none.
+    assert!((found - made).abs() < 20.0, "{found} for {made}");
+    for (number, children) in [(libc::SYS_exit_group, 401), (libc::SYS_wait4, 400)] {
+        let found = calls(&all, number);
+        assert!(found.abs_diff(children) < 3, "{number}: {found} for {children}");
+    }
 }
 
 #[test]

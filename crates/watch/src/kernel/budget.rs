@@ -19,8 +19,8 @@
 use super::watch::{LONGEST, SHORTEST, SLICE};
 
 /// Seconds of the program's time whose allowance is there from the beginning, and is kept at the most. With the
-/// 1.5 % of `tollway bill` it pays for 200 ms that are counted whole where counting takes up to 15 % of them, and for
-/// 45 ms of a loop of getppid, of which it takes two thirds: 200 ms of that would be 7 % of the first two seconds.
+/// 1.5 % of `tollway bill` half of it pays for 200 ms that are counted whole where counting takes up to 7 % of them, and for
+/// 22 ms of a loop of getppid, of which it takes two thirds: 200 ms of that would be 7 % of the first two seconds.
 const KEPT: f64 = 2.0;
 /// Seconds after which what was there from the beginning is paid back: from then on counting has cost no more than is
 /// allowed of the whole. Until then half of what is earned pays back.

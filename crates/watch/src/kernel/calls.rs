@@ -139,6 +139,7 @@ fn by_number(program: &mut Assembler, maps: &Maps, out: Label) {
     look_up(program, &maps.numbered, SLOT, out);
     program.constant(Operation::ShiftLeft, R8, 3).register(Operation::Add, R0, R8);
     one_more(program, R0, 0);
+    one_more(program, R7, thread::NUMBERED);
     is_running(program, maps);
 }
 

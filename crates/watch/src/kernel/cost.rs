@@ -15,8 +15,8 @@ use rustix::thread::{CpuSet, gettid, sched_getaffinity, sched_getcpu, sched_seta
 use tollway_core::{Error, Result};
 use tollway_host::samplers::thread_time::thread as ran;
 
-use super::{Kernel, Passed};
 use super::layout::{call, thread};
+use super::{Kernel, Passed};
 use crate::living::{clock_of, life_of};
 
 /// Calls of which the mean counts, as it does in a program: the fastest would be less than what a call mostly costs,

@@ -309,10 +309,9 @@ impl Extrapolation {
                     estimate.scale_to(one);
                     estimate
                 }
-                None => Estimate {
-                    unattributed: Progress::default().gap(one, self.known),
-                    ..Estimate::default()
-                },
+                None => {
+                    Estimate { unattributed: Progress::default().gap(one, self.known), ..Estimate::default() }
+                }
             };
             found(&one.thread.name, estimate);
         }
@@ -752,7 +751,9 @@ fn thread(table: &Table) -> Thread {
 
 /// Rounds how often each call was made so that the sum of each number is what it was: where that is known, it stays so.
 fn round_alike(all: &mut [Calls], table: &Table) {
-    let count = |calls: &Calls| table.get(&Some((calls.number, calls.file))).map_or(0.0, |figures| figures[0].max(0.0));
+    let count = |calls: &Calls| {
+        table.get(&Some((calls.number, calls.file))).map_or(0.0, |figures| figures[0].max(0.0))
+    };
     let mut owed: BTreeMap<u32, f64> = BTreeMap::new();
     all.sort_by_key(|calls| (calls.number, calls.file));
     for calls in all.iter_mut() {

@@ -164,12 +164,11 @@ impl Kernel {
 impl Kernel {
     /// How often the thread of a slot began each call while these were counted by their numbers.
     fn numbered(&self, slot: u32) -> BTreeMap<u32, u64> {
-        if !self.has_numbered {
-            return BTreeMap::new();
+        let mut all = BTreeMap::new();
+        if self.maps.threads.get(slot, word(thread::NUMBERED)) > 0 {
+            let row = self.maps.numbered.row(slot).into_iter();
+            all.extend((0..).zip(row).filter(|(_, count)| *count > 0));
         }
-        let row = self.maps.numbered.row(slot).into_iter();
-        let mut all: BTreeMap<u32, u64> =
-            (0..).zip(row).filter(|(_, count)| *count > 0).collect();
         for ((_, number), count) in self.carried().range((slot, 0)..=(slot, u32::MAX)) {
             *all.entry(*number).or_default() += count;
         }

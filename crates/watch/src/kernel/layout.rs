@@ -121,6 +121,8 @@ pub mod thread {
     pub const RAN_COUNTED: i16 = 392;
     /// The same while calls were counted by their numbers.
     pub const RAN_NUMBERED: i16 = 448;
+    /// Calls that it began while these were counted by their numbers.
+    pub const NUMBERED: i16 = 456;
     /// Nanoseconds that the program at the ends of calls took, of those that it timed.
     pub const PROGRAM_TIME: i16 = 400;
     /// How many it timed.

@@ -91,8 +91,6 @@ pub struct Kernel {
     programs: Vec<(&'static str, Passed, Program)>,
     /// Those that are attached, by their places.
     counting: BTreeMap<usize, Attached>,
-    /// Whether calls were ever counted by their numbers.
-    has_numbered: bool,
     /// Calls that were under way when everything was counted no more, but their numbers: by slot and number.
     carried: Mutex<BTreeMap<(u32, u32), u64>>,
     /// What kept those attached that counted before.
@@ -148,7 +146,8 @@ impl Kernel {
             program.map(|program| (name, program)).map_err(|e| failed(&format!("the one for {name}"), e))
         };
         let lives = lives.iter().map(|(name, words)| load(name, words)).collect::<Result<Vec<_>>>()?;
-        let programs = counting.iter().map(|(name, passed, words)| Ok((*name, *passed, load(name, words)?.1)));
+        let programs =
+            counting.iter().map(|(name, passed, words)| Ok((*name, *passed, load(name, words)?.1)));
         let programs = programs.collect::<Result<Vec<_>>>()?;
         let attached = lives.into_iter().map(|(name, program)| {
             let link = program.at_tracepoint(name).map_err(|e| failed(&format!("attaching to {name}"), e))?;
@@ -161,7 +160,6 @@ impl Kernel {
             lives,
             programs,
             counting: BTreeMap::new(),
-            has_numbered: false,
             carried: Mutex::default(),
             before: Vec::new(),
             held_at: 0,
@@ -179,8 +177,7 @@ impl Kernel {
         }
         self.bury()?;
         for slot in self.taken() {
-            let of_a_stretch =
-                [thread::ENTERED, thread::OUT, thread::WOKEN_BY, thread::LAST, thread::OPENS];
+            let of_a_stretch = [thread::ENTERED, thread::OUT, thread::WOKEN_BY, thread::LAST, thread::OPENS];
             for place in of_a_stretch {
                 self.maps.threads.set(slot, word(place), 0);
             }
@@ -235,7 +232,6 @@ impl Kernel {
         if !self.counts(whole::EVERYTHING) {
             return;
         }
-        self.has_numbered = true;
         self.maps.whole.set(0, word(whole::COUNTING), whole::NUMBERS);
         self.held_at = monotonic();
         self.end_runs(thread::RAN_COUNTED);

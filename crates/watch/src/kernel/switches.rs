@@ -6,7 +6,8 @@ use tollway_bpf::assembler::{Assembler, Helper, Label, Operation, When, Width};
 use super::layout::{idle, processor, thread, whole};
 use super::lives::left;
 use super::runs::{
-    NUMBER, SLOT, add, if_counting, if_not_all, look_up, one_more, read, remember, stops_running, who_is, who_runs,
+    NUMBER, SLOT, add, if_counting, if_not_all, look_up, one_more, read, remember, stops_running, who_is,
+    who_runs,
 };
 use super::{Fields, Maps};
 

@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 
 use tollway_core::{Error, Missing, Result};
 
-use super::{Kernel, Passed};
 use super::budget::{Budget, Next, Pause, Stretch};
 use super::cost::Cost;
 use super::extrapolation::{Extrapolation, Standing};
 use super::harvest::{Call, Seen};
 use super::kind::file_of;
 use super::layout::{call, thread};
+use super::{Kernel, Passed};
 use crate::counts::{Calls, Counts, File, Moments, Thread};
 use crate::living::{Life, has_own_proc, is_proc_own, life_of, threads_of};
 use crate::numbers;
@@ -297,11 +297,12 @@ impl Watch {
         let left = numbering.until.saturating_duration_since(now);
         let is_slice = numbering.ends < numbering.until;
         let ran = self.taken_before.ran_numbered - numbering.ran_before;
-        let numbering = match is_slice && ran < SLICE.as_secs_f64() / 2.0 && now < numbering.begun + LONGEST_SLICE {
-            // Others had the processor: that is no slice of this program.
-            true => Numbering { ends: (now + SLICE).min(numbering.until), ..numbering },
-            false => numbering,
-        };
+        let numbering =
+            match is_slice && ran < SLICE.as_secs_f64() / 2.0 && now < numbering.begun + LONGEST_SLICE {
+                // Others had the processor: that is no slice of this program.
+                true => Numbering { ends: (now + SLICE).min(numbering.until), ..numbering },
+                false => numbering,
+            };
         let is_affordable = self.is_affordable(time.as_secs_f64() * numbering.at_once, cost);
         if is_affordable && (now < numbering.ends || !is_slice) {
             self.numbering = Some(Numbering { since: now, ..numbering });
@@ -470,7 +471,8 @@ impl Watch {
             uncertainty,
             watched,
             counted: if self.has_paused { self.counted } else { watched },
-            numbered: self.numbered + self.numbering.map_or(Duration::ZERO, |numbering| numbering.since.elapsed()),
+            numbered: self.numbered
+                + self.numbering.map_or(Duration::ZERO, |numbering| numbering.since.elapsed()),
             cost: self.taken().cost(),
             lost: self.kernel.lost()?,
         })

@@ -503,6 +503,22 @@ static void steady_without_files(double length) {
     dprintf(1, "%ld\n", calls);
 }
 
+// A hundred calls in each millisecond, and in each tenth a child makes them.
+static void paced(double length) {
+    long calls = 0;
+    double begun = seconds();
+    for (long turn = 0; turn < length * 1000; turn++) {
+        while (seconds() < begun + turn / 1000.0);
+        calls += 100;
+        pid_t child = turn % 10 ? -1 : fork();
+        if (child <= 0)
+            for (int i = 0; i < 100; i++) syscall(SYS_getppid);
+        if (child == 0) _exit(0);
+        if (child > 0) waitpid(child, NULL, 0);
+    }
+    dprintf(1, "%ld\n", calls);
+}
+
 static void pings_for(double length) {
     on_processor(0);
     if (pipe(there) || pipe(back)) exit(1);
@@ -575,6 +591,7 @@ int main(int count, char **arguments) {
     if (!strcmp(what, "ping-across")) ping_between(0, 1, number);
     if (!strcmp(what, "steady")) steady(number / 1000.0, atol(arguments[3]), atol(arguments[4]));
     if (!strcmp(what, "steady-without-files")) steady_without_files(number / 1000.0);
+    if (!strcmp(what, "paced")) paced(number / 1000.0);
     if (!strcmp(what, "pings-for")) pings_for(number / 1000.0);
     if (!strcmp(what, "short-lives")) short_lives(number / 1000.0);
     if (!strcmp(what, "for-ever"))
