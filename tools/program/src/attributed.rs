@@ -133,6 +133,10 @@ mod tests {
         let more = observed(vec![calls("getpid", 1_000_000, 1_050)], 400_000);
         let text = BillDocument::of(&more, &Prices(&Few), None).unwrap().to_text(None);
         assert!(text.contains("140 % attributed: page faults and interrupts within calls"), "{text}");
+        // A terminal has no room for that in a column.
+        let narrow = BillDocument::of(&more, &Prices(&Few), None).unwrap().to_text(Some(80));
+        assert!(narrow.contains("  140 % attributed\n  page faults and interrupts within calls"), "{narrow}");
+        assert!(narrow.lines().all(|line| line.chars().count() <= 80), "{narrow}");
         let cheaper = observed(vec![calls("getpid", 14_000_000, 151)], 0);
         let text = BillDocument::of(&cheaper, &Prices(&Few), None).unwrap().to_text(None);
         assert!(text.contains("140 % explained: "), "{text}");

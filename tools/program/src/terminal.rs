@@ -68,7 +68,12 @@ impl BillDocument {
         table.blank();
         for [name, by_tolls, measured, note] in self.sums() {
             let none = String::new;
-            table.row([name, none(), none(), none(), by_tolls, measured, note].map(Cell::plain));
+            // On a terminal a reason has lines of its own: no column is wide enough.
+            let (note, why) = note.split_once(": ").filter(|_| width.is_some()).unwrap_or((&note, ""));
+            table.row([name, none(), none(), none(), by_tolls, measured, note.into()].map(Cell::plain));
+            if !why.is_empty() {
+                table.across(2, Cell::plain(why));
+            }
         }
         table.render(width)
     }

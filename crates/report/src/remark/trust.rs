@@ -69,7 +69,7 @@ fn remedy(reason: &str) -> &'static str {
     } else if has("throttled by heat") {
         "processors were too hot: let them cool, and look after their fans"
     } else if has("throttled") {
-        "raise cpu.max of the control group (docker run --cpus, a unit's CPUQuota=), or run outside it"
+        "raise cpu.max of the control group (cpu.cfs_quota_us in version 1; docker run --cpus, a unit's CPUQuota=), or run outside it"
     } else if has("frequency") {
         "fix the frequency where that can be done (governor performance, boost off), else run again: `tollway doctor` says more"
     } else if has("late") {
