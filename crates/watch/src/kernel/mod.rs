@@ -5,7 +5,7 @@
 //!
 //! Two sets of programs: those of lives (a thread begins, ends, becomes another program, is freed) are attached as long as this is; those
 //! that count, from [`Kernel::begin`] to [`Kernel::pause`]. In between it may be counted how often each call is begun, and nothing else
-//! ([`Kernel::begin_numbers`]): by the same program, so that no call is in neither count and none in both.
+//! (`begin_numbers`): by the same program, so that no call is in neither count and none in both.
 
 mod budget;
 mod calls;
