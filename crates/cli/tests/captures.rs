@@ -10,7 +10,8 @@ use std::process::{Command, Stdio};
 
 use program::{Bench, PATIENCE, SHORT, skip, takes_interruptions, told, within};
 use serde_json::Value;
-use tollway_capture::engine::file::{Output, pcap};
+use tollway_capture::engine::file::pcapng::{self, Described};
+use tollway_capture::engine::file::{Output, Resolution, pcap};
 use tollway_capture::engine::generate::{Flows, Frames, Stamp};
 use tollway_capture::engine::{LinkType, Packet, Timestamp};
 
@@ -263,6 +264,76 @@ fn pcapng_is_written_and_read() {
     assert_eq!(fs::read(bench.file("web.pcapng")).unwrap()[..4], [0x0a, 0x0d, 0x0d, 0x0a]);
     bench.ends(&["capture", "-r", "web.pcapng", "-w", "back.pcap"], 0);
     assert!(fs::read(bench.file("web.pcap")).unwrap() == fs::read(bench.file("back.pcap")).unwrap());
+}
+
+/// A pcapng file of these interfaces (link type, snapshot length), each of which has one packet of UDP of so many bytes; one that is
+/// described behind the first packet of the others is the last.
+fn several(bench: &Bench, file: &str, interfaces: &[(LinkType, u32, usize)]) {
+    let ip = [
+        &[0x45, 0, 0, 86, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 53, 0, 53, 0, 66, 0, 0][..],
+        &[0; 2000],
+    ]
+    .concat();
+    let mut writer = pcapng::Writer::new(Output::create(&bench.file(file)).unwrap(), "test").unwrap();
+    for (number, (link_type, snapshot, length)) in interfaces.iter().enumerate() {
+        let header =
+            if *link_type == LinkType::ETHERNET { [&[0; 12][..], &[8, 0]].concat() } else { Vec::new() };
+        let described = Described {
+            link_type: *link_type,
+            snapshot: *snapshot,
+            name: None,
+            resolution: Resolution::Micros,
+        };
+        writer.add_interface(&described).unwrap();
+        let bytes = &[header, ip.clone()].concat()[..*length];
+        let timestamp = Timestamp(1_700_000_000_000_000_000 + number as u64 * 1000);
+        if *length > 0 {
+            writer
+                .write(number as u32, &Packet { timestamp, bytes, wire_length: bytes.len() as u32 })
+                .unwrap();
+        }
+    }
+    writer.finish().unwrap();
+}
+
+#[test]
+fn each_link_type_of_a_file_has_its_own_filter() {
+    let bench = bench(1);
+    several(
+        &bench,
+        "two.pcapng",
+        &[(LinkType::ETHERNET, 0, 100), (LinkType::RAW, 0, 86), (LinkType(147), 0, 0)],
+    );
+    for (filter, captured) in [("udp", 2), ("not udp", 0), ("ether[12:2] = 0x0800", 1)] {
+        let (out, err) =
+            bench.ends(&["capture", "-r", "two.pcapng", "-w", "of.pcapng", "--format", "pcapng", filter], 0);
+        assert!(out.is_empty() && err.contains(&format!(" {captured} captured")), "{filter}: {err}");
+    }
+    // An interface that no packet is of keeps nobody from anything.
+    several(&bench, "unused.pcapng", &[(LinkType(147), 0, 0), (LinkType::ETHERNET, 0, 100)]);
+    let (_, err) = bench.ends(&["capture", "-r", "unused.pcapng", "-w", "used.pcap", "udp"], 0);
+    assert!(err.contains(" 1 captured"), "{err}");
+    let written = fs::read(bench.file("used.pcap")).unwrap();
+    assert_eq!(written[20..24], 1u32.to_ne_bytes(), "the link type of what is in it");
+    let (_, err) = bench.ends(&["capture", "-r", "two.pcapng", "-w", "one.pcap"], 1);
+    assert!(err.contains("link type 1 cannot have packets of 101") && err.contains("pcapng"), "{err}");
+}
+
+#[test]
+fn a_packet_is_cut_only_where_somebody_is_told() {
+    let bench = bench(1);
+    let ethernet = LinkType::ETHERNET;
+    several(&bench, "first.pcapng", &[(ethernet, 64, 0), (ethernet, 2000, 100)]);
+    bench.ends(&["capture", "-r", "first.pcapng", "-w", "first.pcap"], 0);
+    let written = fs::read(bench.file("first.pcap")).unwrap();
+    assert_eq!(written[16..20], 2000u32.to_ne_bytes(), "the most that any interface keeps");
+    assert_eq!(written[32..36], 100u32.to_ne_bytes());
+    // The second interface is described when the header is written already.
+    several(&bench, "later.pcapng", &[(ethernet, 64, 60), (ethernet, 2000, 100)]);
+    let (_, err) = bench.ends(&["capture", "-r", "later.pcapng", "-w", "later.pcap"], 1);
+    assert!(err.contains("100 bytes") && err.contains("header says") && err.contains("pcapng"), "{err}");
+    bench.ends(&["capture", "-r", "later.pcapng", "-w", "whole.pcap", "-s", "100"], 0);
+    assert_eq!(fs::read(bench.file("whole.pcap")).unwrap().len(), 24 + 2 * 16 + 60 + 100);
 }
 
 #[test]

@@ -55,7 +55,13 @@ fn copy(from: &str, to: &str, expression: &str) -> Result<Copied, Error> {
     let copied = if expression.is_empty() {
         copy.run(&mut reader, &mut writer, |_, _| u32::MAX)
     } else {
-        let filter = Filter::new(&bpf::compile(expression, layout.link_type, LONGEST_PACKET, true)?);
+        let filter = Filter::new(&bpf::compile(
+            expression,
+            layout.link_type,
+            bpf::Origin::File { is_swapped: reader.is_swapped() },
+            LONGEST_PACKET,
+            true,
+        )?);
         copy.run(&mut reader, &mut writer, |bytes, wire_length| filter.run(bytes, wire_length))
     };
     writer.finish()?;

@@ -196,9 +196,10 @@ mod tests {
     #[test]
     fn the_programs_are_those_of_the_expressions() {
         use crate::engine::LinkType;
-        use crate::engine::bpf::compile;
+        use crate::engine::bpf::{Origin, compile};
         for filter in FILTERS {
-            let compiled = compile(filter.expression, LinkType::ETHERNET, 262_144, true).unwrap();
+            let compiled =
+                compile(filter.expression, LinkType::ETHERNET, Origin::Live, 262_144, true).unwrap();
             assert_eq!(compiled.instructions(), filter.program().unwrap().instructions(), "{}", filter.name);
         }
     }

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::Path;
 
 use tollway_capture::engine::LinkType;
-use tollway_capture::engine::bpf::{Filter, Program, Uncompiled, compile};
+use tollway_capture::engine::bpf::{Filter, Origin, Program, Uncompiled, compile};
 use tollway_core::{Error, Result};
 
 use crate::args::Options;
@@ -49,18 +49,20 @@ impl Asked {
         Ok(if text.trim().is_empty() { Asked::All } else { Asked::Expression(text.trim().into()) })
     }
 
-    /// The program, for packets of a link type of which at most `snapshot` bytes are kept.
+    /// The program, for packets of a link type and origin of which at most `snapshot` bytes are kept.
     ///
     /// # Errors
     /// An expression that libpcap does not understand, with the place.
-    pub fn program(&self, link: LinkType, snapshot: u32, optimize: bool) -> Result<Program> {
+    pub fn program(&self, link: LinkType, origin: Origin, snapshot: u32, optimize: bool) -> Result<Program> {
         let text = match self {
             Asked::Program(program) => return Ok(program.clone()),
             Asked::Expression(text) => text.as_str(),
             Asked::All => "",
         };
-        compile(text, link, snapshot, optimize).map_err(|error| match error {
-            Uncompiled::Libpcap { expression, reason } => position::located(&expression, link, reason),
+        compile(text, link, origin, snapshot, optimize).map_err(|error| match error {
+            Uncompiled::Libpcap { expression, reason } => {
+                position::located(&expression, link, origin, reason)
+            }
             other => match other.into() {
                 Error::Input { reason, remedy, .. } => {
                     Error::Input { place: format!("filter `{}`", position::shortened(text)), reason, remedy }
@@ -74,8 +76,14 @@ impl Asked {
     ///
     /// # Errors
     /// As [`Asked::program`].
-    pub fn wanted(&self, link: LinkType, snapshot: u32, optimize: bool) -> Result<Option<Program>> {
-        if *self == Asked::All { Ok(None) } else { self.program(link, snapshot, optimize).map(Some) }
+    pub fn wanted(
+        &self,
+        link: LinkType,
+        origin: Origin,
+        snapshot: u32,
+        optimize: bool,
+    ) -> Result<Option<Program>> {
+        if *self == Asked::All { Ok(None) } else { self.program(link, origin, snapshot, optimize).map(Some) }
     }
 
     /// The expression, if it is one.
@@ -160,7 +168,8 @@ mod tests {
 
     #[test]
     fn machine_code_has_instructions_of_both_kinds() {
-        let program = Asked::Expression("ip".into()).program(LinkType::ETHERNET, 96, true).unwrap();
+        let program =
+            Asked::Expression("ip".into()).program(LinkType::ETHERNET, Origin::Live, 96, true).unwrap();
         let listing = machine_code(&program).unwrap();
         assert!(listing.contains("ldh      [12]") && listing.contains("ret"), "{listing}");
     }

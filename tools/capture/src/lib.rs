@@ -34,6 +34,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use tollway_capture::engine::LinkType;
+use tollway_capture::engine::bpf::Origin;
 use tollway_core::Error;
 
 use args::Options;
@@ -105,18 +106,18 @@ fn say(text: &str) {
 
 /// -d, -dd, -ddd and --machine-code.
 fn show_program(options: &Options, asked: &Asked) -> Result<()> {
-    let (link, snapshot) = match &options.read {
+    let (link, origin, snapshot) = match &options.read {
         Some(file) => recorded::facts(file)?,
         None if options.interface.is_some() => {
             let interface = interfaces::named(options.interface.as_deref().unwrap_or_default())?;
             let link = tollway_capture::engine::source::link_type(&interface).map_err(Error::from)?;
-            (link, tollway_capture::engine::file::LONGEST_PACKET)
+            (link, Origin::Live, tollway_capture::engine::file::LONGEST_PACKET)
         }
-        None => (LinkType::ETHERNET, tollway_capture::engine::file::LONGEST_PACKET),
+        None => (LinkType::ETHERNET, Origin::Live, tollway_capture::engine::file::LONGEST_PACKET),
     };
     let link = options.program.linktype.map_or(link, LinkType);
     let snapshot = options.snapshot_length.filter(|bytes| *bytes > 0).unwrap_or(snapshot);
-    let program = asked.program(link, snapshot, !options.program.no_optimize)?;
+    let program = asked.program(link, origin, snapshot, !options.program.no_optimize)?;
     let text = match options.program.dump {
         0 => filter::machine_code(&program)?,
         1 => program.to_text(),

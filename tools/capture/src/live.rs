@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use tollway_capture::engine::bpf::Filter;
+use tollway_capture::engine::bpf::{Filter, Origin};
 use tollway_capture::engine::file::pcapng::{Described, Statistics};
 use tollway_capture::engine::file::{self, pcap};
 use tollway_capture::engine::in_process::{Clock, ClockKind};
@@ -50,7 +50,7 @@ pub fn run(options: &Options, name: &str, asked: &Asked, json: bool) -> Result<S
         .into());
     }
     let snapshot = options.snapshot_length.filter(|bytes| *bytes > 0).unwrap_or(Settings::WHOLE);
-    let program = asked.wanted(link, snapshot, !options.program.no_optimize)?;
+    let program = asked.wanted(link, Origin::Live, snapshot, !options.program.no_optimize)?;
     let settings = settings(options, snapshot, program.clone());
     if settings.kind == Kind::AfXdp && options.ways.cores > interface.receive_queues {
         return Err(Error::Input {

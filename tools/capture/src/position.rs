@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use tollway_capture::engine::LinkType;
-use tollway_capture::engine::bpf::compile;
+use tollway_capture::engine::bpf::{Origin, compile};
 use tollway_core::Error;
 
 /// Endings of which one fits after any beginning of an expression.
@@ -33,9 +33,9 @@ const PAIRS: [&str; 8] = ["!=", "==", "<=", ">=", "<<", ">>", "&&", "||"];
 const MOST: usize = 400;
 
 /// libpcap's answer to an expression, with the place that it is about.
-pub fn located(expression: &str, link: LinkType, reason: String) -> Error {
+pub fn located(expression: &str, link: LinkType, origin: Origin, reason: String) -> Error {
     let place = if reason.contains("syntax error") {
-        Some(first_wrong(expression, |text| compile(text, link, 262_144, false).is_ok()))
+        Some(first_wrong(expression, |text| compile(text, link, origin, 262_144, false).is_ok()))
     } else {
         named_in(expression, &reason)
     };
@@ -123,9 +123,9 @@ mod tests {
     use tollway_capture::engine::bpf::Uncompiled;
 
     fn place(expression: &str) -> String {
-        match compile(expression, LinkType::ETHERNET, 262_144, true) {
+        match compile(expression, LinkType::ETHERNET, Origin::Live, 262_144, true) {
             Err(Uncompiled::Libpcap { expression, reason }) => {
-                located(&expression, LinkType::ETHERNET, reason).to_string()
+                located(&expression, LinkType::ETHERNET, Origin::Live, reason).to_string()
             }
             other => panic!("{expression}: {other:?}"),
         }

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
 use tollway_capture::engine::LinkType;
-use tollway_capture::engine::bpf::Filter;
-use tollway_capture::engine::file::{self, Copied, Copy, Format, Input, Reader, Sink, pcap};
+use tollway_capture::engine::bpf::{Filter, Origin};
+use tollway_capture::engine::file::{self, Copied, Copy, Format, Input, Kind, Reader, Sink, pcap};
 use tollway_core::Error;
 use tollway_wire::Stop;
 
@@ -30,7 +30,7 @@ pub fn run(options: &Options, path: &Path, asked: &Asked, json: bool) -> Result<
     }
     let stop = Stop::new()?;
     let called_off = signals::call_off(vec![stop.clone()])?;
-    let reader = open(path, stop).map_err(|error| match &error {
+    let mut reader = open(path, stop).map_err(|error| match &error {
         file::Error::System { doing: "reading", file, .. } if called_off.load(Ordering::Relaxed) => {
             anyhow::anyhow!(
                 "called off before {file} had given the header of a capture file: nothing was read"
@@ -38,7 +38,8 @@ pub fn run(options: &Options, path: &Path, asked: &Asked, json: bool) -> Result<
         }
         _ => damaged(error),
     })?;
-    let (link_type, snapshot) = first_interface(&reader);
+    let (kind, snapshot) = first_packet(&mut reader).map_err(damaged)?;
+    let link_type = kind.link_type;
     if let Some(wanted) = options.program.linktype
         && LinkType(wanted) != link_type
     {
@@ -49,13 +50,18 @@ pub fn run(options: &Options, path: &Path, asked: &Asked, json: bool) -> Result<
         }
         .into());
     }
-    let kept = options.snapshot_length.filter(|bytes| *bytes > 0).unwrap_or(snapshot).min(snapshot);
-    let program = asked.wanted(link_type, snapshot, !options.program.no_optimize)?;
+    let asked_for = options.snapshot_length.filter(|bytes| *bytes > 0);
+    let kept = match reader.format() {
+        Format::Pcap(_) => asked_for.unwrap_or(snapshot).min(snapshot),
+        // An interface that comes later may keep more than those that are known.
+        Format::PcapNg(_) => asked_for.unwrap_or(snapshot),
+    };
+    let program = asked.wanted(link_type, origin(kind), snapshot, !options.program.no_optimize)?;
     let mut layout: pcap::Layout = match reader.format() {
         Format::Pcap(header) => header.into(),
         Format::PcapNg(_) => pcap::Layout { snapshot, ..pcap::Layout::new(link_type) },
     };
-    layout.snapshot = layout.snapshot.min(kept);
+    layout.snapshot = if let Format::PcapNg(_) = reader.format() { kept } else { layout.snapshot.min(kept) };
     layout.resolution = output::resolution(options);
     let source = SourceDocument {
         interface: None,
@@ -67,13 +73,14 @@ pub fn run(options: &Options, path: &Path, asked: &Asked, json: bool) -> Result<
     };
     let copy = Copy {
         count: options.count,
-        snapshot: (kept < snapshot).then_some(kept),
-        link_type: program.is_some().then_some(link_type),
+        snapshot: asked_for.filter(|bytes| *bytes < snapshot || matches!(reader.format(), Format::PcapNg(_))),
+        link_type: None,
         flush: options.packet_buffered || options.printing.line_buffered,
     };
     let filter = program.as_ref().map(Filter::new);
     let user = options.relinquish_privileges.as_deref();
-    let job = Copying { reader, copy, filter: filter.as_ref(), called_off, user };
+    let each = Each { asked, snapshot, optimize: !options.program.no_optimize, made: Vec::new() };
+    let job = Copying { reader, copy, filter: filter.as_ref(), each, called_off, user };
     let outcome = output::with(options, layout, json, job)?;
     Ok(Session::new(options, source, asked, program.as_ref(), filter.as_ref(), outcome))
 }
@@ -82,8 +89,14 @@ pub fn run(options: &Options, path: &Path, asked: &Asked, json: bool) -> Result<
 ///
 /// # Errors
 /// What cannot be opened or is no capture file.
-pub fn facts(path: &Path) -> Result<(LinkType, u32)> {
-    Ok(first_interface(&Reader::open(path).map_err(damaged)?))
+pub fn facts(path: &Path) -> Result<(LinkType, Origin, u32)> {
+    let mut reader = Reader::open(path).map_err(damaged)?;
+    let (kind, snapshot) = first_packet(&mut reader).map_err(damaged)?;
+    Ok((kind.link_type, origin(kind), snapshot))
+}
+
+fn origin(kind: Kind) -> Origin {
+    Origin::File { is_swapped: kind.is_swapped }
 }
 
 fn open(path: &Path, stop: Stop) -> Result<Reader, file::Error> {
@@ -106,11 +119,17 @@ fn open(path: &Path, stop: Stop) -> Result<Reader, file::Error> {
     Reader::new(Input::from_read(name, signals::Stoppable::new(file, stop)))
 }
 
-/// What packets are, and how much of each is kept at most: of the first interface, and of the one that keeps most.
-fn first_interface(reader: &Reader) -> (LinkType, u32) {
-    let link = reader.link_type(0).unwrap_or(LinkType::ETHERNET);
+/// What the first packet is, and how much of a packet is kept at most: by the interface that keeps most of those that are
+/// described before it.
+fn first_packet(reader: &mut Reader) -> Result<(Kind, u32), file::Error> {
+    let interface = match reader.format() {
+        Format::Pcap(_) => 0,
+        Format::PcapNg(_) => reader.interface_of_next()?.unwrap_or_default(),
+    };
+    let link_type = reader.link_type(interface).unwrap_or(LinkType::ETHERNET);
     let most = (0..reader.interfaces_known() as u32).filter_map(|n| reader.snapshot(n)).max();
-    (link, most.unwrap_or(file::LONGEST_PACKET))
+    let kind = Kind { link_type, is_swapped: reader.is_swapped() };
+    Ok((kind, most.unwrap_or(file::LONGEST_PACKET)))
 }
 
 /// An error of a file with what to do about it.
@@ -128,6 +147,7 @@ struct Copying<'a> {
     reader: Reader,
     copy: Copy,
     filter: Option<&'a Filter>,
+    each: Each<'a>,
     called_off: Arc<AtomicBool>,
     user: Option<&'a str>,
 }
@@ -137,7 +157,7 @@ impl Job for Copying<'_> {
 
     fn run<S: Ends + Send>(mut self, mut sink: S) -> Result<Outcome> {
         privileges::drop(self.user)?;
-        let copied = copied(&self.copy, &mut self.reader, &mut sink, self.filter);
+        let copied = copied(&self.copy, &mut self.reader, &mut sink, self.filter, &mut self.each);
         let files_full = sink.is_over();
         let written = sink.end();
         let content = sink.content();
@@ -164,9 +184,46 @@ impl Job for Copying<'_> {
     }
 }
 
+/// The filter for each kind of packets of a file, made when the first of them comes.
+struct Each<'a> {
+    asked: &'a Asked,
+    snapshot: u32,
+    optimize: bool,
+    made: Vec<(Kind, Filter)>,
+}
+
+impl Each<'_> {
+    fn verdict(&mut self, kind: Kind, bytes: &[u8], length: u32) -> Result<u32, file::Error> {
+        let known = self.made.iter().position(|(of, _)| *of == kind);
+        let at = match known {
+            Some(at) => at,
+            None => {
+                let program = self.asked.program(kind.link_type, origin(kind), self.snapshot, self.optimize);
+                let program = program.map_err(|error| file::Error::Format {
+                    file: format!("packets of link type {}", kind.link_type.0),
+                    reason: error.to_string(),
+                    remedy: "leave such packets out (editcap, tshark), or the filter",
+                })?;
+                self.made.push((kind, Filter::new(&program)));
+                self.made.len() - 1
+            }
+        };
+        Ok(self.made[at].1.run(bytes, length))
+    }
+}
+
 /// Copies by the filter's own engine, so that nothing is decided for each packet that is known before.
-fn copied(copy: &Copy, reader: &mut Reader, sink: &mut impl Sink, filter: Option<&Filter>) -> Copied {
+fn copied(
+    copy: &Copy,
+    reader: &mut Reader,
+    sink: &mut impl Sink,
+    filter: Option<&Filter>,
+    each: &mut Each<'_>,
+) -> Copied {
     let Some(filter) = filter else { return copy.run(reader, sink, |_, _| u32::MAX) };
+    if let Format::PcapNg(_) = reader.format() {
+        return copy.run_each(reader, sink, |kind, bytes, length| each.verdict(kind, bytes, length));
+    }
     #[cfg(target_arch = "x86_64")]
     if let Some(machine) = filter.machine() {
         return copy.run(reader, sink, |bytes, length| machine.run(bytes, length));

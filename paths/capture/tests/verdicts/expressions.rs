@@ -8,7 +8,7 @@ use super::list;
 use super::plain::{self, Rules};
 use super::random::Random;
 use tollway_capture::engine::LinkType;
-use tollway_capture::engine::bpf::{Program, Uncompiled, compile};
+use tollway_capture::engine::bpf::{Origin, Program, Uncompiled, compile};
 use tollway_host::requirement::skip_test;
 
 /// tcpdump's snapshot length.
@@ -35,7 +35,7 @@ fn the_optimiser_does_not_change_verdicts() {
         packets.extend(list::packets(&mut random));
         let packets: Vec<Vec<u8>> = packets.iter().map(|p| as_link(link, p)).collect();
         for expression in &expressions {
-            let compiled = |optimize| compile(expression, link, SNAPSHOT, optimize);
+            let compiled = |optimize| compile(expression, link, Origin::Live, SNAPSHOT, optimize);
             let (optimized, plain) = match (compiled(true), compiled(false)) {
                 (Ok(optimized), Ok(plain)) => (optimized, plain),
                 // A link type may have no such thing; and what can never be true is an error of the optimiser only.
@@ -99,15 +99,16 @@ fn tcpdump_prints_the_same() {
     }
     for expression in list::expressions(400).iter().step_by(7) {
         for (options, optimize) in [(&[][..], true), (&["-O"][..], false)] {
-            let program: Program = match compile(expression, LinkType::ETHERNET, SNAPSHOT, optimize) {
-                Ok(program) => program,
-                Err(Uncompiled::Libpcap { .. }) => continue,
-                // `protochain` makes a loop.
-                Err(error) => {
-                    assert!(expression.contains("protochain"), "{error}");
-                    continue;
-                }
-            };
+            let program: Program =
+                match compile(expression, LinkType::ETHERNET, Origin::Live, SNAPSHOT, optimize) {
+                    Ok(program) => program,
+                    Err(Uncompiled::Libpcap { .. }) => continue,
+                    // `protochain` makes a loop.
+                    Err(error) => {
+                        assert!(expression.contains("protochain"), "{error}");
+                        continue;
+                    }
+                };
             let tcpdump = |form: &str| ask(&[options, &[form]].concat(), expression).unwrap();
             assert_eq!(program.to_text(), tcpdump("-d"), "{expression}");
             assert_eq!(program.to_c(), tcpdump("-dd"), "{expression}");

@@ -12,6 +12,8 @@ mod libpcap;
 mod linux;
 #[cfg(feature = "libpcap")]
 mod list;
+#[cfg(feature = "libpcap")]
+mod offline;
 mod packets;
 mod plain;
 mod programs;
@@ -81,7 +83,9 @@ fn packets_cut_short_anywhere() {
 #[cfg(feature = "libpcap")]
 fn compiled() -> Vec<Program> {
     use tollway_capture::engine::{LinkType, bpf};
-    let compile = |e: &String| bpf::compile(e, LinkType::ETHERNET, 262_144, e.len().is_multiple_of(2)).ok();
+    let compile = |e: &String| {
+        bpf::compile(e, LinkType::ETHERNET, bpf::Origin::Live, 262_144, e.len().is_multiple_of(2)).ok()
+    };
     list::expressions(400).iter().filter_map(compile).collect()
 }
 

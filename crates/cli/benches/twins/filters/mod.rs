@@ -96,7 +96,7 @@ fn contest(
     bar: Bar,
     row: Row,
 ) -> Result<Row> {
-    let program = bpf::compile(&case.expression, LinkType::ETHERNET, 262_144, true)?;
+    let program = bpf::compile(&case.expression, LinkType::ETHERNET, bpf::Origin::Live, 262_144, true)?;
     let addresses: Vec<[u8; 4]> = (1..=10).map(|i| [10, 0, 0, i]).collect();
     let traffic = match hot {
         true => Traffic::hot([192, 168, 1, 2], case.to.0, [40000, case.to.1]),

@@ -1,13 +1,35 @@
 //! Expressions to programs: libpcap's compiler, as tcpdump uses it.
 //!
+//! For some link types it makes another program for a file than for a live capture: what numbers in their headers mean
+//! goes by the system that wrote them, and in which order their bytes stand by the file's. So for packets of a file it is
+//! given the header of one.
+//!
 //! Its optimiser is optional, as with tcpdump -O: it has had mistakes, and the program without it is the reference that
 //! tests compare the other with.
 
-use pcap::{Capture, Linktype};
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::IntoRawFd;
+
+use pcap::{Capture, Linktype, Offline};
+use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::check::{Program, Refused};
 use super::instruction::Instruction;
 use crate::engine::LinkType;
+
+/// Where packets come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Origin {
+    /// From an interface of this machine.
+    #[default]
+    Live,
+    /// From a file.
+    File {
+        /// Whether its numbers are of the other byte order than this machine's.
+        is_swapped: bool,
+    },
+}
 
 /// The snapshot length that the `pcap` crate gives a handle that captures nothing.
 const DEAD_SNAPSHOT: u32 = 65535;
@@ -59,13 +81,15 @@ impl From<Uncompiled> for tollway_core::Error {
 }
 
 /// The program of an expression (pcap-filter(7); the empty one wants every packet) for packets of a link type. It keeps
-/// `snapshot` bytes of those that it wants. Names of hosts are looked up as libpcap does.
+/// `snapshot` bytes of those that it wants. Names of hosts are looked up as libpcap does. It is the program that libpcap
+/// has for packets of that origin.
 ///
 /// # Errors
 /// libpcap's own words, or why its program is not run here.
 pub fn compile(
     expression: &str,
     link: LinkType,
+    origin: Origin,
     snapshot: u32,
     optimize: bool,
 ) -> Result<Program, Uncompiled> {
@@ -76,8 +100,15 @@ pub fn compile(
         expression: expression.to_owned(),
         reason: reason.to_string(),
     };
-    let handle = Capture::dead(Linktype(data_link(link))).map_err(refused)?;
-    let compiled = handle.compile(expression, optimize).map_err(refused)?;
+    let compiled = match origin {
+        Origin::Live => {
+            Capture::dead(Linktype(data_link(link))).and_then(|handle| handle.compile(expression, optimize))
+        }
+        Origin::File { is_swapped } => {
+            file_of(link, snapshot, is_swapped).and_then(|handle| handle.compile(expression, optimize))
+        }
+    };
+    let compiled = compiled.map_err(refused)?;
     let instructions = compiled.get_instructions().iter().map(|instruction| {
         // The crate shows an instruction only as text: `code jt jf k`.
         let text = instruction.to_string();
@@ -85,14 +116,36 @@ pub fn compile(
         let mut next = || numbers.next().expect("four numbers");
         let (code, jt, jf, k) = (next(), next(), next(), next());
         let mut instruction = Instruction { code: code as u16, jt: jt as u8, jf: jf as u8, k };
-        // libpcap returns either 0 or the snapshot length, which the crate does not let us choose.
-        if instruction.code == RETURN_CONSTANT && k == DEAD_SNAPSHOT {
+        // libpcap returns either 0 or the snapshot length, which the crate does not let us choose without a file.
+        if origin == Origin::Live && instruction.code == RETURN_CONSTANT && k == DEAD_SNAPSHOT {
             instruction.k = snapshot;
         }
         instruction
     });
     Program::new(instructions.collect())
         .map_err(|refused| Uncompiled::Refused { expression: expression.to_owned(), refused })
+}
+
+/// A file without packets, as libpcap has it open.
+fn file_of(link: LinkType, snapshot: u32, is_swapped: bool) -> Result<Capture<Offline>, pcap::Error> {
+    let failed = |error: io::Error| pcap::Error::IoError(error.kind());
+    let word = |word: u32| if is_swapped { word.swap_bytes() } else { word }.to_ne_bytes();
+    let half = |half: u16| if is_swapped { half.swap_bytes() } else { half }.to_ne_bytes();
+    // draft-ietf-opsawg-pcap, section 4.
+    let header = [
+        &word(0xa1b2_c3d4)[..],
+        &half(2),
+        &half(4),
+        &word(0),
+        &word(0),
+        &word(snapshot.min(i32::MAX as u32)),
+        &word(link.0),
+    ];
+    let (file, into) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| failed(error.into()))?;
+    // It fits into the pipe.
+    File::from(into).write_all(&header.concat()).map_err(failed)?;
+    // SAFETY: the descriptor is this function's own, and is given away.
+    unsafe { Capture::from_raw_fd(file.into_raw_fd()) }
 }
 
 /// The code of `ret #k`.
@@ -115,7 +168,7 @@ mod tests {
     use super::*;
 
     fn text(expression: &str, link: LinkType, optimize: bool) -> String {
-        compile(expression, link, 96, optimize).map_or_else(|e| e.to_string(), |p| p.to_text())
+        compile(expression, link, Origin::Live, 96, optimize).map_or_else(|e| e.to_string(), |p| p.to_text())
     }
 
     #[test]
@@ -136,7 +189,7 @@ mod tests {
         assert!(error.contains("syntax error") && error.contains("pcap-filter(7)"), "{error}");
         let error = text("ether[-1] = 0", LinkType::ETHERNET, true);
         assert!(error.contains("its program is refused: instruction 0, `ldb      [-1]`"), "{error}");
-        let error = compile("ip", LinkType::ETHERNET, 0, true).unwrap_err().to_string();
+        let error = compile("ip", LinkType::ETHERNET, Origin::Live, 0, true).unwrap_err().to_string();
         assert!(error.contains("snapshot of 0"), "{error}");
         assert!(text("ip\0", LinkType::ETHERNET, true).contains("libpcap says"), "a NUL");
     }

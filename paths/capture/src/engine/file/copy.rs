@@ -21,10 +21,20 @@ pub struct Copy {
     pub count: Option<u64>,
     /// Bytes kept of a packet at most; `None`: as the filter and the file that is written say.
     pub snapshot: Option<u32>,
-    /// The one link type that packets may have, because a filter was made for it; `None`: any.
+    /// The one link type that packets may have, because a filter was made for it; `None`: any. [`Copy::run_each`] has a filter for
+    /// each.
     pub link_type: Option<LinkType>,
     /// Write what there is before waiting for more to read, so that a reader of the copy lags behind no longer than this.
     pub flush: bool,
+}
+
+/// What packets of an interface are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Kind {
+    /// Their link type.
+    pub link_type: LinkType,
+    /// Whether numbers of the file are of the other byte order than this machine's.
+    pub is_swapped: bool,
 }
 
 /// What was copied, and how it ended.
@@ -77,8 +87,22 @@ impl Copy {
                     self.records::<false>(reader, &header, writer, filter, &mut copied)
                 }
             }
-            _ => self.packets(reader, sink, filter, &mut copied),
+            _ => self.packets(reader, sink, |_, bytes, length| Ok(filter(bytes, length)), &mut copied),
         };
+        copied
+    }
+
+    /// The same with a filter for what packets are: `filter` is given that beside the bytes and the length.
+    ///
+    /// The caller finishes the writer.
+    pub fn run_each(
+        &self,
+        reader: &mut Reader,
+        sink: &mut impl Sink,
+        filter: impl FnMut(Kind, &[u8], u32) -> Result<u32, Error>,
+    ) -> Copied {
+        let mut copied = Copied { read: 0, written: 0, ended: Ok(()) };
+        copied.ended = self.packets(reader, sink, filter, &mut copied);
         copied
     }
 
@@ -112,22 +136,39 @@ impl Copy {
         &self,
         reader: &mut Reader,
         sink: &mut impl Sink,
-        filter: impl Fn(&[u8], u32) -> u32,
+        mut filter: impl FnMut(Kind, &[u8], u32) -> Result<u32, Error>,
         copied: &mut Copied,
     ) -> Result<(), Error> {
         let snapshot = self.snapshot.unwrap_or(u32::MAX);
         let mut described = 0;
+        // What packets of each interface are, from its first one on, and whether one was written.
+        let mut kinds: Vec<Option<(Kind, bool)>> = Vec::new();
         let mut latest = Timestamp(0);
         while copied.written < self.count() {
             let Some(found) = reader.find()? else { break };
             while described <= found.interface {
-                let interface = reader.describe(described);
-                self.suits(reader, &interface)?;
-                sink.describe(&interface)?;
+                sink.describe(&reader.describe(described))?;
+                kinds.push(None);
                 described += 1;
             }
+            let at = found.interface as usize;
+            let (kind, is_taken) = match kinds[at] {
+                Some(known) => known,
+                None => {
+                    let interface = reader.describe(found.interface);
+                    self.suits(reader, &interface)?;
+                    let kind = Kind { link_type: interface.link_type, is_swapped: reader.is_swapped() };
+                    kinds[at] = Some((kind, false));
+                    (kind, false)
+                }
+            };
+            let Captured { packet, .. } = reader.show(&found);
+            let keep = filter(kind, packet.bytes, packet.wire_length)?.min(snapshot) as usize;
+            if keep > 0 && !is_taken {
+                sink.takes(&reader.describe(found.interface))?;
+                kinds[at] = Some((kind, true));
+            }
             let Captured { interface, packet } = reader.show(&found);
-            let keep = filter(packet.bytes, packet.wire_length).min(snapshot) as usize;
             if keep > 0 {
                 let packet = Packet { bytes: &packet.bytes[..packet.bytes.len().min(keep)], ..packet };
                 sink.write(interface, &packet)?;

@@ -23,7 +23,7 @@ mod rotation;
 mod sink;
 mod step;
 
-pub use copy::{Copied, Copy};
+pub use copy::{Copied, Copy, Kind};
 pub use error::{Error, Fault};
 pub use input::Input;
 pub use limits::{LONGEST_PACKET, longest_packet};

@@ -111,6 +111,15 @@ impl Reader {
         Ok(reader)
     }
 
+    /// Reads on up to the next packet, and says of which interface that is; `None` at the file's end. The interfaces that are
+    /// described before it are known then: before the first, mostly all.
+    ///
+    /// # Errors
+    /// If reading fails, or the file is damaged here.
+    pub fn interface_of_next(&mut self) -> Result<Option<u32>, Error> {
+        Ok(self.find()?.map(|found| found.interface))
+    }
+
     /// A file that another process is still writing: what is not whole at its end is no damage, and `next` may be called
     /// again after it gave `None`.
     pub fn growing(mut self, growing: bool) -> Reader {
@@ -131,8 +140,8 @@ impl Reader {
         }
     }
 
-    /// Whether the numbers read last are of the other byte order.
-    pub(super) fn is_swapped(&self) -> bool {
+    /// Whether the numbers read last are of the other byte order than this machine's: of all the file, or of the present section.
+    pub fn is_swapped(&self) -> bool {
         match &self.decoder {
             Decoder::Pcap(header) => header.order == Order::Swapped,
             Decoder::PcapNg(decoder) => decoder.order == Order::Swapped,

@@ -163,7 +163,11 @@ impl Rotating {
 }
 
 impl Sink for Rotating {
-    fn describe(&mut self, interface: &Described) -> Result<(), Error> {
+    fn describe(&mut self, _: &Described) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn takes(&mut self, interface: &Described) -> Result<(), Error> {
         if interface.link_type == self.layout.link_type {
             return Ok(());
         }
@@ -184,7 +188,7 @@ impl Sink for Rotating {
     #[inline]
     fn write(&mut self, _interface: u32, packet: &Packet<'_>) -> Result<(), Error> {
         match self.file(packet.timestamp.0 / 1_000_000_000)? {
-            Some(writer) => writer.write(packet),
+            Some(writer) => writer.write_whole(packet),
             None => Ok(()),
         }
     }

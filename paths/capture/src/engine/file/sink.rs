@@ -22,6 +22,14 @@ pub trait Sink {
     /// If the system takes no more, or the interface does not go into the format.
     fn describe(&mut self, interface: &Described) -> Result<(), Error>;
 
+    /// Is told of an interface before the first of its packets that is written.
+    ///
+    /// # Errors
+    /// If its packets do not go into the format.
+    fn takes(&mut self, _interface: &Described) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Is told at the end what an interface counted, where that is known.
     ///
     /// # Errors
@@ -57,8 +65,13 @@ pub trait Sink {
 }
 
 impl Sink for pcap::Writer {
+    /// The format has no place for it.
+    fn describe(&mut self, _: &Described) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// All its packets are of one link type, as its header says already.
-    fn describe(&mut self, interface: &Described) -> Result<(), Error> {
+    fn takes(&mut self, interface: &Described) -> Result<(), Error> {
         self.suits(interface.link_type)
     }
 
@@ -69,7 +82,7 @@ impl Sink for pcap::Writer {
 
     #[inline]
     fn write(&mut self, _interface: u32, packet: &Packet<'_>) -> Result<(), Error> {
-        pcap::Writer::write(self, packet)
+        self.write_whole(packet)
     }
 
     fn flush(&mut self) -> Result<(), Error> {

@@ -82,6 +82,31 @@ impl Writer {
         Ok(())
     }
 
+    /// The same of a packet that was cut already, as far as it shall be: one that is longer than the header says would lose its end with
+    /// nobody told.
+    #[inline]
+    pub(in super::super) fn write_whole(&mut self, packet: &Packet<'_>) -> Result<(), Error> {
+        if packet.bytes.len() > self.snapshot as usize {
+            Err(self.too_long(packet))
+        } else {
+            self.write(packet)
+        }
+    }
+
+    #[cold]
+    fn too_long(&self, packet: &Packet<'_>) -> Error {
+        Error::Format {
+            file: self.output.name().into(),
+            reason: format!(
+                "a packet has {} bytes, of an interface that was described after the first packet, and the file's header says that \
+                 it has {} at most",
+                packet.bytes.len(),
+                self.snapshot
+            ),
+            remedy: "write pcapng, or say with -s how much to keep",
+        }
+    }
+
     #[cold]
     fn too_late(&self) -> Error {
         Error::Format {
