@@ -272,8 +272,11 @@ fn copied_across_formats() {
         let (to, file) = output();
         let layout = pcap::Layout { snapshot: 40, ..pcap::Layout::new(LinkType::ETHERNET) };
         let mut writer = pcap::Writer::new(to, layout).expect("memory");
-        let copied = Copy { count: Some(2), ..Copy::default() }
-            .run(&mut reader(), &mut writer, |_, wire| if wire == 1514 { 50 } else { 0 });
+        let copied = Copy { count: Some(2), snapshot: Some(40), ..Copy::default() }.run(
+            &mut reader(),
+            &mut writer,
+            |_, wire| if wire == 1514 { 50 } else { 0 },
+        );
         copied.ended.as_ref().expect("sound");
         writer.finish().expect("memory");
         let mut want: Vec<Got> = expected(1000, 1).into_iter().filter(|g| g.wire == 1514).collect();

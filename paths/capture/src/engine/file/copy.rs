@@ -19,7 +19,8 @@ const STRETCH_BYTES: usize = 32 << 10;
 pub struct Copy {
     /// Stop after so many packets that the filter wanted.
     pub count: Option<u64>,
-    /// Bytes kept of a packet at most; `None`: as the filter and the file that is written say.
+    /// Bytes kept of a packet at most; `None`: as the filter says, and of pcap into pcap as the file that is written. Of another format a packet
+    /// that is longer than a pcap file's header says is an error, unless this cuts it.
     pub snapshot: Option<u32>,
     /// The one link type that packets may have, because a filter was made for it; `None`: any. [`Copy::run_each`] has a filter for
     /// each.
