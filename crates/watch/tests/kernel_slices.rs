@@ -78,7 +78,9 @@ fn calls_of_a_program_that_makes_few_are_exact() {
         println!("not all of it was affordable on this machine");
         return assert!(uncertainty(&counts, libc::SYS_getppid) > 0.0);
     }
-    assert!(counted < watched.mul_f64(0.9) && uncertainty(&counts, libc::SYS_getppid) == 0.0, "{counted:?}");
+    // On a machine on which counting costs a third less everything is affordable.
+    assert!(counted < watched.mul_f64(0.9) || cost.call < Duration::from_nanos(230), "{counted:?}, {cost:?}");
+    assert_eq!(uncertainty(&counts, libc::SYS_getppid), 0.0);
     // Each time that what is counted changes, a call may be in both counts or in none.
     assert!((found - made).abs() < 20.0, "{found} for {made}");
     for (number, children) in [(libc::SYS_exit_group, 401), (libc::SYS_wait4, 400)] {

@@ -253,10 +253,12 @@ impl Watch {
         self.end_slice();
         self.has_paused = true;
         self.extrapolation.begin_gap();
+        let begun = Instant::now();
         // Who runs how long has to be known where there is no more than this to tell of the gap.
         self.kernel.begin_numbers(if by_number { between.keep } else { &SELDOM });
         self.collect()?;
         self.for_each_living(Extrapolation::numbers_settle);
+        self.numbered += begun.elapsed();
         Ok(self.number(between, by_number))
     }
 
@@ -334,8 +336,10 @@ impl Watch {
     /// Counts from now on.
     fn count(&mut self) -> Result<()> {
         if self.counting_since.is_none() {
+            let begun = Instant::now();
             self.kernel.begin()?;
-            self.numbering = None;
+            // Up to then numbers were counted, if they were before.
+            self.numbered += self.numbering.take().map_or(Duration::ZERO, |_| begun.elapsed());
             self.begin_stretch();
             self.begun.get_or_insert_with(Instant::now);
             self.due = Instant::now() + SLICE;

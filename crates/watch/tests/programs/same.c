@@ -503,16 +503,16 @@ static void steady_without_files(double length) {
     dprintf(1, "%ld\n", calls);
 }
 
-// A hundred calls in each millisecond, and in each tenth a child makes them.
+// 130 calls in each millisecond, and in each tenth a child makes them.
 static void paced(double length) {
     long calls = 0;
     double begun = seconds();
     for (long turn = 0; turn < length * 1000; turn++) {
         while (seconds() < begun + turn / 1000.0);
-        calls += 100;
+        calls += 130;
         pid_t child = turn % 10 ? -1 : fork();
         if (child <= 0)
-            for (int i = 0; i < 100; i++) syscall(SYS_getppid);
+            for (int i = 0; i < 130; i++) syscall(SYS_getppid);
         if (child == 0) _exit(0);
         if (child > 0) waitpid(child, NULL, 0);
     }
