@@ -266,8 +266,7 @@ fn pcapng_is_written_and_read() {
     assert!(fs::read(bench.file("web.pcap")).unwrap() == fs::read(bench.file("back.pcap")).unwrap());
 }
 
-/// A pcapng file of these interfaces (link type, snapshot length), each of which has one packet of UDP of so many bytes; one that is
-/// described behind the first packet of the others is the last.
+/// A pcapng file of these interfaces (link type, snapshot length, bytes of its one packet of UDP): each is described right before its packet.
 fn several(bench: &Bench, file: &str, interfaces: &[(LinkType, u32, usize)]) {
     let ip = [
         &[0x45, 0, 0, 86, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 53, 0, 53, 0, 66, 0, 0][..],

@@ -27,14 +27,14 @@ const KEPT: f64 = 2.0;
 const PAID_BACK: f64 = 2.0 * KEPT;
 /// Slices of which the mean counts: older ones count less and less.
 const SLICES: f64 = 8.0;
-/// Between two slices of everything there are so many of numbers, besides the one behind each: they cost a half, and tell of
+/// How many slices of numbers there are between two of everything, besides that behind each: they cost half as much, and tell of
 /// more moments.
 const BETWEEN: u32 = 3;
 /// Which part of what is earned goes to slices at the least, however much was spent too much.
 const LEAST_RATE: f64 = 0.5;
 /// Of what is earned, counting calls by their numbers may take this part for ever: the rest is for slices.
 const FOR_NUMBERS: f64 = 0.9;
-/// What is left is spent on calls' numbers if it lasts for so many seconds of the program's time.
+/// What is left is spent on calls' numbers if it lasts for this many seconds of the program's time.
 const WORTH: f64 = 0.2;
 /// The part of what is kept that numbers may still take when nothing is left: a program that begins to make more calls is
 /// noticed by then.
@@ -95,7 +95,7 @@ pub(super) enum Next {
 pub(super) enum Pause {
     /// Calls are, by their numbers.
     Numbered,
-    /// Nothing is, but for slices of numbers: one in its beginning, and then so many with pauses as long behind them.
+    /// Nothing is, but for slices of numbers: one in its beginning, and then this many with pauses as long behind them.
     Unknown { between: u32 },
 }
 

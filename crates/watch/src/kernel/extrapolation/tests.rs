@@ -1,0 +1,250 @@
+//! Threads in simulation, of which it is known what they did.
+
+use super::*;
+use crate::counts::FileKind;
+
+const GETPPID: u32 = libc::SYS_getppid as u32;
+const READ: u32 = libc::SYS_read as u32;
+/// Seconds that counting adds to a call, and that counting by its number does.
+const COST: f64 = 290e-9;
+const NUMBERED: f64 = 90e-9;
+
+/// A thread in simulation: calls that take some time each, which counting makes longer.
+#[derive(Default)]
+struct Simulated {
+    calls: BTreeMap<u32, f64>,
+    ran: f64,
+    counted: f64,
+    cost: f64,
+    numbered: BTreeMap<u32, u64>,
+    numbering: f64,
+    ran_numbered: f64,
+    made: BTreeMap<u32, f64>,
+}
+
+impl Simulated {
+    /// Makes a call for so many seconds, each of which takes `natural` seconds by itself.
+    fn runs(&mut self, number: u32, seconds: f64, natural: f64, is_counted: bool) {
+        let calls = seconds / (natural + if is_counted { COST } else { 0.0 });
+        self.ran += seconds;
+        *self.made.entry(number).or_default() += calls;
+        if is_counted {
+            self.counted += seconds;
+            self.cost += calls * COST;
+            *self.calls.entry(number).or_default() += calls;
+        }
+    }
+
+    /// The same while calls are counted by their numbers.
+    fn runs_numbered(&mut self, number: u32, seconds: f64, natural: f64) {
+        let calls = (seconds / (natural + NUMBERED)).round();
+        self.ran += seconds;
+        *self.made.entry(number).or_default() += calls;
+        *self.numbered.entry(number).or_default() += calls as u64;
+        self.numbering += calls * NUMBERED;
+        self.ran_numbered += seconds;
+    }
+
+    fn thread(&self) -> Thread {
+        let calls = self.calls.iter().map(|(number, count)| Calls {
+            number: *number,
+            count: count.round() as u64,
+            ..Calls::default()
+        });
+        Thread { number: 7, process: 7, calls: calls.collect(), ..Thread::default() }
+    }
+
+    fn standing<'t>(&'t self, thread: &'t Thread) -> Standing<'t> {
+        let moved = self.made.get(&READ).copied().unwrap_or(0.0).round() as u64;
+        Standing {
+            slot: 7,
+            thread,
+            ran: self.ran,
+            counted: self.counted,
+            cost: self.cost,
+            numbered: &self.numbered,
+            numbering: self.numbering,
+            ran_numbered: self.ran_numbered,
+            moved,
+        }
+    }
+
+    fn pauses(&self, estimate: &mut Extrapolation, has_gap: bool) {
+        let thread = self.thread();
+        estimate.pause(&self.standing(&thread), has_gap);
+    }
+
+    /// The estimate of a call's number, its half interval, and the truth.
+    fn all(&self, estimate: &Extrapolation, number: u32) -> (f64, f64, f64) {
+        let thread = self.thread();
+        let found = estimate.of(&[], &[self.standing(&thread)]);
+        let extra = found.extra[0].calls.iter().find(|calls| calls.number == number);
+        let count =
+            self.calls.get(&number).copied().unwrap_or(0.0) + extra.map_or(0, |calls| calls.count) as f64;
+        let half = found.uncertainty.get(&Counted::Call(number, FileKind::None)).copied().unwrap_or(0.0);
+        (count, half, self.made[&number])
+    }
+}
+
+#[test]
+fn calls_that_counting_makes_four_times_as_long_are_not_counted_too_few() {
+    let (mut thread, mut estimate) = (Simulated::default(), Extrapolation::default());
+    thread.runs(GETPPID, 0.1, 115e-9, true);
+    let told = thread.thread();
+    estimate.begin_at(&thread.standing(&told));
+    thread.runs(GETPPID, 0.1, 115e-9, true);
+    thread.pauses(&mut estimate, false);
+    for _ in 0..3 {
+        thread.runs(GETPPID, 0.9, 115e-9, false);
+        thread.runs(GETPPID, 0.02, 115e-9, true);
+        thread.pauses(&mut estimate, true);
+    }
+    thread.runs(GETPPID, 0.4, 115e-9, false);
+    let (count, half, made) = thread.all(&estimate, GETPPID);
+    assert!((count / made - 1.0).abs() < 0.001, "{count} for {made}");
+    assert!(half > 0.0 && (count - made).abs() < half, "{count} ± {half} for {made}");
+}
+
+#[test]
+fn phases_are_weighted_by_the_gaps_beside_them_and_not_by_their_slices() {
+    let (mut thread, mut estimate) = (Simulated::default(), Extrapolation::default());
+    // A phase with calls has long gaps, and one with few is counted nearly all the time.
+    let told = thread.thread();
+    estimate.begin_at(&thread.standing(&told));
+    for (natural, gap, slices) in [(200e-9, 0.9, 5), (20e-6, 0.05, 20), (200e-9, 0.9, 5)] {
+        for _ in 0..slices {
+            thread.runs(GETPPID, gap, natural, false);
+            thread.runs(GETPPID, 0.02, natural, true);
+            thread.pauses(&mut estimate, true);
+        }
+    }
+    let (count, half, made) = thread.all(&estimate, GETPPID);
+    assert!((count / made - 1.0).abs() < 0.06, "{count} for {made}");
+    assert!((count - made).abs() < half, "{count} ± {half} for {made}");
+}
+
+#[test]
+fn reads_add_up_to_what_the_kernel_counted_of_them() {
+    let (mut thread, mut estimate) = (Simulated::default(), Extrapolation::default());
+    thread.runs(READ, 0.01, 300e-9, true);
+    thread.runs(GETPPID, 0.01, 300e-9, true);
+    thread.pauses(&mut estimate, false);
+    // It reads more in the gap than the slices tell.
+    thread.runs(READ, 0.5, 300e-9, false);
+    thread.runs(GETPPID, 0.3, 300e-9, false);
+    let (count, _, made) = thread.all(&estimate, READ);
+    assert!((count / made - 1.0).abs() < 0.001, "{count} for {made}");
+}
+
+#[test]
+fn threads_that_lived_in_a_gap_did_what_others_of_their_name_do() {
+    let (mut counted, mut estimate) = (Simulated::default(), Extrapolation::default());
+    counted.runs(GETPPID, 0.01, 1e-6, true);
+    let told = counted.thread();
+    estimate.end(&counted.standing(&told), false);
+    let mut unseen = Simulated::default();
+    unseen.runs(GETPPID, 0.05, 1e-6, false);
+    let told = unseen.thread();
+    estimate.end(&Standing { slot: 8, ..unseen.standing(&told) }, true);
+    let found = estimate.of(&[(7, String::new())], &[]);
+    let count = found.extra[0].calls[0].count as f64;
+    assert!((count / 50_000.0 - 1.0).abs() < 0.01, "{count}");
+}
+
+#[test]
+fn the_timer_goes_on_while_counting_takes_most_of_the_time() {
+    let (mut thread, mut estimate) = (Simulated::default(), Extrapolation::default());
+    let ticks = |thread: &Simulated, ticks| {
+        let moments = Moments { ticks: Some(ticks), ..Moments::default() };
+        Thread { moments, ..thread.thread() }
+    };
+    thread.runs(GETPPID, 0.4, 115e-9, true);
+    let counted = ticks(&thread, 100);
+    estimate.pause(&thread.standing(&counted), false);
+    thread.runs(GETPPID, 0.8, 115e-9, false);
+    let found = estimate.of(&[], &[thread.standing(&counted)]);
+    assert_eq!(found.extra[0].moments.ticks, Some(200));
+    assert!(found.uncertainty[&Counted::Ticks] > 0.0 && found.uncertainty.len() == 2);
+}
+
+#[test]
+fn a_thread_that_ends_in_a_slice_has_not_ended_in_the_gap_before() {
+    let (mut thread, mut estimate) = (Simulated::default(), Extrapolation::default());
+    thread.runs(GETPPID, 0.1, 1e-6, true);
+    thread.pauses(&mut estimate, false);
+    thread.runs(GETPPID, 0.5, 1e-6, false);
+    thread.runs(GETPPID, 0.01, 1e-6, true);
+    thread.calls.insert(ENDS[1], 1.0);
+    let told = thread.thread();
+    estimate.end(&thread.standing(&told), true);
+    let found = estimate.of(&[(7, String::new())], &[]);
+    let numbers: Vec<u32> = found.extra[0].calls.iter().map(|calls| calls.number).collect();
+    assert_eq!(numbers, [GETPPID]);
+    assert!(!found.uncertainty.contains_key(&Counted::Call(ENDS[1], FileKind::None)));
+}
+
+#[test]
+fn calls_that_were_counted_by_their_numbers_are_exact() {
+    let (mut thread, mut estimate) = (Simulated::default(), Extrapolation::default());
+    thread.runs(GETPPID, 0.1, 1e-6, true);
+    thread.pauses(&mut estimate, false);
+    for natural in [2e-6, 700e-9, 5e-6] {
+        estimate.begin_gap();
+        thread.runs_numbered(GETPPID, 0.3, natural);
+        // In no slice at all.
+        thread.runs_numbered(READ, 0.001, natural);
+        thread.runs(GETPPID, 0.02, natural, true);
+        thread.pauses(&mut estimate, true);
+    }
+    estimate.begin_gap();
+    thread.runs_numbered(GETPPID, 0.1, 2e-6);
+    for number in [GETPPID, READ] {
+        let (count, half, made) = thread.all(&estimate, number);
+        assert!((count - made).abs() < 1.5 && half == 0.0, "{number}: {count} ± {half} for {made}");
+    }
+}
+
+#[test]
+fn what_goes_on_after_calls_were_counted_by_their_numbers_is_estimated() {
+    let (mut thread, mut estimate) = (Simulated::default(), Extrapolation::default());
+    thread.runs(GETPPID, 0.1, 1e-6, true);
+    thread.pauses(&mut estimate, false);
+    estimate.begin_gap();
+    thread.runs_numbered(GETPPID, 0.001, 5e-6);
+    let told = thread.thread();
+    estimate.numbers_settle(&thread.standing(&told));
+    thread.runs_numbered(GETPPID, 0.3, 1e-6);
+    let told = thread.thread();
+    estimate.end_numbers(&thread.standing(&told));
+    estimate.begin_unknown();
+    thread.runs(GETPPID, 0.5, 1e-6, false);
+    thread.runs(GETPPID, 0.02, 1e-6, true);
+    thread.pauses(&mut estimate, true);
+    let (count, half, made) = thread.all(&estimate, GETPPID);
+    assert!((count / made - 1.0).abs() < 0.001, "{count} for {made}");
+    assert!(half > 0.0 && half < 0.2 * made, "{half}");
+}
+
+#[test]
+fn the_first_stretch_does_not_tell_of_the_gap_behind_it() {
+    let (mut thread, mut estimate) = (Simulated::default(), Extrapolation::default());
+    // It ends in a phase with many calls, for these.
+    thread.runs(GETPPID, 0.045, 115e-9, true);
+    thread.pauses(&mut estimate, false);
+    thread.runs(GETPPID, 0.5, 5e-6, false);
+    thread.runs(GETPPID, 0.02, 5e-6, true);
+    thread.pauses(&mut estimate, true);
+    let (count, half, made) = thread.all(&estimate, GETPPID);
+    assert!((count / made - 1.0).abs() < 0.01, "{count} for {made}");
+    assert!(half > made, "a rate that is much less than it was may change again: {half} for {made}");
+}
+
+#[test]
+fn nothing_is_estimated_where_all_was_counted() {
+    let (mut thread, mut estimate) = (Simulated::default(), Extrapolation::default());
+    thread.runs(GETPPID, 0.1, 1e-6, true);
+    thread.pauses(&mut estimate, false);
+    let told = thread.thread();
+    let found = estimate.of(&[], &[thread.standing(&told)]);
+    assert!(found.extra[0].calls.is_empty() && found.uncertainty.is_empty());
+}
