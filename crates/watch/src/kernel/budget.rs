@@ -144,7 +144,7 @@ impl Budget {
         let pause = |between: u32| {
             let gaps = f64::from(1 + between);
             let cost = slice * share + gaps * self.numbered.max(SLICE.as_secs_f64()) * numbers;
-            (cost / rate - slice) / gaps
+            (cost / rate - slice).max(0.0) / gaps
         };
         let between = if pause(BETWEEN) < SHORTEST.as_secs_f64() { 0 } else { BETWEEN };
         Next::Pause { seconds: pause(between), what: Pause::Unknown { between } }
@@ -302,6 +302,25 @@ mod tests {
         budget.paused(30.0, 0.0);
         let next = (0..40).map(|_| budget.counted(stretch(0.02, 0.0))).last();
         assert!(matches!(next, Some(Next::GoOn(_))), "{next:?}");
+    }
+
+    #[test]
+    fn no_pause_is_shorter_than_none_however_dear_numbers_are() {
+        for share in (1..300).map(|share| f64::from(share) * 1e-4) {
+            for part in [0.1, 0.5, 0.9, 1.0] {
+                let mut budget = Budget::new(0.015);
+                for turn in 0..300 {
+                    // It is spent by the first slices, and there is much left again later.
+                    let share = if turn < 3 { 0.9 } else { share };
+                    let (cost, numbers) = (0.01 * share, 0.01 * share * part);
+                    let next = budget.counted(Stretch { time: 0.01, cost, numbers });
+                    if let Next::Pause { seconds, .. } = next {
+                        assert!(seconds >= 0.0 && seconds.is_finite(), "{share}, {part}: {next:?}");
+                        budget.paused(0.3, 0.0);
+                    }
+                }
+            }
+        }
     }
 
     #[test]

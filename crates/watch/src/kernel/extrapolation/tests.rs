@@ -23,7 +23,7 @@ struct Simulated {
 }
 
 impl Simulated {
-    /// Makes a call for so many seconds, each of which takes `natural` seconds by itself.
+    /// Makes a call again and again for this many seconds; each takes `natural` seconds by itself.
     fn runs(&mut self, number: u32, seconds: f64, natural: f64, is_counted: bool) {
         let calls = seconds / (natural + if is_counted { COST } else { 0.0 });
         self.ran += seconds;
@@ -90,8 +90,8 @@ impl Simulated {
 fn calls_that_counting_makes_four_times_as_long_are_not_counted_too_few() {
     let (mut thread, mut estimate) = (Simulated::default(), Extrapolation::default());
     thread.runs(GETPPID, 0.1, 115e-9, true);
-    let told = thread.thread();
-    estimate.begin_at(&thread.standing(&told));
+    let seen = thread.thread();
+    estimate.begin_at(&thread.standing(&seen));
     thread.runs(GETPPID, 0.1, 115e-9, true);
     thread.pauses(&mut estimate, false);
     for _ in 0..3 {
@@ -109,8 +109,8 @@ fn calls_that_counting_makes_four_times_as_long_are_not_counted_too_few() {
 fn phases_are_weighted_by_the_gaps_beside_them_and_not_by_their_slices() {
     let (mut thread, mut estimate) = (Simulated::default(), Extrapolation::default());
     // A phase with calls has long gaps, and one with few is counted nearly all the time.
-    let told = thread.thread();
-    estimate.begin_at(&thread.standing(&told));
+    let seen = thread.thread();
+    estimate.begin_at(&thread.standing(&seen));
     for (natural, gap, slices) in [(200e-9, 0.9, 5), (20e-6, 0.05, 20), (200e-9, 0.9, 5)] {
         for _ in 0..slices {
             thread.runs(GETPPID, gap, natural, false);
@@ -140,12 +140,12 @@ fn reads_add_up_to_what_the_kernel_counted_of_them() {
 fn threads_that_lived_in_a_gap_did_what_others_of_their_name_do() {
     let (mut counted, mut estimate) = (Simulated::default(), Extrapolation::default());
     counted.runs(GETPPID, 0.01, 1e-6, true);
-    let told = counted.thread();
-    estimate.end(&counted.standing(&told), false);
+    let seen = counted.thread();
+    estimate.end(&counted.standing(&seen), false);
     let mut unseen = Simulated::default();
     unseen.runs(GETPPID, 0.05, 1e-6, false);
-    let told = unseen.thread();
-    estimate.end(&Standing { slot: 8, ..unseen.standing(&told) }, true);
+    let seen = unseen.thread();
+    estimate.end(&Standing { slot: 8, ..unseen.standing(&seen) }, true);
     let found = estimate.of(&[(7, String::new())], &[]);
     let count = found.extra[0].calls[0].count as f64;
     assert!((count / 50_000.0 - 1.0).abs() < 0.01, "{count}");
@@ -175,8 +175,8 @@ fn a_thread_that_ends_in_a_slice_has_not_ended_in_the_gap_before() {
     thread.runs(GETPPID, 0.5, 1e-6, false);
     thread.runs(GETPPID, 0.01, 1e-6, true);
     thread.calls.insert(ENDS[1], 1.0);
-    let told = thread.thread();
-    estimate.end(&thread.standing(&told), true);
+    let seen = thread.thread();
+    estimate.end(&thread.standing(&seen), true);
     let found = estimate.of(&[(7, String::new())], &[]);
     let numbers: Vec<u32> = found.extra[0].calls.iter().map(|calls| calls.number).collect();
     assert_eq!(numbers, [GETPPID]);
@@ -211,11 +211,11 @@ fn what_goes_on_after_calls_were_counted_by_their_numbers_is_estimated() {
     thread.pauses(&mut estimate, false);
     estimate.begin_gap();
     thread.runs_numbered(GETPPID, 0.001, 5e-6);
-    let told = thread.thread();
-    estimate.numbers_settle(&thread.standing(&told));
+    let seen = thread.thread();
+    estimate.numbers_settle(&thread.standing(&seen));
     thread.runs_numbered(GETPPID, 0.3, 1e-6);
-    let told = thread.thread();
-    estimate.end_numbers(&thread.standing(&told));
+    let seen = thread.thread();
+    estimate.end_numbers(&thread.standing(&seen));
     estimate.begin_unknown();
     thread.runs(GETPPID, 0.5, 1e-6, false);
     thread.runs(GETPPID, 0.02, 1e-6, true);
@@ -244,7 +244,7 @@ fn nothing_is_estimated_where_all_was_counted() {
     let (mut thread, mut estimate) = (Simulated::default(), Extrapolation::default());
     thread.runs(GETPPID, 0.1, 1e-6, true);
     thread.pauses(&mut estimate, false);
-    let told = thread.thread();
-    let found = estimate.of(&[], &[thread.standing(&told)]);
+    let seen = thread.thread();
+    let found = estimate.of(&[], &[thread.standing(&seen)]);
     assert!(found.extra[0].calls.is_empty() && found.uncertainty.is_empty());
 }
