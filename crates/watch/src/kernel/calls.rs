@@ -145,11 +145,16 @@ fn by_number(program: &mut Assembler, maps: &Maps, out: Label) {
 
 /// One more call of the thread in `R7`, which began at `R8`: 0 where nobody saw that. `R9` = how long it was in the kernel and on a processor.
 fn in_all(program: &mut Assembler) {
-    let (not_timed, broken_off, over) = (program.label(), program.label(), program.label());
+    let (not_timed, broken_off, over, came_back) =
+        (program.label(), program.label(), program.label(), program.label());
     program.constant(Operation::Move, R9, 0).jump_if(When::Equal, R8, 0, not_timed);
     program.call(Helper::Nanoseconds).store(Width::Double, R10, BEGUN, R0);
     program.register(Operation::Move, R9, R0).register(Operation::Sub, R9, R8);
-    program.load(Width::Double, R2, R7, thread::AWAY).register(Operation::Sub, R9, R2);
+    // It left its processor, and was not seen to come back.
+    program.load(Width::Double, R2, R7, thread::OUT).jump_if(When::Equal, R2, 0, came_back);
+    program.register(Operation::Sub, R0, R2).store_constant(Width::Double, R7, thread::OUT, 0);
+    add(program, R7, thread::AWAY, R0);
+    program.place(came_back).load(Width::Double, R2, R7, thread::AWAY).register(Operation::Sub, R9, R2);
     add(program, R7, thread::AWAY_IN_CALLS, R2);
     add(program, R7, thread::IN_CALLS, R9);
     for (from, to) in [

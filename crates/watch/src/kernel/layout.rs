@@ -115,7 +115,8 @@ pub mod thread {
     /// The timer's interrupts while it ran; others are [`INTERRUPTS`].
     pub const TICKS: i16 = 376;
     /// Since when it has been running, in this stretch of counting; 0 while it does not run, or where nothing of
-    /// it was seen yet in this stretch: then it has been running since [`whole::SINCE`](super::whole::SINCE).
+    /// it was seen yet in this stretch: then it has been running since [`whole::SINCE`](super::whole::SINCE),
+    /// if it has not [`STOPPED`] since then.
     pub const RUNNING_SINCE: i16 = 384;
     /// Nanoseconds on a processor while it was counted, without the present run.
     pub const RAN_COUNTED: i16 = 392;
@@ -123,6 +124,8 @@ pub mod thread {
     pub const RAN_NUMBERED: i16 = 448;
     /// Calls that it began while these were counted by their numbers.
     pub const NUMBERED: i16 = 456;
+    /// When it was last seen to leave a processor, or began: the kernel does not tell of all switches.
+    pub const STOPPED: i16 = 464;
     /// Nanoseconds that the program at the ends of calls took, of those that it timed.
     pub const PROGRAM_TIME: i16 = 400;
     /// How many it timed.

@@ -43,6 +43,7 @@ pub(super) fn begins(maps: &Maps, fields: &Fields, namespace: &Namespace, proces
     program.load(Width::Double, R1, R10, CHILD).store(Width::Double, R8, thread::GLOBAL, R1);
     program.load(Width::Double, R1, R10, CHILD_HERE).store(Width::Double, R8, thread::NUMBER, R1);
     program.store_constant(Width::Double, R8, thread::COUNTED, 1);
+    program.call(Helper::Nanoseconds).store(Width::Double, R8, thread::STOPPED, R0);
     program.map(R1, maps.slots.as_fd()).register(Operation::Move, R2, R10).constant(
         Operation::Add,
         R2,

@@ -133,3 +133,33 @@ impl Own {
         self.kernel.lost()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tollway_core::Error;
+    use tollway_host::requirement::skip_test;
+
+    use super::*;
+    use crate::kernel::monotonic;
+
+    /// Some kernels do not tell of each switch: of none away from the agent of one virtual machine's host (Linux 6.18).
+    /// Who comes behind that does not run since counting began.
+    #[test]
+    fn a_thread_that_was_not_seen_to_come_back_runs_since_it_was_seen() {
+        let own = match Own::begin() {
+            Ok(own) => own,
+            Err(Error::Missing(missing)) => return skip_test(&["bpf"], &missing),
+            Err(error) => panic!("{error}"),
+        };
+        let slot = own.slot().unwrap();
+        std::thread::sleep(Duration::from_millis(50));
+        let of = |place| own.kernel.maps.threads.get(slot.0, word(place));
+        assert!(of(thread::RUNNING_SINCE) > 0 && of(thread::STOPPED) > 0);
+        own.kernel.maps.threads.set(slot.0, word(thread::RUNNING_SINCE), 0);
+        let now = monotonic();
+        let _parent = rustix::process::getppid();
+        assert!(of(thread::RUNNING_SINCE) >= now, "{} before {now}", of(thread::RUNNING_SINCE));
+    }
+}

@@ -133,18 +133,22 @@ pub(super) fn one_more(program: &mut Assembler, at: Register, offset: i16) {
     );
 }
 
-/// Notes that the thread in `R7` runs: since this stretch of counting began, where nothing else is known of it. `R1` is lost.
+/// Notes that the thread in `R7` runs: since this stretch of counting began, where nothing else is known of it. Where it has
+/// left its processor meanwhile, and was not seen to come back, it is since now. `R0` to `R5` are lost.
 pub(super) fn is_running(program: &mut Assembler, maps: &Maps) {
-    let known = program.label();
+    let (known, since) = (program.label(), program.label());
     program.load(Width::Double, R1, R7, thread::RUNNING_SINCE).jump_if(When::Different, R1, 0, known);
-    program.value(R1, maps.whole.as_fd(), whole::SINCE as u32).load(Width::Double, R1, R1, 0);
-    program.store(Width::Double, R7, thread::RUNNING_SINCE, R1).place(known);
+    program.value(R0, maps.whole.as_fd(), whole::SINCE as u32).load(Width::Double, R0, R0, 0);
+    program.load(Width::Double, R1, R7, thread::STOPPED).jump_if_both(When::NotAbove, R1, R0, since);
+    program.call(Helper::Nanoseconds).place(since);
+    program.store(Width::Double, R7, thread::RUNNING_SINCE, R0).place(known);
 }
 
-/// Adds the run that the thread in `R7` ends at the time in `R0` to those of the present stretch's kind, at this place.
+/// Adds the run that the thread in `R7` ends now to those of the present stretch's kind, at this place. `R0` = the time.
 pub(super) fn stops_running(program: &mut Assembler, maps: &Maps, place: i16) {
     let within = program.label();
     is_running(program, maps);
+    program.call(Helper::Nanoseconds).store(Width::Double, R7, thread::STOPPED, R0);
     program.load(Width::Double, R2, R7, thread::RUNNING_SINCE);
     // What was before is another stretch's.
     program.value(R1, maps.whole.as_fd(), whole::SINCE as u32).load(Width::Double, R1, R1, 0);

@@ -26,7 +26,6 @@ pub(super) fn switched(maps: &Maps, fields: &Fields) -> Vec<u64> {
     // Calls are counted by their numbers: who runs how long, and nothing else.
     program.register(Operation::Move, R6, R1).load(Width::Double, R9, R6, 8);
     who_is(&mut program, maps, fields, R9, goes);
-    program.call(Helper::Nanoseconds);
     stops_running(&mut program, maps, thread::RAN_NUMBERED);
     program.place(goes).load(Width::Double, R9, R6, 16);
     who_is(&mut program, maps, fields, R9, out);
@@ -37,7 +36,6 @@ pub(super) fn switched(maps: &Maps, fields: &Fields) -> Vec<u64> {
     program.load(Width::Double, R9, R6, 8);
     who_is(&mut program, maps, fields, R9, comes);
     program.store_constant(Width::Double, R7, thread::WOKEN_BY, 0);
-    program.call(Helper::Nanoseconds);
     stops_running(&mut program, maps, thread::RAN_COUNTED);
     program.load(Width::Double, R1, R7, thread::ENTERED).jump_if(When::Equal, R1, 0, in_no_call);
     program.store(Width::Double, R7, thread::OUT, R0);
