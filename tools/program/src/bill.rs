@@ -215,6 +215,7 @@ pub(crate) fn price_of(calls: &Calls, rhythm: &Rhythm, prices: &Prices<'_>) -> O
         sleeps: calls.slept.unwrap_or(0) as f64 > 0.5 * count,
         copies: rhythm.copies,
         new_files: rhythm.new_files(calls),
+        far: rhythm.far,
         period: rhythm.period(calls),
         has_others: rhythm.has_others,
     };

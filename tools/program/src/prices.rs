@@ -81,6 +81,8 @@ pub struct Asked<'a> {
     pub copies: Option<f64>,
     /// The share of calls that are on a file that is new.
     pub new_files: f64,
+    /// The share of what is read that is in no cache, where it is read from a file's beginning to its end.
+    pub far: f64,
     /// Nanoseconds of processor time from one call of the kind to the next; `None` where that is not known.
     pub period: Option<f64>,
     /// Whether the process has other threads, with which it shares its descriptors.
@@ -141,6 +143,7 @@ impl Prices<'_> {
             sleeps: false,
             copies: None,
             new_files: 0.0,
+            far: 0.0,
             period: Some(0.0),
             has_others: true,
         })
@@ -178,6 +181,7 @@ impl Prices<'_> {
         };
         match route_of(asked.call, asked.file, asked.gives) {
             Route::Sized(kind) => self.sized(kind, result, period).or_else(empty),
+            Route::SizedFarOrNear(far, near) => self.far_or_near(far, near, asked).or_else(empty),
             Route::SizedOfFile(kind, of_new) => {
                 new(self.sized(kind, result, period), self.sized(of_new, result, period)).or_else(empty)
             }
@@ -293,6 +297,16 @@ impl Prices<'_> {
             Self::on_a_line(&sizes.iter().filter_map(priced).collect::<Vec<_>>(), bytes)
         };
         Some(Self::warmed(at(single(kind))?, at(single(kind).warmth(Warmth::Cold)), period))
+    }
+
+    /// Bytes that are read, of which a share comes from memory: besides that, its call is as cold as any.
+    fn far_or_near(&self, far: &str, near: &str, asked: &Asked<'_>) -> Option<Price> {
+        let of_near = self.sized(near, asked.result, asked.period)?;
+        let Some(far) = self.sized(far, asked.result, None).filter(|_| asked.far > 0.0) else {
+            return Some(of_near);
+        };
+        let way = self.sized(near, 1.0, asked.period)?.less(&self.sized(near, 1.0, Some(0.0))?);
+        Some(Part::surest_at_ends(asked.far).between(of_near, &far.plus(&way)))
     }
 
     /// An epoll or a poll by how many descriptors it names: none, one and eight have tolls.

@@ -19,6 +19,10 @@ const FAR: (f64, f64) = (0.6, 200_000.0);
 const FAULTS_OF_START: f64 = 40.0;
 const MOST_OF_FILES: f64 = 0.8;
 
+/// Bytes that the last cache holds for a program: 32 MiB, of a core complex of AMD's EPYC since 2019 (Intel's Xeons have 16 to 60 for
+/// all cores of a socket).
+const LAST_LEVEL: f64 = (32u64 << 20) as f64;
+
 /// What one thread's calls are priced by besides what they are.
 pub(crate) struct Rhythm {
     /// Nanoseconds that the thread ran, where that is known.
@@ -37,6 +41,8 @@ pub(crate) struct Rhythm {
     executed: f64,
     /// The share of processes, of all that were watched, that began as a copy of another; `None` where none was begun.
     pub copies: Option<f64>,
+    /// The share of what it reads from files' beginnings to their ends that is in no cache.
+    pub far: f64,
     /// The share of its wake-ups after which it sleeps itself: those who ask and answer in turns wake as often as they sleep.
     pub wakes_in_turns: f64,
     /// The share of its sleeps before which it woke somebody.
@@ -85,6 +91,7 @@ impl Rhythm {
             has_ended: made(thread, &["exit_group"]) > 0.0,
             executed: made(thread, &["execve", "execveat"]),
             copies: copies(all),
+            far: (read_once(thread) / LAST_LEVEL).min(1.0),
             wakes_in_turns: share(wakes),
             sleeps_in_turns: share(sleeps),
         }
@@ -141,6 +148,20 @@ fn copies(all: &[Thread]) -> Option<f64> {
     (copies + others > 0.0).then(|| copies / (copies + others))
 }
 
+/// Bytes that a thread read of files, those alone that it had not read before: what it read of each, by how often that was closed.
+fn read_once(thread: &Thread) -> f64 {
+    let mut files: BTreeMap<_, (f64, f64)> = BTreeMap::new();
+    for calls in thread.calls.iter().filter(|calls| calls.file.kind == FileKind::Regular) {
+        let (bytes, closed) = files.entry(calls.file).or_default();
+        match numbers::name(calls.number) {
+            Some("read" | "readv") => *bytes += calls.results.unwrap_or(0) as f64,
+            Some("close") => *closed += calls.count as f64,
+            _ => {}
+        }
+    }
+    files.values().map(|(bytes, closed)| bytes / closed.max(1.0)).sum()
+}
+
 /// How cold a call is that comes every `period` nanoseconds and takes `itself` where it is hot: 0 is hot, 1 as cold as the cold tolls.
 ///
 /// What was done in between replaces what the call had in the caches, some part of what is left in each stretch of time: in those near the core soon, in those
@@ -153,6 +174,8 @@ pub(crate) fn coldness(period: f64, itself: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
+
+    use tollway_watch::File;
 
     use super::*;
 
@@ -176,6 +199,22 @@ mod tests {
         let thread = Thread { calls: all, ran: Some(Duration::from_micros(40)), ..Thread::default() };
         assert_eq!(Rhythm::of(&thread, &[]).period(&write), Some(2_000.0));
         assert_eq!(Rhythm::of(&Thread { ran: None, ..thread }, &[]).period(&write), None);
+    }
+
+    #[test]
+    fn what_was_read_of_many_files_is_in_no_cache() {
+        let on = |name: &str, inode: u64, count: u64, bytes: u64| Calls {
+            file: File { kind: FileKind::Regular, inode, ..File::default() },
+            results: Some(bytes),
+            ..calls(name, count)
+        };
+        let far = |calls: Vec<Calls>| Rhythm::of(&Thread { calls, ..Thread::default() }, &[]).far;
+        let files = (0..2_000).flat_map(|inode| [on("read", inode, 2, 8 << 10), on("close", inode, 1, 0)]);
+        assert_eq!(far(files.collect()), 16_000.0 / 32_768.0);
+        // One file that is read a thousand times is in the caches from the second time on.
+        assert_eq!(far(vec![on("read", 1, 2_000, 32 << 20), on("close", 1, 1_000, 0)]), 0.001);
+        assert_eq!(far(vec![on("read", 1, 1_000, 1 << 30)]), 1.0);
+        assert_eq!(far(vec![on("pread64", 1, 1_000, 1 << 30), on("write", 2, 1_000, 1 << 30)]), 0.0);
     }
 
     #[test]

@@ -8,6 +8,8 @@ use tollway_watch::FileKind;
 pub(crate) enum Route {
     /// `system-call` of this kind, at several sizes in bytes.
     Sized(&'static str),
+    /// The same of what is read: of what a cache has, and of what is read once, from memory.
+    SizedFarOrNear(&'static str, &'static str),
     /// The same of a file: of what is there already, and of what is new.
     SizedOfFile(&'static str, &'static str),
     /// The same of what is mostly written behind a file's end, but may be written over what is there.
@@ -44,6 +46,8 @@ pub(crate) fn route_of(call: &str, file: FileKind, gives: bool) -> Route {
     let empty = || Route::Part(TollKey::of(Crossing::Getppid), 1.0);
     match call {
         "recvmsg" if file == FileKind::Unix && gives => Route::Sized("recvmsg-unix"),
+        // What reads by the file's own position mostly goes on to its end; what is read by pread is another place, or the same again.
+        "read" | "readv" if file == FileKind::Regular => Route::SizedFarOrNear("read-file-far", "read-file"),
         "read" | "pread64" | "readv" | "preadv" | "preadv2" | "recvfrom" | "recvmsg" => {
             moves(Does::Read, file, gives)
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tollway_core::{Crossing, Placement, Toll, TollKey, TollSource};
+use tollway_core::{Crossing, Placement, Toll, TollKey, TollSource, Warmth};
 use tollway_program_tool::document::ApartDocument;
 use tollway_program_tool::prices::{Asked, Price, Prices, pipe_stream};
 use tollway_watch::FileKind;
@@ -115,6 +115,7 @@ fn asked<'a>(call: &'a str, file: FileKind) -> Asked<'a> {
         sleeps: false,
         copies: None,
         new_files: 0.0,
+        far: 0.0,
         period: Some(0.0),
         has_others: false,
     }
@@ -168,6 +169,33 @@ fn who_sleeps_until_its_child_executes_has_lent_its_memory() {
     assert_eq!(of(asked("exit_group", FileKind::None)), 30_000.0);
     // Half of them find no child.
     assert_eq!(of(Asked { failed: 0.5, ..asked("wait4", FileKind::None) }), 2_600.0);
+}
+
+#[test]
+fn what_is_read_once_comes_from_memory() {
+    let sized = |kind: &str, size: u64, ns: f64| (call(kind).size(size), ns);
+    let cold = |size: u64, ns: f64| (call("read-file").size(size).warmth(Warmth::Cold), ns);
+    let tolls = Tolls(vec![
+        sized("read-file", 1, 300.0),
+        sized("read-file", 65_536, 1_300.0),
+        cold(1, 500.0),
+        cold(65_536, 1_900.0),
+        sized("read-file-far", 1, 400.0),
+        sized("read-file-far", 65_536, 9_000.0),
+    ]);
+    let of = |call, far, period| {
+        let asked = Asked { result: 65_536.0, far, period: Some(period), ..asked(call, FileKind::Regular) };
+        Prices(&tolls).asked(&asked).unwrap()
+    };
+    assert_eq!(of("read", 0.0, 0.0).ns.round(), 1_300.0);
+    assert_eq!(of("read", 1.0, 0.0).ns.round(), 9_000.0);
+    // Its way through the kernel is as cold as that of others that come as seldom.
+    assert_eq!(of("read", 1.0, 1e9).ns.round(), 9_200.0);
+    // Where half of it may be in a cache it may as well be all of it, or nothing.
+    let half = of("read", 0.5, 0.0);
+    assert!(half.ns.round() == 5_150.0 && half.lo < 1_310.0 && half.hi > 8_990.0, "{half:?}");
+    // Another place of the file, or the same again.
+    assert_eq!(of("pread64", 1.0, 0.0).ns.round(), 1_300.0);
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! The bars of `tollway bill -- COMMAND`: how far counts from slices are off, what counting costs the program, what the tolls explain, and whether what-ifs come true. One table; exit code 1 where a bar fails.
 //!
 //!     make bill-bar                       # all of it
-//!     make bill-bar BARS=explained        # a part: overhead, explained, changes, slices
+//!     make bill-bar BARS=explained        # a part: overhead, explained, everyday, changes, slices
 
 mod changes;
+mod everyday;
 mod explained;
 mod overhead;
 mod program;
@@ -27,15 +28,16 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
     let [tollway, examples, parts @ ..] = &arguments[..] else {
         eprintln!(
-            "bills TOLLWAY EXAMPLES [overhead|explained|changes|slices]…: the program, and the folder of its examples"
+            "bills TOLLWAY EXAMPLES [overhead|explained|everyday|changes|slices]…: the program, and the folder of its examples"
         );
         return ExitCode::from(2);
     };
     let bench = program::Bench::new(tollway, examples);
     let mut lines = Vec::new();
-    let parts_of: [(&str, Part); 4] = [
+    let parts_of: [(&str, Part); 5] = [
         ("changes", changes::lines),
         ("explained", explained::lines),
+        ("everyday", everyday::lines),
         ("overhead", overhead::lines),
         ("slices", slices::lines),
     ];

@@ -39,6 +39,15 @@ impl Bench {
         command
     }
 
+    /// Has a price list, measured on its own.
+    pub fn measure_prices(&self) {
+        let is_there = fs::read_dir(self.file("prices")).is_ok_and(|mut files| files.next().is_some());
+        if !is_there {
+            let measured = self.tollway(&["measure", "crossings", "--preset", "calls"]).status();
+            assert!(measured.is_ok_and(|ended| ended.success()), "no price list");
+        }
+    }
+
     /// The bill of a command.
     pub fn bill(&self, options: &[&str], command: &[String]) -> Value {
         let mut tollway = self.tollway(&["bill", "--json"]);

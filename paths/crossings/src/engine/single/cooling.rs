@@ -51,7 +51,7 @@ pub(super) struct Cooling {
 
 impl Cooling {
     pub(super) fn new() -> Result<Cooling> {
-        let mut memory = Region::new(second_level())?;
+        let mut memory = Region::new(cache_size("2").unwrap_or(SECOND_LEVEL))?;
         memory.touch();
         let connect = || -> std::io::Result<_> {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
@@ -110,12 +110,11 @@ fn in_memory_file(said: &[u8], heard: &mut [u8]) -> bool {
     })
 }
 
-/// Bytes of the second-level cache of the first processor, as Linux tells them (sysfs-devices-system-cpu: `1024K`).
-fn second_level() -> usize {
-    (0..8)
+/// Bytes of the first processor's cache of this level, as Linux tells them (sysfs-devices-system-cpu: `1024K`).
+pub(super) fn cache_size(of_level: &str) -> Option<usize> {
+    let cache = (0..8)
         .map(|index| format!("/sys/devices/system/cpu/cpu0/cache/index{index}"))
-        .find(|cache| read_to_string(format!("{cache}/level")).is_ok_and(|level| level.trim() == "2"))
-        .and_then(|cache| read_to_string(format!("{cache}/size")).ok())
-        .and_then(|size| size.trim().strip_suffix('K')?.parse::<usize>().ok())
-        .map_or(SECOND_LEVEL, |kib| kib << 10)
+        .find(|cache| read_to_string(format!("{cache}/level")).is_ok_and(|level| level.trim() == of_level))?;
+    let size = read_to_string(format!("{cache}/size")).ok()?;
+    Some(size.trim().strip_suffix('K')?.parse::<usize>().ok()? << 10)
 }

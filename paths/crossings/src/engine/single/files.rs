@@ -13,20 +13,32 @@ use rustix::io::{pread, pwrite};
 use tollway_core::{Error, Missing, Result};
 use tollway_host::scratch::{FOLDER, Folder, folder, nameless};
 
+use super::cooling::cache_size;
 use super::{IN_A_ROW, Row, Single};
 
 /// Where blocks begin: at as many places, each on a page of its own.
 const PLACES: u64 = 16;
 
+/// Bytes of the last cache where it does not tell its size, and of the longest file that is made to be longer than it.
+const LAST_LEVEL: u64 = 32 << 20;
+const LONGEST: u64 = 256 << 20;
+
 /// Bytes of a page.
 const PAGE: u64 = 4096;
 
 pub(super) fn read(size: usize, row: Row) -> Result<Box<dyn Single>> {
-    Ok(Box::new(Read { file: Cached::new(size, row)?, bytes: vec![0; size] }))
+    Ok(Box::new(Read { file: Cached::new(size, row, PLACES)?, bytes: vec![0; size] }))
+}
+
+/// Of a file twice as long as the last cache: what was read last is read again when it is in no cache any more.
+pub(super) fn read_far(size: usize, row: Row) -> Result<Box<dyn Single>> {
+    let long = (2 * cache_size("3").map_or(LAST_LEVEL, |bytes| bytes as u64)).clamp(2 * LAST_LEVEL, LONGEST);
+    let places = long / (size as u64).next_multiple_of(PAGE);
+    Ok(Box::new(Read { file: Cached::new(size, row, places)?, bytes: vec![0; size] }))
 }
 
 pub(super) fn write(size: usize, row: Row) -> Result<Box<dyn Single>> {
-    Ok(Box::new(Write { file: Cached::new(size, row)?, bytes: vec![WRITTEN; size] }))
+    Ok(Box::new(Write { file: Cached::new(size, row, PLACES)?, bytes: vec![WRITTEN; size] }))
 }
 
 pub(super) fn stat_path(_: usize, row: Row) -> Result<Box<dyn Single>> {
@@ -38,7 +50,7 @@ pub(super) fn stat_open(_: usize, row: Row) -> Result<Box<dyn Single>> {
 }
 
 pub(super) fn seek(_: usize, row: Row) -> Result<Box<dyn Single>> {
-    Ok(Box::new(Seek(Cached::new(PAGE as usize, row)?)))
+    Ok(Box::new(Seek(Cached::new(PAGE as usize, row, PLACES)?)))
 }
 
 pub(super) fn lock(_: usize, row: Row) -> Result<Box<dyn Single>> {
@@ -55,7 +67,7 @@ pub(super) fn lacks(what: &str, folder: &Path, error: &dyn std::fmt::Display) ->
 
 /// What a file is made of: its first place of `1`, its second of `2`, …
 fn made_of(place: u64) -> u8 {
-    place as u8 + 1
+    (place % 251) as u8 + 1
 }
 
 /// What is written over it.
@@ -66,17 +78,18 @@ struct Cached {
     file: OwnedFd,
     size: usize,
     step: u64,
+    places: u64,
     place: u64,
     row: u32,
 }
 
 impl Cached {
-    fn new(size: usize, row: Row) -> Result<Cached> {
+    fn new(size: usize, row: Row, places: u64) -> Result<Cached> {
         let folder = folder();
         let refused = |e: rustix::io::Errno| lacks("a scratch file", &folder, &e);
         let file = nameless(&folder, OFlags::empty()).map_err(refused)?;
         let step = (size as u64).next_multiple_of(PAGE);
-        for place in 0..PLACES {
+        for place in 0..places {
             let bytes = vec![made_of(place); step as usize];
             if pwrite(&file, &bytes, place * step).map_err(refused)? != bytes.len() {
                 return Err(Error::system(
@@ -85,13 +98,13 @@ impl Cached {
                 ));
             }
         }
-        Ok(Cached { file, size, step, place: 0, row: row.of(IN_A_ROW) })
+        Ok(Cached { file, size, step, places, place: 0, row: row.of(IN_A_ROW) })
     }
 
     /// The next place, and where it begins.
     #[inline]
     fn next(&mut self) -> (u64, u64) {
-        self.place = (self.place + 1) % PLACES;
+        self.place = (self.place + 1) % self.places;
         (self.place, self.place * self.step)
     }
 }

@@ -156,6 +156,7 @@ pub const KINDS: &[Kind] = &[
     moving("splice-pipe", "splice", LARGEST, Needs::Nothing, channels::splice_file),
     moving("getdents", "getdents64", LARGEST_LISTING, Needs::Folder, folders::list),
     moving("read-file", "pread64", LARGEST, Needs::Folder, files::read),
+    moving("read-file-far", "pread64", LARGEST, Needs::Folder, files::read_far),
     moving("write-file", "pwrite64", LARGEST, Needs::Folder, files::write),
     moving("write-new", "pwrite64", LARGEST, Needs::Folder, pages::append),
     moving("read-zero", "read", LARGEST, Needs::Nothing, nothing::read),

@@ -13,8 +13,9 @@ use super::{IN_A_ROW, Row, Single};
 /// Bytes of a page.
 const PAGE: usize = 4096;
 
-/// Bytes from which on a file is emptied again.
-const LONG: u64 = 16 << 20;
+/// Bytes from which on a file is emptied again: twice what last caches hold, so that the pages it gets are in none, as
+/// those of a program that goes on writing.
+const LONG: u64 = 64 << 20;
 
 /// Files of a sample that are cut.
 const FILES: u32 = 8;
