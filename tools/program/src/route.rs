@@ -113,6 +113,8 @@ pub(crate) fn route_of(call: &str, file: FileKind, gives: bool) -> Route {
         "socket" => Route::Single("socket"),
         "connect" if file == FileKind::Tcp => Route::Single("connect-tcp"),
         "accept" | "accept4" if file == FileKind::Tcp => Route::Single("accept-tcp"),
+        "connect" if file == FileKind::Unix => Route::OrMissing("connect-unix", "open-missing"),
+        "accept" | "accept4" if file == FileKind::Unix => Route::Single("accept-unix"),
         "clock_gettime" => Route::Part(TollKey::of(Crossing::ClockRaw).kind("monotonic"), 1.0),
         "io_uring_enter" | "getpid" | "gettid" | "getppid" | "getuid" | "geteuid" | "getgid" | "getegid"
         | "umask" | "rt_sigaction" | "sched_yield" | "fcntl" | "restart_syscall" | "rt_sigreturn"

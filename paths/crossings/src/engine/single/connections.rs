@@ -1,16 +1,18 @@
-//! TCP connections over the loopback device: made, taken from a listener, closed.
+//! Connections over the loopback device by TCP, and within the machine by Unix sockets: made, taken from a listener, closed.
 //!
 //! What a sample leaves is torn down by a reset, untimed, so that no port waits for two minutes before it can be used again.
 
 use std::mem;
-use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use rustix::io::{Errno, ioctl_fionbio};
+use rustix::net::addr::SocketAddrArg;
 use rustix::net::sockopt::set_socket_linger;
 use rustix::net::{
-    AddressFamily, SocketFlags, SocketType, accept_with, connect, getpeername, ipproto, socket_with,
+    AddressFamily, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect,
+    getpeername, getsockname, listen, socket_with,
 };
 use tollway_core::{Error, Result};
 
@@ -20,22 +22,38 @@ use super::{Row, Single};
 /// Calls of a sample: fewer than what a listener lets wait (SOMAXCONN).
 const CALLS: u32 = 4;
 
+/// Who may wait with a listener (linux/socket.h).
+const SOMAXCONN: i32 = 4096;
+
 pub(super) fn connect_tcp(_: usize, row: Row) -> Result<Box<dyn Single>> {
-    Ok(Box::new(Connect(Connections::new(row)?)))
+    Ok(Box::new(Connect(Connections::tcp(row)?)))
 }
 
 pub(super) fn accept_tcp(_: usize, row: Row) -> Result<Box<dyn Single>> {
-    Ok(Box::new(Accept(Connections::new(row)?)))
+    Ok(Box::new(Accept(Connections::tcp(row)?)))
 }
 
 pub(super) fn close_tcp(_: usize, row: Row) -> Result<Box<dyn Single>> {
-    Ok(Box::new(Close(Connections::new(row)?)))
+    Ok(Box::new(Close(Connections::tcp(row)?)))
+}
+
+pub(super) fn connect_unix(_: usize, row: Row) -> Result<Box<dyn Single>> {
+    Ok(Box::new(Connect(Connections::unix(row)?)))
+}
+
+pub(super) fn accept_unix(_: usize, row: Row) -> Result<Box<dyn Single>> {
+    Ok(Box::new(Accept(Connections::unix(row)?)))
+}
+
+fn socket(family: AddressFamily) -> rustix::io::Result<OwnedFd> {
+    socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)
 }
 
 /// A listener, and what is connected to it.
 struct Connections {
+    family: AddressFamily,
     listener: OwnedFd,
-    address: SocketAddrV4,
+    address: SocketAddrAny,
     /// Calls of a sample.
     calls: usize,
     /// Who connects.
@@ -46,25 +64,35 @@ struct Connections {
 }
 
 impl Connections {
-    fn new(row: Row) -> Result<Connections> {
-        let listen = || -> std::io::Result<_> {
-            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-            let port = listener.local_addr()?.port();
-            // Who finds nobody waiting is told so, and does not sleep.
-            ioctl_fionbio(&listener, true)?;
-            Ok((listener.into(), SocketAddrV4::new(Ipv4Addr::LOCALHOST, port)))
-        };
-        let (listener, address) = listen().map_err(|e| Error::system("listening on 127.0.0.1", e))?;
+    /// At a port of 127.0.0.1 that the kernel chooses.
+    fn tcp(row: Row) -> Result<Connections> {
+        let any = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
+        let of = Self::at(AddressFamily::INET, &any, row);
+        of.map_err(|e| Error::system("listening on 127.0.0.1", e))
+    }
+
+    /// At a name in no folder that the kernel chooses (unix(7), autobind).
+    fn unix(row: Row) -> Result<Connections> {
+        let of = Self::at(AddressFamily::UNIX, &SocketAddrUnix::new_unnamed(), row);
+        of.map_err(|e| Error::system("listening on a Unix socket", e))
+    }
+
+    fn at(family: AddressFamily, address: &impl SocketAddrArg, row: Row) -> rustix::io::Result<Connections> {
+        let listener = socket(family)?;
+        bind(&listener, address)?;
+        listen(&listener, SOMAXCONN)?;
+        // Who finds nobody waiting is told so, and does not sleep.
+        ioctl_fionbio(&listener, true)?;
+        let address = getsockname(&listener)?;
         let calls = row.of(CALLS) as usize;
         let [here, there] = [(); 2].map(|()| Vec::with_capacity(calls));
-        Ok(Connections { listener, address, calls, here, there, pending: false })
+        Ok(Connections { family, listener, address, calls, here, there, pending: false })
     }
 
     /// As many sockets that are not connected.
     fn prepare(&mut self) -> bool {
         while self.here.len() < self.calls {
-            let flags = SocketFlags::CLOEXEC;
-            match socket_with(AddressFamily::INET, SocketType::STREAM, flags, Some(ipproto::TCP)) {
+            match socket(self.family) {
                 Ok(socket) => self.here.push(socket),
                 Err(_) => return false,
             }

@@ -204,6 +204,8 @@ pub const KINDS: &[Kind] = &[
     kind("socket", "socket", Needs::Loopback, descriptors::socket_tcp),
     kind("connect-tcp", "connect", Needs::Loopback, connections::connect_tcp),
     kind("accept-tcp", "accept4", Needs::Loopback, connections::accept_tcp),
+    kind("connect-unix", "connect", Needs::Nothing, connections::connect_unix),
+    kind("accept-unix", "accept4", Needs::Nothing, connections::accept_unix),
     kind("fork", "fork", Needs::Nothing, processes::fork),
     kind("vfork", "clone", Needs::Nothing, processes::vfork),
     kind("clone-thread", "clone", Needs::Nothing, processes::thread),
