@@ -143,6 +143,27 @@ mod tests {
     }
 
     #[test]
+    fn a_screen_has_the_sum_and_as_many_lines_as_fit() {
+        let names =
+            ["getpid", "getdents64", "openat", "close", "read", "newfstatat", "mmap", "munmap", "lseek"];
+        let all = (1..).zip(names).map(|(times, name)| calls(name, times * 1_000, 1_050)).collect();
+        let document = BillDocument::of(&observed(all, 1_000), &Prices(&Few), None).unwrap();
+        let lines = |screen: &str| names.iter().filter(|name| screen.contains(&format!("{name} "))).count();
+        for (width, rows) in [(100, 40), (80, 24), (80, 14), (60, 14), (40, 20)] {
+            let screen = document.to_screen(Some(width), Some(rows));
+            assert!(screen.lines().count() < rows, "{width}×{rows}:\n{screen}");
+            assert!(screen.lines().all(|line| line.chars().count() <= width), "{width}×{rows}:\n{screen}");
+            let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(
+                words.contains("sum of the tolls") && words.contains("lseek"),
+                "{width}×{rows}:\n{screen}"
+            );
+        }
+        let lines_at = |rows| lines(&document.to_screen(Some(80), Some(rows)));
+        assert!(lines_at(40) == names.len() && lines_at(12) < names.len() && lines_at(12) > 1);
+    }
+
+    #[test]
     fn calls_without_stamps_are_not_measured() {
         let mut observed = observed(vec![calls("getpid", 1_000, 150), calls("exit_group", 1, 0)], 0);
         let exit = |bill: &Bill| {

@@ -1,6 +1,6 @@
 //! What stands on top of a bill, and all of it in one line: for who reads no more.
 
-use tollway_report::columns::printable;
+use tollway_report::columns::{printable, wrap};
 use tollway_report::number::{percent, time};
 
 use crate::document::{BillDocument, WhatIfDocument};
@@ -15,8 +15,8 @@ impl BillDocument {
         parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
     }
 
-    /// The sum of the tolls, against what was measured.
-    pub fn sum_line(&self) -> String {
+    /// The sum of the tolls, against what was measured, for a terminal of `width` columns.
+    pub fn sum_line(&self, width: Option<usize>) -> String {
         let per = |ns: f64| time(ns / self.count);
         let sum = &self.explained;
         let span = format!("[{}, {}]", per(sum.lo), per(sum.hi));
@@ -34,7 +34,8 @@ impl BillDocument {
         if program.len() < whole.len() {
             program.push('…');
         }
-        format!("{program}: sum of the tolls {} {span} a {}; {measured}", per(sum.ns), self.per)
+        let line = format!("{program}: sum of the tolls {} {span} a {}; {measured}", per(sum.ns), self.per);
+        wrap(&line, width).join("\n")
     }
 
     fn kernel_share(&self) -> String {

@@ -29,26 +29,46 @@ impl BillDocument {
         text
     }
 
-    /// The same, cut to so many rows: what is dearest is in the first.
+    /// What fits on a screen of so many rows: the sum, and as many of the dearest lines.
     pub fn to_screen(&self, width: Option<usize>, rows: Option<usize>) -> String {
-        let text = self.to_text(width);
-        let lines = text.lines().take(rows.unwrap_or(usize::MAX).saturating_sub(1));
-        lines.map(|line| format!("{line}\n")).collect()
+        let room = rows.unwrap_or(usize::MAX).saturating_sub(1);
+        let top = [wrapped(&self.highlights(), width), self.sum_line(width)].join("\n");
+        let of = |shown: usize| format!("{top}\n\n{}", self.dearest_lines(shown, &[3, 2, 4]).render(width));
+        let fits = |text: &String| text.lines().count() <= room;
+        let most = (1..=SHOWN).rev().map(of).find(fits);
+        let lines = most.unwrap_or_else(|| of(1));
+        lines.lines().take(room).map(|line| format!("{line}\n")).collect()
     }
 
     fn table(&self, width: Option<usize>) -> String {
+        // What is stamped can be left out before any other.
+        let mut table = self.dearest_lines(SHOWN, &[3]);
+        table.blank();
+        for [name, by_tolls, measured, note] in self.sums() {
+            let none = String::new;
+            // On a terminal a reason has lines of its own: no column is wide enough.
+            let (note, why) = note.split_once(": ").filter(|_| width.is_some()).unwrap_or((&note, ""));
+            table.row([name, none(), none(), none(), by_tolls, measured, note.into()].map(Cell::plain));
+            if !why.is_empty() {
+                table.across(2, Cell::plain(why));
+            }
+        }
+        table.render(width)
+    }
+
+    /// The dearest lines, and the rest as one; where there is no room, without these columns.
+    fn dearest_lines(&self, shown: usize, left_out: &[usize]) -> Table {
         let mut aligns = vec![Align::Left];
         aligns.extend([Align::Right; 5]);
         aligns.push(Align::Left);
         let mut table = Table::new(aligns);
-        // What is stamped can be left out before any other.
-        table.can_be_narrow([3]);
+        table.can_be_narrow(left_out);
         table.row(self.heads().map(Cell::plain));
         let whole = self.whole();
-        for line in self.lines.iter().take(SHOWN) {
+        for line in self.lines.iter().take(shown) {
             table.row(self.cells(line, whole).map(Cell::plain));
         }
-        let rest = self.lines.get(SHOWN..).unwrap_or_default();
+        let rest = self.lines.get(shown..).unwrap_or_default();
         if !rest.is_empty() {
             let ns: f64 = rest.iter().filter_map(|line| line.sum).map(|sum| sum.ns).sum();
             let often: f64 = rest.iter().map(|line| line.count).sum();
@@ -65,17 +85,7 @@ impl BillDocument {
             ];
             table.row(cells.map(Cell::plain));
         }
-        table.blank();
-        for [name, by_tolls, measured, note] in self.sums() {
-            let none = String::new;
-            // On a terminal a reason has lines of its own: no column is wide enough.
-            let (note, why) = note.split_once(": ").filter(|_| width.is_some()).unwrap_or((&note, ""));
-            table.row([name, none(), none(), none(), by_tolls, measured, note.into()].map(Cell::plain));
-            if !why.is_empty() {
-                table.across(2, Cell::plain(why));
-            }
-        }
-        table.render(width)
+        table
     }
 
     fn payers(&self) -> String {

@@ -176,7 +176,7 @@ pub fn stored(arguments: &Arguments, options: &Bill, store: &Store, run: RunId) 
     write(options, &document)?;
     match &options.output {
         Some(file) => output::write(file, &content(arguments, options, &document, None)?)?,
-        None if options.quiet => output::text(&document.sum_line())?,
+        None if options.quiet => output::text(&document.sum_line(output::width()))?,
         None => print(arguments, &document)?,
     }
     Ok(Some(Ending::Done))
@@ -204,13 +204,13 @@ fn watched(
         (false, true) => Output::Aside,
         (false, false) => Output::Its,
     };
-    let (width, height) = (output::width(), output::height());
     let input = Input::now();
     let (mut last, mut failed) = (None, None);
     for _ in 0..options.repeats.runs.unwrap_or(1) {
         let mut each_second = |observed: &Observed| {
             let second = BillDocument::of(observed, &Prices(&pricing.list), None)?;
-            let text = format!("{AGAIN}{}", second.to_screen(width, height));
+            // Asked each time: who looks may have made the window another size.
+            let text = format!("{AGAIN}{}", second.to_screen(output::width(), output::height()));
             output::text(&text).map_err(|e| Error::system("showing the bill", e))
         };
         let each_second: Option<EachSecond<'_>> = if program.live { Some(&mut each_second) } else { None };
@@ -256,7 +256,7 @@ fn content(
     if arguments.json {
         return Ok(serde_json::to_string_pretty(document).context("writing the bill")? + "\n");
     }
-    Ok(if options.quiet { document.sum_line() } else { document.to_text(width) })
+    Ok(if options.quiet { document.sum_line(width) } else { document.to_text(width) })
 }
 
 fn show(arguments: &Arguments, options: &Bill, document: &BillDocument, run: Option<RunId>) -> Result<()> {
