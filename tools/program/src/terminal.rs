@@ -13,6 +13,18 @@ fn wrapped(text: &str, width: Option<usize>) -> String {
     wrap(text, width).join("\n")
 }
 
+/// As much of a name's end as there is room for: of a path that tells most.
+fn ending(name: &str, room: Option<usize>) -> String {
+    let long = name.chars().count();
+    match room {
+        Some(room) if long > room => {
+            let end: String = name.chars().skip(long - room.max(2) + 1).collect();
+            format!("…{end}")
+        }
+        _ => name.into(),
+    }
+}
+
 impl BillDocument {
     /// For a terminal of `width` columns; `None` where the output is no terminal.
     pub fn to_text(&self, width: Option<usize>) -> String {
@@ -20,7 +32,7 @@ impl BillDocument {
         let top = [title, self.highlights(), how].map(|line| wrapped(&line, width));
         let mut text = format!("{}\n\n", top.join("\n"));
         text += &self.table(width);
-        text += &self.payers();
+        text += &self.payers(width);
         text += &self.changes(width);
         text += &self.tried(width);
         for note in self.notes() {
@@ -88,7 +100,7 @@ impl BillDocument {
         table
     }
 
-    fn payers(&self) -> String {
+    fn payers(&self, width: Option<usize>) -> String {
         let mut text = String::new();
         for (what, payers) in [("threads", &self.threads), ("files", &self.files)] {
             if payers.len() < 2 {
@@ -96,7 +108,8 @@ impl BillDocument {
             }
             text += &format!("\nThe dearest {what}\n");
             for payer in payers {
-                text += &format!("  {:>10}  {}\n", time(payer.ns / self.count), printable(&payer.name));
+                let name = ending(&printable(&payer.name), width.map(|width| width.saturating_sub(14)));
+                text += &format!("  {:>10}  {name}\n", time(payer.ns / self.count));
             }
         }
         text
@@ -132,5 +145,18 @@ impl BillDocument {
             table.row(BillDocument::tried_cells(one).map(Cell::plain));
         }
         format!("\n{TRIED}: {TRIED_LEAD}\n{}", table.render(width))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ending;
+
+    #[test]
+    fn of_a_long_path_the_end_is_shown() {
+        assert_eq!(ending("file /usr/lib/x.so", Some(18)), "file /usr/lib/x.so");
+        assert_eq!(ending("file /usr/lib/x.so", Some(12)), "…sr/lib/x.so");
+        assert_eq!(ending("file /usr/lib/x.so", None), "file /usr/lib/x.so");
+        assert_eq!(ending("überlänge", Some(0)), "…e");
     }
 }
