@@ -13,6 +13,7 @@ pub mod descriptor;
 pub mod doctor;
 pub mod features;
 pub mod fingerprint;
+pub mod fork;
 mod found;
 pub mod gap;
 pub mod guest_data;
