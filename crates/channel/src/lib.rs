@@ -29,6 +29,8 @@ pub mod ring;
 pub mod rouse;
 #[cfg(feature = "linux")]
 pub mod threads;
+#[cfg(feature = "linux")]
+mod time_limit;
 pub mod wait;
 
 pub use failed::Failed;

@@ -50,6 +50,8 @@ enum State {
 pub enum Lost {
     /// The request is longer than a message can be.
     Long,
+    /// The server has given the request up: it was dropped there, or who had to answer it has failed.
+    Unanswered,
     /// No replies come any more.
     Stopped(Stopped),
 }
@@ -58,6 +60,7 @@ impl core::fmt::Display for Lost {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Lost::Long => f.write_str("the request is longer than a message can be"),
+            Lost::Unanswered => f.write_str("the server has given the request up without an answer"),
             Lost::Stopped(stopped) => stopped.fmt(f),
         }
     }
@@ -277,9 +280,13 @@ impl<M: Memory, S: Sharing> Call<'_, M, S> {
         let at = usize::from(slot);
         match mem::replace(&mut inner.slots[at], State::None) {
             State::Came(reply) => {
-                let answer = (reply.tag(), inner.client.read(&reply, self.reply));
+                let answer = if reply.is_unanswered() {
+                    Err(Lost::Unanswered)
+                } else {
+                    Ok((reply.tag(), inner.client.read(&reply, self.reply)))
+                };
                 self.stage = Stage::Out;
-                Step::Over { answer: Ok(answer), wakes: inner.releases(reply), drops: spare }
+                Step::Over { answer, wakes: inner.releases(reply), drops: spare }
             }
             state => {
                 if let Some(stopped) = inner.stopped {

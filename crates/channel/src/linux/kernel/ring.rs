@@ -193,6 +193,9 @@ impl Ring {
         // SAFETY: the set has a bit of that number, as was checked.
         unsafe { libc::CPU_SET(processor as usize, &mut set) };
         let queue = self.kernel.0.borrow();
+        if !queue.is_own() {
+            return Err(Error::system("having io_uring's threads run on a processor", super::forked()));
+        }
         queue
             .ring()
             .submitter()
@@ -208,6 +211,9 @@ impl Ring {
     /// Has the kernel give up everything, and waits for that; whether it has.
     fn closes(&self) -> bool {
         let queue = &self.kernel.0;
+        if !queue.borrow().is_own() {
+            return false;
+        }
         self.kernel.stops(libc::ECANCELED);
         let begun = Instant::now();
         while queue.borrow_mut().cancels() {
@@ -265,7 +271,7 @@ impl Kernel {
     pub(super) fn sleeps(&self, arms: impl FnOnce(&mut Queue)) -> Result<(), Gone> {
         let slept = {
             let mut queue = self.0.borrow_mut();
-            if queue.stopped.is_some() {
+            if queue.stopped().is_some() {
                 return Err(Gone);
             }
             arms(&mut queue);
