@@ -12,6 +12,7 @@
 //! `ring`, `wait`, `rouse` and `coroutine` know no operating system: what they need of one is [`wait::Platform`] and memory. Without the feature `linux`
 //! the crate is `no_std`.
 #![cfg_attr(not(feature = "linux"), no_std)]
+#![warn(missing_debug_implementations)]
 
 extern crate alloc;
 

@@ -36,6 +36,15 @@ pub struct Caller<M, P> {
     notices: AtomicU64,
 }
 
+impl<M, P> core::fmt::Debug for Caller<M, P> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Caller")
+            .field("timeout", &self.timeout)
+            .field("notices", &self.notices)
+            .finish_non_exhaustive()
+    }
+}
+
 struct Inner<M, P> {
     client: Client<M>,
     seats: Box<[Seat]>,
@@ -364,6 +373,12 @@ impl<M: Memory + Clone, P: Platform + Clone> Drop for Lead<'_, M, P> {
 pub struct Pending<'c, M: Memory + Clone, P: Platform + Clone> {
     caller: &'c Caller<M, P>,
     slot: u16,
+}
+
+impl<M: Memory + Clone, P: Platform + Clone> core::fmt::Debug for Pending<'_, M, P> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Pending").field("slot", &self.slot).finish_non_exhaustive()
+    }
 }
 
 impl<'c, M: Memory + Clone, P: Platform + Clone> Pending<'c, M, P> {

@@ -38,6 +38,15 @@ pub struct Probe {
     comers: AtomicU64,
 }
 
+impl core::fmt::Debug for Probe {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Probe")
+            .field("process", &self.process)
+            .field("unseen", &self.unseen())
+            .finish_non_exhaustive()
+    }
+}
+
 enum Way {
     Kernel(Box<Own>),
     Usage(Option<Missing>),
@@ -51,6 +60,12 @@ pub struct Request<'a> {
     begun: Ticks,
     /// Another thread's totals are others.
     _of_this_thread: PhantomData<*const ()>,
+}
+
+impl core::fmt::Debug for Request<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Request").field("begun", &self.begun).finish_non_exhaustive()
+    }
 }
 
 enum Before {

@@ -14,6 +14,12 @@ use crate::ring::{Memory, Violation};
 /// The client's end, shared by the tasks of a thread, or of several.
 pub struct Calls<M, S: Sharing = Alone>(S::Cell<Inner<M>>);
 
+impl<M, S: Sharing> core::fmt::Debug for Calls<M, S> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Calls").finish_non_exhaustive()
+    }
+}
+
 impl<M, S: Sharing> Clone for Calls<M, S> {
     fn clone(&self) -> Calls<M, S> {
         Calls(self.0.clone())
@@ -199,8 +205,14 @@ pub struct Call<'c, M: Memory, S: Sharing = Alone> {
     stage: Stage,
 }
 
+impl<M: Memory, S: Sharing> core::fmt::Debug for Call<'_, M, S> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Call").field("tag", &self.tag).field("stage", &self.stage).finish_non_exhaustive()
+    }
+}
+
 /// How far a call has come.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 enum Stage {
     /// It was not polled yet, or is over.
     Out,

@@ -15,6 +15,12 @@ use crate::ring::{Memory, Violation};
 /// The server's end, shared by the tasks of a thread, or of several.
 pub struct Incoming<M, S: Sharing = Alone>(S::Cell<Inner<M>>);
 
+impl<M, S: Sharing> core::fmt::Debug for Incoming<M, S> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Incoming").finish_non_exhaustive()
+    }
+}
+
 impl<M, S: Sharing> Clone for Incoming<M, S> {
     fn clone(&self) -> Incoming<M, S> {
         Incoming(self.0.clone())
@@ -252,6 +258,12 @@ enum Step {
 pub struct Next<'i, M: Memory, S: Sharing = Alone> {
     incoming: &'i Incoming<M, S>,
     ticket: Option<u64>,
+}
+
+impl<M: Memory, S: Sharing> core::fmt::Debug for Next<'_, M, S> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Next").field("ticket", &self.ticket).finish_non_exhaustive()
+    }
 }
 
 impl<M: Memory, S: Sharing> Future for Next<'_, M, S> {

@@ -28,6 +28,16 @@ pub struct Client {
     timeout: Option<Duration>,
 }
 
+impl core::fmt::Debug for Client {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Client")
+            .field("geometry", &self.ring.geometry())
+            .field("in_flight", &self.in_flight())
+            .field("counts", &self.counts())
+            .finish_non_exhaustive()
+    }
+}
+
 /// The end that asks, for several threads of a process: each [calls](crate::threads::Caller::call) and waits for its own reply.
 pub type Caller = crate::threads::Caller<Shared, Arc<Doorbell>>;
 

@@ -49,6 +49,15 @@ pub struct Doorbell {
     way: Way,
 }
 
+impl core::fmt::Debug for Doorbell {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Doorbell")
+            .field("notice", &self.notice())
+            .field("own", &self.own)
+            .finish_non_exhaustive()
+    }
+}
+
 enum Way {
     Futex { beside: Beside, _watch: Watch },
     Eventfd { rings: OwnedFd, rung: OwnedFd, roused: Arc<OwnedFd>, link: UnixStream, also: Also },
@@ -64,6 +73,13 @@ struct Also {
 }
 
 impl Doorbell {
+    fn notice(&self) -> Notice {
+        match self.way {
+            Way::Futex { .. } => Notice::Futex,
+            Way::Eventfd { .. } => Notice::Eventfd,
+        }
+    }
+
     /// By a futex: the end's bell is that word of the memory.
     pub(super) fn by_futex(link: &UnixStream, memory: Shared, bell: usize) -> Result<Doorbell> {
         let own = Arc::new(Rouse::new());

@@ -20,6 +20,15 @@ pub struct Server {
     connection: Connection,
 }
 
+impl core::fmt::Debug for Server {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Server")
+            .field("geometry", &self.ring.geometry())
+            .field("counts", &self.counts())
+            .finish_non_exhaustive()
+    }
+}
+
 impl Server {
     /// Meets the client at the other end of a socket, within a second or two. But descriptors that it should not have sent are closed here, and one of a file
     /// of FUSE for as long as whoever serves that likes: clients that may be hostile are to be met by a thread each.

@@ -38,12 +38,24 @@ pub struct Client {
     _driving: Arc<Driving>,
 }
 
+impl core::fmt::Debug for Client {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Client").field("counts", &self.counts()).finish_non_exhaustive()
+    }
+}
+
 /// The end that answers one client, shared by tasks.
 #[derive(Clone)]
 pub struct Server {
     incoming: Incoming<Memory, Together>,
     end: Arc<End>,
     _driving: Arc<Driving>,
+}
+
+impl core::fmt::Debug for Server {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Server").field("counts", &self.counts()).finish_non_exhaustive()
+    }
 }
 
 /// How often an end did what costs a call of the kernel.
@@ -213,6 +225,12 @@ impl Server {
 pub struct Request {
     request: coroutine::Request<Memory, Together>,
     end: Arc<End>,
+}
+
+impl core::fmt::Debug for Request {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        self.request.fmt(f)
+    }
 }
 
 impl Request {

@@ -183,6 +183,12 @@ pub struct Operation<'k, T> {
     pub(super) says: fn(Came, Held) -> io::Result<T>,
 }
 
+impl<T> core::fmt::Debug for Operation<'_, T> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Operation").field("is_out", &self.flight.is_out()).finish_non_exhaustive()
+    }
+}
+
 impl<T> Future for Operation<'_, T> {
     type Output = io::Result<T>;
 

@@ -73,6 +73,15 @@ fn forked() -> &'static str {
 #[derive(Clone)]
 pub struct Kernel(Rc<RefCell<Queue>>);
 
+impl core::fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Kernel")
+            .field("in_flight", &self.in_flight())
+            .field("counts", &self.counts())
+            .finish_non_exhaustive()
+    }
+}
+
 impl Kernel {
     /// A file or socket, to be named by its descriptor.
     pub fn file(&self, descriptor: impl Into<OwnedFd>) -> File {

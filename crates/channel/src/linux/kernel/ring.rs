@@ -92,6 +92,15 @@ pub struct Ring {
     bell: Arc<AtomicU64>,
 }
 
+impl core::fmt::Debug for Ring {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Ring")
+            .field("kernel", &self.kernel)
+            .field("waits", &self.waiter.waits())
+            .finish_non_exhaustive()
+    }
+}
+
 /// Where the thread of a ring sleeps: in the kernel, until there are completions.
 struct Asleep {
     clock: RunClock,

@@ -14,6 +14,15 @@ use crate::linux::greeting;
 /// The end that asks: one request at a time.
 pub struct Client(Line);
 
+impl core::fmt::Debug for Client {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Client")
+            .field("longest", &self.longest())
+            .field("counts", &self.counts())
+            .finish_non_exhaustive()
+    }
+}
+
 impl Client {
     /// Connects to the server that listens at that path.
     ///
