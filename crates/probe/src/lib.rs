@@ -2,7 +2,6 @@
 #![warn(missing_debug_implementations)]
 
 mod bills;
-mod forks;
 mod paid;
 mod probe;
 mod usage;
