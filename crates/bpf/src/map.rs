@@ -237,7 +237,8 @@ fn made(kind: MapKind, key: usize, value: usize, entries: u32, flags: u32) -> io
     Ok(unsafe { own(made?) })
 }
 
-/// One more than the highest number that a processor of this machine can ever have: what a table has rows for that has one for each.
+/// One more than the highest number that a processor of this machine can ever have: what a table has rows for
+/// that has one for each.
 pub fn possible_cpus() -> usize {
     static COUNT: OnceLock<usize> = OnceLock::new();
     *COUNT.get_or_init(|| {
@@ -248,9 +249,10 @@ pub fn possible_cpus() -> usize {
     })
 }
 
-/// How many values the kernel copies of a map in which each processor has its own (bpf_percpu_array_copy in kernel/bpf/arraymap.c: one for each processor that is
-/// possible). What /sys says may be hidden or changed in a container, and a buffer that is too short would be written beyond. So it is found out, once: a map with
-/// zeros is read to where no zeros are, in front of a page that nobody may write to.
+/// How many values the kernel copies of a map in which each processor has its own (bpf_percpu_array_copy in
+/// kernel/bpf/arraymap.c: one for each processor that is possible). What /sys says may be hidden or changed
+/// in a container, and a buffer that is too short would be written beyond. So it is found out, once: a map
+/// with zeros is read to where no zeros are, in front of a page that nobody may write to.
 fn values_of_each() -> io::Result<usize> {
     static COUNT: OnceLock<usize> = OnceLock::new();
     if let Some(count) = COUNT.get() {
@@ -264,7 +266,8 @@ fn values_of_each() -> io::Result<usize> {
         let key = [0u8; 4];
         let attributes =
             [pair(number(map.as_fd()), 0), key.as_ptr() as u64, room.words().as_mut_ptr() as u64, 0];
-        // SAFETY: the key is as long as the map's; what the kernel writes beyond the room is nobody's memory, and an error.
+        // SAFETY: the key is as long as the map's; what the kernel writes beyond the room is nobody's memory,
+        // and an error.
         match unsafe { call(MAP_LOOK_UP, &attributes) } {
             Ok(_) => break room.words().iter().take_while(|word| **word == 0).count(),
             Err(error) if error.raw_os_error() == Some(libc::EFAULT) && pages < MOST_PAGES => pages *= 2,

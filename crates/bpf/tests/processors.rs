@@ -1,4 +1,5 @@
-//! Maps in which each processor has a value of its own, also where /sys shows fewer processors than the kernel has.
+//! Maps in which each processor has a value of its own, also where /sys shows fewer processors than the
+//! kernel has.
 
 use std::io;
 use std::process::{Command, Stdio};
@@ -55,7 +56,8 @@ fn each_processor_has_a_value() {
     }
 }
 
-/// Sized by what /sys says, a buffer was written beyond: in a container that is shown one processor, by seven values on a machine of eight.
+/// Sized by what /sys says, a buffer was written beyond: in a container that is shown one processor, by seven
+/// values on a machine of eight.
 #[test]
 fn each_processor_has_a_value_where_fewer_are_shown() {
     if !may() {

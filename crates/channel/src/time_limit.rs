@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-/// It begins when somebody first asks how much is left: a call whose reply comes while it looks reads no clock.
+/// It begins when somebody first asks how much is left: a call whose reply comes while it looks reads no
+/// clock.
 #[derive(Debug)]
 pub(crate) struct TimeLimit {
     timeout: Option<Duration>,

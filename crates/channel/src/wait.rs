@@ -29,7 +29,8 @@ pub trait Platform {
     /// [`Gone`] if the other end cannot wake it any more.
     fn sleep(&self, bell: &AtomicU64) -> Result<(), Gone>;
 
-    /// As [`sleep`](Platform::sleep), for so long at the most. Where there is no clock to wake it, it sleeps on, and no wait has a time limit.
+    /// As [`sleep`](Platform::sleep), for so long at the most. Where there is no clock to wake it, it sleeps
+    /// on, and no wait has a time limit.
     ///
     /// # Errors
     /// [`Gone`] if the other end cannot wake it any more.
@@ -208,8 +209,9 @@ impl<P: Platform> Waiter<P> {
         self.wait_within(bell, is_there, || None).map(drop)
     }
 
-    /// The same, for as long as `left` says that there is time, without end if it says nothing; whether there is something. That is asked before it sleeps, and
-    /// now and then while it looks: so it may look for a moment longer.
+    /// The same, for as long as `left` says that there is time, without end if it says nothing; whether there
+    /// is something. That is asked before it sleeps, and now and then while it looks: so it may look for a
+    /// moment longer.
     ///
     /// # Errors
     /// [`Gone`] if the other end is no more and has left nothing.

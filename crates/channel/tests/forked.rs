@@ -1,6 +1,8 @@
-//! Ends that fork(2) copies: in the child each is refused, whatever it is asked, and the parent's exchange goes on.
+//! Ends that fork(2) copies: in the child each is refused, whatever it is asked, and the parent's exchange
+//! goes on.
 //!
-//! The child is one thread of a copy of this program: it takes no lock that another may have held, and ends without dropping what it does not mean to.
+//! The child is one thread of a copy of this program: it takes no lock that another may have held, and ends
+//! without dropping what it does not mean to.
 
 use std::future::Future;
 use std::os::unix::net::UnixStream;
@@ -18,10 +20,12 @@ fn meet(notice: Notice) -> (Client, Server) {
     (Client::over(here, &Options { notice, ..Options::default() }).unwrap(), answering.join().unwrap())
 }
 
-/// What a child found first that is not so: the number of a line, or nothing. It is ended by an alarm should it hang.
+/// What a child found first that is not so: the number of a line, or nothing. It is ended by an alarm should
+/// it hang.
 #[track_caller]
 fn child_finds(does: impl FnOnce() -> Option<u32>) {
-    // SAFETY: the child takes no lock that another thread may have held, and leaves without running what this program would at its end.
+    // SAFETY: the child takes no lock that another thread may have held, and leaves without running what this
+    // program would at its end.
     let child = unsafe { libc::fork() };
     if child == 0 {
         // SAFETY: no address is passed.
@@ -44,9 +48,11 @@ fn child_finds(does: impl FnOnce() -> Option<u32>) {
     assert_eq!(status, 0, "the child's status; 14 is that it hung");
 }
 
-/// What fork(2) made a copy of is the child's, and the parent has its own: of which the compiler knows nothing.
+/// What fork(2) made a copy of is the child's, and the parent has its own: of which the compiler knows
+/// nothing.
 fn copied<T>(it: &T) -> T {
-    // SAFETY: only in the child, which uses what this returns alone, and leaves without dropping what it was read from.
+    // SAFETY: only in the child, which uses what this returns alone, and leaves without dropping what it was
+    // read from.
     unsafe { std::ptr::read(it) }
 }
 
@@ -113,7 +119,8 @@ fn server_in_a_forked_child_answers_nothing() {
     }
 }
 
-/// A request that a thread waits for was sent before; the child waits for nothing, and drops it without a lock.
+/// A request that a thread waits for was sent before; the child waits for nothing, and drops it without a
+/// lock.
 #[test]
 fn threads_calls_in_a_forked_child_are_refused() {
     let (client, mut server) = meet(Notice::Futex);
@@ -191,7 +198,8 @@ fn channel_that_a_child_makes_is_its_own() {
     });
 }
 
-/// The kernel's queues are memory that both processes have: what the child asked would be done in the parent's name, and what it took be missing there.
+/// The kernel's queues are memory that both processes have: what the child asked would be done in the
+/// parent's name, and what it took be missing there.
 #[test]
 fn ring_of_the_kernel_in_a_forked_child_asks_and_takes_nothing() {
     use tollway_channel::linux::kernel;

@@ -431,7 +431,8 @@ fn no_server_answers_in_no_time() {
     assert_eq!((Options::default().within, plain::Options::default().within), (10 * SECOND, 10 * SECOND));
 }
 
-/// A server that listens is not even connected to, and where nobody listens the fault that is told is the one in what was asked for.
+/// A server that listens is not even connected to, and where nobody listens the fault that is told is the one
+/// in what was asked for.
 #[test]
 fn options_that_nobody_can_give_are_refused_before_connecting() {
     let folder = tempfile::tempdir().unwrap();

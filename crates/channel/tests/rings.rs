@@ -74,7 +74,8 @@ fn request_that_is_given_up_has_its_slot_back() {
     client.release(reply);
 }
 
-/// Of the same layout, so that nothing else could tell: read or given to another end, it would have been that end's slot.
+/// Of the same layout, so that nothing else could tell: read or given to another end, it would have been that
+/// end's slot.
 #[test]
 fn ticket_of_another_channel_is_refused_and_nothing_is_done() {
     use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -5,7 +5,8 @@ use std::thread;
 
 use tollway_channel::linux::{Client, Failed, Limits, Options, Server, plain};
 
-/// A closure that names more than it had room for is a fault of the server's: it panics, and its client is told that it has no answer.
+/// A closure that names more than it had room for is a fault of the server's: it panics, and its client is
+/// told that it has no answer.
 #[test]
 fn who_names_more_than_there_was_room_for_panics() {
     let (here, there) = UnixStream::pair().unwrap();
@@ -31,7 +32,8 @@ fn who_names_more_than_there_was_room_for_panics() {
     }
 }
 
-/// The server outlives a closure that panics: the one request has no answer, and its slot, the only one, has the next.
+/// The server outlives a closure that panics: the one request has no answer, and its slot, the only one, has
+/// the next.
 #[test]
 fn request_whose_answer_panics_is_given_up_and_the_next_is_served() {
     let (here, there) = UnixStream::pair().unwrap();

@@ -27,7 +27,8 @@ fn meet(slots: usize, notice: Notice, patience: Option<Patience>, timeout: Durat
     (Client::over(here, &options).unwrap(), answering.join().unwrap())
 }
 
-/// No sooner than is said. How much later is the scheduler's affair; that it ends at all is what the test's own end tells.
+/// No sooner than is said. How much later is the scheduler's affair; that it ends at all is what the test's
+/// own end tells.
 fn timed<T>(does: impl FnOnce() -> T) -> T {
     let begun = Instant::now();
     let done = does();

@@ -258,7 +258,8 @@ fn a_dropped_call_leaves_its_slot() {
     });
 }
 
-/// The server's driver sleeps when a request is dropped, its task aborted, or its task panics: the client is told, and the only slot has the next request.
+/// The server's driver sleeps when a request is dropped, its task aborted, or its task panics: the client is
+/// told, and the only slot has the next request.
 #[test]
 fn request_that_a_task_drops_or_leaves_is_told_and_its_slot_is_free() {
     let _watched = watched();

@@ -1,4 +1,5 @@
-//! Requests that nobody answers: a task of the server's drops them, panics or is dropped itself. Each client is told, and each slot has the next request.
+//! Requests that nobody answers: a task of the server's drops them, panics or is dropped itself. Each client
+//! is told, and each slot has the next request.
 
 use std::cell::Cell;
 use std::os::unix::net::UnixStream;

@@ -1,8 +1,9 @@
 //! Detection of fork(2): whether a value is still in the process that made it.
 //!
-//! A child has copies of all that its parent had, and shares with it what the parent shared with others: memory, sockets. Whatever must be used by
-//! one process alone remembers its [`Origin`]. One page of each process has a number that the kernel wipes in a child (MADV_WIPEONFORK, Linux 4.14),
-//! by whatever call that is made; so to ask is two loads and no system call.
+//! A child has copies of all that its parent had, and shares with it what the parent shared with others:
+//! memory, sockets. Whatever must be used by one process alone remembers its [`Origin`]. One page of each
+//! process has a number that the kernel wipes in a child (MADV_WIPEONFORK, Linux 4.14), by whatever call that
+//! is made; so to ask is two loads and no system call.
 
 use std::ptr;
 use std::sync::OnceLock;
@@ -46,7 +47,8 @@ impl Origin {
     }
 }
 
-/// A word that is 0 in each child, by the kernel or, where that cannot, by the C library: which sees its own fork(3) only.
+/// A word that is 0 in each child, by the kernel or, where that cannot, by the C library: which sees its own
+/// fork(3) only.
 fn word() -> &'static AtomicU64 {
     wiped_page().unwrap_or_else(|| {
         static WORD: AtomicU64 = AtomicU64::new(0);
@@ -63,9 +65,11 @@ fn wiped_page() -> Option<&'static AtomicU64> {
     let access = ProtFlags::READ | ProtFlags::WRITE;
     // SAFETY: a new mapping at an address of the kernel's choice overlaps no memory that Rust knows of.
     let page = unsafe { mmap_anonymous(ptr::null_mut(), page_size(), access, MapFlags::PRIVATE) }.ok()?;
-    // SAFETY: exactly the mapping made above, to which there is no reference yet. Where the kernel refuses, a page is kept for nothing, once.
+    // SAFETY: exactly the mapping made above, to which there is no reference yet. Where the kernel refuses, a
+    // page is kept for nothing, once.
     unsafe { madvise(page, page_size(), Advice::LinuxWipeOnFork) }.ok()?;
-    // SAFETY: the page is aligned, zero, never unmapped, and accessed by this reference alone; that a child's is zero again is one more value.
+    // SAFETY: the page is aligned, zero, never unmapped, and accessed by this reference alone; that a child's
+    // is zero again is one more value.
     Some(unsafe { AtomicU64::from_ptr(page.cast()) })
 }
 

@@ -46,7 +46,8 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         if !self.origin.is_here() {
-            // A copy that fork(2) made: the thread is its parent's, and so is the socket, which would be shut there as well.
+            // A copy that fork(2) made: the thread is its parent's, and so is the socket, which would be shut
+            // there as well.
             return std::mem::forget(self.thread.take());
         }
         // Wakes the thread; an error means that the socket is closed, which has woken it.
@@ -76,13 +77,15 @@ mod tests {
         assert!(told.recv_timeout(Duration::from_secs(5)).is_ok());
     }
 
-    /// The socket is one for parent and child: shut by the child, it ended what the parent watches, and the child waited for a thread that it has not.
+    /// The socket is one for parent and child: shut by the child, it ended what the parent watches, and the
+    /// child waited for a thread that it has not.
     #[test]
     fn watch_dropped_in_a_forked_child_leaves_its_parent_alone() {
         let (here, there) = UnixStream::pair().unwrap();
         let (tell, told) = channel();
         let watch = Watch::over(&here, Box::new(move || tell.send(()).unwrap())).unwrap();
-        // SAFETY: the child drops what it has a copy of, which takes no lock that another thread may have held, and ends.
+        // SAFETY: the child drops what it has a copy of, which takes no lock that another thread may have
+        // held, and ends.
         let child = unsafe { libc::fork() };
         if child == 0 {
             drop(watch);

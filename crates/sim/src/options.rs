@@ -10,7 +10,8 @@ use crate::SimError;
 pub struct Options<'a> {
     /// Seed of all random numbers.
     pub seed: u64,
-    /// Threads that replications are shared out to, at most [`MAX_THREADS`](Options::MAX_THREADS); 0: one for each processor.
+    /// Threads that replications are shared out to, at most [`MAX_THREADS`](Options::MAX_THREADS); 0: one for
+    /// each processor.
     pub threads: usize,
     /// Confidence of the intervals, in (0, 1).
     pub confidence: f64,
@@ -63,7 +64,8 @@ pub struct Done {
 }
 
 impl Options<'_> {
-    /// The most threads. Each has a stack, and no machine runs more at once: whoever asks for more has mistaken the number.
+    /// The most threads. Each has a stack, and no machine runs more at once: whoever asks for more has
+    /// mistaken the number.
     pub const MAX_THREADS: usize = 1024;
 
     pub(crate) fn check(&self) -> Result<(), SimError> {

@@ -114,7 +114,8 @@ impl Client {
         self.connection.wait(&self.ring, || false)
     }
 
-    /// The same, for so long at the most; whether a reply has come. It may look for a moment longer than that before it sleeps.
+    /// The same, for so long at the most; whether a reply has come. It may look for a moment longer than that
+    /// before it sleeps.
     ///
     /// # Errors
     /// [`Gone`] if the server is no more and has left none.
@@ -123,7 +124,8 @@ impl Client {
     }
 
     /// Sends a request and waits for its reply, of which as much is copied as there is room for: what the server says of it, and how many bytes
-    /// were copied. For one at a time: of others that come meanwhile nothing is left. It waits for as long as [`Options::timeout`] says.
+    /// were copied. For one at a time: of others that come meanwhile nothing is left. It waits for as long as
+    /// [`Options::timeout`] says.
     ///
     /// # Errors
     /// [`Failed`].
@@ -158,7 +160,8 @@ impl Client {
         }
     }
 
-    /// Sends a request where all slots were taken: those of calls that [timed out](Failed::TimedOut) may be free by now.
+    /// Sends a request where all slots were taken: those of calls that [timed out](Failed::TimedOut) may be
+    /// free by now.
     #[cold]
     fn sends_after_others(&mut self, tag: u16, request: &[u8]) -> std::result::Result<u16, Failed> {
         while let Some(came) = self.take().map_err(Failed::Broken)? {

@@ -53,8 +53,9 @@ pub struct Options {
     /// How long to wait for the server to take the connection, and again for it to answer: it may have others to meet before, and one that answers one
     /// client after the other takes the next when the last has gone. 10 s if nothing else is said; not none.
     pub within: Duration,
-    /// How long a synchronous call ([`Client::call`](super::Client::call), [`Caller::call`](crate::threads::Caller::call)) waits for its reply; for as long as
-    /// the server lives if that is not said. A future has no end but its drop.
+    /// How long a synchronous call ([`Client::call`](super::Client::call),
+    /// [`Caller::call`](crate::threads::Caller::call)) waits for its reply; for as long as the server lives
+    /// if that is not said. A future has no end but its drop.
     pub timeout: Option<Duration>,
 }
 
@@ -98,7 +99,8 @@ pub(super) struct Met {
     pub doorbell: Doorbell,
 }
 
-/// How a channel is laid out for which a client asks. Before it connects: what nobody can give is refused at once, and no server is kept waiting for it.
+/// How a channel is laid out for which a client asks. Before it connects: what nobody can give is refused at
+/// once, and no server is kept waiting for it.
 ///
 /// # Errors
 /// [`Error::Input`] if there can be none.

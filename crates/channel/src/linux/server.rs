@@ -100,7 +100,8 @@ impl Server {
     /// [`Violation`] if the client breaks the rules.
     ///
     /// # Panics
-    /// If `answers` names a length for which there was no room, or panics itself: the request is [given up](Server::give_up) then.
+    /// If `answers` names a length for which there was no room, or panics itself: the request is [given
+    /// up](Server::give_up) then.
     pub fn serve(
         &mut self,
         mut answers: impl FnMut(u16, &[u8], &mut [u8]) -> (u16, usize),
@@ -147,7 +148,8 @@ impl Server {
     }
 }
 
-/// A request that is to be answered. If that comes to nothing, as who answers panics, its client is told at once: this end may live on.
+/// A request that is to be answered. If that comes to nothing, as who answers panics, its client is told at
+/// once: this end may live on.
 struct Due<'s> {
     server: &'s mut Server,
     request: Option<Request>,

@@ -219,8 +219,9 @@ impl Server {
     }
 }
 
-/// A request, to be [answered](Server::answer). Dropped without that, also by a task that panics or is aborted, it is
-/// [given up](server::Server::give_up): its client is told that there is no answer, and has its slot back.
+/// A request, to be [answered](Server::answer). Dropped without that, also by a task that panics or is
+/// aborted, it is [given up](server::Server::give_up): its client is told that there is no answer, and has
+/// its slot back.
 #[must_use = "dropped, it has no answer"]
 pub struct Request {
     request: coroutine::Request<Memory, Together>,

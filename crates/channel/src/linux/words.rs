@@ -24,8 +24,8 @@ pub(super) fn can_be_two() -> bool {
     })
 }
 
-/// Until it is woken by one of them, or interrupted, or so much time is over, or what stands there is not these values any more: all of that is looked at
-/// again.
+/// Until it is woken by one of them, or interrupted, or so much time is over, or what stands there is not
+/// these values any more: all of that is looked at again.
 pub(super) fn sleep_by_both(shared: (&AtomicU64, u32), own: (&AtomicU32, u32), at_most: Option<Duration>) {
     // A filter of system calls may have come since that was asked.
     if let Err(Errno::NOSYS | Errno::PERM) = wait_for_both(shared, own, at_most) {

@@ -41,7 +41,8 @@ pub trait Memory {
     /// Its words: always the same ones, and never fewer than there were.
     fn words(&self) -> &[AtomicU64];
 
-    /// Whether it is this process' to use: not where fork(2) made a copy of the end that has it. Ends ask before they read or write anything.
+    /// Whether it is this process' to use: not where fork(2) made a copy of the end that has it. Ends ask
+    /// before they read or write anything.
     #[inline]
     fn is_own(&self) -> bool {
         true
@@ -75,13 +76,15 @@ pub trait Watched {
     fn theirs(&self) -> Bell<'_>;
 }
 
-/// A number for an end, by which it knows the tickets that it gave: no two of 2^32 ends have the same. Loom has no part in it.
+/// A number for an end, by which it knows the tickets that it gave: no two of 2^32 ends have the same. Loom
+/// has no part in it.
 fn next_number() -> u32 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     NEXT.fetch_add(1, core::sync::atomic::Ordering::Relaxed)
 }
 
-/// What the other end did that no end that keeps to the rules does, or what became of this one. Its rings are not used any more.
+/// What the other end did that no end that keeps to the rules does, or what became of this one. Its rings are
+/// not used any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Violation {
     /// It named a slot that there is not, or that was not its to name.

@@ -24,8 +24,9 @@ pub struct Server<M> {
     violation: Option<Violation>,
 }
 
-/// A request, to be [answered](Server::answer) or [given up](Server::give_up): if it is dropped, its client waits for as long as this end lives, and its slot
-/// is not free again. Those that tasks have ([`coroutine::Request`](crate::coroutine::Request)) are given up when they are dropped.
+/// A request, to be [answered](Server::answer) or [given up](Server::give_up): if it is dropped, its client
+/// waits for as long as this end lives, and its slot is not free again. Those that tasks have
+/// ([`coroutine::Request`](crate::coroutine::Request)) are given up when they are dropped.
 #[must_use = "its client waits for an answer: answer it, or give it up"]
 #[derive(Debug, PartialEq, Eq)]
 pub struct Request {
@@ -124,8 +125,9 @@ impl<M: Memory> Server<M> {
 
     /// Answers a request by the beginning of these bytes, as far as a message has room, of which `tag` is said; how many bytes that were.
     ///
-    /// The client may see it at once, but is not woken: who has answered several [answers its bell](Bell::answer) after the last. In a child that fork(2)
-    /// made nothing is answered, and 0 returned: [`take`](Server::take) says why.
+    /// The client may see it at once, but is not woken: who has answered several [answers its
+    /// bell](Bell::answer) after the last. In a child that fork(2) made nothing is answered, and 0 returned:
+    /// [`take`](Server::take) says why.
     ///
     /// # Panics
     /// If the request is another end's.
@@ -144,7 +146,8 @@ impl<M: Memory> Server<M> {
         bytes.len()
     }
 
-    /// Ends a request without an answer: its client is told that there will be none, and has its slot back. As with an answer, it is not woken.
+    /// Ends a request without an answer: its client is told that there will be none, and has its slot back.
+    /// As with an answer, it is not woken.
     ///
     /// # Panics
     /// If the request is another end's.

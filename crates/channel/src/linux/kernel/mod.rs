@@ -22,7 +22,8 @@
 //! (IORING_OP_ASYNC_CANCEL), and is waited for when the ring is closed. After the ring was opened no request is given memory of its own;
 //! only streams of results, and lines of more tasks than ever waited before, grow.
 //!
-//! In a child that fork(2) made the ring is its parent's: operations fail there (EPERM), and the child opens one of its own.
+//! In a child that fork(2) made the ring is its parent's: operations fail there (EPERM), and the child opens
+//! one of its own.
 //!
 //! Sources: io_uring_setup(2), io_uring_enter(2), io_uring_register(2), and liburing's manual pages of each operation.
 

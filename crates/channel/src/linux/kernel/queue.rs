@@ -52,7 +52,8 @@ pub struct Counts {
 
 pub(super) struct Queue {
     ring: IoUring,
-    /// A child that fork(2) makes has the two queues in memory as well: what it wrote there would be its parent's request, what it took its parent's result.
+    /// A child that fork(2) makes has the two queues in memory as well: what it wrote there would be its
+    /// parent's request, what it took its parent's result.
     origin: Origin,
     is_polled: bool,
     slots: Box<[Slot]>,

@@ -13,7 +13,8 @@ pub enum Failed {
     Broken(Violation),
     /// The other end is no more.
     Gone,
-    /// The time for a reply is over. The reply may come yet, and would be taken for the next one's: this end is used no more.
+    /// The time for a reply is over. The reply may come yet, and would be taken for the next one's: this end
+    /// is used no more.
     TimedOut,
     /// This end is a copy that fork(2) made of another process' end.
     Forked,

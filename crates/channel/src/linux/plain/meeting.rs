@@ -53,7 +53,8 @@ pub struct Options {
     /// How long to wait for the server to take the connection, and again for it to answer: it may have others to meet before, and one that answers one
     /// client after the other takes the next when the last has gone. 10 s if nothing else is said; not none.
     pub within: Duration,
-    /// How long a [call](super::Client::call) waits for its reply; for as long as the server lives if that is not said.
+    /// How long a [call](super::Client::call) waits for its reply; for as long as the server lives if that is
+    /// not said.
     pub timeout: Option<Duration>,
 }
 
@@ -79,7 +80,8 @@ impl Default for Limits {
     }
 }
 
-/// How long the longest message is for which a client asks. Before it connects: what nobody can give is refused at once.
+/// How long the longest message is for which a client asks. Before it connects: what nobody can give is
+/// refused at once.
 ///
 /// # Errors
 /// [`Error::Input`] if there can be none as long.

@@ -80,8 +80,8 @@ impl Socket {
         Ok(())
     }
 
-    /// Waits for a message, for as long as `left` says that there is time, without end if it says nothing; and copies its beginning, as far as there is
-    /// room: its tag, and how many bytes that were.
+    /// Waits for a message, for as long as `left` says that there is time, without end if it says nothing;
+    /// and copies its beginning, as far as there is room: its tag, and how many bytes that were.
     ///
     /// # Errors
     /// [`Failed`].
@@ -141,8 +141,9 @@ impl Socket {
 }
 
 impl Socket {
-    /// Waits until there is something to be received, or the other end is gone. By poll(2), and not by the socket's own time limit (SO_RCVTIMEO): the other end
-    /// may have a descriptor of this socket, and change that.
+    /// Waits until there is something to be received, or the other end is gone. By poll(2), and not by the
+    /// socket's own time limit (SO_RCVTIMEO): the other end may have a descriptor of this socket, and change
+    /// that.
     fn comes_within(
         &self,
         first: Duration,

@@ -29,7 +29,8 @@ pub trait Sleeper {
     /// Whether the other end is known to be gone.
     fn is_gone(&self) -> bool;
 
-    /// Sleeps while the word is that value, for so long at the most if that is said, but may return earlier. Which it is, is looked at after whatever a waker does before it
+    /// Sleeps while the word is that value, for so long at the most if that is said, but may return earlier.
+    /// Which it is, is looked at after whatever a waker does before it
     /// [wakes](Sleeper::wake).
     ///
     /// # Errors
@@ -54,7 +55,8 @@ pub struct Counts {
 /// So many looks are between two readings of the clock.
 const LOOKS: u32 = 8;
 
-/// So many readings of it, or times that the core was given away, are between two looks at how much time is left, which reads another clock.
+/// So many readings of it, or times that the core was given away, are between two looks at how much time is
+/// left, which reads another clock.
 const TURNS: u32 = 256;
 
 /// One end of a handoff.
@@ -93,12 +95,12 @@ impl<M: Memory, S: Sleeper> Waiting<M, S> {
         Ok(())
     }
 
-    /// Waits for the turn, for as long as `left` says that there is time, without end if it says nothing; and copies the beginning of the message, as far as
-    /// there is room: its tag, and how many bytes that were.
+    /// Waits for the turn, for as long as `left` says that there is time, without end if it says nothing; and
+    /// copies the beginning of the message, as far as there is room: its tag, and how many bytes that were.
     ///
     /// # Errors
-    /// [`Failed::NotItsTurn`] if it has the turn; [`Failed::Broken`]; [`Failed::Gone`] if the other end is no more and has not handed it over;
-    /// [`Failed::TimedOut`].
+    /// [`Failed::NotItsTurn`] if it has the turn; [`Failed::Broken`]; [`Failed::Gone`] if the other end is no
+    /// more and has not handed it over; [`Failed::TimedOut`].
     #[inline]
     pub fn take(
         &mut self,
