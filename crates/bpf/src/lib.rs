@@ -7,6 +7,7 @@
 //! - [`btf`]: where the running kernel has the fields of its structures.
 //!
 //! Nothing is left behind: programs, maps and what attaches them die with the last of their descriptors, whatever ends this process.
+#![warn(missing_debug_implementations)]
 
 pub mod assembler;
 pub mod btf;

@@ -2,6 +2,11 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::ptr::{self, NonNull};
+use std::sync::OnceLock;
+
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
+use rustix::param::page_size;
 
 use crate::call::{
     MAP_CREATE, MAP_DELETE, MAP_LOOK_UP, MAP_LOOK_UP_MANY, MAP_TAKE, MAP_UPDATE, call, number, own, pair,
@@ -38,6 +43,7 @@ pub struct Map {
     /// Bytes of the values that this program reads: those of all processors, where each has its own.
     read: usize,
     value: usize,
+    is_on_each: bool,
 }
 
 impl Map {
@@ -50,16 +56,13 @@ impl Map {
     }
 
     pub(crate) fn with(kind: MapKind, key: usize, value: usize, entries: u32, flags: u32) -> io::Result<Map> {
-        let attributes = [pair(kind as u32, key as u32), pair(value as u32, entries), pair(flags, 0)];
-        // SAFETY: there is no address among these.
-        let made = unsafe { call(MAP_CREATE, &attributes) };
-        // SAFETY: it was just made.
-        let descriptor = unsafe { own(made?) };
+        let descriptor = made(kind, key, value, entries, flags)?;
         let read = match kind {
-            MapKind::HashOnEach | MapKind::ArrayOnEach => value.next_multiple_of(8) * possible_cpus(),
+            MapKind::HashOnEach | MapKind::ArrayOnEach => value.next_multiple_of(8) * values_of_each()?,
             MapKind::Hash | MapKind::RecentHash | MapKind::Array | MapKind::Sockets | MapKind::Queue => value,
         };
-        Ok(Map { descriptor, key, read, value })
+        let is_on_each = matches!(kind, MapKind::HashOnEach | MapKind::ArrayOnEach);
+        Ok(Map { descriptor, key, read, value, is_on_each })
     }
 
     /// The value at a key; each processor's, one after the other and each in whole words of 64 bits, where these have their own. `None` where there is none.
@@ -106,9 +109,10 @@ impl Map {
     /// The kernel's: E2BIG where there is no room.
     ///
     /// # Panics
-    /// If key and value are not as long as this map's.
+    /// If key and value are not as long as this map's, or each processor has a value of its own.
     pub fn set(&self, key: &[u8], value: &[u8]) -> io::Result<()> {
-        assert_eq!((key.len(), value.len(), self.value), (self.key, self.value, self.read));
+        assert_eq!((key.len(), value.len()), (self.key, self.value));
+        assert!(!self.is_on_each, "all processors have the same value");
         let address = if key.is_empty() { 0 } else { key.as_ptr() as u64 };
         let attributes = [pair(number(self.as_fd()), 0), address, value.as_ptr() as u64, 0];
         // SAFETY: both were compared with what the kernel reads.
@@ -124,7 +128,7 @@ impl Map {
     /// If key and value are not as long as this map's, or all processors have one value.
     pub fn set_on_each(&self, key: &[u8], value: &[u8]) -> io::Result<()> {
         assert_eq!((key.len(), value.len()), (self.key, self.value));
-        assert!(self.read > self.value || possible_cpus() == 1, "each processor has a value of its own");
+        assert!(self.is_on_each, "each processor has a value of its own");
         let mut one = value.to_vec();
         one.resize(value.len().next_multiple_of(8), 0);
         let all = one.repeat(self.read / one.len());
@@ -224,10 +228,85 @@ impl AsFd for Map {
     }
 }
 
-/// How many processors this machine can ever have; what a map with values for each has.
+/// A new map of the kernel's.
+fn made(kind: MapKind, key: usize, value: usize, entries: u32, flags: u32) -> io::Result<OwnedFd> {
+    let attributes = [pair(kind as u32, key as u32), pair(value as u32, entries), pair(flags, 0)];
+    // SAFETY: there is no address among these.
+    let made = unsafe { call(MAP_CREATE, &attributes) };
+    // SAFETY: it was just made.
+    Ok(unsafe { own(made?) })
+}
+
+/// One more than the highest number that a processor of this machine can ever have: what a table has rows for
+/// that has one for each.
 pub fn possible_cpus() -> usize {
-    let text = std::fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
-    let highest = text.trim().rsplit([',', '-']).next().and_then(|last| last.parse::<usize>().ok());
-    // NR_CPUS of kernels in use is not larger.
-    highest.map_or(8192, |highest| highest + 1)
+    static COUNT: OnceLock<usize> = OnceLock::new();
+    *COUNT.get_or_init(|| {
+        let text = std::fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
+        let highest = text.trim().rsplit([',', '-']).next().and_then(|last| last.parse::<usize>().ok());
+        // NR_CPUS of kernels in use is not larger. A container may be shown fewer than there are.
+        highest.map_or(8192, |highest| highest + 1).max(values_of_each().unwrap_or(1))
+    })
+}
+
+/// How many values the kernel copies of a map in which each processor has its own (bpf_percpu_array_copy in
+/// kernel/bpf/arraymap.c: one for each processor that is possible). What /sys says may be hidden or changed
+/// in a container, and a buffer that is too short would be written beyond. So it is found out, once: a map
+/// with zeros is read to where no zeros are, in front of a page that nobody may write to.
+fn values_of_each() -> io::Result<usize> {
+    static COUNT: OnceLock<usize> = OnceLock::new();
+    if let Some(count) = COUNT.get() {
+        return Ok(*count);
+    }
+    let map = made(MapKind::ArrayOnEach, 4, 8, 1, 0)?;
+    let mut pages = 1;
+    let count = loop {
+        let mut room = Guarded::new(pages)?;
+        room.words().fill(u64::MAX);
+        let key = [0u8; 4];
+        let attributes =
+            [pair(number(map.as_fd()), 0), key.as_ptr() as u64, room.words().as_mut_ptr() as u64, 0];
+        // SAFETY: the key is as long as the map's; what the kernel writes beyond the room is nobody's memory,
+        // and an error.
+        match unsafe { call(MAP_LOOK_UP, &attributes) } {
+            Ok(_) => break room.words().iter().take_while(|word| **word == 0).count(),
+            Err(error) if error.raw_os_error() == Some(libc::EFAULT) && pages < MOST_PAGES => pages *= 2,
+            Err(error) => return Err(error),
+        }
+    };
+    Ok(*COUNT.get_or_init(|| count))
+}
+
+/// Of values of 8 bytes: half a million processors.
+const MOST_PAGES: usize = 1024;
+
+/// Whole pages of words, and behind them one that can be neither read nor written.
+struct Guarded {
+    start: NonNull<u64>,
+    bytes: usize,
+}
+
+impl Guarded {
+    fn new(pages: usize) -> io::Result<Guarded> {
+        let bytes = pages * page_size();
+        let whole = bytes + page_size();
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let start = unsafe { mmap_anonymous(ptr::null_mut(), whole, ProtFlags::empty(), MapFlags::PRIVATE)? };
+        let room = Guarded { start: NonNull::new(start.cast()).ok_or(io::ErrorKind::InvalidData)?, bytes };
+        // SAFETY: the beginning of what was mapped, to which there is no reference yet.
+        unsafe { mprotect(start, bytes, MprotectFlags::READ | MprotectFlags::WRITE)? };
+        Ok(room)
+    }
+
+    fn words(&mut self) -> &mut [u64] {
+        // SAFETY: whole pages that can be read and written, zero at first, and borrowed with this.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes / 8) }
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        // SAFETY: it is what was mapped, and no reference to it outlives this.
+        let _ = unsafe { munmap(self.start.as_ptr().cast(), self.bytes + page_size()) };
+    }
 }

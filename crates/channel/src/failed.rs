@@ -13,6 +13,10 @@ pub enum Failed {
     Broken(Violation),
     /// The server is no more.
     Gone,
+    /// The server has given the request up: it was dropped there, or who had to answer it has failed.
+    Unanswered,
+    /// The time for it is over. Its slot is free again when the server has answered nevertheless.
+    TimedOut,
 }
 
 impl From<Refused> for Failed {
@@ -30,6 +34,10 @@ impl core::fmt::Display for Failed {
             Failed::Refused(refused) => refused.fmt(f),
             Failed::Broken(violation) => violation.fmt(f),
             Failed::Gone => Gone.fmt(f),
+            Failed::Unanswered => f.write_str("the server has given the request up without an answer"),
+            Failed::TimedOut => {
+                f.write_str("the server has not answered in time: give it more, or see what holds it up")
+            }
         }
     }
 }

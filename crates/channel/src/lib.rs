@@ -12,6 +12,7 @@
 //! `ring`, `wait`, `rouse` and `coroutine` know no operating system: what they need of one is [`wait::Platform`] and memory. Without the feature `linux`
 //! the crate is `no_std`.
 #![cfg_attr(not(feature = "linux"), no_std)]
+#![warn(missing_debug_implementations)]
 
 extern crate alloc;
 
@@ -29,6 +30,8 @@ pub mod ring;
 pub mod rouse;
 #[cfg(feature = "linux")]
 pub mod threads;
+#[cfg(feature = "linux")]
+mod time_limit;
 pub mod wait;
 
 pub use failed::Failed;

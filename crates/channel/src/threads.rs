@@ -9,19 +9,23 @@
 
 use alloc::boxed::Box;
 use core::mem;
+use core::time::Duration;
 
 use super::atomic::{AtomicBool, AtomicU64, Ordering};
 use super::failed::Failed;
 use super::ring::bell::Bell;
 use super::ring::client::{Client, Refused, Reply};
-use super::ring::{Memory, Watched};
+use super::ring::{Memory, Violation, Watched};
 use super::sync::{Condvar, Mutex, MutexGuard};
+use super::time_limit::TimeLimit;
 use super::wait::{Gone, Patience, Platform, Waiter, Waits};
 
 /// A client's end for several threads: shared by reference, or in an `Arc`.
 pub struct Caller<M, P> {
     memory: M,
     platform: P,
+    /// How long a call waits.
+    timeout: Option<Duration>,
     inner: Mutex<Inner<M, P>>,
     /// Where the owner of each slot's request sleeps, while another leads.
     beds: Box<[Condvar]>,
@@ -30,6 +34,15 @@ pub struct Caller<M, P> {
     /// Whether there is a slot for the leader, if it leads for that.
     has_room: AtomicBool,
     notices: AtomicU64,
+}
+
+impl<M, P> core::fmt::Debug for Caller<M, P> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Caller")
+            .field("timeout", &self.timeout)
+            .field("notices", &self.notices)
+            .finish_non_exhaustive()
+    }
 }
 
 struct Inner<M, P> {
@@ -75,6 +88,7 @@ impl<M: Memory + Clone, P: Platform + Clone> Caller<M, P> {
         Caller {
             memory: inner.client.memory().clone(),
             platform,
+            timeout: None,
             inner: Mutex::new(inner),
             beds: (0..slots).map(|_| Condvar::new()).collect(),
             room: Condvar::new(),
@@ -83,21 +97,34 @@ impl<M: Memory + Clone, P: Platform + Clone> Caller<M, P> {
         }
     }
 
+    /// The same, whose calls wait for a slot and a reply together for so long at the most; for as long as the
+    /// server lives if there is no such time.
+    #[must_use]
+    pub fn with_timeout(self, timeout: Option<Duration>) -> Caller<M, P> {
+        Caller { timeout, ..self }
+    }
+
     /// Sends a request, as soon as there is a slot, and waits for its reply, of which as much is copied as there is room for: what the server says of
     /// it, and how many bytes were copied.
     ///
     /// # Errors
     /// [`Failed`].
     pub fn call(&self, tag: u16, request: &[u8], reply: &mut [u8]) -> Result<(u16, usize), Failed> {
+        self.is_own()?;
+        let mut limit = TimeLimit::new(self.timeout);
         let mut inner = self.lock();
+        let mut is_late = false;
         let slot = loop {
             match inner.sends(tag, request) {
-                Err(Failed::Refused(Refused::Full)) => inner = self.waits(inner, None),
+                Err(Failed::Refused(Refused::Full)) if is_late => break Err(Failed::TimedOut),
+                Err(Failed::Refused(Refused::Full)) => {
+                    (inner, is_late) = self.waits(inner, None, &mut limit);
+                }
                 sent => break sent,
             }
         };
         match slot {
-            Ok(slot) => Pending { caller: self, slot }.receives(self.rings(inner), reply),
+            Ok(slot) => Pending { caller: self, slot }.receives(self.rings(inner), reply, limit),
             Err(failed) => {
                 self.hands_on(&mut inner);
                 Err(failed)
@@ -110,6 +137,7 @@ impl<M: Memory + Clone, P: Platform + Clone> Caller<M, P> {
     /// # Errors
     /// [`Failed`]; nothing was sent then.
     pub fn send(&self, tag: u16, request: &[u8]) -> Result<Pending<'_, M, P>, Failed> {
+        self.is_own()?;
         let mut inner = self.lock();
         let slot = match inner.sends(tag, request) {
             Err(Failed::Refused(Refused::Full)) => {
@@ -132,6 +160,12 @@ impl<M: Memory + Clone, P: Platform + Clone> Caller<M, P> {
         self.lock().waits
     }
 
+    /// Before anything is locked: what fork(2) copied may be locked for ever.
+    #[inline]
+    fn is_own(&self) -> Result<(), Failed> {
+        if self.memory.is_own() { Ok(()) } else { Err(Failed::Broken(Violation::Forked)) }
+    }
+
     /// No user's code runs while it is held: nobody leaves it half done.
     fn lock(&self) -> MutexGuard<'_, Inner<M, P>> {
         self.inner.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
@@ -150,30 +184,30 @@ impl<M: Memory + Clone, P: Platform + Clone> Caller<M, P> {
     }
 
     /// Waits for whatever comes first: as the leader if there is none, else until the leader says so. `mine` is the slot whose reply is waited for;
-    /// without one it is a free slot.
+    /// without one it is a free slot. Whether time was over.
     fn waits<'g>(
         &'g self,
         mut inner: MutexGuard<'g, Inner<M, P>>,
         mine: Option<u16>,
-    ) -> MutexGuard<'g, Inner<M, P>> {
+        limit: &mut TimeLimit,
+    ) -> (MutexGuard<'g, Inner<M, P>>, bool) {
         if let Some(waiter) = inner.waiter.take() {
             inner.leads_for_room = mine.is_none();
-            return self.leads(inner, waiter);
+            return self.leads(inner, waiter, limit);
         }
         match mine {
             Some(slot) => {
                 let (word, bit) = (usize::from(slot) / 64, 1 << (slot % 64));
                 inner.asleep[word] |= bit;
-                let mut inner =
-                    self.beds[usize::from(slot)].wait(inner).unwrap_or_else(|poisoned| poisoned.into_inner());
+                let (mut inner, is_late) = follows(&self.beds[usize::from(slot)], inner, limit);
                 inner.asleep[word] &= !bit;
-                inner
+                (inner, is_late)
             }
             None => {
                 inner.crowd += 1;
-                let mut inner = self.room.wait(inner).unwrap_or_else(|poisoned| poisoned.into_inner());
+                let (mut inner, is_late) = follows(&self.room, inner, limit);
                 inner.crowd -= 1;
-                inner
+                (inner, is_late)
             }
         }
     }
@@ -182,7 +216,8 @@ impl<M: Memory + Clone, P: Platform + Clone> Caller<M, P> {
         &'g self,
         inner: MutexGuard<'g, Inner<M, P>>,
         waiter: Waiter<P>,
-    ) -> MutexGuard<'g, Inner<M, P>> {
+        limit: &mut TimeLimit,
+    ) -> (MutexGuard<'g, Inner<M, P>>, bool) {
         let ahead = inner.client.ahead();
         drop(inner);
         let mut lead = Lead { caller: self, waiter: Some(waiter) };
@@ -190,14 +225,15 @@ impl<M: Memory + Clone, P: Platform + Clone> Caller<M, P> {
         let waited = match &mut lead.waiter {
             Some(waiter) => {
                 let is_called = || self.has_room.load(Ordering::Acquire);
-                waiter.wait(Bell(&words[ahead.bell()]), || ahead.has_some(words) || is_called())
+                let bell = Bell(&words[ahead.bell()]);
+                waiter.wait_within(bell, || ahead.has_some(words) || is_called(), || limit.left())
             }
-            None => Ok(()),
+            None => Ok(true),
         };
         let mut inner = self.lock();
         lead.ends(&mut inner);
         self.takes(&mut inner, waited == Err(Gone));
-        inner
+        (inner, waited == Ok(false))
     }
 
     /// Takes what has come where nobody leads, who would: of requests that were dropped, slots are free then.
@@ -291,6 +327,22 @@ impl<M: Memory, P> Inner<M, P> {
     }
 }
 
+/// Sleeps there until somebody says so, or time is over; whether it was.
+fn follows<'g, T>(
+    bed: &Condvar,
+    inner: MutexGuard<'g, T>,
+    limit: &mut TimeLimit,
+) -> (MutexGuard<'g, T>, bool) {
+    match limit.left() {
+        None => (bed.wait(inner).unwrap_or_else(|poisoned| poisoned.into_inner()), false),
+        Some(left) => {
+            let waited = bed.wait_timeout(inner, left);
+            let (inner, waited) = waited.unwrap_or_else(|poisoned| poisoned.into_inner());
+            (inner, waited.timed_out())
+        }
+    }
+}
+
 /// Who leads. If it does not come to the end of that, another leads.
 struct Lead<'c, M: Memory + Clone, P: Platform + Clone> {
     caller: &'c Caller<M, P>,
@@ -324,45 +376,62 @@ pub struct Pending<'c, M: Memory + Clone, P: Platform + Clone> {
     slot: u16,
 }
 
+impl<M: Memory + Clone, P: Platform + Clone> core::fmt::Debug for Pending<'_, M, P> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Pending").field("slot", &self.slot).finish_non_exhaustive()
+    }
+}
+
 impl<'c, M: Memory + Clone, P: Platform + Clone> Pending<'c, M, P> {
     /// Waits for the reply, of which as much is copied as there is room for: what the server says of it, and how many bytes were copied.
     ///
     /// # Errors
     /// [`Failed`].
     pub fn wait(self, reply: &mut [u8]) -> Result<(u16, usize), Failed> {
+        self.caller.is_own()?;
         let inner = self.caller.lock();
-        self.receives(inner, reply)
+        let limit = TimeLimit::new(self.caller.timeout);
+        self.receives(inner, reply, limit)
     }
 
     fn receives(
         self,
         mut inner: MutexGuard<'c, Inner<M, P>>,
         into: &mut [u8],
+        mut limit: TimeLimit,
     ) -> Result<(u16, usize), Failed> {
         let (caller, seat) = (self.caller, usize::from(self.slot));
+        let mut is_late = false;
         loop {
             match mem::replace(&mut inner.seats[seat], Seat::Left) {
                 Seat::Came(reply) => {
                     // Nothing is left to be dropped.
                     mem::forget(self);
-                    let answer = (reply.tag(), inner.client.read(&reply, into));
+                    let answer = if reply.is_unanswered() {
+                        Err(Failed::Unanswered)
+                    } else {
+                        Ok((reply.tag(), inner.client.read(&reply, into)))
+                    };
                     caller.frees(&mut inner, reply);
                     caller.hands_on(&mut inner);
-                    return Ok(answer);
+                    return answer;
                 }
                 other => inner.seats[seat] = other,
             }
-            if let Some(stopped) = inner.stopped {
+            if let Some(why) = inner.stopped.or(is_late.then_some(Failed::TimedOut)) {
                 drop(inner);
-                return Err(stopped);
+                return Err(why);
             }
-            inner = caller.waits(inner, Some(self.slot));
+            (inner, is_late) = caller.waits(inner, Some(self.slot), &mut limit);
         }
     }
 }
 
 impl<M: Memory + Clone, P: Platform + Clone> Drop for Pending<'_, M, P> {
     fn drop(&mut self) {
+        if self.caller.is_own().is_err() {
+            return;
+        }
         let mut inner = self.caller.lock();
         if let Seat::Came(reply) = mem::replace(&mut inner.seats[usize::from(self.slot)], Seat::Left) {
             self.caller.frees(&mut inner, reply);

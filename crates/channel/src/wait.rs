@@ -6,6 +6,8 @@
 //! it cannot where both ends have one core, it is left out, and tried again ever more seldom: what it costs is soon no part of a wait, and it is back
 //! after as many waits again as it was of no use.
 
+use core::time::Duration;
+
 use super::atomic::AtomicU64;
 use super::ring::bell::Bell;
 
@@ -26,6 +28,16 @@ pub trait Platform {
     /// # Errors
     /// [`Gone`] if the other end cannot wake it any more.
     fn sleep(&self, bell: &AtomicU64) -> Result<(), Gone>;
+
+    /// As [`sleep`](Platform::sleep), for so long at the most. Where there is no clock to wake it, it sleeps
+    /// on, and no wait has a time limit.
+    ///
+    /// # Errors
+    /// [`Gone`] if the other end cannot wake it any more.
+    fn sleep_for(&self, bell: &AtomicU64, at_most: Duration) -> Result<(), Gone> {
+        let _ = at_most;
+        self.sleep(bell)
+    }
 
     /// Wakes who sleeps by that word.
     fn wake(&self, bell: &AtomicU64);
@@ -54,6 +66,10 @@ impl<T: core::ops::Deref<Target: Platform>> Platform for T {
 
     fn sleep(&self, bell: &AtomicU64) -> Result<(), Gone> {
         (**self).sleep(bell)
+    }
+
+    fn sleep_for(&self, bell: &AtomicU64, at_most: Duration) -> Result<(), Gone> {
+        (**self).sleep_for(bell, at_most)
     }
 
     fn wake(&self, bell: &AtomicU64) {
@@ -189,34 +205,61 @@ impl<P: Platform> Waiter<P> {
     ///
     /// # Errors
     /// [`Gone`] if the other end is no more and has left nothing.
-    pub fn wait(&mut self, bell: Bell<'_>, mut is_there: impl FnMut() -> bool) -> Result<(), Gone> {
+    pub fn wait(&mut self, bell: Bell<'_>, is_there: impl FnMut() -> bool) -> Result<(), Gone> {
+        self.wait_within(bell, is_there, || None).map(drop)
+    }
+
+    /// The same, for as long as `left` says that there is time, without end if it says nothing; whether there
+    /// is something. That is asked before it sleeps, and now and then while it looks: so it may look for a
+    /// moment longer.
+    ///
+    /// # Errors
+    /// [`Gone`] if the other end is no more and has left nothing.
+    pub fn wait_within(
+        &mut self,
+        bell: Bell<'_>,
+        mut is_there: impl FnMut() -> bool,
+        mut left: impl FnMut() -> Option<Duration>,
+    ) -> Result<bool, Gone> {
         if self.looking.is_tried() {
-            let found = self.looks(&mut is_there)?;
-            self.looking.had(found);
-            if found {
-                self.waits.looking += 1;
-                return Ok(());
+            let ended = self.looks(&mut is_there, &mut left)?;
+            self.looking.had(ended == Phase::Found);
+            match ended {
+                Phase::Found => {
+                    self.waits.looking += 1;
+                    return Ok(true);
+                }
+                Phase::Late => return Ok(false),
+                Phase::Vain => {}
             }
         } else {
             self.looking.had(false);
         }
         if self.giving_way.is_tried() {
-            let found = self.gives_way(&mut is_there)?;
-            self.giving_way.had(found);
-            if found {
-                self.waits.giving_way += 1;
-                return Ok(());
+            let ended = self.gives_way(&mut is_there, &mut left)?;
+            self.giving_way.had(ended == Phase::Found);
+            match ended {
+                Phase::Found => {
+                    self.waits.giving_way += 1;
+                    return Ok(true);
+                }
+                Phase::Late => return Ok(false),
+                Phase::Vain => {}
             }
         } else {
             self.giving_way.had(false);
         }
-        self.sleeps(bell, is_there)
+        self.sleeps(bell, is_there, left)
     }
 
     #[inline]
-    fn looks(&mut self, is_there: &mut impl FnMut() -> bool) -> Result<bool, Gone> {
+    fn looks(
+        &mut self,
+        is_there: &mut impl FnMut() -> bool,
+        left: &mut impl FnMut() -> Option<Duration>,
+    ) -> Result<Phase, Gone> {
         if self.patience.spin == 0 {
-            return Ok(is_there());
+            return Ok(if is_there() { Phase::Found } else { Phase::Vain });
         }
         // The clock is not read before it has looked a while: what is on its way comes soon, and is not to wait for that.
         let mut begun = None;
@@ -224,50 +267,73 @@ impl<P: Platform> Waiter<P> {
         loop {
             for _ in 0..A_READING {
                 if is_there() {
-                    return Ok(true);
+                    return Ok(Phase::Found);
                 }
                 self.platform.relax();
             }
             let now = self.platform.now();
             if now.wrapping_sub(*begun.get_or_insert(now)) >= self.patience.spin {
-                return Ok(false);
+                return Ok(Phase::Vain);
             }
             looked = looked.wrapping_add(A_READING);
-            if looked.is_multiple_of(LOOKS) {
-                self.is_not_alone(is_there)?;
+            if looked.is_multiple_of(LOOKS) && !self.goes_on(is_there, left)? {
+                return Ok(Phase::Late);
             }
         }
     }
 
-    fn gives_way(&mut self, is_there: &mut impl FnMut() -> bool) -> Result<bool, Gone> {
+    fn gives_way(
+        &mut self,
+        is_there: &mut impl FnMut() -> bool,
+        left: &mut impl FnMut() -> Option<Duration>,
+    ) -> Result<Phase, Gone> {
         for turn in 1..=self.patience.yields {
             self.platform.give_way();
             if is_there() {
-                return Ok(true);
+                return Ok(Phase::Found);
             }
-            if turn.is_multiple_of(TURNS) {
-                self.is_not_alone(is_there)?;
+            if turn.is_multiple_of(TURNS) && !self.goes_on(is_there, left)? {
+                return Ok(Phase::Late);
             }
         }
-        Ok(false)
+        Ok(Phase::Vain)
     }
 
-    /// That the other end is there, or has left something.
+    /// That the other end is there, or has left something; whether there is time left.
     #[cold]
-    fn is_not_alone(&self, is_there: &mut impl FnMut() -> bool) -> Result<(), Gone> {
-        if self.platform.is_gone() && !is_there() { Err(Gone) } else { Ok(()) }
+    fn goes_on(
+        &self,
+        is_there: &mut impl FnMut() -> bool,
+        left: &mut impl FnMut() -> Option<Duration>,
+    ) -> Result<bool, Gone> {
+        if self.platform.is_gone() && !is_there() {
+            return Err(Gone);
+        }
+        Ok(left() != Some(Duration::ZERO) || is_there())
     }
 
-    fn sleeps(&mut self, bell: Bell<'_>, mut is_there: impl FnMut() -> bool) -> Result<(), Gone> {
+    fn sleeps(
+        &mut self,
+        bell: Bell<'_>,
+        mut is_there: impl FnMut() -> bool,
+        mut left: impl FnMut() -> Option<Duration>,
+    ) -> Result<bool, Gone> {
         let mut slept = false;
         loop {
             bell.ask();
             if is_there() {
                 bell.withdraw();
                 *if slept { &mut self.waits.asleep } else { &mut self.waits.at_last } += 1;
-                return Ok(());
+                return Ok(true);
             }
-            let woken = self.platform.sleep(bell.0);
+            let woken = match left() {
+                None => self.platform.sleep(bell.0),
+                Some(Duration::ZERO) => {
+                    bell.withdraw();
+                    return Ok(false);
+                }
+                Some(left) => self.platform.sleep_for(bell.0, left),
+            };
             slept = true;
             // Before it says again that it sleeps: else whoever writes meanwhile would wake it in vain.
             let is_there = is_there();
@@ -276,9 +342,20 @@ impl<P: Platform> Waiter<P> {
             }
             if is_there {
                 self.waits.asleep += 1;
-                return Ok(());
+                return Ok(true);
             }
             woken?;
         }
     }
+}
+
+/// How a phase of a wait ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// There is something.
+    Found,
+    /// It was of no use.
+    Vain,
+    /// Time is over.
+    Late,
 }

@@ -24,7 +24,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 fn options(notice: Notice) -> Options {
     let patience = Some(Patience { spin: 0, yields: 0 });
-    Options { slots: 8, bytes: 64, notice, patience, within: SECOND }
+    Options { slots: 8, bytes: 64, notice, patience, within: SECOND, timeout: None }
 }
 
 /// A server that meets whoever greets so; why it does not agree.
@@ -429,4 +429,39 @@ fn no_server_answers_in_no_time() {
     let wants = plain::Options { within, ..plain::Options::default() };
     assert!(plain::Client::over(here, &wants).is_err());
     assert_eq!((Options::default().within, plain::Options::default().within), (10 * SECOND, 10 * SECOND));
+}
+
+/// A server that listens is not even connected to, and where nobody listens the fault that is told is the one
+/// in what was asked for.
+#[test]
+fn options_that_nobody_can_give_are_refused_before_connecting() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("channel.sock");
+    let listener = UnixListener::bind(&path).unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let ring = options(Notice::Futex);
+    let rings = [
+        (Options { slots: 0, ..ring }, "0 messages"),
+        (Options { slots: 1 << 20, ..ring }, "1048576 messages"),
+        (Options { bytes: 0, ..ring }, "0 bytes"),
+        (Options { within: Duration::ZERO, ..ring }, "time that a server has to answer"),
+        (Options { timeout: Some(Duration::ZERO), ..ring }, "time that a server has to reply"),
+    ];
+    let plain = plain::Options::default();
+    let plains = [
+        (plain::Options { bytes: 0, ..plain }, "0 bytes"),
+        (plain::Options { bytes: 1 << 20, ..plain }, "1048576 bytes"),
+        (plain::Options { within: Duration::ZERO, ..plain }, "time that a server has to answer"),
+        (plain::Options { timeout: Some(Duration::ZERO), ..plain }, "time that a server has to reply"),
+    ];
+    for path in [path.clone(), folder.path().join("nobody.sock")] {
+        let refused = rings.iter().map(|(wrong, place)| (Client::connect(&path, wrong).err(), place));
+        let plainly = plains.iter().map(|(wrong, place)| (plain::Client::connect(&path, wrong).err(), place));
+        for (error, place) in refused.chain(plainly) {
+            let error = error.unwrap();
+            assert!(matches!(error, tollway_core::Error::Input { .. }), "{error}");
+            assert!(error.to_string().contains(place), "{error}");
+        }
+    }
+    assert_eq!(listener.accept().map(drop).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
 }

@@ -20,6 +20,8 @@ mod ring;
 mod rouse;
 #[path = "../src/threads.rs"]
 mod threads;
+#[path = "../src/time_limit.rs"]
+mod time_limit;
 #[path = "../src/wait.rs"]
 mod wait;
 #[path = "../src/coroutine/woken.rs"]

@@ -55,6 +55,61 @@ fn more_than_fits_is_refused_and_nothing_is_sent() {
     client.send(0, &[]).unwrap();
 }
 
+/// The client knows that there is no answer, and has its slot back; and nothing is read of what lies in it.
+#[test]
+fn request_that_is_given_up_has_its_slot_back() {
+    let (mut client, mut server, _) = ends(1, 64);
+    client.send(5, &[1; 64]).unwrap();
+    let request = server.take().unwrap().unwrap();
+    server.give_up(request);
+    let reply = client.take().unwrap().unwrap();
+    assert!(reply.is_unanswered());
+    assert_eq!((reply.bytes(), client.read(&reply, &mut [0; 64])), (0, 0));
+    client.release(reply);
+    client.send(6, &[]).unwrap();
+    let request = server.take().unwrap().unwrap();
+    server.answer(request, 7, &[]);
+    let reply = client.take().unwrap().unwrap();
+    assert!(!reply.is_unanswered());
+    client.release(reply);
+}
+
+/// Of the same layout, so that nothing else could tell: read or given to another end, it would have been that
+/// end's slot.
+#[test]
+fn ticket_of_another_channel_is_refused_and_nothing_is_done() {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    let refuses = |does: &mut dyn FnMut()| {
+        let told = catch_unwind(AssertUnwindSafe(does)).unwrap_err();
+        assert!(told.downcast_ref::<&str>().is_some_and(|told| told.contains("another end's")));
+    };
+    let [(mut client, mut server, _), (mut other, mut others_server, _)] = [ends(2, 64), ends(2, 64)];
+    for end in [&mut client, &mut other] {
+        end.send(0, &[1]).unwrap();
+    }
+    let mut take = || (server.take().unwrap().unwrap(), others_server.take().unwrap().unwrap());
+    let (request, others) = take();
+    refuses(&mut || {
+        server.read(&others, &mut [0]);
+    });
+    let mut foreign = Some(others);
+    refuses(&mut || {
+        server.answer(foreign.take().unwrap(), 0, &[2]);
+    });
+    assert_eq!(client.take(), Ok(None));
+    other.send(0, &[1]).unwrap();
+    let mut foreign = others_server.take().unwrap();
+    refuses(&mut || server.give_up(foreign.take().unwrap()));
+    assert_eq!(client.take(), Ok(None));
+    server.answer(request, 3, &[4]);
+    let mut reply = client.take().unwrap();
+    refuses(&mut || {
+        other.read(reply.as_ref().unwrap(), &mut [0]);
+    });
+    refuses(&mut || other.release(reply.take().unwrap()));
+    assert_eq!((client.in_flight(), other.in_flight()), (1, 2));
+}
+
 /// What an end does next.
 #[derive(Clone, Debug)]
 enum Step {
@@ -223,7 +278,7 @@ fn who_names_a_slot_twice_or_none_is_told_from_who_does_not() {
             words[32 + at].store(*entry, Ordering::Relaxed);
         }
         for _ in 1..entries.len() {
-            server.take().unwrap().unwrap();
+            let _ = server.take().unwrap().unwrap();
         }
         assert_eq!(server.take(), Err(violation));
         assert_eq!(server.take(), Err(violation));

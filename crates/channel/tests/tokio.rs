@@ -258,6 +258,63 @@ fn a_dropped_call_leaves_its_slot() {
     });
 }
 
+/// The server's driver sleeps when a request is dropped, its task aborted, or its task panics: the client is
+/// told, and the only slot has the next request.
+#[test]
+fn request_that_a_task_drops_or_leaves_is_told_and_its_slot_is_free() {
+    let _watched = watched();
+    two_threads().block_on(async {
+        for is_sleepy in [true, false] {
+            let (client, server) = meet(options(1, is_sleepy)).await;
+            let serving = tokio::spawn(async move {
+                let mut panics = 0;
+                while let Some(request) = server.next().await {
+                    // Long enough for the driver to sleep, where it sleeps at once.
+                    tokio::task::yield_now().await;
+                    match request.tag() % 4 {
+                        0 => drop(request),
+                        1 => {
+                            let held = tokio::spawn(async move {
+                                let _held = request;
+                                std::future::pending::<()>().await;
+                            });
+                            held.abort();
+                        }
+                        2 => {
+                            let panicking = tokio::spawn(async move {
+                                let _held = request;
+                                panic!("on a request");
+                            });
+                            panics += u32::from(panicking.await.is_err());
+                        }
+                        tag => {
+                            server.answer(request, tag, &[]);
+                        }
+                    }
+                }
+                panics
+            });
+            for tag in 0..200u16 {
+                let expected = if tag % 4 == 3 { Ok((3, 0)) } else { Err(Lost::Unanswered) };
+                assert_eq!(client.call(tag, &[], &mut []).await, expected);
+            }
+            drop(client);
+            assert_eq!(serving.await.unwrap(), 50);
+        }
+    });
+}
+
+/// What is asked for that nobody can give is refused before anything is connected to.
+#[test]
+fn options_that_nobody_can_give_are_refused_before_connecting() {
+    let _watched = watched();
+    one_thread().block_on(async {
+        let wrong = Options { slots: 0, ..Options::default() };
+        let refused = Client::connect("/nonexistent/channel.sock", &wrong).await;
+        assert!(matches!(refused, Err(tollway_core::Error::Input { .. })));
+    });
+}
+
 /// Ends are told that the other one is gone, whoever waits and whoever asks afterwards.
 #[test]
 fn who_waits_is_told_that_the_other_end_is_gone() {

@@ -50,7 +50,7 @@ impl Sleeper for Arc<Futex> {
         false
     }
 
-    fn sleep(&self, word: &AtomicU64, value: u64) -> Result<(), Gone> {
+    fn sleep(&self, word: &AtomicU64, value: u64, _: Option<std::time::Duration>) -> Result<(), Gone> {
         self.sleeps_while(|| word.load(Ordering::Relaxed) == value);
         Ok(())
     }
@@ -87,7 +87,7 @@ fn answers(preemptions: usize, requests: u64, yields: [u32; 2]) {
         let answering = thread::spawn(move || {
             for _ in 0..requests {
                 let mut number = [0; 8];
-                let (tag, bytes) = server.take(&mut number).unwrap();
+                let (tag, bytes) = server.take(&mut number, || None).unwrap();
                 assert_eq!(bytes, 8);
                 let answer = u64::from_ne_bytes(number) + 100;
                 server.give(tag + 1, &answer.to_ne_bytes()).unwrap();
@@ -96,7 +96,7 @@ fn answers(preemptions: usize, requests: u64, yields: [u32; 2]) {
         for number in 0..requests {
             let mut answer = [0; 8];
             client.give(number as u16, &number.to_ne_bytes()).unwrap();
-            assert_eq!(client.take(&mut answer), Ok((number as u16 + 1, 8)));
+            assert_eq!(client.take(&mut answer, || None), Ok((number as u16 + 1, 8)));
             assert_eq!(u64::from_ne_bytes(answer), number + 100);
         }
         answering.join().unwrap();
@@ -154,10 +154,10 @@ fn a_turn_that_is_taken_out_of_turn_is_noticed() {
         assert_eq!(client.pass(0, &[], 0), Err(Violation::Turn(1)));
         let [mut client, mut server] = ends([0, 0]);
         assert_eq!(server.give(0, &[]), Err(Failed::NotItsTurn));
-        assert_eq!(client.take(&mut []), Err(Failed::NotItsTurn));
+        assert_eq!(client.take(&mut [], || None), Err(Failed::NotItsTurn));
         assert_eq!(client.give(0, &[0; 9]), Err(Failed::TooLong));
         client.give(0, &[0; 8]).unwrap();
         assert_eq!(client.give(0, &[]), Err(Failed::NotItsTurn));
-        assert_eq!(server.take(&mut [0; 3]), Ok((0, 3)));
+        assert_eq!(server.take(&mut [0; 3], || None), Ok((0, 3)));
     });
 }

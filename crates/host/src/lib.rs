@@ -2,6 +2,7 @@
 //!
 //! Everything that touches the machine to learn something about it is here; what is learnt is handed on as plain
 //! data. x86-64 Linux only.
+#![warn(missing_debug_implementations)]
 
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 compile_error!("tollway-host reads the time-stamp counter and /proc: it needs x86-64 Linux");
@@ -13,6 +14,7 @@ pub mod descriptor;
 pub mod doctor;
 pub mod features;
 pub mod fingerprint;
+pub mod fork;
 mod found;
 pub mod gap;
 pub mod guest_data;

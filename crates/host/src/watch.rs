@@ -12,13 +12,17 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use tollway_core::{Error, Result};
 
+use crate::fork::Origin;
+
 /// Makes an end of an exchange return from what it is doing.
 pub type Release = Box<dyn FnOnce() + Send>;
 
 /// Watches a socket for as long as it lives.
+#[derive(Debug)]
 pub struct Watch {
     link: UnixStream,
     thread: Option<JoinHandle<()>>,
+    origin: Origin,
 }
 
 impl Watch {
@@ -35,12 +39,17 @@ impl Watch {
                 release();
             })
             .map_err(failed)?;
-        Ok(Watch { link, thread: Some(thread) })
+        Ok(Watch { link, thread: Some(thread), origin: Origin::here() })
     }
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
+        if !self.origin.is_here() {
+            // A copy that fork(2) made: the thread is its parent's, and so is the socket, which would be shut
+            // there as well.
+            return std::mem::forget(self.thread.take());
+        }
         // Wakes the thread; an error means that the socket is closed, which has woken it.
         let _ = self.link.shutdown(Shutdown::Read);
         if let Some(thread) = self.thread.take() {
@@ -63,6 +72,30 @@ mod tests {
         let (tell, told) = channel();
         let _watch = Watch::over(&here, Box::new(move || tell.send(()).unwrap())).unwrap();
         std::io::Write::write_all(&mut &there, b"hello").unwrap();
+        assert!(told.recv_timeout(Duration::from_millis(50)).is_err());
+        drop(there);
+        assert!(told.recv_timeout(Duration::from_secs(5)).is_ok());
+    }
+
+    /// The socket is one for parent and child: shut by the child, it ended what the parent watches, and the
+    /// child waited for a thread that it has not.
+    #[test]
+    fn watch_dropped_in_a_forked_child_leaves_its_parent_alone() {
+        let (here, there) = UnixStream::pair().unwrap();
+        let (tell, told) = channel();
+        let watch = Watch::over(&here, Box::new(move || tell.send(()).unwrap())).unwrap();
+        // SAFETY: the child drops what it has a copy of, which takes no lock that another thread may have
+        // held, and ends.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            drop(watch);
+            // SAFETY: it ends this process.
+            unsafe { libc::_exit(0) }
+        }
+        let mut status = 1;
+        // SAFETY: the place for the status is this function's.
+        unsafe { libc::waitpid(child, &raw mut status, 0) };
+        assert_eq!(status, 0);
         assert!(told.recv_timeout(Duration::from_millis(50)).is_err());
         drop(there);
         assert!(told.recv_timeout(Duration::from_secs(5)).is_ok());

@@ -35,6 +35,15 @@ pub enum Starts<'a> {
     Open(&'a mut dyn Iterator<Item = Ticks>),
 }
 
+impl std::fmt::Debug for Starts<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Starts::Closed => "Closed",
+            Starts::Open(_) => "Open(_)",
+        })
+    }
+}
+
 /// Room for requests on their way.
 #[derive(Clone, Debug, Default)]
 pub struct Places {

@@ -4,6 +4,7 @@
 //! program, so every figure has the same floor, which `paths/null` measures. [`follow`] is the open loop: operations begin
 //! when a [`Schedule`] says, which is a stretch of an endless stream: [`Regular`], [`Poisson`], [`Bursts`], [`OnOff`]. [`fly`] has
 //! several requests on their way at once, closed or open.
+#![warn(missing_debug_implementations)]
 
 mod arrivals;
 mod closed;

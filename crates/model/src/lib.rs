@@ -11,6 +11,7 @@
 //! - A whole system of queues as data: [`spec::Spec`], which the simulator runs as well.
 //! - The [`catalogue`]: every model by name, for the calculator.
 //! - [`capacity`]: how much load a model of the catalogue takes while it keeps a service level.
+#![warn(missing_debug_implementations)]
 
 pub mod capacity;
 mod card;

@@ -1,7 +1,7 @@
 #![doc = include_str!("../README.md")]
+#![warn(missing_debug_implementations)]
 
 mod bills;
-mod forks;
 mod paid;
 mod probe;
 mod usage;

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use tollway_core::{Clock, Error, Missing, Result, Ticks};
 use tollway_host::clock::{RunClock, hz};
+use tollway_host::fork::Origin;
 use tollway_watch::kernel::{Own, Slot, Totals};
 
-use crate::forks;
 use crate::paid::Paid;
 use crate::usage::Usage;
 
@@ -20,22 +20,31 @@ const COMERS: u64 = 64;
 #[derive(Clone, Copy)]
 struct Known {
     probe: u64,
-    forks: u64,
     slot: Option<Slot>,
 }
 
 thread_local! {
-    static KNOWN: Cell<Known> = const { Cell::new(Known { probe: 0, forks: 0, slot: None }) };
+    static KNOWN: Cell<Known> = const { Cell::new(Known { probe: 0, slot: None }) };
 }
 
 /// Sees what this process' threads pay, until it is dropped. One serves all threads.
 pub struct Probe {
     number: u64,
-    process: u32,
+    /// A child that fork(2) makes is not seen: its threads are none of this probe's, whatever their numbers are.
+    origin: Origin,
     way: Way,
     clock: RunClock,
     hz: f64,
     comers: AtomicU64,
+}
+
+impl core::fmt::Debug for Probe {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Probe")
+            .field("origin", &self.origin)
+            .field("unseen", &self.unseen())
+            .finish_non_exhaustive()
+    }
 }
 
 enum Way {
@@ -53,9 +62,15 @@ pub struct Request<'a> {
     _of_this_thread: PhantomData<*const ()>,
 }
 
+impl core::fmt::Debug for Request<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Request").field("begun", &self.begun).finish_non_exhaustive()
+    }
+}
+
 enum Before {
     Kernel(Slot, Totals),
-    Usage(Usage),
+    Usage(Usage, Origin),
     /// Another process than the one that the probe sees, or a thread without a slot.
     Nothing,
 }
@@ -91,10 +106,9 @@ impl Probe {
 
     fn with(way: Way) -> Result<Probe> {
         static PROBES: AtomicU64 = AtomicU64::new(1);
-        forks::count();
         Ok(Probe {
             number: PROBES.fetch_add(1, Ordering::Relaxed),
-            process: std::process::id(),
+            origin: Origin::here(),
             way,
             clock: RunClock::chosen(),
             hz: hz()?,
@@ -110,7 +124,7 @@ impl Probe {
                 Some(slot) => Before::Kernel(slot, own.totals(slot)),
                 None => Before::Nothing,
             },
-            Way::Usage(_) => Before::Usage(Usage::now()),
+            Way::Usage(_) => Before::Usage(Usage::now(), Origin::here()),
         };
         Request { probe: self, before, begun: self.clock.now(), _of_this_thread: PhantomData }
     }
@@ -118,6 +132,9 @@ impl Probe {
     /// Why this is by getrusage(2), and what it cannot see; nothing where all is seen.
     pub fn unseen(&self) -> Vec<String> {
         match &self.way {
+            Way::Kernel(_) if !self.origin.is_here() => {
+                vec!["anything: the probe is another process', of which fork(2) made a copy; make one in this process".into()]
+            }
             Way::Kernel(own) => {
                 own.absent().iter().map(|name| format!("the kernel has no tracepoint {name}")).collect()
             }
@@ -143,17 +160,20 @@ impl Probe {
     #[inline]
     fn slot(&self, own: &Own) -> Option<Slot> {
         let known = KNOWN.get();
-        if known.probe == self.number && known.forks == forks::so_far() { known.slot } else { self.find(own) }
+        if known.probe == self.number && self.origin.is_here() { known.slot } else { self.find(own) }
     }
 
     #[cold]
     fn find(&self, own: &Own) -> Option<Slot> {
+        if !self.origin.is_here() {
+            return None;
+        }
         if self.comers.fetch_add(1, Ordering::Relaxed) % COMERS == COMERS - 1 {
             // What cannot be taken back now can be later.
             let _ = own.sweep();
         }
-        let slot = if std::process::id() == self.process { own.slot().ok() } else { None };
-        KNOWN.set(Known { probe: self.number, forks: forks::so_far(), slot });
+        let slot = own.slot().ok();
+        KNOWN.set(Known { probe: self.number, slot });
         slot
     }
 
@@ -169,10 +189,12 @@ impl Request<'_> {
     pub fn paid(self) -> Paid {
         let took = self.probe.time(self.probe.clock.now().saturating_sub(self.begun));
         match (&self.before, &self.probe.way) {
-            (Before::Kernel(slot, before), Way::Kernel(own)) => {
+            (Before::Kernel(slot, before), Way::Kernel(own)) if self.probe.origin.is_here() => {
                 Paid::by_the_kernel(took, before, &own.totals(*slot))
             }
-            (Before::Usage(before), _) => Paid::by_usage(took, before, &Usage::now()),
+            (Before::Usage(before, begun), _) if begun.is_here() => {
+                Paid::by_usage(took, before, &Usage::now())
+            }
             _ => Paid { took, ..Paid::default() },
         }
     }

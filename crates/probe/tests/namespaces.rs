@@ -44,6 +44,18 @@ fn process_that_has_the_proc_of_another_namespace_sees_its_own_calls() {
 }
 
 #[test]
+fn process_in_a_namespace_within_another_sees_its_own_calls() {
+    let one = ["--pid", "--fork", "--kill-child", "--mount-proc"];
+    within(&[&one[..], &["unshare"], &one].concat());
+}
+
+#[test]
+fn process_without_a_proc_sees_its_own_calls() {
+    let hides = "mount -t tmpfs none /proc && exec \"$@\"";
+    within(&["--pid", "--fork", "--kill-child", "--mount", "sh", "-c", hides, "sh"]);
+}
+
+#[test]
 #[ignore = "is started in a namespace of its own by the others"]
 fn threads_pay_for_their_own_calls() {
     // Its number is that of the first process outside.

@@ -211,6 +211,33 @@ fn a_forked_child_is_not_taken_for_its_parent() {
     assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 7, "{status:x}");
 }
 
+/// What a request of the parent's was marked with is another thread's in the child, made by whatever call:
+/// begun before or after, it is not priced there, and the probe says why.
+#[test]
+fn request_in_a_child_that_another_call_made_has_no_bill() {
+    for probe in [probe(), Some(Probe::by_usage().unwrap())].into_iter().flatten() {
+        let before = probe.request();
+        // SAFETY: clone(2) without flags is fork(2): no stack and no other address is passed. The child makes
+        // system calls, and ends at once.
+        let child = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
+        if child == 0 {
+            calls(3);
+            let nothing = |paid: Paid| paid == Paid { took: paid.took, ..Paid::default() };
+            let is_told = nothing(before.paid());
+            let after = probe.request();
+            calls(3);
+            let paid = after.paid();
+            let is_told = is_told && paid.calls.is_none() && !probe.unseen().is_empty();
+            // SAFETY: as above.
+            unsafe { libc::_exit(if is_told { 7 } else { 1 }) };
+        }
+        let mut status = 0;
+        // SAFETY: the status is ours.
+        unsafe { libc::waitpid(child as i32, &raw mut status, 0) };
+        assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 7, "{status:x}");
+    }
+}
+
 #[test]
 fn by_usage_what_cannot_be_seen_is_not_0() {
     let probe = Probe::by_usage().unwrap();

@@ -333,6 +333,11 @@ fn options_are_checked() {
         let told = simulate(&spec(ONE, 100, 1), &Options { confidence, ..Options::default() });
         assert!(matches!(told, Err(SimError::Option { name: "confidence", .. })));
     }
+    // None of these may begin a single thread.
+    for threads in [Options::MAX_THREADS + 1, 1_000_000, usize::MAX] {
+        let told = simulate(&spec(ONE, 100, 1), &Options { threads, ..Options::default() });
+        assert!(matches!(told, Err(SimError::Option { name: "threads", .. })), "{told:?}");
+    }
     let told = simulate(&spec(ONE, 1_000_000, 1), &Options { events: Some(100_000), ..Options::default() });
     assert_eq!(told, Err(SimError::Events { events: 100_000 }));
 }

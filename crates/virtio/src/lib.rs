@@ -19,6 +19,7 @@
 //!
 //! Sources: QEMU, "Vhost-user Protocol" (docs/interop/vhost-user.rst); OASIS, "Virtual I/O Device (VIRTIO) 1.2",
 //! sections 2.6 to 2.7 (virtqueues) and 6 (feature bits).
+#![warn(missing_debug_implementations)]
 
 mod area;
 pub mod backend;

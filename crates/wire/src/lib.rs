@@ -4,6 +4,7 @@
 //! Everything here is Linux only and most of it needs root; what is not allowed is told as
 //! [`tollway_core::Missing`], with what would allow it. Nothing is left behind: a namespace has no name and dies with
 //! its last descriptor, a ring with its socket, an XDP program with its link.
+#![warn(missing_debug_implementations)]
 
 mod address;
 mod cable;

@@ -33,6 +33,15 @@ pub struct Messages {
     filled: usize,
 }
 
+impl std::fmt::Debug for Messages {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Messages")
+            .field("socket", &self.socket)
+            .field("stride", &self.stride)
+            .finish_non_exhaustive()
+    }
+}
+
 // SAFETY: the pointers are into vectors that go with it.
 unsafe impl Send for Messages {}
 

@@ -14,6 +14,12 @@ use crate::ring::{Memory, Violation};
 /// The client's end, shared by the tasks of a thread, or of several.
 pub struct Calls<M, S: Sharing = Alone>(S::Cell<Inner<M>>);
 
+impl<M, S: Sharing> core::fmt::Debug for Calls<M, S> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Calls").finish_non_exhaustive()
+    }
+}
+
 impl<M, S: Sharing> Clone for Calls<M, S> {
     fn clone(&self) -> Calls<M, S> {
         Calls(self.0.clone())
@@ -50,6 +56,8 @@ enum State {
 pub enum Lost {
     /// The request is longer than a message can be.
     Long,
+    /// The server has given the request up: it was dropped there, or who had to answer it has failed.
+    Unanswered,
     /// No replies come any more.
     Stopped(Stopped),
 }
@@ -58,6 +66,7 @@ impl core::fmt::Display for Lost {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Lost::Long => f.write_str("the request is longer than a message can be"),
+            Lost::Unanswered => f.write_str("the server has given the request up without an answer"),
             Lost::Stopped(stopped) => stopped.fmt(f),
         }
     }
@@ -196,8 +205,14 @@ pub struct Call<'c, M: Memory, S: Sharing = Alone> {
     stage: Stage,
 }
 
+impl<M: Memory, S: Sharing> core::fmt::Debug for Call<'_, M, S> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Call").field("tag", &self.tag).field("stage", &self.stage).finish_non_exhaustive()
+    }
+}
+
 /// How far a call has come.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 enum Stage {
     /// It was not polled yet, or is over.
     Out,
@@ -277,9 +292,13 @@ impl<M: Memory, S: Sharing> Call<'_, M, S> {
         let at = usize::from(slot);
         match mem::replace(&mut inner.slots[at], State::None) {
             State::Came(reply) => {
-                let answer = (reply.tag(), inner.client.read(&reply, self.reply));
+                let answer = if reply.is_unanswered() {
+                    Err(Lost::Unanswered)
+                } else {
+                    Ok((reply.tag(), inner.client.read(&reply, self.reply)))
+                };
                 self.stage = Stage::Out;
-                Step::Over { answer: Ok(answer), wakes: inner.releases(reply), drops: spare }
+                Step::Over { answer, wakes: inner.releases(reply), drops: spare }
             }
             state => {
                 if let Some(stopped) = inner.stopped {

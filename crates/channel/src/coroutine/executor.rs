@@ -35,6 +35,15 @@ pub struct Executor<'t> {
     spawned: Rc<Spawned<'t>>,
 }
 
+impl core::fmt::Debug for Executor<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Executor")
+            .field("limit", &self.spawned.limit)
+            .field("alive", &self.spawned.alive.get())
+            .finish_non_exhaustive()
+    }
+}
+
 struct Task<'t> {
     future: Option<Future<'t>>,
     priority: usize,
@@ -61,6 +70,15 @@ impl<'t> Spawned<'t> {
 
 /// Adds tasks to an executor, from within one as well.
 pub struct Spawner<'t>(Rc<Spawned<'t>>);
+
+impl core::fmt::Debug for Spawner<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Spawner")
+            .field("limit", &self.0.limit)
+            .field("alive", &self.0.alive.get())
+            .finish_non_exhaustive()
+    }
+}
 
 impl Clone for Spawner<'_> {
     fn clone(&self) -> Self {

@@ -2,17 +2,24 @@
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use core::fmt;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
 use super::kept::InOrder;
 use super::line::{Line, Stands};
 use super::{Alone, Shared, Sharing, Stopped};
-use crate::ring::server::{Request, Server};
+use crate::ring::server::{self, Server};
 use crate::ring::{Memory, Violation};
 
 /// The server's end, shared by the tasks of a thread, or of several.
 pub struct Incoming<M, S: Sharing = Alone>(S::Cell<Inner<M>>);
+
+impl<M, S: Sharing> core::fmt::Debug for Incoming<M, S> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Incoming").finish_non_exhaustive()
+    }
+}
 
 impl<M, S: Sharing> Clone for Incoming<M, S> {
     fn clone(&self) -> Incoming<M, S> {
@@ -22,7 +29,7 @@ impl<M, S: Sharing> Clone for Incoming<M, S> {
 
 pub struct Inner<M> {
     server: Server<M>,
-    came: VecDeque<Request>,
+    came: VecDeque<server::Request>,
     waiting: Line,
     /// By which tasks were woken, for a while.
     kept: InOrder,
@@ -55,13 +62,83 @@ impl<M: Memory, S: Sharing> Incoming<M, S> {
     }
 
     /// Copies the beginning of a request, as far as there is room; how many bytes that were.
-    pub fn read(&self, request: &Request, into: &mut [u8]) -> usize {
-        S::with(&self.0, |inner| inner.server.read(request, into))
+    ///
+    /// # Panics
+    /// If the request came to another end.
+    pub fn read(&self, request: &Request<M, S>, into: &mut [u8]) -> usize {
+        let Some(ticket) = &request.ticket else { return 0 };
+        S::with(&self.0, |inner| inner.server.read(ticket, into))
     }
 
     /// Answers a request ([`Server::answer`]).
-    pub fn answer(&self, request: Request, tag: u16, bytes: &[u8]) -> usize {
-        S::with(&self.0, |inner| inner.server.answer(request, tag, bytes))
+    ///
+    /// # Panics
+    /// If the request came to another end; its client is told that it has no answer.
+    pub fn answer(&self, mut request: Request<M, S>, tag: u16, bytes: &[u8]) -> usize {
+        self.answer_to(&mut request, tag, bytes)
+    }
+
+    /// The same; what is left of the request does nothing more.
+    pub(crate) fn answer_to(&self, request: &mut Request<M, S>, tag: u16, bytes: &[u8]) -> usize {
+        let ticket = &mut request.ticket;
+        let answered = S::with(&self.0, |inner| {
+            let own = ticket.take_if(|ticket| inner.server.is_of(ticket))?;
+            Some(inner.server.answer(own, tag, bytes))
+        });
+        answered.expect("the request came to another end: answer it there")
+    }
+}
+
+/// A request that came to an end that tasks share, to be [answered](Incoming::answer). Dropped without that,
+/// also by a task that panics or is itself dropped, it is [given up](Server::give_up): its client is told
+/// that there is no answer, and has its slot back.
+#[must_use = "dropped, it has no answer"]
+pub struct Request<M: Memory, S: Sharing = Alone> {
+    incoming: Incoming<M, S>,
+    /// None when it was answered.
+    ticket: Option<server::Request>,
+}
+
+impl<M: Memory, S: Sharing> Request<M, S> {
+    /// Its slot: no two that are not answered have the same.
+    pub fn slot(&self) -> u16 {
+        self.ticket.as_ref().map_or(0, server::Request::slot)
+    }
+
+    /// What the client says of it.
+    pub fn tag(&self) -> u16 {
+        self.ticket.as_ref().map_or(0, server::Request::tag)
+    }
+
+    /// How many bytes it has.
+    pub fn bytes(&self) -> usize {
+        self.ticket.as_ref().map_or(0, server::Request::bytes)
+    }
+
+    /// Where it came.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn incoming(&self) -> &Incoming<M, S> {
+        &self.incoming
+    }
+
+    /// It has no answer, unless it has one already. Whether anything was written for that.
+    #[inline]
+    pub(crate) fn give_up(&mut self) -> bool {
+        let ticket = self.ticket.take();
+        ticket.map(|ticket| S::with(&self.incoming.0, |inner| inner.server.give_up(ticket))).is_some()
+    }
+}
+
+impl<M: Memory, S: Sharing> Drop for Request<M, S> {
+    #[inline]
+    fn drop(&mut self) {
+        self.give_up();
+    }
+}
+
+impl<M: Memory, S: Sharing> fmt::Debug for Request<M, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.ticket.fmt(f)
     }
 }
 
@@ -175,7 +252,7 @@ enum Step {
     /// It waits; that waker is not needed.
     Waits(Option<Waker>),
     /// That came, or nothing comes any more.
-    Over(Option<Request>),
+    Over(Option<server::Request>),
 }
 
 /// The next request.
@@ -184,10 +261,16 @@ pub struct Next<'i, M: Memory, S: Sharing = Alone> {
     ticket: Option<u64>,
 }
 
-impl<M: Memory, S: Sharing> Future for Next<'_, M, S> {
-    type Output = Option<Request>;
+impl<M: Memory, S: Sharing> core::fmt::Debug for Next<'_, M, S> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Next").field("ticket", &self.ticket).finish_non_exhaustive()
+    }
+}
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Request>> {
+impl<M: Memory, S: Sharing> Future for Next<'_, M, S> {
+    type Output = Option<Request<M, S>>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let next = &mut *self;
         let incoming = next.incoming;
         let mut spare: Option<Waker> = None;
@@ -201,7 +284,10 @@ impl<M: Memory, S: Sharing> Future for Next<'_, M, S> {
                     drop(waker);
                     return Poll::Pending;
                 }
-                Step::Over(came) => return Poll::Ready(came),
+                Step::Over(came) => {
+                    let request = |ticket| Request { incoming: incoming.clone(), ticket: Some(ticket) };
+                    return Poll::Ready(came.map(request));
+                }
             }
         }
     }

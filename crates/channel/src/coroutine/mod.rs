@@ -17,7 +17,7 @@ pub use call::{Call, Calls, Lost};
 #[cfg(feature = "linux")]
 pub(crate) use driven::Driven;
 pub use executor::{Executor, PRIORITIES, Rouser, Spawner};
-pub use incoming::{Incoming, Next};
+pub use incoming::{Incoming, Next, Request};
 #[cfg(feature = "linux")]
 pub use sharing::Together;
 pub use sharing::{Alone, Sharing};

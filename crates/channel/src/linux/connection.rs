@@ -5,6 +5,7 @@ use crate::atomic::Ordering;
 use crate::coroutine::Shared;
 use crate::ring::Watched;
 use crate::ring::bell::ASLEEP;
+use crate::time_limit::TimeLimit;
 use crate::wait::{Gone, Patience, Platform, Waiter, Waits};
 
 /// After so many turns in vain it asks whether the other end is gone, which may be a call of the kernel: tasks that never let it wait are told too.
@@ -99,15 +100,27 @@ impl<P: Platform> Connection<P> {
         self.waiter.wait(ring.bell(), || next.is_there() || or())
     }
 
+    /// The same within a time limit; whether there is something.
+    #[inline]
+    pub(super) fn wait_within(&mut self, ring: &impl Watched, limit: &mut TimeLimit) -> Result<bool, Gone> {
+        self.flush(ring);
+        let Some(next) = ring.next() else { return Ok(true) };
+        self.waiter.wait_within(ring.bell(), || next.is_there(), || limit.left())
+    }
+
     /// Nudges the other end, and wakes it if it sleeps: with nothing in the rings, for who measures what that takes.
     pub(super) fn nudges(&mut self, ring: &impl Watched) {
-        if ring.theirs().0.swap(NUDGED, Ordering::SeqCst) == ASLEEP {
+        if ring.next().is_some() && ring.theirs().0.swap(NUDGED, Ordering::SeqCst) == ASLEEP {
             self.wakes(ring);
         }
     }
 
     /// Sleeps until the other end has [nudged](Self::nudges) this one, unless it has already.
     pub(super) fn is_nudged(&self, ring: &impl Watched) -> Result<(), Gone> {
+        // Of an end that is no more this process' neither bell is.
+        if ring.next().is_none() {
+            return Err(Gone);
+        }
         let bell = ring.bell();
         // What else may stand there is a nudge: nobody but this end says that it sleeps.
         if bell.0.compare_exchange(0, ASLEEP, Ordering::SeqCst, Ordering::SeqCst).is_ok() {

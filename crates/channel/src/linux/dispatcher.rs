@@ -16,6 +16,12 @@ pub struct Dispatcher<S: Shared> {
     connection: Connection,
 }
 
+impl<S: Shared> core::fmt::Debug for Dispatcher<S> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Dispatcher").field("counts", &self.counts()).finish_non_exhaustive()
+    }
+}
+
 impl<S: Shared> Dispatcher<S> {
     pub(super) fn new(shared: S, connection: Connection) -> Dispatcher<S> {
         Dispatcher { shared: Driven(shared), connection }

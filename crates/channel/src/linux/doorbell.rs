@@ -24,6 +24,7 @@ use super::shared::Shared;
 use super::words::{self, half};
 use crate::atomic::{self, AtomicU64};
 use crate::coroutine::Rouser;
+use crate::ring::Memory;
 use crate::ring::bell::ASLEEP;
 use crate::rouse::{DOWN, Rouse};
 use crate::wait::{Gone, Platform};
@@ -48,6 +49,15 @@ pub struct Doorbell {
     way: Way,
 }
 
+impl core::fmt::Debug for Doorbell {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Doorbell")
+            .field("notice", &self.notice())
+            .field("own", &self.own)
+            .finish_non_exhaustive()
+    }
+}
+
 enum Way {
     Futex { beside: Beside, _watch: Watch },
     Eventfd { rings: OwnedFd, rung: OwnedFd, roused: Arc<OwnedFd>, link: UnixStream, also: Also },
@@ -63,6 +73,13 @@ struct Also {
 }
 
 impl Doorbell {
+    fn notice(&self) -> Notice {
+        match self.way {
+            Way::Futex { .. } => Notice::Futex,
+            Way::Eventfd { .. } => Notice::Eventfd,
+        }
+    }
+
     /// By a futex: the end's bell is that word of the memory.
     pub(super) fn by_futex(link: &UnixStream, memory: Shared, bell: usize) -> Result<Doorbell> {
         let own = Arc::new(Rouse::new());
@@ -165,6 +182,43 @@ impl Doorbell {
         &self.own
     }
 
+    /// Sleeps by that bell, for so long at the most if that is said.
+    fn sleeps(&self, bell: &AtomicU64, at_most: Option<Duration>) -> Result<(), Gone> {
+        if !self.own.lies_down()? {
+            return Ok(());
+        }
+        match &self.way {
+            Way::Futex { beside: None, .. } => {
+                words::sleep_by_both((bell, ASLEEP as u32), (whole(self.own.word()), DOWN), at_most);
+            }
+            Way::Futex { .. } => words::nap_by_one((bell, ASLEEP as u32), at_most),
+            Way::Eventfd { rung, roused, link, also, .. } => {
+                let mut all = [
+                    PollFd::new(rung, PollFlags::IN),
+                    PollFd::new(&**roused, PollFlags::IN),
+                    PollFd::new(link, PollFlags::RDHUP),
+                    PollFd::from_borrowed_fd(
+                        also.descriptor.as_ref().map_or(link.as_fd(), AsFd::as_fd),
+                        PollFlags::IN,
+                    ),
+                ];
+                let asked = if also.descriptor.is_some() { all.len() } else { all.len() - 1 };
+                // An error is an interruption, or that memory is short: looked at again.
+                let at_most = at_most.and_then(|time| Timespec::try_from(time).ok());
+                let at_most = at_most.into_iter().chain(also.at_most).min();
+                let _ = poll(&mut all[..asked], at_most.as_ref());
+                let [rang, is_roused, ended, _] = all.map(|one| !one.revents().is_empty());
+                if is_roused {
+                    let _ = rustix::io::read(&**roused, &mut [0; 8]);
+                }
+                self.heard(rung, rang, ended);
+            }
+        }
+        // If the other end is gone, that is seen when this one looked once more and would lie down again.
+        self.own.rises();
+        Ok(())
+    }
+
     /// What the descriptors tell is heard: they tell the next thing then.
     pub(super) fn hears(&self) {
         let Way::Eventfd { rung, link, .. } = &self.way else { return };
@@ -218,39 +272,12 @@ impl Platform for Doorbell {
     }
 
     fn sleep(&self, bell: &AtomicU64) -> Result<(), Gone> {
-        if !self.own.lies_down()? {
-            return Ok(());
-        }
-        match &self.way {
-            Way::Futex { beside: None, .. } => {
-                words::sleep_by_both((bell, ASLEEP as u32), (whole(self.own.word()), DOWN));
-            }
-            Way::Futex { .. } => words::nap_by_one((bell, ASLEEP as u32)),
-            Way::Eventfd { rung, roused, link, also, .. } => {
-                let mut all = [
-                    PollFd::new(rung, PollFlags::IN),
-                    PollFd::new(&**roused, PollFlags::IN),
-                    PollFd::new(link, PollFlags::RDHUP),
-                    PollFd::from_borrowed_fd(
-                        also.descriptor.as_ref().map_or(link.as_fd(), AsFd::as_fd),
-                        PollFlags::IN,
-                    ),
-                ];
-                let asked = if also.descriptor.is_some() { all.len() } else { all.len() - 1 };
-                // An error is an interruption, or that memory is short: looked at again.
-                let _ = poll(&mut all[..asked], also.at_most.as_ref());
-                let [rang, is_roused, ended, _] = all.map(|one| !one.revents().is_empty());
-                if is_roused {
-                    let _ = rustix::io::read(&**roused, &mut [0; 8]);
-                }
-                self.heard(rung, rang, ended);
-            }
-        }
-        // If the other end is gone, that is seen when this one looked once more and would lie down again.
-        self.own.rises();
-        Ok(())
+        self.sleeps(bell, None)
     }
 
+    fn sleep_for(&self, bell: &AtomicU64, at_most: Duration) -> Result<(), Gone> {
+        self.sleeps(bell, Some(at_most))
+    }
     #[inline]
     fn wake(&self, bell: &AtomicU64) {
         match &self.way {
@@ -293,8 +320,9 @@ fn wake_here(own: &Rouse, beside: &Beside) {
     match beside {
         None => words::wake_own(whole(own.word())),
         Some((memory, bell)) => {
-            memory[*bell].store(0, Ordering::SeqCst);
-            words::wake(&memory[*bell], i32::MAX as u32);
+            let bell = &memory.words()[*bell];
+            bell.store(0, Ordering::SeqCst);
+            words::wake(bell, i32::MAX as u32);
         }
     }
 }

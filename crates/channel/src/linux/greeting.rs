@@ -79,7 +79,7 @@ impl Kind {
     /// may say beside [`VERSION`]; `place` names what was asked for.
     ///
     /// # Errors
-    /// [`Error::Input`] if the server does not agree, or has no time at all; [`Error::System`] if it says nothing in time.
+    /// [`Error::Input`] if the server does not agree; [`Error::System`] if it says nothing in time.
     pub(super) fn ask(
         &self,
         link: &UnixStream,
@@ -89,7 +89,6 @@ impl Kind {
         refusals: &[Refusal],
         place: impl FnOnce() -> String,
     ) -> Result<Vec<OwnedFd>> {
-        some(within)?;
         in_time(link, within, "meeting a server")?;
         descriptor::send_with(link, &self.bytes(greeting), gives)?;
         let mut answer = [0; LONGEST];
@@ -164,10 +163,8 @@ impl Kind {
 /// Connects to the server that listens at that path.
 ///
 /// # Errors
-/// [`Error::Input`] if that is no time at all;
 /// [`Error::System`] if nobody listens there, or takes the connection in time.
 pub(super) fn connected(path: &Path, within: Duration) -> Result<UnixStream> {
-    some(within)?;
     let connecting = || -> std::result::Result<UnixStream, Errno> {
         let link = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
         let (server, begun) = (SocketAddrUnix::new(path)?, Instant::now());
@@ -190,14 +187,21 @@ pub(super) fn connected(path: &Path, within: Duration) -> Result<UnixStream> {
     })
 }
 
-/// A time in which something can come.
-fn some(within: Duration) -> Result<()> {
+/// Times in which something can come: `within` for the meeting, `timeout` for the reply to a call.
+///
+/// # Errors
+/// [`Error::Input`] if one of them is no time at all.
+pub(super) fn checked(within: Duration, timeout: Option<Duration>) -> Result<()> {
+    let none = |place: &str| Error::Input {
+        place: place.into(),
+        reason: "it is none".into(),
+        remedy: "say how long to wait, as 10 s".into(),
+    };
     if within.is_zero() {
-        return Err(Error::Input {
-            place: "the time that a server has to answer".into(),
-            reason: "it is none".into(),
-            remedy: "say how long to wait, as 10 s".into(),
-        });
+        return Err(none("the time that a server has to answer"));
+    }
+    if timeout.is_some_and(|timeout| timeout.is_zero()) {
+        return Err(none("the time that a server has to reply to a call"));
     }
     Ok(())
 }

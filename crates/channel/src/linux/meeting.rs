@@ -5,14 +5,13 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
 use std::time::Duration;
 
 use tollway_core::{Error, Result};
 use tollway_host::shared::SharedPages;
 
 use super::doorbell::{Doorbell, Notice, told_by_edges};
-use super::greeting::{Greeting, IN_TURN, Kind, Refusal};
+use super::greeting::{self, Greeting, IN_TURN, Kind, Refusal};
 use super::shared::Shared;
 use crate::ring::layout::{End, Geometry};
 use crate::wait::Patience;
@@ -54,11 +53,22 @@ pub struct Options {
     /// How long to wait for the server to take the connection, and again for it to answer: it may have others to meet before, and one that answers one
     /// client after the other takes the next when the last has gone. 10 s if nothing else is said; not none.
     pub within: Duration,
+    /// How long a synchronous call ([`Client::call`](super::Client::call),
+    /// [`Caller::call`](crate::threads::Caller::call)) waits for its reply; for as long as the server lives
+    /// if that is not said. A future has no end but its drop.
+    pub timeout: Option<Duration>,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { slots: 256, bytes: 64, notice: Notice::Futex, patience: None, within: IN_TURN }
+        Options {
+            slots: 256,
+            bytes: 64,
+            notice: Notice::Futex,
+            patience: None,
+            within: IN_TURN,
+            timeout: None,
+        }
     }
 }
 
@@ -89,10 +99,14 @@ pub(super) struct Met {
     pub doorbell: Doorbell,
 }
 
-/// The client's side.
-pub(super) fn ask(link: UnixStream, options: &Options) -> Result<Met> {
-    let place = |slots, bytes| format!("a channel of {slots} messages of {bytes} bytes");
-    let geometry = Geometry::new(options.slots, options.bytes).ok_or_else(|| Error::Input {
+/// How a channel is laid out for which a client asks. Before it connects: what nobody can give is refused at
+/// once, and no server is kept waiting for it.
+///
+/// # Errors
+/// [`Error::Input`] if there can be none.
+pub(super) fn checked(options: &Options) -> Result<Geometry> {
+    greeting::checked(options.within, options.timeout)?;
+    Geometry::new(options.slots, options.bytes).ok_or_else(|| Error::Input {
         place: place(options.slots, options.bytes),
         reason: "there is none of that size".into(),
         remedy: format!(
@@ -101,10 +115,19 @@ pub(super) fn ask(link: UnixStream, options: &Options) -> Result<Met> {
             Geometry::MOST_BYTES,
             Geometry::MOST_MEMORY
         ),
-    })?;
-    let memory = Shared(Arc::new(SharedPages::new(geometry.words() * 8)?));
+    })
+}
+
+fn place(slots: usize, bytes: usize) -> String {
+    format!("a channel of {slots} messages of {bytes} bytes")
+}
+
+/// The client's side.
+pub(super) fn ask(link: UnixStream, options: &Options) -> Result<Met> {
+    let geometry = checked(options)?;
+    let memory = Shared::new(SharedPages::new(geometry.words() * 8)?);
     let ours = of_its_own(options.notice)?;
-    let mut descriptors = vec![memory.0.as_fd()];
+    let mut descriptors = vec![memory.as_fd()];
     descriptors.extend(ours.iter().map(|(_, told)| told.as_fd()));
     let greeting = Greeting {
         how: u16::from(options.notice == Notice::Eventfd),
@@ -167,7 +190,7 @@ fn agreed(
     let memory =
         descriptors.pop().and_then(|memory| SharedPages::from_fd_for(memory, geometry.words() * 8).ok());
     let memory = memory.ok_or(&MEMORY)?;
-    Ok((Shared(Arc::new(memory)), geometry, notice, rest))
+    Ok((Shared::new(memory), geometry, notice, rest))
 }
 
 /// By what an end is woken and wakes: what it has itself, if it is an eventfd, and what the other gave.

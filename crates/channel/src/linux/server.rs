@@ -20,6 +20,15 @@ pub struct Server {
     connection: Connection,
 }
 
+impl core::fmt::Debug for Server {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Server")
+            .field("geometry", &self.ring.geometry())
+            .field("counts", &self.counts())
+            .finish_non_exhaustive()
+    }
+}
+
 impl Server {
     /// Meets the client at the other end of a socket, within a second or two. But descriptors that it should not have sent are closed here, and one of a file
     /// of FUSE for as long as whoever serves that likes: clients that may be hostile are to be met by a thread each.
@@ -43,16 +52,30 @@ impl Server {
     }
 
     /// Copies the beginning of a request, as far as there is room; how many bytes that were.
+    ///
+    /// # Panics
+    /// If the request is another end's.
     #[inline]
     pub fn read(&self, request: &Request, into: &mut [u8]) -> usize {
         self.ring.read(request, into)
     }
 
     /// Answers a request ([`answer`](server::Server::answer)): it is seen at once, but a client that sleeps sleeps on until
-    /// [`flush`](Server::flush).
+    /// [`flush`](Server::flush). In a child that fork(2) made nothing is answered, and 0 returned.
+    ///
+    /// # Panics
+    /// If the request is another end's.
     #[inline]
     pub fn answer(&mut self, request: Request, tag: u16, bytes: &[u8]) -> usize {
         self.ring.answer(request, tag, bytes)
+    }
+
+    /// Ends a request without an answer: its client is told, as by an answer.
+    ///
+    /// # Panics
+    /// If the request is another end's.
+    pub fn give_up(&mut self, request: Request) {
+        self.ring.give_up(request);
     }
 
     /// Wakes the client if it sleeps.
@@ -77,7 +100,8 @@ impl Server {
     /// [`Violation`] if the client breaks the rules.
     ///
     /// # Panics
-    /// If `answers` names a length for which there was no room.
+    /// If `answers` names a length for which there was no room, or panics itself: the request is [given
+    /// up](Server::give_up) then.
     pub fn serve(
         &mut self,
         mut answers: impl FnMut(u16, &[u8], &mut [u8]) -> (u16, usize),
@@ -87,8 +111,9 @@ impl Server {
         while let Ok(()) = self.wait() {
             while let Some(came) = self.take()? {
                 let bytes = self.read(&came, &mut request);
-                let (tag, bytes) = answers(came.tag(), &request[..bytes], &mut reply);
-                self.answer(came, tag, &reply[..bytes]);
+                let due = Due { server: self, request: Some(came) };
+                let (tag, bytes) = answers(due.tag(), &request[..bytes], &mut reply);
+                due.answer(tag, &reply[..bytes]);
                 self.connection.hint(&self.ring);
             }
         }
@@ -120,5 +145,33 @@ impl Server {
     pub fn into_incoming(self) -> (Incoming<Shared>, Dispatcher<Incoming<Shared>>) {
         let incoming = Incoming::new(self.ring);
         (incoming.clone(), Dispatcher::new(incoming, self.connection))
+    }
+}
+
+/// A request that is to be answered. If that comes to nothing, as who answers panics, its client is told at
+/// once: this end may live on.
+struct Due<'s> {
+    server: &'s mut Server,
+    request: Option<Request>,
+}
+
+impl Due<'_> {
+    fn tag(&self) -> u16 {
+        self.request.as_ref().map_or(0, Request::tag)
+    }
+
+    fn answer(mut self, tag: u16, bytes: &[u8]) {
+        if let Some(request) = self.request.take() {
+            self.server.answer(request, tag, bytes);
+        }
+    }
+}
+
+impl Drop for Due<'_> {
+    fn drop(&mut self) {
+        if let Some(request) = self.request.take() {
+            self.server.give_up(request);
+            self.server.flush();
+        }
     }
 }

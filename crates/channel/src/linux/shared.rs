@@ -1,22 +1,44 @@
 //! The memory of a channel, mapped into this process.
 
-use std::ops::Deref;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
+use tollway_host::fork::Origin;
 use tollway_host::shared::SharedPages;
 
 use crate::atomic::AtomicU64;
+use crate::ring::Memory;
 
 /// The memory of a channel, mapped for as long as any copy of this lives.
 #[derive(Clone, Debug)]
-pub struct Shared(pub(super) Arc<SharedPages>);
+pub struct Shared {
+    pages: Arc<SharedPages>,
+    /// A child that fork(2) makes has the pages as well, but no end of the channel.
+    origin: Origin,
+}
 
-impl Deref for Shared {
-    type Target = [AtomicU64];
+impl Shared {
+    /// For an end in this process.
+    pub(super) fn new(pages: SharedPages) -> Shared {
+        Shared { pages: Arc::new(pages), origin: Origin::here() }
+    }
+}
+
+impl AsFd for Shared {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.pages.as_fd()
+    }
+}
+
+impl Memory for Shared {
+    #[inline]
+    fn words(&self) -> &[AtomicU64] {
+        self.pages.words()
+    }
 
     #[inline]
-    fn deref(&self) -> &[AtomicU64] {
-        self.0.words()
+    fn is_own(&self) -> bool {
+        self.origin.is_here()
     }
 }
 

@@ -26,8 +26,7 @@ use super::meeting::{self, Met};
 use super::shared::Shared as Memory;
 use super::{Limits, Options};
 use crate::atomic::{AtomicBool, AtomicU64, Ordering};
-use crate::coroutine::{Calls, Incoming, Lost, Shared, Stopped, Together};
-use crate::ring::server::Request;
+use crate::coroutine::{self, Calls, Incoming, Lost, Shared, Stopped, Together};
 use crate::ring::{Watched, client, server};
 use crate::wait::{Patience, Platform, Use};
 
@@ -39,12 +38,24 @@ pub struct Client {
     _driving: Arc<Driving>,
 }
 
+impl core::fmt::Debug for Client {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Client").field("counts", &self.counts()).finish_non_exhaustive()
+    }
+}
+
 /// The end that answers one client, shared by tasks.
 #[derive(Clone)]
 pub struct Server {
     incoming: Incoming<Memory, Together>,
     end: Arc<End>,
     _driving: Arc<Driving>,
+}
+
+impl core::fmt::Debug for Server {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Server").field("counts", &self.counts()).finish_non_exhaustive()
+    }
 }
 
 /// How often an end did what costs a call of the kernel.
@@ -111,6 +122,7 @@ impl Client {
     /// # Errors
     /// As [`linux::Client::connect`](super::Client::connect).
     pub async fn connect(path: impl AsRef<Path>, options: &Options) -> Result<Client> {
+        meeting::checked(options)?;
         let path = path.as_ref().to_owned();
         let within = options.within;
         let link = blocking(move || greeting::connected(&path, within)).await?;
@@ -179,17 +191,24 @@ impl Server {
 
     /// The next request; none when no more can come.
     pub async fn next(&self) -> Option<Request> {
-        self.incoming.next().await
+        let request = self.incoming.next().await?;
+        Some(Request { request, end: self.end.clone() })
     }
 
     /// Copies the beginning of a request, as far as there is room; how many bytes that were.
+    ///
+    /// # Panics
+    /// If the request came to another end.
     pub fn read(&self, request: &Request, into: &mut [u8]) -> usize {
-        self.incoming.read(request, into)
+        self.incoming.read(&request.request, into)
     }
 
     /// Answers a request ([`answer`](server::Server::answer)).
-    pub fn answer(&self, request: Request, tag: u16, bytes: &[u8]) -> usize {
-        let copied = self.incoming.answer(request, tag, bytes);
+    ///
+    /// # Panics
+    /// If the request came to another end; its client is told that it has no answer.
+    pub fn answer(&self, mut request: Request, tag: u16, bytes: &[u8]) -> usize {
+        let copied = self.incoming.answer_to(&mut request.request, tag, bytes);
         self.end.wrote(&self.incoming);
         copied
     }
@@ -197,6 +216,46 @@ impl Server {
     /// What this end did.
     pub fn counts(&self) -> Counts {
         self.end.counts()
+    }
+}
+
+/// A request, to be [answered](Server::answer). Dropped without that, also by a task that panics or is
+/// aborted, it is [given up](server::Server::give_up): its client is told that there is no answer, and has
+/// its slot back.
+#[must_use = "dropped, it has no answer"]
+pub struct Request {
+    request: coroutine::Request<Memory, Together>,
+    end: Arc<End>,
+}
+
+impl core::fmt::Debug for Request {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        self.request.fmt(f)
+    }
+}
+
+impl Request {
+    /// Its slot: no two that are not answered have the same.
+    pub fn slot(&self) -> u16 {
+        self.request.slot()
+    }
+
+    /// What the client says of it.
+    pub fn tag(&self) -> u16 {
+        self.request.tag()
+    }
+
+    /// How many bytes it has.
+    pub fn bytes(&self) -> usize {
+        self.request.bytes()
+    }
+}
+
+impl Drop for Request {
+    fn drop(&mut self) {
+        if self.request.give_up() {
+            self.end.wrote(self.request.incoming());
+        }
     }
 }
 

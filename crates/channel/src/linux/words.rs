@@ -5,10 +5,12 @@
 
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicU32;
+use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::thread::ClockId;
 use rustix::thread::futex::{self, Wait, WaitFlags, WaitPtr, WaitvFlags};
+use rustix::time::{Timespec, clock_gettime};
 
 use super::nap;
 use crate::atomic::AtomicU64;
@@ -18,24 +20,31 @@ pub(super) fn can_be_two() -> bool {
     static CAN: OnceLock<bool> = OnceLock::new();
     *CAN.get_or_init(|| {
         let (shared, own) = (AtomicU64::new(0), AtomicU32::new(0));
-        wait_for_both((&shared, 1), (&own, 1)) == Err(Errno::AGAIN)
+        wait_for_both((&shared, 1), (&own, 1), None) == Err(Errno::AGAIN)
     })
 }
 
-/// Until it is woken by one of them, or interrupted, or what stands there is not these values any more: all of that is looked at again.
-pub(super) fn sleep_by_both(shared: (&AtomicU64, u32), own: (&AtomicU32, u32)) {
+/// Until it is woken by one of them, or interrupted, or so much time is over, or what stands there is not
+/// these values any more: all of that is looked at again.
+pub(super) fn sleep_by_both(shared: (&AtomicU64, u32), own: (&AtomicU32, u32), at_most: Option<Duration>) {
     // A filter of system calls may have come since that was asked.
-    if let Err(Errno::NOSYS | Errno::PERM) = wait_for_both(shared, own) {
-        nap_by_one(shared);
+    if let Err(Errno::NOSYS | Errno::PERM) = wait_for_both(shared, own, at_most) {
+        nap_by_one(shared, at_most);
     }
 }
 
 /// The same by the one, for a [nap](nap::longest) at most.
-pub(super) fn nap_by_one((shared, value): (&AtomicU64, u32)) {
-    let _ = futex::wait(half(shared), futex::Flags::empty(), value, Some(&nap::longest()));
+pub(super) fn nap_by_one((shared, value): (&AtomicU64, u32), at_most: Option<Duration>) {
+    let longest = nap::longest();
+    let at_most = at_most.and_then(|time| Timespec::try_from(time).ok()).filter(|time| *time < longest);
+    let _ = futex::wait(half(shared), futex::Flags::empty(), value, Some(&at_most.unwrap_or(longest)));
 }
 
-fn wait_for_both(shared: (&AtomicU64, u32), own: (&AtomicU32, u32)) -> rustix::io::Result<usize> {
+fn wait_for_both(
+    shared: (&AtomicU64, u32),
+    own: (&AtomicU32, u32),
+    at_most: Option<Duration>,
+) -> rustix::io::Result<usize> {
     let on = |(word, value): (&AtomicU32, u32), flags| {
         let mut wait = Wait::new();
         wait.val = value.into();
@@ -44,7 +53,10 @@ fn wait_for_both(shared: (&AtomicU64, u32), own: (&AtomicU32, u32)) -> rustix::i
         wait
     };
     let both = [on((half(shared.0), shared.1), WaitFlags::empty()), on(own, WaitFlags::PRIVATE)];
-    futex::waitv(&both, WaitvFlags::empty(), None, ClockId::Monotonic)
+    // This call is told when to end, not after how long; of what is beyond all clocks it is told nothing.
+    let now = || clock_gettime(rustix::time::ClockId::Monotonic);
+    let end = at_most.and_then(|time| now().checked_add(Timespec::try_from(time).ok()?));
+    futex::waitv(&both, WaitvFlags::empty(), end.as_ref(), ClockId::Monotonic)
 }
 
 /// Wakes so many who sleep by a shared word; without FUTEX_PRIVATE_FLAG, as they may be of another process.

@@ -5,15 +5,17 @@ use alloc::vec::Vec;
 
 use super::bell::Bell;
 use super::cursor::{Cursor, Next};
-use super::entry::{Entry, foreseen};
+use super::entry::{Entry, UNANSWERED, foreseen};
 use super::layout::{End, Geometry};
-use super::{Memory, Violation, Watched, message, near};
+use super::{Memory, Violation, Watched, message, near, next_number};
 
 /// The end that asks: gives requests away and takes replies in the order in which they come, which may be any.
 #[derive(Debug)]
 pub struct Client<M> {
     memory: M,
     geometry: Geometry,
+    /// Stands in the replies that it gives out.
+    number: u32,
     asked: Cursor,
     answered: Cursor,
     /// Slots that are free. The one used last is used next: its lines are still near.
@@ -49,11 +51,15 @@ impl core::fmt::Display for Refused {
 impl core::error::Error for Refused {}
 
 /// A reply that has come. It keeps its slot until it is [released](Client::release).
+#[must_use = "its slot is not free again before it is released"]
 #[derive(Debug, PartialEq, Eq)]
 pub struct Reply {
+    /// Of its end.
+    end: u32,
     slot: u16,
     bytes: u16,
     tag: u16,
+    is_unanswered: bool,
 }
 
 impl Reply {
@@ -71,6 +77,12 @@ impl Reply {
     pub fn bytes(&self) -> usize {
         self.bytes.into()
     }
+
+    /// Whether it is none: the server has [given the request up](super::server::Server::give_up).
+    #[inline]
+    pub fn is_unanswered(&self) -> bool {
+        self.is_unanswered
+    }
 }
 
 impl<M: Memory> Client<M> {
@@ -83,6 +95,7 @@ impl<M: Memory> Client<M> {
         Client {
             memory,
             geometry,
+            number: next_number(),
             asked: Cursor::new(geometry.entries(End::Server)),
             answered: Cursor::new(geometry.entries(End::Client)),
             free: (0..geometry.slots() as u16).rev().collect(),
@@ -105,6 +118,9 @@ impl<M: Memory> Client<M> {
         }
         if let Some(violation) = self.violation {
             return Err(Refused::Broken(violation));
+        }
+        if !self.memory.is_own() {
+            return self.broken(Violation::Forked).map_err(Refused::Broken);
         }
         let slot = self.free.pop().ok_or(Refused::Full)?;
         self.is_away[usize::from(slot)] = true;
@@ -136,6 +152,9 @@ impl<M: Memory> Client<M> {
         if let Some(violation) = self.violation {
             return Err(violation);
         }
+        if !self.memory.is_own() {
+            return self.broken(Violation::Forked);
+        }
         let words = self.memory.words();
         let Some(Entry { slot, bytes, tag }) = self.answered.read(words) else { return Ok(None) };
         let slot = foreseen(slot, self.last);
@@ -144,10 +163,18 @@ impl<M: Memory> Client<M> {
             _ => return self.broken(Violation::Slot(slot)),
         }
         if usize::from(bytes) > self.geometry.bytes() {
-            return self.broken(Violation::Bytes(bytes));
+            return self.without_bytes(slot, bytes, tag);
         }
         near::fetch(&words[self.geometry.slot(slot)]);
-        Ok(Some(Reply { slot, bytes, tag }))
+        Ok(Some(Reply { end: self.number, slot, bytes, tag, is_unanswered: false }))
+    }
+
+    #[cold]
+    fn without_bytes(&mut self, slot: u16, bytes: u16, tag: u16) -> Result<Option<Reply>, Violation> {
+        if bytes != UNANSWERED {
+            return self.broken(Violation::Bytes(bytes));
+        }
+        Ok(Some(Reply { end: self.number, slot, bytes: 0, tag, is_unanswered: true }))
     }
 
     #[cold]
@@ -157,16 +184,24 @@ impl<M: Memory> Client<M> {
     }
 
     /// Copies the beginning of a reply, as far as there is room; how many bytes that were.
+    ///
+    /// # Panics
+    /// If the reply is another end's.
     #[inline]
     pub fn read(&self, reply: &Reply, into: &mut [u8]) -> usize {
+        assert!(reply.end == self.number, "the reply is another end's: read it from the one that gave it");
         let bytes = reply.bytes().min(into.len());
         message::load(&self.memory.words()[self.geometry.slot(reply.slot)], &mut into[..bytes]);
         bytes
     }
 
     /// A reply is not needed any more: its slot may have the next request.
+    ///
+    /// # Panics
+    /// If the reply is another end's.
     #[inline]
     pub fn release(&mut self, reply: Reply) {
+        assert!(reply.end == self.number, "the reply is another end's: release it to the one that gave it");
         self.free.push(reply.slot);
     }
 
@@ -208,7 +243,7 @@ impl Ahead {
 impl<M: Memory> Watched for Client<M> {
     #[inline]
     fn next(&self) -> Option<Next<'_>> {
-        self.violation.is_none().then(|| self.answered.next(self.memory.words()))
+        (self.violation.is_none() && self.memory.is_own()).then(|| self.answered.next(self.memory.words()))
     }
 
     #[inline]

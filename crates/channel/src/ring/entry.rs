@@ -5,11 +5,14 @@
 pub struct Entry {
     /// Where it lies.
     pub slot: u16,
-    /// How many bytes of it there are.
+    /// How many bytes of it there are, or [`UNANSWERED`].
     pub bytes: u16,
     /// What its sender says of it: the ends' own affair.
     pub tag: u16,
 }
+
+/// In the place of a reply's bytes: there is none, and there will be none. No message is as long.
+pub const UNANSWERED: u16 = u16::MAX;
 
 impl Entry {
     /// As it is written in that lap: slot, bytes, tag, lap, the lowest 16 bits first.

@@ -30,6 +30,8 @@ pub mod server;
 
 use super::atomic;
 
+use core::sync::atomic::AtomicU32;
+
 use atomic::AtomicU64;
 use bell::Bell;
 pub use cursor::Next;
@@ -38,6 +40,13 @@ pub use cursor::Next;
 pub trait Memory {
     /// Its words: always the same ones, and never fewer than there were.
     fn words(&self) -> &[AtomicU64];
+
+    /// Whether it is this process' to use: not where fork(2) made a copy of the end that has it. Ends ask
+    /// before they read or write anything.
+    #[inline]
+    fn is_own(&self) -> bool {
+        true
+    }
 }
 
 impl<T: core::ops::Deref<Target = [AtomicU64]>> Memory for T {
@@ -67,13 +76,23 @@ pub trait Watched {
     fn theirs(&self) -> Bell<'_>;
 }
 
-/// What the other end did that no end that keeps to the rules does. Its rings are not used any more.
+/// A number for an end, by which it knows the tickets that it gave: no two of 2^32 ends have the same. Loom
+/// has no part in it.
+fn next_number() -> u32 {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    NEXT.fetch_add(1, core::sync::atomic::Ordering::Relaxed)
+}
+
+/// What the other end did that no end that keeps to the rules does, or what became of this one. Its rings are
+/// not used any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Violation {
     /// It named a slot that there is not, or that was not its to name.
     Slot(u16),
     /// It named more bytes than a message has.
     Bytes(u16),
+    /// This end is a copy that fork(2) made of another process' end, which has the rings.
+    Forked,
 }
 
 impl core::fmt::Display for Violation {
@@ -83,6 +102,9 @@ impl core::fmt::Display for Violation {
             Violation::Bytes(bytes) => {
                 write!(f, "the other end named {bytes} bytes, more than a message has")
             }
+            Violation::Forked => f.write_str(
+                "this end is a copy that fork(2) made of another process' end: connect anew in this one",
+            ),
         }
     }
 }

@@ -25,6 +25,8 @@ mod ring;
 mod rouse;
 #[path = "../../src/threads.rs"]
 mod threads;
+#[path = "../../src/time_limit.rs"]
+mod time_limit;
 #[cfg(feature = "tokio")]
 mod under_tokio;
 #[path = "../../src/wait.rs"]

@@ -19,9 +19,11 @@ pub trait Instruction: Send + 'static {
 }
 
 /// RDRAND: the output of a deterministic generator that the processor reseeds.
+#[derive(Clone, Copy, Debug)]
 pub struct Rdrand;
 
 /// RDSEED: conditioned entropy, which runs dry when it is drawn from faster than it comes.
+#[derive(Clone, Copy, Debug)]
 pub struct Rdseed;
 
 impl Rdrand {

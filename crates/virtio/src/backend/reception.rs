@@ -72,6 +72,15 @@ pub struct Reception<D> {
     begun: Instant,
 }
 
+impl<D> std::fmt::Debug for Reception<D> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reception")
+            .field("tenants", &self.doors.len())
+            .field("most_shared", &self.most_shared)
+            .finish_non_exhaustive()
+    }
+}
+
 /// Ends a [`Reception`] from another thread.
 #[derive(Clone, Debug)]
 pub struct Stopper(Arc<OwnedFd>);

@@ -21,6 +21,12 @@ pub struct Advising<'k> {
     rest: Rest,
 }
 
+impl core::fmt::Debug for Advising<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Advising").field("rest", &self.rest.len).finish_non_exhaustive()
+    }
+}
+
 /// Of what the kernel was not asked yet.
 struct Rest {
     offset: usize,

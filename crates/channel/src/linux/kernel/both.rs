@@ -53,6 +53,15 @@ pub struct Both<S: Shared> {
     bell: Arc<AtomicU64>,
 }
 
+impl<S: Shared> core::fmt::Debug for Both<S> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Both")
+            .field("counts", &self.counts())
+            .field("stopped", &self.stopped)
+            .finish_non_exhaustive()
+    }
+}
+
 /// Where it sleeps.
 struct AtBoth {
     doorbell: Doorbell,

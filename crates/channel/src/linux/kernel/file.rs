@@ -15,6 +15,15 @@ pub(super) trait Table {
 #[derive(Clone)]
 pub struct File(Rc<Opened>);
 
+impl core::fmt::Debug for File {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("File")
+            .field("descriptor", &self.0.descriptor)
+            .field("is_registered", &self.is_registered())
+            .finish_non_exhaustive()
+    }
+}
+
 struct Opened {
     descriptor: OwnedFd,
     registered: Option<Place>,

@@ -51,7 +51,7 @@ impl<'k> Flight<'k> {
 
     /// Whether the kernel is not asked any more.
     pub fn is_stopped(&self) -> bool {
-        self.kernel.0.borrow().stopped.is_some()
+        self.kernel.0.borrow().stopped().is_some()
     }
 
     /// What came; with what it held if that was the last.
@@ -104,7 +104,7 @@ impl<'k> Flight<'k> {
                         (Stands::Called, Some(waker)) => {
                             queue.full.serves();
                             let held = std::mem::take(held);
-                            if let Some(errno) = queue.stopped {
+                            if let Some(errno) = queue.stopped() {
                                 self.stage = Stage::Out(Held::default());
                                 drop(queue);
                                 drop(waker);
@@ -116,7 +116,7 @@ impl<'k> Flight<'k> {
                     }
                 }
                 Stage::Out(held) => {
-                    if let Some(errno) = queue.stopped {
+                    if let Some(errno) = queue.stopped() {
                         let held = std::mem::take(held);
                         drop(queue);
                         return Poll::Ready((Came::failed(errno), Some(held)));
@@ -181,6 +181,12 @@ impl Drop for Flight<'_> {
 pub struct Operation<'k, T> {
     pub(super) flight: Flight<'k>,
     pub(super) says: fn(Came, Held) -> io::Result<T>,
+}
+
+impl<T> core::fmt::Debug for Operation<'_, T> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Operation").field("is_out", &self.flight.is_out()).finish_non_exhaustive()
+    }
 }
 
 impl<T> Future for Operation<'_, T> {

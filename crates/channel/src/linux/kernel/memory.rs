@@ -69,6 +69,12 @@ impl Drop for Mapping {
 #[derive(Clone)]
 pub struct Pages(Arc<Mapping>);
 
+impl core::fmt::Debug for Pages {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Pages").field("len", &self.0.len).finish_non_exhaustive()
+    }
+}
+
 impl Pages {
     /// So many bytes, rounded up to whole pages, all zero and none of them in memory yet.
     ///
@@ -153,6 +159,12 @@ pub struct Buffer {
     len: usize,
 }
 
+impl core::fmt::Debug for Buffer {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Buffer").field("index", &self.index).field("len", &self.len).finish_non_exhaustive()
+    }
+}
+
 impl Buffer {
     /// How many bytes it could have.
     pub fn capacity(&self) -> usize {
@@ -214,6 +226,12 @@ impl Drop for Buffer {
 pub struct Lease {
     pub(super) arena: Rc<Arena>,
     pub(super) ticket: Option<u64>,
+}
+
+impl core::fmt::Debug for Lease {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Lease").field("ticket", &self.ticket).finish_non_exhaustive()
+    }
 }
 
 impl Future for Lease {

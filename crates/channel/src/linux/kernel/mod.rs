@@ -22,6 +22,9 @@
 //! (IORING_OP_ASYNC_CANCEL), and is waited for when the ring is closed. After the ring was opened no request is given memory of its own;
 //! only streams of results, and lines of more tasks than ever waited before, grow.
 //!
+//! In a child that fork(2) made the ring is its parent's: operations fail there (EPERM), and the child opens
+//! one of its own.
+//!
 //! Sources: io_uring_setup(2), io_uring_enter(2), io_uring_register(2), and liburing's manual pages of each operation.
 
 mod advising;
@@ -62,9 +65,23 @@ use deed::{Deed, HERE, Held};
 use flight::Flight;
 use queue::Queue;
 
+/// Of what is asked of a ring in a child that fork(2) made.
+fn forked() -> &'static str {
+    "the ring is another process', of which fork(2) made a copy: open one in this process"
+}
+
 /// The kernel, asked by the tasks of a thread. [`Ring`] brings them the results.
 #[derive(Clone)]
 pub struct Kernel(Rc<RefCell<Queue>>);
+
+impl core::fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Kernel")
+            .field("in_flight", &self.in_flight())
+            .field("counts", &self.counts())
+            .finish_non_exhaustive()
+    }
+}
 
 impl Kernel {
     /// A file or socket, to be named by its descriptor.
@@ -80,6 +97,9 @@ impl Kernel {
     pub fn register(&self, descriptor: impl Into<OwnedFd>) -> Result<File> {
         let descriptor = descriptor.into();
         let mut queue = self.0.borrow_mut();
+        if !queue.is_own() {
+            return Err(Error::system("registering a file with io_uring", forked()));
+        }
         let at = queue.files.pop().ok_or_else(|| Error::Input {
             place: "a file to be registered".into(),
             reason: "the ring's table of files is full".into(),

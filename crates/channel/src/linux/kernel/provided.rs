@@ -125,6 +125,12 @@ pub struct Piece {
     len: usize,
 }
 
+impl core::fmt::Debug for Piece {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Piece").field("index", &self.index).field("len", &self.len).finish_non_exhaustive()
+    }
+}
+
 impl Deref for Piece {
     type Target = [u8];
 

@@ -17,6 +17,7 @@ use io_uring::types::{Fd, SubmitArgs, Timespec};
 use io_uring::{EnterFlags, IoUring, cqueue, opcode};
 use rustix::event::{EventfdFlags, eventfd};
 use tollway_core::{Error, Result};
+use tollway_host::fork::Origin;
 
 use super::deed::{Came, Deed, Held};
 use super::file::Table;
@@ -51,6 +52,9 @@ pub struct Counts {
 
 pub(super) struct Queue {
     ring: IoUring,
+    /// A child that fork(2) makes has the two queues in memory as well: what it wrote there would be its
+    /// parent's request, what it took its parent's result.
+    origin: Origin,
     is_polled: bool,
     slots: Box<[Slot]>,
     free: Vec<u32>,
@@ -71,14 +75,18 @@ pub(super) struct Queue {
     pub pool: Option<Rc<Pool>>,
     pub counts: Counts,
     /// Why nothing is submitted any more.
-    pub stopped: Option<i32>,
+    stopped: Option<i32>,
 }
+
+/// What operations say in a child that fork(2) made: the ring is its parent's.
+pub(super) const FORKED: i32 = libc::EPERM;
 
 impl Queue {
     pub fn new(ring: IoUring, operations: usize, arena: Rc<Arena>) -> Result<Queue> {
         let roused = eventfd(0, EventfdFlags::CLOEXEC).map_err(|e| Error::system("making an eventfd", e))?;
         Ok(Queue {
             is_polled: ring.params().is_setup_sqpoll(),
+            origin: Origin::here(),
             ring,
             slots: (0..operations).map(|_| Slot::free()).collect(),
             free: (0..operations as u32).rev().collect(),
@@ -101,6 +109,17 @@ impl Queue {
         &self.ring
     }
 
+    /// Whether this is the process that opened the ring.
+    pub fn is_own(&self) -> bool {
+        self.origin.is_here()
+    }
+
+    /// Why nothing is submitted any more; nothing if all is.
+    #[inline]
+    pub fn stopped(&self) -> Option<i32> {
+        self.stopped.or_else(|| (!self.is_own()).then_some(FORKED))
+    }
+
     /// How many operations have a slot.
     pub fn in_flight(&self) -> usize {
         self.slots.len() - self.free.len()
@@ -114,6 +133,9 @@ impl Queue {
 
     /// Writes an entry, to be submitted with all others at the next turn.
     fn stage(&mut self, entry: Entry) {
+        if !self.is_own() {
+            return;
+        }
         // SAFETY: what the entry points to is held by its slot until the completion has come, or lives as long as the ring (`arms`).
         if !self.staged.is_empty() || unsafe { self.ring.submission().push(&entry) }.is_err() {
             self.staged.push_back(entry);
@@ -141,6 +163,7 @@ impl Queue {
 
     /// Whether something has come for that operation.
     pub fn look(&mut self, at: u32, waker: &Waker) -> Look {
+        let stopped = self.stopped();
         let slot = &mut self.slots[at as usize];
         if let Some(came) = slot.came.pop_front() {
             return Look::Came(came);
@@ -152,7 +175,7 @@ impl Queue {
                 let after = After { drops: slot.waker.take(), wakes: self.frees(at), ..After::default() };
                 Look::Last(Came { result, flags }, held, after)
             }
-            _ => match (self.stopped, &slot.waker) {
+            _ => match (stopped, &slot.waker) {
                 // The kernel may still have it: what it holds stays.
                 (Some(errno), _) => Look::Came(Came::failed(errno)),
                 (None, Some(own)) if own.will_wake(waker) => Look::Waits,
@@ -177,7 +200,7 @@ impl Queue {
         } else {
             slot.state = State::Dropped;
             let token = token(at, slot.age);
-            if self.stopped.is_none() {
+            if self.stopped().is_none() {
                 self.stage(opcode::AsyncCancel::new(token).build().user_data(NOBODY));
             }
         }
@@ -230,6 +253,9 @@ impl Queue {
 
     /// Whether there are completions to take.
     pub fn has_some(&mut self) -> bool {
+        if !self.is_own() {
+            return false;
+        }
         if !self.ring.completion().is_empty() {
             return true;
         }
@@ -243,6 +269,9 @@ impl Queue {
     /// # Errors
     /// What io_uring_enter(2) says, if that is not for the moment only.
     pub fn submit(&mut self, sleeps: bool) -> io::Result<()> {
+        if !self.is_own() {
+            return Err(io::Error::from_raw_os_error(FORKED));
+        }
         loop {
             self.pushes();
             let queue = self.ring.submission();
@@ -320,6 +349,9 @@ impl Queue {
 
     /// Takes the next completion; whether somebody waited for it, and what is to be done.
     pub fn take(&mut self) -> Option<(bool, After)> {
+        if !self.is_own() {
+            return None;
+        }
         let entry = self.ring.completion().next()?;
         let (data, came) = (entry.user_data(), Came { result: entry.result(), flags: entry.flags() });
         if data >= BELLS {
@@ -386,6 +418,9 @@ impl Queue {
 impl Table for RefCell<Queue> {
     fn unregisters(&self, at: u32) {
         let mut queue = self.borrow_mut();
+        if !queue.is_own() {
+            return;
+        }
         // The place was taken; should the kernel refuse to clear it, the next file takes it nevertheless.
         let _ = queue.ring.submitter().register_files_update(at, &[-1]);
         queue.files.push(at);

@@ -92,6 +92,15 @@ pub struct Ring {
     bell: Arc<AtomicU64>,
 }
 
+impl core::fmt::Debug for Ring {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Ring")
+            .field("kernel", &self.kernel)
+            .field("waits", &self.waiter.waits())
+            .finish_non_exhaustive()
+    }
+}
+
 /// Where the thread of a ring sleeps: in the kernel, until there are completions.
 struct Asleep {
     clock: RunClock,
@@ -193,6 +202,9 @@ impl Ring {
         // SAFETY: the set has a bit of that number, as was checked.
         unsafe { libc::CPU_SET(processor as usize, &mut set) };
         let queue = self.kernel.0.borrow();
+        if !queue.is_own() {
+            return Err(Error::system("having io_uring's threads run on a processor", super::forked()));
+        }
         queue
             .ring()
             .submitter()
@@ -208,6 +220,9 @@ impl Ring {
     /// Has the kernel give up everything, and waits for that; whether it has.
     fn closes(&self) -> bool {
         let queue = &self.kernel.0;
+        if !queue.borrow().is_own() {
+            return false;
+        }
         self.kernel.stops(libc::ECANCELED);
         let begun = Instant::now();
         while queue.borrow_mut().cancels() {
@@ -265,7 +280,7 @@ impl Kernel {
     pub(super) fn sleeps(&self, arms: impl FnOnce(&mut Queue)) -> Result<(), Gone> {
         let slept = {
             let mut queue = self.0.borrow_mut();
-            if queue.stopped.is_some() {
+            if queue.stopped().is_some() {
                 return Err(Gone);
             }
             arms(&mut queue);

@@ -18,6 +18,12 @@ pub struct Accepting<'k> {
     pub(super) file: File,
 }
 
+impl core::fmt::Debug for Accepting<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Accepting").field("file", &self.file).finish_non_exhaustive()
+    }
+}
+
 impl Accepting<'_> {
     /// The next connection.
     ///
@@ -41,6 +47,12 @@ impl Accepting<'_> {
 pub struct Receiving<'k> {
     pub(super) flight: Flight<'k>,
     pub(super) file: File,
+}
+
+impl core::fmt::Debug for Receiving<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Receiving").field("file", &self.file).finish_non_exhaustive()
+    }
 }
 
 impl Receiving<'_> {

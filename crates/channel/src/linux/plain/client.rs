@@ -14,6 +14,15 @@ use crate::linux::greeting;
 /// The end that asks: one request at a time.
 pub struct Client(Line);
 
+impl core::fmt::Debug for Client {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Client")
+            .field("longest", &self.longest())
+            .field("counts", &self.counts())
+            .finish_non_exhaustive()
+    }
+}
+
 impl Client {
     /// Connects to the server that listens at that path.
     ///
@@ -21,6 +30,7 @@ impl Client {
     /// [`Error::Input`](tollway_core::Error::Input) if messages cannot be as long as that, or the server does not agree to it;
     /// [`Error::System`](tollway_core::Error::System) if nobody listens, the server says nothing [in time](Options::within), or the kernel refuses.
     pub fn connect(path: impl AsRef<Path>, options: &Options) -> Result<Client> {
+        meeting::checked(options)?;
         Client::over(greeting::connected(path.as_ref(), options.within)?, options)
     }
 
@@ -33,7 +43,7 @@ impl Client {
     }
 
     /// Sends a request and waits for its reply, of which as much is copied as there is room for: what the server says of it, and how many bytes
-    /// were copied.
+    /// were copied. It waits for as long as [`Options::timeout`] says.
     ///
     /// # Errors
     /// [`Failed`]. After [`Failed::TooLong`], when nothing was sent, there may be another request; after the others there may not.

@@ -13,6 +13,11 @@ pub enum Failed {
     Broken(Violation),
     /// The other end is no more.
     Gone,
+    /// The time for a reply is over. The reply may come yet, and would be taken for the next one's: this end
+    /// is used no more.
+    TimedOut,
+    /// This end is a copy that fork(2) made of another process' end.
+    Forked,
     /// The kernel refused, by that error number (errno(3)).
     Kernel(i32),
 }
@@ -44,6 +49,12 @@ impl fmt::Display for Failed {
             Failed::NotItsTurn => f.write_str("requests and answers take turns, and it is the other's"),
             Failed::Broken(violation) => violation.fmt(f),
             Failed::Gone => f.write_str("the other end is gone"),
+            Failed::TimedOut => f.write_str(
+                "the server has not answered in time: connect anew, with more time or to one that answers",
+            ),
+            Failed::Forked => f.write_str(
+                "this end is a copy that fork(2) made of another process' end: connect anew in this one",
+            ),
             Failed::Kernel(errno) => write!(f, "the kernel refused to send or to receive (error {errno})"),
         }
     }

@@ -6,6 +6,7 @@
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use tollway_core::{Clock, Result};
 use tollway_host::clock::RunClock;
@@ -71,12 +72,12 @@ impl Sleeper for Futex {
         self.is_gone.load(Ordering::Relaxed) != 0
     }
 
-    fn sleep(&self, word: &AtomicU64, value: u64) -> Result<(), Gone> {
+    fn sleep(&self, word: &AtomicU64, value: u64, at_most: Option<Duration>) -> Result<(), Gone> {
         let turn = (word, value as u32);
         if self.by_two {
-            words::sleep_by_both(turn, (&self.is_gone, 0));
+            words::sleep_by_both(turn, (&self.is_gone, 0), at_most);
         } else if !self.is_gone() {
-            words::nap_by_one(turn);
+            words::nap_by_one(turn, at_most);
         }
         if self.is_gone() { Err(Gone) } else { Ok(()) }
     }
@@ -88,7 +89,7 @@ impl Sleeper for Futex {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
+    use std::time::Instant;
 
     use rustix::thread::futex;
 
@@ -103,7 +104,7 @@ mod tests {
             sleeper.by_two &= by_two;
             let (word, elsewhere) = (AtomicU64::new(2), AtomicU32::new(0));
             std::thread::scope(|scope| {
-                let sleeping = scope.spawn(|| while sleeper.sleep(&word, 2).is_ok() {});
+                let sleeping = scope.spawn(|| while sleeper.sleep(&word, 2, None).is_ok() {});
                 let deadline = Instant::now() + Duration::from_secs(10);
                 // As a hostile end can: its sleeper now sleeps by a word that nobody wakes.
                 let moved = || futex::requeue(words::half(&word), futex::Flags::empty(), 0, 1, &elsewhere);
@@ -114,7 +115,7 @@ mod tests {
                 sleeping.join().unwrap();
             });
             assert!(sleeper.is_gone());
-            assert_eq!(sleeper.sleep(&word, 2), Err(Gone), "it sleeps on");
+            assert_eq!(sleeper.sleep(&word, 2, None), Err(Gone), "it sleeps on");
         }
     }
 }

@@ -1,14 +1,23 @@
 //! What both ends of both ways do: give a message away, and take one.
 
+use std::time::Duration;
+
+use tollway_host::fork::Origin;
+
 use super::failed::Failed;
 use super::futex::Futex;
 use super::seqpacket::Socket;
 use super::waiting::{Counts, Waiting};
 use crate::linux::Shared;
+use crate::time_limit::TimeLimit;
 
 /// One end.
 pub(super) struct Line {
     way: Way,
+    /// How long it waits for a message.
+    timeout: Option<Duration>,
+    /// A child that fork(2) makes would take what is meant for this process.
+    origin: Origin,
     /// Why it is used no more.
     ended: Option<Failed>,
 }
@@ -19,8 +28,8 @@ pub(super) enum Way {
 }
 
 impl Line {
-    pub(super) fn new(way: Way) -> Line {
-        Line { way, ended: None }
+    pub(super) fn new(way: Way, timeout: Option<Duration>) -> Line {
+        Line { way, timeout, origin: Origin::here(), ended: None }
     }
 
     /// Gives a message away.
@@ -38,16 +47,21 @@ impl Line {
     #[inline]
     pub(super) fn take(&mut self, into: &mut [u8]) -> Result<(u16, usize), Failed> {
         self.lasts()?;
+        let mut limit = TimeLimit::new(self.timeout);
         let taken = match &mut self.way {
-            Way::Seqpacket(socket) => socket.take(into),
-            Way::Handoff(waiting) => waiting.take(into),
+            Way::Seqpacket(socket) => socket.take(into, || limit.left()),
+            Way::Handoff(waiting) => waiting.take(into, || limit.left()),
         };
         taken.map_err(|failed| self.ends(failed))
     }
 
     #[inline]
     fn lasts(&self) -> Result<(), Failed> {
-        self.ended.map_or(Ok(()), Err)
+        match self.ended {
+            None if self.origin.is_here() => Ok(()),
+            None => Err(Failed::Forked),
+            Some(failed) => Err(failed),
+        }
     }
 
     /// What is this end's own mistake ends nothing.

@@ -6,7 +6,6 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::net::sockopt::{socket_domain, socket_type};
@@ -54,11 +53,14 @@ pub struct Options {
     /// How long to wait for the server to take the connection, and again for it to answer: it may have others to meet before, and one that answers one
     /// client after the other takes the next when the last has gone. 10 s if nothing else is said; not none.
     pub within: Duration,
+    /// How long a [call](super::Client::call) waits for its reply; for as long as the server lives if that is
+    /// not said.
+    pub timeout: Option<Duration>,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { way: Way::default(), bytes: 64, patience: None, within: greeting::IN_TURN }
+        Options { way: Way::default(), bytes: 64, patience: None, within: greeting::IN_TURN, timeout: None }
     }
 }
 
@@ -78,27 +80,41 @@ impl Default for Limits {
     }
 }
 
-/// The client's side.
-pub(super) fn ask(link: UnixStream, options: &Options) -> Result<Line> {
-    let place = || format!("a connection for messages of {} bytes", options.bytes);
+/// How long the longest message is for which a client asks. Before it connects: what nobody can give is
+/// refused at once.
+///
+/// # Errors
+/// [`Error::Input`] if there can be none as long.
+pub(super) fn checked(options: &Options) -> Result<usize> {
+    greeting::checked(options.within, options.timeout)?;
     // What a message of a ring can be, one of these can.
-    let bytes = Geometry::new(1, options.bytes).map(Geometry::bytes).ok_or_else(|| Error::Input {
-        place: place(),
+    Geometry::new(1, options.bytes).map(Geometry::bytes).ok_or_else(|| Error::Input {
+        place: place(options.bytes),
         reason: "there are none of that length".into(),
         remedy: format!("ask for 1 to {} bytes", Geometry::MOST_BYTES),
-    })?;
+    })
+}
+
+fn place(bytes: usize) -> String {
+    format!("a connection for messages of {bytes} bytes")
+}
+
+/// The client's side.
+pub(super) fn ask(link: UnixStream, options: &Options) -> Result<Line> {
+    let bytes = checked(options)?;
+    let place = || place(options.bytes);
     let greeting = Greeting { how: u16::from(options.way == Way::Handoff), sizes: [bytes as u32, 0] };
     let mut given = PLAIN.ask(&link, options.within, &greeting, &[], &[WAY, BYTES], place)?;
     let given = given.pop().filter(|_| given.is_empty());
     let given = given.ok_or_else(|| Error::system("meeting a server", "it did not give one descriptor"))?;
     let way = match options.way {
-        Way::Seqpacket => line::Way::Seqpacket(Socket::new(checked(given)?, bytes, true)),
+        Way::Seqpacket => line::Way::Seqpacket(Socket::new(seqpacket(given)?, bytes, true)),
         Way::Handoff => {
-            let memory = Shared(Arc::new(SharedPages::from_fd_for(given, words(bytes) * 8)?));
+            let memory = Shared::new(SharedPages::from_fd_for(given, words(bytes) * 8)?);
             line::Way::Handoff(handoff(&link, memory, End::Client, bytes, options.patience)?)
         }
     };
-    Ok(Line::new(way))
+    Ok(Line::new(way, options.timeout))
 }
 
 /// The server's side: waits for no longer than a client may take to say what it wants.
@@ -113,13 +129,13 @@ pub(super) fn answer(link: UnixStream, limits: &Limits) -> Result<Line> {
             line::Way::Seqpacket(Socket::new(own, bytes, false))
         }
         Way::Handoff => {
-            let memory = Shared(Arc::new(SharedPages::new(words(bytes) * 8)?));
+            let memory = Shared::new(SharedPages::new(words(bytes) * 8)?);
             let handoff = handoff(&link, memory.clone(), End::Server, bytes, limits.patience)?;
-            PLAIN.agree(&link, &[memory.0.as_fd()])?;
+            PLAIN.agree(&link, &[memory.as_fd()])?;
             line::Way::Handoff(handoff)
         }
     };
-    Ok(Line::new(way))
+    Ok(Line::new(way, None))
 }
 
 /// What a client wants, if that is given: by which way, and how many bytes the longest message has.
@@ -151,7 +167,7 @@ fn handoff(
 }
 
 /// What a server gave, if it is a Unix socket that keeps datagrams apart.
-fn checked(given: OwnedFd) -> Result<OwnedFd> {
+fn seqpacket(given: OwnedFd) -> Result<OwnedFd> {
     let is_one =
         socket_domain(&given) == Ok(AddressFamily::UNIX) && socket_type(&given) == Ok(SocketType::SEQPACKET);
     is_one.then_some(given).ok_or_else(|| {

@@ -5,7 +5,9 @@
 
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{
     RecvAncillaryBuffer, RecvFlags, SendAncillaryBuffer, SendFlags, recv, recvmsg, send, sendmsg,
@@ -78,23 +80,41 @@ impl Socket {
         Ok(())
     }
 
-    /// Waits for a message, and copies its beginning, as far as there is room: its tag, and how many bytes that were.
+    /// Waits for a message, for as long as `left` says that there is time, without end if it says nothing;
+    /// and copies its beginning, as far as there is room: its tag, and how many bytes that were.
     ///
     /// # Errors
     /// [`Failed`].
     #[inline]
-    pub fn take(&mut self, into: &mut [u8]) -> Result<(u16, usize), Failed> {
+    pub fn take(
+        &mut self,
+        into: &mut [u8],
+        mut left: impl FnMut() -> Option<Duration>,
+    ) -> Result<(u16, usize), Failed> {
         if self.is_own {
             return Err(Failed::NotItsTurn);
         }
         self.counts.sleeps += 1;
+        let waiting = match left() {
+            None => RecvFlags::empty(),
+            Some(first) => {
+                self.comes_within(first, left)?;
+                RecvFlags::DONTWAIT
+            }
+        };
         // With MSG_TRUNC the kernel says how many bytes the datagram had, even if there was no room for them.
         let has = if self.longest <= SHORT {
-            retry_on_intr(|| recv(&self.socket, &mut self.datagram[..], RecvFlags::TRUNC)).map(|(_, has)| has)
+            retry_on_intr(|| recv(&self.socket, &mut self.datagram[..], waiting | RecvFlags::TRUNC))
+                .map(|(_, has)| has)
         } else {
             let mut parts = [IoSliceMut::new(&mut self.datagram), IoSliceMut::new(into)];
             retry_on_intr(|| {
-                recvmsg(&self.socket, &mut parts, &mut RecvAncillaryBuffer::default(), RecvFlags::TRUNC)
+                recvmsg(
+                    &self.socket,
+                    &mut parts,
+                    &mut RecvAncillaryBuffer::default(),
+                    waiting | RecvFlags::TRUNC,
+                )
             })
             .map(|message| message.bytes)
         }
@@ -117,6 +137,28 @@ impl Socket {
         }
         self.is_own = true;
         Ok((header as u16, bytes))
+    }
+}
+
+impl Socket {
+    /// Waits until there is something to be received, or the other end is gone. By poll(2), and not by the
+    /// socket's own time limit (SO_RCVTIMEO): the other end may have a descriptor of this socket, and change
+    /// that.
+    fn comes_within(
+        &self,
+        first: Duration,
+        mut left: impl FnMut() -> Option<Duration>,
+    ) -> Result<(), Failed> {
+        let mut left_now = Some(first);
+        loop {
+            let at_most = left_now.and_then(|time| Timespec::try_from(time).ok());
+            match poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], at_most.as_ref()) {
+                Ok(0) => return Err(Failed::TimedOut),
+                Ok(_) => return Ok(()),
+                Err(Errno::INTR) => left_now = left(),
+                Err(errno) => return Err(failed(errno)),
+            }
+        }
     }
 }
 

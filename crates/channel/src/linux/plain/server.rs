@@ -12,6 +12,15 @@ use super::waiting::Counts;
 /// The end that answers: one client's.
 pub struct Server(Line);
 
+impl core::fmt::Debug for Server {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Server")
+            .field("longest", &self.longest())
+            .field("counts", &self.counts())
+            .finish_non_exhaustive()
+    }
+}
+
 impl Server {
     /// Meets the client at the other end of a socket, which has a second to say what it wants. But descriptors that it sent are closed here, and one of a file
     /// of FUSE for as long as whoever serves that likes: clients that may be hostile are to be met by a thread each.

@@ -4,6 +4,8 @@
 //! processor it cannot, so that to give the core away at once is the shortest way to it. Where neither helps it sleeps, and is woken by the other. To
 //! look for as long as a wake-up costs costs at most twice what is best (see [`crate::wait`](super::wait)).
 
+use core::time::Duration;
+
 use super::atomic::AtomicU64;
 use super::failed::Failed;
 use super::ring::Memory;
@@ -27,12 +29,13 @@ pub trait Sleeper {
     /// Whether the other end is known to be gone.
     fn is_gone(&self) -> bool;
 
-    /// Sleeps while the word is that value, but may return earlier. Which it is, is looked at after whatever a waker does before it
+    /// Sleeps while the word is that value, for so long at the most if that is said, but may return earlier.
+    /// Which it is, is looked at after whatever a waker does before it
     /// [wakes](Sleeper::wake).
     ///
     /// # Errors
     /// [`Gone`] if the other end cannot wake it any more.
-    fn sleep(&self, word: &AtomicU64, value: u64) -> Result<(), Gone>;
+    fn sleep(&self, word: &AtomicU64, value: u64, at_most: Option<Duration>) -> Result<(), Gone>;
 
     /// Wakes who sleeps by that word.
     fn wake(&self, word: &AtomicU64);
@@ -51,6 +54,10 @@ pub struct Counts {
 
 /// So many looks are between two readings of the clock.
 const LOOKS: u32 = 8;
+
+/// So many readings of it, or times that the core was given away, are between two looks at how much time is
+/// left, which reads another clock.
+const TURNS: u32 = 256;
 
 /// One end of a handoff.
 #[derive(Debug)]
@@ -88,48 +95,55 @@ impl<M: Memory, S: Sleeper> Waiting<M, S> {
         Ok(())
     }
 
-    /// Waits for the turn, and copies the beginning of the message, as far as there is room: its tag, and how many bytes that were.
+    /// Waits for the turn, for as long as `left` says that there is time, without end if it says nothing; and
+    /// copies the beginning of the message, as far as there is room: its tag, and how many bytes that were.
     ///
     /// # Errors
-    /// [`Failed::NotItsTurn`] if it has the turn; [`Failed::Broken`]; [`Failed::Gone`] if the other end is no more and has not handed it over.
+    /// [`Failed::NotItsTurn`] if it has the turn; [`Failed::Broken`]; [`Failed::Gone`] if the other end is no
+    /// more and has not handed it over; [`Failed::TimedOut`].
     #[inline]
-    pub fn take(&mut self, into: &mut [u8]) -> Result<(u16, usize), Failed> {
+    pub fn take(
+        &mut self,
+        into: &mut [u8],
+        mut left: impl FnMut() -> Option<Duration>,
+    ) -> Result<(u16, usize), Failed> {
         if self.turn.is_own() {
             return Err(Failed::NotItsTurn);
         }
         let told = match self.turn.take()? {
             Some(told) => told,
-            None => self.waits()?,
+            None => self.waits(&mut left)?,
         };
         self.cpus[1] = told.cpu;
         Ok((told.tag, self.turn.read(told, into)))
     }
 
-    fn waits(&mut self) -> Result<Told, Failed> {
+    fn waits(&mut self, left: &mut impl FnMut() -> Option<Duration>) -> Result<Told, Failed> {
         let [own, other] = self.cpus;
         if own != other
-            && let Some(told) = self.looks()?
+            && let Some(told) = self.looks(left)?
         {
             return Ok(told);
         }
         // It may run elsewhere than it did: then looking helps, or does not any more, from the next time on.
         self.cpus[0] = self.sleeper.cpu();
-        for _ in 0..self.patience.yields {
+        for turn in 1..=self.patience.yields {
             self.counts.yields += 1;
             self.sleeper.give_way();
             if let Some(told) = self.turn.take()? {
                 return Ok(told);
             }
-            if self.sleeper.is_gone() {
+            if self.sleeper.is_gone() || (turn.is_multiple_of(TURNS) && left() == Some(Duration::ZERO)) {
                 break;
             }
         }
-        self.sleeps()
+        self.sleeps(left)
     }
 
     /// Looks for as long as it has patience, and the other end is there.
-    fn looks(&mut self) -> Result<Option<Told>, Failed> {
+    fn looks(&mut self, left: &mut impl FnMut() -> Option<Duration>) -> Result<Option<Told>, Failed> {
         let begun = self.sleeper.now();
+        let mut turn = 0u32;
         loop {
             for _ in 0..LOOKS {
                 if let Some(told) = self.turn.take()? {
@@ -137,20 +151,26 @@ impl<M: Memory, S: Sleeper> Waiting<M, S> {
                 }
                 self.sleeper.relax();
             }
+            turn = turn.wrapping_add(1);
             let is_over = self.sleeper.now().wrapping_sub(begun) >= self.patience.spin;
-            if is_over || self.sleeper.is_gone() {
+            let mut is_late = || turn.is_multiple_of(TURNS) && left() == Some(Duration::ZERO);
+            if is_over || self.sleeper.is_gone() || is_late() {
                 return Ok(None);
             }
         }
     }
 
     #[cold]
-    fn sleeps(&mut self) -> Result<Told, Failed> {
+    fn sleeps(&mut self, left: &mut impl FnMut() -> Option<Duration>) -> Result<Told, Failed> {
         loop {
+            let at_most = left();
+            if at_most == Some(Duration::ZERO) {
+                return self.turn.take()?.ok_or(Failed::TimedOut);
+            }
             let slept = match self.turn.says_that_it_sleeps() {
                 Some((word, value)) => {
                     self.counts.sleeps += 1;
-                    self.sleeper.sleep(word, value)
+                    self.sleeper.sleep(word, value, at_most)
                 }
                 None => Ok(()),
             };
