@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use program::{Bench, PATIENCE, SHORT, skip, takes_interruptions, told, within};
 use serde_json::Value;
 use tollway_capture::engine::file::pcapng::{self, Described};
-use tollway_capture::engine::file::{Output, Resolution, pcap};
+use tollway_capture::engine::file::{Output, Reader, Resolution, pcap};
 use tollway_capture::engine::generate::{Flows, Frames, Stamp};
 use tollway_capture::engine::{LinkType, Packet, Timestamp};
 
@@ -281,6 +281,7 @@ fn several(bench: &Bench, file: &str, interfaces: &[(LinkType, u32, usize)]) {
             link_type: *link_type,
             snapshot: *snapshot,
             name: None,
+            check_sequence_bits: None,
             resolution: Resolution::Micros,
         };
         writer.add_interface(&described).unwrap();
@@ -316,6 +317,99 @@ fn each_link_type_of_a_file_has_its_own_filter() {
     assert_eq!(written[20..24], 1u32.to_ne_bytes(), "the link type of what is in it");
     let (_, err) = bench.ends(&["capture", "-r", "two.pcapng", "-w", "one.pcap"], 1);
     assert!(err.contains("link type 1 cannot have packets of 101") && err.contains("pcapng"), "{err}");
+}
+
+/// A pcap file of this word of the link type, in this machine's byte order, with these packets.
+fn pcap_of(bench: &Bench, file: &str, word: u32, packets: &[Vec<u8>]) {
+    let header = [0xa1b2_c3d4, u32::from_ne_bytes([2, 0, 4, 0]), 0, 0, 262_144, word];
+    let mut bytes: Vec<u8> = header.into_iter().flat_map(u32::to_ne_bytes).collect();
+    for (number, packet) in packets.iter().enumerate() {
+        let length = packet.len() as u32;
+        bytes.extend(
+            [1_700_000_000 + number as u32, 0, length, length].into_iter().flat_map(u32::to_ne_bytes),
+        );
+        bytes.extend(packet);
+    }
+    fs::write(bench.file(file), bytes).unwrap();
+}
+
+#[test]
+fn link_types_have_their_names_and_16_bits() {
+    let bench = bench(1);
+    for (name, number) in [("ATM_CLIP", "106"), ("LOOP", "108"), ("IPV4", "228"), ("RAW", "12")] {
+        let by_name = bench.ends(&["capture", "-d", "-y", name, "ip"], 0);
+        assert_eq!(by_name, bench.ends(&["capture", "-d", "-y", number, "ip"], 0), "{name}");
+        if has_tcpdump() {
+            assert_eq!(by_name.0.into_bytes(), tcpdump(&bench, &["-d", "-y", name, "ip"]), "{name}");
+        }
+    }
+    pcap_of(&bench, "clip.pcap", 106, &[vec![0x45; 30]]);
+    let (out, _) = bench.ends(&["capture", "-r", "clip.pcap", "-t"], 0);
+    assert_eq!(out, "ATM_CLIP, length 30\n");
+    pcap_of(&bench, "reserved.pcap", 0x0001_0001, &[vec![0; 60]]);
+    refused(
+        &bench,
+        &["capture", "-r", "reserved.pcap"],
+        1,
+        &["byte 20", "0x00010001", "must be 0", "pcap-savefile"],
+    );
+}
+
+#[test]
+fn what_a_file_says_of_check_sequences_and_of_no_time_is_in_its_copies() {
+    let bench = bench(1);
+    for (number, word) in [0x2400_0001, 0x0400_0001, 1].into_iter().enumerate() {
+        pcap_of(&bench, "from.pcap", word, &[vec![number as u8; 64]]);
+        bench.ends(&["capture", "-r", "from.pcap", "-w", "copy.pcapng", "--format", "pcapng"], 0);
+        bench.ends(&["capture", "-r", "copy.pcapng", "-w", "back.pcap"], 0);
+        assert!(
+            fs::read(bench.file("from.pcap")).unwrap() == fs::read(bench.file("back.pcap")).unwrap(),
+            "{word:#x}"
+        );
+    }
+    let mut writer =
+        pcapng::Writer::new(Output::create(&bench.file("simple.pcapng")).unwrap(), "test").unwrap();
+    writer.add_interface(&Described::new(LinkType::ETHERNET)).unwrap();
+    let packet = Packet { timestamp: Timestamp(0), bytes: &[7; 60], wire_length: 60 };
+    writer.write_untimed(0, &packet).unwrap();
+    writer.finish().unwrap();
+    for more in [&[][..], &["-s", "40"], &["greater 10"]] {
+        let arguments = ["capture", "-r", "simple.pcapng", "-w", "again.pcapng", "--format", "pcapng"];
+        bench.ends(&[&arguments, more].concat(), 0);
+        let mut reader = Reader::open(&bench.file("again.pcapng")).unwrap();
+        let captured = reader.next().unwrap().expect("a packet");
+        assert!(!captured.has_time && captured.packet.wire_length == 60, "{more:?}: {captured:?}");
+    }
+}
+
+/// A file has no packet's direction but for a few link types, and of those libpcap knows which.
+#[test]
+fn directions_in_filters_on_files_are_refused_in_libpcaps_words() {
+    let bench = bench(1);
+    bench.ends(&["capture", "-r", "web.pcap", "-w", "web.pcapng", "--format", "pcapng"], 0);
+    for word in ["inbound", "outbound"] {
+        let says = if has_tcpdump() {
+            let mut tcpdump = Command::new("tcpdump");
+            tcpdump.args(["-r", "web.pcap", word]).current_dir(bench.path());
+            let said = String::from_utf8(tcpdump.output().unwrap().stderr).unwrap();
+            let reason = said.lines().last().unwrap().trim_start_matches("tcpdump: ");
+            format!("libpcap says: {reason}; ")
+        } else {
+            "libpcap says: ".into()
+        };
+        for file in ["web.pcap", "web.pcapng"] {
+            for more in [&[][..], &["-d"]] {
+                let arguments = [&["capture", "-r", file], more, &[word]].concat();
+                refused(&bench, &arguments, 2, &[&format!("filter `{word}`"), &says]);
+            }
+        }
+    }
+    // Linux's own header has it.
+    pcap_of(&bench, "cooked.pcap", 113, &[[&[0, 4][..], &[0; 14], &[0x45; 20]].concat()]);
+    for (word, captured) in [("inbound", 0), ("outbound", 1)] {
+        let (_, err) = bench.ends(&["capture", "-r", "cooked.pcap", "-w", "of.pcap", word], 0);
+        assert!(err.contains(&format!(" {captured} captured")), "{word}: {err}");
+    }
 }
 
 #[test]

@@ -82,8 +82,8 @@ pub fn run(options: &Options, name: &str, asked: &Asked, json: bool) -> Result<S
         StampClock::Tsc => Some(Clock::new(ClockKind::Tsc)?),
         StampClock::Vdso => Some(Clock::new(ClockKind::Vdso)?),
     };
-    let described =
-        Described { link_type: link, snapshot, name: Some(name.into()), resolution: layout.resolution };
+    let resolution = layout.resolution;
+    let described = Described { snapshot, name: Some(name.into()), resolution, ..Described::new(link) };
     let job = Capturing {
         sources,
         stops,
