@@ -334,6 +334,32 @@ fn pcap_of(bench: &Bench, file: &str, word: u32, packets: &[Vec<u8>]) {
 }
 
 #[test]
+fn loopbacks_of_bsd_and_packets_without_a_link_header_are_printed_as_tcpdump_prints_them() {
+    let bench = bench(1);
+    let udp = [0, 53, 1, 187, 0, 8, 0, 0];
+    let four = [&[0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2][..], &udp].concat();
+    let six = [&[0x60, 0, 0, 0, 0, 8, 17, 64][..], &[0xfd; 32], &udp].concat();
+    for (link, header, packet, line) in [
+        (0, 2u32.to_ne_bytes().to_vec(), &four, "IP 10.0.0.1.53 > 10.0.0.2.443: UDP, length 0"),
+        (0, 30u32.swap_bytes().to_ne_bytes().to_vec(), &six, ".443: UDP, length 0"),
+        (108, 24u32.to_be_bytes().to_vec(), &six, ".443: UDP, length 0"),
+        (12, vec![], &four, "IP 10.0.0.1.53 > 10.0.0.2.443: UDP, length 0"),
+        (228, vec![], &four, "IP 10.0.0.1.53 > 10.0.0.2.443: UDP, length 0"),
+        (229, vec![], &six, ".443: UDP, length 0"),
+    ] {
+        pcap_of(&bench, "bare.pcap", link, &[[&header[..], packet].concat()]);
+        let (out, _) = bench.ends(&["capture", "-r", "bare.pcap", "-t", "-x"], 0);
+        assert!(out.lines().next().unwrap().ends_with(line), "{link}: {out}");
+        if has_tcpdump() {
+            // Ports by number, and no more of what is in the datagram than we tell.
+            let theirs =
+                String::from_utf8(tcpdump(&bench, &["-n", "-t", "-q", "-x", "-r", "bare.pcap"])).unwrap();
+            assert_eq!(out, theirs, "{link}");
+        }
+    }
+}
+
+#[test]
 fn link_types_have_their_names_and_16_bits() {
     let bench = bench(1);
     for (name, number) in [("ATM_CLIP", "106"), ("LOOP", "108"), ("IPV4", "228"), ("RAW", "12")] {
