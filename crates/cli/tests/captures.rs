@@ -333,6 +333,48 @@ fn pcap_of(bench: &Bench, file: &str, word: u32, packets: &[Vec<u8>]) {
     fs::write(bench.file(file), bytes).unwrap();
 }
 
+/// TCP behind a header of options for every hop, alone, and behind that of a fragment, of IPv6 over Ethernet.
+fn chains() -> Vec<Vec<u8>> {
+    let tcp = [0x04, 0xd2, 0, 80, 0, 0, 0, 1, 0, 0, 0, 0, 0x50, 2, 0x20, 0, 0, 0, 0, 0];
+    let packet = |first: u8, headers: &[u8]| {
+        let ip = [0x60, 0, 0, 0, 0, 20 + headers.len() as u8, first, 64];
+        [&[2; 12][..], &[0x86, 0xdd], &ip, &[0xfd; 32], headers, &tcp].concat()
+    };
+    vec![packet(0, &[6, 0, 1, 4, 0, 0, 0, 0]), packet(6, &[]), packet(44, &[6, 0, 0, 0, 0, 0, 0, 7])]
+}
+
+#[test]
+fn protochain_follows_headers_in_files_and_is_printed_as_tcpdump_prints_it() {
+    let bench = bench(1);
+    pcap_of(&bench, "chains.pcap", 1, &chains());
+    for (filter, captured) in
+        [("ip6 protochain 6", 3), ("ip6 proto 6", 2), ("ip6 protochain 17", 0), ("not ip6 protochain 6", 0)]
+    {
+        let (_, err) = bench.ends(&["capture", "-r", "chains.pcap", "-w", "of.pcap", filter], 0);
+        assert!(err.contains(&format!(" {captured} captured")), "{filter}: {err}");
+    }
+    bench.ends(&["capture", "-r", "chains.pcap", "-w", "ng.pcapng", "--format", "pcapng"], 0);
+    let (out, _) = bench.ends(&["capture", "-r", "ng.pcapng", "--json", "ip6 protochain 6"], 0);
+    let document: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(document["packets"]["captured"], 3);
+    refused(&bench, &["capture", "--machine-code", "ip6 protochain 6"], 1, &["without a loop", "-d shows"]);
+    if !has_tcpdump() {
+        return;
+    }
+    for letter in ["-d", "-dd", "-ddd"] {
+        for filter in ["ip6 protochain 6", "protochain 58", "ip protochain 17 or ip6 protochain 6"] {
+            let (ours, _) = bench.ends(&["capture", letter, "-r", "chains.pcap", filter], 0);
+            let theirs = tcpdump(&bench, &[letter, "-r", "chains.pcap", filter]);
+            assert_eq!(ours, String::from_utf8(theirs).unwrap(), "{letter} {filter}");
+        }
+    }
+    // Printed and read it is the same filter.
+    let (numbers, _) = bench.ends(&["capture", "-ddd", "-r", "chains.pcap", "ip6 protochain 6"], 0);
+    fs::write(bench.file("numbers"), numbers).unwrap();
+    let (_, err) = bench.ends(&["capture", "-r", "chains.pcap", "-F", "numbers"], 0);
+    assert!(err.contains(" 3 captured"), "{err}");
+}
+
 #[test]
 fn loopbacks_of_bsd_and_packets_without_a_link_header_are_printed_as_tcpdump_prints_them() {
     let bench = bench(1);

@@ -352,6 +352,26 @@ fn an_interface_that_goes_is_told_and_what_came_is_kept() {
 }
 
 #[test]
+fn a_live_filter_with_a_loop_is_refused_but_in_user_space() {
+    let Some(cable) = cable() else { return };
+    let bench = Bench::with(SHORT);
+    let filter = "ip protochain 17 or ip protochain 6";
+    for place in ["kernel", "both"] {
+        let mut command =
+            bench.tollway(&["capture", "-i", Cable::RIGHT, "-w", "a.pcap", "--filter-in", place, filter]);
+        let output = cable.namespace().run(|| command.output()).unwrap().unwrap();
+        let (_, err) = program::told(&output, 2);
+        for says in ["the kernel's classic BPF takes no backward jumps", "--filter-in user"] {
+            assert!(err.contains(says), "{err}");
+        }
+    }
+    let capture = listen(&bench, &cable, &["-w", "a.pcap", "--filter-in", "user", filter]);
+    let sent = send(&bench, &cable, 100, "10k");
+    let (_, err) = capture.called_off(libc::SIGINT);
+    assert!(err.contains(" 100 captured") && err.contains(": the account balances"), "{err} {sent}");
+}
+
+#[test]
 fn frames_sent_to_an_end_that_is_down_are_refused_and_said_to_be() {
     let Some(cable) = cable() else { return };
     let bench = Bench::with(SHORT);
