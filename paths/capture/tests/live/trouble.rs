@@ -87,6 +87,55 @@ fn an_interface_that_goes_down_ends_it_and_what_came_before_is_kept() {
     });
 }
 
+/// Reads until so many frames have come, or that is so of the interface.
+fn until(source: &mut Source, wanted: usize, is_so: impl Fn(&Source) -> bool) -> usize {
+    let (mut frames, begun) = (0, Instant::now());
+    while frames < wanted || !is_so(source) {
+        source.read(u64::MAX, Duration::from_secs(30), |_| now(), |_| frames += 1).unwrap();
+        assert!(begun.elapsed() < Duration::from_secs(20), "{frames} frames, {:?}", source.outages());
+    }
+    frames
+}
+
+#[test]
+fn an_interface_that_goes_down_and_up_again_is_waited_for_where_that_is_asked_for() {
+    on_a_cable(|sender| {
+        for kind in Kind::ALL {
+            let settings = Settings { immediate: false, waits_for_interface: true, ..settings(kind) };
+            let mut source = open(&settings);
+            for round in 0..2 {
+                sender.numbered(0..100, 60);
+                set_up(Cable::RIGHT, false).unwrap();
+                let frames = until(&mut source, 100, |source| source.outages().is_down);
+                assert_eq!((frames, source.outages().count), (100, round + 1), "{kind}");
+                // Called off, it does not wait for the interface.
+                let begun = Instant::now();
+                source.read(1, Duration::from_millis(1), |_| now(), |_| ()).unwrap();
+                assert!(begun.elapsed() < Duration::from_secs(5), "{kind}");
+                set_up(Cable::RIGHT, true).unwrap();
+                until(&mut source, 0, |source| !source.outages().is_down);
+            }
+            sender.numbered(0..100, 60);
+            let (frames, books) = drain(&mut source);
+            assert_eq!((frames.len(), books.delivered, books.balances()), (100, 300, Some(true)), "{kind}");
+        }
+    });
+}
+
+#[test]
+fn an_interface_that_is_waited_for_and_goes_away_ends_it() {
+    for kind in Kind::ALL {
+        on_a_cable(|_| {
+            let mut source = open(&Settings { waits_for_interface: true, ..settings(kind) });
+            set_up(Cable::RIGHT, false).unwrap();
+            until(&mut source, 0, |source| source.outages().is_down);
+            delete_link(Cable::LEFT).unwrap();
+            let (_, error) = until_the_end(&mut source);
+            assert!(error.contains("right: it has gone"), "{kind}: {error}");
+        });
+    }
+}
+
 #[test]
 fn a_filter_with_a_loop_is_refused_by_the_kernel_alone() {
     on_a_cable(|sender| {
