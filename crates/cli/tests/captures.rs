@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use program::{Bench, PATIENCE, SHORT, skip, takes_interruptions, told, within};
 use serde_json::Value;
 use tollway_capture::engine::file::pcapng::{self, Described};
-use tollway_capture::engine::file::{Output, Resolution, pcap};
+use tollway_capture::engine::file::{Output, Reader, Resolution, pcap};
 use tollway_capture::engine::generate::{Flows, Frames, Stamp};
 use tollway_capture::engine::{LinkType, Packet, Timestamp};
 
@@ -281,6 +281,7 @@ fn several(bench: &Bench, file: &str, interfaces: &[(LinkType, u32, usize)]) {
             link_type: *link_type,
             snapshot: *snapshot,
             name: None,
+            check_sequence_bits: None,
             resolution: Resolution::Micros,
         };
         writer.add_interface(&described).unwrap();
@@ -316,6 +317,167 @@ fn each_link_type_of_a_file_has_its_own_filter() {
     assert_eq!(written[20..24], 1u32.to_ne_bytes(), "the link type of what is in it");
     let (_, err) = bench.ends(&["capture", "-r", "two.pcapng", "-w", "one.pcap"], 1);
     assert!(err.contains("link type 1 cannot have packets of 101") && err.contains("pcapng"), "{err}");
+}
+
+/// A pcap file of this word of the link type, in this machine's byte order, with these packets.
+fn pcap_of(bench: &Bench, file: &str, word: u32, packets: &[Vec<u8>]) {
+    let header = [0xa1b2_c3d4, u32::from_ne_bytes([2, 0, 4, 0]), 0, 0, 262_144, word];
+    let mut bytes: Vec<u8> = header.into_iter().flat_map(u32::to_ne_bytes).collect();
+    for (number, packet) in packets.iter().enumerate() {
+        let length = packet.len() as u32;
+        bytes.extend(
+            [1_700_000_000 + number as u32, 0, length, length].into_iter().flat_map(u32::to_ne_bytes),
+        );
+        bytes.extend(packet);
+    }
+    fs::write(bench.file(file), bytes).unwrap();
+}
+
+/// TCP behind a header of options for every hop, alone, and behind that of a fragment, of IPv6 over Ethernet.
+fn chains() -> Vec<Vec<u8>> {
+    let tcp = [0x04, 0xd2, 0, 80, 0, 0, 0, 1, 0, 0, 0, 0, 0x50, 2, 0x20, 0, 0, 0, 0, 0];
+    let packet = |first: u8, headers: &[u8]| {
+        let ip = [0x60, 0, 0, 0, 0, 20 + headers.len() as u8, first, 64];
+        [&[2; 12][..], &[0x86, 0xdd], &ip, &[0xfd; 32], headers, &tcp].concat()
+    };
+    vec![packet(0, &[6, 0, 1, 4, 0, 0, 0, 0]), packet(6, &[]), packet(44, &[6, 0, 0, 0, 0, 0, 0, 7])]
+}
+
+#[test]
+fn protochain_follows_headers_in_files_and_is_printed_as_tcpdump_prints_it() {
+    let bench = bench(1);
+    pcap_of(&bench, "chains.pcap", 1, &chains());
+    for (filter, captured) in
+        [("ip6 protochain 6", 3), ("ip6 proto 6", 2), ("ip6 protochain 17", 0), ("not ip6 protochain 6", 0)]
+    {
+        let (_, err) = bench.ends(&["capture", "-r", "chains.pcap", "-w", "of.pcap", filter], 0);
+        assert!(err.contains(&format!(" {captured} captured")), "{filter}: {err}");
+    }
+    bench.ends(&["capture", "-r", "chains.pcap", "-w", "ng.pcapng", "--format", "pcapng"], 0);
+    let (out, _) = bench.ends(&["capture", "-r", "ng.pcapng", "--json", "ip6 protochain 6"], 0);
+    let document: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(document["packets"]["captured"], 3);
+    refused(&bench, &["capture", "--machine-code", "ip6 protochain 6"], 1, &["without a loop", "-d shows"]);
+    if !has_tcpdump() {
+        return;
+    }
+    for letter in ["-d", "-dd", "-ddd"] {
+        for filter in ["ip6 protochain 6", "protochain 58", "ip protochain 17 or ip6 protochain 6"] {
+            let (ours, _) = bench.ends(&["capture", letter, "-r", "chains.pcap", filter], 0);
+            let theirs = tcpdump(&bench, &[letter, "-r", "chains.pcap", filter]);
+            assert_eq!(ours, String::from_utf8(theirs).unwrap(), "{letter} {filter}");
+        }
+    }
+    // Printed and read it is the same filter.
+    let (numbers, _) = bench.ends(&["capture", "-ddd", "-r", "chains.pcap", "ip6 protochain 6"], 0);
+    fs::write(bench.file("numbers"), numbers).unwrap();
+    let (_, err) = bench.ends(&["capture", "-r", "chains.pcap", "-F", "numbers"], 0);
+    assert!(err.contains(" 3 captured"), "{err}");
+}
+
+#[test]
+fn loopbacks_of_bsd_and_packets_without_a_link_header_are_printed_as_tcpdump_prints_them() {
+    let bench = bench(1);
+    let udp = [0, 53, 1, 187, 0, 8, 0, 0];
+    let four = [&[0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2][..], &udp].concat();
+    let six = [&[0x60, 0, 0, 0, 0, 8, 17, 64][..], &[0xfd; 32], &udp].concat();
+    for (link, header, packet, line) in [
+        (0, 2u32.to_ne_bytes().to_vec(), &four, "IP 10.0.0.1.53 > 10.0.0.2.443: UDP, length 0"),
+        (0, 30u32.swap_bytes().to_ne_bytes().to_vec(), &six, ".443: UDP, length 0"),
+        (108, 24u32.to_be_bytes().to_vec(), &six, ".443: UDP, length 0"),
+        (12, vec![], &four, "IP 10.0.0.1.53 > 10.0.0.2.443: UDP, length 0"),
+        (228, vec![], &four, "IP 10.0.0.1.53 > 10.0.0.2.443: UDP, length 0"),
+        (229, vec![], &six, ".443: UDP, length 0"),
+    ] {
+        pcap_of(&bench, "bare.pcap", link, &[[&header[..], packet].concat()]);
+        let (out, _) = bench.ends(&["capture", "-r", "bare.pcap", "-t", "-x"], 0);
+        assert!(out.lines().next().unwrap().ends_with(line), "{link}: {out}");
+        if has_tcpdump() {
+            // Ports by number, and no more of what is in the datagram than we tell.
+            let theirs =
+                String::from_utf8(tcpdump(&bench, &["-n", "-t", "-q", "-x", "-r", "bare.pcap"])).unwrap();
+            assert_eq!(out, theirs, "{link}");
+        }
+    }
+}
+
+#[test]
+fn link_types_have_their_names_and_16_bits() {
+    let bench = bench(1);
+    for (name, number) in [("ATM_CLIP", "106"), ("LOOP", "108"), ("IPV4", "228"), ("RAW", "12")] {
+        let by_name = bench.ends(&["capture", "-d", "-y", name, "ip"], 0);
+        assert_eq!(by_name, bench.ends(&["capture", "-d", "-y", number, "ip"], 0), "{name}");
+        if has_tcpdump() {
+            assert_eq!(by_name.0.into_bytes(), tcpdump(&bench, &["-d", "-y", name, "ip"]), "{name}");
+        }
+    }
+    pcap_of(&bench, "clip.pcap", 106, &[vec![0x45; 30]]);
+    let (out, _) = bench.ends(&["capture", "-r", "clip.pcap", "-t"], 0);
+    assert_eq!(out, "ATM_CLIP, length 30\n");
+    pcap_of(&bench, "reserved.pcap", 0x0001_0001, &[vec![0; 60]]);
+    refused(
+        &bench,
+        &["capture", "-r", "reserved.pcap"],
+        1,
+        &["byte 20", "0x00010001", "must be 0", "pcap-savefile"],
+    );
+}
+
+#[test]
+fn what_a_file_says_of_check_sequences_and_of_no_time_is_in_its_copies() {
+    let bench = bench(1);
+    for (number, word) in [0x2400_0001, 0x0400_0001, 1].into_iter().enumerate() {
+        pcap_of(&bench, "from.pcap", word, &[vec![number as u8; 64]]);
+        bench.ends(&["capture", "-r", "from.pcap", "-w", "copy.pcapng", "--format", "pcapng"], 0);
+        bench.ends(&["capture", "-r", "copy.pcapng", "-w", "back.pcap"], 0);
+        assert!(
+            fs::read(bench.file("from.pcap")).unwrap() == fs::read(bench.file("back.pcap")).unwrap(),
+            "{word:#x}"
+        );
+    }
+    let mut writer =
+        pcapng::Writer::new(Output::create(&bench.file("simple.pcapng")).unwrap(), "test").unwrap();
+    writer.add_interface(&Described::new(LinkType::ETHERNET)).unwrap();
+    let packet = Packet { timestamp: Timestamp(0), bytes: &[7; 60], wire_length: 60 };
+    writer.write_untimed(0, &packet).unwrap();
+    writer.finish().unwrap();
+    for more in [&[][..], &["-s", "40"], &["greater 10"]] {
+        let arguments = ["capture", "-r", "simple.pcapng", "-w", "again.pcapng", "--format", "pcapng"];
+        bench.ends(&[&arguments, more].concat(), 0);
+        let mut reader = Reader::open(&bench.file("again.pcapng")).unwrap();
+        let captured = reader.next().unwrap().expect("a packet");
+        assert!(!captured.has_time && captured.packet.wire_length == 60, "{more:?}: {captured:?}");
+    }
+}
+
+/// A file has no packet's direction but for a few link types, and of those libpcap knows which.
+#[test]
+fn directions_in_filters_on_files_are_refused_in_libpcaps_words() {
+    let bench = bench(1);
+    bench.ends(&["capture", "-r", "web.pcap", "-w", "web.pcapng", "--format", "pcapng"], 0);
+    for word in ["inbound", "outbound"] {
+        let says = if has_tcpdump() {
+            let mut tcpdump = Command::new("tcpdump");
+            tcpdump.args(["-r", "web.pcap", word]).current_dir(bench.path());
+            let said = String::from_utf8(tcpdump.output().unwrap().stderr).unwrap();
+            let reason = said.lines().last().unwrap().trim_start_matches("tcpdump: ");
+            format!("libpcap says: {reason}; ")
+        } else {
+            "libpcap says: ".into()
+        };
+        for file in ["web.pcap", "web.pcapng"] {
+            for more in [&[][..], &["-d"]] {
+                let arguments = [&["capture", "-r", file], more, &[word]].concat();
+                refused(&bench, &arguments, 2, &[&format!("filter `{word}`"), &says]);
+            }
+        }
+    }
+    // Linux's own header has it.
+    pcap_of(&bench, "cooked.pcap", 113, &[[&[0, 4][..], &[0; 14], &[0x45; 20]].concat()]);
+    for (word, captured) in [("inbound", 0), ("outbound", 1)] {
+        let (_, err) = bench.ends(&["capture", "-r", "cooked.pcap", "-w", "of.pcap", word], 0);
+        assert!(err.contains(&format!(" {captured} captured")), "{word}: {err}");
+    }
 }
 
 #[test]

@@ -352,6 +352,75 @@ fn an_interface_that_goes_is_told_and_what_came_is_kept() {
 }
 
 #[test]
+fn an_interface_that_goes_down_is_told_and_waited_for() {
+    for way in ["recv", "v2", "v3"] {
+        let Some(cable) = cable() else { return };
+        let bench = Bench::with(SHORT);
+        let mut capture = listen(&bench, &cable, &["-w", "kept.pcap", "--source", way]);
+        let mut line = String::new();
+        for round in 1..3 {
+            send(&bench, &cable, 100, "10k");
+            for (up, says) in [(false, "interface right went down"), (true, "interface right is up again")] {
+                cable.namespace().run(|| tollway_wire::set_up(Cable::RIGHT, up)).unwrap().unwrap();
+                line.clear();
+                capture.said.read_line(&mut line).unwrap();
+                assert!(line.starts_with(says), "{way}, {round}: {line}");
+            }
+        }
+        send(&bench, &cable, 100, "10k");
+        let (_, err) = capture.called_off(libc::SIGINT);
+        assert!(err.contains("300 captured"), "{way}: {err}");
+        assert_eq!(packets(&bench, "kept.pcap").len(), 300);
+        // One that is down does not keep anybody from calling it off.
+        let mut capture = listen(&bench, &cable, &["-w", "kept.pcap", "--source", way]);
+        cable.namespace().run(|| tollway_wire::set_up(Cable::RIGHT, false)).unwrap().unwrap();
+        line.clear();
+        capture.said.read_line(&mut line).unwrap();
+        capture.called_off(libc::SIGINT);
+    }
+}
+
+#[test]
+fn several_cores_on_the_loopback_interface_have_every_packet_once() {
+    let Some(cable) = cable() else { return };
+    let bench = Bench::with(SHORT);
+    cable.namespace().run(|| tollway_wire::set_up("lo", true)).unwrap().unwrap();
+    for cores in ["1", "2", "3"] {
+        let command = bench.tollway(&["capture", "-i", "lo", "-w", "lo.pcap", "--cores", cores]);
+        let capture = Listening::start(&cable, command);
+        let sent = cable.namespace().run(|| {
+            let to = std::net::UdpSocket::bind("127.0.0.1:0")?;
+            let from = std::net::UdpSocket::bind("127.0.0.1:0")?;
+            (0..10).try_for_each(|_| from.send_to(b"hello", to.local_addr()?).map(drop))
+        });
+        sent.unwrap().unwrap();
+        let (_, err) = capture.called_off(libc::SIGINT);
+        assert!(err.contains(" 10 captured") && err.contains(": the account balances"), "{cores}: {err}");
+        assert_eq!(packets(&bench, "lo.pcap").len(), 10, "{cores}");
+    }
+}
+
+#[test]
+fn a_live_filter_with_a_loop_is_refused_but_in_user_space() {
+    let Some(cable) = cable() else { return };
+    let bench = Bench::with(SHORT);
+    let filter = "ip protochain 17 or ip protochain 6";
+    for place in ["kernel", "both"] {
+        let mut command =
+            bench.tollway(&["capture", "-i", Cable::RIGHT, "-w", "a.pcap", "--filter-in", place, filter]);
+        let output = cable.namespace().run(|| command.output()).unwrap().unwrap();
+        let (_, err) = program::told(&output, 2);
+        for says in ["the kernel's classic BPF takes no backward jumps", "--filter-in user"] {
+            assert!(err.contains(says), "{err}");
+        }
+    }
+    let capture = listen(&bench, &cable, &["-w", "a.pcap", "--filter-in", "user", filter]);
+    let sent = send(&bench, &cable, 100, "10k");
+    let (_, err) = capture.called_off(libc::SIGINT);
+    assert!(err.contains(" 100 captured") && err.contains(": the account balances"), "{err} {sent}");
+}
+
+#[test]
 fn frames_sent_to_an_end_that_is_down_are_refused_and_said_to_be() {
     let Some(cable) = cable() else { return };
     let bench = Bench::with(SHORT);

@@ -189,30 +189,43 @@ impl PacketSocket {
         self.set(libc::SOL_PACKET, libc::PACKET_TIMESTAMP, &flags, "choosing who stamps")
     }
 
-    /// Makes a group of a number that nobody uses, joins it, and says which it is. After [`PacketSocket::bind`]. Linux 4.13
-    /// and later.
+    /// Makes a group of a number that nobody uses, joins it, and says which it is. After
+    /// [`PacketSocket::bind`]. Linux 4.13 and later. A group takes the place of its sockets at the interface,
+    /// so what they ignore it has to ignore as well: where this one does not hear what is sent here
+    /// ([`PacketSocket::ignore_outgoing`]), the group does not either.
     ///
     /// # Errors
     /// If the kernel refuses.
     pub fn found_group(&self, mode: FanoutMode) -> Result<Fanout, WireError> {
-        let value = (mode.number() | libc::PACKET_FANOUT_FLAG_UNIQUEID) << 16;
+        let value = (mode.number() | self.group_flags()? | libc::PACKET_FANOUT_FLAG_UNIQUEID) << 16;
         self.set(libc::SOL_PACKET, libc::PACKET_FANOUT, &value, "making a fan-out group")?;
         let number: u32 = option(self.as_fd(), libc::SOL_PACKET, libc::PACKET_FANOUT)
             .map_err(|error| WireError::system("asking for a fan-out group's number", error))?;
         Ok(Fanout { group: number as u16, mode })
     }
 
+    /// What a group must do as this socket does.
+    fn group_flags(&self) -> Result<u32, WireError> {
+        let ignores: i32 =
+            option(self.as_fd(), libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING).map_err(|error| {
+                WireError::system("asking whether frames that are sent here are ignored", error)
+            })?;
+        Ok(if ignores != 0 { libc::PACKET_FANOUT_FLAG_IGNORE_OUTGOING } else { 0 })
+    }
+
     /// Joins a group that shares an interface's frames. After [`PacketSocket::bind`].
     ///
     /// # Errors
-    /// A group of another mode or interface.
+    /// A group of another mode or interface, or of which one socket ignores what is sent here and the other
+    /// does not.
     pub fn join(&self, fanout: Fanout) -> Result<(), WireError> {
-        let value = u32::from(fanout.group) | fanout.mode.number() << 16;
+        let value = u32::from(fanout.group) | (fanout.mode.number() | self.group_flags()?) << 16;
         let doing = format!("joining fan-out group {}", fanout.group);
         self.set(libc::SOL_PACKET, libc::PACKET_FANOUT, &value, &doing).map_err(|error| match error.errno() {
             Some(libc::EINVAL) => WireError::input(
                 doing,
-                "the group is of another mode or interface, or this one is down",
+                "the group is of another mode or interface, it hears what is sent here and this one does not, \
+                 or this one is down",
                 "take another group",
             ),
             _ => error,

@@ -21,6 +21,7 @@ fn expected(unit: u64, link: u32) -> Vec<Got> {
         bytes,
         wire,
         link: LinkType(link),
+        has_time: true,
     };
     packets().into_iter().map(got).collect()
 }
@@ -69,6 +70,184 @@ fn a_header_says_what_packets_are_and_how_much_was_kept() {
     assert_eq!(with_check_sequence.link_type, LinkType::ETHERNET);
     assert_eq!(with_check_sequence.check_sequence_bits(), Some(32));
     assert_eq!(of(96, 1).check_sequence_bits(), None);
+}
+
+#[test]
+fn a_word_of_the_link_type_with_reserved_bits_is_refused() {
+    for order in [NATIVE, OTHER] {
+        for link in [0x0001_0001, 0x0200_0001, 0x03ff_0000, 0x2401_0001] {
+            let file = Pcap { order, link, ..PCAP }.file(&packets());
+            let (got, ended) = read(Cursor::new(file));
+            let error = ended.expect_err("reserved").to_string();
+            let says = format!("byte 20, before the first packet: the link type's word is {link:#010x}");
+            assert!(got.is_empty() && error.contains(&says), "{error}");
+        }
+        // 16 bits, whatever length of a frame check sequence stands beside them.
+        for (link, number) in [(0xf400_ffff, 0xffff), (0xf000_0001, 1), (0x0400_0114, 276)] {
+            let file = Pcap { order, link, ..PCAP }.file(&packets());
+            assert_eq!(sound(&file), expected(1000, number), "{link:#x}");
+        }
+    }
+}
+
+#[test]
+fn link_types_that_old_systems_numbered_differently_have_one_number() {
+    for (in_file, number) in [(11, 100), (12, 101), (15, 102), (16, 103), (19, 106), (106, 106), (1, 1)] {
+        assert_eq!(sound(&Pcap { link: in_file, ..PCAP }.file(&packets())), expected(1000, number));
+        let o = NATIVE;
+        let file = [
+            made::section(o),
+            made::interface(o, in_file as u16, 0, &[]),
+            made::packet(o, 0, 0, &[1], 1, &[]),
+        ];
+        assert_eq!(sound(&file.concat())[0].link, LinkType(number));
+    }
+}
+
+/// A copy into pcapng.
+fn to_pcapng(file: &[u8], snapshot: Option<u32>) -> Vec<u8> {
+    let mut reader = Reader::new(Input::from_read("made", Cursor::new(file.to_vec()))).expect("sound");
+    let (to, copy) = output();
+    let mut writer = pcapng::Writer::new(to, "test").expect("memory");
+    let copied = Copy { snapshot, ..Copy::default() }.run(&mut reader, &mut writer, |_, _| u32::MAX);
+    copied.ended.expect("sound");
+    assert_eq!(writer.content().packets, copied.written);
+    writer.finish().expect("memory");
+    contents(copy)
+}
+
+/// Each packet: its link type, its bytes, its length on the wire, and when it was seen if the file says so.
+fn with_times(file: &[u8]) -> Vec<(u32, Vec<u8>, u32, Option<u64>)> {
+    let mut reader = Reader::new(Input::from_read("made", Cursor::new(file.to_vec()))).expect("sound");
+    let mut all = Vec::new();
+    while let Some(captured) = reader.next().expect("sound") {
+        let time = captured.has_time.then_some(captured.packet.timestamp.0);
+        let (bytes, wire_length) = (captured.packet.bytes.to_vec(), captured.packet.wire_length);
+        let interface = captured.interface;
+        all.push((reader.link_type(interface).expect("described").0, bytes, wire_length, time));
+    }
+    all
+}
+
+#[test]
+fn a_packet_without_a_time_has_none_in_a_copy() {
+    let o = OTHER;
+    let file = [
+        made::section(o),
+        made::interface(o, 1, 30, &made::option(o, 14, &o.u64(1000))),
+        made::interface(o, 101, 0, &[]),
+        made::simple_packet(o, &[1; 30], 61),
+        made::packet(o, 1, 1_500_000, &[2; 7], 7, &[]),
+        made::simple_packet(o, &[3; 5], 5),
+        made::simple_packet(o, &[], 0),
+        // Of the first interface of its section, which is the third of the file.
+        made::section(o),
+        made::interface(o, 113, 0, &[]),
+        made::simple_packet(o, &[4; 9], 9),
+        made::packet(o, 0, 2_500_000, &[5; 50], 60, &[]),
+        made::simple_packet(o, &[6; 70], 70),
+        made::statistics(o, 0, &[(4, 100)]),
+    ]
+    .concat();
+    let whole = with_times(&file);
+    assert_eq!(
+        whole.iter().map(|p| p.3.is_some()).collect::<Vec<_>>(),
+        [false, true, false, false, false, true, false]
+    );
+    let copy = to_pcapng(&file, None);
+    assert_eq!(with_times(&copy), whole);
+    // A copy of a copy, and one in which packets are cut: what was kept follows from an interface's snapshot
+    // length.
+    assert_eq!(with_times(&to_pcapng(&copy, None)), whole);
+    for snapshot in [1, 6, 40, 65] {
+        let mut cut = whole.clone();
+        cut.iter_mut().for_each(|p| p.1.truncate(snapshot));
+        assert_eq!(with_times(&to_pcapng(&file, Some(snapshot as u32))), cut, "{snapshot}");
+    }
+    let reader = |bytes: Vec<u8>| Reader::new(Input::from_read("made", Cursor::new(bytes))).expect("sound");
+    let mut again = reader(copy);
+    read_on(&mut again, &mut Vec::new()).expect("sound");
+    let Format::PcapNg(interfaces) = again.format() else { unreachable!("it is pcapng") };
+    let counted = |i: &&pcapng::Interface| i.statistics.is_some_and(|s| s.received == Some(100));
+    assert_eq!(interfaces.iter().filter(counted).map(|i| i.link_type.0).collect::<Vec<_>>(), [113]);
+}
+
+#[test]
+fn a_filter_may_keep_a_part_of_packets_without_a_time() {
+    let o = NATIVE;
+    let mut file = [made::section(o), made::interface(o, 1, 0, &[])].concat();
+    for length in [10u8, 20, 30, 20, 10] {
+        file.extend(made::simple_packet(o, &vec![length; length.into()], length.into()));
+        file.extend(made::packet(o, 0, length.into(), &vec![length; length.into()], length.into(), &[]));
+    }
+    let whole = with_times(&file);
+    let mut reader = Reader::new(Input::from_read("made", Cursor::new(file))).expect("sound");
+    let (to, copy) = output();
+    let mut writer = pcapng::Writer::new(to, "test").expect("memory");
+    Copy::default().run(&mut reader, &mut writer, |bytes, _| bytes.len() as u32 / 2).ended.expect("sound");
+    writer.finish().expect("memory");
+    let mut halves = whole;
+    halves.iter_mut().for_each(|p| p.1.truncate(p.1.len() / 2));
+    assert_eq!(with_times(&contents(copy)), halves);
+}
+
+#[test]
+fn the_length_of_frame_check_sequences_survives_from_pcap_to_pcapng_and_back() {
+    for order in [NATIVE, OTHER] {
+        for (word, bits) in
+            [(1, None), (0x0400_0001, Some(0)), (0x2400_0001, Some(32)), (0xf400_0001, Some(240))]
+        {
+            let file = Pcap { order, link: word, ..PCAP }.file(&packets());
+            let copy = to_pcapng(&file, None);
+            let mut reader = Reader::new(Input::from_read("copy", Cursor::new(copy))).expect("sound");
+            let Format::PcapNg([interface]) = reader.format() else { panic!("one interface") };
+            assert_eq!(interface.check_sequence_bits, bits);
+            let layout = pcap::Layout::new(interface.link_type).with_check_sequence(bits);
+            let (to, back) = output();
+            let mut writer = pcap::Writer::new(to, layout).expect("memory");
+            Copy::default().run(&mut reader, &mut writer, |_, _| u32::MAX).ended.expect("sound");
+            writer.finish().expect("memory");
+            assert_eq!(contents(back)[20..24], word.to_ne_bytes());
+        }
+    }
+    // What pcap has no room for, and what is of no length that an option has, is not told.
+    assert_eq!(pcap::Layout::new(LinkType::ETHERNET).with_check_sequence(Some(4)).link_extension, 0);
+    let o = NATIVE;
+    let odd = [made::section(o), made::interface(o, 1, 0, &made::option(o, 13, &[32, 0]))].concat();
+    let reader = Reader::new(Input::from_read("odd", Cursor::new(odd))).expect("sound");
+    let Format::PcapNg([interface]) = reader.format() else { panic!("one interface") };
+    assert_eq!(interface.check_sequence_bits, None);
+}
+
+#[test]
+fn a_header_that_says_a_check_sequence_has_no_packets_with_another() {
+    let o = NATIVE;
+    for (bits, refusal) in
+        [(None, "an unknown number of them"), (Some(32), ""), (Some(16), "with 16 of them")]
+    {
+        let options = bits.map_or(Vec::new(), |bits| made::option(o, 13, &[bits]));
+        let file = [
+            made::section(o),
+            made::interface(o, 1, 0, &made::option(o, 13, &[32])),
+            made::interface(o, 1, 0, &options),
+            made::packet(o, 0, 0, &[1], 1, &[]),
+            made::packet(o, 1, 0, &[2], 1, &[]),
+        ]
+        .concat();
+        let copy = |said| {
+            let mut reader = Reader::new(Input::from_read("made", Cursor::new(file.clone()))).expect("sound");
+            let layout = pcap::Layout::new(LinkType::ETHERNET).with_check_sequence(said);
+            let mut writer = pcap::Writer::new(output().0, layout).expect("memory");
+            Copy::default().run(&mut reader, &mut writer, |_, _| u32::MAX)
+        };
+        // A header that says nothing says nothing wrong.
+        copy(None).ended.expect("any");
+        let copied = copy(Some(32));
+        assert_eq!(copied.written, if bits == Some(32) { 2 } else { 1 });
+        let error = copied.ended.err().map(|e| e.to_string()).unwrap_or_default();
+        assert_eq!(error.is_empty(), bits == Some(32), "{error}");
+        assert!(error.contains(refusal) && (refusal.is_empty() || error.contains("write pcapng")), "{error}");
+    }
 }
 
 #[test]
@@ -123,7 +302,10 @@ fn old_and_simple_packets() {
         made::simple_packet(o, &[2; 30], 61),
         made::simple_packet(o, &[3; 5], 5),
     ];
-    let got = |nanos, bytes: &[u8], wire| Got { nanos, bytes: bytes.to_vec(), wire, link: LinkType::RAW };
+    let got = |nanos, bytes: &[u8], wire| {
+        let has_time = nanos > 0;
+        Got { nanos, bytes: bytes.to_vec(), wire, link: LinkType::RAW, has_time }
+    };
     assert_eq!(
         sound(&file.concat()),
         [got(1_500_000_000, &[1; 30], 61), got(0, &[2; 30], 61), got(0, &[3; 5], 5)]

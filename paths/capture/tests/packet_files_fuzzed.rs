@@ -111,7 +111,7 @@ proptest! {
         });
         if ng {
             let mut writer = pcapng::Writer::new(to, "test").expect("memory");
-            let interface = Described { link_type: LinkType::RAW, snapshot, name: None, resolution };
+            let interface = Described { snapshot, resolution, ..Described::new(LinkType::RAW) };
             writer.add_interface(&interface).expect("memory");
             made.clone().for_each(|packet| writer.write(0, &packet).expect("memory"));
             writer.finish().expect("memory");

@@ -105,7 +105,7 @@ fn files() -> Vec<(String, Vec<u8>)> {
             for snapshot in [0, 40, 262_144, 500_000, i32::MAX as u32, u32::MAX] {
                 pcap(Pcap { order, magic, snapshot, ..PCAP });
             }
-            for link in [0, 12, 101, 105, 113, 276, 0x2400_0001, 0x0800_0001] {
+            for link in [0, 12, 19, 101, 105, 106, 113, 276, 0x2400_0001, 0x0800_0001, 0x0001_0001] {
                 pcap(Pcap { order, magic, link, snapshot: 0, ..PCAP });
             }
         }
@@ -298,6 +298,7 @@ fn got(packets: &[made::Made], unit: u64) -> Vec<Got> {
             bytes: bytes.clone(),
             wire: *wire,
             link: LinkType::ETHERNET,
+            has_time: true,
         })
         .collect()
 }
@@ -406,6 +407,7 @@ fn files_we_write_by_libpcap() {
                 link_type: LinkType::ETHERNET,
                 snapshot: 0,
                 name: Some("eth0".into()),
+                check_sequence_bits: None,
                 resolution: Resolution::Nanos,
             };
             writer.add_interface(&interface).expect("written");

@@ -21,8 +21,13 @@ use tollway_capture::engine::file::{
 };
 use tollway_capture::engine::{LinkType, Packet, Timestamp};
 
-const INTERFACE: Described =
-    Described { link_type: LinkType::ETHERNET, snapshot: 0, name: None, resolution: Resolution::Nanos };
+const INTERFACE: Described = Described {
+    link_type: LinkType::ETHERNET,
+    snapshot: 0,
+    name: None,
+    check_sequence_bits: None,
+    resolution: Resolution::Nanos,
+};
 
 /// A file that can have no more than so many bytes.
 fn full_at(bytes: u64) -> File {
@@ -202,6 +207,8 @@ fn what_does_not_go_is_refused() {
     let mut writer = pcap::Writer::new(to, pcap::Layout::new(LinkType::ETHERNET)).expect("in the buffer");
     let late = Packet { timestamp: Timestamp(u64::MAX), bytes: &[], wire_length: 0 };
     assert!(writer.write(&late).expect_err("2554").to_string().contains("2106"));
+    let wide = pcap::Writer::new(output().0, pcap::Layout::new(LinkType(70_000))).map(drop);
+    assert!(wide.expect_err("16 bits").to_string().contains("70000"));
 
     let (to, _) = output();
     let mut writer = pcapng::Writer::new(to, "test").expect("in the buffer");

@@ -70,7 +70,8 @@ pub struct Options {
     #[arg(short = 'c', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub count: Option<u64>,
 
-    /// Keep so many bytes of a packet; 0, as with tcpdump, is 262144: all of it [default: all, or what the file has].
+    /// Keep so many bytes of a packet; 0, as with tcpdump, is 262144: all of it. Of a file (-r) packets are
+    /// cut, too, which tcpdump does not [default: all, or what the file has].
     #[arg(short = 's', long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(..=262_144))]
     pub snapshot_length: Option<u32>,
 
@@ -146,7 +147,8 @@ pub struct ProgramOptions {
     #[arg(short = 'O', long)]
     pub no_optimize: bool,
 
-    /// What packets are, where nothing else says so (for -d): EN10MB, RAW, LINUX_SLL, LINUX_SLL2 or a number.
+    /// What packets are, where nothing else says so (for -d): a name such as EN10MB, RAW, LINUX_SLL, NULL, or
+    /// a number.
     #[arg(short = 'y', long, value_name = "TYPE", value_parser = crate::link_type::read)]
     pub linktype: Option<u32>,
 }

@@ -1,7 +1,8 @@
 //! A packet as one line: who to whom, by which protocol, and how long.
 //!
-//! In the manner of tcpdump, for Ethernet, VLAN tags, ARP, IPv4, IPv6, TCP, UDP and ICMP. What is not decoded is named by
-//! its number; what was cut off is marked `[cut]`.
+//! In the manner of tcpdump, for Ethernet, Linux's cooked headers, the loopbacks of BSD systems, VLAN tags,
+//! ARP, IPv4, IPv6, TCP, UDP and ICMP. What is not decoded is named by its number; what was cut off is marked
+//! `[cut]`.
 
 use std::fmt::{self, Display, Formatter};
 use std::net::IpAddr;
@@ -35,6 +36,7 @@ pub struct Line<'a> {
 /// Length of the link's header, after which the network's begins.
 pub fn link_header_length(link: LinkType) -> usize {
     match link {
+        LinkType::NULL | LinkType::LOOP => 4,
         LinkType::ETHERNET => 14,
         LinkType::LINUX_SLL => 16,
         LinkType::LINUX_SLL2 => 20,
@@ -51,6 +53,9 @@ impl Display for Line<'_> {
                 Err(_) => write!(f, "[cut] Ethernet, length {}", self.packet.wire_length),
             },
             LinkType::RAW => self.network(f, bytes, None),
+            LinkType::IPV4 => self.network(f, bytes, Some(EtherType::IPV4)),
+            LinkType::IPV6 => self.network(f, bytes, Some(EtherType::IPV6)),
+            LinkType::NULL | LinkType::LOOP => self.loopback(f, bytes),
             LinkType::LINUX_SLL => {
                 self.network(f, bytes.get(16..).unwrap_or_default(), ether_type(bytes, 14))
             }
@@ -75,6 +80,49 @@ impl Line<'_> {
             _ => EtherType::IPV4,
         });
         self.inner(f, &LaxSlicedPacket::from_ether_type(kind, bytes), kind)
+    }
+
+    /// An address family, then a packet of it. In which byte order it stands no packet says: families are
+    /// small numbers.
+    fn loopback(&self, f: &mut Formatter<'_>, bytes: &[u8]) -> fmt::Result {
+        let Some((family, bytes)) = bytes.split_first_chunk() else {
+            return write!(
+                f,
+                "[cut] {}, length {}",
+                crate::link_type::name(self.link),
+                self.packet.wire_length
+            );
+        };
+        let family = u32::from_ne_bytes(*family);
+        let family = if family >> 16 == 0 { family } else { family.swap_bytes() };
+        let kind = match family {
+            2 => Some(EtherType::IPV4),
+            // Of NetBSD and OpenBSD, of FreeBSD, of macOS.
+            24 | 28 | 30 => Some(EtherType::IPV6),
+            _ => None,
+        };
+        if self.link_header || kind.is_none() {
+            let name = match kind {
+                Some(EtherType::IPV4) => "IPv4",
+                Some(_) => "IPv6",
+                None => "Unknown",
+            };
+            write!(f, "AF {name} ({family}), length {}", self.packet.wire_length)?;
+        }
+        match kind {
+            Some(kind) if self.link_header => {
+                f.write_str(": ")?;
+                self.network(f, bytes, Some(kind))
+            }
+            Some(kind) => self.network(f, bytes, Some(kind)),
+            None => Ok(()),
+        }
+    }
+
+    /// Bytes that the packet had on the wire behind a header that begins here.
+    fn behind(&self, header: &[u8]) -> usize {
+        let begin = header.as_ptr() as usize - self.packet.bytes.as_ptr() as usize;
+        (self.packet.wire_length as usize).saturating_sub(begin + header.len())
     }
 
     fn ethernet(&self, f: &mut Formatter<'_>, sliced: &LaxSlicedPacket<'_>) -> fmt::Result {
@@ -114,7 +162,11 @@ impl Line<'_> {
             Some(LaxNetSlice::Ipv4(ip)) => {
                 let header = ip.header();
                 let (from, to) = (header.source_addr().into(), header.destination_addr().into());
-                let payload = usize::from(header.total_len()).saturating_sub(header.slice().len());
+                let payload = match usize::from(header.total_len()) {
+                    // The adapter cuts it into segments, and fills in their lengths.
+                    0 => self.behind(header.slice()),
+                    total => total.saturating_sub(header.slice().len()),
+                };
                 let offset = header.fragments_offset().value();
                 let fragment = header.more_fragments() || offset > 0;
                 let flow = Flow { name: "IP", from, to, kind: ip.payload_ip_number(), payload };
@@ -129,7 +181,13 @@ impl Line<'_> {
                 let header = ip.header();
                 let (from, to) = (header.source_addr().into(), header.destination_addr().into());
                 let extensions = ip.extensions().slice().len();
-                let payload = usize::from(header.payload_length()).saturating_sub(extensions);
+                let payload = match usize::from(header.payload_length()) {
+                    // BIG TCP, and jumbograms of RFC 2675, whose length is the rest as well; or really
+                    // nothing.
+                    0 if header.next_header() != IpNumber::IPV6_NO_NEXT_HEADER => self.behind(header.slice()),
+                    length => length,
+                };
+                let payload = payload.saturating_sub(extensions);
                 let flow = Flow { name: "IP6", from, to, kind: ip.payload().ip_number, payload };
                 flow.show(f, sliced.transport.as_ref())
             }
@@ -162,7 +220,11 @@ impl Flow {
             }
             Some(TransportSlice::Udp(udp)) => {
                 let (source, destination) = (udp.source_port(), udp.destination_port());
-                let length = udp.length().saturating_sub(8);
+                let length = match usize::from(udp.length()) {
+                    // RFC 2675, section 4: more than the field has room for.
+                    0 => payload.saturating_sub(8),
+                    length => length.saturating_sub(8),
+                };
                 write!(f, "{name} {from}.{source} > {to}.{destination}: UDP, length {length}")
             }
             Some(TransportSlice::Icmpv4(icmp)) => {
@@ -318,7 +380,82 @@ mod tests {
             line(&frame(&[&[0x88, 0xb5, 1]]), LinkType::ETHERNET),
             "02:00:00:00:00:02 > 02:00:00:00:00:01, ethertype 0x88b5, length 15: 0x88b5 not decoded"
         );
-        assert_eq!(line(&[1, 2, 3], LinkType(147)), "link type 147, length 3");
+        assert_eq!(line(&[1, 2, 3], LinkType(65_000)), "link type 65000, length 3");
+        assert_eq!(line(&[1, 2, 3], LinkType(106)), "ATM_CLIP, length 3");
+    }
+
+    /// A packet of UDP without data, of IPv4 or IPv6.
+    fn datagram(version: u8) -> Vec<u8> {
+        let header = match version {
+            4 => [&[0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0][..], &[10, 0, 0, 1, 10, 0, 0, 2]].concat(),
+            _ => [&[0x60, 0, 0, 0, 0, 8, 17, 64][..], &[0xfd; 16], &[0xfe; 16]].concat(),
+        };
+        [header, vec![0, 53, 0x80, 1, 0, 8, 0, 0]].concat()
+    }
+
+    #[test]
+    fn packets_without_a_link_header_or_behind_an_address_family_are_decoded() {
+        let (four, six) = (datagram(4), datagram(6));
+        let four_line = "IP 10.0.0.1.53 > 10.0.0.2.32769: UDP, length 0";
+        let six_line = line(&six, LinkType::RAW);
+        assert!(
+            six_line.starts_with("IP6 fdfd:") && six_line.ends_with(".32769: UDP, length 0"),
+            "{six_line}"
+        );
+        for (link, packet, text) in [
+            (LinkType::RAW, &four, four_line),
+            (LinkType::from_file(12), &four, four_line),
+            (LinkType::IPV4, &four, four_line),
+            (LinkType::IPV6, &six, &six_line),
+        ] {
+            assert_eq!(line(packet, link), text, "{link:?}");
+        }
+        for link in [LinkType::NULL, LinkType::LOOP] {
+            for (family, packet, text) in [
+                (2u32, &four, four_line),
+                (24, &six, &six_line),
+                (28, &six, &six_line),
+                (30, &six, &six_line),
+            ] {
+                for header in [family.to_be_bytes(), family.to_le_bytes()] {
+                    assert_eq!(line(&[&header[..], packet].concat(), link), text, "{link:?} {header:?}");
+                }
+            }
+        }
+        assert_eq!(line(&[0, 0, 0, 7, 1], LinkType::LOOP), "AF Unknown (7), length 5");
+        assert_eq!(line(&[2, 0, 0], LinkType::NULL), "[cut] NULL, length 3");
+        let bytes = [&2u32.to_ne_bytes()[..], &four].concat();
+        let packet = Packet { timestamp: Timestamp(0), bytes: &bytes, wire_length: 32 };
+        let with_header = Line { packet: &packet, link: LinkType::NULL, link_header: true }.to_string();
+        assert_eq!(with_header, format!("AF IPv4 (2), length 32: {four_line}"));
+        assert_eq!(link_header_length(LinkType::LOOP), 4);
+    }
+
+    /// What is left to the adapter, to cut into segments (TSO) or because it is longer than the field has
+    /// room for (BIG TCP).
+    #[test]
+    fn a_packet_whose_ip_length_is_0_is_as_long_as_it_was_on_the_wire() {
+        let tcp = [0x9c, 0x40, 0, 80, 0, 0, 0, 1, 0, 0, 0, 0, 0x50, 2, 0xff, 0xff, 0, 0, 0, 0];
+        let four = [0x45, 0, 0, 0, 0, 1, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+        let six = [&[0x60, 0, 0, 0, 0, 0, 6, 64][..], &[0xfd; 16], &[0xfe; 16]].concat();
+        // With the option Jumbo Payload: RFC 2675, section 2.
+        let jumbo = [&six[..6], &[0], &six[7..], &[6, 0, 0xc2, 4, 0, 0, 0, 128]].concat();
+        for (kind, ip) in [([8, 0], &four[..]), ([0x86, 0xdd], &six), ([0x86, 0xdd], &jumbo)] {
+            let whole = frame(&[&kind, ip, &tcp, &[0x71; 100]]);
+            assert!(
+                line(&whole, LinkType::ETHERNET).ends_with(", seq 1:101, win 65535, length 100"),
+                "{kind:?}"
+            );
+            // Cut behind the headers, it is as long as before.
+            let cut = &whole[..whole.len() - 100];
+            let packet = Packet { timestamp: Timestamp(0), bytes: cut, wire_length: whole.len() as u32 };
+            let text = Line { packet: &packet, link: LinkType::ETHERNET, link_header: false }.to_string();
+            assert!(text.ends_with(", length 100"), "{text}");
+        }
+        let udp = [&datagram(4)[..2], &[0, 0], &datagram(4)[4..24], &[0, 0, 0, 0], &[7; 50]].concat();
+        assert!(line(&udp, LinkType::IPV4).ends_with(": UDP, length 50"), "{}", line(&udp, LinkType::IPV4));
+        let nothing = [&six[..6], &[59], &six[7..]].concat();
+        assert!(line(&nothing, LinkType::IPV6).ends_with("length 0"), "{}", line(&nothing, LinkType::IPV6));
     }
 
     #[test]
@@ -329,7 +466,16 @@ mod tests {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (state >> 33) as u8
         };
-        let links = [LinkType::ETHERNET, LinkType::RAW, LinkType::LINUX_SLL, LinkType::LINUX_SLL2];
+        let links = [
+            LinkType::ETHERNET,
+            LinkType::RAW,
+            LinkType::LINUX_SLL,
+            LinkType::LINUX_SLL2,
+            LinkType::NULL,
+            LinkType::LOOP,
+            LinkType::IPV4,
+            LinkType::IPV6,
+        ];
         for round in 0..40_000 {
             let mut bytes: Vec<u8> = (0..usize::from(next() % 120)).map(|_| next()).collect();
             let types = [[8, 0], [0x86, 0xdd], [8, 6], [0x81, 0], [0x88, 0xa8], [0, 9]];

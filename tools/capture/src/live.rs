@@ -11,7 +11,7 @@ use tollway_capture::engine::bpf::{Filter, Origin};
 use tollway_capture::engine::file::pcapng::{Described, Statistics};
 use tollway_capture::engine::file::{self, pcap};
 use tollway_capture::engine::in_process::{Clock, ClockKind};
-use tollway_capture::engine::source::{self, Kind, Placement, Read, Settings, Source};
+use tollway_capture::engine::source::{self, Kind, Outages, Placement, Read, Settings, Source};
 use tollway_capture::engine::{Accounting, LinkType, Packet, Timestamp};
 use tollway_core::Error;
 use tollway_wire::Stop;
@@ -82,8 +82,8 @@ pub fn run(options: &Options, name: &str, asked: &Asked, json: bool) -> Result<S
         StampClock::Tsc => Some(Clock::new(ClockKind::Tsc)?),
         StampClock::Vdso => Some(Clock::new(ClockKind::Vdso)?),
     };
-    let described =
-        Described { link_type: link, snapshot, name: Some(name.into()), resolution: layout.resolution };
+    let resolution = layout.resolution;
+    let described = Described { snapshot, name: Some(name.into()), resolution, ..Described::new(link) };
     let job = Capturing {
         sources,
         stops,
@@ -94,6 +94,7 @@ pub fn run(options: &Options, name: &str, asked: &Asked, json: bool) -> Result<S
         user: options.relinquish_privileges.as_deref(),
         counters: Counters::wanted(options, json),
         called_off: &called_off,
+        interface: name,
         hello: format!(
             "listening on {name}: {}, {}, {} KiB, {} bytes of a packet",
             link_type::name(link),
@@ -133,6 +134,7 @@ fn settings(
         immediate: options.immediate_mode || output::prints_on_terminal(options),
         filter,
         placement,
+        waits_for_interface: true,
         ..Settings::default()
     }
 }
@@ -156,6 +158,7 @@ struct Capturing<'a> {
     user: Option<&'a str>,
     counters: Option<Counters>,
     called_off: &'a AtomicBool,
+    interface: &'a str,
     hello: String,
 }
 
@@ -174,6 +177,7 @@ struct Common<'a, S> {
     count: u64,
     batch: u64,
     flush: bool,
+    interface: &'a str,
     stops: &'a [Stop],
     /// Each thread's books, as of its last look.
     books: Mutex<Vec<(Accounting, u64)>>,
@@ -197,6 +201,7 @@ impl Job for Capturing<'_> {
             count: self.count.unwrap_or(u64::MAX),
             batch: if alone { u64::MAX } else { SHARED_BATCH },
             flush: self.flush,
+            interface: self.interface,
             stops: &stops,
             books: Mutex::new(vec![(Accounting::default(), 0); sources.len()]),
         };
@@ -287,6 +292,7 @@ impl<S: Ends> Common<'_, S> {
         let mut looked = Instant::now();
         let mut written = looked;
         let mut failed = None;
+        let mut outages = Outages::default();
         loop {
             let left = self.count.saturating_sub(self.captured.load(Ordering::Relaxed));
             if left == 0 {
@@ -306,6 +312,10 @@ impl<S: Ends> Common<'_, S> {
                 }
             }
             // One thread does it for all.
+            if number == 0 && source.outages() != outages {
+                self.tell_outage(outages, source.outages(), counters.is_some());
+                outages = source.outages();
+            }
             if number == 0 && written.elapsed() >= WRITE_EVERY {
                 written = Instant::now();
                 self.flush(&mut self.shared.lock().unwrap_or_else(|e| e.into_inner()));
@@ -324,6 +334,22 @@ impl<S: Ends> Common<'_, S> {
             source.accounting()
         });
         (books.unwrap_or_default(), source.offered_by(), failed)
+    }
+
+    /// Tells that the interface went down or is up again, or both since the last look.
+    fn tell_outage(&self, before: Outages, now: Outages, on_a_terminal: bool) {
+        // What stands on the line is erased.
+        let erase = if on_a_terminal { "\r\x1b[K" } else { "" };
+        let interface = self.interface;
+        if now.count > before.count {
+            say(&format!(
+                "{erase}interface {interface} went down: nothing comes until it is up again \
+                 (ip link set {interface} up); Ctrl-C ends the capture"
+            ));
+        }
+        if !now.is_down {
+            say(&format!("{erase}interface {interface} is up again: the capture goes on"));
+        }
     }
 
     /// Looks at the kernel's counters, and shows what they say.

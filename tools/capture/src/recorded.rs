@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::Result;
 use tollway_capture::engine::LinkType;
 use tollway_capture::engine::bpf::{Filter, Origin};
+use tollway_capture::engine::file::pcapng::Interface;
 use tollway_capture::engine::file::{self, Copied, Copy, Format, Input, Kind, Reader, Sink, pcap};
 use tollway_core::Error;
 use tollway_wire::Stop;
@@ -59,7 +60,8 @@ pub fn run(options: &Options, path: &Path, asked: &Asked, json: bool) -> Result<
     let program = asked.wanted(link_type, origin(kind), snapshot, !options.program.no_optimize)?;
     let mut layout: pcap::Layout = match reader.format() {
         Format::Pcap(header) => header.into(),
-        Format::PcapNg(_) => pcap::Layout { snapshot, ..pcap::Layout::new(link_type) },
+        Format::PcapNg(interfaces) => pcap::Layout { snapshot, ..pcap::Layout::new(link_type) }
+            .with_check_sequence(check_sequence(interfaces, link_type)),
     };
     layout.snapshot = if let Format::PcapNg(_) = reader.format() { kept } else { layout.snapshot.min(kept) };
     layout.resolution = output::resolution(options);
@@ -130,6 +132,14 @@ fn first_packet(reader: &mut Reader) -> Result<(Kind, u32), file::Error> {
     let most = (0..reader.interfaces_known() as u32).filter_map(|n| reader.snapshot(n)).max();
     let kind = Kind { link_type, is_swapped: reader.is_swapped() };
     Ok((kind, most.unwrap_or(file::LONGEST_PACKET)))
+}
+
+/// The bits of the frame check sequence that packets of a link type end in, where all interfaces described so
+/// far say the same.
+fn check_sequence(interfaces: &[Interface], link_type: LinkType) -> Option<u8> {
+    let mut said = interfaces.iter().filter(|i| i.link_type == link_type).map(|i| i.check_sequence_bits);
+    let first = said.next()??;
+    said.all(|other| other == Some(first)).then_some(first)
 }
 
 /// An error of a file with what to do about it.

@@ -9,7 +9,34 @@ pub struct Timestamp(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LinkType(pub u32);
 
+/// Link types that libpcap has another number for than files: systems numbered them differently, and some
+/// wrote their own number into files. The number of files (LINKTYPE_), and libpcap's on Linux (DLT_).
+/// Source: libpcap, pcap-common.c.
+const RENUMBERED: [(u32, u32); 5] = [(100, 11), (101, 12), (102, 15), (103, 16), (106, 19)];
+
 impl LinkType {
+    /// What a number in a file means. Of what systems numbered differently it may be either number, as for
+    /// libpcap.
+    pub fn from_file(number: u32) -> LinkType {
+        let renumbered = RENUMBERED.into_iter().find(|(_, data_link)| *data_link == number);
+        LinkType(renumbered.map_or(number, |(in_files, _)| in_files))
+    }
+
+    /// libpcap's own number for it (DLT_).
+    pub fn data_link(self) -> u32 {
+        let renumbered = RENUMBERED.into_iter().find(|(in_files, _)| *in_files == self.0);
+        renumbered.map_or(self.0, |(_, data_link)| data_link)
+    }
+
+    /// An address family in the byte order of the machine that captured, then IPv4 or IPv6: the loopback of
+    /// BSD systems.
+    pub const NULL: LinkType = LinkType(0);
+    /// The same in network byte order: the loopback of OpenBSD.
+    pub const LOOP: LinkType = LinkType(108);
+    /// IPv4 packets, without a link header.
+    pub const IPV4: LinkType = LinkType(228);
+    /// IPv6 packets, without a link header.
+    pub const IPV6: LinkType = LinkType(229);
     /// Ethernet frames, without the frame check sequence.
     pub const ETHERNET: LinkType = LinkType(1);
     /// IPv4 or IPv6 packets, without a link header.

@@ -4,7 +4,8 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use tollway_capture::engine::source::{Kind, Read, Settings, Source};
+use tollway_capture::engine::bpf::Program;
+use tollway_capture::engine::source::{Kind, Placement, Read, Settings, Source};
 use tollway_wire::{Cable, delete_link, set_mtu, set_up};
 
 use crate::cable::{drain, now, numbered, on_a_cable, open, settings};
@@ -82,6 +83,78 @@ fn an_interface_that_goes_down_ends_it_and_what_came_before_is_kept() {
             let books = source.finish(|_| now(), |_| ()).unwrap();
             assert_eq!((books.delivered, books.balances()), (100, Some(true)), "{kind}");
             set_up(Cable::RIGHT, true).unwrap();
+        }
+    });
+}
+
+/// Reads until so many frames have come, or that is so of the interface.
+fn until(source: &mut Source, wanted: usize, is_so: impl Fn(&Source) -> bool) -> usize {
+    let (mut frames, begun) = (0, Instant::now());
+    while frames < wanted || !is_so(source) {
+        source.read(u64::MAX, Duration::from_secs(30), |_| now(), |_| frames += 1).unwrap();
+        assert!(begun.elapsed() < Duration::from_secs(20), "{frames} frames, {:?}", source.outages());
+    }
+    frames
+}
+
+#[test]
+fn an_interface_that_goes_down_and_up_again_is_waited_for_where_that_is_asked_for() {
+    on_a_cable(|sender| {
+        for kind in Kind::ALL {
+            let settings = Settings { immediate: false, waits_for_interface: true, ..settings(kind) };
+            let mut source = open(&settings);
+            for round in 0..2 {
+                sender.numbered(0..100, 60);
+                set_up(Cable::RIGHT, false).unwrap();
+                let frames = until(&mut source, 100, |source| source.outages().is_down);
+                assert_eq!((frames, source.outages().count), (100, round + 1), "{kind}");
+                // Called off, it does not wait for the interface.
+                let begun = Instant::now();
+                source.read(1, Duration::from_millis(1), |_| now(), |_| ()).unwrap();
+                assert!(begun.elapsed() < Duration::from_secs(5), "{kind}");
+                set_up(Cable::RIGHT, true).unwrap();
+                until(&mut source, 0, |source| !source.outages().is_down);
+            }
+            sender.numbered(0..100, 60);
+            let (frames, books) = drain(&mut source);
+            assert_eq!((frames.len(), books.delivered, books.balances()), (100, 300, Some(true)), "{kind}");
+        }
+    });
+}
+
+#[test]
+fn an_interface_that_is_waited_for_and_goes_away_ends_it() {
+    for kind in Kind::ALL {
+        on_a_cable(|_| {
+            let mut source = open(&Settings { waits_for_interface: true, ..settings(kind) });
+            set_up(Cable::RIGHT, false).unwrap();
+            until(&mut source, 0, |source| source.outages().is_down);
+            delete_link(Cable::LEFT).unwrap();
+            let (_, error) = until_the_end(&mut source);
+            assert!(error.contains("right: it has gone"), "{kind}: {error}");
+        });
+    }
+}
+
+#[test]
+fn a_filter_with_a_loop_is_refused_by_the_kernel_alone() {
+    on_a_cable(|sender| {
+        // Unless the first byte is 2, as it is of all these frames, back to the first instruction.
+        let list = "4\n48 0 0 0\n21 1 0 2\n5 0 0 4294967293\n6 0 0 262144\n";
+        let filter = Program::read(list).unwrap();
+        assert_eq!(filter.backward_jumps(), 1);
+        for kind in Kind::ALL {
+            let settings = |placement| Settings { filter: Some(filter.clone()), placement, ..settings(kind) };
+            // Frames of AF_XDP pass no filter of the kernel's.
+            let in_kernel = [Placement::Kernel, Placement::Both].into_iter().filter(|_| kind != Kind::AfXdp);
+            for placement in in_kernel {
+                let error =
+                    Source::open(Cable::RIGHT, &settings(placement)).err().expect("refused").to_string();
+                assert!(error.contains("no backward jumps") && error.contains("--filter-in user"), "{error}");
+            }
+            let mut source = open(&settings(Placement::User));
+            sender.numbered(0..10, 60);
+            assert_eq!(drain(&mut source).0.len(), 10, "{kind}");
         }
     });
 }

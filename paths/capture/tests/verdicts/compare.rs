@@ -57,7 +57,11 @@ impl<'a> Engines<'a> {
         let interpreted = self.interpreter.run(bytes, wire_length);
         let translated = self.machine.run(bytes, wire_length);
         #[cfg(feature = "libpcap")]
-        let libpcap = libpcap::verdict(self.program, bytes, wire_length);
+        let libpcap = match self.program.backward_jumps() {
+            0 => libpcap::verdict(self.program, bytes, wire_length),
+            // It may never end.
+            _ => expected,
+        };
         #[cfg(not(feature = "libpcap"))]
         let libpcap = expected;
         if [interpreted, translated, libpcap] != [expected; 3] {
@@ -106,6 +110,9 @@ pub fn compare(
 
 fn with_linux(program: &Program, packets: &[Vec<u8>], linux: &mut Linux, compared: &mut Compared) {
     if let Err(error) = linux.attach(program.instructions()) {
+        if program.backward_jumps() > 0 {
+            return;
+        }
         // Linux thinks that a program may go on behind a `ret` when it looks for scratch memory.
         let reads = program.instructions().iter().any(|i| matches!(i.code, 0x60 | 0x61));
         assert!(reads, "Linux refuses what is taken here: {error}\n{}", program.to_text());

@@ -43,7 +43,11 @@ pub fn run(input: &[u8]) -> bool {
             machine.run(bytes, wire_length),
             interpreter.run(bytes, wire_length),
             #[cfg(feature = "libpcap")]
-            libpcap::verdict(&program, bytes, wire_length),
+            match program.backward_jumps() {
+                0 => libpcap::verdict(&program, bytes, wire_length),
+                // It may never end.
+                _ => expected,
+            },
         ];
         let agree = verdicts.iter().all(|v| *v == expected);
         assert!(agree, "{expected}, {verdicts:?} for {bytes:02x?}\n{}", program.to_text());

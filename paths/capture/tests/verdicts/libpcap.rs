@@ -1,6 +1,7 @@
 //! What libpcap decides, takes and prints.
 
 use std::ffi::{CStr, c_char};
+use std::sync::Mutex;
 
 use tollway_capture::engine::bpf::{Instruction, Program};
 
@@ -25,7 +26,9 @@ pub fn takes(instructions: &[Instruction]) -> bool {
 
 /// How libpcap prints an instruction.
 pub fn text(instruction: Instruction, number: usize) -> String {
-    // SAFETY: it returns a text of its own that lives until it is called again; tests that call it do so in one thread.
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(|e| e.into_inner());
+    // SAFETY: it returns a text of its own that lives until it is called again: not before the turn ends.
     let text = unsafe { CStr::from_ptr(bpf_image(&instruction, number as i32)) };
     text.to_str().expect("libpcap prints ASCII").to_owned()
 }

@@ -12,6 +12,7 @@ mod libpcap;
 mod linux;
 #[cfg(feature = "libpcap")]
 mod list;
+mod loops;
 #[cfg(feature = "libpcap")]
 mod offline;
 mod packets;
@@ -132,7 +133,7 @@ fn bytes_that_nobody_compiled() {
         if let Some(linux) = &linux
             && round % 16 < 2
         {
-            let reads = list.iter().any(|i| matches!(i.code, 0x60 | 0x61));
+            let reads = list.iter().any(|i| matches!(i.code, 0x60 | 0x61)) || program.backward_jumps() > 0;
             assert!(linux.attach(&list).is_ok() || reads, "Linux refuses\n{}", program.to_text());
         }
     }
@@ -155,10 +156,8 @@ fn instructions_are_printed_as_libpcap_prints_them() {
         let number = random.below(4096) as usize;
         let ours = format!("({number:03}) {}", instruction.display(number));
         let theirs = libpcap::text(instruction, number);
-        // libpcap's target of a `ja` that nobody takes overflows; ours tells where it would go.
-        let overflows = instruction.code == 5 && instruction.k > 4096;
         // Its printer does not know `ldx #pktlen` (0x81), which its machine runs.
-        if instruction.meaning().is_some() && !overflows && instruction.code != 0x81 {
+        if instruction.meaning().is_some() && instruction.code != 0x81 {
             assert_eq!(ours, theirs, "{instruction:?}");
         }
     }

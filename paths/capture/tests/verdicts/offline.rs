@@ -15,7 +15,7 @@ use super::random::Random;
 const SNAPSHOT: u32 = 2000;
 
 /// Of each kind of primitive one or two.
-const EXPRESSIONS: [&str; 24] = [
+const EXPRESSIONS: [&str; 27] = [
     "ip",
     "ip6",
     "not ip6",
@@ -40,6 +40,9 @@ const EXPRESSIONS: [&str; 24] = [
     "vlan",
     "ip and not tcp",
     "ip or ip6",
+    "ip6 protochain 6",
+    "ip protochain 17",
+    "not ip6 protochain 58 and greater 60",
 ];
 
 /// Why libpcap's programs are not run here, by the instruction: they look before the packet, at what only the kernel knows

@@ -20,6 +20,8 @@ pub fn verdict(program: &Program, bytes: &[u8], wire_length: u32, rules: Rules) 
 /// packet or a division by 0 ended the program, which is verdict 0.
 pub fn judge(program: &Program, bytes: &[u8], wire_length: u32, rules: Rules) -> Option<u32> {
     let (mut a, mut x, mut scratch, mut at) = (0u32, 0u32, [0u32; 16], 0usize);
+    // What jumps backward more often, on average, than the packet has bytes is ended.
+    let mut rounds = bytes.len() as u64 * u64::from(program.backward_jumps());
     let load = |from: u64, width: Width| -> Option<u32> {
         (0..u64::from(width.bytes())).try_fold(0u32, |value, i| {
             let byte = bytes.get(usize::try_from(from + i).ok()?)?;
@@ -69,7 +71,12 @@ pub fn judge(program: &Program, bytes: &[u8], wire_length: u32, rules: Rules) ->
                 };
             }
             Meaning::Negate => a = 0u32.wrapping_sub(a),
-            Meaning::Jump(skip) => at += skip as usize,
+            Meaning::Jump(skip) => {
+                if (skip as i32) < 0 {
+                    rounds = rounds.checked_sub(1)?;
+                }
+                at = at.checked_add_signed(skip as i32 as isize)?;
+            }
             Meaning::Branch(test, operand, jt, jf) => {
                 let other = value(operand);
                 let holds = match test {

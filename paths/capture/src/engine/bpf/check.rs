@@ -8,15 +8,20 @@
 //! | with an unknown code | refused | some are taken, and stop the process when they run | refused |
 //! | that does not end with `ret` | refused | refused | refused |
 //! | that jumps beyond its end | refused | refused | refused |
-//! | that jumps backward (`ja` of 2³¹ or more; `protochain` is such a loop) | refused | taken: it may run for ever | refused |
+//! | that jumps backward (`ja` of a negative number; `protochain` is such a loop) | taken: it ends, see below | taken: it may run for ever | refused |
 //! | with scratch memory beyond `M[15]` | refused | refused | refused |
 //! | that reads scratch memory before it wrote there | refused | taken: reads whatever is there | refused |
 //! | that divides by the constant 0 | refused | refused | refused |
 //! | that shifts by a constant of 32 or more | refused | taken: depends on the processor | refused |
 //! | with a load at a negative offset (2³¹ and up) | refused | taken: verdict 0 | taken: what Linux knows of the packet |
 //!
-//! So what is taken here is taken by both; tests hold that against both. Linux refuses a few more: its look for scratch memory that is
-//! read before it is written thinks that a program may go on behind a `ret`.
+//! So what is taken here is taken by both, but for loops; tests hold that against both. Linux refuses a few
+//! more: its look for scratch memory that is read before it is written thinks that a program may go on behind
+//! a `ret`.
+//!
+//! A loop that looks for the end of a chain of headers goes on in the packet each time. So each backward jump
+//! is taken as often as the packet has bytes, on average over all of a program; a program that wants more
+//! ends with verdict 0, where libpcap may never end.
 //!
 //! Verdicts are libpcap's: A and X begin as 0; a load beyond what was kept of the packet ends the program with
 //! verdict 0, and so does a division by an X of 0; `#pktlen` is the length on the wire. Linux does the same but for two
@@ -34,6 +39,7 @@ use super::print::ancillary_name;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Program {
     instructions: Box<[Instruction]>,
+    backward_jumps: u32,
 }
 
 /// Why a program is not run.
@@ -62,10 +68,10 @@ pub enum Refused {
 pub enum Fault {
     /// Classic BPF has no such code.
     UnknownCode(u16),
-    /// It goes on behind the last instruction.
+    /// It goes on behind the last instruction, or before the first.
     JumpBeyondEnd {
         /// The instruction it would go on with.
-        target: u64,
+        target: i64,
         /// How many there are.
         length: usize,
     },
@@ -88,7 +94,7 @@ impl fmt::Display for Fault {
         match *self {
             Fault::UnknownCode(code) => write!(f, "there is no code {code:#x} in classic BPF"),
             Fault::JumpBeyondEnd { target, length } => {
-                write!(f, "it jumps to {target}, and the last instruction is {}", length - 1)
+                write!(f, "it jumps to {target}, and the instructions are 0 to {}", length - 1)
             }
             Fault::NoReturn => f.write_str("the program goes on behind it"),
             Fault::DivisionByZero => f.write_str("it divides by 0"),
@@ -110,10 +116,7 @@ impl Fault {
     fn remedy(&self) -> &'static str {
         match self {
             Fault::UnknownCode(_) => "compile the filter again, for classic BPF and not for eBPF",
-            Fault::JumpBeyondEnd { .. } => {
-                "jumps skip so many instructions, counted from the next one, and only forward (libpcap's protochain is a loop: \
-                 it cannot be run here, nor by the kernel)"
-            }
+            Fault::JumpBeyondEnd { .. } => "jumps skip so many instructions, counted from the next one",
             Fault::NoReturn => "end the program with `ret`",
             Fault::DivisionByZero => "divide by another number",
             Fault::ShiftTooFar(_) => "shift by 31 at most",
@@ -138,12 +141,34 @@ impl Program {
             return Err(Refused::TooLong(length));
         }
         let mut written = Written::new(length);
-        for (number, &instruction) in instructions.iter().enumerate() {
-            check(number, length, instruction).and_then(|meaning| written.follow(number, meaning)).map_err(
-                |fault| Refused::At { number, text: instruction.display(number).to_string(), fault },
-            )?;
+        let mut backward_jumps = 0;
+        loop {
+            let mut back = 0;
+            for (number, &instruction) in instructions.iter().enumerate() {
+                let meaning = check(number, length, instruction).and_then(|meaning| {
+                    written.follow(number, meaning)?;
+                    Ok(meaning)
+                });
+                let meaning = meaning.map_err(|fault| Refused::At {
+                    number,
+                    text: instruction.display(number).to_string(),
+                    fault,
+                })?;
+                back += u32::from(matches!(meaning, Meaning::Jump(skip) if (skip as i32) < 0));
+            }
+            // What is written only ever becomes less, so this ends.
+            if !std::mem::take(&mut written.is_less_before) {
+                backward_jumps = backward_jumps.max(back);
+                break;
+            }
         }
-        Ok(Program { instructions: instructions.into_boxed_slice() })
+        Ok(Program { instructions: instructions.into_boxed_slice(), backward_jumps })
+    }
+
+    /// How many of its instructions jump backward: more than none only where it has a loop. Linux takes no
+    /// such program.
+    pub fn backward_jumps(&self) -> u32 {
+        self.backward_jumps
     }
 
     /// Its instructions.
@@ -171,9 +196,13 @@ impl Program {
 /// What one instruction says, by itself.
 fn check(number: usize, length: usize, instruction: Instruction) -> Result<Meaning, Fault> {
     let meaning = instruction.meaning().ok_or(Fault::UnknownCode(instruction.code))?;
-    let reaches = |skip: u32| {
-        let target = number as u64 + 1 + u64::from(skip);
-        if target < length as u64 { Ok(()) } else { Err(Fault::JumpBeyondEnd { target, length }) }
+    let reaches = |skip: i32| {
+        let target = number as i64 + 1 + i64::from(skip);
+        if (0..length as i64).contains(&target) {
+            Ok(())
+        } else {
+            Err(Fault::JumpBeyondEnd { target, length })
+        }
     };
     match meaning {
         Meaning::LoadAbsolute(_, k) | Meaning::LoadIndirect(_, k) | Meaning::LoadXHeader(k)
@@ -190,7 +219,7 @@ fn check(number: usize, length: usize, instruction: Instruction) -> Result<Meani
         Meaning::Arithmetic(Alu::ShiftLeft | Alu::ShiftRight, Operand::K(k)) if k >= 32 => {
             return Err(Fault::ShiftTooFar(k));
         }
-        Meaning::Jump(skip) => reaches(skip)?,
+        Meaning::Jump(skip) => reaches(skip as i32)?,
         Meaning::Branch(_, _, jt, jf) => {
             reaches(jt.into())?;
             reaches(jf.into())?;
@@ -204,23 +233,30 @@ fn check(number: usize, length: usize, instruction: Instruction) -> Result<Meani
     Ok(meaning)
 }
 
-/// Which words of scratch memory were written on every way that leads to an instruction. All jumps are forward, so that
-/// one pass in the program's order sees every way to an instruction before it sees the instruction.
+/// Which words of scratch memory were written on every way that leads to an instruction. One pass in the
+/// program's order sees every way to an instruction before it sees the instruction, but for those that lead
+/// backward: then it takes another.
 struct Written {
     /// A bit for each word; all ones where no way leads.
     before: Vec<u16>,
+    /// Whether a backward jump found less written than was thought.
+    is_less_before: bool,
 }
 
 impl Written {
     fn new(length: usize) -> Self {
         let mut before = vec![u16::MAX; length];
         before[0] = 0;
-        Written { before }
+        Written { before, is_less_before: false }
     }
 
     fn follow(&mut self, number: usize, meaning: Meaning) -> Result<(), Fault> {
         let mut written = self.before[number];
-        let mut flow = |skip: u32, written: u16| self.before[number + 1 + skip as usize] &= written;
+        let mut flow = |skip: i32, written: u16| {
+            let before = &mut self.before[(number + 1).wrapping_add_signed(skip as isize)];
+            self.is_less_before |= skip < 0 && *before & !written != 0;
+            *before &= written;
+        };
         match meaning {
             Meaning::LoadScratch(k) | Meaning::LoadXScratch(k) if written >> k & 1 == 0 => {
                 return Err(Fault::ScratchUnwritten(k));
@@ -229,7 +265,7 @@ impl Written {
                 written |= 1 << k;
                 flow(0, written);
             }
-            Meaning::Jump(skip) => flow(skip, written),
+            Meaning::Jump(skip) => flow(skip as i32, written),
             Meaning::Branch(_, _, jt, jf) => {
                 flow(jt.into(), written);
                 flow(jf.into(), written);
@@ -280,8 +316,11 @@ mod tests {
                 vec![(0x15, 0, 1, 7), KEEP],
                 "instruction 0, `jeq      #0x7             jt 1\tjf 2`: it jumps to 2, and",
             ),
-            (vec![(5, 0, 0, u32::MAX), KEEP], "`ja       4294967296`: it jumps to 4294967296"),
-            (vec![(5, 0, 0, 1), KEEP], "it jumps to 2, and the last instruction is 1; jumps skip"),
+            (
+                vec![(5, 0, 0, -2i32 as u32), KEEP],
+                "`ja       -1`: it jumps to -1, and the instructions are 0 to 1",
+            ),
+            (vec![(5, 0, 0, 1), KEEP], "it jumps to 2, and the instructions are 0 to 1; jumps skip"),
             (vec![KEEP, (7, 0, 0, 0)], "instruction 1, `tax      `: the program goes on behind it; end"),
             (vec![(0x34, 0, 0, 0), KEEP], "instruction 0, `div      #0`: it divides by 0; divide by another"),
             (vec![(0x94, 0, 0, 0), KEEP], "`mod      #0`: it divides by 0"),
@@ -299,6 +338,25 @@ mod tests {
             assert!(refusal.contains(says), "{refusal}\nlacks\n{says}");
             assert!(refusal.contains("; "), "{refusal}: no remedy");
         }
+    }
+
+    #[test]
+    fn scratch_memory_is_looked_for_on_ways_that_lead_backward_too() {
+        let program = |list: &[(u16, u8, u8, u32)]| {
+            let list = list.iter().map(|&(code, jt, jf, k)| Instruction { code, jt, jf, k });
+            Program::new(list.collect())
+        };
+        // 0 goes to 4, 3 back to 1; on the second way M[3] was written.
+        let back = (5, 0, 0, -3i32 as u32);
+        let loops = [(0x15, 3, 0, 0), (2, 0, 0, 3), (0x60, 0, 0, 3), back, KEEP];
+        assert_eq!(program(&loops).map(|p| p.backward_jumps()), Ok(1));
+        // 4 goes back to 1, which reads what only the first way wrote.
+        let again =
+            [(2, 0, 0, 3), (0x60, 0, 0, 3), (0x15, 2, 0, 0), (5, 0, 0, 0), (5, 0, 0, -4i32 as u32), KEEP];
+        assert_eq!(program(&again).map(|p| p.backward_jumps()), Ok(1));
+        let skips = [(5, 0, 0, 2), (0x60, 0, 0, 3), KEEP, (5, 0, 0, -3i32 as u32), KEEP];
+        let refused = program(&skips).unwrap_err().to_string();
+        assert!(refused.starts_with("instruction 1, `ld       M[3]`: M[3] was not written"), "{refused}");
     }
 
     #[test]

@@ -101,9 +101,8 @@ pub fn compile(
         reason: reason.to_string(),
     };
     let compiled = match origin {
-        Origin::Live => {
-            Capture::dead(Linktype(data_link(link))).and_then(|handle| handle.compile(expression, optimize))
-        }
+        Origin::Live => Capture::dead(Linktype(link.data_link().try_into().unwrap_or(i32::MAX)))
+            .and_then(|handle| handle.compile(expression, optimize)),
         Origin::File { is_swapped } => {
             file_of(link, snapshot, is_swapped).and_then(|handle| handle.compile(expression, optimize))
         }
@@ -151,16 +150,15 @@ fn file_of(link: LinkType, snapshot: u32, is_swapped: bool) -> Result<Capture<Of
 /// The code of `ret #k`.
 const RETURN_CONSTANT: u16 = 0x06;
 
-/// libpcap's number (DLT_) of a link type: the same but for a few old ones (<https://www.tcpdump.org/linktypes.html>).
-fn data_link(link: LinkType) -> i32 {
-    match link.0 {
-        100 => 11,
-        101 if cfg!(target_os = "openbsd") => 14,
-        101 => 12,
-        102 => 15,
-        103 => 16,
-        same => i32::try_from(same).unwrap_or(i32::MAX),
-    }
+/// The link type that libpcap has under a name (without DLT_, in any case).
+pub fn link_type_of_name(name: &str) -> Option<LinkType> {
+    let Linktype(data_link) = Linktype::from_name(name).ok()?;
+    u32::try_from(data_link).ok().map(LinkType::from_file)
+}
+
+/// libpcap's name for a link type (without DLT_).
+pub fn link_type_name(link: LinkType) -> Option<String> {
+    Linktype(link.data_link().try_into().ok()?).get_name().ok()
 }
 
 #[cfg(test)]
@@ -180,6 +178,23 @@ mod tests {
         assert!(text("ip", LinkType::RAW, true).starts_with("(000) ldb      [0]\n(001) and      #0xf0\n"));
         assert!(text("ip", LinkType::LINUX_SLL, true).starts_with("(000) ldh      [14]\n"));
         assert_eq!(text("", LinkType::ETHERNET, true), "(000) ret      #96\n");
+    }
+
+    #[test]
+    fn link_types_have_libpcaps_names_and_filters() {
+        for (name, number) in
+            [("EN10MB", 1), ("NULL", 0), ("RAW", 101), ("ATM_CLIP", 106), ("LOOP", 108), ("IPV6", 229)]
+        {
+            assert_eq!(link_type_of_name(name), Some(LinkType(number)), "{name}");
+            assert_eq!(link_type_name(LinkType(number)).as_deref(), Some(name));
+        }
+        assert_eq!((link_type_of_name("TOKEN"), link_type_name(LinkType(65_000))), (None, None));
+        // Of those that have two numbers libpcap has a filter by either.
+        for (in_files, data_link) in [(100, 11), (101, 12), (102, 15), (103, 16), (106, 19)] {
+            let of_file = LinkType::from_file(data_link);
+            assert_eq!((of_file, of_file.data_link()), (LinkType(in_files), data_link));
+            assert!(text("ip", of_file, true).contains("ret      #96"), "{}", text("ip", of_file, true));
+        }
     }
 
     #[test]

@@ -22,10 +22,14 @@ enum Engine {
 }
 
 impl Filter {
-    /// Translates a program, or decodes it for the interpreter where that cannot be: on other processors than x86-64,
-    /// and where the system gives no memory that may run. [`Filter::engine`] says which it is.
+    /// Translates a program, or decodes it for the interpreter where that cannot be: on other processors than
+    /// x86-64, of programs with a loop, and where the system gives no memory that may run. [`Filter::engine`]
+    /// says which it is.
     #[cfg(target_arch = "x86_64")]
     pub fn new(program: &Program) -> Self {
+        if program.backward_jumps() > 0 {
+            return Self::interpret(program, "interpreter: machine code is made of programs without a loop");
+        }
         match Machine::new(program) {
             Ok(machine) => Filter { engine: Engine::Machine(machine) },
             Err(_) => Self::interpret(program, "interpreter: the system gives no memory that may run"),

@@ -115,7 +115,7 @@ pub enum Meaning {
     Arithmetic(Alu, Operand),
     /// `neg`: A = −A.
     Negate,
-    /// `ja`: skips k instructions.
+    /// `ja`: skips k instructions, a number with a sign: negative ones lead backward.
     Jump(u32),
     /// `jeq`, `jgt`, `jge`, `jset`: skips the first number of instructions where it holds, else the second.
     Branch(Test, Operand, u8, u8),

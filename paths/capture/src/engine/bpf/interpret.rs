@@ -51,6 +51,9 @@ enum Kind {
     XorX,
     Negate,
     Jump,
+    /// Where a program with a loop begins: counts what it may jump backward.
+    BeginLoops,
+    JumpBackward,
     Equal,
     Greater,
     GreaterOrEqual,
@@ -89,10 +92,19 @@ struct Step {
     second: u32,
 }
 
+/// The word behind scratch memory: how often a program with a loop may still jump backward. Only such a
+/// program writes and reads it.
+const ROUNDS: usize = SCRATCH_WORDS as usize;
+
+/// Scratch memory, and what is behind it.
+type Scratch = [MaybeUninit<u32>; SCRATCH_WORDS as usize + 1];
+
 /// A program ready to be interpreted.
 #[derive(Clone, Debug)]
 pub struct Interpreter {
     steps: Box<[Step]>,
+    /// The first step: the first instruction's, or one behind the last where there is a loop.
+    begin: usize,
     /// The constant of each instruction: a run of them is what `OneOf` looks through.
     constants: Box<[u32]>,
 }
@@ -101,17 +113,29 @@ impl Interpreter {
     /// Decodes a program.
     pub fn new(program: &Program) -> Self {
         let meanings: Vec<Meaning> = program.meanings().collect();
-        let steps = (0..meanings.len()).map(|at| decode(&meanings, at)).collect();
-        Interpreter { steps, constants: program.instructions().iter().map(|i| i.k).collect() }
+        let mut steps: Vec<Step> = (0..meanings.len()).map(|at| decode(&meanings, at)).collect();
+        let mut begin = 0;
+        if program.backward_jumps() > 0 {
+            begin = steps.len();
+            steps.push(Step {
+                kind: Kind::BeginLoops,
+                holds: 0,
+                fails: 0,
+                k: program.backward_jumps(),
+                second: 0,
+            });
+        }
+        let steps = steps.into_boxed_slice();
+        Interpreter { steps, begin, constants: program.instructions().iter().map(|i| i.k).collect() }
     }
 
     /// How many bytes of the packet to keep, 0 if it is not wanted. `bytes` is what was kept of it so far.
     pub fn run(&self, bytes: &[u8], wire_length: u32) -> u32 {
         let length = bytes.len() as u64;
         let packet = bytes.as_ptr();
-        let mut scratch = [const { MaybeUninit::<u32>::uninit() }; SCRATCH_WORDS as usize];
+        let mut scratch: Scratch = [const { MaybeUninit::uninit() }; SCRATCH_WORDS as usize + 1];
         let (mut a, mut x) = (0u32, 0u32);
-        let mut at = 0usize;
+        let mut at = self.begin;
 
         // Each of these is called when the end of the load was compared with the packet's length.
         let word = |k: usize| {
@@ -126,7 +150,7 @@ impl Interpreter {
             // SAFETY: the byte at k is the packet's.
             u32::from(unsafe { *packet.add(k) })
         };
-        let word_of = |scratch: &[MaybeUninit<u32>; SCRATCH_WORDS as usize], step: &Step| {
+        let word_of = |scratch: &Scratch, step: &Step| {
             // SAFETY: a checked program writes a word on every way that leads to where it reads it.
             unsafe { scratch[step.k as usize & 15].assume_init() }
         };
@@ -248,6 +272,20 @@ impl Interpreter {
                 Kind::ShiftRightX => arithmetic!(a.checked_shr(x).unwrap_or(0)),
                 Kind::Negate => arithmetic!(a.wrapping_neg()),
                 Kind::Jump => at = usize::from(step.holds),
+                Kind::BeginLoops => {
+                    let rounds = length.saturating_mul(step.k.into());
+                    scratch[ROUNDS].write(u32::try_from(rounds).unwrap_or(u32::MAX));
+                    at = 0;
+                }
+                Kind::JumpBackward => {
+                    // SAFETY: a program with such a jump begins with the step that writes it.
+                    let rounds = unsafe { scratch[ROUNDS].assume_init() };
+                    if rounds == 0 {
+                        return 0;
+                    }
+                    scratch[ROUNDS].write(rounds - 1);
+                    at = usize::from(step.holds);
+                }
                 Kind::Equal => test!(step, a == step.k),
                 Kind::Greater => test!(step, a > step.k),
                 Kind::GreaterOrEqual => test!(step, a >= step.k),
@@ -343,7 +381,7 @@ fn decode(meanings: &[Meaning], at: usize) -> Step {
             }
         }
         Meaning::Negate => plain(Kind::Negate, 0),
-        Meaning::Jump(skip) => Step { holds: target(at, skip), ..plain(Kind::Jump, 0) },
+        Meaning::Jump(skip) => jump(at, skip as i32),
         Meaning::Branch(test, operand, jt, jf) => {
             if let Some(step) = run_of_equals(meanings, at) {
                 return step;
@@ -365,6 +403,12 @@ fn decode(meanings: &[Meaning], at: usize) -> Step {
         Meaning::Tax => plain(Kind::Tax, 0),
         Meaning::Txa => plain(Kind::Txa, 0),
     }
+}
+
+fn jump(at: usize, skip: i32) -> Step {
+    let kind = if skip < 0 { Kind::JumpBackward } else { Kind::Jump };
+    let holds = (at + 1).wrapping_add_signed(skip as isize) as u16;
+    Step { kind, holds, fails: 0, k: 0, second: 0 }
 }
 
 /// A load and the test behind it, unless that test begins a run.

@@ -21,7 +21,7 @@ mod read;
 
 pub use check::{Fault, Program, Refused};
 #[cfg(feature = "libpcap")]
-pub use compile::{Origin, Uncompiled, compile};
+pub use compile::{Origin, Uncompiled, compile, link_type_name, link_type_of_name};
 pub use filter::Filter;
 pub use instruction::{Alu, Instruction, MAX_LENGTH, Meaning, NEGATIVE, Operand, SCRATCH_WORDS, Test, Width};
 pub use interpret::Interpreter;

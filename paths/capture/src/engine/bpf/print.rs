@@ -41,7 +41,7 @@ struct Numbered(usize, Instruction);
 impl Display for Numbered {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Numbered(number, instruction) = *self;
-        let target = |skip: u32| number as u64 + 1 + u64::from(skip);
+        let target = |skip: u8| number as u64 + 1 + u64::from(skip);
         let k = instruction.k as i32;
         let Some(meaning) = instruction.meaning() else {
             return write!(f, "{:<8} {:#x}", "unimp", instruction.code);
@@ -87,7 +87,9 @@ impl Display for Numbered {
                 (name, operand)
             }
             Meaning::Negate => ("neg", String::new()),
-            Meaning::Jump(skip) => ("ja", target(skip).to_string()),
+            Meaning::Jump(skip) => {
+                ("ja", (number as i32).wrapping_add(1).wrapping_add(skip as i32).to_string())
+            }
             Meaning::Branch(test, operand, jt, jf) => {
                 let name = match test {
                     Test::Equal => "jeq",
@@ -99,7 +101,7 @@ impl Display for Numbered {
                     Operand::X => "x".into(),
                     Operand::K(k) => format!("#{k:#x}"),
                 };
-                let (jt, jf) = (target(jt.into()), target(jf.into()));
+                let (jt, jf) = (target(jt), target(jf));
                 return write!(f, "{name:<8} {operand:<16} jt {jt}\tjf {jf}");
             }
             Meaning::ReturnConstant(_) => ("ret", format!("#{k}")),

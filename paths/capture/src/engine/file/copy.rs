@@ -78,8 +78,9 @@ impl Copy {
         copied.ended = match (&reader.decoder, sink.pcap()) {
             (Decoder::Pcap(header), Some(writer)) => {
                 let header = *header;
-                if let Err(error) =
-                    self.suits(reader, &reader.describe(0)).and_then(|()| writer.suits(header.link_type))
+                if let Err(error) = self
+                    .suits(reader, &reader.describe(0))
+                    .and_then(|()| writer.suits(header.link_type, header.check_sequence_bits()))
                 {
                     Err(error)
                 } else if header.is_plain() && header.resolution == writer.resolution() {
@@ -148,7 +149,9 @@ impl Copy {
         while copied.written < self.count() {
             let Some(found) = reader.find()? else { break };
             while described <= found.interface {
-                sink.describe(&reader.describe(described))?;
+                let mut interface = reader.describe(described);
+                interface.snapshot = interface.snapshot.min(snapshot);
+                sink.describe(&interface)?;
                 kinds.push(None);
                 described += 1;
             }
@@ -169,10 +172,14 @@ impl Copy {
                 sink.takes(&reader.describe(found.interface))?;
                 kinds[at] = Some((kind, true));
             }
-            let Captured { interface, packet } = reader.show(&found);
+            let Captured { interface, packet, has_time } = reader.show(&found);
             if keep > 0 {
                 let packet = Packet { bytes: &packet.bytes[..packet.bytes.len().min(keep)], ..packet };
-                sink.write(interface, &packet)?;
+                if has_time {
+                    sink.write(interface, &packet)?;
+                } else {
+                    sink.write_untimed(interface, &packet)?;
+                }
                 if sink.is_over() {
                     break;
                 }
@@ -378,6 +385,7 @@ impl Reader {
                 link_type: header.link_type,
                 snapshot: header.snapshot,
                 name: None,
+                check_sequence_bits: header.check_sequence_bits(),
                 resolution: header.resolution,
             },
             Format::PcapNg(interfaces) => {
@@ -387,6 +395,7 @@ impl Reader {
                     link_type: interface.link_type,
                     snapshot: interface.snapshot,
                     name: interface.name.clone(),
+                    check_sequence_bits: interface.check_sequence_bits,
                     resolution: if fine { Resolution::Nanos } else { Resolution::Micros },
                 }
             }

@@ -74,6 +74,14 @@ pub enum Fault {
         /// The number after it.
         minor: u16,
     },
+    /// Bits are set that must not be.
+    #[error("the link type's word is {word:#010x}, and the bits {reserved:#010x} of it must be 0")]
+    ReservedBits {
+        /// The word.
+        word: u32,
+        /// Its bits that are reserved.
+        reserved: u32,
+    },
     /// The file ends where something had begun.
     #[error("the file ends within {what}: of {wanted} bytes {there} are there")]
     CutShort {
@@ -156,6 +164,10 @@ impl Fault {
             }
             Fault::Unknown { .. } => "give a file that tcpdump -w, Wireshark or this program wrote",
             Fault::Version { .. } => "convert it with a program that knows it",
+            Fault::ReservedBits { .. } => {
+                "set them to 0 if the file is damaged, else convert it with a program that knows it \
+                 (pcap-savefile(5))"
+            }
             Fault::CutShort { .. } => "use what came before: it is whole, and a copy of the file has it",
             _ => "use what came before: it is good, and a copy of the file has it",
         }

@@ -47,6 +47,8 @@ pub struct Captured<'a> {
     pub packet: Packet<'a>,
     /// Which of the interfaces of its file saw it; 0 in a pcap file.
     pub interface: u32,
+    /// Whether the file says when it was seen; else the packet's time is the zero of its interface's clock.
+    pub has_time: bool,
 }
 
 /// What the next look at a file brought.
@@ -98,7 +100,8 @@ impl Reader {
             if !input.fill(pcap::FILE_HEADER)? {
                 return Err(cut(&input, pcap::FILE_HEADER));
             }
-            let header = pcap::Header::read(order, input.window()).map_err(|f| damaged(&input, 4, f))?;
+            let header = pcap::Header::read(order, input.window())
+                .map_err(|(at, fault)| damaged(&input, at, fault))?;
             input.advance(pcap::FILE_HEADER);
             Decoder::Pcap(header)
         } else if u32::from_ne_bytes(first) == pcapng::SECTION {
@@ -229,7 +232,7 @@ impl Reader {
     pub(super) fn show(&self, found: &Found) -> Captured<'_> {
         let bytes = &self.input.window()[found.bytes.clone()];
         let packet = Packet { timestamp: found.timestamp, bytes, wire_length: found.wire_length };
-        Captured { packet, interface: found.interface }
+        Captured { packet, interface: found.interface, has_time: found.has_time }
     }
 
     /// Passes over a packet that was just found.

@@ -168,17 +168,8 @@ impl Sink for Rotating {
     }
 
     fn takes(&mut self, interface: &Described) -> Result<(), Error> {
-        if interface.link_type == self.layout.link_type {
-            return Ok(());
-        }
-        Err(Error::Format {
-            file: self.name.display().to_string(),
-            reason: format!(
-                "pcap files of link type {} cannot have packets of {}",
-                self.layout.link_type.0, interface.link_type.0
-            ),
-            remedy: "write pcapng",
-        })
+        let file = self.name.display().to_string();
+        self.layout.suits(interface.link_type, interface.check_sequence_bits, &file)
     }
 
     fn conclude(&mut self, _: u32, _: &Statistics, _: Timestamp) -> Result<(), Error> {

@@ -42,6 +42,15 @@ pub trait Sink {
     /// If the system takes no more, or the packet does not go into the format.
     fn write(&mut self, interface: u32, packet: &Packet<'_>) -> Result<(), Error>;
 
+    /// Writes a packet of which nobody knows when it was seen. Where the format has no place for that, its
+    /// time is what the packet says.
+    ///
+    /// # Errors
+    /// As [`Sink::write`].
+    fn write_untimed(&mut self, interface: u32, packet: &Packet<'_>) -> Result<(), Error> {
+        self.write(interface, packet)
+    }
+
     /// Hands all that waits to the system.
     ///
     /// # Errors
@@ -72,7 +81,7 @@ impl Sink for pcap::Writer {
 
     /// All its packets are of one link type, as its header says already.
     fn takes(&mut self, interface: &Described) -> Result<(), Error> {
-        self.suits(interface.link_type)
+        self.suits(interface.link_type, interface.check_sequence_bits)
     }
 
     /// The format has no place for it.
@@ -110,6 +119,10 @@ impl Sink for pcapng::Writer {
     #[inline]
     fn write(&mut self, interface: u32, packet: &Packet<'_>) -> Result<(), Error> {
         pcapng::Writer::write(self, interface, packet)
+    }
+
+    fn write_untimed(&mut self, interface: u32, packet: &Packet<'_>) -> Result<(), Error> {
+        pcapng::Writer::write_untimed(self, interface, packet)
     }
 
     fn flush(&mut self) -> Result<(), Error> {

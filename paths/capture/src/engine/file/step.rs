@@ -10,6 +10,8 @@ use crate::engine::Timestamp;
 pub(super) struct Found {
     /// When it was seen.
     pub timestamp: Timestamp,
+    /// Whether the file says so.
+    pub has_time: bool,
     /// How long it was on the wire, in bytes.
     pub wire_length: u32,
     /// Which of the file's interfaces saw it, counted over all sections.

@@ -41,7 +41,7 @@ pub(super) trait Recorded {
 
 impl Recorded for Reader {
     fn next(&mut self, room: &mut [u8]) -> Result<Option<Frame>, String> {
-        let Some(Captured { packet, interface }) = Reader::next(self).map_err(|e| e.to_string())? else {
+        let Some(Captured { packet, interface, .. }) = Reader::next(self).map_err(|e| e.to_string())? else {
             return Ok(None);
         };
         let (captured, kept) = (packet.timestamp, packet.bytes.len());

@@ -90,10 +90,14 @@ impl Engine {
     }
 
     fn open_socket(interface: &Interface, kind: Kind, settings: &Settings) -> Result<Engine, SourceError> {
-        let socket = PacketSocket::open()?;
         let whole = settings.placement == Placement::User && settings.filter.is_some();
-        if !whole {
-            socket.attach_filter(&for_kernel(settings.filter.as_ref(), settings.snapshot)?)?;
+        let in_kernel = match whole {
+            true => None,
+            false => Some(for_kernel(settings.filter.as_ref(), settings.snapshot)?),
+        };
+        let socket = PacketSocket::open()?;
+        if let Some(program) = in_kernel {
+            socket.attach_filter(&program)?;
         }
         if settings.lock_filter {
             socket.lock_filter()?;

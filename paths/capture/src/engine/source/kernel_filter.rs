@@ -24,11 +24,18 @@ const MOST: usize = 4096;
 /// The kernel's form of `program`, if there is one, for packets of which at most `snapshot` bytes are kept.
 ///
 /// # Errors
-/// A program that leaves no room for what is put before it.
+/// A program with a loop, or one that leaves no room for what is put before it.
 pub fn for_kernel(program: Option<&Program>, snapshot: u32) -> Result<Vec<libc::sock_filter>, SourceError> {
     let Some(program) = program else {
         return Ok(vec![instruction(RETURN, 0, 0, snapshot)]);
     };
+    if program.backward_jumps() > 0 {
+        return Err(SourceError::settings(
+            "the filter",
+            "it has a loop (protochain makes one), and the kernel's classic BPF takes no backward jumps",
+            "have it run in user space (--filter-in user), or capture without it and filter the file",
+        ));
+    }
     let before = [
         instruction(LOAD_WORD, 0, 0, TAG_PRESENT),
         instruction(JUMP_IF_EQUAL, 1, 0, 0),

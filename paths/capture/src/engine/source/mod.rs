@@ -57,6 +57,8 @@ pub struct Steps {
 const BATCH: u64 = 65_536;
 /// To ask an interface costs as much as some hundred frames.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
+/// How often an interface that is down is asked whether it is up again, or gone.
+const WHILE_DOWN: Duration = Duration::from_millis(50);
 /// An AF_XDP socket does not wake who waits on it when its interface goes down or away: so long goes unnoticed.
 const UNNOTICED: Duration = Duration::from_secs(1);
 
@@ -80,6 +82,19 @@ pub struct Source {
     steps: Steps,
     /// An error was told by the socket; what came before it is read first.
     in_trouble: bool,
+    /// It was that the interface went down.
+    told_down: bool,
+    waits_for_interface: bool,
+    outages: Outages,
+}
+
+/// How often an interface was down while it was captured on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outages {
+    /// How often it went down.
+    pub count: u64,
+    /// Whether it is down now.
+    pub is_down: bool,
 }
 
 impl Source {
@@ -149,6 +164,9 @@ impl Source {
             watch,
             looked: Instant::now(),
             in_trouble: false,
+            told_down: false,
+            waits_for_interface: settings.waits_for_interface,
+            outages: Outages::default(),
         })
     }
 
@@ -167,7 +185,8 @@ impl Source {
     /// `stamp` is given the kernel's timestamp, where it has one, and answers that of the packet.
     ///
     /// # Errors
-    /// [`WireError::Lost`] once the interface is down or gone, and what came before was handed over.
+    /// [`WireError::Lost`] once the interface is gone, or down unless that is waited for
+    /// ([`Settings::waits_for_interface`]), and what came before was handed over.
     #[inline]
     pub fn read(
         &mut self,
@@ -181,7 +200,10 @@ impl Source {
         }
         match self.take(limit, &mut stamp, &mut sink)? {
             0 => {}
-            frames => return Ok(Read::Frames(frames)),
+            frames => {
+                self.outages.is_down = false;
+                return Ok(Read::Frames(frames));
+            }
         }
         if limit == 0 {
             return Ok(Read::Idle);
@@ -189,6 +211,7 @@ impl Source {
         let timeout = match self.engine {
             // recv tells of an error once: who waits after that is not woken by it.
             _ if self.in_trouble => Duration::ZERO,
+            _ if self.outages.is_down => timeout.min(WHILE_DOWN),
             Engine::Port(_) => timeout.min(UNNOTICED),
             _ => timeout,
         };
@@ -208,10 +231,19 @@ impl Source {
 
     /// Not every kind of socket tells that its interface went down; so when nothing comes, it is asked now and then.
     fn look_after_interface(&mut self) {
-        if self.looked.elapsed() >= BETWEEN_LOOKS {
+        let every = if self.outages.is_down { WHILE_DOWN } else { BETWEEN_LOOKS };
+        if self.looked.elapsed() >= every {
             self.looked = Instant::now();
-            self.in_trouble |= self.watch.must_be_up().is_err();
+            self.in_trouble |= match self.watch.look() {
+                Ok(now) => now.up == self.outages.is_down,
+                Err(_) => true,
+            };
         }
+    }
+
+    /// How often the interface was down, and whether it is. What is short may go unseen.
+    pub fn outages(&self) -> Outages {
+        self.outages
     }
 
     /// Lets some more frames come: to be woken costs more than to read hundreds.
@@ -273,7 +305,7 @@ impl Source {
             Ok(_) => Ok(read),
             // recv tells this before it hands over what waits.
             Err(error) if error.errno() == Some(libc::ENETDOWN) => {
-                self.in_trouble = true;
+                (self.in_trouble, self.told_down) = (true, true);
                 Ok(read)
             }
             Err(error) => Err(error.into()),
@@ -294,15 +326,22 @@ impl Source {
         if frames > 0 {
             return Ok(Read::Frames(frames));
         }
-        self.watch.must_be_up()?;
-        // It was down and is up again, or it is an error of another kind.
+        let is_down = !self.watch.look()?.up;
+        if is_down && !self.waits_for_interface {
+            self.watch.must_be_up()?;
+        }
         self.in_trouble = false;
         match self.engine.take_error()? {
             Some(error) if error.raw_os_error() != Some(libc::ENETDOWN) => {
-                Err(WireError::System { doing: "receiving frames".into(), source: error }.into())
+                return Err(WireError::System { doing: "receiving frames".into(), source: error }.into());
             }
-            _ => Ok(Read::Idle),
+            told => self.told_down |= told.is_some(),
         }
+        // It was down, even if it is up again.
+        let was_down = std::mem::take(&mut self.told_down) || is_down;
+        self.outages.count += u64::from(was_down && !self.outages.is_down);
+        self.outages.is_down = is_down;
+        Ok(Read::Idle)
     }
 
     /// What became of every frame so far. Frames that wait to be read are offered and nothing else yet, so it balances

@@ -89,6 +89,9 @@ pub struct Settings {
     /// Whether frames that this machine sends are captured too. On the loopback interface they never are: there every
     /// frame comes back.
     pub outgoing: bool,
+    /// Whether an interface that goes down is waited for until it is up again, as libpcap does. Else that is
+    /// an error, as it always is where the interface goes away.
+    pub waits_for_interface: bool,
     /// Which packets are wanted; `None`: all.
     pub filter: Option<Program>,
     /// Where that is decided.
@@ -131,6 +134,7 @@ impl Default for Settings {
             immediate: false,
             patience: Duration::from_millis(100),
             outgoing: true,
+            waits_for_interface: false,
             filter: None,
             placement: Placement::Kernel,
             lock_filter: false,

@@ -1,8 +1,8 @@
 //! What the translator knows of a program before it writes machine code: which registers matter where, in which form a
 //! value is best kept, how far loads reach.
 //!
-//! All jumps of a checked program are forward. So one pass in the program's order sees every way to an instruction
-//! before the instruction, and one pass against it sees all that may follow.
+//! All jumps of a program that is translated are forward. So one pass in the program's order sees every way
+//! to an instruction before the instruction, and one pass against it sees all that may follow.
 
 use super::super::instruction::{Alu, Meaning, Operand, Test, Width};
 

@@ -48,8 +48,12 @@ impl Machine {
     /// Translates a program.
     ///
     /// # Errors
-    /// What the system says where it gives no memory that may run.
+    /// A program with a loop: what is known of a program here is found in one pass. What the system says
+    /// where it gives no memory that may run.
     pub fn new(program: &Program) -> io::Result<Self> {
+        if program.backward_jumps() > 0 {
+            return Err(io::Error::new(io::ErrorKind::Unsupported, "the program has a loop"));
+        }
         let meanings: Vec<_> = program.meanings().collect();
         let emitted = emit::emit(&meanings);
         let mut writable = MutableBuffer::new(emitted.bytes.len())?;

@@ -15,8 +15,34 @@ const NANOS: u32 = 0xa1b2_3c4d;
 /// libpcap reads it.
 const KUZNETZOV: u32 = 0xa1b2_cd34;
 
-/// The bits of the last word that are the link type, as libpcap takes them; the draft has the lower 16 of them.
-const LINK_TYPE: u32 = 0x03ff_ffff;
+/// The last word: the link type, the bit P and the length of a frame check sequence that it makes valid, and
+/// what must be 0: libpcap refuses files in which it is not (LT_RESERVED1 of its pcap/pcap.h). One bit more
+/// is not used, and libpcap does not look at it.
+/// Source: draft-ietf-opsawg-pcap, section 4; pcap-savefile(5).
+const LINK_TYPE: u32 = 0x0000_ffff;
+const CHECK_SEQUENCE_PRESENT: u32 = 0x0400_0000;
+const CHECK_SEQUENCE_SHIFT: u32 = 28;
+const RESERVED: u32 = 0x03ff_0000;
+
+/// Unit of the length of a frame check sequence.
+const CHECK_SEQUENCE_UNIT_BITS: u8 = 16;
+
+/// The upper bits of the link type's word for packets that end in a frame check sequence of so many bits.
+/// What pcap has no room for (it counts in units of 16) is not told.
+pub(in super::super) fn link_extension(check_sequence_bits: Option<u8>) -> u32 {
+    match check_sequence_bits {
+        Some(bits) if bits.is_multiple_of(CHECK_SEQUENCE_UNIT_BITS) => {
+            u32::from(bits / CHECK_SEQUENCE_UNIT_BITS) << CHECK_SEQUENCE_SHIFT | CHECK_SEQUENCE_PRESENT
+        }
+        _ => 0,
+    }
+}
+
+/// How many bits such a word says.
+pub(in super::super) fn check_sequence_bits(word: u32) -> Option<u8> {
+    let units = (word >> CHECK_SEQUENCE_SHIFT) as u8;
+    (word & CHECK_SEQUENCE_PRESENT != 0).then_some(units * CHECK_SEQUENCE_UNIT_BITS)
+}
 
 /// The order of the two lengths in a packet's header. Old versions had the length on the wire first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,17 +87,23 @@ impl Header {
     }
 
     /// Reads the first 24 bytes of a file that begins as [`Header::order`] knows.
-    pub(in super::super) fn read(order: Order, bytes: &[u8]) -> Result<Header, Fault> {
+    ///
+    /// # Errors
+    /// What is wrong, and at which byte.
+    pub(in super::super) fn read(order: Order, bytes: &[u8]) -> Result<Header, (usize, Fault)> {
         let magic = order.u32(bytes, 0);
         let version @ (major, minor) = (order.u16(bytes, 4), order.u16(bytes, 6));
         let lengths = match version {
             (2, 4) => Lengths::KeptFirst,
             (2, 3) => Lengths::Either,
             (2, 0..=2) | (543, 0) => Lengths::WireFirst,
-            _ => return Err(Fault::Version { format: "pcap", major, minor }),
+            _ => return Err((4, Fault::Version { format: "pcap", major, minor })),
         };
         let word = order.u32(bytes, 20);
-        let link_type = LinkType(word & LINK_TYPE);
+        if word & RESERVED != 0 {
+            return Err((20, Fault::ReservedBits { word, reserved: RESERVED }));
+        }
+        let link_type = LinkType::from_file(word & LINK_TYPE);
         let mut snapshot = snapshot_length(order.u32(bytes, 16), link_type);
         let mut record_header = super::RECORD_HEADER;
         if magic == KUZNETZOV {
@@ -98,8 +130,8 @@ impl Header {
 
     /// The bits of the frame check sequence at the end of each packet, where the file says.
     /// Source: draft-ietf-opsawg-pcap, section 4: FCS length in units of 16 bits, valid if the bit P is set.
-    pub fn check_sequence_bits(&self) -> Option<u32> {
-        (self.link_extension & 0x0400_0000 != 0).then_some((self.link_extension >> 28) * 16)
+    pub fn check_sequence_bits(&self) -> Option<u8> {
+        check_sequence_bits(self.link_extension)
     }
 
     /// A header as we write it: version 2.4, this machine's byte order.

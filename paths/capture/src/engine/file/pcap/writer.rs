@@ -6,7 +6,7 @@ use super::super::output::Output;
 use super::super::resolution::Resolution;
 use super::super::sink::Content;
 use super::RECORD_HEADER;
-use super::header::{FILE_HEADER, Header};
+use super::header::{FILE_HEADER, Header, check_sequence_bits, link_extension};
 use crate::engine::{LinkType, Packet};
 
 /// What the header of a pcap file shall say.
@@ -15,6 +15,7 @@ pub struct Layout {
     /// What the packets are.
     pub link_type: LinkType,
     /// The upper bits of the link type's word, as of [`Header::link_extension`]; mostly 0.
+    /// [`Layout::with_check_sequence`] makes them.
     pub link_extension: u32,
     /// Bytes kept of a packet at most; 0: all of it. Longer ones are cut.
     pub snapshot: u32,
@@ -26,6 +27,37 @@ impl Layout {
     /// Whole packets of a link type, in microseconds: what `tcpdump -w` writes.
     pub fn new(link_type: LinkType) -> Layout {
         Layout { link_type, link_extension: 0, snapshot: 0, resolution: Resolution::Micros }
+    }
+
+    /// The same for packets that end in a frame check sequence of so many bits. What is no multiple of 16
+    /// pcap has no room for: it is left open then.
+    pub fn with_check_sequence(self, bits: Option<u8>) -> Layout {
+        Layout { link_extension: link_extension(bits), ..self }
+    }
+
+    /// Refuses packets of which the header would say what is not so: of another link type, or of another
+    /// frame check sequence where it says one.
+    pub(in super::super) fn suits(
+        &self,
+        link_type: LinkType,
+        check_sequence: Option<u8>,
+        file: &str,
+    ) -> Result<(), Error> {
+        let refuse = |reason| Err(Error::Format { file: file.into(), reason, remedy: "write pcapng" });
+        let (own, other) = (LinkType::from_file(self.link_type.0), LinkType::from_file(link_type.0));
+        if own != other {
+            return refuse(format!("a pcap file of link type {} cannot have packets of {}", own.0, other.0));
+        }
+        match (check_sequence_bits(self.link_extension), check_sequence) {
+            (Some(said), bits) if bits != Some(said) => {
+                let bits = bits.map_or("an unknown number".into(), |bits| bits.to_string());
+                refuse(format!(
+                    "a pcap file whose packets end in {said} bits of frame check sequence cannot have packets \
+                     with {bits} of them"
+                ))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -44,7 +76,7 @@ impl From<&Header> for Layout {
 /// Writes a pcap file.
 pub struct Writer {
     output: Output,
-    link_type: LinkType,
+    layout: Layout,
     snapshot: u32,
     resolution: Resolution,
 }
@@ -53,14 +85,21 @@ impl Writer {
     /// Begins a file: its header is in the buffer when this returns.
     ///
     /// # Errors
-    /// None now; if the buffer had to be written, that it could not be.
+    /// A link type of more than 16 bits; if the buffer had to be written, that it could not be.
     pub fn new(mut output: Output, layout: Layout) -> Result<Writer, Error> {
-        let link_type = today(layout.link_type);
+        let link_type = LinkType::from_file(layout.link_type.0);
+        if link_type.0 > u16::MAX.into() {
+            return Err(Error::Format {
+                file: output.name().into(),
+                reason: format!("link type {} has more than 16 bits", link_type.0),
+                remedy: "give a number of www.tcpdump.org/linktypes.html",
+            });
+        }
         let snapshot = snapshot_length(layout.snapshot, link_type);
         output.set_boundary(boundary);
         let word = link_type.0 | layout.link_extension;
         output.append(&Header::to_bytes(word, snapshot, layout.resolution), 0)?;
-        Ok(Writer { output, link_type, snapshot, resolution: layout.resolution })
+        Ok(Writer { output, layout, snapshot, resolution: layout.resolution })
     }
 
     /// Writes a packet, cut to the snapshot length.
@@ -132,19 +171,13 @@ impl Writer {
         self.output.gather(bytes, records)
     }
 
-    /// Refuses packets of another link type than the header says.
-    pub(in super::super) fn suits(&self, link_type: LinkType) -> Result<(), Error> {
-        if today(link_type) == self.link_type {
-            return Ok(());
-        }
-        Err(Error::Format {
-            file: self.output.name().into(),
-            reason: format!(
-                "a pcap file of link type {} cannot have packets of {}",
-                self.link_type.0, link_type.0
-            ),
-            remedy: "write pcapng",
-        })
+    /// Refuses packets of which the header would say what is not so.
+    pub(in super::super) fn suits(
+        &self,
+        link_type: LinkType,
+        check_sequence: Option<u8>,
+    ) -> Result<(), Error> {
+        self.layout.suits(link_type, check_sequence, self.output.name())
     }
 
     /// Bytes kept of a packet at most.
@@ -202,16 +235,4 @@ fn boundary(bytes: &[u8], limit: usize, at_start: bool) -> (usize, u64) {
         }
     }
     (at, packets)
-}
-
-/// Numbers that BSD systems used of their own for what has one of the registry now, as libpcap translates them.
-fn today(link_type: LinkType) -> LinkType {
-    LinkType(match link_type.0 {
-        11 => 100,
-        12 => 101,
-        15 => 102,
-        16 => 103,
-        19 => 106,
-        other => other,
-    })
 }

@@ -10,6 +10,7 @@ use crate::engine::{LinkType, Timestamp};
 /// Codes of options: section 4.2, table 3.
 pub(super) const IF_NAME: u16 = 2;
 pub(super) const IF_TSRESOL: u16 = 9;
+pub(super) const IF_FCSLEN: u16 = 13;
 const IF_TSOFFSET: u16 = 14;
 
 const NANOS: u64 = 1_000_000_000;
@@ -23,6 +24,8 @@ pub struct Interface {
     pub snapshot: u32,
     /// Its name (if_name), where the file has one.
     pub name: Option<String>,
+    /// The bits of the frame check sequence at the end of each packet (if_fcslen), where the file says.
+    pub check_sequence_bits: Option<u8>,
     /// The latest of its statistics, where the file has any.
     pub statistics: Option<Statistics>,
     /// Ticks of its clock in a second.
@@ -34,11 +37,12 @@ pub struct Interface {
 impl Interface {
     /// Reads the body of a block; the caller has seen that its fixed part is there.
     pub(super) fn read(body: &[u8], order: Order) -> Result<Interface, Fault> {
-        let link_type = LinkType(order.u16(body, 0).into());
+        let link_type = LinkType::from_file(order.u16(body, 0).into());
         let mut interface = Interface {
             link_type,
             snapshot: snapshot_length(order.u32(body, 4), link_type),
             name: None,
+            check_sequence_bits: None,
             statistics: None,
             ticks_per_second: 1_000_000,
             offset: 0,
@@ -55,6 +59,10 @@ impl Interface {
                 IF_TSRESOL => {
                     interface.ticks_per_second = resolution(value)?;
                     resolutions += 1;
+                }
+                // Nothing that is read depends on it: one that cannot be says nothing.
+                IF_FCSLEN => {
+                    interface.check_sequence_bits = value.first().copied().filter(|_| value.len() == 1)
                 }
                 IF_TSOFFSET => {
                     let reason = "is not eight bytes long";
