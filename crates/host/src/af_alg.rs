@@ -79,6 +79,17 @@ impl AfAlg {
         }
     }
 
+    /// Bytes that a request may have: whole pages of what a socket's send buffer holds (`af_alg_sndbuf`,
+    /// crypto/if_alg.h), which is 208 KiB where nobody has changed `net.core.wmem_default`.
+    ///
+    /// # Errors
+    /// This kernel has no such sockets.
+    pub fn longest() -> io::Result<usize> {
+        let buffer = rustix::net::sockopt::socket_send_buffer_size(&socket()?)?;
+        let page = rustix::param::page_size();
+        Ok((buffer / page * page).max(page))
+    }
+
     /// A cipher by the name of an algorithm (`cbc(aes)`: the driver with the highest priority) or of a driver
     /// (`virtio_crypto_aes_cbc`), with a key.
     ///
@@ -171,8 +182,12 @@ impl AfAlg {
         match usize::try_from(sent) {
             Err(_) => Err(io::Error::last_os_error()),
             Ok(sent) if sent == source.len() => Ok(()),
-            // A socket holds sixteen pages at most (`ALG_MAX_PAGES`, crypto/if_alg.h): more would wait for a reader.
-            Ok(sent) => Err(refused(format!("the kernel took {sent} of {} bytes", source.len()))),
+            // More than its send buffer would wait for a reader.
+            Ok(sent) => Err(refused(format!(
+                "the kernel took {sent} of {} bytes; a request has as many as a socket's send buffer holds \
+                 (net.core.wmem_default)",
+                source.len()
+            ))),
         }
     }
 }

@@ -252,25 +252,26 @@ struct Block([u8; 4096]);
 /// # Errors
 /// [`Missing`] if the folder or its file system refuses.
 pub fn direct_io(folder: &Path) -> Result<(), Missing> {
+    const WHAT: &str = "direct input and output (O_DIRECT)";
+    let disk = || format!("set {FOLDER} to a folder on a disk's file system (ext4, xfs)");
+    if scratch::in_memory(folder) {
+        // tmpfs takes O_DIRECT since Linux 6.6, and ignores it; an overlay hands it on to its upper layer.
+        let reason = format!("{}: what is written there stays in memory, not on a disk", folder.display());
+        return Err(Missing::new(WHAT, reason, disk()));
+    }
     let missing = |error: io::Error| {
         let remedy = match error.raw_os_error() {
-            Some(libc::EINVAL | libc::EOPNOTSUPP) => {
-                format!("set {FOLDER} to a folder on a disk's file system (ext4, xfs)")
-            }
+            Some(libc::EINVAL | libc::EOPNOTSUPP) => disk(),
             Some(libc::ENOENT | libc::EACCES | libc::EROFS | libc::EPERM) => {
                 format!("set {FOLDER} to a folder that exists and may be written to")
             }
             Some(libc::ENOSPC | libc::EDQUOT) => "free some room on that file system".into(),
             _ => format!("set {FOLDER} to another folder"),
         };
-        Missing::new("direct input and output (O_DIRECT)", format!("{}: {error}", folder.display()), remedy)
+        Missing::new(WHAT, format!("{}: {error}", folder.display()), remedy)
     };
     let mut block = Box::new(Block([0x5a; 4096]));
     let mut direct = || -> io::Result<()> {
-        if scratch::in_memory(folder) {
-            // tmpfs takes O_DIRECT since Linux 6.6, and ignores it.
-            return Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP));
-        }
         let file = scratch::nameless(folder, OFlags::DIRECT)?;
         if rustix::io::pwrite(&file, &block.0, 0)? != block.0.len() {
             return Err(io::ErrorKind::WriteZero.into());

@@ -4,6 +4,7 @@
 //! measure does.
 
 mod folder;
+mod medium;
 
 use std::env;
 use std::fs;
@@ -14,20 +15,18 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{Mode, OFlags, open, statfs, unlink};
+use rustix::fs::{Mode, OFlags, open, unlink};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
 pub use folder::Folder;
+pub use medium::in_memory;
 
 /// What names of ours begin with; the numbers of a process and of what it made follow.
 const PREFIX: &str = ".tollway-";
 
 /// The environment variable that names the folder.
 pub const FOLDER: &str = "TOLLWAY_SCRATCH";
-
-/// `TMPFS_MAGIC` and `RAMFS_MAGIC` of linux/magic.h: file systems without a disk.
-const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
 
 /// The folder that [`FOLDER`] names, else the one for temporary files (TMPDIR, /tmp) if it is on a disk, else /var/tmp.
 pub fn folder() -> PathBuf {
@@ -36,11 +35,6 @@ pub fn folder() -> PathBuf {
     }
     let temporary = env::temp_dir();
     if in_memory(&temporary) { "/var/tmp".into() } else { temporary }
-}
-
-/// Whether the folder's file system has no disk under it. One that cannot be asked counts as having one.
-pub fn in_memory(folder: &Path) -> bool {
-    statfs(folder).is_ok_and(|fs| IN_MEMORY.contains(&(fs.f_type as u64)))
 }
 
 /// A new file for reading and writing, readable by nobody else, that has no name: O_TMPFILE where the file system has

@@ -50,7 +50,7 @@ pub(crate) fn card_spin() -> Axis {
     )
 }
 
-/// Bytes that AF_ALG takes at once: sixteen pages at most.
+/// Bytes that AF_ALG takes at once on any machine, whatever its sockets' buffers are.
 pub(crate) fn kernel_size() -> Axis {
     Axis { domain: Domain::Whole(16, 65536), ..size() }
 }

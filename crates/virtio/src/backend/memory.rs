@@ -182,10 +182,15 @@ impl Memory {
         true
     }
 
-    /// Whether all of these bytes are there; if they are, the processor fetches their first cache line.
+    /// Whether all of these bytes are there; if they are and it is to, the processor fetches their first
+    /// cache line.
     #[inline]
-    pub(super) fn holds(&self, address: u64, len: usize) -> bool {
-        self.each(address, len, |slice| fetch(slice.ptr_guard().as_ptr()))
+    pub(super) fn holds(&self, address: u64, len: usize, fetched: bool) -> bool {
+        self.each(address, len, |slice| {
+            if fetched {
+                fetch(slice.ptr_guard().as_ptr());
+            }
+        })
     }
 
     /// A descriptor, read once.

@@ -11,7 +11,7 @@ use vm_memory::{Bytes, GuestAddress};
 
 const MEMORY: usize = 16 * 1024;
 /// The longest indirect table that is taken.
-const LONGEST_TABLE: usize = 1024;
+const LONGEST_TABLE: usize = 1 << 16;
 
 /// What was met.
 #[derive(Debug, Default)]
@@ -197,7 +197,8 @@ impl Player {
             };
             let indirect = if flags & 0x30 == 0 { 4 } else { 0 };
             let len = match mix >> 5 {
-                0 => [0, u32::MAX, 1 << 31, 16 * 64][len as usize % 4],
+                // Tables of more descriptors than there can be, and of more than the queue or the memory has.
+                0 => [0, u32::MAX, 1 << 31, 16 * 64, 16 * 1025, 16 << 16, 16 << 17][len as usize % 7],
                 _ if indirect != 0 => 16 * (1 + len % 8),
                 _ => 1 + len % 600,
             };
@@ -248,7 +249,7 @@ impl Place {
         let head = word(self.available + 4 + 2 * (usize::from(next) % self.size));
         let (mut table, mut entries, mut at) = (0u64, self.size, usize::from(head));
         let mut walked = Walked { head, pieces: Vec::new(), indirect: false };
-        let mut total = 0u64;
+        let (mut total, mut writes) = (0u64, false);
         // No chain has more descriptors than the longest tables together.
         for step in 0.. {
             if step > self.size + LONGEST_TABLE || at >= entries {
@@ -272,7 +273,8 @@ impl Place {
             total += u64::from(len);
             let inside = address.checked_add(u64::from(len)).is_some_and(|end| end <= memory.len() as u64);
             let writable = flags & 2 != 0;
-            let order = writable || walked.pieces.iter().all(|(_, _, writable)| !writable);
+            let order = writable || !writes;
+            writes |= writable;
             if len == 0 || !inside || !order || total > u64::from(u32::MAX) {
                 return Err(());
             }

@@ -2,6 +2,9 @@
 
 mod harness;
 
+use std::fs;
+use std::path::Path;
+
 use harness::{Player, Tally};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -34,4 +37,19 @@ fn what_is_taken_and_what_is_refused_is_by_the_rules() {
     {
         assert!(tally.kinds.contains_key(name), "{name} was never met");
     }
+}
+
+/// What the fuzz target `virtio-queue` begins with, and has found.
+#[test]
+fn every_seed_is_played() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/virtio-queue");
+    let mut seeds: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    seeds.sort();
+    assert!(!seeds.is_empty());
+    let (mut player, mut tally) = (Player::new(), Tally::default());
+    for seed in seeds {
+        player.play(&fs::read(&seed).unwrap(), &mut tally);
+    }
+    println!("{tally:?}");
+    assert!(tally.taken > 0);
 }

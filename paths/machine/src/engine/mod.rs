@@ -1,5 +1,6 @@
 //! The parts of the suite, of use without the laboratory.
 
+mod answer;
 pub mod cpu;
 pub mod disk;
 pub mod image;

@@ -155,7 +155,9 @@ fn image(format: Format, bytes: u64, seed: u64) -> Result<Image> {
         // What is there of another size is given up first, so that there is room.
         other => {
             drop(other);
-            Image::make(Medium::Folder(&scratch::folder()), format, bytes, seed)
+            let folder = scratch::folder();
+            disk::on_a_disk(&folder)?;
+            Image::make(Medium::Folder(&folder), format, bytes, seed)
         }
     }
 }

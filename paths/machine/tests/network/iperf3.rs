@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use tollway_core::Requirement;
 use tollway_host::requirement::test_has;
 use tollway_machine::engine::network::Network;
-use tollway_machine::engine::network::iperf3::{Server, Traffic, required, send};
+use tollway_machine::engine::network::datagrams::{HEADER, MOST};
+use tollway_machine::engine::network::iperf3::{LARGEST_BLOCK, Server, Traffic, required, send};
 use tollway_machine::engine::network::streams::Shape;
 
 use crate::may_make_namespaces;
@@ -35,6 +36,38 @@ fn both_ends_tell_of_streams_and_datagrams() {
             assert!((rate / 8e6 - 1.0).abs() < 0.1, "{sent:?}");
             assert_eq!((received.datagrams - received.lost) * 1000, received.bytes, "{received:?}");
         }
+    }
+}
+
+/// What the axes allow by iperf3 it takes; one more it refuses, which the plan does before.
+#[test]
+fn arguments_at_their_ends_are_what_iperf3_takes() {
+    if !is_installed() {
+        return;
+    }
+    let streams = |streams, block| Traffic::Streams(Shape { streams, block, buffer: None });
+    let datagrams = |bytes, rate| Traffic::Datagrams { bytes, rate };
+    let (slow, fast) = (1_000_000, 100_000_000_000);
+    for traffic in [
+        streams(1, 1 << 10),
+        streams(8, LARGEST_BLOCK),
+        datagrams(HEADER, slow),
+        datagrams(MOST, slow),
+        datagrams(HEADER, fast),
+        datagrams(MOST, fast),
+    ] {
+        let server = Server::start(Ipv4Addr::LOCALHOST).unwrap();
+        let address = server.address();
+        let client = thread::spawn(move || send(address, &traffic, 1));
+        let received = server.hear(Duration::from_secs(20));
+        let sent = client.join().unwrap().unwrap_or_else(|e| panic!("{traffic:?}: {e}"));
+        let received = received.unwrap_or_else(|e| panic!("{traffic:?}: {e}"));
+        assert!(received.bytes > 0 && sent.bytes > 0, "{traffic:?}");
+    }
+    let nobody = "127.0.0.1:9".parse().unwrap();
+    for traffic in [streams(1, LARGEST_BLOCK + 1), datagrams(MOST + 1, slow)] {
+        let error = send(nobody, &traffic, 1).unwrap_err().to_string();
+        assert!(error.contains("block size"), "{traffic:?}: {error}");
     }
 }
 

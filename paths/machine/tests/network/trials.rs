@@ -247,6 +247,7 @@ fn what_cannot_be_is_refused_by_the_axis() {
     refused("tcp-streams", &[("between", "namespaces"), ("tenant", "linux-guest")], "axis `between`");
     refused("udp-datagrams", &[("by", "iperf3"), ("tenant", "linux-guest")], "axis `tenant`");
     refused("tcp-streams", &[("by", "iperf3"), ("buffer", "1000")], "512 MiB");
+    refused("tcp-streams", &[("by", "iperf3"), ("block", "1048577")], "1 MiB");
     refused("tcp-requests", &[("disk", "luks")], "axis `disk`");
 }
 

@@ -28,15 +28,18 @@ pub(super) fn mode(named: &Named, by: Word) -> Result<CipherMode, Missing> {
     }
 }
 
-/// The longest request of AF_ALG: what a socket holds without a reader (`ALG_MAX_PAGES`, crypto/if_alg.h).
-pub(super) const MOST: usize = 16 * 4096;
+/// The longest request of AF_ALG: what a socket holds without a reader. Where there are no such sockets it is
+/// of no matter.
+pub(super) fn longest() -> usize {
+    AfAlg::longest().unwrap_or_default()
+}
 
-/// Why requests of these sizes are not measured by AF_ALG.
-pub(super) fn too_long(named: &Named, sizes: &[usize]) -> Missing {
+/// Why requests of these sizes are not measured by AF_ALG, of which a socket takes `longest` bytes.
+pub(super) fn too_long(named: &Named, sizes: &[usize], longest: usize) -> Missing {
     let sizes: Vec<String> = sizes.iter().map(usize::to_string).collect();
     Missing::new(
         format!("{} of {} B by af-alg", named.name, sizes.join(" and ")),
-        format!("a socket takes {MOST} bytes at once"),
+        format!("a socket takes {longest} bytes at once (net.core.wmem_default)"),
         "let requests be shorter, or ask by /dev/crypto where there is one",
     )
 }

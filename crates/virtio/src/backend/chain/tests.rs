@@ -221,3 +221,64 @@ fn chains_that_cannot_be_say_where() {
         assert!(refused.remedy().contains("the guest's driver"), "{refused}");
     }
 }
+
+/// Memory with a table of so many descriptors at its beginning, each written by `describe`, and a queue of
+/// one buffer after it.
+fn with_table(entries: u32, describe: impl Fn(u32) -> Descriptor) -> Ring {
+    let table = 0x1000;
+    let end = table + 16 * u64::from(entries);
+    let memory = Arc::new(Memory::anonymous((end as usize).next_multiple_of(0x1000)));
+    let bytes: Vec<u8> =
+        (0..entries).flat_map(|number| describe(number).words()).flat_map(u64::to_ne_bytes).collect();
+    memory.guest().write_slice(&bytes, GuestAddress(table)).unwrap();
+    let whole = Descriptor { address: table, bytes: 16 * entries, flags: INDIRECT, next: 0 }.words();
+    let head: Vec<u8> = whole.into_iter().flat_map(u64::to_ne_bytes).chain([0, 0, 1, 0, 0, 0]).collect();
+    memory.guest().write_slice(&head, GuestAddress(0)).unwrap();
+    Ring::alone(memory, 1, true, false).unwrap()
+}
+
+/// A readable byte, and the next one; the last is writable.
+fn bytes_of(entries: u32) -> impl Fn(u32) -> Descriptor {
+    move |number| {
+        let flags = if number + 1 == entries { WRITE } else { NEXT };
+        Descriptor { address: 0x800, bytes: 1, flags, next: (number + 1) as u16 }
+    }
+}
+
+/// Linux's `virtio_crypto` has 1059 of a request of 128 KiB, whatever the ring's size; it ended its queue.
+#[test]
+fn tables_longer_than_the_ring_are_taken_up_to_what_next_can_number() {
+    for entries in [1024, 1025, 1059, 2759, 65_283, 65_536] {
+        let mut chain = Chain::default();
+        assert!(with_table(entries, bytes_of(entries)).take(&mut chain).unwrap(), "{entries}");
+        assert_eq!((chain.readable(), chain.room()), (u64::from(entries) - 1, 1));
+        assert_eq!(chain.pieces().len(), entries as usize);
+        // Between two peers' turns it has no more than what an ordinary long one needs.
+        chain.shrink();
+        assert!(chain.pieces.capacity() <= KEPT_PIECES && chain.room() == 0);
+    }
+    let refused = with_table(65_537, bytes_of(65_537)).take(&mut Chain::default()).unwrap_err();
+    assert!(refused.to_string().contains("more than 65536 descriptors"), "{refused}");
+}
+
+/// What a hostile guest writes into a long table ends its queue after one look at each descriptor.
+#[test]
+fn long_tables_that_loop_or_lead_out_are_refused_where_they_do() {
+    let entries = 65_536;
+    let right = bytes_of(entries);
+    let bent = |at: u32, bend: fn(Descriptor) -> Descriptor| {
+        let describe = |number| if number == at { bend(right(number)) } else { right(number) };
+        with_table(entries, describe).take(&mut Chain::default()).unwrap_err()
+    };
+    let looped = bent(65_535, |last| Descriptor { flags: NEXT, next: 0, ..last });
+    assert_eq!(looped, Refused::Loop(0));
+    assert_eq!(bent(40_000, |one| Descriptor { next: 40_000, ..one }), Refused::Loop(40_000));
+    let outside = bent(65_534, |one| Descriptor { address: 1 << 40, ..one });
+    assert_eq!(outside, Refused::Outside { address: 1 << 40, len: 1 });
+    assert_eq!(bent(65_000, |one| Descriptor { bytes: 0, ..one }), Refused::Empty { head: 0, piece: 65_001 });
+    let order = bent(3, |one| Descriptor { flags: NEXT | WRITE, ..one });
+    assert_eq!(order, Refused::Order { head: 0, piece: 5 });
+    assert_eq!(bent(60_000, |one| Descriptor { bytes: u32::MAX, ..one }), Refused::TooLong(0));
+    let nested = bent(50_000, |one| Descriptor { flags: INDIRECT, ..one });
+    assert_eq!(nested, Refused::Indirect("it was not asked for there"));
+}

@@ -21,9 +21,11 @@ use crate::engine::suite::{Algorithm, Session};
 /// Requests of the control queue that are answered in one turn.
 const CONTROLS: u32 = 16;
 
-/// After so many bytes that are worked on the time is looked at; a request counts as [`REQUEST`] besides.
+/// After so many bytes that are worked on the time is looked at; a request counts as [`REQUEST`] besides, and
+/// each piece of its buffer as [`PIECE`]: a table can be long where there is little to do.
 const UNSEEN: usize = 4096;
-const REQUEST: usize = 512;
+const REQUEST: usize = 432;
+const PIECE: usize = 16;
 
 /// How long the end waits for a thread that is still at a function's sessions.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -302,6 +304,7 @@ impl Function {
                 inner.give_up(None, refused, &mut turn);
             }
         }
+        inner.chain.shrink();
         turn.standing[1] = standing(&rings);
         turn.more |= turn.standing[1] > 0;
         self.due.store(inner.due(), Ordering::Release);
@@ -442,7 +445,8 @@ impl Inner {
             self.counts.add(&done);
             turn.requests += 1;
             // Looking at the clock takes as long as a small request.
-            unseen = if done.dear { UNSEEN } else { unseen + REQUEST + done.bytes };
+            let pieces = PIECE * self.chain.pieces().len();
+            unseen = if done.dear { UNSEEN } else { unseen + REQUEST + pieces + done.bytes };
             if unseen >= UNSEEN || is_timed {
                 (at, unseen) = (now(), 0);
             }

@@ -11,6 +11,11 @@ use crate::engine::suite::{Algorithm, Job, Session};
 /// The longest IV: that of block ciphers, and J₀ of GCM.
 const LONGEST_IV: usize = 16;
 
+/// Pieces in which what a request is done to may lie at most: a page and more each of the longest request,
+/// unless `longest` was raised. A buffer may have more, as Linux's driver makes them, that name the same
+/// pages again; they are passed over.
+const MAX_PIECES: usize = 1024;
+
 /// Where the bytes of a request are: made once for many of them.
 #[derive(Debug, Default)]
 pub(super) struct Scratch<'m> {
@@ -102,6 +107,9 @@ fn run<'m>(
     chain.source(memory, at, source, sources).map_err(unfit)?;
     chain.source(memory, at + source, request.associated.into(), associated).map_err(unfit)?;
     chain.target(memory, 0, result.into(), results).map_err(unfit)?;
+    if [&*associated, sources, results].iter().any(|pieces| pieces.len() > MAX_PIECES) {
+        return Err(Status::Err);
+    }
     let job =
         Job { work: request.work, iv, associated, source: sources, result: results, digest: digest as usize };
     let written = session.run(&job)?;

@@ -61,6 +61,11 @@ mod tests {
         let cpus = allowed_cpus().unwrap();
         let whole = count(20_000, Duration::from_secs(60), &cpus).unwrap();
         assert_eq!((whole.primes, whole.reached), (primes_below(20_000), 20_000));
+        // The ends of the axes `below` and `box`.
+        let least = count(2, Duration::from_secs(86_400), &cpus).unwrap();
+        assert_eq!((least.primes, least.reached), (0, 2));
+        let most = count(1_000_000_000, Duration::from_millis(50), &cpus).unwrap();
+        assert!(most.reached < 1_000_000_000 && most.reached > 2, "{most:?}");
         let cut = count(u32::MAX, Duration::from_millis(100), &cpus).unwrap();
         assert!(cut.took < Duration::from_secs(10) && cut.reached > 2, "{cut:?}");
         let around = primes_below(cut.reached)..=primes_below(cut.reached + 1);

@@ -84,6 +84,20 @@ mod tests {
         }
     }
 
+    /// The ends of the axes `threads` and `below`, but for ten millions, of which an event takes seconds.
+    #[test]
+    fn arguments_at_their_ends_are_what_sysbench_takes() {
+        if !test_has(&[(Requirement::Program(SYSBENCH.0.into(), SYSBENCH.1.into()), "sysbench")]) {
+            return;
+        }
+        let cpus = allowed_cpus().unwrap();
+        for (threads, below) in [(1, 1), (1, 100_000), (4096, 1), (4096, 10_000)] {
+            let report =
+                run(threads, below, 1, &cpus).unwrap_or_else(|e| panic!("{threads} threads, {below}: {e}"));
+            assert!(report.events > 0, "{threads} threads, {below}");
+        }
+    }
+
     #[test]
     fn it_runs_where_it_is_installed() {
         if !test_has(&[(Requirement::Program(SYSBENCH.0.into(), SYSBENCH.1.into()), "sysbench")]) {

@@ -13,6 +13,7 @@ use tollway_host::program::{Given, output};
 use tollway_host::requirement::program;
 
 use super::{Load, TestFile};
+use crate::engine::answer::document_in;
 
 /// What fio is to do.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +24,7 @@ pub struct Asked {
     pub ramp: Duration,
     /// For how long, or for [`LEAST`].
     pub runtime: Duration,
-    /// Of what it draws its order.
+    /// Of what it draws its order: it takes the lower 63 bits.
     pub seed: u64,
 }
 
@@ -49,6 +50,9 @@ impl Told {
 
 /// The shortest time that fio is to be asked for: it counts milliseconds, and takes a few to begin.
 pub const LEAST: Duration = Duration::from_millis(50);
+
+/// The largest number that fio takes as a seed: it reads numbers with a sign, and refuses larger ones.
+const LARGEST_SEED: u64 = i64::MAX as u64;
 
 /// What fio may take beside what it was asked for.
 pub const PATIENCE: Duration = Duration::from_secs(10);
@@ -81,7 +85,7 @@ fn arguments(bytes: u64, Asked { load, ramp, runtime, seed }: Asked) -> Vec<Stri
         format!("--iodepth={}", load.depth),
         format!("--direct={}", u8::from(load.direct)),
         "--ioengine=io_uring".into(),
-        format!("--randseed={seed}"),
+        format!("--randseed={}", seed & LARGEST_SEED),
         // One process: nothing is left when it is killed.
         "--thread".into(),
         "--time_based".into(),
@@ -132,9 +136,7 @@ struct Latencies {
 /// As [`run`].
 pub fn told(answer: &str, size: usize) -> Result<Told> {
     let place = "reading fio's answer";
-    // Notes come before it.
-    let json = answer.find('{').map(|from| &answer[from..]).unwrap_or_default();
-    let document: Document = serde_json::from_str(json).map_err(|e| Error::system(place, e))?;
+    let document: Document = document_in(answer).map_err(|e| Error::system(place, e))?;
     let [job] = &document.jobs[..] else {
         return Err(Error::system(place, format!("it has {} jobs, not one", document.jobs.len())));
     };
@@ -198,7 +200,44 @@ mod tests {
         for nothing in ["", "fio: what?", "{}", "{\"jobs\":[]}"] {
             assert!(matches!(told(nothing, 4096), Err(Error::System { .. })), "{nothing}");
         }
-        assert!(told(&format!("fio: a note\n{RECORDED}"), 4096).is_ok());
+        let cut = RECORDED.get(..RECORDED.len() / 2).unwrap();
+        assert!(matches!(told(cut, 4096), Err(Error::System { .. })));
+    }
+
+    /// fio warns on its standard output, too, before its answer and after it.
+    #[test]
+    fn warnings_before_and_after_an_answer_are_passed_over() {
+        let right = told(RECORDED, 4096).unwrap();
+        let before = "fio: a note of {braces}\nclock setaffinity failed: Invalid argument\n";
+        let after = "fio: file hash not empty on exit {\nverify: {\n";
+        for answer in [
+            format!("{before}{RECORDED}"),
+            format!("{RECORDED}\n{after}"),
+            format!("{{ not of fio }}\n{before}{RECORDED}\n{after}{{\n"),
+        ] {
+            assert_eq!(told(&answer, 4096).unwrap(), right);
+        }
+    }
+
+    /// Half of all seeds are larger than what fio takes: no row of the disk was measured by it.
+    #[test]
+    fn arguments_at_their_ends_are_what_fio_takes() {
+        if !test_has(&[
+            (Requirement::Program("fio".into(), "fio".into()), "fio"),
+            (Requirement::IoUring, "io-uring"),
+        ]) {
+            return;
+        }
+        let file = TestFile::make(&folder(), 32 << 20, 1).unwrap();
+        let usual = Load { pattern: Pattern::RandRead, size: 4096, depth: 1, direct: false };
+        let seeds = [0, 1, LARGEST_SEED, LARGEST_SEED + 1, u64::MAX].map(|seed| (usual, seed));
+        let smallest = Load { size: 512, depth: 128, ..usual };
+        let largest = Load { pattern: Pattern::Read, size: 16 << 20, ..usual };
+        for (load, seed) in seeds.into_iter().chain([(smallest, 1), (largest, 1)]) {
+            let asked = Asked { load, ramp: Duration::ZERO, runtime: Duration::ZERO, seed };
+            let told = run(&file, asked).unwrap_or_else(|e| panic!("seed {seed}, {load:?}: {e}"));
+            assert!(told.read > 0, "seed {seed}, {load:?}");
+        }
     }
 
     #[test]

@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use tollway_core::{
-    Actor, Address, Axis, Domain, Error, Missing, Params, Place, Plan, Recorder, Result, Role, Value,
-    Variant, Window,
+    Actor, Address, Axis, Domain, Params, Place, Plan, Recorder, Result, Role, Value, Variant, Window,
 };
 use tollway_host::clock::RunClock;
 use tollway_host::scratch;
 use tollway_load::repeat;
 
-use super::{CHECKED, MIB, before, file_told, make_takes, mib, room, size};
+use super::{CHECKED, MIB, before, file_told, make_takes, mib, on_a_disk, room, size};
 use crate::engine::disk::{Durable, Sync, TestFile};
 use crate::surroundings;
 
@@ -81,13 +80,7 @@ struct Synced {
 impl Actor for Synced {
     fn ready(&mut self, place: &Place) -> Result<Address> {
         let folder = scratch::folder();
-        if scratch::in_memory(&folder) {
-            return Err(Error::Missing(Missing::new(
-                format!("a disk under {}", folder.display()),
-                "its file system is in memory, where nothing is durable",
-                format!("set {} to a folder on a disk's file system (ext4, xfs)", scratch::FOLDER),
-            )));
-        }
+        on_a_disk(&folder)?;
         // Small, and so made anew.
         let file = TestFile::make(&folder, self.bytes, place.lot.seed)?;
         self.durable = Some(Durable::new(file, self.size, self.by, place.lot.seed)?);

@@ -6,9 +6,11 @@ mod counted;
 mod fsync;
 mod kept;
 
+use std::path::Path;
 use std::time::Duration;
 
-use tollway_core::{Axis, Domain, Error, Params, Result, Tally, Unit, Value, Variant, Yield};
+use tollway_core::{Axis, Domain, Error, Missing, Params, Result, Tally, Unit, Value, Variant, Yield};
+use tollway_host::scratch;
 
 use crate::engine::disk::Pattern;
 use crate::surroundings;
@@ -84,6 +86,21 @@ pub(super) fn make_takes(params: &Params) -> Duration {
     MIB_TAKES * params.int("mib").map_or(0, |mib| mib as u32)
 }
 
+/// Refuses a folder of which what is written stays in memory: its rows would be a disk's by name alone.
+///
+/// # Errors
+/// [`Error::Missing`] for such a folder.
+pub(super) fn on_a_disk(folder: &Path) -> Result<()> {
+    if !scratch::in_memory(folder) {
+        return Ok(());
+    }
+    Err(Error::Missing(Missing::new(
+        format!("a disk under {}", folder.display()),
+        "what is written there stays in memory, where nothing is durable",
+        format!("set {} to a folder on a disk's file system (ext4, xfs)", scratch::FOLDER),
+    )))
+}
+
 /// Accesses and bytes, the headline first.
 pub(super) fn yields(params: &Params) -> Vec<Yield> {
     let size = params.int("size").unwrap_or_default();
@@ -112,4 +129,24 @@ pub(super) fn counts(read: u64, written: u64) -> Tally {
 
 fn before(call: &str) -> Error {
     Error::system(format!("{call} of a disk's actor"), "it is not ready, or has ended")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An overlay whose upper layer is there is one of these, too: `tollway_host::scratch` has the test.
+    #[test]
+    fn a_folder_in_memory_is_no_disk_and_the_remedy_is_told() {
+        let memory = Path::new("/dev/shm");
+        if scratch::in_memory(memory) {
+            let error = on_a_disk(memory).unwrap_err();
+            assert!(
+                matches!(&error, Error::Missing(missing) if missing.reason.contains("in memory")
+                && missing.remedy.contains(scratch::FOLDER)),
+                "{error}"
+            );
+        }
+        assert_eq!(on_a_disk(Path::new("/nowhere/at/all")), Ok(()), "what cannot be asked is told elsewhere");
+    }
 }

@@ -84,6 +84,13 @@ impl Variant for TcpStreams {
                     remedy: "give less, or leave `by` out".into(),
                 });
             }
+            if shape.block > iperf3::LARGEST_BLOCK {
+                return Err(Error::Input {
+                    place: "axis `block`".into(),
+                    reason: "iperf3 hands over no more than 1 MiB at a time".into(),
+                    remedy: "give less, or leave `by` out".into(),
+                });
+            }
             plan.requires.push(iperf3::required());
         }
         Ok(plan)

@@ -122,6 +122,36 @@ fn an_engine_that_fails_in_a_turn_harms_whom_it_served_and_nobody_else() {
     }
 }
 
+/// A table can be long where there is little to do: a turn of many such is no longer than another.
+#[test]
+fn a_turn_looks_at_the_time_after_each_long_table() {
+    let (card, _told) = card(1, &Options { engines: 0, lent: 1, ..Options::default() });
+    let (sessions, indirect) = (Through::Messages, 1100);
+    let options = DriverOptions { sessions, indirect, bytes: 1 << 16, ..DriverOptions::default() };
+    let mut driver = Driver::inside(card.inside(0).unwrap(), &options).unwrap();
+    let session = driver.open(ENCRYPT, &[7; 16]).unwrap().unwrap();
+    let at = driver.free();
+    let result = [Span { at: at + 4096, bytes: 16 }];
+    for (pieces, most) in [(16, 8), (1008, 1)] {
+        let source: Vec<Span> = (0..pieces).map(|byte| Span { at: at + byte, bytes: 1 }).collect();
+        let result = [Span { bytes: pieces as u32, ..result[0] }];
+        for token in 0..16 {
+            let operation = Operation::new(session, Work::Encrypt, &[1; 16], &source, &result);
+            assert!(driver.queues[0].submit(token, &operation).unwrap());
+        }
+        driver.queues[0].kick();
+        // A time that is over at the first look.
+        let looks = Cell::new(0);
+        let now = || looks.replace(looks.get() + 1) * 100;
+        let turn = card.front.functions[0].serve(usize::MAX, Some(1), &now);
+        assert!((1..=most).contains(&turn.requests), "{} requests of {pieces} pieces", turn.requests);
+        card.front.functions[0].serve(usize::MAX, None, &now);
+        for _ in 0..16 {
+            assert_eq!(driver.queues[0].take().unwrap().unwrap().status, Outcome::Ok);
+        }
+    }
+}
+
 #[test]
 fn a_card_without_another_is_over_when_it_fails_and_ends_when_it_is_told_to() {
     let (card, told) = card(2, &Options { lent: 1, ..Options::default() });

@@ -1,7 +1,8 @@
 //! The same by iperf3, where it is installed: a server at one end, a client at the other, each with its own account of it.
 //!
 //! iperf3 runs for whole seconds, keeps its own time, and looks at no content. A window of more than 512 MiB it refuses
-//! (`MAX_TCP_BUFFER`, iperf.h); iperf 3.0.9 refused none, and did not look at what the kernel granted either.
+//! (`MAX_TCP_BUFFER`, iperf.h), and blocks of more than a MiB; iperf 3.0.9 refused no window, and did not
+//! look at what the kernel granted either.
 
 mod report;
 
@@ -24,6 +25,9 @@ const NAME: &str = "iperf3";
 
 /// The largest socket buffer that it takes, in bytes.
 pub const LARGEST_BUFFER: usize = 512 << 20;
+
+/// The most bytes that it hands over at a time (`MAX_BLOCKSIZE`, iperf.h).
+pub const LARGEST_BLOCK: usize = 1 << 20;
 
 /// What one needs for it.
 pub fn required() -> Requirement {
@@ -119,9 +123,9 @@ fn start(command: &mut Command) -> Result<Program> {
 fn hear(program: Program, end: End, within: Duration) -> Result<Counted> {
     const RUNNING: &str = "running iperf3";
     let ended = program.ends_within(within).map_err(|e| Error::system(RUNNING, e))?;
-    // What it says besides, such as that datagrams are longer than segments, is no error; one that keeps it from running is not in its JSON.
-    let told =
-        if ended.said.trim_start().starts_with('{') { ended.said } else { ended.said + &ended.complained };
+    // What it says besides, such as that datagrams are longer than segments, is no error; one that keeps it
+    // from running is not in its JSON, after which its complaints are not looked at.
+    let told = format!("{}\n{}", ended.said, ended.complained);
     match read(&told, end) {
         Ok(_) if !ended.status.success() => Err(Error::system(RUNNING, ended.status)),
         Err(Error::System { doing, reason }) if !ended.status.success() => {

@@ -4,6 +4,8 @@ use serde::Deserialize;
 use tollway_core::{Error, Result};
 use tollway_host::program::last_words;
 
+use crate::engine::answer::document_in;
+
 /// What iperf3 counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Counted {
@@ -62,7 +64,7 @@ pub fn read(text: &str, end: End) -> Result<Counted> {
     let failed = |reason: &str| Error::system("running iperf3", reason);
     // What goes wrong before the run is a line of text, also with `-J`.
     let plain = || text.lines().find(|line| line.starts_with("iperf3:"));
-    let Ok(said) = serde_json::from_str::<Said>(text) else {
+    let Ok(said) = document_in::<Said>(text) else {
         let strange = || format!("it says nothing that is understood: {}", last_words(text));
         return Err(failed(&plain().map_or_else(strange, last_words)));
     };
@@ -120,6 +122,14 @@ mod tests {
         let datagrams = read(DATAGRAMS_SERVER, End::Receiver).unwrap();
         assert_eq!((datagrams.bytes, datagrams.datagrams, datagrams.lost), (55_477_080, 42_728, 4730));
         assert!((datagrams.jitter - 10_844.06).abs() < 0.01);
+    }
+
+    #[test]
+    fn warnings_before_and_after_are_passed_over() {
+        let said =
+            format!("warning: UDP block size 65507 exceeds TCP MSS\n{DATAGRAMS_SERVER}\nwarning: {{\n");
+        let right = read(DATAGRAMS_SERVER, End::Receiver).unwrap();
+        assert_eq!(read(&said, End::Receiver).unwrap(), right);
     }
 
     #[test]
