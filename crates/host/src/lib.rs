@@ -12,6 +12,7 @@ pub mod cpu;
 pub mod descriptor;
 pub mod doctor;
 pub mod features;
+pub mod file_limit;
 pub mod fingerprint;
 mod found;
 pub mod gap;
