@@ -4,6 +4,7 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    tollway_host::file_limit::fail_writes_beyond_limit();
     let words: Vec<_> = std::env::args_os().skip(1).collect();
     let served = match (std::process::id(), &words[..]) {
         (1, _) => tollway_agent::init::run().map(drop),

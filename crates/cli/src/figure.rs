@@ -5,6 +5,7 @@ use tollway_report::number;
 
 /// The value with its unit: `333 µs`, `8.00 k/s`, `80.0 %`, `2.37`.
 pub fn text(value: f64, unit: Unit) -> String {
+    let value = if value == 0.0 { 0.0 } else { value };
     match unit {
         _ if !value.is_finite() => "–".into(),
         Unit::Seconds => time(value),
@@ -65,7 +66,7 @@ impl Scale {
     /// The value without its unit.
     pub fn bare(&self, value: f64) -> String {
         let decimals = self.decimals;
-        format!("{:.decimals$}", value / self.size)
+        number::unsigned_zero(format!("{:.decimals$}", value / self.size))
     }
 
     /// The value with its unit.
@@ -155,6 +156,16 @@ mod tests {
         assert_eq!(Scale::of(0.8, 0.0004, 0.8, Unit::Share).full(0.8), "80.000 %");
         assert_eq!(Scale::of(8000.0, 0.0, 8000.0, Unit::PerSecond).full(8000.0), "8.00 k/s");
         assert_eq!(Scale::of(0.0, 0.0, 0.0, Unit::Count).full(0.0), "0");
+    }
+
+    #[test]
+    fn zero_has_no_sign() {
+        let units = [Unit::Seconds, Unit::PerSecond, Unit::Count, Unit::Share, Unit::Ratio, Unit::AsGiven];
+        for unit in units {
+            assert_eq!(text(-0.0, unit), text(0.0, unit));
+            assert_eq!(Scale::of(-0.0, 0.0, 0.0, unit).full(-0.0), Scale::of(0.0, 0.0, 0.0, unit).full(0.0));
+        }
+        assert_eq!(Scale::of(1.0, 0.0, 1.0, Unit::Ratio).full(-1e-9), "0.00");
     }
 
     #[test]

@@ -15,6 +15,7 @@ use std::process::ExitCode;
 use args::{Arguments, Verb};
 
 fn main() -> ExitCode {
+    tollway_host::file_limit::fail_writes_beyond_limit();
     let arguments = match Arguments::read() {
         Ok(arguments) => arguments,
         Err(error) => return exit::of_usage(&error),

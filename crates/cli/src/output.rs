@@ -1,5 +1,6 @@
 //! Where results go: text or JSON on standard output, files by their ending.
 
+use std::borrow::Cow;
 use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -8,9 +9,12 @@ use anyhow::{Context, Result};
 use rustix::fs::{Access, access};
 use serde::Serialize;
 use tollway_core::Error;
+use tollway_report::columns::fold;
 
-/// Prints text on standard output; colours are stripped where it is no terminal or NO_COLOR is set.
+/// Prints text on standard output; on a terminal what is wider is folded, and colours are stripped where it is none or
+/// NO_COLOR is set.
 pub fn text(text: &str) -> io::Result<()> {
+    let text = &*width().map_or(Cow::Borrowed(text), |columns| fold(text, columns).into());
     let mut out = anstream::stdout().lock();
     out.write_all(text.as_bytes())?;
     if !text.ends_with('\n') {
@@ -19,8 +23,22 @@ pub fn text(text: &str) -> io::Result<()> {
     out.flush()
 }
 
+/// Prints text in the place of what a terminal shows, folded and cut to what it has room for at this moment.
+pub fn screen(text: &str) -> io::Result<()> {
+    /// Moves a terminal's cursor to its corner and clears it (ECMA-48: CUP, ED).
+    const AGAIN: &str = "\x1b[H\x1b[2J";
+    let folded = width().map_or(text.into(), |columns| fold(text, columns));
+    // The cursor stands in the last row.
+    let rows = height().map_or(usize::MAX, |rows| rows.saturating_sub(1).max(1));
+    let lines: String = folded.lines().take(rows).map(|line| format!("{line}\n")).collect();
+    let mut out = anstream::stdout().lock();
+    out.write_all(format!("{AGAIN}{lines}").as_bytes())?;
+    out.flush()
+}
+
 /// Tells something beside the results, on standard error. Nobody is left to tell where that is closed.
 pub fn tell(text: &str) {
+    let text = &*width_of_errors().map_or(Cow::Borrowed(text), |columns| fold(text, columns).into());
     let mut err = anstream::stderr().lock();
     let _ = err.write_all(text.as_bytes()).and_then(|()| err.write_all(b"\n"));
 }

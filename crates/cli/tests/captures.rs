@@ -657,6 +657,56 @@ fn interfaces_are_listed() {
 }
 
 #[test]
+fn time_zones_are_read_as_by_the_c_library_and_what_is_none_is_told_once() {
+    let bench = bench(10);
+    let date = |zone: &str, second: &str| {
+        let output = Command::new("date")
+            .args(["-d", &format!("@{second}"), "+%Y-%m-%d %H:%M:%S"])
+            .env("TZ", zone)
+            .output();
+        String::from_utf8(output.unwrap().stdout).unwrap().trim().to_owned()
+    };
+    let in_zone = |zone: &str, arguments: &[&str]| {
+        told(
+            &bench
+                .tollway(&[&["capture", "-r", "web.pcap", "-c", "3"], arguments].concat())
+                .env("TZ", zone)
+                .output()
+                .unwrap(),
+            0,
+        )
+    };
+    let (out, _) = in_zone("UTC", &["-tt"]);
+    let second = out.split('.').next().unwrap().to_owned();
+    for zone in [
+        "CET-1CEST,M3.5.0,M10.5.0/3",
+        "CET-1CEST",
+        "<-03>3<-02>,M3.5.0/-2,M10.5.0/-1",
+        "EST5EDT,J60/2,300/2",
+        "IST-5:30",
+        "UTC",
+        "",
+    ] {
+        let (out, err) = in_zone(zone, &["-tttt"]);
+        assert!(out.starts_with(&date(zone, &second)), "{zone}: {out}");
+        assert!(!err.contains("TZ="), "{zone}: {err}");
+    }
+    for zone in ["Nowhere/At_all", "CET-1CEST,M3.5.0", "\u{1b}[2J"] {
+        let (out, err) = in_zone(zone, &["-tttt"]);
+        assert!(out.starts_with(&date("UTC", &second)), "{zone}: {out}");
+        assert_eq!(
+            err.matches("is no time zone that can be read: times are in UTC").count(),
+            1,
+            "{zone}: {err}"
+        );
+        assert!(!err.contains('\u{1b}'), "{err:?}");
+        // Where no local time is printed there is nothing to tell; names of files have one.
+        assert!(!in_zone(zone, &["-tt"]).1.contains("TZ="));
+        assert_eq!(in_zone(zone, &["-G", "3600", "-w", "%H.pcap"]).1.matches("TZ=").count(), 1);
+    }
+}
+
+#[test]
 fn full_disks_are_told_and_what_fitted_is_whole() {
     let bench = bench(1000);
     if !Path::new("/dev/full").exists() {
@@ -669,7 +719,7 @@ fn full_disks_are_told_and_what_fitted_is_whole() {
     let (_, err) = told(&output, 1);
     assert!(err.contains(" 0 captured") && err.contains("standard output at byte 0: No space"), "{err}");
     // 4 KiB of text, of which the last line is not whole.
-    let script = "trap '' XFSZ; ulimit -f 8; exec \"$0\" capture -r web.pcap > printed";
+    let script = "ulimit -f 8; exec \"$0\" capture -r web.pcap > printed";
     let mut command = Command::new("sh");
     command.args(["-c", script, env!("CARGO_BIN_EXE_tollway")]);
     bench.set_up(&mut command);
@@ -684,7 +734,7 @@ fn full_disks_are_told_and_what_fitted_is_whole() {
             }
             // 64 KiB, in blocks of 512 bytes.
             let script = format!(
-                "trap '' XFSZ; ulimit -f 128; exec \"$0\" capture -r web.pcap -w kept --format {format} --json {more}"
+                "ulimit -f 128; exec \"$0\" capture -r web.pcap -w kept --format {format} --json {more}"
             );
             let mut command = Command::new("sh");
             command.args(["-c", &script, env!("CARGO_BIN_EXE_tollway")]);

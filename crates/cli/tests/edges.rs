@@ -52,6 +52,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "model",
             "sim",
             "host",
+            "watch",
             "store",
             "tenant",
             "lab",

@@ -265,6 +265,47 @@ fn who_cannot_be_reached_is_told_with_a_remedy() {
 }
 
 #[test]
+fn configuration_for_people_does_not_keep_the_agent_from_running() {
+    if !is_possible() {
+        return;
+    }
+    let bench = Bench::with(LONG);
+    let sshd = Sshd::start(&bench, &Surroundings::default());
+    let configuration = bench.file("configuration");
+    // StdinNull and SessionType are of OpenSSH 8.7: a client that does not know them passes over them.
+    let for_people = "IgnoreUnknown StdinNull,SessionType\nRemoteCommand tmux attach\nRequestTTY force\nLogLevel QUIET\n\
+                      StdinNull yes\nSessionType none\n";
+    fs::write(&configuration, for_people).unwrap();
+    let client = sshd.client().replace("-F none", &format!("-F {}", configuration.display()));
+    let mut command = on(&bench, &sshd, &["measure", "null", "--runs", "2"]);
+    told(&command.env("TOLLWAY_SSH", client).output().unwrap(), 0);
+    nothing_stays_there(&bench);
+}
+
+#[test]
+fn login_that_runs_no_command_is_told_with_what_it_said() {
+    if !is_possible() {
+        return;
+    }
+    let measure = ["measure", "--preset-file", "short.toml"];
+    let nologin = "ForceCommand echo This account is currently not available.; exit 1".to_owned();
+    let bench = Bench::with(LONG);
+    let sshd = Sshd::start(&bench, &Surroundings { setting: nologin, ..Surroundings::default() });
+    let said = refused(&bench, on(&bench, &sshd, &measure));
+    assert!(said.contains("account is currently not available. (exit status: 1)"), "{said}");
+    assert!(
+        said.contains("whose login runs commands") && said.contains("-o StrictHostKeyChecking=yes"),
+        "{said}"
+    );
+    drop(sshd);
+    let bench = Bench::with(LONG);
+    let environment = vec![("PATH".to_owned(), "/nowhere".to_owned())];
+    let sshd = Sshd::start(&bench, &Surroundings { environment, ..Surroundings::default() });
+    let said = refused(&bench, on(&bench, &sshd, &measure));
+    assert!(said.contains("POSIX shell `sh` there") && !said.contains("openssh-client"), "{said}");
+}
+
+#[test]
 fn a_host_that_cannot_take_the_agent_is_told_with_a_remedy() {
     if !is_possible() {
         return;
@@ -294,7 +335,9 @@ fn a_folder_that_is_full_or_runs_no_programs_is_told_with_a_remedy() {
         let first = format!("mount -t tmpfs -o {options} none {}", there.display());
         let sshd = Sshd::start(&bench, &Surroundings { first: Some(first), ..Surroundings::default() });
         let measure = ["measure", "--preset-file", "short.toml"];
-        let said = refused(&bench, on(&bench, &sshd, &measure));
+        let mut command = on(&bench, &sshd, &measure);
+        command.env("TOLLWAY_SSH_FOLDER", &there);
+        let said = refused(&bench, command);
         assert!(said.contains(why) && said.contains("TOLLWAY_SSH_FOLDER"), "{said}");
         // Another folder does.
         let other = bench.file("other");

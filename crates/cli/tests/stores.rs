@@ -115,6 +115,48 @@ fn a_disk_that_is_full_keeps_what_was_measured_and_the_run_goes_on_once_there_is
 }
 
 #[test]
+fn limit_on_file_size_is_told_and_the_run_goes_on_beyond_it() {
+    let bench = Bench::with(SHORT);
+    let script = "(ulimit -f 256; \"$T\" measure --preset-file short.toml --runs 100 > limited.txt 2>&1; echo limited: $?)
+                  \"$T\" --json history > before.json; echo history: $?
+                  (ulimit -f 0; \"$T\" doctor > /dev/null 2> told.txt; echo first: $?; \"$T\" list > listed.txt 2>> told.txt; echo listed: $?)
+                  \"$T\" measure --resume > /dev/null; echo resumed: $?";
+    let mut command = Command::new("sh");
+    command.args(["-c", script]);
+    bench.set_up(&mut command);
+    command.env("T", env!("CARGO_BIN_EXE_tollway"));
+    let (out, err) = told(&command.output().unwrap(), 0);
+    // 128 KiB are a store's beginning; and one whose output has no room at all is told as well, on its standard error.
+    assert_eq!(out, "limited: 1\nhistory: 0\nfirst: 0\nlisted: 1\nresumed: 0\n", "{err}");
+    let limited = fs::read_to_string(bench.file("limited.txt")).unwrap();
+    assert!(limited.contains("131072 bytes") && limited.contains("ulimit -f unlimited"), "{limited}");
+    let before: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(bench.file("before.json")).unwrap()).unwrap();
+    let kept = before["runs"][0]["trials"].as_u64().unwrap();
+    assert!(kept < 400, "{kept} trials were kept in 128 KiB");
+    let store = Store::open(bench.file("tollway.db")).unwrap();
+    store.check().unwrap();
+    let run = &store.runs().unwrap()[0];
+    assert_eq!((run.state, run.trials), (RunState::Complete, 2 * 100 * 2));
+}
+
+#[test]
+fn programs_that_are_started_have_the_limit_as_a_shell_gives_it() {
+    let bench = Bench::with(SHORT);
+    // What `bill` runs is another program: it ends as it would have ended without `tollway`.
+    let script = "ulimit -f 1; exec \"$T\" bill --by proc -- sh -c 'cat /proc/self/status' 2>/dev/null";
+    let mut command = Command::new("sh");
+    command.args(["-c", script]);
+    bench.set_up(&mut command);
+    command.env("T", env!("CARGO_BIN_EXE_tollway"));
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    let ignored =
+        said.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("a status").trim().to_owned();
+    assert_eq!(u64::from_str_radix(&ignored, 16).unwrap() & 1 << 24, 0, "SIGXFSZ is 25: {said}");
+}
+
+#[test]
 fn a_disk_that_is_read_only_can_be_read() {
     let bench = Bench::with(SHORT);
     let Some((out, err)) = on_a_small_disk(

@@ -8,7 +8,7 @@ use crate::clock::{self, Calibration, ClockReport, RunClock, Synchrony};
 use crate::cpu::{Topology, choose_slots};
 use crate::features::{Features, Virtualisation};
 use crate::fingerprint::Fingerprint;
-use crate::found::{Found, line};
+use crate::found::{self, Found};
 use crate::kvm;
 use crate::requirement::check;
 use crate::samplers::{
@@ -69,6 +69,7 @@ pub fn examine() -> Doctor {
     let features = Features::read();
     let met = |r: Requirement, detail: &str| check(&r).map(|()| ok(detail));
 
+    doctor.add("/sys", found::sys().map(|()| ok("")));
     let clock = clock::examine();
     doctor.add("time-stamp counter", met(Requirement::InvariantTsc, "constant and never stops"));
     doctor.add("clock of the run", Ok(clock_of_the_run(&clock)));
@@ -98,10 +99,12 @@ pub fn examine() -> Doctor {
     doctor.add("KVM statistics", KvmStats::read().map(|k| ok(format!("{} counters", k.counters.len()))));
     let machine = Fingerprint::without_clock();
     doctor.summary = format!(
-        "{} · {} of {} processors · clock {:.2} GHz · {} · Linux {}",
+        "{} · {} · clock {:.2} GHz · {} · Linux {}",
         machine.cpu_model.as_deref().unwrap_or("unknown processor"),
-        machine.cpus_allowed.len(),
-        machine.cpus_online,
+        match (machine.cpus_allowed.len(), machine.cpus_online) {
+            (allowed, 0) => format!("{allowed} processors"),
+            (allowed, online) => format!("{allowed} of {online} processors"),
+        },
         clock.calibration.hz / 1e9,
         match features.virtualisation() {
             Virtualisation::None => "no hypervisor".into(),
@@ -160,7 +163,10 @@ fn counters_agree(found: Synchrony) -> Outcome {
 fn two_processors() -> Found<Outcome> {
     let slots = choose_slots(2)?;
     let topology = Topology::read().unwrap_or_default();
-    let shape = format!("{} cores, {} packages", topology.cores().len(), topology.packages());
+    let shape = match (topology.cores().len(), topology.packages()) {
+        (0, _) => "their cores are unknown".into(),
+        (cores, packages) => format!("{cores} cores, {packages} packages"),
+    };
     Ok(if slots.siblings {
         note(format!(
             "{shape}, but only threads of one core are allowed: figures between them are not between cores"
@@ -173,12 +179,11 @@ fn two_processors() -> Found<Outcome> {
 }
 
 fn governor() -> Outcome {
-    match line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").as_deref() {
-        Some("performance") => ok("performance"),
-        Some(other) => {
-            note(format!("{other}: as root, cpupower frequency-set -g performance steadies figures"))
-        }
-        None => ok("none: the kernel does not set the frequency here"),
+    match &*found::governor() {
+        "performance" => ok("performance"),
+        "none" => ok("none: the kernel does not set the frequency here"),
+        "unknown" => note("unknown: there is no /sys to read it from"),
+        other => note(format!("{other}: as root, cpupower frequency-set -g performance steadies figures")),
     }
 }
 

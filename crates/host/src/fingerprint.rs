@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::{self, Invariance};
 use crate::cpu::{Topology, allowed_cpus};
 use crate::features::{Features, Virtualisation};
-use crate::found::{line, text};
+use crate::found::{governor, line, text};
 
 const CPUS: &str = "/sys/devices/system/cpu";
 
@@ -37,7 +37,7 @@ pub struct Fingerprint {
     pub cpu_stepping: Option<u32>,
     /// Microcode revision, as the kernel writes it.
     pub microcode: Option<String>,
-    /// Frequency governor of processor 0; `none` where the kernel sets no frequency.
+    /// Frequency governor of processor 0; `none` where the kernel sets no frequency, `unknown` without /sys.
     pub governor: String,
     /// Simultaneous multithreading: `on`, `off`, `notsupported` …
     pub smt: Option<String>,
@@ -93,7 +93,7 @@ impl Fingerprint {
             cpu_model_number: cpu("model").and_then(|v| v.parse().ok()),
             cpu_stepping: cpu("stepping").and_then(|v| v.parse().ok()),
             microcode: cpu("microcode"),
-            governor: line(format!("{CPUS}/cpu0/cpufreq/scaling_governor")).unwrap_or_else(|| "none".into()),
+            governor: governor(),
             smt: line(format!("{CPUS}/smt/control")),
             mitigations: mitigations(),
             clocksource: Invariance::read().clocksource,

@@ -25,6 +25,31 @@ pub(crate) fn line(path: impl AsRef<Path>) -> Option<String> {
     (!line.is_empty()).then(|| line.to_owned())
 }
 
+/// The folder of /sys that every kernel has, where /sys is mounted.
+const SYS: &str = "/sys/devices/system/cpu";
+
+/// Whether the kernel's /sys can be read; where it cannot, as in some containers, nothing follows from a file's absence.
+pub(crate) fn sys() -> Found<()> {
+    sys_in(Path::new(SYS))
+}
+
+fn sys_in(folder: &Path) -> Found<()> {
+    let missing = |e| {
+        Missing::new(
+            "the kernel's /sys",
+            format!("{}: {e}; mitigations, caches, governor and frequencies are unknown", folder.display()),
+            "mount it (as root: mount -t sysfs sysfs /sys), or let the container have it",
+        )
+    };
+    fs::read_dir(folder).map(drop).map_err(missing)
+}
+
+/// The frequency governor of the first processor; `none` where the kernel sets no frequency, `unknown` without /sys.
+pub(crate) fn governor() -> String {
+    let set = line(format!("{SYS}/cpu0/cpufreq/scaling_governor"));
+    set.unwrap_or_else(|| if sys().is_ok() { "none" } else { "unknown" }.into())
+}
+
 /// A file that is there but does not read as it should.
 pub(crate) fn garbled(what: &str, detail: impl std::fmt::Display) -> Missing {
     Missing::new(
@@ -64,6 +89,14 @@ mod tests {
         assert_eq!(risen_32(u64::from(u32::MAX), 4), Some(5));
         assert_eq!(risen_32(1000, 4), None);
         assert_eq!(risen_32(u64::MAX, 4), None);
+    }
+
+    #[test]
+    fn machine_without_sys_is_told_with_a_remedy() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(sys_in(folder.path()).is_ok());
+        let missing = sys_in(&folder.path().join("devices")).unwrap_err().to_string();
+        assert!(missing.contains("are unknown") && missing.contains("mount -t sysfs"), "{missing}");
     }
 
     #[test]

@@ -13,6 +13,7 @@ pub mod cpu;
 pub mod descriptor;
 pub mod doctor;
 pub mod features;
+pub mod file_limit;
 pub mod fingerprint;
 pub mod fork;
 mod found;

@@ -31,21 +31,22 @@ const RATES: [(&str, i32); 4] = [("k/s", 3), ("M/s", 6), ("G/s", 9), ("/s", 0)];
 /// A time: `3us`, `1.5ms`, `2s`; without a unit, seconds. Answers in seconds.
 pub fn time(name: &str, text: &str) -> Result<f64> {
     let minutes = text.trim().strip_suffix("min").and_then(|text| with_suffix(text, &[]));
-    minutes.map(|minutes| 60.0 * minutes).or_else(|| with_suffix(text, &TIMES)).ok_or_else(|| {
+    let time = minutes.map(|minutes| 60.0 * minutes).or_else(|| with_suffix(text, &TIMES));
+    time.filter(|time| !is_minus_nothing(*time)).ok_or_else(|| {
         ModelError::parameter(name, format!("`{text}` is no time"), "write it like 3us, 1.5ms or 2s")
     })
 }
 
 /// A rate: `1000/s`, `10k/s`, `2M/s`; without a unit, per second. Answers per second.
 pub fn rate(name: &str, text: &str) -> Result<f64> {
-    with_suffix(text, &RATES).ok_or_else(|| {
+    with_suffix(text, &RATES).filter(|rate| !is_minus_nothing(*rate)).ok_or_else(|| {
         ModelError::parameter(name, format!("`{text}` is no rate"), "write it like 1000/s or 10k/s")
     })
 }
 
 /// A number without a unit; `80%` is 0.8.
 pub fn number(name: &str, text: &str) -> Result<f64> {
-    with_suffix(text, &[("%", -2)]).ok_or_else(|| {
+    with_suffix(text, &[("%", -2)]).filter(|number| !is_minus_nothing(*number)).ok_or_else(|| {
         ModelError::parameter(name, format!("`{text}` is no number"), "write it like 0.8 or 16")
     })
 }
@@ -62,8 +63,14 @@ pub fn whole(text: &str) -> Option<u64> {
     digits.parse().ok().or_else(|| {
         let value: f64 = digits.parse().ok()?;
         // Beyond, not every whole number has a double of its own.
-        (value.fract() == 0.0 && (0.0..=9_007_199_254_740_992.0).contains(&value)).then_some(value as u64)
+        let is_count = value.fract() == 0.0 && (0.0..=9_007_199_254_740_992.0).contains(&value);
+        (is_count && !is_minus_nothing(value)).then_some(value as u64)
     })
+}
+
+/// Whether it is −0, which no quantity is: an order of a negative one, or a slip.
+fn is_minus_nothing(value: f64) -> bool {
+    value == 0.0 && value.is_sign_negative()
 }
 
 fn with_suffix(text: &str, suffixes: &[(&str, i32)]) -> Option<f64> {
@@ -97,6 +104,7 @@ pub mod texts {
     impl Written {
         fn read(self, read: fn(&str, &str) -> crate::Result<f64>) -> crate::Result<f64> {
             match self {
+                Written::Number(value) if super::is_minus_nothing(value) => read("quantity", "-0"),
                 Written::Number(value) => Ok(value),
                 Written::Text(text) => read("quantity", &text),
             }
@@ -234,6 +242,17 @@ mod tests {
         {
             assert_eq!(whole(bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn minus_nothing_is_no_quantity() {
+        for bad in ["-0", "-0.0", "-0us", "-0e3", " -0 ms", "-0min"] {
+            assert!(time("service", bad).is_err(), "{bad}");
+        }
+        assert!(rate("lambda", "-0/s").is_err() && rate("lambda", "-0k/s").is_err());
+        assert!(number("share", "-0").is_err() && number("share", "-0%").is_err());
+        assert_eq!((whole("-0"), whole("-0.0"), whole("0")), (None, None, Some(0)));
+        assert_eq!((time("think", "0").unwrap(), number("drift", "-0.5").unwrap()), (0.0, -0.5));
     }
 
     #[test]

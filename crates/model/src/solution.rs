@@ -45,6 +45,8 @@ impl Solution {
     /// With one more figure.
     #[must_use]
     pub fn with(mut self, name: impl Into<Cow<'static, str>>, value: f64, unit: Unit) -> Self {
+        // A difference of equals, times a negative number, is −0; none of these figures has a sign there.
+        let value = if value == 0.0 { 0.0 } else { value };
         self.metrics.push(Metric { name: name.into(), value, unit });
         self
     }
@@ -71,5 +73,18 @@ impl Solution {
     /// All figures, in order.
     pub fn metrics(&self) -> &[Metric] {
         &self.metrics
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figure_of_nothing_has_no_sign() {
+        let solution =
+            Solution::new().with("wait.mean", -0.0, Unit::Seconds).with("drift", -1.0, Unit::Ratio);
+        assert!(solution.get("wait.mean").unwrap().is_sign_positive());
+        assert_eq!(solution.get("drift"), Some(-1.0));
     }
 }

@@ -184,7 +184,8 @@ impl Table {
                         let head =
                             Cell::styled(part.clone(), cells[0].style).drawn(widths[0], self.aligns[0]);
                         let rest = if i + 1 == first.len() { &cells[1..] } else { &[] };
-                        let (mut text, mut taken) = (head, widths[0]);
+                        // A word of the first column may be wider than it.
+                        let (mut text, mut taken) = (head, widths[0].max(part.width()));
                         for (at, cell) in rest.iter().enumerate().filter(|(at, _)| widths[at + 1] > 0) {
                             let wide = widths[at + 1];
                             if width.is_some_and(|width| taken + GAP + wide > width) {
@@ -247,6 +248,109 @@ fn wrap_hanging(text: &str, room: usize) -> Vec<String> {
         .collect()
 }
 
+/// Text as it is, but for lines that are wider than a terminal of so many columns: these go on in further lines, under the
+/// last column of theirs that begins in the left half. No word is broken but behind a sign (`/`, `,`), and a command to be
+/// typed (`$ …`) stays whole.
+pub fn fold(text: &str, columns: usize) -> String {
+    let mut out = String::with_capacity(text.len() + 64);
+    for line in text.split_inclusive('\n') {
+        let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
+        let is_command = line.trim_start().starts_with("$ ");
+        if is_command || width_on_screen(line) <= columns {
+            out.push_str(line);
+        } else {
+            fold_line(&mut out, line, columns);
+        }
+        out.push_str(end);
+    }
+    out
+}
+
+fn fold_line(out: &mut String, line: &str, columns: usize) {
+    let hanging = hanging_indent(line, columns / 2);
+    let glued = glued(line);
+    let (mut taken, mut blanks, mut is_begun) = (0, 0, false);
+    for (number, word) in glued.split(' ').enumerate() {
+        blanks += usize::from(number > 0);
+        // Blanks at the beginning of a line, and those between two columns, are empty words.
+        if word.is_empty() {
+            continue;
+        }
+        let mut word = word.replace('\u{a0}', " ");
+        loop {
+            let wide = width_on_screen(&word);
+            if taken + blanks + wide <= columns {
+                break;
+            }
+            // A word that has no room even in a line of its own is broken behind a sign, where it has one.
+            let room = columns.saturating_sub(taken + blanks);
+            let broken = if is_begun { None } else { break_behind_sign(&word, room) };
+            if let Some(at) = broken {
+                out.push_str(&" ".repeat(blanks));
+                out.push_str(&word[..at]);
+                word.drain(..at);
+            } else if !is_begun {
+                blanks = blanks.min(columns.saturating_sub(wide));
+                break;
+            }
+            out.push('\n');
+            (taken, blanks, is_begun) = (0, hanging, false);
+        }
+        out.push_str(&" ".repeat(blanks));
+        out.push_str(&word);
+        let wide = width_on_screen(&word);
+        taken += blanks + wide;
+        is_begun |= wide > 0;
+        blanks = 0;
+    }
+}
+
+/// Where further lines of a line begin: under the last of its columns (behind two blanks or more) that begins not beyond
+/// `most`, else two columns to the right of the line itself.
+fn hanging_indent(line: &str, most: usize) -> usize {
+    let plain = strip(line);
+    let own = plain.len() - plain.trim_start_matches(' ').len();
+    let (mut at, mut blanks, mut found) = (0, 0, None);
+    for c in plain.chars() {
+        if c == ' ' {
+            blanks += 1;
+        } else {
+            if blanks >= 2 && at > own && at <= most {
+                found = Some(at);
+            }
+            blanks = 0;
+        }
+        at += unicode_width::UnicodeWidthChar::width(c).unwrap_or(0);
+    }
+    found.unwrap_or(own + 2).min(most)
+}
+
+/// The place behind the last sign up to which the word has this width at most.
+fn break_behind_sign(word: &str, room: usize) -> Option<usize> {
+    let signs = word.char_indices().filter(|(_, c)| matches!(c, '/' | ',' | '=' | '|' | '&' | ';'));
+    let mut behind = signs.map(|(at, c)| at + c.len_utf8());
+    behind.rfind(|at| *at < word.len() && width_on_screen(&word[..*at]) <= room)
+}
+
+/// The width of text that may have colours in it.
+fn width_on_screen(text: &str) -> usize {
+    if text.contains('\u{1b}') { strip(text).width() } else { text.width() }
+}
+
+/// Text without its colours.
+fn strip(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('\u{1b}') {
+        plain.push_str(before);
+        // ECMA-48, 5.4: parameters, and one byte from 0x40 on behind the bracket that ends it.
+        let after = after.strip_prefix('[').unwrap_or(after);
+        let end = after.find(|c: char| ('\u{40}'..='\u{7e}').contains(&c)).map_or(after.len(), |at| at + 1);
+        rest = &after[end..];
+    }
+    plain + rest
+}
+
 /// Text that came from elsewhere, made safe for a terminal: a control character could move the cursor or recolour the
 /// screen, a change of direction could reorder a line.
 pub fn printable(text: &str) -> String {
@@ -294,6 +398,9 @@ mod tests {
         for line in table.render(Some(14)).lines() {
             assert!(line.chars().count() <= 14, "{line}");
         }
+        let mut table = Table::new([Align::Left, Align::Right]);
+        table.row([Cell::plain("a-name-that-has-no-blank"), Cell::plain("12345 ns")]);
+        assert_eq!(table.render(Some(30)), "a-name-that-has-no-blank\n  12345 ns\n");
     }
 
     #[test]
@@ -310,6 +417,41 @@ mod tests {
         let narrower = "                             toll  of the\n                                   kernel's\n\
                         a call with quite a long\n  name                      12 ns  49 %\n";
         assert_eq!(table.render(Some(43)), narrower);
+    }
+
+    #[test]
+    fn lines_too_wide_are_folded_under_their_column() {
+        let line = "  ok       RDRAND · io_uring · POSIX message queues";
+        assert_eq!(fold(line, 60), line);
+        assert_eq!(fold(line, 32), "  ok       RDRAND · io_uring ·\n           POSIX message queues");
+        assert_eq!(fold("a  b                d  e", 12), "a  b\n   d  e");
+        // A column that begins in the right half leaves no room.
+        assert_eq!(
+            fold("name                a text that is long\n", 30),
+            "name                a text\n  that is long\n"
+        );
+        // A number stays with its unit, and a line that fits as it is.
+        assert_eq!(fold("took 12345 ns\n  a    b\n", 12), "took\n  12345 ns\n  a    b\n");
+        let colored = "\u{1b}[1m12345\u{1b}[0m 6789 12";
+        assert_eq!(fold(colored, 13), colored);
+        assert_eq!(fold(colored, 12), "\u{1b}[1m12345\u{1b}[0m 6789\n  12");
+    }
+
+    #[test]
+    fn no_word_is_broken_but_a_path_behind_a_slash() {
+        let text = "no program is at /a/very/long/path/to/some/where, said-nobody-at-all-for-long";
+        assert_eq!(
+            fold(text, 20),
+            "no program is at\n  /a/very/long/path/\n  to/some/where,\n  said-nobody-at-all-for-long"
+        );
+        // Where a word would have room, it is not lost to an indent.
+        assert_eq!(fold("name    a word-of-sixteen-x", 18), "name    a\n word-of-sixteen-x");
+        assert_eq!(fold("  $ tollway model mm1 lambda=8000/s", 20), "  $ tollway model mm1 lambda=8000/s");
+        for columns in 1..80 {
+            let folded = fold(text, columns);
+            let bare = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
+            assert_eq!(bare(&folded), bare(text));
+        }
     }
 
     #[test]

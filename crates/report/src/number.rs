@@ -185,17 +185,35 @@ fn rounded(x: f64) -> f64 {
 }
 
 fn fixed(x: f64, decimals: usize) -> String {
-    let text = format!("{x:.decimals$}");
-    // Zero has no sign.
-    match text.strip_prefix('-') {
-        Some(digits) if digits.chars().all(|c| c == '0' || c == '.') => digits.into(),
-        _ => text.replacen('-', "−", 1),
+    unsigned_zero(format!("{x:.decimals$}")).replacen('-', "−", 1)
+}
+
+/// The digits of a number without a sign where all of them are zero: what rounds to nothing is neither more nor less.
+pub fn unsigned_zero(digits: String) -> String {
+    match digits.strip_prefix(['-', '+']) {
+        Some(bare) if bare.chars().all(|c| c == '0' || c == '.') => bare.into(),
+        _ => digits,
     }
+}
+
+/// A difference with its sign, to this many decimals: `+2.1`, `-0.3`, `0.0`.
+pub fn signed(x: f64, decimals: usize) -> String {
+    unsigned_zero(format!("{x:+.decimals$}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn zero_has_no_sign_however_it_came_about() {
+        assert_eq!(time(-0.0), "0 ns");
+        assert_eq!(
+            [2.06, -0.3, -0.04, 0.04, -0.0].map(|x| signed(x, 1)),
+            ["+2.1", "-0.3", "0.0", "0.0", "0.0"]
+        );
+        assert_eq!(signed(-0.4, 0), "0");
+    }
 
     #[test]
     fn three_digits_and_the_unit_that_fits() {

@@ -107,6 +107,18 @@ pub enum StoreError {
         /// The store's file.
         file: PathBuf,
     },
+    /// A file would have become larger than this process may make one.
+    #[error(
+        "{}: a file may have {limit} bytes here and not more (RLIMIT_FSIZE); raise that by `ulimit -f unlimited`. What \
+         was kept before is whole; `--resume` of `run` or `measure` goes on with a run of theirs that was cut off",
+        file.display()
+    )]
+    TooLarge {
+        /// The store's file.
+        file: PathBuf,
+        /// The limit, in bytes.
+        limit: u64,
+    },
     /// Another process has been writing for longer than we waited.
     #[error("{}: locked by {holder}; wait until that is done, or end it", file.display())]
     Locked {
@@ -167,10 +179,14 @@ impl StoreError {
             | rusqlite::Error::QueryReturnedNoRows => return StoreError::Damaged { file, reason },
             _ => return StoreError::Sqlite { file, reason },
         };
+        let limit = room::limit_reached(&file);
         match code.code {
             ErrorCode::NotADatabase => StoreError::NotADatabase { file },
             ErrorCode::DatabaseCorrupt => StoreError::Damaged { file, reason },
             ErrorCode::ReadOnly => StoreError::ReadOnly { file },
+            ErrorCode::DiskFull | ErrorCode::SystemIoFailure | ErrorCode::CannotOpen if limit.is_some() => {
+                StoreError::TooLarge { file, limit: limit.unwrap_or_default() }
+            }
             ErrorCode::DiskFull => StoreError::Full { file },
             ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => {
                 let holder = holder::of(&file);

@@ -11,6 +11,7 @@ use tollway_capture::engine::generate::{
     Traffic, Transport,
 };
 use tollway_core::Error;
+use tollway_report::number;
 
 use crate::args::generate::{Generate, Rate, SendWay, Timing};
 use crate::{interfaces, privileges, signals};
@@ -237,7 +238,9 @@ fn text(document: &GenerateDocument) -> String {
     let d = document;
     row("sent", format!("{} frames, {} bytes, over {} in {:.3} s", d.sent, d.bytes, d.interface, d.seconds));
     if let Some(rate) = d.rate {
-        let error = d.rate_error.map_or(String::new(), |e| format!(", {:+.4} % of the schedule", e * 100.0));
+        let error = d
+            .rate_error
+            .map_or(String::new(), |e| format!(", {} % of the schedule", number::signed(e * 100.0, 4)));
         row("rate", format!("{rate:.1} frames/s{error}"));
     }
     for (name, errors) in [("gap error", &d.gap_error), ("lateness", &d.lateness)] {

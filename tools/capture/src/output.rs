@@ -14,6 +14,7 @@ use tollway_core::Error;
 
 use crate::args::{FileFormat, Options, Precision};
 use crate::print::Printer;
+use crate::times;
 
 /// A sink that ends.
 pub trait Ends: Sink {
@@ -130,6 +131,10 @@ pub fn with<J: Job>(options: &Options, layout: pcap::Layout, json: bool, job: J)
                 remedy: "put the time into the name, as strftime(3) writes it: %Y%m%d-%H%M%S".into(),
             }
             .into());
+        }
+        if rotation.seconds.is_some() && file.to_string_lossy().contains('%') {
+            // The C library makes the names, and says nothing of a TZ that it cannot read.
+            times::local_zone();
         }
         return job.run(Rotating::new(file, layout, rotation));
     }

@@ -1,9 +1,12 @@
 //! Times of packets as they are printed: by tcpdump's -t, -tt, -ttt, -tttt, -ttttt.
 
+use std::env;
 use std::fmt::Write;
+use std::sync::Once;
 
 use jiff::tz::TimeZone;
 use tollway_capture::engine::Timestamp;
+use tollway_report::columns::printable;
 
 /// Nanoseconds in a second.
 const SECOND: u64 = 1_000_000_000;
@@ -42,7 +45,7 @@ impl Times {
             _ => Style::SinceFirst,
         };
         let zone = match style {
-            Style::OfDay | Style::WithDate => TimeZone::system(),
+            Style::OfDay | Style::WithDate => local_zone(),
             _ => TimeZone::UTC,
         };
         Times { style, nanoseconds, zone, second: None, reference: None }
@@ -98,9 +101,58 @@ impl Times {
     }
 }
 
+/// The zone of local times. Where `TZ` names none that can be read it is UTC, as in the C library, and that is told once.
+pub fn local_zone() -> TimeZone {
+    static TOLD: Once = Once::new();
+    let given = env::var_os("TZ").unwrap_or_default();
+    let given = given.to_string_lossy();
+    TimeZone::try_system().ok().or_else(|| as_in_c_library(&given)).unwrap_or_else(|| {
+        // Without a zone of its own a machine is in UTC.
+        if !given.is_empty() {
+            TOLD.call_once(|| {
+                crate::say(&format!(
+                    "TZ=`{}` is no time zone that can be read: times are in UTC; name one of /usr/share/zoneinfo, such as \
+                     Europe/Berlin, or write its rules, such as CET-1CEST,M3.5.0,M10.5.0/3",
+                    printable(&given)
+                ));
+            });
+        }
+        TimeZone::UTC
+    })
+}
+
+/// What the C library reads besides: rules behind a colon, and a name of summer time without rules, which has those of the
+/// United States (glibc, time/tzset.c, `parse_rule`).
+fn as_in_c_library(given: &str) -> Option<TimeZone> {
+    let rules = given.strip_prefix(':').unwrap_or(given);
+    let with_default = || TimeZone::posix(&format!("{rules},M3.2.0,M11.1.0")).ok();
+    TimeZone::posix(rules).ok().or_else(|| if rules.contains(',') { None } else { with_default() })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rules_are_read_as_the_c_library_reads_them() {
+        let offset = |given: &str, second: i64| {
+            let zone = as_in_c_library(given)?;
+            Some(zone.to_offset(jiff::Timestamp::from_second(second).unwrap()).seconds() / 3600)
+        };
+        // The 14th of November 2023, the 15th of July, and the 20th of March, summer in the United States alone.
+        let (winter, summer, march) = (1_700_000_000, 1_689_422_400, 1_679_313_600);
+        for (given, hours) in [
+            ("CET-1CEST", [1, 2, 2]),
+            (":CET-1CEST", [1, 2, 2]),
+            (":CET-1CEST,M3.5.0,M10.5.0/3", [1, 2, 1]),
+            ("<+03>-3", [3, 3, 3]),
+        ] {
+            assert_eq!([winter, summer, march].map(|at| offset(given, at)), hours.map(Some), "{given}");
+        }
+        for none in ["", "ABC", "Nowhere/At_all", "CET-1CEST,", "CET-1CEST,M3.5.0", "XYZ-99", "GMT+1x"] {
+            assert!(as_in_c_library(none).is_none(), "{none}");
+        }
+    }
 
     fn written(letters: u8, nanoseconds: bool, times: &[u64]) -> Vec<String> {
         let mut all = Times { zone: TimeZone::UTC, ..Times::new(letters, nanoseconds) };

@@ -27,7 +27,7 @@ pub(crate) fn ends(ns: &Span) -> String {
 /// How far something that was foretold is off, and a mark if the prediction missed it: `+3.1 % ✗`.
 pub(crate) fn off(foretold: f64, measured: f64, outcome: Option<&str>) -> String {
     let mark = if outcome == Some(MISSED) { " ✗" } else { "" };
-    format!("{:+.1} %{mark}", 100.0 * (foretold / measured - 1.0))
+    format!("{} %{mark}", number::signed(100.0 * (foretold / measured - 1.0), 1))
 }
 
 /// What became of a prediction, as documents have it.

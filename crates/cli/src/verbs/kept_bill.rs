@@ -85,6 +85,9 @@ fn why_not(error: &StoreError) -> Option<String> {
     let why = |file: &Path, reason: &str| Some(format!("{}: {reason}", file.display()));
     match error {
         StoreError::Full { file } => why(file, "no space left on its disk"),
+        StoreError::TooLarge { file, limit } => {
+            why(file, &format!("a file may have {limit} bytes here and not more (ulimit -f)"))
+        }
         StoreError::ReadOnly { file } => why(file, "it can only be read"),
         StoreError::Locked { file, holder } => why(file, &format!("locked by {holder}")),
         StoreError::Disk { file, reason } => why(file, reason),

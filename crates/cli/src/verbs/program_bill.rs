@@ -22,9 +22,6 @@ use crate::exit::{Ending, InItsPlace};
 use crate::output;
 use crate::{interrupt, laboratory};
 
-/// Moves a terminal's cursor to its corner and clears it (ECMA-48: CUP, ED).
-const AGAIN: &str = "\x1b[H\x1b[2J";
-
 /// Watches a program and prints its bill.
 pub fn bill(arguments: &Arguments, options: &Bill) -> Result<Ending> {
     let billed = billed(arguments, options);
@@ -209,9 +206,9 @@ fn watched(
     for _ in 0..options.repeats.runs.unwrap_or(1) {
         let mut each_second = |observed: &Observed| {
             let second = BillDocument::of(observed, &Prices(&pricing.list), None)?;
-            // Asked each time: who looks may have made the window another size.
-            let text = format!("{AGAIN}{}", second.to_screen(output::width(), output::height()));
-            output::text(&text).map_err(|e| Error::system("showing the bill", e))
+            // A terminal may have another size from one second to the next.
+            let text = second.to_screen(output::width(), output::height());
+            output::screen(&text).map_err(|e| Error::system("showing the bill", e))
         };
         let each_second: Option<EachSecond<'_>> = if program.live { Some(&mut each_second) } else { None };
         let observed = observe(program, input, output, interrupted, each_second)?;

@@ -61,6 +61,8 @@ pub struct Surroundings {
     pub by: String,
     /// Environment of sessions.
     pub environment: Vec<(String, String)>,
+    /// One more line of sshd_config(5).
+    pub setting: String,
 }
 
 /// The other host. Ended with all its sessions when it is dropped.
@@ -157,7 +159,8 @@ fn listening(bench: &Bench, folder: &Path, surroundings: &Surroundings) -> Optio
     let mut settings = format!(
         "ListenAddress 127.0.0.1:{port}\nHostKey {at}/host\nAuthorizedKeysFile {at}/allowed\nStrictModes no\nUsePAM no\n\
          PidFile none\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\n\
-         PrintMotd no\nLogLevel ERROR\nSetEnv TOLLWAY_TEST_FOLDER={}",
+         PrintMotd no\nLogLevel ERROR\n{}\nSetEnv TOLLWAY_TEST_FOLDER={}",
+        surroundings.setting,
         bench.path().display()
     );
     let there = ("TMPDIR".to_owned(), bench.file("there").display().to_string());

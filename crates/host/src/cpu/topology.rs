@@ -1,6 +1,6 @@
 //! Which processors are threads of one core, cores of one package, users of one last-level cache.
 //!
-//! From /sys/devices/system/cpu. In a virtual machine this is what the hypervisor shows: two "cores" may be two
+//! From /sys/devices/system/cpu; where there is no /sys, as in some containers, from /proc/cpuinfo, which knows nothing of caches. In a virtual machine this is what the hypervisor shows: two "cores" may be two
 //! threads of one, and nothing inside can tell except a measurement.
 
 use std::path::Path;
@@ -36,9 +36,42 @@ impl Topology {
     /// Reads this machine's.
     ///
     /// # Errors
-    /// [`Missing`] if /sys does not list the processors.
+    /// [`Missing`] if neither /sys nor /proc lists the processors.
     pub fn read() -> Found<Topology> {
-        Topology::read_in(Path::new(FOLDER))
+        Topology::read_from(Path::new(FOLDER), Path::new("/proc/cpuinfo"))
+    }
+
+    fn read_from(folder: &Path, cpuinfo: &Path) -> Found<Topology> {
+        Topology::read_in(folder).or_else(|missing| {
+            let text = std::fs::read_to_string(cpuinfo).unwrap_or_default();
+            Topology::listed(&text).ok_or(missing)
+        })
+    }
+
+    /// What /proc/cpuinfo lists: a paragraph for each processor that is online (proc_cpuinfo(5)).
+    fn listed(cpuinfo: &str) -> Option<Topology> {
+        let number = |paragraph: &str, key: &str| -> Option<i64> {
+            let found = paragraph.lines().filter_map(|line| line.split_once(':'));
+            found.filter(|(name, _)| name.trim() == key).find_map(|(_, value)| value.trim().parse().ok())
+        };
+        let listed = cpuinfo.split("\n\n").filter_map(|paragraph| {
+            let cpu = u32::try_from(number(paragraph, "processor")?).ok()?;
+            Some((cpu, number(paragraph, "physical id"), number(paragraph, "core id")))
+        });
+        let all: Vec<(u32, Option<i64>, Option<i64>)> = listed.collect();
+        let threads_of = |package: Option<i64>, core: i64| {
+            all.iter().filter(|(_, p, c)| *p == package && *c == Some(core)).map(|(cpu, ..)| *cpu).collect()
+        };
+        let processors: Vec<Processor> = all
+            .iter()
+            .map(|(cpu, package, core)| Processor {
+                cpu: *cpu,
+                package: package.unwrap_or(0),
+                siblings: core.map_or_else(|| vec![*cpu], |core| threads_of(*package, core)),
+                cache_mates: Vec::new(),
+            })
+            .collect();
+        (!processors.is_empty()).then_some(Topology { processors })
     }
 
     fn read_in(folder: &Path) -> Found<Topology> {
@@ -155,6 +188,32 @@ mod tests {
         assert_eq!(t.processor(1).unwrap().cache_mates, [0, 1, 4]);
         assert_eq!((t.processor(4).unwrap().package, t.packages()), (0, 2));
         assert!(t.processor(4).unwrap().cache_mates.is_empty());
+    }
+
+    #[test]
+    fn without_sys_processors_are_read_from_proc() {
+        let folder = tempfile::tempdir().unwrap();
+        let cpuinfo = folder.path().join("cpuinfo");
+        let paragraph = |cpu, package, core| {
+            format!(
+                "processor\t: {cpu}\nmodel name\t: X: 3\nphysical id\t: {package}\ncore id\t\t: {core}\n\n"
+            )
+        };
+        let text: String =
+            [(0, 0, 0), (1, 0, 1), (2, 0, 0), (5, 1, 0)].map(|(a, b, c)| paragraph(a, b, c)).concat();
+        fs::write(&cpuinfo, text).unwrap();
+        let t = Topology::read_from(folder.path(), &cpuinfo).unwrap();
+        assert_eq!(t.cores(), [&[0, 2][..], &[1][..], &[5][..]]);
+        assert_eq!((t.processors.len(), t.packages()), (4, 2));
+        // A guest may be shown neither package nor core.
+        fs::write(&cpuinfo, "processor\t: 0\n\nprocessor\t: 1\n").unwrap();
+        assert_eq!(Topology::read_from(folder.path(), &cpuinfo).unwrap().cores().len(), 2);
+        fs::write(&cpuinfo, "").unwrap();
+        assert!(Topology::read_from(folder.path(), &cpuinfo).is_err());
+        // Both say the same of this machine.
+        let (ours, listed) =
+            (Topology::read().unwrap(), Topology::read_from(folder.path(), Path::new("/proc/cpuinfo")));
+        assert_eq!(listed.unwrap().processors.len(), ours.processors.len());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What was found, as a person reads it, and what would help.
 
 use super::{Finding, MOVES, Steadiness};
+use crate::found::governor;
 use crate::meters::Verdict;
 use crate::samplers::throttling::quota_file;
 
@@ -71,8 +72,7 @@ fn paced(found: &Steadiness) -> String {
 
 fn settings(found: &Steadiness) -> String {
     let frequency = &found.frequency;
-    let governor =
-        if frequency.governors.is_empty() { "none".into() } else { frequency.governors.join(", ") };
+    let governor = if frequency.governors.is_empty() { governor() } else { frequency.governors.join(", ") };
     let boost = match frequency.boost {
         Some(true) => "on",
         Some(false) => "off",

@@ -17,6 +17,8 @@ pub fn history(runs: &[RunSummary], width: Option<usize>) -> String {
     }
     use Align::{Left, Right};
     let mut table = Table::new([Left, Left, Left, Right, Right, Left]);
+    // Where there is no room: what is mostly the same in all lines, and what follows from the points.
+    table.can_be_narrow([5, 4]);
     let digits = runs.iter().map(|r| r.id.to_string().len()).max().unwrap_or(0).max("run".len());
     let dim = Style::new().dimmed();
     let head = [

@@ -6,7 +6,7 @@ use crate::columns::{Align, Cell, Table, printable};
 use crate::document::{
     ChangedDocument, HistoryDocument, MomentDocument, RowHistoryDocument, SinceDocument, SinceVerdict, Span,
 };
-use crate::number::{NOTHING, interval, percent, rate, rate_interval, time};
+use crate::number::{self, NOTHING, interval, percent, rate, rate_interval, time};
 use crate::price_list::QUIET_ENOUGH;
 
 /// The least part of the greatest figure that the height of a line of blocks stands for: else noise looks like change.
@@ -106,7 +106,7 @@ pub(crate) fn moved(since: &SinceDocument) -> String {
     match since.verdict {
         SinceVerdict::NotSeparable => "≈".into(),
         _ if ratio.estimate >= 2.0 => format!("× {:.1}", ratio.estimate),
-        _ => format!("{:+.1} %", (ratio.estimate - 1.0) * 100.0),
+        _ => number::signed((ratio.estimate - 1.0) * 100.0, 1) + " %",
     }
 }
 

@@ -25,11 +25,11 @@ impl Address {
         self.port
     }
 
-    /// The command by which a person gets there.
-    pub(super) fn by_hand(&self) -> String {
+    /// The command by which a person gets there as this program does, by the same client and options (a key, a jump host).
+    pub(super) fn by_hand(&self, client: &str) -> String {
         match self.port {
-            Some(port) => format!("ssh -p {port} {}", self.destination()),
-            None => format!("ssh {}", self.destination()),
+            Some(port) => format!("{client} -p {port} {}", self.destination()),
+            None => format!("{client} {}", self.destination()),
         }
     }
 }

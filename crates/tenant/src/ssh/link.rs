@@ -18,15 +18,18 @@ use std::time::{Duration, Instant};
 use tollway_core::{Error, Result};
 
 use super::address::Address;
+use super::trouble::{Heard, NO_CLIENT};
 use super::words::{self, KEEPER, OPENING, Order, Word};
 use super::{script, trouble};
+use crate::protocol::LONGEST_LINE;
 
 /// The environment variable that names another client than `ssh`, with options: words for a shell, as GIT_SSH_COMMAND.
 pub const CLIENT: &str = "TOLLWAY_SSH";
 
 /// What the client is told besides: it asks for nothing, gives up on a host that does not answer or falls silent, shares
-/// no connection with others, and has nothing of this machine reached from there (ssh_config(5)).
-const OPTIONS: [&str; 10] = [
+/// no connection with others, has nothing of this machine reached from there, and runs no command but ours, whatever the
+/// user's configuration has for that host (ssh_config(5)). `LogLevel` is the default: a client that is quiet tells no reason.
+const OPTIONS: [&str; 13] = [
     "BatchMode=yes",
     "ConnectTimeout=10",
     "ServerAliveInterval=3",
@@ -37,7 +40,18 @@ const OPTIONS: [&str; 10] = [
     "ForwardAgent=no",
     "ForwardX11=no",
     "PermitLocalCommand=no",
+    "RemoteCommand=none",
+    "Tunnel=no",
+    "LogLevel=INFO",
 ];
+
+/// Runs the client that WORDS name. What else of a configuration could keep our command from being run or heard is known
+/// since OpenSSH 8.7; an older client refuses what it does not know, so it is asked what it is.
+const CLIENT_SCRIPT: &str = r#"first() { client=$1; }; first WORDS;
+command -v "$client" >/dev/null 2>&1 || { echo "NO_CLIENT $client" >&2; exit 127; };
+newer=; case $("$client" -V 2>&1 </dev/null) in OpenSSH_8.[789]*|OpenSSH_9*|OpenSSH_[1-9][0-9]*)
+newer="-o SessionType=default -o StdinNull=no -o ForkAfterAuthentication=no";; esac;
+exec WORDS $newer "$@""#;
 
 /// How long the connection, the copy and the keeper's start may take.
 const OPENED: Duration = Duration::from_secs(300);
@@ -63,6 +77,8 @@ pub(super) struct Link {
     to: Mutex<Option<ChildStdin>>,
     client: Mutex<Child>,
     said: Mutex<Vec<u8>>,
+    /// The last that a login printed on standard output before any hello: a shell that refuses may say so there.
+    printed: Mutex<String>,
     /// The sockets by which agents' words are handed on.
     agents: Mutex<HashMap<u32, Arc<UnixStream>>>,
     /// How those ended that have.
@@ -94,6 +110,7 @@ impl Link {
             to: Mutex::new(to),
             client: Mutex::new(client),
             said: Mutex::default(),
+            printed: Mutex::default(),
             agents: Mutex::default(),
             ended: Mutex::default(),
             lost: Mutex::default(),
@@ -127,7 +144,8 @@ impl Link {
                 // What it said last is there once the thread that listens is done.
                 until(|| link.why_lost().is_some());
                 let said = String::from_utf8_lossy(&held(&link.said)).into_owned();
-                return Err(Error::Missing(trouble::before_hello(address, &said, &ended)));
+                let heard = Heard { said: &said, printed: &held(&link.printed), ended: &ended };
+                return Err(Error::Missing(trouble::before_hello(address, &client_words(), &heard)));
             }
         };
         if !copied.join().unwrap_or_default() {
@@ -247,10 +265,16 @@ impl Link {
         open: &Sender<Vec<u8>>,
         tell: &Sender<Word>,
     ) -> String {
-        match hello(&mut from).map(|hello| open.send(hello)) {
+        let hello = hello(&mut from, |line| *held(&self.printed) = line);
+        match hello.map(|hello| open.send(hello)) {
             Ok(Ok(())) => {}
             Ok(Err(_)) => return "it came too late".into(),
-            Err(reason) => return reason,
+            Err(reason) => {
+                if !reason.is_empty() {
+                    *held(&self.printed) = reason.clone();
+                }
+                return reason;
+            }
         }
         loop {
             let (number, line) = match words::heard(&mut from) {
@@ -370,12 +394,16 @@ fn until(it_is_so: impl Fn() -> bool) {
     }
 }
 
+/// The client and its options as the user has them.
+fn client_words() -> String {
+    env::var(CLIENT).ok().filter(|words| !words.trim().is_empty()).unwrap_or_else(|| "ssh".into())
+}
+
 /// The client of ssh with this command for the host's shell.
 fn client(address: &Address, command: &str) -> Command {
-    let words =
-        env::var(CLIENT).ok().filter(|words| !words.trim().is_empty()).unwrap_or_else(|| "ssh".into());
+    let script = CLIENT_SCRIPT.replace("NO_CLIENT", NO_CLIENT).replace("WORDS", &client_words());
     let mut client = Command::new("sh");
-    client.arg("-c").arg(format!("exec {words} \"$@\"")).arg("sh").args(["-T", "-x", "-a"]);
+    client.arg("-c").arg(script).arg("sh").args(["-T", "-x", "-a"]);
     for option in OPTIONS {
         client.args(["-o", option]);
     }
@@ -388,17 +416,25 @@ fn client(address: &Address, command: &str) -> Command {
     client
 }
 
-/// The keeper's hello, behind whatever the login prints.
-fn hello(from: &mut impl BufRead) -> Result<Vec<u8>, String> {
+/// The keeper's hello, behind whatever the login prints, each line of which is handed to `printed`.
+fn hello(from: &mut impl BufRead, mut printed: impl FnMut(String)) -> Result<Vec<u8>, String> {
     for _ in 0..PRINTED {
-        match words::line(from) {
-            Ok(Some(line)) => {
-                if let Some(hello) = line.strip_prefix(OPENING.as_bytes()) {
-                    return Ok(hello.to_vec());
+        let mut line = Vec::new();
+        from.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line).map_err(|e| e.to_string())?;
+        let is_whole = line.pop_if(|last| *last == b'\n').is_some();
+        match line.strip_prefix(OPENING.as_bytes()) {
+            Some(hello) if is_whole => return Ok(hello.to_vec()),
+            _ if line.len() as u64 == LONGEST_LINE => return Err("a line is too long".into()),
+            Some(_) => return Err("the line was cut short".into()),
+            None => {
+                let text = String::from_utf8_lossy(&line).trim().to_owned();
+                if !text.is_empty() {
+                    printed(text);
                 }
             }
-            Ok(None) => return Err(String::new()),
-            Err(error) => return Err(error.to_string()),
+        }
+        if !is_whole {
+            return Err(String::new());
         }
     }
     Err(format!("it prints more than {PRINTED} lines at login"))

@@ -22,14 +22,16 @@ const COPYING: u32 = 300;
 const OLDEST: (u32, u32) = (5, 3);
 
 const SCRIPT: &str = r#"umask 077; w=REFUSED;
+for p in uname cut tr df mkdir chmod rm rmdir timeout head wc; do command -v $p >/dev/null 2>&1 || { echo "$w program $p" >&2; exit 1; }; done;
 s=$(uname -sm); [ "$s" = "Linux x86_64" ] || { echo "$w system $s" >&2; exit 1; };
 r=$(uname -r); m=${r%%.*}; n=$(echo "$r" | cut -d. -f2 | cut -d- -f1 | tr -dc 0-9);
 [ "$m" -gt MAJOR ] || [ "$m" -eq MAJOR -a "${n:-0}" -ge MINOR ] || { echo "$w kernel $r" >&2; exit 1; };
 d=; y=; gone() { [ -z "$d" ] || { rm -f "$d/agent"; rmdir "$d" 2>/dev/null; }; };
 trap gone 0; trap "exit 1" 1 2 15;
-f="GIVEN"; f=${f:-$TMPDIR};
-if [ -n "$f" ]; then set -- "$f"; else set -- /tmp /var/tmp /dev/shm "$HOME"; fi;
+f="GIVEN";
+if [ -n "$f" ]; then set -- "$f"; else set -- "$TMPDIR" /tmp /var/tmp /dev/shm "$HOME"; fi;
 for f; do
+[ -n "$f" ] || continue;
 k=$(df -Pk "$f" 2>/dev/null | { read a; read a b c k a; echo "$k"; });
 [ -n "$k" ] || { y="$y, $f: it is not there"; continue; };
 [ "$k" -ge KIB ] || { y="$y, $f: $k KiB are free and KIB wanted"; continue; };
@@ -155,6 +157,40 @@ mod tests {
         let output = run(&with_folder(9, "/nowhere/at-all", NAME).unwrap(), b"", folder.path(), None);
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(said.contains("/nowhere/at-all: it is not there"), "{said}");
+        assert!(is_empty(folder.path()));
+    }
+
+    #[test]
+    fn temporary_folder_that_does_not_serve_is_passed_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let (agent, file) = (b"echo ${2%/*}\n", folder.path().join("file"));
+        fs::write(&file, "").unwrap();
+        for temporary in [Path::new("/nowhere/at-all"), Path::new(""), &file] {
+            let output = run(&with_folder(agent.len() as u64, "", NAME).unwrap(), agent, temporary, None);
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(
+                output.status.success() && output.stdout == b"/tmp\n",
+                "{temporary:?}: {output:?} {said}"
+            );
+        }
+        assert!(!Path::new("/tmp").join(NAME).exists());
+        // The one that a person named is the only one.
+        let output = run(&with_folder(9, "/nowhere/at-all", NAME).unwrap(), b"", folder.path(), None);
+        assert_eq!(output.stderr, b"tollway-refused folder /nowhere/at-all: it is not there\n");
+    }
+
+    #[test]
+    fn program_that_the_shell_there_lacks_is_named() {
+        let (folder, programs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let command = with_folder(9, "", NAME).unwrap();
+        let shell = ["/bin/sh", "/usr/bin/sh"].into_iter().find(|shell| Path::new(shell).exists()).unwrap();
+        for name in ["sh", "uname", "cut", "tr"] {
+            let found = if name == "sh" { shell.into() } else { Path::new("/usr/bin").join(name) };
+            std::os::unix::fs::symlink(found, programs.path().join(name)).unwrap();
+        }
+        let output =
+            Command::new(shell).args(["-c", &command]).env("PATH", programs.path()).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "tollway-refused program df\n");
         assert!(is_empty(folder.path()));
     }
 

@@ -6,7 +6,8 @@ use super::address::Address;
 use super::script::{FOLDER, REFUSED};
 
 /// What to do about words that the client is known to say (OpenSSH, sshconnect.c, ssh.c and sshconnect2.c).
-const KNOWN: [(&[&str], &str); 6] = [
+const KNOWN: [(&[&str], &str); 7] = [
+    (&["command-line and remote command"], "take RemoteCommand out of TOLLWAY_SSH"),
     (&["could not resolve"], "check the host's name"),
     (&["connection refused"], "have sshd run there, or name its port: ssh:user@host:port"),
     (
@@ -27,44 +28,88 @@ const KNOWN: [(&[&str], &str); 6] = [
     ),
 ];
 
-/// What went wrong before the keeper said hello. `said` is what came on standard error, `ended` how the client ended.
-pub(super) fn before_hello(address: &Address, said: &str, ended: &str) -> Missing {
+/// What the shell here says where the client is no program of this machine.
+pub(super) const NO_CLIENT: &str = "tollway-no-client";
+
+/// How a client of ssh ends that could not do what it should; with any other status it hands on that of the command there.
+const OWN_FAILURE: &str = "exit status: 255";
+
+/// What was heard before the keeper said hello.
+pub(super) struct Heard<'a> {
+    /// What came on standard error, of the client and from there.
+    pub said: &'a str,
+    /// The last that came on standard output.
+    pub printed: &'a str,
+    /// How the client ended.
+    pub ended: &'a str,
+}
+
+/// What went wrong before the keeper said hello; `client` are the words by which it was tried.
+pub(super) fn before_hello(address: &Address, client: &str, heard: &Heard<'_>) -> Missing {
+    let Heard { said, printed, ended } = *heard;
     let what = format!("an agent on {address}");
     if let Some(refused) = said.lines().find_map(|line| line.strip_prefix(REFUSED)) {
-        let (kind, about) = refused.trim().split_once(' ').unwrap_or((refused.trim(), ""));
-        return match kind {
-            "system" => Missing::new(
-                what,
-                format!("it is a {about}, and the agent a program of Linux x86_64"),
-                "measure a host of that kind",
-            ),
-            "kernel" => Missing::new(
-                what,
-                format!("its kernel is Linux {about}, too old for the agent"),
-                "boot Linux 5.3 or newer there",
-            ),
-            _ => Missing::new(
-                what,
-                format!("there is no folder for it: {about}"),
-                format!("make room there, or name a folder of that host by {FOLDER}"),
-            ),
-        };
+        return by_shell(what, refused.trim());
     }
-    let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    if let Some(name) = said.lines().find_map(|line| line.strip_prefix(NO_CLIENT)) {
+        return Missing::new(
+            what,
+            format!("there is no program `{}` here", name.trim()),
+            "apt-get install openssh-client, or name a client by TOLLWAY_SSH",
+        );
+    }
+    let by_hand = address.by_hand(client);
+    let last = said.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
+    // What a login prints on the way is no reason of the client's.
+    let is_own = ended == OWN_FAILURE;
+    let reasons: Vec<&str> = match is_own && !last.is_empty() {
+        true => vec![last],
+        false => [printed, last].into_iter().filter(|line| !line.is_empty()).collect(),
+    };
+    let reason = match reasons[..] {
+        [] => format!("ssh said nothing ({ended})"),
+        _ => format!("{} ({ended})", reasons.join("; ").replace(char::is_control, "?")),
+    };
     let lower = said.to_lowercase();
     let known = KNOWN.iter().find(|(words, _)| words.iter().any(|word| lower.contains(word)));
-    let reason = match lines.last() {
-        Some(last) => format!("{last} ({ended})"),
-        None => format!("ssh said nothing ({ended})"),
-    };
-    let remedy = match known {
-        Some((_, remedy)) => remedy.replace("BY-HAND", &address.by_hand()),
-        None if lower.contains("not found") && ended.contains("127") => {
-            "apt-get install openssh-client, or name a client by TOLLWAY_SSH".into()
+    let remedy = match (known, ended) {
+        (Some((_, remedy)), _) if is_own => remedy.replace("BY-HAND", &by_hand),
+        (_, "exit status: 127") => {
+            format!("have a POSIX shell `sh` there, where a login finds programs: {by_hand} 'echo $PATH'")
         }
-        None => format!("try it by hand: {}", address.by_hand()),
+        _ if ended.starts_with("exit status: ") && !is_own => format!(
+            "name a user whose login runs commands (chsh -s /bin/sh USER there), and try it by hand: {by_hand} uname"
+        ),
+        _ => format!("try it by hand: {by_hand}"),
     };
     Missing::new(what, reason, remedy)
+}
+
+/// What the shell there says that it lacks.
+fn by_shell(what: String, refused: &str) -> Missing {
+    let (kind, about) = refused.split_once(' ').unwrap_or((refused, ""));
+    match kind {
+        "system" => Missing::new(
+            what,
+            format!("it is a {about}, and the agent a program of Linux x86_64"),
+            "measure a host of that kind",
+        ),
+        "kernel" => Missing::new(
+            what,
+            format!("its kernel is Linux {about}, too old for the agent"),
+            "boot Linux 5.3 or newer there",
+        ),
+        "program" => Missing::new(
+            what,
+            format!("a login there finds no program `{about}`"),
+            "install coreutils there, and have them in the PATH of a login",
+        ),
+        _ => Missing::new(
+            what,
+            format!("there is no folder for it: {about}"),
+            format!("make room there, or name a folder of that host by {FOLDER}"),
+        ),
+    }
 }
 
 #[cfg(test)]
@@ -72,7 +117,11 @@ mod tests {
     use super::*;
 
     fn told(said: &str) -> String {
-        before_hello(&"ssh:me@node:2222".parse().unwrap(), said, "exit status: 255").to_string()
+        told_of(&Heard { said, printed: "", ended: OWN_FAILURE })
+    }
+
+    fn told_of(heard: &Heard<'_>) -> String {
+        before_hello(&"ssh:me@node:2222".parse().unwrap(), "ssh", heard).to_string()
     }
 
     #[test]
@@ -100,9 +149,37 @@ mod tests {
     }
 
     #[test]
+    fn what_a_login_prints_instead_of_running_a_command_is_the_reason() {
+        let banner = "Authorized use only\r\n";
+        let nologin = "This account is currently not available.";
+        let told = told_of(&Heard { said: banner, printed: nologin, ended: "exit status: 1" });
+        assert!(told.contains(nologin) && told.contains("chsh -s /bin/sh"), "{told}");
+        let said = "bash: line 1: exec: sh: not found\n";
+        let told = told_of(&Heard { said, printed: "Welcome!", ended: "exit status: 127" });
+        assert!(told.contains("exec: sh: not found") && told.contains("POSIX shell `sh` there"), "{told}");
+        // What the client itself fails by is not what a login printed before.
+        let told = told_of(&Heard { said: "Connection reset\n", printed: "Welcome!", ended: OWN_FAILURE });
+        assert!(told.contains("Connection reset") && !told.contains("Welcome"), "{told}");
+        // No terminal is told what to do by another host.
+        let told = told_of(&Heard { said: "", printed: "\u{1b}[2Jgone", ended: "exit status: 1" });
+        assert!(!told.contains('\u{1b}'), "{told:?}");
+    }
+
+    #[test]
+    fn by_hand_is_by_the_same_client_and_options() {
+        let heard =
+            Heard { said: "me@node: Permission denied (publickey).\n", printed: "", ended: OWN_FAILURE };
+        let told =
+            before_hello(&"ssh:me@node:2222".parse().unwrap(), "ssh -i key -J jump", &heard).to_string();
+        assert!(told.contains("by hand: ssh -i key -J jump -p 2222 me@node"), "{told}");
+    }
+
+    #[test]
     fn what_the_shell_there_refuses_is_told_in_words() {
         let said = "Welcome!\ntollway-refused system Linux aarch64\n";
         assert!(told(said).contains("it is a Linux aarch64"), "{}", told(said));
+        assert!(told("tollway-refused program df\n").contains("no program `df`"));
+        assert!(told("tollway-no-client plink\n").contains("no program `plink` here"));
         assert!(told("tollway-refused kernel 3.10.0\n").contains("Linux 3.10.0"));
         let told = told("tollway-refused folder /tmp: no program may run there\n");
         assert!(told.contains("/tmp: no program may run there → make room"), "{told}");

@@ -136,7 +136,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 
 fn share(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
-        Ok(number) if (0.0..=1.0).contains(&number) => Ok(number),
+        Ok(number) if (0.0..=1.0).contains(&number) && number.is_sign_positive() => Ok(number),
         _ => Err("give a share from 0 to 1".into()),
     }
 }
@@ -154,6 +154,8 @@ mod tests {
         for text in ["", "0", "-1", "nan", "k", "inf", "ten", "1e308", "1001M", "1e-9"] {
             assert!(rate(text).is_err(), "{text}");
         }
+        assert_eq!((share("0"), share("1")), (Ok(0.0), Ok(1.0)));
+        assert!(["-0", "-0.0", "1.1", "nan"].into_iter().all(|text| share(text).is_err()));
         assert_eq!(timing("burst:50"), Ok(Timing::Burst(50)));
         assert_eq!(timing("replay:a:b"), Ok(Timing::Replay("a:b".into())));
         for text in ["", "burst", "burst:0", "burst:x", "replay:", "often"] {

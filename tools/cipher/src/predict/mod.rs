@@ -19,6 +19,7 @@ use tollway_cipher::twin::Answer;
 use tollway_core::{Error, Forecast, Quoted, TrialSpec};
 use tollway_lab::progress::Progress;
 use tollway_lab::{Ended, Foretold, Lab, Request};
+use tollway_report::number;
 use tollway_stats::{Interval, figure, t_interval};
 use tollway_store::{Outcome, RunState, Store, WIDEST};
 
@@ -304,10 +305,10 @@ pub fn freeze(foreseen: &Foreseen, at: &At, fit: &Fit, hz: f64) -> Foretold {
             counts: Default::default(),
             model: format!(
                 "simulation of the steps measured alone; fitted to light loads of `busy`: a service of {:.2} µs, wake-ups {:.2} times \
-                 as long, {:+.2} µs besides",
+                 as long, {} µs besides",
                 fit.serve / 1e3,
                 fit.wakes,
-                fit.rest / 1e3
+                number::signed(fit.rest / 1e3, 2)
             ),
             from: Vec::new(),
             sharing: None,

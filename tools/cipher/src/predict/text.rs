@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use tollway_report::columns::{Align, Cell, Table};
+use tollway_report::number;
 
 use super::document::{FittedDocument, OutcomeDocument, PredictDocument, Span, TakenDocument};
 
@@ -40,7 +41,7 @@ pub fn ends(Span { estimate, lo, hi }: Span) -> String {
 }
 
 fn off(foretold: f64, measured: f64) -> String {
-    format!("{:+.1} %", 100.0 * (foretold / measured - 1.0))
+    number::signed(100.0 * (foretold / measured - 1.0), 1) + " %"
 }
 
 fn marked(outcome: OutcomeDocument, off: String) -> String {
@@ -82,10 +83,10 @@ pub fn fitted(cipher: &str, size: usize, of: &FittedDocument) -> String {
     for light in &of.light {
         let _ = writeln!(
             out,
-            "  {:>9}  median response {}, fitted model {:+.1} %",
+            "  {:>9}  median response {}, fitted model {} %",
             rate(light.rate),
             time(light.median_ns),
-            100.0 * light.off
+            number::signed(100.0 * light.off, 1)
         );
     }
     out

@@ -95,7 +95,18 @@ fn rate(text: &str) -> Result<f64, String> {
 
 fn between(text: &str, least: f64, most: f64, unit: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
-        Ok(value) if (least..=most).contains(&value) => Ok(value),
+        Ok(value) if (least..=most).contains(&value) && value.is_sign_positive() => Ok(value),
         _ => Err(format!("give a number of {unit} from {least} to {most}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn minus_nothing_is_no_rate() {
+        assert_eq!((rate("0"), rate("1e6")), (Ok(0.0), Ok(1e6)));
+        assert!(["-0", "-0.0", "-1", "nan", "inf"].into_iter().all(|text| rate(text).is_err()));
     }
 }

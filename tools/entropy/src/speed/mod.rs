@@ -8,6 +8,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
 use anyhow::{Result, bail};
+use rustix::termios::tcgetwinsize;
 use tollway_entropy::engine::source::{Error, Kind};
 use tollway_host::cpu::allowed_cpus;
 
@@ -38,7 +39,9 @@ pub fn run(options: &Speed, json: bool) -> Result<()> {
         serde_json::to_writer_pretty(&mut out, &document).map_err(io::Error::from)?;
         out.write_all(b"\n")?;
     } else {
-        out.write_all(table::of(&document).as_bytes())?;
+        let columns = tcgetwinsize(&out).ok().map(|size| usize::from(size.ws_col));
+        let width = columns.filter(|columns| *columns > 0 && out.is_terminal());
+        out.write_all(table::of(&document, width).as_bytes())?;
     }
     Ok(())
 }

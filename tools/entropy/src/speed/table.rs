@@ -2,25 +2,26 @@
 
 use std::fmt::Write;
 
+use tollway_report::columns::{Align, Cell, Table, fold};
+
 use super::document::{Limit, SourceSpeed, SpeedDocument, ThreadsSpeed};
 
 /// An interval of fewer runs says nothing.
 const ENOUGH: u32 = 5;
 
-/// Everything.
-pub fn of(document: &SpeedDocument) -> String {
-    let mut text = String::new();
-    let _ = writeln!(
-        text,
-        "{:<12} {:>7}  {:>10}  {:<24} {:>12}  {:>8}  {:>10}",
-        "source", "threads", "rate", "95 % interval", "draws/s", "failed", "processors"
-    );
+/// Everything, for a terminal of so many columns; `None` where it goes elsewhere.
+pub fn of(document: &SpeedDocument, width: Option<usize>) -> String {
+    use Align::{Left, Right};
+    let mut table = Table::new([Left, Right, Right, Left, Right, Right, Right]);
+    let heads = ["source", "threads", "rate", "95 % interval", "draws/s", "failed", "processors"];
+    table.row(heads.map(Cell::plain));
     for source in &document.sources {
         for speed in &source.threads {
-            text.push_str(&row(&source.source, speed, document.runs));
+            table.row(row(&source.source, speed, document.runs).map(Cell::plain));
         }
-        let _ = writeln!(text, "  {}", words(source));
+        table.across(2, Cell::plain(words(source)));
     }
+    let mut text = table.render(width);
     let _ = writeln!(
         text,
         "draws: instructions of rdrand and rdseed, system calls of getrandom, reads of a path; failed ones too"
@@ -28,22 +29,22 @@ pub fn of(document: &SpeedDocument) -> String {
     for reason in &document.skipped {
         let _ = writeln!(text, "skipped: {reason}");
     }
-    text
+    width.map_or(text.clone(), |columns| fold(&text, columns))
 }
 
-fn row(source: &str, speed: &ThreadsSpeed, runs: u32) -> String {
+fn row(source: &str, speed: &ThreadsSpeed, runs: u32) -> [String; 7] {
     let rate = speed.bytes_per_second;
     let interval =
         if runs < ENOUGH { "–".into() } else { format!("[{}, {}]", bytes(rate.lo), bytes(rate.hi)) };
-    format!(
-        "{source:<12} {:>7}  {:>10}  {:<24} {:>12}  {:>8}  {:>10.2}\n",
-        speed.threads,
+    [
+        source.into(),
+        speed.threads.to_string(),
         bytes(rate.value),
         interval,
         count(speed.draws_per_second),
         share(speed.failure_share),
-        speed.processors,
-    )
+        format!("{:.2}", speed.processors),
+    ]
 }
 
 /// What limits it, in a sentence.
@@ -111,7 +112,7 @@ mod tests {
             failure_share: 0.0,
             processors: 1.0,
         };
-        assert!(row("rdrand", &speed, 4).contains(" 2.00 MB/s  –  "));
-        assert!(row("rdrand", &speed, 5).contains(" 2.00 MB/s  [0.00 B/s, 3.00 MB/s]"));
+        assert_eq!(row("rdrand", &speed, 4)[2..4], ["2.00 MB/s", "–"]);
+        assert_eq!(row("rdrand", &speed, 5)[2..4], ["2.00 MB/s", "[0.00 B/s, 3.00 MB/s]"]);
     }
 }

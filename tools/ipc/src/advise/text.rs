@@ -173,7 +173,7 @@ impl VerifiedDocument {
             );
         }
         if let Some(farthest) = self.farthest() {
-            let _ = writeln!(out, "the farthest time was foretold {:+.0} %", 100.0 * farthest);
+            let _ = writeln!(out, "the farthest time was foretold {} %", number::signed(100.0 * farthest, 0));
         }
         out
     }
