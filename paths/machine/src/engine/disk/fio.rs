@@ -132,9 +132,7 @@ struct Latencies {
 /// As [`run`].
 pub fn told(answer: &str, size: usize) -> Result<Told> {
     let place = "reading fio's answer";
-    // Notes come before it.
-    let json = answer.find('{').map(|from| &answer[from..]).unwrap_or_default();
-    let document: Document = serde_json::from_str(json).map_err(|e| Error::system(place, e))?;
+    let document = document(answer).map_err(|e| Error::system(place, e))?;
     let [job] = &document.jobs[..] else {
         return Err(Error::system(place, format!("it has {} jobs, not one", document.jobs.len())));
     };
@@ -157,6 +155,20 @@ pub fn told(answer: &str, size: usize) -> Result<Told> {
         )));
     }
     Ok(Told { read: job.read.io_bytes / blocks, written: job.write.io_bytes / blocks, took, latencies })
+}
+
+/// The document in an answer. Notes stand before it and behind it, and may have braces themselves.
+fn document(answer: &str) -> serde_json::Result<Document> {
+    let mut first_error = None;
+    for (from, _) in answer.match_indices('{') {
+        match serde_json::Deserializer::from_str(&answer[from..]).into_iter().next() {
+            Some(Ok(document)) => return Ok(document),
+            Some(Err(error)) => _ = first_error.get_or_insert(error),
+            None => {}
+        }
+    }
+    // Without a brace there is nothing but notes.
+    first_error.map_or_else(|| serde_json::from_str(""), Err)
 }
 
 #[cfg(test)]
@@ -198,7 +210,12 @@ mod tests {
         for nothing in ["", "fio: what?", "{}", "{\"jobs\":[]}"] {
             assert!(matches!(told(nothing, 4096), Err(Error::System { .. })), "{nothing}");
         }
-        assert!(told(&format!("fio: a note\n{RECORDED}"), 4096).is_ok());
+        for (before, behind) in
+            [("fio: a note\n", ""), ("", "\nfio: a note {of} its end\n"), ("{odd} {}\n", "}\n")]
+        {
+            let noted = told(&format!("{before}{RECORDED}{behind}"), 4096);
+            assert_eq!(noted.unwrap().read, 486, "{before:?} {behind:?}");
+        }
     }
 
     #[test]
