@@ -40,7 +40,8 @@ impl Comparison {
         let (side_a, side_b) = (side(&a.run), side(&b.run));
         let matched = match_points::by_identity(&a.points, &b.points);
         let mut notes = vec![unpaired_note(&a.run, &b.run)];
-        if a.run.spec.machine != b.run.spec.machine {
+        let other_host = !crate::history::same_machine(&a.run.spec.fingerprint, &b.run.spec.fingerprint);
+        if a.run.spec.machine != b.run.spec.machine || other_host {
             notes.push(
                 "The runs are of different machines: a ratio compares the machines as much as the programs."
                     .into(),
