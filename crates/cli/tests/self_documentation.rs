@@ -93,6 +93,21 @@ fn every_verb_is_in_the_help_and_the_agent_is_not() {
     assert_eq!(verbs, VERBS);
 }
 
+/// It said 45 and 117 long after there were more.
+#[test]
+fn the_readme_counts_the_variants_and_points_of_crossings_as_the_program_does() {
+    let bench = Bench::with(SHORT);
+    let json = |arguments: &[&str]| -> serde_json::Value {
+        serde_json::from_str(&bench.ends(arguments, 0).0).unwrap()
+    };
+    let count = |document: serde_json::Value, of: &str| document[of].as_array().unwrap().len();
+    let variants = count(json(&["list", "crossings", "--json"]), "variants");
+    let points = count(json(&["measure", "crossings", "--dry-run", "--json"]), "points");
+    let says = format!("| {variants} variants, {points} points in the quick preset");
+    let readme = include_str!("../../../README.md");
+    assert!(readme.contains(&says), "README.md, \"Paths\", is to say: {says}");
+}
+
 #[test]
 fn lists_are_as_they_were_read_over() {
     let bench = Bench::with(SHORT);

@@ -14,6 +14,9 @@ use crate::found::{governor, line, text};
 
 const CPUS: &str = "/sys/devices/system/cpu";
 
+/// The host's identity (machine-id(5)), which is confidential: only a digest of it is kept.
+const MACHINE_ID: &str = "/etc/machine-id";
+
 /// The machine's part of a result's metadata. Options are `None` where the machine does not say.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fingerprint {
@@ -65,6 +68,10 @@ pub struct Fingerprint {
     pub huge_pages: Option<String>,
     /// Ticks per second of the run's clock.
     pub hz: Option<f64>,
+    /// A digest of the host's identity, which tells two hosts of one kind apart; `None` where it has none, as
+    /// in many containers.
+    #[serde(default)]
+    pub host: Option<String>,
 }
 
 /// Takes this machine's fingerprint, the rate of the run's clock included ([`clock::hz`], 50 ms when it is not known
@@ -107,6 +114,7 @@ impl Fingerprint {
             load: LoadAverage::current().ok().map(|l| [l.one, l.five, l.fifteen]),
             huge_pages: line("/sys/kernel/mm/transparent_hugepage/enabled").and_then(|t| chosen(&t)),
             hz: None,
+            host: line(MACHINE_ID).and_then(|id| host_digest(&id)),
         }
     }
 
@@ -133,6 +141,13 @@ impl Fingerprint {
         // No byte of UTF-8 is 0xff: parts cannot run into each other.
         format!("{:016x}", fnv_1a(parts.iter().flat_map(|part| part.bytes().chain([0xff]))))
     }
+}
+
+/// A digest of a host's identity, half as long, from which it cannot be had back; of 32 hexadecimal digits
+/// alone: `uninitialized` is none.
+fn host_digest(id: &str) -> Option<String> {
+    let is_id = id.len() == 32 && id.bytes().all(|b| b.is_ascii_hexdigit());
+    is_id.then(|| format!("{:016x}", fnv_1a(b"tollway host ".iter().copied().chain(id.bytes()))))
 }
 
 /// FNV-1a, 64 bits (Fowler, Noll, Vo; draft-eastlake-fnv): not against malice, but stable for ever and five lines.

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use tollway_core::{Error, GuestFacts, Missing, TenantKind, TrialSpec};
 use tollway_host::clock::RunClock;
 use tollway_host::gap::Gaps;
+use tollway_load::PlantCost;
 use tollway_store::{NewTrial, PointId, PointState, RunId, RunState, Store, Trial, TrialMark};
 use tollway_tenant::Executable;
 
@@ -244,7 +245,7 @@ impl Session<'_> {
         let executable = side.executable(&self.lab.own);
         let mut crew = self.crew(&executable);
         let planting = self.sides.iter().any(|s| s.planted > 0.0);
-        let ticks_per_step = if planting { tollway_load::ticks_per_step(RunClock::chosen()) } else { 1.0 };
+        let cost = planting.then(|| PlantCost::measure(RunClock::chosen()));
         for point in 0..self.points.len() {
             if self.interrupted() {
                 return Ok(false);
@@ -266,24 +267,42 @@ impl Session<'_> {
                 Ok(Some(outcome)) => {
                     let lasting = pilot::seconds(&subject.spec) + outcome.starting.as_secs_f64();
                     self.overheads[point] = (took - lasting).max(0.0);
-                    // One side may have its batch from before a kill: it is frozen, for both.
-                    let frozen = self.entries.iter().filter(|e| e.point == point).find_map(|e| e.batch);
-                    let batch = frozen.unwrap_or(outcome.spread.batch);
-                    let sample = outcome.spread.quantile(0.5).unwrap_or_default() * f64::from(batch);
-                    for entry in self.entries.iter_mut().filter(|e| e.point == point) {
-                        if entry.batch.is_none() {
-                            self.store.set_batch(entry.id, batch)?;
-                            entry.batch = Some(batch);
-                        }
-                        entry.steps = pilot::steps(self.sides[entry.side].planted, sample, ticks_per_step);
-                    }
+                    let batch = self.freeze_batch(point, outcome.spread.batch)?;
                     self.progress.played();
+                    let Some(cost) = &cost else { continue };
+                    let mut slowed = |steps: u32| {
+                        let _applied = Applied::apply(&side.settings)?;
+                        let play = || pilot::slowed(&mut crew, &job, (batch, steps), &mut self.guests);
+                        twice_at_most(self.lab, play)
+                    };
+                    let sample = outcome.spread.quantile(0.5).unwrap_or_default() * f64::from(batch);
+                    match plant(&self.sides, sample, cost, &mut slowed) {
+                        Ok(Some(steps)) => {
+                            for entry in self.entries.iter_mut().filter(|e| e.point == point) {
+                                entry.steps = steps[entry.side];
+                            }
+                        }
+                        Ok(None) => return Ok(false),
+                        Err(error) => self.give_up(point, &error, self.left(point))?,
+                    }
                 }
                 Ok(None) => return Ok(false),
                 Err(error) => self.give_up(point, &error, self.left(point) + 1)?,
             }
         }
         Ok(true)
+    }
+
+    /// Freezes the batch that a pilot has found. One side may have its own from before a kill: it is that of
+    /// both.
+    fn freeze_batch(&mut self, point: usize, found: u32) -> Result<u32, LabError> {
+        let frozen = self.entries.iter().filter(|e| e.point == point).find_map(|e| e.batch);
+        let batch = frozen.unwrap_or(found);
+        for entry in self.entries.iter_mut().filter(|e| e.point == point && e.batch.is_none()) {
+            self.store.set_batch(entry.id, batch)?;
+            entry.batch = Some(batch);
+        }
+        Ok(batch)
     }
 
     /// Plays all trials of these points, block by block; false where it was interrupted.
@@ -523,6 +542,22 @@ fn job(point: &Point, batch: u32, planted: u32, seed: u64) -> Job<'_> {
         planted,
         seed,
     }
+}
+
+/// Steps of delay for each side of a point whose samples took so many ticks, after a try that it has what is
+/// planted. `slowed` plays it with so many steps; `None` where that was interrupted.
+fn plant(
+    sides: &[Side],
+    sample: f64,
+    cost: &PlantCost,
+    slowed: impl FnOnce(u32) -> Result<Option<Outcome>, Error>,
+) -> Result<Option<Vec<u32>>, Error> {
+    let steps =
+        sides.iter().map(|side| pilot::steps(side.planted, sample, cost)).collect::<Result<_, _>>()?;
+    let Some(tried) = slowed(pilot::steps(pilot::TRIED, sample, cost)?)? else { return Ok(None) };
+    let took = tried.spread.quantile(0.5).unwrap_or_default() * f64::from(tried.spread.batch);
+    pilot::is_planted(sample, took)?;
+    Ok(Some(steps))
 }
 
 /// Plays; a tenant that died may have been unlucky and gets a second chance, a wrong result does not. `None` where it

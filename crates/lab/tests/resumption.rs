@@ -10,7 +10,7 @@ use tollway_lab::point::Selection;
 use tollway_lab::progress::{Progress, Unwatched};
 use tollway_lab::side::Side;
 use tollway_lab::{Lab, LabError, Request};
-use tollway_store::{RunId, RunState, Store};
+use tollway_store::{PointState, RunId, RunState, Store};
 
 use unruly::{lab, preset, registry};
 
@@ -150,6 +150,29 @@ fn it_goes_on_wherever_it_was_stopped() {
 #[test]
 fn two_sides_go_on_wherever_they_were_stopped() {
     resumed_everywhere(&[Side::as_it_is("A"), Side::as_it_is("B")]);
+}
+
+/// A variant that times itself and plants nothing was compared with itself, and the proof found "nothing".
+#[test]
+fn a_row_that_plants_nothing_and_a_share_too_small_to_plant_are_refused() {
+    let (registry, calm) = (registry(), AtomicBool::new(false));
+    let lab = lab(&registry, &calm);
+    let slower = |planted: f64| vec![Side::as_it_is("A"), Side { planted, ..Side::as_it_is("B") }];
+    let run = |variant: &str, planted: f64| {
+        let (_folder, mut store) = fresh();
+        let selection = Selection { presets: vec![preset(&[variant], 2, 2)], only: Vec::new() };
+        let request = Request { selection, ..request(5, slower(planted)) };
+        let ended = lab.run(&mut store, &request, &mut Unwatched).unwrap();
+        (ended, store.points(ended.run).unwrap()[1].state.clone())
+    };
+    let (ended, state) = run("good", 0.5);
+    assert_eq!((ended.failed, state), (0, PointState::Done));
+    for (variant, planted, says) in [("plants-nothing", 0.5, "does not take"), ("good", 1e-5, "plant:0.001%")]
+    {
+        let (ended, state) = run(variant, planted);
+        assert_eq!((ended.failed, ended.state), (1, RunState::Complete));
+        assert!(matches!(&state, PointState::Failed(why) if why.contains(says)), "{state:?}");
+    }
 }
 
 #[test]

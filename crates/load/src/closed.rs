@@ -99,20 +99,52 @@ pub fn delay(steps: u32) {
     black_box(x);
 }
 
-/// Steps of one timing of [`ticks_per_step`].
+/// Plants a delay of so many steps behind what was done before. It begins when all of that has ended: a few
+/// multiplications would run in the shadow of an operation that waits for memory, and nothing would be
+/// planted.
+#[inline(always)]
+pub fn plant<C: Clock>(clock: C, steps: u32) {
+    black_box(clock.open());
+    delay(steps);
+}
+
+/// What a [planted](plant) delay takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PlantCost {
+    /// Ticks that one of no step takes.
+    pub fixed: f64,
+    /// Ticks that each step takes besides.
+    pub per_step: f64,
+}
+
+/// Steps of one timing of [`PlantCost::measure`].
 const STEPS: u32 = 10_000;
 
-/// Ticks that one step of [`delay`] takes: the shortest of 20 ms of timings.
-pub fn ticks_per_step(clock: impl Clock) -> f64 {
-    let begun = Instant::now();
-    let mut shortest = f64::INFINITY;
-    while begun.elapsed() < Duration::from_millis(20) {
-        let from = clock.open();
-        delay(STEPS);
-        let ticks = clock.close().saturating_sub(from);
-        shortest = shortest.min(ticks as f64 / f64::from(STEPS));
+impl PlantCost {
+    /// The shortest of 20 ms of timings.
+    pub fn measure(clock: impl Clock) -> PlantCost {
+        let timed = |steps: Option<u32>| {
+            let from = clock.open();
+            if let Some(steps) = steps {
+                plant(clock, steps);
+            }
+            clock.close().saturating_sub(from) as f64
+        };
+        let begun = Instant::now();
+        let [mut nothing, mut one, mut many] = [f64::INFINITY; 3];
+        while begun.elapsed() < Duration::from_millis(20) {
+            nothing = nothing.min(timed(None));
+            one = one.min(timed(Some(1)));
+            many = many.min(timed(Some(STEPS)));
+        }
+        let per_step = ((many - one) / f64::from(STEPS - 1)).max(f64::MIN_POSITIVE);
+        PlantCost { fixed: (one - nothing - per_step).max(0.0), per_step }
     }
-    shortest.max(f64::MIN_POSITIVE)
+}
+
+/// Ticks that one step of [`delay`] takes.
+pub fn ticks_per_step(clock: impl Clock) -> f64 {
+    PlantCost::measure(clock).per_step
 }
 
 /// So many calls between two stamps, and a planted delay after them.
@@ -129,7 +161,7 @@ fn sample<C: Clock>(clock: C, calls: u32, work: &mut impl Work, planted: u32) ->
         black_box(());
     }
     if planted > 0 {
-        delay(planted);
+        plant(clock, planted);
     }
     (begun, clock.close())
 }

@@ -5,7 +5,7 @@
 
 use tollway_core::{Clock, Recorder, Ticks, Window};
 
-use crate::{delay, wait_until};
+use crate::{plant, wait_until};
 
 /// Something that takes requests and gives them back when they are done. Requests are told apart by the number of the place that
 /// each takes up, from 0 on.
@@ -106,7 +106,7 @@ pub fn fly<C: Clock>(
             idle = false;
             let now = clock.now();
             if window.planted > 0 {
-                delay(window.planted);
+                plant(clock, window.planted);
             }
             flights.done += 1;
             if began[place] >= window.open {

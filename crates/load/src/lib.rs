@@ -12,6 +12,8 @@ mod in_flight;
 mod open;
 
 pub use arrivals::{Bursts, OnOff, Poisson, Regular};
-pub use closed::{SAMPLE_TICKS, STAMP_FROM_TICKS, Work, delay, repeat, ticks_per_step, wait_until};
+pub use closed::{
+    PlantCost, SAMPLE_TICKS, STAMP_FROM_TICKS, Work, delay, plant, repeat, ticks_per_step, wait_until,
+};
 pub use in_flight::{Flights, Places, Service, Starts, fly};
 pub use open::{Lateness, Schedule, follow};

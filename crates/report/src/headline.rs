@@ -7,10 +7,13 @@ use tollway_store::PointRecord;
 use crate::columns::{Align, Cell, Table, printable};
 use crate::document::{HeadlineDocument, PointDocument, RunDocument, Span};
 use crate::markdown::escaped;
-use crate::number::{percent, rate, time};
+use crate::number::{interval, percent, rate, rate_interval, time};
 
 /// The title.
 pub(crate) const TITLE: &str = "In short";
+
+/// The widest interval that is said as "± 30 %": one that is wider is mostly lopsided too, and its ends are said.
+const PLUS_MINUS_MAX: f64 = 0.30;
 
 /// What the columns are called.
 pub(crate) const HEADS: [&str; 2] = ["figure", "95 % interval"];
@@ -53,6 +56,16 @@ fn half_width(span: &Span) -> f64 {
     if span.lo > 0.0 { 0.5 * (span.hi / span.lo).ln() } else { f64::INFINITY }
 }
 
+/// The interval of a headline in words: its half where both ends are about as far from the figure, else its ends.
+fn interval_words(span: &Span, unit: Option<&str>) -> String {
+    let half = half_width(span);
+    match unit {
+        _ if half <= PLUS_MINUS_MAX => format!("± {}", percent(half)),
+        Some(_) => rate_interval(span),
+        None => interval(span),
+    }
+}
+
 /// Why the figure of a point is not known better.
 fn why(record: &PointRecord, point: &PointDocument) -> String {
     let noisy: Vec<&str> = record.measured.iter().filter_map(|trial| trial.noise.as_deref()).collect();
@@ -76,13 +89,11 @@ fn row(point: &PointDocument) -> Option<Row> {
     let headline = point.headline.as_ref()?;
     let (span, unit) = figure(point)?;
     let said = unit.map_or_else(|| time(span.estimate), |unit| rate(span.estimate, unit));
-    let half = headline.half_width.filter(|half| half.is_finite());
-    let width = half.map_or_else(|| crate::number::NOTHING.into(), |half| format!("± {}", percent(half)));
     Some(Row {
         id: point.id,
         path: point.path.clone(),
         title: printable(&point.title),
-        cells: [said, width],
+        cells: [said, interval_words(&span, unit)],
         wide: headline.wide.as_deref().map(printable),
     })
 }
@@ -130,4 +141,22 @@ pub(crate) fn markdown(document: &RunDocument) -> String {
         out += &format!("| {} | {} | {figure} | {interval} | {why} |\n", escaped(&path), escaped(&title));
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A vector's peak once had "± 237 %", which is no distance from anything: half of a logarithm's width.
+    #[test]
+    fn beyond_thirty_percent_the_ends_of_the_interval_are_said() {
+        let span = |lo: f64, hi: f64| Span { estimate: 100.0, lo, hi };
+        assert_eq!(interval_words(&span(97.0, 103.0), None), "± 3 %");
+        assert_eq!(interval_words(&span(75.0, 135.0), None), "± 29 %");
+        assert_eq!(interval_words(&span(70.0, 140.0), None), "70 – 140");
+        assert_eq!(interval_words(&span(0.0, 140.0), None), "0 – 140");
+        let rate = Span { estimate: 2.1e12, lo: 0.3e12, hi: 9.4e12 };
+        assert_eq!(interval_words(&rate, Some("op/s")), "0.30 – 9.40");
+        assert_eq!(interval_words(&span(1.0, 1e9), None), crate::number::NOTHING);
+    }
 }

@@ -191,6 +191,11 @@ pub(crate) fn comparison(document: &ComparisonDocument) -> String {
             );
         }
     }
+    for figure in &document.figures {
+        if let Some(why) = words::unlike_its_columns(figure) {
+            out += &format!("\n- {}: {}\n", escaped(&figure.title), escaped(&why));
+        }
+    }
     out += &format!("\n{}\n", words::criteria(document));
     for note in &document.notes {
         out += &format!("\n{}\n", escaped(note));

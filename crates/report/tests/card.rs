@@ -71,3 +71,15 @@ fn every_form_has_every_row_and_says_why_one_has_no_figure() {
     assert!(report.terminal(None).contains("MB/s"));
     assert!(!report.html().unwrap().contains("<1000000>"));
 }
+
+/// One row had "± 237 %" in one place and "± 100 %" in another: how far its picture reached.
+#[test]
+fn how_far_a_picture_reaches_is_said_in_figures_and_not_as_an_interval() {
+    let page = report().html().unwrap();
+    let reaches: Vec<&str> =
+        page.split("class=\"reach\">").skip(1).map(|rest| rest.split('<').next().unwrap()).collect();
+    assert!(reaches.len() >= 2, "{reaches:?}");
+    for reach in reaches {
+        assert!(!reach.contains('±') && reach.contains(" … "), "{reach}");
+    }
+}

@@ -65,6 +65,54 @@ fn a_missing_trial_does_not_shift_the_pairs() {
     assert!((figure.ratio.unwrap().b_over_a.estimate - 1.0).abs() < 0.01, "{figure:?}");
 }
 
+/// Both sides cost the same; in so many of five pairs a block the machine was slower, and the last of them lacks its A.
+fn with_slow_pairs(made: &mut Made, slow: u32) -> Comparison {
+    let run = made.store.begin_run(&synthetic::spec("drift within blocks", &["A", "B"])).unwrap();
+    let of =
+        |side: &str| PointSpec { side: Some(side.into()), ..synthetic::toll(TollKey::of(Crossing::Getppid)) };
+    let ids = made.store.add_points(run, &[of("A"), of("B")]).unwrap();
+    let mut noise = Noise::seeded(5);
+    for block in 0..8 {
+        for repeat in 0..5u32 {
+            for (side, id) in ids.iter().enumerate() {
+                if side == 0 && repeat == 4 {
+                    continue;
+                }
+                let level = if repeat < 5 - slow { 1.0 } else { 1.3 };
+                let behaviour = Behaviour { within: 0.002, ..Behaviour::calm(2000.0) };
+                let ordinal = block * 100 + repeat * 2 + side as u32;
+                made.store.record_trial(*id, &behaviour.trial(&mut noise, level, block, ordinal)).unwrap();
+            }
+        }
+    }
+    of_sides(made, run)
+}
+
+/// "183 against 195 ns, 1.000, same": the columns are medians over all trials, and the ratio is of pairs.
+#[test]
+fn a_ratio_that_its_columns_do_not_have_says_that_it_is_of_pairs_and_shows_theirs() {
+    let mut made = Made::new();
+    let comparison = with_slow_pairs(&mut made, 3);
+    let figure = &comparison.document().figures[0];
+    let columns = figure.b.unwrap().ns.estimate / figure.a.unwrap().ns.estimate;
+    assert!(columns > 1.1, "the columns differ: {columns}");
+    assert_eq!(figure.ratio.unwrap().verdict, VerdictDocument::Same);
+    let pairs = figure.pairs.unwrap();
+    assert!((0.98..1.0).contains(&pairs.min) && (1.0..1.02).contains(&pairs.max), "{pairs:?}");
+    let page = comparison_page(comparison.document(), "page", &[], &[]).unwrap();
+    for form in [comparison.terminal(None), comparison.markdown(), page] {
+        assert!(form.contains("32 pairs side by side") && form.contains("Ratios are of pairs"), "{form}");
+        assert!(form.contains(&format!("{columns:.3}")), "{form}");
+    }
+    // Where they agree, nothing is said of them; of two runs there are no pairs.
+    let agreeing = with_slow_pairs(&mut made, 0).terminal(None);
+    assert!(!agreeing.contains("the columns' ratio"), "{agreeing}");
+    let run = RunId(comparison.document().a.run);
+    let runs = Comparison::of_runs(&made.store, run, run, Criteria::default()).unwrap();
+    assert!(runs.document().figures.iter().all(|f| f.pairs.is_none()), "unpaired");
+    assert!(!runs.terminal(None).contains("Ratios are of pairs"));
+}
+
 #[test]
 fn what_has_no_ratio_says_why() {
     let mut made = Made::new();

@@ -6,8 +6,9 @@ use jiff::ToSpan;
 use synthetic::{Behaviour, Made, Noise};
 use tollway_core::{Crossing, TollKey};
 use tollway_report::document::{HistoryDocument, SinceVerdict};
-use tollway_report::{RowsOverTime, RunReport};
-use tollway_store::{NewTrial, PointSpec, RunId, RunSpec};
+use tollway_report::{Comparison, RowsOverTime, RunReport};
+use tollway_stats::Criteria;
+use tollway_store::{NewTrial, PointSpec, PointState, RunId, RunSpec};
 
 const BLOCKS: u32 = 6;
 
@@ -154,4 +155,55 @@ fn the_card_shows_earlier_runs_of_its_rows() {
     let first = RunReport::from_store(&made.store, RunId(1)).unwrap();
     assert!(first.document().points.iter().all(|p| p.earlier.is_empty()));
     assert!(!first.html().unwrap().contains("class=\"history\""));
+}
+
+/// The second of two hosts of one kind looked like the first one's next run.
+#[test]
+fn two_hosts_of_one_kind_are_two_machines() {
+    let mut made = Made::new();
+    let rows = |toll: f64| [(futex(), toll)];
+    let on = |host: Option<&str>| {
+        let mut spec = synthetic::spec(host.unwrap_or("of before"), &[]);
+        spec.fingerprint["host"] = host.into();
+        spec
+    };
+    run(&mut made, 0, on(None), &rows(8000.0), None);
+    let one = run(&mut made, 1, on(Some("one")), &rows(8000.0), None);
+    let two = run(&mut made, 2, on(Some("two")), &rows(4000.0), None);
+    let titles = |made: &Made| -> (Vec<String>, u64) {
+        let told = told(made, &["futex"], 20);
+        let runs = told.document().rows[0].runs.iter().map(|m| m.title.clone()).collect();
+        (runs, told.document().runs_elsewhere)
+    };
+    // Which host a run of before was on nobody knows.
+    assert_eq!(titles(&made), (vec!["of before".into(), "two".into()], 1));
+    run(&mut made, 3, on(Some("one")), &rows(8000.0), None);
+    assert_eq!(titles(&made), (vec!["of before".into(), "one".into(), "one".into()], 1));
+    let compared = Comparison::of_runs(&made.store, one, two, Criteria::default()).unwrap();
+    assert!(compared.terminal(None).contains("different machines"), "{}", compared.terminal(None));
+}
+
+/// A clock of day that was set back made the newest run an old one.
+#[test]
+fn runs_are_in_the_order_of_their_numbers_whatever_the_clock_said() {
+    let mut made = Made::new();
+    let rows = [(synthetic::rated("own"), 21_000.0), (futex(), 8000.0)];
+    for (day, title) in [(9, "first"), (8, "second"), (0, "third")] {
+        let run = run(&mut made, day, synthetic::spec(title, &[]), &rows, None);
+        for point in made.store.points(run).unwrap() {
+            made.store.set_point_state(point.id, &PointState::Done).unwrap();
+        }
+    }
+    let newest = made.store.runs().unwrap();
+    assert_eq!(newest.iter().map(|run| run.title.as_str()).collect::<Vec<_>>(), ["third", "second", "first"]);
+    assert_eq!(made.store.unfinished(None).unwrap().unwrap().run.spec.title, "third");
+    let tolls = made.store.tolls(&newest[0].machine, synthetic::start() - 1.hour()).unwrap();
+    let toll = tolls.iter().next().unwrap();
+    assert_eq!(RunId(toll.run), newest[0].id);
+    let told = told(&made, &["machine"], 20);
+    let runs: Vec<&str> = told.document().rows[0].runs.iter().map(|m| m.title.as_str()).collect();
+    assert_eq!(runs, ["first", "second", "third"]);
+    let report = RunReport::from_store(&made.store, newest[0].id).unwrap();
+    let rate = report.document().points.iter().find(|point| point.path == "machine").unwrap();
+    assert_eq!(rate.earlier.iter().map(|run| run.run).collect::<Vec<_>>(), [1, 2]);
 }

@@ -36,7 +36,7 @@ impl Store {
             None => self.sql(|db| {
                 db.query_row(
                     "SELECT id FROM run WHERE state IN ('running', 'interrupted')
-                     ORDER BY started_us DESC, id DESC LIMIT 1",
+                     ORDER BY id DESC LIMIT 1",
                     [],
                     |row| row.get(0),
                 )

@@ -76,7 +76,7 @@ impl Store {
             db.prepare_cached(
                 "SELECT toll, point.id, run.id, hz FROM run JOIN point ON point.run = run.id
                  WHERE machine = ?1 AND started_us >= ?2 AND toll IS NOT NULL AND side IS NULL
-                 AND point.state = 'done' ORDER BY started_us DESC, point.id DESC",
+                 AND point.state = 'done' ORDER BY run.id DESC, point.id DESC",
             )?
             .query_map(params![machine, micros(since)], read_candidate)?
             .collect::<rusqlite::Result<Vec<_>>>()

@@ -33,6 +33,7 @@ pub enum Vice {
     ErrorInReady,
     MissingInReady,
     NotMade,
+    PlantsNothing,
 }
 
 /// Every variant: its name, the vice of its measured actor and that of the one that serves it, if there is one.
@@ -53,6 +54,7 @@ pub const VARIANTS: &[(&str, Vice, Option<Vice>)] = &[
     ("error-in-ready", Vice::ErrorInReady, None),
     ("missing-in-ready", Vice::MissingInReady, None),
     ("not-made", Vice::NotMade, None),
+    ("plants-nothing", Vice::PlantsNothing, None),
     ("server-wrong", Vice::None, Some(Vice::WrongResult)),
     ("server-hangs-when-caller-fails", Vice::PanicInRun, Some(Vice::HangInRun)),
 ];
@@ -94,6 +96,9 @@ impl Variant for Unruly {
 }
 
 struct Player(Vice);
+
+/// Steps that an operation takes.
+const WORK: u32 = 300;
 
 /// How many actors that will be wrong later have verified in this process.
 static VERIFIED: AtomicU32 = AtomicU32::new(0);
@@ -139,6 +144,10 @@ impl Actor for Player {
         let mut recorded = false;
         while clock.now() < window.close || !recorded {
             let from = clock.open();
+            tollway_load::delay(WORK);
+            if window.planted > 0 && self.0 != Vice::PlantsNothing {
+                tollway_load::plant(clock, window.planted);
+            }
             let ticks = clock.close().saturating_sub(from);
             if from >= window.open {
                 recorder.sample(ticks);

@@ -13,8 +13,8 @@ pub use proof::Proof;
 pub use words::terminal;
 
 use crate::document::{
-    ComparedDocument, ComparedRates, ComparisonDocument, Estimate, OnlyIn, RatioDocument, SCHEMA_VERSION,
-    SideDocument, Span, VerdictDocument, rate,
+    ComparedDocument, ComparedRates, ComparisonDocument, Estimate, OnlyIn, Range, RatioDocument,
+    SCHEMA_VERSION, SideDocument, Span, VerdictDocument, rate,
 };
 use crate::price_list::QUIET_ENOUGH;
 use crate::{ReportError, Result};
@@ -40,7 +40,8 @@ impl Comparison {
         let (side_a, side_b) = (side(&a.run), side(&b.run));
         let matched = match_points::by_identity(&a.points, &b.points);
         let mut notes = vec![unpaired_note(&a.run, &b.run)];
-        if a.run.spec.machine != b.run.spec.machine {
+        let other_host = !crate::history::same_machine(&a.run.spec.fingerprint, &b.run.spec.fingerprint);
+        if a.run.spec.machine != b.run.spec.machine || other_host {
             notes.push(
                 "The runs are of different machines: a ratio compares the machines as much as the programs."
                     .into(),
@@ -113,7 +114,7 @@ impl Comparison {
                 }
                 Err(why) => (None, Some(why)),
             };
-            figures.push(compared(a, b, hz, ratio, why, outcome.trials));
+            figures.push(compared([a, b], hz, (ratio, why), outcome.trials, outcome.pairs));
         }
         let only = |points: &[&PointRecord], side: &SideDocument| -> Vec<OnlyIn> {
             points
@@ -226,12 +227,11 @@ fn rates(a: &PointRecord, b: &PointRecord) -> Option<ComparedRates> {
 }
 
 fn compared(
-    a: &PointRecord,
-    b: &PointRecord,
+    [a, b]: [&PointRecord; 2],
     hz: [f64; 2],
-    ratio: Option<RatioDocument>,
-    why: Option<String>,
+    (ratio, why): (Option<RatioDocument>, Option<String>),
     trials: [u32; 2],
+    pairs: Option<Range>,
 ) -> ComparedDocument {
     let spec = &a.point.spec;
     let median = |p: &PointRecord, hz| {
@@ -253,6 +253,7 @@ fn compared(
         rates: sides::by_rate(a, b).then(|| rates(a, b)).flatten(),
         ratio,
         why,
+        pairs,
         trials,
         quiet_share,
         noise: match quiet_share {

@@ -1,8 +1,11 @@
 //! The ratio of one figure: from pairs of trials side by side, or from the blocks of two runs. Of points that yield something by the
 //! second it is the ratio of their rates, of others that of their medians.
 
+use tollway_stats::summary::median;
 use tollway_stats::{Ratio, StatsError, paired_ratio, unpaired_ratio};
 use tollway_store::{PointRecord, PointState, Trial, by_block, pairs_of};
+
+use crate::document::Range;
 
 /// What became of one figure.
 pub(crate) struct Outcome {
@@ -10,6 +13,8 @@ pub(crate) struct Outcome {
     pub(crate) ratio: Result<Ratio, String>,
     /// Trials of A and of B that entered.
     pub(crate) trials: [u32; 2],
+    /// B over A of the pairs of each block, its median: the least block's, the middle one's, the greatest one's. `None` of two runs.
+    pub(crate) pairs: Option<Range>,
 }
 
 /// Whether a point has trials that may be used; if not, why.
@@ -47,7 +52,7 @@ fn both_usable(a: &PointRecord, b: &PointRecord) -> Result<(), String> {
 /// B over A from trials that ran side by side in one run.
 pub(crate) fn paired(a: &PointRecord, b: &PointRecord) -> Outcome {
     if let Err(why) = both_usable(a, b) {
-        return Outcome { ratio: Err(why), trials: [0; 2] };
+        return Outcome { ratio: Err(why), trials: [0; 2], pairs: None };
     }
     let by_rate = by_rate(a, b);
     let blocks: Vec<Vec<(f64, f64)>> = pairs_of(&a.measured, &b.measured)
@@ -55,13 +60,21 @@ pub(crate) fn paired(a: &PointRecord, b: &PointRecord) -> Outcome {
         .map(|pairs| pairs.into_iter().map(|(a, b)| (number(a, by_rate), number(b, by_rate))).collect())
         .collect();
     let pairs = count(blocks.iter().map(Vec::len).sum());
-    Outcome { ratio: paired_ratio(&blocks).map_err(|e| too_few(&e)), trials: [pairs; 2] }
+    let of_block = |pairs: &Vec<(f64, f64)>| {
+        median(&pairs.iter().map(|(a, b)| b / a).collect::<Vec<_>>()).ok().filter(|ratio| ratio.is_finite())
+    };
+    let of_blocks: Vec<f64> = blocks.iter().filter_map(of_block).collect();
+    Outcome {
+        ratio: paired_ratio(&blocks).map_err(|e| too_few(&e)),
+        trials: [pairs; 2],
+        pairs: Range::of(&of_blocks),
+    }
 }
 
 /// B over A from two runs, each with a clock of its own.
 pub(super) fn unpaired(a: &PointRecord, b: &PointRecord, hz: [f64; 2]) -> Outcome {
     if let Err(why) = both_usable(a, b) {
-        return Outcome { ratio: Err(why), trials: [0; 2] };
+        return Outcome { ratio: Err(why), trials: [0; 2], pairs: None };
     }
     let by_rate = by_rate(a, b);
     let of = |trial: &Trial, hz: f64| if by_rate { number(trial, true) } else { trial.median / hz };
@@ -73,7 +86,7 @@ pub(super) fn unpaired(a: &PointRecord, b: &PointRecord, hz: [f64; 2]) -> Outcom
     };
     let trials = [count(a.measured.len()), count(b.measured.len())];
     let ratio = unpaired_ratio(&seconds(a, hz[0]), &seconds(b, hz[1]));
-    Outcome { ratio: ratio.map_err(|e| too_few(&e)), trials }
+    Outcome { ratio: ratio.map_err(|e| too_few(&e)), trials, pairs: None }
 }
 
 fn count(n: usize) -> u32 {

@@ -37,6 +37,19 @@ pub(crate) fn verdict_text(figure: &ComparedDocument) -> String {
     }
 }
 
+/// Why the ratio of a figure is not that of the two columns beside it, and what it is made of; `None` where they agree.
+pub(crate) fn unlike_its_columns(figure: &ComparedDocument) -> Option<String> {
+    let columns = figure.unlike_its_columns()?;
+    let [columns, least, most] = {
+        let pairs = figure.pairs?;
+        [columns, pairs.min, pairs.max].map(|x| format!("{x:.3}"))
+    };
+    Some(format!(
+        "the columns' ratio is {columns}; that of the {} pairs side by side is, block by block, {least} to {most}",
+        figure.trials[0]
+    ))
+}
+
 /// What a reader must know about the figures.
 pub(super) fn notes(figures: &[ComparedDocument]) -> Vec<String> {
     let mut notes = Vec::new();
@@ -75,12 +88,19 @@ pub(crate) fn tally(document: &ComparisonDocument) -> String {
 pub(crate) fn criteria(document: &ComparisonDocument) -> String {
     format!(
         "Intervals 95 %, each on its own; verdicts hold for all figures together (at most {} of them false). Same: within \
-         ± {}, shown. {}",
+         ± {}, shown. {}{}",
         percent(document.false_discovery_rate),
         percent(document.margin),
         match document.figures.iter().any(|f| f.rates.is_some()) {
             true => "Of times lower is better, of rates higher.",
             false => "Lower is better.",
+        },
+        match document.pairing.as_str() {
+            "paired" => {
+                " Ratios are of pairs of trials, side by side; the columns are each side's median over all of its trials, in which \
+                 drift that both sides share does not cancel."
+            }
+            _ => "",
         }
     )
 }
@@ -179,6 +199,9 @@ fn row(table: &mut Table, figure: &ComparedDocument) {
     if figure.ratio.is_some() {
         cells.push(Cell::styled(said, style));
         table.row(cells);
+        if let Some(why) = unlike_its_columns(figure) {
+            table.across(4, Cell::styled(why, Style::new().dimmed()));
+        }
     } else {
         // A reason is a sentence: in a column it would push all others aside.
         cells.push(Cell::plain(""));

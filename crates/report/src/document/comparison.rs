@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use tollway_core::{Boundary, TollKey, Value};
 
 use super::point::AxisValue;
-use super::{Estimate, Span};
+use super::{Estimate, Range, Span};
 
 /// Everything that a comparison of A with B says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -98,6 +98,10 @@ pub struct ComparedDocument {
     pub ratio: Option<RatioDocument>,
     /// Why there is no ratio.
     pub why: Option<String>,
+    /// Of a paired comparison B over A of the trials side by side, block by block; null of two runs. The ratio is made of these, and
+    /// not of the medians of A and of B, each over all of its trials.
+    #[serde(default)]
+    pub pairs: Option<Range>,
     /// Trials of A and of B that entered; for a paired comparison the pairs, twice.
     pub trials: [u32; 2],
     /// Share of quiet trials among all of both sides; null without a trial.
@@ -118,7 +122,23 @@ pub struct ComparedRates {
     pub b: Option<Span>,
 }
 
+/// How far two ratios differ, in logarithms, for a reader to see it in figures of three digits.
+const SEEN: f64 = 0.02;
+
 impl ComparedDocument {
+    /// B over A of the two figures that are shown, where that lies outside of the interval of the ratio and a reader of three digits
+    /// sees it: who divides them must be told why.
+    pub(crate) fn unlike_its_columns(&self) -> Option<f64> {
+        let found = self.ratio.as_ref()?;
+        let (a, b) = match &self.rates {
+            Some(rates) => (rates.a?.estimate, rates.b?.estimate),
+            None => (self.a?.ns.estimate, self.b?.ns.estimate),
+        };
+        let shown = b / a;
+        let is_seen = (shown / found.b_over_a.estimate).ln().abs() > SEEN;
+        (is_seen && !(found.b_over_a.lo..=found.b_over_a.hi).contains(&shown)).then_some(shown)
+    }
+
     /// How many times as dear B is as A, of rates the reciprocal, and the adjusted p-value against "no difference".
     pub(crate) fn dearer(&self) -> Option<(Span, f64)> {
         let ratio = self.ratio.as_ref()?;

@@ -30,9 +30,16 @@ const MARKED: [(&str, &str); 8] = [
     ("mitigations", "mitigations"),
 ];
 
-/// Whether two fingerprints are of one machine, or of two that are alike.
-pub(super) fn same_machine(a: &Value, b: &Value) -> bool {
-    SAME.iter().all(|field| a.get(field) == b.get(field))
+/// The field that tells two hosts of one kind apart; absent of older runs, and of hosts that have no
+/// identity.
+const HOST: &str = "host";
+
+/// Whether two fingerprints are of one machine; of two that are alike only where one of them does not say
+/// which host it is.
+pub(crate) fn same_machine(a: &Value, b: &Value) -> bool {
+    let host = |of: &Value| of.get(HOST).filter(|host| !host.is_null()).cloned();
+    let other_host = matches!((host(a), host(b)), (Some(a), Some(b)) if a != b);
+    !other_host && SAME.iter().all(|field| a.get(field) == b.get(field))
 }
 
 /// What of machine and program changed.

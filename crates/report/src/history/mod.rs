@@ -1,8 +1,10 @@
 //! How figures went from run to run: the runs of a store, and rows of theirs over time.
 //!
-//! Runs of different times are compared unpaired: whatever else changed between them is in the ratio, and every form says
-//! so. Only runs of one machine are put beside each other. That is not the machine's id, which a new kernel changes: it is
-//! the processor and what it runs on (`machine`), so that a kernel, microcode or program that changed is a mark in the row.
+//! Runs of different times are compared unpaired: whatever else changed between them is in the ratio, and
+//! every form says so. Runs are in the order of their numbers: a clock of day is set back. Only runs of one
+//! machine are put beside each other. That is not the machine's id, which a new kernel changes and equal
+//! machines share: it is the host, its processor and what it runs on, so that a kernel, microcode or program
+//! that changed is a mark in the row.
 
 mod changed;
 mod runs;
@@ -15,6 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tollway_core::Params;
 use tollway_store::{Point, Run, RunId, Store, Trial};
 
+pub(crate) use changed::same_machine;
 pub use runs::history;
 pub(crate) use runs::{KILLED, lasted};
 pub(crate) use terminal::{changed, sparkline};
@@ -93,21 +96,13 @@ pub(crate) fn of_run(
     paths: &BTreeSet<String>,
 ) -> Result<BTreeMap<i64, RowHistoryDocument>> {
     let own = store.points(run)?;
-    let began = store.run(run)?.spec.started;
     let mut found = BTreeMap::new();
     for path in paths {
         let mut points = store.measured_points(Some(path))?;
         let mine: BTreeMap<Row, i64> =
             own.iter().filter(|p| p.spec.path == **path).map(|p| (Row::of_point(p), p.id.0)).collect();
         points.retain(|point| mine.contains_key(&Row::of_point(point)));
-        let of_others: BTreeSet<RunId> = points.iter().map(|p| p.run).filter(|of| *of != run).collect();
-        let mut later = BTreeSet::new();
-        for other in of_others {
-            if (store.run(other)?.spec.started, other) > (began, run) {
-                later.insert(other);
-            }
-        }
-        points.retain(|point| !later.contains(&point.run));
+        points.retain(|point| point.run <= run);
         for row in rows(store, points, run, last)?.0 {
             let params = row.params.iter().fold(Params::new(), |all, (k, v)| all.with(k.clone(), v.clone()));
             let key = Row::of(&row.path, &row.variant, &params, row.side.as_ref());

@@ -69,9 +69,12 @@ fn state_style(state: RunState) -> Style {
     }
 }
 
-/// How long it took: `2:41`, `1:02:03`.
+/// How long it took: `2:41`, `1:02:03`; not known where the clock of day was set back meanwhile.
 pub(crate) fn lasted(from: Timestamp, to: Timestamp) -> String {
-    let seconds = to.as_second().saturating_sub(from.as_second()).max(0);
+    if to < from {
+        return "? (the clock was set back)".into();
+    }
+    let seconds = to.as_second().saturating_sub(from.as_second());
     let (h, m, s) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
     if h > 0 { format!("{h}:{m:02}:{s:02}") } else { format!("{m}:{s:02}") }
 }

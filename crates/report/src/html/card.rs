@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::card::{self, Family, HEADS, NO_FIGURE, TITLE, sections};
 use crate::columns::printable;
 use crate::document::{PointDocument, RunDocument, Span};
-use crate::number::{percent, rate, time};
+use crate::number::{rate, time};
 
 use super::view::SkippedView;
 
@@ -66,7 +66,7 @@ struct Plot {
     width: f64,
     /// The blocks, in percent of the picture, each with its figure.
     dots: Vec<(f64, String)>,
-    /// How far the picture reaches to either side.
+    /// From where to where the picture reaches, as figures: a share with "±" would be read as the interval.
     reach: String,
 }
 
@@ -162,7 +162,7 @@ impl Plot {
             lo: x(span.lo),
             width: round(x(span.hi) - x(span.lo)),
             dots: blocks.iter().map(|block| (x(*block), say(*block))).collect(),
-            reach: format!("± {}", percent(reach)),
+            reach: [-reach, reach].map(|share| say((1.0 + share).max(0.0) * span.estimate)).join(" … "),
         })
     }
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::PageTable;
 use crate::Result;
 use crate::columns::printable;
-use crate::compare::words::{criteria, quoted, tally, verdict_text};
+use crate::compare::words::{criteria, quoted, tally, unlike_its_columns, verdict_text};
 use crate::document::{ComparedDocument, ComparisonDocument, VerdictDocument};
 use crate::number::ratio;
 
@@ -83,6 +83,10 @@ pub fn comparison_page(
 ) -> Result<String> {
     let tables: Vec<PageTable> = tables.iter().map(PageTable::printable).collect();
     let mut notes = vec![tally(document), criteria(document)];
+    let unlike = |figure: &ComparedDocument| {
+        unlike_its_columns(figure).map(|why| format!("{}: {why}.", printable(&figure.title)))
+    };
+    notes.extend(document.figures.iter().filter_map(unlike));
     notes.extend(document.notes.iter().map(|note| printable(note)));
     let page = Page {
         title: printable(title),

@@ -116,7 +116,7 @@ fn grids(document: &BenchDocument, requests: bool) -> Vec<Grid> {
     let (keyed, sized): (Vec<_>, Vec<_>) = document.points.iter().partition(is_keyed);
     let mut grids = Vec::new();
     if !sized.is_empty() {
-        grids.extend(by_size(&sized, requests));
+        grids.extend(by_size(&sized, requests).into_iter().map(|(grid, _)| grid));
     }
     if !keyed.is_empty() {
         grids.push(of_keys(&keyed));
@@ -124,41 +124,59 @@ fn grids(document: &BenchDocument, requests: bool) -> Vec<Grid> {
     grids
 }
 
-/// Rates and latencies of operations with keys, beside each other.
+/// Rates, their parts of the library's and latencies of operations with keys, beside each other.
 fn of_keys(points: &[&PointSpeed]) -> Grid {
-    let [rates, latencies] = by_size(points, true).map(|grid| grid.rows);
     let (columns, words) = columns(points);
     // Each has one size, and nothing in the columns of the others.
     let value =
         |row: &[String]| row[columns.len()..].iter().find(|cell| *cell != "–").cloned().unwrap_or("–".into());
-    let rows = rates.iter().zip(&latencies).map(|(rate, latency)| {
-        rate[..columns.len()].iter().cloned().chain([value(rate), value(latency)]).collect()
-    });
-    let head = columns.iter().copied().chain(["a second", "p50 / p99"]).map(String::from).collect();
-    let title = "operations with keys, and in brackets as a part of the library's".into();
-    Grid { title, words, head, rows: rows.collect() }
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    let mut head: Vec<String> = columns.iter().copied().map(String::from).collect();
+    for (grid, name) in by_size(points, true) {
+        head.push(name.into());
+        rows.resize(grid.rows.len(), Vec::new());
+        for (row, more) in rows.iter_mut().zip(&grid.rows) {
+            if row.is_empty() {
+                row.extend_from_slice(&more[..columns.len()]);
+            }
+            row.push(value(more));
+        }
+    }
+    let title = format!("operations with keys; {OF_LIBRARY}");
+    Grid { title, words, head, rows }
 }
 
-fn by_size(points: &[&PointSpeed], requests: bool) -> [Grid; 2] {
-    let rate = |point: &PointSpeed| {
-        let rate = match requests {
-            true => number::count(point.requests_per_second.median),
-            false => number::plain(point.bytes_per_second.median / 1e9),
-        };
-        match point.of_library {
-            Some(ratio) if point.by != "library" => format!("{rate} ({:.2})", ratio.median),
-            _ => rate,
-        }
+/// What a part of the library's rate is made of: not of the two rates that the table above has, each a median of its own.
+const OF_LIBRARY: &str =
+    "of the library's rate, each round's part of that of the same round: the median and its 95 % interval";
+
+/// A figure with the ends of its interval, where it has one.
+fn with_ends(of: Figure, say: impl Fn(f64) -> String) -> String {
+    let ends = of.interval.map(|[lo, hi]| format!(" [{}, {}]", say(lo), say(hi)));
+    format!("{}{}", say(of.median), ends.unwrap_or_default())
+}
+
+/// A grid of rates, one of their parts of the library's where it was measured too, and one of latencies, each with its name as a column.
+fn by_size(points: &[&PointSpeed], requests: bool) -> Vec<(Grid, &'static str)> {
+    let rate = |point: &PointSpeed| match requests {
+        true => with_ends(point.requests_per_second, number::count),
+        false => with_ends(point.bytes_per_second, |rate| number::plain(rate / 1e9)),
+    };
+    let compared = |point: &PointSpeed| point.of_library.filter(|_| point.by != "library");
+    let part = |point: &PointSpeed| {
+        compared(point).map_or("–".into(), |ratio| with_ends(ratio, |ratio| format!("{ratio:.2}")))
     };
     let latency = |point: &PointSpeed| {
         let time = |seconds: Option<f64>| seconds.map_or("–".into(), |seconds| number::time(seconds * 1e9));
         format!("{} / {}", time(point.latency_p50), time(point.latency_p99))
     };
     let unit = if requests { "requests a second" } else { "GB/s" };
-    [
-        grid(points, format!("{unit}, and in brackets as a part of the library's"), rate),
-        grid(points, "a request's latency, p50 / p99".into(), latency),
-    ]
+    let mut grids = vec![(grid(points, unit.into(), rate), "a second")];
+    if points.iter().any(|point| compared(point).is_some()) {
+        grids.push((grid(points, OF_LIBRARY.into(), part), "of the library's"));
+    }
+    grids.push((grid(points, "a request's latency, p50 / p99".into(), latency), "p50 / p99"));
+    grids
 }
 
 /// What tells the ways of these points apart, and how many of these columns are words.
@@ -207,4 +225,49 @@ fn grid(points: &[&PointSpeed], title: String, cell: impl Fn(&PointSpeed) -> Str
         rows[at][named.len() + column] = cell(point);
     }
     Grid { title, words, head, rows }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figure(median: f64, interval: Option<[f64; 2]>) -> Figure {
+        Figure { median, interval }
+    }
+
+    fn point(by: &str, rate: Figure, of_library: Option<Figure>) -> PointSpeed {
+        PointSpeed {
+            by: by.into(),
+            driver: None,
+            waiting: None,
+            cipher: "aes-128-cbc".into(),
+            bytes: 1024,
+            in_flight: None,
+            tasks: 1,
+            rounds: 9,
+            requests_per_second: rate,
+            bytes_per_second: rate,
+            of_library,
+            latency_p50: Some(1e-6),
+            latency_p99: None,
+        }
+    }
+
+    /// A column that had 1.00 for the library and 2.00 beside it said "(0.98)" in brackets, and nothing of how sure either was.
+    #[test]
+    fn a_part_of_the_library_s_rate_has_its_interval_and_says_of_what_it_is() {
+        let ends = |lo, hi| Some([lo, hi]);
+        let library = point("library", figure(1e9, ends(0.5e9, 2.1e9)), Some(figure(1.0, ends(1.0, 1.0))));
+        let copies = point("copies", figure(2e9, ends(0.9e9, 2.2e9)), Some(figure(0.98, ends(0.95, 1.01))));
+        let grids = by_size(&[&library, &copies], false);
+        let rows: Vec<Vec<String>> = grids.iter().map(|(grid, _)| grid.rows[1].clone()).collect();
+        assert_eq!(rows[0], ["aes-128-cbc", "copies", "2.00 [0.900, 2.20]"]);
+        assert_eq!(rows[1], ["aes-128-cbc", "copies", "0.98 [0.95, 1.01]"]);
+        assert!(grids[1].0.title.contains("of the same round"), "{}", grids[1].0.title);
+        assert_eq!(grids[1].0.rows[0].last().unwrap(), "–", "the library is no part of itself");
+        // Few rounds have no interval, and without the library there is nothing to be a part of.
+        let few = point("copies", figure(2e9, None), None);
+        let grids = by_size(&[&few], false);
+        assert_eq!((grids.len(), grids[0].0.rows[0].last().unwrap().as_str()), (2, "2.00"));
+    }
 }

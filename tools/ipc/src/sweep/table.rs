@@ -52,7 +52,7 @@ impl SweepDocument {
             COUNTED.iter().filter(|(_, of)| points.iter().any(|point| of(point).is_some())).collect();
         let mut head = vec!["way", self.axis.as_str(), "a request", "95 % interval", "a second"];
         head.extend(timed.then_some("mean / p50 / p99 / p99.9"));
-        head.extend(foretold.then_some(["foretold", "off"]).into_iter().flatten());
+        head.extend(foretold.then_some(["foretold", "came to", "off"]).into_iter().flatten());
         head.extend(counted.iter().map(|(head, _)| *head));
         let mut aligns = vec![Align::Right; head.len()];
         (aligns[0], aligns[3]) = (Align::Left, Align::Left);
@@ -77,11 +77,16 @@ impl SweepDocument {
             }
             if foretold {
                 match &point.foretold {
-                    None => cells.extend([dash(), String::new()]),
+                    None => cells.extend([dash(), dash(), String::new()]),
                     Some(said) => {
                         let foretold = said.time_ns.estimate;
                         let off = |measured: &Span| off(foretold, measured.estimate, said.outcome.as_deref());
-                        cells.extend([time(foretold), said.measured_ns.as_ref().map_or_else(dash, off)]);
+                        let came_to = said.measured_ns.as_ref();
+                        cells.extend([
+                            time(foretold),
+                            came_to.map_or_else(dash, |measured| time(measured.estimate)),
+                            came_to.map_or_else(dash, off),
+                        ]);
                     }
                 }
             }
@@ -119,6 +124,12 @@ impl SweepDocument {
                 number::percent(off)
             ));
         }
+        if self.points.iter().any(SweptDocument::came_to_another) {
+            notes.push(
+                "foretold, came to, off: mostly the median of stretches, which few slow ones do not move; `a request` is the mean of all"
+                    .to_string(),
+            );
+        }
         if self.points.iter().any(|point| number::says_nothing(&point.time_ns)) {
             notes.push(
                 "an interval says nothing where blocks are few and differ: give more --runs".to_string(),
@@ -145,6 +156,14 @@ impl SweepDocument {
             Some((count("little_latencies")? / count("little_connections")? - 1.0).abs())
         };
         self.points.iter().filter_map(both).max_by(f64::total_cmp)
+    }
+}
+
+impl SweptDocument {
+    /// Whether what its prediction speaks of came to something else than what a request costs.
+    fn came_to_another(&self) -> bool {
+        let measured = self.foretold.as_ref().and_then(|said| said.measured_ns.as_ref());
+        measured.is_some_and(|ns| !(self.time_ns.lo..=self.time_ns.hi).contains(&ns.estimate))
     }
 }
 

@@ -209,3 +209,23 @@ fn an_interval_of_two_blocks_that_differ_is_not_told_as_one() {
     assert_eq!(text.matches("says nothing").count(), 2, "in the table and in a note\n{text}");
     assert!(text.contains("more --runs"), "{text}");
 }
+
+/// "34.1 µs … foretold 1.69 µs, off −4.1 %": off the median of stretches, of which the row said nothing.
+#[test]
+fn a_row_has_the_figure_that_its_prediction_is_off() {
+    let mut document = document();
+    document.points.truncate(1);
+    let point = &mut document.points[0];
+    point.time_ns = span(34_100.0);
+    let said = point.foretold.as_mut().unwrap();
+    (said.time_ns, said.measured_ns) = (span(1690.0), Some(span(1762.0)));
+    let text = document.to_text(None);
+    let row = text.lines().find(|line| line.starts_with("slow-path")).unwrap();
+    for part in ["34.1 µs", "1.69 µs", "1.76 µs", "-4.1 %"] {
+        assert!(row.contains(part), "`{part}` is not in\n{text}");
+    }
+    assert!(text.contains("came to") && text.contains("median of stretches"), "{text}");
+    // Where they are about the same, there is nothing to explain.
+    document.points[0].foretold.as_mut().unwrap().measured_ns = Some(span(34_100.0));
+    assert!(!document.to_text(None).contains("median of stretches"));
+}
