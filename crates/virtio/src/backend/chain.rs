@@ -16,9 +16,9 @@ const MAX_TABLE_ENTRIES: u64 = 1 << 16;
 /// what a socket of AF_ALG holds unless told otherwise.
 const KEPT_PIECES: usize = 4096;
 
-/// Pieces whose first bytes are fetched ahead: of those of a long table a device needs few at once, and each
-/// costs a look into the page tables.
-const FETCHED_PIECES: usize = 16;
+/// Descriptors of a table beyond which no piece's first bytes are fetched ahead: of many a device needs few at
+/// once, and each costs a look into the page tables.
+const MAX_FETCHED: u64 = 64;
 
 /// A run of bytes in the guest's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -216,7 +216,7 @@ impl Chain {
                 };
                 return Err(Refused::Indirect(refused));
             }
-            match self.add(memory, &descriptor, most)? {
+            match self.add::<true>(memory, &descriptor, most)? {
                 Some(next) => at = next,
                 None => return Ok(()),
             }
@@ -235,6 +235,22 @@ impl Chain {
                 "it has more than 65536 descriptors, and `next` can number no more",
             ));
         }
+        match entries > MAX_FETCHED {
+            true => self.walk::<false>(memory, table, entries, most),
+            false => self.walk::<true>(memory, table, entries, most),
+        }
+    }
+
+    /// Copies the chain of a table of so many descriptors. `FETCH`: whether the processor is to fetch what it
+    /// names.
+    #[inline]
+    fn walk<const FETCH: bool>(
+        &mut self,
+        memory: &Memory,
+        table: &Descriptor,
+        entries: u64,
+        most: usize,
+    ) -> Result<(), Refused> {
         let (mut at, mut seen) = (0, 0);
         loop {
             step(at, &mut seen, entries)?;
@@ -244,7 +260,7 @@ impl Chain {
             if descriptor.has(INDIRECT) {
                 return Err(Refused::Indirect("it was not asked for there"));
             }
-            match self.add(memory, &descriptor, most)? {
+            match self.add::<FETCH>(memory, &descriptor, most)? {
                 Some(next) => at = next,
                 None => return Ok(()),
             }
@@ -253,7 +269,12 @@ impl Chain {
 
     /// Adds a piece; the number of the next descriptor, if there is one that is wanted.
     #[inline]
-    fn add(&mut self, memory: &Memory, descriptor: &Descriptor, most: usize) -> Result<Option<u16>, Refused> {
+    fn add<const FETCH: bool>(
+        &mut self,
+        memory: &Memory,
+        descriptor: &Descriptor,
+        most: usize,
+    ) -> Result<Option<u16>, Refused> {
         let writable = descriptor.has(WRITE);
         let piece = Piece { address: GuestAddress(descriptor.address), len: descriptor.bytes, writable };
         let len = u64::from(piece.len);
@@ -266,8 +287,7 @@ impl Chain {
         if !writable && self.writable > 0 {
             return Err(Refused::Order { head: self.head, piece: self.pieces.len() + 1 });
         }
-        let fetched = self.pieces.len() < FETCHED_PIECES;
-        if !memory.holds(descriptor.address, piece.len as usize, fetched) {
+        if !memory.holds::<FETCH>(descriptor.address, piece.len as usize) {
             return Err(piece.outside());
         }
         if writable {

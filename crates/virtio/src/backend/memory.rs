@@ -182,12 +182,12 @@ impl Memory {
         true
     }
 
-    /// Whether all of these bytes are there; if they are and it is to, the processor fetches their first
-    /// cache line.
+    /// Whether all of these bytes are there; if they are, the processor fetches their first cache line where
+    /// `FETCH` says so.
     #[inline]
-    pub(super) fn holds(&self, address: u64, len: usize, fetched: bool) -> bool {
+    pub(super) fn holds<const FETCH: bool>(&self, address: u64, len: usize) -> bool {
         self.each(address, len, |slice| {
-            if fetched {
+            if FETCH {
                 fetch(slice.ptr_guard().as_ptr());
             }
         })
