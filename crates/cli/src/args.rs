@@ -156,7 +156,7 @@ pub struct Repeats {
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,
 
-    /// Say what would be done, how long it would take and what it needs; do nothing.
+    /// Say what would be done, how long it would take, what it needs and what it would write; do nothing.
     #[arg(long)]
     pub dry_run: bool,
 

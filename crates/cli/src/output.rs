@@ -167,6 +167,17 @@ pub fn write(file: &Path, content: &str) -> Result<()> {
     written.with_context(|| format!("writing {}; check that its folder exists and has room", file.display()))
 }
 
+/// Writes a file whole, but leaves an older one where there is nothing to put in its place, and says so;
+/// whether it was written.
+pub fn write_or_keep(file: &Path, is_empty: bool, content: impl FnOnce() -> Result<String>) -> Result<bool> {
+    if is_empty && fs::metadata(file).is_ok_and(|there| there.is_file() && there.len() > 0) {
+        tell(&format!("{} is left as it was: interrupted before there was a figure", file.display()));
+        return Ok(false);
+    }
+    write(file, &content()?)?;
+    Ok(true)
+}
+
 fn replace(file: &Path, content: &str) -> io::Result<()> {
     let mut beside = file.as_os_str().to_owned();
     beside.push(".part");
@@ -200,6 +211,22 @@ mod tests {
         assert!(fs::symlink_metadata(&device).unwrap().is_symlink());
         assert!(!fs::metadata("/dev/null").unwrap().is_file());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
+    }
+
+    /// A run that was interrupted after some seconds once put an empty page in the place of a report of
+    /// hours.
+    #[test]
+    fn what_is_empty_does_not_replace_what_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("report.html");
+        let write = |is_empty: bool, text: &str| write_or_keep(&file, is_empty, || Ok(text.into())).unwrap();
+        assert!(write(true, "nothing yet"), "there is nothing to lose");
+        assert!(write(false, "figures"));
+        assert!(!write(true, "nothing"));
+        assert_eq!(fs::read_to_string(&file).unwrap(), "figures");
+        assert!(write(false, "newer figures"));
+        assert_eq!(fs::read_to_string(&file).unwrap(), "newer figures");
+        assert!(write_or_keep(Path::new("/dev/null"), true, || Ok("nothing".into())).unwrap());
     }
 
     #[test]

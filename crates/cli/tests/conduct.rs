@@ -138,6 +138,38 @@ fn a_dry_run_tells_and_does_nothing() {
     assert!(!folder.path().join("tollway.db").exists());
 }
 
+/// The first of a comparison's trials once said that it might not write what the other side sets, and a dry
+/// run nothing at all.
+#[test]
+fn what_a_side_sets_is_told_by_a_dry_run_and_refused_before_anything_is_measured() {
+    let folder = folder();
+    // The kernel's name is nobody's to set.
+    let side = "set:/proc/sys/kernel/ostype=Other";
+    let compare = ["compare", "--run", "self", side, "--only", "getppid", "--export", "x.md"];
+    let (out, _) = ends(folder.path(), &[&compare[..], &["--dry-run"]].concat(), 0);
+    for says in
+        ["writes /proc/sys/kernel/ostype: `Other` in the place of `Linux`", "may not", "tollway.db, x.md"]
+    {
+        assert!(out.contains(says), "{says}: {out}");
+    }
+    assert!(!out.contains("nothing needs root"), "{out}");
+    let (json, _) = ends(folder.path(), &[&compare[..], &["--dry-run", "--json"]].concat(), 0);
+    let document: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(document["footprint"]["settings"][0]["side"], "B");
+    assert_eq!(document["writes"], serde_json::json!(["tollway.db", "x.md"]));
+    refused(folder.path(), &compare, 1, &["the right to write /proc/sys/kernel/ostype"]);
+    assert!(!folder.path().join("tollway.db").exists(), "it began all the same");
+}
+
+/// The samples of a planted delay too short to be planted took whatever one step took.
+#[test]
+fn a_share_too_small_to_plant_is_refused_by_its_name() {
+    let folder = folder();
+    let compare = ["compare", "--run", "self", "plant:0.0001%", "--only", "getppid", "--runs", "2"];
+    let (out, err) = ends(folder.path(), &compare, 3);
+    assert!(out.contains("plant:0.0001%") && out.contains("--only"), "{out}\n{err}");
+}
+
 #[test]
 fn a_planted_slowdown_beyond_the_threshold_is_exit_code_3() {
     let folder = folder();

@@ -383,6 +383,8 @@ fn a_dry_run_in_any_verb_makes_no_file() {
     bench.ends(&["run", "crossings", "--dry-run", "--time", "20"], 0);
     bench.ends(&["compare", "--run", "self", "plant:5%", "--dry-run"], 0);
     bench.ends(&["compare", "--prove", "--dry-run"], 0);
+    bench.ends(&["entropy", "speed", "getrandom", "--dry-run"], 0);
+    bench.ends(&["cipher", "bench", "--by", "library", "--dry-run", "--export", "x.csv"], 0);
     bench.ends(&["measure", "--resume", "--dry-run"], 2);
     assert_eq!(fs::read_dir(bench.path()).unwrap().count(), before);
 }

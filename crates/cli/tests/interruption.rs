@@ -65,6 +65,25 @@ fn it_is_heard_before_the_first_trial_too() {
     assert_eq!((state(&bench), bench.trials().len()), (RunState::Interrupted, 0));
 }
 
+/// Nine seconds of a run once cost somebody the report of a whole one.
+#[test]
+fn an_interrupted_run_leaves_the_older_report_where_it_has_no_figure_itself() {
+    let bench = Bench::with(SHORT);
+    std::fs::write(bench.file("report.html"), "the older one").unwrap();
+    std::fs::write(bench.file("older.csv"), "older figures").unwrap();
+    let child = bench.tollway(&["run", "crossings", "--export", "older.csv"]).spawn().unwrap();
+    program::within(program::PATIENCE, "it does not begin", || {
+        Store::open_read_only(bench.file("tollway.db"))
+            .is_ok_and(|store| store.runs().is_ok_and(|runs| runs.iter().any(|r| r.points > 0)))
+    });
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let (out, err) = told(&child.wait_with_output().unwrap(), 130);
+    assert_eq!((state(&bench), bench.trials().len()), (RunState::Interrupted, 0));
+    let read = |name: &str| std::fs::read_to_string(bench.file(name)).unwrap();
+    assert!(read("report.html") == "the older one" && read("older.csv") == "older figures", "{err}");
+    assert!(err.contains("report.html is left as it was") && !out.contains("report.html ·"), "{out}\n{err}");
+}
+
 #[test]
 fn the_second_ends_at_once_and_the_run_can_go_on() {
     let long = SHORT.replace("window_ms = 0.3", "window_ms = 3000").replace("runs      = 3", "runs = 1");

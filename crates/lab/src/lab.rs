@@ -11,6 +11,7 @@ use tollway_host::steadiness::Steadiness;
 use tollway_store::{PointSpec, RunId, RunSpec, RunState, Store, StoreError, TrialMark};
 use tollway_tenant::{Executable, Target};
 
+use crate::footprint::{self, Footprint};
 use crate::guests::Guests;
 use crate::noise::Watch;
 use crate::paces::Paces;
@@ -109,7 +110,8 @@ impl Lab<'_> {
             can_run.iter().map(|point| Part::whole(point, point.spec.clone(), sides)).collect();
         let seconds = timing::seconds(&parts, sides);
         let shares = timing::shares(request.within, &request.selection.presets, &can_run, sides);
-        let mut estimate = Estimate { points: Vec::new(), shares, trials: 0, seconds };
+        let footprint = Footprint::of(&request.sides, can_run.iter().map(|point| &point.plan));
+        let mut estimate = Estimate { points: Vec::new(), shares, trials: 0, seconds, footprint };
         for point in &points {
             let missing = self.lacking(point);
             let trials =
@@ -140,6 +142,7 @@ impl Lab<'_> {
         let points = request.points(self.registry)?;
         let specs = specs(&points, self.registry, request)?;
         self.refuse_elsewhere(request)?;
+        self.check_sides(request)?;
         let found = self.target.is_here().then(steady::check);
         found.iter().for_each(|found| progress.checked(found));
         self.sides_start(request)?;
@@ -199,6 +202,7 @@ impl Lab<'_> {
         let specs = specs(&points, self.registry, &script.request)?;
         let found = self.target.is_here().then(steady::check);
         found.iter().for_each(|found| progress.checked(found));
+        self.check_sides(&script.request)?;
         self.sides_start(&script.request)?;
         store.reopen_run(run)?;
         let mut stored = left.points;
@@ -234,6 +238,15 @@ impl Lab<'_> {
             }),
             _ => Ok(()),
         }
+    }
+
+    /// Refuses sides whose settings this process may not write: whoever opens a store for the run asks
+    /// before.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] with what would help.
+    pub fn check_sides(&self, request: &Request) -> Result<(), Error> {
+        footprint::check_sides(&request.sides)
     }
 
     /// Starts an agent of each side once: one that is no agent, or reads another clock, is told before a run begins.

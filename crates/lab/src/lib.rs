@@ -11,6 +11,7 @@ mod budget;
 mod claims;
 mod counters;
 pub mod crew;
+mod footprint;
 pub mod guests;
 mod lab;
 mod narrow;
@@ -32,6 +33,7 @@ mod timing;
 
 pub use budget::budget;
 pub use claims::claims;
+pub use footprint::{Footprint, SettingChange};
 pub use lab::{Ended, Lab, LabError};
 pub use script::{Foretold, Request};
 pub use timing::{Estimate, Forecasted, Share, not_kept};

@@ -7,6 +7,7 @@ use serde::Serialize;
 use tollway_core::{Missing, Plan, Preset, TenantKind, TrialSpec};
 
 use crate::budget::Division;
+use crate::footprint::Footprint;
 use crate::pilot;
 use crate::point::Point;
 use crate::seats::{Seat, seats};
@@ -63,7 +64,7 @@ pub struct Share {
 }
 
 /// What a run would do, and how long that would take.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Estimate {
     /// The points.
     pub points: Vec<Forecasted>,
@@ -73,6 +74,8 @@ pub struct Estimate {
     pub trials: u64,
     /// Seconds in all.
     pub seconds: f64,
+    /// What it uses of the machine and writes there.
+    pub footprint: Footprint,
 }
 
 /// What is to be said where a run that was cut to `asked` seconds takes about `least`; `None` where it is kept.

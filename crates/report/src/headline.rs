@@ -12,7 +12,8 @@ use crate::number::{interval, percent, rate, rate_interval, time};
 /// The title.
 pub(crate) const TITLE: &str = "In short";
 
-/// The widest interval that is said as "± 30 %": one that is wider is mostly lopsided too, and its ends are said.
+/// The widest interval that is said as "± 30 %": one that is wider is mostly lopsided too, and its ends are
+/// said.
 const PLUS_MINUS_MAX: f64 = 0.30;
 
 /// What the columns are called.
@@ -56,7 +57,8 @@ fn half_width(span: &Span) -> f64 {
     if span.lo > 0.0 { 0.5 * (span.hi / span.lo).ln() } else { f64::INFINITY }
 }
 
-/// The interval of a headline in words: its half where both ends are about as far from the figure, else its ends.
+/// The interval of a headline in words: its half where both ends are about as far from the figure, else its
+/// ends.
 fn interval_words(span: &Span, unit: Option<&str>) -> String {
     let half = half_width(span);
     match unit {
@@ -109,6 +111,8 @@ pub(crate) fn terminal(document: &RunDocument, width: Option<usize>) -> Option<S
     let mut table = Table::new([Align::Left, Align::Left, Align::Right, Align::Right]);
     let heads = HEADS.map(|head| Cell::styled(head, dim));
     table.row([vec![Cell::styled(TITLE, bold), Cell::plain("")], heads.to_vec()].concat());
+    let noisy = document.quality.noisy();
+    let mut is_wide = false;
     let mut path = String::new();
     for row in rows {
         let first = if row.path == path { String::new() } else { row.path.clone() };
@@ -121,9 +125,13 @@ pub(crate) fn terminal(document: &RunDocument, width: Option<usize>) -> Option<S
             Cell::styled(figure, bold),
             Cell::styled(interval + mark, if row.wide.is_some() { yellow } else { Style::new() }),
         ]);
-        if let Some(why) = row.wide {
+        is_wide |= row.wide.is_some();
+        if let Some(why) = row.wide.filter(|_| noisy.is_none()) {
             table.across(4, Cell::styled(format!("! {why}"), dim));
         }
+    }
+    if is_wide && noisy.is_some() {
+        table.across(2, Cell::styled("! known less well than it is to be: the machine was noisy", dim));
     }
     Some(table.render(width))
 }
@@ -134,10 +142,15 @@ pub(crate) fn markdown(document: &RunDocument) -> String {
     if rows.is_empty() {
         return String::new();
     }
+    let noisy = document.quality.noisy();
     let mut out =
         format!("\n## {TITLE}\n\n| path | row | {} | |\n|---|---|--:|--:|---|\n", HEADS.join(" | "));
     for Row { path, title, cells: [figure, interval], wide, .. } in rows {
-        let why = wide.map(|why| escaped(&why)).unwrap_or_default();
+        let why = match (wide, &noisy) {
+            (Some(_), Some(_)) => "!".into(),
+            (Some(why), None) => escaped(&why),
+            (None, _) => String::new(),
+        };
         out += &format!("| {} | {} | {figure} | {interval} | {why} |\n", escaped(&path), escaped(&title));
     }
     out

@@ -23,6 +23,9 @@ pub(crate) fn run(document: &RunDocument) -> String {
         quality.trials,
         share_of(quality.quiet, quality.trials),
     );
+    if let Some(noisy) = quality.noisy() {
+        out += &format!("\n**{}**\n", escaped(&noisy));
+    }
     if !document.remarks.is_empty() {
         out += "\n## What is remarkable here\n\n";
         for (i, remark) in document.remarks.iter().enumerate() {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tollway_core::Spread;
-use tollway_store::{PointRecord, RunId, Store};
+use tollway_store::{PointRecord, RunId, RunState, Store};
 
 use crate::Result;
 use crate::document::{EarlierDocument, MomentDocument, RunDocument, SampleKind};
@@ -64,6 +64,16 @@ impl RunReport {
     /// Everything that the report says, in base units.
     pub fn document(&self) -> &RunDocument {
         &self.document
+    }
+
+    /// Whether the run was ended before its time and has no figure: what is made of it takes the place of
+    /// nothing.
+    pub fn is_interrupted_without_a_figure(&self) -> bool {
+        let has_figure = |point: &crate::document::PointDocument| {
+            point.median.is_some() || point.mean.is_some() || !point.rates.is_empty()
+        };
+        self.document.run.state == RunState::Interrupted.name()
+            && !self.document.points.iter().any(has_figure)
     }
 
     /// The price list and what is remarkable, for a terminal of `width` columns; `None` where the output is no terminal:

@@ -86,13 +86,14 @@ pub(crate) fn head(document: &RunDocument, width: Option<usize>) -> String {
         Some(ended) => format!("{} in {}", run.state, lasted(run.started, ended)),
         None => run.state.clone(),
     };
-    let mut about = vec![
-        format!("Run {}: {}", run.id, printable(&run.title)),
+    let mut about = vec![format!("Run {}: {}", run.id, printable(&run.title))];
+    about.extend(quality.noisy().map(|noisy| printable(&noisy)));
+    about.extend([
         run.started.strftime("%Y-%m-%d %H:%M UTC").to_string(),
         state,
         format!("{} points, {} trials", document.points.len(), quality.trials),
-    ];
-    if quality.trials > 0 {
+    ]);
+    if quality.trials > 0 && quality.noisy().is_none() {
         about.push(format!("{} of them quiet", share_of(quality.quiet, quality.trials)));
     }
     let mut table = Table::new(Vec::new());

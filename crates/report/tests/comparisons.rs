@@ -65,7 +65,8 @@ fn a_missing_trial_does_not_shift_the_pairs() {
     assert!((figure.ratio.unwrap().b_over_a.estimate - 1.0).abs() < 0.01, "{figure:?}");
 }
 
-/// Both sides cost the same; in so many of five pairs a block the machine was slower, and the last of them lacks its A.
+/// Both sides cost the same; in so many of five pairs a block the machine was slower, and the last of them
+/// lacks its A.
 fn with_slow_pairs(made: &mut Made, slow: u32) -> Comparison {
     let run = made.store.begin_run(&synthetic::spec("drift within blocks", &["A", "B"])).unwrap();
     let of =

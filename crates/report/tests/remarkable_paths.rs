@@ -5,7 +5,7 @@ mod synthetic;
 use synthetic::{Behaviour, HZ, Made, Noise};
 use tollway_core::{Crossing, Forecast, Gate, Params, Quoted, TollKey, Unit, Visits, Yield};
 use tollway_report::RunReport;
-use tollway_store::{PointSpec, PointState, RunId};
+use tollway_store::{NewTrial, PointSpec, PointState, RunId};
 
 const BLOCKS: u32 = 12;
 
@@ -303,4 +303,34 @@ fn a_headline_says_how_narrow_it_is_and_why_it_is_not() {
     for form in [report.terminal(None), report.summary(Some(90)), report.markdown(), report.html().unwrap()] {
         assert!(form.contains("In short") && form.contains("time was up after 12 blocks"), "{form}");
     }
+}
+
+/// Seventeen rows of a noisy run each said that the machine was noisy, and the first line did not.
+#[test]
+fn a_noisy_machine_is_said_in_the_first_line_and_once() {
+    let mut made = Made::new();
+    let run = made.store.begin_run(&synthetic::spec("noisy", &[])).unwrap();
+    let named = |title: &str| PointSpec { title: title.into(), headline: true, ..synthetic::rated(title) };
+    let specs = [named("one"), named("another"), named("a third")];
+    let ids = made.store.add_points(run, &specs).unwrap();
+    let mut noise = Noise::seeded(3);
+    for block in 0..6 {
+        for (at, id) in ids.iter().enumerate() {
+            // What disturbs differs, so that no reason is that of all rows.
+            let disturbed = ["7.1 % stolen", "3.0 % foreign processor time", "12 page faults"][at];
+            let (calm, level) = (Behaviour::calm(21_000.0), if block % 2 == 0 { 1.0 } else { 1.2 });
+            let trial = calm.trial(&mut noise, level, block, block * 10 + at as u32);
+            let trial = NewTrial { noise: Some(disturbed.into()), ..trial };
+            made.store.record_trial(*id, &synthetic::one_after_the_other(trial)).unwrap();
+        }
+    }
+    let report = RunReport::from_store(&made.store, run).unwrap();
+    let text = synthetic::unstyled(&report.terminal(Some(140)));
+    assert!(text.lines().next().unwrap().contains("noisy machine: 100 % of the trials disturbed"), "{text}");
+    for row in ["noise in ", "trials noisy"] {
+        assert!(!text.contains(row), "{row}: {text}");
+    }
+    assert!(text.matches("noisy machine").count() == 1 && text.contains("! known less well"), "{text}");
+    let page = report.markdown();
+    assert!(page.contains("**noisy machine") && !page.contains("noise in "), "{page}");
 }

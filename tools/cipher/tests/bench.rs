@@ -81,6 +81,18 @@ fn operations_with_keys_are_done_rightly_by_a_card_before_they_are_timed() {
 }
 
 #[test]
+fn a_dry_run_says_what_would_be_measured_and_measures_nothing() {
+    let words =
+        "--cipher sha256 --sizes 64 --in-flight 1 --by library,inside --time 60 --runs 10 --export x.csv";
+    let text = bench::planned(&asked(words)).unwrap().to_text();
+    for says in
+        ["sha256 64 B by library\n", "sha256 64 B by inside", "20 measurements, about 1", "writes x.csv"]
+    {
+        assert!(text.contains(says), "{says}: {text}");
+    }
+}
+
+#[test]
 fn every_way_to_wait_and_several_tasks_are_measured_and_told_apart() {
     let ways = "busy,interrupt,epoll,periodic:100us,hybrid:20us";
     let words = format!(

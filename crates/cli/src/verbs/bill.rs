@@ -49,13 +49,14 @@ pub fn bill(arguments: &Arguments, options: &Bill) -> Result<Ending> {
         resume: false,
         together: true,
         budgeted: false,
+        pages: options.output.iter().cloned().collect(),
     };
     let Some((store, ended)) = work::carry_out(arguments, &options.repeats, &lab, work)? else {
         return Ok(Ending::Done);
     };
     let report = RunReport::from_store(&store, ended.run)?;
     if let Some(file) = &options.repeats.export {
-        work::export(file, &report)?;
+        work::export_measured(file, &report)?;
     }
     show_measured(arguments, &options.repeats, options.output.as_deref(), (&report, &ended))
 }
@@ -131,13 +132,14 @@ pub fn profile(arguments: &Arguments, options: &Profile) -> Result<Ending> {
         resume: false,
         together: true,
         budgeted: false,
+        pages: vec![options.page.clone()],
     };
     let Some((store, ended)) = work::carry_out(arguments, &repeats, &lab, work)? else {
         return Ok(Ending::Done);
     };
     let report = RunReport::from_store(&store, ended.run)?;
-    output::write(&options.page, &report.html_of_bills()?)?;
-    show_drawn(arguments, &report, Some(&options.page))?;
+    let is_written = work::write_page(&options.page, &report, || Ok(report.html_of_bills()?))?;
+    show_drawn(arguments, &report, is_written.then_some(&*options.page))?;
     Ok(work::ending(&ended, &repeats))
 }
 
@@ -190,14 +192,14 @@ fn refuse_quiet(options: &Bill, of: &str) -> Result<()> {
 
 fn show(arguments: &Arguments, report: &RunReport, file: Option<&FilePath>) -> Result<()> {
     if let (true, Some(file)) = (arguments.json, file) {
-        return output::write(file, &report.json()?);
+        return work::write_page(file, report, || Ok(report.json()?)).map(drop);
     }
     if arguments.json {
         return output::json(report.document());
     }
     let text = |width| format!("{}\n\n{}", report.head(width).trim_end(), report.bills(width));
     match file {
-        Some(file) => output::write(file, &text(None)),
+        Some(file) => work::write_page(file, report, || Ok(text(None))).map(drop),
         None => Ok(output::text(&text(output::width()))?),
     }
 }

@@ -78,18 +78,24 @@ fn bench(arguments: &Arguments, options: &Bench) -> Result<tool::Ending> {
         Format::of(file)?;
         output::check_writable(file)?;
     }
+    if options.dry_run {
+        let planned = tool::bench::planned(options)?;
+        show(arguments, Some(&planned), |planned| planned.to_text())?;
+        return Ok(tool::Ending::Done);
+    }
     let program = env::current_exe().context("finding this program's own file, to start it as a card")?;
     let mut told = Told::new();
     let measured = tool::bench::run(options, &program, interrupt::flag()?, &mut told);
     told.finish();
     let document = measured?;
     if let Some(file) = &options.export {
-        let content = match Format::of(file)? {
-            Format::Json => serde_json::to_string_pretty(&document)? + "\n",
-            Format::Csv => document.to_csv(),
-            Format::Markdown => document.to_markdown(options.requests),
-        };
-        output::write(file, &content)?;
+        output::write_or_keep(file, document.interrupted && document.points.is_empty(), || {
+            Ok(match Format::of(file)? {
+                Format::Json => serde_json::to_string_pretty(&document)? + "\n",
+                Format::Csv => document.to_csv(),
+                Format::Markdown => document.to_markdown(options.requests),
+            })
+        })?;
     }
     if arguments.json {
         output::json(&document)?;

@@ -52,8 +52,10 @@ pub fn compare(arguments: &Arguments, options: &Compare) -> Result<Ending> {
         (Comparison::of_runs(&store, a, b, criteria)?, Ending::Done)
     };
     if let Some(file) = &options.repeats.export {
-        let content = if format(file)? == Format::Json { comparison.json()? } else { comparison.markdown() };
-        output::write(file, &content)?;
+        let nothing = comparison.document().figures.iter().all(|figure| figure.ratio.is_none());
+        output::write_or_keep(file, nothing && ended == Ending::Interrupted, || {
+            Ok(if format(file)? == Format::Json { comparison.json()? } else { comparison.markdown() })
+        })?;
     }
     judged(arguments, options, &comparison, ended)
 }
@@ -148,12 +150,14 @@ fn in_turns(
         resume: false,
         together: false,
         budgeted: false,
+        pages: Vec::new(),
     };
     let request = work::request(&lab, &options.repeats, work, sides)?;
     if options.repeats.dry_run {
-        work::plan(arguments, &lab.estimate(&request)?)?;
+        work::plan(arguments, &lab.estimate(&request)?, options.repeats.export.iter())?;
         return Ok(None);
     }
+    lab.check_sides(&request)?;
     let mut store = laboratory::store(&arguments.store)?;
     let mut told = Told::new();
     let ended = lab.run(&mut store, &request, &mut told);

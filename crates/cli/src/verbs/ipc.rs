@@ -70,7 +70,7 @@ fn show<D: Serialize>(
     text: impl FnOnce(&D) -> String,
 ) -> Result<()> {
     match told {
-        tool::Told::Planned(estimate) => work::plan(arguments, estimate),
+        tool::Told::Planned(estimate) => work::plan(arguments, estimate, std::iter::empty()),
         tool::Told::Found(None) => Ok(()),
         tool::Told::Found(Some(document)) if arguments.json => output::json(document),
         tool::Told::Found(Some(document)) => Ok(output::text(&text(document))?),

@@ -41,6 +41,7 @@ fn suite(arguments: &Arguments, options: &Suite) -> Result<Ending> {
         resume: false,
         together: false,
         budgeted: false,
+        pages: options.html.iter().cloned().collect(),
     };
     let Some((store, ended)) = work::carry_out(arguments, &repeats, &lab, work)? else {
         return Ok(Ending::Done);
@@ -48,7 +49,7 @@ fn suite(arguments: &Arguments, options: &Suite) -> Result<Ending> {
     let measured = Measured::of(arguments, &repeats, &registry, (&store, &ended))?;
     work::show(arguments, &repeats, &measured.report)?;
     if let Some(file) = &options.html {
-        output::write(file, &measured.report.html()?)?;
+        work::write_page(file, &measured.report, || Ok(measured.report.html()?))?;
     }
     Ok(measured.ending())
 }
@@ -83,7 +84,7 @@ fn compare(arguments: &Arguments, options: &Modes) -> Result<Ending> {
             let text: Vec<String> = modes.iter().map(modes::ModeDocument::to_text).collect();
             output::text(&text.join("\n"))?;
         }
-        Told::Planned(estimate) => work::plan(arguments, estimate)?,
+        Told::Planned(estimate) => work::plan(arguments, estimate, options.html.iter())?,
         Told::Nothing(run) => output::tell(&format!(
             "interrupted before a row was measured; run {run} has what there is of what the prediction is made of"
         )),

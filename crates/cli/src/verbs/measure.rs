@@ -25,6 +25,7 @@ pub fn measure(arguments: &Arguments, options: &Measure) -> Result<Ending> {
         (None, None) => "measure".into(),
     };
     let title = options.on.as_ref().map_or(title.clone(), |host| format!("{title}, on {host}"));
+    let prices = measures_prices(options).then(|| price_list::file(&lab)).flatten();
     let work = Work {
         title,
         presets,
@@ -32,6 +33,7 @@ pub fn measure(arguments: &Arguments, options: &Measure) -> Result<Ending> {
         resume: options.resume,
         together: false,
         budgeted: false,
+        pages: prices.into_iter().collect(),
     };
     let Some((store, ended)) = carry_out(arguments, &options.repeats, &lab, work)? else {
         return Ok(Ending::Done);

@@ -15,7 +15,7 @@ use tollway_host::steadiness;
 use tollway_lab::point::{Point, Selection, named};
 use tollway_lab::{Ended, Lab, Request};
 use tollway_program_tool::own_tolls;
-use tollway_program_tool::price_file::{NotUsed, Turn, believed_by_root, writable_folders};
+use tollway_program_tool::price_file::{NotUsed, Turn, believed_by_root, file_in, writable_folders};
 use tollway_program_tool::price_list::{Entry, PriceList, Source, text_with};
 use tollway_store::{PointState, RunId, RunSpec, RunState, Store, StoreError};
 
@@ -345,6 +345,11 @@ pub fn learn(lab: &Lab<'_>, store: &Store, run: RunId) -> Result<()> {
         Err(why) => format!("the price list of bills stays as it was ({why})"),
     });
     Ok(())
+}
+
+/// The file that what is learned of this machine goes to; `None` where no folder for it can be written.
+pub fn file(lab: &Lab<'_>) -> Option<PathBuf> {
+    writable_folders().first().map(|folder| file_in(folder, &lab.machine))
 }
 
 /// The turn to write to the first folder that can be written to; else why there is none, in words.

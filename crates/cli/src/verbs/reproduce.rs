@@ -41,12 +41,13 @@ pub fn reproduce(arguments: &Arguments, options: &Reproduce) -> Result<Ending> {
         resume: options.resume,
         together: false,
         budgeted: false,
+        pages: page.iter().cloned().collect(),
     };
     let Some((store, ended)) = work::carry_out(arguments, &options.repeats, &lab, work)? else {
         return Ok(Ending::Done);
     };
     if let Some(file) = &options.repeats.export {
-        work::export(file, &RunReport::from_store(&store, ended.run)?)?;
+        work::export_measured(file, &RunReport::from_store(&store, ended.run)?)?;
     }
     if ended.state == RunState::Complete {
         show(arguments, page.as_deref(), &store, &[ended.run], &claims)?;

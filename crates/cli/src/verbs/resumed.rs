@@ -24,7 +24,7 @@ pub fn show(measured: &Measured<'_>, has_gone_on: bool) -> Result<Ending> {
             Ok(measured.ending())
         }
         Some(ending) => {
-            repeats.export.as_deref().map_or(Ok(()), |file| work::export(file, report))?;
+            repeats.export.as_deref().map_or(Ok(()), |file| work::export_measured(file, report))?;
             Ok(ending)
         }
     }

@@ -28,21 +28,22 @@ pub fn run(arguments: &Arguments, options: &Run) -> Result<Ending> {
         resume: options.resume,
         together: false,
         budgeted: true,
+        pages: vec![options.html.clone()],
     };
     let Some((store, ended)) = work::carry_out(arguments, &options.repeats, &lab, work)? else {
         return Ok(Ending::Done);
     };
     let measured = Measured::of(arguments, &options.repeats, &registry, (&store, &ended))?;
     let ending = if options.resume { resumed::show(&measured, true)? } else { show(&measured)? };
-    output::write(&options.html, &measured.report.html()?)?;
+    let is_written = work::write_page(&options.html, &measured.report, || Ok(measured.report.html()?))?;
     if !arguments.json {
         let earlier = store.runs()?.into_iter().map(|r| r.id).find(|id| *id < ended.run);
         let compare = earlier
             .map(|id| format!(" · compare with the run before: tollway compare {id} {}", ended.run))
             .unwrap_or_default();
+        let page = if is_written { format!("{} · ", options.html.display()) } else { String::new() };
         output::text(&format!(
-            "{} · {} (run {}) · all of it here: tollway report {}{compare}",
-            options.html.display(),
+            "{page}{} (run {}) · all of it here: tollway report {}{compare}",
             arguments.store.display(),
             ended.run,
             ended.run
@@ -55,7 +56,7 @@ pub fn run(arguments: &Arguments, options: &Run) -> Result<Ending> {
 pub fn show(measured: &Measured<'_>) -> Result<Ending> {
     let Measured { arguments, repeats, report, .. } = measured;
     if let Some(file) = &repeats.export {
-        work::export(file, report)?;
+        work::export_measured(file, report)?;
     }
     if arguments.json {
         output::json(report.document())?;

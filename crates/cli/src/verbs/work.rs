@@ -1,8 +1,9 @@
 //! What the verbs that measure have in common: what is to be measured, how it is carried out, and how that is told.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use serde::Serialize;
 use tollway_core::{Preset, Registry};
 use tollway_lab::point::Selection;
 use tollway_lab::{Ended, Estimate, Lab, Request, Share, not_kept};
@@ -29,6 +30,8 @@ pub struct Work {
     pub together: bool,
     /// Whether the presets' budgets are kept to, where the command line says nothing else of time.
     pub budgeted: bool,
+    /// Files that are written besides the store and the export, for a dry run to name.
+    pub pages: Vec<PathBuf>,
 }
 
 /// A run that was measured, and what asked for it.
@@ -84,9 +87,10 @@ pub fn carry_out(
         told.finish();
         return Ok(Some((store, ended?)));
     }
+    let pages = work.pages.clone();
     let request = request(lab, repeats, work, Vec::new())?;
     if repeats.dry_run {
-        plan(arguments, &lab.estimate(&request)?)?;
+        plan(arguments, &lab.estimate(&request)?, pages.iter().chain(&repeats.export))?;
         return Ok(None);
     }
     if let Some(line) = time_of_each(&request) {
@@ -132,10 +136,24 @@ pub fn request(
     Ok(request)
 }
 
-/// Tells what would be done.
-pub fn plan(arguments: &Arguments, estimate: &Estimate) -> Result<()> {
+/// What a dry run prints: the plan, and the files that are written.
+#[derive(Serialize)]
+struct Planned<'e> {
+    #[serde(flatten)]
+    estimate: &'e Estimate,
+    writes: Vec<String>,
+}
+
+/// Tells what would be done, what of the machine that uses, and what is written: the store, and these files.
+pub fn plan<'f>(
+    arguments: &Arguments,
+    estimate: &Estimate,
+    files: impl Iterator<Item = &'f PathBuf>,
+) -> Result<()> {
+    let mut writes = vec![arguments.store.display().to_string()];
+    writes.extend(files.map(|file| file.display().to_string()));
     if arguments.json {
-        return output::json(&Versioned::first(estimate));
+        return output::json(&Versioned::first(Planned { estimate, writes }));
     }
     let mut text = String::new();
     for point in &estimate.points {
@@ -152,12 +170,19 @@ pub fn plan(arguments: &Arguments, estimate: &Estimate) -> Result<()> {
     if estimate.shares.len() > 1 {
         text += &shares(&estimate.shares);
     }
+    let footprint = estimate.footprint.lines();
+    let privileges = match footprint.is_empty() {
+        true => "nothing needs root but what a skipped line says",
+        false => "of privileges it needs what these lines say, and what a skipped line says",
+    };
+    footprint.iter().for_each(|line| text += &format!("{line}\n"));
     text += &format!(
-        "{} trials, about {:.0} s; {} of {} points skipped; nothing needs root but what a skipped line says\n",
+        "{} trials, about {:.0} s; {} of {} points skipped; {privileges}\nwrites {}\n",
         estimate.trials,
         estimate.seconds,
         estimate.points.iter().filter(|p| p.missing.is_some()).count(),
         estimate.points.len(),
+        writes.join(", "),
     );
     Ok(output::text(&text)?)
 }
@@ -189,7 +214,7 @@ fn shares(shares: &[Share]) -> String {
 /// Prints a report, and exports it where that was asked for.
 pub fn show(arguments: &Arguments, repeats: &Repeats, report: &RunReport) -> Result<()> {
     if let Some(file) = &repeats.export {
-        export(file, report)?;
+        export_measured(file, report)?;
     }
     if arguments.json {
         output::json(report.document())
@@ -200,12 +225,27 @@ pub fn show(arguments: &Arguments, repeats: &Repeats, report: &RunReport) -> Res
 
 /// Writes a report to a file, in the format that its ending names.
 pub fn export(file: &Path, report: &RunReport) -> Result<()> {
-    let content = match Format::of(file)? {
+    output::write(file, &exported(file, report)?)
+}
+
+/// The same of a run that was just measured: where it was interrupted before it had a figure, an older file
+/// is left.
+pub fn export_measured(file: &Path, report: &RunReport) -> Result<()> {
+    write_page(file, report, || exported(file, report)).map(drop)
+}
+
+fn exported(file: &Path, report: &RunReport) -> Result<String> {
+    Ok(match Format::of(file)? {
         Format::Json => report.json()?,
         Format::Csv => report.csv(),
         Format::Markdown => report.markdown(),
-    };
-    output::write(file, &content)
+    })
+}
+
+/// Writes what was made of a run that was just measured; false where an older file was left, since the run
+/// was interrupted before it had a figure.
+pub fn write_page(file: &Path, report: &RunReport, content: impl FnOnce() -> Result<String>) -> Result<bool> {
+    output::write_or_keep(file, report.is_interrupted_without_a_figure(), content)
 }
 
 /// How a run ended, for the exit code.

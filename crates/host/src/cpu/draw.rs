@@ -1,9 +1,9 @@
 //! Random numbers out of the processor: RDRAND and RDSEED.
 //!
-//! On a processor of AMD's family 1Ah (Zen 5) the 16- and 32-bit forms of RDSEED can say that they succeeded and give
-//! zero (AMD-SB-7055); the 64-bit form, which alone is used here, cannot. Kernels that know of it withdraw the feature from
-//! /proc/cpuinfo for all forms, and clear CPUID's bit by a register of the processor's; in a guest it is the hypervisor that answers
-//! CPUID, and mostly still shows it.
+//! On a processor of AMD's family 1Ah (Zen 5) the 16- and 32-bit forms of RDSEED can say that they succeeded
+//! and give zero (AMD-SB-7055); the 64-bit form, which alone is used here, cannot. Kernels that know of it
+//! withdraw the feature from /proc/cpuinfo for all forms, and clear CPUID's bit by a register of the
+//! processor's; in a guest it is the hypervisor that answers CPUID, and mostly still shows it.
 
 use std::arch::x86_64::{_rdrand64_step, _rdseed64_step};
 

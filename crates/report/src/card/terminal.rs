@@ -44,6 +44,8 @@ pub(crate) fn table(document: &RunDocument, width: Option<usize>) -> Option<Stri
     let heads = heads.into_iter().map(|head| Cell::styled(head, DIM));
     table.row([vec![Cell::styled(TITLE, BOLD)], heads.collect()].concat());
     let same_noise = noise_of_all(document);
+    // The first line of the report has said it once.
+    let is_said = same_noise.is_some() || document.quality.noisy().is_some();
     let (mut noisy, mut without) = (false, false);
     for section in &sections {
         table.across(0, Cell::styled(printable(&section.title), BOLD));
@@ -60,7 +62,7 @@ pub(crate) fn table(document: &RunDocument, width: Option<usize>) -> Option<Stri
                 let style = |at| if at == 0 { BOLD } else { Style::new() };
                 let cells = texts.into_iter().enumerate().map(|(at, text)| Cell::styled(text, style(at)));
                 table.row([vec![Cell::plain(format!("  {title}{mark}"))], cells.collect()].concat());
-                if let Some(noise) = noise.filter(|_| same_noise.is_none()) {
+                if let Some(noise) = noise.filter(|_| !is_said) {
                     table.across(6, Cell::styled(format!("~ {noise}"), AnsiColor::Yellow.on_default()));
                 }
             }

@@ -13,7 +13,8 @@ pub(crate) struct Outcome {
     pub(crate) ratio: Result<Ratio, String>,
     /// Trials of A and of B that entered.
     pub(crate) trials: [u32; 2],
-    /// B over A of the pairs of each block, its median: the least block's, the middle one's, the greatest one's. `None` of two runs.
+    /// B over A of the pairs of each block, its median: the least block's, the middle one's, the greatest
+    /// one's. `None` of two runs.
     pub(crate) pairs: Option<Range>,
 }
 

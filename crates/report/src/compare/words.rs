@@ -37,7 +37,8 @@ pub(crate) fn verdict_text(figure: &ComparedDocument) -> String {
     }
 }
 
-/// Why the ratio of a figure is not that of the two columns beside it, and what it is made of; `None` where they agree.
+/// Why the ratio of a figure is not that of the two columns beside it, and what it is made of; `None` where
+/// they agree.
 pub(crate) fn unlike_its_columns(figure: &ComparedDocument) -> Option<String> {
     let columns = figure.unlike_its_columns()?;
     let [columns, least, most] = {

@@ -126,8 +126,8 @@ pub struct ComparedRates {
 const SEEN: f64 = 0.02;
 
 impl ComparedDocument {
-    /// B over A of the two figures that are shown, where that lies outside of the interval of the ratio and a reader of three digits
-    /// sees it: who divides them must be told why.
+    /// B over A of the two figures that are shown, where that lies outside of the interval of the ratio and a
+    /// reader of three digits sees it: who divides them must be told why.
     pub(crate) fn unlike_its_columns(&self) -> Option<f64> {
         let found = self.ratio.as_ref()?;
         let (a, b) = match &self.rates {

@@ -11,6 +11,7 @@ use super::{
     BillDocument, ChangeDocument, GuestsDocument, HostAgainstGuestDocument, PointDocument, SCHEMA_VERSION,
     SharingDocument,
 };
+use crate::number::percent;
 
 /// Everything that a report of a run says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -160,6 +161,14 @@ impl QualityDocument {
             lost_share: (spent > 0.0).then(|| (lost / spent).clamp(0.0, 1.0)),
             noise: noise_of(trials()),
         }
+    }
+
+    /// That the machine was noisy, and mostly why; `None` where it was quiet enough. Said once of a run and
+    /// not by each of its rows.
+    pub(crate) fn noisy(&self) -> Option<String> {
+        let quiet = self.quiet_share().filter(|share| *share < crate::price_list::QUIET_ENOUGH)?;
+        let why = self.noise.first().map(|noise| format!(", mostly by {}", noise.reason)).unwrap_or_default();
+        Some(format!("noisy machine: {} of the trials disturbed{why}", percent(1.0 - quiet)))
     }
 
     /// Share of quiet trials; `None` without a trial.

@@ -77,6 +77,10 @@ pub struct Bench {
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,
 
+    /// Say what would be measured, how long it would take and what it needs; measure nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+
     /// Tell requests a second, not bytes.
     #[arg(long)]
     pub requests: bool,

@@ -34,6 +34,12 @@ pub(super) struct Measured {
 /// What a trial takes besides, in seconds: others' cards go to sleep, both texts are tried.
 const OVERHEAD: f64 = 0.004;
 
+/// How many measurements there are, and how long they take together, in seconds.
+pub(super) fn takes(plan: &Plan, options: &Bench) -> (u64, f64) {
+    let trials = plan.points.len() as u64 * u64::from(options.runs);
+    (trials, trials as f64 * (round::takes(options.time) + OVERHEAD + options.spin.as_secs_f64()))
+}
+
 /// Measures all of it.
 pub(super) fn all(
     plan: &Plan,
@@ -42,11 +48,8 @@ pub(super) fn all(
     interrupted: &AtomicBool,
     progress: &mut dyn Progress,
 ) -> Result<Measured> {
-    let trials = plan.points.len() as u64 * u64::from(options.runs);
-    progress.planned(
-        trials,
-        trials as f64 * (round::takes(options.time) + OVERHEAD + options.spin.as_secs_f64()),
-    );
+    let (trials, seconds) = takes(plan, options);
+    progress.planned(trials, seconds);
     let mut texts: HashMap<(&str, usize), Texts> = HashMap::new();
     for point in &plan.points {
         if let std::collections::hash_map::Entry::Vacant(place) = texts.entry((point.cipher.name, point.size))

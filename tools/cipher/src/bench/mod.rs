@@ -13,11 +13,12 @@ mod table;
 mod tenant;
 mod texts;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::Result;
+use serde::Serialize;
 use tollway_core::Error;
 use tollway_host::meters::{Meters, Verdict, judge};
 use tollway_host::samplers::thread_time;
@@ -54,6 +55,55 @@ pub fn run(
         _ => None,
     };
     Ok(document)
+}
+
+/// What `--dry-run` prints.
+#[derive(Clone, Debug, Serialize)]
+pub struct PlannedBench {
+    /// Version of this form.
+    schema_version: u32,
+    /// What would be measured.
+    points: Vec<String>,
+    /// How many measurements that are.
+    trials: u64,
+    /// How long they take, in seconds.
+    seconds: f64,
+    /// What this machine lacks.
+    skipped: Vec<String>,
+    /// The file that would be written.
+    writes: Option<PathBuf>,
+}
+
+/// What would be measured; nothing is.
+///
+/// # Errors
+/// What was asked for cannot be.
+pub fn planned(options: &Bench) -> Result<PlannedBench> {
+    let plan = Plan::of(options)?;
+    let (trials, seconds) = measure::takes(&plan, options);
+    Ok(PlannedBench {
+        schema_version: 1,
+        points: plan.points.iter().map(plan::Point::title).collect(),
+        trials,
+        seconds,
+        skipped: plan.skipped.iter().map(ToString::to_string).collect(),
+        writes: options.export.clone(),
+    })
+}
+
+impl PlannedBench {
+    /// For a person.
+    pub fn to_text(&self) -> String {
+        let mut text: String = self.points.iter().map(|point| format!("{point}\n")).collect();
+        text.extend(self.skipped.iter().map(|reason| format!("skipped: {reason}\n")));
+        let file = self.writes.as_ref().map(|file| file.display().to_string());
+        text + &format!(
+            "{} measurements, about {:.0} s; nothing needs root; writes {}\n",
+            self.trials,
+            self.seconds,
+            file.as_deref().unwrap_or("nothing")
+        )
+    }
 }
 
 /// Processor time of this process and of the cards that it started and that have ended.

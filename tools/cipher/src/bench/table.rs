@@ -146,7 +146,8 @@ fn of_keys(points: &[&PointSpeed]) -> Grid {
     Grid { title, words, head, rows }
 }
 
-/// What a part of the library's rate is made of: not of the two rates that the table above has, each a median of its own.
+/// What a part of the library's rate is made of: not of the two rates that the table above has, each a median
+/// of its own.
 const OF_LIBRARY: &str =
     "of the library's rate, each round's part of that of the same round: the median and its 95 % interval";
 
@@ -156,7 +157,8 @@ fn with_ends(of: Figure, say: impl Fn(f64) -> String) -> String {
     format!("{}{}", say(of.median), ends.unwrap_or_default())
 }
 
-/// A grid of rates, one of their parts of the library's where it was measured too, and one of latencies, each with its name as a column.
+/// A grid of rates, one of their parts of the library's where it was measured too, and one of latencies, each
+/// with its name as a column.
 fn by_size(points: &[&PointSpeed], requests: bool) -> Vec<(Grid, &'static str)> {
     let rate = |point: &PointSpeed| match requests {
         true => with_ends(point.requests_per_second, number::count),
@@ -253,7 +255,8 @@ mod tests {
         }
     }
 
-    /// A column that had 1.00 for the library and 2.00 beside it said "(0.98)" in brackets, and nothing of how sure either was.
+    /// A column that had 1.00 for the library and 2.00 beside it said "(0.98)" in brackets, and nothing of
+    /// how sure either was.
     #[test]
     fn a_part_of_the_library_s_rate_has_its_interval_and_says_of_what_it_is() {
         let ends = |lo, hi| Some([lo, hi]);

@@ -28,6 +28,10 @@ pub struct Speed {
     /// How often each is measured, in turns; intervals are shown of 5 or more.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub runs: u32,
+
+    /// Say what would be measured, how long it would take and what it needs; measure nothing.
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 fn seconds(text: &str) -> Result<f64, String> {

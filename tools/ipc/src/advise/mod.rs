@@ -75,8 +75,7 @@ pub fn run(
 /// What would be measured: the tolls that the store does not have, and the points of the proof.
 fn planned(options: &Advise, asked: &Asked, lab: &Lab<'_>, store: &Path) -> Result<tollway_lab::Estimate> {
     let stored = if store.exists() { Some(Store::open_read_only(store)?) } else { None };
-    let mut estimate =
-        tollway_lab::Estimate { points: Vec::new(), shares: Vec::new(), trials: 0, seconds: 0.0 };
+    let mut estimate = tollway_lab::Estimate::default();
     let missing = tolls::missing(options, asked, lab, stored.as_ref())?;
     let mut requests: Vec<_> = tolls::request(&missing, options, lab)?.into_iter().collect();
     if options.verify {
@@ -89,6 +88,7 @@ fn planned(options: &Advise, asked: &Asked, lab: &Lab<'_>, store: &Path) -> Resu
         estimate.points.extend(of.points);
         estimate.trials += of.trials;
         estimate.seconds += of.seconds;
+        estimate.footprint.add(of.footprint);
     }
     Ok(estimate)
 }

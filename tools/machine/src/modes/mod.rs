@@ -83,6 +83,8 @@ pub fn run(
     if options.repeats.dry_run {
         return Ok((Told::Planned(planned), Ending::Done));
     }
+    // The prediction is measured first, and would have been in vain.
+    lab.check_sides(&request)?;
     if let Some(said) = options.repeats.time.and_then(|time| not_kept(time, planned.seconds)) {
         warn(&format!("warning: {said}"));
     }
@@ -169,6 +171,7 @@ fn planned(request: &Request, prices: &foretold::Prices, options: &Modes, lab: &
     if let Some(foretelling) = foretelling {
         whole.seconds += foretelling.seconds;
         whole.trials += foretelling.trials;
+        whole.footprint.add(foretelling.footprint);
         whole.points.splice(0..0, foretelling.points);
         if let Some(time) = options.repeats.time {
             whole.seconds = whole.seconds.min(time.max(least + foretelling.seconds));
