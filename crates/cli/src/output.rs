@@ -11,8 +11,8 @@ use serde::Serialize;
 use tollway_core::Error;
 use tollway_report::columns::fold;
 
-/// Prints text on standard output; on a terminal what is wider is folded, and colours are stripped where it is none or
-/// NO_COLOR is set.
+/// Prints text on standard output; on a terminal what is wider is folded, and colours are stripped where it
+/// is none or NO_COLOR is set.
 pub fn text(text: &str) -> io::Result<()> {
     let text = &*width().map_or(Cow::Borrowed(text), |columns| fold(text, columns).into());
     let mut out = anstream::stdout().lock();

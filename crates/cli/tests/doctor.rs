@@ -99,7 +99,8 @@ fn price_list_is_named_with_its_age_and_its_machine() {
     let not_used = format!("not used: {}: of another machine, kernel or microcode", other.display());
     assert!(out.contains(&not_used), "{out}");
     assert_eq!(prices()["of_others"], json!([other.display().to_string()]));
-    // One that somebody else could have written is not believed by root, and one of another machine by nobody.
+    // One that somebody else could have written is not believed by root, and one of another machine by
+    // nobody.
     if geteuid().is_root() {
         fs::set_permissions(&own, fs::Permissions::from_mode(0o666)).unwrap();
         assert!(bench.ends(&["doctor"], 0).0.contains("not believed"));

@@ -126,7 +126,8 @@ fn limit_on_file_size_is_told_and_the_run_goes_on_beyond_it() {
     bench.set_up(&mut command);
     command.env("T", env!("CARGO_BIN_EXE_tollway"));
     let (out, err) = told(&command.output().unwrap(), 0);
-    // 128 KiB are a store's beginning; and one whose output has no room at all is told as well, on its standard error.
+    // 128 KiB are a store's beginning; and one whose output has no room at all is told as well, on its
+    // standard error.
     assert_eq!(out, "limited: 1\nhistory: 0\nfirst: 0\nlisted: 1\nresumed: 0\n", "{err}");
     let limited = fs::read_to_string(bench.file("limited.txt")).unwrap();
     assert!(limited.contains("131072 bytes") && limited.contains("ulimit -f unlimited"), "{limited}");

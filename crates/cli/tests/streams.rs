@@ -75,7 +75,8 @@ fn colours_are_for_terminals_and_for_those_who_want_them() {
     assert!(!escaped(("NO_COLOR", "1")), "NO_COLOR is not heeded");
 }
 
-/// What is wider than a terminal would be broken by it within words. Only a word without a place to break it may be wider.
+/// What is wider than a terminal would be broken by it within words. Only a word without a place to break it
+/// may be wider.
 #[test]
 fn narrow_terminals_are_not_overflowed_and_no_word_is_broken() {
     let bench = Bench::with(SHORT);
@@ -94,7 +95,7 @@ fn narrow_terminals_are_not_overflowed_and_no_word_is_broken() {
         (&["compare", "1", "2"], false),
         (&["model"], false),
         (&["model", "mm1", "mu=10k/s", "lambda=8k/s"], false),
-        (&["entropy", "speed", "--time", "0.01", "--runs", "2", "--source", "getrandom"], false),
+        (&["entropy", "speed", "--time", "0.01", "--runs", "2", "getrandom"], false),
     ] {
         let wide = bench.ends(arguments, 0).0;
         for columns in [80, 60, 40] {

@@ -28,7 +28,8 @@ pub(crate) fn line(path: impl AsRef<Path>) -> Option<String> {
 /// The folder of /sys that every kernel has, where /sys is mounted.
 const SYS: &str = "/sys/devices/system/cpu";
 
-/// Whether the kernel's /sys can be read; where it cannot, as in some containers, nothing follows from a file's absence.
+/// Whether the kernel's /sys can be read; where it cannot, as in some containers, nothing follows from a
+/// file's absence.
 pub(crate) fn sys() -> Found<()> {
     sys_in(Path::new(SYS))
 }
@@ -44,7 +45,8 @@ fn sys_in(folder: &Path) -> Found<()> {
     fs::read_dir(folder).map(drop).map_err(missing)
 }
 
-/// The frequency governor of the first processor; `none` where the kernel sets no frequency, `unknown` without /sys.
+/// The frequency governor of the first processor; `none` where the kernel sets no frequency, `unknown`
+/// without /sys.
 pub(crate) fn governor() -> String {
     let set = line(format!("{SYS}/cpu0/cpufreq/scaling_governor"));
     set.unwrap_or_else(|| if sys().is_ok() { "none" } else { "unknown" }.into())

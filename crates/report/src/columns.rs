@@ -248,9 +248,9 @@ fn wrap_hanging(text: &str, room: usize) -> Vec<String> {
         .collect()
 }
 
-/// Text as it is, but for lines that are wider than a terminal of so many columns: these go on in further lines, under the
-/// last column of theirs that begins in the left half. No word is broken but behind a sign (`/`, `,`), and a command to be
-/// typed (`$ …`) stays whole.
+/// Text as it is, but for lines that are wider than a terminal of so many columns: these go on in further
+/// lines, under the last column of theirs that begins in the left half. No word is broken but behind a sign
+/// (`/`, `,`), and a command to be typed (`$ …`) stays whole.
 pub fn fold(text: &str, columns: usize) -> String {
     let mut out = String::with_capacity(text.len() + 64);
     for line in text.split_inclusive('\n') {
@@ -290,7 +290,8 @@ fn fold_line(out: &mut String, line: &str, columns: usize) {
                 out.push_str(&word[..at]);
                 word.drain(..at);
             } else if !is_begun {
-                blanks = blanks.min(columns.saturating_sub(wide));
+                // Where an indent is all that it has no room for, it has none.
+                blanks = if wide <= columns { blanks.min(columns - wide) } else { blanks };
                 break;
             }
             out.push('\n');
@@ -305,8 +306,8 @@ fn fold_line(out: &mut String, line: &str, columns: usize) {
     }
 }
 
-/// Where further lines of a line begin: under the last of its columns (behind two blanks or more) that begins not beyond
-/// `most`, else two columns to the right of the line itself.
+/// Where further lines of a line begin: under the last of its columns (behind two blanks or more) that begins
+/// not beyond `most`, else two columns to the right of the line itself.
 fn hanging_indent(line: &str, most: usize) -> usize {
     let plain = strip(line);
     let own = plain.len() - plain.trim_start_matches(' ').len();
@@ -400,7 +401,7 @@ mod tests {
         }
         let mut table = Table::new([Align::Left, Align::Right]);
         table.row([Cell::plain("a-name-that-has-no-blank"), Cell::plain("12345 ns")]);
-        assert_eq!(table.render(Some(30)), "a-name-that-has-no-blank\n  12345 ns\n");
+        assert_eq!(table.render(Some(30)), "a-name-that-has-no-blank\n    12345 ns\n");
     }
 
     #[test]

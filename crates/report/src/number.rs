@@ -188,7 +188,8 @@ fn fixed(x: f64, decimals: usize) -> String {
     unsigned_zero(format!("{x:.decimals$}")).replacen('-', "−", 1)
 }
 
-/// The digits of a number without a sign where all of them are zero: what rounds to nothing is neither more nor less.
+/// The digits of a number without a sign where all of them are zero: what rounds to nothing is neither more
+/// nor less.
 pub fn unsigned_zero(digits: String) -> String {
     match digits.strip_prefix(['-', '+']) {
         Some(bare) if bare.chars().all(|c| c == '0' || c == '.') => bare.into(),

@@ -15,8 +15,8 @@ pub(crate) fn is_none(file: &Path) -> bool {
     about.is_ok_and(|about| about.f_blocks > 0 && about.f_bavail.saturating_mul(about.f_frsize) < LEAST)
 }
 
-/// The limit on the size of files of this process, in bytes, where a file of the store has come up to it (setrlimit(2),
-/// RLIMIT_FSIZE). SQLite does not tell what the kernel answered.
+/// The limit on the size of files of this process, in bytes, where a file of the store has come up to it
+/// (setrlimit(2), RLIMIT_FSIZE). SQLite does not tell what the kernel answered.
 pub(crate) fn limit_reached(file: &Path) -> Option<u64> {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current?;
     let largest = ["", "-wal", "-shm", "-journal"].map(|beside| {

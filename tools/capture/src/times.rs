@@ -101,7 +101,8 @@ impl Times {
     }
 }
 
-/// The zone of local times. Where `TZ` names none that can be read it is UTC, as in the C library, and that is told once.
+/// The zone of local times. Where `TZ` names none that can be read it is UTC, as in the C library, and that
+/// is told once.
 pub fn local_zone() -> TimeZone {
     static TOLD: Once = Once::new();
     let given = env::var_os("TZ").unwrap_or_default();
@@ -121,8 +122,8 @@ pub fn local_zone() -> TimeZone {
     })
 }
 
-/// What the C library reads besides: rules behind a colon, and a name of summer time without rules, which has those of the
-/// United States (glibc, time/tzset.c, `parse_rule`).
+/// What the C library reads besides: rules behind a colon, and a name of summer time without rules, which has
+/// those of the United States (glibc, time/tzset.c, `parse_rule`).
 fn as_in_c_library(given: &str) -> Option<TimeZone> {
     let rules = given.strip_prefix(':').unwrap_or(given);
     let with_default = || TimeZone::posix(&format!("{rules},M3.2.0,M11.1.0")).ok();
@@ -139,7 +140,8 @@ mod tests {
             let zone = as_in_c_library(given)?;
             Some(zone.to_offset(jiff::Timestamp::from_second(second).unwrap()).seconds() / 3600)
         };
-        // The 14th of November 2023, the 15th of July, and the 20th of March, summer in the United States alone.
+        // The 14th of November 2023, the 15th of July, and the 20th of March, summer in the United States
+        // alone.
         let (winter, summer, march) = (1_700_000_000, 1_689_422_400, 1_679_313_600);
         for (given, hours) in [
             ("CET-1CEST", [1, 2, 2]),

@@ -1,6 +1,7 @@
 //! Which processors are threads of one core, cores of one package, users of one last-level cache.
 //!
-//! From /sys/devices/system/cpu; where there is no /sys, as in some containers, from /proc/cpuinfo, which knows nothing of caches. In a virtual machine this is what the hypervisor shows: two "cores" may be two
+//! From /sys/devices/system/cpu; where there is no /sys, as in some containers, from /proc/cpuinfo, which
+//! knows nothing of caches. In a virtual machine this is what the hypervisor shows: two "cores" may be two
 //! threads of one, and nothing inside can tell except a measurement.
 
 use std::path::Path;

@@ -25,7 +25,8 @@ impl Address {
         self.port
     }
 
-    /// The command by which a person gets there as this program does, by the same client and options (a key, a jump host).
+    /// The command by which a person gets there as this program does, by the same client and options (a key,
+    /// a jump host).
     pub(super) fn by_hand(&self, client: &str) -> String {
         match self.port {
             Some(port) => format!("{client} -p {port} {}", self.destination()),

@@ -26,9 +26,10 @@ use crate::protocol::LONGEST_LINE;
 /// The environment variable that names another client than `ssh`, with options: words for a shell, as GIT_SSH_COMMAND.
 pub const CLIENT: &str = "TOLLWAY_SSH";
 
-/// What the client is told besides: it asks for nothing, gives up on a host that does not answer or falls silent, shares
-/// no connection with others, has nothing of this machine reached from there, and runs no command but ours, whatever the
-/// user's configuration has for that host (ssh_config(5)). `LogLevel` is the default: a client that is quiet tells no reason.
+/// What the client is told besides: it asks for nothing, gives up on a host that does not answer or falls
+/// silent, shares no connection with others, has nothing of this machine reached from there, and runs no
+/// command but ours, whatever the user's configuration has for that host (ssh_config(5)). `LogLevel` is the
+/// default: a client that is quiet tells no reason.
 const OPTIONS: [&str; 13] = [
     "BatchMode=yes",
     "ConnectTimeout=10",
@@ -45,8 +46,9 @@ const OPTIONS: [&str; 13] = [
     "LogLevel=INFO",
 ];
 
-/// Runs the client that WORDS name. What else of a configuration could keep our command from being run or heard is known
-/// since OpenSSH 8.7; an older client refuses what it does not know, so it is asked what it is.
+/// Runs the client that WORDS name. What else of a configuration could keep our command from being run or
+/// heard is known since OpenSSH 8.7; an older client refuses what it does not know, so it is asked what it
+/// is.
 const CLIENT_SCRIPT: &str = r#"first() { client=$1; }; first WORDS;
 command -v "$client" >/dev/null 2>&1 || { echo "NO_CLIENT $client" >&2; exit 127; };
 newer=; case $("$client" -V 2>&1 </dev/null) in OpenSSH_8.[789]*|OpenSSH_9*|OpenSSH_[1-9][0-9]*)
@@ -77,7 +79,8 @@ pub(super) struct Link {
     to: Mutex<Option<ChildStdin>>,
     client: Mutex<Child>,
     said: Mutex<Vec<u8>>,
-    /// The last that a login printed on standard output before any hello: a shell that refuses may say so there.
+    /// The last that a login printed on standard output before any hello: a shell that refuses may say so
+    /// there.
     printed: Mutex<String>,
     /// The sockets by which agents' words are handed on.
     agents: Mutex<HashMap<u32, Arc<UnixStream>>>,

@@ -31,7 +31,8 @@ const KNOWN: [(&[&str], &str); 7] = [
 /// What the shell here says where the client is no program of this machine.
 pub(super) const NO_CLIENT: &str = "tollway-no-client";
 
-/// How a client of ssh ends that could not do what it should; with any other status it hands on that of the command there.
+/// How a client of ssh ends that could not do what it should; with any other status it hands on that of the
+/// command there.
 const OWN_FAILURE: &str = "exit status: 255";
 
 /// What was heard before the keeper said hello.

@@ -1,4 +1,5 @@
-//! Ways in which `tollway bill` can count a program's crossings on this machine: each is tried on a program that does nothing.
+//! Ways in which `tollway bill` can count a program's crossings on this machine: each is tried on a program
+//! that does nothing.
 
 use std::process::Command;
 
