@@ -141,8 +141,7 @@ impl Program {
             return Err(Refused::TooLong(length));
         }
         let mut written = Written::new(length);
-        let mut backward_jumps = 0;
-        loop {
+        let backward_jumps = loop {
             let mut back = 0;
             for (number, &instruction) in instructions.iter().enumerate() {
                 let meaning = check(number, length, instruction).and_then(|meaning| {
@@ -158,10 +157,9 @@ impl Program {
             }
             // What is written only ever becomes less, so this ends.
             if !std::mem::take(&mut written.is_less_before) {
-                backward_jumps = backward_jumps.max(back);
-                break;
+                break back;
             }
-        }
+        };
         Ok(Program { instructions: instructions.into_boxed_slice(), backward_jumps })
     }
 

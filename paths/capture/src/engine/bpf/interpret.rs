@@ -102,9 +102,8 @@ type Scratch = [MaybeUninit<u32>; SCRATCH_WORDS as usize + 1];
 /// A program ready to be interpreted.
 #[derive(Clone, Debug)]
 pub struct Interpreter {
+    /// One for each instruction, behind the step that a program with a loop begins with.
     steps: Box<[Step]>,
-    /// The first step: the first instruction's, or one behind the last where there is a loop.
-    begin: usize,
     /// The constant of each instruction: a run of them is what `OneOf` looks through.
     constants: Box<[u32]>,
 }
@@ -114,19 +113,16 @@ impl Interpreter {
     pub fn new(program: &Program) -> Self {
         let meanings: Vec<Meaning> = program.meanings().collect();
         let mut steps: Vec<Step> = (0..meanings.len()).map(|at| decode(&meanings, at)).collect();
-        let mut begin = 0;
-        if program.backward_jumps() > 0 {
-            begin = steps.len();
-            steps.push(Step {
-                kind: Kind::BeginLoops,
-                holds: 0,
-                fails: 0,
-                k: program.backward_jumps(),
-                second: 0,
-            });
+        let loops = program.backward_jumps();
+        if loops > 0 {
+            steps.insert(0, Step { kind: Kind::BeginLoops, holds: 0, fails: 0, k: loops, second: 0 });
+            for step in &mut steps {
+                step.holds += 1;
+                step.fails += 1;
+            }
         }
         let steps = steps.into_boxed_slice();
-        Interpreter { steps, begin, constants: program.instructions().iter().map(|i| i.k).collect() }
+        Interpreter { steps, constants: program.instructions().iter().map(|i| i.k).collect() }
     }
 
     /// How many bytes of the packet to keep, 0 if it is not wanted. `bytes` is what was kept of it so far.
@@ -135,7 +131,7 @@ impl Interpreter {
         let packet = bytes.as_ptr();
         let mut scratch: Scratch = [const { MaybeUninit::uninit() }; SCRATCH_WORDS as usize + 1];
         let (mut a, mut x) = (0u32, 0u32);
-        let mut at = self.begin;
+        let mut at = 0usize;
 
         // Each of these is called when the end of the load was compared with the packet's length.
         let word = |k: usize| {
@@ -204,7 +200,7 @@ impl Interpreter {
 
         loop {
             // SAFETY: a checked program goes on within itself until it returns, and every step is decoded from the
-            // instruction with its number.
+            // instruction with its number; where a step was put before them, targets were moved with them.
             let step = unsafe { self.steps.get_unchecked(at) };
             match step.kind {
                 Kind::LoadWord => load!(word, step),
@@ -273,11 +269,13 @@ impl Interpreter {
                 Kind::Negate => arithmetic!(a.wrapping_neg()),
                 Kind::Jump => at = usize::from(step.holds),
                 Kind::BeginLoops => {
+                    cold_path();
                     let rounds = length.saturating_mul(step.k.into());
                     scratch[ROUNDS].write(u32::try_from(rounds).unwrap_or(u32::MAX));
-                    at = 0;
+                    at = 1;
                 }
                 Kind::JumpBackward => {
+                    cold_path();
                     // SAFETY: a program with such a jump begins with the step that writes it.
                     let rounds = unsafe { scratch[ROUNDS].assume_init() };
                     if rounds == 0 {

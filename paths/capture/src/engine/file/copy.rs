@@ -79,7 +79,7 @@ impl Copy {
             (Decoder::Pcap(header), Some(writer)) => {
                 let header = *header;
                 if let Err(error) = self
-                    .suits(reader, &reader.describe(0))
+                    .suits(reader, header.link_type)
                     .and_then(|()| writer.suits(header.link_type, header.check_sequence_bits()))
                 {
                     Err(error)
@@ -109,8 +109,7 @@ impl Copy {
     }
 
     /// Refuses an interface whose packets cannot go where the others go.
-    fn suits(&self, reader: &Reader, interface: &Described) -> Result<(), Error> {
-        let found = interface.link_type;
+    fn suits(&self, reader: &Reader, found: LinkType) -> Result<(), Error> {
         let refuse = |reason, remedy| Err(Error::Format { file: reader.name().into(), reason, remedy });
         if let Some(wanted) = self.link_type
             && found != wanted
@@ -133,7 +132,8 @@ impl Copy {
         self.count.unwrap_or(u64::MAX)
     }
 
-    /// Any format into any other.
+    /// Any format into any other. Apart from the loops over records, which registers are for.
+    #[inline(never)]
     fn packets(
         &self,
         reader: &mut Reader,
@@ -160,7 +160,7 @@ impl Copy {
                 Some(known) => known,
                 None => {
                     let interface = reader.describe(found.interface);
-                    self.suits(reader, &interface)?;
+                    self.suits(reader, interface.link_type)?;
                     let kind = Kind { link_type: interface.link_type, is_swapped: reader.is_swapped() };
                     kinds[at] = Some((kind, false));
                     (kind, false)

@@ -37,6 +37,7 @@ impl Layout {
 
     /// Refuses packets of which the header would say what is not so: of another link type, or of another
     /// frame check sequence where it says one.
+    #[inline(never)]
     pub(in super::super) fn suits(
         &self,
         link_type: LinkType,
@@ -44,9 +45,12 @@ impl Layout {
         file: &str,
     ) -> Result<(), Error> {
         let refuse = |reason| Err(Error::Format { file: file.into(), reason, remedy: "write pcapng" });
-        let (own, other) = (LinkType::from_file(self.link_type.0), LinkType::from_file(link_type.0));
-        if own != other {
-            return refuse(format!("a pcap file of link type {} cannot have packets of {}", own.0, other.0));
+        let registered = |link: LinkType| LinkType::from_file(link.0);
+        if link_type != self.link_type && registered(link_type) != registered(self.link_type) {
+            return refuse(format!(
+                "a pcap file of link type {} cannot have packets of {}",
+                self.link_type.0, link_type.0
+            ));
         }
         match (check_sequence_bits(self.link_extension), check_sequence) {
             (Some(said), bits) if bits != Some(said) => {
@@ -172,11 +176,16 @@ impl Writer {
     }
 
     /// Refuses packets of which the header would say what is not so.
+    #[inline]
     pub(in super::super) fn suits(
         &self,
         link_type: LinkType,
         check_sequence: Option<u8>,
     ) -> Result<(), Error> {
+        // Of most files.
+        if link_type == self.layout.link_type && self.layout.link_extension == 0 {
+            return Ok(());
+        }
         self.layout.suits(link_type, check_sequence, self.output.name())
     }
 
