@@ -169,7 +169,7 @@ impl Copy {
                 sink.takes(&reader.describe(found.interface))?;
                 kinds[at] = Some((kind, true));
             }
-            let Captured { interface, packet } = reader.show(&found);
+            let Captured { interface, packet, .. } = reader.show(&found);
             if keep > 0 {
                 let packet = Packet { bytes: &packet.bytes[..packet.bytes.len().min(keep)], ..packet };
                 sink.write(interface, &packet)?;

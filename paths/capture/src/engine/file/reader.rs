@@ -47,6 +47,8 @@ pub struct Captured<'a> {
     pub packet: Packet<'a>,
     /// Which of the interfaces of its file saw it; 0 in a pcap file.
     pub interface: u32,
+    /// Whether the file says when it was seen; a simple packet of pcapng has no time, and shows the zero of its clock.
+    pub is_timed: bool,
 }
 
 /// What the next look at a file brought.
@@ -229,7 +231,7 @@ impl Reader {
     pub(super) fn show(&self, found: &Found) -> Captured<'_> {
         let bytes = &self.input.window()[found.bytes.clone()];
         let packet = Packet { timestamp: found.timestamp, bytes, wire_length: found.wire_length };
-        Captured { packet, interface: found.interface }
+        Captured { packet, interface: found.interface, is_timed: found.is_timed }
     }
 
     /// Passes over a packet that was just found.

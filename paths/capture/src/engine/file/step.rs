@@ -8,8 +8,10 @@ use crate::engine::Timestamp;
 /// A packet that is whole in the bytes at hand.
 #[derive(Clone, Debug)]
 pub(super) struct Found {
-    /// When it was seen.
+    /// When it was seen; the zero of its clock where that was not written.
     pub timestamp: Timestamp,
+    /// Whether that was written.
+    pub is_timed: bool,
     /// How long it was on the wire, in bytes.
     pub wire_length: u32,
     /// Which of the file's interfaces saw it, counted over all sections.

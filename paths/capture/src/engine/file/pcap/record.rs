@@ -84,6 +84,7 @@ impl Header {
         let kept = record.stored.min(self.snapshot) as usize;
         let bytes = begin..begin + kept;
         let timestamp = record.timestamp(self.resolution);
-        Step::Packet(Found { timestamp, wire_length: record.wire_length, interface: 0, bytes, length })
+        let wire_length = record.wire_length;
+        Step::Packet(Found { timestamp, is_timed: true, wire_length, interface: 0, bytes, length })
     }
 }

@@ -175,6 +175,7 @@ impl Decoder {
         let begin = HEAD + 20;
         Ok(Step::Packet(Found {
             timestamp,
+            is_timed: true,
             wire_length,
             interface: of as u32,
             bytes: begin..begin + captured as usize,
@@ -193,6 +194,7 @@ impl Decoder {
         let begin = HEAD + 4;
         Ok(Step::Packet(Found {
             timestamp: interface.time(0)?,
+            is_timed: false,
             wire_length,
             interface: of as u32,
             bytes: begin..begin + captured as usize,
