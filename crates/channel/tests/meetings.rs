@@ -104,7 +104,7 @@ fn a_queue_without_end_is_waited_at_for_a_while() {
     let listener = socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap();
     bind(&listener, &SocketAddrUnix::new(&path).unwrap()).unwrap();
     listen(&listener, 0).unwrap();
-    let waiting = Client::connect(&path, &options(Notice::Futex)).err().expect("nobody answered").to_string();
+    let waiting = Client::connect(&path, &options(Notice::Futex)).expect_err("nobody answered").to_string();
     assert!(waiting.contains("said nothing in time"), "{waiting}");
     // Each that has gone is in the queue still.
     let full = (0..8).find_map(|_| {
@@ -151,12 +151,12 @@ fn who_is_interrupted_waits_no_longer() {
     };
     let (here, _there) = UnixStream::pair().unwrap();
     let why = interrupted(Box::new(move || {
-        Server::over(here, &Limits::default()).err().expect("nobody greeted").to_string()
+        Server::over(here, &Limits::default()).expect_err("nobody greeted").to_string()
     }));
     assert!(why.contains("said nothing in time"), "{why}");
     let (here, _there) = UnixStream::pair().unwrap();
     let why = interrupted(Box::new(move || {
-        Client::over(here, &options(Notice::Futex)).err().expect("nobody answered").to_string()
+        Client::over(here, &options(Notice::Futex)).expect_err("nobody answered").to_string()
     }));
     assert!(why.contains("said nothing in time"), "{why}");
     let folder = tempfile::tempdir().unwrap();
@@ -166,7 +166,7 @@ fn who_is_interrupted_waits_no_longer() {
     listen(&listener, 0).unwrap();
     let _first = UnixStream::connect(&path).unwrap();
     let why = interrupted(Box::new(move || {
-        Client::connect(&path, &options(Notice::Futex)).err().expect("there was room").to_string()
+        Client::connect(&path, &options(Notice::Futex)).expect_err("there was room").to_string()
     }));
     assert!(why.contains("took none"), "{why}");
 }
@@ -203,7 +203,7 @@ fn only_an_epoll_instance_may_tell_that_an_eventfd_was_written() {
     for wrong in no_epolls() {
         let (here, there) = UnixStream::pair().unwrap();
         let answering = thread::spawn(move || agrees(&there, &[wrong]));
-        let why = Client::over(here, &options(Notice::Eventfd)).err().expect("it agreed").to_string();
+        let why = Client::over(here, &options(Notice::Eventfd)).expect_err("it agreed").to_string();
         assert!(why.contains("epoll"), "{why}");
         answering.join().unwrap();
     }

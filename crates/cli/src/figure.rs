@@ -132,9 +132,9 @@ fn share(value: f64) -> String {
             let decimals = (1.0 - rest.log10().floor()).max(1.0) as usize;
             format!("{:.decimals$} %", value * 100.0)
         }
-        _ if value.abs() < 0.5 => exponential(value),
-        _ if value > 1.0 => format!("1 + {}", exponential(value - 1.0)),
-        _ => format!("1 − {}", exponential(1.0 - value)),
+        _ if value.abs() < 0.5 => format!("{} %", exponential(value * 100.0)),
+        _ if value > 1.0 => format!("100 % + {} %", exponential((value - 1.0) * 100.0)),
+        _ => format!("100 % − {} %", exponential((1.0 - value) * 100.0)),
     }
 }
 
@@ -156,6 +156,9 @@ mod tests {
         assert_eq!(Scale::of(0.8, 0.0004, 0.8, Unit::Share).full(0.8), "80.000 %");
         assert_eq!(Scale::of(8000.0, 0.0, 8000.0, Unit::PerSecond).full(8000.0), "8.00 k/s");
         assert_eq!(Scale::of(0.0, 0.0, 0.0, Unit::Count).full(0.0), "0");
+        // What is less than nothing by rounding, or by its sign alone, is nothing.
+        assert_eq!(Scale::of(-0.0, 0.0, 0.0, Unit::Seconds).full(-0.0), "0 ns");
+        assert_eq!(Scale::of(0.0, 0.0, 5.063, Unit::Seconds).full(-1e-9), "0.00 s");
     }
 
     #[test]
@@ -186,12 +189,13 @@ mod tests {
             (1.0, Unit::Share, "100 %"),
             (1.0 + f64::EPSILON, Unit::Share, "100 %"),
             (1.0 - f64::EPSILON, Unit::Share, "100 %"),
-            (1.0 - 1e-12, Unit::Share, "1 − 1.00e-12"),
-            (1.0 + 1e-12, Unit::Share, "1 + 1.00e-12"),
-            (1e-20, Unit::Share, "1.00e-20"),
+            (1.0 - 1e-12, Unit::Share, "100 % − 1.00e-10 %"),
+            (1.0 + 1e-12, Unit::Share, "100 % + 1.00e-10 %"),
+            (1e-20, Unit::Share, "1.00e-18 %"),
             (0.99995, Unit::Share, "99.9950 %"),
             (1.25e-4, Unit::Share, "0.013 %"),
-            (1e-9, Unit::Share, "1.00e-9"),
+            (1e-9, Unit::Share, "1.00e-7 %"),
+            (2.32e-261, Unit::Share, "2.32e-259 %"),
             (2.374, Unit::Ratio, "2.37"),
             (-2.0, Unit::AsGiven, "−2"),
         ];

@@ -8,6 +8,7 @@ mod laboratory;
 mod output;
 mod patience;
 mod progress_bar;
+mod standard_input;
 mod verbs;
 
 use std::process::ExitCode;

@@ -277,3 +277,56 @@ fn two_customers_are_against_no_model() {
     assert!(document["models"].as_array().unwrap().iter().all(|m| m["rejected"] == false), "{document}");
     assert_eq!(document["notes"][0], "fewer than 10 values rule nothing out");
 }
+
+/// A queue of one server in milliseconds, whose clock goes back once by 300 s.
+#[test]
+fn a_clock_that_was_set_back_is_told_of_and_no_figure_is_across() {
+    let bench = Bench::with(SHORT);
+    let mut generator = Xoshiro256PlusPlus::seed_from_u64(11);
+    let mut exponential = |mean: f64| -mean * generator.random::<f64>().ln();
+    let mut text = String::from("arrival,start,end\n");
+    let (mut arrival, mut free) = (50_000.0, 0.0_f64);
+    for i in 0..500 {
+        arrival += exponential(2.0);
+        let start = free.max(arrival);
+        free = start + exponential(0.5);
+        let back = if i < 250 { 0.0 } else { 300.0 };
+        writeln!(text, "{:.3},{:.3},{:.3}", arrival - back, start - back, free - back).unwrap();
+    }
+    fs::write(bench.file("back.csv"), text).unwrap();
+    let (told, _) = bench.ends(&["fit", "back.csv"], 0);
+    assert!(
+        told.contains("· one server") && told.contains("line 252: the clock goes back there, by"),
+        "{told}"
+    );
+    let document = json(&bench, &["fit", "back.csv"]);
+    assert!(
+        (document["estimates"]["lambda"]["value"].as_f64().unwrap() / 0.5 - 1.0).abs() < 0.2,
+        "{document}"
+    );
+}
+
+#[test]
+fn what_is_wrong_with_a_number_is_named() {
+    let bench = Bench::with(SHORT);
+    for (content, says) in [
+        (&b"nan\n1\n2\n"[..], "line 1, column arrival: `nan` is no number"),
+        (b"0,5\n1,5\n2,5\n", "its 2 columns have no names"),
+        (
+            b"service\n0,5\n",
+            "line 2: it has 2 columns instead of 1; mend the line or take it out; where its numbers have decimal commas",
+        ),
+        (
+            b"gap;service\n0,5;0,25\n",
+            "line 2, column gap: `0,5` is no number: it has a decimal comma; write a point: 0.5",
+        ),
+        (b"\xFF\xFEs\0e\0r\0", "line 1: it is UTF-16, by the byte-order mark"),
+        (b"service\n1\n\xEF\xBB\xBF2\n", "line 3, column service: it has a byte-order mark"),
+    ] {
+        fs::write(bench.file("bad.csv"), content).unwrap();
+        let (_, told) = bench.ends(&["fit", "bad.csv"], 2);
+        assert!(told.contains(says), "{:?}: {told}", String::from_utf8_lossy(content));
+    }
+    fs::write(bench.file("marked.csv"), b"\xEF\xBB\xBFservice\n1\n2\n3\n").unwrap();
+    bench.ends(&["fit", "marked.csv"], 0);
+}

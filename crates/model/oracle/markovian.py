@@ -227,6 +227,30 @@ def finite_source(lam, mu, servers, population):
     points.add("finite-source", given, figures, "balance equations; an arrival sees births[n] p[n]")
 
 
+def engset(lam, mu, servers, population):
+    given = {"lambda": lam, "mu": mu, "servers": str(servers), "population": str(population)}
+    lam, mu = exactly(lam), exactly(mu)
+    top = min(servers, population)
+    births = [(population - n) * lam for n in range(top + 1)]
+    p = birth_death(births[:top], [(n + 1) * mu for n in range(top)])
+    flow = [b * x for b, x in zip(births, p)]
+    offered = mp.fsum(flow)
+    busy = mp.fsum(n * x for n, x in enumerate(p))
+    lost = flow[servers] if servers < population else mpf(0)
+    figures = {
+        "loss": lost / offered,
+        "utilization": busy / servers,
+        "idle": p[0],
+        "throughput": offered - lost,
+        "number.mean": busy,
+        "response.mean": 1 / mu,
+        "busy.mean": busy,
+        "offered.rate": offered,
+    }
+    near(offered - lost, busy * mu, mpf(10) ** -25, "Engset: what is let in is served")
+    points.add("engset", given, figures, "balance equations; who asks sees births[n] p[n], and is lost where all are busy")
+
+
 def mm1_transient(lam, mu, capacity, start, time):
     given = {"lambda": lam, "mu": mu, "capacity": str(capacity), "start": str(start), "time": time}
     lam, mu, t = exactly(lam), exactly(mu), exactly(time)
@@ -343,6 +367,14 @@ for lam, mu, servers, population in [
     ("1e9", "1e-6", 7, 50),
 ]:
     finite_source(lam, mu, servers, population)
+for lam, mu, servers, population in [
+    ("1", "2", 2, 3),
+    ("1000", "2000", 4, 10),
+    ("0.001", "1", 3, 4000),
+    ("50", "1", 5, 40),
+    ("3", "2", 6, 4),
+]:
+    engset(lam, mu, servers, population)
 for lam, mu, capacity, start, time in [
     ("8", "10", 10, 0, "0.1"),
     ("8", "10", 10, 10, "1"),

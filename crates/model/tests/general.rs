@@ -243,3 +243,43 @@ fn nearly_constant_services_make_nearly_md1() {
         }
     }
 }
+
+/// E[W²] = ∫ 2t P(W > t) dt, of what the catalogue calls the second moment, and of the survival that it knows otherwise.
+#[test]
+fn second_moments_of_waits_are_those_of_their_survival() {
+    let second = |name: &str, given: &[(&str, &str)]| {
+        let model = catalogue::find(name).unwrap();
+        let given = model.given(given.iter().copied()).unwrap();
+        model.solve(&given).unwrap().get("wait.second-moment").unwrap()
+    };
+    let close = |found: f64, wanted: f64, share: f64| {
+        assert!((found / wanted - 1.0).abs() < share, "{found} {wanted}")
+    };
+    let exponential = second("mg1", &[("lambda", "8"), ("service", "exponential(0.1)")]);
+    for (name, given) in [
+        ("mm1", &[("lambda", "8"), ("mu", "10")][..]),
+        ("mmc", &[("lambda", "8"), ("mu", "10"), ("servers", "1")]),
+    ] {
+        close(second(name, given), exponential, 1e-12);
+    }
+    let constant = second("md1", &[("lambda", "8"), ("service", "0.1")]);
+    close(constant, second("mg1", &[("lambda", "8"), ("service", "constant(0.1)")]), 1e-12);
+    for service in ["exponential(0.1)", "gamma(0.5, 0.1)", "erlang(3, 0.1)"] {
+        let queue = tollway_model::general::Mg1::new(8.0, service.parse().unwrap()).unwrap();
+        // Simpson's rule to where nobody waits that long.
+        let (steps, end) = (4000, 20.0);
+        let width = end / f64::from(steps);
+        let sum: f64 = (0..=steps)
+            .map(|i| {
+                let t = f64::from(i) * width;
+                let weight = if i == 0 || i == steps { 1.0 } else { 2.0 + 2.0 * f64::from(i % 2) };
+                weight * 2.0 * t * queue.wait_survival(t).unwrap()
+            })
+            .sum();
+        close(second("mg1", &[("lambda", "8"), ("service", service)]), sum * width / 3.0, 1e-3);
+    }
+    // Two servers: C/(cμ − λ) once, twice that squared over C.
+    let two = tollway_model::markovian::Mmc::new(8.0, 5.0, 2).unwrap();
+    let moment = second("mmc", &[("lambda", "8"), ("mu", "5"), ("servers", "2")]);
+    close(moment, 2.0 * two.mean_wait().powi(2) / two.wait_probability(), 1e-12);
+}

@@ -8,8 +8,8 @@ use clap::Args;
 #[derive(Debug, Args)]
 #[command(
     after_help = "A trace is CSV with a header: columns arrival, start, end, delivered, gap, service, wait, response, \
-                  class, as many as there are; seconds, or a unit in the name, as in arrival_us. Plain numbers, one a \
-                  line, will do. Exit code 3: --model is rejected, or what --against predicts does not hold."
+                  class, as many as there are; seconds, or a unit in the name, as in arrival_us, or dates with a time of \
+                  day. A web server's end and response will do, and so will plain numbers, one a line. Exit code 3: --model is rejected, or what --against predicts does not hold."
 )]
 pub struct Fit {
     /// The trace; `-` reads standard input.

@@ -14,7 +14,7 @@ A level is a figure of the model and its bound: response.p99<500us, loss<0.1%, t
                         own is a sum of products: cpu=3us*throughput+8us*interrupts.rate. Exit code 3: no case can \
                         keep the levels. More in docs/plan.md.")]
 pub struct Plan {
-    /// A model of the catalogue, or a plan as FILE.toml; with --case, neither.
+    /// A model of the catalogue, or a plan as FILE.toml (`-` reads it from standard input); with --case, neither.
     #[arg(value_name = "MODEL|FILE.toml", required_unless_present = "case")]
     pub what: Option<String>,
 

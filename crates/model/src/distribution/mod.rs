@@ -89,6 +89,29 @@ impl Distribution {
         Distribution::Constant { value }.checked("constant")
     }
 
+    /// The same distribution under its simplest name: `gamma(2, 3us)` is `erlang(2, 3us)`, and whatever has a shape of 1 is
+    /// exponential.
+    #[must_use]
+    pub fn simplest(&self) -> Self {
+        match self {
+            Distribution::Erlang { shape: 1, mean } => Distribution::Exponential { mean: *mean },
+            Distribution::Gamma { shape, mean } | Distribution::Weibull { shape, mean } if *shape == 1.0 => {
+                Distribution::Exponential { mean: *mean }
+            }
+            Distribution::Gamma { shape, mean } if shape.fract() == 0.0 && (1.0..=1e4).contains(shape) => {
+                Distribution::Erlang { shape: *shape as u32, mean: *mean }
+            }
+            Distribution::Hyperexponential { branches } => {
+                let mut means = branches.iter().filter(|(share, _)| *share > 0.0).map(|(_, mean)| *mean);
+                match means.next() {
+                    Some(mean) if means.all(|other| other == mean) => Distribution::Exponential { mean },
+                    _ => self.clone(),
+                }
+            }
+            _ => self.clone(),
+        }
+    }
+
     /// The same distribution, if its parameters are usable; an error names `place`.
     ///
     /// # Errors
@@ -323,6 +346,26 @@ mod tests {
         for text in ALL {
             let first: Distribution = text.parse().unwrap();
             assert_eq!(first.to_string().parse::<Distribution>().unwrap(), first, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_simplest_name_is_of_the_same_distribution() {
+        for (text, simplest) in [
+            ("gamma(2, 3us)", "erlang(2, 3us)"),
+            ("gamma(1, 3us)", "exponential(3us)"),
+            ("erlang(1, 3us)", "exponential(3us)"),
+            ("weibull(1, 3us)", "exponential(3us)"),
+            ("hyperexponential(0.25, 3us, 0.75, 3us)", "exponential(3us)"),
+            ("hyperexponential(1, 3us, 0, 9us)", "exponential(3us)"),
+            ("gamma(2.5, 3us)", "gamma(2.5, 3us)"),
+            ("weibull(2, 3us)", "weibull(2, 3us)"),
+        ] {
+            let [of, wanted]: [Distribution; 2] = [text, simplest].map(|text| text.parse().unwrap());
+            assert_eq!(of.simplest(), wanted, "{text}");
+            for t in [1e-7, 3e-6, 2e-5] {
+                assert!((of.cdf(t) - wanted.cdf(t)).abs() < 1e-12, "{text}");
+            }
         }
     }
 

@@ -146,14 +146,13 @@ pub fn fit(trace: &Trace, options: Options) -> Result<Fit> {
         notes.extend(remarks(name, series));
     }
     let coupling = match (&trace.gaps, &trace.services) {
-        (Some(gaps), Some(services)) => Coupling::of(gaps, services),
+        (Some(gaps), Some(services)) => Coupling::of(gaps, services, &trace.stretches),
         _ => Coupling::default(),
     };
     let models = match (&gaps, &services) {
         (Some(gaps), Some(services)) => models(trace, gaps, services, &coupling, servers, &estimates, seed),
         _ => {
-            let lacks = if gaps.is_none() { "arrivals" } else { "service times" };
-            notes.push(format!("no verdict on queues: the trace has no {lacks}"));
+            notes.push(format!("no verdict on queues: {}", lacking(trace, gaps.is_none())));
             Vec::new()
         }
     };
@@ -199,10 +198,29 @@ fn both<'a>(
     gaps.chain(services.iter().map(|series| ("service", series)))
 }
 
+/// What a verdict on queues lacks.
+fn lacking(trace: &Trace, gaps: bool) -> String {
+    let (name, series) = if gaps { ("gap", &trace.gaps) } else { ("service", &trace.services) };
+    match series {
+        Some(series) if !series.values.is_empty() => {
+            let count = series.values.len();
+            format!(
+                "all {count} {name}s read 0: their clock, or the unit that they are written in, is too coarse"
+            )
+        }
+        _ => format!("the trace has no {}", if gaps { "arrivals" } else { "service times" }),
+    }
+}
+
 /// What a coarse clock, many values and dependence leave to be said.
 fn remarks(name: &str, series: &Examined) -> Vec<String> {
     let mut remarks = Vec::new();
-    if let Some(clock) = series.clock.filter(|clock| clock.unit > 1e-3 * series.moments.mean) {
+    if let Some(unit) = series.coarse.filter(|_| series.values >= FEWEST) {
+        let (unit, mean) = (time(unit), time(series.moments.mean));
+        remarks.push(format!(
+            "{name}s of {mean} on average were read by a clock of {unit}: that is too coarse for a verdict on how they vary"
+        ));
+    } else if let Some(clock) = series.clock.filter(|clock| clock.unit > 1e-3 * series.moments.mean) {
         let unit = time(clock.unit);
         let are = if clock.ticks { "multiples of" } else { "known only to" };
         remarks.push(format!("{name}s are {are} {unit}: spread within that before families were fitted"));

@@ -20,18 +20,28 @@ pub(super) struct Coupling {
 }
 
 impl Coupling {
-    /// Of all gaps (of which the first customer may have none) and services, in order of arrival.
-    pub(super) fn of(gaps: &Series, services: &Series) -> Coupling {
+    /// Of all gaps (of which the first customer of each stretch may have none) and services, in order of arrival.
+    pub(super) fn of(gaps: &Series, services: &Series, stretches: &[usize]) -> Coupling {
         let customers = services.values.len();
-        if [gaps, services].iter().any(|series| same(series)) || gaps.values.len() + 1 < customers {
+        let whole = [customers];
+        let stretches = if stretches.is_empty() { &whole[..] } else { stretches };
+        let missing = customers - gaps.values.len().min(customers);
+        if [gaps, services].iter().any(|series| same(series)) || ![0, stretches.len()].contains(&missing) {
             return Coupling::default();
         }
-        // Where gaps are one fewer, the first is that of the second customer.
-        let missing = customers - gaps.values.len().min(customers);
-        Coupling {
-            before: correlation(&gaps.values, &services.values[missing..]),
-            after: correlation(&gaps.values[1 - missing..], &services.values),
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        let (mut gap, mut customer) = (0, 0);
+        for length in stretches {
+            // Where gaps are one fewer, the first is that of the second customer.
+            let fewer = usize::from(missing > 0);
+            let gaps = &gaps.values[gap..gap + length - fewer];
+            let services = &services.values[customer..customer + length];
+            before.extend(gaps.iter().copied().zip(services[fewer..].iter().copied()));
+            after.extend(gaps[1 - fewer..].iter().copied().zip(services.iter().copied()));
+            gap += gaps.len();
+            customer += length;
         }
+        Coupling { before: correlation(&before), after: correlation(&after) }
     }
 
     /// Names of the tests and their outcomes.
@@ -44,15 +54,14 @@ impl Coupling {
 /// What differs by rounding only has no order.
 fn same(series: &Series) -> bool {
     let of = |better: fn(f64, f64) -> f64, start| series.values.iter().fold(start, |a, b| better(a, *b));
-    is_constant(of(f64::min, f64::INFINITY), of(f64::max, 0.0), series.resolution)
+    is_constant(of(f64::min, f64::INFINITY), of(f64::max, 0.0), series.rounding)
 }
 
 /// Of pairs evenly spread over the trace; a rank correlation of all of ten million tells no more.
-fn correlation(gaps: &[f64], services: &[f64]) -> Option<Spearman> {
-    let pairs = gaps.len().min(services.len());
-    let count = pairs.min(MOST_TESTED);
-    let chosen = || (0..count).map(|i| (i as u128 * pairs as u128 / count as u128) as usize);
-    let [x, y]: [Vec<f64>; 2] = [gaps, services].map(|of| chosen().map(|i| of[i]).collect());
+fn correlation(pairs: &[(f64, f64)]) -> Option<Spearman> {
+    let count = pairs.len().min(MOST_TESTED);
+    let chosen = |i| pairs[(i as u128 * pairs.len() as u128 / count as u128) as usize];
+    let (x, y): (Vec<f64>, Vec<f64>) = (0..count).map(chosen).unzip();
     spearman(&x, &y).ok().filter(|_| count >= FEWEST)
 }
 
@@ -64,7 +73,7 @@ mod tests {
     use super::*;
 
     fn series(values: Vec<f64>) -> Series {
-        Series { values, resolution: 1e-9 }
+        Series { values, resolution: 1e-9, rounding: 1e-9 }
     }
 
     fn random(count: usize, seed: u64) -> Vec<f64> {
@@ -77,12 +86,12 @@ mod tests {
         let services = random(1001, 1);
         let cooled = [random(1, 2), services[1..].to_vec()].concat();
         for gaps in [cooled.clone(), cooled[1..].to_vec()] {
-            let found = Coupling::of(&series(gaps), &series(services.clone()));
+            let found = Coupling::of(&series(gaps), &series(services.clone()), &[]);
             assert!(found.before.unwrap().rho > 0.99 && found.after.unwrap().rho.abs() < 0.1, "{found:?}");
         }
         let closed = [random(1, 3), services[..1000].to_vec()].concat();
         for gaps in [closed.clone(), closed[1..].to_vec()] {
-            let found = Coupling::of(&series(gaps), &series(services.clone()));
+            let found = Coupling::of(&series(gaps), &series(services.clone()), &[]);
             assert!(found.after.unwrap().rho > 0.99 && found.before.unwrap().rho.abs() < 0.1, "{found:?}");
         }
     }
@@ -91,7 +100,7 @@ mod tests {
     #[test]
     fn independent_ones_are_taken_for_dependent_as_often_as_said() {
         let taken = |seed: u64| {
-            let found = Coupling::of(&series(random(200, seed)), &series(random(200, seed + 1000)));
+            let found = Coupling::of(&series(random(200, seed)), &series(random(200, seed + 1000)), &[]);
             found.before.unwrap().p <= 0.05
         };
         let count = (0..500).filter(|seed| taken(*seed)).count();
@@ -101,8 +110,8 @@ mod tests {
     #[test]
     fn a_constant_and_a_few_say_nothing() {
         let gaps = series(random(100, 1));
-        assert_eq!(Coupling::of(&gaps, &series(vec![7e-5; 100])), Coupling::default());
-        assert_eq!(Coupling::of(&series(random(9, 1)), &series(random(9, 2))), Coupling::default());
-        assert_eq!(Coupling::of(&series(random(9, 1)), &gaps), Coupling::default());
+        assert_eq!(Coupling::of(&gaps, &series(vec![7e-5; 100]), &[]), Coupling::default());
+        assert_eq!(Coupling::of(&series(random(9, 1)), &series(random(9, 2)), &[]), Coupling::default());
+        assert_eq!(Coupling::of(&series(random(9, 1)), &gaps, &[]), Coupling::default());
     }
 }

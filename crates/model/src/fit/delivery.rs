@@ -36,7 +36,7 @@ pub(super) fn judge(
         let mut ascending = completed.clone();
         ascending.sort_unstable_by(f64::total_cmp);
         let gaps = ascending.windows(2).map(|pair| pair[1] - pair[0]).collect();
-        Series { values: gaps, resolution: deliveries.resolution }
+        Series { values: gaps, resolution: deliveries.resolution, rounding: 2.0 * deliveries.resolution }
     });
     let completions = completions.and_then(|series| examine(&series, seed));
     let lambda = completions.as_ref().map(|c| 1.0 / c.moments.mean).or(rate)?;

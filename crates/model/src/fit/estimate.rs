@@ -16,6 +16,12 @@ pub(super) const CONFIDENCE: f64 = 0.95;
 /// Resamples of one interval.
 const RESAMPLES: usize = 1999;
 
+/// An interval whose upper end is so many times its lower one tells nothing.
+const WIDEST: f64 = 100.0;
+
+/// A cv² below this is next to none.
+const NO_VARIATION: f64 = 1e-6;
+
 /// Blocks of a series whose neighbours are independent, and of one whose are not.
 const BLOCKS: [usize; 2] = [1000, 50];
 
@@ -75,10 +81,30 @@ pub(super) struct Moments {
 }
 
 impl Moments {
-    /// The same where values differ by rounding only.
-    pub(super) fn of_a_constant(self) -> Moments {
-        let none = Interval::new(0.0, 0.0, 0.0, CONFIDENCE).ok();
-        Moments { scv: 0.0, scv_interval: none, scv_error: None, ..self }
+    /// The same where values, `range` apart and each known to `resolution`, can be readings of one constant.
+    pub(super) fn of_a_constant(self, range: f64, resolution: f64) -> Moments {
+        // No variance is above that of the two ends (Popoviciu).
+        let most = ((0.5 * range + resolution) / self.mean).powi(2);
+        let most = if most < NO_VARIATION { 0.0 } else { most };
+        let interval = Interval::new(0.0, 0.0, most, CONFIDENCE).ok();
+        Moments { scv: 0.0, scv_interval: interval, scv_error: None, ..self }
+    }
+
+    /// The same where `values` were read by a clock of this unit: the interval of cv² has room for what rounding may have
+    /// added or taken away. Rounding moves both readings by uniform errors, which have a standard deviation of the unit over
+    /// √12 each, and deviations add up to their sum at the most.
+    pub(super) fn read_by_a_clock(self, unit: f64, values: usize) -> Moments {
+        let rounding = unit / 3.0_f64.sqrt() / self.mean;
+        if rounding.powi(2) < NO_VARIATION || self.scv <= 0.0 {
+            return self;
+        }
+        let widened = self.scv_interval.and_then(|i| {
+            let lo = (i.lo.sqrt() - rounding).max(0.0).powi(2);
+            let hi = (i.hi.sqrt() + rounding).powi(2);
+            Interval::new(i.estimate, lo, hi, i.confidence).ok().filter(|i| i.hi <= values as f64)
+        });
+        let error = self.scv_error.map(|error| error.hypot(2.0 * rounding / self.scv.sqrt()));
+        Moments { scv_interval: widened, scv_error: error, ..self }
     }
 }
 
@@ -161,8 +187,12 @@ fn log_scv([n, sum, squares]: &[f64; 3]) -> (f64, [f64; 3]) {
     (variance.ln() - 2.0 * (whole / n).ln(), slopes)
 }
 
-/// From logarithms to the thing itself, times a factor.
+/// From logarithms to the thing itself, times a factor; `None` where that says nothing: one value decides, such as the gap
+/// of a pause, and the interval reaches over powers of ten.
 fn scaled(logarithm: Interval, factor: f64) -> Option<Interval> {
+    if logarithm.hi - logarithm.lo > WIDEST.ln() {
+        return None;
+    }
     let [estimate, lo, hi] = [logarithm.estimate, logarithm.lo, logarithm.hi].map(|x| x.exp() * factor);
     Interval::new(estimate, lo, hi, logarithm.confidence).ok()
 }

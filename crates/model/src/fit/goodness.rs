@@ -6,10 +6,12 @@
 //! 1991, Biometrika 78:301), at the latest after 999 draws, so that 0.001 is the least p there is. It ends there after 99
 //! draws already if the trace is twice as far as the farthest of them: the tails of both laws fall exponentially or
 //! faster, which puts such a distance at about the square of a hundredth. Draws have 500 values at most: beyond, neither
-//! √n·D with Stephens' correction for n nor A² changes by more than a hundredth (Stephens 1974, JASA 69:730).
+//! √n·D with Stephens' correction for n nor A² changes by more than a hundredth (Stephens 1974, JASA 69:730). Draws are read
+//! by the same clock as the trace, and spread within its unit as the trace was.
 
-use rand::SeedableRng;
+use rand::Rng;
 use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
 use serde::Serialize;
 use tollway_stats::goodness_of_fit::{Distance, distance};
 
@@ -28,6 +30,9 @@ const ENOUGH: u32 = 20;
 
 /// Values in a draw at the most.
 const DRAWN: usize = 500;
+
+/// A clock whose unit is below this share of a time is a fine one.
+pub(super) const FINE: f64 = 0.01;
 
 /// Fewer values than this fit everything.
 pub(super) const FEWEST: usize = 10;
@@ -55,21 +60,28 @@ pub struct Fitted {
     pub ad_p: f64,
 }
 
-/// Fits a family to values in ascending order; the error says why it cannot be.
-pub(super) fn fit(family: Family, ascending: &[f64], resolution: f64, seed: u64) -> Result<Fitted, String> {
+/// Fits a family to values in ascending order, which may differ by `rounding` where they are constant, and were spread within `unit` (0: not at all);
+/// the error says why it cannot be.
+pub(super) fn fit(
+    family: Family,
+    ascending: &[f64],
+    rounding: f64,
+    unit: f64,
+    seed: u64,
+) -> Result<Fitted, String> {
     if ascending.len() < FEWEST {
         return Err(format!("{} values are too few; {FEWEST} are the least", ascending.len()));
     }
     let distribution = family.fit(ascending)?;
     if family == Family::Constant {
-        return Ok(constant(ascending, resolution, distribution));
+        return Ok(constant(ascending, rounding, distribution));
     }
     let member = Member::of(&distribution);
     let log_likelihood: f64 = ascending.iter().map(|x| member.log_density(*x)).sum();
     let log_likelihood = Some(log_likelihood).filter(|l| l.is_finite());
     let observed = measure(family, ascending, &member)?;
     let n = counted(family, ascending.len());
-    let (ks_p, ad_p) = p_values(family, &member, n, observed, seed);
+    let (ks_p, ad_p) = p_values(family, &member, n, observed, unit, seed);
     let parameters = f64::from(family.parameters());
     Ok(Fitted {
         family,
@@ -85,9 +97,9 @@ pub(super) fn fit(family: Family, ascending: &[f64], resolution: f64, seed: u64)
 }
 
 /// A constant is what differs by rounding only: it needs no draws.
-fn constant(ascending: &[f64], resolution: f64, distribution: Distribution) -> Fitted {
+fn constant(ascending: &[f64], rounding: f64, distribution: Distribution) -> Fitted {
     let mean = distribution.mean();
-    let holds = is_constant(ascending[0], ascending[ascending.len() - 1], resolution);
+    let holds = is_constant(ascending[0], ascending[ascending.len() - 1], rounding);
     let below = ascending.partition_point(|x| *x < mean) as f64 / ascending.len() as f64;
     let (ks, p) = if holds { (0.0, 1.0) } else { (below.max(1.0 - below), 0.0) };
     Fitted {
@@ -103,10 +115,26 @@ fn constant(ascending: &[f64], resolution: f64, distribution: Distribution) -> F
     }
 }
 
-/// Whether values from `least` to `most` differ by rounding only. Rounding moves a reading by half a unit of the clock,
-/// a time between two readings by a whole one, and two such times from each other by two.
-pub(super) fn is_constant(least: f64, most: f64, resolution: f64) -> bool {
-    most - least <= (2.0 * resolution).max(1e-12 * most) * (1.0 + 1e-9)
+/// Whether values from `least` to `most` can be the readings of one constant, which may differ by `rounding`; by twice that
+/// where it is next to nothing beside them, since readings may have been rounded before.
+pub(super) fn is_constant(least: f64, most: f64, rounding: f64) -> bool {
+    let rounding = if rounding < FINE * most { 2.0 * rounding } else { rounding };
+    most - least <= one_unit(rounding, most).max(1e-12 * most)
+}
+
+/// A difference of readings, with room for floating point.
+pub(super) fn one_unit(rounding: f64, most: f64) -> f64 {
+    rounding * (1.0 + 1e-9) + 4.0 * f64::EPSILON * most
+}
+
+/// A reading, anywhere within the unit that it stands for.
+pub(super) fn spread(reading: f64, unit: f64, generator: &mut impl Rng) -> f64 {
+    (reading + unit * (generator.random::<f64>() - 0.5)).abs()
+}
+
+/// A time between two readings of a clock that ticks at any moment of it.
+fn read(value: f64, unit: f64, generator: &mut impl Rng) -> f64 {
+    (value / unit + generator.random::<f64>()).floor() * unit
 }
 
 /// How far values are from a member. The ends of a uniform are values themselves: those between them tell.
@@ -129,14 +157,29 @@ fn corrected(ks: f64, n: usize) -> f64 {
 }
 
 /// The p-values of both statistics over `n` values.
-fn p_values(family: Family, member: &Member<'_>, n: usize, observed: Distance, seed: u64) -> (f64, f64) {
+fn p_values(
+    family: Family,
+    member: &Member<'_>,
+    n: usize,
+    observed: Distance,
+    unit: f64,
+    seed: u64,
+) -> (f64, f64) {
     let mut generator = Xoshiro256PlusPlus::seed_from_u64(seed);
     let size = n.min(DRAWN) + if family == Family::Uniform { 2 } else { 0 };
     let ks = corrected(observed.kolmogorov_smirnov, n);
     let (mut as_far_ks, mut as_far_ad) = (AsFar::default(), AsFar::default());
     let mut drawn = vec![0.0; size];
     for _ in 0..DRAWS {
-        drawn.fill_with(|| member.draw(&mut generator));
+        drawn.fill_with(|| {
+            let value = member.draw(&mut generator);
+            if unit > 0.0 {
+                let reading = read(value, unit, &mut generator);
+                spread(reading, unit, &mut generator)
+            } else {
+                value
+            }
+        });
         drawn.sort_unstable_by(f64::total_cmp);
         // What cannot be fitted again is as far as can be.
         let again = family
@@ -203,9 +246,9 @@ mod tests {
     #[test]
     fn perfect_samples_fit_their_own_family_and_no_other_shape() {
         let exponential = quantiles("exponential(3)", 400);
-        let own = fit(Family::Exponential, &exponential, 0.0, 1).unwrap();
+        let own = fit(Family::Exponential, &exponential, 0.0, 0.0, 1).unwrap();
         assert!(own.ad_p > 0.9 && own.ks_p > 0.9 && own.ks < 0.01, "{own:?}");
-        let other = fit(Family::Uniform, &exponential, 0.0, 1).unwrap();
+        let other = fit(Family::Uniform, &exponential, 0.0, 0.0, 1).unwrap();
         assert_eq!((other.ad_p, other.ks_p), (0.001, 0.001));
         assert!(other.aic > own.aic);
     }
@@ -213,15 +256,18 @@ mod tests {
     #[test]
     fn a_seed_is_a_promise() {
         let values = quantiles("gamma(2, 3)", 50);
-        assert_eq!(fit(Family::Weibull, &values, 0.0, 7), fit(Family::Weibull, &values, 0.0, 7));
+        assert_eq!(fit(Family::Weibull, &values, 0.0, 0.0, 7), fit(Family::Weibull, &values, 0.0, 0.0, 7));
     }
 
     #[test]
     fn what_differs_by_rounding_only_is_constant() {
         let mut values = vec![3e-6; 20];
-        assert_eq!(fit(Family::Constant, &values, 0.0, 1).unwrap().ad_p, 1.0);
-        values[19] = 3.002e-6;
-        assert_eq!(fit(Family::Constant, &values, 0.0, 1).unwrap().ad_p, 0.0);
-        assert_eq!(fit(Family::Constant, &values, 1e-9, 1).unwrap().ad_p, 1.0);
+        assert_eq!(fit(Family::Constant, &values, 0.0, 0.0, 1).unwrap().ad_p, 1.0);
+        values[19] = 3.001e-6;
+        assert_eq!(fit(Family::Constant, &values, 0.0, 0.0, 1).unwrap().ad_p, 0.0);
+        assert_eq!(fit(Family::Constant, &values, 1e-9, 0.0, 1).unwrap().ad_p, 1.0);
+        // Two ticks of a coarse clock apart is no rounding of one constant.
+        values[19] = 3.2e-6;
+        assert_eq!(fit(Family::Constant, &values, 0.1e-6, 0.0, 1).unwrap().ad_p, 0.0);
     }
 }

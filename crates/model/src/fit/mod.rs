@@ -4,6 +4,7 @@
 //! [`Counters`] give the rates. Who plays a trace again reads it by the same words: [`Requests::read`].
 
 mod analysis;
+mod clock_steps;
 mod coalescing;
 mod column;
 mod counters;
@@ -19,6 +20,7 @@ mod goodness;
 mod level;
 mod likelihood;
 mod member;
+mod moment;
 #[cfg(test)]
 mod oracle;
 mod precision;

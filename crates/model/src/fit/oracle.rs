@@ -26,7 +26,7 @@ fn maximum_likelihood() {
     for case in cases("fits") {
         let x = numbers(&case["x"]);
         for (name, want) in case["families"].as_object().unwrap() {
-            let found = fit(named(name), &x, 0.0, 1).unwrap();
+            let found = fit(named(name), &x, 0.0, 0.0, 1).unwrap();
             let parameters = match found.distribution {
                 Distribution::Gamma { shape, mean } | Distribution::Weibull { shape, mean } => {
                     vec![shape, mean]
@@ -57,7 +57,7 @@ fn maximum_likelihood() {
 fn p_values_of_fitted_families() {
     for case in cases("p_values") {
         let name = case["family"].as_str().unwrap();
-        let found = fit(named(name), &numbers(&case["x"]), 0.0, 1).unwrap();
+        let found = fit(named(name), &numbers(&case["x"]), 0.0, 0.0, 1).unwrap();
         for (got, key) in [(found.ks_p, "ks"), (found.ad_p, "ad")] {
             let want = case[key].as_f64().unwrap();
             let error = (0.25 * want * (1.0 - want).sqrt()).max((want / 1000.0).sqrt());

@@ -24,6 +24,12 @@ pub(super) struct Precision {
 }
 
 impl Precision {
+    /// What readings of one constant may differ by: a reading is at the tick below or above, so that they are of two that are
+    /// beside each other; where it was rounded before, either rounding may add as much.
+    pub(super) fn rounding(self) -> f64 {
+        if self.blur > 0.0 { 2.0 * self.resolution() } else { self.written }
+    }
+
     /// By how much a value may be off.
     pub(super) fn resolution(self) -> f64 {
         self.written + self.blur

@@ -7,9 +7,12 @@
 
 use std::collections::HashMap;
 use std::io::{BufRead, Read};
+use std::ops::Range;
 
-use super::column::{Column, FEMTOSECONDS, Quantity, Wanted, femtoseconds};
+use super::column::{Column, FEMTOSECONDS, Number, Quantity, Wanted, femtoseconds};
+use super::moment::moment;
 use super::precision::{Precision, Seen};
+use super::text::time;
 use crate::{ModelError, Result};
 
 /// More classes than this are no classes.
@@ -20,6 +23,13 @@ const LONGEST: u64 = 1 << 16;
 
 /// What some programs write before the first line.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
+/// The same of text in 16 bits a character, either half first.
+const MARKS_OF_UTF_16: [&[u8]; 2] = [b"\xFF\xFE", b"\xFE\xFF"];
+
+/// Lines with times out of order that are kept in mind, since the clock may have been set back in the midst of them; more of
+/// them, and times are of several clocks.
+const MOST_CROSSED: usize = 64;
 
 /// The columns as they were read, in the order of lines.
 #[derive(Default)]
@@ -38,6 +48,10 @@ pub(super) struct Table {
     pub(super) unknown: Vec<String>,
     /// Whether columns have no names, so that the first was taken for arrivals.
     pub(super) guessed: bool,
+    /// Rows whose times are out of order, with what to say of them: an error, unless the clock was set back meanwhile.
+    pub(super) crossed: Vec<(usize, ModelError)>,
+    /// Lines of the rows from which on these are not one after the other.
+    lines: Vec<(usize, u64)>,
 }
 
 impl Table {
@@ -61,16 +75,30 @@ impl Table {
         rows.finish()
     }
 
+    /// The line of a row, as it was read.
+    pub(super) fn line(&self, row: usize) -> u64 {
+        let place = self.lines.partition_point(|(first, _)| *first <= row);
+        self.lines[..place].last().map_or(0, |(first, line)| line + (row - first) as u64)
+    }
+
     /// Whether lines are in the order of arrivals, as far as it is known when these were.
     pub(super) fn is_in_order(&self) -> bool {
         self.times.get(&Quantity::Arrival).is_none_or(|arrivals| arrivals.is_sorted())
     }
 
-    /// Puts times and bytes into the order of arrivals. (Classes are counted only.)
-    pub(super) fn sort(&mut self) {
+    /// Puts times and bytes of these rows into the order of arrivals. (Classes are counted only.)
+    pub(super) fn sort(&mut self, rows: Range<usize>) {
         let Some(arrivals) = self.times.get(&Quantity::Arrival) else { return };
+        if arrivals[rows.clone()].is_sorted() {
+            return;
+        }
         let mut order: Vec<usize> = (0..arrivals.len()).collect();
-        order.sort_by(|a, b| arrivals[*a].total_cmp(&arrivals[*b]));
+        order[rows].sort_by(|a, b| arrivals[*a].total_cmp(&arrivals[*b]));
+        self.take(&order);
+    }
+
+    /// These rows, in this order.
+    pub(super) fn take(&mut self, order: &[usize]) {
         for values in self.times.values_mut() {
             *values = order.iter().map(|i| values[*i]).collect();
         }
@@ -93,7 +121,7 @@ impl<R: BufRead> Lines<R> {
             self.bytes.clear();
             self.number += 1;
             let bad = |reason: String| {
-                let remedy = "give text: CSV, or one number a line";
+                let remedy = "give text in UTF-8: CSV, or one number a line";
                 ModelError::parameter(format!("line {}", self.number), reason, remedy)
             };
             let read = self.input.by_ref().take(LONGEST).read_until(b'\n', &mut self.bytes);
@@ -110,6 +138,9 @@ impl<R: BufRead> Lines<R> {
             let text = self.bytes[begin..].trim_ascii();
             if text.is_empty() || text[0] == b'#' {
                 continue;
+            }
+            if MARKS_OF_UTF_16.iter().any(|mark| self.number == 1 && text.starts_with(mark)) {
+                return Err(bad("it is UTF-16, by the byte-order mark that it begins with".into()));
             }
             if str::from_utf8(text).is_err() {
                 return Err(bad("it is no UTF-8".into()));
@@ -145,6 +176,8 @@ struct Rows {
     class_places: HashMap<String, u16>,
     /// The line's times in femtoseconds, by column.
     row: Vec<i128>,
+    /// Rows so far.
+    rows: usize,
     /// Columns of readings of a clock, in the order in which they must rise.
     rising: Vec<usize>,
 }
@@ -152,7 +185,10 @@ struct Rows {
 impl Rows {
     fn new(first: &str, separator: char, wanted: &Wanted, columns: Option<&str>) -> Result<Rows> {
         let first: Vec<&str> = fields(first, separator).collect();
-        let is_number = |field: &str| femtoseconds(field, FEMTOSECONDS).is_some();
+        // `nan` is no name of a column, and what it stands for no time: the line is refused as any other.
+        let is_number = |field: &str| {
+            femtoseconds(field, FEMTOSECONDS).is_some() || moment(field).is_some() || is_not_finite(field)
+        };
         let first_was_header = !first.iter().any(|field| is_number(field));
         let mut guessed = false;
         let names: Vec<String> = match columns {
@@ -195,6 +231,7 @@ impl Rows {
             values: vec![Vec::new(); found.len()],
             seen: found.iter().map(|column| column.as_ref().map(Seen::of)).collect(),
             row: vec![0; found.len()],
+            rows: 0,
             columns: found,
             names,
             separator,
@@ -208,11 +245,11 @@ impl Rows {
     fn add(&mut self, text: &str, line: u64) -> Result<()> {
         let found = fields(text, self.separator).count();
         if found != self.columns.len() {
-            return Err(ModelError::parameter(
-                format!("line {line}"),
-                format!("it has {found} columns instead of {}", self.columns.len()),
-                "mend the line or take it out",
-            ));
+            return Err(self.bad_count(found, line));
+        }
+        let expected = self.table.lines.last().map_or(0, |(first, begun)| begun + (self.rows - first) as u64);
+        if line != expected {
+            self.table.lines.push((self.rows, line));
         }
         for (at, field) in fields(text, self.separator).enumerate() {
             let Some(column) = self.columns[at] else { continue };
@@ -222,11 +259,26 @@ impl Rows {
                 _ => self.time(at, column, field, line)?,
             }
         }
-        self.check_order(line)
+        self.check_order(line)?;
+        self.rows += 1;
+        Ok(())
+    }
+
+    fn bad_count(&self, found: usize, line: u64) -> ModelError {
+        let wanted = self.columns.len();
+        let columns = if found == 1 { "column" } else { "columns" };
+        let reason = format!("it has {found} {columns} instead of {wanted}");
+        // One more for each number, at the most.
+        let remedy = if self.separator == ',' && (wanted + 1..=2 * wanted).contains(&found) {
+            "mend the line or take it out; where its numbers have decimal commas, write points (0.5), or put ; between the columns"
+        } else {
+            "mend the line or take it out"
+        };
+        ModelError::parameter(format!("line {line}"), reason, remedy)
     }
 
     fn time(&mut self, at: usize, column: Column, field: &str, line: u64) -> Result<()> {
-        let number = femtoseconds(field, column.unit).ok_or_else(|| self.bad(at, line, no_number(field)))?;
+        let number = self.number(at, column, field, line)?;
         let value = number.femtoseconds;
         if value < 0 && !column.holds.is_stamp() {
             let reason = format!("`{field}` is negative");
@@ -241,12 +293,34 @@ impl Rows {
         Ok(())
     }
 
-    /// Nobody is served before coming, ends before beginning, or is told before the end.
-    fn check_order(&self, line: u64) -> Result<()> {
+    /// Times are numbers; readings of a clock may be dates with a time of day.
+    fn number(&self, at: usize, column: Column, field: &str, line: u64) -> Result<Number> {
+        if let Some(number) = femtoseconds(field, column.unit) {
+            return Ok(number);
+        }
+        let of_day = moment(field).filter(|_| column.holds.is_stamp());
+        if of_day.is_some() && column.unit != FEMTOSECONDS {
+            let reason = format!("`{}` is a date and a time of day, and has no unit", shortened(field));
+            let remedy = format!("name the column {} alone", column.holds.name());
+            return Err(self.bad(at, line, (reason, remedy)));
+        }
+        of_day.ok_or_else(|| self.bad(at, line, no_number(field, column.holds.is_stamp())))
+    }
+
+    /// Nobody is served before coming, ends before beginning, or is told before the end: unless the clock was set back.
+    fn check_order(&mut self, line: u64) -> Result<()> {
         for pair in self.rising.windows(2) {
-            if self.row[pair[1]] < self.row[pair[0]] {
-                let reason = format!("it is before {}", self.names[pair[0]]);
-                return Err(self.bad(pair[1], line, (reason, "take all times from one clock".into())));
+            let back = self.row[pair[0]] - self.row[pair[1]];
+            if back > 0 {
+                let by = time(back as f64 / FEMTOSECONDS as f64);
+                let reason = format!("it is before {}, by {by}", self.names[pair[0]]);
+                let remedy = "take all times from one clock; where it was set back, leave that line out";
+                let error = self.bad(pair[1], line, (reason, remedy.into()));
+                if self.table.crossed.len() == MOST_CROSSED {
+                    return Err(self.table.crossed.swap_remove(0).1);
+                }
+                self.table.crossed.push((self.rows, error));
+                break;
             }
         }
         Ok(())
@@ -298,12 +372,29 @@ impl Rows {
     }
 }
 
-fn no_number(field: &str) -> (String, String) {
-    let reason = match field {
-        "" => "it is empty".into(),
-        _ => format!("`{}` is no number", shortened(field)),
-    };
-    (reason, "write a finite number, or take the line out".into())
+fn no_number(field: &str, stamp: bool) -> (String, String) {
+    let shown = shortened(field);
+    let whole = |text: &str| femtoseconds(text, FEMTOSECONDS).is_some();
+    if field.is_empty() {
+        return ("it is empty".into(), "write a finite number, or take the line out".into());
+    }
+    if whole(&field.replacen(',', ".", 1)) {
+        let remedy = format!("write a point: {}", field.replacen(',', ".", 1));
+        return (format!("`{shown}` is no number: it has a decimal comma"), remedy);
+    }
+    if field.contains('\u{feff}') {
+        let reason = "it has a byte-order mark (U+FEFF), as where files were put one after the other";
+        return (reason.into(), "take the mark out".into());
+    }
+    let or = if stamp { ", or a moment like 2026-10-25T02:59:59.123Z" } else { "" };
+    (format!("`{shown}` is no number"), format!("write a finite number{or}, or take the line out"))
+}
+
+/// What programs write for no number, or one without end.
+fn is_not_finite(field: &str) -> bool {
+    // A number that is too large for any clock is one all the same.
+    let has_digits = field.bytes().any(|byte| byte.is_ascii_digit());
+    !has_digits && field.parse::<f64>().is_ok_and(|value| !value.is_finite())
 }
 
 fn shortened(field: &str) -> String {

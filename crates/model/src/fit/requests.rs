@@ -2,6 +2,7 @@
 
 use std::io::BufRead;
 
+use super::clock_steps::Steps;
 use super::column::{Quantity, Wanted};
 use super::reader::Table;
 use crate::{ModelError, Result};
@@ -35,11 +36,15 @@ impl Requests {
         let refused = |reason: &str, remedy: &str| Err(ModelError::parameter("trace", reason, remedy));
         let mut table = Table::read(input, &PLAYED, None)?;
         if !table.is_in_order() {
+            if let Some(refused) = Steps::of(&table).refused(&table) {
+                return Err(refused);
+            }
             if table.guessed {
                 let reason = "its numbers have no name, and are not in order as arrivals would be";
                 return refused(reason, "put a header before them, like gap_us,bytes");
             }
-            table.sort();
+            let rows = 0..table.times.values().next().map_or(0, Vec::len);
+            table.sort(rows);
         }
         let (starts, period) = match (table.times.get(&Quantity::Arrival), table.times.get(&Quantity::Gap)) {
             (Some(_), Some(_)) => return refused("it has both arrivals and gaps", "leave one out"),
@@ -123,7 +128,7 @@ mod tests {
             ("2\n1\n", "trace: its numbers have no name"),
             ("1\n\nx\n", "line 3, column arrival: `x` is no number"),
             ("gap\n1\n-1\n", "line 3, column gap: `-1` is negative"),
-            ("1,16\n2\n", "line 2: it has 1 columns instead of 2"),
+            ("1,16\n2\n", "line 2: it has 1 column instead of 2"),
             ("1,16\n2,0\n", "line 2, column bytes: `0` is no number of bytes"),
             ("1,16\n2,-5\n", "line 2, column bytes: `-5` is no number of bytes"),
             ("1,16\n2,1.5\n", "line 2, column bytes: `1.5` is no number of bytes"),

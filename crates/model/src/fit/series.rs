@@ -5,7 +5,8 @@ use rand::{RngExt, SeedableRng};
 use tollway_stats::serial::{Independence, Stationarity, independence, stationarity};
 
 use super::estimate::{Moments, moments};
-use super::goodness::{self, Fitted, is_constant};
+use super::goodness::{self, FEWEST, Fitted, is_constant, one_unit};
+use super::text::time;
 use super::{Family, Series};
 use crate::Distribution;
 
@@ -23,6 +24,20 @@ const DOUBTFUL: f64 = 0.05;
 /// More equal values than this share are there because of the clock.
 const TIES: f64 = 0.01;
 
+/// A clock whose unit is more than this share of the mean tells nothing of how times vary: what is read of most of them is
+/// where the clock happened to tick.
+const COARSE: f64 = 0.5;
+
+/// Nor does one that reads more than this share as 0: families differ in how they begin there, and that is not seen.
+const ZEROS: f64 = 0.1;
+
+/// So many different multiples of a unit are those of a clock; fewer may be all the times there are.
+const LEVELS: usize = 5;
+
+/// Neighbours that are differences of readings share one, which makes them depend on each other by as much as the clock is
+/// coarse. Where that is more than this many standard errors of a correlation, independence is not tested.
+const SHARED: f64 = 0.5;
+
 /// All that is known of a series.
 pub(super) struct Examined {
     /// Values in it.
@@ -31,6 +46,8 @@ pub(super) struct Examined {
     pub(super) tested: usize,
     /// What values were spread within before families were fitted.
     pub(super) clock: Option<Clock>,
+    /// The unit of a clock that is too coarse to tell a family by, seconds.
+    pub(super) coarse: Option<f64>,
     pub(super) moments: Moments,
     /// `None` where there are too few values, or all are equal.
     pub(super) independence: Option<Independence>,
@@ -80,27 +97,40 @@ fn depend(independence: Option<Independence>) -> bool {
 pub(super) fn examine(series: &Series, seed: u64) -> Option<Examined> {
     let values = &series.values;
     let range = values.iter().fold((f64::INFINITY, 0.0_f64), |(lo, hi), x| (lo.min(*x), hi.max(*x)));
+    let ascending = thinned(values);
+    let unit = unit(&ascending, series.resolution);
+    let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len().max(1) as f64;
+    let coarse = too_coarse(&ascending, unit).then_some(unit);
     // What is left of a constant is rounding, whose order says nothing.
-    let differs = !is_constant(range.0, range.1, series.resolution);
-    let levels = levels(&thinned(values), series.resolution);
+    let differs = coarse.is_some() || !is_constant(range.0, range.1, series.rounding);
+    let levels = levels(&ascending, series.rounding);
     let level = |value: &f64| levels[levels.partition_point(|level| level <= value).saturating_sub(1)];
     // Nor does the order of what differs by rounding only.
     let levelled: Vec<f64> = if levels.is_empty() { Vec::new() } else { values.iter().map(level).collect() };
     let ordered = if levels.is_empty() { values } else { &levelled };
     let independence = independence(ordered, LAGS).ok().filter(|_| differs);
     let mut moments = moments(values, depend(independence), seed)?;
-    if !differs {
-        moments = moments.of_a_constant();
-    }
-    let (tested, clock) = tested(series, seed);
-    let fit =
-        |(family, seed): (Family, u64)| (family, goodness::fit(family, &tested, series.resolution, seed));
-    let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len().max(1) as f64;
+    moments = match differs {
+        true => moments.read_by_a_clock(unit, values.len()),
+        false => moments.of_a_constant(range.1 - range.0, series.resolution),
+    };
+    let shared = (unit / moments.mean).powi(2) / 12.0 / moments.scv.max(f64::MIN_POSITIVE);
+    let independence = independence.filter(|_| shared * (values.len() as f64).sqrt() <= SHARED);
+    let (tested, clock, spread) =
+        if differs { tested(ascending, series.resolution, seed) } else { (ascending, None, 0.0) };
+    let fit = |(family, seed): (Family, u64)| {
+        let result = match coarse {
+            Some(unit) if tested.len() >= FEWEST => Err(no_family(unit, moments.mean)),
+            _ => goodness::fit(family, &tested, series.rounding, spread, seed),
+        };
+        (family, result)
+    };
     let (first, second) = values.split_at(values.len() / 2);
     Some(Examined {
         values: values.len(),
         tested: tested.len(),
         clock,
+        coarse,
         moments,
         independence,
         stationarity: stationarity(ordered).ok().filter(|_| differs),
@@ -108,6 +138,33 @@ pub(super) fn examine(series: &Series, seed: u64) -> Option<Examined> {
         range,
         families: Family::ALL.into_iter().zip(seed..).map(fit).collect(),
     })
+}
+
+/// Whether a clock of this unit is too coarse to tell a family by what it reads, in ascending order, of times that differ.
+pub(super) fn too_coarse(ascending: &[f64], unit: f64) -> bool {
+    let n = ascending.len() as f64;
+    let mean = ascending.iter().sum::<f64>() / n;
+    let zeros = ascending.partition_point(|value| *value == 0.0) as f64;
+    unit > 0.0 && ascending[0] < ascending[ascending.len() - 1] && (unit > COARSE * mean || zeros > ZEROS * n)
+}
+
+/// Why no family can be told.
+fn no_family(unit: f64, mean: f64) -> String {
+    format!("a clock of {} is too coarse for times of {} on average", time(unit), time(mean))
+}
+
+/// What the clock of a series tells apart, as far as it is sure to be that of a clock.
+fn unit(ascending: &[f64], resolution: f64) -> f64 {
+    let Some(Clock { unit, ticks: true }) = clock(ascending, resolution) else { return resolution };
+    let multiple = |value: &f64| (value / unit).round();
+    let mut levels: Vec<f64> = ascending.iter().map(multiple).collect();
+    levels.dedup();
+    let of_a_clock = levels.first() == Some(&0.0) || levels.len() >= LEVELS;
+    if of_a_clock && levels.len() as f64 <= (1.0 - TIES) * ascending.len() as f64 {
+        unit.max(resolution)
+    } else {
+        resolution
+    }
 }
 
 /// Values of a series, evenly spread over it, in ascending order.
@@ -120,13 +177,15 @@ fn thinned(all: &[f64]) -> Vec<f64> {
 }
 
 /// The least value of each of a few levels, where values are apart by rounding only or by more than that; else none.
-fn levels(ascending: &[f64], resolution: f64) -> Vec<f64> {
+fn levels(ascending: &[f64], rounding: f64) -> Vec<f64> {
+    let most = ascending.last().copied().unwrap_or(0.0);
+    let rounding = one_unit(if rounding < goodness::FINE * most { 2.0 * rounding } else { rounding }, most);
     let mut levels: Vec<f64> = Vec::new();
     let mut last = f64::NEG_INFINITY;
     for value in ascending {
-        if value - last > 2.0 * resolution {
+        if value - last > rounding {
             levels.push(*value);
-        } else if value - levels.last().unwrap_or(value) > 2.0 * resolution {
+        } else if value - levels.last().unwrap_or(value) > rounding {
             return Vec::new();
         }
         last = *value;
@@ -134,28 +193,31 @@ fn levels(ascending: &[f64], resolution: f64) -> Vec<f64> {
     if levels.len() * 10 > ascending.len() { Vec::new() } else { levels }
 }
 
-/// The values that families are fitted to, in ascending order, and what they had to be spread within.
-fn tested(series: &Series, seed: u64) -> (Vec<f64>, Option<Clock>) {
-    let mut values = thinned(&series.values);
+/// The values that families are fitted to, in ascending order; the clock that shows in them; and what they were spread
+/// within, seconds: a reading stands for all times within its unit, and one that is 0 is of a time above it.
+pub(super) fn tested(mut values: Vec<f64>, resolution: f64, seed: u64) -> (Vec<f64>, Option<Clock>, f64) {
     let count = values.len();
-    let differs = !is_constant(values[0], values[count - 1], series.resolution);
-    let clock = clock(&values, series.resolution).filter(|_| differs);
+    let clock = clock(&values, resolution);
     if let Some(Clock { unit, ticks: true }) = clock {
         for value in &mut values {
             *value = (*value / unit).round() * unit;
         }
     }
     let ties = values.windows(2).filter(|pair| pair[0] == pair[1]).count();
-    let clock = clock.filter(|_| ties as f64 > TIES * count as f64);
-    if let Some(Clock { unit, .. }) = clock {
-        // A reading stands for all times within its unit.
-        let mut generator = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let unit = clock.map_or(resolution, |clock| clock.unit);
+    let mut generator = Xoshiro256PlusPlus::seed_from_u64(seed);
+    if unit > 0.0 {
         for value in &mut values {
-            *value = (*value + unit * (generator.random::<f64>() - 0.5)).abs();
+            *value = goodness::spread(*value, unit, &mut generator);
         }
-        values.sort_unstable_by(f64::total_cmp);
+    } else if let Some(least) = values.iter().copied().find(|value| *value > 0.0) {
+        // Nobody knows the clock, but that it did not tell these from 0.
+        for value in values.iter_mut().take_while(|value| **value == 0.0) {
+            *value = least * generator.random::<f64>();
+        }
     }
-    (values, clock)
+    values.sort_unstable_by(f64::total_cmp);
+    (values, clock.filter(|_| ties as f64 > TIES * count as f64), unit)
 }
 
 /// The largest unit that all values are multiples of, but for rounding; what they are known to where there is none;
@@ -204,21 +266,20 @@ mod tests {
     fn a_coarse_clock_is_seen_through() {
         // Written in nanoseconds by a clock of 250 ns.
         let values: Vec<f64> = (0..4000_u32).map(|i| f64::from(250 * (i * i % 37)) * 1e-9).collect();
-        let (spread, clock) = tested(&Series { values: values.clone(), resolution: 1e-9 }, 1);
+        let (spread, clock, _) = tested(thinned(&values), 1e-9, 1);
         let clock = clock.unwrap();
         assert!(clock.ticks && (clock.unit - 250e-9).abs() < 1e-15, "{clock:?}");
         assert!(spread.windows(2).all(|pair| pair[0] < pair[1]));
-        assert!(spread.iter().all(|x| *x >= 0.0));
-        assert_eq!(tested(&Series { values, resolution: 0.0 }, 1).1, None);
-        assert_eq!(tested(&Series { values: vec![1e-6; 50], resolution: 1e-9 }, 1).1, None);
+        assert!(spread.iter().all(|x| *x > 0.0));
+        assert_eq!(tested(thinned(&values), 0.0, 1).1, None);
     }
 
     #[test]
     fn ticks_are_seen_through_rounding() {
         let dust = |i: u32| f64::from(i * 7 % 5) * 1e-16 - 2e-16;
         let values: Vec<f64> = (0..4000).map(|i| f64::from(i * i % 37) * 1e-6 + dust(i)).collect();
-        let series = Series { values: values.iter().map(|v| v.max(0.0)).collect(), resolution: 4e-16 };
-        let clock = tested(&series, 1).1.unwrap();
+        let values: Vec<f64> = values.iter().map(|v| v.max(0.0)).collect();
+        let clock = tested(thinned(&values), 4e-16, 1).1.unwrap();
         assert!(clock.ticks && (clock.unit - 1e-6).abs() < 1e-15, "{clock:?}");
     }
 
@@ -228,16 +289,17 @@ mod tests {
         let dust = |i: u32| if i < 1000 { 0.0 } else { 1e-16 };
         let value = |i: u32| if i.wrapping_mul(2_654_435_761) >> 31 == 0 { 3.3e-5 } else { 7.1e-5 };
         let values: Vec<f64> = (0..2000).map(|i| value(i) + dust(i)).collect();
-        let known = examine(&Series { values: values.clone(), resolution: 1e-16 }, 1).unwrap();
+        let known =
+            examine(&Series { values: values.clone(), resolution: 1e-16, rounding: 1e-16 }, 1).unwrap();
         assert!(known.stationarity.unwrap().p > 0.01, "{:?}", known.stationarity);
-        let unknown = examine(&Series { values, resolution: 0.0 }, 1).unwrap();
+        let unknown = examine(&Series { values, resolution: 0.0, rounding: 0.0 }, 1).unwrap();
         assert!(unknown.stationarity.unwrap().p < 1e-6, "{:?}", unknown.stationarity);
     }
 
     #[test]
     fn a_long_series_is_thinned_evenly() {
         let values: Vec<f64> = (0..250_000).map(f64::from).collect();
-        let (kept, _) = tested(&Series { values, resolution: 0.0 }, 1);
+        let kept = thinned(&values);
         assert_eq!(kept.len(), MOST_TESTED);
         assert_eq!((kept[0], kept[1], kept[2]), (0.0, 2.0, 5.0));
     }

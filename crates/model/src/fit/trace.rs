@@ -1,7 +1,9 @@
 //! A trace as the fitter uses it: what was seen, in order of arrival, and what follows from it.
 
 use std::io::BufRead;
+use std::ops::Range;
 
+use super::clock_steps::Steps;
 use super::column::{Quantity, Wanted};
 use super::precision::Precision;
 use super::reader::Table;
@@ -31,6 +33,8 @@ pub struct Series {
     pub values: Vec<f64>,
     /// By how much a value may be off because readings are rounded, in seconds; 0 where that is not known.
     pub resolution: f64,
+    /// What readings of one constant may differ by, in seconds.
+    pub rounding: f64,
 }
 
 /// What was seen of customers, in order of arrival. All that is known is set; times are in seconds.
@@ -38,7 +42,9 @@ pub struct Series {
 pub struct Trace {
     /// Customers.
     pub customers: usize,
-    /// Gaps between arrivals.
+    /// How many customers each stretch has between which the clock was set back, in order; empty: all are of one clock.
+    pub stretches: Vec<usize>,
+    /// Gaps between arrivals; none between stretches.
     pub gaps: Option<Series>,
     /// Times of service.
     pub services: Option<Series>,
@@ -70,10 +76,19 @@ pub struct Deliveries {
 }
 
 impl Series {
+    /// Of times that are known so exactly.
+    pub(super) fn known(values: Vec<f64>, precision: Precision) -> Series {
+        Series { values, resolution: precision.resolution(), rounding: precision.rounding() }
+    }
+
     /// One time after the other.
     fn and_then(&self, next: &Series) -> Series {
         let values = self.values.iter().zip(&next.values).map(|(first, second)| first + second).collect();
-        Series { values, resolution: self.resolution.max(next.resolution) }
+        Series {
+            values,
+            resolution: self.resolution.max(next.resolution),
+            rounding: self.rounding + next.rounding,
+        }
     }
 }
 
@@ -90,6 +105,9 @@ impl Trace {
     fn of(mut table: Table) -> Result<Trace> {
         let customers = table.times.values().next().map_or(0, Vec::len);
         if customers < 2 {
+            if let Some((_, crossed)) = table.crossed.pop() {
+                return Err(crossed);
+            }
             return Err(ModelError::parameter(
                 "trace",
                 format!(
@@ -104,7 +122,7 @@ impl Trace {
             notes.push(format!("not used: column {}", table.unknown.join(", ")));
         }
         if table.guessed {
-            if !table.is_in_order() {
+            if !table.is_in_order() && Steps::of(&table).0.is_empty() {
                 return Err(ModelError::parameter(
                     "trace",
                     "its numbers have no name, and are not in order as arrivals would be",
@@ -113,13 +131,18 @@ impl Trace {
             }
             notes.push("numbers without a name, in order: taken for arrivals, in seconds".into());
         }
-        if !table.is_in_order() {
+        let stretches = one_clock(&mut table, &mut notes)?;
+        table.derive_arrivals(&mut notes);
+        let all = 0..table.times.values().next().map_or(0, Vec::len);
+        if stretches.len() < 2 && !table.is_in_order() {
             notes.push("lines were not in order of arrival; they were sorted".into());
-            table.sort();
+        }
+        for stretch in &stretches {
+            table.sort(stretch.clone());
         }
         let mut trace = Trace { customers, notes, ..Trace::default() };
         trace.classes = classes(&table);
-        trace.gaps = table.series(Quantity::Gap).or_else(|| table.gaps());
+        trace.gaps = table.series(Quantity::Gap).or_else(|| table.gaps(&stretches));
         trace.waits =
             table.series(Quantity::Wait).or_else(|| table.between(Quantity::Arrival, Quantity::Start));
         trace.responses =
@@ -130,30 +153,102 @@ impl Trace {
             trace.responses = Some(waits.and_then(services));
         }
         if trace.services.is_none() {
-            trace.services = table.services_in_turn(&mut trace.notes);
+            trace.services = table.services_in_turn(&stretches, &mut trace.notes);
         }
         if let (Some(starts), Some(ends)) =
             (table.times.get(&Quantity::Start), table.times.get(&Quantity::End))
         {
-            trace.servers_seen = Some(most_at_once(starts, ends));
+            let at_once = |rows: &Range<usize>| most_at_once(&starts[rows.clone()], &ends[rows.clone()]);
+            trace.servers_seen = stretches.iter().map(at_once).max();
         }
-        trace.setups = table.setups().filter(|_| trace.servers_seen == Some(1));
-        trace.deliveries = table.deliveries();
+        trace.setups = table.setups(&stretches).filter(|_| trace.servers_seen == Some(1));
+        // Whoever tells of completions counts and waits across all of them: one stretch has to do.
+        let longest = stretches.iter().max_by_key(|rows| rows.len()).cloned();
+        trace.deliveries = table.deliveries(longest.unwrap_or(all));
+        if stretches.len() > 1 {
+            trace.stretches = stretches.iter().map(|rows| rows.len()).collect();
+        }
         Ok(trace)
     }
 
     /// From times that somebody has already: gaps and services in order of arrival, of which either may be missing.
     pub fn from_series(gaps: Option<Vec<f64>>, services: Option<Vec<f64>>) -> Trace {
-        let series = |values| Series { values, resolution: 0.0 };
+        let series = |values| Series { values, resolution: 0.0, rounding: 0.0 };
         let customers = gaps.as_ref().or(services.as_ref()).map_or(0, Vec::len);
         Trace { customers, gaps: gaps.map(series), services: services.map(series), ..Trace::default() }
     }
 }
 
+/// The rows of each stretch between which the clock was set back, in the order in which they were read; one stretch where it
+/// was not. Rows whose own times are of both sides are left out.
+///
+/// # Errors
+/// On a row whose own times are out of order for another reason.
+fn one_clock(table: &mut Table, notes: &mut Vec<String>) -> Result<Vec<Range<usize>>> {
+    let rows = |table: &Table| table.times.values().next().map_or(0, Vec::len);
+    let steps = Steps::of(table);
+    steps.explain(table)?;
+    if steps.0.is_empty() {
+        let whole = 0..rows(table);
+        return Ok(vec![whole]);
+    }
+    notes.extend(steps.0.iter().map(|step| Steps::told(step, table)));
+    let stretches = steps.stretches(table);
+    let kept: Vec<usize> = stretches.iter().flat_map(Clone::clone).collect();
+    let lost = rows(table) - kept.len();
+    table.take(&kept);
+    let each = "no gap, rate or number of servers is across; where lines are only out of order, sort them by arrival";
+    notes.push(match lost {
+        0 => each.into(),
+        1 => format!("one line that may have times of both sides is left out; {each}"),
+        lost => format!("{lost} lines that may have times of both sides are left out; {each}"),
+    });
+    let mut begin = 0;
+    let moved = stretches.iter().map(|rows| {
+        let rows = begin..begin + rows.len();
+        begin = rows.end;
+        rows
+    });
+    Ok(moved.collect())
+}
+
 impl Table {
+    /// Arrivals where only what came of them is known: a server that logs when it has answered writes its ends and responses.
+    fn derive_arrivals(&mut self, notes: &mut Vec<String>) {
+        if self.times.contains_key(&Quantity::Arrival) || self.times.contains_key(&Quantity::Gap) {
+            return;
+        }
+        let known = |of: &Quantity| self.times.contains_key(of);
+        let ways: [(Quantity, &[Quantity]); 3] = [
+            (Quantity::End, &[Quantity::Response]),
+            (Quantity::Start, &[Quantity::Wait]),
+            (Quantity::End, &[Quantity::Wait, Quantity::Service]),
+        ];
+        let Some((of, less)) = ways.iter().find(|(of, less)| known(of) && less.iter().all(known)) else {
+            return;
+        };
+        let mut arrivals = self.times[of].clone();
+        let mut precision = self.precision[of];
+        for took in *less {
+            for (arrival, took) in arrivals.iter_mut().zip(&self.times[took]) {
+                *arrival -= took;
+            }
+            let other = self.precision[took];
+            // By the finer digits, but off by as much as the coarser: it is no clock's reading any more.
+            precision = Precision {
+                written: precision.written.min(other.written),
+                blur: precision.blur.max(other.blur).max(precision.written.max(other.written)),
+            };
+        }
+        let names: Vec<&str> = less.iter().map(|of| of.name()).collect();
+        notes.push(format!("arrivals are {} less {}", of.name(), names.join(" and ")));
+        self.times.insert(Quantity::Arrival, arrivals);
+        self.precision.insert(Quantity::Arrival, precision);
+    }
+
     fn series(&self, of: Quantity) -> Option<Series> {
         let values = self.times.get(&of)?.clone();
-        Some(Series { values, resolution: self.precision[&of].resolution() })
+        Some(Series::known(values, self.precision[&of]))
     }
 
     /// How exactly differences between two columns are known: by the finer of their last digits, but to no less than what
@@ -172,21 +267,22 @@ impl Table {
         let (begun, ended) = (self.times.get(&from)?, self.times.get(&to)?);
         let precision = self.precision_between(from, to);
         let values = begun.iter().zip(ended).map(|(b, e)| rounded(e - b, precision)).collect();
-        Some(Series { values, resolution: precision.resolution() })
+        Some(Series::known(values, precision))
     }
 
-    fn gaps(&self) -> Option<Series> {
+    fn gaps(&self, stretches: &[Range<usize>]) -> Option<Series> {
         let arrivals = self.times.get(&Quantity::Arrival)?;
         let precision = self.precision_between(Quantity::Arrival, Quantity::Arrival);
-        let values = arrivals.windows(2).map(|pair| rounded(pair[1] - pair[0], precision)).collect();
-        Some(Series { values, resolution: precision.resolution() })
+        let pairs = stretches.iter().flat_map(|rows| arrivals[rows.clone()].windows(2));
+        let values = pairs.map(|pair| rounded(pair[1] - pair[0], precision)).collect();
+        Some(Series::known(values, precision))
     }
 
     /// Services where only arrivals and ends are known: those of one server that takes customers as they come.
-    fn services_in_turn(&self, notes: &mut Vec<String>) -> Option<Series> {
+    fn services_in_turn(&self, stretches: &[Range<usize>], notes: &mut Vec<String>) -> Option<Series> {
         let arrivals = self.times.get(&Quantity::Arrival)?;
         let ends = self.times.get(&Quantity::End)?;
-        if !ends.is_sorted() {
+        if !stretches.iter().all(|rows| ends[rows.clone()].is_sorted()) {
             notes.push(
                 "no service times: customers overtake each other, and `start` is not in the trace".into(),
             );
@@ -197,37 +293,42 @@ impl Table {
                 .into(),
         );
         let precision = self.precision_between(Quantity::Arrival, Quantity::End);
-        let mut free = f64::NEG_INFINITY;
-        let values = arrivals.iter().zip(ends).map(|(arrival, end)| {
-            let service = rounded(end - arrival.max(free), precision);
-            free = *end;
-            service
-        });
-        Some(Series { values: values.collect(), resolution: precision.resolution() })
+        let mut values = Vec::with_capacity(ends.len());
+        for rows in stretches {
+            let mut free = f64::NEG_INFINITY;
+            for (arrival, end) in arrivals[rows.clone()].iter().zip(&ends[rows.clone()]) {
+                values.push(rounded(end - arrival.max(free), precision));
+                free = *end;
+            }
+        }
+        Some(Series::known(values, precision))
     }
 
     /// Waits of those who found nobody before them; `None` where none of them waited.
-    fn setups(&self) -> Option<Series> {
+    fn setups(&self, stretches: &[Range<usize>]) -> Option<Series> {
         let [arrivals, starts, ends] =
             [Quantity::Arrival, Quantity::Start, Quantity::End].map(|of| self.times.get(&of));
         let (arrivals, starts, ends) = (arrivals?, starts?, ends?);
         let precision = self.precision_between(Quantity::Arrival, Quantity::Start);
-        let resolution = precision.resolution();
-        let mut free = f64::NEG_INFINITY;
         let mut values = Vec::new();
-        for ((arrival, start), end) in arrivals.iter().zip(starts).zip(ends) {
-            if *arrival >= free {
-                values.push(rounded(start - arrival, precision));
+        for rows in stretches {
+            // Whom the first of a stretch found that is not the trace's first, nobody knows.
+            let mut free = if rows.start == 0 { f64::NEG_INFINITY } else { f64::INFINITY };
+            for at in rows.clone() {
+                if arrivals[at] >= free {
+                    values.push(rounded(starts[at] - arrivals[at], precision));
+                }
+                free = if free == f64::INFINITY { ends[at] } else { free.max(ends[at]) };
             }
-            free = free.max(*end);
         }
-        values.iter().any(|wait| *wait > resolution).then_some(Series { values, resolution })
+        let any = values.iter().any(|wait| *wait > precision.resolution());
+        any.then(|| Series::known(values, precision))
     }
 
-    fn deliveries(&self) -> Option<Deliveries> {
+    fn deliveries(&self, rows: Range<usize>) -> Option<Deliveries> {
         let told = self.times.get(&Quantity::Delivered)?;
         let ends = self.times.get(&Quantity::End);
-        let mut order: Vec<usize> = (0..told.len()).collect();
+        let mut order: Vec<usize> = rows.collect();
         order.sort_by(|a, b| {
             let by_end = ends.map_or(std::cmp::Ordering::Equal, |e| e[*a].total_cmp(&e[*b]));
             told[*a].total_cmp(&told[*b]).then(by_end)
@@ -353,7 +454,7 @@ mod tests {
             ("arrival\n1\nx\n", "line 3, column arrival: `x` is no number"),
             ("arrival\n1\n\nNaN\n", "line 4, column arrival: `NaN` is no number"),
             ("arrival,end\n1,\n", "line 2, column end: it is empty"),
-            ("arrival,end\n1\n", "line 2: it has 1 columns instead of 2"),
+            ("arrival,end\n1\n", "line 2: it has 1 column instead of 2"),
             ("arrival,end\n2,1\n", "line 2, column end: it is before arrival"),
             ("arrival,start,end\n1,2,3\n1,2,1\n", "line 3, column end: it is before start"),
             ("gap\n1\n-1\n", "line 3, column gap: `-1` is negative"),

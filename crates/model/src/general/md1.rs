@@ -3,7 +3,7 @@
 use super::figures::{Means, with_quantiles};
 use crate::card::{Family, Given, Kind, Model, Parameter};
 use crate::numeric::{entire, quantile, root};
-use crate::{Result, Solution, check};
+use crate::{Result, Solution, Unit, check};
 
 /// Services up to which distributions are summed; beyond, the dominant exponential alone is exact to 1e-9 of itself.
 const SUMMED: usize = 100;
@@ -59,6 +59,11 @@ impl Md1 {
     /// Wq = ρD/(2(1 − ρ)): mean wait, seconds.
     pub fn mean_wait(&self) -> f64 {
         0.5 * self.load * self.service / self.slack
+    }
+
+    /// 2Wq² + ρD²/(3(1 − ρ)): second moment of the wait, seconds squared.
+    pub fn wait_second_moment(&self) -> f64 {
+        2.0 * self.mean_wait().powi(2) + self.load * self.service.powi(2) / (3.0 * self.slack)
     }
 
     /// W = Wq + D: mean time in the system, seconds.
@@ -215,5 +220,7 @@ fn solve(given: &Given) -> Result<Solution> {
         wait: queue.mean_wait(),
     };
     let solution = means.solution(Some(queue.idle()), Some(queue.utilization()));
-    with_quantiles(solution, |share| queue.wait_quantile(share), |share| queue.response_quantile(share))
+    let wait = |share| queue.wait_quantile(share);
+    let solution = with_quantiles(solution, wait, |share| queue.response_quantile(share))?;
+    Ok(solution.with("wait.second-moment", queue.wait_second_moment(), Unit::SecondsSquared))
 }

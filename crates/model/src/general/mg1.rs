@@ -59,6 +59,11 @@ impl Mg1 {
         self.mean_wait().powi(2) + self.lambda * self.service.moment(3) / (3.0 * self.slack)
     }
 
+    /// 2Wq² + λm₃/(3(1 − ρ)): second moment of the wait, seconds squared.
+    pub fn wait_second_moment(&self) -> f64 {
+        self.wait_variance() + self.mean_wait().powi(2)
+    }
+
     /// W = Wq + m: mean time in the system, seconds.
     pub fn mean_response(&self) -> f64 {
         self.mean_wait() + self.service.mean()
@@ -251,6 +256,7 @@ fn solve(given: &Given) -> Result<Solution> {
     let solution = means.solution(Some(queue.idle()), Some(queue.utilization()));
     let wait = |share| queue.wait_quantile(share);
     Ok(with_quantiles(solution, wait, |share| queue.response_quantile(share))?
+        .with("wait.second-moment", queue.wait_second_moment(), Unit::SecondsSquared)
         .with("busy-period.mean", queue.mean_busy_period(), Unit::Seconds)
         .with("busy-period.variance", queue.busy_period_variance(), Unit::SecondsSquared))
 }

@@ -63,6 +63,11 @@ impl Mm1 {
         self.lambda / (self.mu - self.lambda)
     }
 
+    /// 2ρ/(μ − λ)²: second moment of the wait, seconds squared.
+    pub fn wait_second_moment(&self) -> f64 {
+        2.0 * self.utilization() / (self.mu - self.lambda).powi(2)
+    }
+
     /// ρ/(1 − ρ)²: variance of the number in the system.
     pub fn number_variance(&self) -> f64 {
         self.mean_number() * (self.mu / (self.mu - self.lambda))
@@ -193,6 +198,7 @@ fn solve(given: &Given) -> Result<Solution> {
     let busy = queue.busy_period();
     Ok(figures
         .solution(|share| queue.wait_quantile(share), |share| queue.response_quantile(share))?
+        .with("wait.second-moment", queue.wait_second_moment(), Unit::SecondsSquared)
         .with("number.variance", queue.number_variance(), Unit::Count)
         .with("number.p99", queue.number_quantile(0.99)?, Unit::Count)
         .with("busy-period.mean", busy.mean(), Unit::Seconds)

@@ -4,7 +4,7 @@ use super::birth_death;
 use super::figures::Figures;
 use crate::card::{Family, Given, Kind, Model, Parameter};
 use crate::numeric::quantile;
-use crate::{ModelError, Result, Solution, check};
+use crate::{ModelError, Result, Solution, Unit, check};
 
 /// The most servers that are taken.
 pub(super) const MOST_SERVERS: u64 = 1_000_000;
@@ -88,6 +88,11 @@ impl Mmc {
     /// Wq = C/(cμ − λ): mean time before service, seconds.
     pub fn mean_wait(&self) -> f64 {
         self.wait_probability() / self.drain()
+    }
+
+    /// 2C/(cμ − λ)²: second moment of the wait, seconds squared.
+    pub fn wait_second_moment(&self) -> f64 {
+        2.0 * self.wait_probability() / self.drain().powi(2)
     }
 
     /// W = Wq + 1/μ: mean time in the system, seconds.
@@ -186,7 +191,9 @@ fn solve(given: &Given) -> Result<Solution> {
         response: queue.mean_response(),
         wait_probability: queue.wait_probability(),
     };
-    figures.solution(|share| queue.wait_quantile(share), |share| queue.response_quantile(share))
+    let solution =
+        figures.solution(|share| queue.wait_quantile(share), |share| queue.response_quantile(share))?;
+    Ok(solution.with("wait.second-moment", queue.wait_second_moment(), Unit::SecondsSquared))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 mod birth_death;
 mod busy_period;
+mod engset;
 mod erlang_b;
 mod figures;
 mod finite_source;
@@ -14,6 +15,7 @@ mod mminf;
 mod sojourn;
 
 pub use busy_period::BusyPeriod;
+pub use engset::Engset;
 pub use erlang_b::ErlangB;
 pub use finite_source::FiniteSource;
 pub use mm1::Mm1;
@@ -32,6 +34,7 @@ pub(crate) const MODELS: &[Model] = &[
     mmck::MODEL,
     mminf::MODEL,
     erlang_b::MODEL,
+    engset::MODEL,
     finite_source::MODEL,
     mm1_transient::MODEL,
 ];

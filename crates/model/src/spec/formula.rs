@@ -78,9 +78,8 @@ fn single_poisson(source: &Source) -> Option<f64> {
 
 /// The mean of an exponential distribution.
 fn exponential(distribution: &Distribution) -> Option<f64> {
-    match distribution {
-        Distribution::Exponential { mean } => Some(*mean),
-        Distribution::Erlang { shape: 1, mean } => Some(*mean),
+    match distribution.simplest() {
+        Distribution::Exponential { mean } => Some(mean),
         _ => None,
     }
 }

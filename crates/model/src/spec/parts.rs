@@ -151,6 +151,20 @@ pub enum ByClass {
     Each(BTreeMap<String, Distribution>),
 }
 
+impl ByClass {
+    /// What is the same for all, whether it is written once or for each; `None` where classes differ.
+    pub fn same(&self) -> Option<&Distribution> {
+        match self {
+            ByClass::All(value) => Some(value),
+            ByClass::Each(values) => {
+                let mut values = values.values();
+                let first = values.next()?;
+                values.all(|value| value.simplest() == first.simplest()).then_some(first)
+            }
+        }
+    }
+}
+
 /// Where customers are served.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

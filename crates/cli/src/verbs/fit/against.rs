@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use tollway_model::ModelError;
 
 use super::document::EstimateDocument;
+use crate::standard_input;
 
 /// Figures that a model was asked with, not what it predicts.
 const ASKED_WITH: [&str; 1] = ["throughput"];
@@ -65,8 +66,11 @@ pub fn check(
         let remedy = "give a document that `tollway model NAME key=value … --json` wrote for one point";
         ModelError::parameter(format!("--against {}", file.display()), reason, remedy)
     };
-    let text =
-        if file == Path::new("-") { io::read_to_string(io::stdin()) } else { fs::read_to_string(file) };
+    let text = if file == Path::new("-") {
+        io::read_to_string(standard_input::read())
+    } else {
+        fs::read_to_string(file)
+    };
     let text = text.map_err(|error| unusable(error.to_string()))?;
     let prediction: Prediction = serde_json::from_str(&text).map_err(|error| unusable(error.to_string()))?;
     let [Point { figures: Some(predicted) }] = &prediction.points[..] else {

@@ -5,7 +5,7 @@ mod document;
 mod words;
 
 use std::fs::File;
-use std::io::{self, BufReader};
+use std::io::BufReader;
 use std::path::Path;
 
 use anyhow::Result;
@@ -14,7 +14,7 @@ use tollway_model::fit::{self, Counters, Options, Trace};
 
 use crate::args::{self, Arguments};
 use crate::exit::Ending;
-use crate::output;
+use crate::{output, standard_input};
 pub use document::FitDocument;
 
 /// Bytes that are read at a time.
@@ -47,7 +47,7 @@ pub fn fit(arguments: &Arguments, options: &args::Fit) -> Result<Ending> {
 fn of_trace(file: &Path, options: &args::Fit) -> Result<FitDocument> {
     let columns = options.columns.as_deref();
     let trace = if file == Path::new("-") {
-        Trace::read(io::stdin().lock(), columns)
+        Trace::read(standard_input::read(), columns)
     } else {
         let opened = File::open(file).map_err(|error| {
             ModelError::parameter(

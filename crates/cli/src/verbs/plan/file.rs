@@ -10,6 +10,7 @@ use serde::Deserialize;
 use tollway_core::Error;
 
 use super::case::Case;
+use crate::standard_input;
 
 /// The longest file that is read, in bytes.
 const LONGEST: u64 = 1 << 20;
@@ -101,16 +102,22 @@ impl PlanFile {
     /// # Errors
     /// When it cannot be read, is not TOML, or has what no plan has: with line and column.
     pub fn read(file: &Path) -> Result<PlanFile, Error> {
-        let place = format!("file `{}`", file.display());
+        let place = match file == Path::new("-") {
+            true => "standard input".into(),
+            false => format!("file `{}`", file.display()),
+        };
         let wrong = |place: String, reason: String| Error::Input {
             place,
             reason,
             remedy: "name a plan; docs/plan.md shows what it is made of".into(),
         };
         let mut bytes = Vec::new();
-        File::open(file)
-            .and_then(|file| file.take(LONGEST + 1).read_to_end(&mut bytes))
-            .map_err(|error| wrong(place.clone(), error.to_string()))?;
+        let mut take = |source: &mut dyn Read| source.take(LONGEST + 1).read_to_end(&mut bytes);
+        let read = match file == Path::new("-") {
+            true => take(&mut standard_input::read()),
+            false => File::open(file).and_then(|mut file| take(&mut file)),
+        };
+        read.map_err(|error| wrong(place.clone(), error.to_string()))?;
         if bytes.len() as u64 > LONGEST {
             return Err(wrong(place, format!("it is no plan: it is longer than {LONGEST} bytes")));
         }

@@ -154,10 +154,13 @@ impl Request {
     }
 }
 
-/// Whether a word names a file rather than a model: by its ending, by a folder in it, or because there is one.
+/// Whether a word names a file rather than a model: by its ending, by a folder in it, or because there is one; `-` is standard
+/// input.
 fn is_file(name: &str) -> bool {
     let is_path = name.contains('/') || Path::new(name).exists();
-    name.ends_with(".toml") || (is_path && !name.contains('=') && catalogue::find(name).is_err())
+    name == "-"
+        || name.ends_with(".toml")
+        || (is_path && !name.contains('=') && catalogue::find(name).is_err())
 }
 
 /// Refuses no case, too many, two of one name, and what is given to none of them.

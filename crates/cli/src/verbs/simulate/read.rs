@@ -1,7 +1,7 @@
 //! The files of a simulation: the specification, and the traces that it names, beside it.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::Path;
 
 use anyhow::Result;
@@ -9,6 +9,7 @@ use tollway_core::Error;
 use tollway_model::ModelError;
 
 use super::set;
+use crate::standard_input;
 use tollway_model::spec::{self, Spec};
 
 /// The longest file that is read, in bytes.
@@ -46,7 +47,7 @@ fn text(file: &Path) -> Result<String, Error> {
     let mut content = Vec::new();
     let mut read = |source: &mut dyn Read| source.take(LONGEST + 1).read_to_end(&mut content);
     match file == Path::new(STANDARD_INPUT) {
-        true => read(&mut io::stdin().lock()),
+        true => read(&mut standard_input::read()),
         false => File::open(file).and_then(|mut file| read(&mut file)),
     }
     .map_err(|error| refused(error.to_string(), "check its name"))?;

@@ -20,7 +20,7 @@ pub(super) struct Phases {
 impl Phases {
     /// The stages of a distribution.
     pub(super) fn of(place: &str, distribution: &Distribution) -> Result<Self, Unsuited> {
-        match distribution {
+        match &distribution.simplest() {
             Distribution::Exponential { mean } => {
                 Ok(Self { starts: vec![(0, 1.0)], rates: vec![1.0 / mean], sequence: false })
             }
@@ -34,7 +34,7 @@ impl Phases {
                 let rates = taken.iter().map(|(_, mean)| 1.0 / mean).collect();
                 Ok(Self { starts, rates, sequence: false })
             }
-            other => Err(Unsuited::NotMarkovian { place: place.into(), what: other.to_string() }),
+            _ => Err(Unsuited::NotMarkovian { place: place.into(), what: distribution.to_string() }),
         }
     }
 

@@ -18,7 +18,7 @@ fn station_alone<'a>(spec: &'a Spec, station: &'a Station) -> Option<Recognised<
         Order::ProcessorSharing => return shared(spec, station),
         Order::Fcfs => {}
     }
-    let ByClass::All(service) = &station.service else { return None };
+    let service = station.service.same()?;
     if station.bulk.is_some() {
         return bulk(spec, station, service);
     }
@@ -50,12 +50,22 @@ fn station_alone<'a>(spec: &'a Spec, station: &'a Station) -> Option<Recognised<
             let stays = ("stays", list(&switching.stays, ","));
             Recognised::plain("mmpp-m1", vec![rates, stays, ("mu", rate(exponential(service)?))])
         }
-        Arrivals::Closed(population) if station.capacity.is_none() => {
+        Arrivals::Closed(population) => {
             let lambda = ("lambda", rate(exponential(population.think.as_ref()?)?));
             let servers = ("servers", station.servers.to_string());
-            let population = ("population", population.customers.to_string());
-            let mu = ("mu", rate(exponential(service)?));
-            Recognised::plain("finite-source", vec![lambda, mu, servers, population])
+            let customers = ("population", population.customers.to_string());
+            match station.capacity {
+                None => {
+                    let mu = ("mu", rate(exponential(service)?));
+                    Recognised::plain("finite-source", vec![lambda, mu, servers, customers])
+                }
+                // Without a queue only the mean of the service counts.
+                Some(capacity) if capacity == station.servers => {
+                    let mu = ("mu", rate(service.mean()));
+                    Recognised::plain("engset", vec![lambda, mu, servers, customers])
+                }
+                Some(_) => None,
+            }
         }
         _ => None,
     }
@@ -89,7 +99,7 @@ fn poisson<'a>(station: &Station, rate: f64, service: &Distribution) -> Option<R
 
 /// Poisson arrivals at one shared server.
 fn shared<'a>(spec: &Spec, station: &Station) -> Option<Recognised<'a>> {
-    let ByClass::All(service) = &station.service else { return None };
+    let service = station.service.same()?;
     if station.servers > 1 || station.capacity.is_some() {
         return None;
     }

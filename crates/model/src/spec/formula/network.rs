@@ -2,13 +2,14 @@
 
 use super::{Recognised, exponential, list, per_second, single_poisson};
 use crate::spec::checked::{Wiring, flows};
-use crate::spec::{Arrivals, ByClass, Order, Spec, Station};
+use crate::spec::{Arrivals, Order, Spec, Station};
 
 /// Networks of more stations are left to simulation: their routes would not fit into a parameter.
 const STATIONS: usize = 100;
 
 pub(super) fn recognise(spec: &Spec) -> Option<Recognised<'_>> {
-    if !spec.coalescers.is_empty() || !spec.classes.is_empty() || spec.stations.len() > STATIONS {
+    // Classes that are served alike and take the same routes are one.
+    if !spec.coalescers.is_empty() || spec.stations.len() > STATIONS {
         return None;
     }
     let services: Vec<f64> = spec.stations.iter().map(mean_service).collect::<Option<_>>()?;
@@ -23,7 +24,7 @@ pub(super) fn recognise(spec: &Spec) -> Option<Recognised<'_>> {
 
 /// The mean of an exponential service at a station that is as Jackson has it.
 fn mean_service(station: &Station) -> Option<f64> {
-    let ByClass::All(service) = &station.service else { return None };
+    let service = station.service.same()?;
     let plain = station.order == Order::Fcfs
         && station.capacity.is_none()
         && station.bulk.is_none()

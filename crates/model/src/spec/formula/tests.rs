@@ -39,6 +39,11 @@ fn one_station_by_itself() {
         (uniform, vec![erlang], ""),
         (switched, vec![memoryless], "mmpp-m1"),
         (closed, vec![memoryless, "servers = 2"], "finite-source"),
+        (closed, vec![erlang, "servers = 2", "capacity = 2"], "engset"),
+        (closed, vec![memoryless, "servers = 2", "capacity = 3"], ""),
+        (POISSON, vec!["service = \"gamma(1, 50us)\""], "mm1"),
+        (POISSON, vec!["service = \"weibull(1, 50us)\""], "mm1"),
+        (POISSON, vec!["service = \"gamma(2, 50us)\""], "mg1"),
         (POISSON, vec![erlang, "wake = { count = 3 }"], "n-policy"),
         (POISSON, vec![erlang, "wake = { timer = \"1ms\" }"], "t-policy"),
         (POISSON, vec![erlang, "wake = { count = 3, timer = \"1ms\" }"], "nt-policy"),
@@ -105,6 +110,29 @@ fn classes_and_stations_keep_their_names() {
     // Of two stations and two customers: X = (1/D1 + 1/D2 − …): N = 2, D = 50, 20: X(2) = 70/3900 per µs.
     let throughput = formula.solution.unwrap().get("throughput").unwrap();
     assert!((throughput / (70.0 / 3900.0 * 1e6) - 1.0).abs() < 1e-12, "{throughput}");
+}
+
+/// Classes that are served alike and go the same ways are one to a product form, whether their service is written once or for
+/// each; the figures of classes are left to the simulation.
+#[test]
+fn classes_that_are_served_alike_are_a_jackson_network() {
+    let classes = "[[class]]\nname = \"a\"\n[[class]]\nname = \"b\"\n\
+                   [[source]]\nname = \"x\"\nclass = \"a\"\ninterarrival = \"exponential(200us)\"\nto = \"s\"\n\
+                   [[source]]\nname = \"y\"\nclass = \"b\"\ninterarrival = \"exponential(200us)\"\nto = \"s\"\n";
+    let network = |services: &str| {
+        format!(
+            "{classes}[[station]]\nname = \"s\"\nservice = {services}\nto = \"t\"\n\
+             [[station]]\nname = \"t\"\nservice = \"exponential(20us)\""
+        )
+    };
+    for alike in ["\"exponential(50us)\"", "{ a = \"exponential(50us)\", b = \"gamma(1, 50us)\" }"] {
+        let formula = spec(&[&network(alike)]).formula().unwrap();
+        assert_eq!(formula.model.name, "jackson");
+        let response = formula.solution.unwrap().get("response.mean").unwrap();
+        assert!((response / 125e-6 - 1.0).abs() < 1e-12, "{response}");
+    }
+    let apart = network("{ a = \"exponential(50us)\", b = \"exponential(60us)\" }");
+    assert!(spec(&[&apart]).formula().is_none());
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::engine::Timestamp;
 /// A packet that is whole in the bytes at hand.
 #[derive(Clone, Debug)]
 pub(super) struct Found {
-    /// When it was seen.
+    /// When it was seen; the zero of its clock where that was not written.
     pub timestamp: Timestamp,
     /// Whether the file says so.
     pub has_time: bool,

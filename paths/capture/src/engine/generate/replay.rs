@@ -22,9 +22,9 @@ pub enum ReplayPace {
     FullSpeed,
 }
 
-/// A frame that was captured: when, how many bytes of it there are and were, what it begins with.
+/// A frame that was captured: when, where that was written; how many bytes of it there are and were, what it begins with.
 pub(super) struct Frame {
-    captured: Timestamp,
+    captured: Option<Timestamp>,
     kept: usize,
     whole: usize,
     link: Option<LinkType>,
@@ -41,10 +41,11 @@ pub(super) trait Recorded {
 
 impl Recorded for Reader {
     fn next(&mut self, room: &mut [u8]) -> Result<Option<Frame>, String> {
-        let Some(Captured { packet, interface, .. }) = Reader::next(self).map_err(|e| e.to_string())? else {
+        let Some(Captured { packet, interface, has_time }) = Reader::next(self).map_err(|e| e.to_string())?
+        else {
             return Ok(None);
         };
-        let (captured, kept) = (packet.timestamp, packet.bytes.len());
+        let (captured, kept) = (has_time.then_some(packet.timestamp), packet.bytes.len());
         let whole = kept.max(packet.wire_length as usize);
         let copied = kept.min(room.len());
         room[..copied].copy_from_slice(&packet.bytes[..copied]);
@@ -156,10 +157,17 @@ impl<R: Recorded> Replay<R> {
                 self.skipped += 1;
                 continue;
             }
+            if captured.is_none() && matches!(self.clock.pace, ReplayPace::Gaps(_)) {
+                let number = self.clock.frames + self.skipped + 1;
+                self.ended = Some(format!(
+                    "its packet {number} has no time (pcapng's simple packets have none), so there is no gap to send it after: give a --rate"
+                ));
+                return;
+            }
             self.padded += u64::from(whole > kept);
             self.next[kept..whole].fill(0);
             self.length = whole;
-            self.due = Some(self.clock.due(captured.0));
+            self.due = Some(self.clock.due(captured.unwrap_or_default().0));
             return;
         }
     }
@@ -191,6 +199,10 @@ impl<R: Recorded> Due for Replay<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// When a frame was captured that has no time.
+    const TIMELESS: u64 = u64::MAX;
+
     /// Frames in memory: when captured, bytes kept, bytes on the wire.
     struct Tape(std::vec::IntoIter<(u64, usize, u32)>, LinkType);
 
@@ -202,7 +214,8 @@ mod tests {
                     let copied = kept.min(room.len());
                     room[..copied].fill(7);
                     let whole = kept.max(wire_length as usize);
-                    Ok(Some(Frame { captured: Timestamp(at), kept, whole, link: Some(self.1) }))
+                    let captured = (at != TIMELESS).then_some(Timestamp(at));
+                    Ok(Some(Frame { captured, kept, whole, link: Some(self.1) }))
                 }
                 None => Ok(None),
             }
@@ -269,6 +282,21 @@ mod tests {
             let tape = Tape(frames.into_iter(), LinkType::ETHERNET);
             let error = Replay::of(tape, ReplayPace::FullSpeed, 2e9, 1514).err().unwrap().to_string();
             assert!(error.contains(says), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_frame_without_a_time_has_no_gap() {
+        let frames = vec![(5, 60, 60), (TIMELESS, 60, 60), (7, 60, 60)];
+        let (sent, _, ended) = dues(replay(frames.clone(), ReplayPace::Gaps(1.0)));
+        assert_eq!(sent.len(), 1);
+        let Ended::Damaged(reason) = ended else { panic!("{ended:?}") };
+        assert!(reason.contains("its packet 2 has no time") && reason.contains("--rate"), "{reason}");
+        let first = Tape(Vec::from(&frames[1..]).into_iter(), LinkType::ETHERNET);
+        let error = Replay::of(first, ReplayPace::Gaps(1.0), 2e9, 1514).err().unwrap().to_string();
+        assert!(error.contains("its packet 1 has no time"), "{error}");
+        for pace in [ReplayPace::Rate(1e3), ReplayPace::FullSpeed] {
+            assert_eq!(dues(replay(frames.clone(), pace)).0.len(), 3);
         }
     }
 
