@@ -147,7 +147,8 @@ impl<R: BufRead> Lines<R> {
             }
             break;
         }
-        let bytes = self.bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&self.bytes);
+        let is_marked = self.number == 1 && self.bytes.starts_with(BYTE_ORDER_MARK);
+        let bytes = &self.bytes[if is_marked { BYTE_ORDER_MARK.len() } else { 0 }..];
         Ok(str::from_utf8(bytes).ok().map(|line| (self.number, line.trim())))
     }
 }
