@@ -67,8 +67,9 @@ impl Ends {
     }
 }
 
-// A hundred requests of 64 bytes and their replies, one at a time, both sides: measured 56_262.
-#[library_benchmark(config = at_most(58_000))]
+// A hundred requests of 64 bytes and their replies, one at a time, both sides: measured 60_985. Of these
+// 39 a request are what it takes to refuse a ticket of another end: 56_262 before.
+#[library_benchmark(config = at_most(62_500))]
 #[bench::warm(setup = ends)]
 fn one_at_a_time(mut ends: Ends) -> Ends {
     for _ in 0..TIMES {
@@ -77,8 +78,8 @@ fn one_at_a_time(mut ends: Ends) -> Ends {
     ends
 }
 
-// A hundred batches of 64: measured 2_829_947.
-#[library_benchmark(config = at_most(2_915_000))]
+// A hundred batches of 64: measured 3_080_370 (2_829_947 before tickets were refused).
+#[library_benchmark(config = at_most(3_160_000))]
 #[bench::warm(setup = ends)]
 fn in_batches(mut ends: Ends) -> Ends {
     for _ in 0..TIMES {
@@ -131,16 +132,17 @@ fn asks(both: &mut Both, tasks: usize, times: usize) {
     let _ = black_box(executor.run(both));
 }
 
-// A hundred requests as futures, and their replies, one at a time, both sides, with making the executor: measured 213_551.
-#[library_benchmark(config = at_most(219_500))]
+// A hundred requests as futures, and their replies, one at a time, both sides, with making the executor: measured 220_885
+// (213_551 before).
+#[library_benchmark(config = at_most(226_500))]
 #[bench::warm(setup = both)]
 fn futures(mut both: Both) -> Both {
     asks(&mut both, 1, TIMES);
     both
 }
 
-// The same by 64 tasks at a time, a hundred times each: measured 7_394_551.
-#[library_benchmark(config = at_most(7_620_000))]
+// The same by 64 tasks at a time, a hundred times each: measured 7_898_580 (7_394_551 before).
+#[library_benchmark(config = at_most(8_100_000))]
 #[bench::warm(setup = both)]
 fn futures_of_many_tasks(mut both: Both) -> Both {
     asks(&mut both, 64, TIMES);
