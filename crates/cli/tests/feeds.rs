@@ -62,14 +62,6 @@ impl Running {
     fn new(bench: &Bench, arguments: &[&str]) -> Running {
         let mut command = bench.tollway(&[&["entropy", "feed"], arguments].concat());
         command.stderr(File::create(bench.file("log")).unwrap());
-        // Where these tests are run under nohup(1), a terminal's end is nothing that ends a program.
-        // SAFETY: a system call, which is allowed between fork and exec.
-        unsafe {
-            command.pre_exec(|| {
-                libc::signal(libc::SIGHUP, libc::SIG_DFL);
-                Ok(())
-            })
-        };
         let mut child = command.spawn().unwrap();
         let out = BufReader::new(child.stdout.take().unwrap());
         Running { child, out }

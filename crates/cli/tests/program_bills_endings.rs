@@ -147,14 +147,6 @@ fn a_program_in_vfork_is_ended_by_every_way() {
 fn sleeping(bench: &Bench, way: &str) -> Child {
     let mut command = bench.tollway(&["bill", "--by", way, "--", "sleep", "601.75"]);
     command.process_group(0);
-    // Where these tests are run under nohup(1), a terminal's end is nothing that ends a program.
-    // SAFETY: a system call, which is allowed between fork and exec.
-    unsafe {
-        command.pre_exec(|| {
-            libc::signal(libc::SIGHUP, libc::SIG_DFL);
-            Ok(())
-        })
-    };
     let child = command.spawn().unwrap();
     let sleeps = || {
         bench.processes().iter().any(|process| {

@@ -6,6 +6,7 @@ pub mod refusing;
 pub mod rows;
 
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread::sleep;
@@ -68,6 +69,14 @@ impl Bench {
         // This machine's own price list is not a test's.
         command.env("TOLLWAY_PRICES", self.file("prices"));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // Where these tests are run under nohup(1), a terminal's end is nothing that ends a program.
+        // SAFETY: a system call, which is allowed between fork and exec.
+        unsafe {
+            command.pre_exec(|| {
+                libc::signal(libc::SIGHUP, libc::SIG_DFL);
+                Ok(())
+            })
+        };
     }
 
     /// Runs it to its end, which is this exit code, without a panic; returns standard output and standard error.
