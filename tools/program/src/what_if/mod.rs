@@ -75,7 +75,12 @@ pub fn all(bill: &Bill, prices: &Prices<'_>) -> Vec<WhatIfDocument> {
 }
 
 fn told(change: Change, bill: &Bill) -> WhatIfDocument {
-    let span = |price: &Price| TimeDocument { ns: price.ns, lo: price.lo, hi: price.hi };
+    // Nobody saves more than there is, whatever tolls and counts say.
+    let most = |all: f64| if all > 0.0 { all } else { f64::INFINITY };
+    let span = |price: &Price, all: f64| {
+        let [ns, lo, hi] = [price.ns, price.lo, price.hi].map(|saved| saved.min(most(all)));
+        TimeDocument { ns, lo, hi }
+    };
     let sooner = change.sooner.as_ref().map_or(0.0, |sooner| sooner.lo);
     WhatIfDocument {
         name: change.name.into(),
@@ -83,8 +88,8 @@ fn told(change: Change, bill: &Bill) -> WhatIfDocument {
         how: change.how,
         can_be_tried: change.can_be_tried,
         is_worth_it: bill.ran > 0.0 && change.saves.lo > LEAST * bill.ran || sooner > LEAST * bill.watched,
-        saves: span(&change.saves),
-        sooner: change.sooner.as_ref().map(span),
+        saves: span(&change.saves, bill.ran),
+        sooner: change.sooner.as_ref().map(|sooner| span(sooner, bill.watched)),
         tolls: change.saves.keys,
     }
 }

@@ -166,6 +166,14 @@ fn small_files_are_read_by_one_call_each() {
 }
 
 #[test]
+fn nobody_saves_more_than_there_is() {
+    // More calls than a millisecond has room for, by their tolls.
+    let read = bytes(calls("read", (FileKind::Zero, 0), 100_000), 1_024);
+    let [lo, ns, hi] = saves(&bill(vec![thread(2, 1, vec![read])]), "larger-reads").unwrap();
+    assert!(lo <= ns && ns <= hi && hi <= 1.0, "[{lo}, {ns}, {hi}]");
+}
+
+#[test]
 fn only_what_is_opened_again_can_stay_open() {
     let opens = calls("openat", NO_FILE, 10_000);
     let close = |inode, count| calls("close", (FileKind::Regular, inode), count);
