@@ -280,7 +280,7 @@ fn values_of_each() -> io::Result<usize> {
 /// Of values of 8 bytes: half a million processors.
 const MOST_PAGES: usize = 1024;
 
-/// Whole pages of words, and behind them one that can be neither read nor written.
+/// Whole pages of words, and behind them a page that can be neither read nor written.
 struct Guarded {
     start: NonNull<u64>,
     bytes: usize,

@@ -73,7 +73,7 @@ impl<M: Memory, S: Sharing> Incoming<M, S> {
     /// Answers a request ([`Server::answer`]).
     ///
     /// # Panics
-    /// If the request came to another end; its client is told that it has no answer.
+    /// If the request came to another end; its client hears that it has no answer.
     pub fn answer(&self, mut request: Request<M, S>, tag: u16, bytes: &[u8]) -> usize {
         self.answer_to(&mut request, tag, bytes)
     }

@@ -206,7 +206,7 @@ impl Server {
     /// Answers a request ([`answer`](server::Server::answer)).
     ///
     /// # Panics
-    /// If the request came to another end; its client is told that it has no answer.
+    /// If the request came to another end; its client hears that it has no answer.
     pub fn answer(&self, mut request: Request, tag: u16, bytes: &[u8]) -> usize {
         let copied = self.incoming.answer_to(&mut request.request, tag, bytes);
         self.end.wrote(&self.incoming);
