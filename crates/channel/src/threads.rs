@@ -97,7 +97,7 @@ impl<M: Memory + Clone, P: Platform + Clone> Caller<M, P> {
         }
     }
 
-    /// The same, whose calls wait for a slot and a reply together for so long at the most; for as long as the
+    /// The same, whose calls wait for a slot and a reply together up to this time limit; for as long as the
     /// server lives if there is no such time.
     #[must_use]
     pub fn with_timeout(self, timeout: Option<Duration>) -> Caller<M, P> {

@@ -29,7 +29,7 @@ pub trait Platform {
     /// [`Gone`] if the other end cannot wake it any more.
     fn sleep(&self, bell: &AtomicU64) -> Result<(), Gone>;
 
-    /// As [`sleep`](Platform::sleep), for so long at the most. Where there is no clock to wake it, it sleeps
+    /// As [`sleep`](Platform::sleep), up to this time limit. Where there is no clock to wake it, it sleeps
     /// on, and no wait has a time limit.
     ///
     /// # Errors

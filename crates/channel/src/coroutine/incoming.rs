@@ -90,7 +90,7 @@ impl<M: Memory, S: Sharing> Incoming<M, S> {
 }
 
 /// A request that came to an end that tasks share, to be [answered](Incoming::answer). Dropped without that,
-/// also by a task that panics or is itself dropped, it is [given up](Server::give_up): its client is told
+/// also by a task that panics or is itself dropped, it is [given up](Server::give_up): its client hears
 /// that there is no answer, and has its slot back.
 #[must_use = "dropped, it has no answer"]
 pub struct Request<M: Memory, S: Sharing = Alone> {

@@ -114,7 +114,7 @@ impl Client {
         self.connection.wait(&self.ring, || false)
     }
 
-    /// The same, for so long at the most; whether a reply has come. It may look for a moment longer than that
+    /// The same, up to this time limit; whether a reply has come. It may look for a moment longer than that
     /// before it sleeps.
     ///
     /// # Errors

@@ -182,7 +182,7 @@ impl Doorbell {
         &self.own
     }
 
-    /// Sleeps by that bell, for so long at the most if that is said.
+    /// Sleeps by that bell, up to this time limit if there is one.
     fn sleeps(&self, bell: &AtomicU64, at_most: Option<Duration>) -> Result<(), Gone> {
         if !self.own.lies_down()? {
             return Ok(());

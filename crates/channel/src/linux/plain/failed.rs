@@ -50,7 +50,7 @@ impl fmt::Display for Failed {
             Failed::Broken(violation) => violation.fmt(f),
             Failed::Gone => f.write_str("the other end is gone"),
             Failed::TimedOut => f.write_str(
-                "the server has not answered in time: connect anew, with more time or to one that answers",
+                "the server has not answered in time: connect anew, with more time or to another server",
             ),
             Failed::Forked => f.write_str(
                 "this end is a copy that fork(2) made of another process' end: connect anew in this one",

@@ -29,7 +29,7 @@ pub trait Sleeper {
     /// Whether the other end is known to be gone.
     fn is_gone(&self) -> bool;
 
-    /// Sleeps while the word is that value, for so long at the most if that is said, but may return earlier.
+    /// Sleeps while the word is that value, up to this time limit if there is one, but may return earlier.
     /// Which it is, is looked at after whatever a waker does before it
     /// [wakes](Sleeper::wake).
     ///
