@@ -171,7 +171,7 @@ pub fn write(file: &Path, content: &str) -> Result<()> {
 /// whether it was written.
 pub fn write_or_keep(file: &Path, is_empty: bool, content: impl FnOnce() -> Result<String>) -> Result<bool> {
     if is_empty && fs::metadata(file).is_ok_and(|there| there.is_file() && there.len() > 0) {
-        tell(&format!("{} is left as it was: interrupted before there was a figure", file.display()));
+        tell(&format!("{} is left as it was: there is no figure to put in its place", file.display()));
         return Ok(false);
     }
     write(file, &content()?)?;

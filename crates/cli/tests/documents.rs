@@ -385,6 +385,12 @@ fn a_dry_run_in_any_verb_makes_no_file() {
     bench.ends(&["compare", "--prove", "--dry-run"], 0);
     bench.ends(&["entropy", "speed", "getrandom", "--dry-run"], 0);
     bench.ends(&["cipher", "bench", "--by", "library", "--dry-run", "--export", "x.csv"], 0);
+    bench.ends(&["cipher", "predict", "--dry-run"], 0);
+    bench.ends(&["cipher", "predict", "--preset", "queue", "--dry-run"], 0);
+    let (plan, _) = bench.ends(&["cipher", "plan", "--slo", "p99<2ms", "--verify", "--dry-run"], 0);
+    // The steps of a request, light loads and what is found, of those that can be measured here.
+    assert!(plan.contains("request-submit") && plan.contains("tollway.db"), "{plan}");
+    bench.ends(&["bill", "--dry-run", "--html", "x.html", "--", "touch", "made"], 0);
     bench.ends(&["measure", "--resume", "--dry-run"], 2);
     assert_eq!(fs::read_dir(bench.path()).unwrap().count(), before);
 }

@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 
 use program::priced::bench;
 use program::{Bench, skip, told};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Whether the kernel's tracepoints can be used here.
 fn kernel_tells() -> bool {
@@ -423,6 +423,39 @@ fn without_root() {
     assert!(err.contains("was not measured: this way of counting would be most of it"), "{err}");
 }
 
+/// How it would be counted, how often it would be started, and what would be written, and the program is not started.
+#[test]
+fn a_dry_run_of_a_bill_starts_nothing_and_names_what_it_would_write() {
+    let bench = bench();
+    let there = || {
+        let file = |file: std::io::Result<fs::DirEntry>| {
+            let path = file.unwrap().path();
+            (fs::read(&path).unwrap(), path)
+        };
+        let mut files: Vec<_> = fs::read_dir(bench.path()).unwrap().map(file).collect();
+        files.sort();
+        files
+    };
+    let before = there();
+    let touch = ["--", "touch", "made"];
+    let planned = |more: &[&str]| bench.ends(&[&["bill", "--dry-run"], more, &touch].concat(), 0).0;
+    let text = planned(&["--by", "proc", "--html", "page.html", "--export", "bill.json", "--runs", "3"]);
+    for part in ["starts `touch made`", "3 bills", "counted by proc", "tollway.db", "bill.json, page.html"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let text = planned(&["--by", "proc", "--no-store", "--try", "one-core,reuse-memory", "--rounds", "4"]);
+    // The first finds cold caches; in each round it runs once as it is, and once with each change.
+    assert!(text.contains("13 times") && text.contains("writes nothing"), "{text}");
+    let (json, _) =
+        bench.ends(&["bill", "--json", "--dry-run", "--for", "5s", "--pid", "1", "--by", "proc"], 0);
+    let planned: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(
+        (&planned["pid"], &planned["seconds"], &planned["by"]),
+        (&json!(1), &json!(5.0), &json!("proc"))
+    );
+    assert!(there() == before, "it made or changed a file");
+}
+
 /// What cannot be is refused with the place and the remedy, before anything is measured.
 #[test]
 fn bad_input_is_refused() {
@@ -438,7 +471,6 @@ fn bad_input_is_refused() {
         (&["bill", "--try", "nosuch", "--", "true"], "--try"),
         (&["bill", "--overhead", "0", "--", "true"], "--overhead"),
         (&["bill", "--live", "--json", "--", "true"], "--live"),
-        (&["bill", "--dry-run", "--", "true"], "--dry-run"),
         (&["bill", "--time", "5", "--", "true"], "--time"),
         (&["bill", "--export", "bill.csv", "--", "true"], "--export"),
         (&["bill", "--try", "one-core,one-core", "--", "true"], "--try"),

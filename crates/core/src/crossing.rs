@@ -121,6 +121,7 @@ crossings! {
     RequestTurn = "request-turn", CoreCore, "turn of a device that does a request";
     RequestRound = "request-round", CoreCore, "round of a device: it waits, is kicked already, and does a request";
     RequestTake = "request-take", CoreCore, "result taken out of a queue and read";
+    TableTake = "table-take", Work, "table of a request's descriptors, copied and checked";
     QueueLook = "queue-look", Work, "look into a queue that has nothing";
     KickAsleep = "kick-asleep", ProcessProcess, "eventfd written on which somebody sleeps";
     SleepWake = "sleep-wake", ProcessProcess, "sleep on eventfds, and wake-up";

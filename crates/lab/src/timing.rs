@@ -78,6 +78,25 @@ pub struct Estimate {
     pub footprint: Footprint,
 }
 
+impl Estimate {
+    /// This run, and then another.
+    pub fn add(&mut self, other: Estimate) {
+        self.points.extend(other.points);
+        self.trials += other.trials;
+        self.seconds += other.seconds;
+        self.footprint.add(other.footprint);
+    }
+}
+
+/// What a command that measures has to tell.
+#[derive(Debug)]
+pub enum Told<D> {
+    /// What it would do.
+    Planned(Estimate),
+    /// What it found; nothing of what was interrupted before there was anything.
+    Found(Option<D>),
+}
+
 /// What is to be said where a run that was cut to `asked` seconds takes about `least`; `None` where it is kept.
 pub fn not_kept(asked: f64, least: f64) -> Option<String> {
     (least > asked * TOO_LONG).then(|| {

@@ -6,7 +6,7 @@ use tollway_core::Spread;
 use tollway_store::{PointRecord, RunId, RunState, Store};
 
 use crate::Result;
-use crate::document::{EarlierDocument, MomentDocument, RunDocument, SampleKind};
+use crate::document::{EarlierDocument, MomentDocument, PointDocument, RunDocument, SampleKind};
 use crate::html::Distribution;
 
 /// So many earlier runs of a row are shown beside it, the latest.
@@ -66,14 +66,15 @@ impl RunReport {
         &self.document
     }
 
-    /// Whether the run was ended before its time and has no figure: what is made of it takes the place of
-    /// nothing.
-    pub fn is_interrupted_without_a_figure(&self) -> bool {
-        let has_figure = |point: &crate::document::PointDocument| {
-            point.median.is_some() || point.mean.is_some() || !point.rates.is_empty()
-        };
-        self.document.run.state == RunState::Interrupted.name()
-            && !self.document.points.iter().any(has_figure)
+    /// Whether the run was interrupted, or some of it failed, and it has no figure: what is made of it takes the place
+    /// of nothing. Where all was skipped that is what there is to tell.
+    pub fn has_come_to_nothing(&self) -> bool {
+        let has_figure =
+            |point: &PointDocument| point.median.is_some() || point.mean.is_some() || !point.rates.is_empty();
+        let has_failed = |point: &PointDocument| point.error.is_some();
+        let RunDocument { run, points, .. } = &self.document;
+        (run.state == RunState::Interrupted.name() || points.iter().any(has_failed))
+            && !points.iter().any(has_figure)
     }
 
     /// The price list and what is remarkable, for a terminal of `width` columns; `None` where the output is no terminal:

@@ -38,6 +38,27 @@ fn report() -> RunReport {
     RunReport::from_store(&made.store, run).unwrap()
 }
 
+/// What is made of a run takes no older one's place where it has come to nothing: it failed, or was interrupted. Where all was skipped,
+/// that is what there is to tell.
+#[test]
+fn a_run_whose_points_all_failed_has_come_to_nothing() {
+    let missing = Missing::new("io_uring", "this process may not", "allow it");
+    let (failed, skipped) = (PointState::Failed("the disk is full".into()), PointState::Skipped(missing));
+    for (states, comes_to_nothing) in
+        [([&failed, &failed], true), ([&failed, &skipped], true), ([&skipped, &skipped], false)]
+    {
+        let mut made = Made::new();
+        let run = made.store.begin_run(&synthetic::spec("suite", &[])).unwrap();
+        let specs = [synthetic::rated("own"), synthetic::rated("other")];
+        for (id, state) in made.store.add_points(run, &specs).unwrap().into_iter().zip(states) {
+            made.store.set_point_state(id, state).unwrap();
+        }
+        let report = RunReport::from_store(&made.store, run).unwrap();
+        assert_eq!(report.has_come_to_nothing(), comes_to_nothing, "{states:?}");
+    }
+    assert!(!report().has_come_to_nothing());
+}
+
 #[test]
 fn a_rate_is_what_was_done_in_a_second() {
     let report = report();

@@ -2,13 +2,12 @@
 //! one thread.
 
 use std::hint::black_box;
-use std::ptr::NonNull;
 use std::sync::Arc;
 
+use tollway_virtio::Span;
 use tollway_virtio::backend::{Chain, Memory, Ring};
 use tollway_virtio::frontend::{Agreed, Layout, Queue};
-use tollway_virtio::{Area, Span};
-use vm_memory::{GuestAddress, GuestMemoryBackend, VolatileSlice};
+use vm_memory::VolatileSlice;
 
 /// Requests that are on their way at a time.
 pub const BATCH: u64 = 32;
@@ -26,10 +25,7 @@ pub struct Both {
 impl Both {
     pub fn new() -> Both {
         let memory = Arc::new(Memory::anonymous(MEMORY));
-        let start = memory.guest().get_host_address(GuestAddress(0)).expect("it begins there");
-        // SAFETY: the memory is mapped for as long as the ring has it, which is dropped with the queue; both sides make volatile
-        // and atomic accesses alone.
-        let area = unsafe { Area::over(NonNull::new(start).expect("it is mapped"), MEMORY) };
+        let area = memory.area(0, MEMORY).expect("it is all one");
         let agreed = Agreed { event_index: true, indirect: true };
         let layout = Layout::new(0, SIZE, 8).expect("a power of two");
         let mut queue = Queue::new(area, layout, 0, agreed).expect("it has room");

@@ -55,6 +55,8 @@ fn each_gate_alone_is_measured() {
         ("request-turn", vec![("kind", "aes-128-gcm".into()), ("depth", 4.into())]),
         ("request-take", vec![("kind", "sha256".into())]),
         ("cipher-work", vec![("kind", "aes-128-xts".into())]),
+        ("table-take", vec![]),
+        ("table-take", vec![("kind", "linux".into()), ("size", 131_072.into())]),
         ("queue-look", vec![]),
         ("request-round", vec![("depth", 4.into())]),
         ("request-submit", vec![("warmth", "cold".into())]),

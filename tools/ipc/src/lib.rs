@@ -17,8 +17,6 @@ mod span;
 pub mod step;
 pub mod sweep;
 
-use tollway_lab::Estimate;
-
 /// The examples of the page are compiled.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/ipc.md")]
@@ -38,12 +36,4 @@ pub enum Ending {
     RequirementMissing,
     /// It was interrupted; what was measured is kept.
     Interrupted,
-}
-
-/// What a command has to tell.
-pub enum Told<D> {
-    /// What it would do.
-    Planned(Estimate),
-    /// What it found; nothing of what was interrupted before there was anything.
-    Found(Option<D>),
 }

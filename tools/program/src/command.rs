@@ -62,12 +62,12 @@ pub fn is_program(word: &str) -> bool {
 }
 
 /// A command line as a person reads it.
-pub(crate) fn words(command: &[OsString]) -> String {
+pub fn words(command: &[OsString]) -> String {
     command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
 
 /// What a process is called.
-pub(crate) fn name_of(number: u32) -> String {
+pub fn name_of(number: u32) -> String {
     let name = std::fs::read_to_string(format!("/proc/{number}/comm")).unwrap_or_default();
     format!("{} ({number})", name.trim())
 }

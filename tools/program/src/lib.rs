@@ -37,6 +37,6 @@ mod rhythm;
 mod route;
 mod terminal;
 pub mod tried;
-mod ways;
+pub mod ways;
 pub mod what_if;
 mod words;

@@ -95,17 +95,22 @@ impl Counter {
     }
 }
 
+/// The ways in which these options may be counted: the first of them that can be used.
+pub fn asked(options: &Program) -> Vec<By> {
+    match options.by {
+        Some(by) => vec![by],
+        None if options.pid.is_none() => vec![By::Kernel, By::Ptrace, By::Proc],
+        // A server that runs is not slowed down as by strace unless that is asked for.
+        None => vec![By::Kernel, By::Proc],
+    }
+}
+
 impl Way {
     /// Begins to watch what the options name, in the way that they name or in the best that can be used here. A program that is to
     /// be started is made anew for each way that is tried.
     pub fn begin(options: &Program, make: Option<&MakeCommand<'_>>) -> Result<Way> {
         options.pid.map_or(Ok(()), can_be_watched)?;
-        let ways = match options.by {
-            Some(by) => vec![by],
-            None if options.pid.is_none() => vec![By::Kernel, By::Ptrace, By::Proc],
-            // A server that runs is not slowed down as by strace unless that is asked for.
-            None => vec![By::Kernel, By::Proc],
-        };
+        let ways = asked(options);
         let mut instead = Vec::new();
         let (last, better) = ways.split_last().ok_or_else(|| none(0))?;
         let mut begun = None;

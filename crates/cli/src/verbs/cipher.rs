@@ -3,13 +3,13 @@
 use std::env;
 
 use anyhow::{Context, Result};
-use serde::Serialize;
 use tollway_cipher_tool as tool;
 use tollway_cipher_tool::args::bench::Bench;
 use tollway_cipher_tool::args::plan::Plan;
 use tollway_cipher_tool::args::predict::Predict;
 use tollway_cipher_tool::args::{Cipher, What};
 
+use super::work;
 use crate::args::Arguments;
 use crate::exit::Ending;
 use crate::interrupt;
@@ -41,8 +41,8 @@ fn predict(arguments: &Arguments, options: &Predict) -> Result<tool::Ending> {
     let mut told = Told::new();
     let ended = tool::predict::run(options, &lab, &arguments.store, &mut told);
     told.finish();
-    let (document, ending) = ended?;
-    show(arguments, document.as_ref(), |document| document.to_text(output::width()))?;
+    let (found, ending) = ended?;
+    work::tell(arguments, &found, |document| document.to_text(output::width()))?;
     Ok(ending)
 }
 
@@ -53,22 +53,9 @@ fn plan(arguments: &Arguments, options: &Plan) -> Result<tool::Ending> {
     let mut told = Told::new();
     let ended = tool::plan::run(options, &lab, &arguments.store, &mut told);
     told.finish();
-    let (document, ending) = ended?;
-    show(arguments, document.as_ref(), |document| document.to_text(output::width()))?;
+    let (found, ending) = ended?;
+    work::tell(arguments, &found, |document| document.to_text(output::width()))?;
     Ok(ending)
-}
-
-/// Prints what there is to tell: nothing of what was interrupted.
-fn show<D: Serialize>(
-    arguments: &Arguments,
-    document: Option<&D>,
-    text: impl FnOnce(&D) -> String,
-) -> Result<()> {
-    match document {
-        Some(document) if arguments.json => output::json(document),
-        Some(document) => Ok(output::text(&text(document))?),
-        None => Ok(()),
-    }
 }
 
 /// Measures, and tells.
@@ -80,7 +67,11 @@ fn bench(arguments: &Arguments, options: &Bench) -> Result<tool::Ending> {
     }
     if options.dry_run {
         let planned = tool::bench::planned(options)?;
-        show(arguments, Some(&planned), |planned| planned.to_text())?;
+        if arguments.json {
+            output::json(&planned)?;
+        } else {
+            output::text(&planned.to_text())?;
+        }
         return Ok(tool::Ending::Done);
     }
     let program = env::current_exe().context("finding this program's own file, to start it as a card")?;

@@ -1,6 +1,6 @@
 //! `tollway doctor`: what this machine can and cannot do, and what would help.
 
-mod counting;
+pub mod counting;
 mod prices;
 
 use anyhow::Result;

@@ -1,11 +1,10 @@
 //! `tollway ipc`: the tool of the path `ipc`.
 
 use anyhow::Result;
-use serde::Serialize;
 use tollway_ipc_tool as tool;
 use tollway_ipc_tool::args::{Ipc, Repeats, What};
 use tollway_ipc_tool::sweep::Sweep;
-use tollway_lab::not_kept;
+use tollway_lab::{self as lab, not_kept};
 
 use super::work::{self, Measured};
 use crate::args::Arguments;
@@ -27,7 +26,7 @@ pub fn ipc(arguments: &Arguments, options: &Ipc) -> Result<Ending> {
             let ended = tool::advise::run(of, &lab, &arguments.store, &mut told);
             told.finish();
             let (found, ending) = ended?;
-            show(arguments, &found, |document| document.to_text(output::width()))?;
+            work::tell(arguments, &found, |document| document.to_text(output::width()))?;
             ending
         }
     };
@@ -47,8 +46,8 @@ fn sweep(arguments: &Arguments, sweep: &Sweep, repeats: &Repeats) -> Result<tool
     let ended = tool::sweep::run(sweep, repeats, &lab, &arguments.store, &mut told);
     told.finish();
     let (found, ending) = ended?;
-    show(arguments, &found, |document| document.to_text(output::width()))?;
-    if let (tool::Told::Planned(estimate), Some(asked)) = (&found, repeats.time)
+    work::tell(arguments, &found, |document| document.to_text(output::width()))?;
+    if let (lab::Told::Planned(estimate), Some(asked)) = (&found, repeats.time)
         && let Some(said) = not_kept(asked, estimate.seconds)
     {
         output::tell(&format!("warning: {said}"));
@@ -59,20 +58,6 @@ fn sweep(arguments: &Arguments, sweep: &Sweep, repeats: &Repeats) -> Result<tool
 /// Shows what an application has come to whose run has gone on.
 pub fn resumed(run: &Measured<'_>, sweep: &Sweep) -> Result<Ending> {
     let found = tool::sweep::found(sweep, run.store, run.ended, run.registry)?;
-    show(run.arguments, &tool::Told::Found(Some(found)), |document| document.to_text(output::width()))?;
+    work::tell(run.arguments, &lab::Told::Found(Some(found)), |document| document.to_text(output::width()))?;
     Ok(run.ending())
-}
-
-/// Prints what there is to tell.
-fn show<D: Serialize>(
-    arguments: &Arguments,
-    told: &tool::Told<D>,
-    text: impl FnOnce(&D) -> String,
-) -> Result<()> {
-    match told {
-        tool::Told::Planned(estimate) => work::plan(arguments, estimate, std::iter::empty()),
-        tool::Told::Found(None) => Ok(()),
-        tool::Told::Found(Some(document)) if arguments.json => output::json(document),
-        tool::Told::Found(Some(document)) => Ok(output::text(&text(document))?),
-    }
 }

@@ -18,6 +18,7 @@ pub mod machine;
 pub mod measure;
 pub mod model;
 pub mod plan;
+mod planned_bill;
 mod price_list;
 mod program_bill;
 pub mod report;

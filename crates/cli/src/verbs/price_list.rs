@@ -24,7 +24,7 @@ use crate::progress_bar::Told;
 use crate::{interrupt, laboratory, output};
 
 /// Seconds that one bill measures prices for: with what is measured besides, it comes not much later than after 20.
-const BUDGET: f64 = 13.0;
+pub const BUDGET: f64 = 13.0;
 /// Seconds below which nothing of use is measured.
 const LEAST: f64 = 1.0;
 /// How long another bill that measures prices is waited for: it takes no longer.
@@ -119,6 +119,19 @@ impl<'a> Pricing<'a> {
         }
         self.keep(turn, measured?);
         Ok(())
+    }
+
+    /// How many of these no list has, of those that can be measured here.
+    ///
+    /// # Errors
+    /// The preset that measures prices cannot be read.
+    pub fn missing(&self, keys: &[TollKey]) -> Result<usize> {
+        Ok(self.wanted(keys, &self.points()?).len())
+    }
+
+    /// The file that what is measured is kept in; `None` where no folder for it can be written.
+    pub fn file(&self) -> Option<PathBuf> {
+        file(self.lab)
     }
 
     /// Which of these can be measured here and are not known, or not as well as they could be.

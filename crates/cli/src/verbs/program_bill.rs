@@ -16,6 +16,7 @@ use tollway_program_tool::tried::{self, try_changes};
 use tollway_store::{RunId, RunState, Store};
 
 use super::kept_bill::KeptBill;
+use super::planned_bill::{self, PlannedBill};
 use super::price_list::{Pricing, run_of};
 use crate::args::{Arguments, Bill};
 use crate::exit::{Ending, InItsPlace};
@@ -53,6 +54,10 @@ fn billed(arguments: &Arguments, options: &Bill) -> Result<Ending> {
     let name = short_name(&program.command, program.pid);
     let interrupted = interrupt::flag()?;
     let mut pricing = Pricing::of_this_machine(arguments, &lab, !options.no_store);
+    if options.repeats.dry_run {
+        planned_bill::show(arguments, PlannedBill::of(arguments, options, &pricing)?)?;
+        return Ok(Ending::Done);
+    }
     if program.live {
         // There is no after: what most programs need is known before.
         pricing.complete(&needed())?;
@@ -110,7 +115,6 @@ fn check(options: &Bill) -> Result<()> {
         ("--variant", !options.variant.is_empty()),
         ("--warmup", repeats.warmup.is_some()),
         ("--time", repeats.time.is_some()),
-        ("--dry-run", repeats.dry_run),
         ("--strict", repeats.strict),
     ];
     if let Some((name, _)) = of_a_path.iter().find(|(_, is_given)| *is_given) {

@@ -6,7 +6,7 @@ use anyhow::Result;
 use serde::Serialize;
 use tollway_core::{Preset, Registry};
 use tollway_lab::point::Selection;
-use tollway_lab::{Ended, Estimate, Lab, Request, Share, not_kept};
+use tollway_lab::{self as lab, Ended, Estimate, Lab, Request, Share, not_kept};
 use tollway_report::RunReport;
 use tollway_store::{RunState, Store};
 
@@ -144,6 +144,20 @@ struct Planned<'e> {
     writes: Vec<String>,
 }
 
+/// Prints what a command has to tell.
+pub fn tell<D: Serialize>(
+    arguments: &Arguments,
+    told: &lab::Told<D>,
+    text: impl FnOnce(&D) -> String,
+) -> Result<()> {
+    match told {
+        lab::Told::Planned(estimate) => plan(arguments, estimate, std::iter::empty()),
+        lab::Told::Found(None) => Ok(()),
+        lab::Told::Found(Some(document)) if arguments.json => output::json(document),
+        lab::Told::Found(Some(document)) => Ok(output::text(&text(document))?),
+    }
+}
+
 /// Tells what would be done, what of the machine that uses, and what is written: the store, and these files.
 pub fn plan<'f>(
     arguments: &Arguments,
@@ -228,8 +242,7 @@ pub fn export(file: &Path, report: &RunReport) -> Result<()> {
     output::write(file, &exported(file, report)?)
 }
 
-/// The same of a run that was just measured: where it was interrupted before it had a figure, an older file
-/// is left.
+/// The same of a run that was just measured: where that has come to nothing, an older file is left.
 pub fn export_measured(file: &Path, report: &RunReport) -> Result<()> {
     write_page(file, report, || exported(file, report)).map(drop)
 }
@@ -243,9 +256,9 @@ fn exported(file: &Path, report: &RunReport) -> Result<String> {
 }
 
 /// Writes what was made of a run that was just measured; false where an older file was left, since the run
-/// was interrupted before it had a figure.
+/// has come to nothing.
 pub fn write_page(file: &Path, report: &RunReport, content: impl FnOnce() -> Result<String>) -> Result<bool> {
-    output::write_or_keep(file, report.is_interrupted_without_a_figure(), content)
+    output::write_or_keep(file, report.has_come_to_nothing(), content)
 }
 
 /// How a run ended, for the exit code.

@@ -216,7 +216,7 @@ impl Memory {
     }
 
     /// These bytes on their own, if they are in one region.
-    pub(super) fn area(self: &Arc<Memory>, address: u64, len: usize) -> Option<Area> {
+    pub fn area(self: &Arc<Memory>, address: u64, len: usize) -> Option<Area> {
         let start = NonNull::new(self.slice(address, len)?.ptr_guard_mut().as_ptr())?;
         // SAFETY: the region has these bytes, and is mapped for as long as the memory lives.
         Some(unsafe { Area::of(start, len, self.clone()) })

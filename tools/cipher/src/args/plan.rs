@@ -58,6 +58,10 @@ pub struct Plan {
     /// Seed of all that is drawn.
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,
+
+    /// Say what would be measured and about how long it would take; measure nothing.
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 /// A service level of responses.

@@ -1,6 +1,7 @@
 //! The library, called in this process: what everything else is held against.
 
 use std::hint::black_box;
+use std::time::Instant;
 
 use tollway_cipher::engine::suite::{Named, Session};
 use tollway_core::{Error, Recorder, Result, Window};
@@ -9,6 +10,9 @@ use tollway_load::{Work, repeat};
 
 use super::round::Round;
 use super::texts::{self, Texts};
+
+/// Calls by which a dry run guesses what a request takes.
+const CALLS: u32 = 20;
 
 /// A caller of the library.
 pub(super) struct Caller<'t> {
@@ -68,6 +72,22 @@ impl<'t> Caller<'t> {
         let mean = spread.mean().ok_or_else(|| Error::Wrong("nothing was done in the time".into()))?;
         Ok(Round { rate: clock::hz()? / mean, latency: spread, ..Round::default() })
     }
+}
+
+/// Nanoseconds that a request of so many bytes takes: the least of some.
+///
+/// # Errors
+/// The library refuses.
+pub(crate) fn takes(named: &'static Named, size: usize) -> Result<f64> {
+    let texts = Texts::of(named, size)?;
+    let mut caller = Caller::new(named, &texts, false)?;
+    let mut least = f64::INFINITY;
+    for _ in 0..CALLS {
+        let begun = Instant::now();
+        caller.call()?;
+        least = least.min(begun.elapsed().as_nanos() as f64);
+    }
+    Ok(least)
 }
 
 impl Work for &mut Caller<'_> {

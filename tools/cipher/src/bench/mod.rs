@@ -4,7 +4,7 @@ mod card;
 mod document;
 mod drivers;
 mod kernel;
-mod library;
+pub(crate) mod library;
 mod measure;
 mod neighbour;
 mod plan;

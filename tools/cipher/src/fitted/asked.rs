@@ -1,10 +1,12 @@
 //! What the card is to do: cipher, size, tenants.
 
-use tollway_core::{Case, OneOrMany, Params, Preset, PresetHead, Registry, Result, TrialSpec, Value};
+use tollway_cipher::engine::suite::Named;
+use tollway_core::{Case, Error, OneOrMany, Params, Preset, PresetHead, Registry, Result, TrialSpec, Value};
 use tollway_lab::point::Selection;
 use tollway_lab::{Foretold, Request};
 
 use super::way::Way;
+use crate::bench::library;
 
 /// The path whose points are measured.
 pub const PATH: &str = "cipher";
@@ -59,6 +61,19 @@ impl Asked<'_> {
     pub fn at(&self, path: &'static str, variant: &str, params: Params) -> Result<At> {
         let params = params.complete(&self.registry.path(path)?.variant(variant)?.axes())?;
         Ok(At { path, variant: variant.into(), params })
+    }
+
+    /// Nanoseconds that a request takes about: as long as the library, called here a few times.
+    ///
+    /// # Errors
+    /// There is no such cipher, or the library refuses.
+    pub fn by_library(&self) -> Result<f64> {
+        let named = Named::find(self.cipher).ok_or_else(|| Error::Input {
+            place: format!("cipher `{}`", self.cipher),
+            reason: "there is none of that name".into(),
+            remedy: "`tollway cipher predict --help` names them".into(),
+        })?;
+        library::takes(named, self.size)
     }
 
     /// The request to measure these points.

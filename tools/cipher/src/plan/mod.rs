@@ -8,8 +8,8 @@ use std::path::Path;
 
 use anyhow::Result;
 use tollway_core::TrialSpec;
-use tollway_lab::Lab;
 use tollway_lab::progress::Progress;
+use tollway_lab::{Estimate, Lab, Told};
 use tollway_store::{RunState, Store};
 
 use crate::Ending;
@@ -18,7 +18,7 @@ use crate::fitted::asked::Asked;
 use crate::fitted::foreseen::{self, Foreseen};
 use crate::fitted::observed::Observed;
 use crate::fitted::way::Way;
-use crate::predict::{Asking, fitted, freeze, measured, simulated};
+use crate::predict::{Asking, WATCHED, fitted, fitting, freeze, measured, simulated};
 pub use document::{ChoiceDocument, PlanDocument, VerifiedDocument};
 use search::{Choice, Looked};
 
@@ -34,7 +34,7 @@ pub fn run(
     lab: &Lab<'_>,
     store: &Path,
     progress: &mut dyn Progress,
-) -> Result<(Option<PlanDocument>, Ending)> {
+) -> Result<(Told<PlanDocument>, Ending)> {
     let asked = Asked {
         registry: lab.registry,
         cipher: options.cipher.name,
@@ -42,10 +42,13 @@ pub fn run(
         tenants: options.tenants,
         seed: options.seed,
     };
+    if options.dry_run {
+        return Ok((Told::Planned(planned(options, &asked, lab)?), Ending::Done));
+    }
     let mut store = Store::open(store)?;
     let fitted = fitted(&asked, "cipher plan", options.requests, lab, &mut store, progress)?;
     let Some(fitted) = fitted else {
-        return Ok((None, Ending::Interrupted));
+        return Ok((Told::Found(None), Ending::Interrupted));
     };
     let looked = Looked { fit: &fitted.fit, asked: &asked, level: options.slo };
     let mut choices = Vec::new();
@@ -58,17 +61,16 @@ pub fn run(
     let best = best(&choices);
     let mut document = PlanDocument::of(options, &fitted, &choices, best);
     let Some(Choice { way, found: Some(found), .. }) = best.and_then(|at| choices.get(at)) else {
-        return Ok((Some(document), Ending::CheckFailed));
+        return Ok((Told::Found(Some(document)), Ending::CheckFailed));
     };
     if !options.verify {
-        return Ok((Some(document), Ending::Done));
+        return Ok((Told::Found(Some(document)), Ending::Done));
     }
     progress.stage("what was found");
     let asked = Asked { tenants: found.tenants, ..asked };
     let at = asked.card(way, found.rate as u64, found.tenants, false)?;
     let all = found.rate * f64::from(found.tenants);
-    let window_ms = 1e3 * options.requests as f64 / all / f64::from(RUNS);
-    let trial = TrialSpec { window_ms: window_ms.max(50.0), warmup_ms: 20.0, runs: RUNS, repeats: 1 };
+    let trial = trial(options.requests, all);
     let asking = Asking {
         at: at.clone(),
         way: way.clone(),
@@ -88,13 +90,38 @@ pub fn run(
     let points = [at.clone()];
     let ended = lab.run(&mut store, &asked.request("cipher plan", &[(&points, trial)], frozen), progress)?;
     if ended.state == RunState::Interrupted {
-        return Ok((Some(document), Ending::Interrupted));
+        return Ok((Told::Found(Some(document)), Ending::Interrupted));
     }
     let observed = Observed::read(&store, ended.run, &at, lab.hz)?;
     let mm1 = foreseen::mm1(foreseen.occupied, all).map(|(mean, _)| mean);
     document.verified(options.slo, foretold, &observed, &measured(&observed, mm1)?, ended.run);
     let as_planned = document.verified.as_ref().is_some_and(VerifiedDocument::as_planned);
-    Ok((Some(document), if as_planned { Ending::Done } else { Ending::CheckFailed }))
+    Ok((Told::Found(Some(document)), if as_planned { Ending::Done } else { Ending::CheckFailed }))
+}
+
+/// How what was found is tried, at so many requests a second of all.
+fn trial(requests: u64, rate: f64) -> TrialSpec {
+    let window_ms = 1e3 * requests as f64 / rate / f64::from(RUNS);
+    TrialSpec { window_ms: window_ms.max(50.0), warmup_ms: 20.0, runs: RUNS, repeats: 1 }
+}
+
+/// What would be measured: a request takes the card about as long as the library, called here, and what is found is about the load
+/// for which the machine is watched.
+fn planned(options: &Plan, asked: &Asked<'_>, lab: &Lab<'_>) -> Result<Estimate> {
+    let serve = asked.by_library()?;
+    let mut estimate = fitting(asked, "cipher plan", options.requests, serve, lab)?;
+    if options.verify {
+        let all = WATCHED * 1e9 / serve;
+        let way = options.ways.iter().flat_map(Way::looked_through).next();
+        let way = way.unwrap_or_else(Way::busy);
+        let at = asked.card(&way, (all / f64::from(asked.tenants)) as u64, asked.tenants, false)?;
+        estimate.add(lab.estimate(&asked.request(
+            "cipher plan",
+            &[(&[at], trial(options.requests, all))],
+            Vec::new(),
+        ))?);
+    }
+    Ok(estimate)
 }
 
 /// The way that does most; of ways that do as much, to a twentieth, the one that takes the least of the processors.

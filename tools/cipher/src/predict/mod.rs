@@ -18,7 +18,7 @@ use anyhow::Result;
 use tollway_cipher::twin::Answer;
 use tollway_core::{Error, Forecast, Quoted, TrialSpec};
 use tollway_lab::progress::Progress;
-use tollway_lab::{Ended, Foretold, Lab, Request};
+use tollway_lab::{Ended, Estimate, Foretold, Lab, Request, Told};
 use tollway_report::number;
 use tollway_stats::{Interval, figure, t_interval};
 use tollway_store::{Outcome, RunState, Store, WIDEST};
@@ -64,7 +64,7 @@ pub struct Fitted {
 }
 
 /// The load whose requests take as long as the machine is watched for.
-const WATCHED: f64 = 0.7;
+pub(crate) const WATCHED: f64 = 0.7;
 
 /// Measures the steps and the light loads, and fits; `None` if it was interrupted. So many requests a point are to be foretold.
 ///
@@ -79,22 +79,12 @@ pub fn fitted(
     progress: &mut dyn Progress,
 ) -> Result<Option<Fitted>> {
     progress.stage("steps");
-    let steps = alone::points(asked)?;
-    let request = asked.request(title, &[(&steps, alone::TRIAL)], Vec::new());
-    let Some(first) = ran(lab.run(store, &request, progress)?) else { return Ok(None) };
+    let Some(first) = ran(lab.run(store, &steps(asked, title)?, progress)?) else { return Ok(None) };
     let alone = Alone::read(asked, store, first.run, lab.hz)?;
     progress.stage("light loads");
-    let rates = LIGHT.map(|load| (load * 1e9 / alone.serve).round().max(1.0));
-    let at = |rate: f64| asked.card(&Way::busy(), rate as u64, 1, false);
-    let points = rates.into_iter().map(at).collect::<tollway_core::Result<Vec<At>>>()?;
-    let watch = taken::watch(asked)?;
-    let blocks = f64::from(LIGHT_TRIAL.runs);
-    let measured_ms = requests as f64 * alone.serve / WATCHED / 1e6;
-    let light_ms = LIGHT.len() as f64 * LIGHT_TRIAL.window_ms;
-    let watching = taken::trial(LIGHT_TRIAL.runs, light_ms.max(measured_ms / blocks));
-    let watched = (std::slice::from_ref(&watch), watching.clone());
-    let request = asked.request(title, &[(&points, LIGHT_TRIAL), watched], Vec::new());
-    let Some(second) = ran(lab.run(store, &request, progress)?) else { return Ok(None) };
+    let loads = LightLoads::of(asked, requests, alone.serve)?;
+    let Some(second) = ran(lab.run(store, &loads.request(asked, title), progress)?) else { return Ok(None) };
+    let LightLoads { points, rates, watch, watching } = loads;
     let mut light = Vec::new();
     for (at, rate) in points.into_iter().zip(rates) {
         let observed = Observed::read(store, second.run, &at, lab.hz)?;
@@ -103,6 +93,51 @@ pub fn fitted(
     let taken = taken::seen(&Observed::read(store, second.run, &watch, lab.hz)?, &watching);
     let fit = Fit::of(alone, taken, &light, asked.seed);
     Ok(Some(Fitted { fit, light, runs: [first.run, second.run] }))
+}
+
+/// What [`fitted`] would measure, if a request takes the card so many nanoseconds.
+///
+/// # Errors
+/// What was asked for cannot be.
+pub fn fitting(asked: &Asked<'_>, title: &str, requests: u64, serve: f64, lab: &Lab<'_>) -> Result<Estimate> {
+    let mut estimate = lab.estimate(&steps(asked, title)?)?;
+    estimate.add(lab.estimate(&LightLoads::of(asked, requests, serve)?.request(asked, title))?);
+    Ok(estimate)
+}
+
+/// The steps of a request, each alone.
+fn steps(asked: &Asked<'_>, title: &str) -> Result<Request> {
+    Ok(asked.request(title, &[(&alone::points(asked)?, alone::TRIAL)], Vec::new()))
+}
+
+/// The light loads, and where the machine is watched between them.
+struct LightLoads {
+    rates: [f64; LIGHT.len()],
+    points: Vec<At>,
+    watch: At,
+    watching: TrialSpec,
+}
+
+impl LightLoads {
+    /// Of a card that a request takes so many nanoseconds.
+    fn of(asked: &Asked<'_>, requests: u64, serve: f64) -> Result<LightLoads> {
+        let rates = LIGHT.map(|load| (load * 1e9 / serve).round().max(1.0));
+        let at = |rate: f64| asked.card(&Way::busy(), rate as u64, 1, false);
+        let measured_ms = requests as f64 * serve / WATCHED / 1e6;
+        let light_ms = LIGHT.len() as f64 * LIGHT_TRIAL.window_ms;
+        let watched_ms = light_ms.max(measured_ms / f64::from(LIGHT_TRIAL.runs));
+        Ok(LightLoads {
+            rates,
+            points: rates.into_iter().map(at).collect::<tollway_core::Result<Vec<At>>>()?,
+            watch: taken::watch(asked)?,
+            watching: taken::trial(LIGHT_TRIAL.runs, watched_ms),
+        })
+    }
+
+    fn request(&self, asked: &Asked<'_>, title: &str) -> Request {
+        let watched = (std::slice::from_ref(&self.watch), self.watching.clone());
+        asked.request(title, &[(&self.points, LIGHT_TRIAL), watched], Vec::new())
+    }
 }
 
 fn ran(ended: Ended) -> Option<Ended> {
@@ -198,47 +233,41 @@ pub fn run(
     lab: &Lab<'_>,
     store: &Path,
     progress: &mut dyn Progress,
-) -> Result<(Option<PredictDocument>, Ending)> {
+) -> Result<(Told<PredictDocument>, Ending)> {
     let preset = options.preset.as_deref().map(|name| Preset::read(lab.registry, name)).transpose()?;
     let (cipher, size) = match &preset {
         Some(preset) => (preset.cipher.clone(), preset.size),
         None => (options.cipher.name.to_owned(), options.size),
     };
     let asked = Asked { registry: lab.registry, cipher: &cipher, size, tenants: 1, seed: options.seed };
+    if options.dry_run {
+        return Ok((Told::Planned(planned(options, &asked, preset, lab)?), Ending::Done));
+    }
     let mut store = Store::open(store)?;
     let fitted = fitted(&asked, "cipher predict", options.requests, lab, &mut store, progress)?;
     let Some(fitted) = fitted else {
-        return Ok((None, Ending::Interrupted));
+        return Ok((Told::Found(None), Ending::Interrupted));
     };
     progress.stage("foretold loads");
     let asking = match preset {
         Some(preset) => preset.asking()?,
-        None => points::loads(options, &asked, &fitted.fit)?,
+        None => {
+            points::loads(options, &asked, |load, way| foreseen::rate_of(load, &fitted.fit, way, &asked))?
+        }
     };
-    let mut foretold = Vec::new();
-    for asking in asking {
-        foretold.push((foresee(&fitted.fit, &asking, asked.seed)?, asking));
-    }
-    let one = |(_, asking): &(Foreseen, Asking)| (vec![asking.at.clone()], asking.trial.clone());
-    let watch = taken::watch(&asked)?;
-    let trials = || foretold.iter().map(|(_, asking)| &asking.trial);
-    let blocks = trials().map(|trial| trial.runs).max().unwrap_or_default();
-    let watching = taken::trial(blocks, trials().map(|trial| trial.window_ms).fold(0.0, f64::max));
-    let watched = (vec![watch.clone()], watching.clone());
-    let groups: Vec<(Vec<At>, TrialSpec)> = foretold.iter().map(one).chain([watched]).collect();
-    let groups: Vec<(&[At], TrialSpec)> =
-        groups.iter().map(|(points, trial)| (&points[..], trial.clone())).collect();
-    let frozen =
-        foretold.iter().map(|(foreseen, asking)| freeze(foreseen, &asking.at, &fitted.fit, lab.hz)).collect();
-    let request: Request = asked.request("cipher predict", &groups, frozen);
+    let foretold = asking.iter().map(|asking| foresee(&fitted.fit, asking, asked.seed));
+    let foretold = foretold.collect::<tollway_core::Result<Vec<Foreseen>>>()?;
+    let frozen = foretold.iter().zip(&asking);
+    let frozen = frozen.map(|(foreseen, asking)| freeze(foreseen, &asking.at, &fitted.fit, lab.hz)).collect();
+    let (request, watch, watching) = heavier(&asked, &asking, frozen)?;
     let Some(third) = ran(lab.run(&mut store, &request, progress)?) else {
-        return Ok((None, Ending::Interrupted));
+        return Ok((Told::Found(None), Ending::Interrupted));
     };
     let meanwhile = taken::seen(&Observed::read(&store, third.run, &watch, lab.hz)?, &watching);
     let meanwhile = fitted.fit.while_taken(meanwhile);
     progress.stage("what was taken meanwhile");
     let mut predicted = Vec::new();
-    for (foreseen, asking) in foretold {
+    for (foreseen, asking) in foretold.into_iter().zip(asking) {
         let then = foresee(&meanwhile, &asking, asked.seed)?;
         let Asking { at, way, rate, tenants, .. } = asking;
         let all = rate * f64::from(tenants);
@@ -262,7 +291,32 @@ pub fn run(
         });
     }
     let ending = if holds(&predicted) { Ending::Done } else { Ending::CheckFailed };
-    Ok((Some(PredictDocument::of(&asked, &fitted, third.run, &meanwhile, &predicted)?), ending))
+    let document = PredictDocument::of(&asked, &fitted, third.run, &meanwhile, &predicted)?;
+    Ok((Told::Found(Some(document)), ending))
+}
+
+/// What would be measured: a request takes the card about as long as the library, called here.
+fn planned(options: &Predict, asked: &Asked<'_>, preset: Option<Preset>, lab: &Lab<'_>) -> Result<Estimate> {
+    let serve = asked.by_library()?;
+    let mut estimate = fitting(asked, "cipher predict", options.requests, serve, lab)?;
+    let asking = match preset {
+        Some(preset) => preset.asking()?,
+        None => points::loads(options, asked, |load, _| Ok((load * 1e9 / serve).round()))?,
+    };
+    estimate.add(lab.estimate(&heavier(asked, &asking, Vec::new())?.0)?);
+    Ok(estimate)
+}
+
+/// What is foretold, measured in turns with what the machine takes meanwhile: where and how that is watched.
+fn heavier(asked: &Asked<'_>, asking: &[Asking], frozen: Vec<Foretold>) -> Result<(Request, At, TrialSpec)> {
+    let watch = taken::watch(asked)?;
+    let trials = || asking.iter().map(|asking| &asking.trial);
+    let blocks = trials().map(|trial| trial.runs).max().unwrap_or_default();
+    let watching = taken::trial(blocks, trials().map(|trial| trial.window_ms).fold(0.0, f64::max));
+    let tried = asking.iter().map(|asking| (std::slice::from_ref(&asking.at), asking.trial.clone()));
+    let watched = (std::slice::from_ref(&watch), watching.clone());
+    let groups: Vec<(&[At], TrialSpec)> = tried.chain([watched]).collect();
+    Ok((asked.request("cipher predict", &groups, frozen), watch, watching))
 }
 
 /// Whether nothing was missed, and anything was shown.

@@ -7,8 +7,6 @@ use tollway_lab::point::{self, Selection, parse_preset};
 
 use crate::args::predict::Predict;
 use crate::fitted::asked::{Asked, At, PATH};
-use crate::fitted::fit::Fit;
-use crate::fitted::foreseen;
 use crate::fitted::way::Way;
 
 /// What the model knows of each axis of a point: all other axes must be at one value throughout a preset, or belong to its way.
@@ -106,12 +104,16 @@ fn varying(points: &[point::Point]) -> BTreeSet<String> {
     points.iter().flat_map(of).collect()
 }
 
-/// Ways at loads, as the command line has them.
-pub(super) fn loads(options: &Predict, asked: &Asked<'_>, fit: &Fit) -> Result<Vec<Asking>> {
+/// Ways at loads, as the command line has them, at these rates.
+pub(super) fn loads(
+    options: &Predict,
+    asked: &Asked<'_>,
+    rate_of: impl Fn(f64, &Way) -> Result<f64>,
+) -> Result<Vec<Asking>> {
     let mut all = Vec::new();
     for way in &options.ways {
         for load in &options.loads {
-            let rate = foreseen::rate_of(*load, fit, way, asked)?;
+            let rate = rate_of(*load, way)?;
             let window_ms = 1e3 * options.requests as f64 / rate / f64::from(options.runs);
             let trial =
                 TrialSpec { window_ms: window_ms.max(50.0), warmup_ms: 20.0, runs: options.runs, repeats: 1 };

@@ -19,13 +19,13 @@ use std::path::Path;
 
 use anyhow::Result;
 use tollway_core::Error;
-use tollway_lab::Lab;
 use tollway_lab::progress::Progress;
+use tollway_lab::{Lab, Told};
 use tollway_store::{RunState, Store};
 
+use crate::Ending;
 use crate::args::advise::Advise;
 use crate::request::cut;
-use crate::{Ending, Told};
 use asked::Asked;
 pub use document::{
     AdviceDocument, CheckDocument, CrossingDocument, FateDocument, ForetoldWay, VerifiedDocument,
@@ -84,11 +84,7 @@ fn planned(options: &Advise, asked: &Asked, lab: &Lab<'_>, store: &Path) -> Resu
         requests.push(request);
     }
     for request in requests {
-        let of = lab.estimate(&request)?;
-        estimate.points.extend(of.points);
-        estimate.trials += of.trials;
-        estimate.seconds += of.seconds;
-        estimate.footprint.add(of.footprint);
+        estimate.add(lab.estimate(&request)?);
     }
     Ok(estimate)
 }

@@ -16,12 +16,12 @@ use std::path::Path;
 use anyhow::Result;
 use tollway_core::Error;
 use tollway_lab::progress::Progress;
-use tollway_lab::{Lab, Request};
+use tollway_lab::{Lab, Request, Told};
 use tollway_store::{RunState, Store};
 
+use crate::Ending;
 use crate::args::Repeats;
 use crate::request::{cut, lacking};
-use crate::{Ending, Told};
 pub use document::{
     CrossoverDocument, FailedDocument, ForetoldDocument, LatencyDocument, SkippedDocument, SweepDocument,
     SweptDocument,

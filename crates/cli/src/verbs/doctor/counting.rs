@@ -13,7 +13,7 @@ use tollway_watch::traced::Traced;
 #[derive(Serialize)]
 pub struct WayToCount {
     /// What `bill --by` calls it.
-    by: &'static str,
+    pub by: &'static str,
     /// What it is and what it tells.
     pub title: &'static str,
     /// Why it cannot be used; `None` where it can.

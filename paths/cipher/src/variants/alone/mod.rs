@@ -3,6 +3,7 @@
 //! ```text
 //!   laid       a request laid into a queue, done by the card, taken out again
 //!   asleep     sleeping until one is called, and calling who sleeps
+//!   table      a request's table of descriptors, copied and checked
 //!   plain      the cipher; a look into a queue that has nothing
 //!   lockstep   how two actors take turns
 //! ```
@@ -11,6 +12,7 @@ mod asleep;
 mod laid;
 mod lockstep;
 mod plain;
+mod table;
 
 use tollway_core::{Crossing, Variant};
 
@@ -24,6 +26,7 @@ pub(super) fn variants() -> Vec<Box<dyn Variant>> {
         Box::new(laid::Laid(Crossing::RequestTurn)),
         Box::new(laid::Laid(Crossing::RequestRound)),
         Box::new(laid::Laid(Crossing::RequestTake)),
+        Box::new(table::Table),
         Box::new(plain::Cipher),
         Box::new(plain::Look),
         Box::new(asleep::Asleep(Crossing::KickAsleep)),
