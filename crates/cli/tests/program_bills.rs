@@ -227,7 +227,7 @@ fn a_call_that_no_toll_is_like_stands_where_it_was_measured_to_be() {
 }
 
 /// A program that has what a change is for, in Python, and what is counted less of with the change that `how` says.
-const CHANGED: [(&str, &str, &str, &str); 3] = [
+const CHANGED: [(&str, &str, &str, &str); 5] = [
     (
         "reuse-memory",
         "for i in range(600): b = bytes(33 << 20)",
@@ -239,6 +239,19 @@ const CHANGED: [(&str, &str, &str, &str); 3] = [
         "import os\na,b=os.pipe()\nc,d=os.pipe()\nchild=os.fork()\nos.sched_setaffinity(0, os.sched_getaffinity(0) if os.environ.get('ONE') else [sorted(os.sched_getaffinity(0))[-1 if child else 0]])\nif child==0:\n    for i in range(4000): os.write(d,os.read(a,1))\n    os._exit(0)\nfor i in range(4000): os.write(b,b'x'); os.read(c,1)\nos.wait()\n",
         "sleep, woken from another core",
         "ONE=1",
+    ),
+    (
+        "huge-pages",
+        "x = [b'x' * (64 << 20) for i in range(4)]",
+        "page fault",
+        "GLIBC_TUNABLES=glibc.malloc.hugetlb=1",
+    ),
+    // Who is woken is on the same core, and takes it.
+    (
+        "batch-class",
+        "import os\nos.sched_setaffinity(0, [sorted(os.sched_getaffinity(0))[0]])\na,b=os.pipe()\nif os.fork()==0:\n    while os.read(a,1): pass\n    os._exit(0)\nfor i in range(4000): os.write(b,b'x'); sum(range(3000))\n",
+        "preempted",
+        "BATCH=1",
     ),
     ("clock", "import time\nfor i in range(50000): time.process_time()", "clock_gettime", "CLOCK=monotonic"),
 ];
@@ -265,7 +278,16 @@ fn changes_speak_where_they_apply_and_save_what_they_say() {
         let lines = bill["lines"].as_array().unwrap().iter();
         lines.filter(|line| line["what"] == what).map(|line| number(&line["count"])).sum()
     };
-    let silent = ["one-core", "reuse-memory", "pipelining", "fewer-syncs", "fewer-processes"];
+    let silent = [
+        "one-core",
+        "reuse-memory",
+        "huge-pages",
+        "batch-class",
+        "processor-limit",
+        "pipelining",
+        "fewer-syncs",
+        "fewer-processes",
+    ];
     for idle in ["import time\ntime.sleep(0.3)", "for i in range(2000000): pass"] {
         let bill = bill(&bench, &["--exact", "--", python, "-S", "-c", idle], 0);
         let spoke: Vec<String> =
@@ -278,6 +300,11 @@ fn changes_speak_where_they_apply_and_save_what_they_say() {
             skip("two processors", "processors", "use two");
             continue;
         }
+        let huge = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default();
+        if name == "huge-pages" && (huge.is_empty() || huge.contains("[never]")) {
+            skip("huge pages", "huge-pages", "write madvise to /sys/kernel/mm/transparent_hugepage/enabled");
+            continue;
+        }
         let before = bill(&bench, &["--exact", "--", python, "-c", script], 0);
         assert!(names(&before).iter().any(|one| one == name), "{name}: {:?}", names(&before));
         if name == "clock" {
@@ -287,6 +314,7 @@ fn changes_speak_where_they_apply_and_save_what_they_say() {
         let mut changed = bench.tollway(&["bill", "--json", "--exact", "--"]);
         let words: &[&str] = match name {
             "one-core" => &["taskset", "-c", "0", python, "-c", script],
+            "batch-class" => &["chrt", "--batch", "0", python, "-c", script],
             _ => &[python, "-c", script],
         };
         let (out, _) = told(&changed.args(words).env(variable, value).output().unwrap(), 0);

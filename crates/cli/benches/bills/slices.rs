@@ -1,5 +1,6 @@
-//! Counts from slices against what programs did: ten programs, with the machine to themselves and beside two others that
-//! never wait. `TOLLWAY_TIMES` says how often each is billed: twenty times where nothing is said.
+//! Counts from slices against what programs did: ten programs, and one whose phases are shorter than the gaps between slices,
+//! with the machine to themselves and beside two others that never wait. `TOLLWAY_TIMES` says how often each is billed: twenty
+//! times where nothing is said.
 
 use std::env;
 use std::fs;
@@ -140,6 +141,7 @@ fn known(bench: &Bench) -> Vec<Known> {
         of("pipes", "write", 16_000_000),
         of("threads", "getppid", 40_000_000),
         of("phases", "getppid", 20_000_000),
+        of("short-phases", "getppid", 20_000_000),
     ];
     for (what, command) in [("node", node(bench)), ("git", git(bench)), ("make", make(bench))] {
         if let Some(count) = counted_by_strace(bench, &command, "openat") {

@@ -1,21 +1,16 @@
 //! Engset's loss formula: customers of a fixed number who think, ask, and think again at once where all servers are busy.
 
-use super::birth_death;
 use super::mmc::MOST_SERVERS;
+use super::population::{MOST_CUSTOMERS, Population};
 use crate::card::{Family, Given, Kind, Model, Parameter};
 use crate::{Result, Solution, Unit, check};
-
-/// The most customers that are taken.
-const MOST_CUSTOMERS: u64 = 1_000_000;
 
 /// M/G/c/c//N: N customers, servers without a queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Engset {
-    lambda: f64,
-    /// Of the number under way, at any time.
-    probabilities: Vec<f64>,
+    /// Requests under way: as many servers are busy.
+    busy: Population,
     loss: f64,
-    population: u64,
 }
 
 impl Engset {
@@ -25,19 +20,9 @@ impl Engset {
     /// # Errors
     /// When a parameter is out of range.
     pub fn new(lambda: f64, mu: f64, servers: u64, population: u64) -> Result<Self> {
-        check::positive("lambda", lambda)?;
-        check::positive("mu", mu)?;
-        check::count("servers", servers, 1, MOST_SERVERS)?;
-        check::count("population", population, 1, MOST_CUSTOMERS)?;
-        let with = |population: u64| {
-            let top = servers.min(population) as usize;
-            let ratio = |n: usize| lambda / mu * (population - n as u64) as f64 / (n + 1) as f64;
-            birth_death::stationary(top, ratio, 1.0)
-        };
-        // The arrival theorem: who asks finds what time alone would show if it were not there.
-        let others = with(population - 1);
-        let loss = others.get(servers as usize).copied().unwrap_or(0.0);
-        Ok(Self { lambda, probabilities: with(population), loss, population })
+        let busy = Population::new(lambda, mu, servers, population, servers)?;
+        let loss = busy.found.get(servers as usize).copied().unwrap_or(0.0);
+        Ok(Self { busy, loss })
     }
 
     /// Share of requests that find all servers busy and are lost.
@@ -47,23 +32,22 @@ impl Engset {
 
     /// Share of time that as many servers as there are, or customers, are busy.
     pub fn full(&self) -> f64 {
-        self.probabilities[self.probabilities.len() - 1]
+        self.busy.at_any_time[self.busy.at_any_time.len() - 1]
     }
 
     /// πₙ: share of time with n servers busy; 0 beyond servers and customers.
     pub fn probability(&self, n: u64) -> f64 {
-        usize::try_from(n).ok().and_then(|n| self.probabilities.get(n)).copied().unwrap_or(0.0)
+        self.busy.probability(n)
     }
 
     /// Mean number of busy servers.
     pub fn mean_busy(&self) -> f64 {
-        birth_death::mean(&self.probabilities)
+        self.busy.mean()
     }
 
     /// Requests per second, lost ones too: λ(N − busy).
     pub fn offered(&self) -> f64 {
-        let thinking = |(n, p): (usize, &f64)| (self.population - n as u64) as f64 * p;
-        self.lambda * self.probabilities.iter().enumerate().map(thinking).sum::<f64>()
+        self.busy.asked()
     }
 }
 

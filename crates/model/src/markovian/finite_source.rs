@@ -3,20 +3,17 @@
 use super::birth_death;
 use super::figures::Figures;
 use super::mmc::MOST_SERVERS;
+use super::population::{MOST_CUSTOMERS, Population};
 use super::sojourn::Sojourn;
 use crate::card::{Family, Given, Kind, Model, Parameter};
 use crate::{Result, Solution, check};
 
-/// The most customers that are taken.
-const MOST_CUSTOMERS: u64 = 1_000_000;
-
 /// N customers, exponential thinking and service, several servers, first come first served.
 #[derive(Clone, Debug)]
 pub struct FiniteSource {
-    lambda: f64,
     mu: f64,
     servers: u64,
-    probabilities: Vec<f64>,
+    under_way: Population,
     sojourn: Sojourn,
 }
 
@@ -27,53 +24,41 @@ impl FiniteSource {
     /// # Errors
     /// When a parameter is out of range.
     pub fn new(lambda: f64, mu: f64, servers: u64, population: u64) -> Result<Self> {
-        check::positive("lambda", lambda)?;
-        check::positive("mu", mu)?;
-        check::count("servers", servers, 1, MOST_SERVERS)?;
-        check::count("population", population, 1, MOST_CUSTOMERS)?;
-        let with = |population: u64| {
-            let ratio = |n: usize| {
-                (lambda / mu) * (population - n as u64) as f64 / (n as u64 + 1).min(servers) as f64
-            };
-            birth_death::stationary(population as usize, ratio, 1.0)
-        };
-        // The arrival theorem: who asks finds what time alone would show if it were not there.
-        let sojourn = Sojourn::new(servers as usize, mu, &with(population - 1));
-        Ok(Self { lambda, mu, servers, probabilities: with(population), sojourn })
+        let under_way = Population::new(lambda, mu, servers, population, population)?;
+        let sojourn = Sojourn::new(servers as usize, mu, &under_way.found);
+        Ok(Self { mu, servers, under_way, sojourn })
     }
 
     /// Share of time that a server is busy.
     pub fn utilization(&self) -> f64 {
         let c = self.servers as f64;
         let busy = |(n, p): (usize, &f64)| (n as f64).min(c) * p;
-        check::share_of_time(self.probabilities.iter().enumerate().map(busy).sum::<f64>() / c)
+        check::share_of_time(self.under_way.at_any_time.iter().enumerate().map(busy).sum::<f64>() / c)
     }
 
     /// π₀: share of time that all think.
     pub fn idle(&self) -> f64 {
-        self.probabilities[0]
+        self.under_way.at_any_time[0]
     }
 
     /// πₙ: share of time with n requests under way; 0 above the population.
     pub fn probability(&self, n: u64) -> f64 {
-        usize::try_from(n).ok().and_then(|n| self.probabilities.get(n)).copied().unwrap_or(0.0)
+        self.under_way.probability(n)
     }
 
     /// Requests answered per second: λ(N − L).
     pub fn throughput(&self) -> f64 {
-        let population = self.probabilities.len() - 1;
-        let thinking = |(n, p): (usize, &f64)| (population - n) as f64 * p;
-        self.lambda * self.probabilities.iter().enumerate().map(thinking).sum::<f64>()
+        self.under_way.asked()
     }
 
     /// L: mean number of requests under way.
     pub fn mean_number(&self) -> f64 {
-        birth_death::mean(&self.probabilities)
+        self.under_way.mean()
     }
 
     /// Mean number waiting.
     pub fn mean_queue(&self) -> f64 {
-        birth_death::mean(self.probabilities.get(self.servers as usize..).unwrap_or_default())
+        birth_death::mean(self.under_way.at_any_time.get(self.servers as usize..).unwrap_or_default())
     }
 
     /// P(wait > 0).

@@ -12,6 +12,7 @@ mod mm1k;
 mod mmc;
 mod mmck;
 mod mminf;
+mod population;
 mod sojourn;
 
 pub use busy_period::BusyPeriod;

@@ -9,9 +9,10 @@
 //! it takes its rate from the slice after it.
 //!
 //! Where calls were counted by their numbers in a gap, or in the beginning of one, it is known how often each was made
-//! there, and the slices beside it tell on which files, and what else came of them. What is left of such a gap takes its
-//! rate from its beginning: where counting takes less of a thread's time, less depends on how well it is known how much that
-//! is.
+//! there, and the slices beside it tell on which files, and what else came of them. What is left of such a gap takes half of its
+//! rate from its beginning and half from the next time that calls are counted so: where counting takes less of a thread's time,
+//! less depends on how well it is known how much that is. All of it from its beginning would be too much of dear phases, as gaps behind dear slices are long: of a
+//! loop with phases of half a second, half a gap of each dear one was counted twice.
 //!
 //! Reads, writes and voluntary switches of each thread are counted by the kernel at all times; their estimates are
 //! scaled to these.
@@ -160,8 +161,6 @@ struct Slice {
     cost: f64,
     /// It ended for what was in it.
     is_first: bool,
-    /// Calls were counted by their numbers in it.
-    is_numbered: bool,
 }
 
 impl Slice {
@@ -186,16 +185,26 @@ struct Estimate {
     /// Sums of squared errors, and errors that all gaps have in common.
     squares: BTreeMap<Counted, f64>,
     common: BTreeMap<Counted, f64>,
-    /// The last slice in which calls were counted by their numbers.
-    last_numbered: Option<Slice>,
-    /// Seconds behind the first of these, which wait for the next: the first follows what ended for what was in it.
-    first_unknown: f64,
-    /// A slice of everything beside it.
-    first_other: Option<Slice>,
+    /// A gap behind a slice in which calls were counted by their numbers, which waits for the next of these.
+    waiting: Option<Waiting>,
+    /// Whether there was one before.
+    has_waited: bool,
     /// Gaps that have a slice on both sides.
     gaps: usize,
     /// Gaps that had a slice on no side.
     unattributed: Gap,
+}
+
+/// A gap in which nothing is counted.
+#[derive(Clone)]
+struct Waiting {
+    seconds: f64,
+    /// It is the first, and the slice before it follows what ended for what was in it.
+    is_first: bool,
+    /// The slice before it, in which calls were counted by their numbers.
+    slice: Slice,
+    /// One of everything beside it.
+    other: Option<Slice>,
 }
 
 /// The result.
@@ -279,7 +288,7 @@ impl Extrapolation {
             return;
         }
         let mut estimate = progress.estimate;
-        estimate.end_waiting();
+        estimate.end_waiting(None);
         self.attribute_by_name(&one.thread.name, &mut estimate);
         estimate.name_the_rest();
         estimate.scale_to(one);
@@ -305,7 +314,7 @@ impl Extrapolation {
                     let gap = progress.gap(one, self.known);
                     let mut estimate = progress.estimate.clone();
                     estimate.attribute(&gap, progress.last.as_ref(), None, &progress.seen);
-                    estimate.end_waiting();
+                    estimate.end_waiting(None);
                     estimate.scale_to(one);
                     estimate
                 }
@@ -358,7 +367,7 @@ impl Progress {
         add(&mut did, &self.seen, -1.0);
         did.retain(|_, figures| figures.iter().any(|figure| *figure > 0.0));
         let work = (counted - cost).max(counted * MIN_SHARE);
-        let slice = Slice { did, work, cost, is_first: false, is_numbered: false };
+        let slice = Slice { did, work, cost, is_first: false };
         (self.seen, self.ran, self.counted, self.cost) = (seen, one.ran, one.counted, one.cost);
         (self.begun, self.settled, self.at_first) = (Mark::at(one, 0.0), None, 0.0);
         (slice, gap)
@@ -409,7 +418,7 @@ impl Numbered {
             None => self.work / whole.work.max(1e-9),
         };
         let did = did.iter().map(|(key, figures)| (*key, figures.map(|figure| figure * part(key))));
-        Slice { did: did.collect(), work: self.work, cost: self.cost, is_first: false, is_numbered: true }
+        Slice { did: did.collect(), work: self.work, cost: self.cost, is_first: false }
     }
 }
 
@@ -419,38 +428,34 @@ impl Estimate {
         let says = |slice: &&Slice| slice.work >= MIN_WORK;
         let (before, after) = (before.filter(says), after.filter(says));
         let numbered = self.attribute_numbered(&gap.numbered, before, after, seen);
-        if gap.unknown > 0.0 {
-            let at_first = gap.settled.part_of(&gap.numbered, &numbered);
-            let least = before.map_or(MIN_WORK, |before| before.work / 2.0);
-            if at_first.work < least.min(MUCH_WORK) {
-                let did = self.by_time(gap.unknown, before, after, |_| true);
-                add(&mut self.did, &did, 1.0);
-            } else {
-                self.attribute_unknown(gap.unknown, at_first, after.or(before));
-            }
+        let at_first = gap.settled.part_of(&gap.numbered, &numbered);
+        let least = before.map_or(MIN_WORK, |before| before.work / 2.0);
+        let says = at_first.work >= least.min(MUCH_WORK);
+        if says {
+            self.end_waiting(Some(&at_first));
+        }
+        if gap.unknown > 0.0 && says {
+            let is_first = !std::mem::replace(&mut self.has_waited, true);
+            let other = after.or(before).cloned();
+            self.waiting = Some(Waiting { seconds: gap.unknown, is_first, slice: at_first, other });
+        } else if gap.unknown > 0.0 {
+            let did = self.by_time(gap.unknown, &weighted(before, after), |_| true);
+            add(&mut self.did, &did, 1.0);
         }
         add(&mut self.numbered, &numbered, 1.0);
     }
 
-    /// Seconds behind a slice in which calls were counted by their numbers.
-    fn attribute_unknown(&mut self, seconds: f64, at_first: Slice, other: Option<&Slice>) {
-        let Some(last) = self.last_numbered.replace(at_first.clone()) else {
-            (self.first_unknown, self.first_other) = (seconds, other.cloned());
-            return;
+    /// The next slice in which calls were counted by their numbers, or that there is none any more: then the gap that waits takes its
+    /// rate from the slice before it, and how much such slices differ another tells.
+    fn end_waiting(&mut self, next: Option<&Slice>) {
+        let Some(Waiting { seconds, is_first, slice, other }) = self.waiting.take() else { return };
+        let slices = match (next, &other) {
+            (Some(next), _) if is_first => vec![(&slice, 0.0), (next, 1.0)],
+            (Some(next), _) => vec![(&slice, 0.5), (next, 0.5)],
+            (None, Some(other)) => vec![(&slice, 1.0), (other, 0.0)],
+            (None, None) => vec![(&slice, 1.0)],
         };
-        let first = std::mem::take(&mut self.first_unknown);
-        // How much such slices differ, the one before tells: those of everything are off in another way.
-        for seconds in [first, seconds] {
-            let did = self.by_time(seconds, Some(&at_first), Some(&last), |_| true);
-            add(&mut self.did, &did, 1.0);
-        }
-    }
-
-    /// No slice follows any more: the gap that waited for the next takes its rate from the slice before it.
-    fn end_waiting(&mut self) {
-        let seconds = std::mem::take(&mut self.first_unknown);
-        let (last, other) = (self.last_numbered.clone(), self.first_other.take());
-        let did = self.by_time(seconds, last.as_ref(), other.as_ref(), |_| true);
+        let did = self.by_time(seconds, &slices, |_| true);
         add(&mut self.did, &did, 1.0);
     }
 
@@ -483,37 +488,24 @@ impl Estimate {
         if before.is_none() && after.is_none() {
             self.unattributed.numbered.add(&Numbered { calls: BTreeMap::new(), ..*part });
         } else if part.work > 0.0 {
-            add(&mut all, &self.by_time(part.work, before, after, Option::is_none), 1.0);
+            add(&mut all, &self.by_time(part.work, &weighted(before, after), Option::is_none), 1.0);
         }
         all
     }
 
-    /// What a thread did in these seconds of work between two slices, as far as it is asked for.
-    fn by_time(
-        &mut self,
-        seconds: f64,
-        before: Option<&Slice>,
-        after: Option<&Slice>,
-        is_asked: impl Fn(&Key) -> bool,
-    ) -> Table {
+    /// What a thread did in these seconds of work by the slices beside them, each with its weight, as far as it is asked for.
+    fn by_time(&mut self, seconds: f64, slices: &[(&Slice, f64)], is_asked: impl Fn(&Key) -> bool) -> Table {
         if seconds <= 0.0 {
             return Table::new();
         }
-        let slices: Vec<&Slice> = before.into_iter().chain(after).collect();
-        let weights = match slices[..] {
-            [] => {
-                self.unattributed.unknown += seconds;
-                return Table::new();
-            }
-            [_] => vec![1.0],
-            [first, ..] if first.is_first => vec![0.0, 1.0],
-            [first, ..] if first.is_numbered => vec![1.0, 0.0],
-            _ => vec![0.5, 0.5],
-        };
+        if slices.is_empty() {
+            self.unattributed.unknown += seconds;
+            return Table::new();
+        }
         self.gaps += slices.len() - 1;
         let mut all = Table::new();
         let mut rates: BTreeMap<Counted, [f64; 2]> = BTreeMap::new();
-        for (at, (slice, weight)) in slices.iter().zip(weights).enumerate() {
+        for (at, (slice, weight)) in slices.iter().enumerate() {
             let part = seconds * weight;
             let asked = || slice.did.iter().filter(|(key, _)| is_asked(key));
             add(&mut all, asked(), part / slice.work);
@@ -629,6 +621,16 @@ impl Estimate {
             (*of, t * square.sqrt() + self.common.get(of).copied().unwrap_or(0.0))
         };
         self.squares.iter().map(half).collect()
+    }
+}
+
+/// Slices beside a gap and their weights: that which ended for what was in it has none where there is another.
+fn weighted<'s>(before: Option<&'s Slice>, after: Option<&'s Slice>) -> Vec<(&'s Slice, f64)> {
+    let slices: Vec<&Slice> = before.into_iter().chain(after).collect();
+    match slices[..] {
+        [first, last] if first.is_first => vec![(first, 0.0), (last, 1.0)],
+        [first, last] => vec![(first, 0.5), (last, 0.5)],
+        _ => slices.into_iter().map(|slice| (slice, 1.0)).collect(),
     }
 }
 

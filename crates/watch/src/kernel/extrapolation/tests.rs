@@ -225,6 +225,34 @@ fn what_goes_on_after_calls_were_counted_by_their_numbers_is_estimated() {
     assert!(half > 0.0 && half < 0.2 * made, "{half}");
 }
 
+/// Gaps behind dear slices are long, and end in cheap phases: with the rate from their beginnings alone a loop of long phases had a
+/// third of its calls twice.
+#[test]
+fn long_gaps_that_begin_in_dear_phases_are_not_taken_to_be_dear_to_their_ends() {
+    const DEAR: f64 = 1e-6;
+    const CHEAP: f64 = 100e-6;
+    let (mut thread, mut estimate) = (Simulated::default(), Extrapolation::default());
+    thread.runs(GETPPID, 0.1, DEAR, true);
+    thread.pauses(&mut estimate, false);
+    for _ in 0..40 {
+        for (each, then, half) in [(DEAR, CHEAP, 0.25), (CHEAP, DEAR, 0.025)] {
+            estimate.begin_gap();
+            let seen = thread.thread();
+            estimate.numbers_settle(&thread.standing(&seen));
+            thread.runs_numbered(GETPPID, 0.01, each);
+            let seen = thread.thread();
+            estimate.end_numbers(&thread.standing(&seen));
+            estimate.begin_unknown();
+            thread.runs(GETPPID, half, each, false);
+            thread.runs(GETPPID, half, then, false);
+            thread.runs(GETPPID, 0.01, then, true);
+            thread.pauses(&mut estimate, true);
+        }
+    }
+    let (count, half, made) = thread.all(&estimate, GETPPID);
+    assert!((count / made - 1.0).abs() < 0.05, "{count} ± {half} for {made}");
+}
+
 #[test]
 fn the_first_stretch_does_not_tell_of_the_gap_behind_it() {
     let (mut thread, mut estimate) = (Simulated::default(), Extrapolation::default());
