@@ -361,13 +361,13 @@ impl Progress {
     /// What it did since then, and the gap before it did that.
     fn next(&mut self, one: &Standing<'_>, known: Known) -> (Slice, Gap) {
         let gap = self.gap(one, known);
-        let (counted, cost) = (one.counted - self.counted, one.cost - self.cost);
+        let counted = (one.counted - self.counted).max(0.0);
+        let cost = cost_within(counted, one.cost - self.cost);
         let seen = figures(one.thread);
         let mut did = seen.clone();
         add(&mut did, &self.seen, -1.0);
         did.retain(|_, figures| figures.iter().any(|figure| *figure > 0.0));
-        let work = (counted - cost).max(counted * MIN_SHARE);
-        let slice = Slice { did, work, cost, is_first: false };
+        let slice = Slice { did, work: counted - cost, cost, is_first: false };
         (self.seen, self.ran, self.counted, self.cost) = (seen, one.ran, one.counted, one.cost);
         (self.begun, self.settled, self.at_first) = (Mark::at(one, 0.0), None, 0.0);
         (slice, gap)
@@ -385,9 +385,10 @@ impl Mark {
         let since = |(number, count): (&u32, &u64)| {
             (*number, count.saturating_sub(self.numbered.get(number).copied().unwrap_or(0)) as f64)
         };
-        let cost = one.numbering - self.numbering;
+        let seconds = seconds.max(0.0);
+        let cost = cost_within(seconds, one.numbering - self.numbering);
         Numbered {
-            work: (seconds - cost).max(seconds * MIN_SHARE),
+            work: seconds - cost,
             cost,
             calls: one.numbered.iter().map(since).filter(|(_, count)| *count > 0.0).collect(),
         }
@@ -622,6 +623,12 @@ impl Estimate {
         };
         self.squares.iter().map(half).collect()
     }
+}
+
+/// What counting took of these seconds, if it is reckoned to have taken so many: neither less than nothing, as where the machine has become faster
+/// since, nor all.
+fn cost_within(seconds: f64, cost: f64) -> f64 {
+    cost.clamp(0.0, seconds * (1.0 - MIN_SHARE))
 }
 
 /// Slices beside a gap and their weights: that which ended for what was in it has none where there is another.

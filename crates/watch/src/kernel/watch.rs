@@ -402,18 +402,19 @@ impl Watch {
         };
         let calls = sum(self.cost.call, self.cost.call_by_path, self.cost.call_on_file);
         let programs = sum(self.cost.program, self.cost.program, self.cost.program_on_file);
-        // A thread that goes from file to file has a new entry made for each, in that program alone: its time says nothing of the
-        // machine's speed then.
+        // A thread that goes from file to file has a new entry made for each, in that program alone: what is more in its time is for
+        // that, and says nothing of the machine's speed.
         let goes_on_to_others = one.calls.len() as f64 > MOST_NEW * all;
-        let speed = match one.program_time() {
-            Some(time) if programs > 0.0 && !goes_on_to_others => time.as_secs_f64() * all / programs,
-            _ => 1.0,
+        let (speed, entries) = match one.program_time() {
+            Some(time) if goes_on_to_others => (1.0, (time.as_secs_f64() * all - programs).max(0.0)),
+            Some(time) if programs > 0.0 => (time.as_secs_f64() * all / programs, 0.0),
+            _ => (1.0, 0.0),
         };
         let naming = Duration::from_nanos(one.word(thread::NAMING)).as_secs_f64();
         let numbered = self.cost.numbered.as_secs_f64() * speed;
         Taken {
             ran: self.kernel.ran_counted(one).as_secs_f64(),
-            everything: (calls + self.cost.switch.as_secs_f64() * switches as f64) * speed + naming,
+            everything: (calls + self.cost.switch.as_secs_f64() * switches as f64) * speed + entries + naming,
             ran_numbered: self.kernel.ran_numbered(one).as_secs_f64(),
             numbers: numbered * one.numbered.values().sum::<u64>() as f64,
             instead: numbered * all,

@@ -267,6 +267,24 @@ fn the_first_stretch_does_not_tell_of_the_gap_behind_it() {
     assert!(half > made, "a rate that is much less than it was may change again: {half} for {made}");
 }
 
+/// What counting took in all is reckoned anew each time, by how fast the machine has been, and may become less: a slice in which the thread
+/// did not run once had work and no time, and a gap beside it endless many interrupts.
+#[test]
+fn a_slice_that_cost_less_than_nothing_says_nothing() {
+    let (mut thread, mut estimate) = (Simulated::default(), Extrapolation::default());
+    thread.runs(GETPPID, 0.1, 1e-6, true);
+    thread.pauses(&mut estimate, false);
+    thread.runs(GETPPID, 0.5, 1e-6, false);
+    thread.cost -= 0.01;
+    thread.pauses(&mut estimate, true);
+    thread.runs(GETPPID, 0.1, 1e-6, true);
+    thread.pauses(&mut estimate, true);
+    let (count, _, made) = thread.all(&estimate, GETPPID);
+    assert!((count / made - 1.0).abs() < 0.01, "{count} for {made}");
+    assert_eq!([cost_within(0.0, -0.01), cost_within(0.01, -0.01)], [0.0, 0.0]);
+    assert!(cost_within(0.01, 1.0) < 0.01);
+}
+
 #[test]
 fn nothing_is_estimated_where_all_was_counted() {
     let (mut thread, mut estimate) = (Simulated::default(), Extrapolation::default());
