@@ -36,4 +36,4 @@ pub use claims::claims;
 pub use footprint::{Footprint, SettingChange};
 pub use lab::{Ended, Lab, LabError};
 pub use script::{Foretold, Request};
-pub use timing::{Estimate, Forecasted, Share, Told, not_kept};
+pub use timing::{Estimate, Finding, Forecasted, Share, not_kept};

@@ -88,9 +88,9 @@ impl Estimate {
     }
 }
 
-/// What a command that measures has to tell.
+/// What a command that measures has found, or would measure.
 #[derive(Debug)]
-pub enum Told<D> {
+pub enum Finding<D> {
     /// What it would do.
     Planned(Estimate),
     /// What it found; nothing of what was interrupted before there was anything.

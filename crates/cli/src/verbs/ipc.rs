@@ -47,7 +47,7 @@ fn sweep(arguments: &Arguments, sweep: &Sweep, repeats: &Repeats) -> Result<tool
     told.finish();
     let (found, ending) = ended?;
     work::tell(arguments, &found, |document| document.to_text(output::width()))?;
-    if let (lab::Told::Planned(estimate), Some(asked)) = (&found, repeats.time)
+    if let (lab::Finding::Planned(estimate), Some(asked)) = (&found, repeats.time)
         && let Some(said) = not_kept(asked, estimate.seconds)
     {
         output::tell(&format!("warning: {said}"));
@@ -58,6 +58,8 @@ fn sweep(arguments: &Arguments, sweep: &Sweep, repeats: &Repeats) -> Result<tool
 /// Shows what an application has come to whose run has gone on.
 pub fn resumed(run: &Measured<'_>, sweep: &Sweep) -> Result<Ending> {
     let found = tool::sweep::found(sweep, run.store, run.ended, run.registry)?;
-    work::tell(run.arguments, &lab::Told::Found(Some(found)), |document| document.to_text(output::width()))?;
+    work::tell(run.arguments, &lab::Finding::Found(Some(found)), |document| {
+        document.to_text(output::width())
+    })?;
     Ok(run.ending())
 }

@@ -147,14 +147,14 @@ struct Planned<'e> {
 /// Prints what a command has to tell.
 pub fn tell<D: Serialize>(
     arguments: &Arguments,
-    told: &lab::Told<D>,
+    finding: &lab::Finding<D>,
     text: impl FnOnce(&D) -> String,
 ) -> Result<()> {
-    match told {
-        lab::Told::Planned(estimate) => plan(arguments, estimate, std::iter::empty()),
-        lab::Told::Found(None) => Ok(()),
-        lab::Told::Found(Some(document)) if arguments.json => output::json(document),
-        lab::Told::Found(Some(document)) => Ok(output::text(&text(document))?),
+    match finding {
+        lab::Finding::Planned(estimate) => plan(arguments, estimate, std::iter::empty()),
+        lab::Finding::Found(None) => Ok(()),
+        lab::Finding::Found(Some(document)) if arguments.json => output::json(document),
+        lab::Finding::Found(Some(document)) => Ok(output::text(&text(document))?),
     }
 }
 

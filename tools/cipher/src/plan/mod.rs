@@ -9,7 +9,7 @@ use std::path::Path;
 use anyhow::Result;
 use tollway_core::TrialSpec;
 use tollway_lab::progress::Progress;
-use tollway_lab::{Estimate, Lab, Told};
+use tollway_lab::{Estimate, Finding, Lab};
 use tollway_store::{RunState, Store};
 
 use crate::Ending;
@@ -34,7 +34,7 @@ pub fn run(
     lab: &Lab<'_>,
     store: &Path,
     progress: &mut dyn Progress,
-) -> Result<(Told<PlanDocument>, Ending)> {
+) -> Result<(Finding<PlanDocument>, Ending)> {
     let asked = Asked {
         registry: lab.registry,
         cipher: options.cipher.name,
@@ -43,12 +43,12 @@ pub fn run(
         seed: options.seed,
     };
     if options.dry_run {
-        return Ok((Told::Planned(planned(options, &asked, lab)?), Ending::Done));
+        return Ok((Finding::Planned(planned(options, &asked, lab)?), Ending::Done));
     }
     let mut store = Store::open(store)?;
     let fitted = fitted(&asked, "cipher plan", options.requests, lab, &mut store, progress)?;
     let Some(fitted) = fitted else {
-        return Ok((Told::Found(None), Ending::Interrupted));
+        return Ok((Finding::Found(None), Ending::Interrupted));
     };
     let looked = Looked { fit: &fitted.fit, asked: &asked, level: options.slo };
     let mut choices = Vec::new();
@@ -61,10 +61,10 @@ pub fn run(
     let best = best(&choices);
     let mut document = PlanDocument::of(options, &fitted, &choices, best);
     let Some(Choice { way, found: Some(found), .. }) = best.and_then(|at| choices.get(at)) else {
-        return Ok((Told::Found(Some(document)), Ending::CheckFailed));
+        return Ok((Finding::Found(Some(document)), Ending::CheckFailed));
     };
     if !options.verify {
-        return Ok((Told::Found(Some(document)), Ending::Done));
+        return Ok((Finding::Found(Some(document)), Ending::Done));
     }
     progress.stage("what was found");
     let asked = Asked { tenants: found.tenants, ..asked };
@@ -90,13 +90,13 @@ pub fn run(
     let points = [at.clone()];
     let ended = lab.run(&mut store, &asked.request("cipher plan", &[(&points, trial)], frozen), progress)?;
     if ended.state == RunState::Interrupted {
-        return Ok((Told::Found(Some(document)), Ending::Interrupted));
+        return Ok((Finding::Found(Some(document)), Ending::Interrupted));
     }
     let observed = Observed::read(&store, ended.run, &at, lab.hz)?;
     let mm1 = foreseen::mm1(foreseen.occupied, all).map(|(mean, _)| mean);
     document.verified(options.slo, foretold, &observed, &measured(&observed, mm1)?, ended.run);
     let as_planned = document.verified.as_ref().is_some_and(VerifiedDocument::as_planned);
-    Ok((Told::Found(Some(document)), if as_planned { Ending::Done } else { Ending::CheckFailed }))
+    Ok((Finding::Found(Some(document)), if as_planned { Ending::Done } else { Ending::CheckFailed }))
 }
 
 /// How what was found is tried, at so many requests a second of all.

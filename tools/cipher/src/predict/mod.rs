@@ -18,7 +18,7 @@ use anyhow::Result;
 use tollway_cipher::twin::Answer;
 use tollway_core::{Error, Forecast, Quoted, TrialSpec};
 use tollway_lab::progress::Progress;
-use tollway_lab::{Ended, Estimate, Foretold, Lab, Request, Told};
+use tollway_lab::{Ended, Estimate, Finding, Foretold, Lab, Request};
 use tollway_report::number;
 use tollway_stats::{Interval, figure, t_interval};
 use tollway_store::{Outcome, RunState, Store, WIDEST};
@@ -233,7 +233,7 @@ pub fn run(
     lab: &Lab<'_>,
     store: &Path,
     progress: &mut dyn Progress,
-) -> Result<(Told<PredictDocument>, Ending)> {
+) -> Result<(Finding<PredictDocument>, Ending)> {
     let preset = options.preset.as_deref().map(|name| Preset::read(lab.registry, name)).transpose()?;
     let (cipher, size) = match &preset {
         Some(preset) => (preset.cipher.clone(), preset.size),
@@ -241,12 +241,12 @@ pub fn run(
     };
     let asked = Asked { registry: lab.registry, cipher: &cipher, size, tenants: 1, seed: options.seed };
     if options.dry_run {
-        return Ok((Told::Planned(planned(options, &asked, preset, lab)?), Ending::Done));
+        return Ok((Finding::Planned(planned(options, &asked, preset, lab)?), Ending::Done));
     }
     let mut store = Store::open(store)?;
     let fitted = fitted(&asked, "cipher predict", options.requests, lab, &mut store, progress)?;
     let Some(fitted) = fitted else {
-        return Ok((Told::Found(None), Ending::Interrupted));
+        return Ok((Finding::Found(None), Ending::Interrupted));
     };
     progress.stage("foretold loads");
     let asking = match preset {
@@ -261,7 +261,7 @@ pub fn run(
     let frozen = frozen.map(|(foreseen, asking)| freeze(foreseen, &asking.at, &fitted.fit, lab.hz)).collect();
     let (request, watch, watching) = heavier(&asked, &asking, frozen)?;
     let Some(third) = ran(lab.run(&mut store, &request, progress)?) else {
-        return Ok((Told::Found(None), Ending::Interrupted));
+        return Ok((Finding::Found(None), Ending::Interrupted));
     };
     let meanwhile = taken::seen(&Observed::read(&store, third.run, &watch, lab.hz)?, &watching);
     let meanwhile = fitted.fit.while_taken(meanwhile);
@@ -292,7 +292,7 @@ pub fn run(
     }
     let ending = if holds(&predicted) { Ending::Done } else { Ending::CheckFailed };
     let document = PredictDocument::of(&asked, &fitted, third.run, &meanwhile, &predicted)?;
-    Ok((Told::Found(Some(document)), ending))
+    Ok((Finding::Found(Some(document)), ending))
 }
 
 /// What would be measured: a request takes the card about as long as the library, called here.

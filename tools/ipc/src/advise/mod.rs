@@ -20,7 +20,7 @@ use std::path::Path;
 use anyhow::Result;
 use tollway_core::Error;
 use tollway_lab::progress::Progress;
-use tollway_lab::{Lab, Told};
+use tollway_lab::{Finding, Lab};
 use tollway_store::{RunState, Store};
 
 use crate::Ending;
@@ -42,21 +42,21 @@ pub fn run(
     lab: &Lab<'_>,
     store: &Path,
     progress: &mut dyn Progress,
-) -> Result<(Told<AdviceDocument>, Ending)> {
+) -> Result<(Finding<AdviceDocument>, Ending)> {
     let asked = Asked::of(options, lab.registry, lab.hz)?;
     if options.dry_run {
-        return Ok((Told::Planned(planned(options, &asked, lab, store)?), Ending::Done));
+        return Ok((Finding::Planned(planned(options, &asked, lab, store)?), Ending::Done));
     }
     let mut store = Store::open(store)?;
     progress.stage("tolls");
     let Some(known) = tolls::known(options, &asked, lab, &mut store, progress)? else {
-        return Ok((Told::Found(None), Ending::Interrupted));
+        return Ok((Finding::Found(None), Ending::Interrupted));
     };
     let foreseen = Foreseen::of(&asked, lab.registry, &known.tolls, lab.hz)?;
     let advice = choice::advise(&asked, &foreseen)?;
     let mut document = AdviceDocument::of(&asked, &foreseen, &advice, &known.runs);
     if !options.verify {
-        return Ok((Told::Found(Some(document)), Ending::Done));
+        return Ok((Finding::Found(Some(document)), Ending::Done));
     }
     progress.stage("what was foretold");
     let mut request = verify::request(&asked, &foreseen, options);
@@ -64,12 +64,12 @@ pub fn run(
     let ended = lab.run(&mut store, &request, progress)?;
     if ended.state == RunState::Interrupted {
         // The advice stands without its proof, of which the store keeps what there is.
-        return Ok((Told::Found(Some(document)), Ending::Interrupted));
+        return Ok((Finding::Found(Some(document)), Ending::Interrupted));
     }
     let verified = verify::read(&asked, &foreseen, &advice, &store, &ended, lab.hz)?;
     let ending = if verified.missed() { Ending::CheckFailed } else { Ending::Done };
     document.verified = Some(verified);
-    Ok((Told::Found(Some(document)), ending))
+    Ok((Finding::Found(Some(document)), ending))
 }
 
 /// What would be measured: the tolls that the store does not have, and the points of the proof.

@@ -16,7 +16,7 @@ use std::path::Path;
 use anyhow::Result;
 use tollway_core::Error;
 use tollway_lab::progress::Progress;
-use tollway_lab::{Lab, Request, Told};
+use tollway_lab::{Finding, Lab, Request};
 use tollway_store::{RunState, Store};
 
 use crate::Ending;
@@ -39,12 +39,12 @@ pub fn run(
     lab: &Lab<'_>,
     store: &Path,
     progress: &mut dyn Progress,
-) -> Result<(Told<SweepDocument>, Ending)> {
+) -> Result<(Finding<SweepDocument>, Ending)> {
     let mut request = sweep.request(repeats);
     cut(&mut request, repeats.time, lab)?;
     let estimate = lab.estimate(&request)?;
     if repeats.dry_run {
-        return Ok((Told::Planned(estimate), Ending::Done));
+        return Ok((Finding::Planned(estimate), Ending::Done));
     }
     // Tolls that can be had are of no use for points that cannot.
     let asked = Request { without_tolls: true, ..request.clone() };
@@ -65,5 +65,5 @@ pub fn run(
         _ if ended.skipped > 0 && repeats.strict => Ending::RequirementMissing,
         _ => Ending::Done,
     };
-    Ok((Told::Found(Some(document)), ending))
+    Ok((Finding::Found(Some(document)), ending))
 }
