@@ -84,7 +84,7 @@ fn run(spec: &Spec, system: &System, options: &Options) -> Result<Outcome, SimEr
     let stop = &spec.stop;
     let replications = u64::from(stop.replications);
     let transient = pilot(system, stop, options)?;
-    // Not more is left out than counts: a run that should is too short, and that is told. The first customer is always left
+    // At most as much is left out as counts: a longer start-up means that the run is too short, and is reported. The first customer is always left
     // out: the time before it comes belongs to no period of the system, which where all is constant is the only error there is.
     let warm_up = transient.max(1).min(stop.customers);
     let of = (stop.customers + warm_up).saturating_mul(replications);

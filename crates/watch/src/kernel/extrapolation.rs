@@ -625,7 +625,7 @@ impl Estimate {
     }
 }
 
-/// What counting took of these seconds, if it is reckoned to have taken so many: neither less than nothing, as where the machine has become faster
+/// The part of these seconds that counting took, from its estimated cost in seconds: neither less than nothing, as where the machine has become faster
 /// since, nor all.
 fn cost_within(seconds: f64, cost: f64) -> f64 {
     cost.clamp(0.0, seconds * (1.0 - MIN_SHARE))

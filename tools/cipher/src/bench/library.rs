@@ -74,7 +74,7 @@ impl<'t> Caller<'t> {
     }
 }
 
-/// Nanoseconds that a request of so many bytes takes: the least of some.
+/// Nanoseconds for a request of `size` bytes: the minimum of [`CALLS`] calls.
 ///
 /// # Errors
 /// The library refuses.

@@ -99,7 +99,7 @@ pub fn run(
     Ok((Finding::Found(Some(document)), if as_planned { Ending::Done } else { Ending::CheckFailed }))
 }
 
-/// How what was found is tried, at so many requests a second of all.
+/// The trial of the configuration that was found; `rate`: requests a second of all tenants.
 fn trial(requests: u64, rate: f64) -> TrialSpec {
     let window_ms = 1e3 * requests as f64 / rate / f64::from(RUNS);
     TrialSpec { window_ms: window_ms.max(50.0), warmup_ms: 20.0, runs: RUNS, repeats: 1 }

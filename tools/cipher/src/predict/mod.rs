@@ -95,7 +95,7 @@ pub fn fitted(
     Ok(Some(Fitted { fit, light, runs: [first.run, second.run] }))
 }
 
-/// What [`fitted`] would measure, if a request takes the card so many nanoseconds.
+/// What [`fitted`] would measure; `serve`: nanoseconds of the card for a request.
 ///
 /// # Errors
 /// What was asked for cannot be.
@@ -119,7 +119,7 @@ struct LightLoads {
 }
 
 impl LightLoads {
-    /// Of a card that a request takes so many nanoseconds.
+    /// `serve`: nanoseconds of the card for a request.
     fn of(asked: &Asked<'_>, requests: u64, serve: f64) -> Result<LightLoads> {
         let rates = LIGHT.map(|load| (load * 1e9 / serve).round().max(1.0));
         let at = |rate: f64| asked.card(&Way::busy(), rate as u64, 1, false);
