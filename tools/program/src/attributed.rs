@@ -36,7 +36,7 @@ impl Attributed {
 
 /// Whether what a line is of happens within calls, whose stamps have it.
 fn is_within_calls(of: &Of) -> bool {
-    matches!(of, Of::Wake(_) | Of::WakeBusy | Of::Sleep(_) | Of::AnySleep)
+    matches!(of, Of::Wake(_) | Of::WakeBusy | Of::Sleep(_) | Of::AnySleep | Of::FaultInCall)
 }
 
 /// Notes with each line of calls what they were measured to take, where stamps tell.
@@ -140,6 +140,23 @@ mod tests {
         let cheaper = observed(vec![calls("getpid", 14_000_000, 151)], 0);
         let text = BillDocument::of(&cheaper, &Prices(&Few), None).unwrap().to_text(None);
         assert!(text.contains("140 % explained: "), "{text}");
+    }
+
+    /// Node reads files into new memory: four in ten of its faults come as the kernel copies to it, and stamps have those.
+    #[test]
+    fn page_faults_within_calls_are_put_down_once() {
+        let mut observed = observed(vec![calls("getpid", 1_000_000, 1_050)], 10_000);
+        observed.counts.threads[0].moments.in_user = Some(6_000);
+        let bill = Bill::of(&observed, &Prices(&Few));
+        let line = |of: Of| bill.lines.iter().find(|line| line.of == of).map(|line| line.count);
+        assert_eq!([line(Of::Fault), line(Of::FaultInCall)], [Some(6_000.0), Some(4_000.0)]);
+        assert_eq!(bill.attributed.unwrap().by_tolls.round(), 6e6);
+        assert_eq!(bill.explained.ns.round(), 100e6 + 10e6);
+        // Faults that come to nothing are seen as well: there may be more of them than the kernel counts.
+        observed.counts.threads[0].moments.in_user = Some(10_100);
+        let bill = Bill::of(&observed, &Prices(&Few));
+        assert_eq!(bill.attributed.unwrap().by_tolls.round(), 10e6);
+        assert!(bill.lines.iter().all(|line| line.of != Of::FaultInCall));
     }
 
     #[test]

@@ -36,6 +36,8 @@ pub enum Of {
     Preemption,
     /// Page faults that no disk is asked for.
     Fault,
+    /// Those of them within calls, as the kernel copies to memory or from it.
+    FaultInCall,
     /// Page faults that wait for a disk.
     MajorFault,
     /// Pages that processes had, given back as they end or execute another program.
@@ -55,14 +57,15 @@ pub enum Of {
 }
 
 impl Of {
-    /// Whether this is counted with it while counting is on. The kernel counts sleeps, preemptions and page faults at
-    /// all times.
+    /// Whether this is counted with it while counting is on. The kernel counts sleeps, preemptions and all page faults at
+    /// all times; which of these were within calls is seen while counting is on.
     fn is_of(&self, counted: &Counted) -> bool {
         match (self, counted) {
             (Of::Call(name, kind), Counted::Call(number, file)) => file == kind && label_of(*number) == *name,
             (Of::Wake(Placement::Same), Counted::WakesHere)
             | (Of::Wake(Placement::Across), Counted::WakesAcross)
             | (Of::WakeBusy, Counted::WakesBusy)
+            | (Of::Fault | Of::FaultInCall, Counted::FaultsInUser)
             | (Of::Signal, Counted::Signals)
             | (Of::Interrupt, Counted::Interrupts)
             | (Of::Timer, Counted::Ticks)
@@ -215,6 +218,7 @@ pub(crate) fn price_of(calls: &Calls, rhythm: &Rhythm, prices: &Prices<'_>) -> O
         sleeps: calls.slept.unwrap_or(0) as f64 > 0.5 * count,
         copies: rhythm.copies,
         new_files: rhythm.new_files(calls),
+        begun_files: rhythm.begun_files(calls),
         far: rhythm.far,
         period: rhythm.period(calls),
         has_others: rhythm.has_others,
@@ -300,7 +304,12 @@ impl Lines {
         }
         self.passed(Of::Preemption, many(moments.involuntary), prices.switch());
         let minor = many(moments.minor);
-        self.passed(Of::Fault, minor, prices.fault(rhythm.faults_of_files(minor)));
+        // Of all that were not seen in user mode.
+        let in_calls = moments.in_user.map_or(0.0, |user| minor + many(moments.major) - user as f64);
+        let in_calls = in_calls.clamp(0.0, minor);
+        let in_user = minor - in_calls;
+        self.passed(Of::Fault, in_user, prices.fault(rhythm.faults_of_files(in_user)));
+        self.passed(Of::FaultInCall, in_calls, prices.fault(0.0));
         if rhythm.has_ended {
             self.passed(Of::PageBack, minor, prices.page_back());
         }

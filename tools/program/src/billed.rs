@@ -130,6 +130,7 @@ fn what(of: &Of) -> String {
         Of::AnySleep => "sleep".into(),
         Of::Preemption => "switches against its will".into(),
         Of::Fault => "minor page faults".into(),
+        Of::FaultInCall => "minor page faults within calls".into(),
         Of::MajorFault => "major page faults".into(),
         Of::PageBack => "pages given back by who ended".into(),
         Of::Signal => "signals delivered".into(),

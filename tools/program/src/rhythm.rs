@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tollway_watch::{Calls, FileKind, Thread, numbers};
+use tollway_watch::{Calls, File, FileKind, Thread, numbers};
 
 /// Shares of the way from hot to cold, and the processor time in nanoseconds in which other work goes about two thirds of each.
 ///
@@ -29,6 +29,8 @@ pub(crate) struct Rhythm {
     ran: Option<f64>,
     /// Calls by their number and what they are made on.
     counts: BTreeMap<(u32, FileKind), f64>,
+    /// How often it closed each file.
+    closed: BTreeMap<File, f64>,
     /// Files that it removed.
     removed: f64,
     /// Whether it writes to files, or makes them durable.
@@ -55,6 +57,10 @@ impl Rhythm {
         let mut counts: BTreeMap<_, f64> = BTreeMap::new();
         for calls in &thread.calls {
             *counts.entry((calls.number, calls.file.kind)).or_default() += calls.count as f64;
+        }
+        let mut closed: BTreeMap<_, f64> = BTreeMap::new();
+        for calls in thread.calls.iter().filter(|calls| numbers::name(calls.number) == Some("close")) {
+            *closed.entry(calls.file).or_default() += calls.count as f64;
         }
         let removes =
             |calls: &&Calls| matches!(numbers::native_name(calls.number), Some("unlink" | "unlinkat"));
@@ -85,6 +91,7 @@ impl Rhythm {
         Rhythm {
             ran,
             counts,
+            closed,
             removed,
             writes_files,
             has_others,
@@ -100,6 +107,12 @@ impl Rhythm {
     /// The share of these page faults that are on pages of files, as a program's start has them.
     pub(crate) fn faults_of_files(&self, faults: f64) -> f64 {
         if faults > 0.0 { (self.executed * FAULTS_OF_START / faults).min(MOST_OF_FILES) } else { 0.0 }
+    }
+
+    /// The share of such calls that are the first on their file since that was opened: it is opened as often as it is closed.
+    pub(crate) fn begun_files(&self, calls: &Calls) -> f64 {
+        let closed = self.closed.get(&calls.file).copied().unwrap_or(0.0);
+        if calls.count > 0 { (closed / calls.count as f64).min(1.0) } else { 0.0 }
     }
 
     fn alike(&self, calls: &Calls) -> f64 {

@@ -12,8 +12,8 @@ pub(crate) enum Route {
     SizedFarOrNear(&'static str, &'static str),
     /// The same of a file: of what is there already, and of what is new.
     SizedOfFile(&'static str, &'static str),
-    /// The same of what is mostly written behind a file's end, but may be written over what is there.
-    SizedBehindEnd(&'static str, &'static str),
+    /// The same of what is mostly written behind a file's end, in whole pages and in others, but may be written over what is there.
+    SizedBehindEnd([&'static str; 3]),
     /// `system-call` of this kind.
     Single(&'static str),
     /// The same of a file: of one that is there already, and of one that is new.
@@ -53,7 +53,9 @@ pub(crate) fn route_of(call: &str, file: FileKind, gives: bool) -> Route {
         }
         "sendmsg" if file == FileKind::Unix => Route::Sized("sendmsg-unix"),
         // What writes by the file's own position mostly goes on behind its end; what is there is written over by pwrite.
-        "write" | "writev" if file == FileKind::Regular => Route::SizedBehindEnd("write-new", "write-file"),
+        "write" | "writev" if file == FileKind::Regular => {
+            Route::SizedBehindEnd(["write-new", "write-packed", "write-file"])
+        }
         "write" | "pwrite64" | "writev" | "pwritev" | "pwritev2" | "sendto" | "sendmsg" => {
             moves(Does::Write, file, gives)
         }

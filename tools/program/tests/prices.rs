@@ -115,6 +115,7 @@ fn asked<'a>(call: &'a str, file: FileKind) -> Asked<'a> {
         sleeps: false,
         copies: None,
         new_files: 0.0,
+        begun_files: 0.0,
         far: 0.0,
         period: Some(0.0),
         has_others: false,

@@ -41,6 +41,8 @@ pub enum Counted {
     WakesAcross,
     /// Of those that had slept on another one, which had something else to do.
     WakesBusy,
+    /// Page faults in user mode.
+    FaultsInUser,
     /// Signals that were delivered.
     Signals,
     /// Interrupts, but for the timer's.
@@ -119,6 +121,8 @@ pub struct Moments {
     pub minor: Option<u64>,
     /// Page faults that waited for a disk.
     pub major: Option<u64>,
+    /// Page faults of both kinds in user mode: the others came within calls, as the kernel copies to memory or from it.
+    pub in_user: Option<u64>,
     /// Signals that were delivered.
     pub signals: Option<u64>,
     /// Interrupts while it ran, but for the timer's: devices', and those of other processors.

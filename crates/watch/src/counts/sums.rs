@@ -63,6 +63,7 @@ fn in_sum(threads: &[Thread]) -> BTreeMap<Counted, f64> {
             add(Counted::WakesBusy, calls.woke_busy);
         }
         let moments = &thread.moments;
+        add(Counted::FaultsInUser, moments.in_user);
         add(Counted::Signals, moments.signals);
         add(Counted::Interrupts, moments.interrupts);
         add(Counted::Ticks, moments.ticks);
@@ -177,6 +178,7 @@ impl Moments {
             woken_across: count(self.woken_across, earlier.woken_across),
             minor: count(self.minor, earlier.minor),
             major: count(self.major, earlier.major),
+            in_user: count(self.in_user, earlier.in_user),
             signals: count(self.signals, earlier.signals),
             interrupts: count(self.interrupts, earlier.interrupts),
             ticks: count(self.ticks, earlier.ticks),
@@ -194,6 +196,7 @@ impl Moments {
         self.woken_across = sum(self.woken_across, other.woken_across);
         self.minor = sum(self.minor, other.minor);
         self.major = sum(self.major, other.major);
+        self.in_user = sum(self.in_user, other.in_user);
         self.signals = sum(self.signals, other.signals);
         self.interrupts = sum(self.interrupts, other.interrupts);
         self.ticks = sum(self.ticks, other.ticks);

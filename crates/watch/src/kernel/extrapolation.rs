@@ -691,6 +691,7 @@ fn counted(key: &Key, figures: &Figures) -> Vec<(Counted, f64)> {
             (Counted::WakesBusy, figures[8]),
         ],
         None => vec![
+            (Counted::FaultsInUser, figures[8]),
             (Counted::Signals, figures[2]),
             (Counted::Interrupts, figures[3]),
             (Counted::Ticks, figures[TICKS]),
@@ -712,7 +713,7 @@ fn figures_of_moments(moments: &Moments) -> Figures {
         many(moments.operations),
         many(moments.exits),
         many(moments.migrations),
-        0.0,
+        many(moments.in_user),
     ]
 }
 
@@ -747,6 +748,7 @@ fn thread(table: &Table) -> Thread {
                     operations: many(f),
                     exits: many(g),
                     migrations: many(h),
+                    in_user: many(i),
                     ..Moments::default()
                 };
             }

@@ -635,6 +635,7 @@ fn counted_of(seen: &Seen, life: &Life, earlier: &Life) -> Thread {
         woken_across: word(thread::WOKEN_ACROSS),
         minor: Some(life.minor.saturating_sub(earlier.minor)),
         major: Some(life.major.saturating_sub(earlier.major)),
+        in_user: word(thread::FAULTS),
         signals: word(thread::SIGNALS),
         interrupts: word(thread::INTERRUPTS),
         ticks: word(thread::TICKS),

@@ -23,7 +23,9 @@ pub(super) fn change(bill: &Bill, _: &Prices<'_>) -> Option<Change> {
     let called = called.fold(Price::default(), |all, one| all.plus(one));
     let called = called.times(share(heaps.iter().map(|heap| heap.calls).sum(), often));
     let faults: f64 = heaps.iter().map(|heap| heap.faults).sum();
-    let faults = comes_to(bill, &Of::Fault).times(share(faults, passed(bill, &Of::Fault)));
+    let both = [Of::Fault, Of::FaultInCall];
+    let often: f64 = both.iter().map(|of| passed(bill, of)).sum();
+    let faults = comes_to(bill, &both[0]).plus(&comes_to(bill, &both[1])).times(share(faults, often));
     let all = called.plus(&faults);
     // How much of it is malloc's is not known.
     let saves = Price { ns: all.ns / 2.0, lo: 0.0, ..all };

@@ -70,6 +70,19 @@ fn made_of(place: u64) -> u8 {
     (place % 251) as u8 + 1
 }
 
+/// From one page of so many to the next, so that all have their turn: the golden section of them, or the next that has no divisor
+/// in common with them.
+fn stride(pages: u64) -> u64 {
+    let divisor = |mut a: u64, mut b: u64| {
+        while b > 0 {
+            (a, b) = (b, a % b);
+        }
+        a
+    };
+    let golden = (pages as f64 * 0.618) as u64;
+    (golden.max(1)..).find(|stride| divisor(*stride, pages) == 1).unwrap_or(1)
+}
+
 /// What is written over it.
 const WRITTEN: u8 = 0xa5;
 
@@ -89,9 +102,12 @@ impl Cached {
         let refused = |e: rustix::io::Errno| lacks("a scratch file", &folder, &e);
         let file = nameless(&folder, OFlags::empty()).map_err(refused)?;
         let step = (size as u64).next_multiple_of(PAGE);
-        for place in 0..places {
-            let bytes = vec![made_of(place); step as usize];
-            if pwrite(&file, &bytes, place * step).map_err(refused)? != bytes.len() {
+        // Page by page, and the next never behind the last, so that they are all over the memory, as those of many files are: pages that
+        // lie in a row are read 1.7 times as fast (64 KiB at a time, Linux 6.18 in a guest), for a core looks ahead in them.
+        let (pages, pages_of_place) = (places * step / PAGE, step / PAGE);
+        for page in (0..pages).map(|turn| turn * stride(pages) % pages) {
+            let bytes = [made_of(page / pages_of_place); PAGE as usize];
+            if pwrite(&file, &bytes, page * PAGE).map_err(refused)? != bytes.len() {
                 return Err(Error::system(
                     "filling a scratch file",
                     "it took only a part: is the disk full?",

@@ -159,6 +159,7 @@ pub const KINDS: &[Kind] = &[
     moving("read-file-far", "pread64", LARGEST, Needs::Folder, files::read_far),
     moving("write-file", "pwrite64", LARGEST, Needs::Folder, files::write),
     moving("write-new", "pwrite64", LARGEST, Needs::Folder, pages::append),
+    moving("write-packed", "pwrite64", LARGEST, Needs::Folder, pages::append_packed),
     moving("read-zero", "read", LARGEST, Needs::Nothing, nothing::read),
     moving("write-null", "write", LARGEST, Needs::Nothing, nothing::write),
     kind("read-eventfd", "read", Needs::Nothing, events::read),

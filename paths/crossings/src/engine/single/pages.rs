@@ -27,7 +27,14 @@ fn file() -> Result<OwnedFd> {
 
 pub(super) fn append(size: usize, row: Row) -> Result<Box<dyn Single>> {
     let bytes = vec![1; size];
-    Ok(Box::new(Append { file: file()?, end: 0, last: None, bytes, row: row.of(IN_A_ROW) }))
+    let step = size.next_multiple_of(PAGE) as u64;
+    Ok(Box::new(Append { file: file()?, end: 0, step, last: None, bytes, row: row.of(IN_A_ROW) }))
+}
+
+/// The same, of calls each of which begins where the one before ended.
+pub(super) fn append_packed(size: usize, row: Row) -> Result<Box<dyn Single>> {
+    let bytes = vec![1; size];
+    Ok(Box::new(Append { file: file()?, end: 0, step: size as u64, last: None, bytes, row: row.of(IN_A_ROW) }))
 }
 
 pub(super) fn cut(_: usize, row: Row) -> Result<Box<dyn Single>> {
@@ -35,10 +42,12 @@ pub(super) fn cut(_: usize, row: Row) -> Result<Box<dyn Single>> {
     Ok(Box::new(Cut { files, pending: false }))
 }
 
-/// pwrite where nothing is yet: each call begins on a page of its own behind the file's end.
+/// pwrite where nothing is yet.
 struct Append {
     file: OwnedFd,
     end: u64,
+    /// From where one call begins to where the next does.
+    step: u64,
     /// Where the last call wrote.
     last: Option<u64>,
     bytes: Vec<u8>,
@@ -68,7 +77,7 @@ impl Single for Append {
         for _ in 0..self.row {
             right += u32::from(pwrite(&self.file, &self.bytes, self.end) == Ok(self.bytes.len()));
             self.last = Some(self.end);
-            self.end += (self.bytes.len() as u64).next_multiple_of(PAGE as u64);
+            self.end += self.step;
         }
         right
     }
