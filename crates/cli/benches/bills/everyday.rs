@@ -17,17 +17,17 @@ const LEAST_EVERYDAY: f64 = 0.75;
 const LEAST_MEDIAN: f64 = 0.9;
 const LEAST_ATTRIBUTED: f64 = 0.95;
 const MOST: f64 = 1.1;
-/// Bills of each program, most of which take 50 to 300 ms in the kernel. That is known by its account, which looks 250
-/// times a second: of one bill to ± 10 to 30 %, of ten to ± 3 to 10 %.
+/// Bills of each program, most of which take 0.3 to 0.8 s in the kernel. That is known by its account, which looks 250
+/// times a second: of one bill to ± 7 to 12 %, of ten to ± 2 to 4 %.
 const BILLS: usize = 10;
 
 /// Everyday programs: a name, what it needs besides a shell, and a shell's words. `$DIR` is a folder with a small project in C and
 /// a repository, `$OUT` one of each bill's own.
 const EVERYDAY: [(&str, &str, &str); 9] = [
-    ("ls -R", "ls", "exec ls -R /usr"),
-    ("grep -r", "grep", "exec grep -r nothing-has-this /usr/include"),
-    ("find", "find", "exec find /usr -newer /etc/hostname"),
-    ("a shell loop of true", "true", "for i in $(seq 300); do /bin/true; done"),
+    ("ls -R", "ls", "for i in 1 2 3; do ls -R /usr; done"),
+    ("grep -r", "grep", "for i in 1 2 3 4 5; do grep -r nothing-has-this /usr/include; done"),
+    ("find", "find", "for i in 1 2; do find /usr -newer /etc/hostname; done"),
+    ("a shell loop of true", "true", "for i in $(seq 1500); do /bin/true; done"),
     ("make -j2", "make", "cd $DIR/project && make -s clean && exec make -s -j2"),
     ("git clone", "git", "exec git clone -q $DIR/repository $OUT/clone"),
     ("python with sqlite", "python3", "cd $OUT && exec python3 $DIR/rows.py"),
@@ -40,19 +40,19 @@ const SET_UP: &str = r#"
 set -e
 mkdir -p $DIR/project $DIR/repository
 cd $DIR/project
-for i in 1 2 3 4 5 6 7 8; do printf '#include <stdio.h>\n#include <stdlib.h>\nint f%s(int n) { printf("%%d", n); return rand(); }\n' $i > f$i.c; done
+for i in $(seq 40); do printf '#include <stdio.h>\n#include <stdlib.h>\nint f%s(int n) { printf("%%d", n); return rand(); }\n' $i > f$i.c; done
 printf 'int main(void) { return 0; }\n' > main.c
 printf 'OBJECTS := $(patsubst %%.c,%%.o,$(wildcard *.c))\nall: $(OBJECTS)\n\t$(CC) -o all $(OBJECTS)\nclean:\n\trm -f all *.o\n' > Makefile
 if command -v git > /dev/null; then
   cd $DIR/repository
-  for i in $(seq 800); do seq $i $((i + 400)) > $i.txt; done
+  for i in $(seq 4000); do seq $i $((i + 400)) > $i.txt; done
   git init -q . && git add -A . && git -c user.name=a -c user.email=a@b commit -q -m all
 fi
 cat > $DIR/rows.py <<'END'
 import sqlite3
 rows = sqlite3.connect("rows.db")
 rows.execute("create table t(a integer primary key, b text)")
-for number in range(300):
+for number in range(1500):
     rows.execute("insert into t values(?, ?)", (number, "row %d" % number))
     rows.commit()
 END
@@ -66,7 +66,7 @@ function add(folder) {
     else if (entry.isFile()) bytes += fs.readFileSync(name).length + fs.statSync(name).nlink;
   }
 }
-add("/usr/include");
+for (let i = 0; i < 4; i++) add("/usr/include");
 END
 "#;
 

@@ -42,7 +42,9 @@ const VALUE: i16 = KEY - call::SIZE as i16;
 const FOUND: i16 = -40;
 /// Where it has when the program at a call's end began.
 const BEGUN: i16 = VALUE - 8;
-/// That program times itself at each call whose number in its thread is a multiple of this: a power of two.
+/// Not 0 where it made room for a call on another file than all before.
+const MADE: i16 = BEGUN - 8;
+/// That program times itself once in so many calls of a thread, beginning with another one in each: a power of two.
 const TIMED_CALLS: i32 = 16;
 
 /// `sys_enter(registers, number)`.
@@ -180,10 +182,16 @@ fn in_all(program: &mut Assembler) {
 /// counting costs, where and when it costs that.
 fn time_itself(program: &mut Assembler, out: Label) {
     program.jump_if(When::Equal, R8, 0, out).load(Width::Double, R1, R7, thread::CALLS);
+    program.load(Width::Word, R2, R7, thread::NUMBER).register(Operation::Add, R1, R2);
     program.constant(Operation::And, R1, TIMED_CALLS - 1).jump_if(When::Different, R1, 0, out);
     program.call(Helper::Nanoseconds).load(Width::Double, R1, R10, BEGUN).register(Operation::Sub, R0, R1);
+    let first = program.label();
+    program.load(Width::Double, R1, R10, MADE).jump_if(When::Different, R1, 0, first);
     add(program, R7, thread::PROGRAM_TIME, R0);
     one_more(program, R7, thread::PROGRAM_TIMED);
+    program.jump(out).place(first);
+    add(program, R7, thread::FIRST_TIME, R0);
+    one_more(program, R7, thread::FIRST_TIMED);
 }
 
 /// The same by number and file.
@@ -214,6 +222,7 @@ fn by_file(program: &mut Assembler, maps: &Maps, out: Label) {
 fn count(program: &mut Assembler, maps: &Maps, out: Label) {
     let found = program.label();
     key_of_call(program);
+    program.store_constant(Width::Double, R10, MADE, 0);
     for word in 0..call::SIZE as i16 / 8 {
         program.store_constant(Width::Double, R10, VALUE + 8 * word, 0);
     }
@@ -277,7 +286,7 @@ fn found_or_made(program: &mut Assembler, map: &impl AsFd, found: Label) {
     let (missing, full) = (program.label(), program.label());
     look_up(program, map, KEY, missing);
     program.jump(found);
-    program.place(missing).map(R1, map.as_fd());
+    program.place(missing).store_constant(Width::Double, R10, MADE, 1).map(R1, map.as_fd());
     program.register(Operation::Move, R2, R10).constant(Operation::Add, R2, KEY.into());
     program.register(Operation::Move, R3, R10).constant(Operation::Add, R3, VALUE.into());
     program.constant(Operation::Move, R4, NEW).call(Helper::MapUpdate);

@@ -126,10 +126,14 @@ pub mod thread {
     pub const NUMBERED: i16 = 456;
     /// When it was last seen to leave a processor, or began: the kernel does not tell of all switches.
     pub const STOPPED: i16 = 464;
-    /// Nanoseconds that the program at the ends of calls took, of those that it timed.
+    /// Nanoseconds that the program at the ends of calls took, of those that it timed and had counted before.
     pub const PROGRAM_TIME: i16 = 400;
     /// How many it timed.
     pub const PROGRAM_TIMED: i16 = 408;
+    /// The same of those that were the first of their number on their file.
+    pub const FIRST_TIME: i16 = 472;
+    /// How many of these it timed.
+    pub const FIRST_TIMED: i16 = 480;
     /// Its number and its process' number, 32 bits each, in the first PID namespace, which are those that
     /// programs find it by. Another thread than the first gets the first one's number by an exec: both are
     /// the same then.

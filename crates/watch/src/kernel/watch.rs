@@ -14,7 +14,7 @@ use tollway_core::{Error, Missing, Result};
 use super::budget::{Budget, Next, Pause, Stretch};
 use super::cost::Cost;
 use super::extrapolation::{Extrapolation, Standing};
-use super::harvest::{Call, Seen};
+use super::harvest::{Call, Seen, Timed};
 use super::kind::file_of;
 use super::layout::{call, thread};
 use super::{Kernel, Passed};
@@ -23,10 +23,6 @@ use crate::living::{Life, has_own_proc, is_proc_own, life_of, threads_of};
 use crate::numbers;
 use crate::start::started;
 
-/// The share of its calls that are on another file than all before, from which on the time of the program at their ends has mostly
-/// to do with that. `ls -R /usr` has 68,000 entries for 103,000 calls: there that program took four times as long as in a loop of one call, and
-/// the whole of its calls 0.3 µs more than uncounted, which is what counting takes in the loop.
-const MOST_NEW: f64 = 0.05;
 /// How long a program begins, at the most: what it does meanwhile tells nothing of what it goes on with.
 const BEGINS: Duration = Duration::from_millis(100);
 /// How long it is counted in each slice, how long calls are counted by their numbers behind it at least, and how soon it is asked what it cost so far.
@@ -62,6 +58,8 @@ pub struct Watch {
     /// What watching had taken when it was last looked, and of that what it took of those who have ended.
     taken_before: Taken,
     taken_of_ended: Taken,
+    /// How long the programs at the ends of calls took that those made who have ended: of short processes each has but a few that were timed.
+    programs_of_ended: [Timed; 2],
     lot: u64,
     /// What threads had done when they were first watched, and what is known of those that live, by their
     /// slots: an exec may give one the number of another.
@@ -102,6 +100,7 @@ impl Watch {
             due: now,
             taken_before: Taken::default(),
             taken_of_ended: Taken::default(),
+            programs_of_ended: [Timed::default(); 2],
             lot: u64::from(std::process::id()) | 1 << 32,
             earlier: BTreeMap::new(),
             living: BTreeMap::new(),
@@ -402,14 +401,15 @@ impl Watch {
         };
         let calls = sum(self.cost.call, self.cost.call_by_path, self.cost.call_on_file);
         let programs = sum(self.cost.program, self.cost.program, self.cost.program_on_file);
-        // A thread that goes from file to file has a new entry made for each, in that program alone: what is more in its time is for
-        // that, and says nothing of the machine's speed.
-        let goes_on_to_others = one.calls.len() as f64 > MOST_NEW * all;
-        let (speed, entries) = match one.program_time() {
-            Some(time) if goes_on_to_others => (1.0, (time.as_secs_f64() * all - programs).max(0.0)),
-            Some(time) if programs > 0.0 => (time.as_secs_f64() * all / programs, 0.0),
-            _ => (1.0, 0.0),
-        };
+        // Calls that had been counted before say how fast the machine is, and how much of what counting needs is in its caches. The first
+        // of a number on a file has a new entry made for it, in that program alone.
+        let of_ended = self.programs_of_ended.map(Timed::mean);
+        let [again, first] = one.program_times().map(Timed::mean);
+        let (again, first) = (again.or(of_ended[0]), first.or(of_ended[1]));
+        let speed = again.filter(|_| programs > 0.0).map_or(1.0, |time| time * all / programs);
+        let made = (one.calls.len() as f64).min(all);
+        let made_each = first.map_or(0.0, |first| first - again.unwrap_or(programs / all.max(1.0)));
+        let entries = made * made_each.max(0.0);
         let naming = Duration::from_nanos(one.word(thread::NAMING)).as_secs_f64();
         let numbered = self.cost.numbered.as_secs_f64() * speed;
         Taken {
@@ -430,6 +430,9 @@ impl Watch {
             if seen.is_gone() {
                 let known = self.known_of(&seen);
                 self.earlier.remove(&seen.slot());
+                for (all, one) in self.programs_of_ended.iter_mut().zip(seen.program_times()) {
+                    *all = all.and(one);
+                }
                 self.taken_of_ended = self.taken_of_ended + self.taken_of(&seen);
                 self.extrapolation.end(&known.standing(seen.slot()), self.has_paused);
                 let ended = known.thread;
