@@ -68,6 +68,16 @@ pub fn is_last(number: u32) -> bool {
     matches!(known(number), Some(Sysno::exit | Sysno::exit_group))
 }
 
+/// Which argument has the flags of a call that asks about a file by its name in a folder, or about the folder itself (AT_EMPTY_PATH), counted from 0;
+/// `None` of other calls.
+pub(crate) fn flags_of_asking(number: u32) -> Option<usize> {
+    match known(number)? {
+        Sysno::newfstatat => Some(3),
+        Sysno::statx => Some(2),
+        _ => None,
+    }
+}
+
 /// Which argument is the path of a file that the call opens, counted from 0; `None` of calls that open none by a path.
 pub(crate) fn opened(number: u32) -> Option<usize> {
     match known(number)? {

@@ -124,7 +124,10 @@ fn every_kind_of_file_and_the_bytes_that_were_moved() {
         let by = |call, kind| total(counts, call, kind);
         let (read, write) = (libc::SYS_read, libc::SYS_write);
         assert_eq!(by(write, FileKind::Regular), (3, 30));
-        assert_eq!(by(libc::SYS_newfstatat, FileKind::Folder).0 + by(libc::SYS_fstat, FileKind::Folder).0, 4);
+        // fstat of a folder: a C library makes it by either call.
+        let of_itself = by(libc::SYS_newfstatat, FileKind::FolderItself).0;
+        assert_eq!(of_itself + by(libc::SYS_fstat, FileKind::Folder).0, 4);
+        assert_eq!(by(libc::SYS_newfstatat, FileKind::Folder).0, 3);
         assert_eq!(by(write, FileKind::Anonymous), (5, 40));
         assert_eq!(by(write, FileKind::Pipe), (6, 66));
         assert_eq!(by(write, FileKind::Unix), (7, 84));

@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use common::{Killed, same};
 use kernel::{counted, sum};
 use tollway_host::requirement::skip_test;
-use tollway_watch::{Calls, Counts, FileKind};
+use tollway_watch::{Calls, Counts, FileKind, Moments};
 
 /// One after the other: who shares a processor is displaced more often.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -105,5 +105,22 @@ fn faults_on_fresh_pages() {
         };
         let (Some(few), Some(many)) = (minor("100"), minor("20100")) else { return };
         near(what, many - few, 20_000, 20);
+    }
+}
+
+/// What a fault is on decides of its price, and stamps of calls have those that came within them.
+#[test]
+fn faults_by_what_they_are_on() {
+    const PAGES: u64 = 5_000;
+    let all = |pages: u64| {
+        let counts = same().and_then(|same| counted(same, &["faults-of-kinds", &pages.to_string()]))?;
+        let of = |moment: fn(&Moments) -> Option<u64>| sum(&counts, moment);
+        Some([of(|all| all.minor), of(|all| all.in_user), of(|all| all.reading), of(|all| all.copying)])
+    };
+    let (Some(few), Some(many)) = (all(100), all(100 + PAGES)) else { return };
+    for (at, (what, times)) in
+        [("all", 3), ("in user mode", 2), ("reading", 1), ("copying", 1)].iter().enumerate()
+    {
+        near(what, many[at] - few[at], times * PAGES, 20);
     }
 }

@@ -9,7 +9,7 @@ use tollway_watch::{Calls, Counted, Counts, FileKind, Thread, numbers};
 
 use crate::attributed::{self, Attributed};
 use crate::observed::Observed;
-use crate::prices::{Asked, Price, Prices};
+use crate::prices::{Asked, Faults, Price, Prices};
 use crate::rhythm::Rhythm;
 use crate::route::{moves_bytes, tells_ready};
 use crate::what_if::Evidence;
@@ -308,8 +308,13 @@ impl Lines {
         let in_calls = moments.in_user.map_or(0.0, |user| minor + many(moments.major) - user as f64);
         let in_calls = in_calls.clamp(0.0, minor);
         let in_user = minor - in_calls;
-        self.passed(Of::Fault, in_user, prices.fault(rhythm.faults_of_files(in_user)));
-        self.passed(Of::FaultInCall, in_calls, prices.fault(0.0));
+        let share = |of: Option<u64>| many(of) / many(moments.in_user).max(1.0);
+        let on = match moments.in_user {
+            Some(_) => Faults::Seen { reading: share(moments.reading), copying: share(moments.copying) },
+            None => Faults::OfFiles(rhythm.faults_of_files(in_user)),
+        };
+        self.passed(Of::Fault, in_user, prices.fault(on));
+        self.passed(Of::FaultInCall, in_calls, prices.fault(Faults::NEW));
         if rhythm.has_ended {
             self.passed(Of::PageBack, minor, prices.page_back());
         }

@@ -43,7 +43,7 @@ pub(crate) fn files(observed: &Observed, prices: &Prices<'_>) -> Vec<Payer> {
         let rhythm = Rhythm::of(thread, &threads);
         for calls in thread.calls.iter().filter(|calls| calls.file.kind != FileKind::None) {
             let ns = price_of(calls, &rhythm, prices).map_or(0.0, |price| price.ns);
-            *by_file.entry(calls.file).or_default() += ns;
+            *by_file.entry(calls.file.opened()).or_default() += ns;
         }
     }
     let (mut named, mut others) = (Vec::new(), BTreeMap::<FileKind, (u64, f64)>::new());
@@ -102,6 +102,7 @@ pub(crate) fn word(kind: FileKind) -> &'static str {
         FileKind::Socket => "socket",
         FileKind::Regular => "file",
         FileKind::Folder => "folder",
+        FileKind::FolderItself => "folder itself",
         FileKind::Null => "/dev/null",
         FileKind::Zero => "/dev/zero",
         FileKind::Terminal => "terminal",

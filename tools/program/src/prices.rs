@@ -96,6 +96,26 @@ pub struct Asked<'a> {
     pub has_others: bool,
 }
 
+/// What page faults are on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Faults {
+    /// As they were seen: the share that read or executed, which are on pages of files, and the share that wrote to a page which is there, and is copied. Others
+    /// are of new memory.
+    Seen {
+        /// The first.
+        reading: f64,
+        /// The second.
+        copying: f64,
+    },
+    /// The share of those on a program's and its libraries' own pages, where it is not seen which are read and which are copied.
+    OfFiles(f64),
+}
+
+impl Faults {
+    /// On new memory, all of them.
+    pub const NEW: Faults = Faults::OfFiles(0.0);
+}
+
 /// A price between two: where it is, and how far to either side it may be, as shares of the way from the one to the other.
 #[derive(Clone, Copy)]
 struct Part {
@@ -436,16 +456,23 @@ impl Prices<'_> {
         Some(yielded.less(&self.of(&TollKey::of(Crossing::Getppid))?))
     }
 
-    /// A page fault that no disk is asked for. `of_files` is the share of those on a program's and its libraries' own pages, which are read as often as
-    /// they are copied; others are of new memory.
-    pub fn fault(&self, of_files: f64) -> Option<Price> {
+    /// A page fault that no disk is asked for.
+    pub fn fault(&self, on: Faults) -> Option<Price> {
         let of = |kind: &str| self.of(&TollKey::of(Crossing::MinorFault).kind(kind));
         let new = self.of(&TollKey::of(Crossing::MinorFault))?;
-        let Some((read, copied)) = of("file").zip(of("copy")).filter(|_| of_files > 0.0) else {
+        let Some((read, copied)) = of("file").zip(of("copy")).filter(|_| on != Faults::NEW) else {
             return Some(new);
         };
-        let own = Part { at: 0.5, unsure: 0.5 }.between(read, &copied);
-        Some(Part { at: of_files, unsure: 0.0 }.between(new, &own))
+        let part = |at: f64| Part { at, unsure: 0.0 };
+        Some(match on {
+            Faults::Seen { reading, copying } => {
+                let others = (reading / (1.0 - copying).max(1e-9)).min(1.0);
+                part(copying).between(part(others).between(new, &read), &copied)
+            }
+            Faults::OfFiles(share) => {
+                part(share).between(new, &Part { at: 0.5, unsure: 0.5 }.between(read, &copied))
+            }
+        })
     }
 
     /// A signal's delivery: a signal to oneself, less the call that sends it and the one that returns from the handler, which are counted as calls.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tollway_core::{Crossing, Placement, Toll, TollKey, TollSource, Warmth};
 use tollway_program_tool::document::ApartDocument;
-use tollway_program_tool::prices::{Asked, Price, Prices, pipe_stream};
+use tollway_program_tool::prices::{Asked, Faults, Price, Prices, pipe_stream};
 use tollway_watch::FileKind;
 
 /// Nanoseconds of a few tolls, by their keys.
@@ -102,6 +102,8 @@ fn what_is_asked_of_a_descriptor_is_no_search_for_a_name() {
     let each = |call, file| Prices(&tolls).call(call, file, 0.0, false).unwrap().ns;
     assert_eq!(each("newfstatat", FileKind::Regular), 250.0);
     assert_eq!(each("newfstatat", FileKind::Folder), 450.0);
+    assert_eq!(each("newfstatat", FileKind::FolderItself), 250.0);
+    assert_eq!(each("statx", FileKind::FolderItself), 250.0);
     assert_eq!(each("newfstatat", FileKind::None), 700.0);
 }
 
@@ -120,6 +122,36 @@ fn asked<'a>(call: &'a str, file: FileKind) -> Asked<'a> {
         period: Some(0.0),
         has_others: false,
     }
+}
+
+/// tar writes 10 KiB at a time behind its archive's end, who keeps a log a line.
+#[test]
+fn writes_behind_the_end_are_of_whole_pages_or_of_several_pieces() {
+    let sized = |kind: &str, size: u64| call(kind).size(size);
+    let tolls = Tolls(vec![
+        (sized("write-new", 1), 3_000.0),
+        (sized("write-new", 4096), 2_500.0),
+        (sized("write-new", 65_536), 11_500.0),
+        (sized("write-packed", 6000), 3_800.0),
+        (sized("write-packed", 20_000), 8_700.0),
+        (sized("write-file", 1), 500.0),
+        (sized("write-file", 4096), 520.0),
+        (sized("write-file", 65_536), 1_500.0),
+        (TollKey::of(Crossing::Getppid), 100.0),
+    ]);
+    let of = |result: f64, begun_files: f64| {
+        Prices(&tolls).asked(&Asked { result, begun_files, ..asked("write", FileKind::Regular) }).unwrap()
+    };
+    assert_eq!(of(4096.0, 0.0).ns, 2_500.0);
+    assert_eq!(of(32_768.0, 0.0).ns.round(), 6_700.0);
+    // Between 6,000 and 20,000 bytes, and not between one page and sixteen.
+    assert_eq!(of(10_240.0, 0.0).ns.round(), 5_284.0);
+    // A line of 41 bytes is on a new page one time in a hundred, the first of a file always.
+    assert!((of(40.96, 0.0).ns - 525.0).abs() < 1.0, "{:?}", of(40.96, 0.0));
+    assert!((of(40.96, 1.0).ns - 2_995.0).abs() < 2.0, "{:?}", of(40.96, 1.0));
+    assert!((of(40.96, 0.1).ns - 750.0).abs() < 2.0, "{:?}", of(40.96, 0.1));
+    // It may be over what is there all the same.
+    assert!(of(10_240.0, 0.0).lo < 700.0 && of(40.96, 0.1).lo < 505.0);
 }
 
 #[test]
@@ -220,7 +252,11 @@ fn pages_of_files_come_and_go_at_prices_of_their_own() {
         (call("munmap"), 1_800.0),
     ]);
     let prices = Prices(&tolls);
-    assert_eq!([0.0, 0.5, 1.0].map(|share| prices.fault(share).unwrap().ns.round()), [600.0, 900.0, 1_200.0]);
+    let of_files = |share| prices.fault(Faults::OfFiles(share)).unwrap().ns.round();
+    assert_eq!([0.0, 0.5, 1.0].map(of_files), [600.0, 900.0, 1_200.0]);
+    let seen = |reading, copying| prices.fault(Faults::Seen { reading, copying }).unwrap().ns.round();
+    assert_eq!([seen(0.0, 0.0), seen(1.0, 0.0), seen(0.0, 1.0)], [600.0, 1_000.0, 1_400.0]);
+    assert_eq!(seen(0.5, 0.25), 0.25 * 600.0 + 0.5 * 1_000.0 + 0.25 * 1_400.0);
     assert_eq!(prices.page_back().unwrap().ns.round(), 200.0);
 }
 

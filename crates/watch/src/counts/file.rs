@@ -33,6 +33,18 @@ impl File {
         Some(File::of(kind, stat.st_ino, stat.st_dev))
     }
 
+    /// As who opened it has it: a folder itself is that folder.
+    pub fn opened(self) -> File {
+        let kind = if self.kind == FileKind::FolderItself { FileKind::Folder } else { self.kind };
+        File { kind, ..self }
+    }
+
+    /// As a call finds it whose flags are these: with AT_EMPTY_PATH it is on the folder itself.
+    pub(crate) fn with_flags(self, flags: u64) -> File {
+        let is_itself = self.kind == FileKind::Folder && flags & libc::AT_EMPTY_PATH as u64 != 0;
+        File { kind: if is_itself { FileKind::FolderItself } else { self.kind }, ..self }
+    }
+
     /// Of what is known of its inode; the device counts only where it tells inodes apart.
     pub(crate) fn of(kind: FileKind, inode: u64, device: u64) -> File {
         File { kind, inode, device: if kind.is_of_a_file_system() { device } else { 0 } }
@@ -59,6 +71,8 @@ pub enum FileKind {
     Regular,
     /// A folder.
     Folder,
+    /// A folder itself, and nothing by its name in it: what C libraries make of fstat, by newfstatat and statx with AT_EMPTY_PATH.
+    FolderItself,
     /// /dev/null.
     Null,
     /// /dev/zero.
@@ -76,7 +90,7 @@ pub enum FileKind {
 impl FileKind {
     /// Whether the numbers of such inodes are those of a file system among others.
     pub fn is_of_a_file_system(self) -> bool {
-        matches!(self, FileKind::Regular | FileKind::Folder | FileKind::Anonymous)
+        matches!(self, FileKind::Regular | FileKind::Folder | FileKind::FolderItself | FileKind::Anonymous)
     }
 
     /// A character device by its numbers: Documentation/admin-guide/devices.txt.

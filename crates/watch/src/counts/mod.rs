@@ -123,6 +123,10 @@ pub struct Moments {
     pub major: Option<u64>,
     /// Page faults of both kinds in user mode: the others came within calls, as the kernel copies to memory or from it.
     pub in_user: Option<u64>,
+    /// Those of them in user mode that read or executed, of pages of files mostly.
+    pub reading: Option<u64>,
+    /// Those in user mode that wrote to a page that may be read alone, which is copied.
+    pub copying: Option<u64>,
     /// Signals that were delivered.
     pub signals: Option<u64>,
     /// Interrupts while it ran, but for the timer's: devices', and those of other processors.

@@ -179,6 +179,8 @@ impl Moments {
             minor: count(self.minor, earlier.minor),
             major: count(self.major, earlier.major),
             in_user: count(self.in_user, earlier.in_user),
+            reading: count(self.reading, earlier.reading),
+            copying: count(self.copying, earlier.copying),
             signals: count(self.signals, earlier.signals),
             interrupts: count(self.interrupts, earlier.interrupts),
             ticks: count(self.ticks, earlier.ticks),
@@ -197,6 +199,8 @@ impl Moments {
         self.minor = sum(self.minor, other.minor);
         self.major = sum(self.major, other.major);
         self.in_user = sum(self.in_user, other.in_user);
+        self.reading = sum(self.reading, other.reading);
+        self.copying = sum(self.copying, other.copying);
         self.signals = sum(self.signals, other.signals);
         self.interrupts = sum(self.interrupts, other.interrupts);
         self.ticks = sum(self.ticks, other.ticks);

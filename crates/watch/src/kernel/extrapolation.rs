@@ -57,7 +57,7 @@ const T_MANY: f64 = 1.96;
 type Key = Option<(u32, File)>;
 /// Of calls: count, failures, results, seconds inside and away, sleeps, and three kinds of wake-ups. Of the others
 /// as in [`figures_of_moments`].
-type Figures = [f64; 9];
+type Figures = [f64; 11];
 type Table = HashMap<Key, Figures>;
 /// Which of the figures of calls are seconds inside.
 const INSIDE: usize = 3;
@@ -675,6 +675,8 @@ fn figures(thread: &Thread) -> Table {
             many(calls.woke_here),
             many(calls.woke_across),
             many(calls.woke_busy),
+            0.0,
+            0.0,
         ];
         (Some((calls.number, calls.file)), figures)
     });
@@ -714,6 +716,8 @@ fn figures_of_moments(moments: &Moments) -> Figures {
         many(moments.exits),
         many(moments.migrations),
         many(moments.in_user),
+        many(moments.reading),
+        many(moments.copying),
     ]
 }
 
@@ -723,7 +727,7 @@ fn thread(table: &Table) -> Thread {
     let long = |figure: f64| Some(Duration::from_secs_f64(figure.max(0.0)));
     let mut thread = Thread::default();
     for (key, figures) in table {
-        let [a, b, c, d, e, f, g, h, i] = *figures;
+        let [a, b, c, d, e, f, g, h, i, j, k] = *figures;
         match key {
             Some((number, file)) => thread.calls.push(Calls {
                 number: *number,
@@ -749,6 +753,8 @@ fn thread(table: &Table) -> Thread {
                     exits: many(g),
                     migrations: many(h),
                     in_user: many(i),
+                    reading: many(j),
+                    copying: many(k),
                     ..Moments::default()
                 };
             }

@@ -9,11 +9,12 @@ use super::layout::{name, thread};
 use super::maps::{ON_FILE, OPENS};
 use super::runs::{add, keep, look_up, read};
 use super::{Fields, Maps};
-use crate::numbers::{I386, NUMBERS, X32};
+use crate::numbers::{I386, NUMBERS, X32, flags_of_asking};
 
-/// Where `struct pt_regs` (arch/x86/include/asm/ptrace.h) has the first two arguments of a call: `di` and `si`, and of a call of 32 bits `bx` and `cx`.
-const ARGUMENTS: [i32; 2] = [112, 104];
-const ARGUMENTS_OF_32_BITS: [i32; 2] = [40, 88];
+/// Where `struct pt_regs` (arch/x86/include/asm/ptrace.h) has the first four arguments of a call: `di`, `si`, `dx` and `r10`, and of a call of 32 bits
+/// `bx`, `cx`, `dx` and `si`.
+const ARGUMENTS: [i32; 4] = [112, 104, 96, 56];
+const ARGUMENTS_OF_32_BITS: [i32; 4] = [40, 88, 96, 104];
 
 /// Where a call of that number has an argument among its registers.
 pub(super) fn register_of(number: u32, argument: usize) -> u64 {
@@ -25,6 +26,8 @@ pub(super) fn register_of(number: u32, argument: usize) -> u64 {
 pub(super) const PIPE: i32 = 0x1;
 pub(super) const CHARACTER: i32 = 0x2;
 pub(super) const FOLDER: i32 = 0x4;
+/// None of these: a folder of which nothing is named.
+pub(super) const FOLDER_ITSELF: i32 = 0x5;
 pub(super) const BLOCK: i32 = 0x6;
 pub(super) const REGULAR: i32 = 0x8;
 pub(super) const SOCKET: i32 = 0xc;
@@ -100,6 +103,25 @@ pub(super) fn opened(program: &mut Assembler, maps: &Maps, fields: &Fields, out:
     add(program, R7, thread::NAMING, R0);
 }
 
+/// Notes a folder, which the thread in `R7` has for its file, as one of which nothing is named, if the call in `R8` says so by its flags: it is
+/// not looked whether the path is empty then.
+fn folder_itself(program: &mut Assembler, out: Label) {
+    let has_flags = program.label();
+    program.load(Width::Double, R1, R7, thread::TYPE).jump_if(When::Different, R1, FOLDER, out);
+    for (number, flags) in (0..NUMBERS).filter_map(|number| Some((number, flags_of_asking(number)?))) {
+        let other = program.label();
+        program.jump_if(When::Different, R8, number as i32, other);
+        program.constant(Operation::Move, R9, register_of(number, flags) as i32).jump(has_flags);
+        program.place(other);
+    }
+    program.jump(out).place(has_flags);
+    program.load(Width::Double, R3, R6, 0).register(Operation::Add, R3, R9);
+    read(program, 8, FOUND, out);
+    program.load(Width::Double, R1, R10, FOUND).constant(Operation::And, R1, libc::AT_EMPTY_PATH);
+    program.jump_if(When::Equal, R1, 0, out);
+    program.store_constant(Width::Double, R7, thread::TYPE, FOLDER_ITSELF);
+}
+
 /// Notes the file of the call whose number is in `R8` with the thread in `R7`; the program's arguments are at `R6`, the first of them the registers.
 pub(super) fn note(program: &mut Assembler, maps: &Maps, fields: &Fields) {
     let (none, socket, device, out) = (program.label(), program.label(), program.label(), program.label());
@@ -143,6 +165,7 @@ pub(super) fn note(program: &mut Assembler, maps: &Maps, fields: &Fields) {
     read(program, 8, FOUND, out);
     program.load(Width::Double, R3, R10, FOUND).constant(Operation::Add, R3, fields.number_of_file_system);
     keep(program, 4, thread::WHAT);
+    folder_itself(program, out);
     program.jump(out);
     program.place(device).register(Operation::Move, R3, R9).constant(Operation::Add, R3, fields.device);
     keep(program, 4, thread::WHAT);

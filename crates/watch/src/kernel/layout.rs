@@ -134,6 +134,10 @@ pub mod thread {
     pub const FIRST_TIME: i16 = 472;
     /// How many of these it timed.
     pub const FIRST_TIMED: i16 = 480;
+    /// Page faults in user mode that read or executed.
+    pub const READING_FAULTS: i16 = 488;
+    /// Those that wrote to a page which is there.
+    pub const COPYING_FAULTS: i16 = 496;
     /// Its number and its process' number, 32 bits each, in the first PID namespace, which are those that
     /// programs find it by. Another thread than the first gets the first one's number by an exec: both are
     /// the same then.

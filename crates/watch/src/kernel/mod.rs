@@ -127,7 +127,7 @@ impl Kernel {
         ];
         let count = |place| runs::counted(&maps, place);
         let counting = [
-            ("page_fault_user", Passed::Switches, count(thread::FAULTS)),
+            ("page_fault_user", Passed::Switches, runs::faulted(&maps)),
             ("signal_deliver", Passed::Seldom, count(thread::SIGNALS)),
             ("io_uring_submit_req", Passed::Switches, count(thread::OPERATIONS)),
             ("kvm_exit", Passed::Switches, count(thread::EXITS)),

@@ -13,6 +13,10 @@ pub(super) const SLOT: i16 = -8;
 /// Where the stack has a thread's number, 32 bits.
 pub(super) const NUMBER: i16 = -16;
 
+/// Bits of a page fault's error code (arch/x86/include/asm/trap_pf.h): the page is there; it was written to.
+const PRESENT: i32 = 1;
+const WRITE: i32 = 2;
+
 /// `to` = where a map has what the stack has the key of at `key`; leads to `none` where there is nothing.
 pub(super) fn look_up(program: &mut Assembler, map: &impl AsFd, key: i16, none: Label) {
     program.map(R1, map.as_fd()).register(Operation::Move, R2, R10).constant(Operation::Add, R2, key.into());
@@ -156,6 +160,25 @@ pub(super) fn stops_running(program: &mut Assembler, maps: &Maps, place: i16) {
     program.register(Operation::Move, R3, R0).register(Operation::Sub, R3, R2);
     add(program, R7, place, R3);
     program.store_constant(Width::Double, R7, thread::RUNNING_SINCE, 0);
+}
+
+/// `page_fault_user(address, registers, error)`.
+pub(super) fn faulted(maps: &Maps) -> Vec<u64> {
+    let mut program = Assembler::new();
+    let (out, writes, counted) = (program.label(), program.label(), program.label());
+    if_counting(&mut program, maps, whole::EVERYTHING, out);
+    who_runs(&mut program, maps, out);
+    one_more(&mut program, R7, thread::FAULTS);
+    program.load(Width::Double, R2, R6, 16).register(Operation::Move, R3, R2);
+    program.constant(Operation::And, R3, WRITE).jump_if(When::Different, R3, 0, writes);
+    one_more(&mut program, R7, thread::READING_FAULTS);
+    program.jump(counted).place(writes);
+    program.constant(Operation::And, R2, PRESENT).jump_if(When::Equal, R2, 0, counted);
+    one_more(&mut program, R7, thread::COPYING_FAULTS);
+    program.place(counted);
+    is_running(&mut program, maps);
+    program.place(out).end(0);
+    program.finish()
 }
 
 /// Any tracepoint whose passages are counted for who runs: one more at this place.

@@ -639,6 +639,8 @@ fn counted_of(seen: &Seen, life: &Life, earlier: &Life) -> Thread {
         minor: Some(life.minor.saturating_sub(earlier.minor)),
         major: Some(life.major.saturating_sub(earlier.major)),
         in_user: word(thread::FAULTS),
+        reading: word(thread::READING_FAULTS),
+        copying: word(thread::COPYING_FAULTS),
         signals: word(thread::SIGNALS),
         interrupts: word(thread::INTERRUPTS),
         ticks: word(thread::TICKS),

@@ -164,9 +164,9 @@ impl Tracer {
         }
         let Some(one) = self.living.get_mut(&thread) else { return };
         match side {
-            Some(Side::Entry { number, first }) => {
+            Some(Side::Entry { number, first, flags }) => {
                 let file = match is_on_file(number) {
-                    true => self.files.file(one.process, thread, first),
+                    true => self.files.file(one.process, thread, first).with_flags(flags),
                     false => File::default(),
                 };
                 for (file, name) in self.files.named() {

@@ -247,6 +247,21 @@ static void faults(long pages) {
     for (long i = 0; i < pages; i++) memory[i * 4096] = 1;
 }
 
+// As many of each kind: a page of a file is read, then written to and copied, and a call writes to a page of new memory.
+static void faults_of_kinds(long pages) {
+    int file = memfd_create("faults", 0);
+    if (ftruncate(file, pages * 4096)) exit(1);
+    char *own = mmap(NULL, pages * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
+    char *fresh = mmap(NULL, pages * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (own == MAP_FAILED || fresh == MAP_FAILED) exit(1);
+    madvise(fresh, pages * 4096, MADV_NOHUGEPAGE);
+    volatile char *bytes = own;
+    for (long i = 0; i < pages; i++) bytes[0] += bytes[i * 4096];
+    for (long i = 0; i < pages; i++) bytes[i * 4096] = 1;
+    for (long i = 0; i < pages; i++)
+        if (pread(file, fresh + i * 4096, 1, i * 4096) != 1) exit(1);
+}
+
 // Children without a signal at their end, which the kernel tells a tracer of as it does of threads.
 static void clones_for_ever(void) {
     for (;;) {
@@ -296,6 +311,7 @@ static void kinds(void) {
     for (int i = 0; i < 3; i++)
         if (write(regular, bytes, 10) != 10) exit(1);
     for (int i = 0; i < 4; i++) fstat(folder, (struct stat *)&(struct stat){0});
+    for (int i = 0; i < 3; i++) fstatat(folder, ".", &(struct stat){0}, 0);
     int event = eventfd(0, 0);
     unsigned long number = 1;
     for (int i = 0; i < 5; i++)
@@ -571,6 +587,7 @@ int main(int count, char **arguments) {
     if (!strcmp(what, "sockets")) sockets();
     if (!strcmp(what, "reuse")) reuse();
     if (!strcmp(what, "faults")) faults(number);
+    if (!strcmp(what, "faults-of-kinds")) faults_of_kinds(number);
     if (!strcmp(what, "faults-in-a-child")) {
         if (fork() == 0) {
             faults(number);

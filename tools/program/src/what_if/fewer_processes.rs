@@ -5,7 +5,7 @@ use tollway_report::number::count;
 use super::evidence::FORKS;
 use super::{Change, calls};
 use crate::bill::{Bill, Measured};
-use crate::prices::{Price, Prices};
+use crate::prices::{Faults, Price, Prices};
 
 /// Short processes in a second from which on they are a habit: at 1 ms each (`evidence.rs`) these take three
 /// hundredths of a processor.
@@ -28,7 +28,7 @@ pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
         // A shell asks once for each, and once whether there is another.
         started += inside * (most * short.processes / often.max(1.0)).min(1.0);
     }
-    let faults = prices.fault(0.0)?.times(short.faults);
+    let faults = prices.fault(Faults::NEW)?.times(short.faults);
     if short.inside <= 0.0 {
         // Nothing was stamped.
         return None;

@@ -2,7 +2,7 @@
 
 use super::{Change, difference};
 use crate::bill::Bill;
-use crate::prices::{Price, Prices};
+use crate::prices::{Faults, Price, Prices};
 
 /// Bytes that the kernel clears for a fault, which it has to clear for a huge page as well.
 const PAGE: f64 = 4096.0;
@@ -13,7 +13,7 @@ pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
     // What a program's start and a fork bring is no heap.
     let heaps = bill.evidence.heaps.iter().map(|heap| heap.faults);
     let faults: f64 = heaps.filter(|faults| *faults >= TOGETHER).sum();
-    let each = prices.fault(0.0)?;
+    let each = prices.fault(Faults::NEW)?;
     // To clear a page costs what reading as many zeroes does, beyond the call.
     let of = |bytes| prices.call("read", tollway_watch::FileKind::Zero, bytes, true);
     let clearing = of(PAGE)?.less(&of(1.0)?);

@@ -34,7 +34,14 @@ pub(super) fn append(size: usize, row: Row) -> Result<Box<dyn Single>> {
 /// The same, of calls each of which begins where the one before ended.
 pub(super) fn append_packed(size: usize, row: Row) -> Result<Box<dyn Single>> {
     let bytes = vec![1; size];
-    Ok(Box::new(Append { file: file()?, end: 0, step: size as u64, last: None, bytes, row: row.of(IN_A_ROW) }))
+    Ok(Box::new(Append {
+        file: file()?,
+        end: 0,
+        step: size as u64,
+        last: None,
+        bytes,
+        row: row.of(IN_A_ROW),
+    }))
 }
 
 pub(super) fn cut(_: usize, row: Row) -> Result<Box<dyn Single>> {
