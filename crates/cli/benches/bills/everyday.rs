@@ -92,6 +92,8 @@ pub fn lines(bench: &Bench) -> Vec<Line> {
             // Another folder each time, and nothing is removed: creating files took up to 40 times as long within seconds of that
             // (Linux 6.18, ext4).
             turn += 1;
+            // Of what the last one wrote nothing is still on its way to the disk: tar's writes took twice as long meanwhile.
+            let _ = Command::new("sync").status();
             let out = bench.file(&format!("out-{program}-{turn}"));
             fs::create_dir_all(&out).unwrap();
             let script = script.replace("$DIR", &folder).replace("$OUT", &out);
