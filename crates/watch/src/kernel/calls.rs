@@ -44,7 +44,8 @@ const FOUND: i16 = -40;
 const BEGUN: i16 = VALUE - 8;
 /// Not 0 where it made room for a call on another file than all before.
 const MADE: i16 = BEGUN - 8;
-/// That program times itself once in so many calls of a thread, beginning with another one in each: a power of two.
+/// That program times itself at one of this many calls of a thread; at which, its number decides, so that short processes are not all
+/// timed at the same call. A power of two.
 const TIMED_CALLS: i32 = 16;
 
 /// `sys_enter(registers, number)`.

@@ -70,8 +70,8 @@ fn made_of(place: u64) -> u8 {
     (place % 251) as u8 + 1
 }
 
-/// From one page of so many to the next, so that all have their turn: the golden section of them, or the next that has no divisor
-/// in common with them.
+/// The step from one of `pages` pages to the next by which every page is reached once: the golden section of their number, or the next
+/// greater number that has no divisor in common with it.
 fn stride(pages: u64) -> u64 {
     let divisor = |mut a: u64, mut b: u64| {
         while b > 0 {
