@@ -178,9 +178,12 @@ impl Watch {
         self.kernel.names()
     }
 
-    /// What watching costs.
+    /// What watching costs. What it adds to a call within its stamps is as much dearer than it was measured as the programs at the
+    /// ends of calls were: they are in the same caches.
     pub fn cost(&self) -> Cost {
-        self.cost
+        let Taken { programs, programs_as_measured, .. } = self.taken();
+        let dearer = if programs_as_measured > 0.0 { programs / programs_as_measured } else { 1.0 };
+        Cost { stamped: self.cost.stamped.mul_f64(dearer), ..self.cost }
     }
 
     /// Tracepoints that this kernel has not: what they tell of is not counted.
@@ -406,7 +409,8 @@ impl Watch {
         let of_ended = self.programs_of_ended.map(Timed::mean);
         let [again, first] = one.program_times().map(Timed::mean);
         let (again, first) = (again.or(of_ended[0]), first.or(of_ended[1]));
-        let speed = again.filter(|_| programs > 0.0).map_or(1.0, |time| time * all / programs);
+        let took = again.map_or(programs, |time| time * all);
+        let speed = if programs > 0.0 { took / programs } else { 1.0 };
         let made = (one.calls.len() as f64).min(all);
         let made_each = first.map_or(0.0, |first| first - again.unwrap_or(programs / all.max(1.0)));
         let entries = made * made_each.max(0.0);
@@ -416,6 +420,8 @@ impl Watch {
             ran: self.kernel.ran_counted(one).as_secs_f64(),
             everything: (calls + self.cost.switch.as_secs_f64() * switches as f64) * speed + entries + naming,
             ran_numbered: self.kernel.ran_numbered(one).as_secs_f64(),
+            programs: took,
+            programs_as_measured: programs,
             numbers: numbered * one.numbered.values().sum::<u64>() as f64,
             instead: numbered * all,
             switches: (switches + one.word(thread::FAULTS)) as f64,
@@ -540,6 +546,9 @@ struct Taken {
     ran: f64,
     /// What that took of it.
     everything: f64,
+    /// How long the programs at the ends of calls took, and how long they would have where the machine were as it was when that was measured.
+    programs: f64,
+    programs_as_measured: f64,
     /// What they had while calls were counted by their numbers, as far as it was seen.
     ran_numbered: f64,
     /// What it took to count calls by their numbers, where that is what was done.
@@ -564,6 +573,8 @@ impl Add for Taken {
         Taken {
             ran: self.ran + other.ran,
             everything: self.everything + other.everything,
+            programs: self.programs + other.programs,
+            programs_as_measured: self.programs_as_measured + other.programs_as_measured,
             ran_numbered: self.ran_numbered + other.ran_numbered,
             numbers: self.numbers + other.numbers,
             instead: self.instead + other.instead,
@@ -579,6 +590,8 @@ impl Sub for Taken {
         Taken {
             ran: self.ran - other.ran,
             everything: self.everything - other.everything,
+            programs: self.programs - other.programs,
+            programs_as_measured: self.programs_as_measured - other.programs_as_measured,
             ran_numbered: self.ran_numbered - other.ran_numbered,
             numbers: self.numbers - other.numbers,
             instead: self.instead - other.instead,
