@@ -76,6 +76,12 @@ impl Stretch {
         }
     }
 
+    /// The same, of no more time than a slice: a long stretch says no more of what comes than the slices that follow it.
+    fn as_a_slice(self) -> Stretch {
+        let part = (SLICE.as_secs_f64() / self.time.max(1e-9)).min(1.0);
+        Stretch { time: self.time * part, cost: self.cost * part, numbers: self.numbers * part }
+    }
+
     fn share(self, cost: f64) -> f64 {
         cost / self.time.max(1e-9)
     }
@@ -119,19 +125,20 @@ impl Budget {
                 if self.left > half {
                     return Next::GoOn(self.lasts(stretch.share(stretch.cost), half));
                 }
+                let stretch = stretch.as_a_slice();
                 self.slices = Some(stretch);
                 (stretch, self.left)
             }
         };
         let (share, numbers) = (slices.share(slices.cost), slices.share(slices.numbers));
-        if share <= self.rate() && left > 0.0 {
+        // What is left, or was spent beyond that, is made up for in the seconds that come.
+        let rate = (self.rate() + left / KEPT).max(self.rate() * LEAST_RATE);
+        if share <= rate && left > 0.0 {
             (self.slices, self.is_spent) = (None, false);
             return Next::GoOn(self.lasts(share, 0.0));
         }
         let slice = stretch.time.min(2.0 * SLICE.as_secs_f64());
-        // What is left, or was spent beyond that, is made up for in the seconds that come.
-        let rate = (self.rate() + left / KEPT).max(self.rate() * LEAST_RATE);
-        if numbers <= FOR_NUMBERS * self.rate() {
+        if numbers <= FOR_NUMBERS * rate {
             let seconds = slice * (share - rate).max(0.0) / (rate - numbers).max(rate * (1.0 - FOR_NUMBERS));
             return Next::Pause { seconds, what: Pause::Numbered };
         }

@@ -4,8 +4,8 @@
 //! tells how often a thread made each call for each second of *work*: its processor time less what counting took of
 //! it, as a thread that is counted gets less done in a second. The timer alone goes on meanwhile. A gap takes half of
 //! its rate from the slice before it and half from the one after. One rate for the whole of a program would be wrong for programs with phases: the
-//! dearer a slice is, the longer is the gap behind it, so phases with more calls are in fewer slices. The first stretch
-//! that is counted ends for what was in it, when the allowance is spent, and would tell of dear moments: the gap behind
+//! dearer a slice is, the longer is the gap behind it, so phases with more calls are in fewer slices. What is counted beyond
+//! a slice, as the first is, ends for what was in it, when the allowance is spent, and would tell of dear moments: the gap behind
 //! it takes its rate from the slice after it.
 //!
 //! Where calls were counted by their numbers in a gap, or in the beginning of one, it is known how often each was made
@@ -160,7 +160,7 @@ struct Slice {
     work: f64,
     cost: f64,
     /// It ended for what was in it.
-    is_first: bool,
+    ended_dear: bool,
 }
 
 impl Slice {
@@ -187,7 +187,7 @@ struct Estimate {
     common: BTreeMap<Counted, f64>,
     /// A gap behind a slice in which calls were counted by their numbers, which waits for the next of these.
     waiting: Option<Waiting>,
-    /// Whether there was one before.
+    /// Whether there was one since what ended for what was in it.
     has_waited: bool,
     /// Gaps that have a slice on both sides.
     gaps: usize,
@@ -199,8 +199,8 @@ struct Estimate {
 #[derive(Clone)]
 struct Waiting {
     seconds: f64,
-    /// It is the first, and the slice before it follows what ended for what was in it.
-    is_first: bool,
+    /// The slice before it follows what ended for what was in it.
+    is_behind_dear: bool,
     /// The slice before it, in which calls were counted by their numbers.
     slice: Slice,
     /// One of everything beside it.
@@ -256,22 +256,26 @@ impl Extrapolation {
     pub fn renew(&mut self, one: &Standing<'_>) {
         let mut progress = self.living.remove(&one.slot).unwrap_or_default();
         let (_, gap) = progress.next(one, self.known);
-        progress.estimate.attribute(&gap, progress.last.as_ref(), None, &progress.seen);
+        progress.estimate.attribute(&gap, progress.last.as_ref(), None);
         progress.settled = Some(Mark::at(one, 0.0));
         self.living.insert(one.slot, progress);
     }
 
-    /// A slice ends. There is a gap before it, unless all was counted so far.
-    pub fn pause(&mut self, one: &Standing<'_>, has_gap: bool) {
+    /// A slice ends, or a part of what is counted on beyond one. There was a gap before, unless all was counted so far. The last part ends for what
+    /// was in it.
+    pub fn pause(&mut self, one: &Standing<'_>, has_gap: bool, ended_dear: bool) {
         let mut progress = self.living.remove(&one.slot).unwrap_or_default();
         let (mut slice, gap) = progress.next(one, self.known);
         self.rates.entry(one.thread.name.clone()).or_default().add(&slice);
         self.rate.add(&slice);
         // A thread ends once, and not as often in each gap.
         slice.did.retain(|key, _| key.is_none_or(|(number, _)| !ENDS.contains(&number)));
-        slice.is_first = !has_gap;
+        slice.ended_dear = ended_dear;
         if has_gap {
-            progress.estimate.attribute(&gap, progress.last.as_ref(), Some(&slice), &progress.seen);
+            progress.estimate.attribute(&gap, progress.last.as_ref(), Some(&slice));
+        }
+        if ended_dear {
+            progress.estimate.has_waited = false;
         }
         // A thread that slept all the time leaves the rate that it had.
         if slice.work >= MIN_WORK || progress.last.is_none() {
@@ -282,13 +286,14 @@ impl Extrapolation {
 
     /// A thread has ended, after a pause in its life or before.
     pub fn end(&mut self, one: &Standing<'_>, has_gap: bool) {
-        self.pause(one, has_gap);
+        self.pause(one, has_gap, false);
         let Some(progress) = self.living.remove(&one.slot) else { return };
         if !has_gap {
             return;
         }
         let mut estimate = progress.estimate;
         estimate.end_waiting(None);
+        estimate.attribute_by_life(&progress.seen);
         self.attribute_by_name(&one.thread.name, &mut estimate);
         estimate.name_the_rest();
         estimate.scale_to(one);
@@ -313,8 +318,9 @@ impl Extrapolation {
                 Some(progress) => {
                     let gap = progress.gap(one, self.known);
                     let mut estimate = progress.estimate.clone();
-                    estimate.attribute(&gap, progress.last.as_ref(), None, &progress.seen);
+                    estimate.attribute(&gap, progress.last.as_ref(), None);
                     estimate.end_waiting(None);
+                    estimate.attribute_by_life(&progress.seen);
                     estimate.scale_to(one);
                     estimate
                 }
@@ -334,7 +340,8 @@ impl Extrapolation {
         let gap = std::mem::take(&mut estimate.unattributed);
         let says = |rate: &&Slice| rate.work >= MIN_WORK;
         let rate = self.rates.get(name).filter(says).unwrap_or(&self.rate);
-        estimate.attribute(&gap, None, Some(rate), &self.rate.did);
+        estimate.attribute(&gap, None, Some(rate));
+        estimate.attribute_by_life(&self.rate.did);
     }
 }
 
@@ -367,7 +374,7 @@ impl Progress {
         let mut did = seen.clone();
         add(&mut did, &self.seen, -1.0);
         did.retain(|_, figures| figures.iter().any(|figure| *figure > 0.0));
-        let slice = Slice { did, work: counted - cost, cost, is_first: false };
+        let slice = Slice { did, work: counted - cost, cost, ended_dear: false };
         (self.seen, self.ran, self.counted, self.cost) = (seen, one.ran, one.counted, one.cost);
         (self.begun, self.settled, self.at_first) = (Mark::at(one, 0.0), None, 0.0);
         (slice, gap)
@@ -419,16 +426,16 @@ impl Numbered {
             None => self.work / whole.work.max(1e-9),
         };
         let did = did.iter().map(|(key, figures)| (*key, figures.map(|figure| figure * part(key))));
-        Slice { did: did.collect(), work: self.work, cost: self.cost, is_first: false }
+        Slice { did: did.collect(), work: self.work, cost: self.cost, ended_dear: false }
     }
 }
 
 impl Estimate {
-    /// A gap between two slices, of a thread of which this is all that was seen.
-    fn attribute(&mut self, gap: &Gap, before: Option<&Slice>, after: Option<&Slice>, seen: &Table) {
+    /// A gap between two slices.
+    fn attribute(&mut self, gap: &Gap, before: Option<&Slice>, after: Option<&Slice>) {
         let says = |slice: &&Slice| slice.work >= MIN_WORK;
         let (before, after) = (before.filter(says), after.filter(says));
-        let numbered = self.attribute_numbered(&gap.numbered, before, after, seen);
+        let numbered = self.attribute_numbered(&gap.numbered, before, after);
         let at_first = gap.settled.part_of(&gap.numbered, &numbered);
         let least = before.map_or(MIN_WORK, |before| before.work / 2.0);
         let says = at_first.work >= least.min(MUCH_WORK);
@@ -436,9 +443,9 @@ impl Estimate {
             self.end_waiting(Some(&at_first));
         }
         if gap.unknown > 0.0 && says {
-            let is_first = !std::mem::replace(&mut self.has_waited, true);
+            let is_behind_dear = !std::mem::replace(&mut self.has_waited, true);
             let other = after.or(before).cloned();
-            self.waiting = Some(Waiting { seconds: gap.unknown, is_first, slice: at_first, other });
+            self.waiting = Some(Waiting { seconds: gap.unknown, is_behind_dear, slice: at_first, other });
         } else if gap.unknown > 0.0 {
             let did = self.by_time(gap.unknown, &weighted(before, after), |_| true);
             add(&mut self.did, &did, 1.0);
@@ -449,9 +456,9 @@ impl Estimate {
     /// The next slice in which calls were counted by their numbers, or that there is none any more: then the gap that waits takes its
     /// rate from the slice before it, and how much such slices differ another tells.
     fn end_waiting(&mut self, next: Option<&Slice>) {
-        let Some(Waiting { seconds, is_first, slice, other }) = self.waiting.take() else { return };
+        let Some(Waiting { seconds, is_behind_dear, slice, other }) = self.waiting.take() else { return };
         let slices = match (next, &other) {
-            (Some(next), _) if is_first => vec![(&slice, 0.0), (next, 1.0)],
+            (Some(next), _) if is_behind_dear => vec![(&slice, 0.0), (next, 1.0)],
             (Some(next), _) => vec![(&slice, 0.5), (next, 0.5)],
             (None, Some(other)) => vec![(&slice, 1.0), (other, 0.0)],
             (None, None) => vec![(&slice, 1.0)],
@@ -460,22 +467,29 @@ impl Estimate {
         add(&mut self.did, &did, 1.0);
     }
 
+    /// Calls whose numbers are in no slice beside their gap are as all of these numbers that were seen.
+    fn attribute_by_life(&mut self, seen: &Table) {
+        let mut found = Table::new();
+        for (number, count) in std::mem::take(&mut self.unattributed.numbered.calls) {
+            match made(seen, number) > 0.0 {
+                true => self.by_number(number, count, &[seen], &mut found),
+                false => *self.unattributed.numbered.calls.entry(number).or_default() += count,
+            }
+        }
+        add(&mut self.numbered, &found, 1.0);
+    }
+
     /// The part of a gap in which calls were counted by their numbers: what was done there.
     fn attribute_numbered(
         &mut self,
         part: &Numbered,
         before: Option<&Slice>,
         after: Option<&Slice>,
-        seen: &Table,
     ) -> Table {
         let mut all = Table::new();
         for (number, count) in &part.calls {
             let of_slices = [before, after].into_iter().flatten().map(|slice| &slice.did);
-            let of_slices: Vec<&Table> = of_slices.filter(|did| made(did, *number) > 0.0).collect();
-            let tables = match of_slices.is_empty() {
-                true if made(seen, *number) > 0.0 => vec![seen],
-                _ => of_slices,
-            };
+            let tables: Vec<&Table> = of_slices.filter(|did| made(did, *number) > 0.0).collect();
             if tables.is_empty() {
                 *self.unattributed.numbered.calls.entry(*number).or_default() += count;
             }
@@ -635,7 +649,7 @@ fn cost_within(seconds: f64, cost: f64) -> f64 {
 fn weighted<'s>(before: Option<&'s Slice>, after: Option<&'s Slice>) -> Vec<(&'s Slice, f64)> {
     let slices: Vec<&Slice> = before.into_iter().chain(after).collect();
     match slices[..] {
-        [first, last] if first.is_first => vec![(first, 0.0), (last, 1.0)],
+        [first, last] if first.ended_dear => vec![(first, 0.0), (last, 1.0)],
         [first, last] => vec![(first, 0.5), (last, 0.5)],
         _ => slices.into_iter().map(|slice| (slice, 1.0)).collect(),
     }

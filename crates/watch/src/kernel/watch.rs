@@ -29,8 +29,10 @@ const BEGINS: Duration = Duration::from_millis(100);
 pub(super) const SLICE: Duration = Duration::from_millis(10);
 /// How long calls are counted by their numbers at the most for that, where others have the processor.
 const LONGEST_SLICE: Duration = Duration::from_millis(40);
-/// How often it is asked where everything is counted.
+/// How often it is asked where everything is counted, and how often in the beginning, as programs make more calls within some milliseconds: a
+/// git clone had spent nearly all of its allowance in 100 ms.
 const LOOK: Duration = Duration::from_millis(100);
+const FIRST_LOOK: Duration = Duration::from_millis(20);
 /// Tracepoints that are not passed at each call.
 const SELDOM: [Passed; 2] = [Passed::Seldom, Passed::Switches];
 /// Switches and page faults in a second that are few: programs at them take less than 0.1 % of the time.
@@ -68,8 +70,9 @@ pub struct Watch {
     ended: BTreeMap<(u32, String), Thread>,
     /// Whether rates are taken already: what a program does to begin is in none.
     takes_rates: bool,
-    /// Whether it was ever not counted.
+    /// Whether it was ever not counted, and whether it is counted on beyond a slice since.
     has_paused: bool,
+    goes_on: bool,
     extrapolation: Extrapolation,
 }
 
@@ -107,6 +110,7 @@ impl Watch {
             ended: BTreeMap::new(),
             takes_rates: false,
             has_paused: false,
+            goes_on: false,
             extrapolation: Extrapolation::default(),
         })
     }
@@ -244,15 +248,24 @@ impl Watch {
                 Next::GoOn(lasts) => lasts / at_once,
             },
         };
+        if self.has_paused {
+            // What tells of the gap before is the slice alone, and of the gap behind all this what comes after it.
+            self.end_slice(false);
+            self.goes_on = true;
+        } else {
+            self.begin_rates();
+        }
         self.begin_stretch();
-        self.begin_rates();
-        Ok(Duration::from_secs_f64(lasts.clamp(SLICE.as_secs_f64(), LOOK.as_secs_f64())))
+        let begins = self.begun.is_none_or(|begun| begun.elapsed() < 2 * LOOK);
+        let longest = if begins { FIRST_LOOK } else { LOOK };
+        Ok(Duration::from_secs_f64(lasts.clamp(SLICE.as_secs_f64(), longest.as_secs_f64())))
     }
 
     /// Stops counting everything; says when it is due to look again.
     fn pause(&mut self, between: Between, by_number: bool) -> Result<Duration> {
         // Before it does: who ends on the way has to be known to end in the gap.
-        self.end_slice();
+        let ended_dear = std::mem::take(&mut self.goes_on) || !self.has_paused;
+        self.end_slice(ended_dear);
         self.has_paused = true;
         self.extrapolation.begin_gap();
         let begun = Instant::now();
@@ -360,10 +373,10 @@ impl Watch {
         }
     }
 
-    /// What was counted since the last pause tells of the gap before it.
-    fn end_slice(&mut self) {
+    /// What was counted since the last pause tells of the gap before it, and of that behind it where it did not end for what was in it.
+    fn end_slice(&mut self, ended_dear: bool) {
         let has_gap = self.has_paused;
-        self.for_each_living(|extrapolation, one| extrapolation.pause(one, has_gap));
+        self.for_each_living(|extrapolation, one| extrapolation.pause(one, has_gap, ended_dear));
     }
 
     fn for_each_living(&mut self, mut each: impl FnMut(&mut Extrapolation, &Standing<'_>)) {
@@ -465,7 +478,7 @@ impl Watch {
             self.end_stretch();
             self.begin_stretch();
             if self.has_paused {
-                self.end_slice();
+                self.end_slice(false);
             }
         }
         let living: Vec<_> = self.living.iter().map(|(slot, seen)| (*slot, self.known_of(seen))).collect();

@@ -71,7 +71,7 @@ impl Simulated {
 
     fn pauses(&self, estimate: &mut Extrapolation, has_gap: bool) {
         let thread = self.thread();
-        estimate.pause(&self.standing(&thread), has_gap);
+        estimate.pause(&self.standing(&thread), has_gap, !has_gap);
     }
 
     /// The estimate of a call's number, its half interval, and the truth.
@@ -160,7 +160,7 @@ fn the_timer_goes_on_while_counting_takes_most_of_the_time() {
     };
     thread.runs(GETPPID, 0.4, 115e-9, true);
     let counted = ticks(&thread, 100);
-    estimate.pause(&thread.standing(&counted), false);
+    estimate.pause(&thread.standing(&counted), false, true);
     thread.runs(GETPPID, 0.8, 115e-9, false);
     let found = estimate.of(&[], &[thread.standing(&counted)]);
     assert_eq!(found.extra[0].moments.ticks, Some(200));
