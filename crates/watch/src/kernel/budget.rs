@@ -27,6 +27,8 @@ const KEPT: f64 = 2.0;
 const PAID_BACK: f64 = 2.0 * KEPT;
 /// Slices of which the mean counts: older ones count less and less.
 const SLICES: f64 = 8.0;
+/// How many times as much as numbers everything costs, where no slice tells.
+const TIMES: f64 = 3.0;
 /// How many slices of numbers there are between two of everything, besides that behind each: they cost half as much, and tell of
 /// more moments.
 const BETWEEN: u32 = 3;
@@ -157,12 +159,17 @@ impl Budget {
         Next::Pause { seconds: pause(between), what: Pause::Unknown { between } }
     }
 
-    /// The program had `time` more, in seconds, between two slices, and counting numbers took `cost` of it. Whether that is
-    /// affordable on.
-    pub fn paused(&mut self, time: f64, cost: f64) -> bool {
-        self.pass(time, cost);
-        if cost > 0.0 {
+    /// The program had `time` more, in seconds, between two slices, and counting numbers took `cost` of it, if they were
+    /// counted. Whether that is affordable on.
+    pub fn paused(&mut self, time: f64, cost: Option<f64>) -> bool {
+        self.pass(time, cost.unwrap_or(0.0));
+        if let Some(numbers) = cost {
             self.numbered = time.min(2.0 * SLICE.as_secs_f64());
+            // It tells as well as a slice how dear the program is at present.
+            self.slices = self.slices.map(|slices| {
+                let times = if slices.numbers > 0.0 { slices.cost / slices.numbers } else { TIMES };
+                slices.and(Stretch { time, cost: times * numbers, numbers }.as_a_slice())
+            });
         }
         self.left > -DEBT * self.allowed * KEPT
     }
@@ -242,10 +249,10 @@ mod tests {
             let mut left = gap;
             while left > 0.0 {
                 let part = left.min(if numbered > 0.0 { numbered.min(0.1) } else { left });
-                let cost = if numbered > 0.0 { of(time, part) / 3.0 } else { 0.0 };
+                let cost = (numbered > 0.0).then(|| of(time, part) / 3.0);
                 uncounted += if numbered > 0.0 { 0.0 } else { part };
                 numbered = if budget.paused(part, cost) { numbered - part } else { 0.0 };
-                (time, spent, left) = (time + part, spent + cost, left - part);
+                (time, spent, left) = (time + part, spent + cost.unwrap_or(0.0), left - part);
             }
         }
         Watched {
@@ -298,7 +305,7 @@ mod tests {
     #[test]
     fn what_was_not_spent_for_an_hour_is_not_kept() {
         let mut budget = Budget::new(0.015);
-        budget.paused(3600.0, 0.0);
+        budget.paused(3600.0, None);
         assert!(matches!(budget.counted(stretch(0.1, 0.07)), Next::Pause { .. }));
     }
 
@@ -306,7 +313,7 @@ mod tests {
     fn a_program_that_makes_few_calls_again_is_counted_whole_again() {
         let mut budget = Budget::new(0.015);
         assert!(matches!(budget.counted(stretch(0.1, 0.07)), Next::Pause { .. }));
-        budget.paused(30.0, 0.0);
+        budget.paused(30.0, None);
         let next = (0..40).map(|_| budget.counted(stretch(0.02, 0.0))).last();
         assert!(matches!(next, Some(Next::GoOn(_))), "{next:?}");
     }
@@ -323,7 +330,7 @@ mod tests {
                     let next = budget.counted(Stretch { time: 0.01, cost, numbers });
                     if let Next::Pause { seconds, .. } = next {
                         assert!(seconds >= 0.0 && seconds.is_finite(), "{share}, {part}: {next:?}");
-                        budget.paused(0.3, 0.0);
+                        budget.paused(0.3, None);
                     }
                 }
             }
@@ -334,7 +341,7 @@ mod tests {
     fn a_program_that_begins_to_make_many_calls_is_not_counted_by_their_numbers_for_long() {
         let mut budget = Budget::new(0.015);
         while matches!(budget.counted(stretch(0.02, 0.02 * 0.03)), Next::GoOn(_)) {}
-        let looks = (0..100).take_while(|_| budget.paused(0.1, 0.1 * 0.25)).count();
+        let looks = (0..100).take_while(|_| budget.paused(0.1, Some(0.1 * 0.25))).count();
         assert!(looks < 3, "{looks}");
     }
 }

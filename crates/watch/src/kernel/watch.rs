@@ -320,7 +320,7 @@ impl Watch {
                 true => Numbering { ends: (now + SLICE).min(numbering.until), ..numbering },
                 false => numbering,
             };
-        let is_affordable = self.is_affordable(time.as_secs_f64() * numbering.at_once, cost);
+        let is_affordable = self.is_affordable(time.as_secs_f64() * numbering.at_once, Some(cost));
         if is_affordable && (now < numbering.ends || !is_slice) {
             self.numbering = Some(Numbering { since: now, ..numbering });
             return Ok(numbering.ends.saturating_duration_since(now).min(LOOK));
@@ -329,12 +329,12 @@ impl Watch {
         self.collect()?;
         self.for_each_living(Extrapolation::end_numbers);
         self.extrapolation.begin_unknown();
-        self.is_affordable(left.as_secs_f64() * numbering.at_once, 0.0);
+        self.is_affordable(left.as_secs_f64() * numbering.at_once, None);
         Ok(left)
     }
 
-    /// Between two slices so many seconds pass or have passed, of which counting takes that much: whether it may go on.
-    fn is_affordable(&mut self, time: f64, cost: f64) -> bool {
+    /// Between two slices so many seconds pass or have passed, of which counting takes that much, if it does: whether it may go on.
+    fn is_affordable(&mut self, time: f64, cost: Option<f64>) -> bool {
         self.budget.as_mut().is_none_or(|budget| budget.paused(time, cost))
     }
 
